@@ -1,0 +1,71 @@
+import { type Context, type Handler, Hono } from "hono";
+import { type Config, readConfig } from "../config.ts";
+import { ApiError, CODE, oneError } from "../errors.ts";
+import type { Platform } from "../platform.ts";
+import { authenticate, type Permission, requirePermission } from "./auth.ts";
+import { failure } from "./envelope.ts";
+import { eventRoutes } from "./events.ts";
+import { jobRoutes } from "./jobs.ts";
+import { ledgerRoutes } from "./ledger.ts";
+
+export type AppContext = Context<{ Bindings: Env }>;
+
+/** One method of one route: who may call it, and what it does. */
+export interface Route {
+  permission: Permission;
+  handle(c: AppContext, config: Config, platform: Platform): Promise<Response>;
+}
+
+/** The methods of one path below `/client/v4/accounts/{account_id}/logship`. */
+export interface Resource {
+  path: string;
+  methods: { readonly [method in "GET" | "POST" | "PUT" | "DELETE"]?: Route };
+}
+
+/** Every path under both of its names; the first is ours, the second the vendor's. */
+const BASES = ["/client/v4/accounts/:account_id/logship", "/client/v4/accounts/:account_id/logpush"];
+
+export const RESOURCES: readonly Resource[] = [...eventRoutes, ...jobRoutes, ...ledgerRoutes];
+
+/** The HTTP surface: each request is checked for configuration, credentials, account and permission, in this order, before its route sees it. */
+export function createApp(platform: Platform): Hono<{ Bindings: Env }> {
+  const app = new Hono<{ Bindings: Env }>();
+  for (const base of BASES) {
+    for (const { path, methods } of RESOURCES) {
+      for (const [method, route] of Object.entries(methods)) app.on(method, base + path, guarded(route, platform));
+      app.all(base + path, () => {
+        const allow = Object.keys(methods).join(", ");
+        throw oneError(405, CODE.methodNotAllowed, `this route takes ${allow}`, { Allow: allow });
+      });
+    }
+  }
+  app.notFound((c) => c.json(failure([{ code: CODE.noRoute, message: "no such route" }]), 404));
+  app.onError((error, c) => {
+    if (error instanceof ApiError) {
+      for (const [name, value] of Object.entries(error.headers)) c.header(name, value);
+      return c.json(failure(error.entries), error.status);
+    }
+    // A bug, or a part of the platform that did not answer. The text stays here: it may say anything.
+    console.error({ message: "request failed", method: c.req.method, route: c.req.routePath, error: String(error) });
+    c.header("Retry-After", "5");
+    return c.json(failure([{ code: CODE.unavailable, message: "temporarily unavailable; the request may be repeated" }]), 503);
+  });
+  return app;
+}
+
+function guarded(route: Route, platform: Platform): Handler<{ Bindings: Env }> {
+  return async (c) => {
+    const config = readConfig(c.env);
+    if (!config.ok) {
+      throw new ApiError(
+        503,
+        config.faults.map((fault) => ({ code: CODE.unavailable, message: `configuration: ${fault}` })),
+        { "Retry-After": "60" },
+      );
+    }
+    const caller = authenticate(c.req.raw, config.config.adminToken);
+    if (c.req.param("account_id") !== config.config.accountId) throw oneError(404, CODE.noRoute, "no such account");
+    requirePermission(caller, route.permission);
+    return route.handle(c, config.config, platform);
+  };
+}

@@ -1,0 +1,62 @@
+import type * as z from "zod";
+import { CODE, faultsError, oneError } from "../errors.ts";
+import { type Body, decodeUtf8, readBody } from "../intake/body.ts";
+import { API_BODY_MAX_BYTES } from "../limits.ts";
+
+const STATUS_CODE = { 400: CODE.invalid, 413: CODE.tooLarge, 415: CODE.mediaType } as const;
+
+/** The media type of a request, lower case, without parameters; "" if it has none. */
+export function mediaType(request: Request): string {
+  return (request.headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
+}
+
+/** @throws ApiError what was wrong with the body. */
+export function bodyBytes(body: Body): Uint8Array {
+  if (!body.ok) throw oneError(body.fault.status, STATUS_CODE[body.fault.status], body.fault.message);
+  return body.bytes;
+}
+
+/** @throws ApiError 400 if it is not UTF-8. */
+export function bodyText(bytes: Uint8Array): string {
+  const text = decodeUtf8(bytes);
+  if (!text.ok) throw oneError(400, CODE.invalid, text.why);
+  return text.value;
+}
+
+/**
+ * A JSON body of the stated shape.
+ * @throws ApiError 415 for another media type, 413 if it is too large, 400 with one entry a fault.
+ */
+export async function jsonBody<S extends z.ZodType>(request: Request, schema: S): Promise<z.infer<S>> {
+  const bytes = bodyBytes(await readBody(request, API_BODY_MAX_BYTES));
+  const type = mediaType(request);
+  if (type !== "" && type !== "application/json") throw oneError(415, CODE.mediaType, "Content-Type must be application/json");
+  let value: unknown;
+  try {
+    value = JSON.parse(bodyText(bytes));
+  } catch (error) {
+    if (error instanceof SyntaxError) throw oneError(400, CODE.invalid, "the body is not JSON");
+    throw error;
+  }
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw faultsError(400, CODE.invalid, parsed.error.issues.flatMap(issueFaults));
+}
+
+function issueFaults(issue: z.core.$ZodIssue): { pointer: string; message: string }[] {
+  const base = pointerOf(issue.path);
+  const name = base === "" ? "the body" : base.slice(1).replaceAll("/", ".");
+  if (issue.code === "unrecognized_keys") {
+    return issue.keys.map((key) => ({ pointer: `${base}/${escapePointer(key)}`, message: `unknown key ${JSON.stringify(key.slice(0, 64))}` }));
+  }
+  return [{ pointer: base, message: `${name}: ${issue.message}` }];
+}
+
+function pointerOf(path: readonly PropertyKey[]): string {
+  return path.map((step) => `/${escapePointer(String(step))}`).join("");
+}
+
+/** RFC 6901. */
+function escapePointer(step: string): string {
+  return step.replaceAll("~", "~0").replaceAll("/", "~1");
+}

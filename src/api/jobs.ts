@@ -1,0 +1,248 @@
+import type * as z from "zod";
+import type { Config } from "../config.ts";
+import { readJob } from "../control/job-rules.ts";
+import { CreateJob, type JobBody, READ_ONLY_KEYS, UpdateJob } from "../control/job-schema.ts";
+import { controlPlane, type JobChange, type JobDraft, type StoredJob } from "../control/plane.ts";
+import { destinationPurpose, seal, unseal } from "../control/secrets.ts";
+import { chainObjects, chainStatus, driveChain } from "../delivery/chain.ts";
+import type { Destination } from "../destinations/destination.ts";
+import { ObjectStore } from "../destinations/object-store.ts";
+import { isMasked, parseDestination, sameStore, unmaskDestination } from "../destinations/parse.ts";
+import { answerWords, writeProbe } from "../destinations/probe.ts";
+import { CODE, faultsError, oneError, unavailable } from "../errors.ts";
+import { JOBS_MAX } from "../limits.ts";
+import type { Platform } from "../platform.ts";
+import { DATASETS } from "../record/fields.ts";
+import type { AppContext, Resource } from "./app.ts";
+import { jsonBody } from "./body.ts";
+import { listed, success } from "./envelope.ts";
+import { requireDataset } from "./events.ts";
+import { presentJob } from "./job-view.ts";
+
+/** How often a change is made again on a job that somebody else changed meanwhile. */
+const UPDATE_TRIES = 3;
+
+/** How long a flush waits for its uploads before it answers, in ms; they go on. */
+const FLUSH_WAIT_MS = 20_000;
+
+const OBJECTS_PER_PAGE = { fallback: 100, max: 1_000 };
+
+export const jobRoutes: readonly Resource[] = [
+  { path: "/jobs", methods: { GET: { permission: "logs:read", handle: listJobs }, POST: { permission: "logs:edit", handle: createJob } } },
+  {
+    path: "/datasets/:dataset/jobs",
+    methods: {
+      GET: {
+        permission: "logs:read",
+        handle(c, config) {
+          requireDataset(c);
+          return listJobs(c, config);
+        },
+      },
+    },
+  },
+  {
+    path: "/jobs/:job_id",
+    methods: {
+      GET: {
+        permission: "logs:read",
+        async handle(c, config) {
+          const job = await requireJob(c);
+          return success(c, await presentJob(c.env.LOG, job, config));
+        },
+      },
+      PUT: { permission: "logs:edit", handle: updateJob },
+      DELETE: {
+        permission: "logs:edit",
+        async handle(c) {
+          const { config } = await requireJob(c);
+          const discard = flag(c, "discard");
+          const change = await controlPlane(c.env.CONTROL).remove(config.id, discard);
+          requireInForce(change);
+          return success(c, { id: config.id });
+        },
+      },
+    },
+  },
+  {
+    path: "/jobs/:job_id/ledger",
+    methods: {
+      GET: {
+        permission: "logs:read",
+        async handle(c, _config, platform) {
+          const { config } = await requireJob(c);
+          const status = await chainStatus(c.env.LOG, config.id);
+          if (status === null) throw unavailable("the job's log has not confirmed the job yet");
+          const oldest = status.oldestPendingTakenMs;
+          return success(c, {
+            ...status.counts,
+            pending_objects: status.pendingObjects,
+            oldest_pending_seconds: oldest === null ? null : Math.max(0, Math.round((platform.now() - oldest) / 1_000)),
+            bytes_raw: status.deliveredRawBytes,
+            bytes_compressed: status.deliveredBytes,
+          });
+        },
+      },
+    },
+  },
+  {
+    path: "/jobs/:job_id/objects",
+    methods: {
+      GET: {
+        permission: "logs:read",
+        async handle(c) {
+          const { config } = await requireJob(c);
+          const after = wholeNumber(c, "after", 0, Number.MAX_SAFE_INTEGER) ?? 0;
+          const limit = wholeNumber(c, "limit", 1, OBJECTS_PER_PAGE.max) ?? OBJECTS_PER_PAGE.fallback;
+          return success(c, await chainObjects(c.env.LOG, config.id, after, limit));
+        },
+      },
+    },
+  },
+  {
+    path: "/jobs/:job_id/flush",
+    methods: {
+      POST: {
+        permission: "logs:edit",
+        async handle(c) {
+          const { config } = await requireJob(c);
+          const pending = await driveChain(c.env.LOG, config.id, "manual", FLUSH_WAIT_MS);
+          return success(c, { id: config.id, pending_objects: pending });
+        },
+      },
+    },
+  },
+];
+
+async function listJobs(c: AppContext, config: Config): Promise<Response> {
+  const page = wholeNumber(c, "page", 1, 1_000_000) ?? 1;
+  const perPage = wholeNumber(c, "per_page", 1, JOBS_MAX) ?? JOBS_MAX;
+  const jobs: StoredJob[] = await controlPlane(c.env.CONTROL).list();
+  const shown = jobs.slice((page - 1) * perPage, page * perPage);
+  const views = await Promise.all(shown.map((job) => presentJob(c.env.LOG, job, config)));
+  return listed(c, views, { page, perPage, total: jobs.length });
+}
+
+async function createJob(c: AppContext, config: Config, platform: Platform): Promise<Response> {
+  const sent = await jsonBody(c.req.raw, CreateJob);
+  const not = "creating a new job is not allowed: ";
+  const body = { ...withoutReadOnly(sent), dataset: sent.dataset ?? DATASETS[0] } as JobBody;
+  if (isMasked(body.destination_conf)) throw badDestination(not, "a masked secret stands for none here");
+  const { draft, destination } = readDraft(body, config, not);
+  const control = controlPlane(c.env.CONTROL);
+  const tooMany = () => oneError(403, CODE.notAllowed, `${not}exceeded max jobs allowed`);
+  if ((await control.jobsLeft()) <= 0) throw tooMany();
+  await requireWritable(destination, platform, not);
+  const change: JobChange = await control.create(draft);
+  if (change.kind === "too_many") throw tooMany();
+  return success(c, await presentJob(c.env.LOG, requireInForce(change), config), { status: 201 });
+}
+
+async function updateJob(c: AppContext, config: Config, platform: Platform): Promise<Response> {
+  const sent = await jsonBody(c.req.raw, UpdateJob);
+  const control = controlPlane(c.env.CONTROL);
+  for (let tries = 0; tries < UPDATE_TRIES; tries++) {
+    const job = await requireJob(c);
+    const not = `updating job ${job.config.id} is not allowed: `;
+    if (sent.dataset !== undefined && !sameDataset(sent.dataset, job.body.dataset)) {
+      throw faultsError(400, CODE.invalid, [{ pointer: "/dataset", message: "dataset: cannot be changed" }]);
+    }
+    if (sent.kind !== undefined && sent.kind !== "") {
+      throw faultsError(400, CODE.invalid, [{ pointer: "/kind", message: "kind: cannot be changed" }]);
+    }
+    const stored = unseal(job.config.destination, destinationPurpose(config.accountId), config.keys);
+    const conf = sent.destination_conf === undefined ? stored : ownDestination(sent.destination_conf, stored, config, not);
+    if (conf === null) throw badDestination(not, "no key opens the stored destination; send destination_conf again");
+    const body = { ...job.body, ...withoutReadOnly(sent), dataset: job.body.dataset, destination_conf: conf } as JobBody;
+    const { draft, destination } = readDraft(body, config, not);
+    const moved = conf !== stored;
+    if (moved) await requireWritable(destination, platform, not);
+    const change: JobChange = await control.update(job.config.id, job.config.version, draft, moved);
+    if (change.kind !== "conflict") return success(c, await presentJob(c.env.LOG, requireInForce(change), config));
+  }
+  throw oneError(409, CODE.conflict, "the job is being changed by others at the same time; try again");
+}
+
+/** A sent destination with the stored secrets where it is masked. @throws ApiError if it would carry a stored secret anywhere else. */
+function ownDestination(sent: string, stored: string | null, config: Config, not: string): string {
+  if (!isMasked(sent)) return sent;
+  if (stored === null) throw badDestination(not, "no key opens the stored secret; send it again");
+  const conf = unmaskDestination(sent, stored);
+  const after = parseDestination(conf, config.destinations);
+  const before = parseDestination(stored, config.destinations);
+  if (!after.ok) throw badDestination(not, after.why);
+  if (!before.ok || !sameStore(before.value, after.value)) {
+    throw badDestination(not, "a masked secret is kept only for the same scheme, endpoint, account and bucket; send it again");
+  }
+  return conf;
+}
+
+/** What a body means, and where its destination is. @throws ApiError with every reason why it cannot be. */
+function readDraft(body: JobBody, config: Config, not: string): { draft: JobDraft; destination: Destination } {
+  const { destination_conf, ...rest } = body;
+  const meaning = readJob(body);
+  const destination = parseDestination(destination_conf, config.destinations);
+  const faults = meaning.ok ? [] : [...meaning.faults];
+  if (!destination.ok) faults.push({ pointer: "/destination_conf", message: destination.why });
+  if (!meaning.ok || !destination.ok) throw faultsError(400, CODE.notAllowed, faults, not);
+  return {
+    destination: destination.value,
+    draft: {
+      body: rest,
+      meaning: meaning.value,
+      destination: seal(destination_conf, destinationPurpose(config.accountId), config.keys),
+      path: destination.value.path,
+    },
+  };
+}
+
+/** Writes the probe. @throws ApiError 400 with the store's status and code if it is refused; nothing is stored then. */
+async function requireWritable(destination: Destination, platform: Platform, not: string): Promise<void> {
+  const answer = await writeProbe(new ObjectStore(destination, platform), destination.path);
+  if (answer.kind === "answer" && answer.status >= 200 && answer.status < 300) return;
+  throw badDestination(not, `error validating destination: error writing object: error uploading: ${answerWords(answer)}`);
+}
+
+function badDestination(not: string, why: string) {
+  return faultsError(400, CODE.notAllowed, [{ pointer: "/destination_conf", message: why }], not);
+}
+
+/** @throws ApiError 404. */
+async function requireJob(c: AppContext): Promise<StoredJob> {
+  const id = c.req.param("job_id") ?? "";
+  const job: StoredJob | null = /^[1-9]\d{0,14}$/.test(id) ? await controlPlane(c.env.CONTROL).get(Number(id)) : null;
+  if (job === null) throw oneError(404, CODE.jobNotFound, "job not found");
+  return job;
+}
+
+/** @throws ApiError 404, or 503 for a change that is stored but that its log has not confirmed. */
+function requireInForce(change: JobChange): StoredJob {
+  if (change.kind !== "changed") throw oneError(404, CODE.jobNotFound, "job not found");
+  if (!change.inForce) throw unavailable(`job ${change.job.config.id} is stored, but not in force yet; it will be within a minute`, 60);
+  return change.job;
+}
+
+function withoutReadOnly(sent: z.infer<typeof UpdateJob>): Partial<JobBody> {
+  const omitted = new Set([...READ_ONLY_KEYS, "ownership_challenge"]);
+  return Object.fromEntries(Object.entries(sent).filter(([name, value]) => !omitted.has(name) && value !== undefined)) as Partial<JobBody>;
+}
+
+function sameDataset(a: string, b: string): boolean {
+  const names: readonly string[] = DATASETS;
+  return a === b || (names.includes(a) && names.includes(b));
+}
+
+function flag(c: AppContext, name: string): boolean {
+  const value = c.req.query(name);
+  if (value === undefined || value === "false") return false;
+  if (value === "true") return true;
+  throw oneError(400, CODE.invalid, `${name} must be true or false`);
+}
+
+function wholeNumber(c: AppContext, name: string, min: number, max: number): number | null {
+  const text = c.req.query(name);
+  if (text === undefined) return null;
+  const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= min && value <= max) return value;
+  throw oneError(400, CODE.invalid, `${name} must be a whole number from ${min} to ${max}`);
+}

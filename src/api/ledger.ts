@@ -1,0 +1,35 @@
+import { accountLedger } from "../control/ledger.ts";
+import { controlPlane } from "../control/plane.ts";
+import { chainStatus } from "../delivery/chain.ts";
+import type { Resource } from "./app.ts";
+import { success } from "./envelope.ts";
+
+export const ledgerRoutes: readonly Resource[] = [
+  {
+    path: "/ledger",
+    methods: {
+      GET: {
+        permission: "logs:read",
+        async handle(c) {
+          const status = await accountLedger(c.env.ACCOUNT).status();
+          const deleted = await controlPlane(c.env.CONTROL).draining();
+          const draining = await Promise.all(
+            deleted.map(async ({ id, deletedMs }) => {
+              const log = await chainStatus(c.env.LOG, id);
+              return { id, deleted_at: new Date(deletedMs).toISOString(), pending: log?.counts.pending ?? 0, error_message: log?.errorMessage ?? null };
+            }),
+          );
+          return success(c, {
+            ...status.counts,
+            queue: {
+              backlog_messages: status.queueBacklog,
+              seen_at: status.queueSeenMs === null ? null : new Date(status.queueSeenMs).toISOString(),
+            },
+            intake_lost: status.intakeLost,
+            draining: draining.filter(({ pending }) => pending > 0),
+          });
+        },
+      },
+    },
+  },
+];

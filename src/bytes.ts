@@ -1,0 +1,50 @@
+/**
+ * Bytes and their texts. The runtime's declarations leave `Buffer` untyped where it meets Node's; this is the one place that touches it.
+ */
+import { Buffer } from "node:buffer";
+
+/** Joins byte arrays into one of its own buffer. */
+export function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
+
+/** Lower-case hex. */
+export function toHex(bytes: Uint8Array): string {
+  const hex: string = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("hex");
+  return hex;
+}
+
+export function fromHex(hex: string): Uint8Array<ArrayBuffer> {
+  const bytes: Uint8Array = Buffer.from(hex, "hex");
+  return new Uint8Array(bytes);
+}
+
+export function toBase64Url(bytes: Uint8Array): string {
+  const text: string = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("base64url");
+  return text;
+}
+
+/** Of base64 in either alphabet; what is neither is skipped. */
+export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
+  const bytes: Uint8Array = Buffer.from(text, "base64");
+  return new Uint8Array(bytes);
+}
+
+/** Length of a text in UTF-8, in bytes. */
+export function utf8Length(text: string): number {
+  const length: number = Buffer.byteLength(text);
+  return length;
+}
+
+/** Whether `wanted` stands in `bytes` at a multiple of its length: records of a fixed size, one after the other. */
+export function includesAligned(bytes: Uint8Array, wanted: Uint8Array): boolean {
+  const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length) as { indexOf(value: Uint8Array, from?: number): number };
+  for (let at = whole.indexOf(wanted); at !== -1; at = whole.indexOf(wanted, at + 1)) if (at % wanted.length === 0) return true;
+  return false;
+}

@@ -1,0 +1,76 @@
+import { fromBase64 } from "./bytes.ts";
+import type { SealingKeys } from "./control/secrets.ts";
+import { type DestinationContext, parseEndpoint } from "./destinations/destination.ts";
+
+/** What the environment may hold beside bindings; each is checked, none is trusted to be there. */
+export interface Settings {
+  ACCOUNT_ID?: string;
+  ADMIN_TOKEN?: string;
+  SECRETS_KEY?: string;
+  SECRETS_KEY_PREVIOUS?: string;
+  OBJSTORE_ENDPOINT?: string;
+  ALLOW_LOOPBACK_DESTINATIONS?: string;
+  SELF_NAME?: string;
+  DEFAULT_SCRIPT_NAME?: string;
+}
+
+export interface Config {
+  accountId: string;
+  adminToken: string;
+  keys: SealingKeys;
+  destinations: DestinationContext;
+}
+
+export type ConfigResult = { ok: true; config: Config } | { ok: false; faults: string[] };
+
+/** The platform's own object storage, where no other endpoint is configured. */
+export const DEFAULT_OBJSTORE_ENDPOINT = "https://{account-id}.r2.cloudflarestorage.com";
+
+/** What intake needs; it has a default for everything, as no typo may cost an event. */
+export interface IntakeConfig {
+  selfName: string | null;
+  defaultScriptName: string;
+}
+
+export function readIntakeConfig(env: object): IntakeConfig {
+  const settings = env as Settings;
+  return { selfName: settings.SELF_NAME || null, defaultScriptName: settings.DEFAULT_SCRIPT_NAME || "unnamed" };
+}
+
+/** Checks the settings, and names every fault with what it should be. Values are never repeated: some are secrets. */
+export function readConfig(env: object): ConfigResult {
+  const settings = env as Settings;
+  const faults: string[] = [];
+  const accountId = settings.ACCOUNT_ID ?? "";
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(accountId)) faults.push("ACCOUNT_ID: 1 to 64 letters, digits, dashes or underscores");
+  const adminToken = settings.ADMIN_TOKEN ?? "";
+  if (!/^[\u0021-\u007e]{16,512}$/.test(adminToken)) faults.push("ADMIN_TOKEN: a secret of 16 to 512 printable ASCII characters");
+  const current = keyOf(settings.SECRETS_KEY);
+  if (current === null) faults.push("SECRETS_KEY: base64 of 32 random bytes");
+  const previous = settings.SECRETS_KEY_PREVIOUS ? keyOf(settings.SECRETS_KEY_PREVIOUS) : null;
+  if (settings.SECRETS_KEY_PREVIOUS && previous === null) faults.push("SECRETS_KEY_PREVIOUS: base64 of 32 random bytes, or absent");
+  const loopback = settings.ALLOW_LOOPBACK_DESTINATIONS || "false";
+  if (loopback !== "true" && loopback !== "false") faults.push('ALLOW_LOOPBACK_DESTINATIONS: "true", "false" or absent');
+  const objstoreEndpoint = settings.OBJSTORE_ENDPOINT || DEFAULT_OBJSTORE_ENDPOINT;
+  const endpoint = parseEndpoint(objstoreEndpoint.replaceAll("{account-id}", "account"), "OBJSTORE_ENDPOINT", loopback === "true");
+  if (!endpoint.ok) faults.push(`OBJSTORE_ENDPOINT: an https:// URL, which may contain {account-id}: ${endpoint.why}`);
+  if (faults.length > 0 || current === null) return { ok: false, faults };
+  const secret = (name: string): string | undefined => {
+    const value: unknown = name.startsWith("DEST_") ? Reflect.get(env, name) : undefined;
+    return typeof value === "string" ? value : undefined;
+  };
+  return {
+    ok: true,
+    config: {
+      accountId,
+      adminToken,
+      keys: { current, previous },
+      destinations: { objstoreEndpoint, allowLoopback: loopback === "true", secret },
+    },
+  };
+}
+
+function keyOf(text: string | undefined): Uint8Array | null {
+  if (text === undefined || !/^[A-Za-z0-9+/]{43}=$/.test(text)) return null;
+  return fromBase64(text);
+}

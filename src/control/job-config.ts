@@ -1,0 +1,52 @@
+import type { FieldName } from "../record/fields.ts";
+
+/** A span of time in which a job was enabled, in ms since the epoch. */
+export interface Window {
+  fromMs: number;
+  /** null: still enabled. */
+  untilMs: number | null;
+}
+
+/** What a job's consumer and its log need to know of it; the log keeps a copy, so that uploading needs nobody else. */
+export interface JobConfig {
+  id: number;
+  /** Grows with every change of any job of the account. */
+  version: number;
+  /** Version at which the output format last changed: records of two formats never share an object. */
+  outputVersion: number;
+  /** Version at which the destination last changed. */
+  destinationVersion: number;
+  windows: Window[];
+  /** null: all fields. */
+  fieldNames: FieldName[] | null;
+  limits: UploadLimits;
+  /** `destination_conf`, sealed. */
+  destination: string;
+  /** Path below the bucket, `{DATE}` included: keys are named without opening the seal. */
+  path: string;
+  deletedMs: number | null;
+  /** The user asked to drop what is waiting. */
+  discard: boolean;
+}
+
+export interface UploadLimits {
+  /** Before compression. */
+  bytes: number;
+  records: number;
+  /** From the intake of the oldest waiting record to the cut. */
+  intervalMs: number;
+}
+
+/**
+ * Clocks of two machines differ a little. An event taken in this long before a job was enabled may still reach it, so that none taken in
+ * after it is ever missed.
+ */
+const CLOCK_SKEW_MS = 2_000;
+
+/** Whether the job was enabled when an event was taken in. */
+export function wasEnabled(job: Pick<JobConfig, "windows">, takenInMs: number): boolean {
+  return job.windows.some(({ fromMs, untilMs }, i) => {
+    const closedBefore = job.windows[i - 1]?.untilMs ?? -1;
+    return takenInMs >= Math.max(fromMs - CLOCK_SKEW_MS, closedBefore + 1) && (untilMs === null || takenInMs <= untilMs);
+  });
+}

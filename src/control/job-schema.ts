@@ -1,0 +1,87 @@
+import * as z from "zod";
+import { utf8Length } from "../bytes.ts";
+import { DESTINATION_CONF_MAX } from "../destinations/parse.ts";
+import { UPLOAD_BYTES, UPLOAD_INTERVAL_S, UPLOAD_RECORDS } from "../limits.ts";
+import { DATASETS } from "../record/fields.ts";
+
+const bounded = ({ min, max }: { min: number; max: number }) =>
+  z
+    .int()
+    .refine((value) => value === 0 || (value >= min && value <= max), { error: `must be 0 or from ${min} to ${max}` })
+    .nullable();
+
+/** Keys that every answer has and no request changes: accepted, so that what was read can be sent back, and ignored. */
+const READ_ONLY = {
+  id: z.unknown(),
+  last_complete: z.unknown(),
+  last_error: z.unknown(),
+  error_message: z.unknown(),
+  time_created: z.unknown(),
+  time_modified: z.unknown(),
+};
+export const READ_ONLY_KEYS: ReadonlySet<string> = new Set(Object.keys(READ_ONLY));
+
+const text = (max: number) => z.string().max(max).nullable();
+
+/** The shape of `output_options`; which of them this version carries out is decided in job-rules.ts. */
+export const OutputOptions = z.strictObject({
+  field_names: z.array(z.string().max(64)).max(64).nullable().optional(),
+  output_type: z.enum(["ndjson", "csv"]).nullable().optional(),
+  batch_prefix: text(4_096).optional(),
+  batch_suffix: text(4_096).optional(),
+  record_prefix: text(4_096).optional(),
+  record_suffix: text(4_096).optional(),
+  record_delimiter: text(4_096).optional(),
+  field_delimiter: text(4_096).optional(),
+  record_template: text(16_384).optional(),
+  timestamp_format: z.enum(["unixnano", "unix", "rfc3339", "rfc3339ms", "rfc3339ns"]).nullable().optional(),
+  sample_rate: z.number().gt(0).lte(1).nullable().optional(),
+  "CVE-2021-44228": z.boolean().nullable().optional(),
+  merge_subrequests: z.boolean().nullable().optional(),
+});
+export type OutputOptions = z.infer<typeof OutputOptions>;
+
+const FILTER_MAX_BYTES = 8_192;
+
+const FIELDS = {
+  name: text(512),
+  output_options: OutputOptions.nullable(),
+  enabled: z.boolean(),
+  filter: z
+    .string()
+    .refine((value) => utf8Length(value) <= FILTER_MAX_BYTES, { error: `must be at most ${FILTER_MAX_BYTES} bytes` })
+    .nullable(),
+  frequency: text(64),
+  logpull_options: text(4_096),
+  max_upload_bytes: bounded(UPLOAD_BYTES),
+  max_upload_records: bounded(UPLOAD_RECORDS),
+  max_upload_interval_seconds: bounded(UPLOAD_INTERVAL_S),
+};
+
+const Destination = z.string().min(1).max(DESTINATION_CONF_MAX);
+
+/** The body that creates a job. */
+export const CreateJob = z.strictObject({
+  ...z.object(FIELDS).partial().shape,
+  destination_conf: Destination,
+  dataset: z.enum(DATASETS).optional(),
+  kind: z.literal("").optional(),
+  ownership_challenge: z.string().max(4_096).optional(),
+  ...READ_ONLY,
+});
+
+/** The body that changes one: only what it names. `dataset` and `kind` may be named with the value they have. */
+export const UpdateJob = z.strictObject({
+  ...z.object(FIELDS).partial().shape,
+  destination_conf: Destination.optional(),
+  dataset: z.string().optional(),
+  kind: z.string().optional(),
+  ownership_challenge: z.string().max(4_096).optional(),
+  ...READ_ONLY,
+});
+
+/** A job as its owner wrote it; a key that was never sent is not there. */
+export type JobBody = Partial<z.infer<z.ZodObject<typeof FIELDS>>> & {
+  dataset: (typeof DATASETS)[number];
+  destination_conf: string;
+};

@@ -1,0 +1,170 @@
+import { DurableObject } from "cloudflare:workers";
+import { platform } from "../platform.ts";
+import { ID_MEMORY_SQL, IdMemory, type TakenId } from "../storage/id-memory.ts";
+import { type Migration, migrate } from "../storage/migrate.ts";
+
+export const ACCOUNT_STEPS = [
+  {
+    id: 1,
+    why: "every message is counted once, and what could not be read is kept",
+    sql: `
+      CREATE TABLE account (
+        id            INTEGER PRIMARY KEY CHECK (id = 1),
+        processed     INTEGER NOT NULL DEFAULT 0, -- events, counted on their own: the sum of the next four, or something is wrong
+        routed        INTEGER NOT NULL DEFAULT 0,
+        not_enabled   INTEGER NOT NULL DEFAULT 0,
+        not_routed    INTEGER NOT NULL DEFAULT 0,
+        set_aside     INTEGER NOT NULL DEFAULT 0,
+        intake_lost   INTEGER NOT NULL DEFAULT 0,
+        queue_backlog INTEGER,                    -- messages, as the queue last said
+        queue_seen_ms INTEGER,
+        swept_ms      INTEGER NOT NULL DEFAULT 0
+      ) STRICT;
+      INSERT INTO account (id) VALUES (1);
+      CREATE TABLE set_aside (
+        id      INTEGER PRIMARY KEY,
+        at_ms   INTEGER NOT NULL,
+        queue   TEXT NOT NULL,
+        why     TEXT NOT NULL,
+        events  INTEGER NOT NULL,
+        message BLOB NOT NULL
+      ) STRICT;
+      ${ID_MEMORY_SQL}`,
+  },
+] as const satisfies readonly Migration[];
+
+/** How the events of one message ended up, from the account's point of view. */
+export interface MessageCount extends TakenId {
+  /** As the message's envelope says. */
+  events: number;
+  /** Offered to at least one enabled job. */
+  routed: number;
+  /** Dropped because logging of their function is off. */
+  notEnabled: number;
+  /** No job was enabled. */
+  notRouted: number;
+}
+
+export interface SetAsideMessage {
+  /** What it is remembered by: the envelope's id, or a hash of what cannot be read. */
+  taken: TakenId;
+  queue: string;
+  why: string;
+  events: number;
+  message: ArrayBuffer;
+}
+
+export interface AccountCounts {
+  processed: number;
+  routed: number;
+  not_enabled: number;
+  not_routed: number;
+  set_aside: number;
+}
+
+export interface AccountStatus {
+  counts: AccountCounts;
+  /** Events that intake could not hand to the queue. */
+  intakeLost: number;
+  queueBacklog: number | null;
+  queueSeenMs: number | null;
+}
+
+const SWEEP_EVERY_MS = 86_400_000;
+
+/** The account's own count of what was processed, deduplicated by the same ids as the logs, and the keeper of messages that nobody could read. */
+export class AccountLedger extends DurableObject<Env> {
+  readonly #sql: SqlStorage;
+  readonly #ids: IdMemory;
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    this.#sql = ctx.storage.sql;
+    this.#ids = new IdMemory(ctx.storage.sql);
+    migrate(ctx.storage, ACCOUNT_STEPS);
+  }
+
+  /**
+   * Counts messages that all their jobs have committed; one that is counted already is passed over.
+   * @param backlog messages that wait in the queue, as it says.
+   */
+  count(messages: readonly MessageCount[], backlog: number | null): void {
+    this.ctx.storage.transactionSync(() => {
+      const known = this.#ids.known(messages);
+      const fresh = messages.filter(({ id }) => !known.has(id));
+      if (fresh.length === 0) return;
+      this.#ids.remember(fresh);
+      const sum = (of: (message: MessageCount) => number): number => fresh.reduce((total, message) => total + of(message), 0);
+      this.#sql.exec(
+        `UPDATE account SET processed = processed + ?, routed = routed + ?, not_enabled = not_enabled + ?, not_routed = not_routed + ?,
+           queue_backlog = ?, queue_seen_ms = ? WHERE id = 1`,
+        sum(({ events }) => events),
+        sum(({ routed }) => routed),
+        sum(({ notEnabled }) => notEnabled),
+        sum(({ notRouted }) => notRouted),
+        backlog,
+        platform.now(),
+      );
+    });
+  }
+
+  /** Keeps a message that cannot go its way, whole, and counts it; once, however often it comes. */
+  setAside({ taken, queue, why, events, message }: SetAsideMessage): void {
+    this.ctx.storage.transactionSync(() => {
+      if (this.#ids.known([taken]).size > 0) return;
+      this.#ids.remember([taken]);
+      this.#sql.exec(
+        "INSERT INTO set_aside (at_ms, queue, why, events, message) VALUES (?, ?, ?, ?, ?)",
+        platform.now(),
+        queue,
+        why,
+        events,
+        message,
+      );
+      this.#sql.exec("UPDATE account SET processed = processed + ?, set_aside = set_aside + ? WHERE id = 1", events, events);
+    });
+  }
+
+  /** Events that intake had and could not keep. */
+  countLost(events: number): void {
+    this.#sql.exec("UPDATE account SET intake_lost = intake_lost + ? WHERE id = 1", events);
+  }
+
+  /** Forgets old ids, once a day. */
+  sweep(): void {
+    const now = platform.now();
+    const { swept_ms } = this.#sql.exec<{ swept_ms: number }>("SELECT swept_ms FROM account").one();
+    if (now - swept_ms < SWEEP_EVERY_MS) return;
+    this.ctx.storage.transactionSync(() => {
+      this.#ids.sweep(now);
+      this.#sql.exec("UPDATE account SET swept_ms = ? WHERE id = 1", now);
+    });
+  }
+
+  status(): AccountStatus {
+    const row = this.#sql
+      .exec<{
+        processed: number;
+        routed: number;
+        not_enabled: number;
+        not_routed: number;
+        set_aside: number;
+        intake_lost: number;
+        queue_backlog: number | null;
+        queue_seen_ms: number | null;
+      }>("SELECT * FROM account")
+      .one();
+    const { processed, routed, not_enabled, not_routed, set_aside } = row;
+    return {
+      counts: { processed, routed, not_enabled, not_routed, set_aside },
+      intakeLost: row.intake_lost,
+      queueBacklog: row.queue_backlog,
+      queueSeenMs: row.queue_seen_ms,
+    };
+  }
+}
+
+/** The one ledger of the account. */
+export function accountLedger(namespace: DurableObjectNamespace<AccountLedger>): DurableObjectStub<AccountLedger> {
+  return namespace.getByName("account");
+}

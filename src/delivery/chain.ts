@@ -1,0 +1,114 @@
+import type { JobConfig } from "../control/job-config.ts";
+import { NUMBERS_PER_SEGMENT } from "./log-store.ts";
+import type { DeliveryLog } from "./log.ts";
+import type { Append, LogStatus, ObjectEntry } from "./types.ts";
+
+type Logs = DurableObjectNamespace<DeliveryLog>;
+
+/** The segments of a job's log, one durable object each, from 0. Only the last one takes records. */
+export function segmentOf(logs: Logs, jobId: number, segment: number): DurableObjectStub<DeliveryLog> {
+  return logs.getByName(`job ${jobId} segment ${segment}`);
+}
+
+/** Brings a job's configuration to every segment of its log. */
+export async function configureChain(logs: Logs, job: JobConfig): Promise<void> {
+  for (let segment = 0; ; segment++) {
+    const { sealed } = await segmentOf(logs, job.id, segment).configure(job, segment);
+    if (!sealed) return;
+  }
+}
+
+export type ChainResult = { kind: "taken" } | { kind: "stale"; job: JobConfig };
+
+/**
+ * Commits an append once, wherever in the chain its messages may have been before.
+ * @param build makes the append for the messages that are left; the first call has an empty set.
+ * @returns stale: the job has changed; build everything again from what comes back.
+ */
+export async function appendToChain(
+  logs: Logs,
+  job: JobConfig,
+  build: (without: ReadonlySet<string>) => Append,
+): Promise<ChainResult> {
+  const taken = new Set<string>();
+  let append = build(taken);
+  let segment = 0;
+  while (append.messages.length > 0) {
+    const log = segmentOf(logs, job.id, segment);
+    // Two of the same type, told apart by the call that pipelines them: what is needed is plain data.
+    const result = await log.append(append);
+    switch (result.kind) {
+      case "taken":
+        return { kind: "taken" };
+      case "behind":
+        await log.configure(job, segment);
+        continue;
+      case "stale":
+        return { kind: "stale", job: result.job as JobConfig };
+      case "full":
+        segment += 1;
+        break;
+      case "known":
+        break;
+    }
+    if (result.ids.length > 0) {
+      for (const id of result.ids) taken.add(id);
+      append = build(taken);
+    }
+  }
+  return { kind: "taken" };
+}
+
+/** The status of a whole log: counts summed over its segments; null if it has never been configured. */
+export async function chainStatus(logs: Logs, jobId: number): Promise<LogStatus | null> {
+  let whole: LogStatus | null = null;
+  for (let segment = 0; ; segment++) {
+    const status: LogStatus | null = await segmentOf(logs, jobId, segment).status();
+    if (status === null) return whole;
+    whole = whole === null ? status : joined(whole, status);
+    if (!status.sealed) return whole;
+  }
+}
+
+function joined(earlier: LogStatus, later: LogStatus): LogStatus {
+  const counts = { ...later.counts };
+  for (const name of Object.keys(counts) as (keyof typeof counts)[]) counts[name] += earlier.counts[name];
+  const oldest = [earlier.oldestPendingTakenMs, later.oldestPendingTakenMs].filter((ms) => ms !== null);
+  // A segment with something pending holds the whole back; one that has delivered everything does not.
+  const complete = earlier.counts.pending > 0 ? earlier.lastCompleteMs : Math.max(earlier.lastCompleteMs ?? 0, later.lastCompleteMs ?? 0) || null;
+  const failing = (later.lastErrorMs ?? 0) >= (earlier.lastErrorMs ?? 0) ? later : earlier;
+  return {
+    counts,
+    pendingObjects: earlier.pendingObjects + later.pendingObjects,
+    oldestPendingTakenMs: oldest.length === 0 ? null : Math.min(...oldest),
+    deliveredRawBytes: earlier.deliveredRawBytes + later.deliveredRawBytes,
+    deliveredBytes: earlier.deliveredBytes + later.deliveredBytes,
+    lastCompleteMs: complete,
+    lastErrorMs: failing.lastErrorMs,
+    errorMessage: failing.errorMessage,
+    sealed: later.sealed,
+  };
+}
+
+/** Objects of a job with a number above `after`, in the order of their numbers. */
+export async function chainObjects(logs: Logs, jobId: number, after: number, limit: number): Promise<ObjectEntry[]> {
+  const entries: ObjectEntry[] = [];
+  for (let segment = Math.floor(after / NUMBERS_PER_SEGMENT); entries.length < limit; segment++) {
+    const log = segmentOf(logs, jobId, segment);
+    const status = await log.status();
+    if (status === null) break;
+    entries.push(...(await log.objects(after, limit - entries.length)));
+    if (!status.sealed) break;
+  }
+  return entries;
+}
+
+/** Cuts and uploads what waits, in every segment at once as far as they are known. @returns objects that still wait. */
+export async function driveChain(logs: Logs, jobId: number, reason: "scheduled" | "manual", waitMs: number): Promise<number> {
+  let pending = 0;
+  for (let segment = 0; ; segment++) {
+    const driven = await segmentOf(logs, jobId, segment).drive(reason, waitMs);
+    pending += driven.pendingObjects;
+    if (!driven.sealed) return pending;
+  }
+}

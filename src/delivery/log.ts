@@ -1,0 +1,346 @@
+import { DurableObject } from "cloudflare:workers";
+import { concat } from "../bytes.ts";
+import { readConfig } from "../config.ts";
+import type { JobConfig } from "../control/job-config.ts";
+import { destinationPurpose, unseal } from "../control/secrets.ts";
+import type { Destination, Parsed } from "../destinations/destination.ts";
+import { ObjectStore } from "../destinations/object-store.ts";
+import { parseDestination } from "../destinations/parse.ts";
+import { ID_MEMORY_MS, SEGMENT_MAX_BYTES } from "../limits.ts";
+import { platform, within } from "../platform.ts";
+import { IdMemory } from "../storage/id-memory.ts";
+import { migrate } from "../storage/migrate.ts";
+import { LogStore, type ObjectRow } from "./log-store.ts";
+import { disposition, failureWords, type UploadError } from "./policy.ts";
+import { LOG_STEPS } from "./schema.ts";
+import type { Append, AppendResult, LogStatus, ObjectEntry } from "./types.ts";
+import { type UploadOutcome, uploadObject } from "./upload.ts";
+
+/** Uploads of one log that run side by side; each holds one row of its object in memory. */
+const UPLOADS_AT_ONCE = 4;
+
+/** Objects up to this size are sent from memory, larger ones streamed row by row, in bytes. */
+const BUFFERED_MAX_BYTES = 2_000_000;
+
+/** How long an alarm waits for uploads before it arms the next one: a slow store must not hold up the next cut. In ms. */
+const ALARM_WAIT_MS = 8_000;
+
+/** When an alarm looks again after uploads that it left running, in ms. */
+const ALARM_LOOK_AGAIN_MS = 15_000;
+
+const ALARM_LOST_AFTER_MS = 60_000;
+
+const SWEEP_EVERY_MS = 86_400_000;
+
+/**
+ * The delivery log of one job: the source of truth between the queue and the bucket. What is in here is either on its way to the destination or
+ * counted; everything after an append can be repeated at any step without changing anything. A log is a chain of such objects (segments), of which
+ * only the last takes records.
+ */
+export class DeliveryLog extends DurableObject<Env> {
+  readonly #store: LogStore;
+  readonly #ids: IdMemory;
+  /** Uploads of this instance that are under way, by object number. Lost in a crash, as they are. */
+  readonly #uploads = new Map<number, Promise<void>>();
+  /** When the alarm is set for; null: not set. */
+  #armedMs: number | null = null;
+  /** Overridden by tests; no other way is there to fill a segment. */
+  segmentMaxBytes = SEGMENT_MAX_BYTES;
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    this.#store = new LogStore(ctx.storage.sql, ctx.id.toString());
+    this.#ids = new IdMemory(ctx.storage.sql);
+    ctx.blockConcurrencyWhile(async () => {
+      migrate(ctx.storage, LOG_STEPS);
+      this.#armedMs = await ctx.storage.getAlarm();
+    });
+  }
+
+  /**
+   * Takes a job's configuration; an older one than it has changes nothing. Whatever is cut for it, is cut under the old configuration.
+   * @param segment this object's place in the chain, from 0.
+   * @returns whether another segment follows.
+   */
+  configure(job: JobConfig, segment: number): { sealed: boolean } {
+    const now = platform.now();
+    this.#transaction(() => {
+      const before = this.#store.job();
+      if (before !== null && before.version >= job.version) return;
+      if (before !== null) {
+        const smaller = job.limits.records < before.limits.records || job.limits.bytes < before.limits.bytes;
+        if (job.outputVersion !== before.outputVersion || smaller) this.#store.cutAll("config", now);
+        if (job.deletedMs !== null && before.deletedMs === null) this.#store.cutAll("deleted", now);
+      }
+      this.#store.setJob(job, segment);
+      if (before === null) return;
+      if (job.discard) this.#store.discard();
+      if (job.destinationVersion !== before.destinationVersion) this.#store.readdress(job.path);
+      this.#store.retryNow();
+      this.#arm(now);
+    });
+    return { sealed: this.#store.row()?.sealed_ms != null };
+  }
+
+  /** Commits records, their counts and the ids of their messages, all or nothing. */
+  append({ version, messages, fragments }: Append): AppendResult {
+    const now = platform.now();
+    return this.#transaction((): AppendResult => {
+      const row = this.#store.row();
+      const job = this.#store.job();
+      if (row === null || job === null || job.version < version) return { kind: "behind" };
+      if (job.version > version) return { kind: "stale", job };
+      const known = [...this.#ids.known(messages)];
+      if (row.sealed_ms !== null) return { kind: "full", ids: known };
+      if (known.length > 0) return { kind: "known", ids: known };
+      if (this.ctx.storage.sql.databaseSize >= this.segmentMaxBytes) {
+        this.#store.seal(now);
+        return { kind: "full", ids: [] };
+      }
+      this.#ids.remember(messages);
+      this.#store.count(messages);
+      this.#store.put(fragments, now);
+      this.#arm(now);
+      return { kind: "taken" };
+    });
+  }
+
+  /**
+   * Cuts all that waits and uploads it.
+   * @param reason `manual` tries at once even what waits after a failure; `scheduled` keeps to the delays.
+   * @param waitMs how long to wait for the uploads; they go on afterwards.
+   */
+  async drive(reason: "scheduled" | "manual", waitMs: number): Promise<{ sealed: boolean; pendingObjects: number }> {
+    const now = platform.now();
+    const row = this.#store.row();
+    if (row === null) return { sealed: false, pendingObjects: 0 };
+    this.#transaction(() => {
+      this.#store.cutAll(reason, now);
+      if (reason === "manual") this.#store.retryNow();
+      if (now - row.swept_ms >= SWEEP_EVERY_MS) {
+        this.#ids.sweep(now);
+        this.#store.sweep(now);
+      }
+      this.#arm(now);
+    });
+    await within(waitMs, this.#uploadDue(), undefined);
+    this.#transaction(() => this.#arm(platform.now()));
+    return { sealed: row.sealed_ms !== null, pendingObjects: this.#store.pendingObjects() };
+  }
+
+  status(): LogStatus | null {
+    const row = this.#store.row();
+    if (row === null) return null;
+    return {
+      counts: this.#store.counts(),
+      pendingObjects: this.#store.pendingObjects(),
+      oldestPendingTakenMs: this.#store.oldestPendingTakenMs(),
+      deliveredRawBytes: row.delivered_raw,
+      deliveredBytes: row.delivered_bytes,
+      lastCompleteMs: row.last_complete_ms,
+      lastErrorMs: row.last_error_ms,
+      errorMessage: row.error_message,
+      sealed: row.sealed_ms !== null,
+    };
+  }
+
+  /** @param after list only objects with a greater number. */
+  objects(after: number, limit: number): ObjectEntry[] {
+    return this.#store.list(after, limit).map(entryOf);
+  }
+
+  /** Deletes itself if its job was deleted long enough ago that no queue can hold anything for it. @returns whether it did. */
+  async retire(): Promise<boolean> {
+    const job = this.#store.job();
+    if (job !== null) {
+      const done = job.deletedMs !== null && platform.now() - job.deletedMs > ID_MEMORY_MS && this.#store.counts().pending === 0;
+      if (!done) return false;
+    }
+    await this.ctx.storage.deleteAlarm();
+    await this.ctx.storage.deleteAll();
+    this.#armedMs = null;
+    return true;
+  }
+
+  /**
+   * Cuts what is due, uploads what is due, arms the next. It must not throw: an alarm that throws is tried six times within minutes and then
+   * forgotten for ever.
+   */
+  override async alarm(): Promise<void> {
+    this.#armedMs = null;
+    try {
+      if (this.#store.row() === null) return;
+      this.#transaction(() => this.#store.cutDue(platform.now()));
+      await within(ALARM_WAIT_MS, this.#uploadDue(), undefined);
+      this.#transaction(() => this.#arm(platform.now()));
+    } catch (error) {
+      console.error({ message: "alarm failed", job: this.#store.job()?.id, error: String(error) });
+      await this.ctx.storage.setAlarm(platform.now() + ALARM_LOOK_AGAIN_MS);
+    }
+  }
+
+  /** Uploads every object that is due. After a failure one at a time is tried, until one succeeds. */
+  async #uploadDue(): Promise<void> {
+    const tried = new Set<number>();
+    const work = async (): Promise<void> => {
+      for (;;) {
+        const object = this.#claim(tried);
+        if (object === null) return;
+        tried.add(object.number);
+        const upload = this.uploadOne(object).finally(() => this.#uploads.delete(object.number));
+        this.#uploads.set(object.number, upload);
+        await upload;
+      }
+    };
+    while (this.#claim(tried) !== null) {
+      const failing = (this.#store.row()?.failures ?? 0) > 0;
+      await Promise.all(Array.from({ length: failing ? 1 : UPLOADS_AT_ONCE }, work));
+      if (failing && (this.#store.row()?.failures ?? 0) > 0) return;
+    }
+  }
+
+  #claim(tried: ReadonlySet<number>): ObjectRow | null {
+    const row = this.#store.row();
+    const now = platform.now();
+    if (row === null || this.#uploads.size >= UPLOADS_AT_ONCE) return null;
+    if (row.failures > 0 && (row.resume_ms > now || this.#uploads.size > 0)) return null;
+    const candidates = this.#store.dueObjects(now, tried.size + this.#uploads.size + 1);
+    return candidates.find(({ number }) => !tried.has(number) && !this.#uploads.has(number)) ?? null;
+  }
+
+  /** One attempt for one object, and what follows from it. Public for the tests, which break it at every step. */
+  async uploadOne(object: ObjectRow): Promise<void> {
+    const job = this.#store.job();
+    if (job === null) return;
+    try {
+      const opened = this.#open(job);
+      if (!opened.ok) return this.#fail(object, { kind: "unusable", words: opened.why });
+      let outcome = await this.put(object, opened.value);
+      if (outcome.kind === "no_conditional") {
+        this.settle(object, outcome, job);
+        // The store does not know the condition; the same attempt goes on without it.
+        outcome = await this.put(object, opened.value);
+      }
+      this.settle(object, outcome, job);
+    } catch (error) {
+      console.error({ message: "upload broke", job: job.id, object: object.number, error: String(error) });
+      this.#fail(object, { kind: "busy", words: "internal error", retryAfterS: null });
+    }
+  }
+
+  put(object: ObjectRow, destination: Destination): Promise<UploadOutcome> {
+    const store = new ObjectStore(destination, platform);
+    const body = (): Uint8Array | ReadableStream<Uint8Array> => {
+      if (object.bytes <= BUFFERED_MAX_BYTES) return concat([...this.#store.pieces(object)]);
+      return streamed(object.bytes, this.#store.pieces(object));
+    };
+    return uploadObject({ ...object, doubtful: object.doubtful !== 0, contentType: "application/x-ndjson" }, body, store, {
+      conditional: this.#store.row()?.unconditional !== 1,
+      path: destination.path,
+    });
+  }
+
+  settle(object: ObjectRow, outcome: UploadOutcome, job: JobConfig): void {
+    const now = platform.now();
+    // The destination has changed meanwhile: what the old one refused says nothing of the new one; what it took is delivered.
+    const moved = this.#store.job()?.destinationVersion !== job.destinationVersion;
+    if (moved && outcome.kind !== "delivered") return;
+    switch (outcome.kind) {
+      case "delivered":
+        this.#transaction(() => this.#store.markDelivered(object, object.key, outcome.verified, now));
+        return;
+      case "key_taken":
+        this.#transaction(() => this.#store.renumber(object, now));
+        return;
+      case "no_conditional":
+        this.#transaction(() => this.#store.setUnconditional());
+        return;
+      case "failed":
+        this.#fail(object, outcome.error);
+    }
+  }
+
+  #fail(object: ObjectRow, error: UploadError): void {
+    const now = platform.now();
+    const failures = (this.#store.row()?.failures ?? 0) + 1;
+    const forLog = disposition(error, failures, platform.random());
+    const forObject = disposition(error, object.attempts + 1, platform.random());
+    const words = failureWords(error, forObject.do);
+    this.#transaction(() => {
+      if (forLog.do === "set_aside" || forObject.do === "set_aside") return this.#store.markSetAside(object, words, now);
+      const next = { objectMs: now + forObject.delayMs, logMs: now + forLog.delayMs };
+      this.#store.markFailed(object, words, next, error.kind === "unreachable", now);
+    });
+    console.warn({ message: "upload failed", job: this.#store.job()?.id, object: object.number, key: object.key, why: error.words, then: forObject.do });
+  }
+
+  #open(job: JobConfig): Parsed<Destination> {
+    const config = readConfig(this.env);
+    if (!config.ok) return { ok: false, why: `configuration: ${config.faults.join("; ")}` };
+    const conf = unseal(job.destination, destinationPurpose(config.config.accountId), config.config.keys);
+    if (conf === null) return { ok: false, why: "neither SECRETS_KEY nor SECRETS_KEY_PREVIOUS opens the stored destination" };
+    return parseDestination(conf, config.config.destinations);
+  }
+
+  /** Sets the alarm for the next thing to do, if it is not set for an earlier one. Every setting is billed as a write. */
+  #arm(nowMs: number): void {
+    const row = this.#store.row();
+    if (row === null) return;
+    const attempt = Math.max(this.#store.nextAttemptMs(new Set(this.#uploads.keys())), row.resume_ms);
+    const again = this.#uploads.size > 0 ? nowMs + ALARM_LOOK_AGAIN_MS : Number.POSITIVE_INFINITY;
+    const due = Math.max(Math.min(this.#store.nextCutMs(), attempt, again), nowMs);
+    // An alarm that should have fired long ago did not: it counts as not set.
+    const armed = this.#armedMs !== null && this.#armedMs > nowMs - ALARM_LOST_AFTER_MS ? this.#armedMs : Number.POSITIVE_INFINITY;
+    if (!Number.isFinite(due) || armed <= due) return;
+    this.ctx.storage.setAlarm(due);
+    this.#armedMs = due;
+  }
+
+  /** A transaction; if it fails, its alarm is rolled back with its rows, and what we believe of the alarm with it. */
+  #transaction<T>(change: () => T): T {
+    const armed = this.#armedMs;
+    try {
+      return this.ctx.storage.transactionSync(change);
+    } catch (error) {
+      this.#armedMs = armed;
+      throw error;
+    }
+  }
+}
+
+/** A body of known length that reads each piece when the network wants it, and lets go of it when it is sent. */
+function streamed(bytes: number, pieces: Iterable<Uint8Array>): ReadableStream<Uint8Array> {
+  const { readable, writable } = new FixedLengthStream(bytes);
+  const write = async (): Promise<void> => {
+    const writer = writable.getWriter();
+    for (const piece of pieces) {
+      await writer.write(piece);
+      // Rows read from SQLite are collected late; without this a large object is held whole.
+      if (piece.buffer instanceof ArrayBuffer) piece.buffer.transfer(0);
+    }
+    await writer.close();
+  };
+  // A store that hangs up breaks the stream; the fetch that reads it reports the failure.
+  write().catch(() => {});
+  return readable;
+}
+
+function entryOf(row: ObjectRow): ObjectEntry {
+  const time = (ms: number): string => new Date(ms).toISOString();
+  return {
+    number: row.number,
+    key: row.key,
+    state: row.state,
+    records: row.records,
+    bytes: row.bytes,
+    raw_bytes: row.raw_bytes,
+    first_event: time(row.first_event_ms),
+    last_event: time(row.last_event_ms),
+    reason: row.reason,
+    attempts: row.attempts,
+    cut_at: time(row.cut_ms),
+    uploaded_at: row.uploaded_ms === null ? null : time(row.uploaded_ms),
+    verified: row.verified === null ? null : row.verified === 1,
+    error: row.error,
+  };
+}

@@ -1,0 +1,59 @@
+/** What follows from a failed upload. No answer loses a record; see docs/delivery.md for the whole table. */
+export type UploadError =
+  /** 5xx, 429 and the like: the store cannot now. */
+  | { kind: "busy"; words: string; retryAfterS: number | null }
+  /** No answer: the object may have been stored. */
+  | { kind: "unreachable"; words: string }
+  /** 401, 403, 404, a redirect: nothing will change until somebody changes something. */
+  | { kind: "misconfigured"; words: string }
+  /** 400, 413 for this object, while the store takes others. */
+  | { kind: "refused"; words: string }
+  /** The destination cannot even be read: no key fits its seal, its secret is gone. */
+  | { kind: "unusable"; words: string };
+
+export type Disposition = { do: "retry"; delayMs: number } | { do: "park"; delayMs: number } | { do: "set_aside" };
+
+const RETRY_FIRST_MS = 5_000;
+const RETRY_MAX_MS = 15 * 60_000;
+const PARK_FIRST_MS = 60_000;
+const PARK_MAX_MS = 5 * 60_000;
+
+/**
+ * @param attempt failures in a row, from 1.
+ * @param random in [0, 1): spreads the retries of many jobs over half to all of the delay.
+ */
+export function disposition(error: UploadError, attempt: number, random: number): Disposition {
+  switch (error.kind) {
+    case "busy": {
+      const delay = jitter(exponential(RETRY_FIRST_MS, RETRY_MAX_MS, attempt), random);
+      return { do: "retry", delayMs: Math.max(delay, (error.retryAfterS ?? 0) * 1_000) };
+    }
+    case "unreachable":
+      return { do: "retry", delayMs: jitter(exponential(RETRY_FIRST_MS, RETRY_MAX_MS, attempt), random) };
+    case "misconfigured":
+    case "unusable":
+      return { do: "park", delayMs: jitter(exponential(PARK_FIRST_MS, PARK_MAX_MS, attempt), random) };
+    case "refused":
+      return { do: "set_aside" };
+  }
+}
+
+/** How a failing job says what is wrong. */
+export function failureWords(error: UploadError, what: Disposition["do"]): string {
+  switch (what) {
+    case "retry":
+      return `upload failed: ${error.words}; it is being tried again`;
+    case "park":
+      return `parked: ${error.words}; nothing is lost, it is tried again every few minutes and when the job is changed`;
+    case "set_aside":
+      return `an object was set aside: ${error.words}`;
+  }
+}
+
+function exponential(firstMs: number, maxMs: number, attempt: number): number {
+  return Math.min(firstMs * 2 ** Math.min(attempt - 1, 30), maxMs);
+}
+
+function jitter(delayMs: number, random: number): number {
+  return Math.round(delayMs * (0.5 + random / 2));
+}

@@ -1,0 +1,82 @@
+import { ID_MEMORY_SQL } from "../storage/id-memory.ts";
+import type { Migration } from "../storage/migrate.ts";
+
+/** The schema of a delivery log; docs/storage.md says of each table who writes it, how long a row lives, and what a crash leaves. */
+export const LOG_STEPS = [
+  {
+    id: 1,
+    why: "records wait in batches, are cut into objects, and every number about them changes with them",
+    sql: `
+      CREATE TABLE log (
+        id                INTEGER PRIMARY KEY CHECK (id = 1),
+        segment           INTEGER NOT NULL,
+        job               TEXT NOT NULL,              -- JSON of JobConfig
+        sealed_ms         INTEGER,                    -- full since; the next segment takes the rest
+        next_batch        INTEGER NOT NULL DEFAULT 1,
+        next_object       INTEGER NOT NULL DEFAULT 1,
+        received          INTEGER NOT NULL DEFAULT 0, -- records
+        filtered          INTEGER NOT NULL DEFAULT 0,
+        sampled_out       INTEGER NOT NULL DEFAULT 0,
+        delivered         INTEGER NOT NULL DEFAULT 0,
+        set_aside         INTEGER NOT NULL DEFAULT 0,
+        discarded         INTEGER NOT NULL DEFAULT 0,
+        delivered_raw     INTEGER NOT NULL DEFAULT 0, -- bytes
+        delivered_bytes   INTEGER NOT NULL DEFAULT 0,
+        newest_taken_ms   INTEGER NOT NULL DEFAULT 0,
+        last_complete_ms  INTEGER,
+        failures          INTEGER NOT NULL DEFAULT 0, -- uploads in a row
+        resume_ms         INTEGER NOT NULL DEFAULT 0, -- after a failure, nothing is tried before
+        last_error_ms     INTEGER,
+        error_message     TEXT,
+        unconditional     INTEGER NOT NULL DEFAULT 0, -- the store answered 501 to If-None-Match
+        swept_ms          INTEGER NOT NULL DEFAULT 0
+      ) STRICT;
+      CREATE TABLE batch (                            -- records of one UTC day that wait to be cut
+        id              INTEGER PRIMARY KEY,
+        day             INTEGER NOT NULL,             -- since the epoch
+        records         INTEGER NOT NULL,
+        raw_bytes       INTEGER NOT NULL,
+        small_bytes     INTEGER NOT NULL,             -- of these, still uncompressed
+        next_chunk      INTEGER NOT NULL,
+        first_event_ms  INTEGER NOT NULL,
+        last_event_ms   INTEGER NOT NULL,
+        oldest_taken_ms INTEGER NOT NULL,
+        opened_ms       INTEGER NOT NULL
+      ) STRICT;
+      CREATE TABLE chunk (                            -- bytes of a batch, and later of the object it became
+        id        INTEGER PRIMARY KEY,                -- batch id * 2^20 + sequence
+        deflated  INTEGER NOT NULL,
+        raw_bytes INTEGER NOT NULL,
+        crc       INTEGER NOT NULL,                   -- CRC-32 before compression
+        body      BLOB NOT NULL
+      ) STRICT;
+      CREATE TABLE object (                           -- cut: key and bytes are fixed from here on
+        number          INTEGER PRIMARY KEY,
+        batch           INTEGER NOT NULL,             -- whose chunks are its body
+        day             INTEGER NOT NULL,
+        name            TEXT NOT NULL,
+        key             TEXT NOT NULL,
+        head            BLOB NOT NULL,                -- before the chunks
+        tail            BLOB NOT NULL,                -- after them
+        bytes           INTEGER NOT NULL,
+        raw_bytes       INTEGER NOT NULL,
+        records         INTEGER NOT NULL,
+        sha256          TEXT NOT NULL,
+        md5             TEXT NOT NULL,
+        first_event_ms  INTEGER NOT NULL,
+        last_event_ms   INTEGER NOT NULL,
+        oldest_taken_ms INTEGER NOT NULL,
+        reason          TEXT NOT NULL,
+        cut_ms          INTEGER NOT NULL,
+        state           TEXT NOT NULL CHECK (state IN ('waiting', 'delivered', 'set_aside', 'discarded')),
+        attempts        INTEGER NOT NULL DEFAULT 0,
+        next_attempt_ms INTEGER NOT NULL DEFAULT 0,
+        doubtful        INTEGER NOT NULL DEFAULT 0,   -- an attempt ended without an answer: it may be there
+        verified        INTEGER,                      -- delivered, and the store said so or showed it
+        error           TEXT,
+        uploaded_ms     INTEGER
+      ) STRICT;
+      CREATE INDEX object_waiting ON object (next_attempt_ms) WHERE state = 'waiting';
+      ${ID_MEMORY_SQL}`,
+  },
+] as const satisfies readonly Migration[];

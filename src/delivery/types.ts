@@ -1,0 +1,77 @@
+import type { JobConfig } from "../control/job-config.ts";
+import type { Fragment } from "../pipeline/fragment.ts";
+import type { TakenId } from "../storage/id-memory.ts";
+
+/** Why a batch became an object. */
+export type CutReason = "bytes" | "records" | "interval" | "scheduled" | "manual" | "config" | "deleted";
+
+/** One message's share in an append. */
+export interface AppendedMessage extends TakenId {
+  /** Records offered to the job. */
+  received: number;
+  filtered: number;
+  sampledOut: number;
+}
+
+/** All or nothing: messages that were not taken yet, and what is left of them for this job. */
+export interface Append {
+  /** Version of the job's configuration that the fragments were made with. */
+  version: number;
+  messages: AppendedMessage[];
+  fragments: Fragment[];
+}
+
+export type AppendResult =
+  | { kind: "taken" }
+  /** Some are in already: nothing was taken; build the append again without these. */
+  | { kind: "known"; ids: string[] }
+  /** The job has changed since: nothing was taken; build the append again from this. */
+  | { kind: "stale"; job: JobConfig }
+  /** This log knows an older configuration, or none: nothing was taken; configure it first. */
+  | { kind: "behind" }
+  /** This segment takes no more; it holds these ids. The rest goes to the next segment. */
+  | { kind: "full"; ids: string[] };
+
+/** The counts of one job; `pending` is counted from what is there, so that the equation can fail. */
+export interface LogCounts {
+  received: number;
+  filtered: number;
+  sampled_out: number;
+  delivered: number;
+  pending: number;
+  set_aside: number;
+  discarded: number;
+}
+
+export interface LogStatus {
+  counts: LogCounts;
+  /** Objects cut and not yet delivered. */
+  pendingObjects: number;
+  oldestPendingTakenMs: number | null;
+  deliveredRawBytes: number;
+  deliveredBytes: number;
+  lastCompleteMs: number | null;
+  lastErrorMs: number | null;
+  errorMessage: string | null;
+  /** Another segment follows this one. */
+  sealed: boolean;
+}
+
+/** One line of a job's list of objects. */
+export interface ObjectEntry {
+  number: number;
+  key: string;
+  state: "waiting" | "delivered" | "set_aside" | "discarded";
+  records: number;
+  bytes: number;
+  raw_bytes: number;
+  first_event: string;
+  last_event: string;
+  reason: CutReason;
+  attempts: number;
+  cut_at: string;
+  uploaded_at: string | null;
+  /** false: the store has an object under this key, but would not show it. */
+  verified: boolean | null;
+  error: string | null;
+}

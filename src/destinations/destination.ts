@@ -1,0 +1,64 @@
+/** Where a job's objects go, read from its `destination_conf`. Both kinds speak the S3 protocol; a kind knows only its own string. */
+export interface Destination {
+  scheme: string;
+  bucket: string;
+  /** Below the bucket, without slashes at its ends; may hold `{DATE}` anywhere, or be empty. */
+  path: string;
+  /** Base of all requests: `<endpoint>/<bucket>/<key>`; may have a path prefix. */
+  endpoint: URL;
+  /** Of the account, for `objstore://`. */
+  accountId: string | null;
+  region: string;
+  /** Asks the store to encrypt at rest. */
+  sse: "AES256" | null;
+  credentials: { accessKeyId: string; secretAccessKey: string };
+}
+
+/** What reading a `destination_conf` depends on besides the string. */
+export interface DestinationContext {
+  /** Endpoint behind `objstore://`; may contain `{account-id}`. */
+  objstoreEndpoint: string;
+  /** Plain `http://` to loopback addresses is permitted (local development only). */
+  allowLoopback: boolean;
+  /** A secret by its name, for `credentials=env:DEST_<NAME>`. */
+  secret(name: string): string | undefined;
+}
+
+export type Parsed<T> = { ok: true; value: T } | { ok: false; why: string };
+
+/** What a kind of destination gets to see: its own string, split, and nothing decoded twice. */
+export interface DestinationParts {
+  bucket: string;
+  path: string;
+  /** Percent-decoded; a `+` stays a `+`. */
+  parameters: ReadonlyMap<string, string>;
+}
+
+/** One kind of destination, one file. */
+export interface DestinationKind {
+  schemes: readonly string[];
+  /** Parameters beside the credentials. */
+  parameters: readonly string[];
+  /** Where its requests go; credentials are read by the caller, once the endpoint is known. */
+  locate(parts: DestinationParts, context: DestinationContext): Parsed<Pick<Destination, "endpoint" | "region" | "sse" | "accountId">>;
+}
+
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
+
+/**
+ * An endpoint: a host, or an absolute URL whose path prefix is kept. Only https, but for loopback where that is allowed; loopback is refused
+ * where it is not.
+ * @param name what to call it in a complaint.
+ */
+export function parseEndpoint(text: string, name: string, allowLoopback: boolean): Parsed<URL> {
+  const absolute = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`;
+  if (!URL.canParse(absolute)) return { ok: false, why: `${name} must be a host or an https:// URL` };
+  const url = new URL(absolute);
+  if (url.username !== "" || url.password !== "") return { ok: false, why: `${name} must not contain user information` };
+  if (url.search !== "" || url.hash !== "") return { ok: false, why: `${name} must not contain a query or a fragment` };
+  const loopback = LOOPBACK.test(url.hostname);
+  if (loopback && !allowLoopback) return { ok: false, why: `${name} must not be a loopback address` };
+  if (url.protocol !== "https:" && !(url.protocol === "http:" && loopback)) return { ok: false, why: `${name} must use https` };
+  url.pathname = url.pathname.replace(/\/+$/, "");
+  return { ok: true, value: url };
+}

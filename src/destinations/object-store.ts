@@ -1,0 +1,155 @@
+import { AwsV4Signer } from "aws4fetch";
+import { RETRY_AFTER_MAX_S } from "../limits.ts";
+import type { Platform } from "../platform.ts";
+import type { Destination } from "./destination.ts";
+
+/** What a store said, as far as anything follows from it. Of its own words only status and code are kept: the rest is somebody else's text. */
+export type StoreAnswer =
+  | {
+      kind: "answer";
+      status: number;
+      /** `<Code>` of an error body, letters only. */
+      code: string | null;
+      retryAfterS: number | null;
+      etag: string | null;
+      bytes: number | null;
+      /** What we stored as metadata with the object. */
+      sha256: string | null;
+    }
+  | { kind: "unreachable"; cause: "timeout" | "connection failed" };
+
+export interface PutRequest {
+  key: string;
+  body: Uint8Array | ReadableStream<Uint8Array>;
+  bytes: number;
+  /** Hex. */
+  sha256: string;
+  contentType: string;
+  /** `If-None-Match: *`. */
+  conditional: boolean;
+}
+
+/** Our checksum beside the object, so that HEAD can tell ours from another's even where an ETag is no MD5 (encrypted by a managed key). */
+const SHA256_META = "x-amz-meta-logship-sha256";
+
+/** SHA-256 of nothing, for requests without a body. */
+const EMPTY_SHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+/** An error body is read up to this many bytes. */
+const ERROR_BODY_MAX_BYTES = 16_384;
+
+/** Time for an answer without a large body, in ms, and how slow an upload may be, in bytes a ms (50 kB/s); never longer than an alarm may run. */
+const ANSWER_TIMEOUT_MS = 60_000;
+const SLOWEST_BYTES_PER_MS = 50;
+const TIMEOUT_MAX_MS = 14 * 60_000;
+
+/** A bucket reached by signed requests, Signature V4 with path-style addressing. It never follows a redirect and never retries: callers decide. */
+export class ObjectStore {
+  readonly #destination: Destination;
+  readonly #platform: Pick<Platform, "fetch" | "now">;
+
+  constructor(destination: Destination, platform: Pick<Platform, "fetch" | "now">) {
+    this.#destination = destination;
+    this.#platform = platform;
+  }
+
+  /** PUTs one object. @returns never throws; an answer or its absence is data. */
+  put(request: PutRequest): Promise<StoreAnswer> {
+    const { sse } = this.#destination;
+    const headers = new Headers({
+      "Content-Type": request.contentType,
+      "Content-Length": `${request.bytes}`,
+      "X-Amz-Content-Sha256": request.sha256,
+      [SHA256_META]: request.sha256,
+    });
+    if (sse !== null) headers.set("x-amz-server-side-encryption", sse);
+    if (request.conditional) headers.set("If-None-Match", "*");
+    const timeout = Math.min(ANSWER_TIMEOUT_MS + request.bytes / SLOWEST_BYTES_PER_MS, TIMEOUT_MAX_MS);
+    return this.#request("PUT", request.key, headers, request.body, timeout);
+  }
+
+  head(key: string): Promise<StoreAnswer> {
+    return this.#request("HEAD", key, new Headers({ "X-Amz-Content-Sha256": EMPTY_SHA256 }), null, ANSWER_TIMEOUT_MS);
+  }
+
+  async #request(
+    method: string,
+    key: string,
+    headers: Headers,
+    body: PutRequest["body"] | null,
+    timeoutMs: number,
+  ): Promise<StoreAnswer> {
+    const { bucket, endpoint, credentials, region } = this.#destination;
+    // Encoded before signing: a `=` or `+` that is sent raw would be signed otherwise than it arrives.
+    const path = [bucket, ...key.split("/")].map(encodeSegment).join("/");
+    const url = `${endpoint.origin}${endpoint.pathname.replace(/\/$/, "")}/${path}`;
+    try {
+      const signer = new AwsV4Signer({
+        method,
+        url,
+        headers,
+        accessKeyId: credentials.accessKeyId,
+        secretAccessKey: credentials.secretAccessKey,
+        service: "s3",
+        region,
+        datetime: new Date(this.#platform.now()).toISOString().replace(/[:-]|\.\d{3}/g, ""),
+      });
+      const signed = await signer.sign();
+      const response = await this.#platform.fetch(signed.url.href, {
+        method,
+        headers: signed.headers,
+        body,
+        redirect: "manual",
+        signal: AbortSignal.timeout(Math.round(timeoutMs)),
+      });
+      const { status } = response;
+      const length = response.headers.get("content-length");
+      const code = method === "HEAD" || response.ok ? null : await errorCode(response);
+      if (response.ok) await response.body?.cancel();
+      return {
+        kind: "answer",
+        status,
+        code,
+        retryAfterS: retryAfter(response.headers.get("retry-after"), this.#platform.now()),
+        etag: response.headers.get("etag"),
+        bytes: length === null ? null : Number(length),
+        sha256: response.headers.get(SHA256_META),
+      };
+    } catch (error) {
+      // Only the kind of failure is kept: the text may name the URL, and with it what stands in it.
+      const timedOut = error instanceof Error && error.name === "TimeoutError";
+      return { kind: "unreachable", cause: timedOut ? "timeout" : "connection failed" };
+    }
+  }
+}
+
+/** RFC 3986: `encodeURIComponent` leaves five characters bare that a signature has encoded. */
+function encodeSegment(segment: string): string {
+  return encodeURIComponent(segment).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
+}
+
+/** `<Code>` of an S3 error body, if it is a plain word. */
+async function errorCode(response: Response): Promise<string | null> {
+  const reader = response.body?.getReader();
+  if (reader === undefined) return null;
+  const decoder = new TextDecoder();
+  let text = "";
+  try {
+    while (text.length < ERROR_BODY_MAX_BYTES) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      text += decoder.decode(value, { stream: true });
+    }
+    await reader.cancel();
+  } catch {
+    // The status has arrived, and it decides; the code is a courtesy.
+  }
+  return /<Code>([A-Za-z]{1,64})<\/Code>/.exec(text)?.[1] ?? null;
+}
+
+/** `Retry-After` as seconds from now, from either of its forms; up to an hour. */
+function retryAfter(header: string | null, nowMs: number): number | null {
+  if (header === null) return null;
+  const seconds = /^\d{1,9}$/.test(header.trim()) ? Number(header) : (Date.parse(header) - nowMs) / 1_000;
+  return Number.isFinite(seconds) && seconds > 0 ? Math.min(Math.ceil(seconds), RETRY_AFTER_MAX_S) : null;
+}

@@ -1,0 +1,59 @@
+import { ERRORS_MAX_ENTRIES } from "./limits.ts";
+import type { Fault } from "./record/record.ts";
+
+/** Codes of the API's errors; CONTRACT section 3 says which goes with which status. */
+export const CODE = {
+  jobNotFound: 1000,
+  invalid: 1001,
+  notAllowed: 1004,
+  conflict: 1009,
+  tooLarge: 1013,
+  mediaType: 1015,
+  unavailable: 1053,
+  methodNotAllowed: 7001,
+  noRoute: 7003,
+  auth: 10000,
+} as const;
+
+export interface ErrorEntry {
+  code: number;
+  message: string;
+  /** JSON pointer into the body that was sent. */
+  source?: { pointer: string };
+}
+
+/** A failure that is an answer: whoever notices it throws it, and the app renders it. Bugs are other exceptions, and never shown. */
+export class ApiError extends Error {
+  readonly status: 400 | 401 | 403 | 404 | 405 | 409 | 413 | 415 | 429 | 500 | 503;
+  readonly entries: readonly ErrorEntry[];
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(status: ApiError["status"], entries: readonly ErrorEntry[], headers: Readonly<Record<string, string>> = {}) {
+    super(entries[0]?.message ?? `HTTP ${status}`);
+    this.status = status;
+    this.entries = entries.slice(0, ERRORS_MAX_ENTRIES);
+    this.headers = headers;
+  }
+}
+
+export function oneError(
+  status: ApiError["status"],
+  code: number,
+  message: string,
+  headers: Readonly<Record<string, string>> = {},
+): ApiError {
+  return new ApiError(status, [{ code, message }], headers);
+}
+
+/** One entry a fault, all at once. @param prefix goes before each message. */
+export function faultsError(status: ApiError["status"], code: number, faults: readonly Fault[], prefix = ""): ApiError {
+  return new ApiError(
+    status,
+    faults.slice(0, ERRORS_MAX_ENTRIES).map(({ pointer, message }) => ({ code, message: prefix + message, source: { pointer } })),
+  );
+}
+
+/** Something behind the API does not answer; the request may be repeated. */
+export function unavailable(message: string, retryAfterS = 5): ApiError {
+  return oneError(503, CODE.unavailable, message, { "Retry-After": `${retryAfterS}` });
+}

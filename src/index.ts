@@ -1,0 +1,50 @@
+import { createApp } from "./api/app.ts";
+import { readConfig, readIntakeConfig } from "./config.ts";
+import { accountLedger } from "./control/ledger.ts";
+import { controlPlane } from "./control/plane.ts";
+import { appendToChain } from "./delivery/chain.ts";
+import { handleTail } from "./intake/tail.ts";
+import { type ConsumerContext, consumeDead, consumeEvents } from "./pipeline/consume.ts";
+import { JobsCache } from "./pipeline/jobs-cache.ts";
+import { platform } from "./platform.ts";
+import { handleScheduled } from "./scheduled.ts";
+
+export { AccountLedger } from "./control/ledger.ts";
+export { ControlPlane } from "./control/plane.ts";
+export { DeliveryLog } from "./delivery/log.ts";
+
+/** The dead-letter queue, as wrangler.jsonc names it. */
+const DEAD_QUEUE = "logship-events-dead";
+
+const app = createApp(platform);
+const jobsCache = new JobsCache();
+
+function consumer(env: Env): ConsumerContext {
+  return {
+    jobs: () => jobsCache.refresh(controlPlane(env.CONTROL)),
+    append: (job, build) => appendToChain(env.LOG, job, build),
+    count: (messages, backlog) => accountLedger(env.ACCOUNT).count(messages, backlog),
+    setAside: (message) => accountLedger(env.ACCOUNT).setAside(message),
+    platform,
+  };
+}
+
+export default {
+  fetch: app.fetch,
+
+  tail: (items, env) =>
+    handleTail(items, {
+      queue: env.EVENTS,
+      config: readIntakeConfig(env),
+      platform,
+      countLost: (events) => accountLedger(env.ACCOUNT).countLost(events),
+    }),
+
+  queue: (batch, env) => (batch.queue === DEAD_QUEUE ? consumeDead(batch, consumer(env)) : consumeEvents(batch, consumer(env))),
+
+  async scheduled(_controller, env) {
+    const config = readConfig(env);
+    if (!config.ok) throw new Error(`configuration: ${config.faults.join("; ")}`);
+    await handleScheduled(env);
+  },
+} satisfies ExportedHandler<Env>;

@@ -1,0 +1,53 @@
+import { concat } from "../bytes.ts";
+import type { Decoded } from "./message.ts";
+
+export type BodyFault = { status: 400 | 413 | 415; message: string };
+export type Body = { ok: true; bytes: Uint8Array } | { ok: false; fault: BodyFault };
+
+/**
+ * Reads a request body to its end or to the limit, whichever comes first; `Content-Encoding: gzip` is undone on the way, and counted by what
+ * comes out, so that a small bomb stays small.
+ * @param maxBytes largest decompressed size.
+ */
+export async function readBody(request: Request, maxBytes: number): Promise<Body> {
+  const encoding = (request.headers.get("content-encoding") ?? "identity").trim().toLowerCase();
+  if (encoding !== "identity" && encoding !== "gzip") {
+    return { ok: false, fault: { status: 415, message: "Content-Encoding must be gzip or absent" } };
+  }
+  const tooLarge: Body = { ok: false, fault: { status: 413, message: `the body is larger than ${maxBytes} bytes` } };
+  if (Number(request.headers.get("content-length") ?? 0) > maxBytes) {
+    await request.body?.cancel();
+    return tooLarge;
+  }
+  if (request.body === null) return { ok: true, bytes: new Uint8Array() };
+  // The stream's declared chunk type differs between the two declarations of the same thing.
+  const stream: ReadableStream<Uint8Array> =
+    encoding === "gzip" ? request.body.pipeThrough(new DecompressionStream("gzip") as ReadableWritablePair<Uint8Array, Uint8Array>) : request.body;
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  const reader = stream.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      length += value.length;
+      if (length > maxBytes) {
+        await reader.cancel();
+        return tooLarge;
+      }
+      chunks.push(value);
+    }
+  } catch {
+    return { ok: false, fault: { status: 400, message: encoding === "gzip" ? "the body is not valid gzip" : "the body broke off" } };
+  }
+  return { ok: true, bytes: concat(chunks) };
+}
+
+/** UTF-8 text, strictly: a byte that is no UTF-8 is a fault, not U+FFFD. A byte order mark is dropped. */
+export function decodeUtf8(bytes: Uint8Array): Decoded<string> {
+  try {
+    return { ok: true, value: new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes) };
+  } catch {
+    return { ok: false, why: "the body is not valid UTF-8" };
+  }
+}

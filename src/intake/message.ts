@@ -1,0 +1,106 @@
+import { crc32, deflateRawSync, inflateRawSync } from "node:zlib";
+import { fromHex, toHex } from "../bytes.ts";
+import { EVENT_MAX_BYTES, MESSAGE_RAW_MAX_BYTES } from "../limits.ts";
+
+/**
+ * The queue message: a 40-byte header and the records as NDJSON, deflated where that is shorter. All integers are big-endian.
+ *
+ * | bytes | what |
+ * | --- | --- |
+ * | 0–1 | `LS` |
+ * | 2 | format version, 1 |
+ * | 3 | flags: 1 deflated, 2 keyed |
+ * | 4–19 | id |
+ * | 20–27 | time of intake, ms since the epoch |
+ * | 28–31 | number of records |
+ * | 32–35 | length of the NDJSON in bytes |
+ * | 36–39 | CRC-32 of the NDJSON |
+ */
+const HEADER_BYTES = 40;
+const MAGIC = 0x4c53;
+const VERSION = 1;
+const FLAG_DEFLATED = 1;
+const FLAG_KEYED = 2;
+
+/** No message carries more: a part holds at most {@link MESSAGE_RAW_MAX_BYTES}, or one event and its newline. */
+const RAW_LIMIT = Math.max(MESSAGE_RAW_MAX_BYTES, EVENT_MAX_BYTES) + 1;
+
+/** Messages leave this isolate once and are inflated once; more effort would buy little, as 64 KB are billed as one operation anyway. */
+const MESSAGE_DEFLATE_LEVEL = 3;
+
+/** Who a message is: made when it is packed, before the first send, and the same however often it is sent or delivered. */
+export interface Envelope {
+  /** 16 bytes as 32 lower-case hex digits. */
+  id: string;
+  takenInMs: number;
+  /** The id derives from an `Idempotency-Key`: a repeated request gives the same id with another time of intake. */
+  keyed: boolean;
+  records: number;
+}
+
+export interface Message extends Envelope {
+  /** One JSON text a record, without newlines. */
+  lines: string[];
+}
+
+/**
+ * @param raw the records as NDJSON, each line ended by a newline.
+ * @returns the bytes to send; the caller checks their length against the queue's limit.
+ */
+export function encodeMessage(envelope: Envelope, raw: Uint8Array): Uint8Array<ArrayBuffer> {
+  const deflated = deflateRawSync(raw, { level: MESSAGE_DEFLATE_LEVEL });
+  const body = deflated.length < raw.length ? deflated : raw;
+  const message = new Uint8Array(HEADER_BYTES + body.length);
+  const view = new DataView(message.buffer);
+  view.setUint16(0, MAGIC);
+  view.setUint8(2, VERSION);
+  view.setUint8(3, (body === deflated ? FLAG_DEFLATED : 0) | (envelope.keyed ? FLAG_KEYED : 0));
+  message.set(fromHex(envelope.id), 4);
+  view.setBigUint64(20, BigInt(envelope.takenInMs));
+  view.setUint32(28, envelope.records);
+  view.setUint32(32, raw.length);
+  view.setUint32(36, crc32(raw));
+  message.set(body, HEADER_BYTES);
+  return message;
+}
+
+export type Decoded<T> = { ok: true; value: T } | { ok: false; why: string };
+
+/** The header alone: what can be said of a message even if its records cannot be read. */
+export function decodeEnvelope(body: unknown): Decoded<Envelope> {
+  if (!(body instanceof ArrayBuffer)) return { ok: false, why: "not a message of bytes" };
+  if (body.byteLength < HEADER_BYTES) return { ok: false, why: "shorter than a header" };
+  const view = new DataView(body);
+  if (view.getUint16(0) !== MAGIC) return { ok: false, why: "not a logship message" };
+  if (view.getUint8(2) !== VERSION) return { ok: false, why: `of unknown version ${view.getUint8(2)}` };
+  const takenInMs = Number(view.getBigUint64(20));
+  if (!Number.isSafeInteger(takenInMs)) return { ok: false, why: "has no time of intake" };
+  const id = toHex(new Uint8Array(body, 4, 16));
+  return { ok: true, value: { id, takenInMs, keyed: (view.getUint8(3) & FLAG_KEYED) !== 0, records: view.getUint32(28) } };
+}
+
+/**
+ * The whole message, checked: length, checksum and number of records must be what the header says.
+ * @throws never; whatever cannot be decoded is data for the one who sets it aside.
+ */
+export function decodeMessage(body: unknown): Decoded<Message> {
+  const envelope = decodeEnvelope(body);
+  if (!envelope.ok) return envelope;
+  const view = new DataView(body as ArrayBuffer);
+  const rawLength = view.getUint32(32);
+  if (rawLength > RAW_LIMIT) return { ok: false, why: `announces ${rawLength} bytes of records` };
+  const payload = new Uint8Array(body as ArrayBuffer, HEADER_BYTES);
+  let raw: Uint8Array = payload;
+  if ((view.getUint8(3) & FLAG_DEFLATED) !== 0) {
+    try {
+      raw = inflateRawSync(payload, { maxOutputLength: rawLength + 1 });
+    } catch {
+      return { ok: false, why: "does not inflate" };
+    }
+  }
+  if (raw.length !== rawLength || crc32(raw) !== view.getUint32(36)) return { ok: false, why: "fails its checksum" };
+  const lines = new TextDecoder().decode(raw).split("\n");
+  lines.pop();
+  if (lines.length !== envelope.value.records) return { ok: false, why: "holds another number of records than it says" };
+  return { ok: true, value: { ...envelope.value, lines } };
+}

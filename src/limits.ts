@@ -1,0 +1,88 @@
+/**
+ * Every number that comes from outside (a platform limit, the contract with callers) or that bounds a resource, with its source.
+ * Policies (when to retry, when to cut) live with the code they steer.
+ */
+
+/** Largest body of one queue message, in bytes. https://developers.cloudflare.com/queues/platform/limits/ (128 KB; 128,000 B pass). */
+export const QUEUE_MESSAGE_MAX_BYTES = 128_000;
+
+/** Largest sum of message bodies of one `sendBatch`, in bytes. Same page (256 KB). Locally more passes, so we enforce it ourselves. */
+export const QUEUE_SEND_BATCH_MAX_BYTES = 256_000;
+
+/** Most messages of one `sendBatch`. Same page. */
+export const QUEUE_SEND_BATCH_MAX_MESSAGES = 100;
+
+/**
+ * Records of one message, as NDJSON before compression, in bytes. A batch of 100 messages is decoded one at a time; this bounds each step.
+ */
+export const MESSAGE_RAW_MAX_BYTES = 480_000;
+
+/**
+ * The same where message boundaries must be a pure function of the request body (`Idempotency-Key`): small enough to fit a message even
+ * if it does not compress at all, so that no boundary ever depends on a compressor's version.
+ */
+export const MESSAGE_RAW_MAX_BYTES_KEYED = 120_000;
+
+/** Decompressed size of one POST of events, in bytes. CONTRACT: 16 MiB. */
+export const EVENTS_BODY_MAX_BYTES = 16 * 1024 * 1024;
+
+/** Events of one POST. */
+export const EVENTS_MAX_COUNT = 20_000;
+
+/** Distinct UTC days among the events of one POST: each day is an object of its own in every destination. */
+export const EVENTS_MAX_DAYS = 31;
+
+/** One event, as the JSON of its record, in bytes. */
+export const EVENT_MAX_BYTES = 1024 * 1024;
+
+/** JSON bodies of every other route, in bytes: a job's fields add up to some 14 kB. */
+export const API_BODY_MAX_BYTES = 256 * 1024;
+
+/** Most entries of `errors` in one answer. */
+export const ERRORS_MAX_ENTRIES = 100;
+
+/** Largest time we ship, in ms since the epoch: 9999-12-31T23:59:59.999Z, the last one with a four-digit year. */
+export const TIME_MAX_MS = 253_402_300_799_999;
+
+/** Jobs of one account. The vendor's answer beyond it is 403, code 1004. */
+export const JOBS_MAX = 100;
+
+/** A fragment, the unit a queue handler compresses: at most so many records… */
+export const FRAGMENT_MAX_RECORDS = 1_000;
+/** …and so many bytes before compression (one larger record is a fragment of its own). */
+export const FRAGMENT_MAX_RAW_BYTES = 1_000_000;
+
+/**
+ * Below this many bytes a fragment waits uncompressed and is deflated together with its neighbours: small fragments alone compress badly
+ * (64 KB −6.8 %, single records a third of the ratio of one stream).
+ */
+export const FRAGMENT_MIN_DEFLATE_BYTES = 32_768;
+
+/** Waiting uncompressed bytes of one batch that are worth deflating together (256 KB: −1.8 % against one stream). */
+export const COMPACT_AT_RAW_BYTES = 262_144;
+
+/** Largest value of a SQLite row in production is 2,000,000 B; locally more passes. https://developers.cloudflare.com/durable-objects/platform/limits/ */
+export const ROW_MAX_BYTES = 1_900_000;
+
+/** Argument of one durable object call: the platform takes 32 MiB; appends stay far below, so that a batch never holds much memory. */
+export const APPEND_MAX_RAW_BYTES = 4_000_000;
+
+/** A log stops taking records at this size and hands on to its next segment; a durable object holds 10 GB. Cuts need room to work. */
+export const SEGMENT_MAX_BYTES = 8_000_000_000;
+
+/** How long ids of taken messages are remembered, in ms: 15 days, one more than the queue can hold a message. */
+export const ID_MEMORY_MS = 15 * 86_400_000;
+
+/** A message older than this is set aside by the handler rather than left to expire at 14 days, in ms. */
+export const MESSAGE_MAX_AGE_MS = 10 * 86_400_000;
+
+/** How long the history of delivered objects is kept, in ms. */
+export const OBJECT_HISTORY_MS = 30 * 86_400_000;
+
+/** Bounds and defaults of a job's upload limits: `0` and null mean the default. */
+export const UPLOAD_BYTES = { min: 5_000_000, max: 1_000_000_000, fallback: 100_000_000 } as const;
+export const UPLOAD_RECORDS = { min: 1_000, max: 1_000_000, fallback: 100_000 } as const;
+export const UPLOAD_INTERVAL_S = { min: 30, max: 300, fallback: 30 } as const;
+
+/** `Retry-After` of a store is honoured up to this, in seconds. */
+export const RETRY_AFTER_MAX_S = 3_600;

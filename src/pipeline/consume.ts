@@ -1,0 +1,192 @@
+import { createHash } from "node:crypto";
+import { concat } from "../bytes.ts";
+import { type JobConfig, wasEnabled } from "../control/job-config.ts";
+import type { MessageCount, SetAsideMessage } from "../control/ledger.ts";
+import type { Append, AppendedMessage } from "../delivery/types.ts";
+import { utcDay } from "../intake/events.ts";
+import { decodeEnvelope, decodeMessage, type Message as EventMessage } from "../intake/message.ts";
+import { APPEND_MAX_RAW_BYTES } from "../limits.ts";
+import type { Platform } from "../platform.ts";
+import { recordEncoder } from "../record/encode.ts";
+import type { TraceRecord } from "../record/fields.ts";
+import { FragmentBuilder } from "./fragment.ts";
+import { isOverdue, retryDelayS } from "./policy.ts";
+
+/** What the handler needs of the world. */
+export interface ConsumerContext {
+  /** The configuration in force; null: it has never been read. */
+  jobs(): Promise<JobConfig[] | null>;
+  /** Commits an append once; `stale` says that the job has changed. */
+  append(job: JobConfig, build: (without: ReadonlySet<string>) => Append): Promise<{ kind: "taken" } | { kind: "stale"; job: JobConfig }>;
+  count(messages: MessageCount[], backlog: number | null): Promise<void>;
+  setAside(message: SetAsideMessage): Promise<void>;
+  platform: Pick<Platform, "now">;
+}
+
+/** A delivered message whose records are in memory. */
+interface Loaded {
+  delivery: Message<unknown>;
+  message: EventMessage;
+  records: TraceRecord[];
+}
+
+/** How often an append is built again for a job that keeps changing, before the message is left to a later delivery. */
+const REBUILDS_MAX = 5;
+
+/**
+ * Takes a batch of the queue: each message is acknowledged when every job that wants its records has committed them, and not before. Messages
+ * are decoded one at a time, and committed in groups of a bounded size.
+ */
+export async function consumeEvents(batch: MessageBatch<unknown>, context: ConsumerContext): Promise<void> {
+  const jobs = await context.jobs();
+  if (jobs === null) {
+    for (const delivery of batch.messages) retry(delivery);
+    return;
+  }
+  const backlog = batch.metadata?.metrics?.backlogCount ?? null;
+  let group: Loaded[] = [];
+  let bytes = 0;
+  const flush = async (): Promise<void> => {
+    if (group.length > 0) await commitGroup(group, jobs, backlog, context);
+    group = [];
+    bytes = 0;
+  };
+  for (const delivery of batch.messages) {
+    const loaded = load(delivery);
+    if (typeof loaded === "string") {
+      await putAside(delivery, batch.queue, loaded, context);
+      continue;
+    }
+    const size = loaded.message.lines.reduce((sum, line) => sum + line.length, 0);
+    if (bytes + size > APPEND_MAX_RAW_BYTES) await flush();
+    group.push(loaded);
+    bytes += size;
+  }
+  await flush();
+}
+
+/** Takes a batch of the dead-letter queue: what failed a hundred times is kept, counted, and in nobody's way. */
+export async function consumeDead(batch: MessageBatch<unknown>, context: Pick<ConsumerContext, "setAside">): Promise<void> {
+  for (const delivery of batch.messages) await putAside(delivery, batch.queue, "failed too often", context);
+}
+
+/** @returns the records, or why they cannot be read. */
+function load(delivery: Message<unknown>): Loaded | string {
+  const decoded = decodeMessage(delivery.body);
+  if (!decoded.ok) return decoded.why;
+  const records: TraceRecord[] = [];
+  for (const line of decoded.value.lines) {
+    try {
+      records.push(JSON.parse(line) as TraceRecord);
+    } catch {
+      return "holds a record that is not JSON";
+    }
+  }
+  return { delivery, message: decoded.value, records };
+}
+
+async function commitGroup(group: readonly Loaded[], jobs: readonly JobConfig[], backlog: number | null, context: ConsumerContext): Promise<void> {
+  // The queue may deliver a message twice in one batch, and a repeated request sends its ids again: each id is offered once.
+  const once = new Map(group.map((loaded) => [loaded.message.id, loaded]));
+  const messages = [...once.values()];
+  const wanted = jobs
+    .map((job) => ({ job, messages: messages.filter(({ message }) => wasEnabled(job, message.takenInMs)) }))
+    .filter((entry) => entry.messages.length > 0);
+  const results = await Promise.allSettled(wanted.map((entry) => commit(entry.job, entry.messages, context)));
+  const failed = new Set<string>();
+  const routed = new Set<string>();
+  results.forEach((result, i) => {
+    const entry = wanted[i];
+    for (const { message } of entry?.messages ?? []) (result.status === "rejected" ? failed : routed).add(message.id);
+    if (result.status === "rejected") console.error({ message: "append failed", job: entry?.job.id, error: String(result.reason) });
+  });
+  const done = messages.filter(({ message }) => !failed.has(message.id));
+  try {
+    const counts = done.map(({ message: { id, takenInMs, keyed, records } }): MessageCount => {
+      const isRouted = routed.has(id);
+      return { id, takenInMs, keyed, events: records, routed: isRouted ? records : 0, notEnabled: 0, notRouted: isRouted ? 0 : records };
+    });
+    if (counts.length > 0) await context.count(counts, backlog);
+  } catch (error) {
+    // The logs have the records, and will say so when the message comes again: it is the count that still has to be made.
+    console.error({ message: "counting failed", error: String(error) });
+    for (const { message } of done) failed.add(message.id);
+  }
+  for (const { delivery, message } of group) {
+    if (!failed.has(message.id)) delivery.ack();
+    else if (isOverdue(message.takenInMs, context.platform.now())) await putAside(delivery, "", "could not be processed for ten days", context);
+    else retry(delivery);
+  }
+}
+
+/** Commits messages to one job's log. @throws if the log cannot be reached or the job changes faster than appends are built. */
+async function commit(job: JobConfig, messages: readonly Loaded[], context: ConsumerContext): Promise<void> {
+  let current = job;
+  for (let builds = 0; builds < REBUILDS_MAX; builds++) {
+    const offered = messages.filter(({ message }) => wasEnabled(current, message.takenInMs));
+    if (offered.length === 0) return;
+    const version = current;
+    const result = await context.append(version, (without) => buildAppend(version, offered, without));
+    if (result.kind === "taken") return;
+    current = result.job;
+  }
+  throw new Error("the job changed too often");
+}
+
+/** What a job gets of these messages: pure. */
+export function buildAppend(
+  job: JobConfig,
+  messages: readonly Pick<Loaded, "message" | "records">[],
+  without: ReadonlySet<string>,
+): Append {
+  const encode = recordEncoder(job.fieldNames);
+  const builder = new FragmentBuilder();
+  const appended: AppendedMessage[] = [];
+  for (const { message, records } of messages) {
+    if (without.has(message.id)) continue;
+    for (const record of records) {
+      builder.add(encode(record), utcDay(record.EventTimestampMs), record.EventTimestampMs, message.takenInMs);
+    }
+    const { id, takenInMs, keyed } = message;
+    appended.push({ id, takenInMs, keyed, received: records.length, filtered: 0, sampledOut: 0 });
+  }
+  return { version: job.version, messages: appended, fragments: builder.finish() };
+}
+
+function retry(delivery: Message<unknown>): void {
+  delivery.retry({ delaySeconds: retryDelayS(delivery.attempts) });
+}
+
+/** Hands a message to the account's keeping; if even that fails, it stays in the queue. */
+async function putAside(
+  delivery: Message<unknown>,
+  queue: string,
+  why: string,
+  context: Pick<ConsumerContext, "setAside">,
+): Promise<void> {
+  const body = bytesOf(delivery.body);
+  const envelope = decodeEnvelope(delivery.body);
+  const taken = envelope.ok
+    ? { id: envelope.value.id, takenInMs: envelope.value.takenInMs, keyed: envelope.value.keyed }
+    : // Nothing says who it is: its bytes do, whenever it comes again.
+      { id: createHash("sha256").update(body).digest("hex").slice(0, 32), takenInMs: delivery.timestamp.getTime(), keyed: true };
+  try {
+    // A message that cannot say how many events it holds counts as one.
+    await context.setAside({ taken, queue, why, events: envelope.ok ? envelope.value.records : 1, message: body.slice().buffer });
+    delivery.ack();
+  } catch (error) {
+    console.error({ message: "setting a message aside failed", error: String(error) });
+    retry(delivery);
+  }
+}
+
+function bytesOf(body: unknown): Uint8Array<ArrayBuffer> {
+  if (body instanceof ArrayBuffer) return new Uint8Array(body);
+  let text: string;
+  try {
+    text = typeof body === "string" ? body : (JSON.stringify(body) ?? String(body));
+  } catch {
+    text = String(body);
+  }
+  return concat([new TextEncoder().encode(text)]);
+}

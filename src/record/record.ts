@@ -1,0 +1,219 @@
+import { TIME_MAX_MS } from "../limits.ts";
+import { describeEvent } from "./event.ts";
+import { type ExceptionEntry, type FieldName, isFieldName, type LogEntry, type TraceRecord } from "./fields.ts";
+
+/** What is wrong with an input, and where: `pointer` is a JSON pointer into the body that was sent. */
+export interface Fault {
+  pointer: string;
+  message: string;
+}
+
+export interface MappingContext {
+  /** Time of intake, in ms: stands in for a time that is missing. */
+  takenInMs: number;
+  /** Script name of an event that carries none. */
+  defaultScriptName: string;
+  /** `tail()` cannot refuse an event: there, what does not fit becomes its default instead of a fault. */
+  lenient: boolean;
+}
+
+/** Where faults and unknown keys of one request are gathered. */
+export interface Findings {
+  faults: Fault[];
+  /** Top-level keys that were dropped. */
+  unknownKeys: Set<string>;
+}
+
+/** Top-level keys of a trace item as `tail()` gives it. https://developers.cloudflare.com/workers/runtime-apis/handlers/tail/ */
+const ITEM_KEYS: ReadonlySet<string> = new Set([
+  "cpuTime",
+  "diagnosticsChannelEvents",
+  "dispatchNamespace",
+  "durableObjectId",
+  "entrypoint",
+  "event",
+  "eventTimestamp",
+  "exceptions",
+  "executionModel",
+  "logs",
+  "outcome",
+  "scriptName",
+  "scriptTags",
+  "scriptVersion",
+  "tailAttributes",
+  "truncated",
+  "wallTime",
+]);
+
+/**
+ * Turns one event into the record we ship. An event is a trace item as `tail()` gives it, or a record already; any key of a record makes it one.
+ * @param at JSON pointer of the event in the body ("" for a body that is one event).
+ * @returns the record, or null if something was wrong: then at least one fault was added.
+ * @throws never; an object with throwing getters cannot come out of JSON, and a trace item has none.
+ */
+export function toRecord(input: unknown, context: MappingContext, at: string, findings: Findings): TraceRecord | null {
+  const reader = new Reader(context, findings.faults);
+  const before = findings.faults.length;
+  if (!isObject(input)) {
+    findings.faults.push({ pointer: at, message: "an event is a JSON object" });
+    return null;
+  }
+  const keys = Object.keys(input);
+  const isRecord = keys.some(isFieldName);
+  if (!isRecord && !keys.some((key) => ITEM_KEYS.has(key)) && !("event" in input)) {
+    findings.faults.push({ pointer: at, message: "neither a trace item nor a record: none of its keys is known" });
+    return null;
+  }
+  if (isRecord) for (const key of keys) if (!isFieldName(key)) findings.unknownKeys.add(key);
+  if (!isRecord) for (const key of keys) if (!ITEM_KEYS.has(key)) findings.unknownKeys.add(key);
+  const record = isRecord ? fromRecord(input, reader, at) : fromItem(input, reader, at);
+  return findings.faults.length > before ? null : record;
+}
+
+function fromItem(item: Json, read: Reader, at: string): TraceRecord {
+  const { type, event } = describeEvent(item.event);
+  const version = isObject(item.scriptVersion) ? item.scriptVersion : {};
+  return {
+    CPUTimeMs: read.count(item.cpuTime, `${at}/cpuTime`),
+    DispatchNamespace: read.text(item.dispatchNamespace, `${at}/dispatchNamespace`),
+    Entrypoint: read.text(item.entrypoint, `${at}/entrypoint`),
+    Event: event,
+    EventTimestampMs: read.time(item.eventTimestamp, `${at}/eventTimestamp`),
+    EventType: type,
+    Exceptions: read.exceptions(item.exceptions, `${at}/exceptions`, "timestamp"),
+    Logs: read.logs(item.logs, `${at}/logs`, { level: "level", message: "message", time: "timestamp" }),
+    Outcome: read.text(item.outcome, `${at}/outcome`),
+    ScriptName: read.text(item.scriptName, `${at}/scriptName`) || read.context.defaultScriptName,
+    ScriptTags: read.texts(item.scriptTags, `${at}/scriptTags`),
+    ScriptVersion: {
+      ID: read.text(version.id, `${at}/scriptVersion/id`),
+      Message: read.text(version.message, `${at}/scriptVersion/message`),
+      Tag: read.text(version.tag, `${at}/scriptVersion/tag`),
+    },
+    WallTimeMs: read.count(item.wallTime, `${at}/wallTime`),
+  };
+}
+
+function fromRecord(record: Json, read: Reader, at: string): TraceRecord {
+  const field = (name: FieldName) => [record[name], `${at}/${name}`] as const;
+  const version = read.object(...field("ScriptVersion"));
+  return {
+    CPUTimeMs: read.count(...field("CPUTimeMs")),
+    DispatchNamespace: read.text(...field("DispatchNamespace")),
+    Entrypoint: read.text(...field("Entrypoint")),
+    Event: read.object(...field("Event")),
+    EventTimestampMs: read.time(...field("EventTimestampMs")),
+    EventType: read.text(...field("EventType")),
+    Exceptions: read.exceptions(...field("Exceptions"), "TimestampMs"),
+    Logs: read.logs(...field("Logs"), { level: "Level", message: "Message", time: "TimestampMs" }),
+    Outcome: read.text(...field("Outcome")),
+    ScriptName: read.text(...field("ScriptName")) || read.context.defaultScriptName,
+    ScriptTags: read.texts(...field("ScriptTags")),
+    ScriptVersion: {
+      ID: read.text(version.ID, `${at}/ScriptVersion/ID`),
+      Message: read.text(version.Message, `${at}/ScriptVersion/Message`),
+      Tag: read.text(version.Tag, `${at}/ScriptVersion/Tag`),
+    },
+    WallTimeMs: read.count(...field("WallTimeMs")),
+  };
+}
+
+type Json = { readonly [key: string]: unknown };
+
+function isObject(value: unknown): value is Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Reads typed values out of foreign data: null and undefined are the default; what does not fit is a fault, or the default where lenient. */
+class Reader {
+  readonly context: MappingContext;
+  readonly #faults: Fault[];
+
+  constructor(context: MappingContext, faults: Fault[]) {
+    this.context = context;
+    this.#faults = faults;
+  }
+
+  text(value: unknown, pointer: string): string {
+    if (value === undefined || value === null) return "";
+    if (typeof value === "string") return value;
+    this.#fault(pointer, "must be a string");
+    return messageText(value);
+  }
+
+  texts(value: unknown, pointer: string): string[] {
+    return this.#list(value, pointer).map((entry, i) => this.text(entry, `${pointer}/${i}`));
+  }
+
+  object(value: unknown, pointer: string): Record<string, unknown> {
+    if (value === undefined || value === null) return {};
+    if (isObject(value)) return value;
+    this.#fault(pointer, "must be an object");
+    return {};
+  }
+
+  /** A duration in ms: fractions are rounded. */
+  count(value: unknown, pointer: string): number {
+    if (value === undefined || value === null) return 0;
+    if (typeof value === "number" && value >= 0 && value <= Number.MAX_SAFE_INTEGER) return Math.round(value);
+    this.#fault(pointer, "must be a number of milliseconds, 0 or more");
+    return 0;
+  }
+
+  /** A time in ms since the epoch: fractions are rounded, a missing one is the time of intake. */
+  time(value: unknown, pointer: string): number {
+    if (value === undefined || value === null) return this.context.takenInMs;
+    if (typeof value === "number" && value >= 0 && Math.round(value) <= TIME_MAX_MS) return Math.round(value);
+    this.#fault(pointer, `must be a time in milliseconds since the epoch, from 0 to ${TIME_MAX_MS}`);
+    return this.context.takenInMs;
+  }
+
+  logs(value: unknown, pointer: string, key: { level: string; message: string; time: string }): LogEntry[] {
+    return this.#list(value, pointer).map((entry, i) => {
+      const log = this.object(entry, `${pointer}/${i}`);
+      const message = log[key.message];
+      const parts = Array.isArray(message) ? message : message === undefined || message === null ? [] : [message];
+      return {
+        Level: this.text(log[key.level], `${pointer}/${i}/${key.level}`),
+        Message: parts.map(messageText),
+        TimestampMs: this.time(log[key.time], `${pointer}/${i}/${key.time}`),
+      };
+    });
+  }
+
+  exceptions(value: unknown, pointer: string, timeKey: string): ExceptionEntry[] {
+    return this.#list(value, pointer).map((entry, i) => {
+      const exception = this.object(entry, `${pointer}/${i}`);
+      const nameKey = "Name" in exception ? "Name" : "name";
+      const messageKey = "Message" in exception ? "Message" : "message";
+      const message = exception[messageKey];
+      return {
+        name: this.text(exception[nameKey], `${pointer}/${i}/${nameKey}`),
+        message: message === undefined || message === null ? "" : messageText(message),
+        TimestampMs: this.time(exception[timeKey], `${pointer}/${i}/${timeKey}`),
+      };
+    });
+  }
+
+  #list(value: unknown, pointer: string): readonly unknown[] {
+    if (value === undefined || value === null) return [];
+    if (Array.isArray(value)) return value;
+    this.#fault(pointer, "must be an array");
+    return [];
+  }
+
+  #fault(pointer: string, message: string): void {
+    if (!this.context.lenient) this.#faults.push({ pointer, message });
+  }
+}
+
+/** A logged argument as text: strings as they are, everything else as its JSON text, or its `String()` form where JSON has none. */
+function messageText(value: unknown): string {
+  if (typeof value === "string") return value;
+  try {
+    return JSON.stringify(value) ?? String(value);
+  } catch {
+    // Cyclic, a BigInt, or nested too deeply for the stack: its type is all that can be said safely.
+    return Object.prototype.toString.call(value);
+  }
+}

@@ -1,0 +1,97 @@
+import { concat, fromHex, includesAligned } from "../bytes.ts";
+import { ID_MEMORY_MS, ROW_MAX_BYTES } from "../limits.ts";
+
+/** What a message is remembered by. */
+export interface TakenId {
+  /** 16 bytes as 32 hex digits. */
+  id: string;
+  takenInMs: number;
+  /** Derived from an `Idempotency-Key`: a repeat has the same id, but another time of intake. */
+  keyed: boolean;
+}
+
+export const ID_MEMORY_SQL = `
+  CREATE TABLE taken (
+    slot INTEGER PRIMARY KEY, -- minute of intake * 64 + part
+    ids  BLOB NOT NULL        -- 16 bytes each
+  ) STRICT;
+  CREATE TABLE taken_keyed (
+    id     BLOB PRIMARY KEY,
+    minute INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;`;
+
+const PARTS = 64;
+
+const minuteOf = (timeMs: number): number => Math.floor(timeMs / 60_000);
+
+/**
+ * Remembers which messages were taken, in the tables of {@link ID_MEMORY_SQL}. One row holds all ids of a minute of intake, as a row for each
+ * would cost more than everything else that is written; a redelivered message names the same minute. Ids from an `Idempotency-Key` have no
+ * fixed minute and get a row each.
+ */
+export class IdMemory {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  /** Which of these are remembered. */
+  known(ids: readonly TakenId[]): Set<string> {
+    const known = new Set<string>();
+    for (const [minute, group] of groupByMinute(ids.filter(({ keyed }) => !keyed))) {
+      const rows = this.#rows(minute).map(({ ids: taken }) => new Uint8Array(taken));
+      if (rows.length === 0) continue;
+      for (const { id } of group) if (rows.some((row) => includesAligned(row, fromHex(id)))) known.add(id);
+    }
+    for (const { id, keyed } of ids) {
+      if (keyed && this.#sql.exec("SELECT 1 FROM taken_keyed WHERE id = ?", bytes(id)).toArray().length > 0) known.add(id);
+    }
+    return known;
+  }
+
+  /** Remembers ids that are not known yet. Call it in the transaction of what they stand for. */
+  remember(ids: readonly TakenId[]): void {
+    for (const [minute, group] of groupByMinute(ids.filter(({ keyed }) => !keyed))) {
+      const last = this.#rows(minute).at(-1);
+      let slot = last?.slot ?? minute * PARTS;
+      let held = last === undefined ? new Uint8Array() : new Uint8Array(last.ids);
+      const added = concat(group.map(({ id }) => fromHex(id)));
+      if (held.length + added.length > ROW_MAX_BYTES) {
+        slot += 1;
+        held = new Uint8Array();
+        // 64 rows hold 7.6 million ids; more messages than that in one minute are beyond the queue itself.
+        if (slot >= (minute + 1) * PARTS) throw new Error(`too many messages in minute ${minute}`);
+      }
+      this.#sql.exec("INSERT OR REPLACE INTO taken (slot, ids) VALUES (?, ?)", slot, concat([held, added]).buffer);
+    }
+    for (const { id, keyed, takenInMs } of ids) {
+      if (keyed) this.#sql.exec("INSERT INTO taken_keyed (id, minute) VALUES (?, ?)", bytes(id), minuteOf(takenInMs));
+    }
+  }
+
+  /** Forgets what was taken in before the memory's span. */
+  sweep(nowMs: number): void {
+    const minute = minuteOf(nowMs - ID_MEMORY_MS);
+    this.#sql.exec("DELETE FROM taken WHERE slot < ?", minute * PARTS);
+    this.#sql.exec("DELETE FROM taken_keyed WHERE minute < ?", minute);
+  }
+
+  #rows(minute: number): { slot: number; ids: ArrayBuffer }[] {
+    return this.#sql
+      .exec<{ slot: number; ids: ArrayBuffer }>(
+        "SELECT slot, ids FROM taken WHERE slot >= ? AND slot < ? ORDER BY slot",
+        minute * PARTS,
+        (minute + 1) * PARTS,
+      )
+      .toArray();
+  }
+}
+
+function bytes(id: string): ArrayBuffer {
+  return fromHex(id).buffer;
+}
+
+function groupByMinute(ids: readonly TakenId[]): Map<number, TakenId[]> {
+  return Map.groupBy(ids, ({ takenInMs }) => minuteOf(takenInMs));
+}

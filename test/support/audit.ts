@@ -1,0 +1,259 @@
+/**
+ * Reads shipped objects back and compares them with what had to be shipped. Pure: it asks neither the code under test nor a
+ * clock. Runs in Node and in the Workers runtime.
+ */
+import { readSingleMember } from "./gzip-member.ts";
+
+/** An event as an object has to show it. */
+export interface Owed {
+  readonly id: string;
+  /** EventTimestampMs: milliseconds since the epoch. */
+  readonly at: number;
+  /** The UTC day of `at`, YYYYMMDD. */
+  readonly day: string;
+}
+
+export interface Expectation {
+  /** Acknowledged events the job wanted: each is in the objects exactly once. */
+  readonly owed: ReadonlyMap<string, Owed>;
+  /** Offered, but never acknowledged: at most once. An event in both is owed. */
+  readonly uncertain?: ReadonlyMap<string, Owed>;
+  /** The id in one shipped record, whatever fields were projected; undefined when it holds none. */
+  readonly idOf: (record: unknown) => string | undefined;
+  /** EventTimestampMs of one shipped record; undefined when it was not projected. By default the field of that name. */
+  readonly timeOf?: (record: unknown) => number | undefined;
+  /** The records in the bytes of an object; `ndjson` by default. May throw: the object is then corrupted. */
+  readonly parse?: (raw: Uint8Array) => readonly unknown[];
+  /**
+   * The path of the destination, without the bucket, with `{DATE}` as configured: every key must lie there. Without it an
+   * 8-digit day in the folder, where there is one, must be that of the events.
+   */
+  readonly path?: string;
+}
+
+/** Something wrong with one object, or with one record in it. */
+export interface Finding {
+  readonly key: string;
+  readonly reason: string;
+}
+
+/** What an audit found. An object that cannot be read is corrupted, and what it held is missing too. */
+export interface Report {
+  readonly missing: Owed[];
+  /** One key per occurrence. */
+  readonly duplicated: { readonly id: string; readonly keys: readonly string[] }[];
+  /** Records that nobody asked for. */
+  readonly invented: Finding[];
+  /** Not one strict gzip member, not what `parse` reads, empty, or a record whose time is not the event's. */
+  readonly corrupted: Finding[];
+  readonly misfiled: Finding[];
+  readonly mixedDays: Finding[];
+  /** The name of the key is not `<start>_<end>_<8 hex>.log.gz`, or its times are not those of the events. */
+  readonly wrongKeyTimes: Finding[];
+  /** Records read, and the objects they came from; probes are in neither. */
+  readonly records: number;
+  readonly objects: number;
+}
+
+const KEY_NAME = /^(\d{8}T\d{6}Z)_(\d{8}T\d{6}Z)_[0-9a-f]{8}\.log\.gz$/;
+const PROBE_NAME = /^(test\.txt\.gz|ownership-challenge-[0-9a-f]{8}\.txt)$/;
+/** The day a probe is written under, where the path has one. */
+const PROBE_DAY = "00010101";
+
+export function audit(
+  objects: Iterable<{ readonly key: string; readonly bytes: Uint8Array }>,
+  expectation: Expectation,
+): Report {
+  const { owed, uncertain = new Map<string, Owed>(), idOf, timeOf = eventTimestampMs, parse = ndjson } = expectation;
+  const invented: Finding[] = [];
+  const corrupted: Finding[] = [];
+  const misfiled: Finding[] = [];
+  const mixedDays: Finding[] = [];
+  const wrongKeyTimes: Finding[] = [];
+  const seenIn = new Map<string, string[]>();
+  let recordCount = 0;
+  let objectCount = 0;
+  let firstHeader: { readonly key: string; readonly header: string } | undefined;
+
+  for (const { key, bytes } of objects) {
+    if (isProbe(key)) continue;
+    objectCount += 1;
+    const member = readSingleMember(bytes);
+    if (!member.ok) {
+      corrupted.push({ key, reason: member.reason });
+      continue;
+    }
+    firstHeader ??= { key, header: member.header };
+    if (member.header !== firstHeader.header) {
+      corrupted.push({ key, reason: `header ${member.header}, but ${firstHeader.header} in ${firstHeader.key}` });
+    }
+    let records: readonly unknown[];
+    try {
+      records = parse(member.raw);
+    } catch (error) {
+      corrupted.push({ key, reason: error instanceof Error ? error.message : String(error) });
+      continue;
+    }
+    if (records.length === 0) corrupted.push({ key, reason: "no record in it" });
+
+    const times: number[] = [];
+    for (const record of records) {
+      recordCount += 1;
+      const id = idOf(record);
+      const event = id === undefined ? undefined : (owed.get(id) ?? uncertain.get(id));
+      const shippedAt = timeOf(record);
+      const at = event?.at ?? shippedAt;
+      if (at !== undefined) times.push(at);
+      if (id === undefined || event === undefined) {
+        invented.push({ key, reason: `${id ?? "a record without an id"}: not owed: ${excerpt(record)}` });
+        continue;
+      }
+      if (shippedAt !== undefined && shippedAt !== event.at) {
+        corrupted.push({ key, reason: `${id}: EventTimestampMs is ${shippedAt}, was ${event.at}` });
+      }
+      seenIn.set(id, [...(seenIn.get(id) ?? []), key]);
+    }
+    checkDays(key, times, expectation.path, mixedDays, misfiled);
+    checkKeyTimes(key, times, wrongKeyTimes);
+  }
+
+  return {
+    missing: [...owed.values()].filter(({ id }) => !seenIn.has(id)),
+    duplicated: [...seenIn].filter(([, keys]) => keys.length > 1).map(([id, keys]) => ({ id, keys })),
+    invented,
+    corrupted,
+    misfiled,
+    mixedDays,
+    wrongKeyTimes,
+    records: recordCount,
+    objects: objectCount,
+  };
+}
+
+/**
+ * @param waiting how many owed events the ledger still shows as pending; exactly so many may be missing.
+ * @throws Error that counts every kind of fault and shows the first few of each.
+ */
+export function assertClean(report: Report, { waiting = 0 }: { readonly waiting?: number } = {}): void {
+  const faults: [string, readonly string[]][] = [
+    ["missing", report.missing.length === waiting ? [] : report.missing.map(({ id, day }) => `${id} of ${day}`)],
+    ["duplicated", report.duplicated.map(({ id, keys }) => `${id} in ${keys.join(" and ")}`)],
+    ["invented", report.invented.map(describe)],
+    ["corrupted", report.corrupted.map(describe)],
+    ["misfiled", report.misfiled.map(describe)],
+    ["mixed days", report.mixedDays.map(describe)],
+    ["wrong key times", report.wrongKeyTimes.map(describe)],
+  ];
+  const wrong = faults.filter(([, list]) => list.length > 0);
+  if (report.missing.length === 0 && waiting > 0) wrong.push(["waiting", [`${waiting}, but nothing is missing`]]);
+  if (wrong.length === 0) return;
+  const paragraphs = wrong.map(([name, list]) => {
+    const more = list.length > 5 ? [`… and ${list.length - 5} more`] : [];
+    return [`${list.length} ${name}:`, ...list.slice(0, 5), ...more].join("\n  ");
+  });
+  const expected = waiting > 0 ? `, ${waiting} still waiting` : "";
+  throw new Error(`${report.records} records in ${report.objects} objects${expected}\n${paragraphs.join("\n")}`);
+}
+
+/**
+ * The records of newline-delimited JSON.
+ * @throws SyntaxError naming the line that is not a JSON object in valid UTF-8, or is not ended by a newline.
+ */
+export function ndjson(raw: Uint8Array): unknown[] {
+  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  const records: unknown[] = [];
+  // Line by line over the bytes: the largest object is longer than a string can be.
+  for (let start = 0; start < raw.length; ) {
+    const end = raw.indexOf(0x0a, start);
+    const line = records.length + 1;
+    if (end === -1) throw new SyntaxError(`line ${line} is not ended by a newline`);
+    let record: unknown;
+    try {
+      record = JSON.parse(decoder.decode(raw.subarray(start, end)));
+    } catch (error) {
+      throw new SyntaxError(`line ${line} is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+    }
+    if (!isObject(record)) throw new SyntaxError(`line ${line} is not a JSON object`);
+    records.push(record);
+    start = end + 1;
+  }
+  return records;
+}
+
+/** YYYYMMDD. */
+export function utcDay(ms: number): string {
+  return keyTime(ms).slice(0, 8);
+}
+
+/** YYYYMMDDTHHMMSSZ, rounded down to the second. */
+export function keyTime(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19).replace(/[-:]/g, "")}Z`;
+}
+
+function checkDays(
+  key: string,
+  times: readonly number[],
+  path: string | undefined,
+  mixedDays: Finding[],
+  misfiled: Finding[],
+): void {
+  const days = [...new Set(times.map(utcDay))].sort();
+  const [day] = days;
+  if (day === undefined) return;
+  if (days.length > 1) {
+    mixedDays.push({ key, reason: days.join(", ") });
+    return; // right or wrong, its folder cannot be that of all of them
+  }
+  const folder = key.slice(0, key.lastIndexOf("/") + 1);
+  if (path === undefined) {
+    const filedUnder = folderDay(folder);
+    if (filedUnder !== undefined && filedUnder !== day) misfiled.push({ key, reason: `its events are of ${day}` });
+    return;
+  }
+  const wanted = path.replaceAll("{DATE}", day).replace(/\/?$/, "/").replace(/^\//, "");
+  if (folder !== wanted) misfiled.push({ key, reason: `its events belong under ${wanted}` });
+}
+
+function checkKeyTimes(key: string, times: readonly number[], wrongKeyTimes: Finding[]): void {
+  const [, start, end] = KEY_NAME.exec(nameOf(key)) ?? [];
+  if (start === undefined || end === undefined) {
+    wrongKeyTimes.push({ key, reason: "its name is not <start>_<end>_<8 hex>.log.gz" });
+    return;
+  }
+  if (times.length === 0) return;
+  // Not Math.min(...times): an object may hold more records than a call takes arguments.
+  const first = keyTime(times.reduce((a, b) => Math.min(a, b)));
+  const last = keyTime(times.reduce((a, b) => Math.max(a, b)));
+  if (start !== first || end !== last) wrongKeyTimes.push({ key, reason: `its events are of ${first} to ${last}` });
+}
+
+/** A probe lies under the day 1 January of the year 1, or in a folder without a day: under a real one it would be misfiled. */
+function isProbe(key: string): boolean {
+  const day = folderDay(key.slice(0, key.lastIndexOf("/") + 1));
+  return PROBE_NAME.test(nameOf(key)) && (day === undefined || day === PROBE_DAY);
+}
+
+function folderDay(folder: string): string | undefined {
+  return /(?<!\d)\d{8}(?!\d)/.exec(folder)?.[0];
+}
+
+function nameOf(key: string): string {
+  return key.slice(key.lastIndexOf("/") + 1);
+}
+
+function eventTimestampMs(record: unknown): number | undefined {
+  const value = isObject(record) ? record.EventTimestampMs : undefined;
+  return typeof value === "number" ? value : undefined;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function describe({ key, reason }: Finding): string {
+  return `${key}: ${reason}`;
+}
+
+function excerpt(record: unknown): string {
+  return (JSON.stringify(record) ?? "undefined").slice(0, 120);
+}

@@ -1,0 +1,179 @@
+/**
+ * Makes events, remembers which of them each job owes, and audits what was shipped (audit.ts). It never asks the code under
+ * test. Runs in Node and in the Workers runtime.
+ */
+import { audit, type Expectation, type Owed, type Report, utcDay } from "./audit.ts";
+
+export {
+  assertClean,
+  audit,
+  type Expectation,
+  type Finding,
+  keyTime,
+  ndjson,
+  type Owed,
+  type Report,
+  utcDay,
+} from "./audit.ts";
+
+const DAY_MS = 86_400_000;
+
+/** An event as it is handed to intake, and what is known about it. */
+export interface Minted extends Owed {
+  readonly event: Record<string, unknown>;
+}
+
+export interface MintOptions {
+  /** Time of the first event, in milliseconds since the epoch; the oracle's own `at` by default. */
+  readonly at?: number;
+  /** Over how many successive UTC days the events take turns; 1 by default. */
+  readonly days?: number;
+  /** Between one event and the next, in milliseconds; 1 by default. Past midnight it goes on at the start of the same day. */
+  readonly stepMs?: number;
+  /** `record` (default): the columns as the API takes and ships them. `trace`: an item as `tail()` gives it. */
+  readonly form?: "record" | "trace";
+  readonly scriptName?: string;
+  readonly outcome?: string;
+  /** Characters of a second log argument, to make an event as large as a test wants it. */
+  readonly padding?: number;
+}
+
+export interface OracleOptions {
+  /** First part of every id; two oracles whose events meet in one bucket need different names. */
+  readonly name?: string;
+  /** Time of the first event; 2026-11-20T12:00:00Z by default. */
+  readonly at?: number;
+}
+
+/**
+ * One test's bookkeeping. Every event has an id of its own in `Logs[0].Message[0]` and, over all calls of `mint`, a
+ * millisecond of its own in EventTimestampMs, so that a projection to either still tells which event it is.
+ */
+export class Oracle {
+  readonly #name: string;
+  readonly #at: number;
+  readonly #idByTime = new Map<number, string>();
+  /** From a time that is taken to a later one before which all are: many calls for one `at` stay quick. */
+  readonly #skipTo = new Map<number, number>();
+  readonly #owed = new Map<string | number, Map<string, Owed>>();
+  readonly #uncertain = new Map<string | number, Map<string, Owed>>();
+  #count = 0;
+
+  constructor({ name = "event", at = Date.UTC(2026, 10, 20, 12) }: OracleOptions = {}) {
+    this.#name = name;
+    this.#at = at;
+  }
+
+  /** Makes `count` new events; nobody owes them yet. */
+  mint(count: number, options: MintOptions = {}): Minted[] {
+    const { at: firstAt = this.#at, days = 1, stepMs = 1 } = options;
+    const midnight = firstAt - (firstAt % DAY_MS);
+    return Array.from({ length: count }, (_, index) => {
+      this.#count += 1;
+      const id = `${this.#name}-${String(this.#count).padStart(6, "0")}`;
+      const dayStart = midnight + (index % days) * DAY_MS;
+      const at = this.#freeTime(dayStart + (((firstAt % DAY_MS) + index * stepMs) % DAY_MS));
+      this.#idByTime.set(at, id);
+      const event = options.form === "trace" ? traceItem(id, at, options) : record(id, at, options);
+      return { id, at, day: utcDay(at), event };
+    });
+  }
+
+  /** The first millisecond of the same UTC day, from `wanted` on, that no event has. */
+  #freeTime(wanted: number): number {
+    const passed: number[] = [];
+    let at = wanted;
+    while (this.#idByTime.has(at)) {
+      passed.push(at);
+      at = this.#skipTo.get(at) ?? at - (at % DAY_MS) + (((at % DAY_MS) + 1) % DAY_MS);
+    }
+    for (const taken of passed) this.#skipTo.set(taken, at);
+    return at;
+  }
+
+  /** Intake has acknowledged these while the job wanted them: it owes each of them, once. */
+  acknowledged(job: string | number, events: readonly Owed[]): void {
+    const owed = mapOf(this.#owed, job);
+    for (const event of events) owed.set(event.id, event);
+  }
+
+  /** These were sent, but no acknowledgement came: unless one comes later, the job may ship each of them, once at most. */
+  unacknowledged(job: string | number, events: readonly Owed[]): void {
+    const uncertain = mapOf(this.#uncertain, job);
+    for (const event of events) uncertain.set(event.id, event);
+  }
+
+  /** What `job` has to have shipped by now; the id is read from the log unless `options` says how else. */
+  expectation(job: string | number, options: Partial<Expectation> = {}): Expectation {
+    return {
+      idOf: this.idByMessage,
+      ...options,
+      owed: mapOf(this.#owed, job),
+      uncertain: mapOf(this.#uncertain, job),
+    };
+  }
+
+  audit(
+    job: string | number,
+    objects: Iterable<{ readonly key: string; readonly bytes: Uint8Array }>,
+    options: Partial<Expectation> = {},
+  ): Report {
+    return audit(objects, this.expectation(job, options));
+  }
+
+  /** For records that hold `Logs`. */
+  readonly idByMessage = (shipped: unknown): string | undefined => {
+    const id = (shipped as { Logs?: { Message?: unknown[] }[] } | null)?.Logs?.[0]?.Message?.[0];
+    return typeof id === "string" ? id : undefined;
+  };
+
+  /** For records that hold `EventTimestampMs`. */
+  readonly idByTime = (shipped: unknown): string | undefined => {
+    const at = (shipped as { EventTimestampMs?: unknown } | null)?.EventTimestampMs;
+    return typeof at === "number" ? this.#idByTime.get(at) : undefined;
+  };
+}
+
+function record(id: string, at: number, options: MintOptions): Record<string, unknown> {
+  return {
+    CPUTimeMs: 3,
+    DispatchNamespace: "",
+    Entrypoint: "",
+    Event: { RayID: "", Request: { URL: `https://shop.example/${id}`, Method: "GET" }, Response: { Status: 200 } },
+    EventTimestampMs: at,
+    EventType: "fetch",
+    Exceptions: [],
+    Logs: [{ Level: "log", Message: message(id, options), TimestampMs: at }],
+    Outcome: options.outcome ?? "ok",
+    ScriptName: options.scriptName ?? "shop",
+    ScriptTags: [],
+    ScriptVersion: { ID: "", Message: "", Tag: "" },
+    WallTimeMs: 7,
+  };
+}
+
+function traceItem(id: string, at: number, options: MintOptions): Record<string, unknown> {
+  return {
+    cpuTime: 3,
+    wallTime: 7,
+    truncated: false,
+    executionModel: "stateless",
+    outcome: options.outcome ?? "ok",
+    scriptName: options.scriptName ?? "shop",
+    diagnosticsChannelEvents: [],
+    exceptions: [],
+    logs: [{ level: "log", message: message(id, options), timestamp: at }],
+    eventTimestamp: at,
+    event: { request: { url: `https://shop.example/${id}`, method: "GET", headers: {} }, response: { status: 200 } },
+  };
+}
+
+function message(id: string, { padding = 0 }: MintOptions): string[] {
+  return padding > 0 ? [id, "x".repeat(padding)] : [id];
+}
+
+function mapOf(maps: Map<string | number, Map<string, Owed>>, job: string | number): Map<string, Owed> {
+  const map = maps.get(job) ?? new Map<string, Owed>();
+  maps.set(job, map);
+  return map;
+}

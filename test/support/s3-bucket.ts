@@ -1,0 +1,249 @@
+/** One bucket of the scripted S3 endpoint: objects, every PUT that made them, the script, and the requests seen. */
+import { createHash } from "node:crypto";
+import type { Action, ObjectSummary, PutSummary, Rule, SeenRequest } from "./s3-script.ts";
+import type { S3Fault } from "./s3-signature.ts";
+
+/** The longest a `hold` lasts without a release; longer than any wait of a test, shorter than a stuck run. */
+export const HOLD_MAX_MS = 120_000;
+
+/** The most keys ListObjectsV2 gives at once. */
+const LIST_PAGE_KEYS = 1000;
+
+/** A successful PUT with its bytes. */
+export interface Stored extends PutSummary {
+  readonly bytes: Buffer;
+  readonly storedMs: number;
+}
+
+/** A request whose signature, length and body hash were found in order. */
+export interface Operation {
+  readonly method: string;
+  readonly key: string;
+  readonly query: URLSearchParams;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+}
+
+/** What the store answers; `stored` tells whether it wrote an object. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  readonly body: Buffer | string;
+  readonly stored: boolean;
+}
+
+export class Bucket {
+  /** Every successful PUT in order, overwritten and deleted objects included. */
+  readonly puts: Stored[] = [];
+  readonly requests: SeenRequest[] = [];
+  readonly #name: string;
+  readonly #current = new Map<string, Stored>();
+  readonly #versions = new Map<string, number>();
+  readonly #held = new Set<(outcome: "released" | "dropped") => void>();
+  readonly #waiting = new Set<(over: boolean) => void>();
+  #rules: { readonly rule: Rule; left: number }[] = [];
+
+  constructor(name: string) {
+    this.#name = name;
+  }
+
+  /** Replaces the script; requests that are held stay held. */
+  script(rules: readonly Rule[]): void {
+    this.#rules = rules.map((rule) => ({ rule, left: rule.times ?? Number.POSITIVE_INFINITY }));
+  }
+
+  /** The action of the first rule that applies, which is used up by one. */
+  takeAction(method: string, key: string, conditional: boolean): Action | null {
+    const entry = this.#rules.find(({ rule: { match = {} }, left }) => {
+      if (left <= 0) return false;
+      if (match.method !== undefined && match.method.toUpperCase() !== method) return false;
+      if (match.keyIncludes !== undefined && !key.includes(match.keyIncludes)) return false;
+      if (match.keyExcludes !== undefined && key.includes(match.keyExcludes)) return false;
+      return match.conditional === undefined || match.conditional === conditional;
+    });
+    if (entry === undefined) return null;
+    entry.left -= 1;
+    return entry.rule.then;
+  }
+
+  /** Resolves on release, after HOLD_MAX_MS, or as "dropped" when the bucket is forgotten. */
+  hold(): Promise<"released" | "dropped"> {
+    return new Promise((resolve) => {
+      const end = (outcome: "released" | "dropped") => {
+        clearTimeout(timer);
+        this.#held.delete(end);
+        resolve(outcome);
+      };
+      const timer = setTimeout(() => end("released"), HOLD_MAX_MS);
+      this.#held.add(end);
+      for (const look of [...this.#waiting]) look(false);
+    });
+  }
+
+  /** Lets every held request go on. @returns how many there were. */
+  release(): number {
+    const held = [...this.#held];
+    for (const end of held) end("released");
+    return held.length;
+  }
+
+  /** Drops what is held and ends every wait, so that nothing of this bucket outlives it. */
+  drop(): void {
+    for (const end of [...this.#held]) end("dropped");
+    for (const look of [...this.#waiting]) look(true);
+  }
+
+  /** Resolves true once `count` requests are held at the same time; false after `timeoutMs`, or when the bucket is dropped. */
+  whenHeld(count: number, timeoutMs: number): Promise<boolean> {
+    if (this.#held.size >= count) return Promise.resolve(true);
+    return new Promise((resolve) => {
+      const end = (reached: boolean) => {
+        clearTimeout(timer);
+        this.#waiting.delete(look);
+        resolve(reached);
+      };
+      const look = (over: boolean) => {
+        if (over || this.#held.size >= count) end(!over);
+      };
+      const timer = setTimeout(() => end(false), timeoutMs);
+      this.#waiting.add(look);
+    });
+  }
+
+  get(key: string): Stored | undefined {
+    return this.#current.get(key);
+  }
+
+  /** Sorted by key, in the order of its UTF-8 bytes, as S3 lists. */
+  list(): Stored[] {
+    return [...this.#current.values()].sort((a, b) => Buffer.compare(Buffer.from(a.key), Buffer.from(b.key)));
+  }
+
+  summaries(): ObjectSummary[] {
+    return this.list().map((stored) => ({
+      ...summarise(stored),
+      puts: stored.version,
+    }));
+  }
+
+  /** Carries a request out as a store does. `unconditional`: as one that does not know `If-None-Match`. */
+  perform(operation: Operation, nowMs: number, unconditional = false): Answer {
+    const { method, key, query } = operation;
+    if (key === "") {
+      if (method === "HEAD") return answer(200);
+      if (method === "GET" && query.get("list-type") === "2") return this.#listObjects(query);
+      return faultAnswer(notImplemented(`${method} on a bucket`));
+    }
+    // Sub-resources (?uploads, ?acl, …) are other operations, not this one with a decoration.
+    if (query.size > 0) return faultAnswer(notImplemented(`?${query}`));
+    switch (method) {
+      case "PUT":
+        return this.#put(operation, nowMs, unconditional);
+      case "GET":
+      case "HEAD":
+        return this.#read(key);
+      case "DELETE":
+        this.#current.delete(key);
+        return answer(204);
+      default:
+        return faultAnswer({ status: 405, code: "MethodNotAllowed", message: `${method} is not allowed.` });
+    }
+  }
+
+  #put({ key, headers, body }: Operation, nowMs: number, unconditional: boolean): Answer {
+    const condition = headers["if-none-match"];
+    if (!unconditional && (headers["if-match"] !== undefined || (condition !== undefined && condition !== "*"))) {
+      return faultAnswer(notImplemented("a condition other than If-None-Match: *"));
+    }
+    if (!unconditional && condition === "*" && this.#current.has(key)) {
+      return faultAnswer({ status: 412, code: "PreconditionFailed", message: "The key exists already." });
+    }
+    const version = (this.#versions.get(key) ?? 0) + 1;
+    const stored: Stored = {
+      key,
+      version,
+      size: body.length,
+      etag: `"${createHash("md5").update(body).digest("hex")}"`,
+      sha256: createHash("sha256").update(body).digest("hex"),
+      contentType: headers["content-type"] ?? null,
+      contentEncoding: headers["content-encoding"] ?? null,
+      meta: Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith("x-amz-meta-"))),
+      bytes: body,
+      storedMs: nowMs,
+    };
+    this.#versions.set(key, version);
+    this.puts.push(stored);
+    this.#current.set(key, stored);
+    return { ...answer(200, { etag: stored.etag }), stored: true };
+  }
+
+  #read(key: string): Answer {
+    const stored = this.#current.get(key);
+    if (stored === undefined) {
+      return faultAnswer({ status: 404, code: "NoSuchKey", message: "The specified key does not exist." });
+    }
+    const headers: Record<string, string> = {
+      etag: stored.etag,
+      "last-modified": new Date(stored.storedMs).toUTCString(),
+      "content-type": stored.contentType ?? "binary/octet-stream",
+      ...stored.meta,
+    };
+    if (stored.contentEncoding !== null) headers["content-encoding"] = stored.contentEncoding;
+    return answer(200, headers, stored.bytes);
+  }
+
+  #listObjects(query: URLSearchParams): Answer {
+    const known = ["list-type", "prefix", "continuation-token", "start-after", "max-keys"];
+    const unknown = [...query.keys()].filter((name) => !known.includes(name));
+    if (unknown.length > 0) return faultAnswer(notImplemented(`?${unknown.join("&")}`));
+    const prefix = query.get("prefix") ?? "";
+    const token = query.get("continuation-token");
+    const after = Buffer.from(token === null ? (query.get("start-after") ?? "") : Buffer.from(token, "base64url"));
+    const maxKeys = Math.min(Number(query.get("max-keys") ?? LIST_PAGE_KEYS), LIST_PAGE_KEYS);
+    const found = this.list().filter(
+      ({ key }) => key.startsWith(prefix) && Buffer.compare(Buffer.from(key), after) > 0,
+    );
+    const page = found.slice(0, maxKeys);
+    const last = page.at(-1);
+    const next = last !== undefined && found.length > page.length ? Buffer.from(last.key).toString("base64url") : null;
+    const contents = page.map(
+      ({ key, size, etag, storedMs }) =>
+        `<Contents><Key>${escapeXml(key)}</Key><LastModified>${new Date(storedMs).toISOString()}</LastModified>` +
+        `<ETag>${escapeXml(etag)}</ETag><Size>${size}</Size><StorageClass>STANDARD</StorageClass></Contents>`,
+    );
+    const xml =
+      '<?xml version="1.0" encoding="UTF-8"?><ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">' +
+      `<Name>${escapeXml(this.#name)}</Name><Prefix>${escapeXml(prefix)}</Prefix><KeyCount>${page.length}</KeyCount>` +
+      `<MaxKeys>${maxKeys}</MaxKeys><IsTruncated>${next !== null}</IsTruncated>` +
+      (next === null ? "" : `<NextContinuationToken>${next}</NextContinuationToken>`) +
+      `${contents.join("")}</ListBucketResult>`;
+    return answer(200, { "content-type": "application/xml" }, xml);
+  }
+}
+
+/** A PUT without its bytes, for those who only want to know about it. */
+export function summarise({ bytes: _bytes, storedMs: _storedMs, ...summary }: Stored): PutSummary {
+  return summary;
+}
+
+/** The XML error body S3 answers with. */
+export function faultAnswer({ status, code, message }: S3Fault): Answer {
+  const xml =
+    '<?xml version="1.0" encoding="UTF-8"?>' +
+    `<Error><Code>${escapeXml(code)}</Code><Message>${escapeXml(message)}</Message></Error>`;
+  return answer(status, { "content-type": "application/xml" }, xml);
+}
+
+export function answer(status: number, headers: Record<string, string> = {}, body: Buffer | string = ""): Answer {
+  return { status, headers, body, stored: false };
+}
+
+function notImplemented(what: string): S3Fault {
+  return { status: 501, code: "NotImplemented", message: `Not implemented: ${what}` };
+}
+
+const XML_ESCAPES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;" };
+
+function escapeXml(text: string): string {
+  return text.replace(/[&<>"']/g, (char) => XML_ESCAPES[char] ?? char);
+}

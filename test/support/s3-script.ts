@@ -1,0 +1,194 @@
+/**
+ * What the scripted S3 endpoint (s3-server.ts) can be told, and what it tells. Plain data that crosses HTTP as JSON, and no
+ * API of any one runtime: Node and the Workers runtime share this file.
+ */
+
+/** Which requests a rule is about; what is absent matches everything. A request about a bucket (list) has the key "". */
+export interface Match {
+  method?: string;
+  keyIncludes?: string;
+  keyExcludes?: string;
+  /** true: only requests with `If-None-Match`; false: only those without it. */
+  conditional?: boolean;
+}
+
+/**
+ * What happens to a request that a rule matches. A request reaches the rules only when its signature, its declared body hash
+ * and its Content-Length are in order, so no script hides a badly signed request; a body that is read is checked too.
+ */
+export type Action =
+  /**
+   * This answer instead of the store's own. `code` makes an S3 error body, `body` is sent as it stands. With `store` the
+   * request is carried out all the same (conditions included): "500, yet the object is there".
+   */
+  | {
+      do: "answer";
+      status: number;
+      code?: string;
+      message?: string;
+      headers?: Record<string, string>;
+      body?: string;
+      store?: boolean;
+    }
+  /** The connection is reset: before the body is read, with half of it read, or once the request was carried out. */
+  | { do: "reset"; when: "before" | "during" | "after" }
+  /**
+   * The body is read, then nothing happens until the bucket is released (or HOLD_MAX_MS have passed); then the request is
+   * carried out as usual, even if its sender has gone: a store that is slow, not one that forgets.
+   */
+  | { do: "hold" }
+  /** A store that does not know `If-None-Match`: it overwrites. */
+  | { do: "ignore-conditional" }
+  /** `status` defaults to 307. */
+  | { do: "redirect"; location: string; status?: number }
+  /** Keeps the first half of a body and answers 200, with the ETag of what it kept. */
+  | { do: "truncate" }
+  /** Carries the request out and answers with an ETag that is not the object's. */
+  | { do: "wrong-etag" };
+
+/** The first rule that matches and has `times` (default: for ever) left decides; with none the endpoint behaves as a store. */
+export interface Rule {
+  match?: Match;
+  times?: number;
+  then: Action;
+}
+
+/** A rule in one line: `rule({ do: "reset", when: "after" }, { method: "PUT" }, 1)`. */
+export function rule(action: Action, match: Match = {}, times?: number): Rule {
+  // biome-ignore lint/suspicious/noThenProperty: the field's name in the script; a rule is never awaited.
+  return { match, then: action, ...(times === undefined ? {} : { times }) };
+}
+
+/** One request, in order of arrival. Holds no signature and no secret. */
+export interface SeenRequest {
+  seq: number;
+  method: string;
+  key: string;
+  query: Record<string, string>;
+  /** Content-*, If-* and x-amz-* as received, names in lower case. */
+  headers: Record<string, string>;
+  /** From the credential scope; null when there was none to read. */
+  accessKeyId: string | null;
+  region: string | null;
+  /** What the rule that applied does; null: none applied. */
+  action: Action["do"] | null;
+  /**
+   * answered: an answer was sent; whether it arrived is not known here. aborted: the sender went away before all of its body
+   * had arrived.
+   */
+  state: "open" | "held" | "answered" | "reset" | "aborted";
+  status: number | null;
+  /** Whether this request wrote an object. */
+  stored: boolean;
+}
+
+/** One successful PUT. `version` counts from 1 per key; a second one is an overwrite. */
+export interface PutSummary {
+  key: string;
+  version: number;
+  size: number;
+  /** As the header carries it: MD5 in quotes. */
+  etag: string;
+  sha256: string;
+  contentType: string | null;
+  contentEncoding: string | null;
+  /** `x-amz-meta-*`, by full header name. */
+  meta: Record<string, string>;
+}
+
+/** An object as it is now, and how many PUTs its key has seen. */
+export interface ObjectSummary extends PutSummary {
+  puts: number;
+}
+
+const ACTION_FIELDS: Record<Action["do"], Record<string, (value: unknown) => boolean>> = {
+  answer: {
+    status: isStatus,
+    code: isOptional(isString),
+    message: isOptional(isString),
+    headers: isOptional(isStringRecord),
+    body: isOptional(isString),
+    store: isOptional(isBoolean),
+  },
+  reset: { when: (value) => value === "before" || value === "during" || value === "after" },
+  hold: {},
+  "ignore-conditional": {},
+  redirect: { location: isString, status: isOptional(isStatus) },
+  truncate: {},
+  "wrong-etag": {},
+};
+
+const MATCH_FIELDS = {
+  method: isOptional(isString),
+  keyIncludes: isOptional(isString),
+  keyExcludes: isOptional(isString),
+  conditional: isOptional(isBoolean),
+};
+
+/**
+ * Checks a script, so that a typing error in a test fails there and not as an unexplained pass.
+ * @throws TypeError naming the first fault by its path, e.g. `[0].then.status`.
+ */
+export function readRules(value: unknown): Rule[] {
+  if (!Array.isArray(value)) throw new TypeError("a script is an array of rules");
+  for (const [index, rule] of value.entries()) {
+    const at = `[${index}]`;
+    const fields = asRecord(rule, at);
+    const action = asRecord(fields.then, `${at}.then`);
+    const kind = action.do;
+    if (!isString(kind) || !Object.hasOwn(ACTION_FIELDS, kind)) {
+      throw new TypeError(`${at}.then.do: one of ${Object.keys(ACTION_FIELDS).join(", ")}`);
+    }
+    // biome-ignore lint/suspicious/noThenProperty: "then" is the name of a rule's field; nothing here is awaited.
+    checkFields(fields, { match: isAnything, times: isOptional(isCount), then: isAnything }, at);
+    checkFields(action, { do: isString, ...ACTION_FIELDS[kind as Action["do"]] }, `${at}.then`);
+    if (fields.match !== undefined) checkFields(asRecord(fields.match, `${at}.match`), MATCH_FIELDS, `${at}.match`);
+  }
+  return value as Rule[];
+}
+
+function checkFields(
+  fields: Record<string, unknown>,
+  known: Record<string, (value: unknown) => boolean>,
+  at: string,
+): void {
+  for (const name of Object.keys(fields)) {
+    if (!Object.hasOwn(known, name)) throw new TypeError(`${at}.${name}: no such field`);
+  }
+  for (const [name, isValid] of Object.entries(known)) {
+    if (!isValid(fields[name])) throw new TypeError(`${at}.${name}: bad value ${JSON.stringify(fields[name])}`);
+  }
+}
+
+function asRecord(value: unknown, at: string): Record<string, unknown> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new TypeError(`${at}: an object`);
+  return value as Record<string, unknown>;
+}
+
+function isOptional(isValid: (value: unknown) => boolean): (value: unknown) => boolean {
+  return (value) => value === undefined || isValid(value);
+}
+
+function isAnything(): boolean {
+  return true;
+}
+
+function isString(value: unknown): value is string {
+  return typeof value === "string";
+}
+
+function isBoolean(value: unknown): value is boolean {
+  return typeof value === "boolean";
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isInteger(value) && (value as number) > 0;
+}
+
+function isStatus(value: unknown): boolean {
+  return isCount(value) && (value as number) >= 200 && (value as number) <= 599;
+}
+
+function isStringRecord(value: unknown): boolean {
+  return typeof value === "object" && value !== null && Object.values(value).every(isString);
+}

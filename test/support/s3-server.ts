@@ -1,0 +1,394 @@
+/**
+ * A scripted S3 endpoint on 127.0.0.1 for tests: path-style PUT, GET, HEAD, DELETE and ListObjectsV2 on buckets that come
+ * into being when they are named, every request's Signature V4 and body hash verified, and per bucket a script of faults
+ * (s3-script.ts). What it was asked and what it holds can be read back by method, and over HTTP below `/__control/<bucket>/`
+ * for tests that have only `fetch` (s3-control.ts speaks it):
+ *
+ * | request | answer |
+ * | --- | --- |
+ * | `PUT script` with `Rule[]` | 204; 400 `{error}` naming the fault |
+ * | `GET requests` | `SeenRequest[]`, in order of arrival |
+ * | `GET objects` | `ObjectSummary[]`, sorted by key |
+ * | `GET puts` | `PutSummary[]`, every successful PUT in order |
+ * | `GET object?key=&version=` | the bytes; without `version` those the key has now; 404 |
+ * | `GET held?count=` | 204 once so many requests are held at once; 408 after 60 s |
+ * | `POST release` | `{released}` |
+ * | `DELETE` of `/__control/<bucket>` | 204; forgets script, objects and requests; held requests are reset |
+ */
+import { createHash } from "node:crypto";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { type Answer, answer, Bucket, faultAnswer, type Operation, summarise } from "./s3-bucket.ts";
+import {
+  type Action,
+  type ObjectSummary,
+  type PutSummary,
+  type Rule,
+  readRules,
+  type SeenRequest,
+} from "./s3-script.ts";
+import { readScope, type S3Fault, signatureFault } from "./s3-signature.ts";
+
+export interface S3ServerOptions {
+  /** 0, the default, takes a free one. */
+  readonly port?: number;
+  /** Milliseconds since the epoch; against it the age of a signature is judged. */
+  readonly now?: () => number;
+  /** Secret access keys by access key id; default `{"test-access-key": "test-secret-key"}`. */
+  readonly credentials?: Readonly<Record<string, string>>;
+  /** Takes `UNSIGNED-PAYLOAD` for a body hash; refused with 400 otherwise. */
+  readonly allowUnsignedPayload?: boolean;
+}
+
+export interface S3Server {
+  /** `http://127.0.0.1:<port>`: the S3 endpoint and, below `/__control/`, the controls. */
+  readonly url: string;
+  readonly port: number;
+  /** @throws TypeError when a rule is malformed. */
+  script(bucket: string, rules: readonly Rule[]): void;
+  requests(bucket: string): SeenRequest[];
+  objects(bucket: string): ObjectSummary[];
+  puts(bucket: string): PutSummary[];
+  object(bucket: string, key: string, version?: number): Uint8Array | undefined;
+  /** @returns how many requests were held. */
+  release(bucket: string): number;
+  /** @throws Error when fewer than `count` requests are held at once within 60 s. */
+  whenHeld(bucket: string, count: number): Promise<void>;
+  forget(bucket: string): void;
+  /** Ends every connection; held requests are dropped. */
+  close(): Promise<void>;
+}
+
+export const DEFAULT_CREDENTIALS: Readonly<Record<string, string>> = { "test-access-key": "test-secret-key" };
+
+/** The most `whenHeld` waits. */
+const HELD_WAIT_MS = 60_000;
+
+/** Larger than the largest object a job may ask for (1,000,000,000 bytes, and gzip adds little). */
+const BODY_MAX_BYTES = 2 ** 31;
+
+const CONTROL_PREFIX = "/__control/";
+
+export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Server> {
+  const {
+    port: wantedPort = 0,
+    now = Date.now,
+    credentials = DEFAULT_CREDENTIALS,
+    allowUnsignedPayload = false,
+  } = options;
+  const buckets = new Map<string, Bucket>();
+
+  function bucketOf(name: string): Bucket {
+    const bucket = buckets.get(name) ?? new Bucket(name);
+    buckets.set(name, bucket);
+    return bucket;
+  }
+
+  function forget(name: string): void {
+    buckets.get(name)?.drop();
+    buckets.delete(name);
+  }
+
+  async function handleS3(
+    req: IncomingMessage,
+    res: ServerResponse,
+    path: string,
+    query: URLSearchParams,
+  ): Promise<void> {
+    const headers = flatten(req.headers);
+    const method = req.method ?? "";
+    const { bucket: bucketName, key, malformed } = readTarget(path);
+    const bucket = bucketOf(bucketName);
+    const seen = noteRequest(bucket, method, key, query, headers);
+
+    const fault = malformed
+      ? { status: 400, code: "InvalidURI", message: "The path is not valid percent-encoded UTF-8 below a bucket." }
+      : ((await signatureFault({ method, path, query, headers }, credentials, now())) ??
+        headerFault(method, headers, allowUnsignedPayload));
+    if (fault !== null) {
+      if ((await readBody(req, 0)) === null) return abort(seen);
+      return send(res, method, seen, faultAnswer(fault));
+    }
+
+    const action = bucket.takeAction(method, key, headers["if-none-match"] !== undefined);
+    seen.action = action?.do ?? null;
+    if (action?.do === "reset" && action.when === "before") return reset(req, seen);
+
+    const length = Number(headers["content-length"] ?? 0);
+    const untilBytes = action?.do === "reset" && action.when === "during" ? Math.ceil(length / 2) : null;
+    const body = await readBody(req, length, untilBytes);
+    if (untilBytes !== null) return reset(req, seen);
+    if (body === null) return abort(seen);
+    const mismatch = bodyFault(body, headers);
+    if (mismatch !== null) return send(res, method, seen, faultAnswer(mismatch));
+
+    await act(action, { method, key, query, headers, body }, bucket, seen, req, res);
+  }
+
+  async function act(
+    action: Action | null,
+    operation: Operation,
+    bucket: Bucket,
+    seen: SeenRequest,
+    req: IncomingMessage,
+    res: ServerResponse,
+  ): Promise<void> {
+    function perform(changed: Partial<Operation> = {}, unconditional = false): Answer {
+      const result = bucket.perform({ ...operation, ...changed }, now(), unconditional);
+      seen.stored = result.stored;
+      return result;
+    }
+    function reply(result: Answer): void {
+      send(res, operation.method, seen, result);
+    }
+    switch (action?.do) {
+      case undefined:
+        return reply(perform());
+      case "answer":
+        if (action.store) perform();
+        return reply(scriptedAnswer(action));
+      case "reset":
+        perform();
+        return reset(req, seen);
+      case "hold":
+        seen.state = "held";
+        if ((await bucket.hold()) === "dropped") return reset(req, seen);
+        seen.state = "open";
+        return reply(perform());
+      case "ignore-conditional":
+        return reply(perform({}, true));
+      case "redirect": {
+        const { location, status = 307 } = action;
+        const fault = faultAnswer({
+          status,
+          code: "TemporaryRedirect",
+          message: "Please use the endpoint in Location.",
+        });
+        return reply({ ...fault, headers: { ...fault.headers, location } });
+      }
+      case "truncate":
+        return reply(perform({ body: operation.body.subarray(0, Math.floor(operation.body.length / 2)) }));
+      case "wrong-etag": {
+        const result = perform();
+        return reply({ ...result, headers: { ...result.headers, etag: `"${"0".repeat(32)}"` } });
+      }
+    }
+  }
+
+  async function handleControl(
+    req: IncomingMessage,
+    res: ServerResponse,
+    path: string,
+    query: URLSearchParams,
+  ): Promise<void> {
+    const body = await readBody(req, Number(req.headers["content-length"] ?? 0));
+    if (body === null) return;
+    const [name = "", what = ""] = path.slice(CONTROL_PREFIX.length).split("/").map(decodeURIComponent);
+    const bucket = bucketOf(name);
+    switch (`${req.method} ${what}`) {
+      case "PUT script":
+        try {
+          bucket.script(readRules(JSON.parse(body.toString("utf8"))));
+        } catch (error) {
+          return sendJson(res, 400, { error: error instanceof Error ? error.message : String(error) });
+        }
+        return void res.writeHead(204).end();
+      case "GET requests":
+        return sendJson(res, 200, bucket.requests);
+      case "GET objects":
+        return sendJson(res, 200, bucket.summaries());
+      case "GET puts":
+        return sendJson(res, 200, bucket.puts.map(summarise));
+      case "GET object": {
+        const version = query.get("version");
+        const bytes = findBytes(bucket, query.get("key") ?? "", version === null ? undefined : Number(version));
+        if (bytes === undefined) return sendJson(res, 404, { error: "no such object" });
+        return void res.writeHead(200, { "content-type": "application/octet-stream" }).end(bytes);
+      }
+      case "GET held":
+        return void res
+          .writeHead((await bucket.whenHeld(Number(query.get("count") ?? 1), HELD_WAIT_MS)) ? 204 : 408)
+          .end();
+      case "POST release":
+        return sendJson(res, 200, { released: bucket.release() });
+      case "DELETE ":
+        forget(name);
+        return void res.writeHead(204).end();
+      default:
+        return sendJson(res, 404, { error: `no such control: ${req.method} ${what}` });
+    }
+  }
+
+  const server = createServer((req, res) => {
+    const [path = "", search = ""] = splitOnce(req.url ?? "", "?");
+    const handle = path.startsWith(CONTROL_PREFIX) ? handleControl : handleS3;
+    handle(req, res, path, new URLSearchParams(search)).catch((error: unknown) => {
+      // A fault of this file, not of the code under test: loud, and never an answer that could pass for a scripted one.
+      console.error("s3-server:", error);
+      req.socket.destroy();
+    });
+  });
+  // An idle connection that the server closes just as the client sends on it would be a reset that no script asked for.
+  server.keepAliveTimeout = 0;
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(wantedPort, "127.0.0.1", resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    script: (bucket, rules) => bucketOf(bucket).script(readRules(rules)),
+    requests: (bucket) => structuredClone(bucketOf(bucket).requests),
+    objects: (bucket) => bucketOf(bucket).summaries(),
+    puts: (bucket) => bucketOf(bucket).puts.map(summarise),
+    object: (bucket, key, version) => findBytes(bucketOf(bucket), key, version),
+    release: (bucket) => bucketOf(bucket).release(),
+    whenHeld: async (bucket, count) => {
+      if (await bucketOf(bucket).whenHeld(count, HELD_WAIT_MS)) return;
+      throw new Error(`fewer than ${count} requests were held in ${bucket} within ${HELD_WAIT_MS} ms`);
+    },
+    forget,
+    close: () =>
+      new Promise((resolve, reject) => {
+        for (const name of [...buckets.keys()]) forget(name);
+        server.close((error) => (error ? reject(error) : resolve()));
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function noteRequest(
+  bucket: Bucket,
+  method: string,
+  key: string,
+  query: URLSearchParams,
+  headers: Record<string, string>,
+): SeenRequest {
+  const scope = readScope(headers.authorization);
+  const ofInterest = Object.entries(headers).filter(
+    ([name]) => /^(content-|if-|x-amz-)/.test(name) && name !== "x-amz-security-token",
+  );
+  const seen: SeenRequest = {
+    seq: bucket.requests.length + 1,
+    method,
+    key,
+    query: Object.fromEntries(query),
+    headers: Object.fromEntries(ofInterest),
+    accessKeyId: scope?.accessKeyId ?? null,
+    region: scope?.region ?? null,
+    action: null,
+    state: "open",
+    status: null,
+    stored: false,
+  };
+  bucket.requests.push(seen);
+  return seen;
+}
+
+/** What is wrong with the headers of a request that is signed rightly. */
+function headerFault(method: string, headers: Record<string, string>, allowUnsignedPayload: boolean): S3Fault | null {
+  const declared = headers["x-amz-content-sha256"] ?? "";
+  if (!/^[0-9a-f]{64}$/.test(declared) && !(declared === "UNSIGNED-PAYLOAD" && allowUnsignedPayload)) {
+    return { status: 400, code: "InvalidRequest", message: "x-amz-content-sha256 must be the SHA-256 of the body." };
+  }
+  const length = headers["content-length"];
+  if (length === undefined && (method === "PUT" || headers["transfer-encoding"] !== undefined)) {
+    return { status: 411, code: "MissingContentLength", message: "You must provide the Content-Length HTTP header." };
+  }
+  if (Number(length ?? 0) > BODY_MAX_BYTES) {
+    return { status: 400, code: "EntityTooLarge", message: "Your proposed upload is too large." };
+  }
+  return null;
+}
+
+function bodyFault(body: Buffer, headers: Record<string, string>): S3Fault | null {
+  const declared = headers["x-amz-content-sha256"];
+  if (declared !== "UNSIGNED-PAYLOAD" && createHash("sha256").update(body).digest("hex") !== declared) {
+    return { status: 400, code: "XAmzContentSHA256Mismatch", message: "The body is not the one that was signed." };
+  }
+  const md5 = headers["content-md5"];
+  if (md5 !== undefined && createHash("md5").update(body).digest("base64") !== md5) {
+    return { status: 400, code: "BadDigest", message: "The Content-MD5 you specified did not match what we received." };
+  }
+  return null;
+}
+
+function scriptedAnswer({ status, code, message, headers = {}, body }: Extract<Action, { do: "answer" }>): Answer {
+  if (code === undefined) return answer(status, headers, body ?? "");
+  const fault = faultAnswer({ status, code, message: message ?? code });
+  return { ...fault, headers: { ...fault.headers, ...headers }, body: body ?? fault.body };
+}
+
+/**
+ * Reads a body, in one buffer of the announced length; what exceeds it is dropped.
+ * @param untilBytes stop when so many have come, leaving the rest unread.
+ * @returns null when the sender went away first.
+ */
+function readBody(req: IncomingMessage, length: number, untilBytes: number | null = null): Promise<Buffer | null> {
+  return new Promise((resolve) => {
+    const body = Buffer.allocUnsafe(length);
+    let received = 0;
+    req.on("data", (chunk: Buffer) => {
+      received += chunk.copy(body, received, 0);
+      if (untilBytes !== null && received >= untilBytes) {
+        req.pause();
+        resolve(body.subarray(0, received));
+      }
+    });
+    req.on("end", () => resolve(body.subarray(0, received)));
+    req.on("error", () => resolve(null));
+    req.on("close", () => resolve(null));
+  });
+}
+
+function send(res: ServerResponse, method: string, seen: SeenRequest, { status, headers, body }: Answer): void {
+  seen.state = "answered";
+  seen.status = status;
+  const bytes = Buffer.from(body);
+  const bodiless = status === 204 || status === 304;
+  res.writeHead(status, { ...headers, ...(bodiless ? {} : { "content-length": bytes.length }) });
+  res.end(method === "HEAD" || bodiless ? undefined : bytes);
+}
+
+function sendJson(res: ServerResponse, status: number, value: unknown): void {
+  res.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(value));
+}
+
+function reset(req: IncomingMessage, seen: SeenRequest): void {
+  seen.state = "reset";
+  req.socket.resetAndDestroy();
+}
+
+function abort(seen: SeenRequest): void {
+  seen.state = "aborted";
+}
+
+function findBytes(bucket: Bucket, key: string, version: number | undefined): Buffer | undefined {
+  if (version === undefined) return bucket.get(key)?.bytes;
+  return bucket.puts.find((put) => put.key === key && put.version === version)?.bytes;
+}
+
+/** `/<bucket>/<key…>`; the key is decoded as a whole, so an encoded slash is a slash of the key. */
+function readTarget(path: string): { bucket: string; key: string; malformed: boolean } {
+  try {
+    const [bucket = "", key = ""] = splitOnce(path.slice(1), "/").map(decodeURIComponent);
+    return { bucket, key, malformed: bucket === "" };
+  } catch {
+    return { bucket: "", key: "", malformed: true };
+  }
+}
+
+function splitOnce(text: string, separator: string): [string, string] {
+  const at = text.indexOf(separator);
+  return at === -1 ? [text, ""] : [text.slice(0, at), text.slice(at + 1)];
+}
+
+function flatten(headers: IncomingMessage["headers"]): Record<string, string> {
+  const flat: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined) flat[name] = Array.isArray(value) ? value.join(", ") : value;
+  }
+  return flat;
+}
