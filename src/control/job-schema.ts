@@ -12,12 +12,12 @@ const bounded = ({ min, max }: { min: number; max: number }) =>
 
 /** Keys that every answer has and no request changes: accepted, so that what was read can be sent back, and ignored. */
 const READ_ONLY = {
-  id: z.unknown(),
-  last_complete: z.unknown(),
-  last_error: z.unknown(),
-  error_message: z.unknown(),
-  time_created: z.unknown(),
-  time_modified: z.unknown(),
+  id: z.unknown().optional(),
+  last_complete: z.unknown().optional(),
+  last_error: z.unknown().optional(),
+  error_message: z.unknown().optional(),
+  time_created: z.unknown().optional(),
+  time_modified: z.unknown().optional(),
 };
 export const READ_ONLY_KEYS: ReadonlySet<string> = new Set(Object.keys(READ_ONLY));
 
