@@ -1,0 +1,60 @@
+import { cloudflareTest } from "@cloudflare/vitest-pool-workers";
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        // Everything that runs in the runtime: handlers, durable objects, and the pure middle, as it will run.
+        plugins: [
+          cloudflareTest(({ inject }) => ({
+            wrangler: { configPath: "./wrangler.jsonc" },
+            miniflare: {
+              // Every setting is stated, so that a developer's own .dev.vars changes nothing.
+              bindings: {
+                ACCOUNT_ID: "test-account",
+                ADMIN_TOKEN: "admin-token-of-the-tests",
+                SECRETS_KEY: "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=",
+                SECRETS_KEY_PREVIOUS: "",
+                ALLOW_LOOPBACK_DESTINATIONS: "true",
+                OBJSTORE_ENDPOINT: inject("s3Url"),
+                SELF_NAME: "logship",
+                DEFAULT_SCRIPT_NAME: "unnamed",
+                DEST_TEST: JSON.stringify({
+                  host: new URL(inject("s3Url")).host,
+                  access_key_id: "test-access-key",
+                  secret_access_key: "test-secret-key",
+                }),
+              },
+            },
+          })),
+        ],
+        test: {
+          name: "runtime",
+          include: ["test/**/*.test.ts"],
+          exclude: ["test/e2e/**", "test/unit-support/**", "test/tools/**"],
+          globalSetup: "./test/support/global-setup.ts",
+          testTimeout: 30_000,
+        },
+      },
+      {
+        // The tests' own tools, and those of the demo, in Node.
+        test: {
+          name: "node",
+          include: ["test/unit-support/**/*.test.ts", "test/tools/**/*.test.ts"],
+          testTimeout: 30_000,
+        },
+      },
+      {
+        // The real thing over HTTP: `wrangler dev` in a process of its own.
+        test: {
+          name: "e2e",
+          include: ["test/e2e/**/*.test.ts"],
+          testTimeout: 180_000,
+          hookTimeout: 60_000,
+          fileParallelism: false,
+        },
+      },
+    ],
+  },
+});
