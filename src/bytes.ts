@@ -44,7 +44,10 @@ export function utf8Length(text: string): number {
 
 /** Whether `wanted` stands in `bytes` at a multiple of its length: records of a fixed size, one after the other. */
 export function includesAligned(bytes: Uint8Array, wanted: Uint8Array): boolean {
-  const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length) as { indexOf(value: Uint8Array, from?: number): number };
-  for (let at = whole.indexOf(wanted); at !== -1; at = whole.indexOf(wanted, at + 1)) if (at % wanted.length === 0) return true;
+  const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length) as {
+    indexOf(value: Uint8Array, from?: number): number;
+  };
+  for (let at = whole.indexOf(wanted); at !== -1; at = whole.indexOf(wanted, at + 1))
+    if (at % wanted.length === 0) return true;
   return false;
 }

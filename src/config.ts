@@ -42,17 +42,25 @@ export function readConfig(env: object): ConfigResult {
   const settings = env as Settings;
   const faults: string[] = [];
   const accountId = settings.ACCOUNT_ID ?? "";
-  if (!/^[A-Za-z0-9_-]{1,64}$/.test(accountId)) faults.push("ACCOUNT_ID: 1 to 64 letters, digits, dashes or underscores");
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(accountId))
+    faults.push("ACCOUNT_ID: 1 to 64 letters, digits, dashes or underscores");
   const adminToken = settings.ADMIN_TOKEN ?? "";
-  if (!/^[\u0021-\u007e]{16,512}$/.test(adminToken)) faults.push("ADMIN_TOKEN: a secret of 16 to 512 printable ASCII characters");
+  if (!/^[\u0021-\u007e]{16,512}$/.test(adminToken))
+    faults.push("ADMIN_TOKEN: a secret of 16 to 512 printable ASCII characters");
   const current = keyOf(settings.SECRETS_KEY);
   if (current === null) faults.push("SECRETS_KEY: base64 of 32 random bytes");
   const previous = settings.SECRETS_KEY_PREVIOUS ? keyOf(settings.SECRETS_KEY_PREVIOUS) : null;
-  if (settings.SECRETS_KEY_PREVIOUS && previous === null) faults.push("SECRETS_KEY_PREVIOUS: base64 of 32 random bytes, or absent");
+  if (settings.SECRETS_KEY_PREVIOUS && previous === null)
+    faults.push("SECRETS_KEY_PREVIOUS: base64 of 32 random bytes, or absent");
   const loopback = settings.ALLOW_LOOPBACK_DESTINATIONS || "false";
-  if (loopback !== "true" && loopback !== "false") faults.push('ALLOW_LOOPBACK_DESTINATIONS: "true", "false" or absent');
+  if (loopback !== "true" && loopback !== "false")
+    faults.push('ALLOW_LOOPBACK_DESTINATIONS: "true", "false" or absent');
   const objstoreEndpoint = settings.OBJSTORE_ENDPOINT || DEFAULT_OBJSTORE_ENDPOINT;
-  const endpoint = parseEndpoint(objstoreEndpoint.replaceAll("{account-id}", "account"), "OBJSTORE_ENDPOINT", loopback === "true");
+  const endpoint = parseEndpoint(
+    objstoreEndpoint.replaceAll("{account-id}", "account"),
+    "OBJSTORE_ENDPOINT",
+    loopback === "true",
+  );
   if (!endpoint.ok) faults.push(`OBJSTORE_ENDPOINT: an https:// URL, which may contain {account-id}: ${endpoint.why}`);
   if (faults.length > 0 || current === null) return { ok: false, faults };
   const secret = (name: string): string | undefined => {

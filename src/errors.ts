@@ -28,7 +28,11 @@ export class ApiError extends Error {
   readonly entries: readonly ErrorEntry[];
   readonly headers: Readonly<Record<string, string>>;
 
-  constructor(status: ApiError["status"], entries: readonly ErrorEntry[], headers: Readonly<Record<string, string>> = {}) {
+  constructor(
+    status: ApiError["status"],
+    entries: readonly ErrorEntry[],
+    headers: Readonly<Record<string, string>> = {},
+  ) {
     super(entries[0]?.message ?? `HTTP ${status}`);
     this.status = status;
     this.entries = entries.slice(0, ERRORS_MAX_ENTRIES);
@@ -49,7 +53,9 @@ export function oneError(
 export function faultsError(status: ApiError["status"], code: number, faults: readonly Fault[], prefix = ""): ApiError {
   return new ApiError(
     status,
-    faults.slice(0, ERRORS_MAX_ENTRIES).map(({ pointer, message }) => ({ code, message: prefix + message, source: { pointer } })),
+    faults
+      .slice(0, ERRORS_MAX_ENTRIES)
+      .map(({ pointer, message }) => ({ code, message: prefix + message, source: { pointer } })),
   );
 }
 

@@ -40,7 +40,8 @@ export default {
       countLost: (events) => accountLedger(env.ACCOUNT).countLost(events),
     }),
 
-  queue: (batch, env) => (batch.queue === DEAD_QUEUE ? consumeDead(batch, consumer(env)) : consumeEvents(batch, consumer(env))),
+  queue: (batch, env) =>
+    batch.queue === DEAD_QUEUE ? consumeDead(batch, consumer(env)) : consumeEvents(batch, consumer(env)),
 
   async scheduled(_controller, env) {
     const config = readConfig(env);

@@ -24,7 +24,8 @@ export async function handleScheduled({ CONTROL, LOG, ACCOUNT }: ScheduledContex
   const ids = [...jobs.map(({ config }) => config.id), ...draining.map(({ id }) => id)];
   const driven = await Promise.allSettled(ids.map((id) => driveChain(LOG, id, "scheduled", WAIT_MS)));
   driven.forEach((result, i) => {
-    if (result.status === "rejected") console.error({ message: "a log could not be driven", job: ids[i], error: String(result.reason) });
+    if (result.status === "rejected")
+      console.error({ message: "a log could not be driven", job: ids[i], error: String(result.reason) });
   });
   for (const { id } of draining) await retireChain(LOG, control, id);
   await accountLedger(ACCOUNT).sweep();

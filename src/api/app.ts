@@ -48,7 +48,10 @@ export function createApp(platform: Platform): Hono<{ Bindings: Env }> {
     // A bug, or a part of the platform that did not answer. The text stays here: it may say anything.
     console.error({ message: "request failed", method: c.req.method, route: c.req.routePath, error: String(error) });
     c.header("Retry-After", "5");
-    return c.json(failure([{ code: CODE.unavailable, message: "temporarily unavailable; the request may be repeated" }]), 503);
+    return c.json(
+      failure([{ code: CODE.unavailable, message: "temporarily unavailable; the request may be repeated" }]),
+      503,
+    );
   });
   return app;
 }

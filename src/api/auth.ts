@@ -2,9 +2,22 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { CODE, oneError } from "../errors.ts";
 
 /** What a caller may do; a route names the one it needs. */
-export type Permission = "logs:read" | "logs:edit" | "events:write" | "functions:read" | "functions:edit" | "access:edit";
+export type Permission =
+  | "logs:read"
+  | "logs:edit"
+  | "events:write"
+  | "functions:read"
+  | "functions:edit"
+  | "access:edit";
 
-const ALL: readonly Permission[] = ["logs:read", "logs:edit", "events:write", "functions:read", "functions:edit", "access:edit"];
+const ALL: readonly Permission[] = [
+  "logs:read",
+  "logs:edit",
+  "events:write",
+  "functions:read",
+  "functions:edit",
+  "access:edit",
+];
 
 export interface Caller {
   permissions: ReadonlySet<Permission>;
@@ -24,5 +37,6 @@ export function authenticate(request: Request, adminToken: string): Caller {
 
 /** @throws ApiError 403 naming what is missing. */
 export function requirePermission(caller: Caller, permission: Permission): void {
-  if (!caller.permissions.has(permission)) throw oneError(403, CODE.auth, `Authorization error: this needs the permission ${permission}`);
+  if (!caller.permissions.has(permission))
+    throw oneError(403, CODE.auth, `Authorization error: this needs the permission ${permission}`);
 }

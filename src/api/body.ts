@@ -30,7 +30,8 @@ export function bodyText(bytes: Uint8Array): string {
 export async function jsonBody<S extends z.ZodType>(request: Request, schema: S): Promise<z.infer<S>> {
   const bytes = bodyBytes(await readBody(request, API_BODY_MAX_BYTES));
   const type = mediaType(request);
-  if (type !== "" && type !== "application/json") throw oneError(415, CODE.mediaType, "Content-Type must be application/json");
+  if (type !== "" && type !== "application/json")
+    throw oneError(415, CODE.mediaType, "Content-Type must be application/json");
   let value: unknown;
   try {
     value = JSON.parse(bodyText(bytes));
@@ -47,7 +48,10 @@ function issueFaults(issue: z.core.$ZodIssue): { pointer: string; message: strin
   const base = pointerOf(issue.path);
   const name = base === "" ? "the body" : base.slice(1).replaceAll("/", ".");
   if (issue.code === "unrecognized_keys") {
-    return issue.keys.map((key) => ({ pointer: `${base}/${escapePointer(key)}`, message: `unknown key ${JSON.stringify(key.slice(0, 64))}` }));
+    return issue.keys.map((key) => ({
+      pointer: `${base}/${escapePointer(key)}`,
+      message: `unknown key ${JSON.stringify(key.slice(0, 64))}`,
+    }));
   }
   return [{ pointer: base, message: `${name}: ${issue.message}` }];
 }

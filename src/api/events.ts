@@ -35,7 +35,11 @@ export const eventRoutes: readonly Resource[] = [
           const parsed = parseEvents(bodyText(bytes), ndjson);
           if (!parsed.ok) throw faultsError(400, CODE.invalid, parsed.faults);
           if (parsed.events.length > EVENTS_MAX_COUNT) {
-            throw oneError(413, CODE.tooLarge, `at most ${EVENTS_MAX_COUNT} events a request; this one has ${parsed.events.length}`);
+            throw oneError(
+              413,
+              CODE.tooLarge,
+              `at most ${EVENTS_MAX_COUNT} events a request; this one has ${parsed.events.length}`,
+            );
           }
           const takenInMs = platform.now();
           const { defaultScriptName } = readIntakeConfig(c.env);
@@ -57,12 +61,19 @@ export const eventRoutes: readonly Resource[] = [
           try {
             await sendMessages(packed.messages, c.env.EVENTS, platform);
           } catch (error) {
-            console.error({ message: "the queue did not take events", events: events.lines.length, error: String(error) });
+            console.error({
+              message: "the queue did not take events",
+              events: events.lines.length,
+              error: String(error),
+            });
             throw unavailable(
               "the queue did not take all events; some may have been taken. Repeat the request with the same Idempotency-Key, and nothing doubles",
             );
           }
-          const messages = events.unknownKeys.map((name) => ({ code: CODE.invalid, message: `unknown key ${JSON.stringify(name.slice(0, 64))} was dropped` }));
+          const messages = events.unknownKeys.map((name) => ({
+            code: CODE.invalid,
+            message: `unknown key ${JSON.stringify(name.slice(0, 64))} was dropped`,
+          }));
           return success(c, { accepted: events.lines.length }, { status: 202, messages: messages.slice(0, 100) });
         },
       },

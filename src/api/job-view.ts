@@ -13,7 +13,11 @@ const STATUS_MS = 3_000;
  * A job as it is read: what its owner sent, the defaults of what was not sent (but no `output_options` and no sub-keys that were never there),
  * and how delivery goes.
  */
-export async function presentJob(logs: DurableObjectNamespace<DeliveryLog>, job: StoredJob, config: Config): Promise<object> {
+export async function presentJob(
+  logs: DurableObjectNamespace<DeliveryLog>,
+  job: StoredJob,
+  config: Config,
+): Promise<object> {
   const conf = unseal(job.config.destination, destinationPurpose(config.accountId), config.keys);
   const status = await logStatus(logs, job.config.id);
   const { body } = job;
@@ -33,7 +37,8 @@ export async function presentJob(logs: DurableObjectNamespace<DeliveryLog>, job:
     max_upload_interval_seconds: body.max_upload_interval_seconds === undefined ? 0 : body.max_upload_interval_seconds,
     last_complete: time(status?.lastCompleteMs),
     last_error: status === undefined ? null : time(status?.lastErrorMs),
-    error_message: status === undefined ? "the job's log does not answer at the moment" : (status?.errorMessage ?? null),
+    error_message:
+      status === undefined ? "the job's log does not answer at the moment" : (status?.errorMessage ?? null),
     time_created: time(job.createdMs),
     time_modified: time(job.modifiedMs),
   };

@@ -28,7 +28,13 @@ const FLUSH_WAIT_MS = 20_000;
 const OBJECTS_PER_PAGE = { fallback: 100, max: 1_000 };
 
 export const jobRoutes: readonly Resource[] = [
-  { path: "/jobs", methods: { GET: { permission: "logs:read", handle: listJobs }, POST: { permission: "logs:edit", handle: createJob } } },
+  {
+    path: "/jobs",
+    methods: {
+      GET: { permission: "logs:read", handle: listJobs },
+      POST: { permission: "logs:edit", handle: createJob },
+    },
+  },
   {
     path: "/datasets/:dataset/jobs",
     methods: {
@@ -151,9 +157,15 @@ async function updateJob(c: AppContext, config: Config, platform: Platform): Pro
       throw faultsError(400, CODE.invalid, [{ pointer: "/kind", message: "kind: cannot be changed" }]);
     }
     const stored = unseal(job.config.destination, destinationPurpose(config.accountId), config.keys);
-    const conf = sent.destination_conf === undefined ? stored : ownDestination(sent.destination_conf, stored, config, not);
+    const conf =
+      sent.destination_conf === undefined ? stored : ownDestination(sent.destination_conf, stored, config, not);
     if (conf === null) throw badDestination(not, "no key opens the stored destination; send destination_conf again");
-    const body = { ...job.body, ...withoutReadOnly(sent), dataset: job.body.dataset, destination_conf: conf } as JobBody;
+    const body = {
+      ...job.body,
+      ...withoutReadOnly(sent),
+      dataset: job.body.dataset,
+      destination_conf: conf,
+    } as JobBody;
     const { draft, destination } = readDraft(body, config, not);
     const moved = conf !== stored;
     if (moved) await requireWritable(destination, platform, not);
@@ -172,7 +184,10 @@ function ownDestination(sent: string, stored: string | null, config: Config, not
   const before = parseDestination(stored, config.destinations);
   if (!after.ok) throw badDestination(not, after.why);
   if (!before.ok || !sameStore(before.value, after.value)) {
-    throw badDestination(not, "a masked secret is kept only for the same scheme, endpoint, account and bucket; send it again");
+    throw badDestination(
+      not,
+      "a masked secret is kept only for the same scheme, endpoint, account and bucket; send it again",
+    );
   }
   return conf;
 }
@@ -200,7 +215,10 @@ function readDraft(body: JobBody, config: Config, not: string): { draft: JobDraf
 async function requireWritable(destination: Destination, platform: Platform, not: string): Promise<void> {
   const answer = await writeProbe(new ObjectStore(destination, platform), destination.path);
   if (answer.kind === "answer" && answer.status >= 200 && answer.status < 300) return;
-  throw badDestination(not, `error validating destination: error writing object: error uploading: ${answerWords(answer)}`);
+  throw badDestination(
+    not,
+    `error validating destination: error writing object: error uploading: ${answerWords(answer)}`,
+  );
 }
 
 function badDestination(not: string, why: string) {
@@ -218,13 +236,16 @@ async function requireJob(c: AppContext): Promise<StoredJob> {
 /** @throws ApiError 404, or 503 for a change that is stored but that its log has not confirmed. */
 function requireInForce(change: JobChange): StoredJob {
   if (change.kind !== "changed") throw oneError(404, CODE.jobNotFound, "job not found");
-  if (!change.inForce) throw unavailable(`job ${change.job.config.id} is stored, but not in force yet; it will be within a minute`, 60);
+  if (!change.inForce)
+    throw unavailable(`job ${change.job.config.id} is stored, but not in force yet; it will be within a minute`, 60);
   return change.job;
 }
 
 function withoutReadOnly(sent: z.infer<typeof UpdateJob>): Partial<JobBody> {
   const omitted = new Set([...READ_ONLY_KEYS, "ownership_challenge"]);
-  return Object.fromEntries(Object.entries(sent).filter(([name, value]) => !omitted.has(name) && value !== undefined)) as Partial<JobBody>;
+  return Object.fromEntries(
+    Object.entries(sent).filter(([name, value]) => !omitted.has(name) && value !== undefined),
+  ) as Partial<JobBody>;
 }
 
 function sameDataset(a: string, b: string): boolean {

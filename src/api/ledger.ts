@@ -16,7 +16,12 @@ export const ledgerRoutes: readonly Resource[] = [
           const draining = await Promise.all(
             deleted.map(async ({ id, deletedMs }) => {
               const log = await chainStatus(c.env.LOG, id);
-              return { id, deleted_at: new Date(deletedMs).toISOString(), pending: log?.counts.pending ?? 0, error_message: log?.errorMessage ?? null };
+              return {
+                id,
+                deleted_at: new Date(deletedMs).toISOString(),
+                pending: log?.counts.pending ?? 0,
+                error_message: log?.errorMessage ?? null,
+              };
             }),
           );
           return success(c, {

@@ -47,6 +47,8 @@ const CLOCK_SKEW_MS = 2_000;
 export function wasEnabled(job: Pick<JobConfig, "windows">, takenInMs: number): boolean {
   return job.windows.some(({ fromMs, untilMs }, i) => {
     const closedBefore = job.windows[i - 1]?.untilMs ?? -1;
-    return takenInMs >= Math.max(fromMs - CLOCK_SKEW_MS, closedBefore + 1) && (untilMs === null || takenInMs <= untilMs);
+    return (
+      takenInMs >= Math.max(fromMs - CLOCK_SKEW_MS, closedBefore + 1) && (untilMs === null || takenInMs <= untilMs)
+    );
   });
 }

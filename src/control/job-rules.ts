@@ -32,7 +32,9 @@ const NEUTRAL: { readonly [key in keyof OutputOptions]?: unknown } = {
 export function readJob(body: JobBody): { ok: true; value: JobMeaning } | { ok: false; faults: Fault[] } {
   const faults: Fault[] = [];
   const fieldNames =
-    body.output_options == null ? fromLogpull(body.logpull_options ?? "", faults) : fromOptions(body.output_options, faults);
+    body.output_options == null
+      ? fromLogpull(body.logpull_options ?? "", faults)
+      : fromOptions(body.output_options, faults);
   if (body.filter) faults.push({ pointer: "/filter", message: "filters are not supported by this version" });
   if (faults.length > 0) return { ok: false, faults };
   const limits = {
@@ -47,7 +49,10 @@ function fromOptions(options: OutputOptions, faults: Fault[]): FieldName[] | nul
   for (const [name, neutral] of Object.entries(NEUTRAL)) {
     const value = options[name as keyof OutputOptions];
     if (value === undefined || value === null || value === neutral) continue;
-    faults.push({ pointer: `/output_options/${name}`, message: `output_options.${name} is not supported by this version` });
+    faults.push({
+      pointer: `/output_options/${name}`,
+      message: `output_options.${name} is not supported by this version`,
+    });
   }
   return readFieldNames(options.field_names ?? [], "/output_options/field_names", faults);
 }
@@ -61,8 +66,10 @@ function fromLogpull(text: string, faults: Fault[]): FieldName[] | null {
     const [name = "", value = ""] = pair.split("=", 2);
     const neutral = { timestamps: "unixnano", sample: "1", "CVE-2021-44228": "false" }[name];
     if (name === "fields") names = value.split(",").filter((field) => field !== "");
-    else if (neutral === undefined) faults.push({ pointer, message: `logpull_options: unknown option ${JSON.stringify(name)}` });
-    else if (value !== neutral) faults.push({ pointer, message: `logpull_options: ${name} is not supported by this version` });
+    else if (neutral === undefined)
+      faults.push({ pointer, message: `logpull_options: unknown option ${JSON.stringify(name)}` });
+    else if (value !== neutral)
+      faults.push({ pointer, message: `logpull_options: ${name} is not supported by this version` });
   }
   return readFieldNames(names, pointer, faults);
 }

@@ -94,7 +94,8 @@ export class AccountLedger extends DurableObject<Env> {
       const fresh = messages.filter(({ id }) => !known.has(id));
       if (fresh.length === 0) return;
       this.#ids.remember(fresh);
-      const sum = (of: (message: MessageCount) => number): number => fresh.reduce((total, message) => total + of(message), 0);
+      const sum = (of: (message: MessageCount) => number): number =>
+        fresh.reduce((total, message) => total + of(message), 0);
       this.#sql.exec(
         `UPDATE account SET processed = processed + ?, routed = routed + ?, not_enabled = not_enabled + ?, not_routed = not_routed + ?,
            queue_backlog = ?, queue_seen_ms = ? WHERE id = 1`,
@@ -121,7 +122,11 @@ export class AccountLedger extends DurableObject<Env> {
         events,
         message,
       );
-      this.#sql.exec("UPDATE account SET processed = processed + ?, set_aside = set_aside + ? WHERE id = 1", events, events);
+      this.#sql.exec(
+        "UPDATE account SET processed = processed + ?, set_aside = set_aside + ? WHERE id = 1",
+        events,
+        events,
+      );
     });
   }
 

@@ -54,7 +54,9 @@ export interface ConfigSnapshot {
 }
 
 /** `inForce` false: stored, but the job's log has not confirmed it; the alarm will see to it. */
-export type JobChange = { kind: "changed"; job: StoredJob; inForce: boolean } | { kind: "too_many" | "conflict" | "gone" };
+export type JobChange =
+  | { kind: "changed"; job: StoredJob; inForce: boolean }
+  | { kind: "too_many" | "conflict" | "gone" };
 
 /** Longest list of windows of one job: a job that is switched more often within 15 days keeps its newest. */
 const WINDOWS_MAX = 200;
@@ -183,7 +185,13 @@ export class ControlPlane extends DurableObject<Env> {
         deletedMs: now,
         discard,
       };
-      this.#sql.exec("UPDATE job SET config = ?, deleted_ms = ?, modified_ms = ? WHERE id = ?", JSON.stringify(config), now, now, id);
+      this.#sql.exec(
+        "UPDATE job SET config = ?, deleted_ms = ?, modified_ms = ? WHERE id = ?",
+        JSON.stringify(config),
+        now,
+        now,
+        id,
+      );
       return { ...live, config: JSON.stringify(config), deleted_ms: now };
     });
     return row === null ? { kind: "gone" } : this.#confirmed(row);
@@ -197,7 +205,9 @@ export class ControlPlane extends DurableObject<Env> {
   /** Deleted jobs whose logs may still hold something, and the time they were deleted. */
   draining(): { id: number; deletedMs: number }[] {
     return this.#sql
-      .exec<{ id: number; deleted_ms: number }>("SELECT id, deleted_ms FROM job WHERE deleted_ms IS NOT NULL ORDER BY id")
+      .exec<{ id: number; deleted_ms: number }>(
+        "SELECT id, deleted_ms FROM job WHERE deleted_ms IS NOT NULL ORDER BY id",
+      )
       .toArray()
       .map(({ id, deleted_ms }) => ({ id, deletedMs: deleted_ms }));
   }
@@ -233,7 +243,9 @@ export class ControlPlane extends DurableObject<Env> {
   }
 
   #control(): { epoch: string; version: number; next_id: number } {
-    return this.#sql.exec<{ epoch: string; version: number; next_id: number }>("SELECT epoch, version, next_id FROM control").one();
+    return this.#sql
+      .exec<{ epoch: string; version: number; next_id: number }>("SELECT epoch, version, next_id FROM control")
+      .one();
   }
 
   #nextVersion(): number {

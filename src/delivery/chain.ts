@@ -1,6 +1,6 @@
 import type { JobConfig } from "../control/job-config.ts";
-import { NUMBERS_PER_SEGMENT } from "./log-store.ts";
 import type { DeliveryLog } from "./log.ts";
+import { NUMBERS_PER_SEGMENT } from "./log-store.ts";
 import type { Append, LogStatus, ObjectEntry } from "./types.ts";
 
 type Logs = DurableObjectNamespace<DeliveryLog>;
@@ -75,7 +75,10 @@ function joined(earlier: LogStatus, later: LogStatus): LogStatus {
   for (const name of Object.keys(counts) as (keyof typeof counts)[]) counts[name] += earlier.counts[name];
   const oldest = [earlier.oldestPendingTakenMs, later.oldestPendingTakenMs].filter((ms) => ms !== null);
   // A segment with something pending holds the whole back; one that has delivered everything does not.
-  const complete = earlier.counts.pending > 0 ? earlier.lastCompleteMs : Math.max(earlier.lastCompleteMs ?? 0, later.lastCompleteMs ?? 0) || null;
+  const complete =
+    earlier.counts.pending > 0
+      ? earlier.lastCompleteMs
+      : Math.max(earlier.lastCompleteMs ?? 0, later.lastCompleteMs ?? 0) || null;
   const failing = (later.lastErrorMs ?? 0) >= (earlier.lastErrorMs ?? 0) ? later : earlier;
   return {
     counts,
@@ -104,7 +107,12 @@ export async function chainObjects(logs: Logs, jobId: number, after: number, lim
 }
 
 /** Cuts and uploads what waits, in every segment at once as far as they are known. @returns objects that still wait. */
-export async function driveChain(logs: Logs, jobId: number, reason: "scheduled" | "manual", waitMs: number): Promise<number> {
+export async function driveChain(
+  logs: Logs,
+  jobId: number,
+  reason: "scheduled" | "manual",
+  waitMs: number,
+): Promise<number> {
   let pending = 0;
   for (let segment = 0; ; segment++) {
     const driven = await segmentOf(logs, jobId, segment).drive(reason, waitMs);

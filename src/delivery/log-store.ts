@@ -160,7 +160,8 @@ export class LogStore {
       };
       for (const fragment of group) {
         const full =
-          batch !== null && (batch.records + fragment.records > limits.records || batch.raw_bytes + fragment.rawBytes > limits.bytes);
+          batch !== null &&
+          (batch.records + fragment.records > limits.records || batch.raw_bytes + fragment.rawBytes > limits.bytes);
         if (full && batch !== null) {
           write();
           this.#cut(batch, batch.records + fragment.records > limits.records ? "records" : "bytes", nowMs);
@@ -189,7 +190,8 @@ export class LogStore {
   /** Cuts the batches whose oldest record has waited for the job's interval. */
   cutDue(nowMs: number): void {
     const { limits } = this.#job();
-    for (const batch of this.#batches()) if (dueMs(batch, limits.intervalMs) <= nowMs) this.#cut(batch, "interval", nowMs);
+    for (const batch of this.#batches())
+      if (dueMs(batch, limits.intervalMs) <= nowMs) this.#cut(batch, "interval", nowMs);
   }
 
   cutAll(reason: CutReason, nowMs: number): void {
@@ -272,11 +274,22 @@ export class LogStore {
       complete,
     );
     // An outage is over: whoever waits for its sake need not wait longer. A single object that fails alone makes no outage.
-    if (row.failures > 1) this.#sql.exec("UPDATE object SET next_attempt_ms = ? WHERE state = 'waiting' AND next_attempt_ms > ?", nowMs, nowMs);
+    if (row.failures > 1)
+      this.#sql.exec(
+        "UPDATE object SET next_attempt_ms = ? WHERE state = 'waiting' AND next_attempt_ms > ?",
+        nowMs,
+        nowMs,
+      );
     return true;
   }
 
-  markFailed(object: ObjectRow, error: string, next: { objectMs: number; logMs: number }, doubtful: boolean, nowMs: number): void {
+  markFailed(
+    object: ObjectRow,
+    error: string,
+    next: { objectMs: number; logMs: number },
+    doubtful: boolean,
+    nowMs: number,
+  ): void {
     this.#sql.exec(
       "UPDATE object SET attempts = attempts + 1, next_attempt_ms = ?, doubtful = max(doubtful, ?), error = ? WHERE number = ? AND state = 'waiting'",
       next.objectMs,
@@ -331,7 +344,11 @@ export class LogStore {
       "SELECT number, day, name FROM object WHERE state = 'waiting'",
     );
     for (const { number, day, name } of waiting.toArray()) {
-      this.#sql.exec("UPDATE object SET key = ?, doubtful = 0 WHERE number = ?", keyBelow(path, dayStamp(day), name), number);
+      this.#sql.exec(
+        "UPDATE object SET key = ?, doubtful = 0 WHERE number = ?",
+        keyBelow(path, dayStamp(day), name),
+        number,
+      );
     }
     this.#sql.exec("UPDATE log SET unconditional = 0 WHERE id = 1");
   }
@@ -349,16 +366,24 @@ export class LogStore {
   /** Drops what waits, counted. */
   discard(): void {
     const pending = this.counts().pending;
-    const waiting = this.#sql.exec<{ id: number }>("SELECT id FROM batch UNION ALL SELECT batch FROM object WHERE state = 'waiting'");
+    const waiting = this.#sql.exec<{ id: number }>(
+      "SELECT id FROM batch UNION ALL SELECT batch FROM object WHERE state = 'waiting'",
+    );
     for (const { id } of waiting.toArray()) this.#dropChunks(id);
     this.#sql.exec("DELETE FROM batch");
     this.#sql.exec("UPDATE object SET state = 'discarded' WHERE state = 'waiting'");
-    this.#sql.exec("UPDATE log SET discarded = discarded + ?, last_error_ms = NULL, error_message = NULL WHERE id = 1", pending);
+    this.#sql.exec(
+      "UPDATE log SET discarded = discarded + ?, last_error_ms = NULL, error_message = NULL WHERE id = 1",
+      pending,
+    );
   }
 
   /** Forgets the history of objects that ended long ago. */
   sweep(nowMs: number): void {
-    this.#sql.exec("DELETE FROM object WHERE state IN ('delivered', 'discarded') AND cut_ms < ?", nowMs - OBJECT_HISTORY_MS);
+    this.#sql.exec(
+      "DELETE FROM object WHERE state IN ('delivered', 'discarded') AND cut_ms < ?",
+      nowMs - OBJECT_HISTORY_MS,
+    );
     this.#sql.exec("UPDATE log SET swept_ms = ? WHERE id = 1", nowMs);
   }
 
@@ -391,7 +416,9 @@ export class LogStore {
 
   /** Objects with a number above `after`, in the order of their numbers. */
   list(after: number, limit: number): ObjectRow[] {
-    return this.#sql.exec<ObjectRow>("SELECT * FROM object WHERE number > ? ORDER BY number LIMIT ?", after, limit).toArray();
+    return this.#sql
+      .exec<ObjectRow>("SELECT * FROM object WHERE number > ? ORDER BY number LIMIT ?", after, limit)
+      .toArray();
   }
 
   #row(): LogRow {
@@ -561,7 +588,11 @@ export class LogStore {
   }
 
   #dropChunks(batch: number): void {
-    this.#sql.exec("DELETE FROM chunk WHERE id >= ? AND id < ?", batch * CHUNKS_PER_BATCH, (batch + 1) * CHUNKS_PER_BATCH);
+    this.#sql.exec(
+      "DELETE FROM chunk WHERE id >= ? AND id < ?",
+      batch * CHUNKS_PER_BATCH,
+      (batch + 1) * CHUNKS_PER_BATCH,
+    );
   }
 }
 

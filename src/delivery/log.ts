@@ -153,7 +153,8 @@ export class DeliveryLog extends DurableObject<Env> {
   async retire(): Promise<boolean> {
     const job = this.#store.job();
     if (job !== null) {
-      const done = job.deletedMs !== null && platform.now() - job.deletedMs > ID_MEMORY_MS && this.#store.counts().pending === 0;
+      const done =
+        job.deletedMs !== null && platform.now() - job.deletedMs > ID_MEMORY_MS && this.#store.counts().pending === 0;
       if (!done) return false;
     }
     await this.ctx.storage.deleteAlarm();
@@ -234,10 +235,15 @@ export class DeliveryLog extends DurableObject<Env> {
       if (object.bytes <= BUFFERED_MAX_BYTES) return concat([...this.#store.pieces(object)]);
       return streamed(object.bytes, this.#store.pieces(object));
     };
-    return uploadObject({ ...object, doubtful: object.doubtful !== 0, contentType: "application/x-ndjson" }, body, store, {
-      conditional: this.#store.row()?.unconditional !== 1,
-      path: destination.path,
-    });
+    return uploadObject(
+      { ...object, doubtful: object.doubtful !== 0, contentType: "application/x-ndjson" },
+      body,
+      store,
+      {
+        conditional: this.#store.row()?.unconditional !== 1,
+        path: destination.path,
+      },
+    );
   }
 
   settle(object: ObjectRow, outcome: UploadOutcome, job: JobConfig): void {
@@ -267,18 +273,27 @@ export class DeliveryLog extends DurableObject<Env> {
     const forObject = disposition(error, object.attempts + 1, platform.random());
     const words = failureWords(error, forObject.do);
     this.#transaction(() => {
-      if (forLog.do === "set_aside" || forObject.do === "set_aside") return this.#store.markSetAside(object, words, now);
+      if (forLog.do === "set_aside" || forObject.do === "set_aside")
+        return this.#store.markSetAside(object, words, now);
       const next = { objectMs: now + forObject.delayMs, logMs: now + forLog.delayMs };
       this.#store.markFailed(object, words, next, error.kind === "unreachable", now);
     });
-    console.warn({ message: "upload failed", job: this.#store.job()?.id, object: object.number, key: object.key, why: error.words, then: forObject.do });
+    console.warn({
+      message: "upload failed",
+      job: this.#store.job()?.id,
+      object: object.number,
+      key: object.key,
+      why: error.words,
+      then: forObject.do,
+    });
   }
 
   #open(job: JobConfig): Parsed<Destination> {
     const config = readConfig(this.env);
     if (!config.ok) return { ok: false, why: `configuration: ${config.faults.join("; ")}` };
     const conf = unseal(job.destination, destinationPurpose(config.config.accountId), config.config.keys);
-    if (conf === null) return { ok: false, why: "neither SECRETS_KEY nor SECRETS_KEY_PREVIOUS opens the stored destination" };
+    if (conf === null)
+      return { ok: false, why: "neither SECRETS_KEY nor SECRETS_KEY_PREVIOUS opens the stored destination" };
     return parseDestination(conf, config.config.destinations);
   }
 
@@ -290,7 +305,8 @@ export class DeliveryLog extends DurableObject<Env> {
     const again = this.#uploads.size > 0 ? nowMs + ALARM_LOOK_AGAIN_MS : Number.POSITIVE_INFINITY;
     const due = Math.max(Math.min(this.#store.nextCutMs(), attempt, again), nowMs);
     // An alarm that should have fired long ago did not: it counts as not set.
-    const armed = this.#armedMs !== null && this.#armedMs > nowMs - ALARM_LOST_AFTER_MS ? this.#armedMs : Number.POSITIVE_INFINITY;
+    const armed =
+      this.#armedMs !== null && this.#armedMs > nowMs - ALARM_LOST_AFTER_MS ? this.#armedMs : Number.POSITIVE_INFINITY;
     if (!Number.isFinite(due) || armed <= due) return;
     this.ctx.storage.setAlarm(due);
     this.#armedMs = due;

@@ -35,7 +35,13 @@ const MISCONFIGURED_CODES: ReadonlySet<string> = new Set([
   "InvalidToken",
   "TokenRefreshRequired",
 ]);
-const MOMENTARY_CODES: ReadonlySet<string> = new Set(["BadDigest", "IncompleteBody", "RequestTimeout", "SlowDown", "XAmzContentSHA256Mismatch"]);
+const MOMENTARY_CODES: ReadonlySet<string> = new Set([
+  "BadDigest",
+  "IncompleteBody",
+  "RequestTimeout",
+  "SlowDown",
+  "XAmzContentSHA256Mismatch",
+]);
 
 /**
  * One attempt to bring an object's fixed bytes under its fixed key. However often it runs, and wherever an earlier run broke off, the store ends
@@ -76,7 +82,10 @@ export async function uploadObject(
         return { kind: "delivered", verified: false };
       case "absent":
       case "unknown":
-        return { kind: "failed", error: { kind: "busy", words: `HTTP 412, then ${answerWords(head)} to HEAD`, retryAfterS: null } };
+        return {
+          kind: "failed",
+          error: { kind: "busy", words: `HTTP 412, then ${answerWords(head)} to HEAD`, retryAfterS: null },
+        };
     }
   }
   if (answer.status === 501 && options.conditional) return { kind: "no_conditional" };
@@ -109,7 +118,8 @@ function classify(answer: StoreAnswer): UploadError | null {
   const { status, code, retryAfterS } = answer;
   if (status >= 200 && status < 300) return null;
   if (status >= 500 && status !== 501) return { kind: "busy", words, retryAfterS };
-  if (status === 408 || status === 409 || status === 412 || status === 425 || status === 429) return { kind: "busy", words, retryAfterS };
+  if (status === 408 || status === 409 || status === 412 || status === 425 || status === 429)
+    return { kind: "busy", words, retryAfterS };
   if (status === 400 && code !== null && MISCONFIGURED_CODES.has(code)) return { kind: "misconfigured", words };
   if (status === 400 && code !== null && MOMENTARY_CODES.has(code)) return { kind: "busy", words, retryAfterS };
   if (status === 400 || status === 413) return { kind: "refused", words };

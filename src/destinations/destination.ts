@@ -40,7 +40,10 @@ export interface DestinationKind {
   /** Parameters beside the credentials. */
   parameters: readonly string[];
   /** Where its requests go; credentials are read by the caller, once the endpoint is known. */
-  locate(parts: DestinationParts, context: DestinationContext): Parsed<Pick<Destination, "endpoint" | "region" | "sse" | "accountId">>;
+  locate(
+    parts: DestinationParts,
+    context: DestinationContext,
+  ): Parsed<Pick<Destination, "endpoint" | "region" | "sse" | "accountId">>;
 }
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
@@ -54,11 +57,13 @@ export function parseEndpoint(text: string, name: string, allowLoopback: boolean
   const absolute = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`;
   if (!URL.canParse(absolute)) return { ok: false, why: `${name} must be a host or an https:// URL` };
   const url = new URL(absolute);
-  if (url.username !== "" || url.password !== "") return { ok: false, why: `${name} must not contain user information` };
+  if (url.username !== "" || url.password !== "")
+    return { ok: false, why: `${name} must not contain user information` };
   if (url.search !== "" || url.hash !== "") return { ok: false, why: `${name} must not contain a query or a fragment` };
   const loopback = LOOPBACK.test(url.hostname);
   if (loopback && !allowLoopback) return { ok: false, why: `${name} must not be a loopback address` };
-  if (url.protocol !== "https:" && !(url.protocol === "http:" && loopback)) return { ok: false, why: `${name} must use https` };
+  if (url.protocol !== "https:" && !(url.protocol === "http:" && loopback))
+    return { ok: false, why: `${name} must use https` };
   url.pathname = url.pathname.replace(/\/+$/, "");
   return { ok: true, value: url };
 }

@@ -10,7 +10,11 @@ export const objstore: DestinationKind = {
     const accountId = parameters.get("account-id");
     if (accountId === undefined) return { ok: false, why: "account-id is missing" };
     if (!ACCOUNT_ID.test(accountId)) return { ok: false, why: "account-id must be 1 to 64 letters, digits or dashes" };
-    const endpoint = parseEndpoint(objstoreEndpoint.replaceAll("{account-id}", accountId), "OBJSTORE_ENDPOINT", allowLoopback);
+    const endpoint = parseEndpoint(
+      objstoreEndpoint.replaceAll("{account-id}", accountId),
+      "OBJSTORE_ENDPOINT",
+      allowLoopback,
+    );
     if (!endpoint.ok) return endpoint;
     return { ok: true, value: { endpoint: endpoint.value, region: "auto", sse: null, accountId } };
   },

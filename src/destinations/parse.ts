@@ -27,7 +27,8 @@ const PATH_MAX_BYTES = 900;
  * @returns the destination, or in words what is wrong; never with a secret in it.
  */
 export function parseDestination(conf: string, context: DestinationContext): Parsed<Destination> {
-  if (conf.length > DESTINATION_CONF_MAX) return { ok: false, why: `destination_conf is longer than ${DESTINATION_CONF_MAX} characters` };
+  if (conf.length > DESTINATION_CONF_MAX)
+    return { ok: false, why: `destination_conf is longer than ${DESTINATION_CONF_MAX} characters` };
   const match = SHAPE.exec(conf);
   if (match === null) return { ok: false, why: "destination_conf must be <scheme>://<bucket>/<path>?<parameters>" };
   const [, scheme = "", bucket = "", rawPath = "", query = ""] = match;
@@ -36,7 +37,8 @@ export function parseDestination(conf: string, context: DestinationContext): Par
     const known = KINDS.flatMap(({ schemes }) => schemes).map((name) => `${name}://`);
     return { ok: false, why: `unknown scheme; supported are ${known.join(", ")}` };
   }
-  if (!BUCKET.test(bucket)) return { ok: false, why: "the bucket must be 2 to 255 letters, digits, dots, dashes or underscores" };
+  if (!BUCKET.test(bucket))
+    return { ok: false, why: "the bucket must be 2 to 255 letters, digits, dots, dashes or underscores" };
   const path = parsePath(rawPath);
   if (!path.ok) return path;
   const parameters = parseParameters(query, [...kind.parameters, ...CREDENTIAL_PARAMETERS]);
@@ -76,7 +78,8 @@ function parseParameters(query: string, known: readonly string[]): Parsed<Map<st
       return { ok: false, why: "a parameter is not correctly percent-encoded" };
     }
     // An unknown name may be a secret in the wrong place (a key with an unescaped `&`): it is not repeated.
-    if (!known.includes(name)) return { ok: false, why: `unknown parameter; known for this scheme are ${known.join(", ")}` };
+    if (!known.includes(name))
+      return { ok: false, why: `unknown parameter; known for this scheme are ${known.join(", ")}` };
     if (parameters.has(name)) return { ok: false, why: `${name} is given twice` };
     if (value === "") return { ok: false, why: `${name} is empty` };
     parameters.set(name, value);
@@ -117,8 +120,12 @@ function readCredentials(
     return { ok: false, why: `the secret ${name} must be JSON with host, access_key_id and secret_access_key` };
   }
   // The secret names the host it is meant for, or whoever may create a job could have it sent anywhere.
-  if (parsed.data.host !== endpoint.host) return { ok: false, why: `the secret ${name} is for another host than this destination's` };
-  return { ok: true, value: { accessKeyId: parsed.data.access_key_id, secretAccessKey: parsed.data.secret_access_key } };
+  if (parsed.data.host !== endpoint.host)
+    return { ok: false, why: `the secret ${name} is for another host than this destination's` };
+  return {
+    ok: true,
+    value: { accessKeyId: parsed.data.access_key_id, secretAccessKey: parsed.data.secret_access_key },
+  };
 }
 
 function parseJson(text: string): unknown {
@@ -133,7 +140,10 @@ function parseJson(text: string): unknown {
 export function maskDestination(conf: string): string {
   const at = conf.indexOf("?");
   if (at === -1) return conf;
-  return conf.slice(0, at + 1) + mapParameters(conf.slice(at + 1), (name, value) => (SECRET_PARAMETERS.has(name) ? MASK : value));
+  return (
+    conf.slice(0, at + 1) +
+    mapParameters(conf.slice(at + 1), (name, value) => (SECRET_PARAMETERS.has(name) ? MASK : value))
+  );
 }
 
 /** Puts the stored secrets where the sent string has `****`. */
@@ -145,7 +155,10 @@ export function unmaskDestination(sent: string, stored: string): string {
   });
   const at = sent.indexOf("?");
   if (at === -1) return sent;
-  return sent.slice(0, at + 1) + mapParameters(sent.slice(at + 1), (name, value) => (value === MASK ? (secrets.get(name) ?? value) : value));
+  return (
+    sent.slice(0, at + 1) +
+    mapParameters(sent.slice(at + 1), (name, value) => (value === MASK ? (secrets.get(name) ?? value) : value))
+  );
 }
 
 /** Whether a secret in the string is masked. */
@@ -166,5 +179,7 @@ function mapParameters(query: string, map: (name: string, value: string) => stri
 
 /** Whether two destinations are the same place for the purpose of keeping a secret: it must never be sent anywhere else. */
 export function sameStore(a: Destination, b: Destination): boolean {
-  return a.scheme === b.scheme && a.endpoint.href === b.endpoint.href && a.accountId === b.accountId && a.bucket === b.bucket;
+  return (
+    a.scheme === b.scheme && a.endpoint.href === b.endpoint.href && a.accountId === b.accountId && a.bucket === b.bucket
+  );
 }

@@ -12,7 +12,11 @@ export const s3: DestinationKind = {
     if (!REGION.test(region)) return { ok: false, why: "region must be 1 to 64 lower-case letters, digits or dashes" };
     const sse = parameters.get("sse") ?? null;
     if (sse !== null && sse !== "AES256") return { ok: false, why: "sse must be AES256" };
-    const endpoint = parseEndpoint(parameters.get("endpoint") ?? `s3.${region}.amazonaws.com`, "endpoint", allowLoopback);
+    const endpoint = parseEndpoint(
+      parameters.get("endpoint") ?? `s3.${region}.amazonaws.com`,
+      "endpoint",
+      allowLoopback,
+    );
     if (!endpoint.ok) return endpoint;
     return { ok: true, value: { endpoint: endpoint.value, region, sse, accountId: null } };
   },

@@ -22,7 +22,9 @@ export async function readBody(request: Request, maxBytes: number): Promise<Body
   if (request.body === null) return { ok: true, bytes: new Uint8Array() };
   // The stream's declared chunk type differs between the two declarations of the same thing.
   const stream: ReadableStream<Uint8Array> =
-    encoding === "gzip" ? request.body.pipeThrough(new DecompressionStream("gzip") as ReadableWritablePair<Uint8Array, Uint8Array>) : request.body;
+    encoding === "gzip"
+      ? request.body.pipeThrough(new DecompressionStream("gzip") as ReadableWritablePair<Uint8Array, Uint8Array>)
+      : request.body;
   const chunks: Uint8Array[] = [];
   let length = 0;
   const reader = stream.getReader();
@@ -38,7 +40,10 @@ export async function readBody(request: Request, maxBytes: number): Promise<Body
       chunks.push(value);
     }
   } catch {
-    return { ok: false, fault: { status: 400, message: encoding === "gzip" ? "the body is not valid gzip" : "the body broke off" } };
+    return {
+      ok: false,
+      fault: { status: 400, message: encoding === "gzip" ? "the body is not valid gzip" : "the body broke off" },
+    };
   }
   return { ok: true, bytes: concat(chunks) };
 }

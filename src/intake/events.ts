@@ -23,7 +23,10 @@ type Located = { pointer: string; value: unknown };
  * Parses a body of events: one event or an array of them, or NDJSON. Blank lines of NDJSON count for nothing; the pointer of an event is its
  * place among the events.
  */
-export function parseEvents(text: string, ndjson: boolean): { ok: true; events: Located[] } | { ok: false; faults: Fault[] } {
+export function parseEvents(
+  text: string,
+  ndjson: boolean,
+): { ok: true; events: Located[] } | { ok: false; faults: Fault[] } {
   if (!ndjson) {
     const parsed = parseJson(text);
     if (!parsed.ok) return { ok: false, faults: [{ pointer: "", message: "the body is not JSON" }] };
@@ -55,7 +58,10 @@ function parseJson(text: string): { ok: true; value: unknown } | { ok: false } {
  */
 export function acceptEvents(events: readonly Located[], context: MappingContext): Events {
   if (events.length > EVENTS_MAX_COUNT) {
-    return { ok: false, faults: [{ pointer: "", message: `at most ${EVENTS_MAX_COUNT} events a request; this one has ${events.length}` }] };
+    return {
+      ok: false,
+      faults: [{ pointer: "", message: `at most ${EVENTS_MAX_COUNT} events a request; this one has ${events.length}` }],
+    };
   }
   const findings: Findings = { faults: [], unknownKeys: new Set() };
   const lines: string[] = [];
@@ -69,7 +75,10 @@ export function acceptEvents(events: readonly Located[], context: MappingContext
     lines.push(line);
   }
   if (days.size > EVENTS_MAX_DAYS) {
-    findings.faults.push({ pointer: "", message: `at most ${EVENTS_MAX_DAYS} distinct UTC days a request; these events span ${days.size}` });
+    findings.faults.push({
+      pointer: "",
+      message: `at most ${EVENTS_MAX_DAYS} distinct UTC days a request; these events span ${days.size}`,
+    });
   }
   if (findings.faults.length > 0) return { ok: false, faults: findings.faults };
   return { ok: true, lines, unknownKeys: [...findings.unknownKeys].sort() };

@@ -76,7 +76,10 @@ export function decodeEnvelope(body: unknown): Decoded<Envelope> {
   const takenInMs = Number(view.getBigUint64(20));
   if (!Number.isSafeInteger(takenInMs)) return { ok: false, why: "has no time of intake" };
   const id = toHex(new Uint8Array(body, 4, 16));
-  return { ok: true, value: { id, takenInMs, keyed: (view.getUint8(3) & FLAG_KEYED) !== 0, records: view.getUint32(28) } };
+  return {
+    ok: true,
+    value: { id, takenInMs, keyed: (view.getUint8(3) & FLAG_KEYED) !== 0, records: view.getUint32(28) },
+  };
 }
 
 /**
@@ -101,6 +104,7 @@ export function decodeMessage(body: unknown): Decoded<Message> {
   if (raw.length !== rawLength || crc32(raw) !== view.getUint32(36)) return { ok: false, why: "fails its checksum" };
   const lines = new TextDecoder().decode(raw).split("\n");
   lines.pop();
-  if (lines.length !== envelope.value.records) return { ok: false, why: "holds another number of records than it says" };
+  if (lines.length !== envelope.value.records)
+    return { ok: false, why: "holds another number of records than it says" };
   return { ok: true, value: { ...envelope.value, lines } };
 }

@@ -41,7 +41,9 @@ export function packRecords(lines: readonly string[], context: PackingContext): 
     const id = context.idOf(messages.length);
     const raw = concat(parts);
     const fitsRaw = parts.length > 1 || raw.length <= EVENT_MAX_BYTES + 1;
-    const body = fitsRaw ? encodeMessage({ id, takenInMs: context.takenInMs, keyed: context.keyed, records: parts.length }, raw) : null;
+    const body = fitsRaw
+      ? encodeMessage({ id, takenInMs: context.takenInMs, keyed: context.keyed, records: parts.length }, raw)
+      : null;
     if (body !== null && body.length <= QUEUE_MESSAGE_MAX_BYTES) {
       messages.push({ id, records: parts.length, body });
     } else if (parts.length > 1) {

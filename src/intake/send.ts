@@ -14,7 +14,11 @@ const SEND_RETRY_MS = [100, 400];
  * after all, its messages carry the ids they had, and the logs take each id once.
  * @throws the queue's last error if a group could not be sent; groups before it were taken.
  */
-export async function sendMessages(messages: readonly PackedMessage[], queue: EventQueue, platform: Platform): Promise<void> {
+export async function sendMessages(
+  messages: readonly PackedMessage[],
+  queue: EventQueue,
+  platform: Platform,
+): Promise<void> {
   for (const group of sendGroups(messages)) {
     for (let attempt = 0; ; attempt++) {
       try {

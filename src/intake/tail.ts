@@ -15,7 +15,10 @@ export interface TailContext {
 }
 
 /** Takes the trace events of one invocation of another function. Its own are left out: they would feed themselves for ever. */
-export async function handleTail(items: readonly unknown[], { queue, config, platform, countLost }: TailContext): Promise<void> {
+export async function handleTail(
+  items: readonly unknown[],
+  { queue, config, platform, countLost }: TailContext,
+): Promise<void> {
   const takenInMs = platform.now();
   const findings: Findings = { faults: [], unknownKeys: new Set() };
   const lines: string[] = [];
@@ -24,7 +27,12 @@ export async function handleTail(items: readonly unknown[], { queue, config, pla
     const own = config.selfName !== null && (item as { scriptName?: unknown } | null)?.scriptName === config.selfName;
     if (own) continue;
     try {
-      const record = toRecord(item, { takenInMs, defaultScriptName: config.defaultScriptName, lenient: true }, "", findings);
+      const record = toRecord(
+        item,
+        { takenInMs, defaultScriptName: config.defaultScriptName, lenient: true },
+        "",
+        findings,
+      );
       if (record === null) lost += 1;
       else lines.push(recordLine(record));
     } catch (error) {
@@ -40,7 +48,12 @@ export async function handleTail(items: readonly unknown[], { queue, config, pla
 }
 
 /** @returns how many could not be sent. */
-async function send(lines: readonly string[], takenInMs: number, queue: EventQueue, platform: Platform): Promise<number> {
+async function send(
+  lines: readonly string[],
+  takenInMs: number,
+  queue: EventQueue,
+  platform: Platform,
+): Promise<number> {
   if (lines.length === 0) return 0;
   const context = { takenInMs, idOf: randomIds(), keyed: false };
   let packed = packRecords(lines, context);

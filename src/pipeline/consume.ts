@@ -17,7 +17,10 @@ export interface ConsumerContext {
   /** The configuration in force; null: it has never been read. */
   jobs(): Promise<JobConfig[] | null>;
   /** Commits an append once; `stale` says that the job has changed. */
-  append(job: JobConfig, build: (without: ReadonlySet<string>) => Append): Promise<{ kind: "taken" } | { kind: "stale"; job: JobConfig }>;
+  append(
+    job: JobConfig,
+    build: (without: ReadonlySet<string>) => Append,
+  ): Promise<{ kind: "taken" } | { kind: "stale"; job: JobConfig }>;
   count(messages: MessageCount[], backlog: number | null): Promise<void>;
   setAside(message: SetAsideMessage): Promise<void>;
   platform: Pick<Platform, "now">;
@@ -66,7 +69,10 @@ export async function consumeEvents(batch: MessageBatch<unknown>, context: Consu
 }
 
 /** Takes a batch of the dead-letter queue: what failed a hundred times is kept, counted, and in nobody's way. */
-export async function consumeDead(batch: MessageBatch<unknown>, context: Pick<ConsumerContext, "setAside">): Promise<void> {
+export async function consumeDead(
+  batch: MessageBatch<unknown>,
+  context: Pick<ConsumerContext, "setAside">,
+): Promise<void> {
   for (const delivery of batch.messages) await putAside(delivery, batch.queue, "failed too often", context);
 }
 
@@ -85,7 +91,12 @@ function load(delivery: Message<unknown>): Loaded | string {
   return { delivery, message: decoded.value, records };
 }
 
-async function commitGroup(group: readonly Loaded[], jobs: readonly JobConfig[], backlog: number | null, context: ConsumerContext): Promise<void> {
+async function commitGroup(
+  group: readonly Loaded[],
+  jobs: readonly JobConfig[],
+  backlog: number | null,
+  context: ConsumerContext,
+): Promise<void> {
   // The queue may deliver a message twice in one batch, and a repeated request sends its ids again: each id is offered once.
   const once = new Map(group.map((loaded) => [loaded.message.id, loaded]));
   const messages = [...once.values()];
@@ -98,13 +109,22 @@ async function commitGroup(group: readonly Loaded[], jobs: readonly JobConfig[],
   results.forEach((result, i) => {
     const entry = wanted[i];
     for (const { message } of entry?.messages ?? []) (result.status === "rejected" ? failed : routed).add(message.id);
-    if (result.status === "rejected") console.error({ message: "append failed", job: entry?.job.id, error: String(result.reason) });
+    if (result.status === "rejected")
+      console.error({ message: "append failed", job: entry?.job.id, error: String(result.reason) });
   });
   const done = messages.filter(({ message }) => !failed.has(message.id));
   try {
     const counts = done.map(({ message: { id, takenInMs, keyed, records } }): MessageCount => {
       const isRouted = routed.has(id);
-      return { id, takenInMs, keyed, events: records, routed: isRouted ? records : 0, notEnabled: 0, notRouted: isRouted ? 0 : records };
+      return {
+        id,
+        takenInMs,
+        keyed,
+        events: records,
+        routed: isRouted ? records : 0,
+        notEnabled: 0,
+        notRouted: isRouted ? 0 : records,
+      };
     });
     if (counts.length > 0) await context.count(counts, backlog);
   } catch (error) {
@@ -114,7 +134,8 @@ async function commitGroup(group: readonly Loaded[], jobs: readonly JobConfig[],
   }
   for (const { delivery, message } of group) {
     if (!failed.has(message.id)) delivery.ack();
-    else if (isOverdue(message.takenInMs, context.platform.now())) await putAside(delivery, "", "could not be processed for ten days", context);
+    else if (isOverdue(message.takenInMs, context.platform.now()))
+      await putAside(delivery, "", "could not be processed for ten days", context);
     else retry(delivery);
   }
 }
@@ -169,10 +190,20 @@ async function putAside(
   const taken = envelope.ok
     ? { id: envelope.value.id, takenInMs: envelope.value.takenInMs, keyed: envelope.value.keyed }
     : // Nothing says who it is: its bytes do, whenever it comes again.
-      { id: createHash("sha256").update(body).digest("hex").slice(0, 32), takenInMs: delivery.timestamp.getTime(), keyed: true };
+      {
+        id: createHash("sha256").update(body).digest("hex").slice(0, 32),
+        takenInMs: delivery.timestamp.getTime(),
+        keyed: true,
+      };
   try {
     // A message that cannot say how many events it holds counts as one.
-    await context.setAside({ taken, queue, why, events: envelope.ok ? envelope.value.records : 1, message: body.slice().buffer });
+    await context.setAside({
+      taken,
+      queue,
+      why,
+      events: envelope.ok ? envelope.value.records : 1,
+      message: body.slice().buffer,
+    });
     delivery.ack();
   } catch (error) {
     console.error({ message: "setting a message aside failed", error: String(error) });

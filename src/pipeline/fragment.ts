@@ -51,7 +51,10 @@ export class FragmentBuilder {
   add(text: string, day: number, eventMs: number, takenInMs: number): void {
     let open = this.#open.get(day);
     const bytes = utf8Length(text);
-    if (open !== undefined && (open.texts.length >= FRAGMENT_MAX_RECORDS || open.rawBytes + bytes > FRAGMENT_MAX_RAW_BYTES)) {
+    if (
+      open !== undefined &&
+      (open.texts.length >= FRAGMENT_MAX_RECORDS || open.rawBytes + bytes > FRAGMENT_MAX_RAW_BYTES)
+    ) {
       this.#close(day, open);
       open = undefined;
     }

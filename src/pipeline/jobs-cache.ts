@@ -23,7 +23,8 @@ export class JobsCache {
         this.#state = snapshot.state;
         this.#jobs = snapshot.jobs;
       }
-      if (snapshot === null) console.warn({ message: "the control plane did not answer in time; the last good configuration is used" });
+      if (snapshot === null)
+        console.warn({ message: "the control plane did not answer in time; the last good configuration is used" });
     } catch (error) {
       console.warn({ message: "the control plane failed; the last good configuration is used", error: String(error) });
     }

@@ -9,7 +9,8 @@ type Foreign = { readonly [key: string]: unknown };
 const object = (value: unknown): Foreign | undefined =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Foreign) : undefined;
 const string = (value: unknown): string => (typeof value === "string" ? value : "");
-const integer = (value: unknown): number => (typeof value === "number" && Number.isFinite(value) ? Math.round(value) : 0);
+const integer = (value: unknown): number =>
+  typeof value === "number" && Number.isFinite(value) ? Math.round(value) : 0;
 
 /** The runtime gives a cron's time as a number, an alarm's as an ISO string (another process) or a Date (the same one). */
 function timeMs(value: unknown): number {
@@ -32,7 +33,8 @@ export function describeEvent(value: unknown): EventDescription {
   if (event.cron !== undefined) {
     return { type: "scheduled", event: { Cron: string(event.cron), ScheduledTimeMs: timeMs(event.scheduledTime) } };
   }
-  if (event.scheduledTime !== undefined) return { type: "alarm", event: { ScheduledTimeMs: timeMs(event.scheduledTime) } };
+  if (event.scheduledTime !== undefined)
+    return { type: "alarm", event: { ScheduledTimeMs: timeMs(event.scheduledTime) } };
   if (event.queue !== undefined) {
     return { type: "queue", event: { Queue: string(event.queue), BatchSize: integer(event.batchSize) } };
   }

@@ -45,7 +45,8 @@ export class IdMemory {
       for (const { id } of group) if (rows.some((row) => includesAligned(row, fromHex(id)))) known.add(id);
     }
     for (const { id, keyed } of ids) {
-      if (keyed && this.#sql.exec("SELECT 1 FROM taken_keyed WHERE id = ?", bytes(id)).toArray().length > 0) known.add(id);
+      if (keyed && this.#sql.exec("SELECT 1 FROM taken_keyed WHERE id = ?", bytes(id)).toArray().length > 0)
+        known.add(id);
     }
     return known;
   }

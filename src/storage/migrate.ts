@@ -12,7 +12,9 @@ export interface Migration {
  */
 export function migrate(storage: DurableObjectStorage, steps: readonly Migration[]): number {
   return storage.transactionSync(() => {
-    storage.sql.exec("CREATE TABLE IF NOT EXISTS schema_step (id INTEGER PRIMARY KEY, applied_ms INTEGER NOT NULL) STRICT");
+    storage.sql.exec(
+      "CREATE TABLE IF NOT EXISTS schema_step (id INTEGER PRIMARY KEY, applied_ms INTEGER NOT NULL) STRICT",
+    );
     const at = Number(storage.sql.exec("SELECT coalesce(max(id), 0) AS at FROM schema_step").one().at);
     const newest = steps.at(-1)?.id ?? 0;
     if (at > newest) throw new Error(`schema step ${at} was applied by a newer version; this one knows ${newest}`);

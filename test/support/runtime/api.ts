@@ -15,11 +15,20 @@ export interface Answer<T = unknown> {
 }
 
 /** Calls the worker's HTTP API, below `/client/v4/accounts/test-account`, with the admin's token unless told otherwise. */
-export async function api<T = unknown>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer<T>> {
+export async function api<T = unknown>(
+  method: string,
+  path: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<Answer<T>> {
   const raw = typeof body === "string" || body instanceof Uint8Array;
   const response = await exports.default.fetch(`http://logship.test/client/v4/accounts/${ACCOUNT}${path}`, {
     method,
-    headers: { authorization: `Bearer ${ADMIN_TOKEN}`, ...(body !== undefined && { "content-type": "application/json" }), ...headers },
+    headers: {
+      authorization: `Bearer ${ADMIN_TOKEN}`,
+      ...(body !== undefined && { "content-type": "application/json" }),
+      ...headers,
+    },
     ...(body !== undefined && { body: raw ? body : JSON.stringify(body) }),
   });
   return { status: response.status, headers: response.headers, body: await response.json() };
@@ -33,7 +42,11 @@ export function destinationConf(bucket: string, path = "logs/{DATE}"): string {
 
 /** Creates an enabled job and gives its id. @throws if it was refused. */
 export async function createJob(bucket: string, fields: object = {}): Promise<number> {
-  const answer = await api<{ id: number }>("POST", "/logship/jobs", { destination_conf: destinationConf(bucket), enabled: true, ...fields });
+  const answer = await api<{ id: number }>("POST", "/logship/jobs", {
+    destination_conf: destinationConf(bucket),
+    enabled: true,
+    ...fields,
+  });
   if (answer.status !== 201) throw new Error(`creating a job: ${answer.status} ${JSON.stringify(answer.body.errors)}`);
   return answer.body.result.id;
 }
