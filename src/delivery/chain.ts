@@ -1,6 +1,6 @@
 import type { JobConfig } from "../control/job-config.ts";
 import type { DeliveryLog } from "./log.ts";
-import { NUMBERS_PER_SEGMENT } from "./log-store.ts";
+import { NUMBERS_PER_SEGMENT } from "./log-state.ts";
 import type { Append, LogStatus, ObjectEntry } from "./types.ts";
 
 type Logs = DurableObjectNamespace<DeliveryLog>;

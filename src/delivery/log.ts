@@ -10,10 +10,13 @@ import { ID_MEMORY_MS, SEGMENT_MAX_BYTES } from "../limits.ts";
 import { platform, within } from "../platform.ts";
 import { IdMemory } from "../storage/id-memory.ts";
 import { migrate } from "../storage/migrate.ts";
-import { LogStore, type ObjectRow } from "./log-store.ts";
+import { Batches } from "./batches.ts";
+import { LogState } from "./log-state.ts";
+import { Objects } from "./objects.ts";
 import { disposition, failureWords, type UploadError } from "./policy.ts";
+import type { ObjectRow } from "./rows.ts";
 import { LOG_STEPS } from "./schema.ts";
-import type { Append, AppendResult, LogStatus, ObjectEntry } from "./types.ts";
+import type { Append, AppendResult, LogCounts, LogStatus, ObjectEntry } from "./types.ts";
 import { type UploadOutcome, uploadObject } from "./upload.ts";
 
 /** Uploads of one log that run side by side; each holds one row of its object in memory. */
@@ -38,7 +41,9 @@ const SWEEP_EVERY_MS = 86_400_000;
  * only the last takes records.
  */
 export class DeliveryLog extends DurableObject<Env> {
-  readonly #store: LogStore;
+  readonly #state: LogState;
+  readonly #batches: Batches;
+  readonly #objects: Objects;
   readonly #ids: IdMemory;
   /** Uploads of this instance that are under way, by object number. Lost in a crash, as they are. */
   readonly #uploads = new Map<number, Promise<void>>();
@@ -49,8 +54,11 @@ export class DeliveryLog extends DurableObject<Env> {
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
-    this.#store = new LogStore(ctx.storage.sql, ctx.id.toString());
-    this.#ids = new IdMemory(ctx.storage.sql);
+    const { sql } = ctx.storage;
+    this.#state = new LogState(sql, ctx.id.toString());
+    this.#batches = new Batches(sql, this.#state);
+    this.#objects = new Objects(sql, this.#state);
+    this.#ids = new IdMemory(sql);
     ctx.blockConcurrencyWhile(async () => {
       migrate(ctx.storage, LOG_STEPS);
       this.#armedMs = await ctx.storage.getAlarm();
@@ -65,41 +73,41 @@ export class DeliveryLog extends DurableObject<Env> {
   configure(job: JobConfig, segment: number): { sealed: boolean } {
     const now = platform.now();
     this.#transaction(() => {
-      const before = this.#store.job();
+      const before = this.#state.job();
       if (before !== null && before.version >= job.version) return;
       if (before !== null) {
         const smaller = job.limits.records < before.limits.records || job.limits.bytes < before.limits.bytes;
-        if (job.outputVersion !== before.outputVersion || smaller) this.#store.cutAll("config", now);
-        if (job.deletedMs !== null && before.deletedMs === null) this.#store.cutAll("deleted", now);
+        if (job.outputVersion !== before.outputVersion || smaller) this.#batches.cutAll("config", now);
+        if (job.deletedMs !== null && before.deletedMs === null) this.#batches.cutAll("deleted", now);
       }
-      this.#store.setJob(job, segment);
+      this.#state.setJob(job, segment);
       if (before === null) return;
-      if (job.discard) this.#store.discard();
-      if (job.destinationVersion !== before.destinationVersion) this.#store.readdress(job.path);
-      this.#store.retryNow();
+      if (job.discard) this.#discard();
+      if (job.destinationVersion !== before.destinationVersion) this.#objects.readdress(job.path);
+      this.#objects.retryNow();
       this.#arm(now);
     });
-    return { sealed: this.#store.row()?.sealed_ms != null };
+    return { sealed: this.#state.row()?.sealed_ms != null };
   }
 
   /** Commits records, their counts and the ids of their messages, all or nothing. */
   append({ version, messages, fragments }: Append): AppendResult {
     const now = platform.now();
     return this.#transaction((): AppendResult => {
-      const row = this.#store.row();
-      const job = this.#store.job();
+      const row = this.#state.row();
+      const job = this.#state.job();
       if (row === null || job === null || job.version < version) return { kind: "behind" };
       if (job.version > version) return { kind: "stale", job };
       const known = [...this.#ids.known(messages)];
       if (row.sealed_ms !== null) return { kind: "full", ids: known };
       if (known.length > 0) return { kind: "known", ids: known };
       if (this.ctx.storage.sql.databaseSize >= this.segmentMaxBytes) {
-        this.#store.seal(now);
+        this.#state.seal(now);
         return { kind: "full", ids: [] };
       }
       this.#ids.remember(messages);
-      this.#store.count(messages);
-      this.#store.put(fragments, now);
+      this.#state.count(messages);
+      this.#batches.put(fragments, now);
       this.#arm(now);
       return { kind: "taken" };
     });
@@ -112,29 +120,30 @@ export class DeliveryLog extends DurableObject<Env> {
    */
   async drive(reason: "scheduled" | "manual", waitMs: number): Promise<{ sealed: boolean; pendingObjects: number }> {
     const now = platform.now();
-    const row = this.#store.row();
+    const row = this.#state.row();
     if (row === null) return { sealed: false, pendingObjects: 0 };
     this.#transaction(() => {
-      this.#store.cutAll(reason, now);
-      if (reason === "manual") this.#store.retryNow();
+      this.#batches.cutAll(reason, now);
+      if (reason === "manual") this.#objects.retryNow();
       if (now - row.swept_ms >= SWEEP_EVERY_MS) {
         this.#ids.sweep(now);
-        this.#store.sweep(now);
+        this.#objects.sweep(now);
+        this.#state.swept(now);
       }
       this.#arm(now);
     });
     await within(waitMs, this.#uploadDue(), undefined);
     this.#transaction(() => this.#arm(platform.now()));
-    return { sealed: row.sealed_ms !== null, pendingObjects: this.#store.pendingObjects() };
+    return { sealed: row.sealed_ms !== null, pendingObjects: this.#objects.countWaiting() };
   }
 
   status(): LogStatus | null {
-    const row = this.#store.row();
+    const row = this.#state.row();
     if (row === null) return null;
     return {
-      counts: this.#store.counts(),
-      pendingObjects: this.#store.pendingObjects(),
-      oldestPendingTakenMs: this.#store.oldestPendingTakenMs(),
+      counts: this.#counts(),
+      pendingObjects: this.#objects.countWaiting(),
+      oldestPendingTakenMs: this.#oldestPendingTakenMs(),
       deliveredRawBytes: row.delivered_raw,
       deliveredBytes: row.delivered_bytes,
       lastCompleteMs: row.last_complete_ms,
@@ -146,15 +155,15 @@ export class DeliveryLog extends DurableObject<Env> {
 
   /** @param after list only objects with a greater number. */
   objects(after: number, limit: number): ObjectEntry[] {
-    return this.#store.list(after, limit).map(entryOf);
+    return this.#objects.list(after, limit).map(entryOf);
   }
 
   /** Deletes itself if its job was deleted long enough ago that no queue can hold anything for it. @returns whether it did. */
   async retire(): Promise<boolean> {
-    const job = this.#store.job();
+    const job = this.#state.job();
     if (job !== null) {
       const done =
-        job.deletedMs !== null && platform.now() - job.deletedMs > ID_MEMORY_MS && this.#store.counts().pending === 0;
+        job.deletedMs !== null && platform.now() - job.deletedMs > ID_MEMORY_MS && this.#counts().pending === 0;
       if (!done) return false;
     }
     await this.ctx.storage.deleteAlarm();
@@ -170,12 +179,12 @@ export class DeliveryLog extends DurableObject<Env> {
   override async alarm(): Promise<void> {
     this.#armedMs = null;
     try {
-      if (this.#store.row() === null) return;
-      this.#transaction(() => this.#store.cutDue(platform.now()));
+      if (this.#state.row() === null) return;
+      this.#transaction(() => this.#batches.cutDue(platform.now()));
       await within(ALARM_WAIT_MS, this.#uploadDue(), undefined);
       this.#transaction(() => this.#arm(platform.now()));
     } catch (error) {
-      console.error({ message: "alarm failed", job: this.#store.job()?.id, error: String(error) });
+      console.error({ message: "alarm failed", job: this.#state.job()?.id, error: String(error) });
       await this.ctx.storage.setAlarm(platform.now() + ALARM_LOOK_AGAIN_MS);
     }
   }
@@ -194,24 +203,24 @@ export class DeliveryLog extends DurableObject<Env> {
       }
     };
     while (this.#claim(tried) !== null) {
-      const failing = (this.#store.row()?.failures ?? 0) > 0;
+      const failing = (this.#state.row()?.failures ?? 0) > 0;
       await Promise.all(Array.from({ length: failing ? 1 : UPLOADS_AT_ONCE }, work));
-      if (failing && (this.#store.row()?.failures ?? 0) > 0) return;
+      if (failing && (this.#state.row()?.failures ?? 0) > 0) return;
     }
   }
 
   #claim(tried: ReadonlySet<number>): ObjectRow | null {
-    const row = this.#store.row();
+    const row = this.#state.row();
     const now = platform.now();
     if (row === null || this.#uploads.size >= UPLOADS_AT_ONCE) return null;
     if (row.failures > 0 && (row.resume_ms > now || this.#uploads.size > 0)) return null;
-    const candidates = this.#store.dueObjects(now, tried.size + this.#uploads.size + 1);
+    const candidates = this.#objects.due(now, tried.size + this.#uploads.size + 1);
     return candidates.find(({ number }) => !tried.has(number) && !this.#uploads.has(number)) ?? null;
   }
 
   /** One attempt for one object, and what follows from it. Public for the tests, which break it at every step. */
   async uploadOne(object: ObjectRow): Promise<void> {
-    const job = this.#store.job();
+    const job = this.#state.job();
     if (job === null) return;
     try {
       const opened = this.#open(job);
@@ -232,15 +241,15 @@ export class DeliveryLog extends DurableObject<Env> {
   put(object: ObjectRow, destination: Destination): Promise<UploadOutcome> {
     const store = new ObjectStore(destination, platform);
     const body = (): Uint8Array | ReadableStream<Uint8Array> => {
-      if (object.bytes <= BUFFERED_MAX_BYTES) return concat([...this.#store.pieces(object)]);
-      return streamed(object.bytes, this.#store.pieces(object));
+      if (object.bytes <= BUFFERED_MAX_BYTES) return concat([...this.#objects.pieces(object)]);
+      return streamed(object.bytes, this.#objects.pieces(object));
     };
     return uploadObject(
       { ...object, doubtful: object.doubtful !== 0, contentType: "application/x-ndjson" },
       body,
       store,
       {
-        conditional: this.#store.row()?.unconditional !== 1,
+        conditional: this.#state.row()?.unconditional !== 1,
         path: destination.path,
       },
     );
@@ -249,17 +258,20 @@ export class DeliveryLog extends DurableObject<Env> {
   settle(object: ObjectRow, outcome: UploadOutcome, job: JobConfig): void {
     const now = platform.now();
     // The destination has changed meanwhile: what the old one refused says nothing of the new one; what it took is delivered.
-    const moved = this.#store.job()?.destinationVersion !== job.destinationVersion;
+    const moved = this.#state.job()?.destinationVersion !== job.destinationVersion;
     if (moved && outcome.kind !== "delivered") return;
     switch (outcome.kind) {
       case "delivered":
-        this.#transaction(() => this.#store.markDelivered(object, object.key, outcome.verified, now));
+        this.#transaction(() => {
+          if (!this.#objects.markDelivered(object, object.key, outcome.verified, now)) return;
+          this.#state.succeeded(this.#oldestPendingTakenMs() ?? this.#state.requireRow().newest_taken_ms);
+        });
         return;
       case "key_taken":
-        this.#transaction(() => this.#store.renumber(object, now));
+        this.#transaction(() => this.#objects.renumber(object, now));
         return;
       case "no_conditional":
-        this.#transaction(() => this.#store.setUnconditional());
+        this.#transaction(() => this.#state.setUnconditional(true));
         return;
       case "failed":
         this.#fail(object, outcome.error);
@@ -268,23 +280,24 @@ export class DeliveryLog extends DurableObject<Env> {
 
   #fail(object: ObjectRow, error: UploadError): void {
     const now = platform.now();
-    const failures = (this.#store.row()?.failures ?? 0) + 1;
+    const failures = (this.#state.row()?.failures ?? 0) + 1;
     const forLog = disposition(error, failures, platform.random());
     const forObject = disposition(error, object.attempts + 1, platform.random());
     const words = failureWords(error, forObject.do);
     this.#transaction(() => {
-      if (forLog.do === "set_aside" || forObject.do === "set_aside")
-        return this.#store.markSetAside(object, words, now);
-      const next = { objectMs: now + forObject.delayMs, logMs: now + forLog.delayMs };
-      this.#store.markFailed(object, words, next, error.kind === "unreachable", now);
+      if (forLog.do === "set_aside" || forObject.do === "set_aside") {
+        this.#objects.markSetAside(object, words, now);
+      } else if (this.#objects.markFailed(object, words, now + forObject.delayMs, error.kind === "unreachable")) {
+        this.#state.failed(words, now + forLog.delayMs, now);
+      }
     });
     console.warn({
       message: "upload failed",
-      job: this.#store.job()?.id,
+      job: this.#state.job()?.id,
       object: object.number,
       key: object.key,
       why: error.words,
-      then: forObject.do,
+      action: forObject.do,
     });
   }
 
@@ -299,17 +312,48 @@ export class DeliveryLog extends DurableObject<Env> {
 
   /** Sets the alarm for the next thing to do, if it is not set for an earlier one. Every setting is billed as a write. */
   #arm(nowMs: number): void {
-    const row = this.#store.row();
+    const row = this.#state.row();
     if (row === null) return;
-    const attempt = Math.max(this.#store.nextAttemptMs(new Set(this.#uploads.keys())), row.resume_ms);
+    const attempt = Math.max(this.#objects.nextAttemptMs(new Set(this.#uploads.keys())), row.resume_ms);
     const again = this.#uploads.size > 0 ? nowMs + ALARM_LOOK_AGAIN_MS : Number.POSITIVE_INFINITY;
-    const due = Math.max(Math.min(this.#store.nextCutMs(), attempt, again), nowMs);
+    const due = Math.max(Math.min(this.#batches.nextCutMs(), attempt, again), nowMs);
     // An alarm that should have fired long ago did not: it counts as not set.
     const armed =
       this.#armedMs !== null && this.#armedMs > nowMs - ALARM_LOST_AFTER_MS ? this.#armedMs : Number.POSITIVE_INFINITY;
     if (!Number.isFinite(due) || armed <= due) return;
     this.ctx.storage.setAlarm(due);
     this.#armedMs = due;
+  }
+
+  /** Pending is counted from what is there, so that the equation can fail. */
+  #counts(): LogCounts {
+    const { received, filtered, sampled_out, delivered, set_aside, discarded } = this.#state.requireRow();
+    const pending = Number(
+      this.ctx.storage.sql
+        .exec(
+          `SELECT (SELECT coalesce(sum(records), 0) FROM batch)
+                + (SELECT coalesce(sum(records), 0) FROM object WHERE state = 'waiting') AS pending`,
+        )
+        .one().pending,
+    );
+    return { received, filtered, sampled_out, delivered, pending, set_aside, discarded };
+  }
+
+  #oldestPendingTakenMs(): number | null {
+    const { oldest } = this.ctx.storage.sql
+      .exec<{ oldest: number | null }>(
+        `SELECT min(oldest_taken_ms) AS oldest FROM (
+           SELECT oldest_taken_ms FROM batch UNION ALL SELECT oldest_taken_ms FROM object WHERE state = 'waiting')`,
+      )
+      .one();
+    return oldest;
+  }
+
+  #discard(): void {
+    const { pending } = this.#counts();
+    this.#batches.drop();
+    this.#objects.drop();
+    this.#state.countDiscarded(pending);
   }
 
   /** A transaction; if it fails, its alarm is rolled back with its rows, and what we believe of the alarm with it. */

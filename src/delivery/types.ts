@@ -5,6 +5,9 @@ import type { TakenId } from "../storage/id-memory.ts";
 /** Why a batch became an object. */
 export type CutReason = "bytes" | "records" | "interval" | "scheduled" | "manual" | "config" | "deleted";
 
+/** `waiting`: cut and not delivered; the others are ends. */
+export type ObjectState = "waiting" | "delivered" | "set_aside" | "discarded";
+
 /** One message's share in an append. */
 export interface AppendedMessage extends TakenId {
   /** Records offered to the job. */
@@ -61,7 +64,7 @@ export interface LogStatus {
 export interface ObjectEntry {
   number: number;
   key: string;
-  state: "waiting" | "delivered" | "set_aside" | "discarded";
+  state: ObjectState;
   records: number;
   bytes: number;
   raw_bytes: number;

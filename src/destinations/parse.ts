@@ -104,7 +104,7 @@ function readCredentials(
   if (reference === undefined) {
     if (accessKeyId === undefined) return { ok: false, why: "access-key-id is missing" };
     if (secretAccessKey === undefined) return { ok: false, why: "secret-access-key is missing" };
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: a header cannot carry them
+    // A header cannot carry anything else.
     if (/[^\u0021-\u007e]/.test(accessKeyId)) return { ok: false, why: "access-key-id must be printable ASCII" };
     return { ok: true, value: { accessKeyId, secretAccessKey } };
   }

@@ -1,0 +1,142 @@
+import type { JobConfig } from "../control/job-config.ts";
+import { objectName, objectTag } from "./keys.ts";
+import type { LogRow } from "./rows.ts";
+import type { AppendedMessage } from "./types.ts";
+
+/** Objects of a later segment have numbers above all those of the earlier ones. */
+export const NUMBERS_PER_SEGMENT = 1_000_000_000;
+
+/** The one row of a log: its job, its counts, and how its uploads go. */
+export class LogState {
+  readonly #sql: SqlStorage;
+  /** What makes this log's object names its own. */
+  readonly #identity: string;
+
+  constructor(sql: SqlStorage, identity: string) {
+    this.#sql = sql;
+    this.#identity = identity;
+  }
+
+  /** null: the log has never been given a job. */
+  row(): LogRow | null {
+    return this.#sql.exec<LogRow>("SELECT * FROM log WHERE id = 1").toArray()[0] ?? null;
+  }
+
+  /** @throws if the log has no job yet. */
+  requireRow(): LogRow {
+    const row = this.row();
+    if (row === null) throw new Error("the log has no job yet");
+    return row;
+  }
+
+  job(): JobConfig | null {
+    const row = this.row();
+    return row === null ? null : (JSON.parse(row.job) as JobConfig);
+  }
+
+  /** @throws if the log has no job yet. */
+  requireJob(): JobConfig {
+    return JSON.parse(this.requireRow().job) as JobConfig;
+  }
+
+  setJob(job: JobConfig, segment: number): void {
+    this.#sql.exec(
+      "INSERT INTO log (id, segment, job) VALUES (1, ?, ?) ON CONFLICT (id) DO UPDATE SET job = excluded.job",
+      segment,
+      JSON.stringify(job),
+    );
+  }
+
+  seal(nowMs: number): void {
+    this.#sql.exec("UPDATE log SET sealed_ms = ? WHERE id = 1 AND sealed_ms IS NULL", nowMs);
+  }
+
+  count(messages: readonly AppendedMessage[]): void {
+    const sum = { received: 0, filtered: 0, sampledOut: 0, newest: 0 };
+    for (const message of messages) {
+      sum.received += message.received;
+      sum.filtered += message.filtered;
+      sum.sampledOut += message.sampledOut;
+      sum.newest = Math.max(sum.newest, message.takenInMs);
+    }
+    this.#sql.exec(
+      `UPDATE log SET received = received + ?, filtered = filtered + ?, sampled_out = sampled_out + ?,
+         newest_taken_ms = max(newest_taken_ms, ?) WHERE id = 1`,
+      sum.received,
+      sum.filtered,
+      sum.sampledOut,
+      sum.newest,
+    );
+  }
+
+  /** The next object's number and name. */
+  nextName(firstEventMs: number, lastEventMs: number): { number: number; name: string } {
+    const { segment, next_object } = this.requireRow();
+    this.#sql.exec("UPDATE log SET next_object = ? WHERE id = 1", next_object + 1);
+    const name = objectName(firstEventMs, lastEventMs, objectTag(this.#identity, next_object));
+    return { number: segment * NUMBERS_PER_SEGMENT + next_object, name };
+  }
+
+  nextBatch(): number {
+    const id = this.requireRow().next_batch;
+    this.#sql.exec("UPDATE log SET next_batch = ? WHERE id = 1", id + 1);
+    return id;
+  }
+
+  countDelivered(records: number, rawBytes: number, bytes: number): void {
+    this.#sql.exec(
+      "UPDATE log SET delivered = delivered + ?, delivered_raw = delivered_raw + ?, delivered_bytes = delivered_bytes + ? WHERE id = 1",
+      records,
+      rawBytes,
+      bytes,
+    );
+  }
+
+  /** An upload succeeded: nothing is wrong any more. @param completeMs everything taken in before it is delivered; it never goes back. */
+  succeeded(completeMs: number): void {
+    this.#sql.exec(
+      `UPDATE log SET last_complete_ms = max(coalesce(last_complete_ms, 0), ?), last_error_ms = NULL, error_message = NULL,
+         failures = 0, resume_ms = 0 WHERE id = 1`,
+      completeMs,
+    );
+  }
+
+  /** @param resumeMs nothing is tried before. */
+  failed(error: string, resumeMs: number, nowMs: number): void {
+    this.#sql.exec(
+      "UPDATE log SET failures = failures + 1, resume_ms = ?, last_error_ms = ?, error_message = ? WHERE id = 1",
+      resumeMs,
+      nowMs,
+      error,
+    );
+  }
+
+  countSetAside(records: number, error: string, nowMs: number): void {
+    this.#sql.exec(
+      "UPDATE log SET set_aside = set_aside + ?, last_error_ms = ?, error_message = ? WHERE id = 1",
+      records,
+      nowMs,
+      error,
+    );
+  }
+
+  countDiscarded(records: number): void {
+    this.#sql.exec(
+      "UPDATE log SET discarded = discarded + ?, last_error_ms = NULL, error_message = NULL WHERE id = 1",
+      records,
+    );
+  }
+
+  resumeNow(): void {
+    this.#sql.exec("UPDATE log SET resume_ms = 0 WHERE id = 1 AND resume_ms > 0");
+  }
+
+  /** Whether the store knows `If-None-Match`. */
+  setUnconditional(unconditional: boolean): void {
+    this.#sql.exec("UPDATE log SET unconditional = ? WHERE id = 1", unconditional ? 1 : 0);
+  }
+
+  swept(nowMs: number): void {
+    this.#sql.exec("UPDATE log SET swept_ms = ? WHERE id = 1", nowMs);
+  }
+}

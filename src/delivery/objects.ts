@@ -1,0 +1,180 @@
+import { OBJECT_HISTORY_MS } from "../limits.ts";
+import { dayStamp, keyBelow } from "./keys.ts";
+import type { LogState } from "./log-state.ts";
+import { chunkRange, type ObjectRow } from "./rows.ts";
+
+/** How long a store that claims to have another object under every key is left alone, in ms. */
+const RENUMBER_AGAIN_MS = 60_000;
+
+/**
+ * The objects of a log: key and bytes are fixed, only their state changes. Every method that changes anything belongs into a transaction of its
+ * caller.
+ */
+export class Objects {
+  readonly #sql: SqlStorage;
+  readonly #state: LogState;
+
+  constructor(sql: SqlStorage, state: LogState) {
+    this.#sql = sql;
+    this.#state = state;
+  }
+
+  /** The first objects whose next attempt is due, those with the fewest attempts first: one that always fails does not stand before the rest. */
+  due(nowMs: number, limit: number): ObjectRow[] {
+    return this.#sql
+      .exec<ObjectRow>(
+        "SELECT * FROM object WHERE state = 'waiting' AND next_attempt_ms <= ? ORDER BY attempts, number LIMIT ?",
+        nowMs,
+        limit,
+      )
+      .toArray();
+  }
+
+  /** When the next object is to be tried, in ms since the epoch; Infinity: none waits. */
+  nextAttemptMs(except: ReadonlySet<number>): number {
+    const rows = this.#sql
+      .exec<{ number: number; next_attempt_ms: number }>(
+        "SELECT number, next_attempt_ms FROM object WHERE state = 'waiting' ORDER BY next_attempt_ms LIMIT ?",
+        except.size + 1,
+      )
+      .toArray();
+    return rows.find(({ number }) => !except.has(number))?.next_attempt_ms ?? Number.POSITIVE_INFINITY;
+  }
+
+  object(number: number): ObjectRow | null {
+    return this.#sql.exec<ObjectRow>("SELECT * FROM object WHERE number = ?", number).toArray()[0] ?? null;
+  }
+
+  /** The bytes of an object, piece by piece, each read when it is asked for. Valid across waits: what is cut does not change. */
+  *pieces(object: ObjectRow): Generator<Uint8Array> {
+    yield new Uint8Array(object.head);
+    const [first, end] = chunkRange(object.batch);
+    for (let next = first; ; ) {
+      const chunk = this.#sql
+        .exec<{ id: number; body: ArrayBuffer }>(
+          "SELECT id, body FROM chunk WHERE id >= ? AND id < ? ORDER BY id LIMIT 1",
+          next,
+          end,
+        )
+        .toArray()[0];
+      if (chunk === undefined) break;
+      next = chunk.id + 1;
+      yield new Uint8Array(chunk.body);
+    }
+    yield new Uint8Array(object.tail);
+  }
+
+  /** The one change of state that counts an object as delivered. @returns false if it had left the waiting state before. */
+  markDelivered(object: ObjectRow, key: string, verified: boolean, nowMs: number): boolean {
+    const changed = this.#sql.exec(
+      "UPDATE object SET state = 'delivered', key = ?, verified = ?, error = NULL, uploaded_ms = ?, attempts = attempts + 1 WHERE number = ? AND state = 'waiting'",
+      key,
+      verified ? 1 : 0,
+      nowMs,
+      object.number,
+    );
+    if (changed.rowsWritten === 0) return false;
+    this.#dropChunks(object.batch);
+    const { failures } = this.#state.requireRow();
+    this.#state.countDelivered(object.records, object.raw_bytes, object.bytes);
+    // An outage is over: whoever waits for its sake need not wait longer. A single object that fails alone makes no outage.
+    if (failures > 1) {
+      this.#sql.exec(
+        "UPDATE object SET next_attempt_ms = ? WHERE state = 'waiting' AND next_attempt_ms > ?",
+        nowMs,
+        nowMs,
+      );
+    }
+    return true;
+  }
+
+  /** @param doubtful the attempt ended without an answer: the object may be there. @returns false if it waits no longer. */
+  markFailed(object: ObjectRow, error: string, nextAttemptMs: number, doubtful: boolean): boolean {
+    const changed = this.#sql.exec(
+      "UPDATE object SET attempts = attempts + 1, next_attempt_ms = ?, doubtful = max(doubtful, ?), error = ? WHERE number = ? AND state = 'waiting'",
+      nextAttemptMs,
+      doubtful ? 1 : 0,
+      error,
+      object.number,
+    );
+    return changed.rowsWritten > 0;
+  }
+
+  /** The store refuses this object for itself; its bytes stay here, and it stands in nobody's way. */
+  markSetAside(object: ObjectRow, error: string, nowMs: number): void {
+    const changed = this.#sql.exec(
+      "UPDATE object SET state = 'set_aside', attempts = attempts + 1, error = ? WHERE number = ? AND state = 'waiting'",
+      error,
+      object.number,
+    );
+    if (changed.rowsWritten > 0) this.#state.countSetAside(object.records, error, nowMs);
+  }
+
+  /**
+   * Somebody else's object stands under the key: the same bytes get a new number and with it a new key. At once the first time; a store that
+   * claims it of every key is not asked without end.
+   */
+  renumber(object: ObjectRow, nowMs: number): void {
+    const { number, name } = this.#state.nextName(object.first_event_ms, object.last_event_ms);
+    const key = keyBelow(this.#state.requireJob().path, dayStamp(object.day), name);
+    this.#sql.exec(
+      "UPDATE object SET number = ?, name = ?, key = ?, doubtful = 0, attempts = attempts + 1, next_attempt_ms = ? WHERE number = ? AND state = 'waiting'",
+      number,
+      name,
+      key,
+      object.attempts === 0 ? nowMs : nowMs + RENUMBER_AGAIN_MS,
+      object.number,
+    );
+  }
+
+  /** The destination has changed: what is cut and not delivered goes to the new one, and nothing that the old one did counts any longer. */
+  readdress(path: string): void {
+    const waiting = this.#sql.exec<{ number: number; day: number; name: string }>(
+      "SELECT number, day, name FROM object WHERE state = 'waiting'",
+    );
+    for (const { number, day, name } of waiting.toArray()) {
+      this.#sql.exec(
+        "UPDATE object SET key = ?, doubtful = 0 WHERE number = ?",
+        keyBelow(path, dayStamp(day), name),
+        number,
+      );
+    }
+    this.#state.setUnconditional(false);
+  }
+
+  /** Nothing waits for a delay any longer: the user asked for a try now, or changed what may have been the reason. */
+  retryNow(): void {
+    this.#sql.exec("UPDATE object SET next_attempt_ms = 0 WHERE state = 'waiting' AND next_attempt_ms > 0");
+    this.#state.resumeNow();
+  }
+
+  /** Drops what waits. */
+  drop(): void {
+    const waiting = this.#sql.exec<{ batch: number }>("SELECT batch FROM object WHERE state = 'waiting'");
+    for (const { batch } of waiting.toArray()) this.#dropChunks(batch);
+    this.#sql.exec("UPDATE object SET state = 'discarded' WHERE state = 'waiting'");
+  }
+
+  /** Forgets the history of objects that ended long ago. */
+  sweep(nowMs: number): void {
+    this.#sql.exec(
+      "DELETE FROM object WHERE state IN ('delivered', 'discarded') AND cut_ms < ?",
+      nowMs - OBJECT_HISTORY_MS,
+    );
+  }
+
+  countWaiting(): number {
+    return Number(this.#sql.exec("SELECT count(*) AS n FROM object WHERE state = 'waiting'").one().n);
+  }
+
+  /** Objects with a number above `after`, in the order of their numbers. */
+  list(after: number, limit: number): ObjectRow[] {
+    return this.#sql
+      .exec<ObjectRow>("SELECT * FROM object WHERE number > ? ORDER BY number LIMIT ?", after, limit)
+      .toArray();
+  }
+
+  #dropChunks(batch: number): void {
+    this.#sql.exec("DELETE FROM chunk WHERE id >= ? AND id < ?", ...chunkRange(batch));
+  }
+}

@@ -1,0 +1,93 @@
+import type { CutReason, ObjectState } from "./types.ts";
+
+/** The rows of a delivery log's tables, as schema.ts declares them. */
+
+export interface LogRow {
+  [column: string]: SqlStorageValue;
+  segment: number;
+  job: string;
+  sealed_ms: number | null;
+  next_batch: number;
+  next_object: number;
+  received: number;
+  filtered: number;
+  sampled_out: number;
+  delivered: number;
+  set_aside: number;
+  discarded: number;
+  delivered_raw: number;
+  delivered_bytes: number;
+  newest_taken_ms: number;
+  last_complete_ms: number | null;
+  failures: number;
+  resume_ms: number;
+  last_error_ms: number | null;
+  error_message: string | null;
+  unconditional: number;
+  swept_ms: number;
+}
+
+export interface BatchRow {
+  [column: string]: SqlStorageValue;
+  id: number;
+  day: number;
+  records: number;
+  raw_bytes: number;
+  small_bytes: number;
+  next_chunk: number;
+  first_event_ms: number;
+  last_event_ms: number;
+  oldest_taken_ms: number;
+  opened_ms: number;
+}
+
+export interface ChunkRow {
+  [column: string]: SqlStorageValue;
+  id: number;
+  deflated: number;
+  raw_bytes: number;
+  crc: number;
+  body: ArrayBuffer;
+}
+
+export interface ObjectRow {
+  [column: string]: SqlStorageValue;
+  number: number;
+  batch: number;
+  day: number;
+  name: string;
+  key: string;
+  head: ArrayBuffer;
+  tail: ArrayBuffer;
+  bytes: number;
+  raw_bytes: number;
+  records: number;
+  sha256: string;
+  md5: string;
+  first_event_ms: number;
+  last_event_ms: number;
+  oldest_taken_ms: number;
+  reason: CutReason;
+  cut_ms: number;
+  state: ObjectState;
+  attempts: number;
+  next_attempt_ms: number;
+  doubtful: number;
+  verified: number | null;
+  error: string | null;
+  uploaded_ms: number | null;
+}
+
+/** Chunks of one batch have ids from `batch * CHUNKS_PER_BATCH`; more than the records a batch may hold. */
+const CHUNKS_PER_BATCH = 2 ** 20;
+
+/** Id of the n-th chunk of a batch. @throws if a batch had more chunks than may be. */
+export function chunkId(batch: number, n: number): number {
+  if (n >= CHUNKS_PER_BATCH) throw new Error("a batch has too many chunks");
+  return batch * CHUNKS_PER_BATCH + n;
+}
+
+/** The ids of all chunks of a batch: from the first, up to but not including the second. */
+export function chunkRange(batch: number): [number, number] {
+  return [batch * CHUNKS_PER_BATCH, (batch + 1) * CHUNKS_PER_BATCH];
+}
