@@ -27,13 +27,15 @@ import {
   readRules,
   type SeenRequest,
 } from "./s3-script.ts";
-import { readScope, type S3Fault, signatureFault } from "./s3-signature.ts";
+import { MAX_SKEW_MS, readScope, type S3Fault, signatureFault } from "./s3-signature.ts";
 
 export interface S3ServerOptions {
   /** 0, the default, takes a free one. */
   readonly port?: number;
   /** Milliseconds since the epoch; against it the age of a signature is judged. */
   readonly now?: () => number;
+  /** How far a request's time may be from the server's, in ms; Infinity for clients whose clock a test sets. */
+  readonly maxSkewMs?: number;
   /** Secret access keys by access key id; default `{"test-access-key": "test-secret-key"}`. */
   readonly credentials?: Readonly<Record<string, string>>;
   /** Takes `UNSIGNED-PAYLOAD` for a body hash; refused with 400 otherwise. */
@@ -73,6 +75,7 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
   const {
     port: wantedPort = 0,
     now = Date.now,
+    maxSkewMs = MAX_SKEW_MS,
     credentials = DEFAULT_CREDENTIALS,
     allowUnsignedPayload = false,
   } = options;
@@ -103,7 +106,7 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
 
     const fault = malformed
       ? { status: 400, code: "InvalidURI", message: "The path is not valid percent-encoded UTF-8 below a bucket." }
-      : ((await signatureFault({ method, path, query, headers }, credentials, now())) ??
+      : ((await signatureFault({ method, path, query, headers }, credentials, now(), maxSkewMs)) ??
         headerFault(method, headers, allowUnsignedPayload));
     if (fault !== null) {
       if ((await readBody(req, 0)) === null) return abort(seen);

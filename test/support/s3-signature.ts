@@ -23,7 +23,7 @@ export interface ReceivedRequest {
 }
 
 /** How far a request's clock may be off. https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html */
-const MAX_SKEW_MS = 15 * 60 * 1000;
+export const MAX_SKEW_MS = 15 * 60 * 1000;
 
 const AUTHORIZATION = /^AWS4-HMAC-SHA256 Credential=([^,\s]+),\s*SignedHeaders=([^,\s]+),\s*Signature=([0-9a-f]{64})$/;
 
@@ -57,6 +57,7 @@ export async function signatureFault(
   request: ReceivedRequest,
   secrets: Readonly<Record<string, string>>,
   nowMs: number,
+  maxSkewMs: number,
 ): Promise<S3Fault | null> {
   const { headers } = request;
   if (headers.authorization === undefined) return refused(403, "AccessDenied", "The request is not signed.");
@@ -71,7 +72,7 @@ export async function signatureFault(
   }
   const secret = Object.hasOwn(secrets, scope.accessKeyId) ? secrets[scope.accessKeyId] : undefined;
   if (secret === undefined) return refused(403, "InvalidAccessKeyId", "The access key id does not exist.");
-  if (Math.abs(nowMs - signedAt.getTime()) > MAX_SKEW_MS) {
+  if (Math.abs(nowMs - signedAt.getTime()) > maxSkewMs) {
     return refused(403, "RequestTimeTooSkewed", "The request's time and the server's are too far apart.");
   }
   const unsigned = Object.keys(headers).filter(

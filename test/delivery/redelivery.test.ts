@@ -1,0 +1,111 @@
+import { reset } from "cloudflare:test";
+import { afterEach, describe, it, vi } from "vitest";
+import type { PackedMessage } from "../../src/intake/packing.ts";
+import { assertClean, Oracle } from "../support/oracle.ts";
+import { createJob } from "../support/runtime/api.ts";
+import { balance, deliver, freshBucket, logStatus, pack, setClock, settle } from "../support/runtime/pipeline.ts";
+
+const NOON = Date.parse("2026-11-20T12:00:00Z");
+const MESSAGES = 12;
+
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await reset();
+});
+
+type Redelivery = (messages: readonly PackedMessage[]) => PackedMessage[][];
+
+/** What the queue may do with messages that it delivered once already: the batches it delivers next. */
+const REDELIVERIES: Record<string, Redelivery> = {
+  whole: (messages) => [[...messages]],
+  "split one by one": (messages) => messages.map((message) => [message]),
+  "merged with themselves": (messages) => [[...messages, ...messages]],
+  reordered: (messages) => [[...messages].reverse()],
+  "interleaved over two batches": (messages) => [
+    messages.filter((_, i) => i % 2 === 0),
+    messages.filter((_, i) => i % 2 === 1),
+  ],
+  "ten times": (messages) => Array.from({ length: 10 }, () => [...messages]),
+};
+
+describe.each(Object.entries(REDELIVERIES))("messages delivered again %s", (_name, again) => {
+  it.for([
+    ["before the cut", false, undefined],
+    ["after delivery", true, undefined],
+    ["before the cut, under ids from an Idempotency-Key", false, "a-key"],
+  ] as const)("%s change nothing", async ([_when, delivered, key], { expect }) => {
+    const clock = setClock(NOON);
+    const { name, control } = freshBucket();
+    const job = await createJob(name);
+    const oracle = new Oracle({ at: NOON });
+    const events = oracle.mint(MESSAGES * 5, { days: 3 });
+    const messages = pack(events, clock.nowMs(), { perMessage: 5, ...(key !== undefined && { key }) });
+    oracle.acknowledged("job", events);
+    // A first half alone, so that the redelivery mixes what is in with what is not.
+    await deliver(messages.slice(0, MESSAGES / 2));
+    if (delivered) await settle(job, clock);
+    for (const batch of again(messages)) {
+      const { acked } = await deliver(batch, 2);
+      expect(acked.sort()).toEqual(batch.map(({ id }) => id).sort());
+    }
+    await settle(job, clock);
+    const report = oracle.audit("job", await control.contents(), { path: "logs/{DATE}" });
+    assertClean(report);
+    expect(report.records).toBe(MESSAGES * 5);
+    const status = await logStatus(job);
+    expect(status.counts).toMatchObject({ received: MESSAGES * 5, delivered: MESSAGES * 5 });
+    expect(balance(status).accountedFor).toBe(MESSAGES * 5);
+  });
+});
+
+it("takes a repeated request once, though it was taken in at another time", async ({ expect }) => {
+  const clock = setClock(NOON);
+  const { name, control } = freshBucket();
+  const job = await createJob(name);
+  const oracle = new Oracle({ at: NOON });
+  const events = oracle.mint(10);
+  oracle.acknowledged("job", events);
+  const first = pack(events, clock.nowMs(), { key: "k" });
+  clock.advance(86_400_000);
+  const second = pack(events, clock.nowMs(), { key: "k" });
+  expect(second.map(({ id }) => id)).toEqual(first.map(({ id }) => id));
+  expect(second[0]?.body).not.toEqual(first[0]?.body);
+  await deliver(first);
+  await settle(job, clock);
+  await deliver(second);
+  await settle(job, clock);
+  assertClean(oracle.audit("job", await control.contents(), { path: "logs/{DATE}" }));
+});
+
+it("delivers to a second job what the first had taken in an earlier delivery", async () => {
+  const clock = setClock(NOON);
+  const one = freshBucket();
+  const two = freshBucket();
+  const first = await createJob(one.name);
+  const second = await createJob(two.name, { output_options: { field_names: ["EventTimestampMs", "ScriptName"] } });
+  const { DeliveryLog } = await import("../../src/index.ts");
+  const oracle = new Oracle({ at: NOON });
+  const events = oracle.mint(20);
+  oracle.acknowledged("one", events);
+  oracle.acknowledged("two", events);
+  const messages = pack(events, clock.nowMs(), { perMessage: 5 });
+  const append = DeliveryLog.prototype.append;
+  let calls = 0;
+  // The second job's log is out of reach the first time.
+  const spy = vi.spyOn(DeliveryLog.prototype, "append").mockImplementation(function (
+    this: typeof DeliveryLog.prototype,
+    request,
+  ) {
+    calls += 1;
+    if (calls === 2) throw new Error("out of reach");
+    return append.call(this, request);
+  });
+  const { acked, retried } = await deliver(messages);
+  if (acked.length > 0 || retried.length !== 4) throw new Error("a message was acknowledged that one job did not have");
+  spy.mockRestore();
+  await deliver(messages, 2);
+  await settle(first, clock);
+  await settle(second, clock);
+  assertClean(oracle.audit("one", await one.control.contents(), { path: "logs/{DATE}" }));
+  assertClean(oracle.audit("two", await two.control.contents(), { path: "logs/{DATE}", idOf: oracle.idByTime }));
+});

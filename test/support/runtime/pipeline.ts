@@ -1,0 +1,116 @@
+import {
+  createExecutionContext,
+  createMessageBatch,
+  createScheduledController,
+  getQueueResult,
+  runDurableObjectAlarm,
+  waitOnExecutionContext,
+} from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { inject, vi } from "vitest";
+import { segmentOf } from "../../../src/delivery/chain.ts";
+import type { LogStatus, ObjectEntry } from "../../../src/delivery/types.ts";
+import worker from "../../../src/index.ts";
+import { acceptEvents } from "../../../src/intake/events.ts";
+import { keyedIds, randomIds } from "../../../src/intake/ids.ts";
+import { type PackedMessage, packRecords } from "../../../src/intake/packing.ts";
+import { platform } from "../../../src/platform.ts";
+import type { Minted } from "../oracle.ts";
+import { type BucketControl, bucketControl } from "../s3-control.ts";
+import { api } from "./api.ts";
+
+/** Sets the clock that the worker and its durable objects read. Undone by `vi.restoreAllMocks()`. */
+export function setClock(nowMs: number): { advance(ms: number): void; nowMs(): number } {
+  let now = nowMs;
+  vi.spyOn(platform, "now").mockImplementation(() => now);
+  return {
+    advance: (ms) => {
+      now += ms;
+    },
+    nowMs: () => now,
+  };
+}
+
+/** A bucket of the scripted S3 endpoint that no other test uses. */
+export function freshBucket(): { name: string; control: BucketControl } {
+  const name = `bucket-${crypto.randomUUID()}`;
+  return { name, control: bucketControl(inject("s3Url"), name) };
+}
+
+/** Packs events as intake does; they count as taken in at that time. */
+export function pack(
+  events: readonly Minted[],
+  takenInMs: number,
+  options: { perMessage?: number; key?: string } = {},
+): PackedMessage[] {
+  const size = options.perMessage ?? events.length;
+  const messages: PackedMessage[] = [];
+  for (let from = 0; from < events.length; from += size) {
+    const located = events.slice(from, from + size).map(({ event }, i) => ({ pointer: `/${i}`, value: event }));
+    const accepted = acceptEvents(located, { takenInMs, defaultScriptName: "unnamed", lenient: false });
+    if (!accepted.ok) throw new Error(JSON.stringify(accepted.faults));
+    const idOf = options.key === undefined ? randomIds() : keyedIds(options.key, new Uint8Array([from]));
+    const packed = packRecords(accepted.lines, { takenInMs, idOf, keyed: options.key !== undefined });
+    if (!packed.ok) throw new Error("an event does not fit a message");
+    messages.push(...packed.messages);
+  }
+  return messages;
+}
+
+/** Delivers messages to the queue handler as one batch. @returns which were acknowledged, by their envelope ids. */
+export async function deliver(
+  messages: readonly PackedMessage[],
+  attempts = 1,
+): Promise<{ acked: string[]; retried: string[] }> {
+  const batch = createMessageBatch(
+    "logship-events",
+    messages.map(({ body }, i) => ({ id: `${i}`, timestamp: new Date(), attempts, body: body.slice().buffer })),
+  );
+  const ctx = createExecutionContext();
+  await worker.queue(batch, env);
+  const result = await getQueueResult(batch, ctx);
+  const idsOf = (ids: readonly string[]): string[] => ids.map((id) => messages[Number(id)]?.id ?? "?");
+  return { acked: idsOf(result.explicitAcks), retried: idsOf(result.retryMessages.map(({ msgId }) => msgId)) };
+}
+
+/** Runs the alarm of a job's log, if it is set. @returns whether it was. */
+export function runAlarm(jobId: number, segment = 0): Promise<boolean> {
+  return runDurableObjectAlarm(segmentOf(env.LOG, jobId, segment));
+}
+
+/** What the cron does. */
+export async function runCron(): Promise<void> {
+  const ctx = createExecutionContext();
+  await worker.scheduled(createScheduledController({ cron: "*/5 * * * *" }), env);
+  await waitOnExecutionContext(ctx);
+}
+
+export async function logStatus(jobId: number, segment = 0): Promise<LogStatus> {
+  const status = await segmentOf(env.LOG, jobId, segment).status();
+  if (status === null) throw new Error(`job ${jobId} has no log`);
+  return status;
+}
+
+export async function jobObjects(jobId: number): Promise<ObjectEntry[]> {
+  return (await api<ObjectEntry[]>("GET", `/logship/jobs/${jobId}/objects?limit=1000`)).body.result;
+}
+
+/** Whether the log's counts add up. */
+export function balance({ counts }: LogStatus): { received: number; accountedFor: number } {
+  const { received, filtered, sampled_out, delivered, pending, set_aside, discarded } = counts;
+  return { received, accountedFor: filtered + sampled_out + delivered + pending + set_aside + discarded };
+}
+
+/**
+ * Lets time pass until a job has nothing pending: alarms fire, the cron ticks, and nothing else helps.
+ * @throws if that takes more than an hour of the test's clock.
+ */
+export async function settle(jobId: number, clock: { advance(ms: number): void }): Promise<void> {
+  for (let minute = 0; minute < 60; minute++) {
+    clock.advance(60_000);
+    await runAlarm(jobId);
+    if (minute % 5 === 4) await runCron();
+    if ((await logStatus(jobId)).counts.pending === 0) return;
+  }
+  throw new Error(`job ${jobId} still has something pending after an hour`);
+}
