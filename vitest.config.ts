@@ -3,6 +3,8 @@ import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   test: {
+    // What a passing test logs is what it provoked.
+    silent: "passed-only",
     projects: [
       {
         // Everything that runs in the runtime: handlers, durable objects, and the pure middle, as it will run.

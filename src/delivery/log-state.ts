@@ -11,6 +11,8 @@ export class LogState {
   readonly #sql: SqlStorage;
   /** What makes this log's object names its own. */
   readonly #identity: string;
+  /** The tables are gone; nothing but a new job brings them back. */
+  retired = false;
 
   constructor(sql: SqlStorage, identity: string) {
     this.#sql = sql;
@@ -19,6 +21,7 @@ export class LogState {
 
   /** null: the log has never been given a job. */
   row(): LogRow | null {
+    if (this.retired) return null;
     return this.#sql.exec<LogRow>("SELECT * FROM log WHERE id = 1").toArray()[0] ?? null;
   }
 

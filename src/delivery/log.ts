@@ -72,6 +72,10 @@ export class DeliveryLog extends DurableObject<Env> {
    */
   configure(job: JobConfig, segment: number): { sealed: boolean } {
     const now = platform.now();
+    if (this.#state.retired) {
+      migrate(this.ctx.storage, LOG_STEPS);
+      this.#state.retired = false;
+    }
     this.#transaction(() => {
       const before = this.#state.job();
       if (before !== null && before.version >= job.version) return;
@@ -169,6 +173,7 @@ export class DeliveryLog extends DurableObject<Env> {
     await this.ctx.storage.deleteAlarm();
     await this.ctx.storage.deleteAll();
     this.#armedMs = null;
+    this.#state.retired = true;
     return true;
   }
 

@@ -25,6 +25,12 @@ const FLAG_KEYED = 2;
 /** No message carries more: a part holds at most {@link MESSAGE_RAW_MAX_BYTES}, or one event and its newline. */
 const RAW_LIMIT = Math.max(MESSAGE_RAW_MAX_BYTES, EVENT_MAX_BYTES) + 1;
 
+/**
+ * Where inflating stops. The runtime compares this with the buffer it grows (by doubling), not with what comes out: with the exact length, honest
+ * messages would be refused. A bomb is bounded all the same, and the exact length is checked afterwards.
+ */
+const INFLATE_LIMIT = 4 * RAW_LIMIT;
+
 /** Messages leave this isolate once and are inflated once; more effort would buy little, as 64 KB are billed as one operation anyway. */
 const MESSAGE_DEFLATE_LEVEL = 3;
 
@@ -96,7 +102,7 @@ export function decodeMessage(body: unknown): Decoded<Message> {
   let raw: Uint8Array = payload;
   if ((view.getUint8(3) & FLAG_DEFLATED) !== 0) {
     try {
-      raw = inflateRawSync(payload, { maxOutputLength: rawLength + 1 });
+      raw = inflateRawSync(payload, { maxOutputLength: INFLATE_LIMIT });
     } catch {
       return { ok: false, why: "does not inflate" };
     }
