@@ -46,6 +46,12 @@ export default {
   async scheduled(_controller, env) {
     const config = readConfig(env);
     if (!config.ok) throw new Error(`configuration: ${config.faults.join("; ")}`);
-    await handleScheduled(env);
+    await handleScheduled({
+      jobs: () => jobsCache.refresh(controlPlane(env.CONTROL)),
+      logs: env.LOG,
+      forget: (id) => controlPlane(env.CONTROL).forget(id),
+      sweepLedger: () => accountLedger(env.ACCOUNT).sweep(),
+      platform,
+    });
   },
 } satisfies ExportedHandler<Env>;

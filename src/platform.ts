@@ -32,3 +32,24 @@ export async function within<T, L>(ms: number, promise: Promise<T>, late: L): Pr
     clearTimeout(timer);
   }
 }
+
+/** Like `Promise.allSettled` over `items.map(run)`, with at most `atOnce` of them under way. Results stand in the order of the items. */
+export async function settled<T, R>(
+  items: readonly T[],
+  atOnce: number,
+  run: (item: T) => Promise<R>,
+): Promise<PromiseSettledResult<R>[]> {
+  const results = new Array<PromiseSettledResult<R>>(items.length);
+  const queue = items.entries();
+  const work = async (): Promise<void> => {
+    for (const [i, item] of queue) {
+      try {
+        results[i] = { status: "fulfilled", value: await run(item) };
+      } catch (reason) {
+        results[i] = { status: "rejected", reason };
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, work));
+  return results;
+}

@@ -1,44 +1,47 @@
-import type { AccountLedger } from "./control/ledger.ts";
-import { accountLedger } from "./control/ledger.ts";
-import type { ControlPlane } from "./control/plane.ts";
-import { controlPlane } from "./control/plane.ts";
+import type { JobConfig } from "./control/job-config.ts";
 import { driveChain, segmentOf } from "./delivery/chain.ts";
 import type { DeliveryLog } from "./delivery/log.ts";
+import { ID_MEMORY_MS } from "./limits.ts";
+import type { Platform } from "./platform.ts";
 
 /** How long the handler waits for uploads, in ms; what is left goes on by the alarms. */
 const WAIT_MS = 20_000;
 
 export interface ScheduledContext {
-  CONTROL: DurableObjectNamespace<ControlPlane>;
-  LOG: DurableObjectNamespace<DeliveryLog>;
-  ACCOUNT: DurableObjectNamespace<AccountLedger>;
+  /** Every job, deleted ones included while their logs stand; null: they have never been read. */
+  jobs(): Promise<JobConfig[] | null>;
+  logs: DurableObjectNamespace<DeliveryLog>;
+  /** Forgets a deleted job whose log has gone. */
+  forget(jobId: number): Promise<void>;
+  sweepLedger(): Promise<void>;
+  platform: Pick<Platform, "now">;
 }
 
 /**
  * The second clock beside the alarms: cuts and uploads all that waits, for every job, disabled and draining ones included. Each log is driven on
  * its own; one that fails delays no other.
+ * @throws if the jobs could not be read, so that the platform counts the run as failed; the alarms go on.
  */
-export async function handleScheduled({ CONTROL, LOG, ACCOUNT }: ScheduledContext): Promise<void> {
-  const control = controlPlane(CONTROL);
-  const [jobs, draining] = await Promise.all([control.list(), control.draining()]);
-  const ids = [...jobs.map(({ config }) => config.id), ...draining.map(({ id }) => id)];
-  const driven = await Promise.allSettled(ids.map((id) => driveChain(LOG, id, "scheduled", WAIT_MS)));
-  driven.forEach((result, i) => {
-    if (result.status === "rejected")
-      console.error({ message: "a log could not be driven", job: ids[i], error: String(result.reason) });
+export async function handleScheduled({ jobs, logs, forget, sweepLedger, platform }: ScheduledContext): Promise<void> {
+  const all = await jobs();
+  if (all === null) throw new Error("the control plane does not answer, and no configuration is known yet");
+  const chores = all.map(async (job): Promise<void> => {
+    await driveChain(logs, job.id, "scheduled", WAIT_MS);
+    const old = job.deletedMs !== null && platform.now() - job.deletedMs > ID_MEMORY_MS;
+    if (old && (await retireChain(logs, job.id))) await forget(job.id);
   });
-  for (const { id } of draining) await retireChain(LOG, control, id);
-  await accountLedger(ACCOUNT).sweep();
+  const results = await Promise.allSettled([...chores, sweepLedger()]);
+  results.forEach((result, i) => {
+    if (result.status === "rejected") {
+      console.error({ message: "a scheduled chore failed", job: all[i]?.id ?? null, error: String(result.reason) });
+    }
+  });
 }
 
-/** Deletes the log of a job that was deleted long ago, last segment first, and then forgets the job. */
-async function retireChain(
-  logs: DurableObjectNamespace<DeliveryLog>,
-  control: DurableObjectStub<ControlPlane>,
-  id: number,
-): Promise<void> {
+/** Deletes the log of a job that was deleted long ago, last segment first. @returns whether all of it is gone. */
+async function retireChain(logs: DurableObjectNamespace<DeliveryLog>, id: number): Promise<boolean> {
   let last = 0;
   while ((await segmentOf(logs, id, last).status())?.sealed) last += 1;
-  for (let segment = last; segment >= 0; segment--) if (!(await segmentOf(logs, id, segment).retire())) return;
-  await control.forget(id);
+  for (let segment = last; segment >= 0; segment--) if (!(await segmentOf(logs, id, segment).retire())) return false;
+  return true;
 }

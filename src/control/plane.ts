@@ -212,7 +212,7 @@ export class ControlPlane extends DurableObject<Env> {
       .map(({ id, deleted_ms }) => ({ id, deletedMs: deleted_ms }));
   }
 
-  /** Forgets a deleted job whose log has gone. */
+  /** Forgets a job that was deleted long ago and whose log has gone. */
   forget(id: number): void {
     const old = platform.now() - ID_MEMORY_MS;
     this.ctx.storage.transactionSync(() => {

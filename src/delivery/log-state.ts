@@ -54,21 +54,21 @@ export class LogState {
     this.#sql.exec("UPDATE log SET sealed_ms = ? WHERE id = 1 AND sealed_ms IS NULL", nowMs);
   }
 
-  count(messages: readonly AppendedMessage[]): void {
-    const sum = { received: 0, filtered: 0, sampledOut: 0, newest: 0 };
+  /** @param queueDoneMs as in {@link Append}. */
+  count(messages: readonly AppendedMessage[], queueDoneMs: number): void {
+    const sum = { received: 0, filtered: 0, sampledOut: 0 };
     for (const message of messages) {
       sum.received += message.received;
       sum.filtered += message.filtered;
       sum.sampledOut += message.sampledOut;
-      sum.newest = Math.max(sum.newest, message.takenInMs);
     }
     this.#sql.exec(
       `UPDATE log SET received = received + ?, filtered = filtered + ?, sampled_out = sampled_out + ?,
-         newest_taken_ms = max(newest_taken_ms, ?) WHERE id = 1`,
+         queue_done_ms = max(queue_done_ms, ?) WHERE id = 1`,
       sum.received,
       sum.filtered,
       sum.sampledOut,
-      sum.newest,
+      queueDoneMs,
     );
   }
 
@@ -95,10 +95,10 @@ export class LogState {
     );
   }
 
-  /** An upload succeeded: nothing is wrong any more. @param completeMs everything taken in before it is delivered; it never goes back. */
+  /** An upload succeeded: nothing is wrong any more. @param completeMs everything taken in before it is delivered; 0: not known yet. */
   succeeded(completeMs: number): void {
     this.#sql.exec(
-      `UPDATE log SET last_complete_ms = max(coalesce(last_complete_ms, 0), ?), last_error_ms = NULL, error_message = NULL,
+      `UPDATE log SET last_complete_ms = nullif(max(coalesce(last_complete_ms, 0), ?), 0), last_error_ms = NULL, error_message = NULL,
          failures = 0, resume_ms = 0 WHERE id = 1`,
       completeMs,
     );

@@ -95,7 +95,7 @@ export class DeliveryLog extends DurableObject<Env> {
   }
 
   /** Commits records, their counts and the ids of their messages, all or nothing. */
-  append({ version, messages, fragments }: Append): AppendResult {
+  append({ version, messages, fragments, queueDoneMs }: Append): AppendResult {
     const now = platform.now();
     return this.#transaction((): AppendResult => {
       const row = this.#state.row();
@@ -110,7 +110,7 @@ export class DeliveryLog extends DurableObject<Env> {
         return { kind: "full", ids: [] };
       }
       this.#ids.remember(messages);
-      this.#state.count(messages);
+      this.#state.count(messages, queueDoneMs);
       this.#batches.put(fragments, now);
       this.#arm(now);
       return { kind: "taken" };
@@ -269,7 +269,8 @@ export class DeliveryLog extends DurableObject<Env> {
       case "delivered":
         this.#transaction(() => {
           if (!this.#objects.markDelivered(object, object.key, outcome.verified, now)) return;
-          this.#state.succeeded(this.#oldestPendingTakenMs() ?? this.#state.requireRow().newest_taken_ms);
+          const oldest = this.#oldestPendingTakenMs() ?? Number.POSITIVE_INFINITY;
+          this.#state.succeeded(Math.min(oldest, this.#state.requireRow().queue_done_ms));
         });
         return;
       case "key_taken":

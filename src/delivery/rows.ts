@@ -17,7 +17,7 @@ export interface LogRow {
   discarded: number;
   delivered_raw: number;
   delivered_bytes: number;
-  newest_taken_ms: number;
+  queue_done_ms: number;
   last_complete_ms: number | null;
   failures: number;
   resume_ms: number;

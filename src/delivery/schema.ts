@@ -22,7 +22,7 @@ export const LOG_STEPS = [
         discarded         INTEGER NOT NULL DEFAULT 0,
         delivered_raw     INTEGER NOT NULL DEFAULT 0, -- bytes
         delivered_bytes   INTEGER NOT NULL DEFAULT 0,
-        newest_taken_ms   INTEGER NOT NULL DEFAULT 0,
+        queue_done_ms     INTEGER NOT NULL DEFAULT 0, -- no event taken in before waits in the queue
         last_complete_ms  INTEGER,
         failures          INTEGER NOT NULL DEFAULT 0, -- uploads in a row
         resume_ms         INTEGER NOT NULL DEFAULT 0, -- after a failure, nothing is tried before

@@ -22,6 +22,8 @@ export interface Append {
   version: number;
   messages: AppendedMessage[];
   fragments: Fragment[];
+  /** Nothing that was taken in before this time, in ms, waits in the queue any more; 0: unknown. */
+  queueDoneMs: number;
 }
 
 export type AppendResult =

@@ -6,7 +6,7 @@ import type { Append, AppendedMessage } from "../delivery/types.ts";
 import { utcDay } from "../intake/events.ts";
 import { decodeEnvelope, decodeMessage, type Message as EventMessage } from "../intake/message.ts";
 import { APPEND_MAX_RAW_BYTES } from "../limits.ts";
-import type { Platform } from "../platform.ts";
+import { type Platform, settled } from "../platform.ts";
 import { recordEncoder } from "../record/encode.ts";
 import type { TraceRecord } from "../record/fields.ts";
 import { FragmentBuilder } from "./fragment.ts";
@@ -33,6 +33,9 @@ interface Loaded {
   records: TraceRecord[];
 }
 
+/** Appends of one group that are built and under way side by side: each holds its job's share of the group in memory. */
+const COMMITS_AT_ONCE = 8;
+
 /** How often an append is built again for a job that keeps changing, before the message is left to a later delivery. */
 const REBUILDS_MAX = 5;
 
@@ -46,11 +49,12 @@ export async function consumeEvents(batch: MessageBatch<unknown>, context: Consu
     for (const delivery of batch.messages) retry(delivery);
     return;
   }
-  const backlog = batch.metadata?.metrics?.backlogCount ?? null;
+  const metrics: MessageBatchMetrics | undefined = batch.metadata?.metrics;
+  const queue = { backlog: metrics?.backlogCount ?? null, doneMs: queueDoneMs(batch, metrics) };
   let group: Loaded[] = [];
   let bytes = 0;
   const flush = async (): Promise<void> => {
-    if (group.length > 0) await commitGroup(group, jobs, backlog, context);
+    if (group.length > 0) await commitGroup(group, jobs, queue, context);
     group = [];
     bytes = 0;
   };
@@ -76,6 +80,28 @@ export async function consumeDead(
   for (const delivery of batch.messages) await putAside(delivery, batch.queue, "failed too often", context);
 }
 
+/** What the queue says of itself with a batch. */
+interface QueueState {
+  /** Messages that wait behind this batch. */
+  backlog: number | null;
+  /** As in {@link Append}. */
+  doneMs: number;
+}
+
+/**
+ * Before when nothing waits any more, this batch included: the oldest of its own messages, or an older one that still waits. Where the queue has a
+ * backlog and does not say how old it is, nothing can be said.
+ */
+function queueDoneMs(batch: MessageBatch<unknown>, metrics: MessageBatchMetrics | undefined): number {
+  // The runtime says 1970 where nothing waits.
+  const waiting = metrics?.oldestMessageTimestamp?.getTime() || undefined;
+  if (waiting === undefined && (metrics?.backlogCount ?? 0) > 0) return 0;
+  const own = batch.messages
+    .map(({ body }) => decodeEnvelope(body))
+    .flatMap((envelope) => (envelope.ok ? [envelope.value.takenInMs] : []));
+  return own.length === 0 ? 0 : Math.min(waiting ?? Number.POSITIVE_INFINITY, ...own);
+}
+
 /** @returns the records, or why they cannot be read. */
 function load(delivery: Message<unknown>): Loaded | string {
   const decoded = decodeMessage(delivery.body);
@@ -94,7 +120,7 @@ function load(delivery: Message<unknown>): Loaded | string {
 async function commitGroup(
   group: readonly Loaded[],
   jobs: readonly JobConfig[],
-  backlog: number | null,
+  queue: QueueState,
   context: ConsumerContext,
 ): Promise<void> {
   // The queue may deliver a message twice in one batch, and a repeated request sends its ids again: each id is offered once.
@@ -103,7 +129,9 @@ async function commitGroup(
   const wanted = jobs
     .map((job) => ({ job, messages: messages.filter(({ message }) => wasEnabled(job, message.takenInMs)) }))
     .filter((entry) => entry.messages.length > 0);
-  const results = await Promise.allSettled(wanted.map((entry) => commit(entry.job, entry.messages, context)));
+  const results = await settled(wanted, COMMITS_AT_ONCE, (entry) =>
+    commit(entry.job, entry.messages, queue.doneMs, context),
+  );
   const failed = new Set<string>();
   const routed = new Set<string>();
   results.forEach((result, i) => {
@@ -126,7 +154,7 @@ async function commitGroup(
         notRouted: isRouted ? 0 : records,
       };
     });
-    if (counts.length > 0) await context.count(counts, backlog);
+    if (counts.length > 0) await context.count(counts, queue.backlog);
   } catch (error) {
     // The logs have the records, and will say so when the message comes again: it is the count that still has to be made.
     console.error({ message: "counting failed", error: String(error) });
@@ -141,13 +169,18 @@ async function commitGroup(
 }
 
 /** Commits messages to one job's log. @throws if the log cannot be reached or the job changes faster than appends are built. */
-async function commit(job: JobConfig, messages: readonly Loaded[], context: ConsumerContext): Promise<void> {
+async function commit(
+  job: JobConfig,
+  messages: readonly Loaded[],
+  queueDoneMs: number,
+  context: ConsumerContext,
+): Promise<void> {
   let current = job;
   for (let builds = 0; builds < REBUILDS_MAX; builds++) {
     const offered = messages.filter(({ message }) => wasEnabled(current, message.takenInMs));
     if (offered.length === 0) return;
     const version = current;
-    const result = await context.append(version, (without) => buildAppend(version, offered, without));
+    const result = await context.append(version, (without) => buildAppend(version, offered, without, queueDoneMs));
     if (result.kind === "taken") return;
     current = result.job;
   }
@@ -159,6 +192,7 @@ export function buildAppend(
   job: JobConfig,
   messages: readonly Pick<Loaded, "message" | "records">[],
   without: ReadonlySet<string>,
+  queueDoneMs: number,
 ): Append {
   const encode = recordEncoder(job.fieldNames);
   const builder = new FragmentBuilder();
@@ -171,7 +205,7 @@ export function buildAppend(
     const { id, takenInMs, keyed } = message;
     appended.push({ id, takenInMs, keyed, received: records.length, filtered: 0, sampledOut: 0 });
   }
-  return { version: job.version, messages: appended, fragments: builder.finish() };
+  return { version: job.version, messages: appended, fragments: builder.finish(), queueDoneMs };
 }
 
 function retry(delivery: Message<unknown>): void {

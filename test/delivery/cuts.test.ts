@@ -302,7 +302,9 @@ describe("a change of the job", () => {
       String(storage.sql.exec("SELECT job FROM log").one().job),
     );
     await change({ output_options: { field_names: ["EventTimestampMs"] } });
-    expect(await log.append({ version: JSON.parse(before).version, messages: [], fragments: [] })).toMatchObject({
+    expect(
+      await log.append({ version: JSON.parse(before).version, messages: [], fragments: [], queueDoneMs: 0 }),
+    ).toMatchObject({
       kind: "stale",
       job: { fieldNames: ["EventTimestampMs"] },
     });
