@@ -1,0 +1,251 @@
+import fc from "fast-check";
+import { describe, it } from "vitest";
+import { dayStamp, keyBelow, objectName, objectTag, timeStamp } from "../../src/delivery/keys.ts";
+import { disposition, failureWords, type UploadError } from "../../src/delivery/policy.ts";
+import { type UploadableObject, uploadObject } from "../../src/delivery/upload.ts";
+import type { PutRequest, StoreAnswer } from "../../src/destinations/object-store.ts";
+
+describe("keys", () => {
+  it.for([
+    [0, "19700101", "19700101T000000Z"],
+    [951_782_399_999, "20000228", "20000228T235959Z"],
+    [951_868_799_999, "20000229", "20000229T235959Z"],
+    [1_795_176_000_999, "20261120", "20261120T120000Z"],
+    [253_402_300_799_999, "99991231", "99991231T235959Z"],
+  ] as const)("time %i is day %s and second %s", ([ms, day, second], { expect }) => {
+    expect(dayStamp(Math.floor(ms / 86_400_000))).toBe(day);
+    expect(timeStamp(ms)).toBe(second);
+  });
+
+  it.for([
+    ["logs/{DATE}", "logs/20261120/name"],
+    ["{DATE}", "20261120/name"],
+    ["a/date={DATE}/b", "a/date=20261120/b/name"],
+    ["{DATE}/{DATE}", "20261120/20261120/name"],
+    ["plain/path", "plain/path/name"],
+    ["", "name"],
+    ["$&/{DATE}", "$&/20261120/name"],
+  ] as const)("below %j is %s", ([path, key], { expect }) => {
+    expect(keyBelow(path, "20261120", "name")).toBe(key);
+  });
+
+  it("sort by the time of their first event", ({ expect }) => {
+    fc.assert(
+      fc.property(fc.tuple(fc.nat(253_402_300_799_999), fc.nat(253_402_300_799_999)), ([a, b]) => {
+        const [first, second] = [Math.min(a, b), Math.max(a, b)].map((ms) => Math.floor(ms / 1_000) * 1_000) as [
+          number,
+          number,
+        ];
+        fc.pre(first !== second);
+        expect(objectName(first, first, "ffffffff") < objectName(second, second, "00000000")).toBe(true);
+      }),
+    );
+  });
+
+  it("never share a tag within a log, and have eight hex digits", ({ expect }) => {
+    fc.assert(
+      fc.property(
+        fc.string(),
+        fc.uniqueArray(fc.integer({ min: 1, max: 2 ** 32 - 1 }), { minLength: 2 }),
+        (log, numbers) => {
+          const tags = numbers.map((number) => objectTag(log, number));
+          expect(new Set(tags).size).toBe(numbers.length);
+          for (const tag of tags) expect(tag).toMatch(/^[0-9a-f]{8}$/);
+        },
+      ),
+    );
+  });
+});
+
+describe("what follows from a failure", () => {
+  const busy = (retryAfterS: number | null = null): UploadError => ({ kind: "busy", words: "HTTP 503", retryAfterS });
+  const parked: UploadError = { kind: "misconfigured", words: "HTTP 403" };
+
+  it.for([
+    [busy(), 1, 0, { do: "retry", delayMs: 2_500 }],
+    [busy(), 1, 1, { do: "retry", delayMs: 5_000 }],
+    [busy(), 4, 1, { do: "retry", delayMs: 40_000 }],
+    [busy(), 1_000, 1, { do: "retry", delayMs: 900_000 }],
+    [busy(3_600), 1, 0, { do: "retry", delayMs: 3_600_000 }],
+    [busy(1), 5, 1, { do: "retry", delayMs: 80_000 }],
+    [{ kind: "unreachable", words: "timeout" }, 2, 1, { do: "retry", delayMs: 10_000 }],
+    [parked, 1, 1, { do: "park", delayMs: 60_000 }],
+    [parked, 50, 1, { do: "park", delayMs: 300_000 }],
+    [{ kind: "unusable", words: "no key" }, 50, 0, { do: "park", delayMs: 150_000 }],
+    [{ kind: "refused", words: "HTTP 413" }, 1, 0, { do: "set_aside" }],
+  ] as const satisfies readonly (readonly [UploadError, number, number, object])[])(
+    "%j, failure %i, chance %d",
+    ([error, attempt, random, expected], { expect }) => {
+      expect(disposition(error, attempt, random)).toEqual(expected);
+    },
+  );
+
+  it("is said in words that tell what will happen", ({ expect }) => {
+    expect(failureWords(busy(), "retry")).toBe("upload failed: HTTP 503; it is being tried again");
+    expect(failureWords(parked, "park")).toContain("parked: HTTP 403; nothing is lost");
+  });
+});
+
+describe("one upload", () => {
+  const object: UploadableObject = {
+    key: "k",
+    bytes: 3,
+    sha256: "00ff",
+    md5: "abcd",
+    doubtful: false,
+    contentType: "application/x-ndjson",
+  };
+  const answer = (status: number, more: Partial<Extract<StoreAnswer, { kind: "answer" }>> = {}): StoreAnswer => ({
+    kind: "answer",
+    status,
+    code: null,
+    retryAfterS: null,
+    etag: null,
+    bytes: null,
+    sha256: null,
+    ...more,
+  });
+  const unreachable: StoreAnswer = { kind: "unreachable", cause: "connection failed" };
+
+  /** A store that gives these answers, in this order, and no more. */
+  function scripted(answers: readonly StoreAnswer[]) {
+    const asked: string[] = [];
+    const queue = [...answers];
+    const next = async (what: string): Promise<StoreAnswer> => {
+      asked.push(what);
+      const given = queue.shift();
+      if (given === undefined) throw new Error(`unexpected ${what}`);
+      return given;
+    };
+    const put = ({ key, conditional }: PutRequest) => next(`PUT ${key}${conditional ? " if absent" : ""}`);
+    return { asked, store: { put, head: (key: string) => next(`HEAD ${key}`) } };
+  }
+
+  it.for([
+    ["stored", {}, [answer(200)], ["PUT k if absent"], { kind: "delivered", verified: true }],
+    ["no conditions known", {}, [answer(501)], ["PUT k if absent"], { kind: "no_conditional" }],
+    [
+      "doubtful and there",
+      { doubtful: true },
+      [answer(200, { bytes: 3, etag: '"ABCD"' })],
+      ["HEAD k"],
+      { kind: "delivered", verified: true },
+    ],
+    [
+      "doubtful and not there",
+      { doubtful: true },
+      [answer(404), answer(200)],
+      ["HEAD k", "PUT k if absent"],
+      { kind: "delivered", verified: true },
+    ],
+    [
+      "doubtful and not shown",
+      { doubtful: true },
+      [answer(403), answer(200)],
+      ["HEAD k", "PUT k if absent"],
+      { kind: "delivered", verified: true },
+    ],
+    [
+      "doubtful and another",
+      { doubtful: true },
+      [answer(200, { bytes: 4, etag: '"abcd"' })],
+      ["HEAD k"],
+      { kind: "key_taken" },
+    ],
+    [
+      "there: ours by our checksum",
+      {},
+      [answer(412), answer(200, { bytes: 3, sha256: "00ff" })],
+      ["PUT k if absent", "HEAD k"],
+      { kind: "delivered", verified: true },
+    ],
+    [
+      "there: another of the same size",
+      {},
+      [answer(412), answer(200, { bytes: 3, etag: '"x"' })],
+      ["PUT k if absent", "HEAD k"],
+      { kind: "key_taken" },
+    ],
+    [
+      "there: not shown",
+      {},
+      [answer(412), answer(403)],
+      ["PUT k if absent", "HEAD k"],
+      { kind: "delivered", verified: false },
+    ],
+    [
+      "there, then gone",
+      {},
+      [answer(412), answer(404)],
+      ["PUT k if absent", "HEAD k"],
+      { kind: "failed", error: { kind: "busy" } },
+    ],
+    [
+      "there, then silence",
+      {},
+      [answer(412), unreachable],
+      ["PUT k if absent", "HEAD k"],
+      { kind: "failed", error: { kind: "busy" } },
+    ],
+    [
+      "large, cut off, and the credentials are wrong",
+      { bytes: 100_000 },
+      [unreachable, answer(403, { code: "AccessDenied" })],
+      ["PUT k if absent", "PUT 00010101/test.txt.gz"],
+      { kind: "failed", error: { kind: "misconfigured", words: "HTTP 403 AccessDenied" } },
+    ],
+    [
+      "large, cut off, and the store is well",
+      { bytes: 100_000 },
+      [unreachable, answer(200)],
+      ["PUT k if absent", "PUT 00010101/test.txt.gz"],
+      { kind: "failed", error: { kind: "unreachable" } },
+    ],
+    [
+      "refused, others are not",
+      {},
+      [answer(413), answer(200)],
+      ["PUT k if absent", "PUT 00010101/test.txt.gz"],
+      { kind: "failed", error: { kind: "refused", words: "HTTP 413" } },
+    ],
+    [
+      "refused like everything",
+      {},
+      [answer(400), answer(400, { code: "Nope" })],
+      ["PUT k if absent", "PUT 00010101/test.txt.gz"],
+      { kind: "failed", error: { kind: "misconfigured", words: "HTTP 400 Nope" } },
+    ],
+    [
+      "refused, and then busy",
+      {},
+      [answer(400), answer(503)],
+      ["PUT k if absent", "PUT 00010101/test.txt.gz"],
+      { kind: "failed", error: { kind: "busy" } },
+    ],
+  ] as const satisfies readonly (readonly [
+    string,
+    Partial<UploadableObject>,
+    readonly StoreAnswer[],
+    readonly string[],
+    object,
+  ])[])("%s", async ([_name, changes, answers, expectedAsked, expected], { expect }) => {
+    const { asked, store } = scripted(answers);
+    const outcome = await uploadObject({ ...object, ...changes }, () => new Uint8Array(3), store, {
+      conditional: true,
+      path: "{DATE}",
+    });
+    expect(outcome).toMatchObject(expected);
+    expect(asked).toEqual(expectedAsked);
+  });
+
+  it("without the condition takes 412 and 501 for what they are", async ({ expect }) => {
+    const options = { conditional: false, path: "" };
+    const body = () => new Uint8Array(3);
+    expect(await uploadObject(object, body, scripted([answer(412)]).store, options)).toMatchObject({
+      error: { kind: "busy" },
+    });
+    expect(await uploadObject(object, body, scripted([answer(501)]).store, options)).toMatchObject({
+      error: { kind: "misconfigured" },
+    });
+  });
+});

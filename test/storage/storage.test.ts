@@ -1,0 +1,145 @@
+import { reset, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterEach, describe, it, vi } from "vitest";
+import { ACCOUNT_STEPS } from "../../src/control/ledger.ts";
+import { CONTROL_STEPS } from "../../src/control/plane.ts";
+import { segmentOf } from "../../src/delivery/chain.ts";
+import { LOG_STEPS } from "../../src/delivery/schema.ts";
+import { IdMemory } from "../../src/storage/id-memory.ts";
+import { type Migration, migrate } from "../../src/storage/migrate.ts";
+import { Oracle } from "../support/oracle.ts";
+import { api, createJob } from "../support/runtime/api.ts";
+import { deliver, freshBucket, logStatus, pack, runCron, setClock, settle } from "../support/runtime/pipeline.ts";
+import { rule } from "../support/s3-script.ts";
+
+const NOON = Date.parse("2026-11-20T12:00:00Z");
+const DAY_MS = 86_400_000;
+
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await reset();
+});
+
+const SCHEMAS: Record<string, readonly Migration[]> = {
+  log: LOG_STEPS,
+  control: CONTROL_STEPS,
+  account: ACCOUNT_STEPS,
+};
+
+describe.each(Object.entries(SCHEMAS))("the schema of %s", (name, steps) => {
+  it("upgrades an object that stopped at any earlier step", async ({ expect }) => {
+    for (let stop = 0; stop <= steps.length; stop++) {
+      await runInDurableObject(env.LOG.getByName(`${name} from ${stop}`), async (_object, { storage }) => {
+        await storage.deleteAll();
+        migrate(storage, steps.slice(0, stop));
+        expect(migrate(storage, steps)).toBe(steps.length - stop);
+        expect(migrate(storage, steps)).toBe(0);
+      });
+    }
+  });
+
+  it("refuses storage that a newer version wrote", async ({ expect }) => {
+    await runInDurableObject(env.LOG.getByName(`${name} newer`), async (_object, { storage }) => {
+      await storage.deleteAll();
+      migrate(storage, [...steps, { id: 1_000, why: "from the future", sql: "CREATE TABLE later (a)" }]);
+      expect(() => migrate(storage, steps)).toThrow("newer version");
+    });
+  });
+});
+
+describe("the memory of ids", () => {
+  const id = (n: number): string => n.toString(16).padStart(32, "0");
+  const use = <T>(run: (ids: IdMemory, storage: DurableObjectStorage) => T): Promise<T> =>
+    runInDurableObject(env.LOG.getByName("ids"), (_object, { storage }) => run(new IdMemory(storage.sql), storage));
+
+  it("knows exactly what it was told, by id and minute, in one row a minute", async ({ expect }) => {
+    await use((ids, { sql }) => {
+      const taken = Array.from({ length: 500 }, (_, n) => ({ id: id(n), takenInMs: NOON + n * 1_000, keyed: false }));
+      ids.remember(taken.slice(0, 250));
+      ids.remember(taken.slice(250));
+      expect(ids.known(taken).size).toBe(500);
+      expect(ids.known([{ id: id(500), takenInMs: NOON, keyed: false }]).size).toBe(0);
+      expect(ids.known([{ id: id(1), takenInMs: NOON + DAY_MS, keyed: false }]).size).toBe(0);
+      expect(sql.exec("SELECT count(*) AS n FROM taken").one().n).toBe(9);
+    });
+  });
+
+  it("does not take the end of one id and the beginning of the next for a third", async ({ expect }) => {
+    await use((ids) => {
+      const [a, b] = ["0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210"] as const;
+      ids.remember([a, b].map((each) => ({ id: each, takenInMs: NOON, keyed: false })));
+      const across = a.slice(16) + b.slice(0, 16);
+      expect(ids.known([{ id: across, takenInMs: NOON, keyed: false }]).size).toBe(0);
+    });
+  });
+
+  it("goes on in a second row when the first is as large as a row may be", async ({ expect }) => {
+    await use((ids, { sql }) => {
+      const taken = Array.from({ length: 200_000 }, (_, n) => ({ id: id(n), takenInMs: NOON, keyed: false }));
+      for (let i = 0; i < taken.length; i += 50_000) ids.remember(taken.slice(i, i + 50_000));
+      const rows = sql.exec<{ bytes: number }>("SELECT length(ids) AS bytes FROM taken").toArray();
+      expect(rows.length).toBe(2);
+      expect(Math.max(...rows.map(({ bytes }) => bytes))).toBeLessThan(2_000_000);
+      expect(ids.known([taken[0], taken[99_999], taken[199_999]].flatMap((each) => each ?? [])).size).toBe(3);
+    });
+  });
+
+  it("forgets after 15 days, not before, whether keyed or not", async ({ expect }) => {
+    await use((ids) => {
+      const taken = [true, false].map((keyed, n) => ({ id: id(n), takenInMs: NOON, keyed }));
+      ids.remember(taken);
+      ids.sweep(NOON + 15 * DAY_MS);
+      expect(ids.known(taken).size).toBe(2);
+      ids.sweep(NOON + 15 * DAY_MS + 60_000);
+      expect(ids.known(taken).size).toBe(0);
+    });
+  });
+});
+
+describe("a log's storage", () => {
+  const rows = (job: number, table: string): Promise<number> =>
+    runInDurableObject(segmentOf(env.LOG, job, 0), (_log, { storage }) =>
+      Number(storage.sql.exec(`SELECT count(*) AS n FROM ${table}`).one().n),
+    );
+
+  it("holds no record any more once it is delivered", async ({ expect }) => {
+    const clock = setClock(NOON);
+    const job = await createJob(freshBucket().name);
+    await deliver(pack(new Oracle({ at: NOON }).mint(500, { days: 3 }), clock.nowMs()));
+    expect(await rows(job, "chunk")).toBeGreaterThan(0);
+    await settle(job, clock);
+    expect([await rows(job, "chunk"), await rows(job, "batch"), await rows(job, "object")]).toEqual([0, 0, 3]);
+  });
+
+  it("holds no record any more once it is discarded, cut or not", async ({ expect }) => {
+    const clock = setClock(NOON);
+    const { name, control } = freshBucket();
+    const job = await createJob(name);
+    await control.script([rule({ do: "answer", status: 503 })]);
+    const oracle = new Oracle({ at: NOON });
+    await deliver(pack(oracle.mint(50), clock.nowMs()));
+    await runCron();
+    await deliver(pack(oracle.mint(50), clock.nowMs()));
+    expect(await rows(job, "chunk")).toBeGreaterThan(1);
+    await api("DELETE", `/logship/jobs/${job}?discard=true`);
+    expect(await rows(job, "chunk")).toBe(0);
+    expect((await logStatus(job)).counts).toMatchObject({ discarded: 100, pending: 0 });
+  });
+
+  it("keeps the history of objects for 30 days, and ids for 15", async ({ expect }) => {
+    const clock = setClock(NOON);
+    const job = await createJob(freshBucket().name);
+    await deliver(pack(new Oracle({ at: NOON }).mint(5), clock.nowMs()));
+    await settle(job, clock);
+    clock.advance(14 * DAY_MS);
+    await runCron();
+    expect([await rows(job, "object"), await rows(job, "taken")]).toEqual([1, 1]);
+    clock.advance(2 * DAY_MS);
+    await runCron();
+    expect([await rows(job, "object"), await rows(job, "taken")]).toEqual([1, 0]);
+    clock.advance(15 * DAY_MS);
+    await runCron();
+    expect([await rows(job, "object"), await rows(job, "taken")]).toEqual([0, 0]);
+    expect((await logStatus(job)).counts.delivered).toBe(5);
+  });
+});
