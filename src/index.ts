@@ -23,7 +23,12 @@ function consumer(env: Env): ConsumerContext {
   return {
     jobs: () => jobsCache.refresh(controlPlane(env.CONTROL)),
     append: (job, build) => appendToChain(env.LOG, job, build),
-    count: (messages, backlog) => accountLedger(env.ACCOUNT).count(messages, backlog),
+    count: async (messages, backlog) => {
+      const newer = await accountLedger(env.ACCOUNT).count(messages, backlog, jobsCache.state);
+      if (newer === null) return null;
+      jobsCache.learn(newer);
+      return newer.jobs;
+    },
     setAside: (message) => accountLedger(env.ACCOUNT).setAside(message),
     platform,
   };

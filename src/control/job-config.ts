@@ -29,6 +29,22 @@ export interface JobConfig {
   discard: boolean;
 }
 
+/** Every job's configuration at one state of the control plane. */
+export interface JobsSnapshot {
+  /** `<epoch>.<version>`: versions of one epoch are in order, those of two epochs say nothing of each other. */
+  state: string;
+  /** Deleted jobs are among them while their logs may get late events. */
+  jobs: JobConfig[];
+}
+
+/** Whether state `a` is known to be older than `b`. "" is older than any. */
+export function isOlderState(a: string, b: string): boolean {
+  if (a === "" || b === "") return b !== "";
+  const [epochA, versionA] = a.split(".");
+  const [epochB, versionB] = b.split(".");
+  return epochA === epochB && Number(versionA) < Number(versionB);
+}
+
 export interface UploadLimits {
   /** Before compression. */
   bytes: number;

@@ -2,6 +2,7 @@ import { DurableObject } from "cloudflare:workers";
 import { platform } from "../platform.ts";
 import { ID_MEMORY_SQL, IdMemory, type TakenId } from "../storage/id-memory.ts";
 import { type Migration, migrate } from "../storage/migrate.ts";
+import { isOlderState, type JobConfig, type JobsSnapshot } from "./job-config.ts";
 
 export const ACCOUNT_STEPS = [
   {
@@ -18,9 +19,14 @@ export const ACCOUNT_STEPS = [
         intake_lost   INTEGER NOT NULL DEFAULT 0,
         queue_backlog INTEGER,                    -- messages, as the queue last said
         queue_seen_ms INTEGER,
+        jobs_state    TEXT NOT NULL DEFAULT '',   -- of the control plane, when it last brought its jobs here
         swept_ms      INTEGER NOT NULL DEFAULT 0
       ) STRICT;
       INSERT INTO account (id) VALUES (1);
+      CREATE TABLE job (
+        id     INTEGER PRIMARY KEY,
+        config TEXT NOT NULL                      -- JSON of JobConfig
+      ) STRICT;
       CREATE TABLE set_aside (
         id      INTEGER PRIMARY KEY,
         at_ms   INTEGER NOT NULL,
@@ -87,8 +93,15 @@ export class AccountLedger extends DurableObject<Env> {
   /**
    * Counts messages that all their jobs have committed; one that is counted already is passed over.
    * @param backlog messages that wait in the queue, as it says.
+   * @param state the state of the control plane that the messages were routed by.
+   * @returns null, or the jobs as they are by now if that state is older: then nothing was counted, and the messages must be offered to these.
    */
-  count(messages: readonly MessageCount[], backlog: number | null): void {
+  count(messages: readonly MessageCount[], backlog: number | null, state: string): JobsSnapshot | null {
+    const { jobs_state } = this.#sql.exec<{ jobs_state: string }>("SELECT jobs_state FROM account").one();
+    if (isOlderState(state, jobs_state)) {
+      const rows = this.#sql.exec<{ config: string }>("SELECT config FROM job ORDER BY id").toArray();
+      return { state: jobs_state, jobs: rows.map(({ config }) => JSON.parse(config) as JobConfig) };
+    }
     this.ctx.storage.transactionSync(() => {
       const known = this.#ids.known(messages);
       const fresh = messages.filter(({ id }) => !known.has(id));
@@ -106,6 +119,29 @@ export class AccountLedger extends DurableObject<Env> {
         backlog,
         platform.now(),
       );
+    });
+    return null;
+  }
+
+  /** Takes a copy of the jobs; one that is older than what is here changes nothing. */
+  keepJobs({ state, jobs }: JobsSnapshot): void {
+    this.ctx.storage.transactionSync(() => {
+      const { jobs_state } = this.#sql.exec<{ jobs_state: string }>("SELECT jobs_state FROM account").one();
+      if (isOlderState(state, jobs_state)) return;
+      const kept = new Map(
+        this.#sql
+          .exec<{ id: number; config: string }>("SELECT id, config FROM job")
+          .toArray()
+          .map(({ id, config }) => [id, config]),
+      );
+      for (const job of jobs) {
+        const config = JSON.stringify(job);
+        if (kept.get(job.id) !== config)
+          this.#sql.exec("INSERT OR REPLACE INTO job (id, config) VALUES (?, ?)", job.id, config);
+        kept.delete(job.id);
+      }
+      for (const id of kept.keys()) this.#sql.exec("DELETE FROM job WHERE id = ?", id);
+      this.#sql.exec("UPDATE account SET jobs_state = ? WHERE id = 1", state);
     });
   }
 

@@ -3,9 +3,10 @@ import { configureChain } from "../delivery/chain.ts";
 import { ID_MEMORY_MS, JOBS_MAX } from "../limits.ts";
 import { platform } from "../platform.ts";
 import { type Migration, migrate } from "../storage/migrate.ts";
-import type { JobConfig, Window } from "./job-config.ts";
+import type { JobConfig, JobsSnapshot, Window } from "./job-config.ts";
 import type { JobMeaning } from "./job-rules.ts";
 import type { JobBody } from "./job-schema.ts";
+import { accountLedger } from "./ledger.ts";
 
 export const CONTROL_STEPS = [
   {
@@ -23,7 +24,7 @@ export const CONTROL_STEPS = [
         id          INTEGER PRIMARY KEY,
         body        TEXT NOT NULL,          -- as its owner wrote it, without destination_conf
         config      TEXT NOT NULL,          -- JSON of JobConfig; holds destination_conf, sealed
-        in_force    INTEGER NOT NULL,       -- version that the job's log has confirmed
+        in_force    INTEGER NOT NULL,       -- version that the job's log and the ledger have confirmed
         created_ms  INTEGER NOT NULL,
         modified_ms INTEGER NOT NULL,
         deleted_ms  INTEGER                 -- gone from the API; its log drains
@@ -48,12 +49,12 @@ export interface StoredJob {
 
 export interface ConfigSnapshot {
   /** To be named when asking again. */
-  state: string;
-  /** null: nothing has changed since the state that was named. Deleted jobs are among them while their log may get late events. */
-  jobs: JobConfig[] | null;
+  state: JobsSnapshot["state"];
+  /** null: nothing has changed since the state that was named. */
+  jobs: JobsSnapshot["jobs"] | null;
 }
 
-/** `inForce` false: stored, but the job's log has not confirmed it; the alarm will see to it. */
+/** `inForce` false: stored, but the job's log or the ledger has not confirmed it; the alarm will see to it. */
 export type JobChange =
   | { kind: "changed"; job: StoredJob; inForce: boolean }
   | { kind: "too_many" | "conflict" | "gone" };
@@ -61,7 +62,7 @@ export type JobChange =
 /** Longest list of windows of one job: a job that is switched more often within 15 days keeps its newest. */
 const WINDOWS_MAX = 200;
 
-/** How long until a change that a log did not confirm is brought to it again, in ms. */
+/** How long until a change that was not confirmed is brought to its log and the ledger again, in ms. */
 const CONFIRM_AGAIN_MS = 10_000;
 
 interface JobRow {
@@ -75,7 +76,11 @@ interface JobRow {
   deleted_ms: number | null;
 }
 
-/** The account's jobs: the one place where they change. A change is brought to the job's log before it is answered. */
+/**
+ * The account's jobs: the one place where they change. Before a change is answered, it is brought to the job's log, which refuses appends that
+ * were built before it, and to the ledger, which refuses to count (and so to let be acknowledged) what was routed before it. A consumer that cannot
+ * reach this object misses no change.
+ */
 export class ControlPlane extends DurableObject<Env> {
   readonly #sql: SqlStorage;
 
@@ -221,7 +226,7 @@ export class ControlPlane extends DurableObject<Env> {
     });
   }
 
-  /** Brings changes to logs that did not confirm them. */
+  /** Brings changes to where they were not confirmed. */
   override async alarm(): Promise<void> {
     const waiting = this.#sql.exec<JobRow>("SELECT * FROM job").toArray();
     for (const row of waiting) {
@@ -233,10 +238,12 @@ export class ControlPlane extends DurableObject<Env> {
     const job = stored(row);
     try {
       await configureChain(this.env.LOG, job.config);
+      const { state, jobs } = this.configSince("");
+      await accountLedger(this.env.ACCOUNT).keepJobs({ state, jobs: jobs ?? [] });
       this.#sql.exec("UPDATE job SET in_force = max(in_force, ?) WHERE id = ?", job.config.version, row.id);
       return { kind: "changed", job, inForce: true };
     } catch (error) {
-      console.error({ message: "a log did not confirm its job", job: row.id, error: String(error) });
+      console.error({ message: "a change was not confirmed", job: row.id, error: String(error) });
       await this.ctx.storage.setAlarm(platform.now() + CONFIRM_AGAIN_MS);
       return { kind: "changed", job, inForce: false };
     }

@@ -21,7 +21,8 @@ export interface ConsumerContext {
     job: JobConfig,
     build: (without: ReadonlySet<string>) => Append,
   ): Promise<{ kind: "taken" } | { kind: "stale"; job: JobConfig }>;
-  count(messages: MessageCount[], backlog: number | null): Promise<void>;
+  /** Counts what was committed; jobs: there are newer ones, nothing was counted, and the messages must be offered to these. */
+  count(messages: MessageCount[], backlog: number | null): Promise<JobConfig[] | null>;
   setAside(message: SetAsideMessage): Promise<void>;
   platform: Pick<Platform, "now">;
 }
@@ -124,48 +125,80 @@ async function commitGroup(
   context: ConsumerContext,
 ): Promise<void> {
   // The queue may deliver a message twice in one batch, and a repeated request sends its ids again: each id is offered once.
-  const once = new Map(group.map((loaded) => [loaded.message.id, loaded]));
-  const messages = [...once.values()];
+  const messages = [...new Map(group.map((loaded) => [loaded.message.id, loaded])).values()];
+  const failed = await commitAndCount(messages, jobs, queue, context);
+  for (const { delivery, message } of group) {
+    if (!failed.has(message.id)) {
+      delivery.ack();
+    } else if (isOverdue(message.takenInMs, context.platform.now())) {
+      await putAside(delivery, "", "could not be processed for ten days", context);
+    } else {
+      retry(delivery);
+    }
+  }
+}
+
+/** @returns the ids of messages that must come again. */
+async function commitAndCount(
+  messages: readonly Loaded[],
+  jobs: readonly JobConfig[],
+  queue: QueueState,
+  context: ConsumerContext,
+): Promise<ReadonlySet<string>> {
+  let current = jobs;
+  for (let rounds = 0; rounds < REBUILDS_MAX; rounds++) {
+    const { routed, failed } = await commitAll(messages, current, queue.doneMs, context);
+    const done = messages.filter(({ message }) => !failed.has(message.id));
+    if (done.length === 0) return failed;
+    try {
+      const newer = await context.count(
+        done.map(({ message }) => countOf(message, routed.has(message.id))),
+        queue.backlog,
+      );
+      if (newer === null) return failed;
+      current = newer;
+    } catch (error) {
+      // The logs have the records, and will say so when the messages come again: it is the count that still has to be made.
+      console.error({ message: "counting failed", error: String(error) });
+      break;
+    }
+  }
+  return new Set(messages.map(({ message }) => message.id));
+}
+
+/** Offers messages to every job that was enabled when they were taken in. */
+async function commitAll(
+  messages: readonly Loaded[],
+  jobs: readonly JobConfig[],
+  doneMs: number,
+  context: ConsumerContext,
+): Promise<{ routed: Set<string>; failed: Set<string> }> {
   const wanted = jobs
     .map((job) => ({ job, messages: messages.filter(({ message }) => wasEnabled(job, message.takenInMs)) }))
     .filter((entry) => entry.messages.length > 0);
-  const results = await settled(wanted, COMMITS_AT_ONCE, (entry) =>
-    commit(entry.job, entry.messages, queue.doneMs, context),
-  );
+  const results = await settled(wanted, COMMITS_AT_ONCE, (entry) => commit(entry.job, entry.messages, doneMs, context));
   const failed = new Set<string>();
   const routed = new Set<string>();
-  results.forEach((result, i) => {
-    const entry = wanted[i];
-    for (const { message } of entry?.messages ?? []) (result.status === "rejected" ? failed : routed).add(message.id);
-    if (result.status === "rejected")
-      console.error({ message: "append failed", job: entry?.job.id, error: String(result.reason) });
+  wanted.forEach((entry, i) => {
+    const result = results[i];
+    for (const { message } of entry.messages) (result?.status === "rejected" ? failed : routed).add(message.id);
+    if (result?.status === "rejected") {
+      console.error({ message: "append failed", job: entry.job.id, error: String(result.reason) });
+    }
   });
-  const done = messages.filter(({ message }) => !failed.has(message.id));
-  try {
-    const counts = done.map(({ message: { id, takenInMs, keyed, records } }): MessageCount => {
-      const isRouted = routed.has(id);
-      return {
-        id,
-        takenInMs,
-        keyed,
-        events: records,
-        routed: isRouted ? records : 0,
-        notEnabled: 0,
-        notRouted: isRouted ? 0 : records,
-      };
-    });
-    if (counts.length > 0) await context.count(counts, queue.backlog);
-  } catch (error) {
-    // The logs have the records, and will say so when the message comes again: it is the count that still has to be made.
-    console.error({ message: "counting failed", error: String(error) });
-    for (const { message } of done) failed.add(message.id);
-  }
-  for (const { delivery, message } of group) {
-    if (!failed.has(message.id)) delivery.ack();
-    else if (isOverdue(message.takenInMs, context.platform.now()))
-      await putAside(delivery, "", "could not be processed for ten days", context);
-    else retry(delivery);
-  }
+  return { routed, failed };
+}
+
+function countOf({ id, takenInMs, keyed, records }: EventMessage, routed: boolean): MessageCount {
+  return {
+    id,
+    takenInMs,
+    keyed,
+    events: records,
+    routed: routed ? records : 0,
+    notEnabled: 0,
+    notRouted: routed ? 0 : records,
+  };
 }
 
 /** Commits messages to one job's log. @throws if the log cannot be reached or the job changes faster than appends are built. */
