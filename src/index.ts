@@ -49,8 +49,6 @@ export default {
     batch.queue === DEAD_QUEUE ? consumeDead(batch, consumer(env)) : consumeEvents(batch, consumer(env)),
 
   async scheduled(_controller, env) {
-    const config = readConfig(env);
-    if (!config.ok) throw new Error(`configuration: ${config.faults.join("; ")}`);
     await handleScheduled({
       jobs: () => jobsCache.refresh(controlPlane(env.CONTROL)),
       logs: env.LOG,
@@ -58,5 +56,8 @@ export default {
       sweepLedger: () => accountLedger(env.ACCOUNT).sweep(),
       platform,
     });
+    // Last, so that a typo keeps nothing from being cut; the jobs that it stops say so, too.
+    const config = readConfig(env);
+    if (!config.ok) throw new Error(`configuration: ${config.faults.join("; ")}`);
   },
 } satisfies ExportedHandler<Env>;

@@ -49,8 +49,9 @@ export class DeliveryLog extends DurableObject<Env> {
   readonly #uploads = new Map<number, Promise<void>>();
   /** When the alarm is set for; null: not set. */
   #armedMs: number | null = null;
-  /** Overridden by tests; no other way is there to fill a segment. */
+  /** Overridden by tests, which cannot fill a segment, and do not wait. */
   segmentMaxBytes = SEGMENT_MAX_BYTES;
+  alarmWaitMs = ALARM_WAIT_MS;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -136,7 +137,7 @@ export class DeliveryLog extends DurableObject<Env> {
       }
       this.#arm(now);
     });
-    await within(waitMs, this.#uploadDue(), undefined);
+    await this.#uploadFor(waitMs);
     this.#transaction(() => this.#arm(platform.now()));
     return { sealed: row.sealed_ms !== null, pendingObjects: this.#objects.countWaiting() };
   }
@@ -186,12 +187,19 @@ export class DeliveryLog extends DurableObject<Env> {
     try {
       if (this.#state.row() === null) return;
       this.#transaction(() => this.#batches.cutDue(platform.now()));
-      await within(ALARM_WAIT_MS, this.#uploadDue(), undefined);
+      await this.#uploadFor(this.alarmWaitMs);
       this.#transaction(() => this.#arm(platform.now()));
     } catch (error) {
       console.error({ message: "alarm failed", job: this.#state.job()?.id, error: String(error) });
       await this.ctx.storage.setAlarm(platform.now() + ALARM_LOOK_AGAIN_MS);
     }
+  }
+
+  /** Uploads what is due, and waits for it that long; the uploads go on afterwards. */
+  async #uploadFor(waitMs: number): Promise<void> {
+    const uploads = this.#uploadDue();
+    this.ctx.waitUntil(uploads);
+    await within(waitMs, uploads, undefined);
   }
 
   /** Uploads every object that is due. After a failure one at a time is tried, until one succeeds. */

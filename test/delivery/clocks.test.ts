@@ -1,9 +1,12 @@
-import { reset } from "cloudflare:test";
+import { reset, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
 import { afterEach, describe, it, vi } from "vitest";
+import { segmentOf } from "../../src/delivery/chain.ts";
 import { DeliveryLog } from "../../src/index.ts";
 import { assertClean, Oracle } from "../support/oracle.ts";
 import { createJob } from "../support/runtime/api.ts";
 import { deliver, freshBucket, logStatus, pack, runAlarm, runCron, setClock } from "../support/runtime/pipeline.ts";
+import { rule } from "../support/s3-script.ts";
 
 const NOON = Date.parse("2026-11-20T12:00:00Z");
 
@@ -43,5 +46,36 @@ describe("one event, then silence", () => {
     await runCron();
     assertClean(oracle.audit("job", await control.contents(), { path: "logs/{DATE}" }));
     expect((await logStatus(job)).counts).toMatchObject({ received: 1, delivered: 1, pending: 0 });
+  });
+});
+
+describe("a store that takes its time", () => {
+  it("holds up neither the next cut nor anything else, and is waited for", async ({ expect }) => {
+    const clock = setClock(NOON);
+    const { name, control } = freshBucket();
+    const job = await createJob(name);
+    const oracle = new Oracle({ at: NOON });
+    await runInDurableObject(segmentOf(env.LOG, job, 0), (log) => {
+      log.alarmWaitMs = 0;
+    });
+    await control.script([rule({ do: "hold" }, { method: "PUT" }, 1)]);
+    for (let i = 0; i < 2; i++) {
+      const events = oracle.mint(5);
+      oracle.acknowledged("job", events);
+      await deliver(pack(events, clock.nowMs()));
+      clock.advance(30_000);
+      expect(await runAlarm(job)).toBe(true);
+      if (i === 0) await control.whenHeld(1);
+    }
+    await vi.waitUntil(async () => (await logStatus(job)).counts.delivered === 5, { timeout: 10_000 });
+    expect((await logStatus(job)).pendingObjects).toBe(1);
+    // However often anybody looks, the object that is under way is not sent a second time.
+    clock.advance(15_000);
+    expect(await runAlarm(job)).toBe(true);
+    await runCron();
+    await control.release();
+    await vi.waitUntil(async () => (await logStatus(job)).counts.delivered === 10, { timeout: 10_000 });
+    assertClean(oracle.audit("job", await control.contents(), { path: "logs/{DATE}" }));
+    expect((await control.requests()).filter(({ key }) => key.endsWith(".log.gz"))).toHaveLength(2);
   });
 });
