@@ -100,7 +100,8 @@ export const jobRoutes: readonly Resource[] = [
           const { config } = await requireJob(c);
           const after = wholeNumber(c, "after", 0, Number.MAX_SAFE_INTEGER) ?? 0;
           const limit = wholeNumber(c, "limit", 1, OBJECTS_PER_PAGE.max) ?? OBJECTS_PER_PAGE.fallback;
-          return success(c, await chainObjects(c.env.LOG, config.id, after, limit));
+          const { entries, total } = await chainObjects(c.env.LOG, config.id, after, limit);
+          return listed(c, entries, { page: 1, perPage: limit, total });
         },
       },
     },

@@ -1,6 +1,5 @@
 import type { JobConfig } from "../control/job-config.ts";
 import type { DeliveryLog } from "./log.ts";
-import { NUMBERS_PER_SEGMENT } from "./log-state.ts";
 import type { Append, LogStatus, ObjectEntry } from "./types.ts";
 
 type Logs = DurableObjectNamespace<DeliveryLog>;
@@ -93,17 +92,24 @@ function joined(earlier: LogStatus, later: LogStatus): LogStatus {
   };
 }
 
-/** Objects of a job with a number above `after`, in the order of their numbers. */
-export async function chainObjects(logs: Logs, jobId: number, after: number, limit: number): Promise<ObjectEntry[]> {
+/**
+ * Objects of a job with a number above `after`, in the order of their numbers, and how many there are in all. Walks the chain from its first
+ * segment: a name that is merely computed would bring an empty object into being.
+ */
+export async function chainObjects(
+  logs: Logs,
+  jobId: number,
+  after: number,
+  limit: number,
+): Promise<{ entries: ObjectEntry[]; total: number }> {
   const entries: ObjectEntry[] = [];
-  for (let segment = Math.floor(after / NUMBERS_PER_SEGMENT); entries.length < limit; segment++) {
-    const log = segmentOf(logs, jobId, segment);
-    const status = await log.status();
-    if (status === null) break;
-    entries.push(...(await log.objects(after, limit - entries.length)));
-    if (!status.sealed) break;
+  let total = 0;
+  for (let segment = 0; ; segment++) {
+    const page = await segmentOf(logs, jobId, segment).objects(after, limit - entries.length);
+    entries.push(...page.entries);
+    total += page.total;
+    if (!page.sealed) return { entries, total };
   }
-  return entries;
 }
 
 /** Cuts and uploads what waits, in every segment at once as far as they are known. @returns objects that still wait. */

@@ -4,7 +4,7 @@ import type { LogRow } from "./rows.ts";
 import type { AppendedMessage } from "./types.ts";
 
 /** Objects of a later segment have numbers above all those of the earlier ones. */
-export const NUMBERS_PER_SEGMENT = 1_000_000_000;
+const NUMBERS_PER_SEGMENT = 1_000_000_000;
 
 /** The one row of a log: its job, its counts, and how its uploads go. */
 export class LogState {

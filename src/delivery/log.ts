@@ -158,9 +158,12 @@ export class DeliveryLog extends DurableObject<Env> {
     };
   }
 
-  /** @param after list only objects with a greater number. */
-  objects(after: number, limit: number): ObjectEntry[] {
-    return this.#objects.list(after, limit).map(entryOf);
+  /** @param after list only objects with a greater number. @param limit at most so many; 0 for their number alone. */
+  objects(after: number, limit: number): { entries: ObjectEntry[]; total: number; sealed: boolean } {
+    const row = this.#state.row();
+    if (row === null) return { entries: [], total: 0, sealed: false };
+    const entries = this.#objects.list(after, limit).map(entryOf);
+    return { entries, total: this.#objects.count(after), sealed: row.sealed_ms !== null };
   }
 
   /** Deletes itself if its job was deleted long enough ago that no queue can hold anything for it. @returns whether it did. */

@@ -174,6 +174,11 @@ export class Objects {
       .toArray();
   }
 
+  /** How many objects have a number above `after`. */
+  count(after: number): number {
+    return Number(this.#sql.exec("SELECT count(*) AS n FROM object WHERE number > ?", after).one().n);
+  }
+
   #dropChunks(batch: number): void {
     this.#sql.exec("DELETE FROM chunk WHERE id >= ? AND id < ?", ...chunkRange(batch));
   }
