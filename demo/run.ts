@@ -1,0 +1,341 @@
+/**
+ * The main job on embedded defaults: a sample function and a client send events, the shipper puts them into a bucket, the bucket is read back.
+ * Everything runs on this machine, in a state folder of its own. `--once` ends by itself: 0 if every event arrived exactly once, 1 if not.
+ */
+import { mkdirSync, readdirSync, rmSync } from "node:fs";
+import { join, relative } from "node:path";
+import { parseArgs } from "node:util";
+import { ApiClient, type JobLedger, jobBalance } from "../tools/api-client.ts";
+import { Bucket, LOCAL_BUCKET, localDestination } from "../tools/bucket.ts";
+import { type BuiltWorker, buildWorker, DevServer } from "../tools/dev-server.ts";
+import { ensureDevVars, readDevVars } from "../tools/dev-vars.ts";
+import { DEFAULT_PORT, DEV_VARS, localObjectStore, ROOT, SHIPPER_CONFIG } from "../tools/paths.ts";
+import { pause, type UntilOptions, until } from "../tools/until.ts";
+import { type Expected, faultsOf, postedEvents, SAMPLE_NAME, sampleRequests } from "./events.ts";
+import { objectLines, recordsOf } from "./show.ts";
+
+const ACCOUNT = "local";
+const FOLDER = "demo";
+/** The least a job takes. */
+const INTERVAL_S = 30;
+/** The queue hands over after 5 s at the latest; a slow machine takes its time. In ms. */
+const RECEIVED_WITHIN_MS = 60_000;
+const DELIVERED_WITHIN_MS = 60_000;
+const LOOK_FOR_OBJECTS_MS = 2_000;
+
+const STATES = join(ROOT, ".wrangler/demo");
+const SAMPLE_CONFIG = join(ROOT, "demo/sample/wrangler.jsonc");
+
+const startedAt = Date.now();
+const servers: DevServer[] = [];
+
+/** Each step with the seconds it begins at. */
+function say(text: string): void {
+  console.log(`${((Date.now() - startedAt) / 1_000).toFixed(1).padStart(5)} s  ${text}`);
+}
+
+function shown(path: string): string {
+  return relative(process.cwd(), path) || ".";
+}
+
+/** A folder for this run; those of runs that were killed are removed. */
+function freshState(): string {
+  mkdirSync(STATES, { recursive: true });
+  for (const name of readdirSync(STATES)) {
+    const pid = Number(/^run-(\d+)$/.exec(name)?.[1]);
+    if (Number.isInteger(pid) && !isAlive(pid)) rmSync(join(STATES, name), { recursive: true, force: true });
+  }
+  const state = join(STATES, `run-${process.pid}`);
+  mkdirSync(state);
+  return state;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // Somebody else's process is alive as well.
+    return error instanceof Error && "code" in error && error.code === "EPERM";
+  }
+}
+
+function portWords(server: DevServer, wanted: number): string {
+  return server.port === wanted ? server.url : `${server.url} (port ${wanted} is taken)`;
+}
+
+interface Running {
+  readonly shipper: DevServer;
+  readonly sample: DevServer;
+  readonly api: ApiClient;
+  readonly bucket: Bucket;
+}
+
+async function start(state: string, signal: AbortSignal): Promise<Running> {
+  const created = ensureDevVars();
+  say(
+    created ? `Secrets: created ${shown(DEV_VARS)}, with fresh random ones.` : `Secrets: those of ${shown(DEV_VARS)}.`,
+  );
+  const { adminToken } = readDevVars();
+  const building = buildWorker(SAMPLE_CONFIG, join(state, "sample"));
+  try {
+    const shipper = await startShipper(state, signal);
+    const sample = await startSample(await building, shipper.port + 1, state, signal);
+    const api = new ApiClient(shipper.url, { token: adminToken, account: ACCOUNT });
+    return { shipper, sample, api, bucket: new Bucket(shipper.url) };
+  } finally {
+    // If the shipper did not start, that is what counts; but nothing may be left writing.
+    await building.catch(() => {});
+  }
+}
+
+async function startShipper(state: string, signal: AbortSignal): Promise<DevServer> {
+  say("Starting the shipper: wrangler dev, with a local queue, durable objects and S3 endpoint …");
+  const shipper = await DevServer.start({
+    config: SHIPPER_CONFIG,
+    persistTo: join(state, "shipper"),
+    registry: join(state, "registry"),
+    logFile: join(state, "shipper.log"),
+    probe: "/",
+    vars: (url) => ({
+      ACCOUNT_ID: ACCOUNT,
+      OBJSTORE_ENDPOINT: localObjectStore(url),
+      ALLOW_LOOPBACK_DESTINATIONS: "true",
+      // Local development does not say which function an event is of.
+      DEFAULT_SCRIPT_NAME: SAMPLE_NAME,
+    }),
+    signal,
+  });
+  servers.push(shipper);
+  say(`The shipper answers on ${portWords(shipper, DEFAULT_PORT)}.`);
+  return shipper;
+}
+
+/**
+ * After the shipper: what a function logs before its consumer is there, is lost. Built, not from source: there, wrangler dev swallows what a
+ * function throws.
+ */
+async function startSample(built: BuiltWorker, port: number, state: string, signal: AbortSignal): Promise<DevServer> {
+  say(`Starting the sample function ${SAMPLE_NAME}, with the shipper as its tail consumer …`);
+  const sample = await DevServer.start({
+    ...built,
+    port,
+    persistTo: join(state, "sample-state"),
+    registry: join(state, "registry"),
+    logFile: join(state, "sample.log"),
+    signal,
+  });
+  servers.push(sample);
+  await until({
+    what: "the sample function to find the shipper",
+    withinMs: 15_000,
+    look: async () => sample.output.includes("logship [connected]"),
+    enough: Boolean,
+  });
+  say(`The sample function answers on ${portWords(sample, port)}.`);
+  return sample;
+}
+
+/** @returns what is wrong, in words; nothing if all is well. And the keys that are in the bucket. */
+async function runMainJob({ api, bucket, sample }: Running): Promise<{ faults: string[]; keys: Set<string> }> {
+  const job = await api.createJob({
+    name: "demo",
+    enabled: true,
+    destination_conf: localDestination(`${FOLDER}/{DATE}`),
+    max_upload_interval_seconds: INTERVAL_S,
+  });
+  const place = `objstore://${LOCAL_BUCKET.name}/${FOLDER}/{DATE}`;
+  say(`POST /jobs: job ${job.id} ships to ${place}, after ${INTERVAL_S} s at the latest.`);
+
+  const faults: string[] = [];
+  const expected = [...(await askSample(sample, faults)), ...(await postEvents(api))];
+  say(`Waiting for the queue (5 s at most) until the job's ledger shows ${expected.length} received …`);
+  await ledgerUntil(api, job.id, faults, {
+    what: `the ledger to show ${expected.length} received`,
+    withinMs: RECEIVED_WITHIN_MS,
+    enough: ({ received }) => received >= expected.length,
+  });
+  say(`Triggering the schedule: GET ${api.scheduledUrl}`);
+  await api.triggerScheduled();
+  await ledgerUntil(api, job.id, faults, {
+    what: "the ledger to show nothing pending",
+    withinMs: DELIVERED_WITHIN_MS,
+    enough: ({ pending }) => pending === 0,
+  });
+
+  say("Reading the bucket back, with signed S3 GETs. Times are UTC.");
+  const read = await readNew(bucket, new Set());
+  const arrived = read.flatMap(({ records }) => records);
+  faults.push(...faultsOf(expected, arrived), ...ledgerFaults(await api.jobLedger(job.id), expected.length));
+  const { error_message } = await api.job(job.id);
+  if (error_message !== null) faults.push(`the job says: ${error_message}`);
+  console.log();
+  if (faults.length === 0)
+    say(`All ${expected.length} events arrived, each exactly once, and the ledger says the same.`);
+  else say(["Not everything arrived as it should:", ...faults.map((fault) => `         - ${fault}`)].join("\n"));
+  return { faults, keys: new Set(read.map(({ key }) => key)) };
+}
+
+/** Requests as visitors would send them. @returns what must be shipped for them. */
+async function askSample(sample: DevServer, faults: string[]): Promise<Expected[]> {
+  const requests = sampleRequests();
+  for (const { id, path, status } of requests) {
+    const response = await fetch(sample.url + path);
+    await response.arrayBuffer();
+    if (response.status !== status)
+      faults.push(`${id}: the sample function answered ${response.status}, not ${status}`);
+  }
+  const threw = requests.filter(({ outcome }) => outcome === "exception").length;
+  const failed = requests.filter(({ outcome, exception }) => outcome === "ok" && exception !== undefined).length;
+  const logged = Math.max(...requests.map(({ logs }) => logs));
+  say(
+    `Sent ${requests.length} requests to the sample function: ${threw} threw, ${failed} failed after the answer, one logged ${logged} lines.`,
+  );
+  return requests;
+}
+
+/** Events of a function elsewhere, over HTTP. @returns what must be shipped for them. */
+async function postEvents(api: ApiClient): Promise<Expected[]> {
+  const posted = postedEvents(Date.now());
+  const accepted = await api.postEvents(
+    posted.map(({ event }) => event),
+    { ndjson: true, gzip: true },
+  );
+  say(`POST /events: ${accepted} events of another function, as gzipped NDJSON; one is of yesterday.`);
+  return posted;
+}
+
+/** Waits for the ledger. If that takes too long it is a fault, but what did arrive is still shown. */
+async function ledgerUntil(
+  api: ApiClient,
+  job: number,
+  faults: string[],
+  wait: Pick<UntilOptions<JobLedger>, "what" | "withinMs" | "enough">,
+): Promise<void> {
+  try {
+    await until({ ...wait, look: () => api.jobLedger(job) });
+  } catch (error) {
+    faults.push(error instanceof Error ? error.message : String(error));
+  }
+  const { received, pending, delivered } = await api.jobLedger(job);
+  say(`The ledger: ${received} received, ${pending} pending, ${delivered} delivered.`);
+}
+
+function ledgerFaults(ledger: JobLedger, expected: number): string[] {
+  const { received, accountedFor } = jobBalance(ledger);
+  return [
+    ...(received === accountedFor ? [] : [`the ledger does not balance: ${JSON.stringify(ledger)}`]),
+    ...(ledger.delivered === expected ? [] : [`the ledger shows ${ledger.delivered} delivered, not ${expected}`]),
+  ];
+}
+
+/** Reads and shows the objects that are not known yet. The probe of the job's creation is none: it lies under the year 1. */
+async function readNew(bucket: Bucket, known: ReadonlySet<string>) {
+  const keys = (await bucket.list(`${FOLDER}/`)).filter((key) => !known.has(key) && key.endsWith(".log.gz"));
+  const read = [];
+  for (const key of keys) {
+    const object = { key, bytes: await bucket.get(key) };
+    const records = recordsOf(object);
+    console.log(["", ...objectLines(object, records).map((line) => `  ${line}`)].join("\n"));
+    read.push({ key, records });
+  }
+  return read;
+}
+
+function sayWhereThingsAre({ api, bucket, sample }: Running, state: string): void {
+  const lines = [
+    "",
+    "  Where things are:",
+    `    API     ${api.url}/jobs`,
+    `            with Authorization: Bearer <ADMIN_TOKEN in ${shown(DEV_VARS)}>`,
+    `    Bucket  ${bucket.url}`,
+    `            S3, region auto, keys ${LOCAL_BUCKET.accessKeyId} / ${LOCAL_BUCKET.secretAccessKey}`,
+    `    Sample  ${sample.url}: /orders/1, /checkout, /report, /newsletter`,
+    `    State   ${shown(state)}: removed at the end; what both print is in shipper.log and sample.log there`,
+    "",
+  ];
+  console.log(lines.join("\n"));
+}
+
+/** Shows what else arrives, until it is interrupted. */
+async function stay({ api, bucket, sample }: Running, keys: Set<string>): Promise<never> {
+  const lines = [
+    "",
+    "  Both keep running. Ask the sample for more; it is shipped, and shown here, within 45 s:",
+    `    curl ${sample.url}/checkout`,
+    "  or, once the queue has handed it over (5 s), by triggering the schedule:",
+    `    curl '${api.scheduledUrl}'`,
+    "  Press Ctrl-C to stop.",
+  ];
+  console.log(lines.join("\n"));
+  for (;;) {
+    for (const { key } of await readNew(bucket, keys)) keys.add(key);
+    await pause(LOOK_FOR_OBJECTS_MS);
+  }
+}
+
+function readArguments(): { once: boolean } {
+  try {
+    return { once: parseArgs({ options: { once: { type: "boolean", default: false } } }).values.once };
+  } catch {
+    console.error("usage: npm run demo [-- --once]");
+    process.exit(2);
+  }
+}
+
+/** @returns the exit code. */
+async function main(): Promise<number> {
+  const { once } = readArguments();
+  let exitCode: number | null = null;
+  const interruption = new AbortController();
+  const interrupted = new Promise<number>((resolve) => {
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+      process.on(signal, () => {
+        interruption.abort(new Error("interrupted"));
+        resolve(exitCode ?? 130);
+      });
+    }
+  });
+  const state = freshState();
+  const starting = start(state, interruption.signal);
+  const work = async (): Promise<number> => {
+    const running = await starting;
+    const lost = firstToEnd(running);
+    sayWhereThingsAre(running, state);
+    const { faults, keys } = await Promise.race([runMainJob(running), lost]);
+    exitCode = faults.length === 0 ? 0 : 1;
+    if (!once) await Promise.race([stay(running, keys), lost]);
+    return exitCode;
+  };
+  try {
+    exitCode = await Promise.race([work(), interrupted]);
+  } catch (error) {
+    say(`The demo failed: ${error instanceof Error ? error.message : String(error)}`);
+    exitCode = 1;
+  }
+  console.log();
+  say("Stopping.");
+  await starting.catch(() => {});
+  await Promise.all(servers.map((server) => server.stop()));
+  if (exitCode === 1) say(`Kept for a look: ${shown(state)} (removed by the next run)`);
+  else rmSync(state, { recursive: true, force: true });
+  return exitCode;
+}
+
+/** Rejects when one of the servers ends, which none should by itself. */
+function firstToEnd({ shipper, sample }: Running): Promise<never> {
+  const lost = Promise.race([
+    shipper.ended.then((how): never => {
+      throw new Error(`the shipper ended by itself (${how})`);
+    }),
+    sample.ended.then((how): never => {
+      throw new Error(`the sample function ended by itself (${how})`);
+    }),
+  ]);
+  // At the end they are stopped, and nobody listens any more.
+  lost.catch(() => {});
+  return lost;
+}
+
+// Not `process.exitCode`: a connection or a timer of work that was interrupted would keep the process.
+process.exit(await main());

@@ -1,0 +1,58 @@
+/** What the demo says of objects and records. Pure: text in, text out, and nothing that a terminal would obey. */
+import { gunzipSync } from "node:zlib";
+import * as z from "zod";
+import type { StoredObject } from "../tools/bucket.ts";
+
+const TraceRecord = z.object({
+  Event: z.record(z.string(), z.unknown()),
+  EventTimestampMs: z.number(),
+  EventType: z.string(),
+  Exceptions: z.array(z.object({ name: z.string(), message: z.string() })),
+  Logs: z.array(z.object({ Level: z.string(), Message: z.array(z.string()) })),
+  Outcome: z.string(),
+  ScriptName: z.string(),
+});
+export type TraceRecord = z.infer<typeof TraceRecord>;
+
+const FetchEvent = z.object({ Request: z.object({ Method: z.string(), URL: z.string() }) });
+
+/** Log lines shown of one record. */
+const LOGS_SHOWN = 2;
+
+/** The records of one object. @throws if it is not what a job without output options ships. */
+export function recordsOf({ bytes }: StoredObject): TraceRecord[] {
+  const lines = gunzipSync(bytes).toString("utf8").split("\n");
+  return lines.filter((line) => line !== "").map((line) => TraceRecord.parse(JSON.parse(line)));
+}
+
+/** The URL of a fetch event; empty for all others. */
+export function urlOf(record: TraceRecord): string {
+  const event = FetchEvent.safeParse(record.Event);
+  return event.success ? event.data.Request.URL : "";
+}
+
+/** An object and everything in it, in lines. */
+export function objectLines(object: StoredObject, records: readonly TraceRecord[]): string[] {
+  const size = `${records.length} ${records.length === 1 ? "record" : "records"}, ${object.bytes.length.toLocaleString("en")} bytes of gzip`;
+  return [plain(object.key), `  ${size}`, ...records.flatMap(recordLines).map((line) => `  ${line}`)];
+}
+
+function recordLines(record: TraceRecord): string[] {
+  const event = FetchEvent.safeParse(record.Event);
+  const what = event.success ? `${event.data.Request.Method} ${event.data.Request.URL}` : record.EventType;
+  const time = new Date(record.EventTimestampMs).toISOString().slice(11, 23);
+  const more = record.Logs.length - LOGS_SHOWN;
+  const details = [
+    ...record.Logs.slice(0, LOGS_SHOWN).map(({ Level, Message }) => `${Level.padEnd(6)} ${Message.join(" ")}`),
+    ...(more > 0 ? [`       … and ${more} more log ${more === 1 ? "line" : "lines"}`] : []),
+    ...record.Exceptions.map(({ name, message }) => `thrown ${name}: ${message}`),
+  ];
+  const head = `${time}  ${record.Outcome.padEnd(9)}  ${what}  (${record.ScriptName})`;
+  return [plain(head), ...details.map((line) => `                ${plain(line)}`)];
+}
+
+/** Log text is anybody's: no character of it may steer the terminal, or break the line. */
+function plain(text: string): string {
+  const escaped = (character: string) => `\\u{${character.codePointAt(0)?.toString(16)}}`;
+  return text.replace(/\p{Cc}|\p{Cf}/gu, escaped).slice(0, 200);
+}

@@ -1,0 +1,116 @@
+/** What the platform does to one event, to a new job and in a crash: each against a `wrangler dev` of its own. */
+import { describe, it } from "vitest";
+import { until } from "../../tools/until.ts";
+import { assertClean, type Minted, Oracle } from "../support/oracle.ts";
+import { IsolatedShipper, jobInto, pathOf, RECEIVED_WITHIN_MS } from "./shipper.ts";
+
+const INTERVAL_MS = 30_000;
+/** An upload starts within this of the interval. */
+const SLACK_MS = 15_000;
+const DELIVERED_WITHIN_MS = 60_000;
+
+// One of them waits for half a minute; the others use the time.
+describe.concurrent("events on their way into the bucket", () => {
+  it("ships one event within the interval and 15 s, though nothing follows and no cron comes", async ({ expect }) => {
+    await using shipper = await IsolatedShipper.start();
+    const { api, bucket } = shipper;
+    const oracle = new Oracle({ name: "alone", at: Date.now() });
+    const job = await api.createJob(jobInto("silence"));
+    const events = oracle.mint(1);
+    await api.postEvents(events.map(({ event }) => event));
+    oracle.acknowledged(job.id, events);
+    await until({
+      what: "the object",
+      withinMs: INTERVAL_MS + SLACK_MS,
+      look: async () => (await bucket.list("silence/")).filter((key) => key.endsWith(".log.gz")),
+      enough: (keys) => keys.length > 0,
+    });
+    assertClean(oracle.audit(job.id, await bucket.read("silence/"), { path: pathOf("silence") }));
+    const objects = await until({
+      what: "the job to know that it is delivered",
+      withinMs: 5_000,
+      look: () => api.objects(job.id),
+      enough: (list) => list.every(({ state }) => state === "delivered"),
+    });
+    expect(objects).toMatchObject([{ records: 1, reason: "interval" }]);
+  });
+
+  it("misses no event posted in the very next request after a job was created, ten times in a row", async ({
+    expect,
+  }) => {
+    await using shipper = await IsolatedShipper.start();
+    const { api, bucket } = shipper;
+    const oracle = new Oracle({ name: "next", at: Date.now() });
+    const jobs: { id: number; folder: string }[] = [];
+    const posted: Minted[] = [];
+    for (let turn = 1; turn <= 10; turn++) {
+      const events = oracle.mint(7);
+      const folder = `turn-${turn}`;
+      const { id } = await api.createJob(jobInto(folder));
+      const accepted = await api.postEvents(events.map(({ event }) => event));
+      expect(accepted).toBe(events.length);
+      // Clocks of two machines differ: what was taken in shortly before a job was created may reach it, once at most.
+      oracle.unacknowledged(id, posted);
+      posted.push(...events);
+      jobs.push({ id, folder });
+      for (const job of jobs) oracle.acknowledged(job.id, events);
+    }
+    await until({
+      what: "all events to be processed",
+      withinMs: RECEIVED_WITHIN_MS,
+      look: () => api.accountLedger(),
+      enough: ({ processed }) => processed >= posted.length,
+    });
+    for (const { id, folder } of jobs) {
+      await api.flush(id);
+      const { received, delivered } = await api.jobLedger(id);
+      expect(delivered).toBe(received);
+      const report = oracle.audit(id, await bucket.read(`${folder}/`), { path: pathOf(folder) });
+      assertClean(report);
+      expect(report.records).toBe(received);
+    }
+  });
+
+  it("delivers exactly once what the log has, across kill -9 while it waits and while it is uploaded", async ({
+    expect,
+  }) => {
+    await using shipper = await IsolatedShipper.start();
+    const oracle = new Oracle({ name: "crash", at: Date.now() });
+    const job = await shipper.api.createJob(jobInto("crash", { max_upload_records: 1_000 }));
+    const received = async (count: number): Promise<void> => {
+      const events = oracle.mint(count, { days: 2 });
+      await shipper.api.postEvents(
+        events.map(({ event }) => event),
+        { ndjson: true },
+      );
+      oracle.acknowledged(job.id, events);
+      const { size } = oracle.expectation(job.id).owed;
+      await until({
+        what: `the log to have ${size}`,
+        withinMs: RECEIVED_WITHIN_MS,
+        look: () => shipper.api.jobLedger(job.id),
+        enough: (ledger) => ledger.received >= size,
+      });
+    };
+    await received(900);
+    expect(await shipper.api.jobLedger(job.id)).toMatchObject({ pending: 900, delivered: 0 });
+    await shipper.crashAndRestart();
+    expect(await shipper.api.jobLedger(job.id)).toMatchObject({ received: 900 });
+
+    // More than an object takes: these are cut and uploaded at once, and the crash comes in between.
+    await received(8_000);
+    await shipper.crashAndRestart();
+    // The alarms go on where they were; this time with the uploads.
+    await shipper.crashAndRestart();
+
+    // No cron, no flush: the alarms of the log find what is left.
+    await until({
+      what: "all to be delivered",
+      withinMs: INTERVAL_MS + SLACK_MS + DELIVERED_WITHIN_MS,
+      look: () => shipper.api.jobLedger(job.id),
+      enough: ({ pending }) => pending === 0,
+    });
+    expect(await shipper.api.jobLedger(job.id)).toMatchObject({ received: 8_900, delivered: 8_900, set_aside: 0 });
+    assertClean(oracle.audit(job.id, await shipper.bucket.read("crash/"), { path: pathOf("crash") }));
+  });
+});

@@ -1,0 +1,107 @@
+/** `npm run demo`, as a new user starts it. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { createServer, type Server } from "node:net";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, it, onTestFinished } from "vitest";
+import { readDevVars } from "../../tools/dev-vars.ts";
+import { ROOT } from "../../tools/paths.ts";
+import { until } from "../../tools/until.ts";
+import { processesWith } from "./processes.ts";
+
+const MARK = "LOGSHIP_TEST_MARK";
+const canSeeProcesses = process.platform === "linux";
+
+/** Takes the demo's ports, where nobody else has them already. */
+let takers: Server[];
+
+beforeEach(async () => {
+  takers = await Promise.all([8787, 8788].map(take));
+});
+
+afterEach(async () => {
+  await Promise.all(takers.map((server) => new Promise((resolve) => server.close(resolve))));
+});
+
+describe("the demo", () => {
+  // First: what it leaves on disk, the next run removes.
+  it.runIf(canSeeProcesses)("leaves nothing running when it is killed", async ({ expect }) => {
+    const demo = start();
+    await demo.said("The shipper answers");
+    expect(demo.processes().length).toBeGreaterThan(2);
+    demo.process.kill("SIGKILL");
+    await demo.ended;
+    await until({
+      what: "everything to end",
+      withinMs: 10_000,
+      look: async () => demo.processes(),
+      enough: (left) => left.length === 0,
+    });
+  });
+
+  it("ends with 0 when every event arrived exactly once, on free ports, and leaves nothing running", async ({
+    expect,
+  }) => {
+    const demo = start("--once");
+    const code = await demo.ended;
+    expect(code, demo.output()).toBe(0);
+    const output = demo.output();
+    expect(output).toMatch(/The shipper answers on http:\/\/localhost:\d+ \(port 8787 is taken\)/);
+    expect(output).toMatch(/All 15 events arrived, each exactly once/);
+    expect(output).toMatch(/demo\/\d{8}\/\d{8}T\d{6}Z_\d{8}T\d{6}Z_[0-9a-f]{8}\.log\.gz/);
+    expect(output).toContain("thrown PaymentError: the bank did not answer");
+    expect(output, "a secret").not.toContain(readDevVars().adminToken);
+    expect(output, "colour codes without a terminal").not.toContain("\u001b");
+    if (canSeeProcesses) expect(demo.processes()).toEqual([]);
+  });
+
+  it("leaves nothing running when it is interrupted on the way", async ({ expect }) => {
+    const demo = start();
+    await demo.said("The shipper answers");
+    demo.process.kill("SIGINT");
+    expect(await demo.ended, demo.output()).toBe(130);
+    if (canSeeProcesses) expect(demo.processes()).toEqual([]);
+  });
+});
+
+function start(...args: readonly string[]) {
+  const mark = randomUUID();
+  const child: ChildProcess = spawn(process.execPath, [join(ROOT, "demo/run.ts"), ...args], {
+    cwd: ROOT,
+    env: { ...process.env, [MARK]: mark },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  onTestFinished(() => void child.kill("SIGTERM"));
+  let text = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding("utf8").on("data", (chunk: string) => {
+      text += chunk;
+    });
+  }
+  const ended = new Promise<number | null>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", resolve);
+  });
+  return {
+    process: child,
+    ended,
+    output: () => text,
+    processes: () => processesWith(MARK, mark),
+    said: (words: string) =>
+      until({
+        what: `the demo to say "${words}"`,
+        withinMs: 60_000,
+        look: async () => text.slice(-2_000),
+        enough: () => text.includes(words),
+      }),
+  };
+}
+
+/** A server on the port, unless there is one. */
+function take(port: number): Promise<Server> {
+  const server = createServer();
+  return new Promise((resolve) => {
+    server.once("error", () => resolve(server));
+    server.listen({ port, host: "127.0.0.1" }, () => resolve(server));
+  });
+}

@@ -1,0 +1,24 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+/**
+ * The command lines of all processes that were started, however indirectly, with this variable in their environment. Linux only; what belongs to
+ * another user is not seen.
+ */
+export function processesWith(name: string, value: string): string[] {
+  const found: string[] = [];
+  for (const pid of readdirSync("/proc").filter((entry) => /^\d+$/.test(entry))) {
+    try {
+      const environment = readFileSync(join("/proc", pid, "environ"), "utf8").split("\0");
+      if (!environment.includes(`${name}=${value}`)) continue;
+      const command = readFileSync(join("/proc", pid, "cmdline"), "utf8")
+        .replaceAll("\0", " ")
+        .trim();
+      // A process that has ended, and whose parent has not looked yet, has none.
+      if (command !== "") found.push(`${pid} ${command}`);
+    } catch {
+      // Ended meanwhile, or not ours to see.
+    }
+  }
+  return found;
+}

@@ -1,0 +1,18 @@
+import { it } from "vitest";
+import { unstable_readConfig } from "wrangler";
+import { LOCAL_BUCKET, localDestination } from "../../tools/bucket.ts";
+import { SHIPPER_CONFIG } from "../../tools/paths.ts";
+
+it("knows the local bucket and its credentials as wrangler.jsonc has them", ({ expect }) => {
+  const { r2_buckets } = unstable_readConfig({ config: SHIPPER_CONFIG }, { hideWarnings: true });
+  const { name, accessKeyId, secretAccessKey } = LOCAL_BUCKET;
+  expect(r2_buckets).toMatchObject([
+    { bucket_name: name, local_dev: { experimental_s3_credentials: { accessKeyId, secretAccessKey } } },
+  ]);
+});
+
+it("writes a destination as a job takes it", ({ expect }) => {
+  expect(localDestination("logs/{DATE}")).toBe(
+    "objstore://traces/logs/{DATE}?account-id=local&access-key-id=local-access-key&secret-access-key=local-secret-key",
+  );
+});

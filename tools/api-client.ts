@@ -1,0 +1,151 @@
+import { gzipSync } from "node:zlib";
+import * as z from "zod";
+
+const COUNT = z.number().int().nonnegative();
+
+const JobLedger = z.object({
+  received: COUNT,
+  filtered: COUNT,
+  sampled_out: COUNT,
+  delivered: COUNT,
+  pending: COUNT,
+  set_aside: COUNT,
+  discarded: COUNT,
+  pending_objects: COUNT,
+});
+export type JobLedger = z.infer<typeof JobLedger>;
+
+const AccountLedger = z.object({
+  processed: COUNT,
+  routed: COUNT,
+  not_enabled: COUNT,
+  not_routed: COUNT,
+  set_aside: COUNT,
+});
+export type AccountLedger = z.infer<typeof AccountLedger>;
+
+const Job = z.object({ id: z.number().int().positive(), error_message: z.string().nullable() });
+export type Job = z.infer<typeof Job>;
+
+const ObjectEntry = z.object({ number: COUNT, key: z.string(), state: z.string(), records: COUNT, reason: z.string() });
+export type ObjectEntry = z.infer<typeof ObjectEntry>;
+
+const Envelope = z.object({
+  success: z.boolean(),
+  errors: z.array(z.object({ code: z.number(), message: z.string() })),
+  result: z.unknown(),
+});
+
+/** Both sides of CONTRACT's equations; a ledger is right when they are the same at every moment. */
+export function jobBalance(ledger: JobLedger): { received: number; accountedFor: number } {
+  const { filtered, sampled_out, delivered, pending, set_aside, discarded } = ledger;
+  return {
+    received: ledger.received,
+    accountedFor: filtered + sampled_out + delivered + pending + set_aside + discarded,
+  };
+}
+
+export function accountBalance(ledger: AccountLedger): { processed: number; accountedFor: number } {
+  return {
+    processed: ledger.processed,
+    accountedFor: ledger.routed + ledger.not_enabled + ledger.not_routed + ledger.set_aside,
+  };
+}
+
+/** How a request of events is sent. */
+export interface EventsForm {
+  readonly ndjson?: boolean;
+  readonly gzip?: boolean;
+}
+
+/** What the demo and the tests need of the shipper's API, over real HTTP. */
+export class ApiClient {
+  /** Of everything that belongs to the account. */
+  readonly url: string;
+  readonly #serverUrl: string;
+  readonly #token: string;
+
+  constructor(serverUrl: string, { token, account = "local" }: { readonly token: string; readonly account?: string }) {
+    this.#serverUrl = serverUrl;
+    this.url = `${serverUrl}/client/v4/accounts/${account}/logship`;
+    this.#token = token;
+  }
+
+  async createJob(body: Readonly<Record<string, unknown>>): Promise<Job> {
+    return Job.parse(await this.#call("POST", "/jobs", { body: JSON.stringify(body), type: "application/json" }));
+  }
+
+  async job(id: number): Promise<Job> {
+    return Job.parse(await this.#call("GET", `/jobs/${id}`));
+  }
+
+  async jobLedger(id: number): Promise<JobLedger> {
+    return JobLedger.parse(await this.#call("GET", `/jobs/${id}/ledger`));
+  }
+
+  async accountLedger(): Promise<AccountLedger> {
+    return AccountLedger.parse(await this.#call("GET", "/ledger"));
+  }
+
+  async objects(id: number, after = 0): Promise<ObjectEntry[]> {
+    return z.array(ObjectEntry).parse(await this.#call("GET", `/jobs/${id}/objects?after=${after}&limit=1000`));
+  }
+
+  /** @returns how many were accepted. */
+  async postEvents(events: readonly unknown[], { ndjson = false, gzip = false }: EventsForm = {}): Promise<number> {
+    const text = ndjson ? events.map((event) => `${JSON.stringify(event)}\n`).join("") : JSON.stringify(events);
+    const result = await this.#call("POST", "/datasets/functions_trace_events/events", {
+      body: gzip ? gzipSync(text) : text,
+      type: ndjson ? "application/x-ndjson" : "application/json",
+      ...(gzip && { encoding: "gzip" }),
+    });
+    return z.object({ accepted: COUNT }).parse(result).accepted;
+  }
+
+  async flush(id: number): Promise<void> {
+    await this.#call("POST", `/jobs/${id}/flush`);
+  }
+
+  /** What the platform does every five minutes; `wrangler dev` does it only when asked. */
+  get scheduledUrl(): string {
+    return `${this.#serverUrl}/cdn-cgi/handler/scheduled?cron=*/5+*+*+*+*`;
+  }
+
+  async triggerScheduled(): Promise<void> {
+    const response = await fetch(this.scheduledUrl);
+    const text = await response.text();
+    if (!response.ok) throw new Error(`GET ${this.scheduledUrl}: HTTP ${response.status} ${text.slice(0, 200)}`);
+  }
+
+  /** @throws Error with the API's own words. */
+  async #call(
+    method: "GET" | "POST",
+    path: string,
+    sent?: { readonly body: string | Uint8Array<ArrayBuffer>; readonly type: string; readonly encoding?: string },
+  ): Promise<unknown> {
+    const response = await fetch(this.url + path, {
+      method,
+      headers: {
+        Authorization: `Bearer ${this.#token}`,
+        ...(sent !== undefined && { "Content-Type": sent.type }),
+        ...(sent?.encoding !== undefined && { "Content-Encoding": sent.encoding }),
+      },
+      ...(sent !== undefined && { body: sent.body }),
+    });
+    const text = await response.text();
+    const envelope = Envelope.safeParse(parseJson(text));
+    if (!envelope.success)
+      throw new Error(`${method} ${path}: HTTP ${response.status}, not the API's: ${text.slice(0, 200)}`);
+    if (envelope.data.success) return envelope.data.result;
+    const words = envelope.data.errors.map(({ code, message }) => `${message} (${code})`).join("; ");
+    throw new Error(`${method} ${path}: HTTP ${response.status}: ${words}`);
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,30 @@
+import { createServer } from "node:net";
+
+/** A port may be taken on one of these and free on the others. */
+const HOSTS = ["127.0.0.1", "::1", "0.0.0.0"];
+
+const TRIES_MAX = 100;
+
+/** Whether a server could listen on the port now. Another process may still be quicker. */
+export async function isFree(port: number): Promise<boolean> {
+  for (const host of HOSTS) {
+    const taken = await new Promise<boolean>((resolve) => {
+      const server = createServer();
+      // Only a taken port counts: a host without IPv6 has no ::1 to listen on.
+      server.once("error", (error) => resolve("code" in error && error.code === "EADDRINUSE"));
+      server.listen({ port, host, exclusive: true }, () => server.close(() => resolve(false)));
+    });
+    if (taken) return false;
+  }
+  return true;
+}
+
+/**
+ * The first free port from `preferred` on.
+ * @throws Error if none of the hundred is free.
+ */
+export async function pickPort(preferred: number): Promise<number> {
+  const last = Math.min(preferred + TRIES_MAX - 1, 65_535);
+  for (let port = preferred; port <= last; port++) if (await isFree(port)) return port;
+  throw new Error(`no free port from ${preferred} to ${last}`);
+}

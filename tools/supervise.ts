@@ -1,0 +1,52 @@
+/**
+ * Runs a command in a process group of its own, and sees that all of it ends: when told to, or when the process that started this one is
+ * gone, however it went (the channel between the two closes even on SIGKILL). Started by dev-server.ts only.
+ *
+ * Linux and macOS: elsewhere there are no process groups.
+ */
+import { spawn } from "node:child_process";
+
+/** How long the command has for a tidy end, in ms. */
+const GRACE_MS = 4_000;
+
+export type FromSupervisor = { readonly event: "started"; readonly group: number };
+export type ToSupervisor = { readonly do: "stop" };
+
+const [command = "", ...args] = process.argv.slice(2);
+const child = spawn(command, args, { detached: true, stdio: ["ignore", "inherit", "inherit"] });
+
+child.once("error", (error) => {
+  console.error(`cannot start ${command}: ${error.message}`);
+  process.exit(127);
+});
+child.once("spawn", () => {
+  const started: FromSupervisor = { event: "started", group: child.pid ?? 0 };
+  if (process.connected) process.send?.(started, undefined, undefined, () => {});
+});
+child.once("exit", (code) => {
+  // Whatever the command started and left behind goes with it.
+  killGroup();
+  process.exit(code ?? 1);
+});
+
+process.on("message", (message: ToSupervisor) => {
+  if (message.do === "stop") stop();
+});
+process.on("disconnect", stop);
+// In a session of its own no terminal reaches it; whoever sends these by hand means the command.
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, stop);
+// Nobody may be left to read what the command still says.
+for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
+
+function stop(): void {
+  child.kill("SIGTERM");
+  setTimeout(killGroup, GRACE_MS);
+}
+
+function killGroup(): void {
+  try {
+    if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+  } catch {
+    // The group is empty.
+  }
+}
