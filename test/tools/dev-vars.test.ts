@@ -67,7 +67,7 @@ describe("readDevVars", () => {
     ensureDevVars(path);
     expect(readDevVars(path)).toEqual({
       adminToken: settingOf("ADMIN_TOKEN"),
-      accountId: undefined,
+      accountId: "local",
       objstoreEndpoint: "http://localhost:8787/cdn-cgi/local/r2/s3",
     });
   });
