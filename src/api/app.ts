@@ -1,26 +1,13 @@
-import { type Context, type Handler, Hono } from "hono";
-import { type Config, readConfig } from "../config.ts";
+import { type Handler, Hono } from "hono";
+import { readConfig } from "../config.ts";
 import { ApiError, CODE, oneError } from "../errors.ts";
 import type { Platform } from "../platform.ts";
-import { authenticate, type Permission, requirePermission } from "./auth.ts";
+import { authenticate, requirePermission } from "./auth.ts";
 import { failure } from "./envelope.ts";
 import { eventRoutes } from "./events.ts";
 import { jobRoutes } from "./jobs.ts";
 import { ledgerRoutes } from "./ledger.ts";
-
-export type AppContext = Context<{ Bindings: Env }>;
-
-/** One method of one route: who may call it, and what it does. */
-export interface Route {
-  permission: Permission;
-  handle(c: AppContext, config: Config, platform: Platform): Promise<Response>;
-}
-
-/** The methods of one path below `/client/v4/accounts/{account_id}/logship`. */
-export interface Resource {
-  path: string;
-  methods: { readonly [method in "GET" | "POST" | "PUT" | "DELETE"]?: Route };
-}
+import type { Resource, Route } from "./route.ts";
 
 /** Every path under both of its names; the first is ours, the second the vendor's. */
 const BASES = ["/client/v4/accounts/:account_id/logship", "/client/v4/accounts/:account_id/logpush"];

@@ -6,19 +6,11 @@ import { keyedIds, randomIds } from "../intake/ids.ts";
 import { packRecords } from "../intake/packing.ts";
 import { sendMessages } from "../intake/send.ts";
 import { EVENTS_BODY_MAX_BYTES, EVENTS_MAX_COUNT } from "../limits.ts";
-import { DATASETS } from "../record/fields.ts";
-import type { AppContext, Resource } from "./app.ts";
 import { bodyBytes, bodyText, mediaType } from "./body.ts";
 import { success } from "./envelope.ts";
+import { type Resource, requireDataset } from "./route.ts";
 
 const IDEMPOTENCY_KEY_MAX = 255;
-
-/** @throws ApiError 404 for a dataset that is not ours. */
-export function requireDataset(c: AppContext): string {
-  const dataset = c.req.param("dataset") ?? "";
-  if (!(DATASETS as readonly string[]).includes(dataset)) throw oneError(404, CODE.noRoute, "no such dataset");
-  return dataset;
-}
 
 export const eventRoutes: readonly Resource[] = [
   {

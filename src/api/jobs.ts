@@ -13,11 +13,10 @@ import { CODE, faultsError, oneError, unavailable } from "../errors.ts";
 import { JOBS_MAX } from "../limits.ts";
 import type { Platform } from "../platform.ts";
 import { DATASETS } from "../record/fields.ts";
-import type { AppContext, Resource } from "./app.ts";
 import { jsonBody } from "./body.ts";
 import { listed, success } from "./envelope.ts";
-import { requireDataset } from "./events.ts";
 import { presentJob } from "./job-view.ts";
+import { type AppContext, type Resource, requireDataset } from "./route.ts";
 
 /** How often a change is made again on a job that somebody else changed meanwhile. */
 const UPDATE_TRIES = 3;

@@ -1,8 +1,8 @@
 import { accountLedger } from "../control/ledger.ts";
 import { controlPlane } from "../control/plane.ts";
 import { chainStatus } from "../delivery/chain.ts";
-import type { Resource } from "./app.ts";
 import { success } from "./envelope.ts";
+import type { Resource } from "./route.ts";
 
 export const ledgerRoutes: readonly Resource[] = [
   {

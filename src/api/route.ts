@@ -1,0 +1,27 @@
+import type { Context } from "hono";
+import type { Config } from "../config.ts";
+import { CODE, oneError } from "../errors.ts";
+import type { Platform } from "../platform.ts";
+import { DATASETS } from "../record/fields.ts";
+import type { Permission } from "./auth.ts";
+
+export type AppContext = Context<{ Bindings: Env }>;
+
+/** One method of one route: who may call it, and what it does. */
+export interface Route {
+  permission: Permission;
+  handle(c: AppContext, config: Config, platform: Platform): Promise<Response>;
+}
+
+/** The methods of one path below `/client/v4/accounts/{account_id}/logship`. */
+export interface Resource {
+  path: string;
+  methods: { readonly [method in "GET" | "POST" | "PUT" | "DELETE"]?: Route };
+}
+
+/** @throws ApiError 404 for a dataset that is not ours. */
+export function requireDataset(c: AppContext): string {
+  const dataset = c.req.param("dataset") ?? "";
+  if (!(DATASETS as readonly string[]).includes(dataset)) throw oneError(404, CODE.noRoute, "no such dataset");
+  return dataset;
+}
