@@ -36,6 +36,7 @@ export default defineConfig({
           include: ["test/**/*.test.ts"],
           exclude: ["test/e2e/**", "test/unit-support/**", "test/tools/**"],
           globalSetup: "./test/support/global-setup.ts",
+          setupFiles: "./test/support/runtime/setup.ts",
           testTimeout: 30_000,
         },
       },

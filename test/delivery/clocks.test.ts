@@ -1,19 +1,21 @@
-import { reset, runInDurableObject } from "cloudflare:test";
+import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { afterEach, describe, it, vi } from "vitest";
+import { describe, it, vi } from "vitest";
 import { segmentOf } from "../../src/delivery/chain.ts";
 import { DeliveryLog } from "../../src/index.ts";
 import { assertClean, Oracle } from "../support/oracle.ts";
 import { createJob } from "../support/runtime/api.ts";
-import { deliver, freshBucket, logStatus, pack, runAlarm, runCron, setClock } from "../support/runtime/pipeline.ts";
+import {
+  deliver,
+  freshBucket,
+  logStatus,
+  NOON,
+  pack,
+  runAlarm,
+  runCron,
+  setClock,
+} from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";
-
-const NOON = Date.parse("2026-11-20T12:00:00Z");
-
-afterEach(async () => {
-  vi.restoreAllMocks();
-  await reset();
-});
 
 describe("one event, then silence", () => {
   it("is delivered by the alarm alone, and not before its interval is over", async ({ expect }) => {

@@ -1,17 +1,10 @@
-import { reset, runDurableObjectAlarm } from "cloudflare:test";
+import { runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { afterEach, describe, it, vi } from "vitest";
+import { describe, it, vi } from "vitest";
 import { AccountLedger, ControlPlane, DeliveryLog } from "../../src/index.ts";
 import { assertClean, Oracle } from "../support/oracle.ts";
 import { api, createJob, destinationConf } from "../support/runtime/api.ts";
-import { deliver, freshBucket, logStatus, pack, runAlarm, setClock } from "../support/runtime/pipeline.ts";
-
-const NOON = Date.parse("2026-11-20T12:00:00Z");
-
-afterEach(async () => {
-  vi.restoreAllMocks();
-  await reset();
-});
+import { deliver, freshBucket, logStatus, NOON, pack, runAlarm, setClock } from "../support/runtime/pipeline.ts";
 
 const outOfReach = () => {
   throw new Error("out of reach");

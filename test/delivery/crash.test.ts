@@ -1,6 +1,6 @@
-import { abortAllDurableObjects, reset } from "cloudflare:test";
+import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { afterEach, describe, it, vi } from "vitest";
+import { describe, it, vi } from "vitest";
 import { segmentOf } from "../../src/delivery/chain.ts";
 import { AccountLedger, DeliveryLog } from "../../src/index.ts";
 import { assertClean, Oracle } from "../support/oracle.ts";
@@ -10,19 +10,13 @@ import {
   deliver,
   freshBucket,
   logStatus,
+  NOON,
   pack,
   runAlarm,
   setClock,
   settle,
 } from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";
-
-const NOON = Date.parse("2026-11-20T12:00:00Z");
-
-afterEach(async () => {
-  vi.restoreAllMocks();
-  await reset();
-});
 
 type Method = "append" | "configure" | "uploadOne" | "put" | "settle" | "alarm";
 

@@ -1,6 +1,6 @@
-import { reset, runInDurableObject } from "cloudflare:test";
+import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { afterEach, describe, it, vi } from "vitest";
+import { describe, it, vi } from "vitest";
 import { segmentOf } from "../../src/delivery/chain.ts";
 import { assertClean, Oracle } from "../support/oracle.ts";
 import { api, createJob, destinationConf } from "../support/runtime/api.ts";
@@ -10,6 +10,7 @@ import {
   freshBucket,
   jobObjects,
   logStatus,
+  NOON,
   pack,
   runAlarm,
   runCron,
@@ -17,13 +18,6 @@ import {
   settle,
 } from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";
-
-const NOON = Date.parse("2026-11-20T12:00:00Z");
-
-afterEach(async () => {
-  vi.restoreAllMocks();
-  await reset();
-});
 
 const reasons = async (job: number) => (await jobObjects(job)).map(({ reason, records }) => [reason, records]);
 

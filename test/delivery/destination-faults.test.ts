@@ -1,6 +1,6 @@
-import { reset, runInDurableObject } from "cloudflare:test";
+import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { afterEach, describe, it, vi } from "vitest";
+import { describe, it, vi } from "vitest";
 import { destinationPurpose, seal } from "../../src/control/secrets.ts";
 import { segmentOf } from "../../src/delivery/chain.ts";
 import { DeliveryLog } from "../../src/index.ts";
@@ -12,6 +12,7 @@ import {
   freshBucket,
   jobObjects,
   logStatus,
+  NOON,
   pack,
   runAlarm,
   runCron,
@@ -20,13 +21,7 @@ import {
 } from "../support/runtime/pipeline.ts";
 import { type Action, type Match, rule } from "../support/s3-script.ts";
 
-const NOON = Date.parse("2026-11-20T12:00:00Z");
 const PUTS: Match = { method: "PUT", keyIncludes: ".log.gz" };
-
-afterEach(async () => {
-  vi.restoreAllMocks();
-  await reset();
-});
 
 interface JobView {
   last_error: string | null;

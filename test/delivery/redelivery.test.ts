@@ -1,18 +1,11 @@
-import { reset } from "cloudflare:test";
-import { afterEach, describe, it, vi } from "vitest";
+import { describe, it, vi } from "vitest";
 import { DeliveryLog } from "../../src/index.ts";
 import type { PackedMessage } from "../../src/intake/packing.ts";
 import { assertClean, Oracle } from "../support/oracle.ts";
 import { createJob } from "../support/runtime/api.ts";
-import { balance, deliver, freshBucket, logStatus, pack, setClock, settle } from "../support/runtime/pipeline.ts";
+import { balance, deliver, freshBucket, logStatus, NOON, pack, setClock, settle } from "../support/runtime/pipeline.ts";
 
-const NOON = Date.parse("2026-11-20T12:00:00Z");
 const MESSAGES = 12;
-
-afterEach(async () => {
-  vi.restoreAllMocks();
-  await reset();
-});
 
 type Redelivery = (messages: readonly PackedMessage[]) => PackedMessage[][];
 

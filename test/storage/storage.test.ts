@@ -1,6 +1,6 @@
-import { reset, runInDurableObject } from "cloudflare:test";
+import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { afterEach, describe, it, vi } from "vitest";
+import { describe, it } from "vitest";
 import { ACCOUNT_STEPS } from "../../src/control/ledger.ts";
 import { CONTROL_STEPS } from "../../src/control/plane.ts";
 import { segmentOf } from "../../src/delivery/chain.ts";
@@ -9,16 +9,10 @@ import { IdMemory } from "../../src/storage/id-memory.ts";
 import { type Migration, migrate } from "../../src/storage/migrate.ts";
 import { Oracle } from "../support/oracle.ts";
 import { api, createJob } from "../support/runtime/api.ts";
-import { deliver, freshBucket, logStatus, pack, runCron, setClock, settle } from "../support/runtime/pipeline.ts";
+import { deliver, freshBucket, logStatus, NOON, pack, runCron, setClock, settle } from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";
 
-const NOON = Date.parse("2026-11-20T12:00:00Z");
 const DAY_MS = 86_400_000;
-
-afterEach(async () => {
-  vi.restoreAllMocks();
-  await reset();
-});
 
 const SCHEMAS: Record<string, readonly Migration[]> = {
   log: LOG_STEPS,

@@ -19,6 +19,9 @@ import type { Minted } from "../oracle.ts";
 import { type BucketControl, bucketControl } from "../s3-control.ts";
 import { api } from "./api.ts";
 
+/** The time at which tests begin. */
+export const NOON = Date.parse("2026-11-20T12:00:00Z");
+
 /** Sets the clock that the worker and its durable objects read. Undone by `vi.restoreAllMocks()`. */
 export function setClock(nowMs: number): { advance(ms: number): void; nowMs(): number } {
   let now = nowMs;
