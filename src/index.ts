@@ -1,5 +1,6 @@
 import { createApp } from "./api/app.ts";
 import { readConfig, readIntakeConfig } from "./config.ts";
+import type { JobsSnapshot } from "./control/job-config.ts";
 import { accountLedger } from "./control/ledger.ts";
 import { controlPlane } from "./control/plane.ts";
 import { appendToChain } from "./delivery/chain.ts";
@@ -22,12 +23,11 @@ const jobsCache = new JobsCache();
 function consumer(env: Env): ConsumerContext {
   return {
     jobs: () => jobsCache.refresh(controlPlane(env.CONTROL)),
-    append: (job, build) => appendToChain(env.LOG, job, build),
-    count: async (messages, backlog) => {
-      const newer = await accountLedger(env.ACCOUNT).count(messages, backlog, jobsCache.state);
-      if (newer === null) return null;
-      jobsCache.learn(newer);
-      return newer.jobs;
+    append: (job, build, suspects) => appendToChain(env.LOG, job, build, suspects),
+    async count(outcome) {
+      const newer: JobsSnapshot | null = await accountLedger(env.ACCOUNT).count(outcome);
+      if (newer !== null) jobsCache.learn(newer);
+      return newer;
     },
     setAside: (message) => accountLedger(env.ACCOUNT).setAside(message),
     platform,
@@ -50,7 +50,7 @@ export default {
 
   async scheduled(_controller, env) {
     await handleScheduled({
-      jobs: () => jobsCache.refresh(controlPlane(env.CONTROL)),
+      jobs: async () => (await jobsCache.refresh(controlPlane(env.CONTROL)))?.jobs ?? null,
       logs: env.LOG,
       forget: (id) => controlPlane(env.CONTROL).forget(id),
       sweepLedger: () => accountLedger(env.ACCOUNT).sweep(),

@@ -25,19 +25,13 @@ export const eventRoutes: readonly Resource[] = [
           const ndjson = isNdjson(request);
           const bytes = bodyBytes(await readBody(request, EVENTS_BODY_MAX_BYTES));
           const parsed = parseEvents(bodyText(bytes), ndjson);
-          if (!parsed.ok) throw faultsError(400, CODE.invalid, parsed.faults);
-          if (parsed.events.length > EVENTS_MAX_COUNT) {
-            throw oneError(
-              413,
-              CODE.tooLarge,
-              `at most ${EVENTS_MAX_COUNT} events a request; this one has ${parsed.events.length}`,
-            );
-          }
+          if (!parsed.ok && parsed.kind === "faults") throw faultsError(400, CODE.invalid, parsed.faults);
+          if (!parsed.ok) throw oneError(413, CODE.tooLarge, `at most ${EVENTS_MAX_COUNT} events a request`);
           const takenInMs = platform.now();
           const { defaultScriptName } = readIntakeConfig(c.env);
           const events = acceptEvents(parsed.events, { takenInMs, defaultScriptName, lenient: false });
           if (!events.ok) throw faultsError(400, CODE.invalid, events.faults);
-          const idOf = key === null ? randomIds() : keyedIds(key, bytes);
+          const idOf = key === null ? randomIds() : keyedIds(key, bytes, defaultScriptName);
           const packed = packRecords(events.lines, { takenInMs, idOf, keyed: key !== null });
           if (!packed.ok) {
             const at = (index: number): string => parsed.events[index]?.pointer ?? "";

@@ -1,8 +1,8 @@
 import type { Config } from "../config.ts";
+import { accountLedger } from "../control/ledger.ts";
 import type { StoredJob } from "../control/plane.ts";
 import { destinationPurpose, unseal } from "../control/secrets.ts";
 import { chainStatus } from "../delivery/chain.ts";
-import type { DeliveryLog } from "../delivery/log.ts";
 import type { LogStatus } from "../delivery/types.ts";
 import { within } from "../platform.ts";
 
@@ -13,13 +13,9 @@ const STATUS_MS = 3_000;
  * A job as it is read: what its owner sent, the defaults of what was not sent (but no `output_options` and no sub-keys that were never there),
  * and how delivery goes.
  */
-export async function presentJob(
-  logs: DurableObjectNamespace<DeliveryLog>,
-  job: StoredJob,
-  config: Config,
-): Promise<object> {
+export async function presentJob(env: Env, job: StoredJob, config: Config): Promise<object> {
   const conf = unseal(job.config.destination, destinationPurpose(config.accountId), config.keys);
-  const status = await logStatus(logs, job.config.id);
+  const status = await logStatus(env, job.config.id);
   const { body } = job;
   return {
     id: job.config.id,
@@ -44,10 +40,19 @@ export async function presentJob(
   };
 }
 
-/** @returns undefined if the log did not answer. */
-async function logStatus(logs: DurableObjectNamespace<DeliveryLog>, id: number): Promise<LogStatus | null | undefined> {
+/** @returns undefined if the log or the ledger did not answer. */
+async function logStatus(env: Env, id: number): Promise<LogStatus | null | undefined> {
+  const read = async (): Promise<LogStatus | null> => {
+    const [status, unfinished] = await Promise.all([
+      chainStatus(env.LOG, id),
+      accountLedger(env.ACCOUNT).oldestUnfinishedMs(),
+    ]);
+    if (status === null || status.lastCompleteMs === null || unfinished === null) return status;
+    // What has to come again has not reached any log, and may yet be the job's.
+    return { ...status, lastCompleteMs: Math.min(status.lastCompleteMs, unfinished) };
+  };
   try {
-    return await within(STATUS_MS, chainStatus(logs, id), undefined);
+    return await within(STATUS_MS, read(), undefined);
   } catch (error) {
     console.warn({ message: "a log did not say how it is", job: id, error: String(error) });
     return undefined;

@@ -53,18 +53,19 @@ export const jobRoutes: readonly Resource[] = [
         permission: "logs:read",
         async handle(c, config) {
           const job = await requireJob(c);
-          return success(c, await presentJob(c.env.LOG, job, config));
+          return success(c, await presentJob(c.env, job, config));
         },
       },
       PUT: { permission: "logs:edit", handle: updateJob },
       DELETE: {
         permission: "logs:edit",
         async handle(c) {
-          const { config } = await requireJob(c);
           const discard = flag(c, "discard");
-          const change = await controlPlane(c.env.CONTROL).remove(config.id, discard);
+          // Not `requireJob`: a job that is gone, but whose log still drains, can be discarded.
+          const id = jobId(c);
+          const change: JobChange = await controlPlane(c.env.CONTROL).remove(id, discard);
           requireInForce(change);
-          return success(c, { id: config.id });
+          return success(c, { id });
         },
       },
     },
@@ -125,7 +126,7 @@ async function listJobs(c: AppContext, config: Config): Promise<Response> {
   const perPage = wholeNumber(c, "per_page", 1, JOBS_MAX) ?? JOBS_MAX;
   const jobs: StoredJob[] = await controlPlane(c.env.CONTROL).list();
   const shown = jobs.slice((page - 1) * perPage, page * perPage);
-  const views = await Promise.all(shown.map((job) => presentJob(c.env.LOG, job, config)));
+  const views = await Promise.all(shown.map((job) => presentJob(c.env, job, config)));
   return listed(c, views, { page, perPage, total: jobs.length });
 }
 
@@ -141,7 +142,7 @@ async function createJob(c: AppContext, config: Config, platform: Platform): Pro
   await requireWritable(destination, platform, not);
   const change: JobChange = await control.create(draft);
   if (change.kind === "too_many") throw tooMany();
-  return success(c, await presentJob(c.env.LOG, requireInForce(change), config), { status: 201 });
+  return success(c, await presentJob(c.env, requireInForce(change), config), { status: 201 });
 }
 
 async function updateJob(c: AppContext, config: Config, platform: Platform): Promise<Response> {
@@ -170,7 +171,7 @@ async function updateJob(c: AppContext, config: Config, platform: Platform): Pro
     const moved = conf !== stored;
     if (moved) await requireWritable(destination, platform, not);
     const change: JobChange = await control.update(job.config.id, job.config.version, draft, moved);
-    if (change.kind !== "conflict") return success(c, await presentJob(c.env.LOG, requireInForce(change), config));
+    if (change.kind !== "conflict") return success(c, await presentJob(c.env, requireInForce(change), config));
   }
   throw oneError(409, CODE.conflict, "the job is being changed by others at the same time; try again");
 }
@@ -225,10 +226,16 @@ function badDestination(not: string, why: string) {
   return faultsError(400, CODE.notAllowed, [{ pointer: "/destination_conf", message: why }], not);
 }
 
+/** @throws ApiError 404 for what is no id. */
+function jobId(c: AppContext): number {
+  const id = c.req.param("job_id") ?? "";
+  if (/^[1-9]\d{0,14}$/.test(id)) return Number(id);
+  throw oneError(404, CODE.jobNotFound, "job not found");
+}
+
 /** @throws ApiError 404. */
 async function requireJob(c: AppContext): Promise<StoredJob> {
-  const id = c.req.param("job_id") ?? "";
-  const job: StoredJob | null = /^[1-9]\d{0,14}$/.test(id) ? await controlPlane(c.env.CONTROL).get(Number(id)) : null;
+  const job: StoredJob | null = await controlPlane(c.env.CONTROL).get(jobId(c));
   if (job === null) throw oneError(404, CODE.jobNotFound, "job not found");
   return job;
 }

@@ -1,6 +1,6 @@
 import type { FieldName } from "../record/fields.ts";
 
-/** A span of time in which a job was enabled, in ms since the epoch. */
+/** A span of time in which a job was enabled, in ms since the epoch, widened by {@link CLOCK_SKEW_MS} at both ends. */
 export interface Window {
   fromMs: number;
   /** null: still enabled. */
@@ -54,17 +54,13 @@ export interface UploadLimits {
 }
 
 /**
- * Clocks of two machines differ a little. An event taken in this long before a job was enabled may still reach it, so that none taken in
- * after it is ever missed.
+ * How far the clocks of two machines may be apart, in ms. An event is stamped by the machine that takes it in, a change by another. A window
+ * begins this much before its job was enabled and ends this much after it was disabled, so that no event taken in while the job was enabled falls
+ * outside; and a change that ends one is answered only after twice this time, so that none taken in after the answer falls inside.
  */
-const CLOCK_SKEW_MS = 2_000;
+export const CLOCK_SKEW_MS = 250;
 
 /** Whether the job was enabled when an event was taken in. */
 export function wasEnabled(job: Pick<JobConfig, "windows">, takenInMs: number): boolean {
-  return job.windows.some(({ fromMs, untilMs }, i) => {
-    const closedBefore = job.windows[i - 1]?.untilMs ?? -1;
-    return (
-      takenInMs >= Math.max(fromMs - CLOCK_SKEW_MS, closedBefore + 1) && (untilMs === null || takenInMs <= untilMs)
-    );
-  });
+  return job.windows.some(({ fromMs, untilMs }) => takenInMs >= fromMs && (untilMs === null || takenInMs <= untilMs));
 }

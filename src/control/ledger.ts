@@ -1,4 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
+import { fromHex } from "../bytes.ts";
+import { ID_MEMORY_MS } from "../limits.ts";
 import { platform } from "../platform.ts";
 import { ID_MEMORY_SQL, IdMemory, type TakenId } from "../storage/id-memory.ts";
 import { type Migration, migrate } from "../storage/migrate.ts";
@@ -23,6 +25,10 @@ export const ACCOUNT_STEPS = [
         swept_ms      INTEGER NOT NULL DEFAULT 0
       ) STRICT;
       INSERT INTO account (id) VALUES (1);
+      CREATE TABLE unfinished (                   -- messages that have to come again
+        id       BLOB PRIMARY KEY,
+        taken_ms INTEGER NOT NULL
+      ) STRICT, WITHOUT ROWID;
       CREATE TABLE job (
         id     INTEGER PRIMARY KEY,
         config TEXT NOT NULL                      -- JSON of JobConfig
@@ -51,6 +57,18 @@ export interface MessageCount extends TakenId {
   notRouted: number;
 }
 
+/** What became of some messages. */
+export interface Outcome {
+  /** Committed by all their jobs. */
+  done: readonly MessageCount[];
+  /** They have to come again. */
+  failed: readonly TakenId[];
+  /** Messages that wait in the queue, as it says. */
+  backlog: number | null;
+  /** The state of the control plane that they were routed by. */
+  state: string;
+}
+
 export interface SetAsideMessage {
   /** What it is remembered by: the envelope's id, or a hash of what cannot be read. */
   taken: TakenId;
@@ -72,6 +90,8 @@ export interface AccountStatus {
   counts: AccountCounts;
   /** Events that intake could not hand to the queue. */
   intakeLost: number;
+  /** Time of intake of the oldest message that has to come again, in ms. */
+  oldestUnfinishedMs: number | null;
   queueBacklog: number | null;
   queueSeenMs: number | null;
 }
@@ -91,20 +111,23 @@ export class AccountLedger extends DurableObject<Env> {
   }
 
   /**
-   * Counts messages that all their jobs have committed; one that is counted already is passed over.
-   * @param backlog messages that wait in the queue, as it says.
-   * @param state the state of the control plane that the messages were routed by.
-   * @returns null, or the jobs as they are by now if that state is older: then nothing was counted, and the messages must be offered to these.
+   * Counts messages that all their jobs have committed; one that is counted already is passed over. Remembers those that have to come again.
+   * @returns null, or the jobs as they are by now if they were routed by an older state: then nothing was counted, and the messages must be offered
+   * to these.
    */
-  count(messages: readonly MessageCount[], backlog: number | null, state: string): JobsSnapshot | null {
+  count({ done, failed, backlog, state }: Outcome): JobsSnapshot | null {
     const { jobs_state } = this.#sql.exec<{ jobs_state: string }>("SELECT jobs_state FROM account").one();
     if (isOlderState(state, jobs_state)) {
       const rows = this.#sql.exec<{ config: string }>("SELECT config FROM job ORDER BY id").toArray();
       return { state: jobs_state, jobs: rows.map(({ config }) => JSON.parse(config) as JobConfig) };
     }
     this.ctx.storage.transactionSync(() => {
-      const known = this.#ids.known(messages);
-      const fresh = messages.filter(({ id }) => !known.has(id));
+      for (const { id, takenInMs } of failed) {
+        this.#sql.exec("INSERT OR IGNORE INTO unfinished (id, taken_ms) VALUES (?, ?)", fromHex(id).buffer, takenInMs);
+      }
+      for (const { id } of done) this.#finished(id);
+      const known = this.#ids.known(done);
+      const fresh = done.filter(({ id }) => !known.has(id));
       if (fresh.length === 0) return;
       this.#ids.remember(fresh);
       const sum = (of: (message: MessageCount) => number): number =>
@@ -123,11 +146,11 @@ export class AccountLedger extends DurableObject<Env> {
     return null;
   }
 
-  /** Takes a copy of the jobs; one that is older than what is here changes nothing. */
-  keepJobs({ state, jobs }: JobsSnapshot): void {
-    this.ctx.storage.transactionSync(() => {
+  /** Takes a copy of the jobs; one that is older than what is here changes nothing. @returns the state that is kept. */
+  keepJobs({ state, jobs }: JobsSnapshot): string {
+    return this.ctx.storage.transactionSync(() => {
       const { jobs_state } = this.#sql.exec<{ jobs_state: string }>("SELECT jobs_state FROM account").one();
-      if (isOlderState(state, jobs_state)) return;
+      if (isOlderState(state, jobs_state)) return jobs_state;
       const kept = new Map(
         this.#sql
           .exec<{ id: number; config: string }>("SELECT id, config FROM job")
@@ -142,12 +165,14 @@ export class AccountLedger extends DurableObject<Env> {
       }
       for (const id of kept.keys()) this.#sql.exec("DELETE FROM job WHERE id = ?", id);
       this.#sql.exec("UPDATE account SET jobs_state = ? WHERE id = 1", state);
+      return state;
     });
   }
 
   /** Keeps a message that cannot go its way, whole, and counts it; once, however often it comes. */
   setAside({ taken, queue, why, events, message }: SetAsideMessage): void {
     this.ctx.storage.transactionSync(() => {
+      this.#finished(taken.id);
       if (this.#ids.known([taken]).size > 0) return;
       this.#ids.remember([taken]);
       this.#sql.exec(
@@ -178,8 +203,18 @@ export class AccountLedger extends DurableObject<Env> {
     if (now - swept_ms < SWEEP_EVERY_MS) return;
     this.ctx.storage.transactionSync(() => {
       this.#ids.sweep(now);
+      this.#sql.exec("DELETE FROM unfinished WHERE taken_ms < ?", now - ID_MEMORY_MS);
       this.#sql.exec("UPDATE account SET swept_ms = ? WHERE id = 1", now);
     });
+  }
+
+  /** Time of intake of the oldest message that has to come again, in ms; null: there is none. */
+  oldestUnfinishedMs(): number | null {
+    return this.#sql.exec<{ oldest: number | null }>("SELECT min(taken_ms) AS oldest FROM unfinished").one().oldest;
+  }
+
+  #finished(id: string): void {
+    this.#sql.exec("DELETE FROM unfinished WHERE id = ?", fromHex(id).buffer);
   }
 
   status(): AccountStatus {
@@ -199,6 +234,7 @@ export class AccountLedger extends DurableObject<Env> {
     return {
       counts: { processed, routed, not_enabled, not_routed, set_aside },
       intakeLost: row.intake_lost,
+      oldestUnfinishedMs: this.oldestUnfinishedMs(),
       queueBacklog: row.queue_backlog,
       queueSeenMs: row.queue_seen_ms,
     };

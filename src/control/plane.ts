@@ -1,9 +1,9 @@
 import { DurableObject } from "cloudflare:workers";
-import { configureChain } from "../delivery/chain.ts";
+import { configureChain, segmentOf } from "../delivery/chain.ts";
 import { ID_MEMORY_MS, JOBS_MAX } from "../limits.ts";
 import { platform } from "../platform.ts";
 import { type Migration, migrate } from "../storage/migrate.ts";
-import type { JobConfig, JobsSnapshot, Window } from "./job-config.ts";
+import { CLOCK_SKEW_MS, isOlderState, type JobConfig, type JobsSnapshot, type Window } from "./job-config.ts";
 import type { JobMeaning } from "./job-rules.ts";
 import type { JobBody } from "./job-schema.ts";
 import { accountLedger } from "./ledger.ts";
@@ -65,6 +65,9 @@ const WINDOWS_MAX = 200;
 /** How long until a change that was not confirmed is brought to its log and the ledger again, in ms. */
 const CONFIRM_AGAIN_MS = 10_000;
 
+/** How often a change is given a higher version because log or ledger know a newer one. */
+const OVERTAKE_TRIES = 3;
+
 interface JobRow {
   [column: string]: SqlStorageValue;
   id: number;
@@ -92,8 +95,7 @@ export class ControlPlane extends DurableObject<Env> {
 
   /** Every job's configuration, if any has changed since that state; "" is none. */
   configSince(state: string): ConfigSnapshot {
-    const { epoch, version } = this.#control();
-    const current = `${epoch}.${version}`;
+    const current = this.#state();
     if (current === state) return { state: current, jobs: null };
     const rows = this.#sql.exec<JobRow>("SELECT * FROM job ORDER BY id").toArray();
     return { state: current, jobs: rows.map(({ config }) => JSON.parse(config) as JobConfig) };
@@ -109,18 +111,16 @@ export class ControlPlane extends DurableObject<Env> {
   }
 
   async create(draft: JobDraft): Promise<JobChange> {
+    const id = await this.#freshId();
     const now = platform.now();
-    const row = this.ctx.storage.transactionSync((): JobRow | null => {
+    const row = this.#change((version): JobRow | null => {
       if (this.jobsLeft() <= 0) return null;
-      const version = this.#nextVersion();
-      const id = this.#control().next_id;
-      this.#sql.exec("UPDATE control SET next_id = ? WHERE id = 1", id + 1);
       const config: JobConfig = {
         id,
         version,
         outputVersion: version,
         destinationVersion: version,
-        windows: draft.body.enabled ? [{ fromMs: now, untilMs: null }] : [],
+        windows: switched([], draft.body.enabled === true, now),
         ...draft.meaning,
         destination: draft.destination,
         path: draft.path,
@@ -137,7 +137,7 @@ export class ControlPlane extends DurableObject<Env> {
       );
       return this.#live(id);
     });
-    return row === null ? { kind: "too_many" } : this.#confirmed(row);
+    return row === null ? { kind: "too_many" } : this.#confirmed(row.id);
   }
 
   /**
@@ -146,20 +146,20 @@ export class ControlPlane extends DurableObject<Env> {
    */
   async update(id: number, basedOn: number, draft: JobDraft, destinationChanged: boolean): Promise<JobChange> {
     const now = platform.now();
-    const change = this.ctx.storage.transactionSync((): JobRow | "gone" | "conflict" => {
+    const change = this.#change((version): "gone" | "conflict" | "changed" | "ended" => {
       const row = this.#live(id);
       if (row === null) return "gone";
       const before = JSON.parse(row.config) as JobConfig;
       if (before.version !== basedOn) return "conflict";
-      const version = this.#nextVersion();
       const outputChanged = JSON.stringify(before.fieldNames) !== JSON.stringify(draft.meaning.fieldNames);
+      const windows = switched(before.windows, draft.body.enabled === true, now);
       const config: JobConfig = {
         ...before,
         ...draft.meaning,
         version,
         outputVersion: outputChanged ? version : before.outputVersion,
         destinationVersion: destinationChanged ? version : before.destinationVersion,
-        windows: switched(before.windows, draft.body.enabled === true, now),
+        windows,
         destination: draft.destination,
         path: draft.path,
       };
@@ -170,36 +170,41 @@ export class ControlPlane extends DurableObject<Env> {
         now,
         id,
       );
-      return this.#live(id) ?? "gone";
+      return isOpen(before.windows) && !isOpen(windows) ? "ended" : "changed";
     });
-    return typeof change === "string" ? { kind: change } : this.#confirmed(change);
+    if (change === "gone" || change === "conflict") return { kind: change };
+    return this.#confirmed(id, change === "ended");
   }
 
-  /** Takes the job out of the list at once; its log delivers what it holds, or drops it where `discard` says so. */
+  /**
+   * Takes the job out of the list at once; its log delivers what it holds, or drops it where `discard` says so. A job that is gone already can
+   * still be discarded while its log drains.
+   */
   async remove(id: number, discard: boolean): Promise<JobChange> {
     const now = platform.now();
-    const row = this.ctx.storage.transactionSync((): JobRow | null => {
-      const live = this.#live(id);
-      if (live === null) return null;
-      const before = JSON.parse(live.config) as JobConfig;
+    const change = this.#change((version): "gone" | "changed" | "ended" => {
+      const row = this.#row(id);
+      if (row === null) return "gone";
+      const before = JSON.parse(row.config) as JobConfig;
+      if (before.deletedMs !== null && (before.discard || !discard)) return "gone";
       const config: JobConfig = {
         ...before,
-        version: this.#nextVersion(),
+        version,
         // Events that were taken in before and are still on their way belong to the job, unless they are to be dropped, too.
         windows: discard ? [] : switched(before.windows, false, now),
-        deletedMs: now,
+        deletedMs: before.deletedMs ?? now,
         discard,
       };
       this.#sql.exec(
         "UPDATE job SET config = ?, deleted_ms = ?, modified_ms = ? WHERE id = ?",
         JSON.stringify(config),
-        now,
+        config.deletedMs,
         now,
         id,
       );
-      return { ...live, config: JSON.stringify(config), deleted_ms: now };
+      return isOpen(before.windows) ? "ended" : "changed";
     });
-    return row === null ? { kind: "gone" } : this.#confirmed(row);
+    return change === "gone" ? { kind: "gone" } : this.#confirmed(id, change === "ended");
   }
 
   /** How many more jobs the account may have. */
@@ -226,27 +231,73 @@ export class ControlPlane extends DurableObject<Env> {
     });
   }
 
-  /** Brings changes to where they were not confirmed. */
+  /** Brings changes to where they were not confirmed: it was armed with each of them, in case this object does not live to do it itself. */
   override async alarm(): Promise<void> {
     const waiting = this.#sql.exec<JobRow>("SELECT * FROM job").toArray();
-    for (const row of waiting) {
-      if (row.in_force !== (JSON.parse(row.config) as JobConfig).version) await this.#confirmed(row);
+    for (const row of waiting) if (row.in_force !== this.#versionOf(row.id)) await this.#confirmed(row.id);
+  }
+
+  /** Changes jobs under a new version, and makes sure that the change is brought to where it counts, whatever happens to this object. */
+  #change<T>(change: (version: number) => T): T {
+    return this.ctx.storage.transactionSync(() => {
+      this.ctx.storage.setAlarm(platform.now() + CONFIRM_AGAIN_MS);
+      return change(this.#nextVersion());
+    });
+  }
+
+  /** An id that no log has ever had, even if this storage was restored to a time when it was not used yet. */
+  async #freshId(): Promise<number> {
+    for (;;) {
+      const { next_id } = this.#control();
+      this.#sql.exec("UPDATE control SET next_id = ? WHERE id = 1", next_id + 1);
+      if ((await segmentOf(this.env.LOG, next_id, 0).status()) === null) return next_id;
     }
   }
 
-  async #confirmed(row: JobRow): Promise<JobChange> {
-    const job = stored(row);
-    try {
-      await configureChain(this.env.LOG, job.config);
-      const { state, jobs } = this.configSince("");
-      await accountLedger(this.env.ACCOUNT).keepJobs({ state, jobs: jobs ?? [] });
-      this.#sql.exec("UPDATE job SET in_force = max(in_force, ?) WHERE id = ?", job.config.version, row.id);
-      return { kind: "changed", job, inForce: true };
-    } catch (error) {
-      console.error({ message: "a change was not confirmed", job: row.id, error: String(error) });
-      await this.ctx.storage.setAlarm(platform.now() + CONFIRM_AGAIN_MS);
-      return { kind: "changed", job, inForce: false };
+  /** @param ended the change closed a window: its answer waits until no clock can stamp an event into it any more. */
+  async #confirmed(id: number, ended = false): Promise<JobChange> {
+    const change = await this.#confirm(id);
+    if (ended) await platform.sleep(2 * CLOCK_SKEW_MS);
+    return change;
+  }
+
+  async #confirm(id: number): Promise<JobChange> {
+    for (let tries = 0; ; tries++) {
+      const row = this.#row(id);
+      if (row === null) return { kind: "gone" };
+      const job = stored(row);
+      try {
+        const newest = await configureChain(this.env.LOG, job.config);
+        const { state, jobs } = this.configSince("");
+        const kept = await accountLedger(this.env.ACCOUNT).keepJobs({ state, jobs: jobs ?? [] });
+        // Newer than anything here: this storage was restored to an earlier time. Its versions must overtake those, or no change would count.
+        const behind = newest > this.#versionOf(id) || isOlderState(this.#state(), kept);
+        if (behind && tries < OVERTAKE_TRIES) {
+          this.#overtake(id, Math.max(newest, Number(kept.split(".")[1])));
+          continue;
+        }
+        if (behind) throw new Error(`log or ledger are ahead: ${newest}, ${kept}`);
+        this.#sql.exec("UPDATE job SET in_force = max(in_force, ?) WHERE id = ?", job.config.version, id);
+        return { kind: "changed", job, inForce: true };
+      } catch (error) {
+        console.error({ message: "a change was not confirmed", job: id, error: String(error) });
+        await this.ctx.storage.setAlarm(platform.now() + CONFIRM_AGAIN_MS);
+        return { kind: "changed", job, inForce: false };
+      }
     }
+  }
+
+  /** Gives a job a version above `version`, as if all of it had changed. */
+  #overtake(id: number, version: number): void {
+    this.ctx.storage.transactionSync(() => {
+      this.#sql.exec("UPDATE control SET version = max(version, ?) WHERE id = 1", version);
+      const row = this.#row(id);
+      if (row === null) return;
+      const next = this.#nextVersion();
+      const config = JSON.parse(row.config) as JobConfig;
+      const changed = { ...config, version: next, outputVersion: next, destinationVersion: next };
+      this.#sql.exec("UPDATE job SET config = ? WHERE id = ?", JSON.stringify(changed), id);
+    });
   }
 
   #control(): { epoch: string; version: number; next_id: number } {
@@ -261,8 +312,24 @@ export class ControlPlane extends DurableObject<Env> {
     return version;
   }
 
+  #state(): JobsSnapshot["state"] {
+    const { epoch, version } = this.#control();
+    return `${epoch}.${version}`;
+  }
+
+  /** The version of a job as it is by now; Infinity: it is gone. */
+  #versionOf(id: number): number {
+    const row = this.#row(id);
+    return row === null ? Number.POSITIVE_INFINITY : (JSON.parse(row.config) as JobConfig).version;
+  }
+
+  #row(id: number): JobRow | null {
+    return this.#sql.exec<JobRow>("SELECT * FROM job WHERE id = ?", id).toArray()[0] ?? null;
+  }
+
   #live(id: number): JobRow | null {
-    return this.#sql.exec<JobRow>("SELECT * FROM job WHERE id = ? AND deleted_ms IS NULL", id).toArray()[0] ?? null;
+    const row = this.#row(id);
+    return row?.deleted_ms === null ? row : null;
   }
 }
 
@@ -275,13 +342,19 @@ function stored(row: JobRow): StoredJob {
   };
 }
 
+function isOpen(windows: readonly Window[]): boolean {
+  return windows.at(-1)?.untilMs === null;
+}
+
 /** The windows after a job was switched; those that no event in the queue can fall into any more are dropped. */
 function switched(windows: readonly Window[], enabled: boolean, nowMs: number): Window[] {
   const last = windows.at(-1);
   const open = last !== undefined && last.untilMs === null;
   const kept = windows.filter(({ untilMs }) => untilMs === null || untilMs > nowMs - ID_MEMORY_MS);
-  if (open && !enabled) kept[kept.length - 1] = { fromMs: last.fromMs, untilMs: nowMs };
-  if (!open && enabled) kept.push({ fromMs: nowMs, untilMs: null });
+  if (open && !enabled) kept[kept.length - 1] = { fromMs: last.fromMs, untilMs: nowMs + CLOCK_SKEW_MS };
+  // Never back into an earlier window's end: what was taken in between two belongs to neither.
+  const from = Math.max(nowMs - CLOCK_SKEW_MS, (last?.untilMs ?? -1) + 1);
+  if (!open && enabled) kept.push({ fromMs: Math.min(from, nowMs), untilMs: null });
   return kept.slice(-WINDOWS_MAX);
 }
 

@@ -12,6 +12,9 @@ import type { CutReason } from "./types.ts";
 /** After an append whose records are late already (a backlog), their batch stays open this long, so that a backlog makes few objects. */
 const LATE_GRACE_MS = 5_000;
 
+/** When a batch is to be cut, as SQL over its row: counted from the intake of its oldest record. Takes the job's interval and the grace. */
+const DUE_MS = "max(oldest_taken_ms + ?, opened_ms + ?)";
+
 /**
  * The records that wait, one batch for each UTC day, and how a batch becomes an object. Every method is synchronous and belongs into a transaction of
  * its caller, so that records, counts and cuts stand or fall together.
@@ -67,25 +70,34 @@ export class Batches {
   /** Cuts the batches whose oldest record has waited for the job's interval. */
   cutDue(nowMs: number): void {
     const { limits } = this.#state.requireJob();
-    for (const batch of this.#batches())
-      if (dueMs(batch, limits.intervalMs) <= nowMs) this.#cut(batch, "interval", nowMs);
+    const due = this.#sql.exec<BatchRow>(
+      `SELECT * FROM batch WHERE ${DUE_MS} <= ? ORDER BY id`,
+      limits.intervalMs,
+      LATE_GRACE_MS,
+      nowMs,
+    );
+    for (const batch of due.toArray()) this.#cut(batch, "interval", nowMs);
   }
 
   cutAll(reason: CutReason, nowMs: number): void {
     for (const batch of this.#batches()) this.#cut(batch, reason, nowMs);
   }
 
-  /** When the next batch is to be cut, in ms since the epoch. */
+  /** When the next batch is to be cut, in ms since the epoch; Infinity: none is open. */
   nextCutMs(): number {
     const { limits } = this.#state.requireJob();
-    return Math.min(...this.#batches().map((batch) => dueMs(batch, limits.intervalMs)));
+    const { due } = this.#sql
+      .exec<{ due: number | null }>(`SELECT min(${DUE_MS}) AS due FROM batch`, limits.intervalMs, LATE_GRACE_MS)
+      .one();
+    return due ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Drops all of them, with their records. */
-  drop(): void {
-    for (const { id } of this.#batches())
-      this.#sql.exec("DELETE FROM chunk WHERE id >= ? AND id < ?", ...chunkRange(id));
+  /** Drops all of them. @returns the number of records dropped. */
+  drop(): number {
+    const batches = this.#batches();
+    for (const { id } of batches) this.#sql.exec("DELETE FROM chunk WHERE id >= ? AND id < ?", ...chunkRange(id));
     this.#sql.exec("DELETE FROM batch");
+    return batches.reduce((sum, { records }) => sum + records, 0);
   }
 
   #batches(): BatchRow[] {
@@ -93,7 +105,7 @@ export class Batches {
   }
 
   #openBatch(day: number): BatchRow | null {
-    return this.#batches().find((batch) => batch.day === day) ?? null;
+    return this.#sql.exec<BatchRow>("SELECT * FROM batch WHERE day = ? LIMIT 1", day).toArray()[0] ?? null;
   }
 
   #newBatch(first: Fragment, nowMs: number): BatchRow {
@@ -231,9 +243,4 @@ export class Batches {
     );
     this.#sql.exec("DELETE FROM batch WHERE id = ?", batch.id);
   }
-}
-
-/** When a batch is to be cut: counted from the intake of its oldest record. */
-function dueMs(batch: BatchRow, intervalMs: number): number {
-  return Math.max(batch.oldest_taken_ms + intervalMs, batch.opened_ms + LATE_GRACE_MS);
 }

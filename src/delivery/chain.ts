@@ -1,4 +1,5 @@
 import type { JobConfig } from "../control/job-config.ts";
+import type { TakenId } from "../storage/id-memory.ts";
 import type { DeliveryLog } from "./log.ts";
 import type { Append, LogStatus, ObjectEntry } from "./types.ts";
 
@@ -9,11 +10,13 @@ export function segmentOf(logs: Logs, jobId: number, segment: number): DurableOb
   return logs.getByName(`job ${jobId} segment ${segment}`);
 }
 
-/** Brings a job's configuration to every segment of its log. */
-export async function configureChain(logs: Logs, job: JobConfig): Promise<void> {
+/** Brings a job's configuration to every segment of its log. @returns the newest version that is in force in any of them. */
+export async function configureChain(logs: Logs, job: JobConfig): Promise<number> {
+  let newest = 0;
   for (let segment = 0; ; segment++) {
-    const { sealed } = await segmentOf(logs, job.id, segment).configure(job, segment);
-    if (!sealed) return;
+    const { sealed, version } = await segmentOf(logs, job.id, segment).configure(job, segment);
+    newest = Math.max(newest, version);
+    if (!sealed) return newest;
   }
 }
 
@@ -21,15 +24,22 @@ export type ChainResult = { kind: "taken" } | { kind: "stale"; job: JobConfig };
 
 /**
  * Commits an append once, wherever in the chain its messages may have been before.
- * @param build makes the append for the messages that are left; the first call has an empty set.
+ * @param build makes the append for the messages that are left; it is what costs, so it is not called for what is known.
+ * @param suspects messages that may well be in already (they were delivered before): the log is asked for these before anything is built.
  * @returns stale: the job has changed; build everything again from what comes back.
  */
 export async function appendToChain(
   logs: Logs,
   job: JobConfig,
   build: (without: ReadonlySet<string>) => Append,
+  suspects: readonly TakenId[],
 ): Promise<ChainResult> {
   const taken = new Set<string>();
+  for (let segment = 0; suspects.length > 0; segment++) {
+    const { ids, sealed } = await segmentOf(logs, job.id, segment).holds(suspects);
+    for (const id of ids) taken.add(id);
+    if (!sealed) break;
+  }
   let append = build(taken);
   let segment = 0;
   while (append.messages.length > 0) {
@@ -112,17 +122,25 @@ export async function chainObjects(
   }
 }
 
-/** Cuts and uploads what waits, in every segment at once as far as they are known. @returns objects that still wait. */
+/**
+ * Cuts and uploads what waits, in every segment at once.
+ * @returns objects that still wait.
+ * @throws after all of them were driven, if one could not be.
+ */
 export async function driveChain(
   logs: Logs,
   jobId: number,
   reason: "scheduled" | "manual",
   waitMs: number,
 ): Promise<number> {
+  let last = 0;
+  while ((await segmentOf(logs, jobId, last).status())?.sealed) last += 1;
+  const segments = Array.from({ length: last + 1 }, (_, segment) => segmentOf(logs, jobId, segment));
+  const driven = await Promise.allSettled(segments.map((log) => log.drive(reason, waitMs)));
   let pending = 0;
-  for (let segment = 0; ; segment++) {
-    const driven = await segmentOf(logs, jobId, segment).drive(reason, waitMs);
-    pending += driven.pendingObjects;
-    if (!driven.sealed) return pending;
+  for (const result of driven) {
+    if (result.status === "rejected") throw result.reason;
+    pending += result.value.pendingObjects;
   }
+  return pending;
 }

@@ -134,6 +134,10 @@ export class LogState {
     this.#sql.exec("UPDATE log SET resume_ms = 0 WHERE id = 1 AND resume_ms > 0");
   }
 
+  resetFailures(): void {
+    this.#sql.exec("UPDATE log SET failures = 0, resume_ms = 0 WHERE id = 1");
+  }
+
   /** Whether the store knows `If-None-Match`. */
   setUnconditional(unconditional: boolean): void {
     this.#sql.exec("UPDATE log SET unconditional = ? WHERE id = 1", unconditional ? 1 : 0);

@@ -8,13 +8,13 @@ import { ObjectStore } from "../destinations/object-store.ts";
 import { parseDestination } from "../destinations/parse.ts";
 import { ID_MEMORY_MS, SEGMENT_MAX_BYTES } from "../limits.ts";
 import { platform, within } from "../platform.ts";
-import { IdMemory } from "../storage/id-memory.ts";
+import { IdMemory, type TakenId } from "../storage/id-memory.ts";
 import { migrate } from "../storage/migrate.ts";
 import { Batches } from "./batches.ts";
 import { LogState } from "./log-state.ts";
 import { Objects } from "./objects.ts";
 import { disposition, failureWords, type UploadError } from "./policy.ts";
-import type { ObjectRow } from "./rows.ts";
+import type { LogRow, ObjectRow } from "./rows.ts";
 import { LOG_STEPS } from "./schema.ts";
 import type { Append, AppendResult, LogCounts, LogStatus, ObjectEntry } from "./types.ts";
 import { type UploadOutcome, uploadObject } from "./upload.ts";
@@ -30,6 +30,9 @@ const ALARM_WAIT_MS = 8_000;
 
 /** When an alarm looks again after uploads that it left running, in ms. */
 const ALARM_LOOK_AGAIN_MS = 15_000;
+
+/** How long, after a failure, the one upload that is tried keeps the others waiting, in ms. */
+const PROBE_PATIENCE_MS = 15_000;
 
 const ALARM_LOST_AFTER_MS = 60_000;
 
@@ -47,6 +50,8 @@ export class DeliveryLog extends DurableObject<Env> {
   readonly #ids: IdMemory;
   /** Uploads of this instance that are under way, by object number. Lost in a crash, as they are. */
   readonly #uploads = new Map<number, Promise<void>>();
+  /** When this instance last began an upload, in ms since the epoch. */
+  #lastStartMs = 0;
   /** When the alarm is set for; null: not set. */
   #armedMs: number | null = null;
   /** Overridden by tests, which cannot fill a segment, and do not wait. */
@@ -69,9 +74,9 @@ export class DeliveryLog extends DurableObject<Env> {
   /**
    * Takes a job's configuration; an older one than it has changes nothing. Whatever is cut for it, is cut under the old configuration.
    * @param segment this object's place in the chain, from 0.
-   * @returns whether another segment follows.
+   * @returns whether another segment follows, and the version that is in force here.
    */
-  configure(job: JobConfig, segment: number): { sealed: boolean } {
+  configure(job: JobConfig, segment: number): { sealed: boolean; version: number } {
     const now = platform.now();
     if (this.#state.retired) {
       migrate(this.ctx.storage, LOG_STEPS);
@@ -92,7 +97,14 @@ export class DeliveryLog extends DurableObject<Env> {
       this.#objects.retryNow();
       this.#arm(now);
     });
-    return { sealed: this.#state.row()?.sealed_ms != null };
+    const row = this.#state.requireRow();
+    return { sealed: row.sealed_ms !== null, version: this.#state.requireJob().version };
+  }
+
+  /** Which of these messages it holds, and whether another segment follows. */
+  holds(messages: readonly TakenId[]): { ids: string[]; sealed: boolean } {
+    const row = this.#state.row();
+    return { ids: [...this.#ids.known(messages)], sealed: row !== null && row.sealed_ms !== null };
   }
 
   /** Commits records, their counts and the ids of their messages, all or nothing. */
@@ -123,11 +135,12 @@ export class DeliveryLog extends DurableObject<Env> {
    * @param reason `manual` tries at once even what waits after a failure; `scheduled` keeps to the delays.
    * @param waitMs how long to wait for the uploads; they go on afterwards.
    */
-  async drive(reason: "scheduled" | "manual", waitMs: number): Promise<{ sealed: boolean; pendingObjects: number }> {
+  async drive(reason: "scheduled" | "manual", waitMs: number): Promise<{ pendingObjects: number }> {
     const now = platform.now();
     const row = this.#state.row();
-    if (row === null) return { sealed: false, pendingObjects: 0 };
+    if (row === null) return { pendingObjects: 0 };
     this.#transaction(() => {
+      if (this.#state.requireJob().discard) this.#discard();
       this.#batches.cutAll(reason, now);
       if (reason === "manual") this.#objects.retryNow();
       if (now - row.swept_ms >= SWEEP_EVERY_MS) {
@@ -139,7 +152,7 @@ export class DeliveryLog extends DurableObject<Env> {
     });
     await this.#uploadFor(waitMs);
     this.#transaction(() => this.#arm(platform.now()));
-    return { sealed: row.sealed_ms !== null, pendingObjects: this.#objects.countWaiting() };
+    return { pendingObjects: this.#objects.countWaiting() };
   }
 
   status(): LogStatus | null {
@@ -171,7 +184,10 @@ export class DeliveryLog extends DurableObject<Env> {
     const job = this.#state.job();
     if (job !== null) {
       const done =
-        job.deletedMs !== null && platform.now() - job.deletedMs > ID_MEMORY_MS && this.#counts().pending === 0;
+        job.deletedMs !== null &&
+        platform.now() - job.deletedMs > ID_MEMORY_MS &&
+        this.#counts().pending === 0 &&
+        this.#objects.countSetAside() === 0;
       if (!done) return false;
     }
     await this.ctx.storage.deleteAlarm();
@@ -189,7 +205,11 @@ export class DeliveryLog extends DurableObject<Env> {
     this.#armedMs = null;
     try {
       if (this.#state.row() === null) return;
-      this.#transaction(() => this.#batches.cutDue(platform.now()));
+      this.#transaction(() => {
+        // An upload that was under way when the job was discarded, and that nobody remembers.
+        if (this.#state.requireJob().discard) this.#discard();
+        this.#batches.cutDue(platform.now());
+      });
       await this.#uploadFor(this.alarmWaitMs);
       this.#transaction(() => this.#arm(platform.now()));
     } catch (error) {
@@ -213,6 +233,7 @@ export class DeliveryLog extends DurableObject<Env> {
         const object = this.#claim(tried);
         if (object === null) return;
         tried.add(object.number);
+        this.#lastStartMs = platform.now();
         const upload = this.uploadOne(object).finally(() => this.#uploads.delete(object.number));
         this.#uploads.set(object.number, upload);
         await upload;
@@ -221,15 +242,24 @@ export class DeliveryLog extends DurableObject<Env> {
     while (this.#claim(tried) !== null) {
       const failing = (this.#state.row()?.failures ?? 0) > 0;
       await Promise.all(Array.from({ length: failing ? 1 : UPLOADS_AT_ONCE }, work));
-      if (failing && (this.#state.row()?.failures ?? 0) > 0) return;
+      if (failing && (this.#state.row()?.failures ?? 0) > 0) break;
     }
+    // What had to wait for these may begin now, and not only when the alarm looks again.
+    this.#transaction(() => this.#arm(platform.now()));
+  }
+
+  /** From when another upload may begin, in ms since the epoch; Infinity: when one of those under way ends. */
+  #freeMs(row: Pick<LogRow, "failures" | "resume_ms">): number {
+    if (this.#uploads.size >= UPLOADS_AT_ONCE) return Number.POSITIVE_INFINITY;
+    if (row.failures === 0) return 0;
+    // After a failure one at a time; but one that hangs does not keep the others from finding out that the store is well.
+    return Math.max(row.resume_ms, this.#uploads.size > 0 ? this.#lastStartMs + PROBE_PATIENCE_MS : 0);
   }
 
   #claim(tried: ReadonlySet<number>): ObjectRow | null {
     const row = this.#state.row();
     const now = platform.now();
-    if (row === null || this.#uploads.size >= UPLOADS_AT_ONCE) return null;
-    if (row.failures > 0 && (row.resume_ms > now || this.#uploads.size > 0)) return null;
+    if (row === null || now < this.#freeMs(row)) return null;
     const candidates = this.#objects.due(now, tried.size + this.#uploads.size + 1);
     return candidates.find(({ number }) => !tried.has(number) && !this.#uploads.has(number)) ?? null;
   }
@@ -240,7 +270,10 @@ export class DeliveryLog extends DurableObject<Env> {
     if (job === null) return;
     try {
       const opened = this.#open(job);
-      if (!opened.ok) return this.#fail(object, { kind: "unusable", words: opened.why });
+      if (!opened.ok) {
+        this.settle(object, { kind: "failed", error: { kind: "unusable", words: opened.why } }, job);
+        return;
+      }
       let outcome = await this.put(object, opened.value);
       if (outcome.kind === "no_conditional") {
         this.settle(object, outcome, job);
@@ -250,7 +283,7 @@ export class DeliveryLog extends DurableObject<Env> {
       this.settle(object, outcome, job);
     } catch (error) {
       console.error({ message: "upload broke", job: job.id, object: object.number, error: String(error) });
-      this.#fail(object, { kind: "busy", words: "internal error", retryAfterS: null });
+      this.settle(object, { kind: "failed", error: { kind: "busy", words: "internal error", retryAfterS: null } }, job);
     }
   }
 
@@ -274,7 +307,13 @@ export class DeliveryLog extends DurableObject<Env> {
   settle(object: ObjectRow, outcome: UploadOutcome, job: JobConfig): void {
     const now = platform.now();
     // The destination has changed meanwhile: what the old one refused says nothing of the new one; what it took is delivered.
-    const moved = this.#state.job()?.destinationVersion !== job.destinationVersion;
+    const current = this.#state.job();
+    if (current?.discard && outcome.kind !== "delivered") {
+      this.#uploads.delete(object.number);
+      this.#transaction(() => this.#discard());
+      return;
+    }
+    const moved = current?.destinationVersion !== job.destinationVersion;
     if (moved && outcome.kind !== "delivered") return;
     switch (outcome.kind) {
       case "delivered":
@@ -285,7 +324,14 @@ export class DeliveryLog extends DurableObject<Env> {
         });
         return;
       case "key_taken":
-        this.#transaction(() => this.#objects.renumber(object, now));
+        this.#transaction(() => {
+          this.#objects.renumber(object, now);
+          // Once is chance; again, and something is wrong with the store.
+          if (object.attempts > 0) {
+            const words = "the store says of every key that another object stands there; new keys are being tried";
+            this.#state.failed(words, now, now);
+          }
+        });
         return;
       case "no_conditional":
         this.#transaction(() => this.#state.setUnconditional(true));
@@ -331,7 +377,7 @@ export class DeliveryLog extends DurableObject<Env> {
   #arm(nowMs: number): void {
     const row = this.#state.row();
     if (row === null) return;
-    const attempt = Math.max(this.#objects.nextAttemptMs(new Set(this.#uploads.keys())), row.resume_ms);
+    const attempt = Math.max(this.#objects.nextAttemptMs(new Set(this.#uploads.keys())), this.#freeMs(row));
     const again = this.#uploads.size > 0 ? nowMs + ALARM_LOOK_AGAIN_MS : Number.POSITIVE_INFINITY;
     const due = Math.max(Math.min(this.#batches.nextCutMs(), attempt, again), nowMs);
     // An alarm that should have fired long ago did not: it counts as not set.
@@ -366,11 +412,10 @@ export class DeliveryLog extends DurableObject<Env> {
     return oldest;
   }
 
+  /** Drops what waits, counted. What is under way is counted when it is known how that ended. */
   #discard(): void {
-    const { pending } = this.#counts();
-    this.#batches.drop();
-    this.#objects.drop();
-    this.#state.countDiscarded(pending);
+    const dropped = this.#batches.drop() + this.#objects.drop(new Set(this.#uploads.keys()));
+    this.#state.countDiscarded(dropped);
   }
 
   /** A transaction; if it fails, its alarm is rolled back with its rows, and what we believe of the alarm with it. */
@@ -388,8 +433,8 @@ export class DeliveryLog extends DurableObject<Env> {
 /** A body of known length that reads each piece when the network wants it, and lets go of it when it is sent. */
 function streamed(bytes: number, pieces: Iterable<Uint8Array>): ReadableStream<Uint8Array> {
   const { readable, writable } = new FixedLengthStream(bytes);
+  const writer = writable.getWriter();
   const write = async (): Promise<void> => {
-    const writer = writable.getWriter();
     for (const piece of pieces) {
       await writer.write(piece);
       // Rows read from SQLite are collected late; without this a large object is held whole.
@@ -397,8 +442,8 @@ function streamed(bytes: number, pieces: Iterable<Uint8Array>): ReadableStream<U
     }
     await writer.close();
   };
-  // A store that hangs up breaks the stream; the fetch that reads it reports the failure.
-  write().catch(() => {});
+  // A store that hangs up breaks the stream, and the fetch that reads it reports that; a piece that cannot be read must end it, too.
+  write().catch((error: unknown) => writer.abort(error).catch(() => {}));
   return readable;
 }
 

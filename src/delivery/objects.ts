@@ -47,7 +47,8 @@ export class Objects {
 
   /** The bytes of an object, piece by piece, each read when it is asked for. Valid across waits: what is cut does not change. */
   *pieces(object: ObjectRow): Generator<Uint8Array> {
-    yield new Uint8Array(object.head);
+    // Copies: a piece is the caller's, who may let go of its buffer, and the row may be read again.
+    yield new Uint8Array(object.head.slice(0));
     const [first, end] = chunkRange(object.batch);
     for (let next = first; ; ) {
       const chunk = this.#sql
@@ -61,7 +62,7 @@ export class Objects {
       next = chunk.id + 1;
       yield new Uint8Array(chunk.body);
     }
-    yield new Uint8Array(object.tail);
+    yield new Uint8Array(object.tail.slice(0));
   }
 
   /** The one change of state that counts an object as delivered. @returns false if it had left the waiting state before. */
@@ -134,12 +135,13 @@ export class Objects {
     );
     for (const { number, day, name } of waiting.toArray()) {
       this.#sql.exec(
-        "UPDATE object SET key = ?, doubtful = 0 WHERE number = ?",
+        "UPDATE object SET key = ?, doubtful = 0, attempts = 0 WHERE number = ?",
         keyBelow(path, dayStamp(day), name),
         number,
       );
     }
     this.#state.setUnconditional(false);
+    this.#state.resetFailures();
   }
 
   /** Nothing waits for a delay any longer: the user asked for a try now, or changed what may have been the reason. */
@@ -148,11 +150,24 @@ export class Objects {
     this.#state.resumeNow();
   }
 
-  /** Drops what waits. */
-  drop(): void {
-    const waiting = this.#sql.exec<{ batch: number }>("SELECT batch FROM object WHERE state = 'waiting'");
-    for (const { batch } of waiting.toArray()) this.#dropChunks(batch);
-    this.#sql.exec("UPDATE object SET state = 'discarded' WHERE state = 'waiting'");
+  /** Drops what waits, but for objects that are under way. @returns the number of records dropped. */
+  drop(underWay: ReadonlySet<number>): number {
+    const waiting = this.#sql
+      .exec<{ number: number; batch: number; records: number }>(
+        "SELECT number, batch, records FROM object WHERE state = 'waiting'",
+      )
+      .toArray()
+      .filter(({ number }) => !underWay.has(number));
+    for (const { number, batch } of waiting) {
+      this.#dropChunks(batch);
+      this.#sql.exec("UPDATE object SET state = 'discarded' WHERE number = ?", number);
+    }
+    return waiting.reduce((sum, { records }) => sum + records, 0);
+  }
+
+  /** How many objects were set aside: their bytes are here alone. */
+  countSetAside(): number {
+    return Number(this.#sql.exec("SELECT count(*) AS n FROM object WHERE state = 'set_aside'").one().n);
   }
 
   /** Forgets the history of objects that ended long ago. */

@@ -43,6 +43,7 @@ export const LOG_STEPS = [
         oldest_taken_ms INTEGER NOT NULL,
         opened_ms       INTEGER NOT NULL
       ) STRICT;
+      CREATE INDEX batch_day ON batch (day);          -- a backfill has thousands of days open
       CREATE TABLE chunk (                            -- bytes of a batch, and later of the object it became
         id        INTEGER PRIMARY KEY,                -- batch id * 2^20 + sequence
         deflated  INTEGER NOT NULL,

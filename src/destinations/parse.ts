@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { utf8Length } from "../bytes.ts";
+import { keyBelow, PROBE_DAY } from "../delivery/keys.ts";
 import type { Destination, DestinationContext, DestinationKind, Parsed } from "./destination.ts";
 import { objstore } from "./objstore.ts";
 import { s3 } from "./s3.ts";
@@ -19,7 +20,7 @@ export const MASK = "****";
 
 const SHAPE = /^([a-z][a-z0-9+.-]*):\/\/([^/?#]*)(?:\/([^?]*))?(?:\?(.*))?$/is;
 const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$/;
-/** S3 keys are at most 1,024 bytes; an object's name takes 51 of them, and `{DATE}` grows by two each time it stands in the path. */
+/** S3 keys are at most 1,024 bytes, and an object's name takes 51 of them; counted with the date in its place. */
 const PATH_MAX_BYTES = 900;
 
 /**
@@ -60,7 +61,8 @@ function parsePath(raw: string): Parsed<string> {
   if (path.split("/").some((segment) => segment === "." || segment === "..")) {
     return { ok: false, why: "the path must not contain . or .. as a segment" };
   }
-  if (utf8Length(path) > PATH_MAX_BYTES) return { ok: false, why: `the path is longer than ${PATH_MAX_BYTES} bytes` };
+  if (utf8Length(keyBelow(path, PROBE_DAY, "")) > PATH_MAX_BYTES)
+    return { ok: false, why: `the path is longer than ${PATH_MAX_BYTES} bytes` };
   return { ok: true, value: path };
 }
 
@@ -166,15 +168,23 @@ export function isMasked(conf: string): boolean {
   return unmaskDestination(conf, "?access-key-id=x&secret-access-key=x") !== conf;
 }
 
-/** Maps the values of a query, as they are written. */
+/** Maps the values of a query, as they are written; a name may be percent-encoded, and is the same name all the same. */
 function mapParameters(query: string, map: (name: string, value: string) => string): string {
   return query
     .split("&")
     .map((pair) => {
       const at = pair.indexOf("=");
-      return at === -1 ? pair : `${pair.slice(0, at)}=${map(pair.slice(0, at), pair.slice(at + 1))}`;
+      return at === -1 ? pair : `${pair.slice(0, at)}=${map(decoded(pair.slice(0, at)), pair.slice(at + 1))}`;
     })
     .join("&");
+}
+
+function decoded(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
 }
 
 /** Whether two destinations are the same place for the purpose of keeping a secret: it must never be sent anywhere else. */

@@ -1,4 +1,4 @@
-import { EVENT_MAX_BYTES, EVENTS_MAX_COUNT, EVENTS_MAX_DAYS } from "../limits.ts";
+import { ERRORS_MAX_ENTRIES, EVENT_MAX_BYTES, EVENTS_MAX_COUNT, EVENTS_MAX_DAYS } from "../limits.ts";
 import { recordLine } from "../record/encode.ts";
 import { type Fault, type Findings, type MappingContext, toRecord } from "../record/record.ts";
 
@@ -19,30 +19,41 @@ export type Events = ({ ok: true } & AcceptedEvents) | { ok: false; faults: Faul
 /** The events of a body and where each stands in it. */
 type Located = { pointer: string; value: unknown };
 
+export type ParsedEvents =
+  | { ok: true; events: Located[] }
+  | { ok: false; kind: "faults"; faults: Fault[] }
+  /** More than a request may hold; the body was not looked at any further. */
+  | { ok: false; kind: "too_many" };
+
 /**
  * Parses a body of events: one event or an array of them, or NDJSON. Blank lines of NDJSON count for nothing; the pointer of an event is its
- * place among the events.
+ * place among the events. A small body can hold millions of them: counting comes before anything is made of each.
  */
-export function parseEvents(
-  text: string,
-  ndjson: boolean,
-): { ok: true; events: Located[] } | { ok: false; faults: Fault[] } {
-  if (!ndjson) {
-    const parsed = parseJson(text);
-    if (!parsed.ok) return { ok: false, faults: [{ pointer: "", message: "the body is not JSON" }] };
-    if (!Array.isArray(parsed.value)) return { ok: true, events: [{ pointer: "", value: parsed.value }] };
-    return { ok: true, events: parsed.value.map((value, i) => ({ pointer: `/${i}`, value })) };
-  }
+export function parseEvents(text: string, ndjson: boolean): ParsedEvents {
+  if (ndjson) return parseLines(text);
+  const parsed = parseJson(text);
+  if (!parsed.ok) return { ok: false, kind: "faults", faults: [{ pointer: "", message: "the body is not JSON" }] };
+  if (!Array.isArray(parsed.value)) return { ok: true, events: [{ pointer: "", value: parsed.value }] };
+  if (parsed.value.length > EVENTS_MAX_COUNT) return { ok: false, kind: "too_many" };
+  return { ok: true, events: parsed.value.map((value, i) => ({ pointer: `/${i}`, value })) };
+}
+
+function parseLines(text: string): ParsedEvents {
   const events: Located[] = [];
   const faults: Fault[] = [];
-  for (const line of text.split("\n")) {
-    if (line.trim() === "") continue;
+  for (let at = 0; at < text.length && faults.length < ERRORS_MAX_ENTRIES; ) {
+    const newline = text.indexOf("\n", at);
+    const end = newline === -1 ? text.length : newline;
+    const line = text.slice(at, end).trim();
+    at = end + 1;
+    if (line === "") continue;
+    const place = events.length + faults.length;
+    if (place === EVENTS_MAX_COUNT) return { ok: false, kind: "too_many" };
     const parsed = parseJson(line);
-    const pointer = `/${events.length + faults.length}`;
-    if (parsed.ok) events.push({ pointer, value: parsed.value });
-    else faults.push({ pointer, message: "this line is not JSON" });
+    if (parsed.ok) events.push({ pointer: `/${place}`, value: parsed.value });
+    else faults.push({ pointer: `/${place}`, message: "this line is not JSON" });
   }
-  return faults.length > 0 ? { ok: false, faults } : { ok: true, events };
+  return faults.length > 0 ? { ok: false, kind: "faults", faults } : { ok: true, events };
 }
 
 function parseJson(text: string): { ok: true; value: unknown } | { ok: false } {
@@ -67,6 +78,7 @@ export function acceptEvents(events: readonly Located[], context: MappingContext
   const lines: string[] = [];
   const days = new Set<number>();
   for (const { pointer, value } of events) {
+    if (findings.faults.length >= ERRORS_MAX_ENTRIES) break;
     const record = toRecord(value, context, pointer, findings);
     if (record === null) continue;
     const line = lineOf(() => recordLine(record), pointer, findings.faults);

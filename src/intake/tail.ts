@@ -4,7 +4,7 @@ import { recordLine } from "../record/encode.ts";
 import { type Findings, toRecord } from "../record/record.ts";
 import { randomIds } from "./ids.ts";
 import { packRecords } from "./packing.ts";
-import { type EventQueue, sendMessages } from "./send.ts";
+import { type EventQueue, SendError, sendMessages } from "./send.ts";
 
 export interface TailContext {
   queue: EventQueue;
@@ -72,6 +72,6 @@ async function send(
     return lost;
   } catch (error) {
     console.error({ message: "the queue did not take events", error: String(error) });
-    return lines.length;
+    return lost + (error instanceof SendError ? error.unsentRecords : lines.length - lost);
   }
 }

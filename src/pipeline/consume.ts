@@ -1,28 +1,32 @@
 import { createHash } from "node:crypto";
 import { concat } from "../bytes.ts";
-import { type JobConfig, wasEnabled } from "../control/job-config.ts";
-import type { MessageCount, SetAsideMessage } from "../control/ledger.ts";
+import { type JobConfig, type JobsSnapshot, wasEnabled } from "../control/job-config.ts";
+import type { MessageCount, Outcome, SetAsideMessage } from "../control/ledger.ts";
 import type { Append, AppendedMessage } from "../delivery/types.ts";
 import { utcDay } from "../intake/events.ts";
 import { decodeEnvelope, decodeMessage, type Message as EventMessage } from "../intake/message.ts";
 import { APPEND_MAX_RAW_BYTES } from "../limits.ts";
-import { type Platform, settled } from "../platform.ts";
+import { type Platform, settled, within } from "../platform.ts";
 import { recordEncoder } from "../record/encode.ts";
 import type { TraceRecord } from "../record/fields.ts";
+import type { TakenId } from "../storage/id-memory.ts";
 import { FragmentBuilder } from "./fragment.ts";
 import { isOverdue, retryDelayS } from "./policy.ts";
 
 /** What the handler needs of the world. */
 export interface ConsumerContext {
   /** The configuration in force; null: it has never been read. */
-  jobs(): Promise<JobConfig[] | null>;
-  /** Commits an append once; `stale` says that the job has changed. */
+  jobs(): Promise<JobsSnapshot | null>;
+  /** Commits an append once, asking first for messages that may be in already; `stale` says that the job has changed. */
   append(
     job: JobConfig,
     build: (without: ReadonlySet<string>) => Append,
+    suspects: readonly TakenId[],
   ): Promise<{ kind: "taken" } | { kind: "stale"; job: JobConfig }>;
-  /** Counts what was committed; jobs: there are newer ones, nothing was counted, and the messages must be offered to these. */
-  count(messages: MessageCount[], backlog: number | null): Promise<JobConfig[] | null>;
+  /**
+   * Counts what was committed; a snapshot: there is a newer configuration, nothing was counted, and the messages must be offered to its jobs, too.
+   */
+  count(outcome: Outcome): Promise<JobsSnapshot | null>;
   setAside(message: SetAsideMessage): Promise<void>;
   platform: Pick<Platform, "now">;
 }
@@ -36,6 +40,9 @@ interface Loaded {
 
 /** Appends of one group that are built and under way side by side: each holds its job's share of the group in memory. */
 const COMMITS_AT_ONCE = 8;
+
+/** How long a log may take to commit an append, in ms. One that comes late is no harm: when the message comes again, its id is known. */
+const APPEND_MS = 30_000;
 
 /** How often an append is built again for a job that keeps changing, before the message is left to a later delivery. */
 const REBUILDS_MAX = 5;
@@ -89,6 +96,9 @@ interface QueueState {
   doneMs: number;
 }
 
+/** What other consumers have in hand, and intake is sending, is younger than this, in ms; what fails longer the ledger remembers. */
+const IN_HAND_MS = 60_000;
+
 /**
  * Before when nothing waits any more, this batch included: the oldest of its own messages, or an older one that still waits. Where the queue has a
  * backlog and does not say how old it is, nothing can be said.
@@ -100,7 +110,7 @@ function queueDoneMs(batch: MessageBatch<unknown>, metrics: MessageBatchMetrics 
   const own = batch.messages
     .map(({ body }) => decodeEnvelope(body))
     .flatMap((envelope) => (envelope.ok ? [envelope.value.takenInMs] : []));
-  return own.length === 0 ? 0 : Math.min(waiting ?? Number.POSITIVE_INFINITY, ...own);
+  return own.length === 0 ? 0 : Math.min(waiting ?? Number.POSITIVE_INFINITY, ...own) - IN_HAND_MS;
 }
 
 /** @returns the records, or why they cannot be read. */
@@ -120,13 +130,11 @@ function load(delivery: Message<unknown>): Loaded | string {
 
 async function commitGroup(
   group: readonly Loaded[],
-  jobs: readonly JobConfig[],
+  jobs: JobsSnapshot,
   queue: QueueState,
   context: ConsumerContext,
 ): Promise<void> {
-  // The queue may deliver a message twice in one batch, and a repeated request sends its ids again: each id is offered once.
-  const messages = [...new Map(group.map((loaded) => [loaded.message.id, loaded])).values()];
-  const failed = await commitAndCount(messages, jobs, queue, context);
+  const failed = await commitAndCount(group, jobs, queue, context);
   for (const { delivery, message } of group) {
     if (!failed.has(message.id)) {
       delivery.ack();
@@ -138,23 +146,34 @@ async function commitGroup(
   }
 }
 
+/**
+ * Each id once. The queue may deliver a message twice in one batch, and a repeated request sends its ids again, stamped with another time: which
+ * copy counts, is for each job to say.
+ */
+function once(group: readonly Loaded[]): Loaded[] {
+  const byId = new Map<string, Loaded>();
+  for (const loaded of group) if (!byId.has(loaded.message.id)) byId.set(loaded.message.id, loaded);
+  return [...byId.values()];
+}
+
 /** @returns the ids of messages that must come again. */
 async function commitAndCount(
-  messages: readonly Loaded[],
-  jobs: readonly JobConfig[],
+  group: readonly Loaded[],
+  jobs: JobsSnapshot,
   queue: QueueState,
   context: ConsumerContext,
 ): Promise<ReadonlySet<string>> {
   let current = jobs;
   for (let rounds = 0; rounds < REBUILDS_MAX; rounds++) {
-    const { routed, failed } = await commitAll(messages, current, queue.doneMs, context);
-    const done = messages.filter(({ message }) => !failed.has(message.id));
-    if (done.length === 0) return failed;
+    const { routed, failed } = await commitAll(group, current.jobs, queue.doneMs, context);
+    const messages = once(group).map(({ message }) => message);
     try {
-      const newer = await context.count(
-        done.map(({ message }) => countOf(message, routed.has(message.id))),
-        queue.backlog,
-      );
+      const newer = await context.count({
+        done: messages.filter(({ id }) => !failed.has(id)).map((message) => countOf(message, routed.has(message.id))),
+        failed: messages.filter(({ id }) => failed.has(id)).map(idOf),
+        backlog: queue.backlog,
+        state: current.state,
+      });
       if (newer === null) return failed;
       current = newer;
     } catch (error) {
@@ -163,18 +182,23 @@ async function commitAndCount(
       break;
     }
   }
-  return new Set(messages.map(({ message }) => message.id));
+  return new Set(group.map(({ message }) => message.id));
+}
+
+/** The messages that were taken in while the job was enabled, each id once. */
+function offeredTo(job: JobConfig, group: readonly Loaded[]): Loaded[] {
+  return once(group.filter(({ message }) => wasEnabled(job, message.takenInMs)));
 }
 
 /** Offers messages to every job that was enabled when they were taken in. */
 async function commitAll(
-  messages: readonly Loaded[],
+  group: readonly Loaded[],
   jobs: readonly JobConfig[],
   doneMs: number,
   context: ConsumerContext,
 ): Promise<{ routed: Set<string>; failed: Set<string> }> {
   const wanted = jobs
-    .map((job) => ({ job, messages: messages.filter(({ message }) => wasEnabled(job, message.takenInMs)) }))
+    .map((job) => ({ job, messages: offeredTo(job, group) }))
     .filter((entry) => entry.messages.length > 0);
   const results = await settled(wanted, COMMITS_AT_ONCE, (entry) => commit(entry.job, entry.messages, doneMs, context));
   const failed = new Set<string>();
@@ -189,11 +213,10 @@ async function commitAll(
   return { routed, failed };
 }
 
-function countOf({ id, takenInMs, keyed, records }: EventMessage, routed: boolean): MessageCount {
+function countOf(message: EventMessage, routed: boolean): MessageCount {
+  const { records } = message;
   return {
-    id,
-    takenInMs,
-    keyed,
+    ...idOf(message),
     events: records,
     routed: routed ? records : 0,
     notEnabled: 0,
@@ -204,16 +227,19 @@ function countOf({ id, takenInMs, keyed, records }: EventMessage, routed: boolea
 /** Commits messages to one job's log. @throws if the log cannot be reached or the job changes faster than appends are built. */
 async function commit(
   job: JobConfig,
-  messages: readonly Loaded[],
+  group: readonly Loaded[],
   queueDoneMs: number,
   context: ConsumerContext,
 ): Promise<void> {
   let current = job;
   for (let builds = 0; builds < REBUILDS_MAX; builds++) {
-    const offered = messages.filter(({ message }) => wasEnabled(current, message.takenInMs));
+    const offered = offeredTo(current, group);
     if (offered.length === 0) return;
     const version = current;
-    const result = await context.append(version, (without) => buildAppend(version, offered, without, queueDoneMs));
+    const suspects = offered.filter(({ delivery }) => delivery.attempts > 1).map(({ message }) => message);
+    const build = (without: ReadonlySet<string>) => buildAppend(version, offered, without, queueDoneMs);
+    const result = await within(APPEND_MS, context.append(version, build, suspects.map(idOf)), null);
+    if (result === null) throw new Error("the log does not answer");
     if (result.kind === "taken") return;
     current = result.job;
   }
@@ -235,10 +261,13 @@ export function buildAppend(
     for (const record of records) {
       builder.add(encode(record), utcDay(record.EventTimestampMs), record.EventTimestampMs, message.takenInMs);
     }
-    const { id, takenInMs, keyed } = message;
-    appended.push({ id, takenInMs, keyed, received: records.length, filtered: 0, sampledOut: 0 });
+    appended.push({ ...idOf(message), received: records.length, filtered: 0, sampledOut: 0 });
   }
   return { version: job.version, messages: appended, fragments: builder.finish(), queueDoneMs };
+}
+
+function idOf({ id, takenInMs, keyed }: TakenId): TakenId {
+  return { id, takenInMs, keyed };
 }
 
 function retry(delivery: Message<unknown>): void {
@@ -255,7 +284,7 @@ async function putAside(
   const body = bytesOf(delivery.body);
   const envelope = decodeEnvelope(delivery.body);
   const taken = envelope.ok
-    ? { id: envelope.value.id, takenInMs: envelope.value.takenInMs, keyed: envelope.value.keyed }
+    ? idOf(envelope.value)
     : // Nothing says who it is: its bytes do, whenever it comes again.
       {
         id: createHash("sha256").update(body).digest("hex").slice(0, 32),

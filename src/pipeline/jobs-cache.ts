@@ -1,4 +1,4 @@
-import type { JobConfig, JobsSnapshot } from "../control/job-config.ts";
+import type { JobsSnapshot } from "../control/job-config.ts";
 import type { ConfigSnapshot } from "../control/plane.ts";
 import { within } from "../platform.ts";
 
@@ -16,9 +16,9 @@ export class JobsCache {
   /**
    * @returns the jobs as they are now, or as they last were; null if they have never been read: then nothing may be routed.
    */
-  async refresh(control: { configSince(state: string): Promise<ConfigSnapshot> }): Promise<JobConfig[] | null> {
+  async refresh(control: { configSince(state: string): Promise<ConfigSnapshot> }): Promise<JobsSnapshot | null> {
     try {
-      const snapshot = await within(ANSWER_MS, control.configSince(this.state), null);
+      const snapshot = await within(ANSWER_MS, control.configSince(this.#snapshot?.state ?? ""), null);
       if (snapshot?.jobs) this.#snapshot = { state: snapshot.state, jobs: snapshot.jobs };
       if (snapshot === null) {
         console.warn({ message: "the control plane did not answer in time; the last good configuration is used" });
@@ -26,12 +26,7 @@ export class JobsCache {
     } catch (error) {
       console.warn({ message: "the control plane failed; the last good configuration is used", error: String(error) });
     }
-    return this.#snapshot?.jobs ?? null;
-  }
-
-  /** Of the control plane, when it was last read; "" if never. */
-  get state(): string {
-    return this.#snapshot?.state ?? "";
+    return this.#snapshot;
   }
 
   /** Takes what somebody else knows better. */

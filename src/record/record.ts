@@ -1,4 +1,4 @@
-import { TIME_MAX_MS } from "../limits.ts";
+import { ERRORS_MAX_ENTRIES, TIME_MAX_MS } from "../limits.ts";
 import { describeEvent } from "./event.ts";
 import { type ExceptionEntry, type FieldName, isFieldName, type LogEntry, type TraceRecord } from "./fields.ts";
 
@@ -53,7 +53,6 @@ const ITEM_KEYS: ReadonlySet<string> = new Set([
  */
 export function toRecord(input: unknown, context: MappingContext, at: string, findings: Findings): TraceRecord | null {
   const reader = new Reader(context, findings.faults);
-  const before = findings.faults.length;
   if (!isObject(input)) {
     findings.faults.push({ pointer: at, message: "an event is a JSON object" });
     return null;
@@ -67,7 +66,7 @@ export function toRecord(input: unknown, context: MappingContext, at: string, fi
   if (isRecord) for (const key of keys) if (!isFieldName(key)) findings.unknownKeys.add(key);
   if (!isRecord) for (const key of keys) if (!ITEM_KEYS.has(key)) findings.unknownKeys.add(key);
   const record = isRecord ? fromRecord(input, reader, at) : fromItem(input, reader, at);
-  return findings.faults.length > before ? null : record;
+  return reader.failed ? null : record;
 }
 
 function fromItem(item: Json, read: Reader, at: string): TraceRecord {
@@ -127,6 +126,8 @@ function isObject(value: unknown): value is Json {
 /** Reads typed values out of foreign data: null and undefined are the default; what does not fit is a fault, or the default where lenient. */
 class Reader {
   readonly context: MappingContext;
+  /** Something did not fit. */
+  failed = false;
   readonly #faults: Fault[];
 
   constructor(context: MappingContext, faults: Fault[]) {
@@ -203,7 +204,10 @@ class Reader {
   }
 
   #fault(pointer: string, message: string): void {
-    if (!this.context.lenient) this.#faults.push({ pointer, message });
+    if (this.context.lenient) return;
+    this.failed = true;
+    // One event can be full of faults; nobody is told more than so many.
+    if (this.#faults.length < ERRORS_MAX_ENTRIES) this.#faults.push({ pointer, message });
   }
 }
 

@@ -26,6 +26,10 @@ export const NOON = Date.parse("2026-11-20T12:00:00Z");
 export function setClock(nowMs: number): { advance(ms: number): void; nowMs(): number } {
   let now = nowMs;
   vi.spyOn(platform, "now").mockImplementation(() => now);
+  // Whoever waits sees the time pass.
+  vi.spyOn(platform, "sleep").mockImplementation(async (ms) => {
+    now += ms;
+  });
   return {
     advance: (ms) => {
       now += ms;
