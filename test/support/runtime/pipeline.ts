@@ -56,7 +56,7 @@ export function pack(
     const located = events.slice(from, from + size).map(({ event }, i) => ({ pointer: `/${i}`, value: event }));
     const accepted = acceptEvents(located, { takenInMs, defaultScriptName: "unnamed", lenient: false });
     if (!accepted.ok) throw new Error(JSON.stringify(accepted.faults));
-    const idOf = options.key === undefined ? randomIds() : keyedIds(options.key, new Uint8Array([from]));
+    const idOf = options.key === undefined ? randomIds() : keyedIds(options.key, new Uint8Array([from]), "unnamed");
     const packed = packRecords(accepted.lines, { takenInMs, idOf, keyed: options.key !== undefined });
     if (!packed.ok) throw new Error("an event does not fit a message");
     messages.push(...packed.messages);
