@@ -14,9 +14,7 @@ export interface Settings {
   DEFAULT_SCRIPT_NAME?: string;
 }
 
-export interface Config {
-  accountId: string;
-  adminToken: string;
+export interface Config extends Access {
   keys: SealingKeys;
   destinations: DestinationContext;
 }
@@ -37,8 +35,16 @@ export function readIntakeConfig(env: object): IntakeConfig {
   return { selfName: settings.SELF_NAME || null, defaultScriptName: settings.DEFAULT_SCRIPT_NAME || "unnamed" };
 }
 
-/** Checks the settings, and names every fault with what it should be. Values are never repeated: some are secrets. */
-export function readConfig(env: object): ConfigResult {
+/** What it takes to know a caller. */
+export interface Access {
+  accountId: string;
+  adminToken: string;
+}
+
+export type AccessResult = { ok: true; access: Access } | { ok: false; faults: string[] };
+
+/** The part of the settings that says who may call; intake over HTTP needs no more. */
+export function readAccess(env: object): AccessResult {
   const settings = env as Settings;
   const faults: string[] = [];
   const accountId = settings.ACCOUNT_ID ?? "";
@@ -47,6 +53,14 @@ export function readConfig(env: object): ConfigResult {
   const adminToken = settings.ADMIN_TOKEN ?? "";
   if (!/^[\u0021-\u007e]{16,512}$/.test(adminToken))
     faults.push("ADMIN_TOKEN: a secret of 16 to 512 printable ASCII characters");
+  return faults.length > 0 ? { ok: false, faults } : { ok: true, access: { accountId, adminToken } };
+}
+
+/** Checks the settings, and names every fault with what it should be. Values are never repeated: some are secrets. */
+export function readConfig(env: object): ConfigResult {
+  const settings = env as Settings;
+  const access = readAccess(env);
+  const faults = access.ok ? [] : [...access.faults];
   const current = keyOf(settings.SECRETS_KEY);
   if (current === null) faults.push("SECRETS_KEY: base64 of 32 random bytes");
   const previous = settings.SECRETS_KEY_PREVIOUS ? keyOf(settings.SECRETS_KEY_PREVIOUS) : null;
@@ -62,7 +76,7 @@ export function readConfig(env: object): ConfigResult {
     loopback === "true",
   );
   if (!endpoint.ok) faults.push(`OBJSTORE_ENDPOINT: an https:// URL, which may contain {account-id}: ${endpoint.why}`);
-  if (faults.length > 0 || current === null) return { ok: false, faults };
+  if (faults.length > 0 || current === null || !access.ok) return { ok: false, faults };
   const secret = (name: string): string | undefined => {
     const value: unknown = name.startsWith("DEST_") ? Reflect.get(env, name) : undefined;
     return typeof value === "string" ? value : undefined;
@@ -70,8 +84,7 @@ export function readConfig(env: object): ConfigResult {
   return {
     ok: true,
     config: {
-      accountId,
-      adminToken,
+      ...access.access,
       keys: { current, previous },
       destinations: { objstoreEndpoint, allowLoopback: loopback === "true", secret },
     },

@@ -1,5 +1,5 @@
 import { type Handler, Hono } from "hono";
-import { readConfig } from "../config.ts";
+import { type ConfigResult, readAccess, readConfig } from "../config.ts";
 import { ApiError, CODE, oneError } from "../errors.ts";
 import type { Platform } from "../platform.ts";
 import { authenticate, requirePermission } from "./auth.ts";
@@ -14,7 +14,7 @@ const BASES = ["/client/v4/accounts/:account_id/logship", "/client/v4/accounts/:
 
 export const RESOURCES: readonly Resource[] = [...eventRoutes, ...jobRoutes, ...ledgerRoutes];
 
-/** The HTTP surface: each request is checked for configuration, credentials, account and permission, in this order, before its route sees it. */
+/** The HTTP surface: each request is checked for credentials, account, permission and configuration, in this order, before its route sees it. */
 export function createApp(platform: Platform): Hono<{ Bindings: Env }> {
   const app = new Hono<{ Bindings: Env }>();
   for (const base of BASES) {
@@ -45,17 +45,23 @@ export function createApp(platform: Platform): Hono<{ Bindings: Env }> {
 
 function guarded(route: Route, platform: Platform): Handler<{ Bindings: Env }> {
   return async (c) => {
+    const access = readAccess(c.env);
     const config = readConfig(c.env);
-    if (!config.ok) {
-      throw new ApiError(
-        503,
-        config.faults.map((fault) => ({ code: CODE.unavailable, message: `configuration: ${fault}` })),
-        { "Retry-After": "60" },
-      );
-    }
-    const caller = authenticate(c.req.raw, config.config.adminToken);
-    if (c.req.param("account_id") !== config.config.accountId) throw oneError(404, CODE.noRoute, "no such account");
+    if (!access.ok) throw misconfigured(config);
+    const caller = authenticate(c.req.raw, access.access.adminToken);
+    if (c.req.param("account_id") !== access.access.accountId) throw oneError(404, CODE.noRoute, "no such account");
     requirePermission(caller, route.permission);
+    if ("take" in route) return route.take(c, platform);
+    if (!config.ok) throw misconfigured(config);
     return route.handle(c, config.config, platform);
   };
+}
+
+function misconfigured(config: ConfigResult): ApiError {
+  const faults = config.ok ? [] : config.faults;
+  return new ApiError(
+    503,
+    faults.map((fault) => ({ code: CODE.unavailable, message: `configuration: ${fault}` })),
+    { "Retry-After": "60" },
+  );
 }

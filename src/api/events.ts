@@ -18,14 +18,15 @@ export const eventRoutes: readonly Resource[] = [
     methods: {
       POST: {
         permission: "events:write",
-        async handle(c, _config, platform) {
+        async take(c, platform) {
           requireDataset(c);
           const request = c.req.raw;
           const key = idempotencyKey(request);
           const ndjson = isNdjson(request);
           const bytes = bodyBytes(await readBody(request, EVENTS_BODY_MAX_BYTES));
           const parsed = parseEvents(bodyText(bytes), ndjson);
-          if (!parsed.ok && parsed.kind === "faults") throw faultsError(400, CODE.invalid, parsed.faults);
+          if (!parsed.ok && parsed.kind === "not_json")
+            throw faultsError(400, CODE.invalid, [{ pointer: "", message: "the body is not JSON" }]);
           if (!parsed.ok) throw oneError(413, CODE.tooLarge, `at most ${EVENTS_MAX_COUNT} events a request`);
           const takenInMs = platform.now();
           const { defaultScriptName } = readIntakeConfig(c.env);

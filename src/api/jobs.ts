@@ -13,6 +13,7 @@ import { CODE, faultsError, oneError, unavailable } from "../errors.ts";
 import { JOBS_MAX } from "../limits.ts";
 import type { Platform } from "../platform.ts";
 import { DATASETS } from "../record/fields.ts";
+import type { Fault } from "../record/record.ts";
 import { jsonBody } from "./body.ts";
 import { listed, success } from "./envelope.ts";
 import { presentJob } from "./job-view.ts";
@@ -151,12 +152,7 @@ async function updateJob(c: AppContext, config: Config, platform: Platform): Pro
   for (let tries = 0; tries < UPDATE_TRIES; tries++) {
     const job = await requireJob(c);
     const not = `updating job ${job.config.id} is not allowed: `;
-    if (sent.dataset !== undefined && !sameDataset(sent.dataset, job.body.dataset)) {
-      throw faultsError(400, CODE.invalid, [{ pointer: "/dataset", message: "dataset: cannot be changed" }]);
-    }
-    if (sent.kind !== undefined && sent.kind !== "") {
-      throw faultsError(400, CODE.invalid, [{ pointer: "/kind", message: "kind: cannot be changed" }]);
-    }
+    requireUnchanged(sent, job);
     const stored = unseal(job.config.destination, destinationPurpose(config.accountId), config.keys);
     const conf =
       sent.destination_conf === undefined ? stored : ownDestination(sent.destination_conf, stored, config, not);
@@ -176,11 +172,24 @@ async function updateJob(c: AppContext, config: Config, platform: Platform): Pro
   throw oneError(409, CODE.conflict, "the job is being changed by others at the same time; try again");
 }
 
+/** @throws ApiError 400 if a body would change what cannot be changed. */
+function requireUnchanged(sent: z.infer<typeof UpdateJob>, job: StoredJob): void {
+  const faults: Fault[] = [];
+  if (sent.dataset !== undefined && !sameDataset(sent.dataset, job.body.dataset)) {
+    faults.push({ pointer: "/dataset", message: "dataset: cannot be changed" });
+  }
+  if (sent.kind !== undefined && sent.kind !== "")
+    faults.push({ pointer: "/kind", message: "kind: cannot be changed" });
+  if (faults.length > 0) throw faultsError(400, CODE.invalid, faults);
+}
+
 /** A sent destination with the stored secrets where it is masked. @throws ApiError if it would carry a stored secret anywhere else. */
 function ownDestination(sent: string, stored: string | null, config: Config, not: string): string {
   if (!isMasked(sent)) return sent;
   if (stored === null) throw badDestination(not, "no key opens the stored secret; send it again");
   const conf = unmaskDestination(sent, stored);
+  if (isMasked(conf))
+    throw badDestination(not, "there is no stored secret that the masked one could stand for; send it");
   const after = parseDestination(conf, config.destinations);
   const before = parseDestination(stored, config.destinations);
   if (!after.ok) throw badDestination(not, after.why);

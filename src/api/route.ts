@@ -8,10 +8,11 @@ import type { Permission } from "./auth.ts";
 export type AppContext = Context<{ Bindings: Env }>;
 
 /** One method of one route: who may call it, and what it does. */
-export interface Route {
-  permission: Permission;
-  handle(c: AppContext, config: Config, platform: Platform): Promise<Response>;
-}
+export type Route = { permission: Permission } & (
+  | { handle(c: AppContext, config: Config, platform: Platform): Promise<Response> }
+  /** Intake: it needs the queue alone, and goes on whatever else of the configuration is malformed. */
+  | { take(c: AppContext, platform: Platform): Promise<Response> }
+);
 
 /** The methods of one path below `/client/v4/accounts/{account_id}/logship`. */
 export interface Resource {

@@ -57,6 +57,12 @@ function fromOptions(options: OutputOptions, faults: Fault[]): FieldName[] | nul
   return readFieldNames(options.field_names ?? [], "/output_options/field_names", faults);
 }
 
+const LOGPULL_NEUTRAL: ReadonlyMap<string, string> = new Map([
+  ["timestamps", "unixnano"],
+  ["sample", "1"],
+  ["CVE-2021-44228", "false"],
+]);
+
 /** `fields=A,B&timestamps=…&sample=…&CVE-2021-44228=…`, the older way to say the same; honoured where `output_options` is absent. */
 function fromLogpull(text: string, faults: Fault[]): FieldName[] | null {
   const pointer = "/logpull_options";
@@ -64,7 +70,7 @@ function fromLogpull(text: string, faults: Fault[]): FieldName[] | null {
   for (const pair of text.split("&")) {
     if (pair === "") continue;
     const [name = "", value = ""] = pair.split("=", 2);
-    const neutral = { timestamps: "unixnano", sample: "1", "CVE-2021-44228": "false" }[name];
+    const neutral = LOGPULL_NEUTRAL.get(name);
     if (name === "fields") names = value.split(",").filter((field) => field !== "");
     else if (neutral === undefined)
       faults.push({ pointer, message: `logpull_options: unknown option ${JSON.stringify(name)}` });

@@ -48,9 +48,16 @@ export interface DestinationKind {
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
-/** Names and addresses that are no public host, as a parsed URL writes them: of this machine, of private networks, link-local, any IPv6 literal. */
-const NOT_PUBLIC =
-  /^(.*\.)?localhost$|^(0|10|127)\.|^169\.254\.|^192\.168\.|^172\.(1[6-9]|2\d|3[01])\.|^100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.|^\[/;
+/** IPv4 addresses, as a parsed URL writes them, that are of this machine, of private networks, or link-local. */
+const NOT_PUBLIC_IPV4 =
+  /^(?:(?:0|10|127)\.|169\.254\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.)/;
+
+/** Whether a host may be asked from the internet; an IPv6 literal is none that anybody needs. */
+function isPublicHost(hostname: string): boolean {
+  const host = hostname.replace(/\.$/, "");
+  if (host.startsWith("[") || host === "localhost" || host.endsWith(".localhost")) return false;
+  return !(/^\d+\.\d+\.\d+\.\d+$/.test(host) && NOT_PUBLIC_IPV4.test(host));
+}
 
 /**
  * An endpoint: a host, or an absolute URL whose path prefix is kept. Only https, but for loopback where that is allowed; loopback is refused
@@ -65,8 +72,8 @@ export function parseEndpoint(text: string, name: string, allowLoopback: boolean
     return { ok: false, why: `${name} must not contain user information` };
   if (url.search !== "" || url.hash !== "") return { ok: false, why: `${name} must not contain a query or a fragment` };
   const loopback = LOOPBACK.test(url.hostname);
-  const isPublic = !NOT_PUBLIC.test(url.hostname.replace(/\.$/, ""));
-  if (!isPublic && !(loopback && allowLoopback)) return { ok: false, why: `${name} must be a public host` };
+  if (!isPublicHost(url.hostname) && !(loopback && allowLoopback))
+    return { ok: false, why: `${name} must be a public host` };
   if (url.protocol !== "https:" && !(url.protocol === "http:" && loopback))
     return { ok: false, why: `${name} must use https` };
   url.pathname = url.pathname.replace(/\/+$/, "");

@@ -8,7 +8,7 @@ export type StoreAnswer =
   | {
       kind: "answer";
       status: number;
-      /** `<Code>` of an error body, letters only. */
+      /** `<Code>` of an error body, letters and digits only. */
       code: string | null;
       retryAfterS: number | null;
       etag: string | null;
@@ -144,7 +144,7 @@ async function errorCode(response: Response): Promise<string | null> {
   } catch {
     // The status has arrived, and it decides; the code is a courtesy.
   }
-  return /<Code>([A-Za-z]{1,64})<\/Code>/.exec(text)?.[1] ?? null;
+  return /<Code>([A-Za-z0-9]{1,64})<\/Code>/.exec(text)?.[1] ?? null;
 }
 
 /** `Retry-After` as seconds from now, from either of its forms; up to an hour. */

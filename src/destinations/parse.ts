@@ -159,7 +159,7 @@ export function unmaskDestination(sent: string, stored: string): string {
   if (at === -1) return sent;
   return (
     sent.slice(0, at + 1) +
-    mapParameters(sent.slice(at + 1), (name, value) => (value === MASK ? (secrets.get(name) ?? value) : value))
+    mapParameters(sent.slice(at + 1), (name, value) => (decoded(value) === MASK ? (secrets.get(name) ?? value) : value))
   );
 }
 

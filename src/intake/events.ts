@@ -16,12 +16,13 @@ export interface AcceptedEvents {
 
 export type Events = ({ ok: true } & AcceptedEvents) | { ok: false; faults: Fault[] };
 
-/** The events of a body and where each stands in it. */
-type Located = { pointer: string; value: unknown };
+/** The events of a body and where each stands in it; `fault` instead of a value: what stands there is no JSON. */
+export type Located = { pointer: string; value: unknown } | { pointer: string; fault: string };
 
 export type ParsedEvents =
   | { ok: true; events: Located[] }
-  | { ok: false; kind: "faults"; faults: Fault[] }
+  /** The body as a whole is not JSON. */
+  | { ok: false; kind: "not_json" }
   /** More than a request may hold; the body was not looked at any further. */
   | { ok: false; kind: "too_many" };
 
@@ -32,7 +33,7 @@ export type ParsedEvents =
 export function parseEvents(text: string, ndjson: boolean): ParsedEvents {
   if (ndjson) return parseLines(text);
   const parsed = parseJson(text);
-  if (!parsed.ok) return { ok: false, kind: "faults", faults: [{ pointer: "", message: "the body is not JSON" }] };
+  if (!parsed.ok) return { ok: false, kind: "not_json" };
   if (!Array.isArray(parsed.value)) return { ok: true, events: [{ pointer: "", value: parsed.value }] };
   if (parsed.value.length > EVENTS_MAX_COUNT) return { ok: false, kind: "too_many" };
   return { ok: true, events: parsed.value.map((value, i) => ({ pointer: `/${i}`, value })) };
@@ -40,20 +41,18 @@ export function parseEvents(text: string, ndjson: boolean): ParsedEvents {
 
 function parseLines(text: string): ParsedEvents {
   const events: Located[] = [];
-  const faults: Fault[] = [];
-  for (let at = 0; at < text.length && faults.length < ERRORS_MAX_ENTRIES; ) {
+  for (let at = 0; at < text.length; ) {
     const newline = text.indexOf("\n", at);
     const end = newline === -1 ? text.length : newline;
     const line = text.slice(at, end).trim();
     at = end + 1;
     if (line === "") continue;
-    const place = events.length + faults.length;
-    if (place === EVENTS_MAX_COUNT) return { ok: false, kind: "too_many" };
+    if (events.length === EVENTS_MAX_COUNT) return { ok: false, kind: "too_many" };
+    const pointer = `/${events.length}`;
     const parsed = parseJson(line);
-    if (parsed.ok) events.push({ pointer: `/${place}`, value: parsed.value });
-    else faults.push({ pointer: `/${place}`, message: "this line is not JSON" });
+    events.push(parsed.ok ? { pointer, value: parsed.value } : { pointer, fault: "this line is not JSON" });
   }
-  return faults.length > 0 ? { ok: false, kind: "faults", faults } : { ok: true, events };
+  return { ok: true, events };
 }
 
 function parseJson(text: string): { ok: true; value: unknown } | { ok: false } {
@@ -77,9 +76,14 @@ export function acceptEvents(events: readonly Located[], context: MappingContext
   const findings: Findings = { faults: [], unknownKeys: new Set() };
   const lines: string[] = [];
   const days = new Set<number>();
-  for (const { pointer, value } of events) {
+  for (const event of events) {
     if (findings.faults.length >= ERRORS_MAX_ENTRIES) break;
-    const record = toRecord(value, context, pointer, findings);
+    const { pointer } = event;
+    if ("fault" in event) {
+      findings.faults.push({ pointer, message: event.fault });
+      continue;
+    }
+    const record = toRecord(event.value, context, pointer, findings);
     if (record === null) continue;
     const line = lineOf(() => recordLine(record), pointer, findings.faults);
     if (line === null) continue;

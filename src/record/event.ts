@@ -13,28 +13,31 @@ const integer = (value: unknown): number =>
   typeof value === "number" && Number.isFinite(value) ? Math.round(value) : 0;
 
 /** The runtime gives a cron's time as a number, an alarm's as an ISO string (another process) or a Date (the same one). */
-function timeMs(value: unknown): number {
-  if (typeof value === "string") return integer(Date.parse(value));
-  if (value instanceof Date) return integer(value.getTime());
-  return integer(value);
+function asMs(value: unknown): unknown {
+  if (typeof value === "string") return Date.parse(value);
+  return value instanceof Date ? value.getTime() : value;
 }
 
 /**
  * Recognises the kind of a trace item by the presence of one property, in the order in which the kinds exclude each other: an alarm and a
  * cron both have `scheduledTime`, only a cron has `cron`.
+ * @param readTime checks a time in ms, and says what stands for one that is missing or wrong.
  * @returns `unknown` with an empty event for anything else, null included.
  * @see https://developers.cloudflare.com/workers/runtime-apis/handlers/tail/
  */
-export function describeEvent(value: unknown): EventDescription {
+export function describeEvent(value: unknown, readTime: (value: unknown) => number): EventDescription {
   const event = object(value);
   if (event === undefined) return { type: "unknown", event: {} };
   const request = object(event.request);
   if (request !== undefined) return { type: "fetch", event: describeFetch(request, object(event.response)) };
   if (event.cron !== undefined) {
-    return { type: "scheduled", event: { Cron: string(event.cron), ScheduledTimeMs: timeMs(event.scheduledTime) } };
+    return {
+      type: "scheduled",
+      event: { Cron: string(event.cron), ScheduledTimeMs: readTime(asMs(event.scheduledTime)) },
+    };
   }
   if (event.scheduledTime !== undefined)
-    return { type: "alarm", event: { ScheduledTimeMs: timeMs(event.scheduledTime) } };
+    return { type: "alarm", event: { ScheduledTimeMs: readTime(asMs(event.scheduledTime)) } };
   if (event.queue !== undefined) {
     return { type: "queue", event: { Queue: string(event.queue), BatchSize: integer(event.batchSize) } };
   }

@@ -70,8 +70,9 @@ export function toRecord(input: unknown, context: MappingContext, at: string, fi
 }
 
 function fromItem(item: Json, read: Reader, at: string): TraceRecord {
-  const { type, event } = describeEvent(item.event);
-  const version = isObject(item.scriptVersion) ? item.scriptVersion : {};
+  const scheduledTime = (value: unknown): number => read.time(value, `${at}/event/scheduledTime`);
+  const { type, event } = describeEvent(item.event, scheduledTime);
+  const version = read.object(item.scriptVersion, `${at}/scriptVersion`);
   return {
     CPUTimeMs: read.count(item.cpuTime, `${at}/cpuTime`),
     DispatchNamespace: read.text(item.dispatchNamespace, `${at}/dispatchNamespace`),
