@@ -14,9 +14,10 @@ import { EVENT_MAX_BYTES, MESSAGE_RAW_MAX_BYTES } from "../limits.ts";
  * | 20–27 | time of intake, ms since the epoch |
  * | 28–31 | number of records |
  * | 32–35 | length of the NDJSON in bytes |
- * | 36–39 | CRC-32 of the NDJSON |
+ * | 36–39 | CRC-32 of the 36 bytes before and the NDJSON |
  */
 const HEADER_BYTES = 40;
+const CRC_AT = 36;
 const MAGIC = 0x4c53;
 const VERSION = 1;
 const FLAG_DEFLATED = 1;
@@ -65,7 +66,7 @@ export function encodeMessage(envelope: Envelope, raw: Uint8Array): Uint8Array<A
   view.setBigUint64(20, BigInt(envelope.takenInMs));
   view.setUint32(28, envelope.records);
   view.setUint32(32, raw.length);
-  view.setUint32(36, crc32(raw));
+  view.setUint32(CRC_AT, crc32(raw, crc32(message.subarray(0, CRC_AT))));
   message.set(body, HEADER_BYTES);
   return message;
 }
@@ -107,7 +108,8 @@ export function decodeMessage(body: unknown): Decoded<Message> {
       return { ok: false, why: "does not inflate" };
     }
   }
-  if (raw.length !== rawLength || crc32(raw) !== view.getUint32(36)) return { ok: false, why: "fails its checksum" };
+  const crc = crc32(raw, crc32(new Uint8Array(body as ArrayBuffer, 0, CRC_AT)));
+  if (raw.length !== rawLength || crc !== view.getUint32(CRC_AT)) return { ok: false, why: "fails its checksum" };
   const lines = new TextDecoder().decode(raw).split("\n");
   lines.pop();
   if (lines.length !== envelope.value.records)

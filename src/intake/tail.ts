@@ -43,7 +43,11 @@ export async function handleTail(
   lost += await send(lines, takenInMs, queue, platform);
   if (lost > 0) {
     console.error({ message: "intake lost events", events: lost });
-    await countLost(lost);
+    try {
+      await countLost(lost);
+    } catch (error) {
+      console.error({ message: "the loss could not be counted", events: lost, error: String(error) });
+    }
   }
 }
 

@@ -58,7 +58,7 @@ export async function consumeEvents(batch: MessageBatch<unknown>, context: Consu
     return;
   }
   const metrics: MessageBatchMetrics | undefined = batch.metadata?.metrics;
-  const queue = { backlog: metrics?.backlogCount ?? null, doneMs: queueDoneMs(batch, metrics) };
+  const queue = { name: batch.queue, backlog: metrics?.backlogCount ?? null, doneMs: queueDoneMs(batch, metrics) };
   let group: Loaded[] = [];
   let bytes = 0;
   const flush = async (): Promise<void> => {
@@ -90,6 +90,7 @@ export async function consumeDead(
 
 /** What the queue says of itself with a batch. */
 interface QueueState {
+  name: string;
   /** Messages that wait behind this batch. */
   backlog: number | null;
   /** As in {@link Append}. */
@@ -113,17 +114,25 @@ function queueDoneMs(batch: MessageBatch<unknown>, metrics: MessageBatchMetrics 
   return own.length === 0 ? 0 : Math.min(waiting ?? Number.POSITIVE_INFINITY, ...own) - IN_HAND_MS;
 }
 
+/** Intake wrote it, and the checksum says that it arrived so; whoever else may write to the queue must not stop it. */
+function readRecord(line: string): TraceRecord | null {
+  try {
+    const record = JSON.parse(line) as TraceRecord | null;
+    return Number.isSafeInteger(record?.EventTimestampMs) ? record : null;
+  } catch {
+    return null;
+  }
+}
+
 /** @returns the records, or why they cannot be read. */
 function load(delivery: Message<unknown>): Loaded | string {
   const decoded = decodeMessage(delivery.body);
   if (!decoded.ok) return decoded.why;
   const records: TraceRecord[] = [];
   for (const line of decoded.value.lines) {
-    try {
-      records.push(JSON.parse(line) as TraceRecord);
-    } catch {
-      return "holds a record that is not JSON";
-    }
+    const record = readRecord(line);
+    if (record === null) return "holds a line that is no record";
+    records.push(record);
   }
   return { delivery, message: decoded.value, records };
 }
@@ -139,7 +148,7 @@ async function commitGroup(
     if (!failed.has(message.id)) {
       delivery.ack();
     } else if (isOverdue(message.takenInMs, context.platform.now())) {
-      await putAside(delivery, "", "could not be processed for ten days", context);
+      await putAside(delivery, queue.name, "could not be processed for ten days", context);
     } else {
       retry(delivery);
     }
@@ -205,8 +214,9 @@ async function commitAll(
   const routed = new Set<string>();
   wanted.forEach((entry, i) => {
     const result = results[i];
-    for (const { message } of entry.messages) (result?.status === "rejected" ? failed : routed).add(message.id);
+    if (result?.status === "fulfilled") for (const { message } of result.value) routed.add(message.id);
     if (result?.status === "rejected") {
+      for (const { message } of entry.messages) failed.add(message.id);
       console.error({ message: "append failed", job: entry.job.id, error: String(result.reason) });
     }
   });
@@ -224,23 +234,23 @@ function countOf(message: EventMessage, routed: boolean): MessageCount {
   };
 }
 
-/** Commits messages to one job's log. @throws if the log cannot be reached or the job changes faster than appends are built. */
+/** Commits messages to one job's log. @returns those that it was to get, as it is by now. @throws if the log cannot be reached or the job changes faster than appends are built. */
 async function commit(
   job: JobConfig,
   group: readonly Loaded[],
   queueDoneMs: number,
   context: ConsumerContext,
-): Promise<void> {
+): Promise<readonly Loaded[]> {
   let current = job;
   for (let builds = 0; builds < REBUILDS_MAX; builds++) {
     const offered = offeredTo(current, group);
-    if (offered.length === 0) return;
+    if (offered.length === 0) return offered;
     const version = current;
     const suspects = offered.filter(({ delivery }) => delivery.attempts > 1).map(({ message }) => message);
     const build = (without: ReadonlySet<string>) => buildAppend(version, offered, without, queueDoneMs);
     const result = await within(APPEND_MS, context.append(version, build, suspects.map(idOf)), null);
     if (result === null) throw new Error("the log does not answer");
-    if (result.kind === "taken") return;
+    if (result.kind === "taken") return offered;
     current = result.job;
   }
   throw new Error("the job changed too often");
