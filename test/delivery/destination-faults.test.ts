@@ -315,7 +315,7 @@ describe("among many objects", () => {
     // Three days make three objects; the middle one is refused for ever.
     const events = oracle.mint(30, { at: NOON + 86_400_000, days: 3 });
     await deliver(pack(events, clock.nowMs()));
-    await control.script([rule({ do: "answer", status: 500 }, { method: "PUT", keyIncludes: "/20261122/2" })]);
+    await control.script([rule({ do: "answer", status: 500 }, { method: "PUT", keyIncludes: "/21001122/2" })]);
     for (let i = 0; i < 10; i++) {
       clock.advance(60_000);
       await runAlarm(job);

@@ -57,7 +57,7 @@ describe("while uploads hang", () => {
       log.alarmWaitMs = 0;
     });
     await deliver(pack(oracle.mint(5), clock.nowMs()));
-    const first = { method: "PUT", keyIncludes: "logs/20261120/" };
+    const first = { method: "PUT", keyIncludes: "logs/21001120/" };
     await control.script([rule({ do: "answer", status: 503 }, first, 1), rule({ do: "hold" }, first)]);
     clock.advance(30_000);
     await runAlarm(job);
@@ -151,7 +151,7 @@ describe("a change of a job", () => {
     await runAlarm(fresh);
     expect((await logStatus(fresh)).counts.delivered).toBe(5);
     expect((await third.control.objects()).filter(({ key }) => key.endsWith(".log.gz"))).toHaveLength(1);
-    expect((await jobObjects(job))[0]?.raw_bytes).toBe(5 * '{"EventTimestampMs":1795176000000}\n'.length);
+    expect((await jobObjects(job))[0]?.raw_bytes).toBe(5 * '{"EventTimestampMs":4130395200000}\n'.length);
   });
 });
 

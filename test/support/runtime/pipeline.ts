@@ -19,8 +19,11 @@ import type { Minted } from "../oracle.ts";
 import { type BucketControl, bucketControl } from "../s3-control.ts";
 import { api } from "./api.ts";
 
-/** The time at which tests begin. */
-export const NOON = Date.parse("2026-11-20T12:00:00Z");
+/**
+ * The time at which tests begin: far in the real future, so that an alarm set by a test's clock never fires by itself, and a test fires it when it
+ * means to.
+ */
+export const NOON = Date.parse("2100-11-20T12:00:00Z");
 
 /** Sets the clock that the worker and its durable objects read. Undone by `vi.restoreAllMocks()`. */
 export function setClock(nowMs: number): { advance(ms: number): void; nowMs(): number } {

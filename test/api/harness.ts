@@ -1,0 +1,120 @@
+/** Calls the API in the runtime, with any environment and platform, and checks the envelope of every answer. */
+import { env } from "cloudflare:workers";
+import { expect, inject } from "vitest";
+import { createApp } from "../../src/api/app.ts";
+import { type Platform, platform } from "../../src/platform.ts";
+import { type ScriptedQueue, scriptedPlatform, scriptedQueue } from "../intake/scripted.ts";
+import { NOON } from "../record/samples.ts";
+import { ACCOUNT, ADMIN_TOKEN } from "../support/constants.ts";
+import type { Answer } from "../support/runtime/api.ts";
+import { type BucketControl, bucketControl } from "../support/s3-control.ts";
+
+export type Settings = { [name: string]: unknown };
+
+export interface CallOptions {
+  /** Instead of those of vitest.config.ts; undefined takes one away. */
+  settings?: Settings;
+  platform?: Platform;
+  headers?: Record<string, string | null> | undefined;
+  /** Of the path; the one of the tests by default. */
+  account?: string;
+}
+
+const apps = new WeakMap<Platform, ReturnType<typeof createApp>>();
+
+/** One request, with the admin's token unless told otherwise. @param path below `/client/v4/accounts/{account_id}`. */
+export async function call<T = unknown>(
+  method: string,
+  path: string,
+  body?: unknown,
+  options: CallOptions = {},
+): Promise<Answer<T>> {
+  const url = `http://logship.test/client/v4/accounts/${options.account ?? ACCOUNT}${path}`;
+  return send<T>(url, { method, body }, options);
+}
+
+export async function send<T = unknown>(
+  url: string,
+  { method, body }: { method: string; body?: unknown },
+  options: CallOptions = {},
+): Promise<Answer<T>> {
+  const { platform: world = platform } = options;
+  const app = apps.get(world) ?? createApp(world);
+  apps.set(world, app);
+  const headers = new Headers({ authorization: `Bearer ${ADMIN_TOKEN}` });
+  if (body !== undefined) headers.set("content-type", "application/json");
+  for (const [name, value] of Object.entries(options.headers ?? {})) {
+    if (value === null) headers.delete(name);
+    else headers.set(name, value);
+  }
+  const raw = typeof body === "string" || body instanceof Uint8Array || body instanceof ReadableStream;
+  const init = {
+    method,
+    headers,
+    ...(body !== undefined && { body: (raw ? body : JSON.stringify(body)) as BodyInit }),
+  };
+  const response = await app.request(url, init, { ...env, ...options.settings } as unknown as Env);
+  return checked<T>(response);
+}
+
+/** Every answer is an envelope, whatever else it is. */
+async function checked<T>(response: Response): Promise<Answer<T>> {
+  const { status, headers } = response;
+  expect(headers.get("content-type")).toMatch(/^application\/json\b/);
+  const text = await response.text();
+  const body = JSON.parse(text) as Answer<T>["body"];
+  if (status < 300) {
+    expect(body).toMatchObject({ success: true, errors: [], messages: expect.any(Array) });
+  } else {
+    expect(Object.keys(body).sort()).toEqual(["errors", "messages", "result", "success"]);
+    expect(body).toMatchObject({ success: false, result: null, messages: [] });
+    expect(body.errors.length).toBeGreaterThan(0);
+    expect(body.errors.length).toBeLessThanOrEqual(100);
+    for (const { code, message } of body.errors) expect([typeof code, typeof message]).toEqual(["number", "string"]);
+    if (status === 503 || status === 429) expect(headers.get("retry-after")).toMatch(/^[1-9]\d*$/);
+    // Never a stack trace, never a secret.
+    expect(text).not.toMatch(/\bat \S+ \(|\.ts:\d+/);
+    for (const secret of [ADMIN_TOKEN, "test-secret-key", "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="])
+      expect(text).not.toContain(secret);
+  }
+  return { status, headers, body };
+}
+
+/** The errors of an answer as `[code, pointer, message]`. */
+export const errorsOf = ({ body }: Answer): [code: number, pointer: string | undefined, message: string][] =>
+  body.errors.map(({ code, source, message }) => [code, source?.pointer, message]);
+
+export interface Bucket {
+  name: string;
+  control: BucketControl;
+}
+
+/** A bucket of the scripted S3 endpoint that no other test uses. */
+export function freshBucket(): Bucket {
+  const name = `api-${crypto.randomUUID()}`;
+  return { name, control: bucketControl(inject("s3Url"), name) };
+}
+
+/** A world for POST events: a queue that notes everything, and a clock that stands. */
+export function intake(fails?: (call: number) => boolean): {
+  queue: ScriptedQueue;
+  options: CallOptions;
+  platform: ReturnType<typeof scriptedPlatform>;
+} {
+  const queue = scriptedQueue(fails);
+  const world = scriptedPlatform(NOON);
+  return { queue, platform: world, options: { platform: world, settings: { EVENTS: queue } } };
+}
+
+export interface Job {
+  id: number;
+  [field: string]: unknown;
+}
+
+export const listJobs = async (): Promise<Job[]> => (await call<Job[]>("GET", "/logship/jobs")).body.result;
+
+/** That nothing came of a request: no job, nothing in the bucket. */
+export async function expectNothingStored({ control }: Bucket): Promise<void> {
+  expect(await listJobs()).toEqual([]);
+  expect(await control.objects()).toEqual([]);
+}

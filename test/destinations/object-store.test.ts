@@ -1,0 +1,388 @@
+import { createHash } from "node:crypto";
+import { afterEach, beforeEach, describe, expect, inject, it, vi } from "vitest";
+import type { Destination } from "../../src/destinations/destination.ts";
+import { ObjectStore, type PutRequest, type StoreAnswer } from "../../src/destinations/object-store.ts";
+import { answerWords, writeProbe } from "../../src/destinations/probe.ts";
+import { platform } from "../../src/platform.ts";
+import { ACCESS_KEY, SECRET_KEY } from "../support/constants.ts";
+import { bucketControl } from "../support/s3-control.ts";
+import { type Action, rule } from "../support/s3-script.ts";
+import { destination, LOCAL } from "./context.ts";
+
+const NOW = Date.UTC(2026, 10, 20, 12);
+
+function at(bucket: string, more: string | Partial<Destination> = ""): Destination {
+  const keys = `access-key-id=${ACCESS_KEY}&secret-access-key=${SECRET_KEY}`;
+  const query = typeof more === "string" ? more : "";
+  const read = destination(
+    `s3://${bucket}/logs/{DATE}?region=auto&endpoint=${encodeURIComponent(inject("s3Url"))}&${keys}${query}`,
+    LOCAL,
+  );
+  return typeof more === "string" ? read : { ...read, ...more };
+}
+
+function request(key: string, text = "hello", fields: Partial<PutRequest> = {}): PutRequest {
+  const body = new TextEncoder().encode(text);
+  return {
+    key,
+    body,
+    bytes: body.length,
+    sha256: createHash("sha256").update(body).digest("hex"),
+    contentType: "application/x-ndjson",
+    conditional: true,
+    ...fields,
+  };
+}
+
+let names = 0;
+let bucket = "";
+let control = bucketControl(inject("s3Url"), "none");
+beforeEach(() => {
+  names += 1;
+  bucket = `object-store-${names}`;
+  control = bucketControl(inject("s3Url"), bucket);
+});
+afterEach(async () => {
+  await control.forget();
+});
+
+const store = (more: Parameters<typeof at>[1] = "") => new ObjectStore(at(bucket, more), platform);
+
+/** A store behind a `fetch` that gives these answers, and notes what it was asked. */
+function scripted(...answers: (Response | Error)[]) {
+  const asked: { url: string; init: RequestInit }[] = [];
+  const opened = new ObjectStore(at("scripted"), {
+    now: () => NOW,
+    fetch: (url, init) => {
+      asked.push({ url, init });
+      const next = answers.shift() ?? new Error("asked too often");
+      return next instanceof Error ? Promise.reject(next) : Promise.resolve(next);
+    },
+  });
+  return { opened, asked };
+}
+
+const ok = { kind: "answer", status: 200, code: null, retryAfterS: null };
+
+describe("an object in a store that verifies signatures", () => {
+  it("is there with its bytes, its type and our checksum", async () => {
+    const answer = await store().put(request("logs/20261120/a.log.gz"));
+    expect(answer).toMatchObject({ ...ok, etag: '"5d41402abc4b2a76b9719d911017c592"' });
+    expect(await control.objects()).toMatchObject([
+      {
+        key: "logs/20261120/a.log.gz",
+        size: 5,
+        contentType: "application/x-ndjson",
+        contentEncoding: null,
+        meta: { "x-amz-meta-logship-sha256": request("").sha256 },
+        puts: 1,
+      },
+    ]);
+    const [seen] = await control.requests();
+    expect(seen?.headers).toMatchObject({
+      "x-amz-content-sha256": request("").sha256,
+      "if-none-match": "*",
+      "content-length": "5",
+    });
+    expect(seen).toMatchObject({ region: "auto", accessKeyId: ACCESS_KEY });
+  });
+
+  const keys: [what: string, key: string][] = [
+    ["an equals sign", "date=20261120/x.log.gz"],
+    ["a space", "a b/c d.log.gz"],
+    ["a plus", "a+b/c+d.log.gz"],
+    ["what encodeURIComponent leaves bare", "a!b'c(d)e*f~g-h_i.j"],
+    ["unicode", "ü€/\u{1f600}/日本.log.gz"],
+    ["a percent sign", "100%/a%2fb/%41"],
+    ["a question mark and a number sign", "a?b=c&d/#e"],
+    ["an ampersand, a colon, a semicolon, an at sign", "a&b:c;d@e,f$g"],
+    ["brackets and braces", "[a]{b}<c>"],
+    ["a backslash and quotes", 'a\\b"c`d^e|f'],
+    ["empty segments", "a//b///c"],
+    ["dots in names", "a/.hidden/..b/c..d/..."],
+    ["a name in no folder", "x.log.gz"],
+  ];
+
+  it.each(keys)("is under exactly its key when that has %s", async (_what, key) => {
+    expect(await store().put(request(key))).toMatchObject(ok);
+    expect((await control.objects()).map((object) => object.key)).toEqual([key]);
+    expect(await store().head(key)).toMatchObject({ ...ok, bytes: 5 });
+  });
+
+  it("is not written over: the condition is kept, the answer is 412", async () => {
+    await store().put(request("k", "first"));
+    expect(await store().put(request("k", "second"))).toMatchObject({
+      kind: "answer",
+      status: 412,
+      code: "PreconditionFailed",
+    });
+    expect(await control.objects()).toMatchObject([{ puts: 1, size: 5 }]);
+  });
+
+  it("is written over when no condition is asked for", async () => {
+    await store().put(request("k", "first"));
+    expect(await store().put(request("k", "second", { conditional: false }))).toMatchObject(ok);
+    const requests = await control.requests();
+    expect(requests[1]?.headers).not.toHaveProperty("if-none-match");
+  });
+
+  it("can be asked for: its size, its ETag, our checksum", async () => {
+    await store().put(request("k"));
+    expect(await store().head("k")).toEqual({
+      ...ok,
+      bytes: 5,
+      etag: '"5d41402abc4b2a76b9719d911017c592"',
+      sha256: request("").sha256,
+    });
+    expect(await store().head("other")).toMatchObject({ kind: "answer", status: 404, code: null, sha256: null });
+  });
+
+  it("is encrypted at rest where that is asked for, and not otherwise", async () => {
+    await store("&sse=AES256").put(request("a"));
+    await store().put(request("b"));
+    const [first, second] = await control.requests();
+    expect(first?.headers["x-amz-server-side-encryption"]).toBe("AES256");
+    expect(second?.headers).not.toHaveProperty("x-amz-server-side-encryption");
+  });
+
+  it("may come as a stream of known length", async () => {
+    const text = "x".repeat(300_000);
+    const { readable, writable } = new FixedLengthStream(text.length);
+    const written = new Response(text).body?.pipeTo(writable);
+    expect(await store().put(request("k", text, { body: readable }))).toMatchObject(ok);
+    await written;
+    expect(await control.objects()).toMatchObject([{ size: 300_000, sha256: request("", text).sha256 }]);
+  });
+
+  it("goes below an endpoint's path prefix", async () => {
+    // The bucket of the scripted endpoint is the first segment: here it is the prefix.
+    const answer = await store({ endpoint: new URL(`${inject("s3Url")}/${bucket}`), bucket: "inner" }).put(
+      request("a/b"),
+    );
+    expect(answer).toMatchObject(ok);
+    expect((await control.objects()).map((object) => object.key)).toEqual(["inner/a/b"]);
+  });
+
+  it("is refused with a wrong secret, and says so without any secret", async () => {
+    const answer = await store({ credentials: { accessKeyId: ACCESS_KEY, secretAccessKey: "wrong" } }).put(
+      request("k"),
+    );
+    expect(answer).toMatchObject({ kind: "answer", status: 403, code: "SignatureDoesNotMatch" });
+    expect(await control.objects()).toEqual([]);
+  });
+  it("is refused when its bytes are not those that were announced", async () => {
+    const answer = await store().put(request("k", "hello", { sha256: request("", "other").sha256 }));
+    expect(answer).toMatchObject({ kind: "answer", status: 400, code: "XAmzContentSHA256Mismatch" });
+    expect(await control.objects()).toEqual([]);
+  });
+});
+
+describe("what a store answers", () => {
+  const answers: [what: string, action: Action, expected: Partial<StoreAnswer>][] = [
+    [
+      "a code",
+      { do: "answer", status: 503, code: "SlowDown", message: "secret words" },
+      { status: 503, code: "SlowDown" },
+    ],
+    ["no body", { do: "answer", status: 500 }, { status: 500, code: null }],
+    [
+      "a page of a proxy",
+      { do: "answer", status: 502, body: "<html><h1>Bad gateway</h1></html>" },
+      { status: 502, code: null },
+    ],
+    [
+      "a code that is no plain word",
+      { do: "answer", status: 400, body: "<Code>&lt;script&gt;</Code>" },
+      { status: 400, code: null },
+    ],
+    [
+      "a code that never ends",
+      { do: "answer", status: 400, body: `<Code>${"A".repeat(65)}</Code>` },
+      { status: 400, code: null },
+    ],
+    [
+      "a code far behind",
+      { do: "answer", status: 400, body: `${" ".repeat(200_000)}<Code>Late</Code>` },
+      { status: 400, code: null },
+    ],
+    [
+      "seconds to wait",
+      { do: "answer", status: 503, headers: { "retry-after": "120" } },
+      { status: 503, retryAfterS: 120 },
+    ],
+    [
+      "too many seconds to wait",
+      { do: "answer", status: 429, headers: { "retry-after": "86400" } },
+      { status: 429, retryAfterS: 3_600 },
+    ],
+    ["a success with another status", { do: "answer", status: 204 }, { status: 204, code: null }],
+  ];
+
+  it.each(answers)("is known by status, code and delay alone: %s", async (_what, action, expected) => {
+    await control.script([rule(action, { method: "PUT" })]);
+    expect(await store().put(request("k"))).toMatchObject({ kind: "answer", ...expected });
+  });
+
+  it("is asked for once: nothing here tries again", async () => {
+    for (const status of [500, 503, 429, 408])
+      await control.script([rule({ do: "answer", status }, { method: "PUT" })]);
+    await store().put(request("k"));
+    expect((await control.requests()).length).toBe(1);
+  });
+
+  it.each([301, 302, 303, 307, 308])("is not followed elsewhere: %i", async (status) => {
+    const elsewhere = `${inject("s3Url")}/${bucket}-elsewhere/k`;
+    await control.script([rule({ do: "redirect", location: elsewhere, status })]);
+    expect(await store().put(request("k"))).toMatchObject({ kind: "answer", status });
+    expect(await store().head("k")).toMatchObject({ kind: "answer", status });
+    expect(await bucketControl(inject("s3Url"), `${bucket}-elsewhere`).requests()).toEqual([]);
+  });
+
+  it.each(["before", "during", "after"] as const)(
+    "may be nothing: the connection is reset %s the request is carried out",
+    async (when) => {
+      await control.script([rule({ do: "reset", when })]);
+      expect(await store().put(request("k", "x".repeat(100_000)))).toEqual({
+        kind: "unreachable",
+        cause: "connection failed",
+      });
+      expect((await control.objects()).length).toBe(when === "after" ? 1 : 0);
+    },
+  );
+
+  it("may be nothing: nobody listens there", async () => {
+    const answer = await store({ endpoint: new URL("http://127.0.0.1:1/") }).put(request("k"));
+    expect(answer).toEqual({ kind: "unreachable", cause: "connection failed" });
+  });
+
+  const dates: [header: string, seconds: number | null][] = [
+    ["0", null],
+    ["1", 1],
+    ["3600", 3_600],
+    ["3601", 3_600],
+    [" 7 ", 7],
+    ["1000000000000", null],
+    ["-5", null],
+    ["1.5", null],
+    ["soon", null],
+    ["", null],
+    ["Fri, 20 Nov 2026 12:00:30 GMT", 30],
+    ["Fri, 20 Nov 2026 13:00:00 GMT", 3_600],
+    ["Sat, 21 Nov 2026 12:00:00 GMT", 3_600],
+    ["Fri, 20 Nov 2026 12:00:00 GMT", null],
+    ["Fri, 20 Nov 2026 11:59:59 GMT", null],
+  ];
+
+  it.each(dates)("may ask to wait, in either of two forms: Retry-After: %s", async (header, retryAfterS) => {
+    const { opened } = scripted(new Response(null, { status: 503, headers: { "retry-after": header } }));
+    expect(await opened.put(request("k"))).toMatchObject({ status: 503, retryAfterS });
+  });
+
+  it("is not waited for for ever", async () => {
+    const timeout = new DOMException("The operation timed out", "TimeoutError");
+    const { opened, asked } = scripted(Object.assign(new Error("x"), { name: timeout.name }));
+    expect(await opened.put(request("k"))).toEqual({ kind: "unreachable", cause: "timeout" });
+    expect(asked[0]?.init.signal).toBeInstanceOf(AbortSignal);
+  });
+
+  it("is given longer to arrive the larger the object is, but never longer than an alarm may run", async () => {
+    const timeouts = vi.spyOn(AbortSignal, "timeout");
+    for (const bytes of [5, 10_000_000, 1_000_000_000])
+      await scripted(new Response()).opened.put(request("k", "hello", { bytes }));
+    const [small, large, largest] = timeouts.mock.calls.map(([ms]) => ms);
+    expect(small).toBe(60_000);
+    expect(large).toBe(260_000);
+    expect(largest).toBeLessThan(15 * 60_000);
+  });
+
+  it("loses nothing when its error body breaks off: the status has arrived", async () => {
+    const broken = new ReadableStream({
+      start(controller) {
+        controller.enqueue(new TextEncoder().encode("<Error><Code>Acc"));
+        controller.error(new Error("reset"));
+      },
+    });
+    const { opened } = scripted(new Response(broken, { status: 403 }));
+    expect(await opened.put(request("k"))).toMatchObject({ kind: "answer", status: 403, code: null });
+  });
+
+  it("keeps a failure's own words, which may name a secret, to itself", async () => {
+    const { opened } = scripted(new Error(`fetch of https://u:${SECRET_KEY}@x failed`));
+    expect(JSON.stringify(await opened.put(request("k")))).not.toContain(SECRET_KEY);
+  });
+});
+
+describe("what is sent", () => {
+  it("carries no secret, is signed for its moment, and follows no redirect", async () => {
+    const { opened, asked } = scripted(new Response());
+    await opened.put(request("date=x/k"));
+    const [{ url, init } = { url: "", init: {} }] = asked;
+    const headers = new Headers(init.headers);
+    expect(url).toBe(`${inject("s3Url")}/scripted/date%3Dx/k`);
+    expect(init).toMatchObject({ method: "PUT", redirect: "manual" });
+    expect(headers.get("authorization")).toMatch(
+      new RegExp(`^AWS4-HMAC-SHA256 Credential=${ACCESS_KEY}/20261120/auto/s3/aws4_request, `),
+    );
+    expect(headers.get("x-amz-date")).toBe("20261120T120000Z");
+    expect(JSON.stringify([url, [...headers]])).not.toContain(SECRET_KEY);
+  });
+
+  it("has every header signed on which something depends", async () => {
+    const { opened, asked } = scripted(new Response());
+    await opened.put(request("k"));
+    const signed = /SignedHeaders=([^,]*)/
+      .exec(new Headers(asked[0]?.init.headers).get("authorization") ?? "")?.[1]
+      ?.split(";");
+    expect(signed).toEqual(
+      expect.arrayContaining([
+        "host",
+        "if-none-match",
+        "x-amz-content-sha256",
+        "x-amz-date",
+        "x-amz-meta-logship-sha256",
+      ]),
+    );
+  });
+});
+
+describe("the probe of a destination", () => {
+  it.each([
+    ["logs/{DATE}", "logs/00010101/test.txt.gz"],
+    ["date={DATE}/again={DATE}", "date=00010101/again=00010101/test.txt.gz"],
+    ["logs", "logs/test.txt.gz"],
+    ["", "test.txt.gz"],
+  ])("lies under the day that is none: %s", async (path, key) => {
+    expect(await writeProbe(store(), path)).toMatchObject(ok);
+    const object = await control.object(key);
+    const text = await new Response(new Response(object).body?.pipeThrough(new DecompressionStream("gzip"))).text();
+    expect(JSON.parse(text)).toEqual({ content: "test", filename: "test.txt" });
+  });
+
+  it("may be written again and again, and is the same each time", async () => {
+    await writeProbe(store(), "x");
+    expect(await writeProbe(store(), "x")).toMatchObject(ok);
+    const puts = await control.puts();
+    expect(puts.map(({ key, sha256 }) => [key, sha256])).toEqual(
+      [puts[0], puts[0]].map((put) => ["x/test.txt.gz", put?.sha256]),
+    );
+  });
+
+  const answer = (status: number, code: string | null): StoreAnswer => ({
+    kind: "answer",
+    status,
+    code,
+    retryAfterS: null,
+    etag: null,
+    bytes: null,
+    sha256: null,
+  });
+
+  it.each([
+    [answer(403, "AccessDenied"), "HTTP 403 AccessDenied"],
+    [answer(500, null), "HTTP 500"],
+    [{ kind: "unreachable", cause: "timeout" } as const, "no answer in time"],
+    [{ kind: "unreachable", cause: "connection failed" } as const, "connection failed"],
+  ])("fails in words: %j", (given, words) => {
+    expect(answerWords(given)).toBe(words);
+  });
+});

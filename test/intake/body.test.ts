@@ -1,0 +1,155 @@
+import { gzipSync } from "node:zlib";
+import { describe, expect, it } from "vitest";
+import { concat } from "../../src/bytes.ts";
+import { decodeUtf8, readBody } from "../../src/intake/body.ts";
+import { noise } from "../record/samples.ts";
+
+const MAX = 100_000;
+const bytesOf = (text: string) => new TextEncoder().encode(text);
+
+function post(body: Uint8Array | ReadableStream | null, headers: Record<string, string> = {}): Request {
+  return new Request("http://logship.test/", { method: "POST", body, headers });
+}
+
+const gzip = { "content-encoding": "gzip" };
+const tooLarge = { ok: false, fault: { status: 413, message: `the body is larger than ${MAX} bytes` } };
+const badGzip = { ok: false, fault: { status: 400, message: "the body is not valid gzip" } };
+
+describe("the body of a request", () => {
+  const bodies: [what: string, bytes: Uint8Array][] = [
+    ["nothing", new Uint8Array()],
+    ["a few bytes", bytesOf("{}")],
+    ["as many bytes as are allowed", bytesOf(noise(MAX))],
+  ];
+
+  it.each(bodies)("is read to its end, gzip or not: %s", async (_what, bytes) => {
+    expect(await readBody(post(bytes), MAX)).toEqual({ ok: true, bytes });
+    expect(await readBody(post(bytes, { "content-encoding": "identity" }), MAX)).toEqual({ ok: true, bytes });
+    expect(await readBody(post(gzipSync(bytes), gzip), MAX)).toEqual({ ok: true, bytes });
+    expect(await readBody(post(gzipSync(bytes), { "content-encoding": " GZip " }), MAX)).toEqual({ ok: true, bytes });
+  });
+
+  it("may be absent", async () => {
+    expect(await readBody(post(null), MAX)).toEqual({ ok: true, bytes: new Uint8Array() });
+  });
+
+  it("is put together from whatever pieces it comes in", async () => {
+    const bytes = bytesOf(noise(10_000));
+    const pieces = new ReadableStream({
+      start(controller) {
+        for (let at = 0; at < bytes.length; at += 777) controller.enqueue(bytes.slice(at, at + 777));
+        controller.close();
+      },
+    });
+    expect(await readBody(post(pieces), MAX)).toEqual({ ok: true, bytes });
+  });
+
+  it("is refused one byte beyond the limit, gzip or not", async () => {
+    const bytes = bytesOf("x".repeat(MAX + 1));
+    expect(await readBody(post(bytes), MAX)).toEqual(tooLarge);
+    expect(await readBody(post(gzipSync(bytes), gzip), MAX)).toEqual(tooLarge);
+  });
+
+  it("is refused by the length it announces, before a byte is read", async () => {
+    let pulls = 0;
+    const pull = (controller: ReadableStreamDefaultController): void => {
+      pulls += 1;
+      controller.enqueue(new Uint8Array(10));
+    };
+    const source = new ReadableStream({ pull }, { highWaterMark: 0 });
+    expect(await readBody(post(source, { "content-length": `${MAX + 1}` }), MAX)).toEqual(tooLarge);
+    expect(pulls).toBe(0);
+  });
+
+  it("is let go of at the limit when it never ends", async () => {
+    let sent = 0;
+    let cancelled = false;
+    const endless = new ReadableStream({
+      pull(controller) {
+        sent += 10_000;
+        controller.enqueue(new Uint8Array(10_000));
+      },
+      cancel() {
+        cancelled = true;
+      },
+    });
+    expect(await readBody(post(endless), MAX)).toEqual(tooLarge);
+    expect(cancelled).toBe(true);
+    expect(sent).toBeLessThanOrEqual(2 * MAX);
+  });
+
+  it("is let go of at the limit when it is a bomb", async () => {
+    let inflated = 0;
+    const bomb = gzipSync(new Uint8Array(20_000_000));
+    const source = new ReadableStream({
+      pull(controller) {
+        // The same megabytes over and over would be one too; here the source tells how much was asked of it.
+        if (inflated >= bomb.length) return controller.close();
+        controller.enqueue(bomb.subarray(inflated, inflated + 100));
+        inflated += 100;
+      },
+    });
+    expect(await readBody(post(source, gzip), MAX)).toEqual(tooLarge);
+    expect(inflated).toBeLessThan(bomb.length / 4);
+  });
+
+  const whole = gzipSync(bytesOf('{"event":null}'));
+  const flipped = (at: number) =>
+    whole.map((byte, i) => (i === (at + whole.length) % whole.length ? byte ^ 0x55 : byte));
+  const broken: [what: string, bytes: Uint8Array][] = [
+    ["not gzip at all", bytesOf('{"event":null}')],
+    ["empty", new Uint8Array()],
+    ["half of a header", whole.subarray(0, 5)],
+    ["a stream that was cut", whole.subarray(0, 15)],
+    ["without its trailer", whole.subarray(0, -8)],
+    ["without the last byte", whole.subarray(0, -1)],
+    ["of another checksum", flipped(-5)],
+    ["of another length", flipped(-1)],
+    ["a stream that was changed", flipped(12)],
+    ["followed by something else", concat([whole, bytesOf("more")])],
+  ];
+
+  it.each(broken)("is refused when it should be gzip and is %s", async (_what, bytes) => {
+    expect(await readBody(post(bytes, gzip), MAX)).toEqual(badGzip);
+  });
+
+  it("is refused when it breaks off", async () => {
+    const source = new ReadableStream({
+      start(controller) {
+        controller.enqueue(bytesOf("{"));
+        controller.error(new Error("the client went away"));
+      },
+    });
+    expect(await readBody(post(source), MAX)).toEqual({
+      ok: false,
+      fault: { status: 400, message: "the body broke off" },
+    });
+  });
+
+  it.each(["br", "deflate", "gzip, gzip", "x-gzip", "zstd"])("is refused in the encoding %s", async (encoding) => {
+    const answer = await readBody(post(bytesOf("{}"), { "content-encoding": encoding }), MAX);
+    expect(answer).toEqual({ ok: false, fault: { status: 415, message: "Content-Encoding must be gzip or absent" } });
+  });
+});
+
+describe("the text of a body", () => {
+  it("is UTF-8, without its byte order mark", () => {
+    expect(decodeUtf8(bytesOf("€ \u{1f600}"))).toEqual({ ok: true, value: "€ \u{1f600}" });
+    expect(decodeUtf8(bytesOf("\ufeff{}"))).toEqual({ ok: true, value: "{}" });
+    expect(decodeUtf8(new Uint8Array())).toEqual({ ok: true, value: "" });
+  });
+
+  const wrong: [what: string, bytes: number[]][] = [
+    ["a byte that never occurs", [0x7b, 0xff]],
+    ["a continuation without a start", [0x80]],
+    ["a start without its continuation", [0xc3]],
+    ["an overlong slash", [0xc0, 0xaf]],
+    ["an encoded surrogate", [0xed, 0xa0, 0x80]],
+    ["something beyond Unicode", [0xf4, 0x90, 0x80, 0x80]],
+    ["Latin-1", [0x7b, 0xe9, 0x7d]],
+  ];
+
+  it.each(wrong)("is refused with %s in it, never mended", (_what, bytes) => {
+    expect(decodeUtf8(Uint8Array.from(bytes))).toEqual({ ok: false, why: "the body is not valid UTF-8" });
+  });
+});

@@ -1,0 +1,208 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { acceptEvents, parseEvents, utcDay } from "../../src/intake/events.ts";
+import { EVENT_MAX_BYTES, EVENTS_MAX_COUNT, TIME_MAX_MS } from "../../src/limits.ts";
+import { recordEncoder, recordLine } from "../../src/record/encode.ts";
+import { anyRecord, DAY_MS, NOON, recordOf, TAKEN, traceRecord } from "../record/samples.ts";
+
+const context = { takenInMs: TAKEN, defaultScriptName: "unnamed", lenient: false };
+
+const at = (pointer: string, value: unknown) => ({ pointer, value });
+
+describe("the events of a body", () => {
+  const bodies: [what: string, ndjson: boolean, text: string, events: { pointer: string; value: unknown }[]][] = [
+    ["one event", false, '{"event":null}', [at("", { event: null })]],
+    ["one event with white space around it", false, ' \r\n{"event":null}\n', [at("", { event: null })]],
+    ["an array", false, '[{"a":1},{"a":2}]', [at("/0", { a: 1 }), at("/1", { a: 2 })]],
+    ["an empty array", false, "[]", []],
+    ["what is no event, but JSON", false, "5", [at("", 5)]],
+    ["a pretty-printed array", false, '[\n  {"a": 1}\n]\n', [at("/0", { a: 1 })]],
+    ["one line", true, '{"a":1}', [at("/0", { a: 1 })]],
+    ["lines", true, '{"a":1}\n{"a":2}\n', [at("/0", { a: 1 }), at("/1", { a: 2 })]],
+    ["lines without a last newline", true, '{"a":1}\n{"a":2}', [at("/0", { a: 1 }), at("/1", { a: 2 })]],
+    ["lines that end in CRLF", true, '{"a":1}\r\n{"a":2}\r\n', [at("/0", { a: 1 }), at("/1", { a: 2 })]],
+    [
+      "blank lines, which count for nothing",
+      true,
+      '\n\n{"a":1}\n \t\r\n{"a":2}\n\n',
+      [at("/0", { a: 1 }), at("/1", { a: 2 })],
+    ],
+    ["lines with white space around them", true, '  {"a":1}  \n\t{"a":2}', [at("/0", { a: 1 }), at("/1", { a: 2 })]],
+    ["a line that is an array, which is no event", true, '[{"a":1}]', [at("/0", [{ a: 1 }])]],
+    ["nothing", true, "", []],
+    ["only blank lines", true, "\n\r\n  \n", []],
+    ["a line separator of Unicode inside a text", true, '{"a":"x\u2028y"}', [at("/0", { a: "x\u2028y" })]],
+  ];
+
+  it.each(bodies)("are found in %s", (_what, ndjson, text, events) => {
+    expect(parseEvents(text, ndjson)).toEqual({ ok: true, events });
+  });
+
+  it("are the same however they are written", () => {
+    const anything = fc.array(fc.jsonValue(), { maxLength: 8 });
+    const blank = fc.constantFrom("", "\n", "\r\n", "\n \n");
+    fc.assert(
+      fc.property(anything, blank, fc.constantFrom("\n", "\r\n"), (values, between, newline) => {
+        const lines = values.map((value) => JSON.stringify(value) + newline).join(between);
+        const expected = (JSON.parse(JSON.stringify(values)) as unknown[]).map((value, i) => at(`/${i}`, value));
+        expect(parseEvents(lines, true)).toEqual({ ok: true, events: expected });
+        expect(parseEvents(JSON.stringify(values), false)).toEqual({ ok: true, events: expected });
+      }),
+    );
+  });
+
+  it.each(["", " ", "{", "[1,", "undefined", '{"a":1}\n{"a":2}', "{'a':1}", "NaN", "\u0000"])(
+    "are refused in what is not JSON: %j",
+    (text) => {
+      expect(parseEvents(text, false)).toEqual({ ok: false, kind: "not_json" });
+    },
+  );
+
+  it("keep their places among lines that are not JSON, each of which is a fault", () => {
+    const fault = "this line is not JSON";
+    const events = [
+      at("/0", { a: 1 }),
+      { pointer: "/1", fault },
+      { pointer: "/2", fault },
+      at("/3", { a: 2 }),
+      { pointer: "/4", fault },
+    ];
+    expect(parseEvents('{"a":1}\n\nbad\n{"a":\n{"a":2}\r\n}\n', true)).toEqual({ ok: true, events });
+  });
+});
+
+describe("a body of far too many events", () => {
+  const many = (line: string) => line.repeat(EVENTS_MAX_COUNT + 1);
+
+  it.each([
+    ["lines", many("{}\n"), true],
+    ["lines, with blank ones between", many("{}\n\n \r\n"), true],
+    ["lines of which the last is not JSON", `${many("{}\n")}bad`, true],
+    ["an array", `[${many("{},")}{}]`, false],
+    ["an array of nothing", `[${many("0,")}0]`, false],
+  ])("is counted before anything is made of them: %s", (_what, text, ndjson) => {
+    expect(parseEvents(text, ndjson)).toEqual({ ok: false, kind: "too_many" });
+  });
+
+  it("is read as long as there are not", () => {
+    expect(parseEvents("{}\n".repeat(EVENTS_MAX_COUNT), true).ok).toBe(true);
+    expect(parseEvents(`[${Array(EVENTS_MAX_COUNT).fill("{}")}]`, false).ok).toBe(true);
+  });
+
+  it("is not read to its end, though none of its lines is JSON", () => {
+    expect(parseEvents("x\n".repeat(8_000_000), true)).toEqual({ ok: false, kind: "too_many" });
+  });
+});
+
+describe("accepting events", () => {
+  it("makes a line of each, in order", () => {
+    fc.assert(
+      fc.property(fc.array(anyRecord, { maxLength: 10 }), (records) => {
+        const events = records.map((value, i) => at(`/${i}`, value));
+        const lines = records.map((record) => recordLine({ ...record, ScriptName: record.ScriptName || "unnamed" }));
+        expect(acceptEvents(events, context)).toEqual({ ok: true, lines, unknownKeys: [] });
+      }),
+    );
+  });
+
+  it("names the keys that were dropped, each once, sorted", () => {
+    const events = [at("/0", { event: null, zone: 1, b: 2 }), at("/1", { Outcome: "", b: 1, a: 2 })];
+    expect(acceptEvents(events, context)).toMatchObject({ ok: true, unknownKeys: ["a", "b", "zone"] });
+  });
+
+  it("takes all or nothing, and names every fault", () => {
+    const events = [
+      at("/0", { event: null }),
+      at("/1", {}),
+      at("/2", { Outcome: 1, EventTimestampMs: -1 }),
+      at("/3", null),
+    ];
+    const answer = acceptEvents(events, context);
+    expect(answer.ok ? [] : answer.faults.map(({ pointer }) => pointer)).toEqual([
+      "/1",
+      "/2/EventTimestampMs",
+      "/2/Outcome",
+      "/3",
+    ]);
+    expect(answer).not.toHaveProperty("lines");
+  });
+
+  const day = (n: number) => at(`/${n}`, { EventTimestampMs: NOON + n * DAY_MS });
+
+  it("takes 31 days, in any order and often", () => {
+    const events = Array.from({ length: 93 }, (_, i) => day((i * 7) % 31));
+    expect(acceptEvents(events, context)).toMatchObject({ ok: true });
+  });
+
+  it("refuses 32 days", () => {
+    const message = "at most 31 distinct UTC days a request; these events span 32";
+    expect(
+      acceptEvents(
+        Array.from({ length: 32 }, (_, i) => day(i)),
+        context,
+      ),
+    ).toEqual({ ok: false, faults: [{ pointer: "", message }] });
+  });
+
+  it("counts the days of UTC: two events a millisecond apart can be of two", () => {
+    const midnight = Date.UTC(2026, 10, 20);
+    const times = [midnight - 1, ...Array.from({ length: 31 }, (_, i) => midnight + i * DAY_MS)];
+    const events = times.map((EventTimestampMs, i) => at(`/${i}`, { EventTimestampMs }));
+    expect(acceptEvents(events.slice(1), context).ok).toBe(true);
+    expect(acceptEvents(events, context).ok).toBe(false);
+  });
+
+  it.each([
+    [0, 0],
+    [DAY_MS - 1, 0],
+    [DAY_MS, 1],
+    [TIME_MAX_MS, 2_932_896],
+  ])("puts %i ms into UTC day %i", (ms, expected) => {
+    expect(utcDay(ms)).toBe(expected);
+  });
+
+  /** An event whose record is exactly so many bytes, made of characters of so many. */
+  function sized(bytes: number, char: "x" | "€"): unknown {
+    const width = char === "x" ? 1 : 3;
+    const left = bytes - recordLine(traceRecord({ Outcome: "" })).length;
+    return traceRecord({ Outcome: char.repeat(Math.floor(left / width)) + "x".repeat(left % width) });
+  }
+
+  it.each(["x", "€"] as const)(
+    "takes an event of exactly 1 MiB as a record, and refuses one byte more (%s)",
+    (char) => {
+      expect(acceptEvents([at("", sized(EVENT_MAX_BYTES, char))], context)).toMatchObject({ ok: true });
+      expect(acceptEvents([at("/0", sized(EVENT_MAX_BYTES + 1, char)), at("/1", {})], context)).toEqual({
+        ok: false,
+        faults: [
+          { pointer: "/0", message: "larger than 1048576 bytes as a record" },
+          { pointer: "/1", message: "neither a trace item nor a record: none of its keys is known" },
+        ],
+      });
+    },
+  );
+
+  const nested = (inside: string) =>
+    JSON.parse(`{"Event":{"a":${"[".repeat(100_000)}${inside}${"]".repeat(100_000)}}}`);
+
+  it("takes an event however deep it is nested, such that the consumer can write it", () => {
+    const answer = acceptEvents([at("", nested("1"))], context);
+    const line = answer.ok ? answer.lines[0] : undefined;
+    expect(line?.includes("[[1]]")).toBe(true);
+    expect(recordEncoder(null)(JSON.parse(line ?? "")) === `${line}\n`).toBe(true);
+  });
+
+  it("refuses an event that is nested too deeply to be mended", () => {
+    const answer = acceptEvents([at("/0", nested('"\\ud800"'))], context);
+    expect(answer.ok ? "taken" : answer.faults).toEqual([{ pointer: "/0", message: "nested too deeply" }]);
+  });
+
+  it("stamps what has no time with that of the intake, and what has no name with the default", () => {
+    const answer = acceptEvents([at("", { event: null })], { ...context, defaultScriptName: "lab" });
+    expect(answer).toEqual({
+      ok: true,
+      lines: [recordLine(recordOf({ eventTimestamp: TAKEN, scriptName: "lab" }))],
+      unknownKeys: [],
+    });
+  });
+});

@@ -1,0 +1,689 @@
+import { createExecutionContext, getQueueResult } from "cloudflare:test";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { JobConfig } from "../../src/control/job-config.ts";
+import { utcDay } from "../../src/intake/events.ts";
+import { APPEND_MAX_RAW_BYTES } from "../../src/limits.ts";
+import { buildAppend, consumeDead, consumeEvents } from "../../src/pipeline/consume.ts";
+import { retryDelayS } from "../../src/pipeline/policy.ts";
+import { recordEncoder, recordLine } from "../../src/record/encode.ts";
+import type { TraceRecord } from "../../src/record/fields.ts";
+import { DAY_MS, NOON, traceRecord } from "../record/samples.ts";
+import { body, bodyOfLines, deliver, id, job, linesOf, NEWER_STATE, type Sent, STATE, world } from "./scripted.ts";
+
+const TEN_DAYS_MS = 10 * DAY_MS;
+
+const record = (outcome: string, at = NOON): TraceRecord => traceRecord({ Outcome: outcome, EventTimestampMs: at });
+
+/** A message of one record, which names it. */
+const one = (n: number, fields: Partial<Sent> = {}): ArrayBuffer =>
+  body({ n, takenInMs: NOON, keyed: false, records: [record(`event ${n}`)], ...fields });
+
+const outcomes = (lines: readonly string[]): string[] => lines.map((line) => (JSON.parse(line) as TraceRecord).Outcome);
+
+/** What each job's log has, commit by commit. */
+const shipped = (it: ReturnType<typeof world>): [job: number, outcomes: string[]][] =>
+  it.commits.map(({ job: to, append }) => [to, outcomes(linesOf(append))]);
+
+let errors: ReturnType<typeof vi.spyOn>;
+beforeEach(() => {
+  errors = vi.spyOn(console, "error").mockImplementation(() => {});
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe("a batch of the queue", () => {
+  it("is committed to every job, then counted, and only then acknowledged", async () => {
+    const log: string[] = [];
+    const it_ = world([job(1), job(2)], log);
+    const { batch, fates } = deliver([one(1), one(2)], { log });
+    await consumeEvents(batch, it_);
+    expect(fates()).toEqual(["ack", "ack"]);
+    expect(shipped(it_)).toEqual([
+      [1, ["event 1", "event 2"]],
+      [2, ["event 1", "event 2"]],
+    ]);
+    expect(log.slice(0, 2).sort()).toEqual(["commit 1", "commit 2"]);
+    expect(log.slice(2)).toEqual(["count", "ack m0", "ack m1"]);
+    expect(errors).not.toHaveBeenCalled();
+  });
+
+  it("is not acknowledged while one job has not committed", async () => {
+    const it_ = world([job(1), job(2)]);
+    const held = Promise.withResolvers<{ kind: "taken" }>();
+    const append = it_.append.bind(it_);
+    it_.append = (offered, build, suspects) => (offered.id === 2 ? held.promise : append(offered, build, suspects));
+    const { batch, fates } = deliver([one(1)]);
+    const done = consumeEvents(batch, it_);
+    // As many turns as anything that does not wait for job 2 could want.
+    for (let turn = 0; turn < 1_000; turn++) await Promise.resolve();
+    expect(shipped(it_)).toEqual([[1, ["event 1"]]]);
+    expect([fates(), it_.counts]).toEqual([[undefined], []]);
+    held.resolve({ kind: "taken" });
+    await done;
+    expect(fates()).toEqual(["ack"]);
+  });
+
+  it("is acknowledged as the platform sees it, too", async () => {
+    const { batch } = deliver([one(1), "not ours", one(3)]);
+    vi.restoreAllMocks();
+    vi.spyOn(console, "error").mockImplementation(() => {});
+    const it_ = world([job(1)]);
+    it_.asideFails = () => true;
+    await consumeEvents(batch, it_);
+    const result = await getQueueResult(batch, createExecutionContext());
+    expect(result.explicitAcks).toEqual(["m0", "m2"]);
+    expect(result.retryMessages.map(({ msgId }) => msgId)).toEqual(["m1"]);
+    expect(result.ackAll).toBe(false);
+  });
+
+  it("of nothing asks nothing of anyone", async () => {
+    const it_ = world([job(1)]);
+    await consumeEvents(deliver([]).batch, it_);
+    expect([it_.offers, it_.counts, it_.aside]).toEqual([0, [], []]);
+  });
+
+  it("says of each append who its messages are, and what the queue says of itself", async () => {
+    const it_ = world([job(1, { version: 7 })]);
+    const records = [record("a"), record("b")];
+    await consumeEvents(deliver([one(1, { records, takenInMs: NOON + 5, keyed: true }), one(2)]).batch, it_);
+    expect(it_.commits[0]?.append).toMatchObject({
+      version: 7,
+      messages: [
+        { id: id(1), takenInMs: NOON + 5, keyed: true, received: 2, filtered: 0, sampledOut: 0 },
+        { id: id(2), takenInMs: NOON, keyed: false, received: 1, filtered: 0, sampledOut: 0 },
+      ],
+    });
+  });
+
+  it("is counted by message: events, routed or not, under the ids that dedupe", async () => {
+    const it_ = world([job(1)]);
+    const early = { takenInMs: NOON - 60_000, keyed: true };
+    await consumeEvents(deliver([one(1, { records: [record("a"), record("b")] }), one(2, early)]).batch, it_);
+    expect(it_.counts.map(({ done }) => done)).toEqual([
+      [
+        { id: id(1), takenInMs: NOON, keyed: false, events: 2, routed: 2, notEnabled: 0, notRouted: 0 },
+        { id: id(2), ...early, events: 1, routed: 0, notEnabled: 0, notRouted: 1 },
+      ],
+    ]);
+  });
+
+  it("tells the ledger how many messages wait behind it, where the queue says so", async () => {
+    const it_ = world([job(1)]);
+    await consumeEvents(
+      withMetrics([one(1)], { backlogCount: 42, backlogBytes: 1, oldestMessageTimestamp: new Date(NOON) }),
+      it_,
+    );
+    expect(it_.counts[0]?.backlog).toBe(42);
+  });
+
+  it("goes into appends of a bounded size, each message whole in one of them", async () => {
+    const line = (n: number) => record(`${n}`.padEnd(400_000, "x"));
+    const bodies = Array.from({ length: 25 }, (_, i) => one(i, { records: [line(i)] }));
+    const it_ = world([job(1)]);
+    const { batch, fates } = deliver(bodies);
+    await consumeEvents(batch, it_);
+    const sizes = it_.commits.map(({ append }) => linesOf(append).reduce((sum, text) => sum + text.length, 0));
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(APPEND_MAX_RAW_BYTES);
+    expect(it_.commits.map(({ append }) => append.messages.length)).toEqual([9, 9, 7]);
+    expect(
+      outcomes(it_.commits.flatMap(({ append }) => linesOf(append))).map((text) => Number.parseInt(text, 10)),
+    ).toEqual([...Array(25).keys()]);
+    expect(fates()).toEqual(Array(25).fill("ack"));
+  });
+
+  it("that fails in one such append is still committed in the others", async () => {
+    const bodies = Array.from({ length: 25 }, (_, i) => one(i, { records: [record("x".repeat(400_000))] }));
+    const it_ = world([job(1)]);
+    it_.script[1] = ["take", "fail"];
+    const { batch, fates } = deliver(bodies);
+    await consumeEvents(batch, it_);
+    const retry = `retry after ${retryDelayS(1)} s`;
+    expect(fates()).toEqual([...Array(9).fill("ack"), ...Array(9).fill(retry), ...Array(7).fill("ack")]);
+  });
+});
+
+describe("jobs", () => {
+  const windows: [what: string, jobs: JobConfig[], expected: [number, string[]][]][] = [
+    ["none at all", [], []],
+    ["one that never was enabled", [job(1, { windows: [] })], []],
+    ["one that is enabled, and one that is not", [job(1, { windows: [] }), job(2)], [[2, ["event 1", "event 2"]]]],
+    [
+      "one that was disabled between two messages",
+      [job(1, { windows: [{ fromMs: NOON, untilMs: NOON + 100 }] })],
+      [[1, ["event 1"]]],
+    ],
+    [
+      "one that was enabled between them, clocks being equal",
+      [job(1, { windows: [{ fromMs: NOON + 5_000, untilMs: null }] })],
+      [[1, ["event 2"]]],
+    ],
+    [
+      "one that was deleted after them, and drains",
+      [job(1, { windows: [{ fromMs: NOON, untilMs: NOON + 9_000 }], deletedMs: NOON + 9_000 })],
+      [[1, ["event 1", "event 2"]]],
+    ],
+    ["one that was deleted with what it had", [job(1, { windows: [], deletedMs: NOON + 9_000, discard: true })], []],
+  ];
+
+  it.each(windows)(
+    "get what was taken in while they were enabled, and everything is acknowledged: %s",
+    async (_what, jobs, expected) => {
+      const it_ = world(jobs);
+      const { batch, fates } = deliver([one(1), one(2, { takenInMs: NOON + 5_000 })]);
+      await consumeEvents(batch, it_);
+      expect(shipped(it_)).toEqual(expected);
+      expect(fates()).toEqual(["ack", "ack"]);
+    },
+  );
+
+  it("get what they asked for, in their own format", async () => {
+    const it_ = world([job(1, { fieldNames: ["Outcome"] }), job(2, { fieldNames: ["ScriptName", "Outcome"] })]);
+    await consumeEvents(deliver([one(1)]).batch, it_);
+    expect(it_.commits.map(({ append }) => linesOf(append))).toEqual([
+      ['{"Outcome":"event 1"}'],
+      ['{"ScriptName":"shop","Outcome":"event 1"}'],
+    ]);
+  });
+
+  it("do not suffer from another that fails: it alone is tried again", async () => {
+    const it_ = world([job(1), job(2), job(3)]);
+    it_.script[2] = ["fail"];
+    const { batch, fates } = deliver([one(1), one(2)], { attempts: 3 });
+    await consumeEvents(batch, it_);
+    expect(shipped(it_)).toEqual([
+      [1, ["event 1", "event 2"]],
+      [3, ["event 1", "event 2"]],
+    ]);
+    const again = `retry after ${retryDelayS(3)} s`;
+    expect(fates()).toEqual([again, again]);
+    // Not counted yet, they will be, once: until then they are known to be on their way.
+    const failed = [id(1), id(2)].map((each) => ({ id: each, takenInMs: NOON, keyed: false }));
+    expect(it_.counts).toEqual([{ done: [], failed, backlog: 0, state: STATE }]);
+    expect(errors).toHaveBeenCalled();
+  });
+
+  it("that fail hold up only the messages they wanted", async () => {
+    const it_ = world([job(1), job(2, { windows: [{ fromMs: NOON + 5_000, untilMs: null }] })]);
+    it_.script[2] = ["fail"];
+    const { batch, fates } = deliver([one(1), one(2, { takenInMs: NOON + 5_000 })]);
+    await consumeEvents(batch, it_);
+    expect(fates()).toEqual(["ack", `retry after ${retryDelayS(1)} s`]);
+    expect(it_.counts.map(({ done, failed }) => [done.map((each) => each.id), failed.map((each) => each.id)])).toEqual([
+      [[id(1)], [id(2)]],
+    ]);
+  });
+
+  it.each([1, 2, 5, 8, 9, 40, 41, 99])(
+    "that fail are tried again after a delay that grows: delivery %i",
+    async (attempts) => {
+      const it_ = world([job(1)]);
+      it_.script[1] = ["fail"];
+      const { batch, fates } = deliver([one(1)], { attempts });
+      await consumeEvents(batch, it_);
+      expect(fates()).toEqual([`retry after ${retryDelayS(attempts)} s`]);
+    },
+  );
+
+  it("that have some of the messages get the rest", async () => {
+    const it_ = world([job(1)]);
+    it_.script[1] = [{ known: [id(1), id(3)] }];
+    const { batch, fates } = deliver([one(1), one(2), one(3)]);
+    await consumeEvents(batch, it_);
+    expect(shipped(it_)).toEqual([[1, ["event 2"]]]);
+    expect(fates()).toEqual(["ack", "ack", "ack"]);
+  });
+
+  it("are asked first for the messages that came before: those may be in already", async () => {
+    const it_ = world([job(1), job(2, { windows: [] })]);
+    const { batch } = deliver([one(1), one(2)], { attempts: 2 });
+    await consumeEvents(batch, it_);
+    await consumeEvents(deliver([one(3)]).batch, it_);
+    expect(it_.suspected).toEqual([[id(1), id(2)], []]);
+  });
+
+  it("are not waited for for ever: a log that hangs is one that failed", async () => {
+    vi.useFakeTimers();
+    const it_ = world([job(1), job(2)]);
+    const append = it_.append.bind(it_);
+    it_.append = (offered, build, suspects) =>
+      offered.id === 1 ? new Promise(() => {}) : append(offered, build, suspects);
+    const { batch, fates } = deliver([one(1)]);
+    const done = consumeEvents(batch, it_);
+    await vi.advanceTimersByTimeAsync(29_999);
+    expect(fates()).toEqual([undefined]);
+    await vi.advanceTimersByTimeAsync(1);
+    await done;
+    expect([fates(), shipped(it_)]).toEqual([[`retry after ${retryDelayS(1)} s`], [[2, ["event 1"]]]]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("that have changed meanwhile get what they want now", async () => {
+    const it_ = world([job(1)]);
+    const now = job(1, { version: 2, fieldNames: ["Outcome"], windows: [{ fromMs: NOON, untilMs: NOON + 100 }] });
+    it_.script[1] = [{ stale: now }];
+    const { batch, fates } = deliver([one(1), one(2, { takenInMs: NOON + 5_000 })]);
+    await consumeEvents(batch, it_);
+    expect(
+      it_.commits.map(({ append }) => [append.version, append.messages.map((message) => message.id), linesOf(append)]),
+    ).toEqual([[2, [id(1)], ['{"Outcome":"event 1"}']]]);
+    expect(fates()).toEqual(["ack", "ack"]);
+  });
+
+  it("that changed twice meanwhile are followed", async () => {
+    const it_ = world([job(1)]);
+    it_.script[1] = [{ stale: job(1, { version: 2 }) }, { stale: job(1, { version: 3 }) }];
+    const { batch, fates } = deliver([one(1)]);
+    await consumeEvents(batch, it_);
+    expect([it_.commits[0]?.append.version, fates()]).toEqual([3, ["ack"]]);
+  });
+
+  it("that change without end are left to a later delivery", async () => {
+    const it_ = world([job(1), job(2)]);
+    it_.script[1] = Array.from({ length: 20 }, (_, i) => ({ stale: job(1, { version: i + 2 }) }));
+    const { batch, fates } = deliver([one(1)]);
+    await consumeEvents(batch, it_);
+    expect(fates()).toEqual([`retry after ${retryDelayS(1)} s`]);
+    expect(it_.offers).toBeLessThanOrEqual(10);
+    expect(shipped(it_)).toEqual([[2, ["event 1"]]]);
+  });
+
+  it("that turn out to be gone with all they had get nothing, and nothing counts as routed to them", async () => {
+    const it_ = world([job(1)]);
+    it_.script[1] = [{ stale: job(1, { version: 2, windows: [], deletedMs: NOON, discard: true }) }];
+    const { batch, fates } = deliver([one(1)]);
+    await consumeEvents(batch, it_);
+    expect([it_.commits, fates()]).toEqual([[], ["ack"]]);
+    expect(it_.counts[0]?.done[0]).toMatchObject({ events: 1, routed: 0, notRouted: 1 });
+  });
+
+  it("that are unknown have everything tried again, undecodable messages too: nothing is decided", async () => {
+    const it_ = world(null);
+    const { batch, fates } = deliver([one(1), "not ours", one(3)], { attempts: 2 });
+    await consumeEvents(batch, it_);
+    expect(fates()).toEqual(Array(3).fill(`retry after ${retryDelayS(2)} s`));
+    expect([it_.offers, it_.counts, it_.aside]).toEqual([0, [], []]);
+  });
+
+  it("have everything tried again when it cannot be counted; the logs will know it", async () => {
+    const it_ = world([job(1)]);
+    it_.countFails = true;
+    const { batch, fates } = deliver([one(1), one(2)]);
+    await consumeEvents(batch, it_);
+    expect(fates()).toEqual(Array(2).fill(`retry after ${retryDelayS(1)} s`));
+    expect(it_.commits.length).toBe(1);
+  });
+});
+
+describe("jobs that the ledger knows better than the control plane said", () => {
+  it("get the messages as well, before anything is acknowledged", async () => {
+    const log: string[] = [];
+    const it_ = world([job(1)], log);
+    it_.newer = [[job(1), job(2)]];
+    it_.script[1] = ["take", { known: [id(1)] }];
+    const { batch, fates } = deliver([one(1)], { log });
+    await consumeEvents(batch, it_);
+    expect(shipped(it_).filter(([, lines]) => lines.length > 0)).toEqual([
+      [1, ["event 1"]],
+      [2, ["event 1"]],
+    ]);
+    expect(fates()).toEqual(["ack"]);
+    expect(it_.counts.length).toBe(1);
+    expect(log.slice(-2)).toEqual(["count", "ack m0"]);
+  });
+
+  it("count as having been routed to, though there were none at first", async () => {
+    const it_ = world([]);
+    it_.newer = [[job(2)]];
+    const { batch, fates } = deliver([one(1)]);
+    await consumeEvents(batch, it_);
+    expect(it_.counts.map(({ done }) => done)).toMatchObject([[{ id: id(1), routed: 1, notRouted: 0 }]]);
+    expect(fates()).toEqual(["ack"]);
+  });
+
+  it("have the messages tried again when they fail", async () => {
+    const it_ = world([job(1)]);
+    it_.newer = [[job(1), job(2)]];
+    it_.script[2] = ["fail"];
+    const { batch, fates } = deliver([one(1)]);
+    await consumeEvents(batch, it_);
+    expect(fates()).toEqual([`retry after ${retryDelayS(1)} s`]);
+    expect(it_.counts).toMatchObject([{ done: [], failed: [{ id: id(1) }], state: NEWER_STATE }]);
+  });
+
+  it("are followed only so far when they change without end", async () => {
+    const it_ = world([job(1)]);
+    it_.newer = Array.from({ length: 50 }, () => [job(1)]);
+    const { batch, fates } = deliver([one(1), one(2)]);
+    await consumeEvents(batch, it_);
+    expect(fates()).toEqual(Array(2).fill(`retry after ${retryDelayS(1)} s`));
+    expect(it_.newer.length).toBeGreaterThan(40);
+  });
+
+  it("are what the rest of the batch is offered to, as well", async () => {
+    const it_ = world([job(1)]);
+    it_.newer = [[job(1), job(2)]];
+    const bodies = Array.from({ length: 12 }, (_, i) => one(i, { records: [record(`${i}`.padEnd(400_000, "x"))] }));
+    const { batch, fates } = deliver(bodies);
+    // As the ledger does: whoever counts by the older jobs is told of the newer ones, each time.
+    const count = it_.count;
+    it_.count = async (outcome) => {
+      const both = outcome.done.every((message) =>
+        it_.commits.some(({ job: to, append }) => to === 2 && append.messages.some((each) => each.id === message.id)),
+      );
+      if (!both) it_.newer = [[job(1), job(2)]];
+      return count(outcome);
+    };
+    await consumeEvents(batch, it_);
+    expect(fates()).toEqual(Array(12).fill("ack"));
+    const second = it_.commits
+      .filter(({ job: to }) => to === 2)
+      .flatMap(({ append }) => append.messages.map((each) => each.id));
+    expect(second).toEqual(bodies.map((_, i) => id(i)));
+  });
+});
+
+describe("a message that comes twice in one batch", () => {
+  it("is offered once, counted once, and acknowledged both times", async () => {
+    const it_ = world([job(1)]);
+    const { batch, fates } = deliver([one(1), one(2), one(1)]);
+    await consumeEvents(batch, it_);
+    expect(shipped(it_)).toEqual([[1, ["event 1", "event 2"]]]);
+    expect(it_.counts[0]?.done.map((message) => message.id)).toEqual([id(1), id(2)]);
+    expect(fates()).toEqual(["ack", "ack", "ack"]);
+  });
+
+  it("is tried again both times when a job fails", async () => {
+    const it_ = world([job(1)]);
+    it_.script[1] = ["fail"];
+    const { batch, fates } = deliver([one(1), one(1)]);
+    await consumeEvents(batch, it_);
+    expect(fates()).toEqual(Array(2).fill(`retry after ${retryDelayS(1)} s`));
+  });
+
+  // A repeated request has the same key and ids, and another time of intake: what was acknowledged while the job was enabled is owed to it.
+  it.each([
+    ["then disabled", [NOON, NOON + 60_000]],
+    ["then disabled, the repeat delivered first", [NOON + 60_000, NOON]],
+  ])("under one key reaches a job that was enabled when either was taken in: %s", async (_what, times) => {
+    const it_ = world([job(1, { windows: [{ fromMs: NOON, untilMs: NOON + 30_000 }] })]);
+    const { batch, fates } = deliver(times.map((takenInMs) => one(1, { keyed: true, takenInMs })));
+    await consumeEvents(batch, it_);
+    expect(shipped(it_)).toEqual([[1, ["event 1"]]]);
+    expect(fates()).toEqual(["ack", "ack"]);
+  });
+});
+
+describe("a message that cannot be read", () => {
+  const good = one(9);
+  const GOOD_LINE = recordLine(record("good"));
+  const bodies: [what: string, body: unknown, why: string, aside: { keyed: boolean; events: number }][] = [
+    ["a text", "hello", "not a message of bytes", { keyed: true, events: 1 }],
+    ["an object", { a: 1 }, "not a message of bytes", { keyed: true, events: 1 }],
+    ["nothing", null, "not a message of bytes", { keyed: true, events: 1 }],
+    ["no bytes", new ArrayBuffer(0), "shorter than a header", { keyed: true, events: 1 }],
+    [
+      "another's bytes",
+      new TextEncoder().encode("x".repeat(100)).buffer,
+      "not a logship message",
+      { keyed: true, events: 1 },
+    ],
+    ["cut short", good.slice(0, -1), "does not inflate", { keyed: false, events: 1 }],
+    [
+      "a record that is not JSON",
+      bodyOfLines(9, [GOOD_LINE, "{"]),
+      "holds a line that is no record",
+      { keyed: false, events: 2 },
+    ],
+    [
+      "a record that is no object",
+      bodyOfLines(9, [GOOD_LINE, "null"]),
+      "holds a line that is no record",
+      { keyed: false, events: 2 },
+    ],
+  ];
+
+  it.each(bodies)(
+    "is set aside whole, counted, acknowledged, and in nobody's way: %s",
+    async (_what, bad, why, aside) => {
+      const it_ = world([job(1)]);
+      const { batch, fates } = deliver([one(1), bad, one(2)]);
+      await consumeEvents(batch, it_);
+      expect(fates()).toEqual(["ack", "ack", "ack"]);
+      expect(shipped(it_)).toEqual([[1, ["event 1", "event 2"]]]);
+      expect(it_.aside).toMatchObject([
+        { queue: "logship-events", why, events: aside.events, taken: { keyed: aside.keyed } },
+      ]);
+      if (bad instanceof ArrayBuffer)
+        expect(new Uint8Array(it_.aside[0]?.message ?? new ArrayBuffer(1))).toEqual(new Uint8Array(bad));
+    },
+  );
+
+  it("keeps what it says of itself, if it can say it", async () => {
+    const it_ = world([job(1)]);
+    const cut = one(5, { takenInMs: NOON + 7, keyed: true, records: [record("a"), record("b"), record("c")] }).slice(
+      0,
+      -9,
+    );
+    await consumeEvents(deliver([cut]).batch, it_);
+    expect(it_.aside[0]).toMatchObject({ taken: { id: id(5), takenInMs: NOON + 7, keyed: true }, events: 3 });
+  });
+
+  it("without an id gets one from its bytes: the same whenever it comes, another for other bytes", async () => {
+    const it_ = world([job(1)]);
+    await consumeEvents(deliver(["hello", "world"]).batch, it_);
+    await consumeEvents(deliver(["hello"], { attempts: 2 }).batch, it_);
+    const ids = it_.aside.map(({ taken }) => taken.id);
+    expect(ids[0]).toMatch(/^[0-9a-f]{32}$/);
+    expect(ids[2]).toBe(ids[0]);
+    expect(ids[1]).not.toBe(ids[0]);
+  });
+
+  it("is tried again when even setting aside fails, and its neighbours go on", async () => {
+    const it_ = world([job(1)]);
+    it_.asideFails = () => true;
+    const { batch, fates } = deliver([one(1), "bad", one(2)], { attempts: 4 });
+    await consumeEvents(batch, it_);
+    expect(fates()).toEqual(["ack", `retry after ${retryDelayS(4)} s`, "ack"]);
+    expect(shipped(it_)).toEqual([[1, ["event 1", "event 2"]]]);
+  });
+
+  it("does not keep another of its kind from being set aside when the ledger fails once", async () => {
+    const it_ = world([job(1)]);
+    it_.asideFails = (n) => n === 1;
+    const { batch, fates } = deliver(["bad", "worse"]);
+    await consumeEvents(batch, it_);
+    expect(fates()).toEqual([`retry after ${retryDelayS(1)} s`, "ack"]);
+  });
+
+  it("leaves none of its text in our own log", async () => {
+    const it_ = world([job(1)]);
+    it_.asideFails = () => true;
+    await consumeEvents(deliver(["secret-of-a-customer", bodyOfLines(1, ["secret-of-a-customer"])]).batch, it_);
+    expect(JSON.stringify(errors.mock.calls)).not.toContain("secret-of-a-customer");
+  });
+});
+
+describe("a message that has failed for ten days", () => {
+  const old = one(1, { takenInMs: NOON - TEN_DAYS_MS });
+  const always = job(1, { windows: [{ fromMs: 0, untilMs: null }] });
+
+  it("is set aside rather than left to expire, whole, and acknowledged", async () => {
+    const it_ = world([always]);
+    it_.script[1] = ["fail"];
+    const { batch, fates } = deliver([old, one(2)], { attempts: 90 });
+    await consumeEvents(batch, it_);
+    expect(fates()).toEqual(["ack", `retry after ${retryDelayS(90)} s`]);
+    expect(it_.aside).toMatchObject([
+      {
+        why: "could not be processed for ten days",
+        events: 1,
+        taken: { id: id(1), takenInMs: NOON - TEN_DAYS_MS, keyed: false },
+      },
+    ]);
+    expect(new Uint8Array(it_.aside[0]?.message ?? new ArrayBuffer(0))).toEqual(new Uint8Array(old));
+  });
+
+  it("is set aside with the name of its queue", async () => {
+    const it_ = world([always]);
+    it_.script[1] = ["fail"];
+    await consumeEvents(deliver([old]).batch, it_);
+    expect(it_.aside[0]?.queue).toBe("logship-events");
+  });
+
+  it("is tried on when it is a moment younger", async () => {
+    const it_ = world([always]);
+    it_.script[1] = ["fail"];
+    it_.nowMs = NOON;
+    const { batch, fates } = deliver([old], { attempts: 90 });
+    await consumeEvents(batch, it_);
+    expect([fates(), it_.aside]).toEqual([[`retry after ${retryDelayS(90)} s`], []]);
+  });
+
+  it("is delivered if it can be, however old", async () => {
+    const it_ = world([always]);
+    const { batch, fates } = deliver([old], { attempts: 90 });
+    await consumeEvents(batch, it_);
+    expect([fates(), shipped(it_)]).toEqual([["ack"], [[1, ["event 1"]]]]);
+  });
+
+  it("stays in the queue when it cannot be set aside", async () => {
+    const it_ = world([always]);
+    it_.script[1] = ["fail"];
+    it_.asideFails = () => true;
+    const { batch, fates } = deliver([old], { attempts: 90 });
+    await consumeEvents(batch, it_);
+    expect(fates()).toEqual([`retry after ${retryDelayS(90)} s`]);
+  });
+});
+
+describe("the dead-letter queue", () => {
+  it("has every message set aside and acknowledged, readable or not", async () => {
+    const it_ = world(null);
+    const { batch, fates } = deliver([one(1, { records: [record("a"), record("b")] }), "bad"], {
+      queue: "logship-events-dead",
+    });
+    await consumeDead(batch, it_);
+    expect(fates()).toEqual(["ack", "ack"]);
+    expect(it_.aside).toMatchObject([
+      { queue: "logship-events-dead", why: "failed too often", events: 2, taken: { id: id(1) } },
+      { queue: "logship-events-dead", why: "failed too often", events: 1 },
+    ]);
+  });
+
+  it("keeps what cannot be set aside", async () => {
+    const it_ = world(null);
+    it_.asideFails = (n) => n === 1;
+    const { batch, fates } = deliver([one(1), one(2)], { queue: "logship-events-dead", attempts: 2 });
+    await consumeDead(batch, it_);
+    expect(fates()).toEqual([`retry after ${retryDelayS(2)} s`, "ack"]);
+  });
+});
+
+describe("what an append says of the queue", () => {
+  const metrics = (backlogCount: number, oldestMs: number): MessageBatchMetrics => ({
+    backlogCount,
+    backlogBytes: backlogCount * 10,
+    oldestMessageTimestamp: new Date(oldestMs),
+  });
+  const taken = [NOON + 3_000, NOON + 1_000, NOON + 2_000];
+
+  /** What others have in hand, or intake is sending, may be so much older. */
+  const IN_HAND_MS = 60_000;
+  const cases: [what: string, metrics: MessageBatchMetrics | null, doneMs: number][] = [
+    ["no figures at all", null, NOON + 1_000 - IN_HAND_MS],
+    ["nothing else waiting", metrics(0, 0), NOON + 1_000 - IN_HAND_MS],
+    ["something older waiting", metrics(3, NOON), NOON - IN_HAND_MS],
+    ["only younger ones waiting", metrics(3, NOON + 9_000), NOON + 1_000 - IN_HAND_MS],
+    ["something of unknown age waiting", metrics(3, 0), 0],
+  ];
+
+  it.each(cases)(
+    "is that nothing older waits than the oldest of the batch, or of what waits: %s",
+    async (_what, figures, doneMs) => {
+      const it_ = world([job(1)]);
+      const bodies = taken.map((takenInMs, i) => one(i, { takenInMs }));
+      await consumeEvents(figures === null ? deliver(bodies).batch : withMetrics(bodies, figures), it_);
+      expect(it_.commits.map(({ append }) => append.queueDoneMs)).toEqual([doneMs]);
+    },
+  );
+
+  it("counts a message that failed in the same batch as one that waits", async () => {
+    const it_ = world([job(1), job(2, { windows: [{ fromMs: NOON + 2_900, untilMs: null }] })]);
+    it_.script[1] = ["fail"];
+    await consumeEvents(deliver([one(1, { takenInMs: NOON }), one(2, { takenInMs: NOON + 3_000 })]).batch, it_);
+    expect(it_.commits.map(({ job: to, append }) => [to, append.queueDoneMs])).toEqual([[2, NOON - IN_HAND_MS]]);
+  });
+});
+
+describe("building an append", () => {
+  const message = (n: number, records: TraceRecord[], takenInMs = NOON) => ({
+    message: { id: id(n), takenInMs, keyed: false, records: records.length, lines: [] },
+    records,
+  });
+
+  it("gives fragments by day, with every record once and in order", () => {
+    const messages = [
+      message(1, [record("a"), record("b", NOON + DAY_MS)], NOON + 9),
+      message(2, [record("c"), record("d", NOON - DAY_MS)]),
+    ];
+    const append = buildAppend(job(1), messages, new Set(), 5);
+    const today = utcDay(NOON);
+    expect(append.fragments.map(({ day, records, oldestTakenMs }) => [day, records, oldestTakenMs]).sort()).toEqual([
+      [today - 1, 1, NOON],
+      [today, 2, NOON],
+      [today + 1, 1, NOON + 9],
+    ]);
+    expect(append).toMatchObject({ version: 1, queueDoneMs: 5 });
+    expect(outcomes(linesOf(append)).sort()).toEqual(["a", "b", "c", "d"]);
+  });
+
+  it("leaves out what the log has, message by message", () => {
+    const messages = [message(1, [record("a")]), message(2, [record("b")]), message(3, [record("c")])];
+    const append = buildAppend(job(1), messages, new Set([id(2), id(99)]), 0);
+    expect(append.messages.map((each) => each.id)).toEqual([id(1), id(3)]);
+    expect(outcomes(linesOf(append))).toEqual(["a", "c"]);
+  });
+
+  it("gives nothing when the log has everything", () => {
+    expect(buildAppend(job(1), [message(1, [record("a")])], new Set([id(1)]), 0)).toMatchObject({
+      messages: [],
+      fragments: [],
+    });
+  });
+
+  it("names a message that holds no record, so that it is remembered", () => {
+    const append = buildAppend(job(1), [message(1, [])], new Set(), 0);
+    expect(append).toMatchObject({ messages: [{ id: id(1), received: 0 }], fragments: [] });
+  });
+
+  it("writes each record as the job's encoder does", () => {
+    const records = [record("a"), record("b")];
+    const append = buildAppend(
+      job(1, { fieldNames: ["Outcome", "EventTimestampMs"] }),
+      [message(1, records)],
+      new Set(),
+      0,
+    );
+    expect(linesOf(append).map((line) => `${line}\n`)).toEqual(
+      records.map(recordEncoder(["Outcome", "EventTimestampMs"])),
+    );
+  });
+
+  it("is the same whenever it is built", () => {
+    const messages = [
+      message(
+        1,
+        Array.from({ length: 2_500 }, (_, i) => record(`${i}`, NOON + (i % 3) * DAY_MS)),
+      ),
+    ];
+    expect(buildAppend(job(1), messages, new Set(), 0)).toEqual(buildAppend(job(1), messages, new Set(), 0));
+  });
+});
+
+/** A batch with the queue's own figures, which `createMessageBatch` cannot give. */
+function withMetrics(bodies: readonly unknown[], metrics: MessageBatchMetrics): MessageBatch<unknown> {
+  const { batch } = deliver(bodies);
+  return { queue: batch.queue, messages: batch.messages, metadata: { metrics }, ackAll() {}, retryAll() {} };
+}

@@ -1,0 +1,126 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { JobsSnapshot } from "../../src/control/job-config.ts";
+import type { ConfigSnapshot } from "../../src/control/plane.ts";
+import { JobsCache } from "../../src/pipeline/jobs-cache.ts";
+import { job } from "./scripted.ts";
+
+/** A control plane that answers what it is told, call by call. */
+function control(...answers: (ConfigSnapshot | Error | "hang" | Promise<ConfigSnapshot>)[]) {
+  const asked: string[] = [];
+  return {
+    asked,
+    configSince(state: string): Promise<ConfigSnapshot> {
+      asked.push(state);
+      const answer = answers.shift() ?? new Error("asked too often");
+      if (answer === "hang") return new Promise(() => {});
+      return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer);
+    },
+  };
+}
+
+let warned: ReturnType<typeof vi.spyOn>;
+beforeEach(() => {
+  warned = vi.spyOn(console, "warn").mockImplementation(() => {});
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** The jobs of a snapshot, and null for none. */
+const jobsOf = async (refreshed: Promise<JobsSnapshot | null>) => (await refreshed)?.jobs ?? null;
+
+describe("the jobs that a consumer knows", () => {
+  it("are those of the control plane, asked for changes since the last answer", async () => {
+    const cache = new JobsCache();
+    const plane = control(
+      { state: "e.1", jobs: [job(1)] },
+      { state: "e.1", jobs: null },
+      { state: "e.2", jobs: [job(1), job(2)] },
+    );
+    expect(await jobsOf(cache.refresh(plane))).toEqual([job(1)]);
+    expect(await jobsOf(cache.refresh(plane))).toEqual([job(1)]);
+    expect(await jobsOf(cache.refresh(plane))).toEqual([job(1), job(2)]);
+    expect(plane.asked).toEqual(["", "e.1", "e.1"]);
+    expect(warned).not.toHaveBeenCalled();
+  });
+
+  it("may be none at all, which is an answer", async () => {
+    expect(await jobsOf(new JobsCache().refresh(control({ state: "e.0", jobs: [] })))).toEqual([]);
+  });
+
+  it("are the last good ones while the control plane fails, and are asked for again each time", async () => {
+    const cache = new JobsCache();
+    const plane = control({ state: "e.1", jobs: [job(1)] }, new Error("down"), new Error("down"), {
+      state: "e.2",
+      jobs: [job(2)],
+    });
+    await cache.refresh(plane);
+    expect(await jobsOf(cache.refresh(plane))).toEqual([job(1)]);
+    expect(await jobsOf(cache.refresh(plane))).toEqual([job(1)]);
+    expect(warned).toHaveBeenCalledTimes(2);
+    expect(await jobsOf(cache.refresh(plane))).toEqual([job(2)]);
+    expect(plane.asked).toEqual(["", "e.1", "e.1", "e.1"]);
+  });
+
+  it("are unknown, which is not none, when the control plane fails a cold isolate", async () => {
+    const cache = new JobsCache();
+    const plane = control(new Error("down"), { state: "e.1", jobs: [job(1)] });
+    expect(await jobsOf(cache.refresh(plane))).toBeNull();
+    expect(await jobsOf(cache.refresh(plane))).toEqual([job(1)]);
+  });
+
+  it("are waited for five seconds and no longer", async () => {
+    vi.useFakeTimers();
+    const cache = new JobsCache();
+    const cold = cache.refresh(control("hang"));
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(await jobsOf(cold)).toBeNull();
+    await cache.refresh(control({ state: "e.1", jobs: [job(1)] }));
+    let answered = false;
+    const warm = cache.refresh(control("hang")).finally(() => {
+      answered = true;
+    });
+    await vi.advanceTimersByTimeAsync(4_999);
+    expect(answered).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await jobsOf(warm)).toEqual([job(1)]);
+    expect(warned).toHaveBeenCalledTimes(2);
+  });
+
+  it("of an answer that comes too late are not taken, and are asked for again", async () => {
+    vi.useFakeTimers();
+    const cache = new JobsCache();
+    const late = Promise.withResolvers<ConfigSnapshot>();
+    const first = cache.refresh(control(late.promise));
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(await jobsOf(first)).toBeNull();
+    late.resolve({ state: "e.1", jobs: [job(1)] });
+    const plane = control({ state: "e.2", jobs: [job(2)] });
+    expect(await jobsOf(cache.refresh(plane))).toEqual([job(2)]);
+    expect(plane.asked).toEqual([""]);
+  });
+
+  it("come with the state that they are of, which is what they were routed by", async () => {
+    const cache = new JobsCache();
+    const plane = control({ state: "e.1", jobs: [job(1)] }, new Error("down"), { state: "e.2", jobs: [] });
+    expect(await cache.refresh(plane)).toEqual({ state: "e.1", jobs: [job(1)] });
+    expect(await cache.refresh(plane)).toEqual({ state: "e.1", jobs: [job(1)] });
+    expect(await cache.refresh(plane)).toEqual({ state: "e.2", jobs: [] });
+  });
+
+  it("are those of the ledger from then on, when it knew better", async () => {
+    const cache = new JobsCache();
+    const plane = control({ state: "e.1", jobs: [job(1)] }, new Error("down"), { state: "e.2", jobs: null });
+    await cache.refresh(plane);
+    cache.learn({ state: "e.2", jobs: [job(1), job(2)] });
+    expect(await jobsOf(cache.refresh(plane))).toEqual([job(1), job(2)]);
+    expect(await jobsOf(cache.refresh(plane))).toEqual([job(1), job(2)]);
+    expect(plane.asked).toEqual(["", "e.2", "e.2"]);
+  });
+
+  it("leave no timer behind", async () => {
+    vi.useFakeTimers();
+    await new JobsCache().refresh(control({ state: "e.1", jobs: [] }));
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});

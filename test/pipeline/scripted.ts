@@ -1,0 +1,179 @@
+/** A scripted world for the queue handler: what each log answers, what was committed, counted and set aside, and in which order. */
+import { createMessageBatch } from "cloudflare:test";
+import { constants, inflateRawSync } from "node:zlib";
+import { type MockInstance, vi } from "vitest";
+import type { JobConfig } from "../../src/control/job-config.ts";
+import type { Outcome, SetAsideMessage } from "../../src/control/ledger.ts";
+import type { Append } from "../../src/delivery/types.ts";
+import { encodeMessage } from "../../src/intake/message.ts";
+import type { ConsumerContext } from "../../src/pipeline/consume.ts";
+import type { Fragment } from "../../src/pipeline/fragment.ts";
+import { recordLine } from "../../src/record/encode.ts";
+import type { TraceRecord } from "../../src/record/fields.ts";
+import { NOON } from "../record/samples.ts";
+
+/** A job that takes everything from {@link NOON} on. */
+export function job(id: number, fields: Partial<JobConfig> = {}): JobConfig {
+  return {
+    id,
+    version: 1,
+    outputVersion: 1,
+    destinationVersion: 1,
+    windows: [{ fromMs: NOON, untilMs: null }],
+    fieldNames: null,
+    limits: { bytes: 100_000_000, records: 100_000, intervalMs: 30_000 },
+    destination: "sealed",
+    path: "logs/{DATE}",
+    deletedMs: null,
+    discard: false,
+    ...fields,
+  };
+}
+
+/** 32 hex digits that end in a number. */
+export const id = (n: number): string => n.toString(16).padStart(32, "0");
+
+export interface Sent {
+  /** Ends the message's id; the number of the message in the batch by default. */
+  n: number;
+  takenInMs: number;
+  keyed: boolean;
+  records: TraceRecord[];
+}
+
+/** The bytes of a message as intake sends it. */
+export function body({ n, takenInMs, keyed, records }: Sent): ArrayBuffer {
+  const raw = new TextEncoder().encode(records.map((record) => `${recordLine(record)}\n`).join(""));
+  return encodeMessage({ id: id(n), takenInMs, keyed, records: records.length }, raw).buffer;
+}
+
+/** The bytes of a message whose lines are what they are told to be. */
+export function bodyOfLines(n: number, lines: readonly string[]): ArrayBuffer {
+  const raw = new TextEncoder().encode(lines.map((line) => `${line}\n`).join(""));
+  return encodeMessage({ id: id(n), takenInMs: NOON, keyed: false, records: lines.length }, raw).buffer;
+}
+
+export interface Delivered {
+  batch: MessageBatch<unknown>;
+  /** `ack`, or `retry` and its delay, per message in order; undefined: neither, and that is a fault. */
+  fates(): (string | undefined)[];
+}
+
+/** A batch as the queue delivers it. @param bodies one per message. @param attempts deliveries so far, per message. */
+export function deliver(
+  bodies: readonly unknown[],
+  { queue = "logship-events", attempts = 1, log = [] as string[] } = {},
+): Delivered {
+  const messages = bodies.map((each, i) => ({ id: `m${i}`, timestamp: new Date(NOON), attempts, body: each }));
+  const batch = createMessageBatch<unknown>(queue, messages);
+  const spies: { ack: MockInstance<() => void>; retry: MockInstance<(options?: QueueRetryOptions) => void> }[] = [];
+  batch.messages.forEach((message, i) => {
+    const ack = vi.spyOn(message, "ack").mockImplementation(() => {
+      log.push(`ack m${i}`);
+    });
+    const retry = vi.spyOn(message, "retry").mockImplementation(() => {
+      log.push(`retry m${i}`);
+    });
+    spies.push({ ack, retry });
+  });
+  return {
+    batch,
+    fates: () =>
+      spies.map(({ ack, retry }) => {
+        const calls = ack.mock.calls.length + retry.mock.calls.length;
+        if (calls > 1) return `${calls} answers`;
+        if (calls === 0) return undefined;
+        return ack.mock.calls.length === 1 ? "ack" : `retry after ${retry.mock.calls[0]?.[0]?.delaySeconds} s`;
+      }),
+  };
+}
+
+/** Of the control plane, as the world has it at first, and as the ledger knows it when it knows better. */
+export const STATE = "epoch.1";
+export const NEWER_STATE = "epoch.2";
+
+/** What a job's log does with one offer. */
+export type Step = "take" | "fail" | { stale: JobConfig } | { known: readonly string[] };
+
+export interface World extends ConsumerContext {
+  /** The jobs that the control plane knows; null: it has never answered. */
+  config: JobConfig[] | null;
+  /** What each job's log does, offer by offer; then it takes everything. */
+  script: { [jobId: number]: Step[] };
+  /** What was committed, in order. */
+  readonly commits: { job: number; append: Append }[];
+  /** Offers of any outcome. */
+  offers: number;
+  /** The ids that were suspected of being in the log already, offer by offer. */
+  readonly suspected: string[][];
+  readonly counts: Outcome[];
+  readonly aside: SetAsideMessage[];
+  countFails: boolean;
+  /** What the ledger knows better, count by count; then nothing. */
+  newer: JobConfig[][];
+  /** Says of the n-th message that is set aside, from 1, whether the keeping of it fails. */
+  asideFails: (n: number) => boolean;
+  nowMs: number;
+  /** Everything that happened, in order. */
+  readonly log: string[];
+}
+
+export function world(config: JobConfig[] | null, log: string[] = []): World {
+  let asides = 0;
+  const it: World = {
+    config,
+    script: {},
+    commits: [],
+    offers: 0,
+    suspected: [],
+    counts: [],
+    aside: [],
+    countFails: false,
+    newer: [],
+    asideFails: () => false,
+    nowMs: NOON + 60_000,
+    log,
+    jobs: async () => (it.config === null ? null : { state: STATE, jobs: it.config }),
+    async append(offeredTo, build, suspects) {
+      it.offers += 1;
+      it.suspected.push(suspects.map((suspect) => suspect.id));
+      const step = it.script[offeredTo.id]?.shift() ?? "take";
+      // As the real one: the append is built, and sent, before anything is known of it.
+      let append = build(new Set());
+      await Promise.resolve();
+      if (step === "fail") throw new Error(`the log of job ${offeredTo.id} does not answer`);
+      if (step !== "take" && "stale" in step) return { kind: "stale", job: step.stale };
+      if (step !== "take") append = build(new Set(step.known));
+      it.commits.push({ job: offeredTo.id, append });
+      it.log.push(`commit ${offeredTo.id}`);
+      return { kind: "taken" };
+    },
+    async count(outcome) {
+      if (it.countFails) throw new Error("the ledger does not answer");
+      const newer = it.newer.shift();
+      if (newer !== undefined) return { state: NEWER_STATE, jobs: newer };
+      it.counts.push(outcome);
+      it.log.push("count");
+      return null;
+    },
+    async setAside(message) {
+      asides += 1;
+      if (it.asideFails(asides)) throw new Error("the ledger does not answer");
+      it.aside.push(message);
+      it.log.push("set aside");
+    },
+    platform: { now: () => it.nowMs },
+  };
+  return it;
+}
+
+/** The uncompressed text of a fragment. */
+export function textOf({ body: bytes, deflated }: Pick<Fragment, "body" | "deflated">): string {
+  const raw = deflated ? inflateRawSync(bytes, { finishFlush: constants.Z_SYNC_FLUSH }) : bytes;
+  return new TextDecoder().decode(raw);
+}
+
+/** The records of an append, as they are written. */
+export function linesOf(append: Append): string[] {
+  return append.fragments.flatMap((fragment) => textOf(fragment).split("\n").slice(0, -1));
+}
