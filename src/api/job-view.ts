@@ -9,6 +9,10 @@ import { within } from "../platform.ts";
 /** How long a job's own log may take to say how it is, in ms; a list of jobs must not hang on one of them. */
 const STATUS_MS = 3_000;
 
+const SILENT = "the job's log does not answer at the moment";
+const SEALED =
+  "parked: neither SECRETS_KEY nor SECRETS_KEY_PREVIOUS opens the stored destination; set the key again, or send destination_conf again";
+
 /**
  * A job as it is read: what its owner sent, the defaults of what was not sent (but no `output_options` and no sub-keys that were never there),
  * and how delivery goes.
@@ -33,8 +37,7 @@ export async function presentJob(env: Env, job: StoredJob, config: Config): Prom
     max_upload_interval_seconds: body.max_upload_interval_seconds === undefined ? 0 : body.max_upload_interval_seconds,
     last_complete: time(status?.lastCompleteMs),
     last_error: status === undefined ? null : time(status?.lastErrorMs),
-    error_message:
-      status === undefined ? "the job's log does not answer at the moment" : (status?.errorMessage ?? null),
+    error_message: conf === null ? SEALED : status === undefined ? SILENT : (status?.errorMessage ?? null),
     time_created: time(job.createdMs),
     time_modified: time(job.modifiedMs),
   };

@@ -15,9 +15,14 @@ export function timeStamp(timeMs: number): string {
   return `${new Date(timeMs).toISOString().slice(0, 19).replaceAll(/[-:]/g, "")}Z`;
 }
 
-/** A key below a destination's path. @param path may hold `{DATE}` anywhere, more than once, or be empty. @param stamp `YYYYMMDD`. */
+/** A destination's path on one day. @param path may hold `{DATE}` anywhere, more than once, or be empty. @param stamp `YYYYMMDD`. */
+export function folderOf(path: string, stamp: string): string {
+  return path.replaceAll(DATE, stamp);
+}
+
+/** A key below a destination's path on one day. */
 export function keyBelow(path: string, stamp: string, name: string): string {
-  const folder = path.replaceAll(DATE, stamp);
+  const folder = folderOf(path, stamp);
   return folder === "" ? name : `${folder}/${name}`;
 }
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { utf8Length } from "../bytes.ts";
-import { keyBelow, PROBE_DAY } from "../delivery/keys.ts";
+import { folderOf, PROBE_DAY } from "../delivery/keys.ts";
 import type { Destination, DestinationContext, DestinationKind, Parsed } from "./destination.ts";
 import { objstore } from "./objstore.ts";
 import { s3 } from "./s3.ts";
@@ -30,6 +30,7 @@ const PATH_MAX_BYTES = 900;
 export function parseDestination(conf: string, context: DestinationContext): Parsed<Destination> {
   if (conf.length > DESTINATION_CONF_MAX)
     return { ok: false, why: `destination_conf is longer than ${DESTINATION_CONF_MAX} characters` };
+  if (!conf.isWellFormed()) return { ok: false, why: "destination_conf must be well-formed text" };
   const match = SHAPE.exec(conf);
   if (match === null) return { ok: false, why: "destination_conf must be <scheme>://<bucket>/<path>?<parameters>" };
   const [, scheme = "", bucket = "", rawPath = "", query = ""] = match;
@@ -56,12 +57,11 @@ function parsePath(raw: string): Parsed<string> {
   const path = raw.replace(/^\/+|\/+$/g, "");
   // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
   if (/[\u0000-\u001f\u007f]/.test(path)) return { ok: false, why: "the path must not contain control characters" };
-  if (!path.isWellFormed()) return { ok: false, why: "the path must be well-formed text" };
   // URLs swallow such segments, and the object would land elsewhere.
   if (path.split("/").some((segment) => segment === "." || segment === "..")) {
     return { ok: false, why: "the path must not contain . or .. as a segment" };
   }
-  if (utf8Length(keyBelow(path, PROBE_DAY, "")) > PATH_MAX_BYTES)
+  if (utf8Length(folderOf(path, PROBE_DAY)) > PATH_MAX_BYTES)
     return { ok: false, why: `the path is longer than ${PATH_MAX_BYTES} bytes` };
   return { ok: true, value: path };
 }

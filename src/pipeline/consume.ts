@@ -292,24 +292,18 @@ async function putAside(
   context: Pick<ConsumerContext, "setAside">,
 ): Promise<void> {
   const body = bytesOf(delivery.body);
-  const envelope = decodeEnvelope(delivery.body);
-  const taken = envelope.ok
-    ? idOf(envelope.value)
-    : // Nothing says who it is: its bytes do, whenever it comes again.
+  const decoded = decodeMessage(delivery.body);
+  const taken = decoded.ok
+    ? idOf(decoded.value)
+    : // Nothing that it says of itself can be believed: its bytes tell who it is, whenever it comes again, and it counts as one event.
       {
         id: createHash("sha256").update(body).digest("hex").slice(0, 32),
         takenInMs: delivery.timestamp.getTime(),
         keyed: true,
       };
+  const events = decoded.ok ? decoded.value.records : 1;
   try {
-    // A message that cannot say how many events it holds counts as one.
-    await context.setAside({
-      taken,
-      queue,
-      why,
-      events: envelope.ok ? envelope.value.records : 1,
-      message: body.slice().buffer,
-    });
+    await context.setAside({ taken, queue, why, events, message: body.slice().buffer });
     delivery.ack();
   } catch (error) {
     console.error({ message: "setting a message aside failed", error: String(error) });

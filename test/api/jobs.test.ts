@@ -1,3 +1,4 @@
+import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { Oracle } from "../support/oracle.ts";
@@ -545,5 +546,25 @@ describe("what a job tells of its delivery", () => {
       intake_lost: 0,
       draining: [],
     });
+  });
+});
+
+describe("a job whose stored destination no key opens", () => {
+  it("says so when it is read, and can be mended by sending the destination again", async () => {
+    const bucket = freshBucket();
+    const { id } = await create({}, bucket);
+    await runInDurableObject(env.CONTROL.getByName("control"), (_control, { storage: { sql } }) => {
+      const config = JSON.parse(String(sql.exec("SELECT config FROM job WHERE id = ?", id).one().config)) as object;
+      sql.exec("UPDATE job SET config = ? WHERE id = ?", JSON.stringify({ ...config, destination: "1.AAAA.AAAA" }), id);
+    });
+    const read = (await call<{ destination_conf: string; error_message: string }>("GET", `/logship/jobs/${id}`)).body
+      .result;
+    expect(read.destination_conf).toBe("");
+    expect(read.error_message).toMatch(/neither SECRETS_KEY nor SECRETS_KEY_PREVIOUS opens/);
+    expect((await call("PUT", `/logship/jobs/${id}`, { name: "still sealed" })).status).toBe(400);
+    const mended = await call<{ error_message: null }>("PUT", `/logship/jobs/${id}`, {
+      destination_conf: destinationConf(bucket.name),
+    });
+    expect([mended.status, mended.body.result.error_message]).toEqual([200, null]);
   });
 });

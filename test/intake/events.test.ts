@@ -127,6 +127,20 @@ describe("accepting events", () => {
     expect(answer).not.toHaveProperty("lines");
   });
 
+  it("names lines that are not JSON among the other faults, in their order", () => {
+    const events = [at("/0", {}), { pointer: "/1", fault: "this line is not JSON" }, at("/2", { Outcome: 1 })];
+    const answer = acceptEvents(events, context);
+    expect(answer.ok ? [] : answer.faults.map(({ pointer }) => pointer)).toEqual(["/0", "/1", "/2/Outcome"]);
+  });
+
+  it("names a hundred faults and looks no further, even within one event", () => {
+    const logs = Array.from({ length: 500 }, () => ({ TimestampMs: -1 }));
+    for (const events of [Array.from({ length: 500 }, (_, i) => at(`/${i}`, {})), [at("", { Logs: logs })]]) {
+      const answer = acceptEvents(events, context);
+      expect(answer.ok ? 0 : answer.faults.length).toBe(100);
+    }
+  });
+
   const day = (n: number) => at(`/${n}`, { EventTimestampMs: NOON + n * DAY_MS });
 
   it("takes 31 days, in any order and often", () => {

@@ -429,7 +429,7 @@ describe("a message that cannot be read", () => {
       "not a logship message",
       { keyed: true, events: 1 },
     ],
-    ["cut short", good.slice(0, -1), "does not inflate", { keyed: false, events: 1 }],
+    ["cut short", good.slice(0, -1), "does not inflate", { keyed: true, events: 1 }],
     [
       "a record that is not JSON",
       bodyOfLines(9, [GOOD_LINE, "{"]),
@@ -439,6 +439,12 @@ describe("a message that cannot be read", () => {
     [
       "a record that is no object",
       bodyOfLines(9, [GOOD_LINE, "null"]),
+      "holds a line that is no record",
+      { keyed: false, events: 2 },
+    ],
+    [
+      "an object that is no record",
+      bodyOfLines(9, [GOOD_LINE, "{}"]),
       "holds a line that is no record",
       { keyed: false, events: 2 },
     ],
@@ -460,14 +466,14 @@ describe("a message that cannot be read", () => {
     },
   );
 
-  it("keeps what it says of itself, if it can say it", async () => {
+  it("is not believed what it says of itself: neither how many events it holds nor who it is", async () => {
     const it_ = world([job(1)]);
     const cut = one(5, { takenInMs: NOON + 7, keyed: true, records: [record("a"), record("b"), record("c")] }).slice(
       0,
       -9,
     );
     await consumeEvents(deliver([cut]).batch, it_);
-    expect(it_.aside[0]).toMatchObject({ taken: { id: id(5), takenInMs: NOON + 7, keyed: true }, events: 3 });
+    expect(it_.aside[0]).toMatchObject({ taken: { id: expect.not.stringContaining(id(5)), keyed: true }, events: 1 });
   });
 
   it("without an id gets one from its bytes: the same whenever it comes, another for other bytes", async () => {
