@@ -35,6 +35,9 @@ export const EVENTS_MAX_DAYS = 31;
 /** One event, as the JSON of its record, in bytes. */
 export const EVENT_MAX_BYTES = 1024 * 1024;
 
+/** How deep objects and arrays in an event may be nested: far beyond what anybody logs, and what any reader of JSON takes. */
+export const EVENT_MAX_DEPTH = 100;
+
 /** JSON bodies of every other route, in bytes: a job's fields add up to some 14 kB. */
 export const API_BODY_MAX_BYTES = 256 * 1024;
 

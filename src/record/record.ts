@@ -1,4 +1,4 @@
-import { ERRORS_MAX_ENTRIES, TIME_MAX_MS } from "../limits.ts";
+import { ERRORS_MAX_ENTRIES, EVENT_MAX_DEPTH, TIME_MAX_MS } from "../limits.ts";
 import { describeEvent } from "./event.ts";
 import { type ExceptionEntry, type FieldName, isFieldName, type LogEntry, type TraceRecord } from "./fields.ts";
 
@@ -101,7 +101,7 @@ function fromRecord(record: Json, read: Reader, at: string): TraceRecord {
     CPUTimeMs: read.count(...field("CPUTimeMs")),
     DispatchNamespace: read.text(...field("DispatchNamespace")),
     Entrypoint: read.text(...field("Entrypoint")),
-    Event: read.object(...field("Event")),
+    Event: read.event(...field("Event")),
     EventTimestampMs: read.time(...field("EventTimestampMs")),
     EventType: read.text(...field("EventType")),
     Exceptions: read.exceptions(...field("Exceptions"), "TimestampMs"),
@@ -122,6 +122,18 @@ type Json = { readonly [key: string]: unknown };
 
 function isObject(value: unknown): value is Json {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Whether objects and arrays are nested deeper than that. Walks with a list of its own: the data may be deeper than any stack. */
+function isDeeperThan(root: object, levels: number): boolean {
+  const open: { value: object; level: number }[] = [{ value: root, level: 1 }];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (next.level > levels) return true;
+    for (const value of Object.values(next.value)) {
+      if (typeof value === "object" && value !== null) open.push({ value, level: next.level + 1 });
+    }
+  }
+  return false;
 }
 
 /** Reads typed values out of foreign data: null and undefined are the default; what does not fit is a fault, or the default where lenient. */
@@ -151,6 +163,14 @@ class Reader {
     if (value === undefined || value === null) return {};
     if (isObject(value)) return value;
     this.#fault(pointer, "must be an object");
+    return {};
+  }
+
+  /** A record's `Event`, which is taken as it is: the one place where foreign data may be of any depth. */
+  event(value: unknown, pointer: string): Record<string, unknown> {
+    const event = this.object(value, pointer);
+    if (!isDeeperThan(event, EVENT_MAX_DEPTH)) return event;
+    this.#fault(pointer, `nested too deeply: at most ${EVENT_MAX_DEPTH} levels`);
     return {};
   }
 

@@ -196,19 +196,28 @@ describe("accepting events", () => {
     },
   );
 
-  const nested = (inside: string) =>
-    JSON.parse(`{"Event":{"a":${"[".repeat(100_000)}${inside}${"]".repeat(100_000)}}}`);
+  /** An event whose arrays are nested so deeply that the object in `Event` has that many levels. */
+  const nested = (levels: number, inside: string) =>
+    JSON.parse(`{"Event":{"a":${"[".repeat(levels - 1)}${inside}${"]".repeat(levels - 1)}}}`);
 
-  it("takes an event however deep it is nested, such that the consumer can write it", () => {
-    const answer = acceptEvents([at("", nested("1"))], context);
+  it.each([
+    [2, "1"],
+    [100, "1"],
+    [100, '"\\ud800"'],
+  ])("takes an event that is nested %i levels deep, with %s inside", (levels, inside) => {
+    const answer = acceptEvents([at("", nested(levels, inside))], context);
     const line = answer.ok ? answer.lines[0] : undefined;
-    expect(line?.includes("[[1]]")).toBe(true);
     expect(recordEncoder(null)(JSON.parse(line ?? "")) === `${line}\n`).toBe(true);
   });
 
-  it("refuses an event that is nested too deeply to be mended", () => {
-    const answer = acceptEvents([at("/0", nested('"\\ud800"'))], context);
-    expect(answer.ok ? "taken" : answer.faults).toEqual([{ pointer: "/0", message: "nested too deeply" }]);
+  it.each([
+    [101, "1"],
+    [100_000, "1"],
+    [100_000, '"\\ud800"'],
+  ])("refuses one that is nested %i levels deep, with %s inside", (levels, inside) => {
+    const answer = acceptEvents([at("/0", nested(levels, inside))], context);
+    const faults = [{ pointer: "/0/Event", message: "nested too deeply: at most 100 levels" }];
+    expect(answer.ok ? "taken" : answer.faults).toEqual(faults);
   });
 
   it("stamps what has no time with that of the intake, and what has no name with the default", () => {
