@@ -95,12 +95,19 @@ export class LogState {
     );
   }
 
-  /** An upload succeeded: nothing is wrong any more. @param completeMs everything taken in before it is delivered; 0: not known yet. */
-  succeeded(completeMs: number): void {
+  /** An upload succeeded: nothing is wrong any more. */
+  succeeded(): void {
     this.#sql.exec(
-      `UPDATE log SET last_complete_ms = nullif(max(coalesce(last_complete_ms, 0), ?), 0), last_error_ms = NULL, error_message = NULL,
-         failures = 0, resume_ms = 0 WHERE id = 1`,
-      completeMs,
+      "UPDATE log SET last_error_ms = NULL, error_message = NULL, failures = 0, resume_ms = 0 WHERE id = 1",
+    );
+  }
+
+  /** Everything taken in before this time, in ms, is delivered; 0: not known. What was claimed once is never taken back. */
+  completeUpTo(timeMs: number): void {
+    this.#sql.exec(
+      "UPDATE log SET last_complete_ms = ? WHERE id = 1 AND ? > coalesce(last_complete_ms, 0)",
+      timeMs,
+      timeMs,
     );
   }
 

@@ -12,10 +12,12 @@ import { IdMemory, type TakenId } from "../storage/id-memory.ts";
 import { migrate } from "../storage/migrate.ts";
 import { Batches } from "./batches.ts";
 import { LogState } from "./log-state.ts";
+import { entryOf } from "./object-entry.ts";
 import { Objects } from "./objects.ts";
 import { disposition, failureWords, type UploadError } from "./policy.ts";
 import type { LogRow, ObjectRow } from "./rows.ts";
 import { LOG_STEPS } from "./schema.ts";
+import { streamed } from "./stream.ts";
 import type { Append, AppendResult, LogCounts, LogStatus, ObjectEntry } from "./types.ts";
 import { type UploadOutcome, uploadObject } from "./upload.ts";
 
@@ -158,13 +160,16 @@ export class DeliveryLog extends DurableObject<Env> {
   status(): LogStatus | null {
     const row = this.#state.row();
     if (row === null) return null;
+    const oldest = this.#oldestPendingTakenMs();
+    // Worked out when somebody asks, not with every delivery: it takes a look at everything that waits.
+    this.#state.completeUpTo(Math.min(oldest ?? Number.POSITIVE_INFINITY, row.queue_done_ms));
     return {
       counts: this.#counts(),
       pendingObjects: this.#objects.countWaiting(),
-      oldestPendingTakenMs: this.#oldestPendingTakenMs(),
+      oldestPendingTakenMs: oldest,
       deliveredRawBytes: row.delivered_raw,
       deliveredBytes: row.delivered_bytes,
-      lastCompleteMs: row.last_complete_ms,
+      lastCompleteMs: this.#state.requireRow().last_complete_ms,
       lastErrorMs: row.last_error_ms,
       errorMessage: row.error_message,
       sealed: row.sealed_ms !== null,
@@ -237,6 +242,8 @@ export class DeliveryLog extends DurableObject<Env> {
         const upload = this.uploadOne(object).finally(() => this.#uploads.delete(object.number));
         this.#uploads.set(object.number, upload);
         await upload;
+        // Only what is still there could be claimed again; a list of all that went would make each claim dearer than the last.
+        if (this.#objects.object(object.number)?.state !== "waiting") tried.delete(object.number);
       }
     };
     while (this.#claim(tried) !== null) {
@@ -318,9 +325,7 @@ export class DeliveryLog extends DurableObject<Env> {
     switch (outcome.kind) {
       case "delivered":
         this.#transaction(() => {
-          if (!this.#objects.markDelivered(object, object.key, outcome.verified, now)) return;
-          const oldest = this.#oldestPendingTakenMs() ?? Number.POSITIVE_INFINITY;
-          this.#state.succeeded(Math.min(oldest, this.#state.requireRow().queue_done_ms));
+          if (this.#objects.markDelivered(object, object.key, outcome.verified, now)) this.#state.succeeded();
         });
         return;
       case "key_taken":
@@ -428,41 +433,4 @@ export class DeliveryLog extends DurableObject<Env> {
       throw error;
     }
   }
-}
-
-/** A body of known length that reads each piece when the network wants it, and lets go of it when it is sent. */
-function streamed(bytes: number, pieces: Iterable<Uint8Array>): ReadableStream<Uint8Array> {
-  const { readable, writable } = new FixedLengthStream(bytes);
-  const writer = writable.getWriter();
-  const write = async (): Promise<void> => {
-    for (const piece of pieces) {
-      await writer.write(piece);
-      // Rows read from SQLite are collected late; without this a large object is held whole.
-      if (piece.buffer instanceof ArrayBuffer) piece.buffer.transfer(0);
-    }
-    await writer.close();
-  };
-  // A store that hangs up breaks the stream, and the fetch that reads it reports that; a piece that cannot be read must end it, too.
-  write().catch((error: unknown) => writer.abort(error).catch(() => {}));
-  return readable;
-}
-
-function entryOf(row: ObjectRow): ObjectEntry {
-  const time = (ms: number): string => new Date(ms).toISOString();
-  return {
-    number: row.number,
-    key: row.key,
-    state: row.state,
-    records: row.records,
-    bytes: row.bytes,
-    raw_bytes: row.raw_bytes,
-    first_event: time(row.first_event_ms),
-    last_event: time(row.last_event_ms),
-    reason: row.reason,
-    attempts: row.attempts,
-    cut_at: time(row.cut_ms),
-    uploaded_at: row.uploaded_ms === null ? null : time(row.uploaded_ms),
-    verified: row.verified === null ? null : row.verified === 1,
-    error: row.error,
-  };
 }

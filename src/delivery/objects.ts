@@ -23,7 +23,7 @@ export class Objects {
   due(nowMs: number, limit: number): ObjectRow[] {
     return this.#sql
       .exec<ObjectRow>(
-        "SELECT * FROM object WHERE state = 'waiting' AND next_attempt_ms <= ? ORDER BY attempts, number LIMIT ?",
+        "SELECT * FROM object INDEXED BY object_by_turn WHERE state = 'waiting' AND next_attempt_ms <= ? ORDER BY attempts, number LIMIT ?",
         nowMs,
         limit,
       )

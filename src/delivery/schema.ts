@@ -77,7 +77,9 @@ export const LOG_STEPS = [
         error           TEXT,
         uploaded_ms     INTEGER
       ) STRICT;
-      CREATE INDEX object_waiting ON object (next_attempt_ms) WHERE state = 'waiting';
+      -- One for what is due next, one for when anything is: a long outage leaves thousands of objects waiting.
+      CREATE INDEX object_by_turn ON object (attempts, number) WHERE state = 'waiting';
+      CREATE INDEX object_by_time ON object (next_attempt_ms) WHERE state = 'waiting';
       ${ID_MEMORY_SQL}`,
   },
 ] as const satisfies readonly Migration[];
