@@ -123,10 +123,14 @@ export class Batches {
     };
   }
 
+  /** One billed row where the batch is there already: what an index holds (the day) stays untouched. */
   #saveBatch(batch: BatchRow): void {
     this.#sql.exec(
-      `INSERT OR REPLACE INTO batch (id, day, records, raw_bytes, small_bytes, next_chunk, first_event_ms, last_event_ms, oldest_taken_ms, opened_ms)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO batch (id, day, records, raw_bytes, small_bytes, next_chunk, first_event_ms, last_event_ms, oldest_taken_ms, opened_ms)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT (id) DO UPDATE SET records = excluded.records, raw_bytes = excluded.raw_bytes, small_bytes = excluded.small_bytes,
+         next_chunk = excluded.next_chunk, first_event_ms = excluded.first_event_ms, last_event_ms = excluded.last_event_ms,
+         oldest_taken_ms = excluded.oldest_taken_ms`,
       batch.id,
       batch.day,
       batch.records,

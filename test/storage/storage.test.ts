@@ -1,10 +1,14 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, it } from "vitest";
+import { describe, it, vi } from "vitest";
+import type { JobConfig } from "../../src/control/job-config.ts";
 import { ACCOUNT_STEPS } from "../../src/control/ledger.ts";
 import { CONTROL_STEPS } from "../../src/control/plane.ts";
 import { segmentOf } from "../../src/delivery/chain.ts";
 import { LOG_STEPS } from "../../src/delivery/schema.ts";
+import { decodeMessage } from "../../src/intake/message.ts";
+import { buildAppend } from "../../src/pipeline/consume.ts";
+import type { TraceRecord } from "../../src/record/fields.ts";
 import { IdMemory } from "../../src/storage/id-memory.ts";
 import { type Migration, migrate } from "../../src/storage/migrate.ts";
 import { Oracle } from "../support/oracle.ts";
@@ -135,5 +139,32 @@ describe("a log's storage", () => {
     await runCron();
     expect([await rows(job, "object"), await rows(job, "taken")]).toEqual([0, 0]);
     expect((await logStatus(job)).counts.delivered).toBe(5);
+  });
+
+  it("costs four written rows for an append to an open batch: counts, ids, batch, chunk", async ({ expect }) => {
+    const clock = setClock(NOON);
+    const job = await createJob(freshBucket().name);
+    const oracle = new Oracle({ at: NOON });
+    await deliver(pack(oracle.mint(5), clock.nowMs()));
+    const [message] = pack(oracle.mint(5), clock.nowMs());
+    const written = await runInDurableObject(segmentOf(env.LOG, job, 0), async (log, { storage }) => {
+      const cursors: SqlStorageCursor<Record<string, SqlStorageValue>>[] = [];
+      const prototype = Object.getPrototypeOf(storage.sql) as SqlStorage;
+      const exec = prototype.exec;
+      const spy = vi.spyOn(prototype, "exec").mockImplementation(function (this: SqlStorage, ...args) {
+        const cursor = exec.apply(this, args);
+        cursors.push(cursor);
+        return cursor;
+      });
+      const decoded = decodeMessage(message?.body.buffer);
+      if (!decoded.ok) throw new Error(decoded.why);
+      const job = JSON.parse(String(storage.sql.exec("SELECT job FROM log").one().job)) as JobConfig;
+      const records = decoded.value.lines.map((line) => JSON.parse(line) as TraceRecord);
+      const append = buildAppend(job, [{ message: decoded.value, records }], new Set(), 0);
+      expect(log.append(append)).toEqual({ kind: "taken" });
+      spy.mockRestore();
+      return cursors.map(({ rowsWritten }) => rowsWritten).filter((rows) => rows > 0);
+    });
+    expect(written).toEqual([1, 1, 1, 1]);
   });
 });
