@@ -36,6 +36,13 @@ export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   return new Uint8Array(bytes);
 }
 
+const encoder = new TextEncoder();
+
+/** A text in UTF-8, in a buffer of its own. */
+export function encodeUtf8(text: string): Uint8Array<ArrayBuffer> {
+  return encoder.encode(text) as Uint8Array<ArrayBuffer>;
+}
+
 /** Length of a text in UTF-8, in bytes. */
 export function utf8Length(text: string): number {
   const length: number = Buffer.byteLength(text);

@@ -1,4 +1,4 @@
-import type { FieldName } from "../record/fields.ts";
+import { NDJSON, type OutputFormat } from "../pipeline/output-format.ts";
 
 /** A span of time in which a job was enabled, in ms since the epoch, widened by {@link CLOCK_SKEW_MS} at both ends. */
 export interface Window {
@@ -16,9 +16,14 @@ export interface JobConfig {
   outputVersion: number;
   /** Version at which the destination last changed. */
   destinationVersion: number;
+  /** Version at which logging of any function was last switched: what was built with older {@link OptOut}s is refused, too. */
+  optOutVersion: number;
   windows: Window[];
-  /** null: all fields. */
-  fieldNames: FieldName[] | null;
+  /** The filter's JSON, as its owner wrote it and as it was found to be valid; null: none. */
+  filter: string | null;
+  /** Share of the filtered records that is kept: above 0, at most 1. */
+  sampleRate: number;
+  output: OutputFormat;
   limits: UploadLimits;
   /** `destination_conf`, sealed. */
   destination: string;
@@ -35,6 +40,17 @@ export interface JobsSnapshot {
   state: string;
   /** Deleted jobs are among them while their logs may get late events. */
   jobs: JobConfig[];
+  /** Functions whose logging is or lately was off. */
+  optOuts: OptOut[];
+  /** As in {@link JobConfig}: the version at which `optOuts` last changed. */
+  optOutVersion: number;
+}
+
+/** When logging of a function was switched off: what was taken in within these windows is dropped, and counted. */
+export interface OptOut {
+  scriptName: string;
+  /** In order; those that no event in the queue can fall into any more are forgotten. */
+  windows: Window[];
 }
 
 /** Whether state `a` is known to be older than `b`. "" is older than any. */
@@ -60,7 +76,14 @@ export interface UploadLimits {
  */
 export const CLOCK_SKEW_MS = 250;
 
-/** Whether the job was enabled when an event was taken in. */
-export function wasEnabled(job: Pick<JobConfig, "windows">, takenInMs: number): boolean {
-  return job.windows.some(({ fromMs, untilMs }) => takenInMs >= fromMs && (untilMs === null || takenInMs <= untilMs));
+/** Whether the job was enabled, or logging was off, when an event was taken in. */
+export function wasIn({ windows }: { readonly windows: readonly Window[] }, takenInMs: number): boolean {
+  return windows.some(({ fromMs, untilMs }) => takenInMs >= fromMs && (untilMs === null || takenInMs <= untilMs));
+}
+
+/** SQL that brings a stored JobConfig up to what it is since filters, sampling and output formats. @param column what holds its JSON. */
+export function withOutputSql(column: string): string {
+  const ndjson = JSON.stringify(NDJSON).replaceAll("'", "''");
+  return `json_remove(json_set(${column}, '$.filter', NULL, '$.sampleRate', 1, '$.optOutVersion', 0,
+    '$.output', json_set('${ndjson}', '$.fieldNames', json(coalesce(json_extract(${column}, '$.fieldNames'), 'null')))), '$.fieldNames')`;
 }

@@ -1,4 +1,5 @@
 import { UPLOAD_BYTES, UPLOAD_INTERVAL_S, UPLOAD_RECORDS } from "../limits.ts";
+import { NDJSON, type OutputFormat } from "../pipeline/output-format.ts";
 import { type FieldName, isFieldName } from "../record/fields.ts";
 import type { Fault } from "../record/record.ts";
 import type { UploadLimits } from "./job-config.ts";
@@ -6,7 +7,9 @@ import type { JobBody, OutputOptions } from "./job-schema.ts";
 
 /** What a job's body means, once everything in it is known to be carried out. */
 export interface JobMeaning {
-  fieldNames: FieldName[] | null;
+  filter: string | null;
+  sampleRate: number;
+  output: OutputFormat;
   limits: UploadLimits;
 }
 
@@ -42,7 +45,7 @@ export function readJob(body: JobBody): { ok: true; value: JobMeaning } | { ok: 
     records: body.max_upload_records || UPLOAD_RECORDS.fallback,
     intervalMs: (body.max_upload_interval_seconds || UPLOAD_INTERVAL_S.fallback) * 1_000,
   };
-  return { ok: true, value: { fieldNames, limits } };
+  return { ok: true, value: { filter: null, sampleRate: 1, output: { ...NDJSON, fieldNames }, limits } };
 }
 
 function fromOptions(options: OutputOptions, faults: Fault[]): FieldName[] | null {

@@ -4,7 +4,7 @@ import { ID_MEMORY_MS } from "../limits.ts";
 import { platform } from "../platform.ts";
 import { ID_MEMORY_SQL, IdMemory, type TakenId } from "../storage/id-memory.ts";
 import { type Migration, migrate } from "../storage/migrate.ts";
-import { isOlderState, type JobConfig, type JobsSnapshot } from "./job-config.ts";
+import { isOlderState, type JobConfig, type JobsSnapshot, withOutputSql } from "./job-config.ts";
 
 export const ACCOUNT_STEPS = [
   {
@@ -42,6 +42,11 @@ export const ACCOUNT_STEPS = [
         message BLOB NOT NULL
       ) STRICT;
       ${ID_MEMORY_SQL}`,
+  },
+  {
+    id: 2,
+    why: "jobs filter, sample and write other formats",
+    sql: `UPDATE job SET config = ${withOutputSql("config")};`,
   },
 ] as const satisfies readonly Migration[];
 
@@ -119,7 +124,12 @@ export class AccountLedger extends DurableObject<Env> {
     const { jobs_state } = this.#sql.exec<{ jobs_state: string }>("SELECT jobs_state FROM account").one();
     if (isOlderState(state, jobs_state)) {
       const rows = this.#sql.exec<{ config: string }>("SELECT config FROM job ORDER BY id").toArray();
-      return { state: jobs_state, jobs: rows.map(({ config }) => JSON.parse(config) as JobConfig) };
+      return {
+        state: jobs_state,
+        jobs: rows.map(({ config }) => JSON.parse(config) as JobConfig),
+        optOuts: [],
+        optOutVersion: 0,
+      };
     }
     this.ctx.storage.transactionSync(() => {
       for (const { id, takenInMs } of failed) {

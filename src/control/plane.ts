@@ -3,7 +3,14 @@ import { configureChain, segmentOf } from "../delivery/chain.ts";
 import { ID_MEMORY_MS, JOBS_MAX } from "../limits.ts";
 import { platform } from "../platform.ts";
 import { type Migration, migrate } from "../storage/migrate.ts";
-import { CLOCK_SKEW_MS, isOlderState, type JobConfig, type JobsSnapshot, type Window } from "./job-config.ts";
+import {
+  CLOCK_SKEW_MS,
+  isOlderState,
+  type JobConfig,
+  type JobsSnapshot,
+  type Window,
+  withOutputSql,
+} from "./job-config.ts";
 import type { JobMeaning } from "./job-rules.ts";
 import type { JobBody } from "./job-schema.ts";
 import { accountLedger } from "./ledger.ts";
@@ -30,6 +37,11 @@ export const CONTROL_STEPS = [
         deleted_ms  INTEGER                 -- gone from the API; its log drains
       ) STRICT;`,
   },
+  {
+    id: 2,
+    why: "jobs filter, sample and write other formats",
+    sql: `UPDATE job SET config = ${withOutputSql("config")};`,
+  },
 ] as const satisfies readonly Migration[];
 
 /** What the API writes: the body, what it means, and the sealed destination. */
@@ -47,12 +59,8 @@ export interface StoredJob {
   modifiedMs: number;
 }
 
-export interface ConfigSnapshot {
-  /** To be named when asking again. */
-  state: JobsSnapshot["state"];
-  /** null: nothing has changed since the state that was named. */
-  jobs: JobsSnapshot["jobs"] | null;
-}
+/** What has changed since the state that was named: everything as it is now, or nothing. The state is to be named when asking again. */
+export type ConfigSnapshot = JobsSnapshot | { state: JobsSnapshot["state"]; jobs: null };
 
 /** `inForce` false: stored, but the job's log or the ledger has not confirmed it; the alarm will see to it. */
 export type JobChange =
@@ -97,8 +105,7 @@ export class ControlPlane extends DurableObject<Env> {
   configSince(state: string): ConfigSnapshot {
     const current = this.#state();
     if (current === state) return { state: current, jobs: null };
-    const rows = this.#sql.exec<JobRow>("SELECT * FROM job ORDER BY id").toArray();
-    return { state: current, jobs: rows.map(({ config }) => JSON.parse(config) as JobConfig) };
+    return this.#snapshot();
   }
 
   list(): StoredJob[] {
@@ -120,6 +127,7 @@ export class ControlPlane extends DurableObject<Env> {
         version,
         outputVersion: version,
         destinationVersion: version,
+        optOutVersion: 0,
         windows: switched([], draft.body.enabled === true, now),
         ...draft.meaning,
         destination: draft.destination,
@@ -151,7 +159,7 @@ export class ControlPlane extends DurableObject<Env> {
       if (row === null) return "gone";
       const before = JSON.parse(row.config) as JobConfig;
       if (before.version !== basedOn) return "conflict";
-      const outputChanged = JSON.stringify(before.fieldNames) !== JSON.stringify(draft.meaning.fieldNames);
+      const outputChanged = JSON.stringify(before.output) !== JSON.stringify(draft.meaning.output);
       const windows = switched(before.windows, draft.body.enabled === true, now);
       const config: JobConfig = {
         ...before,
@@ -268,8 +276,7 @@ export class ControlPlane extends DurableObject<Env> {
       const job = stored(row);
       try {
         const newest = await configureChain(this.env.LOG, job.config);
-        const { state, jobs } = this.configSince("");
-        const kept = await accountLedger(this.env.ACCOUNT).keepJobs({ state, jobs: jobs ?? [] });
+        const kept = await accountLedger(this.env.ACCOUNT).keepJobs(this.#snapshot());
         // Newer than anything here: this storage was restored to an earlier time. Its versions must overtake those, or no change would count.
         const behind = newest > this.#versionOf(id) || isOlderState(this.#state(), kept);
         if (behind && tries < OVERTAKE_TRIES) {
@@ -310,6 +317,12 @@ export class ControlPlane extends DurableObject<Env> {
     const version = this.#control().version + 1;
     this.#sql.exec("UPDATE control SET version = ? WHERE id = 1", version);
     return version;
+  }
+
+  #snapshot(): JobsSnapshot {
+    const rows = this.#sql.exec<JobRow>("SELECT * FROM job ORDER BY id").toArray();
+    const jobs = rows.map(({ config }) => JSON.parse(config) as JobConfig);
+    return { state: this.#state(), jobs, optOuts: [], optOutVersion: 0 };
   }
 
   #state(): JobsSnapshot["state"] {

@@ -1,3 +1,4 @@
+import { withOutputSql } from "../control/job-config.ts";
 import { ID_MEMORY_SQL } from "../storage/id-memory.ts";
 import type { Migration } from "../storage/migrate.ts";
 
@@ -81,5 +82,13 @@ export const LOG_STEPS = [
       CREATE INDEX object_by_turn ON object (attempts, number) WHERE state = 'waiting';
       CREATE INDEX object_by_time ON object (next_attempt_ms) WHERE state = 'waiting';
       ${ID_MEMORY_SQL}`,
+  },
+  {
+    id: 2,
+    why: "jobs filter, sample and write other formats: an object has a delimiter between its chunks, and a media type of its own",
+    sql: `
+      UPDATE log SET job = ${withOutputSql("job")};
+      ALTER TABLE object ADD COLUMN seam BLOB NOT NULL DEFAULT x'';  -- between two chunks
+      ALTER TABLE object ADD COLUMN content_type TEXT NOT NULL DEFAULT 'application/x-ndjson';`,
   },
 ] as const satisfies readonly Migration[];

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { concat } from "../bytes.ts";
-import { type JobConfig, type JobsSnapshot, wasEnabled } from "../control/job-config.ts";
+import { type JobConfig, type JobsSnapshot, wasIn } from "../control/job-config.ts";
 import type { MessageCount, Outcome, SetAsideMessage } from "../control/ledger.ts";
 import type { Append, AppendedMessage } from "../delivery/types.ts";
 import { utcDay } from "../intake/events.ts";
@@ -196,7 +196,7 @@ async function commitAndCount(
 
 /** The messages that were taken in while the job was enabled, each id once. */
 function offeredTo(job: JobConfig, group: readonly Loaded[]): Loaded[] {
-  return once(group.filter(({ message }) => wasEnabled(job, message.takenInMs)));
+  return once(group.filter(({ message }) => wasIn(job, message.takenInMs)));
 }
 
 /** Offers messages to every job that was enabled when they were taken in. */
@@ -263,7 +263,7 @@ export function buildAppend(
   without: ReadonlySet<string>,
   queueDoneMs: number,
 ): Append {
-  const encode = recordEncoder(job.fieldNames);
+  const encode = recordEncoder(job.output.fieldNames);
   const builder = new FragmentBuilder();
   const appended: AppendedMessage[] = [];
   for (const { message, records } of messages) {

@@ -19,7 +19,7 @@ export class JobsCache {
   async refresh(control: { configSince(state: string): Promise<ConfigSnapshot> }): Promise<JobsSnapshot | null> {
     try {
       const snapshot = await within(ANSWER_MS, control.configSince(this.#snapshot?.state ?? ""), null);
-      if (snapshot?.jobs) this.#snapshot = { state: snapshot.state, jobs: snapshot.jobs };
+      if (snapshot?.jobs) this.#snapshot = snapshot;
       if (snapshot === null) {
         console.warn({ message: "the control plane did not answer in time; the last good configuration is used" });
       }

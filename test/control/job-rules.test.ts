@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { readJob } from "../../src/control/job-rules.ts";
 import type { JobBody, OutputOptions } from "../../src/control/job-schema.ts";
+import { NDJSON } from "../../src/pipeline/output-format.ts";
 import { FIELD_NAMES } from "../../src/record/fields.ts";
 
 const body = (fields: Partial<JobBody> = {}): JobBody => ({
@@ -23,7 +24,9 @@ function faults(fields: Partial<JobBody>): [pointer: string, message: string][] 
 describe("what a job's body means", () => {
   it("is, when it says nothing: all fields, 100 MB, 100,000 records, 30 s", () => {
     expect(meaning()).toEqual({
-      fieldNames: null,
+      filter: null,
+      sampleRate: 1,
+      output: NDJSON,
       limits: { bytes: 100_000_000, records: 100_000, intervalMs: 30_000 },
     });
   });
@@ -71,16 +74,18 @@ describe("what a job's body means", () => {
 
   it("is the fields that it names, in their order", () => {
     const names = [...FIELD_NAMES].reverse();
-    expect(meaning({ output_options: { field_names: names } }).fieldNames).toEqual(names);
-    expect(meaning({ logpull_options: `fields=${names.join(",")}` }).fieldNames).toEqual(names);
+    expect(meaning({ output_options: { field_names: names } }).output.fieldNames).toEqual(names);
+    expect(meaning({ logpull_options: `fields=${names.join(",")}` }).output.fieldNames).toEqual(names);
   });
 
   it("follows logpull_options only where output_options are absent or null", () => {
     const logpull_options = "fields=Outcome&timestamps=unixnano&sample=1&CVE-2021-44228=false";
-    expect(meaning({ logpull_options }).fieldNames).toEqual(["Outcome"]);
-    expect(meaning({ logpull_options, output_options: null }).fieldNames).toEqual(["Outcome"]);
-    expect(meaning({ logpull_options, output_options: {} }).fieldNames).toBeNull();
-    expect(meaning({ logpull_options, output_options: { field_names: ["Event"] } }).fieldNames).toEqual(["Event"]);
+    expect(meaning({ logpull_options }).output.fieldNames).toEqual(["Outcome"]);
+    expect(meaning({ logpull_options, output_options: null }).output.fieldNames).toEqual(["Outcome"]);
+    expect(meaning({ logpull_options, output_options: {} }).output.fieldNames).toBeNull();
+    expect(meaning({ logpull_options, output_options: { field_names: ["Event"] } }).output.fieldNames).toEqual([
+      "Event",
+    ]);
   });
 
   it("takes an option that says what is done anyway", () => {
@@ -99,7 +104,7 @@ describe("what a job's body means", () => {
       "CVE-2021-44228": false,
       merge_subrequests: true,
     };
-    expect(meaning({ output_options }).fieldNames).toEqual(["Outcome"]);
+    expect(meaning({ output_options }).output.fieldNames).toEqual(["Outcome"]);
     const nulls = Object.fromEntries(Object.keys(output_options).map((name) => [name, null])) as OutputOptions;
     expect(meaning({ output_options: nulls })).toEqual(meaning());
   });

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import { CLOCK_SKEW_MS, type Window, wasEnabled } from "../../src/control/job-config.ts";
+import { CLOCK_SKEW_MS, type Window, wasIn } from "../../src/control/job-config.ts";
 import { platform } from "../../src/platform.ts";
 import { api, createJob } from "../support/runtime/api.ts";
 import { freshBucket, NOON, setClock } from "../support/runtime/pipeline.ts";
@@ -37,9 +37,9 @@ describe("the windows of a job", () => {
     const answered = clock.nowMs();
     const windows = await windowsOf(id);
     for (const skew of [-CLOCK_SKEW_MS, 0, CLOCK_SKEW_MS]) {
-      expect(wasEnabled({ windows }, NOON + skew), `at the beginning, ${skew} ms off`).toBe(true);
-      expect(wasEnabled({ windows }, before + skew), `at the end, ${skew} ms off`).toBe(true);
-      expect(wasEnabled({ windows }, answered + 1 + skew), `after the answer, ${skew} ms off`).toBe(false);
+      expect(wasIn({ windows }, NOON + skew), `at the beginning, ${skew} ms off`).toBe(true);
+      expect(wasIn({ windows }, before + skew), `at the end, ${skew} ms off`).toBe(true);
+      expect(wasIn({ windows }, answered + 1 + skew), `after the answer, ${skew} ms off`).toBe(false);
     }
   });
 

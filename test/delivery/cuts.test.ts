@@ -2,6 +2,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { segmentOf } from "../../src/delivery/chain.ts";
+import { NDJSON } from "../../src/pipeline/output-format.ts";
 import { assertClean, Oracle } from "../support/oracle.ts";
 import { api, createJob, destinationConf } from "../support/runtime/api.ts";
 import {
@@ -300,7 +301,7 @@ describe("a change of the job", () => {
       await log.append({ version: JSON.parse(before).version, messages: [], fragments: [], queueDoneMs: 0 }),
     ).toMatchObject({
       kind: "stale",
-      job: { fieldNames: ["EventTimestampMs"] },
+      job: { output: { ...NDJSON, fieldNames: ["EventTimestampMs"] } },
     });
     // A consumer that cannot reach the control plane works with what it last knew; the log tells it better.
     const { ControlPlane } = await import("../../src/index.ts");

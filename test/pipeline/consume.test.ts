@@ -4,6 +4,7 @@ import type { JobConfig } from "../../src/control/job-config.ts";
 import { utcDay } from "../../src/intake/events.ts";
 import { APPEND_MAX_RAW_BYTES } from "../../src/limits.ts";
 import { buildAppend, consumeDead, consumeEvents } from "../../src/pipeline/consume.ts";
+import { NDJSON } from "../../src/pipeline/output-format.ts";
 import { retryDelayS } from "../../src/pipeline/policy.ts";
 import { recordEncoder, recordLine } from "../../src/record/encode.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";
@@ -179,7 +180,10 @@ describe("jobs", () => {
   );
 
   it("get what they asked for, in their own format", async () => {
-    const it_ = world([job(1, { fieldNames: ["Outcome"] }), job(2, { fieldNames: ["ScriptName", "Outcome"] })]);
+    const it_ = world([
+      job(1, { output: { ...NDJSON, fieldNames: ["Outcome"] } }),
+      job(2, { output: { ...NDJSON, fieldNames: ["ScriptName", "Outcome"] } }),
+    ]);
     await consumeEvents(deliver([one(1)]).batch, it_);
     expect(it_.commits.map(({ append }) => linesOf(append))).toEqual([
       ['{"Outcome":"event 1"}'],
@@ -261,7 +265,11 @@ describe("jobs", () => {
 
   it("that have changed meanwhile get what they want now", async () => {
     const it_ = world([job(1)]);
-    const now = job(1, { version: 2, fieldNames: ["Outcome"], windows: [{ fromMs: NOON, untilMs: NOON + 100 }] });
+    const now = job(1, {
+      version: 2,
+      output: { ...NDJSON, fieldNames: ["Outcome"] },
+      windows: [{ fromMs: NOON, untilMs: NOON + 100 }],
+    });
     it_.script[1] = [{ stale: now }];
     const { batch, fates } = deliver([one(1), one(2, { takenInMs: NOON + 5_000 })]);
     await consumeEvents(batch, it_);
@@ -667,7 +675,7 @@ describe("building an append", () => {
   it("writes each record as the job's encoder does", () => {
     const records = [record("a"), record("b")];
     const append = buildAppend(
-      job(1, { fieldNames: ["Outcome", "EventTimestampMs"] }),
+      job(1, { output: { ...NDJSON, fieldNames: ["Outcome", "EventTimestampMs"] } }),
       [message(1, records)],
       new Set(),
       0,

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { JobsSnapshot } from "../../src/control/job-config.ts";
 import type { ConfigSnapshot } from "../../src/control/plane.ts";
 import { JobsCache } from "../../src/pipeline/jobs-cache.ts";
-import { job } from "./scripted.ts";
+import { job, snapshot } from "./scripted.ts";
 
 /** A control plane that answers what it is told, call by call. */
 function control(...answers: (ConfigSnapshot | Error | "hang" | Promise<ConfigSnapshot>)[]) {
@@ -32,11 +32,7 @@ const jobsOf = async (refreshed: Promise<JobsSnapshot | null>) => (await refresh
 describe("the jobs that a consumer knows", () => {
   it("are those of the control plane, asked for changes since the last answer", async () => {
     const cache = new JobsCache();
-    const plane = control(
-      { state: "e.1", jobs: [job(1)] },
-      { state: "e.1", jobs: null },
-      { state: "e.2", jobs: [job(1), job(2)] },
-    );
+    const plane = control(snapshot("e.1", [job(1)]), { state: "e.1", jobs: null }, snapshot("e.2", [job(1), job(2)]));
     expect(await jobsOf(cache.refresh(plane))).toEqual([job(1)]);
     expect(await jobsOf(cache.refresh(plane))).toEqual([job(1)]);
     expect(await jobsOf(cache.refresh(plane))).toEqual([job(1), job(2)]);
@@ -45,15 +41,12 @@ describe("the jobs that a consumer knows", () => {
   });
 
   it("may be none at all, which is an answer", async () => {
-    expect(await jobsOf(new JobsCache().refresh(control({ state: "e.0", jobs: [] })))).toEqual([]);
+    expect(await jobsOf(new JobsCache().refresh(control(snapshot("e.0", []))))).toEqual([]);
   });
 
   it("are the last good ones while the control plane fails, and are asked for again each time", async () => {
     const cache = new JobsCache();
-    const plane = control({ state: "e.1", jobs: [job(1)] }, new Error("down"), new Error("down"), {
-      state: "e.2",
-      jobs: [job(2)],
-    });
+    const plane = control(snapshot("e.1", [job(1)]), new Error("down"), new Error("down"), snapshot("e.2", [job(2)]));
     await cache.refresh(plane);
     expect(await jobsOf(cache.refresh(plane))).toEqual([job(1)]);
     expect(await jobsOf(cache.refresh(plane))).toEqual([job(1)]);
@@ -64,7 +57,7 @@ describe("the jobs that a consumer knows", () => {
 
   it("are unknown, which is not none, when the control plane fails a cold isolate", async () => {
     const cache = new JobsCache();
-    const plane = control(new Error("down"), { state: "e.1", jobs: [job(1)] });
+    const plane = control(new Error("down"), snapshot("e.1", [job(1)]));
     expect(await jobsOf(cache.refresh(plane))).toBeNull();
     expect(await jobsOf(cache.refresh(plane))).toEqual([job(1)]);
   });
@@ -75,7 +68,7 @@ describe("the jobs that a consumer knows", () => {
     const cold = cache.refresh(control("hang"));
     await vi.advanceTimersByTimeAsync(5_000);
     expect(await jobsOf(cold)).toBeNull();
-    await cache.refresh(control({ state: "e.1", jobs: [job(1)] }));
+    await cache.refresh(control(snapshot("e.1", [job(1)])));
     let answered = false;
     const warm = cache.refresh(control("hang")).finally(() => {
       answered = true;
@@ -94,25 +87,25 @@ describe("the jobs that a consumer knows", () => {
     const first = cache.refresh(control(late.promise));
     await vi.advanceTimersByTimeAsync(5_000);
     expect(await jobsOf(first)).toBeNull();
-    late.resolve({ state: "e.1", jobs: [job(1)] });
-    const plane = control({ state: "e.2", jobs: [job(2)] });
+    late.resolve(snapshot("e.1", [job(1)]));
+    const plane = control(snapshot("e.2", [job(2)]));
     expect(await jobsOf(cache.refresh(plane))).toEqual([job(2)]);
     expect(plane.asked).toEqual([""]);
   });
 
   it("come with the state that they are of, which is what they were routed by", async () => {
     const cache = new JobsCache();
-    const plane = control({ state: "e.1", jobs: [job(1)] }, new Error("down"), { state: "e.2", jobs: [] });
-    expect(await cache.refresh(plane)).toEqual({ state: "e.1", jobs: [job(1)] });
-    expect(await cache.refresh(plane)).toEqual({ state: "e.1", jobs: [job(1)] });
-    expect(await cache.refresh(plane)).toEqual({ state: "e.2", jobs: [] });
+    const plane = control(snapshot("e.1", [job(1)]), new Error("down"), snapshot("e.2", []));
+    expect(await cache.refresh(plane)).toEqual(snapshot("e.1", [job(1)]));
+    expect(await cache.refresh(plane)).toEqual(snapshot("e.1", [job(1)]));
+    expect(await cache.refresh(plane)).toEqual(snapshot("e.2", []));
   });
 
   it("are those of the ledger from then on, when it knew better", async () => {
     const cache = new JobsCache();
-    const plane = control({ state: "e.1", jobs: [job(1)] }, new Error("down"), { state: "e.2", jobs: null });
+    const plane = control(snapshot("e.1", [job(1)]), new Error("down"), { state: "e.2", jobs: null });
     await cache.refresh(plane);
-    cache.learn({ state: "e.2", jobs: [job(1), job(2)] });
+    cache.learn(snapshot("e.2", [job(1), job(2)]));
     expect(await jobsOf(cache.refresh(plane))).toEqual([job(1), job(2)]);
     expect(await jobsOf(cache.refresh(plane))).toEqual([job(1), job(2)]);
     expect(plane.asked).toEqual(["", "e.2", "e.2"]);
@@ -120,7 +113,7 @@ describe("the jobs that a consumer knows", () => {
 
   it("leave no timer behind", async () => {
     vi.useFakeTimers();
-    await new JobsCache().refresh(control({ state: "e.1", jobs: [] }));
+    await new JobsCache().refresh(control(snapshot("e.1", [])));
     expect(vi.getTimerCount()).toBe(0);
   });
 });

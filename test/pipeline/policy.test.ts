@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Window, wasEnabled } from "../../src/control/job-config.ts";
+import { type Window, wasIn } from "../../src/control/job-config.ts";
 import { isOverdue, retryDelayS } from "../../src/pipeline/policy.ts";
 import { settled } from "../../src/platform.ts";
 
@@ -68,7 +68,7 @@ describe("whether a job was enabled when an event was taken in", () => {
   ];
 
   it.each(cases)("is known: %s", (_what, windows, takenInMs, enabled) => {
-    expect(wasEnabled({ windows }, takenInMs)).toBe(enabled);
+    expect(wasIn({ windows }, takenInMs)).toBe(enabled);
   });
 });
 

@@ -2,12 +2,13 @@
 import { createMessageBatch } from "cloudflare:test";
 import { constants, inflateRawSync } from "node:zlib";
 import { type MockInstance, vi } from "vitest";
-import type { JobConfig } from "../../src/control/job-config.ts";
+import type { JobConfig, JobsSnapshot } from "../../src/control/job-config.ts";
 import type { Outcome, SetAsideMessage } from "../../src/control/ledger.ts";
 import type { Append } from "../../src/delivery/types.ts";
 import { encodeMessage } from "../../src/intake/message.ts";
 import type { ConsumerContext } from "../../src/pipeline/consume.ts";
 import type { Fragment } from "../../src/pipeline/fragment.ts";
+import { NDJSON } from "../../src/pipeline/output-format.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";
 import { NOON } from "../record/samples.ts";
@@ -19,8 +20,11 @@ export function job(id: number, fields: Partial<JobConfig> = {}): JobConfig {
     version: 1,
     outputVersion: 1,
     destinationVersion: 1,
+    optOutVersion: 0,
     windows: [{ fromMs: NOON, untilMs: null }],
-    fieldNames: null,
+    filter: null,
+    sampleRate: 1,
+    output: NDJSON,
     limits: { bytes: 100_000_000, records: 100_000, intervalMs: 30_000 },
     destination: "sealed",
     path: "logs/{DATE}",
@@ -28,6 +32,11 @@ export function job(id: number, fields: Partial<JobConfig> = {}): JobConfig {
     discard: false,
     ...fields,
   };
+}
+
+/** What the control plane says where no function has opted out. */
+export function snapshot(state: string, jobs: JobConfig[]): JobsSnapshot {
+  return { state, jobs, optOuts: [], optOutVersion: 0 };
 }
 
 /** 32 hex digits that end in a number. */
@@ -133,7 +142,7 @@ export function world(config: JobConfig[] | null, log: string[] = []): World {
     asideFails: () => false,
     nowMs: NOON + 60_000,
     log,
-    jobs: async () => (it.config === null ? null : { state: STATE, jobs: it.config }),
+    jobs: async () => (it.config === null ? null : snapshot(STATE, it.config)),
     async append(offeredTo, build, suspects) {
       it.offers += 1;
       it.suspected.push(suspects.map((suspect) => suspect.id));
@@ -151,7 +160,7 @@ export function world(config: JobConfig[] | null, log: string[] = []): World {
     async count(outcome) {
       if (it.countFails) throw new Error("the ledger does not answer");
       const newer = it.newer.shift();
-      if (newer !== undefined) return { state: NEWER_STATE, jobs: newer };
+      if (newer !== undefined) return snapshot(NEWER_STATE, newer);
       it.counts.push(outcome);
       it.log.push("count");
       return null;
