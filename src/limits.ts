@@ -32,8 +32,14 @@ export const EVENTS_MAX_COUNT = 20_000;
 /** Distinct UTC days among the events of one POST: each day is an object of its own in every destination. */
 export const EVENTS_MAX_DAYS = 31;
 
-/** One event, as the JSON of its record, in bytes. */
+/** One event as it is sent, in bytes of JSON. */
 export const EVENT_MAX_BYTES = 1024 * 1024;
+
+/** Its record, in bytes of JSON: arguments that were objects become text, and their quotes are escaped; numbers like `1e20` are written out. */
+export const RECORD_MAX_BYTES = 4 * EVENT_MAX_BYTES;
+
+/** What `Exceptions` and `Logs` of a shipped record hold together, in Unicode code points. CONTRACT 8. */
+export const TEXT_MAX_CHARACTERS = 16_384;
 
 /** How deep objects and arrays in an event may be nested: far beyond what anybody logs, and what any reader of JSON takes. */
 export const EVENT_MAX_DEPTH = 100;
