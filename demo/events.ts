@@ -1,44 +1,165 @@
-/** The events of the demo, and what each of them must look like in the bucket. */
-import { type TraceRecord, urlOf } from "./show.ts";
+/** What the demo does, and the trace events that must be in the bucket for it. */
 
 export const SAMPLE_NAME = "sample-shop";
 
 const DAY_MS = 86_400_000;
 
+/** One record. Its `type` and `id` together tell it from every other; where a record has its id, check.ts knows. */
 export interface Expected {
-  /** Stands in the URL as `?event=<id>`. */
+  readonly type: string;
   readonly id: string;
+  /** As `aboutOf` of show.ts says it. */
+  readonly about: string;
   readonly outcome: string;
   readonly scriptName: string;
-  readonly exception?: string;
-  /** Number of log lines. */
-  readonly logs: number;
+  readonly logs: readonly LogLine[];
+  /** As `<name>: <message>`. */
+  readonly exceptions: readonly string[];
 }
 
-export interface SampleRequest extends Expected {
-  readonly path: string;
+/** Level and arguments. */
+type LogLine = readonly [level: string, ...message: string[]];
+
+/** A request of a visitor, or of the clock, and what it makes the function ship. */
+export interface Trigger {
+  readonly url: string;
   /** HTTP status of the answer. */
   readonly status: number;
+  readonly ships: readonly Expected[];
 }
 
-const KINDS = {
-  orders: { path: "/orders", status: 200, outcome: "ok", logs: 1 },
-  checkout: { path: "/checkout", status: 500, outcome: "exception", logs: 1, exception: "PaymentError" },
-  report: { path: "/report", status: 200, outcome: "ok", logs: 121 },
-  newsletter: { path: "/newsletter", status: 202, outcome: "ok", logs: 1, exception: "Error" },
-} as const;
+interface Visit {
+  readonly path: string;
+  readonly status: number;
+  readonly logs?: readonly LogLine[];
+  readonly outcome?: string;
+  readonly exception?: string;
+  /** Invocations that come of it, beside and after the request's own. */
+  readonly leadsTo?: readonly FollowUp[];
+}
 
-const ORDER_OF_REQUESTS = [
-  ...["orders", "orders", "checkout", "newsletter", "orders", "report"],
-  ...["orders", "checkout", "orders", "newsletter", "orders", "checkout"],
-] as (keyof typeof KINDS)[];
+interface FollowUp {
+  readonly type: string;
+  readonly about: string;
+  /** What its one log line says before the last argument, which is an object with the id of the request. */
+  readonly log: readonly [level: string, text: string];
+  readonly passed: Readonly<Record<string, string>>;
+}
 
-export function sampleRequests(): SampleRequest[] {
-  return ORDER_OF_REQUESTS.map((kind, i) => {
+const order = (number: number): Visit => ({
+  path: `/orders/${number}`,
+  status: 200,
+  logs: [["log", "order looked up", JSON.stringify({ path: `/orders/${number}`, items: 3 })]],
+});
+
+const CHECKOUT: Visit = {
+  path: "/checkout",
+  status: 500,
+  logs: [["log", "charging the card"]],
+  outcome: "exception",
+  exception: "PaymentError: the bank did not answer",
+};
+
+const NEWSLETTER: Visit = {
+  path: "/newsletter",
+  status: 202,
+  logs: [["info", "signed up; the mail goes out after the answer"]],
+  exception: "Error: the mail server is full",
+};
+
+const REPORT: Visit = {
+  path: "/report",
+  status: 200,
+  logs: [
+    ...Array.from({ length: 120 }, (_, i): LogLine => {
+      const turnover = ((i + 1) * 37) % 1000;
+      return ["debug", `row ${i + 1} of 120: turnover ${turnover} coins`];
+    }),
+    ["warn", "the report is slow"],
+  ],
+};
+
+const PRICE: Visit = {
+  path: "/prices/tea",
+  status: 200,
+  leadsTo: [{ type: "worker_rpc", about: "Prices.quote()", log: ["log", "price asked"], passed: { item: "tea" } }],
+};
+
+const PARCEL: Visit = {
+  path: "/parcels/1",
+  status: 202,
+  logs: [["log", "order handed to the packers"]],
+  leadsTo: [
+    { type: "queue", about: "sample-parcels: 1 message", log: ["log", "parcel packed"], passed: { order: "1" } },
+  ],
+};
+
+const RESERVATION: Visit = {
+  path: "/reservations/tea",
+  status: 202,
+  leadsTo: [
+    { type: "worker_rpc", about: "Reservation.hold()", log: ["log", "item held"], passed: { item: "tea" } },
+    { type: "alarm", about: "Reservation", log: ["warn", "nobody came for it"], passed: { item: "tea" } },
+  ],
+};
+
+/** What visitors ask for, in this order. */
+const VISITS = [
+  ...[order(1), CHECKOUT, NEWSLETTER, REPORT, PRICE, PARCEL, RESERVATION],
+  ...[order(2), CHECKOUT, order(3)],
+];
+
+export function sampleVisits(sampleUrl: string): Trigger[] {
+  return VISITS.map((visit, i) => {
     const id = `sample-${i + 1}`;
-    const folder = kind === "orders" ? `${KINDS[kind].path}/${i + 1}` : KINDS[kind].path;
-    return { ...KINDS[kind], id, path: `${folder}?event=${id}`, scriptName: SAMPLE_NAME };
+    const url = `${sampleUrl}${visit.path}?event=${id}`;
+    const outcome = visit.outcome ?? "ok";
+    const answer = outcome === "ok" ? ` → ${visit.status}` : "";
+    const request: Expected = {
+      type: "fetch",
+      id,
+      about: `GET ${url}${answer}`,
+      outcome,
+      scriptName: SAMPLE_NAME,
+      logs: visit.logs ?? [],
+      exceptions: visit.exception === undefined ? [] : [visit.exception],
+    };
+    const followed = (visit.leadsTo ?? []).map(
+      ({ type, about, log, passed }): Expected => ({
+        type,
+        id,
+        about,
+        outcome: "ok",
+        scriptName: SAMPLE_NAME,
+        logs: [[...log, JSON.stringify({ ...passed, event: id })]],
+        exceptions: [],
+      }),
+    );
+    return { url, status: visit.status, ships: [request, ...followed] };
   });
+}
+
+/** Both crons of the sample's configuration; the second one fails. `wrangler dev` has a path that does what the platform's clock would do. */
+export function sampleSchedules(sampleUrl: string): Trigger[] {
+  const crons: [cron: string, status: number, outcome: string, exceptions: string[]][] = [
+    ["0 3 * * *", 200, "ok", []],
+    ["0 4 1 * *", 500, "exception", ["Error: the warehouse is closed"]],
+  ];
+  return crons.map(([cron, status, outcome, exceptions]) => ({
+    url: `${sampleUrl}/cdn-cgi/handler/scheduled?cron=${cron.replaceAll(" ", "+")}`,
+    status,
+    ships: [
+      {
+        type: "scheduled",
+        id: cron,
+        about: cron,
+        outcome,
+        scriptName: SAMPLE_NAME,
+        logs: [["log", "counting the stock", cron]],
+        exceptions,
+      },
+    ],
+  }));
 }
 
 export interface PostedEvent extends Expected {
@@ -49,61 +170,39 @@ export interface PostedEvent extends Expected {
 export function postedEvents(nowMs: number): PostedEvent[] {
   const scriptName = "billing";
   const url = (id: string): string => `https://shop.example/invoices?event=${id}`;
-  const record = (id: string, at: number) => ({
-    Event: { RayID: "", Request: { Method: "POST", URL: url(id) }, Response: { Status: 201 } },
-    EventTimestampMs: at,
-    EventType: "fetch",
-    Logs: [{ Level: "log", Message: ["invoice written"], TimestampMs: at }],
-    Outcome: "ok",
-    ScriptName: scriptName,
+  const record = (id: string, at: number): PostedEvent => ({
+    type: "fetch",
+    id,
+    about: `POST ${url(id)} → 201`,
+    outcome: "ok",
+    scriptName,
+    logs: [["log", "invoice written"]],
+    exceptions: [],
+    event: {
+      Event: { RayID: "", Request: { Method: "POST", URL: url(id) }, Response: { Status: 201 } },
+      EventTimestampMs: at,
+      EventType: "fetch",
+      Logs: [{ Level: "log", Message: ["invoice written"], TimestampMs: at }],
+      Outcome: "ok",
+      ScriptName: scriptName,
+    },
   });
-  const traceItem = (id: string, at: number) => ({
-    event: { request: { method: "POST", url: url(id), headers: {} } },
-    eventTimestamp: at,
-    exceptions: [{ name: "TypeError", message: "amount is undefined", timestamp: at }],
-    logs: [],
+  const traceItem = (id: string, at: number): PostedEvent => ({
+    type: "fetch",
+    id,
+    about: `POST ${url(id)}`,
     outcome: "exception",
     scriptName,
-  });
-  return [
-    { id: "posted-1", outcome: "ok", scriptName, logs: 1, event: record("posted-1", nowMs) },
-    {
-      id: "posted-2",
+    logs: [],
+    exceptions: ["TypeError: amount is undefined"],
+    event: {
+      event: { request: { method: "POST", url: url(id), headers: {} } },
+      eventTimestamp: at,
+      exceptions: [{ name: "TypeError", message: "amount is undefined", timestamp: at }],
+      logs: [],
       outcome: "exception",
       scriptName,
-      logs: 0,
-      exception: "TypeError",
-      event: traceItem("posted-2", nowMs),
     },
-    { id: "posted-3", outcome: "ok", scriptName, logs: 1, event: record("posted-3", nowMs - DAY_MS) },
-  ];
-}
-
-/** What is wrong with what arrived, in words; nothing if every event is there, once, as it was. */
-export function faultsOf(expected: readonly Expected[], arrived: readonly TraceRecord[]): string[] {
-  const faults: string[] = [];
-  const byId = new Map<string, TraceRecord[]>();
-  for (const record of arrived) {
-    const url = urlOf(record);
-    const id = URL.canParse(url) ? (new URL(url).searchParams.get("event") ?? "") : "";
-    byId.set(id, [...(byId.get(id) ?? []), record]);
-  }
-  for (const event of expected) {
-    const [record, ...more] = byId.get(event.id) ?? [];
-    byId.delete(event.id);
-    if (record === undefined) faults.push(`${event.id} did not arrive`);
-    else if (more.length > 0) faults.push(`${event.id} arrived ${more.length + 1} times`);
-    else faults.push(...differences(event, record));
-  }
-  for (const [id, records] of byId) faults.push(`${records.length} of ${id || "no id"} arrived, and nobody sent them`);
-  return faults;
-}
-
-function differences(event: Expected, record: TraceRecord): string[] {
-  const is = [record.Outcome, record.ScriptName, record.Logs.length, record.Exceptions[0]?.name];
-  const should = [event.outcome, event.scriptName, event.logs, event.exception];
-  const names = ["its outcome", "its script name", "its number of log lines", "its exception"];
-  return names.flatMap((name, i) =>
-    is[i] === should[i] ? [] : [`${event.id}: ${name} is ${is[i]}, should be ${should[i]}`],
-  );
+  });
+  return [record("posted-1", nowMs), traceItem("posted-2", nowMs), record("posted-3", nowMs - DAY_MS)];
 }

@@ -2,19 +2,18 @@
  * The main job on embedded defaults: a sample function and a client send events, the shipper puts them into a bucket, the bucket is read back.
  * Everything runs on this machine, in a state folder of its own. `--once` ends by itself: 0 if every event arrived exactly once, 1 if not.
  */
-import { mkdirSync, readdirSync, rmSync } from "node:fs";
-import { join, relative } from "node:path";
+import { rmSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { ApiClient, type JobLedger, jobBalance } from "../tools/api-client.ts";
-import { Bucket, LOCAL_BUCKET, localDestination } from "../tools/bucket.ts";
-import { type BuiltWorker, buildWorker, DevServer } from "../tools/dev-server.ts";
-import { ensureDevVars, readDevVars } from "../tools/dev-vars.ts";
-import { DEFAULT_PORT, DEV_VARS, localObjectStore, ROOT, SHIPPER_CONFIG } from "../tools/paths.ts";
+import { type ApiClient, type JobLedger, jobBalance } from "../tools/api-client.ts";
+import { type Bucket, LOCAL_BUCKET, localDestination } from "../tools/bucket.ts";
+import type { DevServer } from "../tools/dev-server.ts";
+import { DEV_VARS } from "../tools/paths.ts";
 import { pause, type UntilOptions, until } from "../tools/until.ts";
-import { type Expected, faultsOf, postedEvents, SAMPLE_NAME, sampleRequests } from "./events.ts";
+import { faultsOf } from "./check.ts";
+import { type Expected, postedEvents, sampleSchedules, sampleVisits, type Trigger } from "./events.ts";
+import { freshState, type Running, shown, start } from "./processes.ts";
 import { objectLines, recordsOf } from "./show.ts";
 
-const ACCOUNT = "local";
 const FOLDER = "demo";
 /** The least a job takes. */
 const INTERVAL_S = 30;
@@ -23,117 +22,12 @@ const RECEIVED_WITHIN_MS = 60_000;
 const DELIVERED_WITHIN_MS = 60_000;
 const LOOK_FOR_OBJECTS_MS = 2_000;
 
-const STATES = join(ROOT, ".wrangler/demo");
-const SAMPLE_CONFIG = join(ROOT, "demo/sample/wrangler.jsonc");
-
 const startedAt = Date.now();
 const servers: DevServer[] = [];
 
 /** Each step with the seconds it begins at. */
 function say(text: string): void {
   console.log(`${((Date.now() - startedAt) / 1_000).toFixed(1).padStart(5)} s  ${text}`);
-}
-
-function shown(path: string): string {
-  return relative(process.cwd(), path) || ".";
-}
-
-/** A folder for this run; those of runs that were killed are removed. */
-function freshState(): string {
-  mkdirSync(STATES, { recursive: true });
-  for (const name of readdirSync(STATES)) {
-    const pid = Number(/^run-(\d+)$/.exec(name)?.[1]);
-    if (Number.isInteger(pid) && !isAlive(pid)) rmSync(join(STATES, name), { recursive: true, force: true });
-  }
-  const state = join(STATES, `run-${process.pid}`);
-  mkdirSync(state);
-  return state;
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    // Somebody else's process is alive as well.
-    return error instanceof Error && "code" in error && error.code === "EPERM";
-  }
-}
-
-function portWords(server: DevServer, wanted: number): string {
-  return server.port === wanted ? server.url : `${server.url} (port ${wanted} is taken)`;
-}
-
-interface Running {
-  readonly shipper: DevServer;
-  readonly sample: DevServer;
-  readonly api: ApiClient;
-  readonly bucket: Bucket;
-}
-
-async function start(state: string, signal: AbortSignal): Promise<Running> {
-  const created = ensureDevVars();
-  say(
-    created ? `Secrets: created ${shown(DEV_VARS)}, with fresh random ones.` : `Secrets: those of ${shown(DEV_VARS)}.`,
-  );
-  const { adminToken } = readDevVars();
-  const building = buildWorker(SAMPLE_CONFIG, join(state, "sample"));
-  try {
-    const shipper = await startShipper(state, signal);
-    const sample = await startSample(await building, shipper.port + 1, state, signal);
-    const api = new ApiClient(shipper.url, { token: adminToken, account: ACCOUNT });
-    return { shipper, sample, api, bucket: new Bucket(shipper.url) };
-  } finally {
-    // If the shipper did not start, that is what counts; but nothing may be left writing.
-    await building.catch(() => {});
-  }
-}
-
-async function startShipper(state: string, signal: AbortSignal): Promise<DevServer> {
-  say("Starting the shipper: wrangler dev, with a local queue, durable objects and S3 endpoint …");
-  const shipper = await DevServer.start({
-    config: SHIPPER_CONFIG,
-    persistTo: join(state, "shipper"),
-    registry: join(state, "registry"),
-    logFile: join(state, "shipper.log"),
-    probe: "/",
-    vars: (url) => ({
-      ACCOUNT_ID: ACCOUNT,
-      OBJSTORE_ENDPOINT: localObjectStore(url),
-      ALLOW_LOOPBACK_DESTINATIONS: "true",
-      // Local development does not say which function an event is of.
-      DEFAULT_SCRIPT_NAME: SAMPLE_NAME,
-    }),
-    signal,
-  });
-  servers.push(shipper);
-  say(`The shipper answers on ${portWords(shipper, DEFAULT_PORT)}.`);
-  return shipper;
-}
-
-/**
- * After the shipper: what a function logs before its consumer is there, is lost. Built, not from source: there, wrangler dev swallows what a
- * function throws.
- */
-async function startSample(built: BuiltWorker, port: number, state: string, signal: AbortSignal): Promise<DevServer> {
-  say(`Starting the sample function ${SAMPLE_NAME}, with the shipper as its tail consumer …`);
-  const sample = await DevServer.start({
-    ...built,
-    port,
-    persistTo: join(state, "sample-state"),
-    registry: join(state, "registry"),
-    logFile: join(state, "sample.log"),
-    signal,
-  });
-  servers.push(sample);
-  await until({
-    what: "the sample function to find the shipper",
-    withinMs: 15_000,
-    look: async () => sample.output.includes("logship [connected]"),
-    enough: Boolean,
-  });
-  say(`The sample function answers on ${portWords(sample, port)}.`);
-  return sample;
 }
 
 /** @returns what is wrong, in words; nothing if all is well. And the keys that are in the bucket. */
@@ -148,7 +42,7 @@ async function runMainJob({ api, bucket, sample }: Running): Promise<{ faults: s
   say(`POST /jobs: job ${job.id} ships to ${place}, after ${INTERVAL_S} s at the latest.`);
 
   const faults: string[] = [];
-  const expected = [...(await askSample(sample, faults)), ...(await postEvents(api))];
+  const expected = [...(await askSample(sample.url, faults)), ...(await postEvents(api))];
   say(`Waiting for the queue (5 s at most) until the job's ledger shows ${expected.length} received …`);
   await ledgerUntil(api, job.id, faults, {
     what: `the ledger to show ${expected.length} received`,
@@ -176,22 +70,33 @@ async function runMainJob({ api, bucket, sample }: Running): Promise<{ faults: s
   return { faults, keys: new Set(read.map(({ key }) => key)) };
 }
 
-/** Requests as visitors would send them. @returns what must be shipped for them. */
-async function askSample(sample: DevServer, faults: string[]): Promise<Expected[]> {
-  const requests = sampleRequests();
-  for (const { id, path, status } of requests) {
-    const response = await fetch(sample.url + path);
-    await response.arrayBuffer();
-    if (response.status !== status)
-      faults.push(`${id}: the sample function answered ${response.status}, not ${status}`);
-  }
+/** Requests as visitors would send them, and the sample's own schedule. @returns what must be shipped for them. */
+async function askSample(url: string, faults: string[]): Promise<Expected[]> {
+  const visits = await trigger(sampleVisits(url), faults);
+  const requests = visits.filter(({ type }) => type === "fetch");
   const threw = requests.filter(({ outcome }) => outcome === "exception").length;
-  const failed = requests.filter(({ outcome, exception }) => outcome === "ok" && exception !== undefined).length;
-  const logged = Math.max(...requests.map(({ logs }) => logs));
+  const failed = requests.filter(({ outcome, exceptions }) => outcome === "ok" && exceptions.length > 0).length;
+  const logged = Math.max(...requests.map(({ logs }) => logs.length));
   say(
     `Sent ${requests.length} requests to the sample function: ${threw} threw, ${failed} failed after the answer, one logged ${logged} lines.`,
   );
-  return requests;
+  const count = (kind: string): number => visits.filter(({ type }) => type === kind).length;
+  say(
+    `More comes of them: ${count("worker_rpc")} RPC calls, ${count("queue")} queue batch, ${count("alarm")} alarm of a durable object.`,
+  );
+  const schedules = sampleSchedules(url);
+  const runs = await trigger(schedules, faults);
+  say(`Triggered both of its crons, one of which throws: GET ${schedules[0]?.url}`);
+  return [...visits, ...runs];
+}
+
+async function trigger(triggers: readonly Trigger[], faults: string[]): Promise<Expected[]> {
+  for (const { url, status } of triggers) {
+    const response = await fetch(url);
+    await response.arrayBuffer();
+    if (response.status !== status) faults.push(`GET ${url}: the answer was ${response.status}, not ${status}`);
+  }
+  return triggers.flatMap(({ ships }) => ships);
 }
 
 /** Events of a function elsewhere, over HTTP. @returns what must be shipped for them. */
@@ -250,7 +155,7 @@ function sayWhereThingsAre({ api, bucket, sample }: Running, state: string): voi
     `            with Authorization: Bearer <ADMIN_TOKEN in ${shown(DEV_VARS)}>`,
     `    Bucket  ${bucket.url}`,
     `            S3, region auto, keys ${LOCAL_BUCKET.accessKeyId} / ${LOCAL_BUCKET.secretAccessKey}`,
-    `    Sample  ${sample.url}: /orders/1, /checkout, /report, /newsletter`,
+    `    Sample  ${sample.url}: /orders/1, /checkout, /report, /newsletter, /prices/tea, /parcels/1, /reservations/tea`,
     `    State   ${shown(state)}: removed at the end; what both print is in shipper.log and sample.log there`,
     "",
   ];
@@ -297,7 +202,7 @@ async function main(): Promise<number> {
     }
   });
   const state = freshState();
-  const starting = start(state, interruption.signal);
+  const starting = start({ state, signal: interruption.signal, say, servers });
   const work = async (): Promise<number> => {
     const running = await starting;
     const lost = firstToEnd(running);

@@ -4,6 +4,7 @@ import * as z from "zod";
 import type { StoredObject } from "../tools/bucket.ts";
 
 const TraceRecord = z.object({
+  Entrypoint: z.string(),
   Event: z.record(z.string(), z.unknown()),
   EventTimestampMs: z.number(),
   EventType: z.string(),
@@ -14,7 +15,10 @@ const TraceRecord = z.object({
 });
 export type TraceRecord = z.infer<typeof TraceRecord>;
 
-const FetchEvent = z.object({ Request: z.object({ Method: z.string(), URL: z.string() }) });
+const FetchEvent = z.object({
+  Request: z.object({ Method: z.string(), URL: z.string() }),
+  Response: z.object({ Status: z.number().optional() }),
+});
 
 /** Log lines shown of one record. */
 const LOGS_SHOWN = 2;
@@ -31,6 +35,29 @@ export function urlOf(record: TraceRecord): string {
   return event.success ? event.data.Request.URL : "";
 }
 
+/** What a record is about, in words that depend on its kind; no times. */
+export function aboutOf({ Entrypoint, Event, EventType }: TraceRecord): string {
+  switch (EventType) {
+    case "fetch": {
+      const event = FetchEvent.safeParse(Event);
+      if (!event.success) return JSON.stringify(Event);
+      const { Request, Response } = event.data;
+      // Nothing answers after an exception.
+      return `${Request.Method} ${Request.URL}${Response.Status === undefined ? "" : ` → ${Response.Status}`}`;
+    }
+    case "scheduled":
+      return String(Event.Cron);
+    case "queue":
+      return `${Event.Queue}: ${Event.BatchSize} ${Event.BatchSize === 1 ? "message" : "messages"}`;
+    case "alarm":
+      return Entrypoint;
+    case "worker_rpc":
+      return `${Entrypoint}.${Event.RPCMethod}()`;
+    default:
+      return JSON.stringify(Event);
+  }
+}
+
 /** An object and everything in it, in lines. */
 export function objectLines(object: StoredObject, records: readonly TraceRecord[]): string[] {
   const size = `${records.length} ${records.length === 1 ? "record" : "records"}, ${object.bytes.length.toLocaleString("en")} bytes of gzip`;
@@ -38,8 +65,6 @@ export function objectLines(object: StoredObject, records: readonly TraceRecord[
 }
 
 function recordLines(record: TraceRecord): string[] {
-  const event = FetchEvent.safeParse(record.Event);
-  const what = event.success ? `${event.data.Request.Method} ${event.data.Request.URL}` : record.EventType;
   const time = new Date(record.EventTimestampMs).toISOString().slice(11, 23);
   const more = record.Logs.length - LOGS_SHOWN;
   const details = [
@@ -47,7 +72,8 @@ function recordLines(record: TraceRecord): string[] {
     ...(more > 0 ? [`       … and ${more} more log ${more === 1 ? "line" : "lines"}`] : []),
     ...record.Exceptions.map(({ name, message }) => `thrown ${name}: ${message}`),
   ];
-  const head = `${time}  ${record.Outcome.padEnd(9)}  ${what}  (${record.ScriptName})`;
+  const kind = `${record.EventType.padEnd(10)}  ${record.Outcome.padEnd(9)}`;
+  const head = `${time}  ${kind}  ${aboutOf(record)}  (${record.ScriptName})`;
   return [plain(head), ...details.map((line) => `                ${plain(line)}`)];
 }
 

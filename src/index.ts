@@ -4,8 +4,12 @@ import type { JobsSnapshot } from "./control/job-config.ts";
 import { accountLedger } from "./control/ledger.ts";
 import { controlPlane } from "./control/plane.ts";
 import { appendToChain } from "./delivery/chain.ts";
+import { blobStore } from "./intake/blob-store.ts";
+import { Gatherer } from "./intake/gather.ts";
+import { outbox } from "./intake/outbox.ts";
 import { handleTail } from "./intake/tail.ts";
-import { type ConsumerContext, consumeDead, consumeEvents } from "./pipeline/consume.ts";
+import type { ConsumerContext } from "./pipeline/commit.ts";
+import { consumeDead, consumeEvents } from "./pipeline/consume.ts";
 import { JobsCache } from "./pipeline/jobs-cache.ts";
 import { platform } from "./platform.ts";
 import { handleScheduled } from "./scheduled.ts";
@@ -13,12 +17,16 @@ import { handleScheduled } from "./scheduled.ts";
 export { AccountLedger } from "./control/ledger.ts";
 export { ControlPlane } from "./control/plane.ts";
 export { DeliveryLog } from "./delivery/log.ts";
+export { BlobStore } from "./intake/blob-store.ts";
+export { Outbox } from "./intake/outbox.ts";
+export { Shipper } from "./intake/shipper.ts";
 
 /** The dead-letter queue, as wrangler.jsonc names it. */
 const DEAD_QUEUE = "logship-events-dead";
 
 const app = createApp(platform);
 const jobsCache = new JobsCache();
+const gatherer = new Gatherer();
 
 function consumer(env: Env): ConsumerContext {
   return {
@@ -29,7 +37,9 @@ function consumer(env: Env): ConsumerContext {
       if (newer !== null) jobsCache.learn(newer);
       return newer;
     },
+    counted: (ids) => accountLedger(env.ACCOUNT).counted(ids),
     setAside: (message) => accountLedger(env.ACCOUNT).setAside(message),
+    blobs: blobStore(env.BLOBS),
     platform,
   };
 }
@@ -37,11 +47,15 @@ function consumer(env: Env): ConsumerContext {
 export default {
   fetch: app.fetch,
 
-  tail: (items, env) =>
+  tail: (items, env, ctx) =>
     handleTail(items, {
       queue: env.EVENTS,
+      blobs: blobStore(env.BLOBS),
       config: readIntakeConfig(env),
       platform,
+      gatherer,
+      waitUntil: (promise) => ctx.waitUntil(promise),
+      keep: (messages) => outbox(env.OUTBOX).keep(messages),
       countLost: (events) => accountLedger(env.ACCOUNT).countLost(events),
     }),
 

@@ -5,26 +5,30 @@ import type { Platform } from "../platform.ts";
 import { authenticate, requirePermission } from "./auth.ts";
 import { failure } from "./envelope.ts";
 import { eventRoutes } from "./events.ts";
+import { functionRoutes } from "./functions.ts";
 import { jobRoutes } from "./jobs.ts";
 import { ledgerRoutes } from "./ledger.ts";
 import type { Resource, Route } from "./route.ts";
 
-/** Every path under both of its names; the first is ours, the second the vendor's. */
-const BASES = ["/client/v4/accounts/:account_id/logship", "/client/v4/accounts/:account_id/logpush"];
+const ACCOUNT = "/client/v4/accounts/:account_id";
 
-export const RESOURCES: readonly Resource[] = [...eventRoutes, ...jobRoutes, ...ledgerRoutes];
+/** Resources below one path, under both of its names: the first is ours, the second the vendor's. */
+export interface ResourceGroup {
+  names: readonly [ours: string, vendors: string];
+  resources: readonly Resource[];
+}
+
+export const GROUPS: readonly ResourceGroup[] = [
+  { names: ["/logship", "/logpush"], resources: [...eventRoutes, ...jobRoutes, ...ledgerRoutes] },
+  { names: ["/functions/scripts", "/workers/scripts"], resources: functionRoutes },
+];
 
 /** The HTTP surface: each request is checked for credentials, account, permission and configuration, in this order, before its route sees it. */
 export function createApp(platform: Platform): Hono<{ Bindings: Env }> {
   const app = new Hono<{ Bindings: Env }>();
-  for (const base of BASES) {
-    for (const { path, methods } of RESOURCES) {
-      for (const [method, route] of Object.entries(methods)) app.on(method, base + path, guarded(route, platform));
-      app.all(base + path, () => {
-        const allow = Object.keys(methods).join(", ");
-        throw oneError(405, CODE.methodNotAllowed, `this route takes ${allow}`, { Allow: allow });
-      });
-    }
+  for (const { names, resources } of GROUPS) {
+    for (const name of names)
+      for (const resource of resources) mount(app, ACCOUNT + name + resource.path, resource, platform);
   }
   app.notFound((c) => c.json(failure([{ code: CODE.noRoute, message: "no such route" }]), 404));
   app.onError((error, c) => {
@@ -41,6 +45,15 @@ export function createApp(platform: Platform): Hono<{ Bindings: Env }> {
     );
   });
   return app;
+}
+
+/** Every method that the resource does not have is a 405 that says which it has. */
+function mount(app: Hono<{ Bindings: Env }>, path: string, { methods }: Resource, platform: Platform): void {
+  for (const [method, route] of Object.entries(methods)) app.on(method, path, guarded(route, platform));
+  app.all(path, () => {
+    const allow = Object.keys(methods).join(", ");
+    throw oneError(405, CODE.methodNotAllowed, `this route takes ${allow}`, { Allow: allow });
+  });
 }
 
 function guarded(route: Route, platform: Platform): Handler<{ Bindings: Env }> {

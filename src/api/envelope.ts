@@ -15,12 +15,14 @@ export function success(
   return c.json({ errors: [], messages: options.messages ?? [], result, success: true }, options.status ?? 200);
 }
 
+/** A list's envelope. @param info what `result_info` says beyond the page. */
 export function listed(
   c: Context,
   result: readonly unknown[],
-  page: { page: number; perPage: number; total: number },
+  { page, perPage, total }: { page: number; perPage: number; total: number },
+  info: object = {},
 ): Response {
-  const result_info = { count: result.length, page: page.page, per_page: page.perPage, total_count: page.total };
+  const result_info = { count: result.length, page, per_page: perPage, total_count: total, ...info };
   return c.json({ errors: [], messages: [], result, result_info, success: true });
 }
 

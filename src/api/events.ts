@@ -1,16 +1,13 @@
 import { readIntakeConfig } from "../config.ts";
-import { ApiError, CODE, faultsError, oneError, unavailable } from "../errors.ts";
+import { CODE, faultsError, oneError, unavailable } from "../errors.ts";
+import { blobStore } from "../intake/blob-store.ts";
 import { readBody } from "../intake/body.ts";
-import { acceptEvents, parseEvents } from "../intake/events.ts";
-import { keyedIds, randomIds } from "../intake/ids.ts";
-import { packRecords } from "../intake/packing.ts";
-import { sendMessages } from "../intake/send.ts";
-import { EVENTS_BODY_MAX_BYTES, EVENTS_MAX_COUNT } from "../limits.ts";
-import { bodyBytes, bodyText, mediaType } from "./body.ts";
+import { SendError } from "../intake/send.ts";
+import { IDEMPOTENCY_KEY_MAX, type Taken, takeEvents } from "../intake/take.ts";
+import { EVENTS_BODY_MAX_BYTES } from "../limits.ts";
+import { bodyBytes, mediaType } from "./body.ts";
 import { success } from "./envelope.ts";
 import { type Resource, requireDataset } from "./route.ts";
-
-const IDEMPOTENCY_KEY_MAX = 255;
 
 export const eventRoutes: readonly Resource[] = [
   {
@@ -21,52 +18,46 @@ export const eventRoutes: readonly Resource[] = [
         async take(c, platform) {
           requireDataset(c);
           const request = c.req.raw;
-          const key = idempotencyKey(request);
+          const idempotencyKey = keyOf(request);
           const ndjson = isNdjson(request);
           const bytes = bodyBytes(await readBody(request, EVENTS_BODY_MAX_BYTES));
-          const parsed = parseEvents(bodyText(bytes), ndjson);
-          if (!parsed.ok && parsed.kind === "not_json")
-            throw faultsError(400, CODE.invalid, [{ pointer: "", message: "the body is not JSON" }]);
-          if (!parsed.ok) throw oneError(413, CODE.tooLarge, `at most ${EVENTS_MAX_COUNT} events a request`);
-          const takenInMs = platform.now();
-          const { defaultScriptName } = readIntakeConfig(c.env);
-          const events = acceptEvents(parsed.events, { takenInMs, defaultScriptName, lenient: false });
-          if (!events.ok) throw faultsError(400, CODE.invalid, events.faults);
-          const idOf = key === null ? randomIds() : keyedIds(key, bytes, defaultScriptName);
-          const packed = packRecords(events.lines, { takenInMs, idOf, keyed: key !== null });
-          if (!packed.ok) {
-            const at = (index: number): string => parsed.events[index]?.pointer ?? "";
-            throw new ApiError(
-              413,
-              packed.tooLarge.map((index) => ({
-                code: CODE.tooLarge,
-                message: "this event does not fit a queue message, not even compressed",
-                source: { pointer: at(index) },
-              })),
-            );
-          }
-          try {
-            await sendMessages(packed.messages, c.env.EVENTS, platform);
-          } catch (error) {
-            console.error({
-              message: "the queue did not take events",
-              events: events.lines.length,
-              error: String(error),
-            });
-            throw unavailable(
-              "the queue did not take all events; some may have been taken. Repeat the request with the same Idempotency-Key, and nothing doubles",
-            );
-          }
-          const messages = events.unknownKeys.map((name) => ({
+          const taken = await orUnavailable(
+            takeEvents(
+              { bytes, ndjson, idempotencyKey },
+              {
+                queue: c.env.EVENTS,
+                blobs: blobStore(c.env.BLOBS),
+                platform,
+                defaultScriptName: readIntakeConfig(c.env).defaultScriptName,
+                nowMs: platform.now(),
+              },
+            ),
+          );
+          if (!taken.ok)
+            throw faultsError(taken.status, taken.status === 413 ? CODE.tooLarge : CODE.invalid, taken.faults);
+          const messages = taken.unknownKeys.map((name) => ({
             code: CODE.invalid,
             message: `unknown key ${JSON.stringify(name.slice(0, 64))} was dropped`,
           }));
-          return success(c, { accepted: events.lines.length }, { status: 202, messages: messages.slice(0, 100) });
+          return success(c, { accepted: taken.accepted }, { status: 202, messages: messages.slice(0, 100) });
         },
       },
     },
   },
 ];
+
+/** @throws ApiError 503 if the queue did not take everything. */
+async function orUnavailable(taking: Promise<Taken>): Promise<Taken> {
+  try {
+    return await taking;
+  } catch (error) {
+    if (!(error instanceof SendError)) throw error;
+    console.error({ message: "the queue did not take events", error: String(error.cause) });
+    throw unavailable(
+      "the queue did not take all events; some may have been taken. Repeat the request with the same Idempotency-Key, and nothing doubles",
+    );
+  }
+}
 
 /** @throws ApiError 415 for a media type that is neither JSON nor NDJSON. */
 function isNdjson(request: Request): boolean {
@@ -77,7 +68,7 @@ function isNdjson(request: Request): boolean {
 }
 
 /** @throws ApiError 400 if there is one and it is no key. */
-function idempotencyKey(request: Request): string | null {
+function keyOf(request: Request): string | null {
   const key = request.headers.get("idempotency-key");
   if (key === null) return null;
   if (key.length >= 1 && key.length <= IDEMPOTENCY_KEY_MAX) return key;

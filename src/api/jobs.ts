@@ -17,6 +17,7 @@ import type { Fault } from "../record/record.ts";
 import { jsonBody } from "./body.ts";
 import { listed, success } from "./envelope.ts";
 import { presentJob } from "./job-view.ts";
+import { flag, pageOf, wholeNumber } from "./query.ts";
 import { type AppContext, type Resource, requireDataset } from "./route.ts";
 
 /** How often a change is made again on a job that somebody else changed meanwhile. */
@@ -123,12 +124,10 @@ export const jobRoutes: readonly Resource[] = [
 ];
 
 async function listJobs(c: AppContext, config: Config): Promise<Response> {
-  const page = wholeNumber(c, "page", 1, 1_000_000) ?? 1;
-  const perPage = wholeNumber(c, "per_page", 1, JOBS_MAX) ?? JOBS_MAX;
   const jobs: StoredJob[] = await controlPlane(c.env.CONTROL).list();
-  const shown = jobs.slice((page - 1) * perPage, page * perPage);
+  const { shown, info } = pageOf(c, jobs, JOBS_MAX);
   const views = await Promise.all(shown.map((job) => presentJob(c.env, job, config)));
-  return listed(c, views, { page, perPage, total: jobs.length });
+  return listed(c, views, info);
 }
 
 async function createJob(c: AppContext, config: Config, platform: Platform): Promise<Response> {
@@ -267,19 +266,4 @@ function withoutReadOnly(sent: z.infer<typeof UpdateJob>): Partial<JobBody> {
 function sameDataset(a: string, b: string): boolean {
   const names: readonly string[] = DATASETS;
   return a === b || (names.includes(a) && names.includes(b));
-}
-
-function flag(c: AppContext, name: string): boolean {
-  const value = c.req.query(name);
-  if (value === undefined || value === "false") return false;
-  if (value === "true") return true;
-  throw oneError(400, CODE.invalid, `${name} must be true or false`);
-}
-
-function wholeNumber(c: AppContext, name: string, min: number, max: number): number | null {
-  const text = c.req.query(name);
-  if (text === undefined) return null;
-  const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
-  if (value >= min && value <= max) return value;
-  throw oneError(400, CODE.invalid, `${name} must be a whole number from ${min} to ${max}`);
 }

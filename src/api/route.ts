@@ -14,10 +14,10 @@ export type Route = { permission: Permission } & (
   | { take(c: AppContext, platform: Platform): Promise<Response> }
 );
 
-/** The methods of one path below `/client/v4/accounts/{account_id}/logship`. */
+/** The methods of one path below that of its group. */
 export interface Resource {
   path: string;
-  methods: { readonly [method in "GET" | "POST" | "PUT" | "DELETE"]?: Route };
+  methods: { readonly [method in "GET" | "POST" | "PUT" | "PATCH" | "DELETE"]?: Route };
 }
 
 /** @throws ApiError 404 for a dataset that is not ours. */

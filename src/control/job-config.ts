@@ -81,6 +81,18 @@ export function wasIn({ windows }: { readonly windows: readonly Window[] }, take
   return windows.some(({ fromMs, untilMs }) => takenInMs >= fromMs && (untilMs === null || takenInMs <= untilMs));
 }
 
+/**
+ * Compiles opt-outs, so that a record costs one look-up.
+ * @returns whether logging of a function was off when an event of its was taken in.
+ */
+export function optedOut(optOuts: readonly OptOut[]): (scriptName: string, takenInMs: number) => boolean {
+  const byName = new Map(optOuts.map((optOut) => [optOut.scriptName, optOut]));
+  return (scriptName, takenInMs) => {
+    const optOut = byName.get(scriptName);
+    return optOut !== undefined && wasIn(optOut, takenInMs);
+  };
+}
+
 /** SQL that brings a stored JobConfig up to what it is since filters, sampling and output formats. @param column what holds its JSON. */
 export function withOutputSql(column: string): string {
   const ndjson = JSON.stringify(NDJSON).replaceAll("'", "''");

@@ -23,18 +23,28 @@ export const READ_ONLY_KEYS: ReadonlySet<string> = new Set(Object.keys(READ_ONLY
 
 const text = (max: number) => z.string().max(max).nullable();
 
-/** The shape of `output_options`; which of them this version carries out is decided in job-rules.ts. */
+/** A text that is written into objects. One with half of a surrogate pair has no UTF-8, so it could only be written as something else. */
+const written = (max: number) =>
+  z
+    .string()
+    .max(max)
+    .refine((value) => value.isWellFormed(), { error: "must be Unicode text: there is half of a surrogate pair in it" })
+    .nullable();
+
+export const TIMESTAMP_FORMATS = ["unixnano", "unix", "rfc3339", "rfc3339ms", "rfc3339ns"] as const;
+
+/** The shape of `output_options`; what they mean is in output-rules.ts. */
 export const OutputOptions = z.strictObject({
   field_names: z.array(z.string().max(64)).max(64).nullable().optional(),
   output_type: z.enum(["ndjson", "csv"]).nullable().optional(),
-  batch_prefix: text(4_096).optional(),
-  batch_suffix: text(4_096).optional(),
-  record_prefix: text(4_096).optional(),
-  record_suffix: text(4_096).optional(),
-  record_delimiter: text(4_096).optional(),
-  field_delimiter: text(4_096).optional(),
-  record_template: text(16_384).optional(),
-  timestamp_format: z.enum(["unixnano", "unix", "rfc3339", "rfc3339ms", "rfc3339ns"]).nullable().optional(),
+  batch_prefix: written(4_096).optional(),
+  batch_suffix: written(4_096).optional(),
+  record_prefix: written(4_096).optional(),
+  record_suffix: written(4_096).optional(),
+  record_delimiter: written(4_096).optional(),
+  field_delimiter: written(4_096).optional(),
+  record_template: written(16_384).optional(),
+  timestamp_format: z.enum(TIMESTAMP_FORMATS).nullable().optional(),
   sample_rate: z.number().gt(0).lte(1).nullable().optional(),
   "CVE-2021-44228": z.boolean().nullable().optional(),
   merge_subrequests: z.boolean().nullable().optional(),

@@ -2,53 +2,15 @@ import { DurableObject } from "cloudflare:workers";
 import { fromHex } from "../bytes.ts";
 import { ID_MEMORY_MS } from "../limits.ts";
 import { platform } from "../platform.ts";
-import { ID_MEMORY_SQL, IdMemory, type TakenId } from "../storage/id-memory.ts";
-import { type Migration, migrate } from "../storage/migrate.ts";
-import { isOlderState, type JobConfig, type JobsSnapshot, withOutputSql } from "./job-config.ts";
+import { IdMemory, type TakenId } from "../storage/id-memory.ts";
+import { migrate } from "../storage/migrate.ts";
+import { ACCOUNT_STEPS } from "./account-schema.ts";
+import type { FunctionCount } from "./function-counts.ts";
+import { FunctionHours } from "./function-hours.ts";
+import { isOlderState, type JobConfig, type JobsSnapshot, type OptOut } from "./job-config.ts";
 
-export const ACCOUNT_STEPS = [
-  {
-    id: 1,
-    why: "every message is counted once, and what could not be read is kept",
-    sql: `
-      CREATE TABLE account (
-        id            INTEGER PRIMARY KEY CHECK (id = 1),
-        processed     INTEGER NOT NULL DEFAULT 0, -- events, counted on their own: the sum of the next four, or something is wrong
-        routed        INTEGER NOT NULL DEFAULT 0,
-        not_enabled   INTEGER NOT NULL DEFAULT 0,
-        not_routed    INTEGER NOT NULL DEFAULT 0,
-        set_aside     INTEGER NOT NULL DEFAULT 0,
-        intake_lost   INTEGER NOT NULL DEFAULT 0,
-        queue_backlog INTEGER,                    -- messages, as the queue last said
-        queue_seen_ms INTEGER,
-        jobs_state    TEXT NOT NULL DEFAULT '',   -- of the control plane, when it last brought its jobs here
-        swept_ms      INTEGER NOT NULL DEFAULT 0
-      ) STRICT;
-      INSERT INTO account (id) VALUES (1);
-      CREATE TABLE unfinished (                   -- messages that have to come again
-        id       BLOB PRIMARY KEY,
-        taken_ms INTEGER NOT NULL
-      ) STRICT, WITHOUT ROWID;
-      CREATE TABLE job (
-        id     INTEGER PRIMARY KEY,
-        config TEXT NOT NULL                      -- JSON of JobConfig
-      ) STRICT;
-      CREATE TABLE set_aside (
-        id      INTEGER PRIMARY KEY,
-        at_ms   INTEGER NOT NULL,
-        queue   TEXT NOT NULL,
-        why     TEXT NOT NULL,
-        events  INTEGER NOT NULL,
-        message BLOB NOT NULL
-      ) STRICT;
-      ${ID_MEMORY_SQL}`,
-  },
-  {
-    id: 2,
-    why: "jobs filter, sample and write other formats",
-    sql: `UPDATE job SET config = ${withOutputSql("config")};`,
-  },
-] as const satisfies readonly Migration[];
+export { ACCOUNT_STEPS } from "./account-schema.ts";
+export type { FunctionCount } from "./function-counts.ts";
 
 /** How the events of one message ended up, from the account's point of view. */
 export interface MessageCount extends TakenId {
@@ -60,6 +22,8 @@ export interface MessageCount extends TakenId {
   notEnabled: number;
   /** No job was enabled. */
   notRouted: number;
+  /** The same by function; adds up to the three. */
+  functions: readonly FunctionCount[];
 }
 
 /** What became of some messages. */
@@ -107,11 +71,13 @@ const SWEEP_EVERY_MS = 86_400_000;
 export class AccountLedger extends DurableObject<Env> {
   readonly #sql: SqlStorage;
   readonly #ids: IdMemory;
+  readonly #functions: FunctionHours;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     this.#sql = ctx.storage.sql;
     this.#ids = new IdMemory(ctx.storage.sql);
+    this.#functions = new FunctionHours(ctx.storage.sql);
     migrate(ctx.storage, ACCOUNT_STEPS);
   }
 
@@ -122,15 +88,8 @@ export class AccountLedger extends DurableObject<Env> {
    */
   count({ done, failed, backlog, state }: Outcome): JobsSnapshot | null {
     const { jobs_state } = this.#sql.exec<{ jobs_state: string }>("SELECT jobs_state FROM account").one();
-    if (isOlderState(state, jobs_state)) {
-      const rows = this.#sql.exec<{ config: string }>("SELECT config FROM job ORDER BY id").toArray();
-      return {
-        state: jobs_state,
-        jobs: rows.map(({ config }) => JSON.parse(config) as JobConfig),
-        optOuts: [],
-        optOutVersion: 0,
-      };
-    }
+    if (isOlderState(state, jobs_state)) return this.#snapshot(jobs_state);
+    const now = platform.now();
     this.ctx.storage.transactionSync(() => {
       for (const { id, takenInMs } of failed) {
         this.#sql.exec("INSERT OR IGNORE INTO unfinished (id, taken_ms) VALUES (?, ?)", fromHex(id).buffer, takenInMs);
@@ -150,14 +109,23 @@ export class AccountLedger extends DurableObject<Env> {
         sum(({ notEnabled }) => notEnabled),
         sum(({ notRouted }) => notRouted),
         backlog,
-        platform.now(),
+        now,
+      );
+      this.#functions.add(
+        fresh.flatMap(({ functions }) => functions),
+        now,
       );
     });
     return null;
   }
 
-  /** Takes a copy of the jobs; one that is older than what is here changes nothing. @returns the state that is kept. */
-  keepJobs({ state, jobs }: JobsSnapshot): string {
+  /** Which of these messages were counted, or set aside. */
+  counted(messages: readonly TakenId[]): string[] {
+    return [...this.#ids.known(messages)];
+  }
+
+  /** Takes a copy of the jobs and opt-outs; one that is older than what is here changes nothing. @returns the state that is kept. */
+  keepJobs({ state, jobs, optOuts, optOutVersion }: JobsSnapshot): string {
     return this.ctx.storage.transactionSync(() => {
       const { jobs_state } = this.#sql.exec<{ jobs_state: string }>("SELECT jobs_state FROM account").one();
       if (isOlderState(state, jobs_state)) return jobs_state;
@@ -174,6 +142,14 @@ export class AccountLedger extends DurableObject<Env> {
         kept.delete(job.id);
       }
       for (const id of kept.keys()) this.#sql.exec("DELETE FROM job WHERE id = ?", id);
+      const functions = JSON.stringify(optOuts);
+      this.#sql.exec(
+        "UPDATE opt_outs SET version = ?, functions = ? WHERE version <> ? OR functions <> ?",
+        optOutVersion,
+        functions,
+        optOutVersion,
+        functions,
+      );
       this.#sql.exec("UPDATE account SET jobs_state = ? WHERE id = 1", state);
       return state;
     });
@@ -206,7 +182,17 @@ export class AccountLedger extends DurableObject<Env> {
     this.#sql.exec("UPDATE account SET intake_lost = intake_lost + ? WHERE id = 1", events);
   }
 
-  /** Forgets old ids, once a day. */
+  /** Events by function, over the last thirty days. */
+  functions(): FunctionCount[] {
+    return this.#functions.totals(platform.now());
+  }
+
+  /** Forgets a function's name; what was counted under it stays in the sum, under none. Events that come later are counted anew. */
+  forgetFunction(scriptName: string): void {
+    this.ctx.storage.transactionSync(() => this.#functions.forget(scriptName));
+  }
+
+  /** Forgets old ids and counts, once a day. */
   sweep(): void {
     const now = platform.now();
     const { swept_ms } = this.#sql.exec<{ swept_ms: number }>("SELECT swept_ms FROM account").one();
@@ -214,6 +200,7 @@ export class AccountLedger extends DurableObject<Env> {
     this.ctx.storage.transactionSync(() => {
       this.#ids.sweep(now);
       this.#sql.exec("DELETE FROM unfinished WHERE taken_ms < ?", now - ID_MEMORY_MS);
+      this.#functions.sweep(now);
       this.#sql.exec("UPDATE account SET swept_ms = ? WHERE id = 1", now);
     });
   }
@@ -221,6 +208,19 @@ export class AccountLedger extends DurableObject<Env> {
   /** Time of intake of the oldest message that has to come again, in ms; null: there is none. */
   oldestUnfinishedMs(): number | null {
     return this.#sql.exec<{ oldest: number | null }>("SELECT min(taken_ms) AS oldest FROM unfinished").one().oldest;
+  }
+
+  #snapshot(state: JobsSnapshot["state"]): JobsSnapshot {
+    const rows = this.#sql.exec<{ config: string }>("SELECT config FROM job ORDER BY id").toArray();
+    const { version, functions } = this.#sql
+      .exec<{ version: number; functions: string }>("SELECT version, functions FROM opt_outs")
+      .one();
+    return {
+      state,
+      jobs: rows.map(({ config }) => JSON.parse(config) as JobConfig),
+      optOuts: JSON.parse(functions) as OptOut[],
+      optOutVersion: version,
+    };
   }
 
   #finished(id: string): void {

@@ -1,48 +1,18 @@
 import { DurableObject } from "cloudflare:workers";
-import { configureChain, segmentOf } from "../delivery/chain.ts";
-import { ID_MEMORY_MS, JOBS_MAX } from "../limits.ts";
+import { segmentOf } from "../delivery/chain.ts";
+import { ID_MEMORY_MS } from "../limits.ts";
 import { platform } from "../platform.ts";
-import { type Migration, migrate } from "../storage/migrate.ts";
-import {
-  CLOCK_SKEW_MS,
-  isOlderState,
-  type JobConfig,
-  type JobsSnapshot,
-  type Window,
-  withOutputSql,
-} from "./job-config.ts";
+import { migrate } from "../storage/migrate.ts";
+import { CONTROL_STEPS } from "./control-schema.ts";
+import { ControlState, configOf, type JobRow } from "./control-state.ts";
+import { type FunctionPatch, type FunctionSetting, FunctionSettings } from "./function-settings.ts";
+import { CLOCK_SKEW_MS, isOlderState, type JobConfig, type JobsSnapshot } from "./job-config.ts";
 import type { JobMeaning } from "./job-rules.ts";
 import type { JobBody } from "./job-schema.ts";
-import { accountLedger } from "./ledger.ts";
+import { Rollout } from "./rollout.ts";
+import { enabledWindows, isOpen, isSettling } from "./windows.ts";
 
-export const CONTROL_STEPS = [
-  {
-    id: 1,
-    why: "jobs, each with the configuration that its consumers and its log follow",
-    sql: `
-      CREATE TABLE control (
-        id      INTEGER PRIMARY KEY CHECK (id = 1),
-        epoch   TEXT NOT NULL,              -- of this storage: a version says nothing of another one's
-        version INTEGER NOT NULL DEFAULT 0, -- grows with every change
-        next_id INTEGER NOT NULL DEFAULT 1  -- job ids are never used again
-      ) STRICT;
-      INSERT INTO control (id, epoch) VALUES (1, hex(randomblob(8)));
-      CREATE TABLE job (
-        id          INTEGER PRIMARY KEY,
-        body        TEXT NOT NULL,          -- as its owner wrote it, without destination_conf
-        config      TEXT NOT NULL,          -- JSON of JobConfig; holds destination_conf, sealed
-        in_force    INTEGER NOT NULL,       -- version that the job's log and the ledger have confirmed
-        created_ms  INTEGER NOT NULL,
-        modified_ms INTEGER NOT NULL,
-        deleted_ms  INTEGER                 -- gone from the API; its log drains
-      ) STRICT;`,
-  },
-  {
-    id: 2,
-    why: "jobs filter, sample and write other formats",
-    sql: `UPDATE job SET config = ${withOutputSql("config")};`,
-  },
-] as const satisfies readonly Migration[];
+export { CONTROL_STEPS } from "./control-schema.ts";
 
 /** What the API writes: the body, what it means, and the sealed destination. */
 export interface JobDraft {
@@ -67,68 +37,64 @@ export type JobChange =
   | { kind: "changed"; job: StoredJob; inForce: boolean }
   | { kind: "too_many" | "conflict" | "gone" };
 
-/** Longest list of windows of one job: a job that is switched more often within 15 days keeps its newest. */
-const WINDOWS_MAX = 200;
-
-/** How long until a change that was not confirmed is brought to its log and the ledger again, in ms. */
-const CONFIRM_AGAIN_MS = 10_000;
-
-/** How often a change is given a higher version because log or ledger know a newer one. */
-const OVERTAKE_TRIES = 3;
-
-interface JobRow {
-  [column: string]: SqlStorageValue;
-  id: number;
-  body: string;
-  config: string;
-  in_force: number;
-  created_ms: number;
-  modified_ms: number;
-  deleted_ms: number | null;
-}
+/** `setting` null: nothing is set any more. `inForce` false: stored, but some log or the ledger may still let by what the change is to stop. */
+export type FunctionChange =
+  | { kind: "changed"; setting: FunctionSetting | null; inForce: boolean }
+  | { kind: "refused"; why: string };
 
 /**
- * The account's jobs: the one place where they change. Before a change is answered, it is brought to the job's log, which refuses appends that
- * were built before it, and to the ledger, which refuses to count (and so to let be acknowledged) what was routed before it. A consumer that cannot
- * reach this object misses no change.
+ * The account's jobs, and the settings of its functions: the one place where they change. Before a change is answered, it is brought to the logs of
+ * the jobs that it touches, which refuse appends that were built before it, and to the ledger, which refuses to count (and so to let be
+ * acknowledged) what was routed before it. A consumer that cannot reach this object misses no change.
  */
 export class ControlPlane extends DurableObject<Env> {
   readonly #sql: SqlStorage;
+  readonly #functions: FunctionSettings;
+  readonly #state: ControlState;
+  readonly #rollout: Rollout;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     this.#sql = ctx.storage.sql;
+    this.#functions = new FunctionSettings(this.#sql);
+    this.#state = new ControlState(this.#sql, this.#functions);
+    this.#rollout = new Rollout(ctx.storage, env, this.#state);
     migrate(ctx.storage, CONTROL_STEPS);
   }
 
-  /** Every job's configuration, if any has changed since that state; "" is none. */
+  /** Every job's configuration, if anything has changed since that state; "" is none. */
   configSince(state: string): ConfigSnapshot {
-    const current = this.#state();
-    if (current === state) return { state: current, jobs: null };
-    return this.#snapshot();
+    // It was learned here: this storage was restored to an earlier time, and what came after it is known elsewhere.
+    if (isOlderState(this.#state.state(), state)) this.#rollout.overtake(state);
+    const current = this.#state.state();
+    return current === state ? { state, jobs: null } : this.#state.snapshot();
   }
 
   list(): StoredJob[] {
-    return this.#sql.exec<JobRow>("SELECT * FROM job WHERE deleted_ms IS NULL ORDER BY id").toArray().map(stored);
+    return this.#state
+      .rows()
+      .filter(({ deleted_ms }) => deleted_ms === null)
+      .map(stored);
   }
 
   get(id: number): StoredJob | null {
-    const row = this.#live(id);
+    const row = this.#state.live(id);
     return row === null ? null : stored(row);
   }
 
   async create(draft: JobDraft): Promise<JobChange> {
     const id = await this.#freshId();
     const now = platform.now();
-    const row = this.#change((version): JobRow | null => {
-      if (this.jobsLeft() <= 0) return null;
+    const created = this.#rollout.change((): boolean => {
+      if (this.jobsLeft() <= 0) return false;
+      const version = this.#state.nextVersion();
       const config: JobConfig = {
         id,
         version,
         outputVersion: version,
         destinationVersion: version,
-        optOutVersion: 0,
-        windows: switched([], draft.body.enabled === true, now),
+        optOutVersion: this.#state.control().opt_out_version,
+        windows: enabledWindows([], draft.body.enabled === true, now),
         ...draft.meaning,
         destination: draft.destination,
         path: draft.path,
@@ -143,9 +109,9 @@ export class ControlPlane extends DurableObject<Env> {
         now,
         now,
       );
-      return this.#live(id);
+      return true;
     });
-    return row === null ? { kind: "too_many" } : this.#confirmed(row.id);
+    return created ? this.#confirmed(id) : { kind: "too_many" };
   }
 
   /**
@@ -154,13 +120,14 @@ export class ControlPlane extends DurableObject<Env> {
    */
   async update(id: number, basedOn: number, draft: JobDraft, destinationChanged: boolean): Promise<JobChange> {
     const now = platform.now();
-    const change = this.#change((version): "gone" | "conflict" | "changed" | "ended" => {
-      const row = this.#live(id);
+    const change = this.#rollout.change((): "gone" | "conflict" | "changed" | "ended" => {
+      const row = this.#state.live(id);
       if (row === null) return "gone";
-      const before = JSON.parse(row.config) as JobConfig;
+      const before = configOf(row);
       if (before.version !== basedOn) return "conflict";
+      const version = this.#state.nextVersion();
       const outputChanged = JSON.stringify(before.output) !== JSON.stringify(draft.meaning.output);
-      const windows = switched(before.windows, draft.body.enabled === true, now);
+      const windows = enabledWindows(before.windows, draft.body.enabled === true, now);
       const config: JobConfig = {
         ...before,
         ...draft.meaning,
@@ -190,16 +157,17 @@ export class ControlPlane extends DurableObject<Env> {
    */
   async remove(id: number, discard: boolean): Promise<JobChange> {
     const now = platform.now();
-    const change = this.#change((version): "gone" | "changed" | "ended" => {
-      const row = this.#row(id);
+    const change = this.#rollout.change((): "gone" | "changed" | "ended" => {
+      const row = this.#state.row(id);
       if (row === null) return "gone";
-      const before = JSON.parse(row.config) as JobConfig;
+      const before = configOf(row);
       if (before.deletedMs !== null && (before.discard || !discard)) return "gone";
+      const version = this.#state.nextVersion();
       const config: JobConfig = {
         ...before,
         version,
         // Events that were taken in before and are still on their way belong to the job, unless they are to be dropped, too.
-        windows: discard ? [] : switched(before.windows, false, now),
+        windows: discard ? [] : enabledWindows(before.windows, false, now),
         deletedMs: before.deletedMs ?? now,
         discard,
       };
@@ -217,7 +185,7 @@ export class ControlPlane extends DurableObject<Env> {
 
   /** How many more jobs the account may have. */
   jobsLeft(): number {
-    return JOBS_MAX - Number(this.#sql.exec("SELECT count(*) AS n FROM job WHERE deleted_ms IS NULL").one().n);
+    return this.#state.jobsLeft();
   }
 
   /** Deleted jobs whose logs may still hold something, and the time they were deleted. */
@@ -235,140 +203,71 @@ export class ControlPlane extends DurableObject<Env> {
     const old = platform.now() - ID_MEMORY_MS;
     this.ctx.storage.transactionSync(() => {
       this.#sql.exec("DELETE FROM job WHERE id = ? AND deleted_ms < ?", id, old);
-      this.#nextVersion();
+      this.#state.nextVersion();
     });
+  }
+
+  /** What was set for functions, by name. */
+  functionSettings(): FunctionSetting[] {
+    return this.#functions.list();
+  }
+
+  /** null: nothing is set. */
+  functionSetting(name: string): FunctionSetting | null {
+    return this.#functions.get(name);
+  }
+
+  /** Sets what is named. Where that switches logging off or on again, the answer waits until no clock can stamp an event to the other side of it. */
+  async setFunction(name: string, patch: FunctionPatch): Promise<FunctionChange> {
+    const now = platform.now();
+    const change = this.#rollout.change(() => {
+      const set = this.#functions.set(name, patch, now, () => this.#state.nextVersion());
+      if (set.kind === "set" && set.switch.now) this.#state.optOutsChanged(set.switch.version, now);
+      return set;
+    });
+    if (change.kind === "refused") return change;
+    const { version, windows } = change.switch;
+    // Of an earlier switch as well: who repeats what was not confirmed must not be told that it is in force.
+    const inForce = (): boolean => this.#state.optOutsInForce(version, platform.now());
+    if (!inForce()) await this.#rollout.bring(this.#state.unconfirmed());
+    if (isSettling(windows, platform.now())) await platform.sleep(2 * CLOCK_SKEW_MS);
+    return { kind: "changed", setting: this.#functions.get(name), inForce: inForce() };
+  }
+
+  /** Forgets what was set. Events of the function ship from then on, if any come. */
+  removeFunction(name: string): Promise<FunctionChange> {
+    return this.setFunction(name, { logging: "unset", tailConsumers: null });
   }
 
   /** Brings changes to where they were not confirmed: it was armed with each of them, in case this object does not live to do it itself. */
   override async alarm(): Promise<void> {
-    const waiting = this.#sql.exec<JobRow>("SELECT * FROM job").toArray();
-    for (const row of waiting) if (row.in_force !== this.#versionOf(row.id)) await this.#confirmed(row.id);
-  }
-
-  /** Changes jobs under a new version, and makes sure that the change is brought to where it counts, whatever happens to this object. */
-  #change<T>(change: (version: number) => T): T {
-    return this.ctx.storage.transactionSync(() => {
-      this.ctx.storage.setAlarm(platform.now() + CONFIRM_AGAIN_MS);
-      return change(this.#nextVersion());
-    });
+    await this.#rollout.resume();
   }
 
   /** An id that no log has ever had, even if this storage was restored to a time when it was not used yet. */
   async #freshId(): Promise<number> {
     for (;;) {
-      const { next_id } = this.#control();
-      this.#sql.exec("UPDATE control SET next_id = ? WHERE id = 1", next_id + 1);
-      if ((await segmentOf(this.env.LOG, next_id, 0).status()) === null) return next_id;
+      const id = this.#state.nextId();
+      if ((await segmentOf(this.env.LOG, id, 0).status()) === null) return id;
     }
   }
 
   /** @param ended the change closed a window: its answer waits until no clock can stamp an event into it any more. */
   async #confirmed(id: number, ended = false): Promise<JobChange> {
-    const change = await this.#confirm(id);
+    const confirmed = await this.#rollout.bring([id]);
     if (ended) await platform.sleep(2 * CLOCK_SKEW_MS);
-    return change;
-  }
-
-  async #confirm(id: number): Promise<JobChange> {
-    for (let tries = 0; ; tries++) {
-      const row = this.#row(id);
-      if (row === null) return { kind: "gone" };
-      const job = stored(row);
-      try {
-        const newest = await configureChain(this.env.LOG, job.config);
-        const kept = await accountLedger(this.env.ACCOUNT).keepJobs(this.#snapshot());
-        // Newer than anything here: this storage was restored to an earlier time. Its versions must overtake those, or no change would count.
-        const behind = newest > this.#versionOf(id) || isOlderState(this.#state(), kept);
-        if (behind && tries < OVERTAKE_TRIES) {
-          this.#overtake(id, Math.max(newest, Number(kept.split(".")[1])));
-          continue;
-        }
-        if (behind) throw new Error(`log or ledger are ahead: ${newest}, ${kept}`);
-        this.#sql.exec("UPDATE job SET in_force = max(in_force, ?) WHERE id = ?", job.config.version, id);
-        return { kind: "changed", job, inForce: true };
-      } catch (error) {
-        console.error({ message: "a change was not confirmed", job: id, error: String(error) });
-        await this.ctx.storage.setAlarm(platform.now() + CONFIRM_AGAIN_MS);
-        return { kind: "changed", job, inForce: false };
-      }
-    }
-  }
-
-  /** Gives a job a version above `version`, as if all of it had changed. */
-  #overtake(id: number, version: number): void {
-    this.ctx.storage.transactionSync(() => {
-      this.#sql.exec("UPDATE control SET version = max(version, ?) WHERE id = 1", version);
-      const row = this.#row(id);
-      if (row === null) return;
-      const next = this.#nextVersion();
-      const config = JSON.parse(row.config) as JobConfig;
-      const changed = { ...config, version: next, outputVersion: next, destinationVersion: next };
-      this.#sql.exec("UPDATE job SET config = ? WHERE id = ?", JSON.stringify(changed), id);
-    });
-  }
-
-  #control(): { epoch: string; version: number; next_id: number } {
-    return this.#sql
-      .exec<{ epoch: string; version: number; next_id: number }>("SELECT epoch, version, next_id FROM control")
-      .one();
-  }
-
-  #nextVersion(): number {
-    const version = this.#control().version + 1;
-    this.#sql.exec("UPDATE control SET version = ? WHERE id = 1", version);
-    return version;
-  }
-
-  #snapshot(): JobsSnapshot {
-    const rows = this.#sql.exec<JobRow>("SELECT * FROM job ORDER BY id").toArray();
-    const jobs = rows.map(({ config }) => JSON.parse(config) as JobConfig);
-    return { state: this.#state(), jobs, optOuts: [], optOutVersion: 0 };
-  }
-
-  #state(): JobsSnapshot["state"] {
-    const { epoch, version } = this.#control();
-    return `${epoch}.${version}`;
-  }
-
-  /** The version of a job as it is by now; Infinity: it is gone. */
-  #versionOf(id: number): number {
-    const row = this.#row(id);
-    return row === null ? Number.POSITIVE_INFINITY : (JSON.parse(row.config) as JobConfig).version;
-  }
-
-  #row(id: number): JobRow | null {
-    return this.#sql.exec<JobRow>("SELECT * FROM job WHERE id = ?", id).toArray()[0] ?? null;
-  }
-
-  #live(id: number): JobRow | null {
-    const row = this.#row(id);
-    return row?.deleted_ms === null ? row : null;
+    const row = this.#state.row(id);
+    return row === null ? { kind: "gone" } : { kind: "changed", job: stored(row), inForce: confirmed.has(id) };
   }
 }
 
 function stored(row: JobRow): StoredJob {
   return {
     body: JSON.parse(row.body) as StoredJob["body"],
-    config: JSON.parse(row.config) as JobConfig,
+    config: configOf(row),
     createdMs: row.created_ms,
     modifiedMs: row.modified_ms,
   };
-}
-
-function isOpen(windows: readonly Window[]): boolean {
-  return windows.at(-1)?.untilMs === null;
-}
-
-/** The windows after a job was switched; those that no event in the queue can fall into any more are dropped. */
-function switched(windows: readonly Window[], enabled: boolean, nowMs: number): Window[] {
-  const last = windows.at(-1);
-  const open = last !== undefined && last.untilMs === null;
-  const kept = windows.filter(({ untilMs }) => untilMs === null || untilMs > nowMs - ID_MEMORY_MS);
-  if (open && !enabled) kept[kept.length - 1] = { fromMs: last.fromMs, untilMs: nowMs + CLOCK_SKEW_MS };
-  // Never back into an earlier window's end: what was taken in between two belongs to neither.
-  const from = Math.max(nowMs - CLOCK_SKEW_MS, (last?.untilMs ?? -1) + 1);
-  if (!open && enabled) kept.push({ fromMs: Math.min(from, nowMs), untilMs: null });
-  return kept.slice(-WINDOWS_MAX);
 }
 
 /** The one control plane of the account. */

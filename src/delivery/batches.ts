@@ -1,12 +1,13 @@
 import { createHash } from "node:crypto";
 import { concat } from "../bytes.ts";
-import { COMPACT_AT_RAW_BYTES, ROW_MAX_BYTES } from "../limits.ts";
-import { crc32Combine } from "../pipeline/crc32-combine.ts";
-import { deflateFragment, type Fragment } from "../pipeline/fragment.ts";
-import { GZIP_HEADER, gzipTrailer } from "../pipeline/gzip.ts";
+import { COMPACT_AT_RAW_BYTES } from "../limits.ts";
+import type { Fragment } from "../pipeline/fragment.ts";
+import { contentOf, GZIP_HEADER, gzipTrailer, joinContents, storedBlocks } from "../pipeline/gzip.ts";
+import { batchTexts, contentType } from "../pipeline/output-format.ts";
+import { Chunks } from "./chunks.ts";
 import { dayStamp, keyBelow } from "./keys.ts";
 import type { LogState } from "./log-state.ts";
-import { type BatchRow, type ChunkRow, chunkId, chunkRange } from "./rows.ts";
+import type { BatchRow } from "./rows.ts";
 import type { CutReason } from "./types.ts";
 
 /** After an append whose records are late already (a backlog), their batch stays open this long, so that a backlog makes few objects. */
@@ -22,49 +23,52 @@ const DUE_MS = "max(oldest_taken_ms + ?, opened_ms + ?)";
 export class Batches {
   readonly #sql: SqlStorage;
   readonly #state: LogState;
+  readonly #chunks: Chunks;
 
   constructor(sql: SqlStorage, state: LogState) {
     this.#sql = sql;
     this.#state = state;
+    this.#chunks = new Chunks(sql);
   }
 
-  /** Adds fragments to the batches of their days, cutting a batch before it would pass its job's limits, and as soon as it reaches them. */
-  put(fragments: readonly Fragment[], nowMs: number): void {
-    const { limits } = this.#state.requireJob();
+  /**
+   * Adds fragments to the batches of their days, cutting a batch before its object would pass the job's limits, and as soon as it reaches them.
+   * @returns how many batches it opened; the caller has to count them, as the next ids follow from that.
+   */
+  put(fragments: readonly Fragment[], nowMs: number): number {
+    const { limits, output } = this.#state.requireJob();
+    const { prefix, delimiter, suffix } = batchTexts(output);
+    const around = prefix.length + suffix.length;
+    const firstId = this.#state.requireRow().next_batch;
+    let nextId = firstId;
     for (const [day, group] of Map.groupBy(fragments, (fragment) => fragment.day)) {
       let batch = this.#openBatch(day);
       let run: Fragment[] = [];
-      const write = (): void => {
-        if (batch !== null && run.length > 0) this.#addRun(batch, run);
-        run = [];
-      };
       for (const fragment of group) {
-        const full =
-          batch !== null &&
-          (batch.records + fragment.records > limits.records || batch.raw_bytes + fragment.rawBytes > limits.bytes);
-        if (full && batch !== null) {
-          write();
-          this.#cut(batch, batch.records + fragment.records > limits.records ? "records" : "bytes", nowMs);
-          batch = null;
+        if (batch !== null) {
+          const tooMany = batch.records + fragment.records > limits.records;
+          const tooLarge = around + batch.raw_bytes + delimiter.length + fragment.rawBytes > limits.bytes;
+          if (tooMany || tooLarge) {
+            this.#chunks.add(batch, run, delimiter);
+            this.#cut(batch, tooMany ? "records" : "bytes", nowMs);
+            batch = null;
+            run = [];
+          }
         }
-        batch ??= this.#newBatch(fragment, nowMs);
-        batch.records += fragment.records;
-        batch.raw_bytes += fragment.rawBytes;
-        if (!fragment.deflated) batch.small_bytes += fragment.rawBytes;
-        batch.first_event_ms = Math.min(batch.first_event_ms, fragment.firstEventMs);
-        batch.last_event_ms = Math.max(batch.last_event_ms, fragment.lastEventMs);
-        batch.oldest_taken_ms = Math.min(batch.oldest_taken_ms, fragment.oldestTakenMs);
+        if (batch === null) batch = openedWith(fragment, nextId++, nowMs);
+        else grow(batch, fragment, delimiter.length);
         run.push(fragment);
       }
-      write();
       if (batch === null) continue;
+      this.#chunks.add(batch, run, delimiter);
       if (batch.records >= limits.records) this.#cut(batch, "records", nowMs);
-      else if (batch.raw_bytes >= limits.bytes) this.#cut(batch, "bytes", nowMs);
+      else if (around + batch.raw_bytes >= limits.bytes) this.#cut(batch, "bytes", nowMs);
       else {
-        if (batch.small_bytes >= COMPACT_AT_RAW_BYTES) this.#compact(batch);
+        if (batch.small_bytes >= COMPACT_AT_RAW_BYTES) this.#chunks.compact(batch);
         this.#saveBatch(batch);
       }
     }
+    return nextId - firstId;
   }
 
   /** Cuts the batches whose oldest record has waited for the job's interval. */
@@ -95,7 +99,7 @@ export class Batches {
   /** Drops all of them. @returns the number of records dropped. */
   drop(): number {
     const batches = this.#batches();
-    for (const { id } of batches) this.#sql.exec("DELETE FROM chunk WHERE id >= ? AND id < ?", ...chunkRange(id));
+    for (const { id } of batches) this.#chunks.drop(id);
     this.#sql.exec("DELETE FROM batch");
     return batches.reduce((sum, { records }) => sum + records, 0);
   }
@@ -105,34 +109,15 @@ export class Batches {
   }
 
   #openBatch(day: number): BatchRow | null {
-    return this.#sql.exec<BatchRow>("SELECT * FROM batch WHERE day = ? LIMIT 1", day).toArray()[0] ?? null;
+    return this.#sql.exec<BatchRow>("SELECT * FROM batch WHERE day = ?", day).toArray()[0] ?? null;
   }
 
-  #newBatch(first: Fragment, nowMs: number): BatchRow {
-    return {
-      id: this.#state.nextBatch(),
-      day: first.day,
-      records: 0,
-      raw_bytes: 0,
-      small_bytes: 0,
-      next_chunk: 0,
-      first_event_ms: first.firstEventMs,
-      last_event_ms: first.lastEventMs,
-      oldest_taken_ms: first.oldestTakenMs,
-      opened_ms: nowMs,
-    };
-  }
-
-  /** One billed row where the batch is there already: what an index holds (the day) stays untouched. */
   #saveBatch(batch: BatchRow): void {
     this.#sql.exec(
-      `INSERT INTO batch (id, day, records, raw_bytes, small_bytes, next_chunk, first_event_ms, last_event_ms, oldest_taken_ms, opened_ms)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-       ON CONFLICT (id) DO UPDATE SET records = excluded.records, raw_bytes = excluded.raw_bytes, small_bytes = excluded.small_bytes,
-         next_chunk = excluded.next_chunk, first_event_ms = excluded.first_event_ms, last_event_ms = excluded.last_event_ms,
-         oldest_taken_ms = excluded.oldest_taken_ms`,
-      batch.id,
+      `INSERT OR REPLACE INTO batch (day, id, records, raw_bytes, small_bytes, next_chunk, first_event_ms, last_event_ms, oldest_taken_ms, opened_ms)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       batch.day,
+      batch.id,
       batch.records,
       batch.raw_bytes,
       batch.small_bytes,
@@ -144,98 +129,45 @@ export class Batches {
     );
   }
 
-  /** Writes fragments as rows: neighbours of one form share a row as long as it holds them. */
-  #addRun(batch: BatchRow, run: readonly Fragment[]): void {
-    let row: Fragment[] = [];
-    let bytes = 0;
-    const write = (): void => {
-      if (row.length === 0) return;
-      const crc = row.reduce((sum, { crc, rawBytes }) => crc32Combine(sum, crc, rawBytes), 0);
-      const rawBytes = row.reduce((sum, fragment) => sum + fragment.rawBytes, 0);
-      this.#addChunk(batch, row[0]?.deflated ?? false, rawBytes, crc, concat(row.map(({ body }) => body)));
-    };
-    for (const fragment of run) {
-      const fits = bytes + fragment.body.length <= (fragment.deflated ? ROW_MAX_BYTES : COMPACT_AT_RAW_BYTES);
-      if (row.length > 0 && (!fits || row[0]?.deflated !== fragment.deflated)) {
-        write();
-        row = [];
-        bytes = 0;
-      }
-      row.push(fragment);
-      bytes += fragment.body.length;
-    }
-    write();
-  }
-
-  #addChunk(batch: BatchRow, deflated: boolean, rawBytes: number, crc: number, body: Uint8Array<ArrayBuffer>): void {
-    const id = chunkId(batch.id, batch.next_chunk);
-    batch.next_chunk += 1;
-    this.#sql.exec(
-      "INSERT INTO chunk (id, deflated, raw_bytes, crc, body) VALUES (?, ?, ?, ?, ?)",
-      id,
-      deflated ? 1 : 0,
-      rawBytes,
-      crc,
-      body.byteLength === body.buffer.byteLength ? body.buffer : body.slice().buffer,
-    );
-  }
-
-  /** Deflates together what waited uncompressed. */
-  #compact(batch: BatchRow): void {
-    if (batch.small_bytes === 0) return;
-    const small = this.#sql
-      .exec<ChunkRow>(
-        "SELECT * FROM chunk WHERE id >= ? AND id < ? AND deflated = 0 ORDER BY id",
-        ...chunkRange(batch.id),
-      )
-      .toArray();
-    const crc = small.reduce((sum, chunk) => crc32Combine(sum, chunk.crc, chunk.raw_bytes), 0);
-    const raw = concat(small.map(({ body }) => new Uint8Array(body)));
-    for (const { id } of small) this.#sql.exec("DELETE FROM chunk WHERE id = ?", id);
-    this.#addChunk(batch, true, raw.length, crc, deflateFragment(raw).slice() as Uint8Array<ArrayBuffer>);
-    batch.small_bytes = 0;
-  }
-
   /** Turns a batch into an object: number, name, and final bytes, which no later step computes again. */
   #cut(batch: BatchRow, reason: CutReason, nowMs: number): void {
-    this.#compact(batch);
+    this.#chunks.compact(batch);
+    const { output, path } = this.#state.requireJob();
+    const { prefix, suffix } = batchTexts(output);
     const { number, name } = this.#state.nextName(batch.first_event_ms, batch.last_event_ms);
-    const sha256 = createHash("sha256").update(GZIP_HEADER);
-    const md5 = createHash("md5").update(GZIP_HEADER);
-    let bytes = GZIP_HEADER.length;
-    let crc = 0;
-    let rawBytes = 0;
-    const chunks = this.#sql.exec<ChunkRow>(
-      "SELECT * FROM chunk WHERE id >= ? AND id < ? ORDER BY id",
-      ...chunkRange(batch.id),
-    );
-    for (const chunk of chunks) {
+    const head = concat([GZIP_HEADER, storedBlocks(prefix)]);
+    const sha256 = createHash("sha256").update(head);
+    const md5 = createHash("md5").update(head);
+    let bytes = head.length;
+    let content = contentOf(prefix);
+    for (const chunk of this.#chunks.of(batch.id)) {
       const body = new Uint8Array(chunk.body);
       sha256.update(body);
       md5.update(body);
       bytes += body.length;
-      crc = crc32Combine(crc, chunk.crc, chunk.raw_bytes);
-      rawBytes += chunk.raw_bytes;
+      content = joinContents([content, { rawBytes: chunk.raw_bytes, crc: chunk.crc }]);
       // Rows are collected late; the buffer of one is of no more use once it is hashed.
       chunk.body.transfer(0);
     }
-    const tail = gzipTrailer(crc, rawBytes);
+    content = joinContents([content, contentOf(suffix)]);
+    const tail = concat([storedBlocks(suffix), gzipTrailer(content)]);
     sha256.update(tail);
     md5.update(tail);
     bytes += tail.length;
     this.#sql.exec(
-      `INSERT INTO object (number, batch, day, name, key, head, tail, bytes, raw_bytes, records, sha256, md5,
+      `INSERT INTO object (number, batch, day, name, key, content_type, head, tail, bytes, raw_bytes, records, sha256, md5,
          first_event_ms, last_event_ms, oldest_taken_ms, reason, cut_ms, state)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'waiting')`,
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'waiting')`,
       number,
       batch.id,
       batch.day,
       name,
-      keyBelow(this.#state.requireJob().path, dayStamp(batch.day), name),
-      GZIP_HEADER.slice().buffer,
-      tail.slice().buffer,
+      keyBelow(path, dayStamp(batch.day), name),
+      contentType(output),
+      head.buffer,
+      tail.buffer,
       bytes,
-      rawBytes,
+      content.rawBytes,
       batch.records,
       sha256.digest("hex"),
       md5.digest("hex"),
@@ -245,6 +177,30 @@ export class Batches {
       reason,
       nowMs,
     );
-    this.#sql.exec("DELETE FROM batch WHERE id = ?", batch.id);
+    this.#sql.exec("DELETE FROM batch WHERE day = ?", batch.day);
   }
+}
+
+function openedWith(first: Fragment, id: number, nowMs: number): BatchRow {
+  return {
+    day: first.day,
+    id,
+    records: first.records,
+    raw_bytes: first.rawBytes,
+    small_bytes: 0,
+    next_chunk: 0,
+    first_event_ms: first.firstEventMs,
+    last_event_ms: first.lastEventMs,
+    oldest_taken_ms: first.oldestTakenMs,
+    opened_ms: nowMs,
+  };
+}
+
+/** @param seamBytes length of what stands before the fragment. */
+function grow(batch: BatchRow, fragment: Fragment, seamBytes: number): void {
+  batch.records += fragment.records;
+  batch.raw_bytes += seamBytes + fragment.rawBytes;
+  batch.first_event_ms = Math.min(batch.first_event_ms, fragment.firstEventMs);
+  batch.last_event_ms = Math.max(batch.last_event_ms, fragment.lastEventMs);
+  batch.oldest_taken_ms = Math.min(batch.oldest_taken_ms, fragment.oldestTakenMs);
 }

@@ -54,8 +54,12 @@ export class LogState {
     this.#sql.exec("UPDATE log SET sealed_ms = ? WHERE id = 1 AND sealed_ms IS NULL", nowMs);
   }
 
-  /** @param queueDoneMs as in {@link Append}. */
-  count(messages: readonly AppendedMessage[], queueDoneMs: number): void {
+  /**
+   * Counts an append.
+   * @param queueDoneMs as in {@link Append}.
+   * @param batches how many batches it opened.
+   */
+  count(messages: readonly AppendedMessage[], queueDoneMs: number, batches: number): void {
     const sum = { received: 0, filtered: 0, sampledOut: 0 };
     for (const message of messages) {
       sum.received += message.received;
@@ -64,11 +68,12 @@ export class LogState {
     }
     this.#sql.exec(
       `UPDATE log SET received = received + ?, filtered = filtered + ?, sampled_out = sampled_out + ?,
-         queue_done_ms = max(queue_done_ms, ?) WHERE id = 1`,
+         queue_done_ms = max(queue_done_ms, ?), next_batch = next_batch + ? WHERE id = 1`,
       sum.received,
       sum.filtered,
       sum.sampledOut,
       queueDoneMs,
+      batches,
     );
   }
 
@@ -80,25 +85,14 @@ export class LogState {
     return { number: segment * NUMBERS_PER_SEGMENT + next_object, name };
   }
 
-  nextBatch(): number {
-    const id = this.requireRow().next_batch;
-    this.#sql.exec("UPDATE log SET next_batch = ? WHERE id = 1", id + 1);
-    return id;
-  }
-
+  /** An object was delivered, and counts: nothing is wrong any more. */
   countDelivered(records: number, rawBytes: number, bytes: number): void {
     this.#sql.exec(
-      "UPDATE log SET delivered = delivered + ?, delivered_raw = delivered_raw + ?, delivered_bytes = delivered_bytes + ? WHERE id = 1",
+      `UPDATE log SET delivered = delivered + ?, delivered_raw = delivered_raw + ?, delivered_bytes = delivered_bytes + ?,
+         last_error_ms = NULL, error_message = NULL, failures = 0, resume_ms = 0 WHERE id = 1`,
       records,
       rawBytes,
       bytes,
-    );
-  }
-
-  /** An upload succeeded: nothing is wrong any more. */
-  succeeded(): void {
-    this.#sql.exec(
-      "UPDATE log SET last_error_ms = NULL, error_message = NULL, failures = 0, resume_ms = 0 WHERE id = 1",
     );
   }
 

@@ -125,8 +125,8 @@ export class DeliveryLog extends DurableObject<Env> {
         return { kind: "full", ids: [] };
       }
       this.#ids.remember(messages);
-      this.#state.count(messages, queueDoneMs);
-      this.#batches.put(fragments, now);
+      const opened = this.#batches.put(fragments, now);
+      this.#state.count(messages, queueDoneMs, opened);
       this.#arm(now);
       return { kind: "taken" };
     });
@@ -300,15 +300,10 @@ export class DeliveryLog extends DurableObject<Env> {
       if (object.bytes <= BUFFERED_MAX_BYTES) return concat([...this.#objects.pieces(object)]);
       return streamed(object.bytes, this.#objects.pieces(object));
     };
-    return uploadObject(
-      { ...object, doubtful: object.doubtful !== 0, contentType: "application/x-ndjson" },
-      body,
-      store,
-      {
-        conditional: this.#state.row()?.unconditional !== 1,
-        path: destination.path,
-      },
-    );
+    return uploadObject({ ...object, doubtful: object.doubtful !== 0, contentType: object.content_type }, body, store, {
+      conditional: this.#state.row()?.unconditional !== 1,
+      path: destination.path,
+    });
   }
 
   settle(object: ObjectRow, outcome: UploadOutcome, job: JobConfig): void {
@@ -325,7 +320,7 @@ export class DeliveryLog extends DurableObject<Env> {
     switch (outcome.kind) {
       case "delivered":
         this.#transaction(() => {
-          if (this.#objects.markDelivered(object, object.key, outcome.verified, now)) this.#state.succeeded();
+          this.#objects.markDelivered(object, object.key, outcome.verified, now);
         });
         return;
       case "key_taken":

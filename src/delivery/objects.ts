@@ -1,7 +1,8 @@
 import { OBJECT_HISTORY_MS } from "../limits.ts";
+import { Chunks } from "./chunks.ts";
 import { dayStamp, keyBelow } from "./keys.ts";
 import type { LogState } from "./log-state.ts";
-import { chunkRange, type ObjectRow } from "./rows.ts";
+import type { ObjectRow } from "./rows.ts";
 
 /** How long a store that claims to have another object under every key is left alone, in ms. */
 const RENUMBER_AGAIN_MS = 60_000;
@@ -13,10 +14,12 @@ const RENUMBER_AGAIN_MS = 60_000;
 export class Objects {
   readonly #sql: SqlStorage;
   readonly #state: LogState;
+  readonly #chunks: Chunks;
 
   constructor(sql: SqlStorage, state: LogState) {
     this.#sql = sql;
     this.#state = state;
+    this.#chunks = new Chunks(sql);
   }
 
   /** The first objects whose next attempt is due, those with the fewest attempts first: one that always fails does not stand before the rest. */
@@ -32,41 +35,39 @@ export class Objects {
 
   /** When the next object is to be tried, in ms since the epoch; Infinity: none waits. */
   nextAttemptMs(except: ReadonlySet<number>): number {
-    const rows = this.#sql
-      .exec<{ number: number; next_attempt_ms: number }>(
-        "SELECT number, next_attempt_ms FROM object WHERE state = 'waiting' ORDER BY next_attempt_ms LIMIT ?",
-        except.size + 1,
-      )
-      .toArray();
-    return rows.find(({ number }) => !except.has(number))?.next_attempt_ms ?? Number.POSITIVE_INFINITY;
+    const first = (query: string): number =>
+      this.#sql
+        .exec<{ number: number; next_attempt_ms: number }>(query, except.size + 1)
+        .toArray()
+        .find(({ number }) => !except.has(number))?.next_attempt_ms ?? Number.POSITIVE_INFINITY;
+    // One that was never tried is due, and stands first in the order of turn; those that were tried are in the order of time.
+    return Math.min(
+      first(
+        "SELECT number, next_attempt_ms FROM object INDEXED BY object_by_turn WHERE state = 'waiting' AND attempts = 0 LIMIT ?",
+      ),
+      first(
+        "SELECT number, next_attempt_ms FROM object INDEXED BY object_by_time WHERE state = 'waiting' AND attempts > 0 ORDER BY next_attempt_ms LIMIT ?",
+      ),
+    );
   }
 
   object(number: number): ObjectRow | null {
     return this.#sql.exec<ObjectRow>("SELECT * FROM object WHERE number = ?", number).toArray()[0] ?? null;
   }
 
-  /** The bytes of an object, piece by piece, each read when it is asked for. Valid across waits: what is cut does not change. */
+  /**
+   * The bytes of an object, piece by piece, each read when it is asked for. Valid across waits: what is cut does not change. A piece is the
+   * caller's, who may let go of its buffer.
+   */
   *pieces(object: ObjectRow): Generator<Uint8Array> {
-    // Copies: a piece is the caller's, who may let go of its buffer, and the row may be read again.
+    // Copies: the row may be read again.
     yield new Uint8Array(object.head.slice(0));
-    const [first, end] = chunkRange(object.batch);
-    for (let next = first; ; ) {
-      const chunk = this.#sql
-        .exec<{ id: number; body: ArrayBuffer }>(
-          "SELECT id, body FROM chunk WHERE id >= ? AND id < ? ORDER BY id LIMIT 1",
-          next,
-          end,
-        )
-        .toArray()[0];
-      if (chunk === undefined) break;
-      next = chunk.id + 1;
-      yield new Uint8Array(chunk.body);
-    }
+    for (const { body } of this.#chunks.of(object.batch)) yield new Uint8Array(body);
     yield new Uint8Array(object.tail.slice(0));
   }
 
-  /** The one change of state that counts an object as delivered. @returns false if it had left the waiting state before. */
-  markDelivered(object: ObjectRow, key: string, verified: boolean, nowMs: number): boolean {
+  /** The one change of state that counts an object as delivered; one that had left the waiting state before is not counted again. */
+  markDelivered(object: ObjectRow, key: string, verified: boolean, nowMs: number): void {
     const changed = this.#sql.exec(
       "UPDATE object SET state = 'delivered', key = ?, verified = ?, error = NULL, uploaded_ms = ?, attempts = attempts + 1 WHERE number = ? AND state = 'waiting'",
       key,
@@ -74,19 +75,18 @@ export class Objects {
       nowMs,
       object.number,
     );
-    if (changed.rowsWritten === 0) return false;
-    this.#dropChunks(object.batch);
+    if (changed.rowsWritten === 0) return;
+    this.#chunks.drop(object.batch);
     const { failures } = this.#state.requireRow();
     this.#state.countDelivered(object.records, object.raw_bytes, object.bytes);
     // An outage is over: whoever waits for its sake need not wait longer. A single object that fails alone makes no outage.
     if (failures > 1) {
       this.#sql.exec(
-        "UPDATE object SET next_attempt_ms = ? WHERE state = 'waiting' AND next_attempt_ms > ?",
+        "UPDATE object SET next_attempt_ms = ? WHERE state = 'waiting' AND attempts > 0 AND next_attempt_ms > ?",
         nowMs,
         nowMs,
       );
     }
-    return true;
   }
 
   /** @param doubtful the attempt ended without an answer: the object may be there. @returns false if it waits no longer. */
@@ -135,7 +135,7 @@ export class Objects {
     );
     for (const { number, day, name } of waiting.toArray()) {
       this.#sql.exec(
-        "UPDATE object SET key = ?, doubtful = 0, attempts = 0 WHERE number = ?",
+        "UPDATE object SET key = ?, doubtful = 0, attempts = 0, next_attempt_ms = 0 WHERE number = ?",
         keyBelow(path, dayStamp(day), name),
         number,
       );
@@ -146,7 +146,9 @@ export class Objects {
 
   /** Nothing waits for a delay any longer: the user asked for a try now, or changed what may have been the reason. */
   retryNow(): void {
-    this.#sql.exec("UPDATE object SET next_attempt_ms = 0 WHERE state = 'waiting' AND next_attempt_ms > 0");
+    this.#sql.exec(
+      "UPDATE object SET next_attempt_ms = 0 WHERE state = 'waiting' AND attempts > 0 AND next_attempt_ms > 0",
+    );
     this.#state.resumeNow();
   }
 
@@ -159,7 +161,7 @@ export class Objects {
       .toArray()
       .filter(({ number }) => !underWay.has(number));
     for (const { number, batch } of waiting) {
-      this.#dropChunks(batch);
+      this.#chunks.drop(batch);
       this.#sql.exec("UPDATE object SET state = 'discarded' WHERE number = ?", number);
     }
     return waiting.reduce((sum, { records }) => sum + records, 0);
@@ -192,9 +194,5 @@ export class Objects {
   /** How many objects have a number above `after`. */
   count(after: number): number {
     return Number(this.#sql.exec("SELECT count(*) AS n FROM object WHERE number > ?", after).one().n);
-  }
-
-  #dropChunks(batch: number): void {
-    this.#sql.exec("DELETE FROM chunk WHERE id >= ? AND id < ?", ...chunkRange(batch));
   }
 }

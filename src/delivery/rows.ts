@@ -29,8 +29,8 @@ export interface LogRow {
 
 export interface BatchRow {
   [column: string]: SqlStorageValue;
-  id: number;
   day: number;
+  id: number;
   records: number;
   raw_bytes: number;
   small_bytes: number;
@@ -57,6 +57,7 @@ export interface ObjectRow {
   day: number;
   name: string;
   key: string;
+  content_type: string;
   head: ArrayBuffer;
   tail: ArrayBuffer;
   bytes: number;

@@ -85,10 +85,32 @@ export const LOG_STEPS = [
   },
   {
     id: 2,
-    why: "jobs filter, sample and write other formats: an object has a delimiter between its chunks, and a media type of its own",
+    why: "jobs filter, sample and write other formats: an object has a media type of its own",
     sql: `
       UPDATE log SET job = ${withOutputSql("job")};
-      ALTER TABLE object ADD COLUMN seam BLOB NOT NULL DEFAULT x'';  -- between two chunks
       ALTER TABLE object ADD COLUMN content_type TEXT NOT NULL DEFAULT 'application/x-ndjson';`,
+  },
+  {
+    id: 3,
+    why: "each entry of an index is billed as a row: a day has one batch, and an object that was never tried needs no place by time",
+    sql: `
+      CREATE TABLE batch_of_day (
+        day             INTEGER PRIMARY KEY,          -- since the epoch
+        id              INTEGER NOT NULL,
+        records         INTEGER NOT NULL,
+        raw_bytes       INTEGER NOT NULL,             -- of these and the delimiters between them
+        small_bytes     INTEGER NOT NULL,             -- of chunks that are still uncompressed
+        next_chunk      INTEGER NOT NULL,
+        first_event_ms  INTEGER NOT NULL,
+        last_event_ms   INTEGER NOT NULL,
+        oldest_taken_ms INTEGER NOT NULL,
+        opened_ms       INTEGER NOT NULL
+      ) STRICT;
+      INSERT INTO batch_of_day SELECT day, id, records, raw_bytes, small_bytes, next_chunk, first_event_ms, last_event_ms, oldest_taken_ms, opened_ms
+        FROM batch;
+      DROP TABLE batch;
+      ALTER TABLE batch_of_day RENAME TO batch;
+      DROP INDEX object_by_time;
+      CREATE INDEX object_by_time ON object (next_attempt_ms) WHERE state = 'waiting' AND attempts > 0;`,
   },
 ] as const satisfies readonly Migration[];

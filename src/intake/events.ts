@@ -1,5 +1,7 @@
-import { ERRORS_MAX_ENTRIES, EVENT_MAX_BYTES, EVENTS_MAX_COUNT, EVENTS_MAX_DAYS } from "../limits.ts";
+import { utf8Length } from "../bytes.ts";
+import { ERRORS_MAX_ENTRIES, EVENT_MAX_BYTES, EVENTS_MAX_COUNT, EVENTS_MAX_DAYS, RECORD_MAX_BYTES } from "../limits.ts";
 import { recordLine } from "../record/encode.ts";
+import type { TraceRecord } from "../record/fields.ts";
 import { type Fault, type Findings, type MappingContext, toRecord } from "../record/record.ts";
 
 /** UTC days since the epoch. */
@@ -85,7 +87,7 @@ export function acceptEvents(events: readonly Located[], context: MappingContext
     }
     const record = toRecord(event.value, context, pointer, findings);
     if (record === null) continue;
-    const line = lineOf(() => recordLine(record), pointer, findings.faults);
+    const line = lineOf(record, event, findings.faults);
     if (line === null) continue;
     days.add(utcDay(record.EventTimestampMs));
     lines.push(line);
@@ -100,15 +102,25 @@ export function acceptEvents(events: readonly Located[], context: MappingContext
   return { ok: true, lines, unknownKeys: [...findings.unknownKeys].sort() };
 }
 
-function lineOf(render: () => string, pointer: string, faults: Fault[]): string | null {
+/** The record's line, or null and a fault if it is too large. An event that is small as it was sent may be larger as a record, and the reverse. */
+function lineOf(
+  record: TraceRecord,
+  { pointer, value }: { pointer: string; value: unknown },
+  faults: Fault[],
+): string | null {
   try {
-    const line = render();
-    // Three bytes a UTF-16 unit at most: only a long line needs to be measured exactly.
-    if (line.length * 3 <= EVENT_MAX_BYTES || new TextEncoder().encode(line).length <= EVENT_MAX_BYTES) return line;
-    faults.push({ pointer, message: `larger than ${EVENT_MAX_BYTES} bytes as a record` });
+    const line = recordLine(record);
+    if (!isLongerThan(line, EVENT_MAX_BYTES)) return line;
+    if (!isLongerThan(line, RECORD_MAX_BYTES) && !isLongerThan(JSON.stringify(value), EVENT_MAX_BYTES)) return line;
+    faults.push({ pointer, message: `larger than ${EVENT_MAX_BYTES} bytes` });
   } catch {
     // The one way JSON.stringify fails on what came out of JSON.parse: the stack is exhausted.
     faults.push({ pointer, message: "nested too deeply" });
   }
   return null;
+}
+
+/** Three bytes a UTF-16 unit at most: only a long text needs to be measured exactly. */
+function isLongerThan(text: string, bytes: number): boolean {
+  return text.length > bytes || (text.length * 3 > bytes && utf8Length(text) > bytes);
 }

@@ -7,7 +7,7 @@ export function randomIds(): (part: number) => string {
 }
 
 /** Grows whenever the mapping of events to records or the packing of records changes: the same id must never stand for other records. */
-const FORMAT = 1;
+const FORMAT = 2;
 
 /**
  * Ids for a request that may be repeated: a function of the key, the body and the part's number, so that a repeat changes nothing. The body

@@ -1,6 +1,6 @@
 import { crc32, deflateRawSync, inflateRawSync } from "node:zlib";
-import { fromHex, toHex } from "../bytes.ts";
-import { EVENT_MAX_BYTES, MESSAGE_RAW_MAX_BYTES } from "../limits.ts";
+import { concat, fromHex, toHex } from "../bytes.ts";
+import { MESSAGE_RAW_MAX_BYTES, RECORD_MAX_BYTES } from "../limits.ts";
 
 /**
  * The queue message: a 40-byte header and the records as NDJSON, deflated where that is shorter. All integers are big-endian.
@@ -9,22 +9,26 @@ import { EVENT_MAX_BYTES, MESSAGE_RAW_MAX_BYTES } from "../limits.ts";
  * | --- | --- |
  * | 0–1 | `LS` |
  * | 2 | format version, 1 |
- * | 3 | flags: 1 deflated, 2 keyed |
+ * | 3 | flags: 1 deflated, 2 keyed, 4 the records lie elsewhere |
  * | 4–19 | id |
  * | 20–27 | time of intake, ms since the epoch |
  * | 28–31 | number of records |
  * | 32–35 | length of the NDJSON in bytes |
- * | 36–39 | CRC-32 of the 36 bytes before and the NDJSON |
+ * | 36–39 | CRC-32 of the 36 bytes before (without flag 4) and the NDJSON |
+ *
+ * A message that is too large for the queue travels as a reference: its header alone, with flag 4, while what follows the header waits in the
+ * blob store under the message's id.
  */
-const HEADER_BYTES = 40;
+export const HEADER_BYTES = 40;
 const CRC_AT = 36;
 const MAGIC = 0x4c53;
 const VERSION = 1;
 const FLAG_DEFLATED = 1;
 const FLAG_KEYED = 2;
+const FLAG_ELSEWHERE = 4;
 
-/** No message carries more: a part holds at most {@link MESSAGE_RAW_MAX_BYTES}, or one event and its newline. */
-const RAW_LIMIT = Math.max(MESSAGE_RAW_MAX_BYTES, EVENT_MAX_BYTES) + 1;
+/** No message carries more: a part holds at most {@link MESSAGE_RAW_MAX_BYTES}, or one record and its newline. */
+const RAW_LIMIT = Math.max(MESSAGE_RAW_MAX_BYTES, RECORD_MAX_BYTES) + 1;
 
 /**
  * Where inflating stops. The runtime compares this with the buffer it grows (by doubling), not with what comes out: with the exact length, honest
@@ -43,6 +47,8 @@ export interface Envelope {
   /** The id derives from an `Idempotency-Key`: a repeated request gives the same id with another time of intake. */
   keyed: boolean;
   records: number;
+  /** The records are in the blob store. */
+  elsewhere: boolean;
 }
 
 export interface Message extends Envelope {
@@ -54,7 +60,7 @@ export interface Message extends Envelope {
  * @param raw the records as NDJSON, each line ended by a newline.
  * @returns the bytes to send; the caller checks their length against the queue's limit.
  */
-export function encodeMessage(envelope: Envelope, raw: Uint8Array): Uint8Array<ArrayBuffer> {
+export function encodeMessage(envelope: Omit<Envelope, "elsewhere">, raw: Uint8Array): Uint8Array<ArrayBuffer> {
   const deflated = deflateRawSync(raw, { level: MESSAGE_DEFLATE_LEVEL });
   const body = deflated.length < raw.length ? deflated : raw;
   const message = new Uint8Array(HEADER_BYTES + body.length);
@@ -71,6 +77,23 @@ export function encodeMessage(envelope: Envelope, raw: Uint8Array): Uint8Array<A
   return message;
 }
 
+/** Takes a message apart: what is sent in its place, and what is kept under its id. */
+export function splitMessage(message: Uint8Array): {
+  reference: Uint8Array<ArrayBuffer>;
+  body: Uint8Array<ArrayBuffer>;
+} {
+  const reference = message.slice(0, HEADER_BYTES) as Uint8Array<ArrayBuffer>;
+  reference[3] = (reference[3] ?? 0) | FLAG_ELSEWHERE;
+  return { reference, body: message.slice(HEADER_BYTES) as Uint8Array<ArrayBuffer> };
+}
+
+/** Puts a message together again. @param reference what came through the queue. @param body what was kept. */
+export function joinMessage(reference: ArrayBuffer, body: Uint8Array): ArrayBuffer {
+  const message = concat([new Uint8Array(reference, 0, HEADER_BYTES), body]);
+  message[3] = (message[3] ?? 0) & ~FLAG_ELSEWHERE;
+  return message.buffer;
+}
+
 export type Decoded<T> = { ok: true; value: T } | { ok: false; why: string };
 
 /** The header alone: what can be said of a message even if its records cannot be read. */
@@ -82,10 +105,18 @@ export function decodeEnvelope(body: unknown): Decoded<Envelope> {
   if (view.getUint8(2) !== VERSION) return { ok: false, why: `of unknown version ${view.getUint8(2)}` };
   const takenInMs = Number(view.getBigUint64(20));
   if (!Number.isSafeInteger(takenInMs)) return { ok: false, why: "has no time of intake" };
+  const elsewhere = (view.getUint8(3) & FLAG_ELSEWHERE) !== 0;
+  if (elsewhere && body.byteLength !== HEADER_BYTES) return { ok: false, why: "is neither a message nor a reference" };
   const id = toHex(new Uint8Array(body, 4, 16));
   return {
     ok: true,
-    value: { id, takenInMs, keyed: (view.getUint8(3) & FLAG_KEYED) !== 0, records: view.getUint32(28) },
+    value: {
+      id,
+      takenInMs,
+      keyed: (view.getUint8(3) & FLAG_KEYED) !== 0,
+      records: view.getUint32(28),
+      elsewhere,
+    },
   };
 }
 
@@ -96,6 +127,7 @@ export function decodeEnvelope(body: unknown): Decoded<Envelope> {
 export function decodeMessage(body: unknown): Decoded<Message> {
   const envelope = decodeEnvelope(body);
   if (!envelope.ok) return envelope;
+  if (envelope.value.elsewhere) return { ok: false, why: "is a reference without what it refers to" };
   const view = new DataView(body as ArrayBuffer);
   const rawLength = view.getUint32(32);
   if (rawLength > RAW_LIMIT) return { ok: false, why: `announces ${rawLength} bytes of records` };

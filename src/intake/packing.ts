@@ -1,18 +1,23 @@
 import { concat } from "../bytes.ts";
 import {
-  EVENT_MAX_BYTES,
   MESSAGE_RAW_MAX_BYTES,
   MESSAGE_RAW_MAX_BYTES_KEYED,
   QUEUE_MESSAGE_MAX_BYTES,
   QUEUE_SEND_BATCH_MAX_BYTES,
   QUEUE_SEND_BATCH_MAX_MESSAGES,
+  RECORD_MAX_BYTES,
+  ROW_MAX_BYTES,
 } from "../limits.ts";
-import { encodeMessage } from "./message.ts";
+import { encodeMessage, splitMessage } from "./message.ts";
 
 export interface PackedMessage {
   id: string;
+  takenInMs: number;
   records: number;
+  /** What the queue gets. */
   body: Uint8Array<ArrayBuffer>;
+  /** What the blob store must have before: the records of a message that is too large for the queue. */
+  blob: Uint8Array<ArrayBuffer> | null;
 }
 
 export type Packed = { ok: true; messages: PackedMessage[] } | { ok: false; tooLarge: number[] };
@@ -29,9 +34,10 @@ const encoder = new TextEncoder();
 /**
  * Packs record lines into as few messages as the queue's limits allow, in order.
  * Keyed, the boundaries are a pure function of the lines: a repeated request gives the same messages under the same ids, whatever compressor
- * the platform ships by then. Not keyed, parts are larger, and one that does not fit after compression is halved.
+ * the platform ships by then. Not keyed, parts are larger, and one that does not fit after compression is halved. A record that fits no message
+ * on its own travels as a reference.
  * @param lines one JSON text a record, without newline.
- * @returns the messages, or the indices of the records that fit no message on their own.
+ * @returns the messages, or the indices of the records that are too large altogether.
  */
 export function packRecords(lines: readonly string[], context: PackingContext): Packed {
   const rawMax = context.keyed ? MESSAGE_RAW_MAX_BYTES_KEYED : MESSAGE_RAW_MAX_BYTES;
@@ -39,17 +45,22 @@ export function packRecords(lines: readonly string[], context: PackingContext): 
   const tooLarge: number[] = [];
   const add = (from: number, parts: readonly Uint8Array[]): void => {
     const id = context.idOf(messages.length);
+    const { takenInMs, keyed } = context;
     const raw = concat(parts);
-    const fitsRaw = parts.length > 1 || raw.length <= EVENT_MAX_BYTES + 1;
-    const body = fitsRaw
-      ? encodeMessage({ id, takenInMs: context.takenInMs, keyed: context.keyed, records: parts.length }, raw)
-      : null;
-    if (body !== null && body.length <= QUEUE_MESSAGE_MAX_BYTES) {
-      messages.push({ id, records: parts.length, body });
+    if (parts.length === 1 && raw.length > RECORD_MAX_BYTES + 1) {
+      tooLarge.push(from);
+      return;
+    }
+    const body = encodeMessage({ id, takenInMs, keyed, records: parts.length }, raw);
+    if (body.length <= QUEUE_MESSAGE_MAX_BYTES) {
+      messages.push({ id, takenInMs, records: parts.length, body, blob: null });
     } else if (parts.length > 1) {
       const half = parts.length >> 1;
       add(from, parts.slice(0, half));
       add(from + half, parts.slice(half));
+    } else if (body.length <= ROW_MAX_BYTES) {
+      const split = splitMessage(body);
+      messages.push({ id, takenInMs, records: 1, body: split.reference, blob: split.body });
     } else {
       tooLarge.push(from);
     }

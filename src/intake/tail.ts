@@ -2,37 +2,52 @@ import type { IntakeConfig } from "../config.ts";
 import type { Platform } from "../platform.ts";
 import { recordLine } from "../record/encode.ts";
 import { type Findings, toRecord } from "../record/record.ts";
+import { GATHER_MS, type Gatherer } from "./gather.ts";
 import { randomIds } from "./ids.ts";
-import { packRecords } from "./packing.ts";
-import { type EventQueue, SendError, sendMessages } from "./send.ts";
+import { type PackedMessage, packRecords } from "./packing.ts";
+import { SendError, type Sending, sendMessages } from "./send.ts";
 
-export interface TailContext {
-  queue: EventQueue;
+export interface TailContext extends Sending {
   config: IntakeConfig;
-  platform: Platform;
-  /** Events that could not be handed on. */
+  platform: Pick<Platform, "now" | "sleep">;
+  /** Shared by all invocations of this isolate. */
+  gatherer: Gatherer;
+  /** Lets the invocation live until the promise is settled. */
+  waitUntil(promise: Promise<void>): void;
+  /** Keeps messages that the queue does not take. */
+  keep(messages: readonly PackedMessage[]): Promise<void>;
+  /** Events that could not be handed on to anybody. */
   countLost(events: number): Promise<void>;
 }
 
-/** Takes the trace events of one invocation of another function. Its own are left out: they would feed themselves for ever. */
-export async function handleTail(
+/**
+ * Takes the trace events of one invocation of another function, and gathers them with those of others. Its own are left out: they would feed themselves
+ * for ever. What cannot be sent is kept; what cannot be kept is counted.
+ */
+export async function handleTail(items: readonly unknown[], context: TailContext): Promise<void> {
+  const nowMs = context.platform.now();
+  const { lines, lost } = linesOf(items, nowMs, context.config);
+  if (lost > 0) await count(lost, context);
+  const { full, wait } = context.gatherer.add(lines, nowMs);
+  if (full.length > 0) context.waitUntil(send(full, context));
+  if (wait) {
+    context.waitUntil(context.platform.sleep(GATHER_MS).then(() => send(context.gatherer.take(), context)));
+  }
+}
+
+function linesOf(
   items: readonly unknown[],
-  { queue, config, platform, countLost }: TailContext,
-): Promise<void> {
-  const takenInMs = platform.now();
+  takenInMs: number,
+  config: IntakeConfig,
+): { lines: string[]; lost: number } {
+  const { selfName, defaultScriptName } = config;
   const findings: Findings = { faults: [], unknownKeys: new Set() };
   const lines: string[] = [];
   let lost = 0;
   for (const item of items) {
-    const own = config.selfName !== null && (item as { scriptName?: unknown } | null)?.scriptName === config.selfName;
-    if (own) continue;
+    if (selfName !== null && (item as { scriptName?: unknown } | null)?.scriptName === selfName) continue;
     try {
-      const record = toRecord(
-        item,
-        { takenInMs, defaultScriptName: config.defaultScriptName, lenient: true },
-        "",
-        findings,
-      );
+      const record = toRecord(item, { takenInMs, defaultScriptName, lenient: true }, "", findings);
       if (record === null) lost += 1;
       else lines.push(recordLine(record));
     } catch (error) {
@@ -40,42 +55,52 @@ export async function handleTail(
       lost += 1;
     }
   }
-  lost += await send(lines, takenInMs, queue, platform);
-  if (lost > 0) {
-    console.error({ message: "intake lost events", events: lost });
+  return { lines, lost };
+}
+
+/** Sends what was gathered. Its time of intake is now: until here nobody had it but this isolate. Never throws: nobody would notice. */
+async function send(lines: readonly string[], context: TailContext): Promise<void> {
+  if (lines.length === 0) return;
+  let unsent = lines.length;
+  try {
+    const { messages, tooLarge } = pack(lines, context.platform.now());
+    unsent = tooLarge;
     try {
-      await countLost(lost);
+      await sendMessages(messages, context);
     } catch (error) {
-      console.error({ message: "the loss could not be counted", events: lost, error: String(error) });
+      const left = error instanceof SendError ? error.unsent : messages;
+      console.error({ message: "the queue did not take events; they are kept", error: reasonOf(error) });
+      unsent += left.reduce((sum, { records }) => sum + records, 0);
+      await context.keep(left);
+      unsent = tooLarge;
     }
+  } catch (error) {
+    console.error({ message: "events could not be kept", error: String(error) });
+  }
+  if (unsent > 0) await count(unsent, context);
+}
+
+function pack(lines: readonly string[], takenInMs: number): { messages: PackedMessage[]; tooLarge: number } {
+  const context = { takenInMs, idOf: randomIds(), keyed: false };
+  const packed = packRecords(lines, context);
+  if (packed.ok) return { messages: packed.messages, tooLarge: 0 };
+  const tooLarge = new Set(packed.tooLarge);
+  const rest = packRecords(
+    lines.filter((_, i) => !tooLarge.has(i)),
+    context,
+  );
+  return { messages: rest.ok ? rest.messages : [], tooLarge: rest.ok ? tooLarge.size : lines.length };
+}
+
+async function count(events: number, { countLost }: TailContext): Promise<void> {
+  console.error({ message: "intake lost events", events });
+  try {
+    await countLost(events);
+  } catch (error) {
+    console.error({ message: "the loss could not be counted", events, error: String(error) });
   }
 }
 
-/** @returns how many could not be sent. */
-async function send(
-  lines: readonly string[],
-  takenInMs: number,
-  queue: EventQueue,
-  platform: Platform,
-): Promise<number> {
-  if (lines.length === 0) return 0;
-  const context = { takenInMs, idOf: randomIds(), keyed: false };
-  let packed = packRecords(lines, context);
-  let lost = 0;
-  if (!packed.ok) {
-    const tooLarge = new Set(packed.tooLarge);
-    lost = tooLarge.size;
-    packed = packRecords(
-      lines.filter((_, i) => !tooLarge.has(i)),
-      context,
-    );
-  }
-  if (!packed.ok) return lines.length;
-  try {
-    await sendMessages(packed.messages, queue, platform);
-    return lost;
-  } catch (error) {
-    console.error({ message: "the queue did not take events", error: String(error) });
-    return lost + (error instanceof SendError ? error.unsentRecords : lines.length - lost);
-  }
+function reasonOf(error: unknown): string {
+  return String(error instanceof Error && error.cause !== undefined ? error.cause : error);
 }

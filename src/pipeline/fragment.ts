@@ -1,32 +1,30 @@
-import { constants, crc32, deflateRawSync } from "node:zlib";
-import { utf8Length } from "../bytes.ts";
+import { constants, deflateRawSync } from "node:zlib";
+import { concat, encodeUtf8, utf8Length } from "../bytes.ts";
 import { FRAGMENT_MAX_RAW_BYTES, FRAGMENT_MAX_RECORDS, FRAGMENT_MIN_DEFLATE_BYTES } from "../limits.ts";
+import { type Content, contentOf } from "./gzip.ts";
 
 /** Deflate level of everything that ends up in an object. */
 export const OBJECT_DEFLATE_LEVEL = 6;
 
 /**
- * Encoded records of one UTC day for one job, on the way into its log. Deflated, it ends on a sync flush: a whole number of bytes, no last
- * block, so that fragments can follow each other in one gzip member.
+ * Encoded records of one UTC day for one job, on the way into its log, with the job's record delimiter between them and none around them.
+ * Deflated, it ends on a sync flush: a whole number of bytes, no last block, so that fragments can follow each other in one gzip member. The
+ * `rawBytes` and `crc` are of the uncompressed bytes.
  */
-export interface Fragment {
+export interface Fragment extends Content {
   /** UTC days since the epoch. */
   day: number;
   deflated: boolean;
   records: number;
-  /** Size before compression, in bytes. */
-  rawBytes: number;
-  /** CRC-32 of the uncompressed bytes. */
-  crc: number;
   firstEventMs: number;
   lastEventMs: number;
   oldestTakenMs: number;
   body: Uint8Array;
 }
 
-/** Deflates so that another deflated fragment can follow. */
-export function deflateFragment(raw: Uint8Array): Uint8Array {
-  return deflateRawSync(raw, { level: OBJECT_DEFLATE_LEVEL, finishFlush: constants.Z_SYNC_FLUSH });
+/** Deflates so that another deflated fragment can follow. In a buffer of its own: a view would carry all of another through a durable object call. */
+export function deflateFragment(raw: Uint8Array): Uint8Array<ArrayBuffer> {
+  return concat([deflateRawSync(raw, { level: OBJECT_DEFLATE_LEVEL, finishFlush: constants.Z_SYNC_FLUSH })]);
 }
 
 interface OpenFragment {
@@ -37,12 +35,22 @@ interface OpenFragment {
   oldestTakenMs: number;
 }
 
-const encoder = new TextEncoder();
-
 /** Gathers encoded records of one job into fragments, by day. */
 export class FragmentBuilder {
+  readonly #delimiter: string;
+  readonly #delimiterBytes: number;
   readonly #open = new Map<number, OpenFragment>();
   readonly #done: Fragment[] = [];
+
+  /**
+   * @param delimiter what stands between two records, in UTF-8. The log knows it, too, and puts it between fragments.
+   * @throws TypeError if that is no UTF-8.
+   */
+  constructor(delimiter: Uint8Array = new Uint8Array()) {
+    // What would be taken for a byte order mark is somebody's delimiter all the same.
+    this.#delimiter = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(delimiter);
+    this.#delimiterBytes = delimiter.length;
+  }
 
   /**
    * @param text the encoded record.
@@ -51,19 +59,19 @@ export class FragmentBuilder {
   add(text: string, day: number, eventMs: number, takenInMs: number): void {
     let open = this.#open.get(day);
     const bytes = utf8Length(text);
-    if (
-      open !== undefined &&
-      (open.texts.length >= FRAGMENT_MAX_RECORDS || open.rawBytes + bytes > FRAGMENT_MAX_RAW_BYTES)
-    ) {
-      this.#close(day, open);
-      open = undefined;
+    if (open !== undefined) {
+      const grown = open.rawBytes + this.#delimiterBytes + bytes;
+      if (open.texts.length >= FRAGMENT_MAX_RECORDS || grown > FRAGMENT_MAX_RAW_BYTES) {
+        this.#close(day, open);
+        open = undefined;
+      }
     }
     if (open === undefined) {
       open = { texts: [], rawBytes: 0, firstEventMs: eventMs, lastEventMs: eventMs, oldestTakenMs: takenInMs };
       this.#open.set(day, open);
     }
+    open.rawBytes += open.texts.length > 0 ? this.#delimiterBytes + bytes : bytes;
     open.texts.push(text);
-    open.rawBytes += bytes;
     open.firstEventMs = Math.min(open.firstEventMs, eventMs);
     open.lastEventMs = Math.max(open.lastEventMs, eventMs);
     open.oldestTakenMs = Math.min(open.oldestTakenMs, takenInMs);
@@ -76,20 +84,18 @@ export class FragmentBuilder {
   }
 
   #close(day: number, open: OpenFragment): void {
-    const raw = encoder.encode(open.texts.join(""));
+    const raw = encodeUtf8(open.texts.join(this.#delimiter));
     const deflated = raw.length >= FRAGMENT_MIN_DEFLATE_BYTES;
     const { firstEventMs, lastEventMs, oldestTakenMs } = open;
     this.#done.push({
       day,
       deflated,
       records: open.texts.length,
-      rawBytes: raw.length,
-      crc: crc32(raw),
+      ...contentOf(raw),
       firstEventMs,
       lastEventMs,
       oldestTakenMs,
-      // A view would carry its whole backing buffer through a durable object call.
-      body: deflated ? deflateFragment(raw).slice() : raw,
+      body: deflated ? deflateFragment(raw) : raw,
     });
   }
 }

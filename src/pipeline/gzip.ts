@@ -1,6 +1,9 @@
+import { crc32 } from "node:zlib";
+import { crc32Combine } from "./crc32-combine.ts";
+
 /**
  * The pieces of one gzip member (RFC 1952) put together from deflate fragments (RFC 1951) that end on a byte boundary:
- * header · fragments · final empty block · CRC-32 · length.
+ * header · fragments, and stored blocks around and between them · final empty block · CRC-32 · length.
  */
 
 /** Constant: no name, no time, unknown system, so that bytes depend on the records alone. */
@@ -9,11 +12,55 @@ export const GZIP_HEADER: Uint8Array = Uint8Array.of(0x1f, 0x8b, 8, 0, 0, 0, 0, 
 /** Length of {@link gzipTrailer}. */
 export const GZIP_TRAILER_BYTES = 10;
 
+/** What one stored block holds at most, in bytes: its length has 16 bits. RFC 1951, section 3.2.4. */
+export const STORED_BLOCK_MAX_BYTES = 65_535;
+
+/** One byte of block header and padding, length, and its complement. */
+const STORED_BLOCK_HEADER_BYTES = 5;
+
+/** What a trailer says of uncompressed bytes. Of a concatenation it follows from that of the parts, without their bytes. */
+export interface Content {
+  /** Number of the bytes. */
+  rawBytes: number;
+  /** CRC-32. */
+  crc: number;
+}
+
+export function contentOf(raw: Uint8Array): Content {
+  return { rawBytes: raw.length, crc: crc32(raw) };
+}
+
+/** Of these parts, one after the other; of none: that of no bytes. */
+export function joinContents(parts: readonly Content[]): Content {
+  const whole = { rawBytes: 0, crc: 0 };
+  for (const { rawBytes, crc } of parts) {
+    whole.crc = crc32Combine(whole.crc, crc, rawBytes);
+    whole.rawBytes += rawBytes;
+  }
+  return whole;
+}
+
 /**
- * @param crc CRC-32 of all uncompressed bytes.
- * @param rawBytes their number; the format keeps it modulo 2^32.
+ * Bytes as they are, in stored blocks none of which is the last. They may stand wherever a deflate stream is at a byte boundary, and leave it at
+ * one. No bytes make no block.
  */
-export function gzipTrailer(crc: number, rawBytes: number): Uint8Array {
+export function storedBlocks(raw: Uint8Array): Uint8Array<ArrayBuffer> {
+  const blocks = Math.ceil(raw.length / STORED_BLOCK_MAX_BYTES);
+  const stored = new Uint8Array(raw.length + blocks * STORED_BLOCK_HEADER_BYTES);
+  const view = new DataView(stored.buffer);
+  for (let from = 0, at = 0; from < raw.length; from += STORED_BLOCK_MAX_BYTES) {
+    const held = raw.subarray(from, from + STORED_BLOCK_MAX_BYTES);
+    // The first byte stays 0: not the last block, stored, padding up to the byte boundary.
+    view.setUint16(at + 1, held.length, true);
+    view.setUint16(at + 3, ~held.length, true);
+    stored.set(held, at + STORED_BLOCK_HEADER_BYTES);
+    at += STORED_BLOCK_HEADER_BYTES + held.length;
+  }
+  return stored;
+}
+
+/** @param content of all that was written since the header; the format keeps its length modulo 2^32. */
+export function gzipTrailer({ rawBytes, crc }: Content): Uint8Array {
   const trailer = new Uint8Array(GZIP_TRAILER_BYTES);
   trailer.set([0x03, 0x00]); // a last, empty block of fixed codes
   const view = new DataView(trailer.buffer);

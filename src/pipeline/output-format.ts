@@ -1,5 +1,6 @@
 import { encodeUtf8 } from "../bytes.ts";
-import type { FieldName } from "../record/fields.ts";
+import { FIELD_NAMES, type FieldName } from "../record/fields.ts";
+import { compileTemplate, type TemplatePart } from "./record-template.ts";
 
 /** How a job's records are written: `output_options` (or `logpull_options`) read, checked, and with every default filled in. */
 export interface OutputFormat {
@@ -33,6 +34,53 @@ export const NDJSON: OutputFormat = {
   escapeDollarBrace: false,
 };
 
+/** What a record is made of, in order: the first text, the first field's value, the second text, …, the last text. One more text than fields. */
+export interface RecordLayout {
+  texts: string[];
+  fields: string[];
+}
+
+/**
+ * Puts record prefix, template or joined fields, and record suffix into one list.
+ * @throws Error if the template does not compile; a stored one was found to compile when it was sent.
+ */
+export function recordLayout(format: OutputFormat): RecordLayout {
+  const body = format.recordTemplate === "" ? joinedFields(format) : templateParts(format);
+  const layout: RecordLayout = { texts: [format.recordPrefix], fields: [] };
+  const write = (text: string): void => {
+    layout.texts[layout.texts.length - 1] += text;
+  };
+  for (const part of body) {
+    if ("text" in part) write(part.text);
+    else {
+      layout.fields.push(part.field);
+      layout.texts.push("");
+    }
+  }
+  write(format.recordSuffix);
+  return layout;
+}
+
+function joinedFields(format: OutputFormat): TemplatePart[] {
+  return namesOf(format).flatMap((field, i) => {
+    const delimiter = i === 0 ? "" : format.fieldDelimiter;
+    const key = format.type === "csv" ? "" : `${JSON.stringify(field)}:`;
+    return [{ text: delimiter + key }, { field }];
+  });
+}
+
+function templateParts(format: OutputFormat): TemplatePart[] {
+  const template = compileTemplate(format.recordTemplate);
+  if (!template.ok) throw new Error(`record template: ${template.why}`);
+  const chosen = new Set(namesOf(format));
+  return template.parts.map((part) => ("text" in part || chosen.has(part.field) ? part : { text: "null" }));
+}
+
+/** Names of a dataset's own, or of any other: nothing here depends on which they are. */
+function namesOf(format: OutputFormat): readonly string[] {
+  return format.fieldNames ?? FIELD_NAMES;
+}
+
 /** The texts around the records of an object, as they are written: final, in UTF-8. */
 export interface BatchTexts {
   prefix: Uint8Array<ArrayBuffer>;
@@ -40,14 +88,47 @@ export interface BatchTexts {
   suffix: Uint8Array<ArrayBuffer>;
 }
 
+/** @throws Error as {@link recordLayout}. */
 export function batchTexts(format: OutputFormat): BatchTexts {
-  const text = (value: string): Uint8Array<ArrayBuffer> =>
-    encodeUtf8(format.escapeDollarBrace ? value.replaceAll("${", "x{") : value);
+  const { beforeRecord } = dollarSeams(format);
+  const text = (value: string, braceMayFollow: boolean): Uint8Array<ArrayBuffer> =>
+    encodeUtf8(format.escapeDollarBrace ? escapeDollarBrace(value, braceMayFollow) : value);
   return {
-    prefix: text(format.batchPrefix),
-    delimiter: text(format.recordDelimiter),
-    suffix: text(format.batchSuffix),
+    prefix: text(format.batchPrefix, beforeRecord),
+    delimiter: text(format.recordDelimiter, beforeRecord),
+    suffix: text(format.batchSuffix, false),
   };
+}
+
+/** After which texts of an object a `{` may come: there, a `$` at the end is the first half of a `${`. */
+export interface DollarSeams {
+  /** After the batch prefix and after the record delimiter. */
+  beforeRecord: boolean;
+  /** After a record. */
+  afterRecord: boolean;
+}
+
+/**
+ * An object is written in pieces that know nothing of each other: prefix, record, delimiter, record, …, suffix. What may follow which of them depends
+ * on the format alone, but for two things: whether a record is the last one, and what a value begins with that begins a record. There, a `{` is assumed.
+ * @throws Error as {@link recordLayout}.
+ */
+export function dollarSeams(format: OutputFormat): DollarSeams {
+  const { texts, fields } = recordLayout(format);
+  // As a CSV value, even an object begins with a quote.
+  const value = fields.length === 0 ? "" : format.type === "csv" ? '"' : "{";
+  const record = texts[0] || value;
+  const { recordDelimiter: delimiter, batchSuffix: suffix } = format;
+  const braceIn = (...next: string[]): boolean => next.some((text) => text.startsWith("{"));
+  // Without texts and fields every record is empty, and what it is followed by comes at once.
+  const beforeRecord = record === "" ? braceIn(delimiter, suffix) : braceIn(record);
+  return { beforeRecord, afterRecord: braceIn(delimiter || record, suffix) };
+}
+
+/** Every `${` as `x{`; so, too, a `$` at the very end if the `{` may follow. */
+export function escapeDollarBrace(text: string, braceMayFollow: boolean): string {
+  const escaped = text.replaceAll("${", "x{");
+  return braceMayFollow && escaped.endsWith("$") ? `${escaped.slice(0, -1)}x` : escaped;
 }
 
 /** The media type of an object's content before compression. */

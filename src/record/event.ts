@@ -6,11 +6,20 @@ export interface EventDescription {
 
 type Foreign = { readonly [key: string]: unknown };
 
-const object = (value: unknown): Foreign | undefined =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Foreign) : undefined;
-const string = (value: unknown): string => (typeof value === "string" ? value : "");
-const integer = (value: unknown): number =>
-  typeof value === "number" && Number.isFinite(value) ? Math.round(value) : 0;
+/** Reads typed values out of foreign data. What is missing is the default; what does not fit is a fault at the pointer, or the default. */
+export interface ValueReader {
+  text(value: unknown, pointer: string): string;
+  /** 0 or more; fractions are rounded. */
+  number(value: unknown, pointer: string): number;
+  boolean(value: unknown, pointer: string): boolean;
+  /** In ms since the epoch. */
+  time(value: unknown, pointer: string): number;
+  object(value: unknown, pointer: string): Foreign;
+  list(value: unknown, pointer: string): readonly unknown[];
+}
+
+/** null says no more than a missing property. */
+const isThere = (value: unknown): boolean => value !== undefined && value !== null;
 
 /** The runtime gives a cron's time as a number, an alarm's as an ISO string (another process) or a Date (the same one). */
 function asMs(value: unknown): unknown {
@@ -21,56 +30,67 @@ function asMs(value: unknown): unknown {
 /**
  * Recognises the kind of a trace item by the presence of one property, in the order in which the kinds exclude each other: an alarm and a
  * cron both have `scheduledTime`, only a cron has `cron`.
- * @param readTime checks a time in ms, and says what stands for one that is missing or wrong.
+ * @param at JSON pointer of the event.
  * @returns `unknown` with an empty event for anything else, null included.
  * @see https://developers.cloudflare.com/workers/runtime-apis/handlers/tail/
  */
-export function describeEvent(value: unknown, readTime: (value: unknown) => number): EventDescription {
-  const event = object(value);
-  if (event === undefined) return { type: "unknown", event: {} };
-  const request = object(event.request);
-  if (request !== undefined) return { type: "fetch", event: describeFetch(request, object(event.response)) };
-  if (event.cron !== undefined) {
-    return {
-      type: "scheduled",
-      event: { Cron: string(event.cron), ScheduledTimeMs: readTime(asMs(event.scheduledTime)) },
-    };
+export function describeEvent(value: unknown, read: ValueReader, at: string): EventDescription {
+  // An array is no event, but has none of the properties either.
+  const event: Foreign = typeof value === "object" && value !== null ? (value as Foreign) : {};
+  const text = (key: string): string => read.text(event[key], `${at}/${key}`);
+  const number = (key: string): number => read.number(event[key], `${at}/${key}`);
+  const scheduledTime = (): number => read.time(asMs(event.scheduledTime), `${at}/scheduledTime`);
+
+  if (isThere(event.request)) return { type: "fetch", event: describeFetch(event, read, at) };
+  if (isThere(event.cron)) {
+    return { type: "scheduled", event: { Cron: text("cron"), ScheduledTimeMs: scheduledTime() } };
   }
-  if (event.scheduledTime !== undefined)
-    return { type: "alarm", event: { ScheduledTimeMs: readTime(asMs(event.scheduledTime)) } };
-  if (event.queue !== undefined) {
-    return { type: "queue", event: { Queue: string(event.queue), BatchSize: integer(event.batchSize) } };
-  }
-  if (event.mailFrom !== undefined) {
-    const mail = { MailFrom: string(event.mailFrom), RcptTo: string(event.rcptTo), RawSize: integer(event.rawSize) };
+  if (isThere(event.scheduledTime)) return { type: "alarm", event: { ScheduledTimeMs: scheduledTime() } };
+  if (isThere(event.queue)) return { type: "queue", event: { Queue: text("queue"), BatchSize: number("batchSize") } };
+  if (isThere(event.mailFrom)) {
+    const mail = { MailFrom: text("mailFrom"), RcptTo: text("rcptTo"), RawSize: number("rawSize") };
     return { type: "email", event: mail };
   }
-  if (event.rpcMethod !== undefined) return { type: "worker_rpc", event: { RPCMethod: string(event.rpcMethod) } };
-  const socket = object(event.getWebSocketEvent);
-  if (socket !== undefined) return { type: "hibernatable_web_socket", event: describeSocket(socket) };
-  if (Array.isArray(event.consumedEvents)) {
-    const consumed = event.consumedEvents.map((entry) => ({ ScriptName: string(object(entry)?.scriptName) }));
+  if (isThere(event.rpcMethod)) return { type: "worker_rpc", event: { RPCMethod: text("rpcMethod") } };
+  if (isThere(event.getWebSocketEvent)) {
+    const pointer = `${at}/getWebSocketEvent`;
+    const socket = read.object(event.getWebSocketEvent, pointer);
+    return { type: "hibernatable_web_socket", event: describeSocket(socket, read, pointer) };
+  }
+  if (isThere(event.consumedEvents)) {
+    const pointer = `${at}/consumedEvents`;
+    const consumed = read.list(event.consumedEvents, pointer).map((entry, i) => {
+      const { scriptName } = read.object(entry, `${pointer}/${i}`);
+      return { ScriptName: read.text(scriptName, `${pointer}/${i}/scriptName`) };
+    });
     return { type: "tail", event: { ConsumedEvents: consumed } };
   }
   return { type: "unknown", event: {} };
 }
 
-function describeFetch(request: Foreign, response: Foreign | undefined): Record<string, unknown> {
-  const headers = object(request.headers);
-  const ray = string(headers?.["cf-ray"]);
+function describeFetch(event: Foreign, read: ValueReader, at: string): Record<string, unknown> {
+  const request = read.object(event.request, `${at}/request`);
+  // No other header is shipped, so none is looked at.
+  const headers = request.headers as Foreign | null | undefined;
+  const ray = read.text(headers?.["cf-ray"], `${at}/request/headers/cf-ray`);
+  const response = read.object(event.response, `${at}/response`);
   return {
     // The header is `<ray id>-<data centre>`.
     RayID: ray.split("-", 1)[0] ?? "",
-    Request: { URL: string(request.url), Method: string(request.method) },
+    Request: {
+      URL: read.text(request.url, `${at}/request/url`),
+      Method: read.text(request.method, `${at}/request/method`),
+    },
     // No response is what happened (an exception, an aborted client, an upgrade), not a status 0.
-    Response: response === undefined ? {} : { Status: integer(response.status) },
+    Response: isThere(event.response) ? { Status: read.number(response.status, `${at}/response/status`) } : {},
   };
 }
 
-function describeSocket(socket: Foreign): Record<string, unknown> {
+/** Only the end of a socket has a code and says whether it was clean. */
+function describeSocket(socket: Foreign, read: ValueReader, at: string): Record<string, unknown> {
   return {
-    WebSocketEventType: string(socket.webSocketEventType),
-    ...(typeof socket.code === "number" && { Code: integer(socket.code) }),
-    ...(typeof socket.wasClean === "boolean" && { WasClean: socket.wasClean }),
+    WebSocketEventType: read.text(socket.webSocketEventType, `${at}/webSocketEventType`),
+    ...(isThere(socket.code) && { Code: read.number(socket.code, `${at}/code`) }),
+    ...(isThere(socket.wasClean) && { WasClean: read.boolean(socket.wasClean, `${at}/wasClean`) }),
   };
 }

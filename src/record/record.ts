@@ -1,5 +1,6 @@
 import { ERRORS_MAX_ENTRIES, EVENT_MAX_DEPTH, TIME_MAX_MS } from "../limits.ts";
-import { describeEvent } from "./event.ts";
+import { jsonText } from "./encode.ts";
+import { describeEvent, type ValueReader } from "./event.ts";
 import { type ExceptionEntry, type FieldName, isFieldName, type LogEntry, type TraceRecord } from "./fields.ts";
 
 /** What is wrong with an input, and where: `pointer` is a JSON pointer into the body that was sent. */
@@ -70,11 +71,10 @@ export function toRecord(input: unknown, context: MappingContext, at: string, fi
 }
 
 function fromItem(item: Json, read: Reader, at: string): TraceRecord {
-  const scheduledTime = (value: unknown): number => read.time(value, `${at}/event/scheduledTime`);
-  const { type, event } = describeEvent(item.event, scheduledTime);
+  const { type, event } = describeEvent(item.event, read, `${at}/event`);
   const version = read.object(item.scriptVersion, `${at}/scriptVersion`);
   return {
-    CPUTimeMs: read.count(item.cpuTime, `${at}/cpuTime`),
+    CPUTimeMs: read.duration(item.cpuTime, `${at}/cpuTime`),
     DispatchNamespace: read.text(item.dispatchNamespace, `${at}/dispatchNamespace`),
     Entrypoint: read.text(item.entrypoint, `${at}/entrypoint`),
     Event: event,
@@ -90,7 +90,7 @@ function fromItem(item: Json, read: Reader, at: string): TraceRecord {
       Message: read.text(version.message, `${at}/scriptVersion/message`),
       Tag: read.text(version.tag, `${at}/scriptVersion/tag`),
     },
-    WallTimeMs: read.count(item.wallTime, `${at}/wallTime`),
+    WallTimeMs: read.duration(item.wallTime, `${at}/wallTime`),
   };
 }
 
@@ -98,7 +98,7 @@ function fromRecord(record: Json, read: Reader, at: string): TraceRecord {
   const field = (name: FieldName) => [record[name], `${at}/${name}`] as const;
   const version = read.object(...field("ScriptVersion"));
   return {
-    CPUTimeMs: read.count(...field("CPUTimeMs")),
+    CPUTimeMs: read.duration(...field("CPUTimeMs")),
     DispatchNamespace: read.text(...field("DispatchNamespace")),
     Entrypoint: read.text(...field("Entrypoint")),
     Event: read.event(...field("Event")),
@@ -114,7 +114,7 @@ function fromRecord(record: Json, read: Reader, at: string): TraceRecord {
       Message: read.text(version.Message, `${at}/ScriptVersion/Message`),
       Tag: read.text(version.Tag, `${at}/ScriptVersion/Tag`),
     },
-    WallTimeMs: read.count(...field("WallTimeMs")),
+    WallTimeMs: read.duration(...field("WallTimeMs")),
   };
 }
 
@@ -137,7 +137,7 @@ function isDeeperThan(root: object, levels: number): boolean {
 }
 
 /** Reads typed values out of foreign data: null and undefined are the default; what does not fit is a fault, or the default where lenient. */
-class Reader {
+class Reader implements ValueReader {
   readonly context: MappingContext;
   /** Something did not fit. */
   failed = false;
@@ -156,7 +156,14 @@ class Reader {
   }
 
   texts(value: unknown, pointer: string): string[] {
-    return this.#list(value, pointer).map((entry, i) => this.text(entry, `${pointer}/${i}`));
+    return this.list(value, pointer).map((entry, i) => this.text(entry, `${pointer}/${i}`));
+  }
+
+  list(value: unknown, pointer: string): readonly unknown[] {
+    if (value === undefined || value === null) return [];
+    if (Array.isArray(value)) return value;
+    this.#fault(pointer, "must be an array");
+    return [];
   }
 
   object(value: unknown, pointer: string): Record<string, unknown> {
@@ -174,12 +181,22 @@ class Reader {
     return {};
   }
 
-  /** A duration in ms: fractions are rounded. */
-  count(value: unknown, pointer: string): number {
+  boolean(value: unknown, pointer: string): boolean {
+    if (value === undefined || value === null) return false;
+    if (typeof value === "boolean") return value;
+    this.#fault(pointer, "must be a boolean");
+    return false;
+  }
+
+  number(value: unknown, pointer: string, what = "a number"): number {
     if (value === undefined || value === null) return 0;
     if (typeof value === "number" && value >= 0 && value <= Number.MAX_SAFE_INTEGER) return Math.round(value);
-    this.#fault(pointer, "must be a number of milliseconds, 0 or more");
+    this.#fault(pointer, `must be ${what}, 0 or more`);
     return 0;
+  }
+
+  duration(value: unknown, pointer: string): number {
+    return this.number(value, pointer, "a number of milliseconds");
   }
 
   /** A time in ms since the epoch: fractions are rounded, a missing one is the time of intake. */
@@ -191,7 +208,7 @@ class Reader {
   }
 
   logs(value: unknown, pointer: string, key: { level: string; message: string; time: string }): LogEntry[] {
-    return this.#list(value, pointer).map((entry, i) => {
+    return this.list(value, pointer).map((entry, i) => {
       const log = this.object(entry, `${pointer}/${i}`);
       const message = log[key.message];
       const parts = Array.isArray(message) ? message : message === undefined || message === null ? [] : [message];
@@ -204,7 +221,7 @@ class Reader {
   }
 
   exceptions(value: unknown, pointer: string, timeKey: string): ExceptionEntry[] {
-    return this.#list(value, pointer).map((entry, i) => {
+    return this.list(value, pointer).map((entry, i) => {
       const exception = this.object(entry, `${pointer}/${i}`);
       const nameKey = "Name" in exception ? "Name" : "name";
       const messageKey = "Message" in exception ? "Message" : "message";
@@ -215,13 +232,6 @@ class Reader {
         TimestampMs: this.time(exception[timeKey], `${pointer}/${i}/${timeKey}`),
       };
     });
-  }
-
-  #list(value: unknown, pointer: string): readonly unknown[] {
-    if (value === undefined || value === null) return [];
-    if (Array.isArray(value)) return value;
-    this.#fault(pointer, "must be an array");
-    return [];
   }
 
   #fault(pointer: string, message: string): void {
@@ -236,9 +246,10 @@ class Reader {
 function messageText(value: unknown): string {
   if (typeof value === "string") return value;
   try {
-    return JSON.stringify(value) ?? String(value);
+    const isJson = typeof value === "object" || typeof value === "number" || typeof value === "boolean";
+    return isJson ? jsonText(value) : String(value);
   } catch {
-    // Cyclic, a BigInt, or nested too deeply for the stack: its type is all that can be said safely.
+    // Cyclic, nested too deeply for the stack, or a stub of another process: its type is all that can be said safely.
     return Object.prototype.toString.call(value);
   }
 }

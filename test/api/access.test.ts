@@ -1,18 +1,23 @@
 import { exports } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import { RESOURCES } from "../../src/api/app.ts";
+import { GROUPS } from "../../src/api/app.ts";
 import { authenticate, requirePermission } from "../../src/api/auth.ts";
 import { ApiError } from "../../src/errors.ts";
 import { ADMIN_TOKEN } from "../support/constants.ts";
 import { api, destinationConf } from "../support/runtime/api.ts";
 import { call, errorsOf, expectNothingStored, freshBucket, intake, listJobs, type Settings, send } from "./harness.ts";
 
-/** Every method of every route, with something where its path has a parameter. */
-const ROUTES = RESOURCES.flatMap(({ path, methods }) =>
-  Object.keys(methods).map((method) => ({
-    method,
-    path: `/logship${path.replace(":dataset", "functions_trace_events").replace(":job_id", "1")}`,
-  })),
+/** Every method of every route by both of its names, with something where its path has a parameter. */
+const ROUTES = GROUPS.flatMap(({ names: [ours, vendors], resources }) =>
+  resources.flatMap(({ path, methods }) => {
+    const filled = path.replace(":job_id", "1").replace(":script_name", "shop");
+    return Object.entries(methods).map(([method, route]) => ({
+      method,
+      path: ours + filled.replace(":dataset", "functions_trace_events"),
+      vendors: vendors + filled.replace(":dataset", "workers_trace_events"),
+      permission: route.permission,
+    }));
+  }),
 );
 const CREATE = { destination_conf: "s3://x" };
 
@@ -70,6 +75,12 @@ describe("credentials", () => {
     ).toBe(401);
   });
 
+  it.each(ROUTES)("of functions open nothing else, and nothing else opens functions: $method $path", (route) => {
+    const { method, path, permission } = route;
+    if (path.includes("/functions/")) expect(permission).toBe(method === "GET" ? "functions:read" : "functions:edit");
+    else expect(permission).not.toMatch(/^functions:/);
+  });
+
   it("that lack a permission are refused with its name", () => {
     const caller = { permissions: new Set(["logs:read"] as const) };
     expect(() => requirePermission(caller, "logs:read")).not.toThrow();
@@ -113,6 +124,12 @@ describe("paths", () => {
     "/client/v4/zones/test-account/logship/jobs",
     "/client/v4/accounts/test-account/logship/jobs/1/nothing",
     "/client/v4/accounts/test-account/LOGSHIP/jobs",
+    "/client/v4/accounts/test-account/functions",
+    "/client/v4/accounts/test-account/functions/scripts/",
+    "/client/v4/accounts/test-account/functions/scripts/shop/nothing",
+    "/client/v4/accounts/test-account/functions/scripts/shop/script-settings/nothing",
+    "/client/v4/accounts/test-account/functions/jobs",
+    "/client/v4/accounts/test-account/logship/scripts/shop",
   ];
 
   it.each(unknown)("that are no route are 404, 7003: %s", async (path) => {
@@ -164,37 +181,34 @@ describe("paths", () => {
     },
   );
 
-  it.each(ROUTES)("are known by the vendor's name as well: $method $path", async ({ method, path }) => {
+  it.each(ROUTES)("are known by the vendor's name as well: $method $path", async ({ method, path, vendors }) => {
     const { options } = intake();
     const body = method === "GET" || method === "DELETE" ? undefined : { event: null };
-    const [ours, theirs] = [
-      await call(method, path, body, options),
-      await call(
-        method,
-        path.replace("/logship/", "/logpush/").replace("functions_trace", "workers_trace"),
-        body,
-        options,
-      ),
-    ];
-    expect(theirs.body.errors[0]?.code).not.toBe(7003);
+    const [ours, theirs] = [await call(method, path, body, options), await call(method, vendors, body, options)];
+    expect(theirs.body.errors.map(({ message }) => message)).not.toContain("no such route");
     expect([theirs.status, theirs.body]).toEqual([ours.status, ours.body]);
   });
 });
 
 describe("methods", () => {
-  const allowed: [path: string, allow: string[]][] = [
-    ["/jobs", ["GET", "POST"]],
-    ["/jobs/1", ["GET", "PUT", "DELETE"]],
-    ["/jobs/1/ledger", ["GET"]],
-    ["/jobs/1/objects", ["GET"]],
-    ["/jobs/1/flush", ["POST"]],
-    ["/datasets/functions_trace_events/jobs", ["GET"]],
-    ["/datasets/functions_trace_events/events", ["POST"]],
-    ["/ledger", ["GET"]],
+  const LOGS = ["/logship", "/logpush"];
+  const SCRIPTS = ["/functions/scripts", "/workers/scripts"];
+  const allowed: [path: string, allow: string[], bases: string[]][] = [
+    ["/jobs", ["GET", "POST"], LOGS],
+    ["/jobs/1", ["GET", "PUT", "DELETE"], LOGS],
+    ["/jobs/1/ledger", ["GET"], LOGS],
+    ["/jobs/1/objects", ["GET"], LOGS],
+    ["/jobs/1/flush", ["POST"], LOGS],
+    ["/datasets/functions_trace_events/jobs", ["GET"], LOGS],
+    ["/datasets/functions_trace_events/events", ["POST"], LOGS],
+    ["/ledger", ["GET"], LOGS],
+    ["", ["GET"], SCRIPTS],
+    ["/shop", ["GET", "DELETE"], SCRIPTS],
+    ["/shop/script-settings", ["GET", "PATCH"], SCRIPTS],
   ];
 
-  it.each(allowed)("that a route does not take are 405, 7001, with those it takes: %s", async (path, allow) => {
-    for (const base of ["/logship", "/logpush"]) {
+  it.each(allowed)("that a route does not take are 405, 7001, with those it takes: %s", async (path, allow, bases) => {
+    for (const base of bases) {
       for (const method of ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"].filter(
         (each) => !allow.includes(each),
       )) {
@@ -308,6 +322,12 @@ describe("a part of the platform that fails", () => {
     ["PUT", "/logship/jobs/1", "CONTROL", {}],
     ["DELETE", "/logship/jobs/1", "CONTROL", undefined],
     ["GET", "/logship/ledger", "ACCOUNT", undefined],
+    ["GET", "/functions/scripts", "CONTROL", undefined],
+    ["GET", "/functions/scripts", "ACCOUNT", undefined],
+    ["GET", "/functions/scripts/shop", "CONTROL", undefined],
+    ["GET", "/functions/scripts/shop/script-settings", "ACCOUNT", undefined],
+    ["PATCH", "/functions/scripts/shop/script-settings", "CONTROL", { logship: false }],
+    ["DELETE", "/functions/scripts/shop", "ACCOUNT", undefined],
   ])(
     "makes %s %s a 503 that may be repeated, and shows nothing of the failure",
     async (method, path, binding, body) => {

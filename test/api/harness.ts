@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { expect, inject } from "vitest";
 import { createApp } from "../../src/api/app.ts";
 import { type Platform, platform } from "../../src/platform.ts";
-import { type ScriptedQueue, scriptedPlatform, scriptedQueue } from "../intake/scripted.ts";
+import { blobBinding, type ScriptedQueue, scriptedBlobs, scriptedPlatform, scriptedQueue } from "../intake/scripted.ts";
 import { NOON } from "../record/samples.ts";
 import { ACCOUNT, ADMIN_TOKEN } from "../support/constants.ts";
 import type { Answer } from "../support/runtime/api.ts";
@@ -101,9 +101,11 @@ export function intake(fails?: (call: number) => boolean): {
   options: CallOptions;
   platform: ReturnType<typeof scriptedPlatform>;
 } {
-  const queue = scriptedQueue(fails);
+  const blobs = scriptedBlobs();
+  const queue = scriptedQueue(fails, blobs);
   const world = scriptedPlatform(NOON);
-  return { queue, platform: world, options: { platform: world, settings: { EVENTS: queue } } };
+  const settings = { EVENTS: queue, BLOBS: blobBinding(blobs) };
+  return { queue, platform: world, options: { platform: world, settings } };
 }
 
 export interface Job {

@@ -12,6 +12,18 @@ import { processesWith } from "./processes.ts";
 const MARK = "LOGSHIP_TEST_MARK";
 const canSeeProcesses = process.platform === "linux";
 
+/** Kind, outcome and what it was about: one line of each. */
+const KINDS = [
+  "fetch       ok         GET http://localhost:",
+  "fetch       exception  GET http://localhost:",
+  "worker_rpc  ok         Prices.quote()  (sample-shop)",
+  "worker_rpc  ok         Reservation.hold()  (sample-shop)",
+  "queue       ok         sample-parcels: 1 message  (sample-shop)",
+  "alarm       ok         Reservation  (sample-shop)",
+  "scheduled   ok         0 3 * * *  (sample-shop)",
+  "scheduled   exception  0 4 1 * *  (sample-shop)",
+];
+
 /** Takes the demo's ports, where nobody else has them already. */
 let takers: Server[];
 
@@ -47,8 +59,9 @@ describe("the demo", () => {
     expect(code, demo.output()).toBe(0);
     const output = demo.output();
     expect(output).toMatch(/The shipper answers on http:\/\/localhost:\d+ \(port 8787 is taken\)/);
-    expect(output).toMatch(/All 15 events arrived, each exactly once/);
+    expect(output).toMatch(/All 19 events arrived, each exactly once/);
     expect(output).toMatch(/demo\/\d{8}\/\d{8}T\d{6}Z_\d{8}T\d{6}Z_[0-9a-f]{8}\.log\.gz/);
+    for (const line of KINDS) expect(output).toContain(line);
     expect(output).toContain("thrown PaymentError: the bank did not answer");
     expect(output, "a secret").not.toContain(readDevVars().adminToken);
     expect(output, "colour codes without a terminal").not.toContain("\u001b");

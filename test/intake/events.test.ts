@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { acceptEvents, parseEvents, utcDay } from "../../src/intake/events.ts";
 import { EVENT_MAX_BYTES, EVENTS_MAX_COUNT, TIME_MAX_MS } from "../../src/limits.ts";
-import { recordEncoder, recordLine } from "../../src/record/encode.ts";
+import { recordLine } from "../../src/record/encode.ts";
 import { anyRecord, DAY_MS, NOON, recordOf, TAKEN, traceRecord } from "../record/samples.ts";
 
 const context = { takenInMs: TAKEN, defaultScriptName: "unnamed", lenient: false };
@@ -189,12 +189,29 @@ describe("accepting events", () => {
       expect(acceptEvents([at("/0", sized(EVENT_MAX_BYTES + 1, char)), at("/1", {})], context)).toEqual({
         ok: false,
         faults: [
-          { pointer: "/0", message: "larger than 1048576 bytes as a record" },
+          { pointer: "/0", message: "larger than 1048576 bytes" },
           { pointer: "/1", message: "neither a trace item nor a record: none of its keys is known" },
         ],
       });
     },
   );
+
+  it("takes an event of 1 MiB that is more as a record: arguments that were objects become text", () => {
+    const argument = Array.from({ length: 200_000 }, () => "");
+    const event = { event: null, logs: [{ level: "log", message: [argument], timestamp: 1 }] };
+    const pad = EVENT_MAX_BYTES - JSON.stringify({ ...event, outcome: "" }).length;
+    const accept = (bytes: number) => acceptEvents([at("", { ...event, outcome: "x".repeat(bytes) })], context);
+    const accepted = accept(pad);
+    expect(accepted.ok && (accepted.lines[0]?.length ?? 0) > EVENT_MAX_BYTES).toBe(true);
+    expect(accept(pad + 1).ok).toBe(false);
+  });
+
+  it("takes no event whose record is beyond all measure", () => {
+    // Seven bytes of it become 44: 1e20 is written out, in text that is escaped.
+    const argument = JSON.parse(`[${Array(200_000).fill("1e20").join(",")}]`);
+    const event = { event: null, logs: [{ level: "log", message: [argument], timestamp: 1 }] };
+    expect(acceptEvents([at("", event)], context)).toMatchObject({ ok: false });
+  });
 
   /** An event whose arrays are nested so deeply that the object in `Event` has that many levels. */
   const nested = (levels: number, inside: string) =>
@@ -207,7 +224,7 @@ describe("accepting events", () => {
   ])("takes an event that is nested %i levels deep, with %s inside", (levels, inside) => {
     const answer = acceptEvents([at("", nested(levels, inside))], context);
     const line = answer.ok ? answer.lines[0] : undefined;
-    expect(recordEncoder(null)(JSON.parse(line ?? "")) === `${line}\n`).toBe(true);
+    expect(recordLine(JSON.parse(line ?? "")) === line).toBe(true);
   });
 
   it.each([

@@ -2,7 +2,15 @@ import { constants, crc32, deflateRawSync } from "node:zlib";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { concat } from "../../src/bytes.ts";
-import { decodeEnvelope, decodeMessage, type Envelope, encodeMessage, type Message } from "../../src/intake/message.ts";
+import {
+  decodeEnvelope,
+  decodeMessage,
+  type Envelope,
+  encodeMessage,
+  joinMessage,
+  type Message,
+  splitMessage,
+} from "../../src/intake/message.ts";
 import { EVENT_MAX_BYTES } from "../../src/limits.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { anyRecord, noise, TAKEN } from "../record/samples.ts";
@@ -22,6 +30,7 @@ const anyMessage: fc.Arbitrary<Message> = fc
     id: hexId,
     takenInMs: fc.nat({ max: Number.MAX_SAFE_INTEGER }),
     keyed: fc.boolean(),
+    elsewhere: fc.constant(false),
     lines: fc.array(anyRecord.map(recordLine), { maxLength: 5 }),
   })
   .map((message) => ({ ...message, records: message.lines.length }));
@@ -31,7 +40,7 @@ const encode = (message: Message): Uint8Array<ArrayBuffer> => encodeMessage(mess
 /** A message of one record, deflated or not. */
 function example(kind: "deflated" | "raw"): { message: Message; bytes: Uint8Array<ArrayBuffer> } {
   const lines = [kind === "deflated" ? JSON.stringify({ a: "a".repeat(300) }) : '{"a":1}'];
-  const message = { id: ID, takenInMs: TAKEN, keyed: false, records: 1, lines };
+  const message = { id: ID, takenInMs: TAKEN, keyed: false, elsewhere: false, records: 1, lines };
   const bytes = encode(message);
   if ((bytes[3] === 1) !== (kind === "deflated")) throw new Error("the example is not what it should be");
   return { message, bytes };
@@ -43,7 +52,9 @@ function forged(
   payload: Uint8Array,
 ): ArrayBuffer {
   const bytes = new Uint8Array(40 + payload.length);
-  bytes.set(encode({ id: ID, takenInMs: TAKEN, keyed: false, records: 0, lines: [] }).subarray(0, 40));
+  bytes.set(
+    encode({ id: ID, takenInMs: TAKEN, keyed: false, elsewhere: false, records: 0, lines: [] }).subarray(0, 40),
+  );
   const view = new DataView(bytes.buffer);
   view.setUint8(3, fields.flags ?? 0);
   view.setUint32(28, fields.records ?? 1);
@@ -93,7 +104,7 @@ describe("a queue message", () => {
       words: "the same words ".repeat(size).slice(0, size - 2),
     };
     for (const [kind, text] of Object.entries(kinds)) {
-      const message = { id: ID, takenInMs: TAKEN, keyed: true, records: 1, lines: [`"${text}"`] };
+      const message = { id: ID, takenInMs: TAKEN, keyed: true, elsewhere: false, records: 1, lines: [`"${text}"`] };
       const result = decodeMessage(encode(message).buffer);
       // Not toEqual: a megabyte is no help in a report.
       expect(result.ok && result.value.lines[0] === message.lines[0], kind).toBe(true);
@@ -179,6 +190,46 @@ describe("a queue message", () => {
       }),
       { numRuns: 500 },
     );
+  });
+});
+
+describe("a reference", () => {
+  it("says of itself what its message said, and is no message on its own", () => {
+    fc.assert(
+      fc.property(anyMessage, (message) => {
+        const { lines: _lines, ...envelope } = message;
+        const { reference } = splitMessage(encode(message));
+        expect(decodeEnvelope(reference.buffer)).toEqual({ ok: true, value: { ...envelope, elsewhere: true } });
+        expect(decodeMessage(reference.buffer)).toMatchObject({ ok: false });
+      }),
+    );
+  });
+
+  it("together with what was kept is the message again, byte for byte", () => {
+    fc.assert(
+      fc.property(anyMessage, (message) => {
+        const bytes = encode(message);
+        const { reference, body } = splitMessage(bytes);
+        expect(new Uint8Array(joinMessage(reference.buffer, body))).toEqual(bytes);
+      }),
+    );
+  });
+
+  it("with what was kept for another fails the checksum", () => {
+    const ours = splitMessage(example("deflated").bytes);
+    const other = splitMessage(
+      encode({ ...example("deflated").message, lines: [JSON.stringify({ b: "b".repeat(300) })] }),
+    );
+    expect(decodeMessage(joinMessage(ours.reference.buffer, other.body))).toEqual({
+      ok: false,
+      why: "fails its checksum",
+    });
+  });
+
+  it("is nothing that has records: a message whose flag was flipped is unreadable", () => {
+    const { bytes } = example("raw");
+    bytes[3] = 4;
+    expect(decodeEnvelope(bytes.buffer)).toEqual({ ok: false, why: "is neither a message nor a reference" });
   });
 });
 

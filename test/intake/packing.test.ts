@@ -10,9 +10,11 @@ import {
   QUEUE_MESSAGE_MAX_BYTES,
   QUEUE_SEND_BATCH_MAX_BYTES,
   QUEUE_SEND_BATCH_MAX_MESSAGES,
+  RECORD_MAX_BYTES,
+  ROW_MAX_BYTES,
 } from "../../src/limits.ts";
 import { noise, TAKEN } from "../record/samples.ts";
-import { decoded } from "./scripted.ts";
+import { decoded, unpacked } from "./scripted.ts";
 
 const key = new TextEncoder().encode("body");
 const open = (): PackingContext => ({ takenInMs: TAKEN, idOf: randomIds(), keyed: false });
@@ -108,16 +110,31 @@ describe.each([
 
   it("takes one event of the largest size that compresses", () => {
     const lines = [line(EVENT_MAX_BYTES, "plain", 1)];
-    expect(messagesOf(lines, context()).map(({ body }) => decoded(body).lines)).toEqual([lines]);
+    expect(messagesOf(lines, context()).map((message) => [message.blob, unpacked(message).lines])).toEqual([
+      [null, lines],
+    ]);
   });
 
-  it("names the events that fit no message, and only those", () => {
+  it("makes a reference of an event that fits no message, and of no other", () => {
+    const lines = [line(10, "plain", 1), line(400_000, "noise", 2), line(20, "plain", 3), line(1_000_000, "noise", 4)];
+    const messages = messagesOf(lines, context());
+    expect(messages.map(({ records, body, blob }) => [records, body.length < 200, blob !== null])).toEqual([
+      [1, true, false],
+      [1, true, true],
+      [1, true, false],
+      [1, true, true],
+    ]);
+    expect(messages.flatMap((message) => unpacked(message).lines)).toEqual(lines);
+    for (const { blob } of messages) expect(blob?.length ?? 0).toBeLessThanOrEqual(ROW_MAX_BYTES);
+  });
+
+  it("names the records that are too large altogether, and only those", () => {
     const lines = [
       line(10, "plain", 1),
-      line(400_000, "noise", 2),
+      line(2_600_000, "noise", 2),
       line(20, "plain", 3),
-      line(EVENT_MAX_BYTES + 1, "plain", 4),
-      line(300, "noise", 5),
+      line(RECORD_MAX_BYTES + 1, "plain", 4),
+      line(RECORD_MAX_BYTES, "plain", 5),
     ];
     expect(packRecords(lines, context())).toEqual({ ok: false, tooLarge: [1, 3] });
   });
@@ -130,9 +147,9 @@ describe.each([
         { id: "0".repeat(32), takenInMs: TAKEN, keyed: false, records: 1 },
         new TextEncoder().encode(`${text}\n`),
       );
-      const packed = packRecords([text], context());
-      expect(packed.ok, `${length} bytes`).toBe(length <= QUEUE_MESSAGE_MAX_BYTES);
-      return packed.ok;
+      const [message] = messagesOf([text], context());
+      expect(message?.blob === null, `${length} bytes`).toBe(length <= QUEUE_MESSAGE_MAX_BYTES);
+      return message?.blob === null;
     });
     // Some of either, or this shows nothing.
     expect(new Set(outcomes)).toEqual(new Set([true, false]));
@@ -224,8 +241,10 @@ describe("ids", () => {
 describe("groups of messages for the queue", () => {
   const message = (bytes: number, n: number): PackedMessage => ({
     id: `${n}`,
+    takenInMs: TAKEN,
     records: 1,
     body: new Uint8Array(bytes),
+    blob: null,
   });
   const sizes = fc.array(
     fc.oneof(fc.integer({ min: 41, max: 1_000 }), fc.integer({ min: 1_000, max: QUEUE_MESSAGE_MAX_BYTES })),

@@ -1,5 +1,7 @@
 /** Scripted parts of the platform for intake: a queue that fails when told to, and a clock nobody waits for. */
-import { decodeMessage, type Message } from "../../src/intake/message.ts";
+import type { Blobs } from "../../src/intake/blob-store.ts";
+import { decodeEnvelope, decodeMessage, joinMessage, type Message } from "../../src/intake/message.ts";
+import type { PackedMessage } from "../../src/intake/packing.ts";
 import type { EventQueue } from "../../src/intake/send.ts";
 import type { Platform } from "../../src/platform.ts";
 
@@ -10,8 +12,47 @@ export interface ScriptedQueue extends EventQueue {
   taken(): Message[];
 }
 
-/** @param fails says of the n-th call, from 1, whether the queue refuses it. */
-export function scriptedQueue(fails: (call: number) => boolean = () => false): ScriptedQueue {
+export interface ScriptedBlobs extends Blobs {
+  readonly bodies: Map<string, Uint8Array>;
+  /** Every `put` and `drop`, in order. */
+  readonly calls: string[];
+}
+
+/** A blob store in memory. @param fails says of the n-th `put`, from 1, whether it fails. */
+export function scriptedBlobs(fails: (call: number) => boolean = () => false): ScriptedBlobs {
+  const bodies = new Map<string, Uint8Array>();
+  const calls: string[] = [];
+  let puts = 0;
+  return {
+    bodies,
+    calls,
+    async put(id, body) {
+      puts += 1;
+      calls.push(`put ${id}`);
+      if (fails(puts)) throw new Error("the blob store does not answer");
+      bodies.set(id, body.slice());
+    },
+    get: async (id) => bodies.get(id) ?? null,
+    async drop(id) {
+      calls.push(`drop ${id}`);
+      bodies.delete(id);
+    },
+  };
+}
+
+/** The binding of the blob store, in front of one in memory. */
+export function blobBinding(blobs: ScriptedBlobs): unknown {
+  return {
+    getByName: () => ({
+      put: (id: string, body: ArrayBuffer) => blobs.put(id, new Uint8Array(body)),
+      get: async (id: string) => blobs.bodies.get(id)?.slice().buffer ?? null,
+      drop: (id: string) => blobs.drop(id),
+    }),
+  };
+}
+
+/** @param fails says of the n-th call, from 1, whether the queue refuses it. @param blobs where references lead. */
+export function scriptedQueue(fails: (call: number) => boolean = () => false, blobs = scriptedBlobs()): ScriptedQueue {
   const calls: ScriptedQueue["calls"] = [];
   return {
     calls,
@@ -20,7 +61,7 @@ export function scriptedQueue(fails: (call: number) => boolean = () => false): S
       const taken = !fails(calls.length + 1);
       const bodies = messages.map(({ body }) => body.slice());
       calls.push({
-        messages: bodies.map(decoded),
+        messages: bodies.map((body) => decoded(body, blobs)),
         bodies,
         contentTypes: messages.map(({ contentType }) => contentType),
         taken,
@@ -30,11 +71,23 @@ export function scriptedQueue(fails: (call: number) => boolean = () => false): S
   };
 }
 
-/** What a consumer makes of a body. @throws if it can make nothing of it. */
-export function decoded(body: Uint8Array): Message {
-  const result = decodeMessage(body.slice().buffer);
+/** What a consumer makes of a body. @param blobs where a reference leads. @throws if it can make nothing of it. */
+export function decoded(body: Uint8Array, blobs?: Pick<ScriptedBlobs, "bodies">): Message {
+  let whole = body.slice().buffer as ArrayBuffer;
+  const envelope = decodeEnvelope(whole);
+  if (envelope.ok && envelope.value.elsewhere) {
+    const kept = blobs?.bodies.get(envelope.value.id);
+    if (kept === undefined) throw new Error("a reference that leads nowhere");
+    whole = joinMessage(whole, kept);
+  }
+  const result = decodeMessage(whole);
   if (!result.ok) throw new Error(`a message that ${result.why}`);
   return result.value;
+}
+
+/** The same of a message that was not sent yet. */
+export function unpacked({ id, body, blob }: PackedMessage): Message {
+  return decoded(body, { bodies: new Map(blob === null ? [] : [[id, blob]]) });
 }
 
 /** A platform whose clock stands at `nowMs`; the waits asked of it are in `slept`, and take no time. */

@@ -1,26 +1,44 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { handleTail, type TailContext } from "../../src/intake/tail.ts";
+import { GATHER_MS, Gatherer } from "../../src/intake/gather.ts";
+import type { PackedMessage } from "../../src/intake/packing.ts";
+import { handleTail as handle, type TailContext } from "../../src/intake/tail.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";
 import vectors from "../fixtures/tail-vectors.json";
 import { noise, TAKEN } from "../record/samples.ts";
-import { type ScriptedQueue, scriptedPlatform, scriptedQueue } from "./scripted.ts";
+import { type ScriptedQueue, scriptedBlobs, scriptedPlatform, scriptedQueue, unpacked } from "./scripted.ts";
 
 interface Scripted extends TailContext {
   queue: ScriptedQueue;
   lost: number[];
+  kept: PackedMessage[];
+  /** What invocations were asked to live for. */
+  living: Promise<void>[];
 }
 
-function context(queue = scriptedQueue(), config: Partial<TailContext["config"]> = {}): Scripted {
-  const lost: number[] = [];
-  return {
-    queue,
+function context(fails?: (call: number) => boolean, config: Partial<TailContext["config"]> = {}): Scripted {
+  const blobs = scriptedBlobs();
+  const scripted: Omit<Scripted, "countLost" | "keep" | "waitUntil"> = {
+    queue: scriptedQueue(fails, blobs),
+    blobs,
     config: { selfName: "logship", defaultScriptName: "unnamed", ...config },
     platform: scriptedPlatform(TAKEN),
-    lost,
-    countLost: async (events) => {
-      lost.push(events);
-    },
+    gatherer: new Gatherer(),
+    lost: [],
+    kept: [],
+    living: [],
   };
+  return {
+    ...scripted,
+    waitUntil: (promise) => void scripted.living.push(promise),
+    keep: async (messages) => void scripted.kept.push(...messages),
+    countLost: async (events) => void scripted.lost.push(events),
+  };
+}
+
+/** One invocation, to the end of all that it was kept alive for. */
+async function handleTail(items: readonly unknown[], scripted: Scripted): Promise<void> {
+  await handle(items, scripted);
+  await Promise.all(scripted.living);
 }
 
 const records = (queue: ScriptedQueue): TraceRecord[] =>
@@ -32,11 +50,11 @@ const large = (n: number) => ({
   scriptName: `large-${n}`,
   logs: [{ level: "log", message: [noise(150_000, n)], timestamp: 1 }],
 });
-/** An item that fits none. */
-const huge = () => ({
+/** An item that the queue cannot carry. */
+const huge = (characters = 900_000) => ({
   event: null,
-  scriptName: "huge",
-  logs: [{ level: "log", message: [noise(900_000, 99)], timestamp: 1 }],
+  outcome: "huge",
+  logs: [{ level: "log", message: [noise(characters, 99)], timestamp: 1 }],
 });
 
 let errors: ReturnType<typeof vi.spyOn>;
@@ -74,13 +92,13 @@ describe("tail()", () => {
   });
 
   it("takes every name for another's when it does not know its own", async () => {
-    const scripted = context(scriptedQueue(), { selfName: null });
+    const scripted = context(undefined, { selfName: null });
     await handleTail([{ event: null, scriptName: "logship" }], scripted);
     expect(records(scripted.queue).length).toBe(1);
   });
 
   it("names what has no name as it is told to", async () => {
-    const scripted = context(scriptedQueue(), { defaultScriptName: "lab" });
+    const scripted = context(undefined, { defaultScriptName: "lab" });
     await handleTail([{ event: null, scriptName: null }], scripted);
     expect(records(scripted.queue)[0]?.ScriptName).toBe("lab");
   });
@@ -104,47 +122,123 @@ describe("tail()", () => {
     expect(scripted.lost).toEqual([1]);
   });
 
-  it("counts an event that fits no message, and sends its neighbours", async () => {
+  it("sends an event that the queue cannot carry by way of the blob store, among its neighbours", async () => {
     const scripted = context();
     await handleTail([{ event: null, outcome: "before" }, huge(), { event: null, outcome: "after" }], scripted);
+    expect(records(scripted.queue).map(({ Outcome }) => Outcome)).toEqual(["before", "huge", "after"]);
+    expect(scripted.lost).toEqual([]);
+  });
+
+  it("counts an event that is too large altogether, and sends its neighbours", async () => {
+    const scripted = context();
+    await handleTail(
+      [{ event: null, outcome: "before" }, huge(5_000_000), { event: null, outcome: "after" }],
+      scripted,
+    );
     expect(records(scripted.queue).map(({ Outcome }) => Outcome)).toEqual(["before", "after"]);
     expect(scripted.lost).toEqual([1]);
   });
 
   it("tries again when the queue refuses, and loses nothing", async () => {
-    const scripted = context(scriptedQueue((call) => call <= 2));
+    const scripted = context((call) => call <= 2);
     await handleTail([{ event: null }], scripted);
     expect(records(scripted.queue).length).toBe(1);
     expect(scripted.lost).toEqual([]);
   });
 
-  it("counts what the queue refuses for good, and does not throw", async () => {
-    const scripted = context(scriptedQueue(() => true));
-    await handleTail([{ event: null }, { event: null }, null], scripted);
-    expect(scripted.lost).toEqual([3]);
-    expect(errors).toHaveBeenCalled();
-  });
-
-  it("counts as lost only what the queue has not taken", async () => {
-    const scripted = context(scriptedQueue((call) => call > 1));
-    await handleTail([large(1), large(2), large(3)], scripted);
-    expect(records(scripted.queue).map(({ ScriptName }) => ScriptName)).toEqual(["large-1", "large-2"]);
+  it("keeps what the queue refuses for good, as it was to be sent", async () => {
+    const scripted = context(() => true);
+    await handleTail([{ event: null, outcome: "a" }, { event: null, outcome: "b" }, null], scripted);
+    expect(scripted.kept.flatMap((message) => unpacked(message).lines).map((line) => JSON.parse(line).Outcome)).toEqual(
+      ["a", "b"],
+    );
+    expect(scripted.kept[0]?.id).toBe(scripted.queue.calls[0]?.messages[0]?.id);
     expect(scripted.lost).toEqual([1]);
   });
 
+  it("keeps only what the queue has not taken", async () => {
+    const scripted = context((call) => call > 1);
+    await handleTail([large(1), large(2), large(3)], scripted);
+    expect(records(scripted.queue).map(({ ScriptName }) => ScriptName)).toEqual(["large-1", "large-2"]);
+    expect(scripted.kept.map(({ records }) => records)).toEqual([1]);
+    expect(scripted.lost).toEqual([]);
+  });
+
+  it("counts as lost what cannot be kept either, and does not throw", async () => {
+    const scripted = context((call) => call > 1);
+    scripted.keep = () => Promise.reject(new Error("the outbox does not answer"));
+    await handleTail([large(1), large(2), large(3), huge(5_000_000)], scripted);
+    expect(scripted.lost).toEqual([2]);
+    expect(errors).toHaveBeenCalled();
+  });
+
   it("does not throw even when the loss cannot be counted", async () => {
-    const scripted = context(scriptedQueue(() => true));
+    const scripted = context(() => true);
+    scripted.keep = () => Promise.reject(new Error("the outbox does not answer"));
     scripted.countLost = () => Promise.reject(new Error("the ledger does not answer"));
-    await expect(handleTail([{ event: null }], scripted)).resolves.toBeUndefined();
+    await expect(handleTail([{ event: null }, null], scripted)).resolves.toBeUndefined();
     expect(errors).toHaveBeenCalled();
   });
 
   it("writes no text of an event into its own log", async () => {
-    const scripted = context(scriptedQueue(() => true));
+    const scripted = context(() => true);
     await handleTail(
       [{ event: null, logs: [{ level: "log", message: ["secret-of-a-customer"] }] }, "secret-of-a-customer"],
       scripted,
     );
     expect(JSON.stringify(errors.mock.calls)).not.toContain("secret-of-a-customer");
+  });
+
+  it("makes few messages of many invocations: the first one waits a moment, for all", async () => {
+    const scripted = context();
+    const moment = Promise.withResolvers<void>();
+    const slept: number[] = [];
+    let nowMs = TAKEN;
+    scripted.platform = {
+      now: () => nowMs,
+      sleep: (ms) => {
+        slept.push(ms);
+        return moment.promise;
+      },
+    };
+    for (let n = 0; n < 600; n++) await handle([{ event: null, outcome: `${n}` }], scripted);
+    expect([slept, scripted.living.length, scripted.queue.calls.length]).toEqual([[GATHER_MS], 1, 0]);
+    nowMs += GATHER_MS;
+    moment.resolve();
+    await Promise.all(scripted.living);
+    expect(records(scripted.queue).map(({ Outcome }) => Outcome)).toEqual(
+      Array.from({ length: 600 }, (_, n) => `${n}`),
+    );
+    expect(scripted.queue.taken().length).toBe(1);
+    // Until it was sent, nobody had it but this isolate.
+    expect(scripted.queue.taken()[0]?.takenInMs).toBe(TAKEN + GATHER_MS);
+  });
+
+  it("does not wait for the moment to end when a message is full", async () => {
+    const scripted = context();
+    const never = new Promise<void>(() => {});
+    scripted.platform = { now: () => TAKEN, sleep: () => never };
+    const item = (n: number) => ({
+      event: null,
+      scriptName: `s${n}`,
+      logs: [{ level: "log", message: ["x".repeat(10_000)] }],
+    });
+    for (let n = 0; n < 100; n++) await handle([item(n)], scripted);
+    await Promise.all(scripted.living.slice(1));
+    expect(scripted.living.length).toBe(3);
+    expect(scripted.queue.taken().map(({ records }) => records)).toEqual([46, 46]);
+    expect(scripted.gatherer.take().length).toBe(8);
+  });
+
+  it("sends what a caller left behind that never came back", async () => {
+    const scripted = context();
+    const never = new Promise<void>(() => {});
+    const sleep = scripted.platform.sleep;
+    scripted.platform = { now: () => TAKEN, sleep: () => never };
+    await handle([{ event: null, outcome: "left behind" }], scripted);
+    scripted.platform = { now: () => TAKEN + 60_000, sleep };
+    await handle([{ event: null, outcome: "later" }], scripted);
+    await scripted.living[1];
+    expect(records(scripted.queue).map(({ Outcome }) => Outcome)).toEqual(["left behind", "later"]);
   });
 });

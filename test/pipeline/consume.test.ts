@@ -1,29 +1,12 @@
 import { createExecutionContext, getQueueResult } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { JobConfig } from "../../src/control/job-config.ts";
-import { utcDay } from "../../src/intake/events.ts";
+import type { JobConfig, OptOut } from "../../src/control/job-config.ts";
 import { APPEND_MAX_RAW_BYTES } from "../../src/limits.ts";
-import { buildAppend, consumeDead, consumeEvents } from "../../src/pipeline/consume.ts";
+import { consumeEvents } from "../../src/pipeline/consume.ts";
 import { NDJSON } from "../../src/pipeline/output-format.ts";
 import { retryDelayS } from "../../src/pipeline/policy.ts";
-import { recordEncoder, recordLine } from "../../src/record/encode.ts";
-import type { TraceRecord } from "../../src/record/fields.ts";
-import { DAY_MS, NOON, traceRecord } from "../record/samples.ts";
-import { body, bodyOfLines, deliver, id, job, linesOf, NEWER_STATE, type Sent, STATE, world } from "./scripted.ts";
-
-const TEN_DAYS_MS = 10 * DAY_MS;
-
-const record = (outcome: string, at = NOON): TraceRecord => traceRecord({ Outcome: outcome, EventTimestampMs: at });
-
-/** A message of one record, which names it. */
-const one = (n: number, fields: Partial<Sent> = {}): ArrayBuffer =>
-  body({ n, takenInMs: NOON, keyed: false, records: [record(`event ${n}`)], ...fields });
-
-const outcomes = (lines: readonly string[]): string[] => lines.map((line) => (JSON.parse(line) as TraceRecord).Outcome);
-
-/** What each job's log has, commit by commit. */
-const shipped = (it: ReturnType<typeof world>): [job: number, outcomes: string[]][] =>
-  it.commits.map(({ job: to, append }) => [to, outcomes(linesOf(append))]);
+import { NOON, traceRecord } from "../record/samples.ts";
+import { deliver, id, job, linesOf, NEWER_STATE, one, outcomes, record, STATE, shipped, world } from "./scripted.ts";
 
 let errors: ReturnType<typeof vi.spyOn>;
 beforeEach(() => {
@@ -104,8 +87,14 @@ describe("a batch of the queue", () => {
     await consumeEvents(deliver([one(1, { records: [record("a"), record("b")] }), one(2, early)]).batch, it_);
     expect(it_.counts.map(({ done }) => done)).toEqual([
       [
-        { id: id(1), takenInMs: NOON, keyed: false, events: 2, routed: 2, notEnabled: 0, notRouted: 0 },
-        { id: id(2), ...early, events: 1, routed: 0, notEnabled: 0, notRouted: 1 },
+        {
+          ...{ id: id(1), takenInMs: NOON, keyed: false, events: 2, routed: 2, notEnabled: 0, notRouted: 0 },
+          functions: [{ scriptName: "shop", routed: 2, notEnabled: 0, notRouted: 0, lastEventMs: NOON }],
+        },
+        {
+          ...{ id: id(2), ...early, events: 1, routed: 0, notEnabled: 0, notRouted: 1 },
+          functions: [{ scriptName: "shop", routed: 0, notEnabled: 0, notRouted: 1, lastEventMs: NOON }],
+        },
       ],
     ]);
   });
@@ -423,175 +412,82 @@ describe("a message that comes twice in one batch", () => {
   });
 });
 
-describe("a message that cannot be read", () => {
-  const good = one(9);
-  const GOOD_LINE = recordLine(record("good"));
-  const bodies: [what: string, body: unknown, why: string, aside: { keyed: boolean; events: number }][] = [
-    ["a text", "hello", "not a message of bytes", { keyed: true, events: 1 }],
-    ["an object", { a: 1 }, "not a message of bytes", { keyed: true, events: 1 }],
-    ["nothing", null, "not a message of bytes", { keyed: true, events: 1 }],
-    ["no bytes", new ArrayBuffer(0), "shorter than a header", { keyed: true, events: 1 }],
-    [
-      "another's bytes",
-      new TextEncoder().encode("x".repeat(100)).buffer,
-      "not a logship message",
-      { keyed: true, events: 1 },
-    ],
-    ["cut short", good.slice(0, -1), "does not inflate", { keyed: true, events: 1 }],
-    [
-      "a record that is not JSON",
-      bodyOfLines(9, [GOOD_LINE, "{"]),
-      "holds a line that is no record",
-      { keyed: false, events: 2 },
-    ],
-    [
-      "a record that is no object",
-      bodyOfLines(9, [GOOD_LINE, "null"]),
-      "holds a line that is no record",
-      { keyed: false, events: 2 },
-    ],
-    [
-      "an object that is no record",
-      bodyOfLines(9, [GOOD_LINE, "{}"]),
-      "holds a line that is no record",
-      { keyed: false, events: 2 },
-    ],
-  ];
-
-  it.each(bodies)(
-    "is set aside whole, counted, acknowledged, and in nobody's way: %s",
-    async (_what, bad, why, aside) => {
-      const it_ = world([job(1)]);
-      const { batch, fates } = deliver([one(1), bad, one(2)]);
-      await consumeEvents(batch, it_);
-      expect(fates()).toEqual(["ack", "ack", "ack"]);
-      expect(shipped(it_)).toEqual([[1, ["event 1", "event 2"]]]);
-      expect(it_.aside).toMatchObject([
-        { queue: "logship-events", why, events: aside.events, taken: { keyed: aside.keyed } },
-      ]);
-      if (bad instanceof ArrayBuffer)
-        expect(new Uint8Array(it_.aside[0]?.message ?? new ArrayBuffer(1))).toEqual(new Uint8Array(bad));
-    },
-  );
-
-  it("is not believed what it says of itself: neither how many events it holds nor who it is", async () => {
-    const it_ = world([job(1)]);
-    const cut = one(5, { takenInMs: NOON + 7, keyed: true, records: [record("a"), record("b"), record("c")] }).slice(
-      0,
-      -9,
-    );
-    await consumeEvents(deliver([cut]).batch, it_);
-    expect(it_.aside[0]).toMatchObject({ taken: { id: expect.not.stringContaining(id(5)), keyed: true }, events: 1 });
+describe("functions whose logging is off", () => {
+  const from = (scriptName: string, outcome: string, at = NOON) =>
+    traceRecord({ ScriptName: scriptName, Outcome: outcome, EventTimestampMs: at });
+  const mixed = [from("shop", "a"), from("till", "b", NOON + 5), from("shop", "c"), from("till", "d", NOON + 3)];
+  const off = (scriptName: string, fromMs: number, untilMs: number | null = null): OptOut => ({
+    scriptName,
+    windows: [{ fromMs, untilMs }],
   });
 
-  it("without an id gets one from its bytes: the same whenever it comes, another for other bytes", async () => {
-    const it_ = world([job(1)]);
-    await consumeEvents(deliver(["hello", "world"]).batch, it_);
-    await consumeEvents(deliver(["hello"], { attempts: 2 }).batch, it_);
-    const ids = it_.aside.map(({ taken }) => taken.id);
-    expect(ids[0]).toMatch(/^[0-9a-f]{32}$/);
-    expect(ids[2]).toBe(ids[0]);
-    expect(ids[1]).not.toBe(ids[0]);
-  });
-
-  it("is tried again when even setting aside fails, and its neighbours go on", async () => {
-    const it_ = world([job(1)]);
-    it_.asideFails = () => true;
-    const { batch, fates } = deliver([one(1), "bad", one(2)], { attempts: 4 });
+  it("have their records left out of every job, and counted by function", async () => {
+    const it_ = world([job(1), job(2)]);
+    it_.optOuts = [off("till", 0)];
+    const { batch, fates } = deliver([one(1, { records: mixed })]);
     await consumeEvents(batch, it_);
-    expect(fates()).toEqual(["ack", `retry after ${retryDelayS(4)} s`, "ack"]);
-    expect(shipped(it_)).toEqual([[1, ["event 1", "event 2"]]]);
-  });
-
-  it("does not keep another of its kind from being set aside when the ledger fails once", async () => {
-    const it_ = world([job(1)]);
-    it_.asideFails = (n) => n === 1;
-    const { batch, fates } = deliver(["bad", "worse"]);
-    await consumeEvents(batch, it_);
-    expect(fates()).toEqual([`retry after ${retryDelayS(1)} s`, "ack"]);
-  });
-
-  it("leaves none of its text in our own log", async () => {
-    const it_ = world([job(1)]);
-    it_.asideFails = () => true;
-    await consumeEvents(deliver(["secret-of-a-customer", bodyOfLines(1, ["secret-of-a-customer"])]).batch, it_);
-    expect(JSON.stringify(errors.mock.calls)).not.toContain("secret-of-a-customer");
-  });
-});
-
-describe("a message that has failed for ten days", () => {
-  const old = one(1, { takenInMs: NOON - TEN_DAYS_MS });
-  const always = job(1, { windows: [{ fromMs: 0, untilMs: null }] });
-
-  it("is set aside rather than left to expire, whole, and acknowledged", async () => {
-    const it_ = world([always]);
-    it_.script[1] = ["fail"];
-    const { batch, fates } = deliver([old, one(2)], { attempts: 90 });
-    await consumeEvents(batch, it_);
-    expect(fates()).toEqual(["ack", `retry after ${retryDelayS(90)} s`]);
-    expect(it_.aside).toMatchObject([
+    expect(shipped(it_)).toEqual([
+      [1, ["a", "c"]],
+      [2, ["a", "c"]],
+    ]);
+    expect(it_.commits[0]?.append.messages).toMatchObject([{ id: id(1), received: 2 }]);
+    expect(it_.counts[0]?.done).toMatchObject([
       {
-        why: "could not be processed for ten days",
-        events: 1,
-        taken: { id: id(1), takenInMs: NOON - TEN_DAYS_MS, keyed: false },
+        ...{ id: id(1), events: 4, routed: 2, notEnabled: 2, notRouted: 0 },
+        functions: [
+          { scriptName: "shop", routed: 2, notEnabled: 0, notRouted: 0, lastEventMs: NOON },
+          { scriptName: "till", routed: 0, notEnabled: 2, notRouted: 0, lastEventMs: NOON + 5 },
+        ],
       },
     ]);
-    expect(new Uint8Array(it_.aside[0]?.message ?? new ArrayBuffer(0))).toEqual(new Uint8Array(old));
+    expect(fates()).toEqual(["ack"]);
   });
 
-  it("is set aside with the name of its queue", async () => {
-    const it_ = world([always]);
-    it_.script[1] = ["fail"];
-    await consumeEvents(deliver([old]).batch, it_);
-    expect(it_.aside[0]?.queue).toBe("logship-events");
-  });
-
-  it("is tried on when it is a moment younger", async () => {
-    const it_ = world([always]);
-    it_.script[1] = ["fail"];
-    it_.nowMs = NOON;
-    const { batch, fates } = deliver([old], { attempts: 90 });
+  it("leave nothing to offer of a message that is theirs alone, and it is acknowledged", async () => {
+    const it_ = world([job(1)]);
+    it_.optOuts = [off("shop", 0), off("till", 0)];
+    const { batch, fates } = deliver([one(1, { records: mixed })]);
     await consumeEvents(batch, it_);
-    expect([fates(), it_.aside]).toEqual([[`retry after ${retryDelayS(90)} s`], []]);
+    expect([fates(), it_.offers]).toEqual([["ack"], 0]);
+    expect(it_.counts[0]?.done).toMatchObject([{ events: 4, routed: 0, notEnabled: 4, notRouted: 0 }]);
   });
 
-  it("is delivered if it can be, however old", async () => {
-    const it_ = world([always]);
-    const { batch, fates } = deliver([old], { attempts: 90 });
+  it("are judged by when an event was taken in: what came before or after ships", async () => {
+    const it_ = world([job(1)]);
+    it_.optOuts = [off("shop", NOON + 1_000, NOON + 2_000)];
+    const at = [999, 1_000, 2_000, 2_001].map((ms, n) => one(n, { takenInMs: NOON + ms }));
+    await consumeEvents(deliver(at).batch, it_);
+    expect(shipped(it_)).toEqual([[1, ["event 0", "event 3"]]]);
+  });
+
+  it("count as off where no job would have had them either", async () => {
+    const it_ = world([]);
+    it_.optOuts = [off("till", 0)];
+    await consumeEvents(deliver([one(1, { records: mixed })]).batch, it_);
+    expect(it_.counts[0]?.done).toMatchObject([{ events: 4, routed: 0, notEnabled: 2, notRouted: 2 }]);
+  });
+
+  it("that a log knows of and this consumer does not, send the messages back to the queue", async () => {
+    const it_ = world([job(1)]);
+    it_.script[1] = [{ stale: job(1, { version: 2, optOutVersion: 2 }) }];
+    const first = deliver([one(1)]);
+    await consumeEvents(first.batch, it_);
+    expect([first.fates(), it_.commits]).toEqual([[`retry after ${retryDelayS(1)} s`], []]);
+    it_.config = [job(1, { version: 2, optOutVersion: 2 })];
+    it_.optOuts = [off("shop", 0)];
+    it_.optOutVersion = 2;
+    const again = deliver([one(1)], { attempts: 2 });
+    await consumeEvents(again.batch, it_);
+    expect([again.fates(), it_.commits]).toEqual([["ack"], []]);
+  });
+
+  it("that this consumer knows of as well, hold nothing up when a job has changed", async () => {
+    const it_ = world([job(1)]);
+    it_.optOutVersion = 2;
+    it_.script[1] = [{ stale: job(1, { version: 3, optOutVersion: 2 }) }];
+    const { batch, fates } = deliver([one(1)]);
     await consumeEvents(batch, it_);
     expect([fates(), shipped(it_)]).toEqual([["ack"], [[1, ["event 1"]]]]);
-  });
-
-  it("stays in the queue when it cannot be set aside", async () => {
-    const it_ = world([always]);
-    it_.script[1] = ["fail"];
-    it_.asideFails = () => true;
-    const { batch, fates } = deliver([old], { attempts: 90 });
-    await consumeEvents(batch, it_);
-    expect(fates()).toEqual([`retry after ${retryDelayS(90)} s`]);
-  });
-});
-
-describe("the dead-letter queue", () => {
-  it("has every message set aside and acknowledged, readable or not", async () => {
-    const it_ = world(null);
-    const { batch, fates } = deliver([one(1, { records: [record("a"), record("b")] }), "bad"], {
-      queue: "logship-events-dead",
-    });
-    await consumeDead(batch, it_);
-    expect(fates()).toEqual(["ack", "ack"]);
-    expect(it_.aside).toMatchObject([
-      { queue: "logship-events-dead", why: "failed too often", events: 2, taken: { id: id(1) } },
-      { queue: "logship-events-dead", why: "failed too often", events: 1 },
-    ]);
-  });
-
-  it("keeps what cannot be set aside", async () => {
-    const it_ = world(null);
-    it_.asideFails = (n) => n === 1;
-    const { batch, fates } = deliver([one(1), one(2)], { queue: "logship-events-dead", attempts: 2 });
-    await consumeDead(batch, it_);
-    expect(fates()).toEqual([`retry after ${retryDelayS(2)} s`, "ack"]);
   });
 });
 
@@ -628,71 +524,6 @@ describe("what an append says of the queue", () => {
     it_.script[1] = ["fail"];
     await consumeEvents(deliver([one(1, { takenInMs: NOON }), one(2, { takenInMs: NOON + 3_000 })]).batch, it_);
     expect(it_.commits.map(({ job: to, append }) => [to, append.queueDoneMs])).toEqual([[2, NOON - IN_HAND_MS]]);
-  });
-});
-
-describe("building an append", () => {
-  const message = (n: number, records: TraceRecord[], takenInMs = NOON) => ({
-    message: { id: id(n), takenInMs, keyed: false, records: records.length, lines: [] },
-    records,
-  });
-
-  it("gives fragments by day, with every record once and in order", () => {
-    const messages = [
-      message(1, [record("a"), record("b", NOON + DAY_MS)], NOON + 9),
-      message(2, [record("c"), record("d", NOON - DAY_MS)]),
-    ];
-    const append = buildAppend(job(1), messages, new Set(), 5);
-    const today = utcDay(NOON);
-    expect(append.fragments.map(({ day, records, oldestTakenMs }) => [day, records, oldestTakenMs]).sort()).toEqual([
-      [today - 1, 1, NOON],
-      [today, 2, NOON],
-      [today + 1, 1, NOON + 9],
-    ]);
-    expect(append).toMatchObject({ version: 1, queueDoneMs: 5 });
-    expect(outcomes(linesOf(append)).sort()).toEqual(["a", "b", "c", "d"]);
-  });
-
-  it("leaves out what the log has, message by message", () => {
-    const messages = [message(1, [record("a")]), message(2, [record("b")]), message(3, [record("c")])];
-    const append = buildAppend(job(1), messages, new Set([id(2), id(99)]), 0);
-    expect(append.messages.map((each) => each.id)).toEqual([id(1), id(3)]);
-    expect(outcomes(linesOf(append))).toEqual(["a", "c"]);
-  });
-
-  it("gives nothing when the log has everything", () => {
-    expect(buildAppend(job(1), [message(1, [record("a")])], new Set([id(1)]), 0)).toMatchObject({
-      messages: [],
-      fragments: [],
-    });
-  });
-
-  it("names a message that holds no record, so that it is remembered", () => {
-    const append = buildAppend(job(1), [message(1, [])], new Set(), 0);
-    expect(append).toMatchObject({ messages: [{ id: id(1), received: 0 }], fragments: [] });
-  });
-
-  it("writes each record as the job's encoder does", () => {
-    const records = [record("a"), record("b")];
-    const append = buildAppend(
-      job(1, { output: { ...NDJSON, fieldNames: ["Outcome", "EventTimestampMs"] } }),
-      [message(1, records)],
-      new Set(),
-      0,
-    );
-    expect(linesOf(append).map((line) => `${line}\n`)).toEqual(
-      records.map(recordEncoder(["Outcome", "EventTimestampMs"])),
-    );
-  });
-
-  it("is the same whenever it is built", () => {
-    const messages = [
-      message(
-        1,
-        Array.from({ length: 2_500 }, (_, i) => record(`${i}`, NOON + (i % 3) * DAY_MS)),
-      ),
-    ];
-    expect(buildAppend(job(1), messages, new Set(), 0)).toEqual(buildAppend(job(1), messages, new Set(), 0));
   });
 });
 

@@ -2,16 +2,19 @@
 import { createMessageBatch } from "cloudflare:test";
 import { constants, inflateRawSync } from "node:zlib";
 import { type MockInstance, vi } from "vitest";
-import type { JobConfig, JobsSnapshot } from "../../src/control/job-config.ts";
+import type { JobConfig, JobsSnapshot, OptOut } from "../../src/control/job-config.ts";
 import type { Outcome, SetAsideMessage } from "../../src/control/ledger.ts";
 import type { Append } from "../../src/delivery/types.ts";
 import { encodeMessage } from "../../src/intake/message.ts";
-import type { ConsumerContext } from "../../src/pipeline/consume.ts";
+import type { ConsumerContext } from "../../src/pipeline/commit.ts";
 import type { Fragment } from "../../src/pipeline/fragment.ts";
+import type { LoadedRecord } from "../../src/pipeline/load.ts";
 import { NDJSON } from "../../src/pipeline/output-format.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";
-import { NOON } from "../record/samples.ts";
+import { RecordLine } from "../../src/record/line.ts";
+import { type ScriptedBlobs, scriptedBlobs } from "../intake/scripted.ts";
+import { NOON, traceRecord } from "../record/samples.ts";
 
 /** A job that takes everything from {@link NOON} on. */
 export function job(id: number, fields: Partial<JobConfig> = {}): JobConfig {
@@ -34,9 +37,13 @@ export function job(id: number, fields: Partial<JobConfig> = {}): JobConfig {
   };
 }
 
-/** What the control plane says where no function has opted out. */
-export function snapshot(state: string, jobs: JobConfig[]): JobsSnapshot {
-  return { state, jobs, optOuts: [], optOutVersion: 0 };
+/** What the control plane says; where nothing else is said, no function has opted out. */
+export function snapshot(
+  state: string,
+  jobs: JobConfig[],
+  { optOuts, optOutVersion }: Pick<JobsSnapshot, "optOuts" | "optOutVersion"> = { optOuts: [], optOutVersion: 0 },
+): JobsSnapshot {
+  return { state, jobs, optOuts, optOutVersion };
 }
 
 /** 32 hex digits that end in a number. */
@@ -123,6 +130,11 @@ export interface World extends ConsumerContext {
   /** Says of the n-th message that is set aside, from 1, whether the keeping of it fails. */
   asideFails: (n: number) => boolean;
   nowMs: number;
+  optOuts: OptOut[];
+  optOutVersion: number;
+  /** Ids of messages that the ledger has counted before. */
+  readonly done: Set<string>;
+  blobs: ScriptedBlobs;
   /** Everything that happened, in order. */
   readonly log: string[];
 }
@@ -141,8 +153,11 @@ export function world(config: JobConfig[] | null, log: string[] = []): World {
     newer: [],
     asideFails: () => false,
     nowMs: NOON + 60_000,
+    optOuts: [],
+    optOutVersion: 0,
+    done: new Set(),
     log,
-    jobs: async () => (it.config === null ? null : snapshot(STATE, it.config)),
+    jobs: async () => (it.config === null ? null : snapshot(STATE, it.config, it)),
     async append(offeredTo, build, suspects) {
       it.offers += 1;
       it.suspected.push(suspects.map((suspect) => suspect.id));
@@ -160,7 +175,7 @@ export function world(config: JobConfig[] | null, log: string[] = []): World {
     async count(outcome) {
       if (it.countFails) throw new Error("the ledger does not answer");
       const newer = it.newer.shift();
-      if (newer !== undefined) return snapshot(NEWER_STATE, newer);
+      if (newer !== undefined) return snapshot(NEWER_STATE, newer, it);
       it.counts.push(outcome);
       it.log.push("count");
       return null;
@@ -171,6 +186,8 @@ export function world(config: JobConfig[] | null, log: string[] = []): World {
       it.aside.push(message);
       it.log.push("set aside");
     },
+    counted: async (ids) => ids.filter((taken) => it.done.has(taken.id)).map((taken) => taken.id),
+    blobs: scriptedBlobs(),
     platform: { now: () => it.nowMs },
   };
   return it;
@@ -185,4 +202,26 @@ export function textOf({ body: bytes, deflated }: Pick<Fragment, "body" | "defla
 /** The records of an append, as they are written. */
 export function linesOf(append: Append): string[] {
   return append.fragments.flatMap((fragment) => textOf(fragment).split("\n").slice(0, -1));
+}
+
+/** A record that is told by its outcome. */
+export const record = (outcome: string, at = NOON): TraceRecord =>
+  traceRecord({ Outcome: outcome, EventTimestampMs: at });
+
+/** A message of one record, which names it. */
+export const one = (n: number, fields: Partial<Sent> = {}): ArrayBuffer =>
+  body({ n, takenInMs: NOON, keyed: false, records: [record(`event ${n}`)], ...fields });
+
+export const outcomes = (lines: readonly string[]): string[] =>
+  lines.map((line) => (JSON.parse(line) as TraceRecord).Outcome);
+
+/** What each job's log has, commit by commit. */
+export const shipped = (it: World): [job: number, outcomes: string[]][] =>
+  it.commits.map(({ job: to, append }) => [to, outcomes(linesOf(append))]);
+
+/** A record as the queue handler holds it. */
+export function loadedRecord(whole: TraceRecord, index: number): LoadedRecord {
+  const line = RecordLine.read(recordLine(whole));
+  if (line === null) throw new Error("not a record");
+  return { index, whole: line, shipped: line };
 }

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { recordEncoder, recordLine } from "../../src/record/encode.ts";
-import { FIELD_NAMES, type FieldName } from "../../src/record/fields.ts";
+import { jsonText, recordLine } from "../../src/record/encode.ts";
+import { FIELD_NAMES } from "../../src/record/fields.ts";
 import { anyRecord, recordOf, traceRecord } from "./samples.ts";
 
 describe("a record as a line", () => {
@@ -56,41 +56,30 @@ describe("a record as a line", () => {
   });
 });
 
-describe("the encoder of a job", () => {
-  it("writes all fields in canonical order when none are chosen", () => {
+describe("the JSON text of a value", () => {
+  it("is JSON's own, of whatever is well-formed", () => {
     fc.assert(
-      fc.property(anyRecord, (record) => {
-        expect(recordEncoder(null)(record)).toBe(`${recordLine(record)}\n`);
+      fc.property(fc.jsonValue(), (value) => {
+        const lone = JSON.stringify(value).match(/\\ud[89a-f]/) !== null;
+        expect(jsonText(value) === JSON.stringify(value)).toBe(!lone);
+        expect(jsonText(value).isWellFormed()).toBe(true);
       }),
     );
   });
 
-  it("writes the chosen fields, in the order in which they were chosen", () => {
-    const names = fc.shuffledSubarray([...FIELD_NAMES], { minLength: 1 });
-    fc.assert(
-      fc.property(anyRecord, names, (record, chosen) => {
-        const line = recordEncoder(chosen)(record);
-        expect(line.endsWith("}\n")).toBe(true);
-        expect(line.indexOf("\n")).toBe(line.length - 1);
-        const shipped = JSON.parse(line) as Record<string, unknown>;
-        expect(Object.keys(shipped)).toEqual(chosen);
-        for (const name of chosen) expect(shipped[name]).toEqual(record[name]);
-      }),
-    );
-  });
-
-  const exact: [fields: FieldName[] | null, line: string][] = [
-    [["Outcome"], '{"Outcome":"ok"}\n'],
-    [["EventTimestampMs", "CPUTimeMs"], '{"EventTimestampMs":1795176000000,"CPUTimeMs":0}\n'],
-    [["ScriptVersion", "Event", "Logs"], '{"ScriptVersion":{"ID":"","Message":"","Tag":""},"Event":{},"Logs":[]}\n'],
-    [
-      null,
-      '{"CPUTimeMs":0,"DispatchNamespace":"","Entrypoint":"","Event":{},"EventTimestampMs":1795176000000,"EventType":"fetch","Exceptions":[],' +
-        '"Logs":[],"Outcome":"ok","ScriptName":"shop","ScriptTags":[],"ScriptVersion":{"ID":"","Message":"","Tag":""},"WallTimeMs":0}\n',
-    ],
+  const values: [what: string, value: unknown, text: string][] = [
+    ["nothing", undefined, "null"],
+    ["null", null, "null"],
+    ["a number", 1.5, "1.5"],
+    ["what is no number", Number.NaN, "null"],
+    ["half of a pair", "a\ud83d", '"a\ufffd"'],
+    ["halves in the wrong order", ["\ude00\ud83d"], '["\ufffd\ufffd"]'],
+    ["a name with half of a pair", { "\ud800": 1 }, '{"\ufffd":1}'],
+    ["a text that only looks like one", "\\ud800", '"\\\\ud800"'],
+    ["a pair", "\u{1f600}", '"\u{1f600}"'],
   ];
 
-  it.each(exact)("writes exactly this for %j", (fields, line) => {
-    expect(recordEncoder(fields)(traceRecord())).toBe(line);
+  it.each(values)("of %s", (_what, value, text) => {
+    expect(jsonText(value)).toBe(text);
   });
 });

@@ -6,11 +6,14 @@ import { ACCOUNT_STEPS } from "../../src/control/ledger.ts";
 import { CONTROL_STEPS } from "../../src/control/plane.ts";
 import { segmentOf } from "../../src/delivery/chain.ts";
 import { LOG_STEPS } from "../../src/delivery/schema.ts";
+import { BLOB_STEPS } from "../../src/intake/blob-store.ts";
 import { decodeMessage } from "../../src/intake/message.ts";
-import { buildAppend } from "../../src/pipeline/consume.ts";
+import { OUTBOX_STEPS } from "../../src/intake/outbox.ts";
+import { buildAppend } from "../../src/pipeline/build.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";
 import { IdMemory } from "../../src/storage/id-memory.ts";
 import { type Migration, migrate } from "../../src/storage/migrate.ts";
+import { loadedRecord } from "../pipeline/scripted.ts";
 import { Oracle } from "../support/oracle.ts";
 import { api, createJob } from "../support/runtime/api.ts";
 import { deliver, freshBucket, logStatus, NOON, pack, runCron, setClock, settle } from "../support/runtime/pipeline.ts";
@@ -22,6 +25,8 @@ const SCHEMAS: Record<string, readonly Migration[]> = {
   log: LOG_STEPS,
   control: CONTROL_STEPS,
   account: ACCOUNT_STEPS,
+  blobs: BLOB_STEPS,
+  outbox: OUTBOX_STEPS,
 };
 
 describe.each(Object.entries(SCHEMAS))("the schema of %s", (name, steps) => {
@@ -159,7 +164,7 @@ describe("a log's storage", () => {
       const decoded = decodeMessage(message?.body.buffer);
       if (!decoded.ok) throw new Error(decoded.why);
       const job = JSON.parse(String(storage.sql.exec("SELECT job FROM log").one().job)) as JobConfig;
-      const records = decoded.value.lines.map((line) => JSON.parse(line) as TraceRecord);
+      const records = decoded.value.lines.map((line, i) => loadedRecord(JSON.parse(line) as TraceRecord, i));
       const append = buildAppend(job, [{ message: decoded.value, records }], new Set(), 0);
       expect(log.append(append)).toEqual({ kind: "taken" });
       spy.mockRestore();

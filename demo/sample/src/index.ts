@@ -1,16 +1,47 @@
-/** A small shop, as an example of a function whose trace events are shipped: it knows nothing of the shipper. */
+/**
+ * A small shop, as an example of a function whose trace events are shipped: each of its invocations is one, whatever kind it is of. It knows
+ * nothing of the shipper. What a visitor sends as `?event=` it passes along, so that its logs say which request a batch, a call or an alarm
+ * goes back to.
+ */
+import { Prices } from "./prices.ts";
+import { Reservation } from "./reservation.ts";
+
+export { Prices, Reservation };
+
+/** Bindings of wrangler.jsonc. */
+export interface Env {
+  readonly PARCELS: Queue<Parcel>;
+  readonly RESERVATION: DurableObjectNamespace<Reservation>;
+}
+
+export interface Parcel {
+  readonly order: string;
+  /** Of the request that it was packed for. */
+  readonly event: string;
+}
+
+declare global {
+  namespace Cloudflare {
+    interface GlobalProps {
+      /** Types `ctx.exports`. */
+      mainModule: typeof import("./index.ts");
+    }
+  }
+}
 
 class PaymentError extends Error {
   override name = "PaymentError";
 }
 
 export default {
-  async fetch(request, _env, ctx): Promise<Response> {
-    const { pathname } = new URL(request.url);
-    switch (pathname.split("/")[1]) {
+  async fetch(request, env, ctx): Promise<Response> {
+    const { pathname, searchParams } = new URL(request.url);
+    const [, folder, name = ""] = pathname.split("/");
+    const event = searchParams.get("event") ?? "";
+    switch (folder) {
       case "orders":
         console.log("order looked up", { path: pathname, items: 3 });
-        return Response.json({ order: pathname.slice("/orders/".length), items: 3 });
+        return Response.json({ order: name, items: 3 });
       case "checkout":
         console.log("charging the card");
         // Nobody catches it: the visitor gets a 500, the trace event the outcome `exception`.
@@ -24,8 +55,34 @@ export default {
         // Goes wrong after the answer: the outcome stays `ok`, the exception is in the event all the same.
         ctx.waitUntil(Promise.reject(new Error("the mail server is full")));
         return new Response("welcome\n", { status: 202 });
+      case "prices":
+        // A function elsewhere calls the same by a service binding with `"entrypoint": "Prices"`.
+        return Response.json({ item: name, coins: await ctx.exports.Prices.quote(name, event) });
+      case "parcels":
+        await env.PARCELS.send({ order: name, event });
+        console.log("order handed to the packers");
+        return new Response("on its way\n", { status: 202 });
+      case "reservations":
+        await env.RESERVATION.getByName(name).hold(name, event);
+        return new Response("held for a moment\n", { status: 202 });
       default:
-        return new Response("try /orders/1, /checkout, /report or /newsletter\n", { status: 404 });
+        return new Response(
+          "try /orders/1, /checkout, /report, /newsletter, /prices/tea, /parcels/1 or /reservations/tea\n",
+          {
+            status: 404,
+          },
+        );
     }
   },
-} satisfies ExportedHandler;
+
+  /** One invocation, and one trace event, for each batch. */
+  async queue(batch): Promise<void> {
+    for (const { body } of batch.messages) console.log("parcel packed", body);
+  },
+
+  async scheduled({ cron }): Promise<void> {
+    console.log("counting the stock", cron);
+    // Nobody catches it here either: the outcome is `exception`, as for a request.
+    if (cron === "0 4 1 * *") throw new Error("the warehouse is closed");
+  },
+} satisfies ExportedHandler<Env, Parcel>;

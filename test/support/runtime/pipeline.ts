@@ -11,6 +11,7 @@ import { inject, vi } from "vitest";
 import { segmentOf } from "../../../src/delivery/chain.ts";
 import type { LogStatus, ObjectEntry } from "../../../src/delivery/types.ts";
 import worker from "../../../src/index.ts";
+import { blobStore } from "../../../src/intake/blob-store.ts";
 import { acceptEvents } from "../../../src/intake/events.ts";
 import { keyedIds, randomIds } from "../../../src/intake/ids.ts";
 import { type PackedMessage, packRecords } from "../../../src/intake/packing.ts";
@@ -67,10 +68,19 @@ export function pack(
   return messages;
 }
 
-/** Delivers messages to the queue handler as one batch. @returns which were acknowledged, by their envelope ids. */
+/** Delivers messages to the queue handler as one batch; what they refer to is in the blob store, as intake sees to. @returns which were acknowledged, by their envelope ids. */
 export async function deliver(
   messages: readonly PackedMessage[],
   attempts = 1,
+): Promise<{ acked: string[]; retried: string[] }> {
+  for (const { id, blob } of messages) if (blob !== null) await blobStore(env.BLOBS).put(id, blob);
+  return redeliver(messages, attempts);
+}
+
+/** Delivers messages again, whatever has become of what they refer to. */
+export async function redeliver(
+  messages: readonly PackedMessage[],
+  attempts = 2,
 ): Promise<{ acked: string[]; retried: string[] }> {
   const batch = createMessageBatch(
     "logship-events",

@@ -1,0 +1,56 @@
+/**
+ * CPU time of the runtime's processes, from outside: in there clocks stand still, and on a machine with other things to do the time on the wall says
+ * little.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+
+export interface CpuClock {
+  /** `cpu`: time that the runtime's threads were running; `wall`: the best that can be had where there is no /proc. */
+  kind: "cpu" | "wall";
+  /** In ms, from any beginning. */
+  nowMs(): number;
+}
+
+/** The clock of all processes below this one that run the runtime. */
+export function cpuClock(): CpuClock {
+  const pids = runtimes(process.pid);
+  if (pids.length === 0) return { kind: "wall", nowMs: () => performance.now() };
+  return { kind: "cpu", nowMs: () => pids.reduce((sum, pid) => sum + cpuMs(pid), 0) };
+}
+
+/** Sum over all threads, in ms: the first number in schedstat is ns on a CPU. https://docs.kernel.org/scheduler/sched-stats.html */
+function cpuMs(pid: number): number {
+  let ns = 0;
+  for (const thread of entries(`/proc/${pid}/task`)) ns += Number(read(`/proc/${pid}/task/${thread}/schedstat`).split(" ")[0]);
+  return ns / 1e6;
+}
+
+function runtimes(parent: number): number[] {
+  const found: number[] = [];
+  for (const thread of entries(`/proc/${parent}/task`)) {
+    for (const child of read(`/proc/${parent}/task/${thread}/children`).split(" ").map(Number)) {
+      if (child === 0) continue;
+      const runs = read(`/proc/${child}/comm`).trim() === "workerd" && read(`/proc/${child}/schedstat`) !== "";
+      if (runs) found.push(child);
+      found.push(...runtimes(child));
+    }
+  }
+  return found;
+}
+
+/** Nothing where there is none: a thread may end while we look, and not every system has /proc. */
+function entries(path: string): string[] {
+  try {
+    return readdirSync(path);
+  } catch {
+    return [];
+  }
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,81 @@
+/** The worker that is measured, in the runtime, in a process of its own; and that process's clock of CPU time. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createTestHarness, unstable_readConfig } from "wrangler";
+import { ROOT, SHIPPER_CONFIG } from "../tools/paths.ts";
+
+const ACCOUNT = "bench";
+const TOKEN = "token-of-the-benchmark";
+
+/** Settings of the consumer of the shipper's queue, from wrangler.jsonc. */
+export interface ConsumerSettings {
+  batchSize: number;
+  batchTimeoutMs: number;
+}
+
+export interface Harness {
+  consumer: ConsumerSettings;
+  /** Asks the worker for something; see bench/worker/index.ts. */
+  ask<T>(command: string, argument: unknown): Promise<T>;
+  /** Calls the shipper's own API. @throws if it refuses. */
+  api<T>(method: string, path: string, body: unknown): Promise<T>;
+  close(): Promise<void>;
+}
+
+export async function startHarness(): Promise<Harness> {
+  // None of them is of use here; two want the network.
+  process.env.CLOUDFLARE_CF_FETCH_ENABLED = "false";
+  process.env.WRANGLER_SEND_METRICS = "false";
+  process.env.WRANGLER_WRITE_LOGS = "false";
+  const config = unstable_readConfig({ config: SHIPPER_CONFIG }, { hideWarnings: true });
+  const consumer = config.queues.consumers?.find(({ queue }) => queue === "logship-events");
+  if (consumer?.max_batch_size === undefined || consumer.max_batch_timeout === undefined) {
+    throw new Error("wrangler.jsonc states no batch size and timeout for logship-events");
+  }
+  // Not in the project: its .dev.vars would count.
+  const root = await mkdtemp(join(tmpdir(), "logship-bench-"));
+  const server = createTestHarness({
+    root,
+    workers: [
+      {
+        config: {
+          name: "logship-bench",
+          main: join(ROOT, "bench/worker/index.ts"),
+          compatibility_date: config.compatibility_date,
+          compatibility_flags: config.compatibility_flags,
+          durable_objects: config.durable_objects,
+          migrations: config.migrations,
+          vars: {
+            ACCOUNT_ID: ACCOUNT,
+            ADMIN_TOKEN: TOKEN,
+            SECRETS_KEY: Buffer.alloc(32, 7).toString("base64"),
+            SELF_NAME: "logship",
+          },
+        },
+      },
+    ],
+  });
+  const { url } = await server.listen();
+  const call = async <T>(path: string, init: RequestInit): Promise<T> => {
+    const response = await fetch(new URL(path, url), init);
+    if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+    return (await response.json()) as T;
+  };
+  return {
+    consumer: { batchSize: consumer.max_batch_size, batchTimeoutMs: consumer.max_batch_timeout * 1_000 },
+    ask: (command, argument) => call(`/bench/${command}`, { method: "POST", body: JSON.stringify(argument) }),
+    api: async (method, path, body) =>
+      (
+        await call<{ result: never }>(`/client/v4/accounts/${ACCOUNT}${path}`, {
+          method,
+          body: JSON.stringify(body),
+          headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
+        })
+      ).result,
+    close: async () => {
+      await server.close();
+      await rm(root, { recursive: true, force: true });
+    },
+  };
+}

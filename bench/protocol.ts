@@ -1,0 +1,98 @@
+/** What bench/run.ts asks of the worker that it measures, and what comes back. */
+
+/** What one class of durable objects did. */
+export interface ObjectUse {
+  /** RPC calls and alarms: each is a billed request. */
+  requests: number;
+  /** Of these, those that wrote: their answers wait until that is on disk. */
+  writing: number;
+  alarms: number;
+  /** As the runtime counts them for the bill, plus one for each `setAlarm`. */
+  rowsWritten: number;
+  rowsRead: number;
+  setAlarms: number;
+}
+
+/** What was used of the platform's durable parts. */
+export interface Use {
+  /** By class. */
+  objects: { [className: string]: ObjectUse };
+  /** How many durable objects there are by now, of all classes. */
+  instances: number;
+  puts: number;
+  /** Any other request to the object store. */
+  otherStoreRequests: number;
+}
+
+export interface Scenario {
+  eventsPerSecond: number;
+  /** Isolates of the tail handler among which the events are spread by chance. */
+  isolates: number;
+  /** Passes before anything is counted, in s. */
+  warmUpS: number;
+  /** What is counted, in s: whole upload intervals, and whole periods of the cron. */
+  seconds: number;
+  /** Of the queue's consumer, as wrangler.jsonc has them. */
+  batchSize: number;
+  batchTimeoutMs: number;
+  seed: number;
+}
+
+export interface Simulated {
+  events: number;
+  messages: number;
+  messageBytes: number;
+  /** Queue operations for one way of these messages (write, read or delete): one for each started 64 KB. */
+  messageUnits: number;
+  batches: number;
+  crons: number;
+  use: Use;
+}
+
+/** A kind of job whose pipeline is measured. */
+export interface JobShape {
+  /** As in a job's `filter`; null: none. */
+  filter: string | null;
+  /** null: all fields. */
+  fieldNames: string[] | null;
+}
+
+export interface PrepareCpu {
+  records: number;
+  seed: number;
+  shape: JobShape;
+}
+
+export interface Prepared {
+  records: number;
+  /** Of these, those that the job ships. */
+  shipped: number;
+  messages: number;
+  /** The records as they travel, before compression. */
+  rawBytes: number;
+  messageBytes: number;
+  /** What the job ships, before compression. */
+  shippedBytes: number;
+}
+
+/**
+ * What is measured: `intake` from trace items to messages, `pipeline` from messages to fragments, `gzip` of what the pipeline ships and nothing else;
+ * and steps of the pipeline alone.
+ */
+export const WORKS = ["intake", "pipeline", "gzip", "decode", "load", "build", "deflate"] as const;
+export type Work = (typeof WORKS)[number];
+
+/** What came out of a run, so that two of them can be told to have done the same. */
+export interface Ran {
+  bytes: number;
+}
+
+export interface Grown {
+  records: number;
+  delivered: number;
+  pending: number;
+  objects: number;
+  /** Of the job's log and of the account's ledger. */
+  logBytes: number;
+  ledgerBytes: number;
+}

@@ -1,0 +1,162 @@
+/**
+ * Counts what the platform bills, where it happens: at the real storage of the real durable objects, and at every call of theirs. What is measured
+ * does not know of it.
+ */
+import type { ObjectUse, Use } from "../protocol.ts";
+
+/** The durable objects of the shipper: binding and class, as in wrangler.jsonc. */
+export const CLASSES: { readonly [binding: string]: string } = {
+  CONTROL: "ControlPlane",
+  LOG: "DeliveryLog",
+  ACCOUNT: "AccountLedger",
+  BLOBS: "BlobStore",
+  OUTBOX: "Outbox",
+};
+
+let use = noUse();
+/** Those of cursors grow while somebody walks through them: they are read when they are asked for. */
+let cursors: { className: string; cursor: { rowsRead: number; rowsWritten: number } }[] = [];
+const instances = new Set<string>();
+
+export interface DueAlarm {
+  className: string;
+  id: string;
+  atMs: number;
+}
+
+/** Set and not fired yet, by the object's id. */
+const alarms = new Map<string, DueAlarm>();
+
+function noUse(): Omit<Use, "instances"> {
+  return { objects: {}, puts: 0, otherStoreRequests: 0 };
+}
+
+function useOf(className: string): ObjectUse {
+  use.objects[className] ??= { requests: 0, writing: 0, alarms: 0, rowsWritten: 0, rowsRead: 0, setAlarms: 0 };
+  return use.objects[className];
+}
+
+function readCursors(): void {
+  for (const { className, cursor } of cursors) {
+    useOf(className).rowsRead += cursor.rowsRead;
+    useOf(className).rowsWritten += cursor.rowsWritten;
+  }
+  cursors = [];
+}
+
+/** What was counted since the last time; counting begins again. */
+export function takeUse(): Use {
+  readCursors();
+  const taken = { ...use, instances: instances.size };
+  use = noUse();
+  return taken;
+}
+
+/** Counts what an object does with its storage; to be handed on to the object's own constructor. */
+export function meteredState(ctx: DurableObjectState, className: string): DurableObjectState {
+  const { storage } = ctx;
+  const id = ctx.id.toString();
+  instances.add(id);
+  const exec = storage.sql.exec.bind(storage.sql);
+  const counted = (query: string, ...bindings: SqlStorageValue[]): object => {
+    const cursor = exec(query, ...bindings);
+    cursors.push({ className, cursor });
+    return cursor;
+  };
+  Object.defineProperty(storage.sql, "exec", { value: counted });
+  const setAlarm = storage.setAlarm.bind(storage);
+  storage.setAlarm = (at, options) => {
+    const object = useOf(className);
+    object.setAlarms += 1;
+    object.rowsWritten += 1;
+    alarms.set(id, { className, id, atMs: Number(at) });
+    return setAlarm(at, options);
+  };
+  const deleteAlarm = storage.deleteAlarm.bind(storage);
+  storage.deleteAlarm = (options) => {
+    alarms.delete(id);
+    return deleteAlarm(options);
+  };
+  return ctx;
+}
+
+/** One billed request to an object. */
+async function request<T>(className: string, run: () => Promise<T>): Promise<T> {
+  readCursors();
+  const object = useOf(className);
+  object.requests += 1;
+  const before = object.rowsWritten;
+  const result = await run();
+  readCursors();
+  if (useOf(className).rowsWritten > before) useOf(className).writing += 1;
+  return result;
+}
+
+/** A request to the object store. */
+export function countStoreRequest(method: string): void {
+  if (method === "PUT") use.puts += 1;
+  else use.otherStoreRequests += 1;
+}
+
+/** The environment, with every call to a durable object counted. @throws if it binds a class that this bench does not know. */
+export function meteredEnv(env: Env): Env {
+  const metered: Record<string, unknown> = { ...env };
+  for (const [name, binding] of Object.entries(metered)) {
+    if (!isNamespace(binding)) continue;
+    const className = CLASSES[name];
+    if (className === undefined) throw new Error(`bench/worker/meter.ts does not know the binding ${name}`);
+    metered[name] = meteredNamespace(binding, className);
+  }
+  return metered as unknown as Env;
+}
+
+function isNamespace(binding: unknown): binding is DurableObjectNamespace {
+  return typeof (binding as DurableObjectNamespace | null)?.getByName === "function";
+}
+
+type Methods = { readonly [name: string]: (...args: unknown[]) => Promise<unknown> };
+
+function meteredNamespace(namespace: DurableObjectNamespace, className: string): object {
+  const stub = (target: object): object =>
+    new Proxy(target, {
+      get: (methods, name) => {
+        if (typeof name === "symbol" || name === "then") return undefined;
+        return (...args: unknown[]) =>
+          request(className, async () => (methods as Methods)[name]?.(...args));
+      },
+    });
+  return {
+    getByName: (name: string) => stub(namespace.getByName(name)),
+    get: (id: DurableObjectId) => stub(namespace.get(id)),
+    idFromName: (name: string) => namespace.idFromName(name),
+    idFromString: (id: string) => namespace.idFromString(id),
+  };
+}
+
+/** The alarm that is to fire first; null: none is set. */
+export function nextAlarm(): DueAlarm | null {
+  let first: DueAlarm | null = null;
+  for (const alarm of alarms.values()) if (first === null || alarm.atMs < first.atMs) first = alarm;
+  return first;
+}
+
+/** What classes in worker/index.ts add to the shipper's own. */
+export interface Bench {
+  fireAlarm(): Promise<void>;
+  databaseBytes(): Promise<number>;
+}
+
+/** Fires an object's alarm. @param env as it is, not metered: the alarm is one request, and nobody calls it. */
+export async function fireAlarm(env: Env, { className, id }: DueAlarm): Promise<void> {
+  await request(className, async () => {
+    useOf(className).alarms += 1;
+    await instance(env, className, id).fireAlarm();
+  });
+}
+
+/** An object by its id, past the meter. */
+export function instance(env: Env, className: string, id: string): Bench {
+  const binding = Object.keys(CLASSES).find((name) => CLASSES[name] === className) as keyof Env;
+  const namespace = env[binding] as unknown as DurableObjectNamespace;
+  return namespace.get(namespace.idFromString(id)) as unknown as Bench;
+}

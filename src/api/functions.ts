@@ -1,0 +1,167 @@
+import type { FunctionCount } from "../control/function-counts.ts";
+import { isScriptName, ScriptSettings } from "../control/function-schema.ts";
+import type { FunctionPatch, FunctionSetting } from "../control/function-settings.ts";
+import { accountLedger } from "../control/ledger.ts";
+import { controlPlane, type FunctionChange } from "../control/plane.ts";
+import { CODE, oneError, unavailable } from "../errors.ts";
+import { jsonBody } from "./body.ts";
+import { listed, success } from "./envelope.ts";
+import { pageOf } from "./query.ts";
+import type { AppContext, Resource } from "./route.ts";
+
+const FUNCTIONS_PER_PAGE = 1_000;
+
+/** The property that says whether a function's events ship, by both of its names. */
+type Property = "logship" | "logpush";
+
+/** What is known of a function: by a setting, by its events, or both. */
+interface Known {
+  name: string;
+  setting: FunctionSetting | null;
+  count: FunctionCount | null;
+}
+
+export const functionRoutes: readonly Resource[] = [
+  { path: "", methods: { GET: { permission: "functions:read", handle: listFunctions } } },
+  {
+    path: "/:script_name",
+    methods: {
+      GET: {
+        permission: "functions:read",
+        async handle(c) {
+          return success(c, presentFunction(await requireFunction(c), spelling(c)));
+        },
+      },
+      DELETE: {
+        permission: "functions:edit",
+        async handle(c) {
+          const { name } = await requireFunction(c);
+          const change: FunctionChange = await controlPlane(c.env.CONTROL).removeFunction(name);
+          requireInForce(change, name);
+          // Last: while it is counted the function is known, and what failed half-way can be repeated.
+          await accountLedger(c.env.ACCOUNT).forgetFunction(name);
+          return success(c, { id: name });
+        },
+      },
+    },
+  },
+  {
+    path: "/:script_name/script-settings",
+    methods: {
+      GET: {
+        permission: "functions:read",
+        async handle(c) {
+          const { setting } = await requireFunction(c);
+          return success(c, presentSettings(setting, spelling(c)));
+        },
+      },
+      PATCH: { permission: "functions:edit", handle: patchSettings },
+    },
+  },
+];
+
+async function listFunctions(c: AppContext): Promise<Response> {
+  const [settings, counts] = await Promise.all([readSettings(c), readCounts(c)]);
+  const known = new Map<string, Known>();
+  for (const setting of settings) known.set(setting.name, { name: setting.name, setting, count: null });
+  for (const count of counts) {
+    const { scriptName: name } = count;
+    if (name !== null) known.set(name, { name, setting: known.get(name)?.setting ?? null, count });
+  }
+  const sorted = [...known.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  const { shown, info } = pageOf(c, sorted, FUNCTIONS_PER_PAGE);
+  const views = shown.map((each) => presentFunction(each, spelling(c)));
+  const unlisted = counts.find(({ scriptName }) => scriptName === null) ?? null;
+  return listed(c, views, info, { unlisted: presentCount(unlisted) });
+}
+
+/** A function that nobody has heard of yet can be set, too: it can be opted out before it is first deployed. */
+async function patchSettings(c: AppContext): Promise<Response> {
+  const name = scriptName(c);
+  const { logship, logpush, tail_consumers } = await jsonBody(c.req.raw, ScriptSettings);
+  const property = logship !== undefined ? "logship" : logpush !== undefined ? "logpush" : spelling(c);
+  const ships = logship !== undefined ? logship : logpush;
+  const patch: FunctionPatch = {
+    ...(ships !== undefined && { logging: ships === null ? "unset" : ships ? "on" : "off" }),
+    ...(tail_consumers !== undefined && { tailConsumers: tail_consumers }),
+  };
+  const change: FunctionChange = await controlPlane(c.env.CONTROL).setFunction(name, patch);
+  return success(c, presentSettings(requireInForce(change, name), property));
+}
+
+function presentFunction({ name, setting, count }: Known, property: Property): object {
+  return {
+    id: name,
+    logging: setting?.logging ?? "unset",
+    ...presentSettings(setting, property),
+    last_event: count === null ? null : new Date(count.lastEventMs).toISOString(),
+    ...presentCount(count),
+    modified_on: setting === null ? null : new Date(setting.modifiedMs).toISOString(),
+  };
+}
+
+function presentSettings(setting: FunctionSetting | null, property: Property): object {
+  const logging = setting?.logging ?? "unset";
+  return { [property]: logging === "unset" ? null : logging === "on", tail_consumers: setting?.tailConsumers ?? null };
+}
+
+function presentCount(count: FunctionCount | null): object {
+  const { routed, notEnabled, notRouted } = count ?? { routed: 0, notEnabled: 0, notRouted: 0 };
+  return { shipped: routed, dropped: { logging_off: notEnabled, no_job: notRouted } };
+}
+
+function readSettings(c: AppContext): Promise<FunctionSetting[]> {
+  return controlPlane(c.env.CONTROL).functionSettings();
+}
+
+function readCounts(c: AppContext): Promise<FunctionCount[]> {
+  return accountLedger(c.env.ACCOUNT).functions();
+}
+
+/** @throws ApiError 404 for a function without a setting that nothing was seen of in the last thirty days. */
+async function requireFunction(c: AppContext): Promise<Known> {
+  const name = scriptName(c);
+  const read: Promise<FunctionSetting | null> = controlPlane(c.env.CONTROL).functionSetting(name);
+  const [setting, counts] = await Promise.all([read, readCounts(c)]);
+  const count = counts.find(({ scriptName }) => scriptName === name) ?? null;
+  if (setting === null && count === null) throw oneError(404, CODE.noRoute, "no such function");
+  return { name, setting, count };
+}
+
+/** @throws ApiError 403 for what was refused, 503 for a change that is stored but not in force everywhere. */
+function requireInForce(change: FunctionChange, name: string): FunctionSetting | null {
+  if (change.kind === "refused")
+    throw oneError(403, CODE.notAllowed, `changing the settings of a function is not allowed: ${change.why}`);
+  if (!change.inForce)
+    throw unavailable(
+      `the setting of ${JSON.stringify(name)} is stored, but not in force yet; it will be within a minute`,
+      60,
+    );
+  return change.setting;
+}
+
+/** Segments of the path as they were sent: `/client/v4/accounts/{account_id}/functions/scripts/{script_name}/…`. */
+function segments(c: AppContext): string[] {
+  return new URL(c.req.url).pathname.split("/");
+}
+
+/** @throws ApiError 400 for what can be no function's name. */
+function scriptName(c: AppContext): string {
+  let name: string | null = null;
+  try {
+    name = decodeURIComponent(segments(c)[7] ?? "");
+  } catch (error) {
+    if (!(error instanceof URIError)) throw error;
+  }
+  if (name !== null && isScriptName(name)) return name;
+  throw oneError(
+    400,
+    CODE.invalid,
+    "script_name must have 1 to 255 characters, percent-encoded where necessary, and neither / nor control characters",
+  );
+}
+
+/** What the property is called where nobody called it anything: as the path has it. */
+function spelling(c: AppContext): Property {
+  return segments(c)[5] === "workers" ? "logpush" : "logship";
+}

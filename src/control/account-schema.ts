@@ -1,0 +1,63 @@
+import { ID_MEMORY_SQL } from "../storage/id-memory.ts";
+import type { Migration } from "../storage/migrate.ts";
+import { withOutputSql } from "./job-config.ts";
+
+/** The schema of the account's ledger; docs/storage.md says of each table how long a row lives. */
+export const ACCOUNT_STEPS = [
+  {
+    id: 1,
+    why: "every message is counted once, and what could not be read is kept",
+    sql: `
+      CREATE TABLE account (
+        id            INTEGER PRIMARY KEY CHECK (id = 1),
+        processed     INTEGER NOT NULL DEFAULT 0, -- events, counted on their own: the sum of the next four, or something is wrong
+        routed        INTEGER NOT NULL DEFAULT 0,
+        not_enabled   INTEGER NOT NULL DEFAULT 0,
+        not_routed    INTEGER NOT NULL DEFAULT 0,
+        set_aside     INTEGER NOT NULL DEFAULT 0,
+        intake_lost   INTEGER NOT NULL DEFAULT 0,
+        queue_backlog INTEGER,                    -- messages, as the queue last said
+        queue_seen_ms INTEGER,
+        jobs_state    TEXT NOT NULL DEFAULT '',   -- of the control plane, when it last brought its jobs here
+        swept_ms      INTEGER NOT NULL DEFAULT 0
+      ) STRICT;
+      INSERT INTO account (id) VALUES (1);
+      CREATE TABLE unfinished (                   -- messages that have to come again
+        id       BLOB PRIMARY KEY,
+        taken_ms INTEGER NOT NULL
+      ) STRICT, WITHOUT ROWID;
+      CREATE TABLE job (
+        id     INTEGER PRIMARY KEY,
+        config TEXT NOT NULL                      -- JSON of JobConfig
+      ) STRICT;
+      CREATE TABLE set_aside (
+        id      INTEGER PRIMARY KEY,
+        at_ms   INTEGER NOT NULL,
+        queue   TEXT NOT NULL,
+        why     TEXT NOT NULL,
+        events  INTEGER NOT NULL,
+        message BLOB NOT NULL
+      ) STRICT;
+      ${ID_MEMORY_SQL}`,
+  },
+  {
+    id: 2,
+    why: "jobs filter, sample and write other formats",
+    sql: `UPDATE job SET config = ${withOutputSql("config")};`,
+  },
+  {
+    id: 3,
+    why: "events are counted by function, and logging of a function can be off",
+    sql: `
+      CREATE TABLE opt_outs (
+        id        INTEGER PRIMARY KEY CHECK (id = 1),
+        version   INTEGER NOT NULL,     -- at which they last changed
+        functions TEXT NOT NULL         -- JSON of OptOut[]
+      ) STRICT;
+      INSERT INTO opt_outs (id, version, functions) VALUES (1, 0, '[]');
+      CREATE TABLE function_hour (
+        hour   INTEGER PRIMARY KEY,     -- since the epoch; the first of a day: all of that day, once it is over
+        counts TEXT NOT NULL            -- of every function that was counted in it, see function-counts.ts
+      ) STRICT;`,
+  },
+] as const satisfies readonly Migration[];

@@ -1,0 +1,47 @@
+import type { Migration } from "../storage/migrate.ts";
+import { withOutputSql } from "./job-config.ts";
+
+/** The schema of the control plane; docs/storage.md says of each table how long a row lives. */
+export const CONTROL_STEPS = [
+  {
+    id: 1,
+    why: "jobs, each with the configuration that its consumers and its log follow",
+    sql: `
+      CREATE TABLE control (
+        id      INTEGER PRIMARY KEY CHECK (id = 1),
+        epoch   TEXT NOT NULL,              -- of this storage: a version says nothing of another one's
+        version INTEGER NOT NULL DEFAULT 0, -- grows with every change
+        next_id INTEGER NOT NULL DEFAULT 1  -- job ids are never used again
+      ) STRICT;
+      INSERT INTO control (id, epoch) VALUES (1, hex(randomblob(8)));
+      CREATE TABLE job (
+        id          INTEGER PRIMARY KEY,
+        body        TEXT NOT NULL,          -- as its owner wrote it, without destination_conf
+        config      TEXT NOT NULL,          -- JSON of JobConfig; holds destination_conf, sealed
+        in_force    INTEGER NOT NULL,       -- version that the job's log and the ledger have confirmed
+        created_ms  INTEGER NOT NULL,
+        modified_ms INTEGER NOT NULL,
+        deleted_ms  INTEGER                 -- gone from the API; its log drains
+      ) STRICT;`,
+  },
+  {
+    id: 2,
+    why: "jobs filter, sample and write other formats",
+    sql: `UPDATE job SET config = ${withOutputSql("config")};`,
+  },
+  {
+    id: 3,
+    why: "logging of a function is switched on and off",
+    sql: `
+      ALTER TABLE control ADD COLUMN opt_out_version INTEGER NOT NULL DEFAULT 0; -- at which logging of a function was last switched
+      ALTER TABLE control ADD COLUMN kept_version INTEGER NOT NULL DEFAULT 0;    -- newest one that the ledger has confirmed
+      CREATE TABLE function_setting (
+        name             TEXT PRIMARY KEY,
+        logging          TEXT CHECK (logging IN ('on', 'off')), -- null: unset
+        tail_consumers   TEXT,                                  -- JSON, as sent; null: none were
+        windows          TEXT NOT NULL,                         -- JSON of Window[]: when logging was off
+        switched_version INTEGER NOT NULL,                      -- at which the windows last changed
+        modified_ms      INTEGER NOT NULL
+      ) STRICT, WITHOUT ROWID;`,
+  },
+] as const satisfies readonly Migration[];

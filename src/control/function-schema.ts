@@ -1,0 +1,49 @@
+import * as z from "zod";
+import { utf8Length } from "../bytes.ts";
+import { SCRIPT_NAME_MAX } from "./function-counts.ts";
+
+/** JSON of one function's `tail_consumers`, in bytes: a list of all functions must fit one call, 32 MiB. */
+const TAIL_CONSUMERS_MAX_BYTES = 16_384;
+
+const Name = z.string().min(1).max(255);
+
+const TailConsumer = z.strictObject({
+  service: Name,
+  environment: Name.optional(),
+  namespace: Name.optional(),
+});
+/** A service that the platform sends a function's trace events to. */
+export type TailConsumer = {
+  service: string;
+  environment?: string | undefined;
+  namespace?: string | undefined;
+};
+
+const logging = z.boolean().nullable().optional();
+
+/** The body of `PATCH …/script-settings`: only what it names changes. */
+export const ScriptSettings = z
+  .strictObject({
+    logship: logging,
+    logpush: logging,
+    tail_consumers: z
+      .array(TailConsumer)
+      .max(100)
+      .refine((value) => utf8Length(JSON.stringify(value)) <= TAIL_CONSUMERS_MAX_BYTES, {
+        error: `must be at most ${TAIL_CONSUMERS_MAX_BYTES} bytes of JSON`,
+      })
+      .nullable()
+      .optional(),
+  })
+  .refine((body) => body.logship === undefined || body.logpush === undefined, {
+    path: ["logpush"],
+    error: "is another name of logship; send one of them",
+    // With every other fault, not only without one.
+    when: ({ value }) => typeof value === "object" && value !== null,
+  });
+export type ScriptSettings = z.infer<typeof ScriptSettings>;
+
+/** Whether a name can be that of a function in a path: 1 to 255 UTF-16 code units, no `/`, no control characters. */
+export function isScriptName(name: string): boolean {
+  return name.length >= 1 && name.length <= SCRIPT_NAME_MAX && !/[/\p{Cc}]/u.test(name);
+}

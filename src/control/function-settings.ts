@@ -1,0 +1,169 @@
+import { utf8Length } from "../bytes.ts";
+import type { TailConsumer } from "./function-schema.ts";
+import type { OptOut, Window } from "./job-config.ts";
+import { isOpen, optOutWindows, remembered } from "./windows.ts";
+
+/** `unset` ships, as `on` does: attaching the function, or sending its events, is opting in. */
+export type Logging = "on" | "off" | "unset";
+
+/** What somebody set for a function. */
+export interface FunctionSetting {
+  name: string;
+  logging: Logging;
+  /** As sent; null: none were. */
+  tailConsumers: TailConsumer[] | null;
+  modifiedMs: number;
+}
+
+/** Only what is named changes. */
+export interface FunctionPatch {
+  logging?: Logging;
+  tailConsumers?: TailConsumer[] | null;
+}
+
+export type FunctionSet = { kind: "refused"; why: string } | { kind: "set"; switch: Switch };
+
+/** How logging of a function was last switched off or on again. */
+export interface Switch {
+  /** It was by this very change. */
+  now: boolean;
+  /** 0: never. */
+  version: number;
+  windows: readonly Window[];
+}
+
+/** Functions with a setting, those that were off within the last 15 days included. */
+export const FUNCTIONS_MAX = 1_000;
+
+/** How often logging of one function may be switched off within 15 days: each time is remembered as long. */
+export const SWITCHES_MAX = 100;
+
+/**
+ * JSON of all opt-outs, in bytes. The ledger keeps it in one row of at most 1.9 MB; each of the open windows, of which there are at most
+ * {@link FUNCTIONS_MAX}, grows by nine when it is closed.
+ */
+const OPT_OUTS_MAX_BYTES = 1_800_000;
+
+interface SettingRow {
+  [column: string]: SqlStorageValue;
+  name: string;
+  logging: "on" | "off" | null;
+  tail_consumers: string | null;
+  windows: string;
+  switched_version: number;
+  modified_ms: number;
+}
+
+/** Part of the control plane: what was set for functions, and when their logging was off. A function without a setting has no row, unless it was off lately. */
+export class FunctionSettings {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  /** By name. */
+  list(): FunctionSetting[] {
+    return this.#sql
+      .exec<SettingRow>(
+        "SELECT * FROM function_setting WHERE logging IS NOT NULL OR tail_consumers IS NOT NULL ORDER BY name",
+      )
+      .toArray()
+      .map(settingOf);
+  }
+
+  /** null: nothing is set. */
+  get(name: string): FunctionSetting | null {
+    const row = this.#row(name);
+    return row === null || (row.logging === null && row.tail_consumers === null) ? null : settingOf(row);
+  }
+
+  optOuts(): OptOut[] {
+    return this.#sql
+      .exec<SettingRow>("SELECT * FROM function_setting WHERE windows <> '[]' ORDER BY name")
+      .toArray()
+      .map(({ name, windows }) => ({ scriptName: name, windows: JSON.parse(windows) as Window[] }));
+  }
+
+  /**
+   * Call it in a transaction.
+   * @param nextVersion is called if logging is switched, and gives the version at which it is.
+   */
+  set(name: string, patch: FunctionPatch, nowMs: number, nextVersion: () => number): FunctionSet {
+    const row = this.#row(name);
+    const logging = patch.logging ?? row?.logging ?? "unset";
+    const tailConsumers = patch.tailConsumers === undefined ? (row?.tail_consumers ?? null) : json(patch.tailConsumers);
+    const before = row === null ? [] : (JSON.parse(row.windows) as Window[]);
+    const unchanged = logging === (row?.logging ?? "unset") && tailConsumers === (row?.tail_consumers ?? null);
+    if (unchanged) return { kind: "set", switch: { now: false, version: row?.switched_version ?? 0, windows: before } };
+    const switched = isOpen(before) !== (logging === "off");
+    const windows = switched ? optOutWindows(before, logging === "off", nowMs) : before;
+    const keeps = logging !== "unset" || tailConsumers !== null;
+    if (switched) this.#forgetOld(nowMs);
+    const why = this.#refusal(name, windows, row === null && keeps, switched && logging === "off");
+    if (why !== null) return { kind: "refused", why };
+    const version = switched ? nextVersion() : (row?.switched_version ?? 0);
+    if (keeps || windows.length > 0) {
+      this.#sql.exec(
+        `INSERT OR REPLACE INTO function_setting (name, logging, tail_consumers, windows, switched_version, modified_ms)
+           VALUES (?, ?, ?, ?, ?, ?)`,
+        name,
+        logging === "unset" ? null : logging,
+        tailConsumers,
+        JSON.stringify(windows),
+        version,
+        nowMs,
+      );
+    } else {
+      this.#sql.exec("DELETE FROM function_setting WHERE name = ?", name);
+    }
+    return { kind: "set", switch: { now: switched, version, windows } };
+  }
+
+  /** Every function was switched at this version, as far as anybody else can know. */
+  overtake(version: number): void {
+    this.#sql.exec("UPDATE function_setting SET switched_version = ? WHERE windows <> '[]'", version);
+  }
+
+  /** Windows that no event in the queue can fall into any more, and rows that were kept for them alone. */
+  #forgetOld(nowMs: number): void {
+    const rows = this.#sql.exec<SettingRow>("SELECT * FROM function_setting WHERE windows <> '[]'").toArray();
+    for (const { name, windows, logging, tail_consumers } of rows) {
+      const all = JSON.parse(windows) as Window[];
+      const kept = remembered(all, nowMs);
+      if (kept.length === 0 && logging === null && tail_consumers === null)
+        this.#sql.exec("DELETE FROM function_setting WHERE name = ?", name);
+      else if (kept.length < all.length)
+        this.#sql.exec("UPDATE function_setting SET windows = ? WHERE name = ?", JSON.stringify(kept), name);
+    }
+  }
+
+  /** @returns why a function cannot be set; null: it can. What ends an opt-out is never refused. */
+  #refusal(name: string, windows: readonly Window[], added: boolean, opens: boolean): string | null {
+    const { n } = this.#sql.exec<{ n: number }>("SELECT count(*) AS n FROM function_setting").one();
+    if (added && n >= FUNCTIONS_MAX) return `exceeded max functions with settings allowed (${FUNCTIONS_MAX})`;
+    if (!opens) return null;
+    if (windows.length > SWITCHES_MAX)
+      return `logging of a function can be switched off ${SWITCHES_MAX} times within 15 days`;
+    const others = this.optOuts().filter(({ scriptName }) => scriptName !== name);
+    const bytes = utf8Length(JSON.stringify([...others, { scriptName: name, windows }]));
+    return bytes > OPT_OUTS_MAX_BYTES ? "logging of too many functions was switched off within 15 days" : null;
+  }
+
+  #row(name: string): SettingRow | null {
+    return this.#sql.exec<SettingRow>("SELECT * FROM function_setting WHERE name = ?", name).toArray()[0] ?? null;
+  }
+}
+
+function settingOf({ name, logging, tail_consumers, modified_ms }: SettingRow): FunctionSetting {
+  return {
+    name,
+    logging: logging ?? "unset",
+    tailConsumers: tail_consumers === null ? null : (JSON.parse(tail_consumers) as TailConsumer[]),
+    modifiedMs: modified_ms,
+  };
+}
+
+function json(value: readonly TailConsumer[] | null): string | null {
+  return value === null ? null : JSON.stringify(value);
+}

@@ -1,0 +1,125 @@
+import { concat } from "../bytes.ts";
+import { COMPACT_AT_RAW_BYTES, FRAGMENT_MAX_RAW_BYTES, ROW_MAX_BYTES } from "../limits.ts";
+import { deflateFragment, type Fragment } from "../pipeline/fragment.ts";
+import { type Content, contentOf, joinContents, storedBlocks } from "../pipeline/gzip.ts";
+import { type BatchRow, type ChunkRow, chunkId, chunkRange } from "./rows.ts";
+
+/**
+ * The bytes of batches, and of the objects they become. Read in the order of their ids, the chunks of a batch are its records with the delimiter
+ * between any two: every chunk but the first begins with the delimiter. Every method is synchronous; what writes belongs into a transaction of its
+ * caller.
+ */
+export class Chunks {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  /**
+   * Writes fragments behind what the batch holds; neighbours of one form share a row as long as it holds them. Changes the batch's `next_chunk` and
+   * `small_bytes`, which the caller saves.
+   */
+  add(batch: BatchRow, fragments: readonly Fragment[], delimiter: Uint8Array): void {
+    const seams = { raw: delimiter, deflated: storedBlocks(delimiter), content: contentOf(delimiter) };
+    let row: Fragment[] = [];
+    let bytes = 0;
+    const write = (): void => {
+      const deflated = row[0]?.deflated ?? false;
+      const bodies: Uint8Array[] = [];
+      const contents: Content[] = [];
+      for (const fragment of row) {
+        if (batch.next_chunk > 0 || bodies.length > 0) {
+          bodies.push(deflated ? seams.deflated : seams.raw);
+          contents.push(seams.content);
+        }
+        bodies.push(fragment.body);
+        contents.push(fragment);
+      }
+      this.#insert(batch, deflated, joinContents(contents), concat(bodies));
+    };
+    for (const fragment of fragments) {
+      const size = fragment.body.length + (fragment.deflated ? seams.deflated : seams.raw).length;
+      const fits = bytes + size <= (fragment.deflated ? ROW_MAX_BYTES : COMPACT_AT_RAW_BYTES);
+      if (row.length > 0 && (!fits || row[0]?.deflated !== fragment.deflated)) {
+        write();
+        row = [];
+        bytes = 0;
+      }
+      row.push(fragment);
+      bytes += size;
+    }
+    if (row.length > 0) write();
+  }
+
+  /** Deflates together what waited uncompressed, where the first of it stands. Changes the batch's `small_bytes`, which the caller saves. */
+  compact(batch: BatchRow): void {
+    if (batch.small_bytes === 0) return;
+    let group: ChunkRow[] = [];
+    let bytes = 0;
+    const write = (): void => {
+      const [first, ...others] = group;
+      if (first === undefined) return;
+      const { rawBytes, crc } = joinContents(group.map(({ raw_bytes, crc }) => ({ rawBytes: raw_bytes, crc })));
+      const body = deflateFragment(concat(group.map(({ body }) => new Uint8Array(body))));
+      this.#sql.exec(
+        "UPDATE chunk SET deflated = 1, raw_bytes = ?, crc = ?, body = ? WHERE id = ?",
+        rawBytes,
+        crc,
+        body.buffer,
+        first.id,
+      );
+      for (const { id } of others) this.#sql.exec("DELETE FROM chunk WHERE id = ?", id);
+    };
+    const small = this.#sql.exec<ChunkRow>(
+      "SELECT * FROM chunk WHERE id >= ? AND id < ? AND deflated = 0 ORDER BY id",
+      ...chunkRange(batch.id),
+    );
+    for (const chunk of small.toArray()) {
+      // One append may bring megabytes of small fragments, but what they make has to fit a row.
+      if (bytes + chunk.raw_bytes > FRAGMENT_MAX_RAW_BYTES) {
+        write();
+        group = [];
+        bytes = 0;
+      }
+      group.push(chunk);
+      bytes += chunk.raw_bytes;
+    }
+    write();
+    batch.small_bytes = 0;
+  }
+
+  /** The chunks of a batch in order, each read when it is asked for, in a buffer that is the caller's. Valid across waits once the batch is cut. */
+  *of(batchId: number): Generator<ChunkRow> {
+    const [first, end] = chunkRange(batchId);
+    for (let next = first; ; ) {
+      const chunk = this.#sql
+        .exec<ChunkRow>("SELECT * FROM chunk WHERE id >= ? AND id < ? ORDER BY id LIMIT 1", next, end)
+        .toArray()[0];
+      if (chunk === undefined) return;
+      next = chunk.id + 1;
+      yield chunk;
+    }
+  }
+
+  drop(batchId: number): void {
+    this.#sql.exec("DELETE FROM chunk WHERE id >= ? AND id < ?", ...chunkRange(batchId));
+  }
+
+  /** Writes a row; several, where a single fragment is too large for one: then the first says what all of them hold. */
+  #insert(batch: BatchRow, deflated: boolean, { rawBytes, crc }: Content, body: Uint8Array<ArrayBuffer>): void {
+    for (let from = 0; from === 0 || from < body.length; from += ROW_MAX_BYTES) {
+      const id = chunkId(batch.id, batch.next_chunk);
+      batch.next_chunk += 1;
+      this.#sql.exec(
+        "INSERT INTO chunk (id, deflated, raw_bytes, crc, body) VALUES (?, ?, ?, ?, ?)",
+        id,
+        deflated ? 1 : 0,
+        from === 0 ? rawBytes : 0,
+        from === 0 ? crc : 0,
+        body.length <= ROW_MAX_BYTES ? body.buffer : body.slice(from, from + ROW_MAX_BYTES).buffer,
+      );
+    }
+    if (!deflated) batch.small_bytes += rawBytes;
+  }
+}

@@ -1,0 +1,128 @@
+import { DurableObject } from "cloudflare:workers";
+import { platform } from "../platform.ts";
+import { type Migration, migrate } from "../storage/migrate.ts";
+import { blobStore } from "./blob-store.ts";
+import type { PackedMessage } from "./packing.ts";
+import { sendMessages } from "./send.ts";
+
+export const OUTBOX_STEPS = [
+  {
+    id: 1,
+    why: "what the queue would not take from tail(), which nobody repeats, is kept and sent later",
+    sql: `
+      CREATE TABLE message (
+        number      INTEGER PRIMARY KEY,
+        id          TEXT NOT NULL,
+        taken_in_ms INTEGER NOT NULL,
+        records     INTEGER NOT NULL,
+        body        BLOB NOT NULL,
+        blob        BLOB             -- for the blob store
+      ) STRICT;
+      CREATE TABLE state (
+        id       INTEGER PRIMARY KEY CHECK (id = 1),
+        failures INTEGER NOT NULL DEFAULT 0
+      ) STRICT;
+      INSERT INTO state (id) VALUES (1);`,
+  },
+] as const satisfies readonly Migration[];
+
+/** Waits before the queue is tried again, in ms: doubling from the first to the last. */
+const RETRY_MS = { first: 15_000, last: 300_000 };
+
+/** Messages that one alarm sends: some two `sendBatch` calls for each hundred, far below what an invocation may do. */
+const MESSAGES_PER_ALARM = 500;
+
+export interface OutboxStatus {
+  messages: number;
+  events: number;
+  /** Time of intake of the oldest, in ms; null: nothing waits. */
+  oldestTakenMs: number | null;
+}
+
+interface MessageRow {
+  [column: string]: SqlStorageValue;
+  number: number;
+  id: string;
+  taken_in_ms: number;
+  records: number;
+  body: ArrayBuffer;
+  blob: ArrayBuffer | null;
+}
+
+/**
+ * Messages that the queue did not take, kept until it does. They keep their ids: one that got through after all, its answer lost, is taken once.
+ */
+export class Outbox extends DurableObject<Env> {
+  readonly #sql: SqlStorage;
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    this.#sql = ctx.storage.sql;
+    migrate(ctx.storage, OUTBOX_STEPS);
+  }
+
+  async keep(messages: readonly PackedMessage[]): Promise<void> {
+    const armed = (await this.ctx.storage.getAlarm()) !== null;
+    this.ctx.storage.transactionSync(() => {
+      for (const { id, takenInMs, records, body, blob } of messages) {
+        this.#sql.exec(
+          "INSERT INTO message (id, taken_in_ms, records, body, blob) VALUES (?, ?, ?, ?, ?)",
+          id,
+          takenInMs,
+          records,
+          body.slice().buffer,
+          blob === null ? null : blob.slice().buffer,
+        );
+      }
+      if (!armed) this.ctx.storage.setAlarm(platform.now() + this.#delayMs());
+    });
+  }
+
+  status(): OutboxStatus {
+    const row = this.#sql
+      .exec<{ messages: number; events: number; oldest: number | null }>(
+        "SELECT count(*) AS messages, coalesce(sum(records), 0) AS events, min(taken_in_ms) AS oldest FROM message",
+      )
+      .one();
+    return { messages: row.messages, events: row.events, oldestTakenMs: row.oldest };
+  }
+
+  /** Sends what waits, oldest first, as far as the queue takes it. It must not throw: such an alarm is forgotten after six tries. */
+  override async alarm(): Promise<void> {
+    try {
+      await this.#sendAll();
+      this.#sql.exec("UPDATE state SET failures = 0 WHERE failures > 0");
+    } catch (error) {
+      console.error({ message: "the queue does not take what was kept", error: String(error) });
+      this.#sql.exec("UPDATE state SET failures = failures + 1");
+    }
+    if (this.status().messages > 0) await this.ctx.storage.setAlarm(platform.now() + this.#delayMs());
+  }
+
+  async #sendAll(): Promise<void> {
+    for (let sent = 0; sent < MESSAGES_PER_ALARM; sent++) {
+      // One at a time: they are few, and what was sent is gone from here before the next.
+      const row = this.#sql.exec<MessageRow>("SELECT * FROM message ORDER BY number LIMIT 1").toArray()[0];
+      if (row === undefined) return;
+      const message: PackedMessage = {
+        id: row.id,
+        takenInMs: row.taken_in_ms,
+        records: row.records,
+        body: new Uint8Array(row.body),
+        blob: row.blob === null ? null : new Uint8Array(row.blob),
+      };
+      await sendMessages([message], { queue: this.env.EVENTS, blobs: blobStore(this.env.BLOBS), platform });
+      this.#sql.exec("DELETE FROM message WHERE number = ?", row.number);
+    }
+  }
+
+  #delayMs(): number {
+    const { failures } = this.#sql.exec<{ failures: number }>("SELECT failures FROM state").one();
+    return Math.min(RETRY_MS.first * 2 ** Math.min(failures, 10), RETRY_MS.last);
+  }
+}
+
+/** The one outbox of the account. */
+export function outbox(namespace: DurableObjectNamespace<Outbox>): DurableObjectStub<Outbox> {
+  return namespace.getByName("outbox");
+}

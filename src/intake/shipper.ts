@@ -1,0 +1,66 @@
+import { WorkerEntrypoint } from "cloudflare:workers";
+import { encodeUtf8 } from "../bytes.ts";
+import { readIntakeConfig } from "../config.ts";
+import { EVENTS_BODY_MAX_BYTES } from "../limits.ts";
+import { platform } from "../platform.ts";
+import { blobStore } from "./blob-store.ts";
+import { IDEMPOTENCY_KEY_MAX, takeEvents } from "./take.ts";
+
+export interface ShipOptions {
+  /** 1 to 255 characters: the same call with the same key again changes nothing. */
+  idempotencyKey?: string;
+}
+
+export interface Shipped {
+  accepted: number;
+  /** Top-level keys that were dropped from events, sorted. */
+  unknownKeys: string[];
+}
+
+/**
+ * The entrypoint for service bindings: `env.LOGSHIP.ship(events)` from any function of the same account, which is who may bind it. It takes what
+ * HTTP intake takes, in the same numbers and sizes.
+ */
+export class Shipper extends WorkerEntrypoint<Env> {
+  /**
+   * @param events one event or an array of them: trace items as `tail()` gives them, or records.
+   * @returns after the queue has taken all of them.
+   * @throws TypeError naming every fault with its place (`/3/EventTimestampMs`): nothing was taken. Any other error: some may have been taken; call
+   * again with the same key.
+   */
+  async ship(events: unknown, options: ShipOptions = {}): Promise<Shipped> {
+    const key = options?.idempotencyKey ?? null;
+    if (key !== null && (typeof key !== "string" || key.length < 1 || key.length > IDEMPOTENCY_KEY_MAX))
+      throw new TypeError(`idempotencyKey must have 1 to ${IDEMPOTENCY_KEY_MAX} characters`);
+    const bytes = encodeUtf8(jsonOf(events));
+    if (bytes.length > EVENTS_BODY_MAX_BYTES)
+      throw new TypeError(`the events are larger than ${EVENTS_BODY_MAX_BYTES} bytes of JSON`);
+    const taken = await takeEvents(
+      { bytes, ndjson: false, idempotencyKey: key },
+      {
+        queue: this.env.EVENTS,
+        blobs: blobStore(this.env.BLOBS),
+        platform,
+        defaultScriptName: readIntakeConfig(this.env).defaultScriptName,
+        nowMs: platform.now(),
+      },
+    );
+    if (taken.ok) return { accepted: taken.accepted, unknownKeys: taken.unknownKeys };
+    throw new TypeError(taken.faults.map(({ pointer, message }) => `${pointer || "/"}: ${message}`).join("; "));
+  }
+}
+
+/**
+ * As JSON, which is what HTTP would have carried: the same value is then the same event, whichever way it came. A call may carry more than JSON knows
+ * (dates become text, as `tail()` has them from another process); what JSON cannot carry at all is refused.
+ */
+function jsonOf(events: unknown): string {
+  let json: string | undefined;
+  try {
+    json = JSON.stringify(events);
+  } catch (error) {
+    throw new TypeError(`the events are not JSON: ${error instanceof Error ? error.name : "unreadable"}`);
+  }
+  if (json === undefined) throw new TypeError("the events are not JSON");
+  return json;
+}

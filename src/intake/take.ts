@@ -1,0 +1,61 @@
+import { EVENTS_MAX_COUNT } from "../limits.ts";
+import type { Fault } from "../record/record.ts";
+import { decodeUtf8 } from "./body.ts";
+import { acceptEvents, parseEvents } from "./events.ts";
+import { keyedIds, randomIds } from "./ids.ts";
+import { packRecords } from "./packing.ts";
+import { type Sending, sendMessages } from "./send.ts";
+
+/** Events as somebody sends them. */
+export interface TakeRequest {
+  /** The decompressed body: one event, a JSON array of events, or NDJSON. */
+  bytes: Uint8Array;
+  ndjson: boolean;
+  /** With it, the same body again changes nothing. */
+  idempotencyKey: string | null;
+}
+
+export type Taken =
+  | { ok: true; accepted: number; unknownKeys: string[] }
+  /** Nothing was taken. */
+  | { ok: false; status: 400 | 413; faults: Fault[] };
+
+export interface TakeContext extends Sending {
+  defaultScriptName: string;
+  nowMs: number;
+}
+
+/** Longest `Idempotency-Key`, in characters. */
+export const IDEMPOTENCY_KEY_MAX = 255;
+
+/**
+ * Takes events, all or none of them: from HTTP and from the RPC entrypoint alike.
+ * @returns after the queue has taken all of them.
+ * @throws SendError if it did not; some may have been taken, so whoever repeats the request should have sent a key.
+ */
+export async function takeEvents(request: TakeRequest, context: TakeContext): Promise<Taken> {
+  const text = decodeUtf8(request.bytes);
+  if (!text.ok) return refused(400, "", text.why);
+  const parsed = parseEvents(text.value, request.ndjson);
+  if (!parsed.ok && parsed.kind === "not_json") return refused(400, "", "the body is not JSON");
+  if (!parsed.ok) return refused(413, "", `at most ${EVENTS_MAX_COUNT} events a request`);
+  const { defaultScriptName, nowMs } = context;
+  const events = acceptEvents(parsed.events, { takenInMs: nowMs, defaultScriptName, lenient: false });
+  if (!events.ok) return { ok: false, status: 400, faults: events.faults };
+  const key = request.idempotencyKey;
+  const idOf = key === null ? randomIds() : keyedIds(key, request.bytes, defaultScriptName);
+  const packed = packRecords(events.lines, { takenInMs: nowMs, idOf, keyed: key !== null });
+  if (!packed.ok) {
+    const faults = packed.tooLarge.map((index) => ({
+      pointer: parsed.events[index]?.pointer ?? "",
+      message: "this event is too large",
+    }));
+    return { ok: false, status: 413, faults };
+  }
+  await sendMessages(packed.messages, context);
+  return { ok: true, accepted: events.lines.length, unknownKeys: events.unknownKeys };
+}
+
+function refused(status: 400 | 413, pointer: string, message: string): Taken {
+  return { ok: false, status, faults: [{ pointer, message }] };
+}

@@ -1,0 +1,60 @@
+import { createHash } from "node:crypto";
+import { encodeUtf8 } from "../bytes.ts";
+import type { SetAsideMessage } from "../control/ledger.ts";
+import type { Blobs } from "../intake/blob-store.ts";
+import { decodeEnvelope, decodeMessage } from "../intake/message.ts";
+import { idOf } from "./build.ts";
+import { wholeMessage } from "./load.ts";
+import { retryDelayS } from "./policy.ts";
+
+export interface AsideContext {
+  setAside(message: SetAsideMessage): Promise<void>;
+  blobs: Pick<Blobs, "get">;
+}
+
+/** Gives a message back to the queue, for later. */
+export function retry(delivery: Message<unknown>): void {
+  delivery.retry({ delaySeconds: retryDelayS(delivery.attempts) });
+}
+
+/** Hands a message to the account's keeping, with what it refers to; if even that fails, it stays in the queue. */
+export async function putAside(
+  delivery: Message<unknown>,
+  queue: string,
+  why: string,
+  { setAside, blobs }: AsideContext,
+): Promise<void> {
+  try {
+    const whole = await wholeMessage(delivery.body, blobs);
+    const body = "body" in whole ? whole.body : delivery.body;
+    const { taken, events } = identityOf(body, delivery.timestamp.getTime());
+    await setAside({ taken, queue, why, events, message: bytesOf(body).slice().buffer });
+    delivery.ack();
+  } catch (error) {
+    console.error({ message: "setting a message aside failed", error: String(error) });
+    retry(delivery);
+  }
+}
+
+/** What a message is remembered by and how many events it counts as. */
+function identityOf(body: unknown, deliveredMs: number): Pick<SetAsideMessage, "taken" | "events"> {
+  const decoded = decodeMessage(body);
+  if (decoded.ok) return { taken: idOf(decoded.value), events: decoded.value.records };
+  const envelope = decodeEnvelope(body);
+  // A reference whose records are gone: its header is all there is, and it was ours once.
+  if (envelope.ok && envelope.value.elsewhere) return { taken: idOf(envelope.value), events: 1 };
+  // Nothing that it says of itself can be believed: its bytes tell who it is, whenever it comes again, and it counts as one event.
+  const id = createHash("sha256").update(bytesOf(body)).digest("hex").slice(0, 32);
+  return { taken: { id, takenInMs: deliveredMs, keyed: true }, events: 1 };
+}
+
+function bytesOf(body: unknown): Uint8Array<ArrayBuffer> {
+  if (body instanceof ArrayBuffer) return new Uint8Array(body);
+  let text: string;
+  try {
+    text = typeof body === "string" ? body : (JSON.stringify(body) ?? String(body));
+  } catch {
+    text = String(body);
+  }
+  return encodeUtf8(text);
+}

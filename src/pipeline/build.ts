@@ -1,0 +1,84 @@
+import type { JobConfig } from "../control/job-config.ts";
+import type { Append, AppendedMessage } from "../delivery/types.ts";
+import { utcDay } from "../intake/events.ts";
+import type { Envelope } from "../intake/message.ts";
+import type { TraceRecord } from "../record/fields.ts";
+import type { TakenId } from "../storage/id-memory.ts";
+import { compileFilter } from "./filter.ts";
+import { parseFilter } from "./filter-parse.ts";
+import { FragmentBuilder } from "./fragment.ts";
+import type { LoadedRecord } from "./load.ts";
+import { type RecordEncoder, recordEncoder } from "./output.ts";
+import { batchTexts } from "./output-format.ts";
+import { type Sampler, sampler } from "./sample.ts";
+
+/** What of a message is offered to jobs: all but the records of functions that have opted out. */
+export interface Offered {
+  message: Envelope;
+  records: readonly LoadedRecord[];
+}
+
+/** A job's configuration, compiled. */
+interface Plan {
+  wants(record: TraceRecord): boolean;
+  sample: Sampler;
+  encode: RecordEncoder;
+  delimiter: Uint8Array;
+}
+
+/** A configuration never changes: a new version is another one. */
+const plans = new WeakMap<JobConfig, Plan>();
+
+function planOf(job: JobConfig): Plan {
+  const known = plans.get(job);
+  if (known !== undefined) return known;
+  const parsed = parseFilter(job.filter ?? "");
+  // It was found to be valid before it was stored: this is an older version of the code than the one that stored it. The messages wait.
+  if (!parsed.ok) throw new Error(`the filter of job ${job.id} cannot be read: ${parsed.faults[0]}`);
+  const plan: Plan = {
+    wants: parsed.filter === null ? () => true : compileFilter(parsed.filter),
+    sample: sampler(job.id, job.sampleRate),
+    encode: recordEncoder(job.output),
+    delimiter: batchTexts(job.output).delimiter,
+  };
+  plans.set(job, plan);
+  return plan;
+}
+
+/**
+ * What a job gets of these messages: filtered, sampled, encoded, and gathered into fragments. Pure.
+ * @param without ids of messages that its log has already.
+ * @param queueDoneMs as in {@link Append}.
+ * @throws if the job's filter cannot be read.
+ */
+export function buildAppend(
+  job: JobConfig,
+  offered: readonly Offered[],
+  without: ReadonlySet<string>,
+  queueDoneMs: number,
+): Append {
+  const { wants, sample, encode, delimiter } = planOf(job);
+  const builder = new FragmentBuilder(delimiter);
+  const messages: AppendedMessage[] = [];
+  for (const { message, records } of offered) {
+    if (without.has(message.id)) continue;
+    const inSample = sample(message.id);
+    let filtered = 0;
+    let sampledOut = 0;
+    for (const { index, whole, shipped } of records) {
+      if (!wants(whole)) filtered += 1;
+      else if (!inSample(index)) sampledOut += 1;
+      else {
+        const eventMs = shipped.EventTimestampMs;
+        builder.add(encode(shipped), utcDay(eventMs), eventMs, message.takenInMs);
+      }
+    }
+    messages.push({ ...idOf(message), received: records.length, filtered, sampledOut });
+  }
+  return { version: job.version, messages, fragments: builder.finish(), queueDoneMs };
+}
+
+/** What a message is remembered by. */
+export function idOf({ id, takenInMs, keyed }: TakenId): TakenId {
+  return { id, takenInMs, keyed };
+}

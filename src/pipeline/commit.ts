@@ -1,0 +1,187 @@
+import { type JobConfig, type JobsSnapshot, optedOut, wasIn } from "../control/job-config.ts";
+import type { FunctionCount, MessageCount, Outcome } from "../control/ledger.ts";
+import type { Append } from "../delivery/types.ts";
+import type { Blobs } from "../intake/blob-store.ts";
+import { type Platform, settled, within } from "../platform.ts";
+import type { TakenId } from "../storage/id-memory.ts";
+import type { AsideContext } from "./aside.ts";
+import { buildAppend, idOf, type Offered } from "./build.ts";
+import type { Loaded } from "./load.ts";
+
+/** What the handler needs of the world. */
+export interface ConsumerContext extends AsideContext {
+  /** The configuration in force; null: it has never been read. */
+  jobs(): Promise<JobsSnapshot | null>;
+  /** Commits an append once, asking first for messages that may be in already; `stale` says that the job has changed. */
+  append(
+    job: JobConfig,
+    build: (without: ReadonlySet<string>) => Append,
+    suspects: readonly TakenId[],
+  ): Promise<{ kind: "taken" } | { kind: "stale"; job: JobConfig }>;
+  /**
+   * Counts what was committed; a snapshot: there is a newer configuration, nothing was counted, and the messages must be offered to its jobs, too.
+   */
+  count(outcome: Outcome): Promise<JobsSnapshot | null>;
+  /** Which of these were counted: nothing is left to do for them. */
+  counted(ids: readonly TakenId[]): Promise<readonly string[]>;
+  blobs: Pick<Blobs, "get" | "drop">;
+  platform: Pick<Platform, "now">;
+}
+
+/** What the queue says of itself with a batch. */
+export interface QueueState {
+  name: string;
+  /** Messages that wait behind this batch. */
+  backlog: number | null;
+  /** As in {@link Append}. */
+  doneMs: number;
+}
+
+/** Appends of one group that are built and under way side by side: each holds its job's share of the group in memory. */
+const COMMITS_AT_ONCE = 8;
+
+/** How long a log may take to commit an append, in ms. One that comes late is no harm: when the message comes again, its id is known. */
+const APPEND_MS = 30_000;
+
+/** How often an append is built again for a job that keeps changing, before the message is left to a later delivery. */
+const REBUILDS_MAX = 5;
+
+/**
+ * Offers a group of messages to every job, and counts what became of them.
+ * @returns the ids of messages that must come again.
+ */
+export async function commitAndCount(
+  group: readonly Loaded[],
+  jobs: JobsSnapshot,
+  queue: QueueState,
+  context: ConsumerContext,
+): Promise<ReadonlySet<string>> {
+  let current = jobs;
+  for (let rounds = 0; rounds < REBUILDS_MAX; rounds++) {
+    const offers = offersOf(group, current);
+    const { routed, failed } = await commitAll(offers, current, queue.doneMs, context);
+    const once = unique(offers);
+    try {
+      const newer = await context.count({
+        done: once.filter(({ message }) => !failed.has(message.id)).map((offer) => countOf(offer, routed)),
+        failed: once.filter(({ message }) => failed.has(message.id)).map(({ message }) => idOf(message)),
+        backlog: queue.backlog,
+        state: current.state,
+      });
+      if (newer === null) return failed;
+      current = newer;
+    } catch (error) {
+      // The logs have the records, and will say so when the messages come again: it is the count that still has to be made.
+      console.error({ message: "counting failed", error: String(error) });
+      break;
+    }
+  }
+  return new Set(group.map(({ message }) => message.id));
+}
+
+/** A message on its way to the jobs. */
+interface Offer extends Offered {
+  loaded: Loaded;
+}
+
+/** What of each message the jobs are offered: records of functions whose logging was off when they were taken in are not. */
+function offersOf(group: readonly Loaded[], { optOuts }: JobsSnapshot): Offer[] {
+  const isOff = optedOut(optOuts);
+  return group.map((loaded) => {
+    const { message, records } = loaded;
+    if (optOuts.length === 0) return { loaded, message, records };
+    return { loaded, message, records: records.filter(({ whole }) => !isOff(whole.ScriptName, message.takenInMs)) };
+  });
+}
+
+/**
+ * Each id once. The queue may deliver a message twice in one batch, and a repeated request sends its ids again, stamped with another time: which
+ * copy counts, is for each job to say.
+ */
+function unique(offers: readonly Offer[]): Offer[] {
+  const byId = new Map<string, Offer>();
+  for (const offer of offers) if (!byId.has(offer.message.id)) byId.set(offer.message.id, offer);
+  return [...byId.values()];
+}
+
+/** What a job is offered: what was taken in while it was enabled. */
+function offeredTo(job: JobConfig, offers: readonly Offer[]): Offer[] {
+  return unique(offers.filter(({ message, records }) => records.length > 0 && wasIn(job, message.takenInMs)));
+}
+
+/** Offers messages to every job that was enabled when they were taken in. */
+async function commitAll(
+  offers: readonly Offer[],
+  { jobs, optOutVersion }: JobsSnapshot,
+  doneMs: number,
+  context: ConsumerContext,
+): Promise<{ routed: Set<string>; failed: Set<string> }> {
+  const wanted = jobs
+    .map((job) => ({ job, offers: offeredTo(job, offers) }))
+    .filter((entry) => entry.offers.length > 0);
+  const results = await settled(wanted, COMMITS_AT_ONCE, (entry) =>
+    commit(entry.job, entry.offers, optOutVersion, doneMs, context),
+  );
+  const failed = new Set<string>();
+  const routed = new Set<string>();
+  wanted.forEach((entry, i) => {
+    const result = results[i];
+    if (result?.status === "fulfilled") for (const { message } of result.value) routed.add(message.id);
+    if (result?.status === "rejected") {
+      for (const { message } of entry.offers) failed.add(message.id);
+      console.error({ message: "append failed", job: entry.job.id, error: String(result.reason) });
+    }
+  });
+  return { routed, failed };
+}
+
+/** How the events of a message ended up, in all and by function. */
+function countOf({ loaded, message, records }: Offer, routed: ReadonlySet<string>): MessageCount {
+  const functions = new Map<string, FunctionCount>();
+  const isRouted = routed.has(message.id);
+  const offered = new Set(records);
+  const sum = { routed: 0, notEnabled: 0, notRouted: 0 };
+  for (const record of loaded.records) {
+    const { ScriptName: scriptName, EventTimestampMs: eventMs } = record.whole;
+    const fate = !offered.has(record) ? "notEnabled" : isRouted ? "routed" : "notRouted";
+    let count = functions.get(scriptName);
+    if (count === undefined) {
+      count = { scriptName, routed: 0, notEnabled: 0, notRouted: 0, lastEventMs: eventMs };
+      functions.set(scriptName, count);
+    }
+    count[fate] += 1;
+    count.lastEventMs = Math.max(count.lastEventMs, eventMs);
+    sum[fate] += 1;
+  }
+  return { ...idOf(message), events: loaded.records.length, ...sum, functions: [...functions.values()] };
+}
+
+/**
+ * Commits messages to one job's log.
+ * @param optOutVersion of the opt-outs that the offers follow.
+ * @returns those that it was to get, as it is by now.
+ * @throws if the log cannot be reached, or the job changes faster than appends are built, or functions have opted out since.
+ */
+async function commit(
+  job: JobConfig,
+  offers: readonly Offer[],
+  optOutVersion: number,
+  queueDoneMs: number,
+  context: ConsumerContext,
+): Promise<readonly Offer[]> {
+  let current = job;
+  for (let builds = 0; builds < REBUILDS_MAX; builds++) {
+    const offered = offeredTo(current, offers);
+    if (offered.length === 0) return offered;
+    const version = current;
+    const suspects = offered.filter(({ loaded }) => loaded.delivery.attempts > 1).map(({ message }) => idOf(message));
+    const build = (without: ReadonlySet<string>) => buildAppend(version, offered, without, queueDoneMs);
+    const result = await within(APPEND_MS, context.append(version, build, suspects), null);
+    if (result === null) throw new Error("the log does not answer");
+    if (result.kind === "taken") return offered;
+    current = result.job;
+    // The log has its job, but not the opt-outs: these are asked for when the messages come again.
+    if (current.optOutVersion > optOutVersion) throw new Error("functions have opted out since");
+  }
+  throw new Error("the job changed too often");
+}

@@ -1,0 +1,92 @@
+import { FIELD_NAMES, type FieldName, isFieldName, type TraceRecord } from "../record/fields.ts";
+
+/** What stands where a filter's key leads. `any`: below `Event`, where only the record itself can tell. */
+export type KeyType = "string" | "int" | "array" | "any";
+
+/** A key that was found to lead somewhere. */
+export interface ResolvedKey {
+  /** The record's field, then the names below it. */
+  readonly path: readonly [FieldName, ...string[]];
+  readonly type: KeyType;
+}
+
+/** The fields of a record by their type; an object is filtered by what lies below it. */
+const TYPES: { readonly [name in FieldName]: KeyType | "object" } = {
+  CPUTimeMs: "int",
+  DispatchNamespace: "string",
+  Entrypoint: "string",
+  Event: "object",
+  EventTimestampMs: "int",
+  EventType: "string",
+  Exceptions: "array",
+  Logs: "array",
+  Outcome: "string",
+  ScriptName: "string",
+  ScriptTags: "array",
+  ScriptVersion: "object",
+  WallTimeMs: "int",
+};
+
+const VERSION_NAMES: readonly (keyof TraceRecord["ScriptVersion"])[] = ["ID", "Message", "Tag"];
+const VERSION_KEYS = VERSION_NAMES.map((name) => `ScriptVersion.${name}`);
+
+/**
+ * Reads a key: a field's name, or a dotted path into `Event` or `ScriptVersion`. Dots always separate: a name that has one in it cannot be reached.
+ * What may lie below `Event` is not known beforehand, so every path there is a key.
+ * @returns where it leads, or in words why it leads nowhere.
+ */
+export function resolveKey(key: string): ResolvedKey | string {
+  // As records are made: no text in them has a lone surrogate.
+  const [head = "", ...below] = key.toWellFormed().split(".");
+  if (!isFieldName(head)) {
+    return `unknown field ${quote(key)}${hint(nearestKey(key, head, below))}`;
+  }
+  if (below.includes("")) return `field ${quote(key)} has an empty name in it`;
+  const type = TYPES[head];
+  const path = [head, ...below] as const;
+  if (head === "Event") {
+    if (below.length === 0) return "Event is an object: name what lies below it, as in Event.Request.Method";
+    return { path, type: "any" };
+  }
+  if (type === "object") return versionKey(path, below);
+  return below.length === 0 ? { path, type } : nothingBelow(head, type);
+}
+
+function versionKey(path: ResolvedKey["path"], below: readonly string[]): ResolvedKey | string {
+  if (below.length === 0) return `ScriptVersion is an object: name one of ${VERSION_KEYS.join(", ")}`;
+  const key = `ScriptVersion.${below[0]}`;
+  if (!VERSION_KEYS.includes(key)) return `unknown field ${quote(key)}${hint(nearest(key, VERSION_KEYS))}`;
+  return below.length === 1 ? { path, type: "string" } : nothingBelow(key, "string");
+}
+
+function nothingBelow(key: string, type: KeyType): string {
+  return `nothing lies below ${key} (${type})`;
+}
+
+function nearestKey(key: string, head: string, below: readonly string[]): string | undefined {
+  const field = nearest(head, FIELD_NAMES);
+  return nearest(key, VERSION_KEYS) ?? (field && [field, ...below].join("."));
+}
+
+/** The known name that differs from this one only in case, or in the way its words are joined. */
+export function nearest(name: string, known: readonly string[]): string | undefined {
+  const plain = simplified(name);
+  return known.find((candidate) => simplified(candidate) === plain);
+}
+
+function simplified(name: string): string {
+  return name.toLowerCase().replace(/[\s_-]/g, "");
+}
+
+/** What follows a refused name. */
+export function hint(meant: string | undefined): string {
+  return meant === undefined ? "" : `, did you mean ${quote(meant)}?`;
+}
+
+const QUOTED_MAX_LENGTH = 60;
+
+/** Somebody else's text as it is shown in a fault: on one line, and never more than a short piece of it. */
+export function quote(text: string): string {
+  const piece = text.length > QUOTED_MAX_LENGTH ? `${text.slice(0, QUOTED_MAX_LENGTH)}…` : text;
+  return JSON.stringify(piece.toWellFormed());
+}

@@ -1,0 +1,153 @@
+import { type KeyType, quote } from "./filter-fields.ts";
+
+/**
+ * What a condition asks of the value that it finds, its operand read beforehand. Numbers and booleans are equal to a text if they are written
+ * like it: 30 and "30", true and "true".
+ */
+export type Test =
+  | { readonly kind: "eq"; readonly text: string }
+  | { readonly kind: "in"; readonly texts: readonly string[] }
+  | { readonly kind: "lt" | "leq" | "gt" | "geq"; readonly bound: number }
+  | { readonly kind: "startsWith" | "endsWith" | "contains"; readonly text: string };
+
+/** An operator is a test, or the opposite of one. */
+export interface Operator {
+  readonly name: string;
+  readonly test: Test["kind"];
+  readonly negated: boolean;
+  /** Types of key that it applies to; every operator applies to `any`. */
+  readonly on: readonly KeyType[];
+}
+
+/** CONTRACT section 6, in its order; the types are those of https://developers.cloudflare.com/logs/logpush/logpush-job/filters/ */
+const TESTS: readonly Omit<Operator, "name">[] = [
+  { test: "eq", negated: false, on: ["string", "int"] },
+  { test: "eq", negated: true, on: ["string", "int"] },
+  { test: "lt", negated: false, on: ["int"] },
+  { test: "leq", negated: false, on: ["int"] },
+  { test: "gt", negated: false, on: ["int"] },
+  { test: "geq", negated: false, on: ["int"] },
+  { test: "startsWith", negated: false, on: ["string"] },
+  { test: "endsWith", negated: false, on: ["string"] },
+  { test: "startsWith", negated: true, on: ["string"] },
+  { test: "endsWith", negated: true, on: ["string"] },
+  { test: "contains", negated: false, on: ["string", "array"] },
+  { test: "contains", negated: true, on: ["string", "array"] },
+  { test: "in", negated: false, on: ["string", "int"] },
+  { test: "in", negated: true, on: ["string", "int"] },
+];
+
+export const OPERATORS: ReadonlyMap<string, Operator> = new Map(
+  TESTS.map((operator) => {
+    const name = `${operator.negated ? "!" : ""}${operator.test}`;
+    return [name, { name, ...operator }];
+  }),
+);
+
+export function operatorsOn(type: KeyType): readonly string[] {
+  return [...OPERATORS.values()].filter((operator) => appliesTo(operator, type)).map(({ name }) => name);
+}
+
+export function appliesTo(operator: Operator, type: KeyType): boolean {
+  return type === "any" || operator.on.includes(type);
+}
+
+/** Notes what is wrong with an operand; `below` is where in it (`[2]`), "" for all of it. */
+export type OperandFault = (below: string, why: string) => void;
+
+/**
+ * Reads the value of a condition.
+ * @param type of the key; the operator applies to it.
+ * @returns the test, or null: then at least one fault was noted.
+ */
+export function readTest(kind: Test["kind"], type: KeyType, value: unknown, fault: OperandFault): Test | null {
+  switch (kind) {
+    case "eq": {
+      const text = readScalar(value, type, true, (why) => fault("", why));
+      return text === null ? null : { kind, text };
+    }
+    case "in":
+      return readList(value, type, fault);
+    case "lt":
+    case "leq":
+    case "gt":
+    case "geq": {
+      const bound = readNumber(value);
+      if (bound !== null) return { kind, bound };
+      fault("", undecodable(value, "number"));
+      return null;
+    }
+    case "startsWith":
+    case "endsWith":
+    case "contains":
+      if (typeof value === "string") return { kind, text: value.toWellFormed() };
+      fault("", undecodable(value, "string"));
+      return null;
+  }
+}
+
+function readList(value: unknown, type: KeyType, fault: OperandFault): Test | null {
+  if (!Array.isArray(value)) {
+    fault("", undecodable(value, type === "int" ? "[]int" : "[]string, []number"));
+    return null;
+  }
+  if (value.length === 0) {
+    fault("", "must not be empty");
+    return null;
+  }
+  const texts: string[] = [];
+  value.forEach((element, i) => {
+    const text = readScalar(element, type, false, (why) => fault(`[${i}]`, why));
+    if (text !== null) texts.push(text);
+  });
+  return texts.length === value.length ? { kind: "in", texts } : null;
+}
+
+/**
+ * Reads what values are compared with for equality. An int is only ever equal to what is written like an integer.
+ * @param bools whether they may be among it.
+ * @returns the text that it is compared as, or null: then the fault was noted.
+ */
+function readScalar(value: unknown, type: KeyType, bools: boolean, fault: (why: string) => void): string | null {
+  if (type === "int") {
+    const number = typeof value === "string" ? canonicalNumber(value) : value;
+    if (Number.isSafeInteger(number)) return String(number);
+    fault(undecodable(value, "int"));
+    return null;
+  }
+  if (typeof value === "string") return value.toWellFormed();
+  if (typeof value === "boolean" && bools) return String(value);
+  if (typeof value !== "number") {
+    fault(undecodable(value, bools ? "string, number, bool" : "string, number"));
+    return null;
+  }
+  if (Math.abs(value) <= Number.MAX_SAFE_INTEGER) return String(value);
+  // What was written is not known any more: 2^53 + 1 has become 2^53.
+  fault("a number beyond 2^53 is not exact: write it as a string");
+  return null;
+}
+
+/** The one number that is written like this, as JSON writes numbers; NaN for any other text. */
+export function canonicalNumber(text: string): number {
+  const number = Number(text);
+  return Number.isFinite(number) && String(number) === text ? number : Number.NaN;
+}
+
+/** RFC 8259 section 6; `Number()` alone would take "", " 5" and "0x10", too. */
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
+function readNumber(value: unknown): number | null {
+  const number = typeof value === "string" && NUMBER.test(value) ? Number(value) : value;
+  return typeof number === "number" && Number.isFinite(number) ? number : null;
+}
+
+/** Worded as the vendor's API does, whose value is in quotes as it stands in the JSON; only a value of any depth is left out. */
+function undecodable(value: unknown, kinds: string): string {
+  return `failed to decode value ${quote(shown(value))}, supported kinds: ${kinds}`;
+}
+
+function shown(value: unknown): string {
+  if (Array.isArray(value)) return "[…]";
+  if (typeof value === "object" && value !== null) return "{…}";
+  return typeof value === "string" ? JSON.stringify(value) : String(value);
+}

@@ -1,0 +1,92 @@
+import type { Blobs } from "../intake/blob-store.ts";
+import { decodeEnvelope, decodeMessage, type Envelope, joinMessage } from "../intake/message.ts";
+import { TEXT_MAX_CHARACTERS } from "../limits.ts";
+import { recordLine } from "../record/encode.ts";
+import type { TraceRecord } from "../record/fields.ts";
+import { RecordLine } from "../record/line.ts";
+import { truncate } from "../record/truncate.ts";
+
+/** A record as the jobs meet it. */
+export interface LoadedRecord {
+  /** Its place in the message. */
+  index: number;
+  /** What filters see. */
+  whole: RecordLine;
+  /** What is shipped: truncated, or `whole` itself if it fits. */
+  shipped: RecordLine;
+}
+
+/** A delivered message whose records are in memory. */
+export interface Loaded {
+  delivery: Message<unknown>;
+  message: Envelope;
+  records: LoadedRecord[];
+  /** Size of the records' JSON, in UTF-16 units. */
+  size: number;
+}
+
+export type Loading =
+  | { kind: "loaded"; loaded: Loaded }
+  | { kind: "unreadable"; why: string }
+  /** It refers to records that are not in the blob store (any more). */
+  | { kind: "missing"; message: Envelope };
+
+/**
+ * Decodes a delivered message, with what it refers to.
+ * @throws if the blob store does not answer.
+ */
+export async function load(delivery: Message<unknown>, blobs: Pick<Blobs, "get">): Promise<Loading> {
+  const whole = await wholeMessage(delivery.body, blobs);
+  if ("missing" in whole) return { kind: "missing", message: whole.missing };
+  const decoded = decodeMessage(whole.body);
+  if (!decoded.ok) return { kind: "unreadable", why: decoded.why };
+  const { lines, ...envelope } = decoded.value;
+  // Of a reference it is still true, and who acknowledges it must know.
+  const message = { ...envelope, elsewhere: whole.body !== delivery.body };
+  // What came back may have broken something: it is looked at in full, so that it does not break it for ever.
+  const read = delivery.attempts > 1 ? readStrictly : RecordLine.read;
+  const records: LoadedRecord[] = [];
+  let size = 0;
+  for (const [index, line] of lines.entries()) {
+    const whole = read(line);
+    if (whole === null) return { kind: "unreadable", why: "holds a line that is no record" };
+    records.push({ index, whole, shipped: truncated(whole) });
+    size += line.length;
+  }
+  return { kind: "loaded", loaded: { delivery, message, records, size } };
+}
+
+/** As it is shipped. JSON text is never shorter than what it says, so most records need not be looked into. */
+function truncated(record: RecordLine): RecordLine {
+  if (record.exceptionsAndLogsLength <= TEXT_MAX_CHARACTERS) return record;
+  const whole = JSON.parse(record.line) as TraceRecord;
+  const cut = truncate(whole);
+  return cut === whole ? record : (RecordLine.read(recordLine(cut)) ?? record);
+}
+
+/** The message with its records, wherever they are. @throws if the blob store does not answer. */
+export async function wholeMessage(
+  body: unknown,
+  blobs: Pick<Blobs, "get">,
+): Promise<{ body: unknown } | { missing: Envelope }> {
+  const envelope = decodeEnvelope(body);
+  if (!envelope.ok || !envelope.value.elsewhere) return { body };
+  const blob = await blobs.get(envelope.value.id);
+  if (blob === null) return { missing: envelope.value };
+  return { body: joinMessage(body as ArrayBuffer, blob) };
+}
+
+/** Intake wrote it, and the checksum says that it arrived so; whoever else may write to the queue must not stop it. */
+function readStrictly(line: string): RecordLine | null {
+  try {
+    const { Exceptions, Logs } = JSON.parse(line) as TraceRecord;
+    const isRecord =
+      Array.isArray(Exceptions) &&
+      Array.isArray(Logs) &&
+      Exceptions.every(({ name, message }) => typeof name === "string" && typeof message === "string") &&
+      Logs.every(({ Message }) => Array.isArray(Message) && Message.every((text) => typeof text === "string"));
+    return isRecord ? RecordLine.read(line) : null;
+  } catch {
+    return null;
+  }
+}

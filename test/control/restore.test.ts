@@ -1,0 +1,109 @@
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { describe, expect, it } from "vitest";
+import type { JobConfig, JobsSnapshot } from "../../src/control/job-config.ts";
+import { accountLedger } from "../../src/control/ledger.ts";
+import { controlPlane } from "../../src/control/plane.ts";
+import { segmentOf } from "../../src/delivery/chain.ts";
+import { Oracle } from "../support/oracle.ts";
+import { api, createJob } from "../support/runtime/api.ts";
+import { deliver, freshBucket, logStatus, NOON, pack, setClock } from "../support/runtime/pipeline.ts";
+
+const control = () => controlPlane(env.CONTROL);
+
+const TABLES = ["control", "job", "function_setting"];
+
+type Rows = Record<string, Record<string, SqlStorageValue>[]>;
+
+/** What point-in-time recovery would bring back. */
+const save = (): Promise<Rows> =>
+  runInDurableObject(control(), (_control, { storage: { sql } }) =>
+    Object.fromEntries(TABLES.map((table) => [table, sql.exec(`SELECT * FROM ${table}`).toArray()])),
+  );
+
+const restore = (saved: Rows): Promise<void> =>
+  runInDurableObject(control(), (_control, { storage: { sql } }) => {
+    for (const [table, rows] of Object.entries(saved)) {
+      sql.exec(`DELETE FROM ${table}`);
+      for (const row of rows) {
+        const columns = Object.keys(row);
+        const marks = columns.map(() => "?").join(", ");
+        sql.exec(`INSERT INTO ${table} (${columns.join(", ")}) VALUES (${marks})`, ...Object.values(row));
+      }
+    }
+  });
+
+async function snapshot(state = ""): Promise<JobsSnapshot> {
+  const all = await control().configSince(state);
+  if (all.jobs === null) throw new Error("nothing has changed");
+  return all;
+}
+
+/** That every log, and the ledger, know what the control plane knows. */
+async function expectAgreement(jobs: readonly number[]): Promise<void> {
+  const known = await snapshot();
+  for (const id of jobs) {
+    const config = await runInDurableObject(
+      segmentOf(env.LOG, id, 0),
+      (_log, { storage: { sql } }) => JSON.parse(String(sql.exec("SELECT job FROM log").one().job)) as JobConfig,
+    );
+    expect(config).toEqual(known.jobs.find((job) => job.id === id));
+  }
+  const epoch = known.state.split(".")[0] ?? "";
+  const behind = { done: [], failed: [], backlog: 0, state: `${epoch}.0` };
+  expect(await accountLedger(env.ACCOUNT).count(behind)).toEqual(known);
+}
+
+const events = (scriptName: string, takenInMs: number) =>
+  pack(new Oracle({ at: NOON, name: `${scriptName}-${takenInMs}` }).mint(5, { scriptName }), takenInMs);
+
+const set = (name: string, logship: boolean) => api("PATCH", `/functions/scripts/${name}/script-settings`, { logship });
+
+describe("a control plane that was restored to an earlier time", () => {
+  it("overtakes every log and the ledger with its next switch, and what it knows of functions counts again", async () => {
+    const clock = setClock(NOON);
+    const jobs = [await createJob(freshBucket().name), await createJob(freshBucket().name)];
+    await set("billing", false);
+    const saved = await save();
+    for (const name of ["shop", "shop-2", "shop-3"]) await set(name, false);
+    await restore(saved);
+    clock.advance(60_000);
+    expect((await set("search", false)).status).toBe(200);
+    await expectAgreement(jobs);
+    expect((await snapshot()).optOuts.map(({ scriptName }) => scriptName)).toEqual(["billing", "search"]);
+    clock.advance(1);
+    const messages = ["shop", "billing", "search"].flatMap((name) => events(name, clock.nowMs()));
+    expect((await deliver(messages)).acked).toHaveLength(3);
+    for (const id of jobs) expect((await logStatus(id)).counts.received).toBe(5);
+  });
+
+  it("overtakes them with the next change of a job, too", async () => {
+    const clock = setClock(NOON);
+    const jobs = [await createJob(freshBucket().name), await createJob(freshBucket().name)];
+    const saved = await save();
+    for (const name of ["shop", "shop-2", "shop-3"]) await set(name, false);
+    await restore(saved);
+    clock.advance(60_000);
+    expect((await api("PUT", `/logship/jobs/${jobs[1]}`, { name: "x" })).status).toBe(200);
+    await expectAgreement(jobs);
+    expect((await deliver(events("shop", clock.nowMs()))).acked).toHaveLength(1);
+    for (const id of jobs) expect((await logStatus(id)).counts.received).toBe(5);
+  });
+
+  it("overtakes them as soon as somebody asks who knows better, and goes on shipping meanwhile", async () => {
+    const clock = setClock(NOON);
+    const jobs = [await createJob(freshBucket().name), await createJob(freshBucket().name)];
+    const saved = await save();
+    for (const name of ["shop", "shop-2", "shop-3"]) await set(name, false);
+    const newest = (await snapshot()).state;
+    await restore(saved);
+    clock.advance(60_000);
+    const healed = await snapshot(newest);
+    expect(Number(healed.state.split(".")[1])).toBeGreaterThan(Number(newest.split(".")[1]));
+    expect((await deliver(events("shop", clock.nowMs()))).acked).toHaveLength(1);
+    for (const id of jobs) expect((await logStatus(id)).counts.received).toBe(5);
+    expect(await runDurableObjectAlarm(control())).toBe(true);
+    await expectAgreement(jobs);
+    expect(await control().configSince(healed.state)).toEqual({ state: healed.state, jobs: null });
+  });
+});

@@ -1,0 +1,134 @@
+import { describe, it, vi } from "vitest";
+import { LogState } from "../../src/delivery/log-state.ts";
+import { Objects } from "../../src/delivery/objects.ts";
+import { NDJSON } from "../../src/pipeline/output-format.ts";
+import { noise } from "../record/samples.ts";
+import { freshBucket, NOON, runAlarm, setClock } from "../support/runtime/pipeline.ts";
+import { rule } from "../support/s3-script.ts";
+import { append, format, fragmentsOf, inLog, jobInto } from "./direct.ts";
+
+type Statement = { what: string; cursor: SqlStorageCursor<Record<string, SqlStorageValue>> };
+
+/** Every statement from now on, by its verb and its table: what it read and wrote is known once it has run. */
+function statements({ sql }: DurableObjectStorage): Statement[] {
+  const run: Statement[] = [];
+  const prototype = Object.getPrototypeOf(sql) as SqlStorage;
+  const exec = prototype.exec;
+  vi.spyOn(prototype, "exec").mockImplementation(function (this: SqlStorage, query, ...values) {
+    const cursor = exec.call(this, query, ...values);
+    const verb = /\w+/.exec(query)?.[0];
+    const table = /\b(?:log|taken|batch|chunk|object)\b/.exec(query)?.[0];
+    run.push({ what: `${verb} ${table}`, cursor });
+    return cursor;
+  });
+  return run;
+}
+
+/** Counts what is billed as a written row from now on. */
+function meter(storage: DurableObjectStorage): { read(): Record<string, number> } {
+  const run = statements(storage);
+  let alarms = 0;
+  const prototype = Object.getPrototypeOf(storage) as DurableObjectStorage;
+  const setAlarm = prototype.setAlarm;
+  vi.spyOn(prototype, "setAlarm").mockImplementation(function (this: DurableObjectStorage, ...args) {
+    alarms += 1;
+    return setAlarm.apply(this, args);
+  });
+  return {
+    read: () => {
+      const written: Record<string, number> = {};
+      for (const { what, cursor } of run.splice(0)) {
+        if (cursor.rowsWritten > 0) written[what] = (written[what] ?? 0) + cursor.rowsWritten;
+      }
+      if (alarms > 0) written.alarm = alarms;
+      alarms = 0;
+      return written;
+    },
+  };
+}
+
+const FORMATS = {
+  "no texts around the records": NDJSON,
+  "a text at every place": format({ batchPrefix: "[", recordDelimiter: ",", batchSuffix: "]" }),
+};
+
+describe.each(Object.entries(FORMATS))("the rows that are written, with %s", (_texts, output) => {
+  it("are those that docs/storage.md counts, for appends, the cut and the delivery", async ({ expect }) => {
+    const clock = setClock(NOON);
+    const job = jobInto(freshBucket().name, { output });
+    const bill = await inLog(job, (log, storage) => {
+      log.configure(job, 0);
+      return meter(storage);
+    });
+    const commit = (bytes: number) =>
+      inLog(job, (log) => append(log, 1, fragmentsOf(output, [noise(bytes), noise(bytes)])));
+    const appended = { "INSERT taken": 1, "INSERT chunk": 1, "INSERT batch": 1, "UPDATE log": 1 };
+    await commit(300);
+    expect(bill.read()).toEqual({ ...appended, alarm: 1 });
+    await commit(300);
+    expect(bill.read()).toEqual(appended);
+    await commit(200_000);
+    expect(bill.read()).toEqual(appended);
+    // Three chunks: two small ones that become one, and one that is deflated already.
+    clock.advance(30_000);
+    await inLog(job, (log) => {
+      log.configure({ ...job, version: 2, outputVersion: 2 }, 0);
+    });
+    expect(bill.read()).toEqual({
+      "UPDATE chunk": 1,
+      "DELETE chunk": 1,
+      "INSERT object": 2,
+      "DELETE batch": 1,
+      // The object's number, and the changed job.
+      "UPDATE log": 1,
+      "INSERT log": 1,
+    });
+    expect(await runAlarm(job.id)).toBe(true);
+    expect(bill.read()).toEqual({ "UPDATE object": 1, "DELETE chunk": 2, "UPDATE log": 1 });
+  });
+});
+
+it("a failed attempt is five rows: the object, its places in turn and in time, the log, the alarm", async ({
+  expect,
+}) => {
+  const clock = setClock(NOON);
+  const { name, control } = freshBucket();
+  await control.script([rule({ do: "answer", status: 503 }, { method: "PUT" })]);
+  const job = jobInto(name);
+  const bill = await inLog(job, (log, storage) => {
+    log.configure(job, 0);
+    append(log, 1, fragmentsOf(NDJSON, ["x\n"]));
+    log.configure({ ...job, version: 2, outputVersion: 2 }, 0);
+    return meter(storage);
+  });
+  for (let attempt = 0; attempt < 2; attempt++) {
+    clock.advance(30_000);
+    expect(await runAlarm(job.id)).toBe(true);
+    expect(bill.read()).toEqual({ "UPDATE object": 3, "UPDATE log": 1, alarm: 1 });
+  }
+});
+
+it("what is due next is found by reading a few rows, however many objects wait", async ({ expect }) => {
+  const job = jobInto("nowhere");
+  await inLog(job, (log, storage) => {
+    const { sql } = storage;
+    log.configure(job, 0);
+    append(log, 1, fragmentsOf(NDJSON, ["x\n"]));
+    log.configure({ ...job, version: 2, outputVersion: 2 }, 0);
+    const columns = Object.keys(sql.exec("SELECT * FROM object").one()).filter((column) => column !== "number");
+    sql.exec(
+      `WITH RECURSIVE n (i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
+       INSERT INTO object (number, ${columns.join(", ")}) SELECT i, ${columns.join(", ")} FROM object, n`,
+    );
+    sql.exec("UPDATE object SET attempts = 1 + number % 7, next_attempt_ms = ? + number WHERE number > 3", NOON);
+    const objects = new Objects(sql, new LogState(sql, ""));
+    const run = statements(storage);
+    // Three were never tried: they come first, and are due at once.
+    expect(objects.due(NOON, 3).map(({ number }) => number)).toEqual([1, 2, 3]);
+    expect(objects.nextAttemptMs(new Set())).toBe(0);
+    expect(objects.nextAttemptMs(new Set([1, 3]))).toBe(0);
+    expect(objects.nextAttemptMs(new Set([1, 2, 3]))).toBe(NOON + 4);
+    expect(objects.nextAttemptMs(new Set([1, 2, 3, 4, 6]))).toBe(NOON + 5);
+    expect(run.reduce((sum, { cursor }) => sum + cursor.rowsRead, 0)).toBeLessThan(100);
+  });
+});

@@ -1,0 +1,74 @@
+import { it } from "vitest";
+import { LOG_STEPS } from "../../src/delivery/schema.ts";
+import { NDJSON } from "../../src/pipeline/output-format.ts";
+import { migrate } from "../../src/storage/migrate.ts";
+import { freshBucket, logStatus, NOON, setClock } from "../support/runtime/pipeline.ts";
+import { rule } from "../support/s3-script.ts";
+import { append, fragmentsOf, inLog, jobInto, textOfMember } from "./direct.ts";
+
+it("a log of the first schema goes on with what it holds: records that wait, objects never tried, and tried in vain", async ({
+  expect,
+}) => {
+  const clock = setClock(NOON);
+  const { name, control } = freshBucket();
+  const job = jobInto(name);
+  await control.script([rule({ do: "answer", status: 503 }, { method: "PUT" }, 1)]);
+  await inLog(job, async (log, storage) => {
+    const { sql } = storage;
+    log.configure(job, 0);
+    append(log, 1, fragmentsOf(NDJSON, ["tried in vain\n"]));
+    await log.drive("manual", 10_000);
+    append(log, 1, fragmentsOf(NDJSON, ["never tried\n"]));
+    log.configure({ ...job, version: 2, outputVersion: 2 }, 0);
+    append(log, 2, fragmentsOf(NDJSON, ["waits\n"]));
+    const rows = ["log", "batch", "chunk", "object"].flatMap((table) =>
+      sql
+        .exec(`SELECT * FROM ${table}`)
+        .toArray()
+        .map((row) => ({ table, row })),
+    );
+    expect(rows.map(({ table, row: { attempts } }) => [table, attempts])).toEqual([
+      ["log", undefined],
+      ["batch", undefined],
+      ["chunk", undefined],
+      ["chunk", undefined],
+      ["chunk", undefined],
+      ["object", 1],
+      ["object", 0],
+    ]);
+    await storage.deleteAll();
+    migrate(storage, LOG_STEPS.slice(0, 1));
+    for (const { table, row } of rows) {
+      // As step 1 had them: of an object's type nothing was kept, and of the output only the fields.
+      const { content_type: _type, job: config, ...columns } = row;
+      if (config !== undefined) {
+        const {
+          output,
+          filter: _filter,
+          sampleRate: _rate,
+          optOutVersion: _version,
+          ...old
+        } = JSON.parse(String(config));
+        columns.job = JSON.stringify({ ...old, fieldNames: output.fieldNames });
+      }
+      const names = Object.keys(columns);
+      sql.exec(
+        `INSERT INTO ${table} (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`,
+        ...Object.values(columns),
+      );
+    }
+    migrate(storage, LOG_STEPS);
+    expect(log.objects(0, 10).entries.map(({ attempts, state }) => [attempts, state])).toEqual([
+      [1, "waiting"],
+      [0, "waiting"],
+    ]);
+    append(log, 2, fragmentsOf(NDJSON, ["and more\n"]));
+    clock.advance(60_000);
+    await log.drive("manual", 10_000);
+  });
+  expect((await logStatus(job.id)).counts).toMatchObject({ received: 4, delivered: 4, pending: 0 });
+  const objects = await control.objects();
+  expect(objects.map(({ contentType }) => contentType)).toEqual(objects.map(() => "application/x-ndjson"));
+  const texts = (await control.contents()).map(({ bytes }) => textOfMember(bytes));
+  expect(texts.toSorted()).toEqual(["never tried\n", "tried in vain\n", "waits\nand more\n"]);
+});

@@ -1,0 +1,232 @@
+/** Every kind of invocation of a real function, on its real way: each becomes one record in the bucket, and exactly this one. */
+import { join } from "node:path";
+import { it } from "vitest";
+import { buildWorker, DevServer } from "../../tools/dev-server.ts";
+import { ROOT } from "../../tools/paths.ts";
+import { until } from "../../tools/until.ts";
+import { readSingleMember } from "../support/gzip-member.ts";
+import { ndjson } from "../support/oracle.ts";
+import { IsolatedShipper, jobInto, RECEIVED_WITHIN_MS } from "./shipper.ts";
+
+/** Far from the shippers of other tests. */
+const SAMPLE_PORT = 18_887;
+const DELIVERED_WITHIN_MS = 30_000;
+
+/** Stands for every time that lies between the start of the test and its end. */
+const DURING = "during the test";
+
+/** What the platform does at three in the morning, and once a month; `time` is when it was due. */
+const DUE_MS = 1_700_000_000_000;
+
+it("ships a request, what it throws or rejects, a cron, a batch, an alarm and an RPC call, each once and as it was", async ({
+  expect,
+}) => {
+  const fromMs = Date.now();
+  await using shipper = await IsolatedShipper.start();
+  const sample = await startSample(shipper);
+  try {
+    const job = await shipper.api.createJob(jobInto("kinds"));
+    const answers: number[] = [];
+    for (const request of requestsTo(sample.url)) {
+      const response = await fetch(request);
+      await response.arrayBuffer();
+      answers.push(response.status);
+    }
+    expect(answers).toEqual([200, 200, 404, 500, 202, 200, 200, 202, 202, 200, 500]);
+
+    const expected = recordsFor(sample.url);
+    await until({
+      what: `the ledger to show ${expected.length} received`,
+      withinMs: RECEIVED_WITHIN_MS,
+      look: () => shipper.api.jobLedger(job.id),
+      enough: ({ received }) => received >= expected.length,
+    });
+    await shipper.api.flush(job.id);
+    const ledger = await until({
+      what: "the ledger to show nothing pending",
+      withinMs: DELIVERED_WITHIN_MS,
+      look: () => shipper.api.jobLedger(job.id),
+      enough: ({ pending }) => pending === 0,
+    });
+    const untilMs = Date.now();
+
+    const shipped = await recordsIn(shipper);
+    expect(sorted(shipped.map((record) => withoutTimes(record, fromMs, untilMs)))).toEqual(sorted(expected));
+    expect(ledger).toMatchObject({ received: expected.length, delivered: expected.length });
+    expect(await shipper.api.accountLedger()).toMatchObject({ processed: expected.length, routed: expected.length });
+  } finally {
+    await sample.stop();
+  }
+});
+
+/** The demo's shop, built (from source, `wrangler dev` swallows what it throws), with the shipper as its tail consumer. */
+async function startSample(shipper: IsolatedShipper): Promise<DevServer> {
+  const built = await buildWorker(join(ROOT, "demo/sample/wrangler.jsonc"), join(shipper.folder, "sample"));
+  const sample = await DevServer.start({
+    ...built,
+    port: SAMPLE_PORT,
+    persistTo: join(shipper.folder, "sample-state"),
+    registry: join(shipper.folder, "registry"),
+    logFile: join(shipper.folder, "sample.log"),
+  });
+  await until({
+    what: "the sample to find the shipper",
+    withinMs: 15_000,
+    look: async () => sample.output.slice(-2_000),
+    enough: (output) => output.includes("logship [connected]"),
+  });
+  return sample;
+}
+
+function requestsTo(url: string): Request[] {
+  const cron = (expression: string): Request =>
+    new Request(`${url}/cdn-cgi/handler/scheduled?cron=${expression.replaceAll(" ", "+")}&time=${DUE_MS}`);
+  return [
+    new Request(`${url}/orders/7?event=one`, { headers: { "cf-ray": "57d55f210d7b95f3-SJC" } }),
+    new Request(`${url}/orders/8?event=two`, { method: "POST", body: "8" }),
+    new Request(`${url}/nowhere?event=three`),
+    new Request(`${url}/checkout?event=four`),
+    new Request(`${url}/newsletter?event=five`),
+    new Request(`${url}/report?event=six`),
+    new Request(`${url}/prices/coffee?event=seven`),
+    new Request(`${url}/parcels/9?event=eight`),
+    new Request(`${url}/reservations/coffee?event=nine`),
+    cron("0 3 * * *"),
+    cron("0 4 1 * *"),
+  ];
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** One log line. */
+const log = (Level: string, ...Message: readonly string[]): Json => ({ Level, Message, TimestampMs: DURING });
+
+const thrown = (name: string, message: string): Json => ({ name, message, TimestampMs: DURING });
+
+function recordsFor(url: string): Json[] {
+  // Local development names no function and measures no times.
+  const record = (EventType: string, Event: Json, more: Json = {}): Json => ({
+    CPUTimeMs: 0,
+    DispatchNamespace: "",
+    Entrypoint: "",
+    Event,
+    EventTimestampMs: DURING,
+    EventType,
+    Exceptions: [],
+    Logs: [],
+    Outcome: "ok",
+    ScriptName: "unnamed",
+    ScriptTags: [],
+    ScriptVersion: { ID: "", Message: "", Tag: "" },
+    WallTimeMs: 0,
+    ...more,
+  });
+  const answered = (path: string, Status: number, { Method = "GET", RayID = "" } = {}): Json => ({
+    RayID,
+    Request: { URL: `${url}${path}`, Method },
+    Response: { Status },
+  });
+  return [
+    record("fetch", answered("/orders/7?event=one", 200, { RayID: "57d55f210d7b95f3" }), {
+      Logs: [log("log", "order looked up", '{"path":"/orders/7","items":3}')],
+    }),
+    record("fetch", answered("/orders/8?event=two", 200, { Method: "POST" }), {
+      Logs: [log("log", "order looked up", '{"path":"/orders/8","items":3}')],
+    }),
+    record("fetch", answered("/nowhere?event=three", 404)),
+    record(
+      "fetch",
+      { RayID: "", Request: { URL: `${url}/checkout?event=four`, Method: "GET" }, Response: {} },
+      {
+        Exceptions: [thrown("PaymentError", "the bank did not answer")],
+        Logs: [log("log", "charging the card")],
+        Outcome: "exception",
+      },
+    ),
+    record("fetch", answered("/newsletter?event=five", 202), {
+      Exceptions: [thrown("Error", "the mail server is full")],
+      Logs: [log("info", "signed up; the mail goes out after the answer")],
+    }),
+    record("fetch", answered("/report?event=six", 200), {
+      Logs: [
+        ...Array.from({ length: 120 }, (_, i) =>
+          log("debug", `row ${i + 1} of 120: turnover ${((i + 1) * 37) % 1000} coins`),
+        ),
+        log("warn", "the report is slow"),
+      ],
+    }),
+    record("fetch", answered("/prices/coffee?event=seven", 200)),
+    record(
+      "worker_rpc",
+      { RPCMethod: "quote" },
+      {
+        Entrypoint: "Prices",
+        Logs: [log("log", "price asked", '{"item":"coffee","event":"seven"}')],
+      },
+    ),
+    record("fetch", answered("/parcels/9?event=eight", 202), { Logs: [log("log", "order handed to the packers")] }),
+    record(
+      "queue",
+      { Queue: "sample-parcels", BatchSize: 1 },
+      {
+        Logs: [log("log", "parcel packed", '{"order":"9","event":"eight"}')],
+      },
+    ),
+    record("fetch", answered("/reservations/coffee?event=nine", 202)),
+    record(
+      "worker_rpc",
+      { RPCMethod: "hold" },
+      {
+        Entrypoint: "Reservation",
+        Logs: [log("log", "item held", '{"item":"coffee","event":"nine"}')],
+      },
+    ),
+    record(
+      "alarm",
+      { ScheduledTimeMs: DURING },
+      {
+        Entrypoint: "Reservation",
+        Logs: [log("warn", "nobody came for it", '{"item":"coffee","event":"nine"}')],
+      },
+    ),
+    record(
+      "scheduled",
+      { Cron: "0 3 * * *", ScheduledTimeMs: DUE_MS },
+      {
+        Logs: [log("log", "counting the stock", "0 3 * * *")],
+      },
+    ),
+    record(
+      "scheduled",
+      { Cron: "0 4 1 * *", ScheduledTimeMs: DUE_MS },
+      {
+        Exceptions: [thrown("Error", "the warehouse is closed")],
+        Logs: [log("log", "counting the stock", "0 4 1 * *")],
+        Outcome: "exception",
+      },
+    ),
+  ];
+}
+
+async function recordsIn({ bucket }: IsolatedShipper): Promise<unknown[]> {
+  const objects = (await bucket.read("kinds/")).filter(({ key }) => key.endsWith(".log.gz"));
+  return objects.flatMap(({ key, bytes }) => {
+    const member = readSingleMember(bytes);
+    if (!member.ok) throw new Error(`${key}: ${member.reason}`);
+    return ndjson(member.raw);
+  });
+}
+
+/** Every whole number of milliseconds in the window becomes {@link DURING}; any other time stays as it is, and is seen. */
+function withoutTimes(record: unknown, fromMs: number, untilMs: number): unknown {
+  const isDuring = (value: unknown): boolean =>
+    Number.isInteger(value) && Number(value) >= fromMs && Number(value) <= untilMs;
+  return JSON.parse(JSON.stringify(record), (key, value) =>
+    key.endsWith("TimestampMs") || key === "ScheduledTimeMs" ? (isDuring(value) ? DURING : value) : value,
+  );
+}
+
+/** In an order of their own: that of the bucket is the order of arrival. As text, so that the order of the fields counts as well. */
+function sorted(records: readonly unknown[]): string[] {
+  return records.map((record) => JSON.stringify(record)).sort();
+}

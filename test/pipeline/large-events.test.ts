@@ -1,0 +1,114 @@
+/** Events that no queue message can carry, through the real consumer, logs, ledger and blob store. */
+
+import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { gunzipSync } from "node:zlib";
+import { describe, it, vi } from "vitest";
+import { blobStore } from "../../src/intake/blob-store.ts";
+import { EVENT_MAX_BYTES } from "../../src/limits.ts";
+import { noise } from "../record/samples.ts";
+import { assertClean, type Minted, Oracle } from "../support/oracle.ts";
+import { api, createJob } from "../support/runtime/api.ts";
+import {
+  balance,
+  deliver,
+  freshBucket,
+  logStatus,
+  NOON,
+  pack,
+  redeliver,
+  setClock,
+  settle,
+} from "../support/runtime/pipeline.ts";
+
+/** Gives an event some text that hardly compresses, so that it has so many bytes as a record. */
+function enlarge({ event }: Minted, bytes: number, seed: number): void {
+  const target = event as { Logs: { Level: string; Message: string[]; TimestampMs: number }[] };
+  target.Logs.push({ Level: "log", Message: [""], TimestampMs: NOON });
+  const text = noise(bytes - JSON.stringify(event).length, seed).replaceAll(/["\\]/g, "'");
+  (target.Logs.at(-1) as { Message: string[] }).Message = [text];
+}
+
+const blobsKept = async (): Promise<number> => {
+  let kept = 0;
+  for (const digit of "0123456789abcdef") {
+    kept += await runInDurableObject(env.BLOBS.getByName(`blobs ${digit}`), (_store, { storage }) =>
+      Number(storage.sql.exec("SELECT count(*) AS n FROM blob").one().n),
+    );
+  }
+  return kept;
+};
+
+async function world() {
+  const clock = setClock(NOON);
+  const { name, control } = freshBucket();
+  const job = await createJob(name);
+  const oracle = new Oracle();
+  clock.advance(1_000);
+  return { clock, control, job, oracle };
+}
+
+describe("large events", () => {
+  it("reach the bucket once, truncated, among small ones, and leave nothing behind", async ({ expect }) => {
+    const { clock, control, job, oracle } = await world();
+    const events = oracle.mint(40);
+    [200_000, 256_000, 700_000, EVENT_MAX_BYTES - 200].forEach((bytes, i) => {
+      enlarge(events[i * 9 + 3] as Minted, bytes, i);
+    });
+    oracle.acknowledged("job", events);
+    const messages = pack(events, clock.nowMs(), { perMessage: 10 });
+    expect(messages.filter(({ blob }) => blob !== null).length).toBeGreaterThanOrEqual(3);
+    const { acked, retried } = await deliver(messages);
+    expect([acked.length, retried]).toEqual([messages.length, []]);
+    expect(await blobsKept()).toBe(0);
+    await settle(job, clock);
+    assertClean(oracle.audit("job", await control.contents(), { path: "logs/{DATE}", idOf: oracle.idByMessage }));
+    const status = await logStatus(job);
+    expect(balance(status)).toEqual({ received: 40, accountedFor: 40 });
+    // What is shipped is bounded, whatever came in.
+    for (const { bytes } of await control.contents())
+      for (const line of gunzipSync(bytes).toString().trim().split("\n")) expect(line.length).toBeLessThan(20_000);
+  });
+
+  it("come again without harm after their records are gone", async ({ expect }) => {
+    const { clock, control, job, oracle } = await world();
+    const events = oracle.mint(2);
+    enlarge(events[1] as Minted, 500_000, 7);
+    oracle.acknowledged("job", events);
+    const messages = pack(events, clock.nowMs());
+    await deliver(messages);
+    const again = await redeliver(messages);
+    expect([again.acked.length, again.retried]).toEqual([messages.length, []]);
+    await settle(job, clock);
+    assertClean(oracle.audit("job", await control.contents(), { path: "logs/{DATE}", idOf: oracle.idByMessage }));
+    const ledger = (await api<Record<string, number>>("GET", "/logship/ledger")).body.result;
+    expect(ledger).toMatchObject({ processed: 2, routed: 2, set_aside: 0 });
+  });
+
+  it("survive a crash between their arrival and their delivery", async ({ expect }) => {
+    const { clock, control, job, oracle } = await world();
+    const events = oracle.mint(3);
+    enlarge(events[1] as Minted, 900_000, 9);
+    oracle.acknowledged("job", events);
+    const messages = pack(events, clock.nowMs());
+    for (const { id, blob } of messages) if (blob !== null) await blobStore(env.BLOBS).put(id, blob);
+    await abortAllDurableObjects();
+    const { acked } = await redeliver(messages, 1);
+    expect(acked.length).toBe(messages.length);
+    await settle(job, clock);
+    assertClean(oracle.audit("job", await control.contents(), { path: "logs/{DATE}", idOf: oracle.idByMessage }));
+  });
+
+  it("whose records were never there are set aside and counted, and hold nobody up", async ({ expect }) => {
+    const { clock, job, oracle } = await world();
+    vi.spyOn(console, "error").mockImplementation(() => {});
+    const events = oracle.mint(2);
+    enlarge(events[0] as Minted, 500_000, 3);
+    const messages = pack(events, clock.nowMs());
+    const { acked } = await redeliver(messages, 1);
+    expect(acked.length).toBe(messages.length);
+    const ledger = (await api<Record<string, number>>("GET", "/logship/ledger")).body.result;
+    expect(ledger).toMatchObject({ processed: 2, routed: 1, set_aside: 1 });
+    expect((await logStatus(job)).counts.received).toBe(1);
+  });
+});
