@@ -83,6 +83,9 @@ export class ObjectStore {
     // Encoded before signing: a `=` or `+` that is sent raw would be signed otherwise than it arrives.
     const path = [bucket, ...key.split("/")].map(encodeSegment).join("/");
     const url = `${endpoint.origin}${endpoint.pathname.replace(/\/$/, "")}/${path}`;
+    // Not `AbortSignal.timeout`: its timer cannot be taken back, and a durable object with a timer pending is awake, and billed.
+    const deadline = new AbortController();
+    const timer = setTimeout(() => deadline.abort(new DOMException("too slow", "TimeoutError")), Math.round(timeoutMs));
     try {
       const signer = new AwsV4Signer({
         method,
@@ -100,7 +103,7 @@ export class ObjectStore {
         headers: signed.headers,
         body,
         redirect: "manual",
-        signal: AbortSignal.timeout(Math.round(timeoutMs)),
+        signal: deadline.signal,
       });
       const { status } = response;
       const length = response.headers.get("content-length");
@@ -119,6 +122,8 @@ export class ObjectStore {
       // Only the kind of failure is kept: the text may name the URL, and with it what stands in it.
       const timedOut = error instanceof Error && error.name === "TimeoutError";
       return { kind: "unreachable", cause: timedOut ? "timeout" : "connection failed" };
+    } finally {
+      clearTimeout(timer);
     }
   }
 }

@@ -286,13 +286,34 @@ describe("what a store answers", () => {
   });
 
   it("is given longer to arrive the larger the object is, but never longer than an alarm may run", async () => {
-    const timeouts = vi.spyOn(AbortSignal, "timeout");
+    const timers = vi.spyOn(globalThis, "setTimeout");
     for (const bytes of [5, 10_000_000, 1_000_000_000])
       await scripted(new Response()).opened.put(request("k", "hello", { bytes }));
-    const [small, large, largest] = timeouts.mock.calls.map(([ms]) => ms);
+    const [small, large, largest] = timers.mock.calls.map(([, ms]) => ms);
     expect(small).toBe(60_000);
     expect(large).toBe(260_000);
     expect(largest).toBeLessThan(15 * 60_000);
+  });
+
+  it("leaves no timer behind, answered or not: it would keep a durable object awake", async () => {
+    const [set, cleared] = [vi.spyOn(globalThis, "setTimeout"), vi.spyOn(globalThis, "clearTimeout")];
+    await scripted(new Response()).opened.put(request("k"));
+    await scripted(new Error("reset")).opened.put(request("k"));
+    expect(set.mock.results.map(({ value }) => value)).toEqual(cleared.mock.calls.map(([timer]) => timer));
+    expect(set).toHaveBeenCalledTimes(2);
+  });
+
+  it("is hung up on when the time is over", async () => {
+    vi.useFakeTimers();
+    const hanging = new ObjectStore(at("hanging"), {
+      now: () => NOW,
+      fetch: (_url, { signal }) =>
+        new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason))),
+    });
+    const answer = hanging.put(request("k"));
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(await answer).toEqual({ kind: "unreachable", cause: "timeout" });
+    vi.useRealTimers();
   });
 
   it("loses nothing when its error body breaks off: the status has arrived", async () => {
