@@ -1,6 +1,6 @@
 /** From counts to money: pure. */
-import { PRICES } from "./prices.ts";
-import type { Simulated } from "./protocol.ts";
+import { PRICE_NAMES, PRICES, type PriceName, VENDOR } from "./prices.ts";
+import type { ObjectUse, Scenario, Simulated } from "./protocol.ts";
 
 /** Bytes of one billed queue operation, and what the platform adds to each message. https://developers.cloudflare.com/queues/platform/pricing/ */
 const QUEUE_UNIT_BYTES = 64_000;
@@ -9,9 +9,11 @@ const QUEUE_METADATA_BYTES = 100;
 /** Memory that a durable object is billed for, whatever it uses, in GB. https://developers.cloudflare.com/durable-objects/platform/pricing/ */
 const OBJECT_GB = 0.128;
 
+const MONTH_S = 30 * 86_400;
+
 /**
- * For how long a durable object is at work, in seconds: not measured, as nobody can offline. A request that writes is answered when the write has
- * reached enough machines; an upload waits for the store.
+ * For how long a durable object is at work, in s: not measured, as nobody can offline. A request that writes is answered when the write is
+ * durable elsewhere; an upload waits for the store.
  */
 export const ASSUMED_SECONDS = { reading: 0.005, writing: 0.03, upload: 0.5 } as const;
 
@@ -20,6 +22,7 @@ export function queueUnits(bytes: number): number {
   return Math.ceil((bytes + QUEUE_METADATA_BYTES) / QUEUE_UNIT_BYTES);
 }
 
+/** CPU time, in ms. */
 export interface CpuMs {
   /** From trace item to message, for one event. */
   intake: number;
@@ -27,69 +30,63 @@ export interface CpuMs {
   pipeline: number;
 }
 
-/** A part of the bill, for a million events. */
-export interface Item {
-  /** Billed operations, CPU ms, GB-s. */
-  amount: number;
-  dollars: number;
-}
-
-export const ITEMS = [
-  "queueOperations",
-  "requests",
-  "cpuMs",
-  "objectRequests",
-  "objectGbSeconds",
-  "rowsWritten",
-  "rowsRead",
-  "storeClassA",
-  "storeClassB",
-] as const satisfies readonly (keyof typeof PRICES)[];
-
 export interface Bill {
-  items: { readonly [item in (typeof ITEMS)[number]]: Item };
-  /** For a million events. */
+  /** What is billed, for a million events: how many, and what that costs in dollars. */
+  perMillion: { readonly [name in PriceName]: { amount: number; dollars: number } };
+  /** For a million events, by list price: nothing is included. */
   dollars: number;
-  /** The same if no durable object ever came to rest between two requests. */
-  worstDollars: number;
+  /** The same if no durable object ever came to rest. */
+  awakeDollars: number;
+  /** A month at this rate, alone in its account: with what the plan includes. */
+  monthDollars: number;
+  vendor: { dollars: number; monthDollars: number };
 }
 
-/**
- * What a million events cost at this rate.
- * @param seconds that were simulated. @param jobs that took every event.
- */
-export function bill(simulated: Simulated, seconds: number, jobs: number, cpu: CpuMs): Bill {
-  const { use, batches, crons, messageUnits } = simulated;
-  const objects = Object.values(use.objects);
-  const sum = (of: (object: (typeof objects)[number]) => number): number =>
-    objects.reduce((total, object) => total + of(object), 0);
-  const requests = sum((object) => object.requests);
-  const writing = sum((object) => object.writing);
+/** What it costs at the rate of a scenario. @param jobs each takes every event. */
+export function bill(scenario: Scenario, simulated: Simulated, jobs: number, cpu: CpuMs): Bill {
+  const { events, use } = simulated;
+  const amounts = amountsOf(simulated, jobs, cpu);
+  const perMillion = Object.fromEntries(
+    PRICE_NAMES.map((name) => {
+      const amount = (amounts[name] / events) * 1e6;
+      return [name, { amount, dollars: (amount / 1e6) * PRICES[name].dollars }];
+    }),
+  ) as Bill["perMillion"];
+  const dollars = PRICE_NAMES.reduce((sum, name) => sum + perMillion[name].dollars, 0);
+  const awakeGbSeconds = (use.instances * scenario.seconds * OBJECT_GB * 1e6) / events;
+  const perMonth = MONTH_S / scenario.seconds;
+  const beyond = (amount: number, { dollars, included }: { dollars: number; included: number }): number =>
+    (Math.max(0, amount - included) / 1e6) * dollars;
+  return {
+    perMillion,
+    dollars,
+    awakeDollars:
+      dollars - perMillion.objectGbSeconds.dollars + (awakeGbSeconds / 1e6) * PRICES.objectGbSeconds.dollars,
+    monthDollars: PRICE_NAMES.reduce((sum, name) => sum + beyond(amounts[name] * perMonth, PRICES[name]), 0),
+    vendor: { dollars: jobs * VENDOR.dollars, monthDollars: beyond(events * jobs * perMonth, VENDOR) },
+  };
+}
+
+function amountsOf(simulated: Simulated, jobs: number, cpu: CpuMs): { [name in PriceName]: number } {
+  const { use, events, messageUnits, batches, crons } = simulated;
+  const total = (of: (object: ObjectUse) => number): number =>
+    Object.values(use.objects).reduce((sum, object) => sum + of(object), 0);
+  const objectRequests = total(({ requests }) => requests);
+  const writing = total((object) => object.writing);
   const busySeconds =
-    (requests - writing) * ASSUMED_SECONDS.reading +
+    (objectRequests - writing) * ASSUMED_SECONDS.reading +
     writing * ASSUMED_SECONDS.writing +
     (use.puts + use.otherStoreRequests) * ASSUMED_SECONDS.upload;
-  const amounts: { [item in (typeof ITEMS)[number]]: number } = {
-    // Written, read, deleted.
+  return {
+    // Each message is written, read and deleted.
     queueOperations: 3 * messageUnits,
     requests: batches + crons,
-    cpuMs: simulated.events * (cpu.intake + jobs * cpu.pipeline),
-    objectRequests: requests,
+    cpuMs: events * (cpu.intake + jobs * cpu.pipeline),
+    objectRequests,
     objectGbSeconds: busySeconds * OBJECT_GB,
-    rowsWritten: sum((object) => object.rowsWritten),
-    rowsRead: sum((object) => object.rowsRead),
+    rowsWritten: total(({ rowsWritten }) => rowsWritten),
+    rowsRead: total(({ rowsRead }) => rowsRead),
     storeClassA: use.puts,
     storeClassB: use.otherStoreRequests,
   };
-  const perMillion = 1e6 / simulated.events;
-  const items = Object.fromEntries(
-    ITEMS.map((name) => {
-      const amount = amounts[name] * perMillion;
-      return [name, { amount, dollars: (amount / 1e6) * PRICES[name].dollars }];
-    }),
-  ) as Bill["items"];
-  const dollars = ITEMS.reduce((total, name) => total + items[name].dollars, 0);
-  const awake = use.instances * seconds * OBJECT_GB * perMillion;
-  const worstDollars = dollars - items.objectGbSeconds.dollars + (awake / 1e6) * PRICES.objectGbSeconds.dollars;
-  return { items, dollars, worstDollars };
 }

@@ -58,6 +58,7 @@ export async function startHarness(): Promise<Harness> {
   });
   const { url } = await server.listen();
   const call = async <T>(path: string, init: RequestInit): Promise<T> => {
+    await awake(url);
     const response = await fetch(new URL(path, url), init);
     if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
     return (await response.json()) as T;
@@ -78,4 +79,17 @@ export async function startHarness(): Promise<Harness> {
       await rm(root, { recursive: true, force: true });
     },
   };
+}
+
+/**
+ * A connection inside the runtime that was idle while it computed for long may be closed, and the first request on it fails: let that be one that does
+ * nothing.
+ * @throws if the worker does not answer at all.
+ */
+async function awake(url: URL): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    const response = await fetch(new URL("/bench/ping", url), { method: "POST", body: "null" });
+    if (response.ok) return;
+    if (tries === 5) throw new Error(`the worker does not answer: ${response.status} ${await response.text()}`);
+  }
 }

@@ -1,35 +1,42 @@
 /**
- * Public list prices beyond what the paid plan includes, in US dollars for a million; as read on 2026-11-20. The monthly allowances are left out:
- * they are shared with everything else in the account.
+ * Public list prices of the paid plan, in US dollars, as read on 2026-11-20; and what the plan includes a month, which is shared with everything
+ * else in the account.
  */
 export interface Price {
-  /** For a million of what is named. */
+  /** For a million of what is named, beyond what is included. */
   dollars: number;
+  /** A month. */
+  included: number;
   source: string;
 }
 
 const WORKERS = "https://developers.cloudflare.com/workers/platform/pricing/";
 const QUEUES = "https://developers.cloudflare.com/queues/platform/pricing/";
 const OBJECTS = "https://developers.cloudflare.com/durable-objects/platform/pricing/";
+const STORE = "https://developers.cloudflare.com/r2/pricing/";
 
 export const PRICES = {
-  /** Invocations. Those of `tail()` are billed by CPU time alone: https://developers.cloudflare.com/workers/observability/logs/tail-workers/ */
-  requests: { dollars: 0.3, source: WORKERS },
-  /** Milliseconds of CPU time. */
-  cpuMs: { dollars: 0.02, source: WORKERS },
   /** Writes, reads and deletes of each started 64 KB of a message. */
-  queueOperations: { dollars: 0.4, source: QUEUES },
+  queueOperations: { dollars: 0.4, included: 1e6, source: QUEUES },
+  /** Invocations. Those of `tail()` are billed by CPU time alone: https://developers.cloudflare.com/workers/observability/logs/tail-workers/ */
+  requests: { dollars: 0.3, included: 10e6, source: WORKERS },
+  /** Milliseconds of CPU time. */
+  cpuMs: { dollars: 0.02, included: 30e6, source: WORKERS },
   /** RPC calls and alarms. */
-  objectRequests: { dollars: 0.15, source: OBJECTS },
+  objectRequests: { dollars: 0.15, included: 1e6, source: OBJECTS },
   /** GB-seconds: 128 MB for as long as an object is at work, or idle and unable to hibernate. */
-  objectGbSeconds: { dollars: 12.5, source: OBJECTS },
-  rowsWritten: { dollars: 1, source: OBJECTS },
-  rowsRead: { dollars: 0.001, source: OBJECTS },
+  objectGbSeconds: { dollars: 12.5, included: 400_000, source: OBJECTS },
+  /** Inserts, updates and deletes, index entries among them, and `setAlarm`. */
+  rowsWritten: { dollars: 1, included: 50e6, source: OBJECTS },
+  rowsRead: { dollars: 0.001, included: 25e9, source: OBJECTS },
   /** PUTs and the like. */
-  storeClassA: { dollars: 4.5, source: "https://developers.cloudflare.com/r2/pricing/" },
+  storeClassA: { dollars: 4.5, included: 1e6, source: STORE },
   /** HEADs and the like. */
-  storeClassB: { dollars: 0.36, source: "https://developers.cloudflare.com/r2/pricing/" },
+  storeClassB: { dollars: 0.36, included: 10e6, source: STORE },
 } as const satisfies { readonly [name: string]: Price };
 
-/** What the vendor's own log shipping costs for a million events that reach a destination, in dollars: each job counts. */
-export const VENDOR = { dollars: 0.05, source: `${WORKERS}#workers-trace-events-logpush` } as const satisfies Price;
+export type PriceName = keyof typeof PRICES;
+export const PRICE_NAMES = Object.keys(PRICES) as PriceName[];
+
+/** The vendor's own log shipping: for a million events that reach a destination, so that each job counts. */
+export const VENDOR = { dollars: 0.05, included: 10e6, source: WORKERS } as const satisfies Price;

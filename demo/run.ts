@@ -43,7 +43,7 @@ async function runMainJob({ api, bucket, sample }: Running): Promise<{ faults: s
 
   const faults: string[] = [];
   const expected = [...(await askSample(sample.url, faults)), ...(await postEvents(api))];
-  say(`Waiting for the queue (5 s at most) until the job's ledger shows ${expected.length} received …`);
+  say(`Waiting for the queue (5 s or so) until the job's ledger shows ${expected.length} received …`);
   await ledgerUntil(api, job.id, faults, {
     what: `the ledger to show ${expected.length} received`,
     withinMs: RECEIVED_WITHIN_MS,

@@ -17,21 +17,27 @@ import { batchOf } from "./queue-batch.ts";
 const BATCH = 10;
 const BATCH_MS = 10_000;
 
-const mix = new RecordMix(7);
+/** Record lines that come again and again: making new ones would take most of the time. */
+let pool: string[] = [];
 let packed: ArrayBuffer[] = [];
 
-/** Makes the messages of the next {@link append}: new records, new ids. */
+/** Makes the messages of the next {@link append}, under new ids. */
 export function pack(records: number): void {
   const takenInMs = platform.now();
-  const lines = Array.from({ length: records }, () => {
-    const findings = { faults: [], unknownKeys: new Set<string>() };
-    const record = toRecord(mix.next(takenInMs), { takenInMs, defaultScriptName: "unnamed", lenient: true }, "", findings);
+  if (pool.length !== records) pool = linesOf(records, takenInMs);
+  const result = packRecords(pool, { takenInMs, idOf: randomIds(), keyed: false });
+  if (!result.ok) throw new Error("a record is too large");
+  packed = result.messages.map(({ body }) => body.slice().buffer);
+}
+
+function linesOf(records: number, atMs: number): string[] {
+  const mix = new RecordMix(7);
+  const context = { takenInMs: atMs, defaultScriptName: "unnamed", lenient: true };
+  return Array.from({ length: records }, () => {
+    const record = toRecord(mix.next(atMs), context, "", { faults: [], unknownKeys: new Set() });
     if (record === null) throw new Error("a trace item is none");
     return recordLine(record);
   });
-  const result = packRecords(lines, { takenInMs, idOf: randomIds(), keyed: false });
-  if (!result.ok) throw new Error("a record is too large");
-  packed = result.messages.map(({ body }) => body.slice().buffer);
 }
 
 /** Takes what was packed all the way to the object store. */

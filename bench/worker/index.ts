@@ -43,6 +43,7 @@ export const Outbox = metered("Outbox", shipper.Outbox);
 playThePlatform();
 
 const COMMANDS: { readonly [name: string]: (argument: never, env: Env) => unknown } = {
+  ping: () => null,
   simulate: (scenario: Scenario, env) => simulate(env, scenario),
   prepare: (what: PrepareCpu) => prepare(what),
   run: (work: Work) => run(work),

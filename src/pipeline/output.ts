@@ -1,38 +1,43 @@
-import { jsonText } from "../record/encode.ts";
-import { FIELD_NAMES, type TraceRecord } from "../record/fields.ts";
+import { FIELD_NAMES } from "../record/fields.ts";
 import { dollarSeams, escapeDollarBrace, type OutputFormat, recordLayout } from "./output-format.ts";
 
-/**
- * Renders a record for one job: prefix, fields or template, suffix, but not the delimiter.
- * @param line `recordLine(record)`, if it is at hand: where a job's output is made of that line, nothing is encoded again.
- */
-export type RecordEncoder = (record: TraceRecord, line?: string) => string;
+/** A record as the JSON of its fields. */
+export interface FieldTexts {
+  /** All of it, as `recordLine` writes it, if it is at hand. */
+  readonly line?: string;
+  /** undefined: it has no field of that name. */
+  text(name: string): string | undefined;
+}
+
+/** Renders a record for one job: prefix, fields or template, suffix, but not the delimiter. */
+export type RecordEncoder = (record: FieldTexts) => string;
 
 /**
- * The encoder of a job's output. Made once for a version of a job, used for every record.
+ * The encoder of a job's output. Made once for a version of a job, used for every record. Nothing is parsed and nothing but CSV is written anew: what
+ * is shipped is put together from the JSON that the record came in.
  * @throws Error if the format's template does not compile; a stored one was found to compile when it was sent.
  */
 export function recordEncoder(format: OutputFormat): RecordEncoder {
   const render = renderer(format);
   if (!format.escapeDollarBrace) return render;
   const { afterRecord } = dollarSeams(format);
-  return (record, line) => escapeDollarBrace(render(record, line), afterRecord);
+  return (record) => escapeDollarBrace(render(record), afterRecord);
 }
 
 function renderer(format: OutputFormat): RecordEncoder {
   const { texts, fields } = recordLayout(format);
   const { recordPrefix, recordSuffix } = format;
-  const valueText = format.type === "csv" ? csvValue : jsonText;
+  const valueText = format.type === "csv" ? csvValue : (json: string) => json;
   const first = texts[0] ?? "";
   const rest = fields.map((field, i) => ({ field, after: texts[i + 1] ?? "" }));
-  const encode = (record: TraceRecord): string => {
-    const values = record as unknown as { readonly [field: string]: unknown };
+  const encode = (record: FieldTexts): string => {
     let text = first;
-    for (const { field, after } of rest) text += valueText(values[field]) + after;
+    for (const { field, after } of rest) text += valueText(record.text(field) ?? "null") + after;
     return text;
   };
   if (!holdsWholeLine(format)) return encode;
-  return (record, line) => (line === undefined ? encode(record) : recordPrefix + line.slice(1, -1) + recordSuffix);
+  return (record) =>
+    record.line === undefined ? encode(record) : recordPrefix + record.line.slice(1, -1) + recordSuffix;
 }
 
 /** Whether a record between prefix and suffix is its own line, but for the braces. */
@@ -52,8 +57,7 @@ function holdsWholeLine(format: OutputFormat): boolean {
  * string is written `\u0022` instead of `\"`: JSON all the same, and readers that follow RFC 4180, who know no backslash, take the value as one.
  * @see https://www.rfc-editor.org/rfc/rfc4180#section-2
  */
-function csvValue(value: unknown): string {
-  const json = jsonText(value);
+function csvValue(json: string): string {
   switch (json[0]) {
     case "{":
     case "[":

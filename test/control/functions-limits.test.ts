@@ -117,7 +117,7 @@ describe("what is remembered of functions", () => {
   it("fits the ledger's row, whatever the names, and what ends an opt-out is never refused", async () => {
     setClock(NOON);
     const long = (i: number): string => "\u20ac".repeat(250) + String(i).padStart(5, "0");
-    const functions = Array.from({ length: 480 }, (_, i) => ({
+    const functions = Array.from({ length: 450 }, (_, i) => ({
       name: long(i),
       logging: "off" as const,
       windows: [...switchedOften(60), { fromMs: NOON - 500, untilMs: null }],
@@ -127,7 +127,7 @@ describe("what is remembered of functions", () => {
       kind: "changed",
       inForce: true,
     });
-    await fill(functions.slice(0, 60).map((each) => ({ ...each, name: `x${each.name.slice(1)}` })));
+    await fill(functions.slice(0, 30).map((each) => ({ ...each, name: `x${each.name.slice(1)}` })));
     expect(await control().setFunction("another", { logging: "off" })).toEqual({
       kind: "refused",
       why: "logging of too many functions was switched off within 15 days",

@@ -1,10 +1,9 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { recordEncoder } from "../../src/pipeline/output.ts";
 import { batchTexts, type OutputFormat } from "../../src/pipeline/output-format.ts";
 import type { FieldName, TraceRecord } from "../../src/record/fields.ts";
 import { traceRecord } from "../record/samples.ts";
-import { format, objectText } from "./output-object.ts";
+import { encoderOf, format, objectText } from "./output-object.ts";
 
 const text = fc.string({ unit: fc.constantFrom("$", "{", "x"), maxLength: 2 });
 /** Braces that would open an action of nothing are taken out. */
@@ -36,7 +35,7 @@ const groups = fc.array(fc.array(record, { minLength: 1, maxLength: 3 }), { minL
 
 /** Where the pieces of an object end, in the same order as they are written. */
 function ends(output: OutputFormat, records: readonly TraceRecord[]): Set<number> {
-  const encode = recordEncoder(output);
+  const encode = encoderOf(output);
   const { batchPrefix, recordDelimiter } = output;
   const pieces = [batchPrefix, ...records.flatMap((each, i) => [i === 0 ? "" : recordDelimiter, encode(each)])];
   let at = 0;

@@ -1,11 +1,10 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { recordEncoder } from "../../src/pipeline/output.ts";
 import { compileTemplate } from "../../src/pipeline/record-template.ts";
 import type { FieldName, TraceRecord } from "../../src/record/fields.ts";
 import go from "../fixtures/output-options/go-templates.json";
 import { traceRecord } from "../record/samples.ts";
-import { format } from "./output-object.ts";
+import { encoderOf, format } from "./output-object.ts";
 
 const bare = { recordPrefix: "", recordSuffix: "" };
 
@@ -20,17 +19,17 @@ describe("a record template", () => {
   const record = traceRecord(Object.fromEntries(fields) as Partial<TraceRecord>);
 
   it.each(go.vectors)("prints what it prints in Go: $template", ({ template, output }) => {
-    expect(recordEncoder(format({ ...bare, recordTemplate: template }))(record)).toBe(output);
+    expect(encoderOf(format({ ...bare, recordTemplate: template }))(record)).toBe(output);
   });
 
   it("stands between prefix and suffix, in place of the joined fields", () => {
-    expect(recordEncoder(format({ recordTemplate: "{{.Outcome}}", fieldDelimiter: "never" }))(record)).toBe('{"ok"}\n');
+    expect(encoderOf(format({ recordTemplate: "{{.Outcome}}", fieldDelimiter: "never" }))(record)).toBe('{"ok"}\n');
   });
 
   it("prints null for a field that is not among the chosen ones, or is none", () => {
     const recordTemplate = "{{.Outcome}} {{.ScriptName}} {{.Typo}} {{.constructor}} {{.__proto__}}";
     const print = (fieldNames: FieldName[] | null) =>
-      recordEncoder(format({ ...bare, recordTemplate, fieldNames }))(record);
+      encoderOf(format({ ...bare, recordTemplate, fieldNames }))(record);
     expect(print(["Outcome"])).toBe('"ok" null null null null');
     expect(print(null)).toBe('"ok" "shop" null null null');
   });

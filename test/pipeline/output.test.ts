@@ -2,14 +2,13 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { OutputOptions } from "../../src/control/job-schema.ts";
 import { withDefaults } from "../../src/control/output-rules.ts";
-import { recordEncoder } from "../../src/pipeline/output.ts";
 import { batchTexts, contentType, NDJSON, type OutputFormat } from "../../src/pipeline/output-format.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { FIELD_NAMES, type FieldName, type TraceRecord } from "../../src/record/fields.ts";
 import docs from "../fixtures/output-options/docs-vectors.json";
 import own from "../fixtures/output-options/own-vectors.json";
 import { anyRecord, recordOf, traceRecord } from "../record/samples.ts";
-import { format, objectText } from "./output-object.ts";
+import { encoderOf, format, objectText } from "./output-object.ts";
 
 const optionsOf = (sent: unknown): OutputFormat => withDefaults(OutputOptions.parse(sent));
 
@@ -68,7 +67,7 @@ describe("the same for trace events", () => {
 
 describe("the encoder of a job", () => {
   it("writes all fields in canonical order when none are chosen: the record's own line", () => {
-    const encode = recordEncoder(NDJSON);
+    const encode = encoderOf(NDJSON);
     fc.assert(
       fc.property(anyRecord, (record) => {
         expect(encode(record)).toBe(`${recordLine(record)}\n`);
@@ -80,7 +79,7 @@ describe("the encoder of a job", () => {
     const names = fc.shuffledSubarray([...FIELD_NAMES], { minLength: 1 });
     fc.assert(
       fc.property(anyRecord, names, (record, fieldNames) => {
-        const line = recordEncoder(format({ fieldNames }))(record);
+        const line = encoderOf(format({ fieldNames }))(record);
         expect(line.indexOf("\n")).toBe(line.length - 1);
         const shipped = JSON.parse(line) as Record<string, unknown>;
         expect(Object.keys(shipped)).toEqual(fieldNames);
@@ -106,7 +105,7 @@ describe("the encoder of a job", () => {
   it("writes the same with the record's line at hand as without, whatever the format", () => {
     fc.assert(
       fc.property(anyRecord, formats, (record, output) => {
-        const encode = recordEncoder(output);
+        const encode = encoderOf(output);
         expect(encode(record, recordLine(record))).toBe(encode(record));
       }),
       { numRuns: 500 },
@@ -115,7 +114,7 @@ describe("the encoder of a job", () => {
 
   it("takes the line as it is where the output is made of it, and only there", () => {
     const line = recordLine(traceRecord()).replace("shop", "SHOP");
-    const shipped = (fields: Partial<OutputFormat>) => recordEncoder(format(fields))(traceRecord(), line);
+    const shipped = (fields: Partial<OutputFormat>) => encoderOf(format(fields))(traceRecord(), line);
     expect(shipped({})).toBe(`${line}\n`);
     expect(shipped({ fieldNames: [...FIELD_NAMES] })).toBe(`${line}\n`);
     expect(shipped({ recordPrefix: '[{"a":1,', recordSuffix: "}]" })).toBe(`[{"a":1,${line.slice(1)}]`);
@@ -132,27 +131,25 @@ describe("the encoder of a job", () => {
   it("turns lone surrogates into U+FFFD, so that all of it is UTF-8", () => {
     const record = recordOf({ Event: { "a\udc00": "\ud800" }, Outcome: "\udfff", ScriptName: "\\ud800" });
     for (const type of ["ndjson", "csv"] as const) {
-      const encode = recordEncoder(
-        format({ type, recordPrefix: "", recordSuffix: "", fieldNames: ["Event", "Outcome"] }),
-      );
+      const encode = encoderOf(format({ type, recordPrefix: "", recordSuffix: "", fieldNames: ["Event", "Outcome"] }));
       expect(encode(record).replaceAll('""', '"')).toMatch(/\{"a\ufffd":"\ufffd"\}"?,("Outcome":)?"\ufffd"$/);
       expect(encode(record)).not.toMatch(/\\u/);
     }
-    expect(recordEncoder(format({ fieldNames: ["ScriptName"] }))(record)).toBe('{"ScriptName":"\\\\ud800"}\n');
-    expect(recordEncoder(NDJSON)(record)).toBe(recordEncoder(NDJSON)(record, recordLine(record)));
+    expect(encoderOf(format({ fieldNames: ["ScriptName"] }))(record)).toBe('{"ScriptName":"\\\\ud800"}\n');
+    expect(encoderOf(NDJSON)(record)).toBe(encoderOf(NDJSON)(record, recordLine(record)));
   });
 
   it("writes null for a field that a record does not have", () => {
     const bare = { Outcome: "ok" } as TraceRecord;
-    expect(recordEncoder(format({ fieldNames: ["Outcome", "Event"] }))(bare)).toBe('{"Outcome":"ok","Event":null}\n');
+    expect(encoderOf(format({ fieldNames: ["Outcome", "Event"] }))(bare)).toBe('{"Outcome":"ok","Event":null}\n');
     const csv = format({ type: "csv", fieldNames: ["Outcome", "Event"], recordPrefix: "", recordSuffix: "\n" });
-    expect(recordEncoder(csv)(bare)).toBe('"ok",null\n');
+    expect(encoderOf(csv)(bare)).toBe('"ok",null\n');
   });
 
   it("says at once that a stored template does not compile, and where", () => {
     const broken = format({ recordTemplate: "ab{{ if }}" });
     const message = /^record template: offset 5: "if" is not supported/;
-    expect(() => recordEncoder(broken)).toThrow(message);
+    expect(() => encoderOf(broken)).toThrow(message);
     expect(() => batchTexts(broken)).toThrow(message);
   });
 });

@@ -1,0 +1,210 @@
+/** The three parts of the benchmark: what they ask of the worker, and what they make of it. */
+import { type Bill, bill, type CpuMs } from "./billing.ts";
+import { type CpuClock, cpuClock } from "./cpu-clock.ts";
+import { type Harness, startHarness } from "./harness.ts";
+import type { Grown, JobShape, Prepared, Ran, Scenario, Simulated, Work } from "./protocol.ts";
+import { type Summary, summary } from "./stats.ts";
+
+/** How much is measured. */
+export interface Effort {
+  /** Rounds that are measured, after those that warm up. */
+  rounds: number;
+  warmUpRounds: number;
+  /** Records of a round. */
+  records: number;
+  /** Virtual time of a scenario that is counted, in s. */
+  seconds: number;
+  eventsPerSecond: readonly number[];
+  /** Records that the growing log takes. */
+  growth: number;
+}
+
+export const FULL: Effort = {
+  rounds: 21,
+  warmUpRounds: 5,
+  records: 10_000,
+  seconds: 300,
+  eventsPerSecond: [1, 100, 1_000],
+  growth: 1_000_000,
+};
+
+/** To see that it works: its numbers are not worth much. */
+export const QUICK: Effort = {
+  ...FULL,
+  rounds: 5,
+  warmUpRounds: 2,
+  records: 3_000,
+  eventsPerSecond: [1, 100],
+  growth: 50_000,
+};
+
+/** The job that stands for most: two conditions that keep nine records of ten, and a little more than half of the fields. */
+export const FILTERED: JobShape = {
+  filter: JSON.stringify({
+    where: {
+      or: [
+        { key: "Outcome", operator: "!eq", value: "ok" },
+        { key: "ScriptName", operator: "!in", value: ["images", "feeds"] },
+        { key: "Event.Response.Status", operator: "geq", value: 400 },
+      ],
+    },
+  }),
+  fieldNames: ["EventTimestampMs", "EventType", "Outcome", "ScriptName", "Event", "Exceptions", "Logs"],
+};
+
+export const EVERYTHING: JobShape = { filter: null, fieldNames: null };
+
+export interface CpuResult {
+  shape: JobShape;
+  prepared: Prepared;
+  /** CPU time of each piece of work, in µs for a record that came in. */
+  microseconds: { [work in Work]: Summary };
+  /** Of the pipeline to gzip alone, pair by pair. */
+  ratio: Summary;
+  recordsPerCpuSecond: number;
+}
+
+/** CPU time from message to fragment, beside gzip of the same bytes, by turns. */
+export async function measureCpu(
+  harness: Harness,
+  clock: CpuClock,
+  shape: JobShape,
+  effort: Effort,
+): Promise<CpuResult> {
+  const { records, rounds, warmUpRounds } = effort;
+  const prepared = await harness.ask<Prepared>("prepare", { records, seed: 1, shape });
+  const works: readonly Work[] = ["pipeline", "gzip", "intake", "decode", "load", "build", "deflate"];
+  const times = Object.fromEntries(works.map((work) => [work, [] as number[]])) as { [work in Work]: number[] };
+  const ratios: number[] = [];
+  const bytes = new Map<Work, number>();
+  for (let round = 0; round < warmUpRounds + rounds; round++) {
+    const took = new Map<Work, number>();
+    for (const work of works) {
+      const before = clock.nowMs();
+      const ran = await harness.ask<Ran>("run", work);
+      took.set(work, clock.nowMs() - before);
+      if (bytes.has(work) && bytes.get(work) !== ran.bytes) throw new Error(`${work} did something else this time`);
+      bytes.set(work, ran.bytes);
+    }
+    if (round < warmUpRounds) continue;
+    for (const work of works) times[work].push(((took.get(work) ?? 0) / records) * 1_000);
+    ratios.push((took.get("pipeline") ?? 0) / (took.get("gzip") ?? 0));
+  }
+  const microseconds = Object.fromEntries(works.map((work) => [work, summary(times[work])])) as CpuResult["microseconds"];
+  const recordsPerCpuSecond = 1e6 / microseconds.pipeline.median;
+  return { shape, prepared, microseconds, ratio: summary(ratios), recordsPerCpuSecond };
+}
+
+export interface CostResult {
+  scenario: Scenario;
+  jobs: number;
+  simulated: Simulated;
+  bill: Bill;
+}
+
+/** Billed operations at each rate: with one job and with three, and with more isolates. */
+export async function measureCosts(harness: Harness, cpu: CpuMs, effort: Effort): Promise<CostResult[]> {
+  const results: CostResult[] = [];
+  let jobs = 0;
+  const addJob = async (): Promise<void> => {
+    await createJob(harness);
+    jobs += 1;
+  };
+  const measure = async (eventsPerSecond: number, isolates: number): Promise<void> => {
+    const { seconds } = effort;
+    const scenario: Scenario = { eventsPerSecond, isolates, warmUpS: 30, seconds, ...harness.consumer, seed: 3 };
+    const simulated = await harness.ask<Simulated>("simulate", scenario);
+    results.push({ scenario, jobs, simulated, bill: bill(scenario, simulated, jobs, cpu) });
+  };
+  await addJob();
+  for (const rate of effort.eventsPerSecond) await measure(rate, 1);
+  for (const rate of effort.eventsPerSecond) if (rate > 1) await measure(rate, 4);
+  await addJob();
+  await addJob();
+  for (const rate of effort.eventsPerSecond) await measure(rate, 1);
+  return results;
+}
+
+export interface GrowthResult {
+  /** CPU time for a record in each step, in µs, and how large everything was after it. */
+  steps: { microseconds: number; grown: Grown }[];
+}
+
+const GROWTH_STEP = 10_000;
+
+/** CPU time for a record, from message to delivered object, while a log grows. */
+export async function measureGrowth(harness: Harness, clock: CpuClock, effort: Effort): Promise<GrowthResult> {
+  const job = await createJob(harness);
+  const steps: GrowthResult["steps"] = [];
+  for (let records = 0; records < effort.growth; records += GROWTH_STEP) {
+    await harness.ask("pack", GROWTH_STEP);
+    const before = clock.nowMs();
+    await harness.ask("append", null);
+    const microseconds = ((clock.nowMs() - before) / GROWTH_STEP) * 1_000;
+    steps.push({ microseconds, grown: await harness.ask<Grown>("grown", job) });
+  }
+  return { steps };
+}
+
+async function createJob(harness: Harness): Promise<number> {
+  const endpoint = encodeURIComponent("https://store.example");
+  const { id } = await harness.api<{ id: number }>("POST", "/logship/jobs", {
+    destination_conf: `s3://traces/logs/{DATE}?region=auto&endpoint=${endpoint}&access-key-id=bench&secret-access-key=bench`,
+    enabled: true,
+  });
+  return id;
+}
+
+export interface Results {
+  clock: CpuClock["kind"];
+  consumer: Harness["consumer"];
+  cpu: { filtered: CpuResult; everything: CpuResult } | null;
+  costs: CostResult[] | null;
+  growth: GrowthResult | null;
+}
+
+export const PARTS = ["cpu", "costs", "growth"] as const;
+export type Part = (typeof PARTS)[number];
+
+/** CPU time that the bill of a run counts with that did not measure any, in ms: some of an ordinary machine. */
+const USUAL_CPU: CpuMs = { intake: 0.02, pipeline: 0.02 };
+
+/** Runs parts of the benchmark. @param say is told what is going on. */
+export async function measure(parts: ReadonlySet<Part>, effort: Effort, say: (line: string) => void): Promise<Results> {
+  const results: Results = { clock: "wall", consumer: { batchSize: 0, batchTimeoutMs: 0 }, cpu: null, costs: null, growth: null };
+  await withHarness(async (harness, clock) => {
+    results.clock = clock.kind;
+    results.consumer = harness.consumer;
+    let cpuMs = USUAL_CPU;
+    if (parts.has("cpu")) {
+      say("CPU time: a job with filter and projection …");
+      const filtered = await measureCpu(harness, clock, FILTERED, effort);
+      say("CPU time: a job that ships everything …");
+      const everything = await measureCpu(harness, clock, EVERYTHING, effort);
+      results.cpu = { filtered, everything };
+      const { intake, pipeline } = everything.microseconds;
+      cpuMs = { intake: intake.median / 1_000, pipeline: pipeline.median / 1_000 };
+    }
+    if (parts.has("costs")) {
+      say("Billed operations …");
+      results.costs = await measureCosts(harness, cpuMs, effort);
+    }
+  });
+  if (parts.has("growth")) {
+    say("A log that grows …");
+    // In a runtime of its own, whose storage is empty.
+    await withHarness(async (harness, clock) => {
+      results.growth = await measureGrowth(harness, clock, effort);
+    });
+  }
+  return results;
+}
+
+async function withHarness(run: (harness: Harness, clock: CpuClock) => Promise<void>): Promise<void> {
+  const harness = await startHarness();
+  try {
+    await run(harness, cpuClock());
+  } finally {
+    await harness.close();
+  }
+}

@@ -1,0 +1,146 @@
+/** The results as text. */
+import { ASSUMED_SECONDS } from "./billing.ts";
+import type { CostResult, CpuResult, GrowthResult, Results } from "./measure.ts";
+import { PRICE_NAMES, type PriceName } from "./prices.ts";
+import { type Summary, summary } from "./stats.ts";
+
+/** What is aimed at. */
+const RATIO_AIM = 1.5;
+
+const LABELS: { readonly [name in PriceName]: string } = {
+  queueOperations: "queue operations",
+  requests: "invocations (queue, cron)",
+  cpuMs: "CPU ms",
+  objectRequests: "durable object requests",
+  objectGbSeconds: "durable object GB-s, assumed",
+  rowsWritten: "rows written",
+  rowsRead: "rows read",
+  storeClassA: "PUTs",
+  storeClassB: "HEADs",
+};
+
+export function report(results: Results): string {
+  const { cpu, costs, growth, consumer } = results;
+  const parts: string[] = [];
+  if (cpu !== null) {
+    parts.push(
+      `CPU TIME from queue message to fragment (${results.clock === "cpu" ? "of the runtime's threads" : "WALL TIME: no /proc here"})`,
+      cpuTable("with a filter and a projection", cpu.filtered),
+      cpuTable("all fields of all records", cpu.everything),
+    );
+  }
+  if (costs !== null) {
+    parts.push(
+      `COSTS by list price. Queue batches: ${consumer.batchSize} messages or ${consumer.batchTimeoutMs / 1_000} s; uploads every 30 s.`,
+      costSummary(costs),
+      `"objects awake": if no durable object ever came to rest. "a month": 30 days at this rate, alone in an account of the paid plan.`,
+      costTable(costs),
+      `assumed: a durable object works ${ASSUMED_SECONDS.reading * 1e3} ms for a request that reads, ${ASSUMED_SECONDS.writing * 1e3} ms for one that writes, ${ASSUMED_SECONDS.upload * 1e3} ms for an upload`,
+    );
+  }
+  if (growth !== null) parts.push("GROWTH: CPU time from message to delivered object while one log grows", growthTable(growth));
+  return parts.join("\n\n");
+}
+
+function cpuTable(title: string, result: CpuResult): string {
+  const { microseconds, ratio, prepared, recordsPerCpuSecond } = result;
+  const { records, shipped, rawBytes, messageBytes, shippedBytes } = prepared;
+  const gzip = microseconds.gzip.median;
+  const row = (name: string, value: Summary): string[] => [
+    name,
+    value.median.toFixed(2),
+    `${value.low.toFixed(2)} – ${value.high.toFixed(2)}`,
+    (value.median / gzip).toFixed(2),
+  ];
+  const met = ratio.median <= RATIO_AIM ? "met" : "missed";
+  return [
+    `${title}: ${ratio.median.toFixed(2)} × gzip alone (middle half ${ratio.low.toFixed(2)} – ${ratio.high.toFixed(2)}; aim ${RATIO_AIM}: ${met})`,
+    `${count(recordsPerCpuSecond)} records per CPU second`,
+    `${count(records)} records of ${count(rawBytes / records)} B (${count(messageBytes / records)} B in a message), ${count(shipped)} shipped, ${count(shippedBytes / shipped)} B each`,
+    table(
+      ["", "µs/record", "middle half", "× gzip"],
+      [
+        row("gzip alone, of what is shipped", microseconds.gzip),
+        row("pipeline: message → fragment", microseconds.pipeline),
+        row("  of it: decode the message", microseconds.decode),
+        row("  of it: decode, read, truncate", microseconds.load),
+        row("  of it: filter, encode, deflate", microseconds.build),
+        row("  of it: deflate", microseconds.deflate),
+        row("intake: tail() → message", microseconds.intake),
+      ],
+    ),
+  ].join("\n");
+}
+
+function costSummary(costs: readonly CostResult[]): string {
+  const rows = costs.map(({ scenario, jobs, bill }) => [
+    count(scenario.eventsPerSecond),
+    `${jobs}`,
+    `${scenario.isolates}`,
+    dollars(bill.dollars),
+    dollars(bill.awakeDollars),
+    dollars(bill.vendor.dollars),
+    bill.monthDollars.toFixed(2),
+    bill.vendor.monthDollars.toFixed(2),
+  ]);
+  return table(
+    ["events/s", "jobs", "isolates", "$/million", "objects awake", "vendor", "$ a month", "vendor"],
+    rows,
+  );
+}
+
+/** What is billed for a million events, and what it costs. */
+function costTable(costs: readonly CostResult[]): string {
+  const header = costs.map(({ scenario, jobs }) => {
+    const isolates = scenario.isolates > 1 ? `, ${scenario.isolates} isolates` : "";
+    return `${count(scenario.eventsPerSecond)}/s, ${jobs} job${jobs > 1 ? "s" : ""}${isolates}`;
+  });
+  const rows = PRICE_NAMES.flatMap((name) => [
+    [LABELS[name], ...costs.map(({ bill }) => count(bill.perMillion[name].amount))],
+    ["", ...costs.map(({ bill }) => dollars(bill.perMillion[name].dollars))],
+  ]);
+  return table(["a million events", ...header], rows);
+}
+
+function growthTable({ steps }: GrowthResult): string {
+  const ranges: { name: string; from: number; to: number }[] = [];
+  for (let from = 0, to = 10_000; from < (steps.at(-1)?.grown.records ?? 0); from = to, to *= 10) {
+    ranges.push({ name: `${count(from)} – ${count(to)}`, from, to });
+  }
+  const rows = ranges.flatMap(({ name, from, to }) => {
+    const inside = steps.filter(({ grown }) => grown.records > from && grown.records <= to);
+    const last = inside.at(-1)?.grown;
+    if (last === undefined) return [];
+    const { median, low, high } = summary(inside.map(({ microseconds }) => microseconds));
+    return [
+      [
+        name,
+        median.toFixed(2),
+        `${low.toFixed(2)} – ${high.toFixed(2)}`,
+        count(last.objects),
+        count(last.logBytes / 1_000),
+        count(last.ledgerBytes / 1_000),
+      ],
+    ];
+  });
+  return table(["records", "µs/record", "middle half", "objects", "log kB", "ledger kB"], rows);
+}
+
+function count(value: number): string {
+  return Math.round(value).toLocaleString("en-US");
+}
+
+function dollars(value: number): string {
+  return `$${value.toFixed(value < 0.1 ? 4 : 2)}`;
+}
+
+/** Columns as wide as they need to be; the first one to the left, numbers to the right. */
+function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = header.map((name, i) => Math.max(name.length, ...rows.map((row) => row[i]?.length ?? 0)));
+  const line = (cells: readonly string[]): string =>
+    cells
+      .map((cell, i) => (i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0)))
+      .join("  ")
+      .trimEnd();
+  return [line(header), ...rows.map(line)].map((text) => `  ${text}`).join("\n");
+}

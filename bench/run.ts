@@ -1,0 +1,25 @@
+/**
+ * `npm run bench`: what the shipper costs, in CPU time and in money. Not part of the tests: nothing here passes or fails.
+ *
+ *     npm run bench                      readable, on the terminal
+ *     npm run bench -- --json            one JSON document on stdout, and nothing else
+ *     npm run bench -- --only=cpu        or costs, or growth; may be repeated
+ *     npm run bench -- --quick           a minute less of everything: to see that it works
+ */
+import { parseArgs } from "node:util";
+import { FULL, measure, PARTS, type Part, QUICK } from "./measure.ts";
+import { report } from "./report.ts";
+
+function partsOf(only: readonly string[] | undefined): ReadonlySet<Part> {
+  if (only === undefined) return new Set(PARTS);
+  const parts = PARTS.filter((part) => only.includes(part));
+  const unknown = only.filter((name) => !PARTS.some((part) => part === name));
+  if (unknown.length > 0) throw new Error(`--only=${unknown[0]}: there are ${PARTS.join(", ")}`);
+  return new Set(parts);
+}
+
+const { values } = parseArgs({
+  options: { json: { type: "boolean" }, quick: { type: "boolean" }, only: { type: "string", multiple: true } },
+});
+const results = await measure(partsOf(values.only), values.quick ? QUICK : FULL, (line) => console.error(line));
+console.log(values.json ? JSON.stringify(results, null, 2) : report(results));
