@@ -106,4 +106,22 @@ describe("a control plane that was restored to an earlier time", () => {
     await expectAgreement(jobs);
     expect(await control().configSince(healed.state)).toEqual({ state: healed.state, jobs: null });
   });
+
+  it("stops nobody who knows nothing: the ledger tells what is in force, and who has learned it makes it overtake that", async () => {
+    const clock = setClock(NOON);
+    const job = await createJob(freshBucket().name);
+    const saved = await save();
+    for (const name of ["shop", "shop-2", "shop-3"]) await set(name, false);
+    await restore(saved);
+    clock.advance(60_000);
+    const messages = ["shop", "billing"].flatMap((name) => events(name, clock.nowMs()));
+    expect((await deliver(messages)).acked).toHaveLength(2);
+    // As it was before it was restored: the opt-out is known to all but the control plane.
+    expect((await logStatus(job)).counts.received).toBe(5);
+    clock.advance(1_000);
+    expect((await deliver(events("shop", clock.nowMs()))).acked).toHaveLength(1);
+    expect((await logStatus(job)).counts.received).toBe(10);
+    await runDurableObjectAlarm(control());
+    await expectAgreement([job]);
+  });
 });

@@ -4,8 +4,6 @@ import { it } from "vitest";
 import { buildWorker, DevServer } from "../../tools/dev-server.ts";
 import { ROOT } from "../../tools/paths.ts";
 import { until } from "../../tools/until.ts";
-import { readSingleMember } from "../support/gzip-member.ts";
-import { ndjson } from "../support/oracle.ts";
 import { IsolatedShipper, jobInto, RECEIVED_WITHIN_MS } from "./shipper.ts";
 
 /** Far from the shippers of other tests. */
@@ -50,7 +48,7 @@ it("ships a request, what it throws or rejects, a cron, a batch, an alarm and an
     });
     const untilMs = Date.now();
 
-    const shipped = await recordsIn(shipper);
+    const shipped = await shipper.recordsBelow("kinds");
     expect(sorted(shipped.map((record) => withoutTimes(record, fromMs, untilMs)))).toEqual(sorted(expected));
     expect(ledger).toMatchObject({ received: expected.length, delivered: expected.length });
     expect(await shipper.api.accountLedger()).toMatchObject({ processed: expected.length, routed: expected.length });
@@ -206,15 +204,6 @@ function recordsFor(url: string): Json[] {
       },
     ),
   ];
-}
-
-async function recordsIn({ bucket }: IsolatedShipper): Promise<unknown[]> {
-  const objects = (await bucket.read("kinds/")).filter(({ key }) => key.endsWith(".log.gz"));
-  return objects.flatMap(({ key, bytes }) => {
-    const member = readSingleMember(bytes);
-    if (!member.ok) throw new Error(`${key}: ${member.reason}`);
-    return ndjson(member.raw);
-  });
 }
 
 /** Every whole number of milliseconds in the window becomes {@link DURING}; any other time stays as it is, and is seen. */

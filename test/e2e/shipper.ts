@@ -7,6 +7,8 @@ import { Bucket, localDestination } from "../../tools/bucket.ts";
 import { type BuiltWorker, buildWorker, DevServer } from "../../tools/dev-server.ts";
 import { localObjectStore, SHIPPER_CONFIG } from "../../tools/paths.ts";
 import { pause } from "../../tools/until.ts";
+import { readSingleMember } from "../support/gzip-member.ts";
+import { ndjson } from "../support/oracle.ts";
 
 /** Far from where a developer's own `wrangler dev` listens. */
 const FIRST_PORT = 18_787;
@@ -61,6 +63,26 @@ export class IsolatedShipper implements AsyncDisposable {
   /** For whatever a test writes; gone with the shipper. */
   get folder(): string {
     return this.#folder;
+  }
+
+  /** Where queues, durable objects and buckets are on disk. */
+  get state(): string {
+    return join(this.#folder, "state");
+  }
+
+  /** The records of all objects below a folder of the local bucket. @throws if one is no strict single-member gzip. */
+  async recordsBelow(folder: string): Promise<unknown[]> {
+    const objects = (await this.bucket.read(`${folder}/`)).filter(({ key }) => key.endsWith(".log.gz"));
+    return objects.flatMap(({ key, bytes }) => {
+      const member = readSingleMember(bytes);
+      if (!member.ok) throw new Error(`${key}: ${member.reason}`);
+      return ndjson(member.raw);
+    });
+  }
+
+  /** Ends it before its time; what is on disk stays until it is disposed of. */
+  async stop(): Promise<void> {
+    await this.#server.stop();
   }
 
   /** `kill -9` of everything at once, and a new start on what is on disk. */

@@ -2,9 +2,11 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { OutputOptions } from "../../src/control/job-schema.ts";
 import { withDefaults } from "../../src/control/output-rules.ts";
+import { recordEncoder } from "../../src/pipeline/output.ts";
 import { batchTexts, contentType, NDJSON, type OutputFormat } from "../../src/pipeline/output-format.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { FIELD_NAMES, type FieldName, type TraceRecord } from "../../src/record/fields.ts";
+import { RecordLine } from "../../src/record/line.ts";
 import docs from "../fixtures/output-options/docs-vectors.json";
 import own from "../fixtures/output-options/own-vectors.json";
 import { anyRecord, recordOf, traceRecord } from "../record/samples.ts";
@@ -107,6 +109,16 @@ describe("the encoder of a job", () => {
       fc.property(anyRecord, formats, (record, output) => {
         const encode = encoderOf(output);
         expect(encode(record, recordLine(record))).toBe(encode(record));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("writes the same of a record that is read from its line, whatever the format", () => {
+    fc.assert(
+      fc.property(anyRecord, formats, (record, output) => {
+        const line = RecordLine.read(recordLine(record));
+        expect(line === null ? null : recordEncoder(output)(line)).toBe(encoderOf(output)(record));
       }),
       { numRuns: 500 },
     );

@@ -1,0 +1,26 @@
+/** A function that logs what a test tells it to, and ships events by itself over a service binding. */
+
+interface Env {
+  LOGSHIP: {
+    ship(events: unknown, options?: { idempotencyKey?: string }): Promise<{ accepted: number; unknownKeys: string[] }>;
+  };
+}
+
+export default {
+  async fetch(request: Request, env: Env): Promise<Response> {
+    const { pathname, searchParams } = new URL(request.url);
+    if (pathname === "/ship") {
+      try {
+        const key = searchParams.get("key");
+        const shipped = await env.LOGSHIP.ship(await request.json(), key === null ? {} : { idempotencyKey: key });
+        return Response.json(shipped, { status: 202 });
+      } catch (error) {
+        return Response.json({ error: String(error) }, { status: 400 });
+      }
+    }
+    const logs = Number(searchParams.get("logs") ?? 1);
+    const text = "x".repeat(Number(searchParams.get("characters") ?? 0));
+    for (let n = 0; n < logs; n++) console.log(`${searchParams.get("event")} ${n}`, text);
+    return new Response("logged\n");
+  },
+};
