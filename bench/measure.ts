@@ -2,7 +2,7 @@
 import { type Bill, bill, type CpuMs } from "./billing.ts";
 import { type CpuClock, cpuClock } from "./cpu-clock.ts";
 import { type Harness, startHarness } from "./harness.ts";
-import type { Grown, JobShape, Prepared, Ran, Scenario, Simulated, Work } from "./protocol.ts";
+import { type Grown, type JobShape, type Prepared, type Ran, type Scenario, type Simulated, WORKS, type Work } from "./protocol.ts";
 import { type Summary, summary } from "./stats.ts";
 
 /** How much is measured. */
@@ -22,7 +22,7 @@ export interface Effort {
 export const FULL: Effort = {
   rounds: 21,
   warmUpRounds: 5,
-  records: 10_000,
+  records: 20_000,
   seconds: 300,
   eventsPerSecond: [1, 100, 1_000],
   growth: 1_000_000,
@@ -72,27 +72,29 @@ export async function measureCpu(
   effort: Effort,
 ): Promise<CpuResult> {
   const { records, rounds, warmUpRounds } = effort;
+  await harness.awake();
   const prepared = await harness.ask<Prepared>("prepare", { records, seed: 1, shape });
-  const works: readonly Work[] = ["pipeline", "gzip", "intake", "decode", "load", "build", "deflate"];
-  const times = Object.fromEntries(works.map((work) => [work, [] as number[]])) as { [work in Work]: number[] };
-  const ratios: number[] = [];
   const bytes = new Map<Work, number>();
+  const times = byWork(() => [] as number[]);
   for (let round = 0; round < warmUpRounds + rounds; round++) {
-    const took = new Map<Work, number>();
-    for (const work of works) {
+    for (const work of WORKS) {
+      await harness.awake();
       const before = clock.nowMs();
       const ran = await harness.ask<Ran>("run", work);
-      took.set(work, clock.nowMs() - before);
-      if (bytes.has(work) && bytes.get(work) !== ran.bytes) throw new Error(`${work} did something else this time`);
+      const tookMs = clock.nowMs() - before;
+      if ((bytes.get(work) ?? ran.bytes) !== ran.bytes) throw new Error(`${work} did something else this time`);
       bytes.set(work, ran.bytes);
+      if (round >= warmUpRounds) times[work].push(tookMs);
     }
-    if (round < warmUpRounds) continue;
-    for (const work of works) times[work].push(((took.get(work) ?? 0) / records) * 1_000);
-    ratios.push((took.get("pipeline") ?? 0) / (took.get("gzip") ?? 0));
   }
-  const microseconds = Object.fromEntries(works.map((work) => [work, summary(times[work])])) as CpuResult["microseconds"];
-  const recordsPerCpuSecond = 1e6 / microseconds.pipeline.median;
-  return { shape, prepared, microseconds, ratio: summary(ratios), recordsPerCpuSecond };
+  const asking = summary(times.nothing).median;
+  const microseconds = byWork((work) => summary(times[work].map((ms) => ((ms - asking) / records) * 1_000)));
+  const ratio = summary(times.pipeline.map((ms, round) => (ms - asking) / ((times.gzip[round] ?? 0) - asking)));
+  return { shape, prepared, microseconds, ratio, recordsPerCpuSecond: 1e6 / microseconds.pipeline.median };
+}
+
+function byWork<T>(of: (work: Work) => T): { [work in Work]: T } {
+  return Object.fromEntries(WORKS.map((work) => [work, of(work)])) as { [work in Work]: T };
 }
 
 export interface CostResult {
@@ -113,6 +115,7 @@ export async function measureCosts(harness: Harness, cpu: CpuMs, effort: Effort)
   const measure = async (eventsPerSecond: number, isolates: number): Promise<void> => {
     const { seconds } = effort;
     const scenario: Scenario = { eventsPerSecond, isolates, warmUpS: 30, seconds, ...harness.consumer, seed: 3 };
+    await harness.awake();
     const simulated = await harness.ask<Simulated>("simulate", scenario);
     results.push({ scenario, jobs, simulated, bill: bill(scenario, simulated, jobs, cpu) });
   };
@@ -138,6 +141,7 @@ export async function measureGrowth(harness: Harness, clock: CpuClock, effort: E
   const steps: GrowthResult["steps"] = [];
   for (let records = 0; records < effort.growth; records += GROWTH_STEP) {
     await harness.ask("pack", GROWTH_STEP);
+    await harness.awake();
     const before = clock.nowMs();
     await harness.ask("append", null);
     const microseconds = ((clock.nowMs() - before) / GROWTH_STEP) * 1_000;

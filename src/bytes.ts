@@ -49,6 +49,11 @@ export function utf8Length(text: string): number {
   return length;
 }
 
+/** Whether each character of a text is one byte of UTF-8. */
+export function isAscii(text: string): boolean {
+  return utf8Length(text) === text.length;
+}
+
 /** Whether `wanted` stands in `bytes` at a multiple of its length: records of a fixed size, one after the other. */
 export function includesAligned(bytes: Uint8Array, wanted: Uint8Array): boolean {
   const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length) as {

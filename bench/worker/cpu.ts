@@ -64,6 +64,7 @@ export async function run(work: Work): Promise<Ran> {
 }
 
 const RUNS: { readonly [work in Work]: (data: Data) => number | Promise<number> } = {
+  nothing: () => 0,
   intake: async ({ items }) => (await gathered(items)).reduce((sum, body) => sum + body.byteLength, 0),
   pipeline: ({ bodies, job }) => consumed(bodies, job),
   gzip: ({ pieces }) => bytesOf(pieces.map((piece) => gzipSync(piece, { level: OBJECT_DEFLATE_LEVEL }) as Uint8Array)),

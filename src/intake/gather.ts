@@ -1,8 +1,11 @@
 import { utf8Length } from "../bytes.ts";
 import { MESSAGE_RAW_MAX_BYTES } from "../limits.ts";
 
-/** How long records of several invocations are gathered before they are sent together, in ms. An isolate that dies loses no more than that. */
-export const GATHER_MS = 1_000;
+/**
+ * How long records of several invocations are gathered before they are sent together, in ms. An isolate that dies loses no more than that; each isolate
+ * that has anything sends a message so often, which is what most of the bill is where many share the load (docs/costs.md).
+ */
+export const GATHER_MS = 2_000;
 
 /** After this time, in ms, an invocation that was to send, and did not, is believed to be gone. */
 const GIVEN_UP_MS = 5 * GATHER_MS;

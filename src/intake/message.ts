@@ -54,6 +54,8 @@ export interface Envelope {
 export interface Message extends Envelope {
   /** One JSON text a record, without newlines. */
   lines: string[];
+  /** Each character of the lines is one byte of UTF-8. */
+  ascii: boolean;
 }
 
 /**
@@ -135,16 +137,18 @@ export function decodeMessage(body: unknown): Decoded<Message> {
   let raw: Uint8Array = payload;
   if ((view.getUint8(3) & FLAG_DEFLATED) !== 0) {
     try {
-      raw = inflateRawSync(payload, { maxOutputLength: INFLATE_LIMIT });
+      // With room for all of it from the start, nothing is copied while it grows.
+      raw = inflateRawSync(payload, { maxOutputLength: INFLATE_LIMIT, chunkSize: Math.max(rawLength + 1, 64) });
     } catch {
       return { ok: false, why: "does not inflate" };
     }
   }
   const crc = crc32(raw, crc32(new Uint8Array(body as ArrayBuffer, 0, CRC_AT)));
   if (raw.length !== rawLength || crc !== view.getUint32(CRC_AT)) return { ok: false, why: "fails its checksum" };
-  const lines = new TextDecoder().decode(raw).split("\n");
+  const text = new TextDecoder().decode(raw);
+  const lines = text.split("\n");
   lines.pop();
   if (lines.length !== envelope.value.records)
     return { ok: false, why: "holds another number of records than it says" };
-  return { ok: true, value: { ...envelope.value, lines } };
+  return { ok: true, value: { ...envelope.value, lines, ascii: text.length === raw.length } };
 }

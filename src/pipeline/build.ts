@@ -1,3 +1,4 @@
+import { isAscii, utf8Length } from "../bytes.ts";
 import type { JobConfig } from "../control/job-config.ts";
 import type { Append, AppendedMessage } from "../delivery/types.ts";
 import { utcDay } from "../intake/events.ts";
@@ -16,6 +17,8 @@ import { type Sampler, sampler } from "./sample.ts";
 export interface Offered {
   message: Envelope;
   records: readonly LoadedRecord[];
+  /** Each character of the records is one byte of UTF-8. */
+  ascii: boolean;
 }
 
 /** A job's configuration, compiled. */
@@ -24,6 +27,8 @@ interface Plan {
   sample: Sampler;
   encode: RecordEncoder;
   delimiter: Uint8Array;
+  /** What the format adds to a record is ASCII. */
+  ascii: boolean;
 }
 
 /** A configuration never changes: a new version is another one. */
@@ -40,6 +45,9 @@ function planOf(job: JobConfig): Plan {
     sample: sampler(job.id, job.sampleRate),
     encode: recordEncoder(job.output),
     delimiter: batchTexts(job.output).delimiter,
+    ascii: isAscii(
+      job.output.recordPrefix + job.output.recordSuffix + job.output.fieldDelimiter + job.output.recordTemplate,
+    ),
   };
   plans.set(job, plan);
   return plan;
@@ -57,11 +65,13 @@ export function buildAppend(
   without: ReadonlySet<string>,
   queueDoneMs: number,
 ): Append {
-  const { wants, sample, encode, delimiter } = planOf(job);
+  const plan = planOf(job);
+  const { wants, sample, encode, delimiter } = plan;
   const builder = new FragmentBuilder(delimiter);
   const messages: AppendedMessage[] = [];
-  for (const { message, records } of offered) {
+  for (const { message, records, ascii } of offered) {
     if (without.has(message.id)) continue;
+    const lengthIsBytes = ascii && plan.ascii;
     const inSample = sample(message.id);
     let filtered = 0;
     let sampledOut = 0;
@@ -69,8 +79,10 @@ export function buildAppend(
       if (!wants(whole)) filtered += 1;
       else if (!inSample(index)) sampledOut += 1;
       else {
+        const text = encode(shipped);
         const eventMs = shipped.EventTimestampMs;
-        builder.add(encode(shipped), utcDay(eventMs), eventMs, message.takenInMs);
+        const bytes = lengthIsBytes ? text.length : utf8Length(text);
+        builder.add(text, bytes, utcDay(eventMs), eventMs, message.takenInMs);
       }
     }
     messages.push({ ...idOf(message), received: records.length, filtered, sampledOut });

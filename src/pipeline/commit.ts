@@ -88,9 +88,10 @@ interface Offer extends Offered {
 function offersOf(group: readonly Loaded[], { optOuts }: JobsSnapshot): Offer[] {
   const isOff = optedOut(optOuts);
   return group.map((loaded) => {
-    const { message, records } = loaded;
-    if (optOuts.length === 0) return { loaded, message, records };
-    return { loaded, message, records: records.filter(({ whole }) => !isOff(whole.ScriptName, message.takenInMs)) };
+    const { message, records, ascii } = loaded;
+    if (optOuts.length === 0) return { loaded, message, records, ascii };
+    const kept = records.filter(({ whole }) => !isOff(whole.ScriptName, message.takenInMs));
+    return { loaded, message, records: kept, ascii };
   });
 }
 
@@ -137,20 +138,22 @@ async function commitAll(
 
 /** How the events of a message ended up, in all and by function. */
 function countOf({ loaded, message, records }: Offer, routed: ReadonlySet<string>): MessageCount {
+  // By the JSON of their names: most messages are of few functions, and a name is parsed once.
   const functions = new Map<string, FunctionCount>();
-  const isRouted = routed.has(message.id);
-  const offered = new Set(records);
+  const offered = records === loaded.records ? null : new Set(records);
+  const fateOfOffered = routed.has(message.id) ? "routed" : "notRouted";
   const sum = { routed: 0, notEnabled: 0, notRouted: 0 };
   for (const record of loaded.records) {
-    const { ScriptName: scriptName, EventTimestampMs: eventMs } = record.whole;
-    const fate = !offered.has(record) ? "notEnabled" : isRouted ? "routed" : "notRouted";
-    let count = functions.get(scriptName);
+    const { whole } = record;
+    const key = whole.text("ScriptName") ?? "";
+    let count = functions.get(key);
     if (count === undefined) {
-      count = { scriptName, routed: 0, notEnabled: 0, notRouted: 0, lastEventMs: eventMs };
-      functions.set(scriptName, count);
+      count = { scriptName: whole.ScriptName, routed: 0, notEnabled: 0, notRouted: 0, lastEventMs: 0 };
+      functions.set(key, count);
     }
+    const fate = offered === null || offered.has(record) ? fateOfOffered : "notEnabled";
     count[fate] += 1;
-    count.lastEventMs = Math.max(count.lastEventMs, eventMs);
+    count.lastEventMs = Math.max(count.lastEventMs, whole.EventTimestampMs);
     sum[fate] += 1;
   }
   return { ...idOf(message), events: loaded.records.length, ...sum, functions: [...functions.values()] };

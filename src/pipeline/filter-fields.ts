@@ -85,8 +85,8 @@ export function hint(meant: string | undefined): string {
 
 const QUOTED_MAX_LENGTH = 60;
 
-/** Somebody else's text as it is shown in a fault: on one line, and never more than a short piece of it. */
+/** Somebody else's text as it is shown in a fault: on one line, lone surrogates escaped, and never more than a short piece of it. */
 export function quote(text: string): string {
   const piece = text.length > QUOTED_MAX_LENGTH ? `${text.slice(0, QUOTED_MAX_LENGTH)}…` : text;
-  return JSON.stringify(piece.toWellFormed());
+  return JSON.stringify(piece);
 }

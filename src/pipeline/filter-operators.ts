@@ -127,10 +127,10 @@ function readScalar(value: unknown, type: KeyType, bools: boolean, fault: (why: 
   return null;
 }
 
-/** The one number that is written like this, as JSON writes numbers; NaN for any other text. */
+/** The one number that is written like this; NaN for any other text. */
 export function canonicalNumber(text: string): number {
   const number = Number(text);
-  return Number.isFinite(number) && String(number) === text ? number : Number.NaN;
+  return String(number) === text ? number : Number.NaN;
 }
 
 /** RFC 8259 section 6; `Number()` alone would take "", " 5" and "0x10", too. */

@@ -1,10 +1,13 @@
 import { constants, deflateRawSync } from "node:zlib";
-import { concat, encodeUtf8, utf8Length } from "../bytes.ts";
+import { concat, encodeUtf8 } from "../bytes.ts";
 import { FRAGMENT_MAX_RAW_BYTES, FRAGMENT_MAX_RECORDS, FRAGMENT_MIN_DEFLATE_BYTES } from "../limits.ts";
 import { type Content, contentOf } from "./gzip.ts";
 
 /** Deflate level of everything that ends up in an object. */
 export const OBJECT_DEFLATE_LEVEL = 6;
+
+/** Memory for the compressor's tables: with the most it may have, some 128 kB more than by default, it is a twentieth faster. */
+const MEMORY_LEVEL = 9;
 
 /**
  * Encoded records of one UTC day for one job, on the way into its log, with the job's record delimiter between them and none around them.
@@ -24,7 +27,8 @@ export interface Fragment extends Content {
 
 /** Deflates so that another deflated fragment can follow. In a buffer of its own: a view would carry all of another through a durable object call. */
 export function deflateFragment(raw: Uint8Array): Uint8Array<ArrayBuffer> {
-  return concat([deflateRawSync(raw, { level: OBJECT_DEFLATE_LEVEL, finishFlush: constants.Z_SYNC_FLUSH })]);
+  const options = { level: OBJECT_DEFLATE_LEVEL, memLevel: MEMORY_LEVEL, finishFlush: constants.Z_SYNC_FLUSH };
+  return concat([deflateRawSync(raw, options)]);
 }
 
 interface OpenFragment {
@@ -54,11 +58,11 @@ export class FragmentBuilder {
 
   /**
    * @param text the encoded record.
+   * @param bytes its length in UTF-8, which the caller often knows without counting.
    * @param day UTC day of its timestamp.
    */
-  add(text: string, day: number, eventMs: number, takenInMs: number): void {
+  add(text: string, bytes: number, day: number, eventMs: number, takenInMs: number): void {
     let open = this.#open.get(day);
-    const bytes = utf8Length(text);
     if (open !== undefined) {
       const grown = open.rawBytes + this.#delimiterBytes + bytes;
       if (open.texts.length >= FRAGMENT_MAX_RECORDS || grown > FRAGMENT_MAX_RAW_BYTES) {

@@ -23,6 +23,8 @@ export interface Loaded {
   records: LoadedRecord[];
   /** Size of the records' JSON, in UTF-16 units. */
   size: number;
+  /** Each of its characters is one byte of UTF-8; so it is for the records as they are shipped. */
+  ascii: boolean;
 }
 
 export type Loading =
@@ -40,7 +42,7 @@ export async function load(delivery: Message<unknown>, blobs: Pick<Blobs, "get">
   if ("missing" in whole) return { kind: "missing", message: whole.missing };
   const decoded = decodeMessage(whole.body);
   if (!decoded.ok) return { kind: "unreadable", why: decoded.why };
-  const { lines, ...envelope } = decoded.value;
+  const { lines, ascii, ...envelope } = decoded.value;
   // Of a reference it is still true, and who acknowledges it must know.
   const message = { ...envelope, elsewhere: whole.body !== delivery.body };
   // What came back may have broken something: it is looked at in full, so that it does not break it for ever.
@@ -53,7 +55,7 @@ export async function load(delivery: Message<unknown>, blobs: Pick<Blobs, "get">
     records.push({ index, whole, shipped: truncated(whole) });
     size += line.length;
   }
-  return { kind: "loaded", loaded: { delivery, message, records, size } };
+  return { kind: "loaded", loaded: { delivery, message, records, size, ascii } };
 }
 
 /** As it is shipped. JSON text is never shorter than what it says, so most records need not be looked into. */
@@ -78,15 +80,13 @@ export async function wholeMessage(
 
 /** Intake wrote it, and the checksum says that it arrived so; whoever else may write to the queue must not stop it. */
 function readStrictly(line: string): RecordLine | null {
-  try {
-    const { Exceptions, Logs } = JSON.parse(line) as TraceRecord;
-    const isRecord =
-      Array.isArray(Exceptions) &&
-      Array.isArray(Logs) &&
-      Exceptions.every(({ name, message }) => typeof name === "string" && typeof message === "string") &&
-      Logs.every(({ Message }) => Array.isArray(Message) && Message.every((text) => typeof text === "string"));
-    return isRecord ? RecordLine.read(line) : null;
-  } catch {
-    return null;
-  }
+  const record = RecordLine.read(line);
+  if (record === null || !record.isCanonical()) return null;
+  const { Exceptions, Logs } = record;
+  const isRecord =
+    Array.isArray(Exceptions) &&
+    Array.isArray(Logs) &&
+    Exceptions.every((entry) => typeof entry?.name === "string" && typeof entry.message === "string") &&
+    Logs.every((entry) => Array.isArray(entry?.Message) && entry.Message.every((text) => typeof text === "string"));
+  return isRecord ? record : null;
 }

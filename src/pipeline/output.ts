@@ -3,8 +3,10 @@ import { dollarSeams, escapeDollarBrace, type OutputFormat, recordLayout } from 
 
 /** A record as the JSON of its fields. */
 export interface FieldTexts {
-  /** All of it, as `recordLine` writes it, if it is at hand. */
+  /** All of it, as `recordLine` writes it, if it is at hand: then `run` is, too. */
   readonly line?: string;
+  /** Neighbours in canonical order, with names and commas, by their places there. */
+  run?(first: number, last: number): string;
   /** undefined: it has no field of that name. */
   text(name: string): string | undefined;
 }
@@ -35,21 +37,39 @@ function renderer(format: OutputFormat): RecordEncoder {
     for (const { field, after } of rest) text += valueText(record.text(field) ?? "null") + after;
     return text;
   };
-  if (!holdsWholeLine(format)) return encode;
-  return (record) =>
-    record.line === undefined ? encode(record) : recordPrefix + record.line.slice(1, -1) + recordSuffix;
+  const runs = runsOf(format);
+  if (runs === null) return encode;
+  const whole = runs.length === 1 && runs[0]?.first === 0 && runs[0].last === FIELD_NAMES.length - 1;
+  return (record) => {
+    if (record.run === undefined) return encode(record);
+    if (whole && record.line !== undefined) return recordPrefix + record.line.slice(1, -1) + recordSuffix;
+    let text = recordPrefix;
+    for (let i = 0; i < runs.length; i++) {
+      const { first, last } = runs[i] as Run;
+      text += i === 0 ? record.run(first, last) : `,${record.run(first, last)}`;
+    }
+    return text + recordSuffix;
+  };
 }
 
-/** Whether a record between prefix and suffix is its own line, but for the braces. */
-function holdsWholeLine(format: OutputFormat): boolean {
-  const { fieldNames } = format;
-  return (
-    format.type === "ndjson" &&
-    format.recordTemplate === "" &&
-    format.fieldDelimiter === "," &&
-    (fieldNames === null ||
-      (fieldNames.length === FIELD_NAMES.length && fieldNames.every((name, i) => name === FIELD_NAMES[i])))
-  );
+/** Fields that are neighbours in canonical order, by their places there. */
+interface Run {
+  first: number;
+  last: number;
+}
+
+/** The fields of an output that is made of pieces of the canonical line; null: it is not. */
+function runsOf(format: OutputFormat): Run[] | null {
+  if (format.type !== "ndjson" || format.recordTemplate !== "" || format.fieldDelimiter !== ",") return null;
+  const runs: Run[] = [];
+  for (const name of format.fieldNames ?? FIELD_NAMES) {
+    const place = FIELD_NAMES.indexOf(name);
+    if (place === -1) return null;
+    const run = runs.at(-1);
+    if (run?.last === place - 1) run.last = place;
+    else runs.push({ first: place, last: place });
+  }
+  return runs;
 }
 
 /**

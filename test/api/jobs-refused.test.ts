@@ -253,23 +253,18 @@ describe("a value out of bounds", () => {
   });
 });
 
-describe("what this version does not do", () => {
+describe("what means nothing", () => {
   const NOT = "creating a new job is not allowed: ";
   const wishes: [what: string, fields: object, errors: [pointer: string, message: string][]][] = [
     [
-      "a filter",
-      { filter: '{"where":{"key":"Outcome","operator":"eq","value":"ok"}}' },
-      [["/filter", "filters are not supported by this version"]],
+      "a filter by an unknown field",
+      { filter: '{"where":{"key":"RayID","operator":"eq","value":"ok"}}' },
+      [["/filter", 'bad predicate: where.key: unknown field "RayID"']],
     ],
     [
-      "CSV",
-      { output_options: { output_type: "csv" } },
-      [["/output_options/output_type", "output_options.output_type is not supported by this version"]],
-    ],
-    [
-      "a sample",
-      { output_options: { sample_rate: 0.5 } },
-      [["/output_options/sample_rate", "output_options.sample_rate is not supported by this version"]],
+      "a template that is none",
+      { output_options: { record_template: "{{ .Outcome" } },
+      [["/output_options/record_template", "bad template: offset 11: the action is not closed"]],
     ],
     [
       "an unknown field",
@@ -283,10 +278,10 @@ describe("what this version does not do", () => {
     ],
     [
       "several at once, a destination that is none among them",
-      { destination_conf: "s3://traces/x", filter: "{}", output_options: { record_template: "x" } },
+      { destination_conf: "s3://traces/x", filter: "{}", output_options: { field_names: ["RayID"] } },
       [
-        ["/output_options/record_template", "output_options.record_template is not supported by this version"],
-        ["/filter", "filters are not supported by this version"],
+        ["/output_options/field_names/0", 'unknown field "RayID"'],
+        ["/filter", "bad predicate: where is missing"],
         ["/destination_conf", "region is missing"],
       ],
     ],

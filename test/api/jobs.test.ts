@@ -109,6 +109,11 @@ describe("a job that is created", () => {
       "the bounds",
       { max_upload_bytes: 1_000_000_000, max_upload_records: 1_000_000, max_upload_interval_seconds: 300 },
     ],
+    ["a filter, blanks and all", { filter: '{ "where": {"key":"Outcome","operator":"!eq","value":"ok"} }' }],
+    [
+      "another format, and a sample",
+      { output_options: { output_type: "csv", record_template: '{{ .Outcome }}{{ "," }}', sample_rate: 0.25 } },
+    ],
     ["the longest name", { name: "n".repeat(512) }],
     ["a name of any letters", { name: 'ü€\u{1f600}<script>"\\' }],
   ];

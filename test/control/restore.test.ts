@@ -48,6 +48,7 @@ async function expectAgreement(jobs: readonly number[]): Promise<void> {
       (_log, { storage: { sql } }) => JSON.parse(String(sql.exec("SELECT job FROM log").one().job)) as JobConfig,
     );
     expect(config).toEqual(known.jobs.find((job) => job.id === id));
+    expect(config.optOutVersion).toBe(known.optOutVersion);
   }
   const epoch = known.state.split(".")[0] ?? "";
   const behind = { done: [], failed: [], backlog: 0, state: `${epoch}.0` };
@@ -75,6 +76,16 @@ describe("a control plane that was restored to an earlier time", () => {
     const messages = ["shop", "billing", "search"].flatMap((name) => events(name, clock.nowMs()));
     expect((await deliver(messages)).acked).toHaveLength(3);
     for (const id of jobs) expect((await logStatus(id)).counts.received).toBe(5);
+  });
+
+  it("overtakes the ledger where there is no log", async () => {
+    setClock(NOON);
+    const saved = await save();
+    for (const name of ["shop", "shop-2", "shop-3"]) await set(name, false);
+    await restore(saved);
+    expect((await set("search", false)).status).toBe(200);
+    await expectAgreement([]);
+    expect((await snapshot()).optOuts.map(({ scriptName }) => scriptName)).toEqual(["search"]);
   });
 
   it("overtakes them with the next change of a job, too", async () => {

@@ -1,7 +1,7 @@
 /** A job's log spoken to as its consumer and its control plane do, without either: configurations, fragments and appends are the test's own. */
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { concat } from "../../src/bytes.ts";
+import { concat, utf8Length } from "../../src/bytes.ts";
 import { readConfig } from "../../src/config.ts";
 import type { JobConfig } from "../../src/control/job-config.ts";
 import { destinationPurpose, seal } from "../../src/control/secrets.ts";
@@ -36,7 +36,7 @@ export function format(fields: Partial<OutputFormat>): OutputFormat {
 /** Records as they are written, as the fragments of one consumer. */
 export function fragmentsOf(output: OutputFormat, records: readonly string[]): Fragment[] {
   const builder = new FragmentBuilder(batchTexts(output).delimiter);
-  for (const text of records) builder.add(text, DAY, NOON, NOON);
+  for (const text of records) builder.add(text, utf8Length(text), DAY, NOON, NOON);
   return builder.finish();
 }
 

@@ -1,7 +1,7 @@
 import { constants, crc32, deflateRawSync } from "node:zlib";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { concat } from "../../src/bytes.ts";
+import { concat, isAscii } from "../../src/bytes.ts";
 import {
   decodeEnvelope,
   decodeMessage,
@@ -33,14 +33,14 @@ const anyMessage: fc.Arbitrary<Message> = fc
     elsewhere: fc.constant(false),
     lines: fc.array(anyRecord.map(recordLine), { maxLength: 5 }),
   })
-  .map((message) => ({ ...message, records: message.lines.length }));
+  .map((message) => ({ ...message, records: message.lines.length, ascii: isAscii(message.lines.join()) }));
 
 const encode = (message: Message): Uint8Array<ArrayBuffer> => encodeMessage(message, rawOf(message.lines));
 
 /** A message of one record, deflated or not. */
 function example(kind: "deflated" | "raw"): { message: Message; bytes: Uint8Array<ArrayBuffer> } {
   const lines = [kind === "deflated" ? JSON.stringify({ a: "a".repeat(300) }) : '{"a":1}'];
-  const message = { id: ID, takenInMs: TAKEN, keyed: false, elsewhere: false, records: 1, lines };
+  const message = { id: ID, takenInMs: TAKEN, keyed: false, elsewhere: false, records: 1, lines, ascii: true };
   const bytes = encode(message);
   if ((bytes[3] === 1) !== (kind === "deflated")) throw new Error("the example is not what it should be");
   return { message, bytes };
@@ -53,7 +53,10 @@ function forged(
 ): ArrayBuffer {
   const bytes = new Uint8Array(40 + payload.length);
   bytes.set(
-    encode({ id: ID, takenInMs: TAKEN, keyed: false, elsewhere: false, records: 0, lines: [] }).subarray(0, 40),
+    encode({ id: ID, takenInMs: TAKEN, keyed: false, elsewhere: false, records: 0, lines: [], ascii: true }).subarray(
+      0,
+      40,
+    ),
   );
   const view = new DataView(bytes.buffer);
   view.setUint8(3, fields.flags ?? 0);
@@ -76,7 +79,7 @@ describe("a queue message", () => {
   it("tells its envelope without its records", () => {
     fc.assert(
       fc.property(anyMessage, (message) => {
-        const { lines: _lines, ...envelope } = message;
+        const { lines: _lines, ascii: _ascii, ...envelope } = message;
         expect(decodeEnvelope(encode(message).buffer.slice(0, 40))).toEqual({
           ok: true,
           value: envelope satisfies Envelope,
@@ -104,7 +107,15 @@ describe("a queue message", () => {
       words: "the same words ".repeat(size).slice(0, size - 2),
     };
     for (const [kind, text] of Object.entries(kinds)) {
-      const message = { id: ID, takenInMs: TAKEN, keyed: true, elsewhere: false, records: 1, lines: [`"${text}"`] };
+      const message = {
+        id: ID,
+        takenInMs: TAKEN,
+        keyed: true,
+        elsewhere: false,
+        records: 1,
+        lines: [`"${text}"`],
+        ascii: true,
+      };
       const result = decodeMessage(encode(message).buffer);
       // Not toEqual: a megabyte is no help in a report.
       expect(result.ok && result.value.lines[0] === message.lines[0], kind).toBe(true);
@@ -197,7 +208,7 @@ describe("a reference", () => {
   it("says of itself what its message said, and is no message on its own", () => {
     fc.assert(
       fc.property(anyMessage, (message) => {
-        const { lines: _lines, ...envelope } = message;
+        const { lines: _lines, ascii: _ascii, ...envelope } = message;
         const { reference } = splitMessage(encode(message));
         expect(decodeEnvelope(reference.buffer)).toEqual({ ok: true, value: { ...envelope, elsewhere: true } });
         expect(decodeMessage(reference.buffer)).toMatchObject({ ok: false });

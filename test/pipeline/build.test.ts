@@ -13,6 +13,7 @@ import { id, job, linesOf, loadedRecord, outcomes, record, textOf } from "./scri
 describe("building an append", () => {
   const message = (n: number, records: TraceRecord[], takenInMs = NOON) => ({
     message: { id: id(n), takenInMs, keyed: false, records: records.length, elsewhere: false },
+    ascii: true,
     records: records.map((whole, index): LoadedRecord => loadedRecord(whole, index)),
   });
 
@@ -102,8 +103,8 @@ describe("building an append", () => {
   it("samples a record by its place in the message, whoever stands before it by now", () => {
     const inSample = sampler(3, 0.5)(id(1));
     const records = Array.from({ length: 100 }, (_, i) => record(`${i}`));
-    const { message: envelope, records: all } = message(1, records);
-    const without = { message: envelope, records: all.slice(40) };
+    const whole = message(1, records);
+    const without = { ...whole, records: whole.records.slice(40) };
     const append = buildAppend(job(3, { sampleRate: 0.5 }), [without], new Set(), 0);
     expect(outcomes(linesOf(append))).toEqual(
       records.map(({ Outcome }) => Outcome).filter((_, i) => i >= 40 && inSample(i)),
@@ -118,7 +119,7 @@ describe("building an append", () => {
     );
     const cut = loadedRecord(record("cut"), 0);
     const needle = JSON.stringify({ where: { key: "Logs", operator: "contains", value: "needle" } });
-    const offered = [{ message: message(1, []).message, records: [{ ...whole, shipped: cut.shipped }] }];
+    const offered = [{ ...message(1, []), records: [{ ...whole, shipped: cut.shipped }] }];
     expect(outcomes(linesOf(buildAppend(job(1, { filter: needle }), offered, new Set(), 0)))).toEqual(["cut"]);
   });
 

@@ -242,6 +242,15 @@ const faulty: [what: string, text: string, faults: string[]][] = [
     ['where.value: failed to decode value "\\"fast\\"", supported kinds: int'],
   ],
   [
+    "eq with what no int can be, however it is written",
+    '{"where":{"and":[{"key":"CPUTimeMs","operator":"eq","value":9007199254740993},{"key":"CPUTimeMs","operator":"eq","value":"9007199254740992"},{"key":"CPUTimeMs","operator":"eq","value":"Infinity"}]}}',
+    [
+      'where.and[0].value: failed to decode value "9007199254740992", supported kinds: int',
+      'where.and[1].value: failed to decode value "\\"9007199254740992\\"", supported kinds: int',
+      'where.and[2].value: failed to decode value "\\"Infinity\\"", supported kinds: int',
+    ],
+  ],
+  [
     "eq with a bool, on an int",
     where("CPUTimeMs", "eq", true),
     ['where.value: failed to decode value "true", supported kinds: int'],

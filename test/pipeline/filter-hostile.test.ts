@@ -207,4 +207,16 @@ describe("a record from somebody hostile", () => {
       expect([key, operator, matches(record as TraceRecord)]).toEqual([key, operator, operator.startsWith("!")]);
     }
   });
+
+  it("hides nothing of what is sound behind what is not", () => {
+    const odd = [null, 5, { Message: "x" }, { Message: [null] }, { name: 5 }];
+    const record = {
+      Logs: [...odd, { Message: [1, "found"] }],
+      Exceptions: [...odd, { name: null, message: "found" }],
+    };
+    for (const key of ["Logs", "Exceptions"]) {
+      const text = JSON.stringify({ where: condition(key, "contains", "found") });
+      expect([key, compiled(text)(record as unknown as TraceRecord)]).toEqual([key, true]);
+    }
+  });
 });

@@ -1,7 +1,7 @@
 import { crc32, inflateRawSync } from "node:zlib";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { concat } from "../../src/bytes.ts";
+import { concat, utf8Length } from "../../src/bytes.ts";
 import { FRAGMENT_MAX_RAW_BYTES, FRAGMENT_MAX_RECORDS, FRAGMENT_MIN_DEFLATE_BYTES } from "../../src/limits.ts";
 import { deflateFragment, type Fragment, FragmentBuilder } from "../../src/pipeline/fragment.ts";
 import {
@@ -28,7 +28,7 @@ const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
 
 function build(entries: readonly Entry[], delimiter = ""): Fragment[] {
   const builder = new FragmentBuilder(utf8(delimiter));
-  for (const { text, day, eventMs, takenInMs } of entries) builder.add(text, day, eventMs, takenInMs);
+  for (const { text, day, eventMs, takenInMs } of entries) builder.add(text, utf8Length(text), day, eventMs, takenInMs);
   return builder.finish();
 }
 
@@ -178,7 +178,7 @@ describe("fragments", () => {
 
   it("have none between records where none is asked for, and none of anything but UTF-8", () => {
     const builder = new FragmentBuilder();
-    for (const text of ["a", "b"]) builder.add(text, 1, 0, 0);
+    for (const text of ["a", "b"]) builder.add(text, 1, 1, 0, 0);
     expect(builder.finish().map(textOf)).toEqual(["ab"]);
     expect(() => new FragmentBuilder(Uint8Array.of(0xff))).toThrow(TypeError);
   });

@@ -1,24 +1,22 @@
 /** Whole objects for tests: what a reader gets after decompression. */
-import { concat } from "../../src/bytes.ts";
+import { concat, utf8Length } from "../../src/bytes.ts";
 import { FragmentBuilder } from "../../src/pipeline/fragment.ts";
 import { type FieldTexts, recordEncoder } from "../../src/pipeline/output.ts";
 import { batchTexts, NDJSON, type OutputFormat } from "../../src/pipeline/output-format.ts";
 import { jsonText } from "../../src/record/encode.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";
+import { RecordLine } from "../../src/record/line.ts";
 
-/** A record as the JSON of its fields. @param line as the encoder may be given it, too. */
-function textsOf(record: object, line?: string): FieldTexts {
+/** A record as the JSON of its fields. */
+function textsOf(record: object): FieldTexts {
   const values = new Map(Object.entries(record));
-  return {
-    text: (name) => (values.has(name) ? jsonText(values.get(name)) : undefined),
-    ...(line !== undefined && { line }),
-  };
+  return { text: (name) => (values.has(name) ? jsonText(values.get(name)) : undefined) };
 }
 
-/** A job's encoder, for records as values. */
+/** A job's encoder, for records as values. @param line the record's own, to be read instead of it. */
 export function encoderOf(output: OutputFormat): (record: object, line?: string) => string {
   const encode = recordEncoder(output);
-  return (record, line) => encode(textsOf(record, line));
+  return (record, line) => encode(line === undefined ? textsOf(record) : (RecordLine.read(line) ?? textsOf(record)));
 }
 
 export function format(fields: Partial<OutputFormat>): OutputFormat {
@@ -32,7 +30,7 @@ export function objectText(output: OutputFormat, groups: readonly (readonly Trac
   const parts: Uint8Array[] = [prefix];
   for (const group of groups) {
     const builder = new FragmentBuilder(delimiter);
-    for (const record of group) builder.add(encode(record), 0, 0, 0);
+    for (const text of group.map((record) => encode(record))) builder.add(text, utf8Length(text), 0, 0, 0);
     for (const { body, deflated } of builder.finish()) {
       if (deflated) throw new Error("too much for one raw fragment");
       if (parts.length > 1) parts.push(delimiter);

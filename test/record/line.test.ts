@@ -79,9 +79,29 @@ describe("a record read from its line", () => {
       expect(read(recordLine(traceRecord())).text(name)).toBeUndefined();
   });
 
-  it("knows how long the text of its exceptions and logs is without parsing it", () => {
-    const record = traceRecord({ Logs: [{ Level: "log", Message: ["äöü\n"], TimestampMs: 5 }] });
-    expect(read(recordLine(record)).exceptionsAndLogsLength).toBe(JSON.stringify(record.Logs).length + 2);
+  it("knows without parsing it that the text of its exceptions and logs is no longer than it says", () => {
+    fc.assert(
+      fc.property(anyRecord, (record) => {
+        const { exceptionsAndLogsLength } = read(recordLine(record));
+        const texts = [
+          ...record.Exceptions.flatMap(({ name, message }) => [name, message]),
+          ...record.Logs.flatMap(({ Message }) => Message),
+        ];
+        expect(exceptionsAndLogsLength).toBeGreaterThanOrEqual(texts.join("").length);
+        expect(exceptionsAndLogsLength).toBeLessThanOrEqual(recordLine(record).length);
+      }),
+    );
+  });
+
+  it("gives neighbours as they stand in the line", () => {
+    fc.assert(
+      fc.property(treacherous, fc.nat(12), fc.nat(12), (record, a, b) => {
+        const view = read(recordLine(record));
+        const names = FIELD_NAMES.slice(Math.min(a, b), Math.max(a, b) + 1);
+        const expected = names.map((name) => `${JSON.stringify(name)}:${view.text(name)}`).join(",");
+        expect(view.run(Math.min(a, b), Math.max(a, b))).toBe(expected);
+      }),
+    );
   });
 
   it("parses a field once", () => {
@@ -95,11 +115,7 @@ describe("a record read from its line", () => {
     ["nothing", ""],
     ["no object", "null"],
     ["an object of other fields", '{"a":1}'],
-    ["one field too few", whole.replace('"Outcome":"ok",', "")],
-    [
-      "two fields in the wrong order",
-      whole.replace('"Outcome":"ok","ScriptName":"shop"', '"ScriptName":"shop","Outcome":"ok"'),
-    ],
+    ["no outcome", whole.replace('"Outcome":"ok",', "")],
     ["something before", ` ${whole}`],
     ["something behind", `${whole} `],
     ["no end", whole.slice(0, -1)],
@@ -110,12 +126,41 @@ describe("a record read from its line", () => {
     expect(RecordLine.read(line)).toBeNull();
   });
 
-  it("is found or not, whatever the line", () => {
+  it.each<[string, string]>([
+    ["a field too few", whole.replace('"ScriptName":"shop",', "")],
+    ["a field too few before the event", whole.replace('"Entrypoint":"",', "")],
+    [
+      "two fields in the wrong order",
+      whole.replace('"ScriptName":"shop","ScriptTags":[]', '"ScriptTags":[],"ScriptName":"shop"'),
+    ],
+    [
+      "two before the event in the wrong order",
+      whole.replace('"DispatchNamespace":"","Entrypoint":""', '"Entrypoint":"","DispatchNamespace":""'),
+    ],
+    ["a value that is no JSON", whole.replace('"shop"', "shop")],
+    ["a value that is nothing", whole.replace('"shop"', "")],
+  ])("is seen not to be canonical, when all of it is looked at, where there is %s", (_, line) => {
+    expect(read(whole).isCanonical()).toBe(true);
+    expect(RecordLine.read(line)?.isCanonical() ?? false).toBe(false);
+  });
+
+  it("says so when a field is asked for that is not there", () => {
+    const record = read(whole.replace('"ScriptName":"shop",', ""));
+    expect(() => record.text("ScriptName")).toThrow("a record without ScriptName");
+    expect(() => record.ScriptName).toThrow(SyntaxError);
+    expect(record.EventType).toBe("fetch");
+  });
+
+  it("is found or not, whatever the line, and is canonical or not", () => {
     fc.assert(
       fc.property(fc.string(), fc.nat(), fc.nat({ max: 40 }), (insert, where, drop) => {
         const at = where % whole.length;
-        RecordLine.read(whole.slice(0, at) + insert + whole.slice(at + drop));
+        const line = whole.slice(0, at) + insert + whole.slice(at + drop);
+        const record = RecordLine.read(line);
+        // Whatever passes as canonical is JSON.
+        if (record?.isCanonical()) expect(() => JSON.parse(line)).not.toThrow();
       }),
+      { numRuns: 2_000 },
     );
   });
 });

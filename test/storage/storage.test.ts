@@ -165,7 +165,7 @@ describe("a log's storage", () => {
       if (!decoded.ok) throw new Error(decoded.why);
       const job = JSON.parse(String(storage.sql.exec("SELECT job FROM log").one().job)) as JobConfig;
       const records = decoded.value.lines.map((line, i) => loadedRecord(JSON.parse(line) as TraceRecord, i));
-      const append = buildAppend(job, [{ message: decoded.value, records }], new Set(), 0);
+      const append = buildAppend(job, [{ message: decoded.value, records, ascii: true }], new Set(), 0);
       expect(log.append(append)).toEqual({ kind: "taken" });
       spy.mockRestore();
       return cursors.map(({ rowsWritten }) => rowsWritten).filter((rows) => rows > 0);
