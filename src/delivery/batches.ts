@@ -13,8 +13,17 @@ import type { CutReason } from "./types.ts";
 /** After an append whose records are late already (a backlog), their batch stays open this long, so that a backlog makes few objects. */
 const LATE_GRACE_MS = 5_000;
 
-/** When a batch is to be cut, as SQL over its row: counted from the intake of its oldest record. Takes the job's interval and the grace. */
-const DUE_MS = "max(oldest_taken_ms + ?, opened_ms + ?)";
+/**
+ * A batch that has had company stays open this long beyond the interval: what the queue hands over next, ten seconds after the last, is already on its way,
+ * and would open an object of its own. Within the fifteen seconds in which an upload has to start; what came alone is not made to wait.
+ */
+const COMPANY_MS = 8_000;
+
+/**
+ * When a batch is to be cut, as SQL over its row: counted from the intake of its oldest record. Takes the job's interval in ms. A second chunk is
+ * company.
+ */
+const DUE_MS = `max(oldest_taken_ms + ? + iif(next_chunk > 1, ${COMPANY_MS}, 0), opened_ms + ${LATE_GRACE_MS})`;
 
 /**
  * The records that wait, one batch for each UTC day, and how a batch becomes an object. Every method is synchronous and belongs into a transaction of
@@ -77,7 +86,6 @@ export class Batches {
     const due = this.#sql.exec<BatchRow>(
       `SELECT * FROM batch WHERE ${DUE_MS} <= ? ORDER BY id`,
       limits.intervalMs,
-      LATE_GRACE_MS,
       nowMs,
     );
     for (const batch of due.toArray()) this.#cut(batch, "interval", nowMs);
@@ -91,7 +99,7 @@ export class Batches {
   nextCutMs(): number {
     const { limits } = this.#state.requireJob();
     const { due } = this.#sql
-      .exec<{ due: number | null }>(`SELECT min(${DUE_MS}) AS due FROM batch`, limits.intervalMs, LATE_GRACE_MS)
+      .exec<{ due: number | null }>(`SELECT min(${DUE_MS}) AS due FROM batch`, limits.intervalMs)
       .one();
     return due ?? Number.POSITIVE_INFINITY;
   }

@@ -61,14 +61,36 @@ describe("a batch is cut", () => {
     const clock = setClock(NOON);
     const { name } = freshBucket();
     const job = await createJob(name, { max_upload_interval_seconds: 60 });
+    const old = pack(new Oracle({ at: NOON }).mint(5), clock.nowMs());
+    clock.advance(40_000);
+    await deliver(old);
+    clock.advance(19_999);
+    await runAlarm(job);
+    expect(await reasons(job)).toEqual([]);
+    clock.advance(1);
+    await runAlarm(job);
+    expect(await reasons(job)).toEqual([["interval", 5]]);
+  });
+
+  it("a little later where it has company: what follows is on its way through the queue", async ({ expect }) => {
+    const clock = setClock(NOON);
+    const { name } = freshBucket();
+    const job = await createJob(name);
     const oracle = new Oracle({ at: NOON });
     const old = pack(oracle.mint(5), clock.nowMs());
-    clock.advance(40_000);
+    clock.advance(10_000);
+    await deliver([...old, ...pack(oracle.mint(5), clock.nowMs())]);
+    clock.advance(10_000);
     await deliver(pack(oracle.mint(5), clock.nowMs()));
-    await deliver(old);
-    clock.advance(20_000);
+    clock.advance(10_000);
     await runAlarm(job);
-    expect(await reasons(job)).toEqual([["interval", 10]]);
+    // Half a minute after the oldest: the third of three batches of the queue is just about to come.
+    expect(await reasons(job)).toEqual([]);
+    await deliver(pack(oracle.mint(5), clock.nowMs()));
+    clock.advance(8_000);
+    await runAlarm(job);
+    // An upload has to start within fifteen seconds of the interval.
+    expect(await reasons(job)).toEqual([["interval", 20]]);
   });
 
   it("once for a whole backlog that is late already", async ({ expect }) => {
