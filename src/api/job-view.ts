@@ -4,6 +4,7 @@ import type { StoredJob } from "../control/plane.ts";
 import { destinationPurpose, unseal } from "../control/secrets.ts";
 import { chainStatus } from "../delivery/chain.ts";
 import type { LogStatus } from "../delivery/types.ts";
+import { outbox } from "../intake/outbox.ts";
 import { within } from "../platform.ts";
 
 /** How long a job's own log may take to say how it is, in ms; a list of jobs must not hang on one of them. */
@@ -46,13 +47,15 @@ export async function presentJob(env: Env, job: StoredJob, config: Config): Prom
 /** @returns undefined if the log or the ledger did not answer. */
 async function logStatus(env: Env, id: number): Promise<LogStatus | null | undefined> {
   const read = async (): Promise<LogStatus | null> => {
-    const [status, unfinished] = await Promise.all([
+    const [status, unfinished, kept] = await Promise.all([
       chainStatus(env.LOG, id),
       accountLedger(env.ACCOUNT).oldestUnfinishedMs(),
+      outbox(env.OUTBOX).status(),
     ]);
-    if (status === null || status.lastCompleteMs === null || unfinished === null) return status;
-    // What has to come again has not reached any log, and may yet be the job's.
-    return { ...status, lastCompleteMs: Math.min(status.lastCompleteMs, unfinished) };
+    if (status === null || status.lastCompleteMs === null) return status;
+    // What has to come again, or has not even reached the queue, has not reached any log, and may yet be the job's.
+    const oldest = Math.min(unfinished ?? Number.POSITIVE_INFINITY, kept.oldestTakenMs ?? Number.POSITIVE_INFINITY);
+    return { ...status, lastCompleteMs: Math.min(status.lastCompleteMs, oldest) };
   };
   try {
     return await within(STATUS_MS, read(), undefined);

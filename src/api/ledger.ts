@@ -1,6 +1,7 @@
 import { accountLedger } from "../control/ledger.ts";
 import { controlPlane } from "../control/plane.ts";
 import { chainStatus } from "../delivery/chain.ts";
+import { outbox } from "../intake/outbox.ts";
 import { success } from "./envelope.ts";
 import type { Resource } from "./route.ts";
 
@@ -11,7 +12,10 @@ export const ledgerRoutes: readonly Resource[] = [
       GET: {
         permission: "logs:read",
         async handle(c) {
-          const status = await accountLedger(c.env.ACCOUNT).status();
+          const [status, kept] = await Promise.all([
+            accountLedger(c.env.ACCOUNT).status(),
+            outbox(c.env.OUTBOX).status(),
+          ]);
           const deleted = await controlPlane(c.env.CONTROL).draining();
           const draining = await Promise.all(
             deleted.map(async ({ id, deletedMs }) => {
@@ -29,6 +33,12 @@ export const ledgerRoutes: readonly Resource[] = [
             queue: {
               backlog_messages: status.queueBacklog,
               seen_at: status.queueSeenMs === null ? null : new Date(status.queueSeenMs).toISOString(),
+            },
+            // What tail() took and the queue has not: it is sent again until it has.
+            outbox: {
+              messages: kept.messages,
+              events: kept.events,
+              oldest: kept.oldestTakenMs === null ? null : new Date(kept.oldestTakenMs).toISOString(),
             },
             intake_lost: status.intakeLost,
             draining: draining.filter(({ pending }) => pending > 0),

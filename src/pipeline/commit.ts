@@ -57,8 +57,10 @@ export async function commitAndCount(
   context: ConsumerContext,
 ): Promise<ReadonlySet<string>> {
   let current = jobs;
+  // What a log has taken stays as it was offered, though a later round may know of opt-outs that the first one did not.
+  const settledOffers = new Map<Loaded, Offer>();
   for (let rounds = 0; rounds < REBUILDS_MAX; rounds++) {
-    const offers = offersOf(group, current);
+    const offers = offersOf(group, current).map((offer) => settledOffers.get(offer.loaded) ?? offer);
     const { routed, failed } = await commitAll(offers, current, queue.doneMs, context);
     const once = unique(offers);
     try {
@@ -70,6 +72,7 @@ export async function commitAndCount(
       });
       if (newer === null) return failed;
       current = newer;
+      for (const offer of offers) if (routed.has(offer.message.id)) settledOffers.set(offer.loaded, offer);
     } catch (error) {
       // The logs have the records, and will say so when the messages come again: it is the count that still has to be made.
       console.error({ message: "counting failed", error: String(error) });

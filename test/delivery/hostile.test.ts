@@ -9,6 +9,7 @@ import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { segmentOf } from "../../src/delivery/chain.ts";
 import worker, { ControlPlane, DeliveryLog } from "../../src/index.ts";
+import { outbox } from "../../src/intake/outbox.ts";
 import type { PackedMessage } from "../../src/intake/packing.ts";
 import { Oracle } from "../support/oracle.ts";
 import { api, createJob, destinationConf } from "../support/runtime/api.ts";
@@ -236,6 +237,14 @@ it("claims completeness for nothing that has to come again", async ({ expect }) 
   await run(late);
   await segmentOf(env.LOG, job, 0).drive("manual", 5_000);
   expect(await complete()).toBeGreaterThan(takenIn);
+  // Nor for what the queue has not taken from tail().
+  const before = await complete();
+  await outbox(env.OUTBOX).keep(pack(oracle.mint(3), takenIn + 1));
+  expect(await complete()).toBe(takenIn + 1);
+  expect((await api("GET", "/logship/ledger")).body.result).toMatchObject({
+    outbox: { messages: 1, events: 3, oldest: new Date(takenIn + 1).toISOString() },
+  });
+  expect(before).toBeGreaterThan(takenIn + 1);
 });
 
 it("counts an object that was under way when its job was discarded as what became of it", async ({ expect }) => {

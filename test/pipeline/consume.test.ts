@@ -481,6 +481,22 @@ describe("functions whose logging is off", () => {
     expect([again.fates(), it_.commits]).toEqual([["ack"], []]);
   });
 
+  it("that only the ledger knows of, change nothing of what a log has taken: it counts as shipped", async () => {
+    const it_ = world([job(1)]);
+    it_.newer.push([job(1), job(2)]);
+    const count = it_.count.bind(it_);
+    it_.count = (outcome) => {
+      // From the first answer on.
+      it_.optOuts = [off("till", 0)];
+      return count(outcome);
+    };
+    const { batch, fates } = deliver([one(1, { records: mixed })]);
+    await consumeEvents(batch, it_);
+    expect(shipped(it_)[0]).toEqual([1, ["a", "b", "c", "d"]]);
+    expect(it_.counts[0]?.done).toMatchObject([{ events: 4, routed: 4, notEnabled: 0, notRouted: 0 }]);
+    expect(fates()).toEqual(["ack"]);
+  });
+
   it("that this consumer knows of as well, hold nothing up when a job has changed", async () => {
     const it_ = world([job(1)]);
     it_.optOutVersion = 2;
