@@ -17,7 +17,7 @@ import { objectLines, recordsOf } from "./show.ts";
 const FOLDER = "demo";
 /** The least a job takes. */
 const INTERVAL_S = 30;
-/** The queue hands over after 5 s at the latest; a slow machine takes its time. In ms. */
+/** tail() gathers for 2 s and the queue for 10 s at most; a slow machine takes its time. In ms. */
 const RECEIVED_WITHIN_MS = 60_000;
 const DELIVERED_WITHIN_MS = 60_000;
 const LOOK_FOR_OBJECTS_MS = 2_000;
@@ -43,7 +43,7 @@ async function runMainJob({ api, bucket, sample }: Running): Promise<{ faults: s
 
   const faults: string[] = [];
   const expected = [...(await askSample(sample.url, faults)), ...(await postEvents(api))];
-  say(`Waiting for the queue (5 s or so) until the job's ledger shows ${expected.length} received …`);
+  say(`Waiting for the queue (12 s at most) until the job's ledger shows ${expected.length} received …`);
   await ledgerUntil(api, job.id, faults, {
     what: `the ledger to show ${expected.length} received`,
     withinMs: RECEIVED_WITHIN_MS,
@@ -168,7 +168,7 @@ async function stay({ api, bucket, sample }: Running, keys: Set<string>): Promis
     "",
     "  Both keep running. Ask the sample for more; it is shipped, and shown here, within 45 s:",
     `    curl ${sample.url}/checkout`,
-    "  or, once the queue has handed it over (5 s), by triggering the schedule:",
+    "  or, once the queue has handed it over (12 s), by triggering the schedule:",
     `    curl '${api.scheduledUrl}'`,
     "  Press Ctrl-C to stop.",
   ];

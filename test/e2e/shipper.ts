@@ -13,7 +13,7 @@ import { ndjson } from "../support/oracle.ts";
 /** Far from where a developer's own `wrangler dev` listens. */
 const FIRST_PORT = 18_787;
 
-/** The queue hands over after 5 s at the latest; the rest is for a machine that has other things to do. In ms. */
+/** `tail()` gathers for 2 s and the queue for 10 s at most; the rest is for a machine that has other things to do. In ms. */
 export const RECEIVED_WITHIN_MS = 60_000;
 
 /**
