@@ -57,22 +57,24 @@ export async function commitAndCount(
   context: ConsumerContext,
 ): Promise<ReadonlySet<string>> {
   let current = jobs;
-  // What a log has taken stays as it was offered, though a later round may know of opt-outs that the first one did not.
-  const settledOffers = new Map<Loaded, Offer>();
+  // What a log has taken stays as it was offered, and stays routed, though a later round may know of opt-outs, or of a discard, that this one did not.
+  const routed = new Map<string, Offer>();
   for (let rounds = 0; rounds < REBUILDS_MAX; rounds++) {
-    const offers = offersOf(group, current).map((offer) => settledOffers.get(offer.loaded) ?? offer);
-    const { routed, failed } = await commitAll(offers, current, queue.doneMs, context);
-    const once = unique(offers);
+    const offers = offersOf(group, current).map((offer) => {
+      const before = routed.get(offer.message.id);
+      return before?.loaded === offer.loaded ? before : offer;
+    });
+    const failed = await commitAll(offers, current, queue.doneMs, routed, context);
+    const counted = unique(offers).map((offer) => routed.get(offer.message.id) ?? offer);
     try {
       const newer = await context.count({
-        done: once.filter(({ message }) => !failed.has(message.id)).map((offer) => countOf(offer, routed)),
-        failed: once.filter(({ message }) => failed.has(message.id)).map(({ message }) => idOf(message)),
+        done: counted.filter(({ message }) => !failed.has(message.id)).map((offer) => countOf(offer, routed)),
+        failed: counted.filter(({ message }) => failed.has(message.id)).map(({ message }) => idOf(message)),
         backlog: queue.backlog,
         state: current.state,
       });
       if (newer === null) return failed;
       current = newer;
-      for (const offer of offers) if (routed.has(offer.message.id)) settledOffers.set(offer.loaded, offer);
     } catch (error) {
       // The logs have the records, and will say so when the messages come again: it is the count that still has to be made.
       console.error({ message: "counting failed", error: String(error) });
@@ -113,13 +115,18 @@ function offeredTo(job: JobConfig, offers: readonly Offer[]): Offer[] {
   return unique(offers.filter(({ message, records }) => records.length > 0 && wasIn(job, message.takenInMs)));
 }
 
-/** Offers messages to every job that was enabled when they were taken in. */
+/**
+ * Offers messages to every job that was enabled when they were taken in.
+ * @param routed gets those that a job has taken, by id, as they were offered to the first one.
+ * @returns the ids of those that a job could not take.
+ */
 async function commitAll(
   offers: readonly Offer[],
   { jobs, optOutVersion }: JobsSnapshot,
   doneMs: number,
+  routed: Map<string, Offer>,
   context: ConsumerContext,
-): Promise<{ routed: Set<string>; failed: Set<string> }> {
+): Promise<Set<string>> {
   const wanted = jobs
     .map((job) => ({ job, offers: offeredTo(job, offers) }))
     .filter((entry) => entry.offers.length > 0);
@@ -127,20 +134,21 @@ async function commitAll(
     commit(entry.job, entry.offers, optOutVersion, doneMs, context),
   );
   const failed = new Set<string>();
-  const routed = new Set<string>();
   wanted.forEach((entry, i) => {
     const result = results[i];
-    if (result?.status === "fulfilled") for (const { message } of result.value) routed.add(message.id);
+    if (result?.status === "fulfilled") {
+      for (const offer of result.value) if (!routed.has(offer.message.id)) routed.set(offer.message.id, offer);
+    }
     if (result?.status === "rejected") {
       for (const { message } of entry.offers) failed.add(message.id);
       console.error({ message: "append failed", job: entry.job.id, error: String(result.reason) });
     }
   });
-  return { routed, failed };
+  return failed;
 }
 
 /** How the events of a message ended up, in all and by function. */
-function countOf({ loaded, message, records }: Offer, routed: ReadonlySet<string>): MessageCount {
+function countOf({ loaded, message, records }: Offer, routed: ReadonlyMap<string, Offer>): MessageCount {
   // By the JSON of their names: most messages are of few functions, and a name is parsed once.
   const functions = new Map<string, FunctionCount>();
   const offered = records === loaded.records ? null : new Set(records);

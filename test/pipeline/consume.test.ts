@@ -339,6 +339,16 @@ describe("jobs that the ledger knows better than the control plane said", () => 
     expect(fates()).toEqual(["ack"]);
   });
 
+  it("count as having been routed to, though they are gone with all they had by then", async () => {
+    const it_ = world([job(1)]);
+    it_.newer.push([job(1, { windows: [], discard: true, deletedMs: NOON + 9_000 })]);
+    const { batch, fates } = deliver([one(1)]);
+    await consumeEvents(batch, it_);
+    expect(shipped(it_)).toEqual([[1, ["event 1"]]]);
+    expect(it_.counts[0]?.done).toMatchObject([{ events: 1, routed: 1, notRouted: 0 }]);
+    expect(fates()).toEqual(["ack"]);
+  });
+
   it("have the messages tried again when they fail", async () => {
     const it_ = world([job(1)]);
     it_.newer = [[job(1), job(2)]];
@@ -495,6 +505,16 @@ describe("functions whose logging is off", () => {
     expect(shipped(it_)[0]).toEqual([1, ["a", "b", "c", "d"]]);
     expect(it_.counts[0]?.done).toMatchObject([{ events: 4, routed: 4, notEnabled: 0, notRouted: 0 }]);
     expect(fates()).toEqual(["ack"]);
+  });
+
+  it("count as what a job has taken, when two copies of a message come in one batch and only the later one ships", async () => {
+    const it_ = world([job(1)]);
+    it_.optOuts = [off("shop", NOON, NOON + 1_000)];
+    const copies = [one(1, { takenInMs: NOON, keyed: true }), one(1, { takenInMs: NOON + 2_000, keyed: true })];
+    const { batch, fates } = deliver(copies);
+    await consumeEvents(batch, it_);
+    expect([fates(), shipped(it_)]).toEqual([["ack", "ack"], [[1, ["event 1"]]]]);
+    expect(it_.counts[0]?.done).toMatchObject([{ id: id(1), events: 1, routed: 1, notEnabled: 0, notRouted: 0 }]);
   });
 
   it("that this consumer knows of as well, hold nothing up when a job has changed", async () => {
