@@ -22,12 +22,14 @@ export function queueUnits(bytes: number): number {
   return Math.ceil((bytes + QUEUE_METADATA_BYTES) / QUEUE_UNIT_BYTES);
 }
 
-/** CPU time, in ms. */
-export interface CpuMs {
-  /** From trace item to message, for one event. */
-  intake: number;
-  /** From message to fragment, for one event and one job. */
-  pipeline: number;
+/** What a bill depends on beside what was counted. */
+export interface Terms {
+  /** CPU time from trace item to message, for one event, in ms. */
+  intakeCpuMs: number;
+  /** CPU time from message to fragment, for one event and one job, in ms. */
+  pipelineCpuMs: number;
+  /** The share of its own invocations that the shipper logs, as wrangler.jsonc says. */
+  loggedShare: number;
 }
 
 export interface Bill {
@@ -42,10 +44,11 @@ export interface Bill {
   vendor: { dollars: number; monthDollars: number };
 }
 
-/** What it costs at the rate of a scenario. @param jobs each takes every event. */
-export function bill(scenario: Scenario, simulated: Simulated, jobs: number, cpu: CpuMs): Bill {
+/** What it costs at the rate of a scenario, in which each job takes every event. */
+export function bill(scenario: Scenario, simulated: Simulated, terms: Terms): Bill {
   const { events, use } = simulated;
-  const amounts = amountsOf(simulated, jobs, cpu);
+  const jobs = scenario.jobs.length;
+  const amounts = amountsOf(simulated, jobs, terms);
   const perMillion = Object.fromEntries(
     PRICE_NAMES.map((name) => {
       const amount = (amounts[name] / events) * 1e6;
@@ -53,7 +56,7 @@ export function bill(scenario: Scenario, simulated: Simulated, jobs: number, cpu
     }),
   ) as Bill["perMillion"];
   const dollars = PRICE_NAMES.reduce((sum, name) => sum + perMillion[name].dollars, 0);
-  const awakeGbSeconds = (use.instances * scenario.seconds * OBJECT_GB * 1e6) / events;
+  const awakeGbSeconds = (use.activeObjects * scenario.seconds * OBJECT_GB * 1e6) / events;
   const perMonth = MONTH_S / scenario.seconds;
   const beyond = (amount: number, { dollars, included }: { dollars: number; included: number }): number =>
     (Math.max(0, amount - included) / 1e6) * dollars;
@@ -67,7 +70,7 @@ export function bill(scenario: Scenario, simulated: Simulated, jobs: number, cpu
   };
 }
 
-function amountsOf(simulated: Simulated, jobs: number, cpu: CpuMs): { [name in PriceName]: number } {
+function amountsOf(simulated: Simulated, jobs: number, terms: Terms): { [name in PriceName]: number } {
   const { use, events, messageUnits, batches, crons } = simulated;
   const total = (of: (object: ObjectUse) => number): number =>
     Object.values(use.objects).reduce((sum, object) => sum + of(object), 0);
@@ -81,12 +84,13 @@ function amountsOf(simulated: Simulated, jobs: number, cpu: CpuMs): { [name in P
     // Each message is written, read and deleted.
     queueOperations: 3 * messageUnits,
     requests: batches + crons,
-    cpuMs: events * (cpu.intake + jobs * cpu.pipeline),
+    cpuMs: events * (terms.intakeCpuMs + jobs * terms.pipelineCpuMs),
     objectRequests,
     objectGbSeconds: busySeconds * OBJECT_GB,
     rowsWritten: total(({ rowsWritten }) => rowsWritten),
     rowsRead: total(({ rowsRead }) => rowsRead),
     storeClassA: use.puts,
+    logEvents: (events + batches + crons + objectRequests) * terms.loggedShare,
     storeClassB: use.otherStoreRequests,
   };
 }

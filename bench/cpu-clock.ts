@@ -21,7 +21,8 @@ export function cpuClock(): CpuClock {
 /** Sum over all threads, in ms: the first number in schedstat is ns on a CPU. https://docs.kernel.org/scheduler/sched-stats.html */
 function cpuMs(pid: number): number {
   let ns = 0;
-  for (const thread of entries(`/proc/${pid}/task`)) ns += Number(read(`/proc/${pid}/task/${thread}/schedstat`).split(" ")[0]);
+  for (const thread of entries(`/proc/${pid}/task`))
+    ns += Number(read(`/proc/${pid}/task/${thread}/schedstat`).split(" ")[0]);
   return ns / 1e6;
 }
 

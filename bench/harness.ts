@@ -1,8 +1,8 @@
 /** The worker that is measured, in the runtime, in a process of its own; and that process's clock of CPU time. */
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createTestHarness, unstable_readConfig } from "wrangler";
+import { createTestHarness, type Unstable_Config, unstable_readConfig } from "wrangler";
 import { ROOT, SHIPPER_CONFIG } from "../tools/paths.ts";
 
 const ACCOUNT = "bench";
@@ -16,6 +16,8 @@ export interface ConsumerSettings {
 
 export interface Harness {
   consumer: ConsumerSettings;
+  /** The share of its own invocations that the shipper logs, from wrangler.jsonc. */
+  loggedShare: number;
   /** Makes sure that the worker answers; to be called before every {@link ask}. */
   awake(): Promise<void>;
   /** Asks the worker for something; see bench/worker/index.ts. */
@@ -30,13 +32,15 @@ export async function startHarness(): Promise<Harness> {
   process.env.CLOUDFLARE_CF_FETCH_ENABLED = "false";
   process.env.WRANGLER_SEND_METRICS = "false";
   process.env.WRANGLER_WRITE_LOGS = "false";
-  const config = unstable_readConfig({ config: SHIPPER_CONFIG }, { hideWarnings: true });
+  const config: Unstable_Config = unstable_readConfig({ config: SHIPPER_CONFIG }, { hideWarnings: true });
   const consumer = config.queues.consumers?.find(({ queue }) => queue === "logship-events");
   if (consumer?.max_batch_size === undefined || consumer.max_batch_timeout === undefined) {
     throw new Error("wrangler.jsonc states no batch size and timeout for logship-events");
   }
   // Not in the project: its .dev.vars would count.
-  const root = await mkdtemp(join(tmpdir(), "logship-bench-"));
+  const root = mkdtempSync(join(tmpdir(), "logship-bench-"));
+  const remove = (): void => rmSync(root, { recursive: true, force: true });
+  process.once("exit", remove);
   const server = createTestHarness({
     root,
     workers: [
@@ -66,6 +70,7 @@ export async function startHarness(): Promise<Harness> {
   };
   return {
     consumer: { batchSize: consumer.max_batch_size, batchTimeoutMs: consumer.max_batch_timeout * 1_000 },
+    loggedShare: loggedShare(config.observability),
     awake: () => awake(url),
     ask: (command, argument) => call(`/bench/${command}`, { method: "POST", body: JSON.stringify(argument) }),
     api: async (method, path, body) => {
@@ -79,9 +84,16 @@ export async function startHarness(): Promise<Harness> {
     },
     close: async () => {
       await server.close();
-      await rm(root, { recursive: true, force: true });
+      remove();
     },
   };
+}
+
+/** @see https://developers.cloudflare.com/workers/wrangler/configuration/#observability */
+function loggedShare(observability: Unstable_Config["observability"]): number {
+  const { enabled = false, head_sampling_rate = 1, logs } = observability ?? {};
+  const on = (logs?.enabled ?? enabled) && logs?.invocation_logs !== false;
+  return on ? (logs?.head_sampling_rate ?? head_sampling_rate) : 0;
 }
 
 /**

@@ -1,8 +1,17 @@
 /** The three parts of the benchmark: what they ask of the worker, and what they make of it. */
-import { type Bill, bill, type CpuMs } from "./billing.ts";
+import { type Bill, bill, type Terms } from "./billing.ts";
 import { type CpuClock, cpuClock } from "./cpu-clock.ts";
 import { type Harness, startHarness } from "./harness.ts";
-import { type Grown, type JobShape, type Prepared, type Ran, type Scenario, type Simulated, WORKS, type Work } from "./protocol.ts";
+import {
+  type Grown,
+  type JobShape,
+  type Prepared,
+  type Ran,
+  type Scenario,
+  type Simulated,
+  WORKS,
+  type Work,
+} from "./protocol.ts";
 import { type Summary, summary } from "./stats.ts";
 
 /** How much is measured. */
@@ -99,25 +108,31 @@ function byWork<T>(of: (work: Work) => T): { [work in Work]: T } {
 
 export interface CostResult {
   scenario: Scenario;
-  jobs: number;
   simulated: Simulated;
   bill: Bill;
 }
 
 /** Billed operations at each rate: with one job and with three, and with more isolates. */
-export async function measureCosts(harness: Harness, cpu: CpuMs, effort: Effort): Promise<CostResult[]> {
+export async function measureCosts(harness: Harness, terms: Terms, effort: Effort): Promise<CostResult[]> {
   const results: CostResult[] = [];
-  let jobs = 0;
+  const jobs: number[] = [];
   const addJob = async (): Promise<void> => {
-    await createJob(harness);
-    jobs += 1;
+    jobs.push(await createJob(harness));
   };
   const measure = async (eventsPerSecond: number, isolates: number): Promise<void> => {
     const { seconds } = effort;
-    const scenario: Scenario = { eventsPerSecond, isolates, warmUpS: 30, seconds, ...harness.consumer, seed: 3 };
+    const scenario: Scenario = {
+      jobs: [...jobs],
+      eventsPerSecond,
+      isolates,
+      warmUpS: 30,
+      seconds,
+      ...harness.consumer,
+      seed: 3,
+    };
     await harness.awake();
     const simulated = await harness.ask<Simulated>("simulate", scenario);
-    results.push({ scenario, jobs, simulated, bill: bill(scenario, simulated, jobs, cpu) });
+    results.push({ scenario, simulated, bill: bill(scenario, simulated, terms) });
   };
   await addJob();
   for (const rate of effort.eventsPerSecond) await measure(rate, 1);
@@ -170,16 +185,22 @@ export interface Results {
 export const PARTS = ["cpu", "costs", "growth"] as const;
 export type Part = (typeof PARTS)[number];
 
-/** CPU time that the bill of a run counts with that did not measure any, in ms: some of an ordinary machine. */
-const USUAL_CPU: CpuMs = { intake: 0.02, pipeline: 0.02 };
+/** What a bill counts with where no CPU time was measured. */
+const USUAL_CPU = { intakeCpuMs: 0.02, pipelineCpuMs: 0.02 };
 
 /** Runs parts of the benchmark. @param say is told what is going on. */
 export async function measure(parts: ReadonlySet<Part>, effort: Effort, say: (line: string) => void): Promise<Results> {
-  const results: Results = { clock: "wall", consumer: { batchSize: 0, batchTimeoutMs: 0 }, cpu: null, costs: null, growth: null };
+  const results: Results = {
+    clock: "wall",
+    consumer: { batchSize: 0, batchTimeoutMs: 0 },
+    cpu: null,
+    costs: null,
+    growth: null,
+  };
   await withHarness(async (harness, clock) => {
     results.clock = clock.kind;
     results.consumer = harness.consumer;
-    let cpuMs = USUAL_CPU;
+    let terms: Terms = { ...USUAL_CPU, loggedShare: harness.loggedShare };
     if (parts.has("cpu")) {
       say("CPU time: a job with filter and projection …");
       const filtered = await measureCpu(harness, clock, FILTERED, effort);
@@ -187,11 +208,11 @@ export async function measure(parts: ReadonlySet<Part>, effort: Effort, say: (li
       const everything = await measureCpu(harness, clock, EVERYTHING, effort);
       results.cpu = { filtered, everything };
       const { intake, pipeline } = everything.microseconds;
-      cpuMs = { intake: intake.median / 1_000, pipeline: pipeline.median / 1_000 };
+      terms = { ...terms, intakeCpuMs: intake.median / 1_000, pipelineCpuMs: pipeline.median / 1_000 };
     }
     if (parts.has("costs")) {
       say("Billed operations …");
-      results.costs = await measureCosts(harness, cpuMs, effort);
+      results.costs = await measureCosts(harness, terms, effort);
     }
   });
   if (parts.has("growth")) {

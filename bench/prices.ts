@@ -31,6 +31,15 @@ export const PRICES = {
   rowsRead: { dollars: 0.001, included: 25e9, source: OBJECTS },
   /** PUTs and the like. */
   storeClassA: { dollars: 4.5, included: 1e6, source: STORE },
+  /**
+   * Log events of the shipper itself: one for each invocation, `tail()` included, unless `observability.logs.invocation_logs` is false. Announced to
+   * change on 2026-12-01.
+   */
+  logEvents: {
+    dollars: 0.6,
+    included: 20e6,
+    source: "https://developers.cloudflare.com/workers/observability/logs/workers-logs/#pricing",
+  },
   /** HEADs and the like. */
   storeClassB: { dollars: 0.36, included: 10e6, source: STORE },
 } as const satisfies { readonly [name: string]: Price };

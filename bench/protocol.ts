@@ -17,14 +17,16 @@ export interface ObjectUse {
 export interface Use {
   /** By class. */
   objects: { [className: string]: ObjectUse };
-  /** How many durable objects there are by now, of all classes. */
-  instances: number;
+  /** How many durable objects did anything. */
+  activeObjects: number;
   puts: number;
   /** Any other request to the object store. */
   otherStoreRequests: number;
 }
 
 export interface Scenario {
+  /** Ids of all jobs there are: each takes every event. */
+  jobs: number[];
   eventsPerSecond: number;
   /** Isolates of the tail handler among which the events are spread by chance. */
   isolates: number;

@@ -1,5 +1,5 @@
 /**
- * A realistic mix of trace items, as `tail()` gives them: the same seed gives the same items everywhere. Some 1 kB a record on average, most of
+ * A realistic mix of trace items, as `tail()` gives them: the same seed gives the same items everywhere. Some 800 B a record on average, much of
  * it in few of them, as in life: four in five are requests that went well and logged little, one in two hundred logs a hundred lines.
  */
 
@@ -9,10 +9,18 @@ const FUNCTIONS = [
   "admin",
 ] as const;
 
-const PATHS = ["/", "/orders/", "/products/", "/api/v2/carts/", "/api/v2/users/", "/search?q=", "/assets/img/", "/feeds/"];
-const WORDS = "order customer cart cached stale fetched payment region replica retry shard updated missing price item".split(
-  " ",
-);
+const PATHS = [
+  "/",
+  "/orders/",
+  "/products/",
+  "/api/v2/carts/",
+  "/api/v2/users/",
+  "/search?q=",
+  "/assets/img/",
+  "/feeds/",
+];
+const WORDS =
+  "order customer cart cached stale fetched payment region replica retry shard updated missing price item".split(" ");
 const QUEUES = ["mails", "thumbnails", "index-updates"];
 const METHODS = ["reserve", "lookup", "quote", "verifyToken"];
 const ERRORS = ["TypeError", "RangeError", "PaymentError", "UpstreamTimeout"];
@@ -105,7 +113,10 @@ export class RecordMix {
       message:
         this.#random() < 0.5
           ? [`${this.#text(8)} ${this.#hex(12)}`]
-          : [this.#text(5), { id: this.#uuid(), items: this.#count(20), ms: this.#count(300), region: "weur", user: this.#hex(10) }],
+          : [
+              this.#text(5),
+              { id: this.#uuid(), items: this.#count(20), ms: this.#count(300), region: "weur", user: this.#hex(10) },
+            ],
       level,
       timestamp: atMs + i,
     }));

@@ -7,16 +7,18 @@ import { type Summary, summary } from "./stats.ts";
 /** What is aimed at. */
 const RATIO_AIM = 1.5;
 
-const LABELS: { readonly [name in PriceName]: string } = {
-  queueOperations: "queue operations",
-  requests: "invocations (queue, cron)",
+/** Column heads, in the order of the columns. */
+const HEADS: { readonly [name in PriceName]: string } = {
+  queueOperations: "queue ops",
+  requests: "invocations",
   cpuMs: "CPU ms",
-  objectRequests: "durable object requests",
-  objectGbSeconds: "durable object GB-s, assumed",
+  objectRequests: "DO requests",
+  objectGbSeconds: "DO GB-s",
   rowsWritten: "rows written",
   rowsRead: "rows read",
   storeClassA: "PUTs",
   storeClassB: "HEADs",
+  logEvents: "own logs",
 };
 
 export function report(results: Results): string {
@@ -30,15 +32,17 @@ export function report(results: Results): string {
     );
   }
   if (costs !== null) {
+    const { reading, writing, upload } = ASSUMED_SECONDS;
     parts.push(
       `COSTS by list price. Queue batches: ${consumer.batchSize} messages or ${consumer.batchTimeoutMs / 1_000} s; uploads every 30 s.`,
-      costSummary(costs),
-      `"objects awake": if no durable object ever came to rest. "a month": 30 days at this rate, alone in an account of the paid plan.`,
-      costTable(costs),
-      `assumed: a durable object works ${ASSUMED_SECONDS.reading * 1e3} ms for a request that reads, ${ASSUMED_SECONDS.writing * 1e3} ms for one that writes, ${ASSUMED_SECONDS.upload * 1e3} ms for an upload`,
+      `${costSummary(costs)}\n  "objects awake": if no durable object ever came to rest. "a month": 30 days, alone in an account of the paid plan.`,
+      `Billed for a million events\n${billedTable(costs, ({ amount }) => count(amount))}`,
+      `The same in dollars\n${billedTable(costs, (billed) => dollars(billed.dollars))}`,
+      `Assumed: a durable object works ${reading * 1e3} ms for a request that reads, ${writing * 1e3} ms for one that writes, ${upload * 1e3} ms for an upload.`,
     );
   }
-  if (growth !== null) parts.push("GROWTH: CPU time from message to delivered object while one log grows", growthTable(growth));
+  if (growth !== null)
+    parts.push("GROWTH: CPU time from message to delivered object while one log grows", growthTable(growth));
   return parts.join("\n\n");
 }
 
@@ -72,34 +76,34 @@ function cpuTable(title: string, result: CpuResult): string {
   ].join("\n");
 }
 
+const SCENARIO_HEADS = ["events/s", "jobs", "isolates"];
+
+function scenarioCells({ scenario }: CostResult): string[] {
+  return [count(scenario.eventsPerSecond), `${scenario.jobs.length}`, `${scenario.isolates}`];
+}
+
 function costSummary(costs: readonly CostResult[]): string {
-  const rows = costs.map(({ scenario, jobs, bill }) => [
-    count(scenario.eventsPerSecond),
-    `${jobs}`,
-    `${scenario.isolates}`,
-    dollars(bill.dollars),
-    dollars(bill.awakeDollars),
-    dollars(bill.vendor.dollars),
-    bill.monthDollars.toFixed(2),
-    bill.vendor.monthDollars.toFixed(2),
-  ]);
   return table(
-    ["events/s", "jobs", "isolates", "$/million", "objects awake", "vendor", "$ a month", "vendor"],
-    rows,
+    [...SCENARIO_HEADS, "$/million", "objects awake", "vendor", "$ a month", "vendor"],
+    costs.map((result) => [
+      ...scenarioCells(result),
+      dollars(result.bill.dollars),
+      dollars(result.bill.awakeDollars),
+      dollars(result.bill.vendor.dollars),
+      result.bill.monthDollars.toFixed(2),
+      result.bill.vendor.monthDollars.toFixed(2),
+    ]),
   );
 }
 
-/** What is billed for a million events, and what it costs. */
-function costTable(costs: readonly CostResult[]): string {
-  const header = costs.map(({ scenario, jobs }) => {
-    const isolates = scenario.isolates > 1 ? `, ${scenario.isolates} isolates` : "";
-    return `${count(scenario.eventsPerSecond)}/s, ${jobs} job${jobs > 1 ? "s" : ""}${isolates}`;
-  });
-  const rows = PRICE_NAMES.flatMap((name) => [
-    [LABELS[name], ...costs.map(({ bill }) => count(bill.perMillion[name].amount))],
-    ["", ...costs.map(({ bill }) => dollars(bill.perMillion[name].dollars))],
-  ]);
-  return table(["a million events", ...header], rows);
+type Billed = CostResult["bill"]["perMillion"][PriceName];
+
+/** Everything that is billed, for a million events, in numbers or in dollars. */
+function billedTable(costs: readonly CostResult[], show: (billed: Billed) => string): string {
+  return table(
+    [...SCENARIO_HEADS, ...PRICE_NAMES.map((name) => HEADS[name])],
+    costs.map((result) => [...scenarioCells(result), ...PRICE_NAMES.map((name) => show(result.bill.perMillion[name]))]),
+  );
 }
 
 function growthTable({ steps }: GrowthResult): string {

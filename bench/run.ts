@@ -18,6 +18,9 @@ function partsOf(only: readonly string[] | undefined): ReadonlySet<Part> {
   return new Set(parts);
 }
 
+// Ended by a signal alone, this process would leave the runtime's behind; what runs at its exit ends them.
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => process.exit(1));
+
 const { values } = parseArgs({
   options: { json: { type: "boolean" }, quick: { type: "boolean" }, only: { type: "string", multiple: true } },
 });

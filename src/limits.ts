@@ -76,6 +76,9 @@ export const ROW_MAX_BYTES = 1_900_000;
 /** Argument of one durable object call: the platform takes 32 MiB; appends stay far below, so that a batch never holds much memory. */
 export const APPEND_MAX_RAW_BYTES = 4_000_000;
 
+/** The same for what a job's format makes of it, in UTF-16 units, of three bytes at most: a format may add 16 kB to each record. */
+export const APPEND_MAX_WRITTEN_UNITS = 2 * APPEND_MAX_RAW_BYTES;
+
 /** A log stops taking records at this size and hands on to its next segment; a durable object holds 10 GB. Cuts need room to work. */
 export const SEGMENT_MAX_BYTES = 8_000_000_000;
 

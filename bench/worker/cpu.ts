@@ -4,17 +4,17 @@
  */
 import { constants, gzipSync, inflateRawSync } from "node:zlib";
 import type { JobConfig } from "../../src/control/job-config.ts";
-import type { Fragment } from "../../src/pipeline/fragment.ts";
 import { Gatherer } from "../../src/intake/gather.ts";
 import { decodeMessage } from "../../src/intake/message.ts";
 import { handleTail } from "../../src/intake/tail.ts";
 import { APPEND_MAX_RAW_BYTES } from "../../src/limits.ts";
+import { NDJSON } from "../../src/output/format.ts";
 import { buildAppend } from "../../src/pipeline/build.ts";
 import type { ConsumerContext } from "../../src/pipeline/commit.ts";
 import { consumeEvents } from "../../src/pipeline/consume.ts";
+import type { Fragment } from "../../src/pipeline/fragment.ts";
 import { deflateFragment, OBJECT_DEFLATE_LEVEL } from "../../src/pipeline/fragment.ts";
 import { type Loaded, load } from "../../src/pipeline/load.ts";
-import { NDJSON } from "../../src/pipeline/output-format.ts";
 import type { FieldName } from "../../src/record/fields.ts";
 import type { JobShape, PrepareCpu, Prepared, Ran, Work } from "../protocol.ts";
 import { RecordMix, type TraceItem } from "../records.ts";

@@ -1,6 +1,7 @@
 /** A log that grows: from messages to delivered objects, through the real durable objects. */
-import { segmentOf } from "../../src/delivery/chain.ts";
+
 import { accountLedger } from "../../src/control/ledger.ts";
+import { segmentOf } from "../../src/delivery/chain.ts";
 import worker from "../../src/index.ts";
 import { randomIds } from "../../src/intake/ids.ts";
 import { packRecords } from "../../src/intake/packing.ts";

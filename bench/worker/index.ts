@@ -10,10 +10,7 @@ import { append, grown, pack } from "./growth.ts";
 import { meteredEnv, meteredState } from "./meter.ts";
 import { simulate } from "./simulate.ts";
 
-type ObjectClass = new (
-  ctx: DurableObjectState,
-  env: Env,
-) => { ctx: DurableObjectState; alarm?(): Promise<void> };
+type ObjectClass = new (ctx: DurableObjectState, env: Env) => { ctx: DurableObjectState; alarm?(): Promise<void> };
 
 /** One of the shipper's classes of durable objects, metered; its alarm fires when the simulation says so. */
 function metered(name: string, original: unknown): ObjectClass {

@@ -16,7 +16,8 @@ export const CLASSES: { readonly [binding: string]: string } = {
 let use = noUse();
 /** Those of cursors grow while somebody walks through them: they are read when they are asked for. */
 let cursors: { className: string; cursor: { rowsRead: number; rowsWritten: number } }[] = [];
-const instances = new Set<string>();
+/** Ids of objects that touched their storage. */
+const active = new Set<string>();
 
 export interface DueAlarm {
   className: string;
@@ -27,7 +28,7 @@ export interface DueAlarm {
 /** Set and not fired yet, by the object's id. */
 const alarms = new Map<string, DueAlarm>();
 
-function noUse(): Omit<Use, "instances"> {
+function noUse(): Omit<Use, "activeObjects"> {
   return { objects: {}, puts: 0, otherStoreRequests: 0 };
 }
 
@@ -47,8 +48,9 @@ function readCursors(): void {
 /** What was counted since the last time; counting begins again. */
 export function takeUse(): Use {
   readCursors();
-  const taken = { ...use, instances: instances.size };
+  const taken = { ...use, activeObjects: active.size };
   use = noUse();
+  active.clear();
   return taken;
 }
 
@@ -56,9 +58,9 @@ export function takeUse(): Use {
 export function meteredState(ctx: DurableObjectState, className: string): DurableObjectState {
   const { storage } = ctx;
   const id = ctx.id.toString();
-  instances.add(id);
   const exec = storage.sql.exec.bind(storage.sql);
   const counted = (query: string, ...bindings: SqlStorageValue[]): object => {
+    active.add(id);
     const cursor = exec(query, ...bindings);
     cursors.push({ className, cursor });
     return cursor;
@@ -121,8 +123,7 @@ function meteredNamespace(namespace: DurableObjectNamespace, className: string):
     new Proxy(target, {
       get: (methods, name) => {
         if (typeof name === "symbol" || name === "then") return undefined;
-        return (...args: unknown[]) =>
-          request(className, async () => (methods as Methods)[name]?.(...args));
+        return (...args: unknown[]) => request(className, async () => (methods as Methods)[name]?.(...args));
       },
     });
   return {

@@ -4,6 +4,7 @@
  */
 
 import { readIntakeConfig } from "../../src/config.ts";
+import { chainStatus } from "../../src/delivery/chain.ts";
 import worker from "../../src/index.ts";
 import { blobStore } from "../../src/intake/blob-store.ts";
 import { Gatherer } from "../../src/intake/gather.ts";
@@ -157,13 +158,27 @@ class Simulation {
   }
 }
 
-/** Runs a scenario; at its end all that waits is delivered, so that none pays for another. */
+/**
+ * Runs a scenario; at its end all that waits is delivered, so that none pays for another.
+ * @throws if a job has not got every event, once: then what was counted is not what it costs.
+ */
 export async function simulate(env: Env, scenario: Scenario): Promise<Simulated> {
+  const before = await deliveredTo(env, scenario.jobs);
   const simulation = new Simulation(env, scenario);
   await simulation.pass(scenario.warmUpS, true);
-  simulation.take();
+  const { events } = simulation.take();
   await simulation.pass(scenario.seconds, true);
   const simulated = simulation.take();
   await simulation.pass(CRON_MS / 1_000, false);
+  const after = await deliveredTo(env, scenario.jobs);
+  scenario.jobs.forEach((job, i) => {
+    const delivered = (after[i] ?? 0) - (before[i] ?? 0);
+    const sent = events + simulated.events;
+    if (delivered !== sent) throw new Error(`job ${job} got ${delivered} of ${sent} events`);
+  });
   return simulated;
+}
+
+function deliveredTo(env: Env, jobs: readonly number[]): Promise<number[]> {
+  return Promise.all(jobs.map(async (job) => (await chainStatus(env.LOG, job))?.counts.delivered ?? 0));
 }

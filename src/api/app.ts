@@ -2,13 +2,13 @@ import { type Handler, Hono } from "hono";
 import { type ConfigResult, readAccess, readConfig } from "../config.ts";
 import { ApiError, CODE, oneError } from "../errors.ts";
 import type { Platform } from "../platform.ts";
-import { authenticate, requirePermission } from "./auth.ts";
+import { authenticate, type Caller, requirePermission } from "./auth.ts";
 import { failure } from "./envelope.ts";
 import { eventRoutes } from "./events.ts";
 import { functionRoutes } from "./functions.ts";
 import { jobRoutes } from "./jobs.ts";
 import { ledgerRoutes } from "./ledger.ts";
-import type { Resource, Route } from "./route.ts";
+import type { AppContext, Resource, Route } from "./route.ts";
 
 const ACCOUNT = "/client/v4/accounts/:account_id";
 
@@ -47,10 +47,11 @@ export function createApp(platform: Platform): Hono<{ Bindings: Env }> {
   return app;
 }
 
-/** Every method that the resource does not have is a 405 that says which it has. */
+/** Every method that the resource does not have is a 405 that says which it has, to those who may know. */
 function mount(app: Hono<{ Bindings: Env }>, path: string, { methods }: Resource, platform: Platform): void {
   for (const [method, route] of Object.entries(methods)) app.on(method, path, guarded(route, platform));
-  app.all(path, () => {
+  app.all(path, (c) => {
+    admitted(c);
     const allow = Object.keys(methods).join(", ");
     throw oneError(405, CODE.methodNotAllowed, `this route takes ${allow}`, { Allow: allow });
   });
@@ -58,16 +59,21 @@ function mount(app: Hono<{ Bindings: Env }>, path: string, { methods }: Resource
 
 function guarded(route: Route, platform: Platform): Handler<{ Bindings: Env }> {
   return async (c) => {
-    const access = readAccess(c.env);
-    const config = readConfig(c.env);
-    if (!access.ok) throw misconfigured(config);
-    const caller = authenticate(c.req.raw, access.access.adminToken);
-    if (c.req.param("account_id") !== access.access.accountId) throw oneError(404, CODE.noRoute, "no such account");
-    requirePermission(caller, route.permission);
+    requirePermission(admitted(c), route.permission);
     if ("take" in route) return route.take(c, platform);
+    const config = readConfig(c.env);
     if (!config.ok) throw misconfigured(config);
     return route.handle(c, config.config, platform);
   };
+}
+
+/** Who calls, and that it is this account. @throws ApiError 401, 404, or 503 if the configuration does not tell. */
+function admitted(c: AppContext): Caller {
+  const access = readAccess(c.env);
+  if (!access.ok) throw misconfigured(readConfig(c.env));
+  const caller = authenticate(c.req.raw, access.access.adminToken);
+  if (c.req.param("account_id") !== access.access.accountId) throw oneError(404, CODE.noRoute, "no such account");
+  return caller;
 }
 
 function misconfigured(config: ConfigResult): ApiError {

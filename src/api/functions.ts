@@ -3,7 +3,7 @@ import { isScriptName, ScriptSettings } from "../control/function-schema.ts";
 import type { FunctionPatch, FunctionSetting } from "../control/function-settings.ts";
 import { accountLedger } from "../control/ledger.ts";
 import { controlPlane, type FunctionChange } from "../control/plane.ts";
-import { CODE, oneError, unavailable } from "../errors.ts";
+import { type ApiError, CODE, oneError, unavailable } from "../errors.ts";
 import { jsonBody } from "./body.ts";
 import { listed, success } from "./envelope.ts";
 import { pageOf } from "./query.ts";
@@ -35,11 +35,13 @@ export const functionRoutes: readonly Resource[] = [
       DELETE: {
         permission: "functions:edit",
         async handle(c) {
-          const { name } = await requireFunction(c);
-          const change: FunctionChange = await controlPlane(c.env.CONTROL).removeFunction(name);
-          requireInForce(change, name);
+          const name = scriptName(c);
+          const count = await readCount(c, name);
+          const change: FunctionChange | null = await controlPlane(c.env.CONTROL).removeFunction(name);
+          if (change === null && count === null) throw noSuchFunction();
+          if (change !== null) requireInForce(change, name);
           // Last: while it is counted the function is known, and what failed half-way can be repeated.
-          await accountLedger(c.env.ACCOUNT).forgetFunction(name);
+          if (count !== null) await accountLedger(c.env.ACCOUNT).forgetFunction(name);
           return success(c, { id: name });
         },
       },
@@ -51,7 +53,9 @@ export const functionRoutes: readonly Resource[] = [
       GET: {
         permission: "functions:read",
         async handle(c) {
-          const { setting } = await requireFunction(c);
+          const name = scriptName(c);
+          const setting = await readSetting(c, name);
+          if (setting === null && (await readCount(c, name)) === null) throw noSuchFunction();
           return success(c, presentSettings(setting, spelling(c)));
         },
       },
@@ -118,14 +122,26 @@ function readCounts(c: AppContext): Promise<FunctionCount[]> {
   return accountLedger(c.env.ACCOUNT).functions();
 }
 
+/** null: nothing is set. */
+function readSetting(c: AppContext, name: string): Promise<FunctionSetting | null> {
+  return controlPlane(c.env.CONTROL).functionSetting(name);
+}
+
+/** null: nothing was counted in the last thirty days. */
+function readCount(c: AppContext, name: string): Promise<FunctionCount | null> {
+  return accountLedger(c.env.ACCOUNT).functionCount(name);
+}
+
 /** @throws ApiError 404 for a function without a setting that nothing was seen of in the last thirty days. */
 async function requireFunction(c: AppContext): Promise<Known> {
   const name = scriptName(c);
-  const read: Promise<FunctionSetting | null> = controlPlane(c.env.CONTROL).functionSetting(name);
-  const [setting, counts] = await Promise.all([read, readCounts(c)]);
-  const count = counts.find(({ scriptName }) => scriptName === name) ?? null;
-  if (setting === null && count === null) throw oneError(404, CODE.noRoute, "no such function");
+  const [setting, count] = await Promise.all([readSetting(c, name), readCount(c, name)]);
+  if (setting === null && count === null) throw noSuchFunction();
   return { name, setting, count };
+}
+
+function noSuchFunction(): ApiError {
+  return oneError(404, CODE.noRoute, "no such function");
 }
 
 /** @throws ApiError 403 for what was refused, 503 for a change that is stored but not in force everywhere. */

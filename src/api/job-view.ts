@@ -7,8 +7,10 @@ import type { LogStatus } from "../delivery/types.ts";
 import { outbox } from "../intake/outbox.ts";
 import { within } from "../platform.ts";
 
-/** How long a job's own log may take to say how it is, in ms; a list of jobs must not hang on one of them. */
+/** How long a job's own log, or what else is asked for a view, may take to say how it is, in ms; a list of jobs must not hang on one of them. */
 const STATUS_MS = 3_000;
+
+const LATE = Symbol("late");
 
 const SILENT = "the job's log does not answer at the moment";
 const SEALED =
@@ -17,10 +19,16 @@ const SEALED =
 /**
  * A job as it is read: what its owner sent, the defaults of what was not sent (but no `output_options` and no sub-keys that were never there),
  * and how delivery goes.
+ * @param notAfterMs what {@link oldestOutside} said; one reading of it serves a whole list.
  */
-export async function presentJob(env: Env, job: StoredJob, config: Config): Promise<object> {
+export async function presentJob(
+  env: Env,
+  job: StoredJob,
+  config: Config,
+  notAfterMs: number | undefined,
+): Promise<object> {
   const conf = unseal(job.config.destination, destinationPurpose(config.accountId), config.keys);
-  const status = await logStatus(env, job.config.id);
+  const status = await logStatus(env, job.config.id, notAfterMs);
   const { body } = job;
   return {
     id: job.config.id,
@@ -44,25 +52,45 @@ export async function presentJob(env: Env, job: StoredJob, config: Config): Prom
   };
 }
 
-/** @returns undefined if the log or the ledger did not answer. */
-async function logStatus(env: Env, id: number): Promise<LogStatus | null | undefined> {
-  const read = async (): Promise<LogStatus | null> => {
-    const [status, unfinished, kept] = await Promise.all([
-      chainStatus(env.LOG, id),
+/**
+ * Time of intake, in ms since the epoch, of the oldest event that has reached no log: it has to come again, or has not even reached the queue, and
+ * may yet be any job's. Infinity: there is none.
+ * @returns undefined if the ledger or the outbox did not answer.
+ */
+export async function oldestOutside(env: Env): Promise<number | undefined> {
+  const read = async (): Promise<number> => {
+    const [unfinished, kept] = await Promise.all([
       accountLedger(env.ACCOUNT).oldestUnfinishedMs(),
       outbox(env.OUTBOX).status(),
     ]);
-    if (status === null || status.lastCompleteMs === null) return status;
-    // What has to come again, or has not even reached the queue, has not reached any log, and may yet be the job's.
-    const oldest = Math.min(unfinished ?? Number.POSITIVE_INFINITY, kept.oldestTakenMs ?? Number.POSITIVE_INFINITY);
-    return { ...status, lastCompleteMs: Math.min(status.lastCompleteMs, oldest) };
+    return Math.min(unfinished ?? Number.POSITIVE_INFINITY, kept.oldestTakenMs ?? Number.POSITIVE_INFINITY);
   };
+  return answerOf(read(), "ledger or outbox");
+}
+
+/**
+ * How a job's log is; null if it has never been configured.
+ * @param notAfterMs as in {@link chainStatus}.
+ * @returns undefined if it did not answer.
+ */
+export async function logStatus(
+  env: Env,
+  id: number,
+  notAfterMs: number | undefined,
+): Promise<LogStatus | null | undefined> {
+  return answerOf(chainStatus(env.LOG, id, notAfterMs), `the log of job ${id}`);
+}
+
+/** @returns undefined if there is no answer in time, or none at all. */
+async function answerOf<T>(answer: Promise<T>, who: string): Promise<T | undefined> {
   try {
-    return await within(STATUS_MS, read(), undefined);
+    const value = await within(STATUS_MS, answer, LATE);
+    if (value !== LATE) return value;
+    console.warn({ message: "no answer in time", who });
   } catch (error) {
-    console.warn({ message: "a log did not say how it is", job: id, error: String(error) });
-    return undefined;
+    console.warn({ message: "no answer", who, error: String(error) });
   }
+  return undefined;
 }
 
 function time(ms: number | null | undefined): string | null {

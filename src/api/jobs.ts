@@ -16,7 +16,7 @@ import { DATASETS } from "../record/fields.ts";
 import type { Fault } from "../record/record.ts";
 import { jsonBody } from "./body.ts";
 import { listed, success } from "./envelope.ts";
-import { presentJob } from "./job-view.ts";
+import { oldestOutside, presentJob } from "./job-view.ts";
 import { flag, pageOf, wholeNumber } from "./query.ts";
 import { type AppContext, type Resource, requireDataset } from "./route.ts";
 
@@ -55,7 +55,7 @@ export const jobRoutes: readonly Resource[] = [
         permission: "logs:read",
         async handle(c, config) {
           const job = await requireJob(c);
-          return success(c, await presentJob(c.env, job, config));
+          return success(c, await viewOf(c, job, config));
         },
       },
       PUT: { permission: "logs:edit", handle: updateJob },
@@ -126,8 +126,13 @@ export const jobRoutes: readonly Resource[] = [
 async function listJobs(c: AppContext, config: Config): Promise<Response> {
   const jobs: StoredJob[] = await controlPlane(c.env.CONTROL).list();
   const { shown, info } = pageOf(c, jobs, JOBS_MAX);
-  const views = await Promise.all(shown.map((job) => presentJob(c.env, job, config)));
+  const outside = await oldestOutside(c.env);
+  const views = await Promise.all(shown.map((job) => presentJob(c.env, job, config, outside)));
   return listed(c, views, info);
+}
+
+async function viewOf(c: AppContext, job: StoredJob, config: Config): Promise<object> {
+  return presentJob(c.env, job, config, await oldestOutside(c.env));
 }
 
 async function createJob(c: AppContext, config: Config, platform: Platform): Promise<Response> {
@@ -137,12 +142,13 @@ async function createJob(c: AppContext, config: Config, platform: Platform): Pro
   if (isMasked(body.destination_conf)) throw badDestination(not, "a masked secret stands for none here");
   const { draft, destination } = readDraft(body, config, not);
   const control = controlPlane(c.env.CONTROL);
-  const tooMany = () => oneError(403, CODE.notAllowed, `${not}exceeded max jobs allowed`);
-  if ((await control.jobsLeft()) <= 0) throw tooMany();
+  const refused = (why: string) => oneError(403, CODE.notAllowed, not + why);
+  const why: string | null = await control.creationRefusal();
+  if (why !== null) throw refused(why);
   await requireWritable(destination, platform, not);
   const change: JobChange = await control.create(draft);
-  if (change.kind === "too_many") throw tooMany();
-  return success(c, await presentJob(c.env, requireInForce(change), config), { status: 201 });
+  if (change.kind === "refused") throw refused(change.why);
+  return success(c, await viewOf(c, requireInForce(change), config), { status: 201 });
 }
 
 async function updateJob(c: AppContext, config: Config, platform: Platform): Promise<Response> {
@@ -165,8 +171,8 @@ async function updateJob(c: AppContext, config: Config, platform: Platform): Pro
     const { draft, destination } = readDraft(body, config, not);
     const moved = conf !== stored;
     if (moved) await requireWritable(destination, platform, not);
-    const change: JobChange = await control.update(job.config.id, job.config.version, draft, moved);
-    if (change.kind !== "conflict") return success(c, await presentJob(c.env, requireInForce(change), config));
+    const change: JobChange = await control.update(job.config.id, job.config.modifiedVersion, draft, moved);
+    if (change.kind !== "conflict") return success(c, await viewOf(c, requireInForce(change), config));
   }
   throw oneError(409, CODE.conflict, "the job is being changed by others at the same time; try again");
 }
@@ -174,11 +180,10 @@ async function updateJob(c: AppContext, config: Config, platform: Platform): Pro
 /** @throws ApiError 400 if a body would change what cannot be changed. */
 function requireUnchanged(sent: z.infer<typeof UpdateJob>, job: StoredJob): void {
   const faults: Fault[] = [];
-  if (sent.dataset !== undefined && !sameDataset(sent.dataset, job.body.dataset)) {
+  if (sent.dataset != null && !sameDataset(sent.dataset, job.body.dataset)) {
     faults.push({ pointer: "/dataset", message: "dataset: cannot be changed" });
   }
-  if (sent.kind !== undefined && sent.kind !== "")
-    faults.push({ pointer: "/kind", message: "kind: cannot be changed" });
+  if (sent.kind != null && sent.kind !== "") faults.push({ pointer: "/kind", message: "kind: cannot be changed" });
   if (faults.length > 0) throw faultsError(400, CODE.invalid, faults);
 }
 

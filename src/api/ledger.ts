@@ -1,8 +1,8 @@
 import { accountLedger } from "../control/ledger.ts";
 import { controlPlane } from "../control/plane.ts";
-import { chainStatus } from "../delivery/chain.ts";
 import { outbox } from "../intake/outbox.ts";
 import { success } from "./envelope.ts";
+import { logStatus } from "./job-view.ts";
 import type { Resource } from "./route.ts";
 
 export const ledgerRoutes: readonly Resource[] = [
@@ -19,11 +19,12 @@ export const ledgerRoutes: readonly Resource[] = [
           const deleted = await controlPlane(c.env.CONTROL).draining();
           const draining = await Promise.all(
             deleted.map(async ({ id, deletedMs }) => {
-              const log = await chainStatus(c.env.LOG, id);
+              const log = await logStatus(c.env, id, undefined);
               return {
                 id,
                 deleted_at: new Date(deletedMs).toISOString(),
-                pending: log?.counts.pending ?? 0,
+                // null: its log does not answer at the moment.
+                pending: log === undefined ? null : (log?.counts.pending ?? 0),
                 error_message: log?.errorMessage ?? null,
               };
             }),
@@ -41,7 +42,7 @@ export const ledgerRoutes: readonly Resource[] = [
               oldest: kept.oldestTakenMs === null ? null : new Date(kept.oldestTakenMs).toISOString(),
             },
             intake_lost: status.intakeLost,
-            draining: draining.filter(({ pending }) => pending > 0),
+            draining: draining.filter(({ pending }) => pending !== 0),
           });
         },
       },

@@ -58,6 +58,9 @@ export const ACCOUNT_STEPS = [
       CREATE TABLE function_hour (
         hour   INTEGER PRIMARY KEY,     -- since the epoch; the first of a day: all of that day, once it is over
         counts TEXT NOT NULL            -- of every function that was counted in it, see function-counts.ts
-      ) STRICT;`,
+      ) STRICT;
+      INSERT INTO function_hour (hour, counts) -- what was counted before, under no name: the sums of both are the same from the beginning
+        SELECT unixepoch() / 3600, json_array(json_array(NULL, routed, not_enabled, not_routed, 0))
+          FROM account WHERE routed + not_enabled + not_routed > 0;`,
   },
 ] as const satisfies readonly Migration[];

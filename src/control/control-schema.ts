@@ -31,8 +31,9 @@ export const CONTROL_STEPS = [
   },
   {
     id: 3,
-    why: "logging of a function is switched on and off",
+    why: "logging of a function is switched on and off, and a version that is given twice is told apart",
     sql: `
+      ALTER TABLE control ADD COLUMN mark TEXT NOT NULL DEFAULT ''; -- chance, new with each version: after a restore the same version may come again
       ALTER TABLE control ADD COLUMN opt_out_version INTEGER NOT NULL DEFAULT 0; -- at which logging of a function was last switched
       ALTER TABLE control ADD COLUMN kept_version INTEGER NOT NULL DEFAULT 0;    -- newest one that the ledger has confirmed
       CREATE TABLE function_setting (

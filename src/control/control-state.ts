@@ -2,6 +2,12 @@ import { ID_MEMORY_MS, JOBS_MAX } from "../limits.ts";
 import type { FunctionSettings } from "./function-settings.ts";
 import type { JobConfig, JobsSnapshot } from "./job-config.ts";
 
+/**
+ * Jobs that are remembered, deleted ones included. The configuration of one is at most 120 kB as it travels, and all of them, with the opt-outs, must
+ * fit one call of 32 MiB.
+ */
+export const JOBS_REMEMBERED_MAX = 250;
+
 export interface JobRow {
   [column: string]: SqlStorageValue;
   id: number;
@@ -17,6 +23,7 @@ interface ControlRow {
   [column: string]: SqlStorageValue;
   epoch: string;
   version: number;
+  mark: string;
   next_id: number;
   opt_out_version: number;
   kept_version: number;
@@ -38,7 +45,7 @@ export class ControlState {
 
   nextVersion(): number {
     const version = this.control().version + 1;
-    this.#sql.exec("UPDATE control SET version = ? WHERE id = 1", version);
+    this.#sql.exec("UPDATE control SET version = ?, mark = hex(randomblob(4)) WHERE id = 1", version);
     return version;
   }
 
@@ -50,8 +57,8 @@ export class ControlState {
   }
 
   state(): JobsSnapshot["state"] {
-    const { epoch, version } = this.control();
-    return `${epoch}.${version}`;
+    const { epoch, version, mark } = this.control();
+    return `${epoch}.${version}.${mark}`;
   }
 
   snapshot(): JobsSnapshot {
@@ -78,8 +85,16 @@ export class ControlState {
     return row?.deleted_ms === null ? row : null;
   }
 
-  jobsLeft(): number {
-    return JOBS_MAX - this.#sql.exec<{ n: number }>("SELECT count(*) AS n FROM job WHERE deleted_ms IS NULL").one().n;
+  /** Why no job can be created; null: one can. */
+  creationRefusal(): string | null {
+    const { remembered, live } = this.#sql
+      .exec<{ remembered: number; live: number }>(
+        "SELECT count(*) AS remembered, count(*) FILTER (WHERE deleted_ms IS NULL) AS live FROM job",
+      )
+      .one();
+    if (live >= JOBS_MAX) return "exceeded max jobs allowed";
+    if (remembered < JOBS_REMEMBERED_MAX) return null;
+    return `exceeded max jobs allowed: with those that were deleted within 15 days or still hold something, there are ${JOBS_REMEMBERED_MAX}`;
   }
 
   setConfig(id: number, config: JobConfig): void {
@@ -94,7 +109,7 @@ export class ControlState {
     }
   }
 
-  /** Gives everything a version above `version`, as if all of it had changed. @param ids jobs that it must include, however long they are deleted. */
+  /** Gives everything a version above `version`, as if all of it had changed; not by its owners, though. @param ids jobs that it must include, however long they are deleted. */
   overtake(version: number, ids: readonly number[], nowMs: number): void {
     this.#sql.exec("UPDATE control SET version = max(version, ?) WHERE id = 1", version);
     const next = this.nextVersion();

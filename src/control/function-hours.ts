@@ -44,6 +44,20 @@ export class FunctionHours {
     return joinCounts(this.#since(firstHour(nowMs)), LISTED_BOUNDS);
   }
 
+  /** What was counted of one function in the last thirty days; null: nothing. Rows without its name are not read into memory. */
+  of(scriptName: string, nowMs: number): FunctionCount | null {
+    const tally = new FunctionTally();
+    const rows = this.#sql.exec<{ counts: string }>(
+      "SELECT counts FROM function_hour WHERE hour >= ? AND instr(counts, ?) > 0",
+      firstHour(nowMs),
+      nameInText(scriptName),
+    );
+    for (const { counts } of rows) {
+      for (const count of parseCounts(counts)) if (count.scriptName === scriptName) tally.add(count);
+    }
+    return tally.counts()[0] ?? null;
+  }
+
   /** Forgets a function's name; its events stay in the sum. */
   forget(scriptName: string): void {
     const holding = this.#sql

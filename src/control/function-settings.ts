@@ -99,8 +99,9 @@ export class FunctionSettings {
     const switched = isOpen(before) !== (logging === "off");
     const windows = switched ? optOutWindows(before, logging === "off", nowMs) : before;
     const keeps = logging !== "unset" || tailConsumers !== null;
-    if (switched) this.#forgetOld(nowMs);
-    const why = this.#refusal(name, windows, row === null && keeps, switched && logging === "off");
+    const added = row === null && keeps;
+    if (switched || added) this.#forgetOld(nowMs);
+    const why = this.#refusal(name, windows, added, switched && logging === "off");
     if (why !== null) return { kind: "refused", why };
     const version = switched ? nextVersion() : (row?.switched_version ?? 0);
     if (keeps || windows.length > 0) {
@@ -118,6 +119,11 @@ export class FunctionSettings {
       this.#sql.exec("DELETE FROM function_setting WHERE name = ?", name);
     }
     return { kind: "set", switch: { now: switched, version, windows } };
+  }
+
+  /** The version at which logging of a function was last switched; 0: never, or it is forgotten. */
+  switchedVersion(name: string): number {
+    return this.#row(name)?.switched_version ?? 0;
   }
 
   /** Every function was switched at this version, as far as anybody else can know. */

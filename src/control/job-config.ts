@@ -1,4 +1,4 @@
-import { NDJSON, type OutputFormat } from "../pipeline/output-format.ts";
+import { NDJSON, type OutputFormat } from "../output/format.ts";
 
 /** A span of time in which a job was enabled, in ms since the epoch, widened by {@link CLOCK_SKEW_MS} at both ends. */
 export interface Window {
@@ -10,8 +10,10 @@ export interface Window {
 /** What a job's consumer and its log need to know of it; the log keeps a copy, so that uploading needs nobody else. */
 export interface JobConfig {
   id: number;
-  /** Grows with every change of any job of the account. */
+  /** Grows with every change of any job of the account, and of any function's logging. */
   version: number;
+  /** Version at which its owner last changed it. */
+  modifiedVersion: number;
   /** Version at which the output format last changed: records of two formats never share an object. */
   outputVersion: number;
   /** Version at which the destination last changed. */
@@ -36,7 +38,10 @@ export interface JobConfig {
 
 /** Every job's configuration at one state of the control plane. */
 export interface JobsSnapshot {
-  /** `<epoch>.<version>`: versions of one epoch are in order, those of two epochs say nothing of each other. */
+  /**
+   * `<epoch>.<version>.<mark>`: versions of one epoch are in order, those of two epochs say nothing of each other. The mark is chance: a control
+   * plane that was restored to an earlier time gives the same versions again, for other changes.
+   */
   state: string;
   /** Deleted jobs are among them while their logs may get late events. */
   jobs: JobConfig[];
@@ -53,12 +58,15 @@ export interface OptOut {
   windows: Window[];
 }
 
-/** Whether state `a` is known to be older than `b`. "" is older than any. */
-export function isOlderState(a: string, b: string): boolean {
-  if (a === "" || b === "") return b !== "";
+/**
+ * Whether state `b` is known to have something that `a` has not: it is newer, or it has the same version for another change. "" is behind any.
+ */
+export function isBehind(a: string, b: string): boolean {
+  if (a === b || b === "") return false;
+  if (a === "") return true;
   const [epochA, versionA] = a.split(".");
   const [epochB, versionB] = b.split(".");
-  return epochA === epochB && Number(versionA) < Number(versionB);
+  return epochA === epochB && Number(versionA) <= Number(versionB);
 }
 
 export interface UploadLimits {
@@ -97,5 +105,6 @@ export function optedOut(optOuts: readonly OptOut[]): (scriptName: string, taken
 export function withOutputSql(column: string): string {
   const ndjson = JSON.stringify(NDJSON).replaceAll("'", "''");
   return `json_remove(json_set(${column}, '$.filter', NULL, '$.sampleRate', 1, '$.optOutVersion', 0,
+    '$.modifiedVersion', json_extract(${column}, '$.version'),
     '$.output', json_set('${ndjson}', '$.fieldNames', json(coalesce(json_extract(${column}, '$.fieldNames'), 'null')))), '$.fieldNames')`;
 }

@@ -1,6 +1,6 @@
+import { parseFilter } from "../filter/parse.ts";
 import { UPLOAD_BYTES, UPLOAD_INTERVAL_S, UPLOAD_RECORDS } from "../limits.ts";
-import { parseFilter } from "../pipeline/filter-parse.ts";
-import type { OutputFormat } from "../pipeline/output-format.ts";
+import type { OutputFormat } from "../output/format.ts";
 import type { Fault } from "../record/record.ts";
 import type { UploadLimits } from "./job-config.ts";
 import type { JobBody } from "./job-schema.ts";
@@ -37,19 +37,21 @@ export function readJob(body: JobBody): Read<JobMeaning> {
 
 /** `output_options`, or `logpull_options` where the first are absent or null. */
 function readOutput({ output_options, logpull_options }: JobBody): Read<OutputMeaning> {
-  if (output_options != null) {
-    const read = readOutputOptions(output_options);
-    return read.ok
-      ? read
-      : { ok: false, faults: read.faults.map((fault) => ({ ...fault, pointer: `/output_options${fault.pointer}` })) };
-  }
-  const pointer = "/logpull_options";
-  const { options, faults } = parseLogpullOptions(logpull_options ?? "");
+  const logpull = readLogpull(logpull_options ?? "");
+  if (output_options == null) return logpull;
+  const output = readOutputOptions(output_options);
+  // They have no say, but are checked all the same: who takes the others away finds what he left.
+  if (output.ok) return logpull.ok ? output : logpull;
+  const faults = output.faults.map((fault) => ({ ...fault, pointer: `/output_options${fault.pointer}` }));
+  return { ok: false, faults: logpull.ok ? faults : [...faults, ...logpull.faults] };
+}
+
+function readLogpull(text: string): Read<OutputMeaning> {
+  const { options, faults } = parseLogpullOptions(text);
   const read = readOutputOptions(options);
+  if (read.ok && faults.length === 0) return read;
   const messages = read.ok ? faults : [...faults, ...read.faults.map(({ message }) => message)];
-  return read.ok && faults.length === 0
-    ? read
-    : { ok: false, faults: messages.map((message) => ({ pointer, message })) };
+  return { ok: false, faults: messages.map((message) => ({ pointer: "/logpull_options", message })) };
 }
 
 function readFilter(text: string): Read<string | null> {

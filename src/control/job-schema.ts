@@ -56,7 +56,7 @@ const FILTER_MAX_BYTES = 8_192;
 const FIELDS = {
   name: text(512),
   output_options: OutputOptions.nullable(),
-  enabled: z.boolean(),
+  enabled: z.boolean().nullable(),
   filter: z
     .string()
     .refine((value) => utf8Length(value) <= FILTER_MAX_BYTES, { error: `must be at most ${FILTER_MAX_BYTES} bytes` })
@@ -74,9 +74,9 @@ const Destination = z.string().min(1).max(DESTINATION_CONF_MAX);
 export const CreateJob = z.strictObject({
   ...z.object(FIELDS).partial().shape,
   destination_conf: Destination,
-  dataset: z.enum(DATASETS).optional(),
-  kind: z.literal("").optional(),
-  ownership_challenge: z.string().max(4_096).optional(),
+  dataset: z.enum(DATASETS).nullable().optional(),
+  kind: z.literal("").nullable().optional(),
+  ownership_challenge: text(4_096).optional(),
   ...READ_ONLY,
 });
 
@@ -84,9 +84,9 @@ export const CreateJob = z.strictObject({
 export const UpdateJob = z.strictObject({
   ...z.object(FIELDS).partial().shape,
   destination_conf: Destination.optional(),
-  dataset: z.string().optional(),
-  kind: z.string().optional(),
-  ownership_challenge: z.string().max(4_096).optional(),
+  dataset: z.string().nullable().optional(),
+  kind: z.string().nullable().optional(),
+  ownership_challenge: text(4_096).optional(),
   ...READ_ONLY,
 });
 

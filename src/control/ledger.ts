@@ -7,7 +7,7 @@ import { migrate } from "../storage/migrate.ts";
 import { ACCOUNT_STEPS } from "./account-schema.ts";
 import type { FunctionCount } from "./function-counts.ts";
 import { FunctionHours } from "./function-hours.ts";
-import { isOlderState, type JobConfig, type JobsSnapshot, type OptOut } from "./job-config.ts";
+import { isBehind, type JobConfig, type JobsSnapshot, type OptOut } from "./job-config.ts";
 
 export { ACCOUNT_STEPS } from "./account-schema.ts";
 export type { FunctionCount } from "./function-counts.ts";
@@ -83,12 +83,12 @@ export class AccountLedger extends DurableObject<Env> {
 
   /**
    * Counts messages that all their jobs have committed; one that is counted already is passed over. Remembers those that have to come again.
-   * @returns null, or the jobs as they are by now if they were routed by an older state: then nothing was counted, and the messages must be offered
-   * to these.
+   * @returns null, or the jobs as they are by now if they were routed by a state that is behind: then nothing was counted, and the messages must be
+   * offered to these.
    */
   count({ done, failed, backlog, state }: Outcome): JobsSnapshot | null {
     const { jobs_state } = this.#sql.exec<{ jobs_state: string }>("SELECT jobs_state FROM account").one();
-    if (isOlderState(state, jobs_state)) return this.#snapshot(jobs_state);
+    if (isBehind(state, jobs_state)) return this.#snapshot(jobs_state);
     const now = platform.now();
     this.ctx.storage.transactionSync(() => {
       for (const { id, takenInMs } of failed) {
@@ -124,11 +124,11 @@ export class AccountLedger extends DurableObject<Env> {
     return [...this.#ids.known(messages)];
   }
 
-  /** Takes a copy of the jobs and opt-outs; one that is older than what is here changes nothing. @returns the state that is kept. */
+  /** Takes a copy of the jobs and opt-outs; one that is behind what is here changes nothing. @returns the state that is kept. */
   keepJobs({ state, jobs, optOuts, optOutVersion }: JobsSnapshot): string {
     return this.ctx.storage.transactionSync(() => {
       const { jobs_state } = this.#sql.exec<{ jobs_state: string }>("SELECT jobs_state FROM account").one();
-      if (isOlderState(state, jobs_state)) return jobs_state;
+      if (isBehind(state, jobs_state)) return jobs_state;
       const kept = new Map(
         this.#sql
           .exec<{ id: number; config: string }>("SELECT id, config FROM job")
@@ -185,6 +185,11 @@ export class AccountLedger extends DurableObject<Env> {
   /** Events by function, over the last thirty days. */
   functions(): FunctionCount[] {
     return this.#functions.totals(platform.now());
+  }
+
+  /** Events of one function, over the last thirty days; null: there were none. */
+  functionCount(scriptName: string): FunctionCount | null {
+    return this.#functions.of(scriptName, platform.now());
   }
 
   /** Forgets a function's name; what was counted under it stays in the sum, under none. Events that come later are counted anew. */

@@ -1,7 +1,7 @@
 import { utf8Length } from "../bytes.ts";
-import { quote } from "../pipeline/filter-fields.ts";
-import { NDJSON, type OutputFormat, recordLayout } from "../pipeline/output-format.ts";
-import { compileTemplate } from "../pipeline/record-template.ts";
+import { quote } from "../filter/fields.ts";
+import { NDJSON, type OutputFormat, recordLayout } from "../output/format.ts";
+import { compileTemplate } from "../output/template.ts";
 import { type FieldName, isFieldName } from "../record/fields.ts";
 import type { Fault } from "../record/record.ts";
 import { type OutputOptions, TIMESTAMP_FORMATS } from "./job-schema.ts";

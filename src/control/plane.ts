@@ -6,10 +6,10 @@ import { migrate } from "../storage/migrate.ts";
 import { CONTROL_STEPS } from "./control-schema.ts";
 import { ControlState, configOf, type JobRow } from "./control-state.ts";
 import { type FunctionPatch, type FunctionSetting, FunctionSettings } from "./function-settings.ts";
-import { CLOCK_SKEW_MS, isOlderState, type JobConfig, type JobsSnapshot } from "./job-config.ts";
+import { CLOCK_SKEW_MS, isBehind, type JobConfig, type JobsSnapshot } from "./job-config.ts";
 import type { JobMeaning } from "./job-rules.ts";
 import type { JobBody } from "./job-schema.ts";
-import { Rollout } from "./rollout.ts";
+import { PATIENCE, Rollout } from "./rollout.ts";
 import { enabledWindows, isOpen, isSettling } from "./windows.ts";
 
 export { CONTROL_STEPS } from "./control-schema.ts";
@@ -35,7 +35,8 @@ export type ConfigSnapshot = JobsSnapshot | { state: JobsSnapshot["state"]; jobs
 /** `inForce` false: stored, but the job's log or the ledger has not confirmed it; the alarm will see to it. */
 export type JobChange =
   | { kind: "changed"; job: StoredJob; inForce: boolean }
-  | { kind: "too_many" | "conflict" | "gone" };
+  | { kind: "refused"; why: string }
+  | { kind: "conflict" | "gone" };
 
 /** `setting` null: nothing is set any more. `inForce` false: stored, but some log or the ledger may still let by what the change is to stop. */
 export type FunctionChange =
@@ -52,20 +53,25 @@ export class ControlPlane extends DurableObject<Env> {
   readonly #functions: FunctionSettings;
   readonly #state: ControlState;
   readonly #rollout: Rollout;
+  /** Overridden by tests, which do not wait. */
+  readonly patience = { ...PATIENCE };
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     this.#sql = ctx.storage.sql;
     this.#functions = new FunctionSettings(this.#sql);
     this.#state = new ControlState(this.#sql, this.#functions);
-    this.#rollout = new Rollout(ctx.storage, env, this.#state);
-    migrate(ctx.storage, CONTROL_STEPS);
+    this.#rollout = new Rollout(ctx, env, this.#state, this.patience);
+    ctx.blockConcurrencyWhile(async () => {
+      migrate(ctx.storage, CONTROL_STEPS);
+      await this.#rollout.begin();
+    });
   }
 
   /** Every job's configuration, if anything has changed since that state; "" is none. */
   configSince(state: string): ConfigSnapshot {
     // It was learned here: this storage was restored to an earlier time, and what came after it is known elsewhere.
-    if (isOlderState(this.#state.state(), state)) this.#rollout.overtake(state);
+    if (isBehind(this.#state.state(), state)) this.#rollout.overtake(state);
     const current = this.#state.state();
     return current === state ? { state, jobs: null } : this.#state.snapshot();
   }
@@ -85,12 +91,14 @@ export class ControlPlane extends DurableObject<Env> {
   async create(draft: JobDraft): Promise<JobChange> {
     const id = await this.#freshId();
     const now = platform.now();
-    const created = this.#rollout.change((): boolean => {
-      if (this.jobsLeft() <= 0) return false;
+    const refusal = this.#rollout.change((): string | null => {
+      const why = this.creationRefusal();
+      if (why !== null) return why;
       const version = this.#state.nextVersion();
       const config: JobConfig = {
         id,
         version,
+        modifiedVersion: version,
         outputVersion: version,
         destinationVersion: version,
         optOutVersion: this.#state.control().opt_out_version,
@@ -109,13 +117,13 @@ export class ControlPlane extends DurableObject<Env> {
         now,
         now,
       );
-      return true;
+      return null;
     });
-    return created ? this.#confirmed(id) : { kind: "too_many" };
+    return refusal === null ? this.#confirmed(id) : { kind: "refused", why: refusal };
   }
 
   /**
-   * @param basedOn the version of the job that the draft was made from; another one by now is a conflict.
+   * @param basedOn the `modifiedVersion` of the job that the draft was made from; another one by now is a conflict.
    * @param destinationChanged the destination is another, however it is sealed.
    */
   async update(id: number, basedOn: number, draft: JobDraft, destinationChanged: boolean): Promise<JobChange> {
@@ -124,7 +132,7 @@ export class ControlPlane extends DurableObject<Env> {
       const row = this.#state.live(id);
       if (row === null) return "gone";
       const before = configOf(row);
-      if (before.version !== basedOn) return "conflict";
+      if (before.modifiedVersion !== basedOn) return "conflict";
       const version = this.#state.nextVersion();
       const outputChanged = JSON.stringify(before.output) !== JSON.stringify(draft.meaning.output);
       const windows = enabledWindows(before.windows, draft.body.enabled === true, now);
@@ -132,6 +140,7 @@ export class ControlPlane extends DurableObject<Env> {
         ...before,
         ...draft.meaning,
         version,
+        modifiedVersion: version,
         outputVersion: outputChanged ? version : before.outputVersion,
         destinationVersion: destinationChanged ? version : before.destinationVersion,
         windows,
@@ -166,6 +175,7 @@ export class ControlPlane extends DurableObject<Env> {
       const config: JobConfig = {
         ...before,
         version,
+        modifiedVersion: version,
         // Events that were taken in before and are still on their way belong to the job, unless they are to be dropped, too.
         windows: discard ? [] : enabledWindows(before.windows, false, now),
         deletedMs: before.deletedMs ?? now,
@@ -183,9 +193,9 @@ export class ControlPlane extends DurableObject<Env> {
     return change === "gone" ? { kind: "gone" } : this.#confirmed(id, change === "ended");
   }
 
-  /** How many more jobs the account may have. */
-  jobsLeft(): number {
-    return this.#state.jobsLeft();
+  /** Why no job can be created; null: one can. */
+  creationRefusal(): string | null {
+    return this.#state.creationRefusal();
   }
 
   /** Deleted jobs whose logs may still hold something, and the time they were deleted. */
@@ -202,8 +212,8 @@ export class ControlPlane extends DurableObject<Env> {
   forget(id: number): void {
     const old = platform.now() - ID_MEMORY_MS;
     this.ctx.storage.transactionSync(() => {
-      this.#sql.exec("DELETE FROM job WHERE id = ? AND deleted_ms < ?", id, old);
-      this.#state.nextVersion();
+      const { rowsWritten } = this.#sql.exec("DELETE FROM job WHERE id = ? AND deleted_ms < ?", id, old);
+      if (rowsWritten > 0) this.#state.nextVersion();
     });
   }
 
@@ -234,9 +244,15 @@ export class ControlPlane extends DurableObject<Env> {
     return { kind: "changed", setting: this.#functions.get(name), inForce: inForce() };
   }
 
-  /** Forgets what was set. Events of the function ship from then on, if any come. */
-  removeFunction(name: string): Promise<FunctionChange> {
-    return this.setFunction(name, { logging: "unset", tailConsumers: null });
+  /**
+   * Forgets what was set. Events of the function ship from then on, if any come.
+   * @returns null: nothing was set. If it was, and was forgotten, but not everywhere yet, this brings it there.
+   */
+  async removeFunction(name: string): Promise<FunctionChange | null> {
+    const known =
+      this.#functions.get(name) !== null ||
+      !this.#state.optOutsInForce(this.#functions.switchedVersion(name), platform.now());
+    return known ? this.setFunction(name, { logging: "unset", tailConsumers: null }) : null;
   }
 
   /** Brings changes to where they were not confirmed: it was armed with each of them, in case this object does not live to do it itself. */

@@ -1,11 +1,14 @@
 import { configureChain } from "../delivery/chain.ts";
 import { platform, settled, within } from "../platform.ts";
 import { type ControlState, configOf } from "./control-state.ts";
-import { isOlderState, type JobsSnapshot } from "./job-config.ts";
+import { isBehind, type JobsSnapshot } from "./job-config.ts";
 import { accountLedger } from "./ledger.ts";
 
 /** How long until a change that was not confirmed is brought to the logs and the ledger again, in ms. */
 const AGAIN_MS = 10_000;
+
+/** An alarm that should have fired so long ago, in ms, did not: it counts as not set. */
+const ALARM_LOST_AFTER_MS = 60_000;
 
 /** How often a change is given a higher version because a log or the ledger knows a newer one. */
 const OVERTAKE_TRIES = 3;
@@ -13,41 +16,74 @@ const OVERTAKE_TRIES = 3;
 /** Logs that a change is brought to side by side. */
 const LOGS_AT_ONCE = 8;
 
-/** How long a log or the ledger may take to confirm, in ms. One that comes late is no harm: to bring the same again changes nothing. */
-const CONFIRM_MS = 10_000;
+/** How long is waited for confirmation, in ms. What comes late is no harm: to bring the same again changes nothing. */
+export const PATIENCE = {
+  /** For one log, or the ledger. */
+  oneMs: 10_000,
+  /** For all of them, before whoever made the change is told that it is not in force yet; it is brought to the rest all the same. */
+  allMs: 15_000,
+};
 
 /**
  * Part of the control plane: makes a change, and brings it to where it counts. A log refuses appends that were built before what it has confirmed,
  * and the ledger refuses to count (and so to let be acknowledged) what was routed before.
  */
 export class Rollout {
-  readonly #storage: DurableObjectStorage;
+  readonly #ctx: DurableObjectState;
   readonly #env: Pick<Env, "LOG" | "ACCOUNT">;
   readonly #state: ControlState;
+  readonly #patience: Readonly<typeof PATIENCE>;
+  /** When the alarm is set for, in ms since the epoch; null: not set. */
+  #armedMs: number | null = null;
+  /** Passes over logs and ledger that are under way in this instance. */
+  #underWay = 0;
 
-  constructor(storage: DurableObjectStorage, env: Pick<Env, "LOG" | "ACCOUNT">, state: ControlState) {
-    this.#storage = storage;
+  constructor(
+    ctx: DurableObjectState,
+    env: Pick<Env, "LOG" | "ACCOUNT">,
+    state: ControlState,
+    patience: Readonly<typeof PATIENCE>,
+  ) {
+    this.#ctx = ctx;
     this.#env = env;
     this.#state = state;
+    this.#patience = patience;
+  }
+
+  /** Learns when the alarm is set for. To be called before anything else. */
+  async begin(): Promise<void> {
+    this.#armedMs = await this.#ctx.storage.getAlarm();
   }
 
   /** Makes a change in one transaction; if it takes a version, an alarm is set with it, in case this object does not live to bring it anywhere. */
   change<T>(change: () => T): T {
-    return this.#storage.transactionSync(() => {
-      const before = this.#state.state();
-      const result = change();
-      if (this.#state.state() !== before) this.#storage.setAlarm(platform.now() + AGAIN_MS);
-      return result;
-    });
+    const armed = this.#armedMs;
+    try {
+      return this.#ctx.storage.transactionSync(() => {
+        const before = this.#state.state();
+        const result = change();
+        if (this.#state.state() !== before) this.#arm();
+        return result;
+      });
+    } catch (error) {
+      // Its alarm is rolled back with its rows.
+      this.#armedMs = armed;
+      throw error;
+    }
   }
 
-  /** Gives everything a version above that state's: what is known elsewhere is newer than this storage, which was restored to an earlier time. */
+  /** Gives everything a version above that state's: it has what this storage, which was restored to an earlier time, has not. */
   overtake(state: JobsSnapshot["state"]): void {
     this.change(() => this.#state.overtake(versionIn(state), [], platform.now()));
   }
 
-  /** What the alarm is for: brings what was not confirmed. */
+  /** What the alarm is for: brings what was not confirmed. Beside a pass that is under way it only looks again later. */
   async resume(): Promise<void> {
+    this.#armedMs = null;
+    if (this.#underWay > 0) {
+      this.#arm();
+      return;
+    }
     const waiting = this.#state.unconfirmed();
     const { kept_version, opt_out_version } = this.#state.control();
     if (waiting.length > 0 || kept_version < opt_out_version) await this.bring(waiting);
@@ -55,15 +91,27 @@ export class Rollout {
 
   /**
    * Brings these jobs, as they are now, to their logs, and everything to the ledger. What is not confirmed, the alarm brings again.
-   * @returns the jobs that were confirmed.
+   * @returns the jobs that were confirmed; none if it took too long, though it goes on.
    */
   async bring(ids: readonly number[]): Promise<ReadonlySet<number>> {
+    this.#underWay += 1;
+    const pass = this.#pass(ids).finally(() => {
+      this.#underWay -= 1;
+    });
+    this.#ctx.waitUntil(pass);
+    const confirmed = await within(this.#patience.allMs, pass, null);
+    if (confirmed !== null) return confirmed;
+    this.#again(ids, `no end within ${this.#patience.allMs} ms`);
+    return new Set();
+  }
+
+  async #pass(ids: readonly number[]): Promise<ReadonlySet<number>> {
     let waiting = ids;
     for (let tries = 0; ; tries++) {
       try {
         const result = await this.#bringOnce(waiting);
         if (result.aheadVersion === null) {
-          if (result.failure !== null) await this.#again(waiting, result.failure);
+          if (result.failure !== null) this.#again(waiting, result.failure);
           return result.confirmed;
         }
         if (tries >= OVERTAKE_TRIES) throw new Error(`log or ledger are ahead: ${result.aheadVersion}`);
@@ -72,7 +120,7 @@ export class Rollout {
         this.change(() => this.#state.overtake(aheadVersion, behind, platform.now()));
         waiting = this.#state.unconfirmed();
       } catch (error) {
-        await this.#again(waiting, error);
+        this.#again(waiting, error);
         return new Set();
       }
     }
@@ -82,20 +130,20 @@ export class Rollout {
   async #bringOnce(ids: readonly number[]): Promise<{
     confirmed: ReadonlySet<number>;
     failure: unknown;
-    /** Newer than anything here: no change would count before it is overtaken. */
+    /** At least as new as anything here, and known elsewhere for something else: no change would count before it is overtaken. */
     aheadVersion: number | null;
   }> {
     const rows = ids.map((id) => this.#state.row(id)).filter((row) => row !== null);
     const jobs = rows.map(configOf);
-    const brought = await settled(jobs, LOGS_AT_ONCE, (job) => answered(configureChain(this.#env.LOG, job)));
+    const brought = await settled(jobs, LOGS_AT_ONCE, (job) => this.#answered(configureChain(this.#env.LOG, job)));
     const snapshot = this.#state.snapshot();
-    const kept = await answered(accountLedger(this.#env.ACCOUNT).keepJobs(snapshot));
+    const kept = await this.#answered(accountLedger(this.#env.ACCOUNT).keepJobs(snapshot));
     const newest = brought.map((result) => (result.status === "fulfilled" ? result.value : 0));
     const ahead =
-      jobs.some(({ id }, i) => (newest[i] ?? 0) > this.#state.versionOf(id)) || isOlderState(this.#state.state(), kept);
+      jobs.some(({ id }, i) => (newest[i] ?? 0) > this.#state.versionOf(id)) || isBehind(this.#state.state(), kept);
     const confirmed = ahead ? [] : jobs.filter((_, i) => brought[i]?.status === "fulfilled");
     if (!ahead) {
-      this.#storage.transactionSync(() => this.#state.confirm(confirmed, versionIn(snapshot.state)));
+      this.#ctx.storage.transactionSync(() => this.#state.confirm(confirmed, versionIn(snapshot.state)));
     }
     const failed = brought.find((result) => result.status === "rejected");
     return {
@@ -105,19 +153,27 @@ export class Rollout {
     };
   }
 
-  async #again(jobs: readonly number[], error: unknown): Promise<void> {
+  #again(jobs: readonly number[], error: unknown): void {
     console.error({ message: "a change was not confirmed", jobs, error: String(error) });
-    await this.#storage.setAlarm(platform.now() + AGAIN_MS);
+    this.#arm();
+  }
+
+  /** Sets the alarm, if it is not set for earlier: changes that go well do not postpone what is left of one that did not. */
+  #arm(): void {
+    const now = platform.now();
+    if (this.#armedMs !== null && this.#armedMs > now - ALARM_LOST_AFTER_MS && this.#armedMs <= now + AGAIN_MS) return;
+    this.#armedMs = now + AGAIN_MS;
+    this.#ctx.storage.setAlarm(this.#armedMs);
+  }
+
+  /** @throws if there is no answer in time. */
+  async #answered<T extends string | number>(answer: Promise<T>): Promise<T> {
+    const value = await within(this.#patience.oneMs, answer, null);
+    if (value === null) throw new Error(`no answer within ${this.#patience.oneMs} ms`);
+    return value;
   }
 }
 
 function versionIn(state: JobsSnapshot["state"]): number {
   return Number(state.split(".")[1]);
-}
-
-/** @throws if there is no answer in time. */
-async function answered<T extends string | number>(answer: Promise<T>): Promise<T> {
-  const value = await within(CONFIRM_MS, answer, null);
-  if (value === null) throw new Error(`no answer within ${CONFIRM_MS} ms`);
-  return value;
 }

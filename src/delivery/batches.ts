@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { concat } from "../bytes.ts";
 import { COMPACT_AT_RAW_BYTES } from "../limits.ts";
+import { batchTexts, contentType } from "../output/format.ts";
 import type { Fragment } from "../pipeline/fragment.ts";
 import { contentOf, GZIP_HEADER, gzipTrailer, joinContents, storedBlocks } from "../pipeline/gzip.ts";
-import { batchTexts, contentType } from "../pipeline/output-format.ts";
 import { Chunks } from "./chunks.ts";
 import { dayStamp, keyBelow } from "./keys.ts";
 import type { LogState } from "./log-state.ts";

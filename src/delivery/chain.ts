@@ -68,11 +68,14 @@ export async function appendToChain(
   return { kind: "taken" };
 }
 
-/** The status of a whole log: counts summed over its segments; null if it has never been configured. */
-export async function chainStatus(logs: Logs, jobId: number): Promise<LogStatus | null> {
+/**
+ * The status of a whole log: counts summed over its segments; null if it has never been configured.
+ * @param notAfterMs as in {@link DeliveryLog.status}.
+ */
+export async function chainStatus(logs: Logs, jobId: number, notAfterMs?: number): Promise<LogStatus | null> {
   let whole: LogStatus | null = null;
   for (let segment = 0; ; segment++) {
-    const status: LogStatus | null = await segmentOf(logs, jobId, segment).status();
+    const status: LogStatus | null = await segmentOf(logs, jobId, segment).status(notAfterMs);
     if (status === null) return whole;
     whole = whole === null ? status : joined(whole, status);
     if (!status.sealed) return whole;

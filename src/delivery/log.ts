@@ -76,7 +76,8 @@ export class DeliveryLog extends DurableObject<Env> {
   /**
    * Takes a job's configuration; an older one than it has changes nothing. Whatever is cut for it, is cut under the old configuration.
    * @param segment this object's place in the chain, from 0.
-   * @returns whether another segment follows, and the version that is in force here.
+   * @returns whether another segment follows, and the version that is in force here; or the one after it, where this version stands for something
+   * else here: the control plane was restored to a time before it gave it, and only a later one can take its place.
    */
   configure(job: JobConfig, segment: number): { sealed: boolean; version: number } {
     const now = platform.now();
@@ -84,8 +85,10 @@ export class DeliveryLog extends DurableObject<Env> {
       migrate(this.ctx.storage, LOG_STEPS);
       this.#state.retired = false;
     }
+    let collides = false;
     this.#transaction(() => {
       const before = this.#state.job();
+      collides = before?.version === job.version && JSON.stringify(before) !== JSON.stringify(job);
       if (before !== null && before.version >= job.version) return;
       if (before !== null) {
         const smaller = job.limits.records < before.limits.records || job.limits.bytes < before.limits.bytes;
@@ -96,11 +99,12 @@ export class DeliveryLog extends DurableObject<Env> {
       if (before === null) return;
       if (job.discard) this.#discard();
       if (job.destinationVersion !== before.destinationVersion) this.#objects.readdress(job.path);
-      this.#objects.retryNow();
+      // Not with every new version: that a function's logging was switched says nothing to a store that asked for patience.
+      if (job.modifiedVersion !== before.modifiedVersion) this.#objects.retryNow();
       this.#arm(now);
     });
     const row = this.#state.requireRow();
-    return { sealed: row.sealed_ms !== null, version: this.#state.requireJob().version };
+    return { sealed: row.sealed_ms !== null, version: this.#state.requireJob().version + (collides ? 1 : 0) };
   }
 
   /** Which of these messages it holds, and whether another segment follows. */
@@ -157,12 +161,19 @@ export class DeliveryLog extends DurableObject<Env> {
     return { pendingObjects: this.#objects.countWaiting() };
   }
 
-  status(): LogStatus | null {
+  /**
+   * How the log is. Until when everything is delivered is worked out when somebody asks, not with every delivery: it takes a look at everything
+   * that waits.
+   * @param notAfterMs what was taken in since, in ms since the epoch, may be on its way where this log does not see it; undefined: nobody knows, and no
+   * more is claimed than before.
+   */
+  status(notAfterMs?: number): LogStatus | null {
     const row = this.#state.row();
     if (row === null) return null;
     const oldest = this.#oldestPendingTakenMs();
-    // Worked out when somebody asks, not with every delivery: it takes a look at everything that waits.
-    this.#state.completeUpTo(Math.min(oldest ?? Number.POSITIVE_INFINITY, row.queue_done_ms));
+    if (notAfterMs !== undefined) {
+      this.#state.completeUpTo(Math.min(oldest ?? Number.POSITIVE_INFINITY, row.queue_done_ms, notAfterMs));
+    }
     return {
       counts: this.#counts(),
       pendingObjects: this.#objects.countWaiting(),
@@ -215,7 +226,9 @@ export class DeliveryLog extends DurableObject<Env> {
         if (this.#state.requireJob().discard) this.#discard();
         this.#batches.cutDue(platform.now());
       });
-      await this.#uploadFor(this.alarmWaitMs);
+      // No alarm runs beside another: whatever an upload takes, the next cut must not wait for it.
+      const nextCutMs = this.#batches.nextCutMs() - platform.now();
+      await this.#uploadFor(Math.max(0, Math.min(this.alarmWaitMs, nextCutMs)));
       this.#transaction(() => this.#arm(platform.now()));
     } catch (error) {
       console.error({ message: "alarm failed", job: this.#state.job()?.id, error: String(error) });

@@ -110,7 +110,7 @@ export const LOG_STEPS = [
         FROM batch;
       DROP TABLE batch;
       ALTER TABLE batch_of_day RENAME TO batch;
-      DROP INDEX object_by_time;
+      DROP INDEX IF EXISTS object_by_time;
       CREATE INDEX object_by_time ON object (next_attempt_ms) WHERE state = 'waiting' AND attempts > 0;`,
   },
 ] as const satisfies readonly Migration[];

@@ -55,6 +55,7 @@ export interface LogStatus {
   oldestPendingTakenMs: number | null;
   deliveredRawBytes: number;
   deliveredBytes: number;
+  /** As far as it was ever claimed; it never goes back. */
   lastCompleteMs: number | null;
   lastErrorMs: number | null;
   errorMessage: string | null;

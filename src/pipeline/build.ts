@@ -1,16 +1,17 @@
 import { isAscii, utf8Length } from "../bytes.ts";
 import type { JobConfig } from "../control/job-config.ts";
 import type { Append, AppendedMessage } from "../delivery/types.ts";
+import { compileFilter } from "../filter/compile.ts";
+import { parseFilter } from "../filter/parse.ts";
 import { utcDay } from "../intake/events.ts";
 import type { Envelope } from "../intake/message.ts";
+import { APPEND_MAX_WRITTEN_UNITS } from "../limits.ts";
+import { type RecordEncoder, recordEncoder } from "../output/encoder.ts";
+import { batchTexts, recordLayout } from "../output/format.ts";
 import type { TraceRecord } from "../record/fields.ts";
 import type { TakenId } from "../storage/id-memory.ts";
-import { compileFilter } from "./filter.ts";
-import { parseFilter } from "./filter-parse.ts";
 import { FragmentBuilder } from "./fragment.ts";
 import type { LoadedRecord } from "./load.ts";
-import { type RecordEncoder, recordEncoder } from "./output.ts";
-import { batchTexts } from "./output-format.ts";
 import { type Sampler, sampler } from "./sample.ts";
 
 /** What of a message is offered to jobs: all but the records of functions that have opted out. */
@@ -29,6 +30,10 @@ interface Plan {
   delimiter: Uint8Array;
   /** What the format adds to a record is ASCII. */
   ascii: boolean;
+  /** How much that is, with the delimiter, in UTF-16 units. */
+  textUnits: number;
+  /** How often a field is written at most. */
+  repeats: number;
 }
 
 /** A configuration never changes: a new version is another one. */
@@ -40,17 +45,49 @@ function planOf(job: JobConfig): Plan {
   const parsed = parseFilter(job.filter ?? "");
   // It was found to be valid before it was stored: this is an older version of the code than the one that stored it. The messages wait.
   if (!parsed.ok) throw new Error(`the filter of job ${job.id} cannot be read: ${parsed.faults[0]}`);
+  const layout = recordLayout(job.output);
+  const { fields } = layout;
+  const texts = layout.texts.join("");
   const plan: Plan = {
     wants: parsed.filter === null ? () => true : compileFilter(parsed.filter),
     sample: sampler(job.id, job.sampleRate),
     encode: recordEncoder(job.output),
     delimiter: batchTexts(job.output).delimiter,
-    ascii: isAscii(
-      job.output.recordPrefix + job.output.recordSuffix + job.output.fieldDelimiter + job.output.recordTemplate,
-    ),
+    ascii: isAscii(texts),
+    textUnits: texts.length + job.output.recordDelimiter.length,
+    // A template may repeat a field; whatever else is written, no field is written twice.
+    repeats: Math.max(1, ...repeatsOf(fields)),
   };
   plans.set(job, plan);
   return plan;
+}
+
+function repeatsOf(fields: readonly string[]): number[] {
+  return [...Map.groupBy(fields, (field) => field).values()].map(({ length }) => length);
+}
+
+/**
+ * Splits what a job is offered into what goes into one append each, whole messages in order: by how large their records may be when they are written, as
+ * a format may add much to each of them, and all of an append is in memory at once.
+ * @throws as {@link buildAppend}.
+ */
+export function appendsOf<O extends Offered>(job: JobConfig, offered: readonly O[]): O[][] {
+  const { textUnits, repeats } = planOf(job);
+  const parts: O[][] = [];
+  let part: O[] = [];
+  let units = 0;
+  for (const offer of offered) {
+    const size = offer.records.reduce((sum, { shipped }) => sum + textUnits + repeats * shipped.line.length, 0);
+    if (part.length > 0 && units + size > APPEND_MAX_WRITTEN_UNITS) {
+      parts.push(part);
+      part = [];
+      units = 0;
+    }
+    part.push(offer);
+    units += size;
+  }
+  if (part.length > 0) parts.push(part);
+  return parts;
 }
 
 /**

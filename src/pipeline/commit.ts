@@ -5,7 +5,7 @@ import type { Blobs } from "../intake/blob-store.ts";
 import { type Platform, settled, within } from "../platform.ts";
 import type { TakenId } from "../storage/id-memory.ts";
 import type { AsideContext } from "./aside.ts";
-import { buildAppend, idOf, type Offered } from "./build.ts";
+import { appendsOf, buildAppend, idOf, type Offered } from "./build.ts";
 import type { Loaded } from "./load.ts";
 
 /** What the handler needs of the world. */
@@ -127,22 +127,29 @@ async function commitAll(
   routed: Map<string, Offer>,
   context: ConsumerContext,
 ): Promise<Set<string>> {
-  const wanted = jobs
-    .map((job) => ({ job, offers: offeredTo(job, offers) }))
-    .filter((entry) => entry.offers.length > 0);
+  const failed = new Set<string>();
+  const fail = (job: JobConfig, messages: readonly Offer[], error: unknown): void => {
+    for (const { message } of messages) failed.add(message.id);
+    console.error({ message: "append failed", job: job.id, error: String(error) });
+  };
+  const wanted = jobs.flatMap((job) => {
+    const mine = offeredTo(job, offers);
+    try {
+      return appendsOf(job, mine).map((part) => ({ job, offers: part }));
+    } catch (error) {
+      fail(job, mine, error);
+      return [];
+    }
+  });
   const results = await settled(wanted, COMMITS_AT_ONCE, (entry) =>
     commit(entry.job, entry.offers, optOutVersion, doneMs, context),
   );
-  const failed = new Set<string>();
   wanted.forEach((entry, i) => {
     const result = results[i];
     if (result?.status === "fulfilled") {
       for (const offer of result.value) if (!routed.has(offer.message.id)) routed.set(offer.message.id, offer);
     }
-    if (result?.status === "rejected") {
-      for (const { message } of entry.offers) failed.add(message.id);
-      console.error({ message: "append failed", job: entry.job.id, error: String(result.reason) });
-    }
+    if (result?.status === "rejected") fail(entry.job, entry.offers, result.reason);
   });
   return failed;
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { readJob } from "../../src/control/job-rules.ts";
 import { type JobBody, OutputOptions } from "../../src/control/job-schema.ts";
 import { parseLogpullOptions } from "../../src/control/output-rules.ts";
-import { NDJSON, type OutputFormat } from "../../src/pipeline/output-format.ts";
+import { NDJSON, type OutputFormat } from "../../src/output/format.ts";
 import { FIELD_NAMES } from "../../src/record/fields.ts";
 import docs from "../fixtures/output-options/docs-vectors.json";
 
@@ -227,7 +227,10 @@ describe("logpull_options", () => {
   it.each(wrong)("are refused, naming the option: %s", (logpull_options, ...messages) => {
     expect(faults({ logpull_options })).toEqual(messages.map((message) => ["/logpull_options", message]));
     expect(faults({ logpull_options, output_options: null }).length).toBe(messages.length);
-    expect(faults({ logpull_options, output_options: {} })).toEqual([]);
+    // Where they have no say they are checked as well: nothing is stored that would be refused when it counts.
+    expect(faults({ logpull_options, output_options: {} }).length).toBe(messages.length);
+    const both = faults({ logpull_options, output_options: { field_names: ["RayID"] } });
+    expect(both.length).toBe(messages.length + 1);
   });
 });
 

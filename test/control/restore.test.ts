@@ -1,12 +1,12 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import type { JobConfig, JobsSnapshot } from "../../src/control/job-config.ts";
+import { isBehind, type JobConfig, type JobsSnapshot } from "../../src/control/job-config.ts";
 import { accountLedger } from "../../src/control/ledger.ts";
 import { controlPlane } from "../../src/control/plane.ts";
 import { segmentOf } from "../../src/delivery/chain.ts";
 import { Oracle } from "../support/oracle.ts";
-import { api, createJob } from "../support/runtime/api.ts";
+import { api, createJob, destinationConf } from "../support/runtime/api.ts";
 import { deliver, freshBucket, logStatus, NOON, pack, setClock } from "../support/runtime/pipeline.ts";
 
 const control = () => controlPlane(env.CONTROL);
@@ -134,5 +134,82 @@ describe("a control plane that was restored to an earlier time", () => {
     expect((await logStatus(job)).counts.received).toBe(10);
     await runDurableObjectAlarm(control());
     await expectAgreement([job]);
+  });
+});
+
+describe("a control plane that was restored by exactly one change", () => {
+  it("takes no version for its own that a log knows for another destination", async () => {
+    const clock = setClock(NOON);
+    const bucket = freshBucket().name;
+    const id = await createJob(bucket);
+    const move = (path: string) =>
+      api<{ destination_conf: string }>("PUT", `/logship/jobs/${id}`, {
+        destination_conf: destinationConf(bucket, path),
+      });
+    const saved = await save();
+    expect((await move("forgotten/{DATE}")).status).toBe(200);
+    await restore(saved);
+    clock.advance(60_000);
+    expect((await move("kept/{DATE}")).status).toBe(200);
+    await expectAgreement([id]);
+    expect((await snapshot()).jobs.map((job) => job.path)).toEqual(["kept/{DATE}"]);
+  });
+
+  it.each([
+    ["with a job", 1],
+    ["without any", 0],
+  ])("takes none for its own that the ledger and a consumer know for another opt-out, %s", async (_what, jobs) => {
+    const clock = setClock(NOON);
+    const ids = await Promise.all(Array.from({ length: jobs }, () => createJob(freshBucket().name)));
+    await deliver(events("warm", clock.nowMs()));
+    const saved = await save();
+    await set("shop", false);
+    clock.advance(60_000);
+    // The consumer learns of it.
+    await deliver(events("warm", clock.nowMs()));
+    await restore(saved);
+    clock.advance(60_000);
+    expect((await set("billing", false)).status).toBe(200);
+    await expectAgreement(ids);
+    clock.advance(60_000);
+    expect((await deliver(["billing", "shop"].flatMap((name) => events(name, clock.nowMs())))).acked).toHaveLength(2);
+    const became = new Map((await accountLedger(env.ACCOUNT).functions()).map((count) => [count.scriptName, count]));
+    expect(became.get("billing")).toMatchObject({ routed: 0, notEnabled: 5, notRouted: 0 });
+    expect(became.get("shop")).toMatchObject({ notEnabled: 0 });
+  });
+
+  it("tells a consumer that knows the forgotten change by its version of the one that took its place", async () => {
+    const clock = setClock(NOON);
+    const gone = await createJob(freshBucket().name);
+    await api("DELETE", `/logship/jobs/${gone}`);
+    clock.advance(16 * 86_400_000);
+    const saved = await save();
+    // Of this change neither log nor ledger are told: only who asks.
+    await control().forget(gone);
+    const { state } = await snapshot();
+    await restore(saved);
+    const id = await createJob(freshBucket().name);
+    const told = await control().configSince(state);
+    expect(told.jobs?.map((job) => job.id)).toContain(id);
+    expect(isBehind(told.state, state)).toBe(false);
+    expect(await control().configSince(told.state)).toEqual({ state: told.state, jobs: null });
+  });
+});
+
+describe("states of the control plane", () => {
+  it.each([
+    ["", "", false],
+    ["", "a.1.x", true],
+    ["a.1.x", "", false],
+    ["a.1.x", "a.1.x", false],
+    ["a.1.x", "a.2.y", true],
+    ["a.2.y", "a.1.x", false],
+    ["a.9.x", "a.10.y", true],
+    ["a.1.x", "a.1.y", true],
+    ["a.1.y", "a.1.x", true],
+    ["a.1.x", "b.2.y", false],
+    ["a.2.x", "b.1.y", false],
+  ])("%j is behind %j: %j", (a, b, expected) => {
+    expect(isBehind(a, b)).toBe(expected);
   });
 });

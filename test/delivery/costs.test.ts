@@ -1,7 +1,7 @@
 import { describe, it, vi } from "vitest";
 import { LogState } from "../../src/delivery/log-state.ts";
 import { Objects } from "../../src/delivery/objects.ts";
-import { NDJSON } from "../../src/pipeline/output-format.ts";
+import { NDJSON } from "../../src/output/format.ts";
 import { noise } from "../record/samples.ts";
 import { freshBucket, NOON, runAlarm, setClock } from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { FRAGMENT_MIN_DEFLATE_BYTES } from "../../src/limits.ts";
-import { contentType, NDJSON, type OutputFormat } from "../../src/pipeline/output-format.ts";
+import { contentType, NDJSON, type OutputFormat } from "../../src/output/format.ts";
 import { noise } from "../record/samples.ts";
 import { freshBucket, NOON, setClock } from "../support/runtime/pipeline.ts";
 import { append, cutObjects, format, fragmentsOf, inLog, jobInto, recordsIn, textOfMember } from "./direct.ts";

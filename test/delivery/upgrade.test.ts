@@ -1,6 +1,6 @@
 import { it } from "vitest";
 import { LOG_STEPS } from "../../src/delivery/schema.ts";
-import { NDJSON } from "../../src/pipeline/output-format.ts";
+import { NDJSON } from "../../src/output/format.ts";
 import { migrate } from "../../src/storage/migrate.ts";
 import { freshBucket, logStatus, NOON, setClock } from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";

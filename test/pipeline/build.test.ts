@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { utcDay } from "../../src/intake/events.ts";
-import { buildAppend } from "../../src/pipeline/build.ts";
+import { recordEncoder } from "../../src/output/encoder.ts";
+import { NDJSON } from "../../src/output/format.ts";
+import { appendsOf, buildAppend } from "../../src/pipeline/build.ts";
 import type { LoadedRecord } from "../../src/pipeline/load.ts";
-import { recordEncoder } from "../../src/pipeline/output.ts";
-import { NDJSON } from "../../src/pipeline/output-format.ts";
 import { sampler } from "../../src/pipeline/sample.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";
@@ -133,5 +133,59 @@ describe("building an append", () => {
     const output = { ...NDJSON, recordSuffix: "}", recordDelimiter: "," };
     const append = buildAppend(job(1, { output }), [message(1, [record("a"), record("b")])], new Set(), 0);
     expect(append.fragments.map(textOf)).toEqual([`${recordLine(record("a"))},${recordLine(record("b"))}`]);
+  });
+
+  it("takes a template's own text for the bytes that it has, not for those that spell it", () => {
+    const output = {
+      ...NDJSON,
+      recordTemplate: `{{ "${"\\u20ac".repeat(1_000)}" }}`,
+      recordPrefix: "",
+      recordSuffix: "",
+    };
+    const records = Array.from({ length: 700 }, (_, i) => record(`${i}`));
+    const { fragments } = buildAppend(job(1, { output }), [message(1, records)], new Set(), 0);
+    expect(fragments.map(({ rawBytes }) => rawBytes)).toEqual([999_000, 999_000, 102_000]);
+  });
+
+  describe("in several parts", () => {
+    const small = (n: number) =>
+      message(
+        n,
+        Array.from({ length: 10 }, (_, i) => record(`${n} ${i}`)),
+      );
+    const offered = Array.from({ length: 300 }, (_, n) => small(n));
+
+    it("is not needed where records stay about as large as they came", () => {
+      expect(appendsOf(job(1), offered)).toEqual([offered]);
+      expect(appendsOf(job(1), [])).toEqual([]);
+    });
+
+    it("holds every message once and in order, and never more text than an append may have", () => {
+      const text = "x".repeat(4_096);
+      const output = { ...NDJSON, recordPrefix: text, recordSuffix: text, recordDelimiter: text };
+      const parts = appendsOf(job(1, { output }), offered);
+      expect(parts.flat()).toEqual(offered);
+      expect(parts.length).toBeGreaterThan(3);
+      for (const part of parts) {
+        const { fragments } = buildAppend(job(1, { output }), part, new Set(), 0);
+        expect(fragments.reduce((sum, { rawBytes }) => sum + rawBytes, 0)).toBeLessThanOrEqual(8_000_000);
+      }
+    });
+
+    it("counts what a template repeats", () => {
+      const large = Array.from({ length: 12 }, (_, n) => message(n, [record("y".repeat(300_000))]));
+      const fourTimes = { ...NDJSON, recordTemplate: "{{.Outcome}}{{.Outcome}}{{.Outcome}}{{.Outcome}}" };
+      expect(appendsOf(job(1), large).length).toBe(1);
+      expect(appendsOf(job(1, { output: fourTimes }), large).map(({ length }) => length)).toEqual([6, 6]);
+    });
+
+    it("puts a message that is too much on its own into a part of its own", () => {
+      const output = { ...NDJSON, recordPrefix: "x".repeat(4_096) };
+      const huge = message(
+        1,
+        Array.from({ length: 4_000 }, (_, i) => record(`${i}`)),
+      );
+      expect(appendsOf(job(1, { output }), [small(1), huge, small(2)]).map(({ length }) => length)).toEqual([1, 1, 1]);
+    });
   });
 });

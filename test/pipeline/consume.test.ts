@@ -2,8 +2,8 @@ import { createExecutionContext, getQueueResult } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { JobConfig, OptOut } from "../../src/control/job-config.ts";
 import { APPEND_MAX_RAW_BYTES } from "../../src/limits.ts";
+import { NDJSON } from "../../src/output/format.ts";
 import { consumeEvents } from "../../src/pipeline/consume.ts";
-import { NDJSON } from "../../src/pipeline/output-format.ts";
 import { retryDelayS } from "../../src/pipeline/policy.ts";
 import { NOON, traceRecord } from "../record/samples.ts";
 import { deliver, id, job, linesOf, NEWER_STATE, one, outcomes, record, STATE, shipped, world } from "./scripted.ts";
@@ -178,6 +178,33 @@ describe("jobs", () => {
       ['{"Outcome":"event 1"}'],
       ['{"ScriptName":"shop","Outcome":"event 1"}'],
     ]);
+  });
+
+  it("whose format adds much to each record get them in several appends, one of which may fail alone", async () => {
+    const text = "x".repeat(4_096);
+    const it_ = world([job(1, { output: { ...NDJSON, recordPrefix: text, recordSuffix: text } }), job(2)]);
+    it_.script[1] = ["take", "fail"];
+    const many = (n: number) => one(n, { records: Array.from({ length: 400 }, (_, i) => record(`${n} ${i}`)) });
+    const { batch, fates } = deliver([many(1), many(2), many(3), many(4), many(5)]);
+    await consumeEvents(batch, it_);
+    expect(it_.commits.map(({ job: to, append }) => [to, append.messages.length])).toEqual([
+      [1, 2],
+      [1, 1],
+      [2, 5],
+    ]);
+    const again = `retry after ${retryDelayS(1)} s`;
+    expect(fates()).toEqual(["ack", "ack", again, again, "ack"]);
+  });
+
+  it("whose filter this version cannot read get nothing for now, and nobody else waits for it", async () => {
+    const it_ = world([
+      job(1, { filter: '{"where":{"key":"Outcome","operator":"from the future","value":1}}' }),
+      job(2),
+    ]);
+    const { batch, fates } = deliver([one(1)]);
+    await consumeEvents(batch, it_);
+    expect(shipped(it_)).toEqual([[2, ["event 1"]]]);
+    expect(fates()).toEqual([`retry after ${retryDelayS(1)} s`]);
   });
 
   it("do not suffer from another that fails: it alone is tried again", async () => {

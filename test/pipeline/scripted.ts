@@ -6,10 +6,10 @@ import type { JobConfig, JobsSnapshot, OptOut } from "../../src/control/job-conf
 import type { Outcome, SetAsideMessage } from "../../src/control/ledger.ts";
 import type { Append } from "../../src/delivery/types.ts";
 import { encodeMessage } from "../../src/intake/message.ts";
+import { NDJSON } from "../../src/output/format.ts";
 import type { ConsumerContext } from "../../src/pipeline/commit.ts";
 import type { Fragment } from "../../src/pipeline/fragment.ts";
 import type { LoadedRecord } from "../../src/pipeline/load.ts";
-import { NDJSON } from "../../src/pipeline/output-format.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";
 import { RecordLine } from "../../src/record/line.ts";
@@ -21,6 +21,7 @@ export function job(id: number, fields: Partial<JobConfig> = {}): JobConfig {
   return {
     id,
     version: 1,
+    modifiedVersion: 1,
     outputVersion: 1,
     destinationVersion: 1,
     optOutVersion: 0,

@@ -1,9 +1,9 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { batchTexts, type OutputFormat } from "../../src/pipeline/output-format.ts";
+import { batchTexts, type OutputFormat } from "../../src/output/format.ts";
 import type { FieldName, TraceRecord } from "../../src/record/fields.ts";
 import { traceRecord } from "../record/samples.ts";
-import { encoderOf, format, objectText } from "./output-object.ts";
+import { encoderOf, format, objectText } from "./object.ts";
 
 const text = fc.string({ unit: fc.constantFrom("$", "{", "x"), maxLength: 2 });
 /** Braces that would open an action of nothing are taken out. */

@@ -1,6 +1,6 @@
 /** Filters as a job's owner writes them, for tests. */
-import { compileFilter, type RecordPredicate } from "../../src/pipeline/filter.ts";
-import { parseFilter } from "../../src/pipeline/filter-parse.ts";
+import { compileFilter, type RecordPredicate } from "../../src/filter/compile.ts";
+import { parseFilter } from "../../src/filter/parse.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";
 import { traceRecord } from "../record/samples.ts";
 

@@ -1,4 +1,4 @@
-import { type KeyType, quote } from "./filter-fields.ts";
+import { type KeyType, quote } from "./fields.ts";
 
 /**
  * What a condition asks of the value that it finds, its operand read beforehand. Numbers and booleans are equal to a text if they are written

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { parseFilter } from "../../src/pipeline/filter-parse.ts";
-import { condition, faultsOf, type Node, nested, SOUND } from "./filter-support.ts";
+import { parseFilter } from "../../src/filter/parse.ts";
+import { condition, faultsOf, type Node, nested, SOUND } from "./support.ts";
 
 const ALL_OPERATORS =
   "eq, !eq, lt, leq, gt, geq, startsWith, endsWith, !startsWith, !endsWith, contains, !contains, in, !in";

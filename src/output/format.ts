@@ -1,6 +1,6 @@
 import { encodeUtf8 } from "../bytes.ts";
 import { FIELD_NAMES, type FieldName } from "../record/fields.ts";
-import { compileTemplate, type TemplatePart } from "./record-template.ts";
+import { compileTemplate, type TemplatePart } from "./template.ts";
 
 /** How a job's records are written: `output_options` (or `logpull_options`) read, checked, and with every default filled in. */
 export interface OutputFormat {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { FieldName } from "../../src/record/fields.ts";
 import operatorTable from "../fixtures/filters/operator-table.json";
-import { condition, faultsOf, keeps, keepsEvent } from "./filter-support.ts";
+import { condition, faultsOf, keeps, keepsEvent } from "./support.ts";
 
 type Type = "string" | "int" | "bool" | "array" | "object";
 const TYPES: readonly Type[] = ["string", "int", "bool", "array", "object"];

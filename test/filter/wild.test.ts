@@ -4,7 +4,7 @@ import validation from "../fixtures/filters/cloudflare-go-validate.json";
 import inTheWild from "../fixtures/filters/in-the-wild.json";
 import operatorTable from "../fixtures/filters/operator-table.json";
 import { traceRecord } from "../record/samples.ts";
-import { compiled, condition, faultsOf, keeps, type Node } from "./filter-support.ts";
+import { compiled, condition, faultsOf, keeps, type Node } from "./support.ts";
 
 describe("filters in the wild", () => {
   /** What those of this dataset keep, of records that differ in outcome and script name. */

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { withDefaults } from "../../src/control/output-rules.ts";
 import { FIELD_NAMES, type TraceRecord } from "../../src/record/fields.ts";
 import { anyRecord, traceRecord } from "../record/samples.ts";
-import { objectText } from "./output-object.ts";
+import { objectText } from "./object.ts";
 
 /**
  * Reads CSV as RFC 4180 has it, and nothing but that. The file's own line end is a line feed.

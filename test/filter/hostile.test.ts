@@ -1,12 +1,12 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { compileFilter } from "../../src/pipeline/filter.ts";
-import { parseFilter } from "../../src/pipeline/filter-parse.ts";
+import { compileFilter } from "../../src/filter/compile.ts";
+import { parseFilter } from "../../src/filter/parse.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { FIELD_NAMES, type TraceRecord } from "../../src/record/fields.ts";
 import operatorTable from "../fixtures/filters/operator-table.json";
 import { anyRecord, recordOf, traceRecord } from "../record/samples.ts";
-import { compiled, condition, faultsOf, keeps, nested, SOUND } from "./filter-support.ts";
+import { compiled, condition, faultsOf, keeps, nested, SOUND } from "./support.ts";
 
 /** Longest text that a job may have. */
 const FILTER_BYTES = 8_192;

@@ -2,13 +2,13 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { OutputOptions } from "../../src/control/job-schema.ts";
 import { withDefaults } from "../../src/control/output-rules.ts";
-import { batchTexts, contentType, NDJSON, type OutputFormat } from "../../src/pipeline/output-format.ts";
+import { batchTexts, contentType, NDJSON, type OutputFormat } from "../../src/output/format.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { FIELD_NAMES, type FieldName, type TraceRecord } from "../../src/record/fields.ts";
 import docs from "../fixtures/output-options/docs-vectors.json";
 import own from "../fixtures/output-options/own-vectors.json";
 import { anyRecord, recordOf, traceRecord } from "../record/samples.ts";
-import { encoderOf, format, objectText } from "./output-object.ts";
+import { encoderOf, format, objectText } from "./object.ts";
 
 const optionsOf = (sent: unknown): OutputFormat => withDefaults(OutputOptions.parse(sent));
 

@@ -1,5 +1,5 @@
 import { FIELD_NAMES } from "../record/fields.ts";
-import { dollarSeams, escapeDollarBrace, type OutputFormat, recordLayout } from "./output-format.ts";
+import { dollarSeams, escapeDollarBrace, type OutputFormat, recordLayout } from "./format.ts";
 
 /** A record as the JSON of its fields. */
 export interface FieldTexts {

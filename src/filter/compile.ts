@@ -1,6 +1,7 @@
 import type { FieldName, TraceRecord } from "../record/fields.ts";
-import { canonicalNumber, type Test } from "./filter-operators.ts";
-import type { Filter, FilterCondition } from "./filter-parse.ts";
+import { canonicalNumber, type Test } from "./operators.ts";
+import type { Filter, FilterCondition } from "./parse.ts";
+import { finder } from "./text-search.ts";
 
 /** Whether a record is to be shipped. Never throws, and allocates nothing, whatever the record holds. */
 export type RecordPredicate = (record: TraceRecord) => boolean;
@@ -94,8 +95,9 @@ function oneOf(texts: readonly string[]): ValueTest {
 
 function containing(text: string): ValueTest {
   const isEqual = equalTo(text);
+  const isIn = finder(text);
   return (value) => {
-    if (typeof value === "string") return value.includes(text);
+    if (typeof value === "string") return isIn(value);
     if (Array.isArray(value)) for (const element of value) if (isEqual(element)) return true;
     return false;
   };
@@ -103,12 +105,13 @@ function containing(text: string): ValueTest {
 
 /** Whether any text of any log has this in it. */
 function logged(text: string): ValueTest {
+  const isIn = finder(text);
   return (logs) => {
     if (!Array.isArray(logs)) return false;
     for (const log of logs) {
       const message: unknown = log?.Message;
       if (!Array.isArray(message)) continue;
-      for (const part of message) if (typeof part === "string" && part.includes(text)) return true;
+      for (const part of message) if (typeof part === "string" && isIn(part)) return true;
     }
     return false;
   };
@@ -116,13 +119,14 @@ function logged(text: string): ValueTest {
 
 /** Whether the name or the message of any exception has this in it. */
 function thrown(text: string): ValueTest {
+  const isIn = finder(text);
   return (exceptions) => {
     if (!Array.isArray(exceptions)) return false;
     for (const exception of exceptions) {
       const name: unknown = exception?.name;
       const message: unknown = exception?.message;
-      if (typeof name === "string" && name.includes(text)) return true;
-      if (typeof message === "string" && message.includes(text)) return true;
+      if (typeof name === "string" && isIn(name)) return true;
+      if (typeof message === "string" && isIn(message)) return true;
     }
     return false;
   };

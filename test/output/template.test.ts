@@ -1,10 +1,10 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { compileTemplate } from "../../src/pipeline/record-template.ts";
+import { compileTemplate } from "../../src/output/template.ts";
 import type { FieldName, TraceRecord } from "../../src/record/fields.ts";
 import go from "../fixtures/output-options/go-templates.json";
 import { traceRecord } from "../record/samples.ts";
-import { encoderOf, format } from "./output-object.ts";
+import { encoderOf, format } from "./object.ts";
 
 const bare = { recordPrefix: "", recordSuffix: "" };
 

@@ -4,7 +4,7 @@ import { recordLine } from "../../src/record/encode.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";
 import operatorTable from "../fixtures/filters/operator-table.json";
 import { traceRecord } from "../record/samples.ts";
-import { compiled, type Node } from "./filter-support.ts";
+import { compiled, type Node } from "./support.ts";
 
 /*
  * A slow reading of CONTRACT section 6, which shares nothing with the code under test: it interprets the JSON that the owner wrote, record by

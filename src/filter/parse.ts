@@ -1,7 +1,7 @@
 import { ERRORS_MAX_ENTRIES } from "../limits.ts";
-import { hint, nearest, quote, type ResolvedKey, resolveKey } from "./filter-fields.ts";
-import { appliesTo, OPERATORS, type Operator, operatorsOn, readTest, type Test } from "./filter-operators.ts";
+import { hint, nearest, quote, type ResolvedKey, resolveKey } from "./fields.ts";
 import { jsonFaultAt } from "./json-fault.ts";
+import { appliesTo, OPERATORS, type Operator, operatorsOn, readTest, type Test } from "./operators.ts";
 
 /** A filter that was found to be sound. */
 export type Filter = FilterGroup | FilterCondition;

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { jsonFaultAt } from "../../src/pipeline/json-fault.ts";
+import { jsonFaultAt } from "../../src/filter/json-fault.ts";
 
 /** A text with `^` before the character at which it stops being JSON; at its end: it ends too early. */
 const marked = [
