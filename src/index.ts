@@ -38,6 +38,7 @@ function consumer(env: Env): ConsumerContext {
       return newer;
     },
     counted: (ids) => accountLedger(env.ACCOUNT).counted(ids),
+    expectAgain: (messages) => accountLedger(env.ACCOUNT).expectAgain(messages),
     setAside: (message) => accountLedger(env.ACCOUNT).setAside(message),
     blobs: blobStore(env.BLOBS),
     platform,

@@ -35,8 +35,14 @@ export const EVENTS_MAX_DAYS = 31;
 /** One event as it is sent, in bytes of JSON. */
 export const EVENT_MAX_BYTES = 1024 * 1024;
 
-/** Its record, in bytes of JSON: arguments that were objects become text, and their quotes are escaped; numbers like `1e20` are written out. */
-export const RECORD_MAX_BYTES = 4 * EVENT_MAX_BYTES;
+/**
+ * Its record, in bytes of JSON: what is missing gets its default, so that `{}` as a log, three bytes with its comma, becomes 54; arguments that were
+ * objects become text, and their quotes are escaped; numbers like `1e20` are written out. Nothing grows more than the first.
+ */
+export const RECORD_MAX_BYTES = 20 * EVENT_MAX_BYTES;
+
+/** The records of one request together, in UTF-16 units: all of them are in memory at once. */
+export const RECORDS_MAX_UNITS = 32 * 1024 * 1024;
 
 /** What `Exceptions` and `Logs` of a shipped record hold together, in Unicode code points. CONTRACT 8. */
 export const TEXT_MAX_CHARACTERS = 16_384;

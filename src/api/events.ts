@@ -37,9 +37,9 @@ export const eventRoutes: readonly Resource[] = [
             throw faultsError(taken.status, taken.status === 413 ? CODE.tooLarge : CODE.invalid, taken.faults);
           const messages = taken.unknownKeys.map((name) => ({
             code: CODE.invalid,
-            message: `unknown key ${JSON.stringify(name.slice(0, 64))} was dropped`,
+            message: `unknown key ${JSON.stringify(name)} was dropped`,
           }));
-          return success(c, { accepted: taken.accepted }, { status: 202, messages: messages.slice(0, 100) });
+          return success(c, { accepted: taken.accepted }, { status: 202, messages });
         },
       },
     },

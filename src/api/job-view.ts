@@ -12,7 +12,7 @@ const STATUS_MS = 3_000;
 
 const LATE = Symbol("late");
 
-const SILENT = "the job's log does not answer at the moment";
+export const SILENT = "the job's log does not answer at the moment";
 const SEALED =
   "parked: neither SECRETS_KEY nor SECRETS_KEY_PREVIOUS opens the stored destination; set the key again, or send destination_conf again";
 

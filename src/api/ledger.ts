@@ -2,7 +2,7 @@ import { accountLedger } from "../control/ledger.ts";
 import { controlPlane } from "../control/plane.ts";
 import { outbox } from "../intake/outbox.ts";
 import { success } from "./envelope.ts";
-import { logStatus } from "./job-view.ts";
+import { logStatus, SILENT } from "./job-view.ts";
 import type { Resource } from "./route.ts";
 
 export const ledgerRoutes: readonly Resource[] = [
@@ -23,9 +23,8 @@ export const ledgerRoutes: readonly Resource[] = [
               return {
                 id,
                 deleted_at: new Date(deletedMs).toISOString(),
-                // null: its log does not answer at the moment.
                 pending: log === undefined ? null : (log?.counts.pending ?? 0),
-                error_message: log?.errorMessage ?? null,
+                error_message: log === undefined ? SILENT : (log?.errorMessage ?? null),
               };
             }),
           );

@@ -210,6 +210,17 @@ export class AccountLedger extends DurableObject<Env> {
     });
   }
 
+  /** Notes messages that are on their way, later than others that were taken in with them; what is counted already is not. */
+  expectAgain(messages: readonly TakenId[]): void {
+    const known = this.#ids.known(messages);
+    this.ctx.storage.transactionSync(() => {
+      for (const { id, takenInMs } of messages) {
+        if (known.has(id)) continue;
+        this.#sql.exec("INSERT OR IGNORE INTO unfinished (id, taken_ms) VALUES (?, ?)", fromHex(id).buffer, takenInMs);
+      }
+    });
+  }
+
   /** Time of intake of the oldest message that has to come again, in ms; null: there is none. */
   oldestUnfinishedMs(): number | null {
     return this.#sql.exec<{ oldest: number | null }>("SELECT min(taken_ms) AS oldest FROM unfinished").one().oldest;

@@ -10,7 +10,7 @@ export const BLOB_STEPS = [
     why: "what is too large for a queue message waits here, and its message carries a reference",
     sql: `
       CREATE TABLE blob (
-        id     BLOB PRIMARY KEY,  -- of the message
+        key    BLOB PRIMARY KEY,  -- id and checksum of the message
         put_ms INTEGER NOT NULL,
         body   BLOB NOT NULL      -- the message without its header
       ) STRICT, WITHOUT ROWID;`,
@@ -21,11 +21,14 @@ const SWEEP_EVERY_MS = 86_400_000;
 
 /** What intake and consumer need of the store. */
 export interface Blobs {
-  /** Keeps a body under its message's id; the same again changes nothing. @param body at most {@link ROW_MAX_BYTES}. */
-  put(id: string, body: Uint8Array<ArrayBuffer>): Promise<void>;
+  /**
+   * Keeps a body under its message's key; the same key is the same body, and again changes nothing.
+   * @param body at most {@link ROW_MAX_BYTES}.
+   */
+  put(key: string, body: Uint8Array<ArrayBuffer>): Promise<void>;
   /** null: it is not there (any more). */
-  get(id: string): Promise<Uint8Array | null>;
-  drop(id: string): Promise<void>;
+  get(key: string): Promise<Uint8Array | null>;
+  drop(key: string): Promise<void>;
 }
 
 /**
@@ -41,22 +44,27 @@ export class BlobStore extends DurableObject<Env> {
     migrate(ctx.storage, BLOB_STEPS);
   }
 
-  async put(id: string, body: ArrayBuffer): Promise<void> {
+  async put(key: string, body: ArrayBuffer): Promise<void> {
     const now = platform.now();
     const sweeping = (await this.ctx.storage.getAlarm()) !== null;
     this.ctx.storage.transactionSync(() => {
-      this.#sql.exec("INSERT OR REPLACE INTO blob (id, put_ms, body) VALUES (?, ?, ?)", fromHex(id).buffer, now, body);
+      this.#sql.exec(
+        "INSERT OR REPLACE INTO blob (key, put_ms, body) VALUES (?, ?, ?)",
+        fromHex(key).buffer,
+        now,
+        body,
+      );
       if (!sweeping) this.ctx.storage.setAlarm(now + SWEEP_EVERY_MS);
     });
   }
 
-  get(id: string): ArrayBuffer | null {
-    const rows = this.#sql.exec<{ body: ArrayBuffer }>("SELECT body FROM blob WHERE id = ?", fromHex(id).buffer);
+  get(key: string): ArrayBuffer | null {
+    const rows = this.#sql.exec<{ body: ArrayBuffer }>("SELECT body FROM blob WHERE key = ?", fromHex(key).buffer);
     return rows.toArray()[0]?.body ?? null;
   }
 
-  drop(id: string): void {
-    this.#sql.exec("DELETE FROM blob WHERE id = ?", fromHex(id).buffer);
+  drop(key: string): void {
+    this.#sql.exec("DELETE FROM blob WHERE key = ?", fromHex(key).buffer);
   }
 
   /** Sweeps once a day, as long as there is anything. It must not throw: such an alarm is forgotten after six tries. */
@@ -73,18 +81,18 @@ export class BlobStore extends DurableObject<Env> {
 }
 
 /**
- * The store as its users see it: sixteen durable objects, told apart by the first digit of the id, so that a flood of large events waits for none of
+ * The store as its users see it: sixteen durable objects, told apart by the first digit of the key, so that a flood of large events waits for none of
  * them alone.
  */
 export function blobStore(namespace: DurableObjectNamespace<BlobStore>): Blobs {
-  const shard = (id: string): DurableObjectStub<BlobStore> => namespace.getByName(`blobs ${id.charAt(0)}`);
+  const shard = (key: string): DurableObjectStub<BlobStore> => namespace.getByName(`blobs ${key.charAt(0)}`);
   return {
-    put: (id, body) =>
-      shard(id).put(id, body.byteLength === body.buffer.byteLength ? body.buffer : body.slice().buffer),
-    async get(id) {
-      const body = await shard(id).get(id);
+    put: (key, body) =>
+      shard(key).put(key, body.byteLength === body.buffer.byteLength ? body.buffer : body.slice().buffer),
+    async get(key) {
+      const body = await shard(key).get(key);
       return body === null ? null : new Uint8Array(body);
     },
-    drop: (id) => shard(id).drop(id),
+    drop: (key) => shard(key).drop(key),
   };
 }

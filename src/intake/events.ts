@@ -1,5 +1,12 @@
 import { utf8Length } from "../bytes.ts";
-import { ERRORS_MAX_ENTRIES, EVENT_MAX_BYTES, EVENTS_MAX_COUNT, EVENTS_MAX_DAYS, RECORD_MAX_BYTES } from "../limits.ts";
+import {
+  ERRORS_MAX_ENTRIES,
+  EVENT_MAX_BYTES,
+  EVENTS_MAX_COUNT,
+  EVENTS_MAX_DAYS,
+  RECORD_MAX_BYTES,
+  RECORDS_MAX_UNITS,
+} from "../limits.ts";
 import { recordLine } from "../record/encode.ts";
 import type { TraceRecord } from "../record/fields.ts";
 import { type Fault, type Findings, type MappingContext, toRecord } from "../record/record.ts";
@@ -16,10 +23,13 @@ export interface AcceptedEvents {
   unknownKeys: string[];
 }
 
-export type Events = ({ ok: true } & AcceptedEvents) | { ok: false; faults: Fault[] };
+export type Events = ({ ok: true } & AcceptedEvents) | { ok: false; status: 400 | 413; faults: Fault[] };
 
-/** The events of a body and where each stands in it; `fault` instead of a value: what stands there is no JSON. */
-export type Located = { pointer: string; value: unknown } | { pointer: string; fault: string };
+/**
+ * The events of a body and where each stands in it; `fault` instead of a value: what stands there is no JSON. With its own text, where that can be told
+ * apart from the rest.
+ */
+export type Located = { pointer: string; value: unknown; text?: string } | { pointer: string; fault: string };
 
 export type ParsedEvents =
   | { ok: true; events: Located[] }
@@ -36,7 +46,7 @@ export function parseEvents(text: string, ndjson: boolean): ParsedEvents {
   if (ndjson) return parseLines(text);
   const parsed = parseJson(text);
   if (!parsed.ok) return { ok: false, kind: "not_json" };
-  if (!Array.isArray(parsed.value)) return { ok: true, events: [{ pointer: "", value: parsed.value }] };
+  if (!Array.isArray(parsed.value)) return { ok: true, events: [{ pointer: "", value: parsed.value, text }] };
   if (parsed.value.length > EVENTS_MAX_COUNT) return { ok: false, kind: "too_many" };
   return { ok: true, events: parsed.value.map((value, i) => ({ pointer: `/${i}`, value })) };
 }
@@ -52,7 +62,7 @@ function parseLines(text: string): ParsedEvents {
     if (events.length === EVENTS_MAX_COUNT) return { ok: false, kind: "too_many" };
     const pointer = `/${events.length}`;
     const parsed = parseJson(line);
-    events.push(parsed.ok ? { pointer, value: parsed.value } : { pointer, fault: "this line is not JSON" });
+    events.push(parsed.ok ? { pointer, value: parsed.value, text: line } : { pointer, fault: "this line is not JSON" });
   }
   return { ok: true, events };
 }
@@ -70,49 +80,78 @@ function parseJson(text: string): { ok: true; value: unknown } | { ok: false } {
  */
 export function acceptEvents(events: readonly Located[], context: MappingContext): Events {
   if (events.length > EVENTS_MAX_COUNT) {
-    return {
-      ok: false,
-      faults: [{ pointer: "", message: `at most ${EVENTS_MAX_COUNT} events a request; this one has ${events.length}` }],
-    };
+    return refused(400, `at most ${EVENTS_MAX_COUNT} events a request; this one has ${events.length}`);
   }
   const findings: Findings = { faults: [], unknownKeys: new Set() };
+  const { faults } = findings;
   const lines: string[] = [];
   const days = new Set<number>();
+  let units = 0;
   for (const event of events) {
-    if (findings.faults.length >= ERRORS_MAX_ENTRIES) break;
+    if (faults.length >= ERRORS_MAX_ENTRIES) break;
     const { pointer } = event;
     if ("fault" in event) {
-      findings.faults.push({ pointer, message: event.fault });
+      faults.push({ pointer, message: event.fault });
+      continue;
+    }
+    if (isTooLarge(event)) {
+      faults.push({ pointer, message: TOO_LARGE });
       continue;
     }
     const record = toRecord(event.value, context, pointer, findings);
     if (record === null) continue;
-    const line = lineOf(record, event, findings.faults);
+    const line = lineOf(record, event, faults);
     if (line === null) continue;
     days.add(utcDay(record.EventTimestampMs));
     lines.push(line);
+    units += line.length;
+    // A small body can be much as records, and all of them are held until the queue has them.
+    if (units > RECORDS_MAX_UNITS)
+      return refused(
+        413,
+        `as records, these events are larger than ${RECORDS_MAX_UNITS} characters; send fewer at once`,
+      );
   }
   if (days.size > EVENTS_MAX_DAYS) {
-    findings.faults.push({
-      pointer: "",
-      message: `at most ${EVENTS_MAX_DAYS} distinct UTC days a request; these events span ${days.size}`,
-    });
+    const message = `at most ${EVENTS_MAX_DAYS} distinct UTC days a request; these events span ${days.size}`;
+    faults.push({ pointer: "", message });
   }
-  if (findings.faults.length > 0) return { ok: false, faults: findings.faults };
+  if (faults.length > 0) return { ok: false, status: 400, faults };
   return { ok: true, lines, unknownKeys: [...findings.unknownKeys].sort() };
 }
 
-/** The record's line, or null and a fault if it is too large. An event that is small as it was sent may be larger as a record, and the reverse. */
+function refused(status: 400 | 413, message: string): Events {
+  return { ok: false, status, faults: [{ pointer: "", message }] };
+}
+
+const TOO_LARGE = `larger than ${EVENT_MAX_BYTES} bytes`;
+
+/** The least that a log or an exception takes: `{},`. */
+const ENTRY_MIN_BYTES = 3;
+
+/** Whether an event cannot be taken, as far as it shows before anything is made of it. */
+function isTooLarge({ value, text }: { value: unknown; text?: string }): boolean {
+  if (text !== undefined) return isLongerThan(text, EVENT_MAX_BYTES);
+  const entries = ["logs", "exceptions", "Logs", "Exceptions"].reduce((sum, name) => {
+    const list = (value as { [name: string]: unknown } | null)?.[name];
+    return sum + (Array.isArray(list) ? list.length : 0);
+  }, 0);
+  return entries * ENTRY_MIN_BYTES > EVENT_MAX_BYTES;
+}
+
+/** The record's line, or null and a fault if it is too large. An event that is small as it was sent may be larger as a record. */
 function lineOf(
   record: TraceRecord,
-  { pointer, value }: { pointer: string; value: unknown },
+  { pointer, value, text }: { pointer: string; value: unknown; text?: string },
   faults: Fault[],
 ): string | null {
   try {
     const line = recordLine(record);
     if (!isLongerThan(line, EVENT_MAX_BYTES)) return line;
-    if (!isLongerThan(line, RECORD_MAX_BYTES) && !isLongerThan(JSON.stringify(value), EVENT_MAX_BYTES)) return line;
-    faults.push({ pointer, message: `larger than ${EVENT_MAX_BYTES} bytes` });
+    // In an array, how an event was written is not known any more: as JSON is written is how it counts.
+    const small = text !== undefined || !isLongerThan(JSON.stringify(value), EVENT_MAX_BYTES);
+    if (small && !isLongerThan(line, RECORD_MAX_BYTES)) return line;
+    faults.push({ pointer, message: TOO_LARGE });
   } catch {
     // The one way JSON.stringify fails on what came out of JSON.parse: the stack is exhausted.
     faults.push({ pointer, message: "nested too deeply" });

@@ -7,8 +7,11 @@ import { MESSAGE_RAW_MAX_BYTES } from "../limits.ts";
  */
 export const GATHER_MS = 2_000;
 
-/** After this time, in ms, an invocation that was to send, and did not, is believed to be gone. */
-const GIVEN_UP_MS = 5 * GATHER_MS;
+/**
+ * After this time, in ms, an invocation that was to send, and did not, is believed to be gone, and the next one waits in its place. Should it come after
+ * all, there is nothing left for one of them, which is no harm.
+ */
+const GIVEN_UP_MS = GATHER_MS + 500;
 
 /**
  * Records that wait in an isolate for company: `tail()` is called once for each invocation of a function, and a queue bills each message. Plain

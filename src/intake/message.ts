@@ -17,7 +17,7 @@ import { MESSAGE_RAW_MAX_BYTES, RECORD_MAX_BYTES } from "../limits.ts";
  * | 36–39 | CRC-32 of the 36 bytes before (without flag 4) and the NDJSON |
  *
  * A message that is too large for the queue travels as a reference: its header alone, with flag 4, while what follows the header waits in the
- * blob store under the message's id.
+ * blob store under id and checksum: a repeated request gives the same id, but what it holds may differ by the times that intake filled in.
  */
 export const HEADER_BYTES = 40;
 const CRC_AT = 36;
@@ -30,12 +30,6 @@ const FLAG_ELSEWHERE = 4;
 /** No message carries more: a part holds at most {@link MESSAGE_RAW_MAX_BYTES}, or one record and its newline. */
 const RAW_LIMIT = Math.max(MESSAGE_RAW_MAX_BYTES, RECORD_MAX_BYTES) + 1;
 
-/**
- * Where inflating stops. The runtime compares this with the buffer it grows (by doubling), not with what comes out: with the exact length, honest
- * messages would be refused. A bomb is bounded all the same, and the exact length is checked afterwards.
- */
-const INFLATE_LIMIT = 4 * RAW_LIMIT;
-
 /** Messages leave this isolate once and are inflated once; more effort would buy little, as 64 KB are billed as one operation anyway. */
 const MESSAGE_DEFLATE_LEVEL = 3;
 
@@ -47,8 +41,8 @@ export interface Envelope {
   /** The id derives from an `Idempotency-Key`: a repeated request gives the same id with another time of intake. */
   keyed: boolean;
   records: number;
-  /** The records are in the blob store. */
-  elsewhere: boolean;
+  /** The records are in the blob store, under this key; null: they are in the message. */
+  elsewhere: string | null;
 }
 
 export interface Message extends Envelope {
@@ -79,14 +73,20 @@ export function encodeMessage(envelope: Omit<Envelope, "elsewhere">, raw: Uint8A
   return message;
 }
 
-/** Takes a message apart: what is sent in its place, and what is kept under its id. */
+/** Takes a message apart: what is sent in its place, and what is kept, under which key. */
 export function splitMessage(message: Uint8Array): {
   reference: Uint8Array<ArrayBuffer>;
+  key: string;
   body: Uint8Array<ArrayBuffer>;
 } {
   const reference = message.slice(0, HEADER_BYTES) as Uint8Array<ArrayBuffer>;
   reference[3] = (reference[3] ?? 0) | FLAG_ELSEWHERE;
-  return { reference, body: message.slice(HEADER_BYTES) as Uint8Array<ArrayBuffer> };
+  return { reference, key: blobKey(reference), body: message.slice(HEADER_BYTES) as Uint8Array<ArrayBuffer> };
+}
+
+/** Under which key the blob store has what follows a message's header: id and checksum, as 40 hex digits. */
+export function blobKey(header: Uint8Array): string {
+  return toHex(header.slice(4, 20)) + toHex(header.slice(CRC_AT, HEADER_BYTES));
 }
 
 /** Puts a message together again. @param reference what came through the queue. @param body what was kept. */
@@ -107,8 +107,9 @@ export function decodeEnvelope(body: unknown): Decoded<Envelope> {
   if (view.getUint8(2) !== VERSION) return { ok: false, why: `of unknown version ${view.getUint8(2)}` };
   const takenInMs = Number(view.getBigUint64(20));
   if (!Number.isSafeInteger(takenInMs)) return { ok: false, why: "has no time of intake" };
-  const elsewhere = (view.getUint8(3) & FLAG_ELSEWHERE) !== 0;
-  if (elsewhere && body.byteLength !== HEADER_BYTES) return { ok: false, why: "is neither a message nor a reference" };
+  const isReference = (view.getUint8(3) & FLAG_ELSEWHERE) !== 0;
+  if (isReference && body.byteLength !== HEADER_BYTES)
+    return { ok: false, why: "is neither a message nor a reference" };
   const id = toHex(new Uint8Array(body, 4, 16));
   return {
     ok: true,
@@ -117,7 +118,7 @@ export function decodeEnvelope(body: unknown): Decoded<Envelope> {
       takenInMs,
       keyed: (view.getUint8(3) & FLAG_KEYED) !== 0,
       records: view.getUint32(28),
-      elsewhere,
+      elsewhere: isReference ? blobKey(new Uint8Array(body)) : null,
     },
   };
 }
@@ -129,7 +130,7 @@ export function decodeEnvelope(body: unknown): Decoded<Envelope> {
 export function decodeMessage(body: unknown): Decoded<Message> {
   const envelope = decodeEnvelope(body);
   if (!envelope.ok) return envelope;
-  if (envelope.value.elsewhere) return { ok: false, why: "is a reference without what it refers to" };
+  if (envelope.value.elsewhere !== null) return { ok: false, why: "is a reference without what it refers to" };
   const view = new DataView(body as ArrayBuffer);
   const rawLength = view.getUint32(32);
   if (rawLength > RAW_LIMIT) return { ok: false, why: `announces ${rawLength} bytes of records` };
@@ -137,8 +138,10 @@ export function decodeMessage(body: unknown): Decoded<Message> {
   let raw: Uint8Array = payload;
   if ((view.getUint8(3) & FLAG_DEFLATED) !== 0) {
     try {
-      // With room for all of it from the start, nothing is copied while it grows.
-      raw = inflateRawSync(payload, { maxOutputLength: INFLATE_LIMIT, chunkSize: Math.max(rawLength + 1, 64) });
+      // With room for all of it from the start, nothing is copied while it grows. The runtime compares the limit with the buffer it grows (by
+      // doubling), not with what comes out: an exact one would refuse honest messages. The exact length is checked below.
+      const chunkSize = Math.max(rawLength + 1, 64);
+      raw = inflateRawSync(payload, { maxOutputLength: 2 * chunkSize, chunkSize });
     } catch {
       return { ok: false, why: "does not inflate" };
     }

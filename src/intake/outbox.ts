@@ -1,9 +1,11 @@
 import { DurableObject } from "cloudflare:workers";
+import { accountLedger } from "../control/ledger.ts";
 import { platform } from "../platform.ts";
 import { type Migration, migrate } from "../storage/migrate.ts";
 import { blobStore } from "./blob-store.ts";
+import { blobKey } from "./message.ts";
 import type { PackedMessage } from "./packing.ts";
-import { sendMessages } from "./send.ts";
+import { reasonOf, sendMessages } from "./send.ts";
 
 export const OUTBOX_STEPS = [
   {
@@ -12,7 +14,7 @@ export const OUTBOX_STEPS = [
     sql: `
       CREATE TABLE message (
         number      INTEGER PRIMARY KEY,
-        id          TEXT NOT NULL,
+        id          TEXT NOT NULL UNIQUE,
         taken_in_ms INTEGER NOT NULL,
         records     INTEGER NOT NULL,
         body        BLOB NOT NULL,
@@ -29,8 +31,8 @@ export const OUTBOX_STEPS = [
 /** Waits before the queue is tried again, in ms: doubling from the first to the last. */
 const RETRY_MS = { first: 15_000, last: 300_000 };
 
-/** Messages that one alarm sends: some two `sendBatch` calls for each hundred, far below what an invocation may do. */
-const MESSAGES_PER_ALARM = 500;
+/** Messages that one alarm tries. Each is a call of the queue, one of the ledger, and one of the blob store where it needs that; an invocation may make 1,000. */
+const MESSAGES_PER_ALARM = 250;
 
 export interface OutboxStatus {
   messages: number;
@@ -66,12 +68,13 @@ export class Outbox extends DurableObject<Env> {
     this.ctx.storage.transactionSync(() => {
       for (const { id, takenInMs, records, body, blob } of messages) {
         this.#sql.exec(
-          "INSERT INTO message (id, taken_in_ms, records, body, blob) VALUES (?, ?, ?, ?, ?)",
+          // Whoever lost the answer hands them over again.
+          "INSERT OR IGNORE INTO message (id, taken_in_ms, records, body, blob) VALUES (?, ?, ?, ?, ?)",
           id,
           takenInMs,
           records,
           body.slice().buffer,
-          blob === null ? null : blob.slice().buffer,
+          blob === null ? null : blob.body.slice().buffer,
         );
       }
       if (!armed) this.ctx.storage.setAlarm(platform.now() + this.#delayMs());
@@ -87,33 +90,52 @@ export class Outbox extends DurableObject<Env> {
     return { messages: row.messages, events: row.events, oldestTakenMs: row.oldest };
   }
 
-  /** Sends what waits, oldest first, as far as the queue takes it. It must not throw: such an alarm is forgotten after six tries. */
+  /** Sends what waits, oldest first, as far as it is taken. It must not throw: such an alarm is forgotten after six tries. */
   override async alarm(): Promise<void> {
     try {
-      await this.#sendAll();
-      this.#sql.exec("UPDATE state SET failures = 0 WHERE failures > 0");
+      const failed = await this.#sendAll();
+      this.#sql.exec("UPDATE state SET failures = iif(?, failures + 1, 0)", failed ? 1 : 0);
     } catch (error) {
-      console.error({ message: "the queue does not take what was kept", error: String(error) });
-      this.#sql.exec("UPDATE state SET failures = failures + 1");
+      console.error({ message: "the outbox failed", error: String(error) });
     }
     if (this.status().messages > 0) await this.ctx.storage.setAlarm(platform.now() + this.#delayMs());
   }
 
-  async #sendAll(): Promise<void> {
-    for (let sent = 0; sent < MESSAGES_PER_ALARM; sent++) {
+  /** @returns whether anything was not taken. */
+  async #sendAll(): Promise<boolean> {
+    let failed = false;
+    let last = 0;
+    for (let tried = 0; tried < MESSAGES_PER_ALARM; tried++) {
       // One at a time: they are few, and what was sent is gone from here before the next.
-      const row = this.#sql.exec<MessageRow>("SELECT * FROM message ORDER BY number LIMIT 1").toArray()[0];
-      if (row === undefined) return;
-      const message: PackedMessage = {
-        id: row.id,
-        takenInMs: row.taken_in_ms,
-        records: row.records,
-        body: new Uint8Array(row.body),
-        blob: row.blob === null ? null : new Uint8Array(row.blob),
-      };
-      await sendMessages([message], { queue: this.env.EVENTS, blobs: blobStore(this.env.BLOBS), platform });
-      this.#sql.exec("DELETE FROM message WHERE number = ?", row.number);
+      const row = this.#sql
+        .exec<MessageRow>("SELECT * FROM message WHERE number > ? ORDER BY number LIMIT 1", last)
+        .toArray()[0];
+      if (row === undefined) return failed;
+      last = row.number;
+      try {
+        await this.#send(row);
+        this.#sql.exec("DELETE FROM message WHERE number = ?", row.number);
+      } catch (error) {
+        console.error({ message: "what was kept is not taken yet", error: reasonOf(error) });
+        failed = true;
+        // Without anything to put into the blob store it was the queue, which takes the others no better.
+        if (row.blob === null) return failed;
+      }
     }
+    return failed;
+  }
+
+  async #send({ id, taken_in_ms: takenInMs, records, body, blob }: MessageRow): Promise<void> {
+    // Its time of intake is long past: until it is counted, nothing may be claimed complete beyond it.
+    await accountLedger(this.env.ACCOUNT).expectAgain([{ id, takenInMs, keyed: false }]);
+    const message: PackedMessage = {
+      id,
+      takenInMs,
+      records,
+      body: new Uint8Array(body),
+      blob: blob === null ? null : { key: blobKey(new Uint8Array(body)), body: new Uint8Array(blob) },
+    };
+    await sendMessages([message], { queue: this.env.EVENTS, blobs: blobStore(this.env.BLOBS), platform });
   }
 
   #delayMs(): number {

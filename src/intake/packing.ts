@@ -17,7 +17,7 @@ export interface PackedMessage {
   /** What the queue gets. */
   body: Uint8Array<ArrayBuffer>;
   /** What the blob store must have before: the records of a message that is too large for the queue. */
-  blob: Uint8Array<ArrayBuffer> | null;
+  blob: { key: string; body: Uint8Array<ArrayBuffer> } | null;
 }
 
 export type Packed = { ok: true; messages: PackedMessage[] } | { ok: false; tooLarge: number[] };
@@ -59,8 +59,8 @@ export function packRecords(lines: readonly string[], context: PackingContext): 
       add(from, parts.slice(0, half));
       add(from + half, parts.slice(half));
     } else if (body.length <= ROW_MAX_BYTES) {
-      const split = splitMessage(body);
-      messages.push({ id, takenInMs, records: 1, body: split.reference, blob: split.body });
+      const { reference, ...blob } = splitMessage(body);
+      messages.push({ id, takenInMs, records: 1, body: reference, blob });
     } else {
       tooLarge.push(from);
     }

@@ -50,7 +50,12 @@ export async function sendMessages(messages: readonly PackedMessage[], sending: 
 }
 
 async function sendGroup(group: readonly PackedMessage[], { queue, blobs }: Sending): Promise<void> {
-  for (const { id, blob } of group) if (blob !== null) await blobs.put(id, blob);
+  for (const { blob } of group) if (blob !== null) await blobs.put(blob.key, blob.body);
   // Never `send(view)`: it detaches the buffer even when it fails, and the next try would send nothing. `sendBatch` copies.
   await queue.sendBatch(group.map(({ body }) => ({ body, contentType: "bytes" })));
+}
+
+/** What went wrong, in words: a {@link SendError} says itself only that something did. */
+export function reasonOf(error: unknown): string {
+  return String(error instanceof SendError ? error.cause : error);
 }

@@ -29,7 +29,8 @@ export class Shipper extends WorkerEntrypoint<Env> {
    * again with the same key.
    */
   async ship(events: unknown, options: ShipOptions = {}): Promise<Shipped> {
-    const key = options?.idempotencyKey ?? null;
+    if (typeof options !== "object" || options === null) throw new TypeError("options must be an object");
+    const key = options.idempotencyKey ?? null;
     if (key !== null && (typeof key !== "string" || key.length < 1 || key.length > IDEMPOTENCY_KEY_MAX))
       throw new TypeError(`idempotencyKey must have 1 to ${IDEMPOTENCY_KEY_MAX} characters`);
     const bytes = encodeUtf8(jsonOf(events));

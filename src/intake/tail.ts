@@ -5,7 +5,10 @@ import { type Findings, toRecord } from "../record/record.ts";
 import { GATHER_MS, type Gatherer } from "./gather.ts";
 import { randomIds } from "./ids.ts";
 import { type PackedMessage, packRecords } from "./packing.ts";
-import { SendError, type Sending, sendMessages } from "./send.ts";
+import { reasonOf, SendError, type Sending, sendMessages } from "./send.ts";
+
+/** Waits before messages that could not be kept are handed over again, in ms: the same again changes nothing. */
+const KEEP_RETRY_MS = [200, 1_000];
 
 export interface TailContext extends Sending {
   config: IntakeConfig;
@@ -14,7 +17,7 @@ export interface TailContext extends Sending {
   gatherer: Gatherer;
   /** Lets the invocation live until the promise is settled. */
   waitUntil(promise: Promise<void>): void;
-  /** Keeps messages that the queue does not take. */
+  /** Keeps messages that the queue does not take; the same again changes nothing. */
   keep(messages: readonly PackedMessage[]): Promise<void>;
   /** Events that could not be handed on to anybody. */
   countLost(events: number): Promise<void>;
@@ -27,8 +30,9 @@ export interface TailContext extends Sending {
 export async function handleTail(items: readonly unknown[], context: TailContext): Promise<void> {
   const nowMs = context.platform.now();
   const { lines, lost } = linesOf(items, nowMs, context.config);
-  if (lost > 0) await count(lost, context);
+  // Before anything is waited for: what is in the gatherer is safe from whatever becomes of this invocation.
   const { full, wait } = context.gatherer.add(lines, nowMs);
+  if (lost > 0) context.waitUntil(count(lost, context));
   if (full.length > 0) context.waitUntil(send(full, context));
   if (wait) {
     context.waitUntil(context.platform.sleep(GATHER_MS).then(() => send(context.gatherer.take(), context)));
@@ -71,13 +75,27 @@ async function send(lines: readonly string[], context: TailContext): Promise<voi
       const left = error instanceof SendError ? error.unsent : messages;
       console.error({ message: "the queue did not take events; they are kept", error: reasonOf(error) });
       unsent += left.reduce((sum, { records }) => sum + records, 0);
-      await context.keep(left);
+      await keep(left, context);
       unsent = tooLarge;
     }
   } catch (error) {
     console.error({ message: "events could not be kept", error: String(error) });
   }
   if (unsent > 0) await count(unsent, context);
+}
+
+/** @throws if it cannot be done. */
+async function keep(messages: readonly PackedMessage[], context: TailContext): Promise<void> {
+  for (const delayMs of KEEP_RETRY_MS) {
+    try {
+      await context.keep(messages);
+      return;
+    } catch (error) {
+      console.warn({ message: "events could not be kept yet", error: String(error) });
+      await context.platform.sleep(delayMs);
+    }
+  }
+  await context.keep(messages);
 }
 
 function pack(lines: readonly string[], takenInMs: number): { messages: PackedMessage[]; tooLarge: number } {
@@ -99,8 +117,4 @@ async function count(events: number, { countLost }: TailContext): Promise<void> 
   } catch (error) {
     console.error({ message: "the loss could not be counted", events, error: String(error) });
   }
-}
-
-function reasonOf(error: unknown): string {
-  return String(error instanceof Error && error.cause !== undefined ? error.cause : error);
 }

@@ -25,6 +25,10 @@ export interface TakeContext extends Sending {
   nowMs: number;
 }
 
+/** How many of the keys that were dropped an answer names, and how much of each. */
+const UNKNOWN_KEYS_MAX = 100;
+const UNKNOWN_KEY_MAX = 64;
+
 /** Longest `Idempotency-Key`, in characters. */
 export const IDEMPOTENCY_KEY_MAX = 255;
 
@@ -41,7 +45,7 @@ export async function takeEvents(request: TakeRequest, context: TakeContext): Pr
   if (!parsed.ok) return refused(413, "", `at most ${EVENTS_MAX_COUNT} events a request`);
   const { defaultScriptName, nowMs } = context;
   const events = acceptEvents(parsed.events, { takenInMs: nowMs, defaultScriptName, lenient: false });
-  if (!events.ok) return { ok: false, status: 400, faults: events.faults };
+  if (!events.ok) return { ok: false, status: events.status, faults: events.faults };
   const key = request.idempotencyKey;
   const idOf = key === null ? randomIds() : keyedIds(key, request.bytes, defaultScriptName);
   const packed = packRecords(events.lines, { takenInMs: nowMs, idOf, keyed: key !== null });
@@ -53,7 +57,12 @@ export async function takeEvents(request: TakeRequest, context: TakeContext): Pr
     return { ok: false, status: 413, faults };
   }
   await sendMessages(packed.messages, context);
-  return { ok: true, accepted: events.lines.length, unknownKeys: events.unknownKeys };
+  return { ok: true, accepted: events.lines.length, unknownKeys: named(events.unknownKeys) };
+}
+
+/** Nobody reads more of them than that. */
+function named(keys: readonly string[]): string[] {
+  return keys.slice(0, UNKNOWN_KEYS_MAX).map((key) => key.slice(0, UNKNOWN_KEY_MAX));
 }
 
 function refused(status: 400 | 413, pointer: string, message: string): Taken {

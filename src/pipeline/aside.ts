@@ -42,7 +42,7 @@ function identityOf(body: unknown, deliveredMs: number): Pick<SetAsideMessage, "
   if (decoded.ok) return { taken: idOf(decoded.value), events: decoded.value.records };
   const envelope = decodeEnvelope(body);
   // A reference whose records are gone: its header is all there is, and it was ours once.
-  if (envelope.ok && envelope.value.elsewhere) return { taken: idOf(envelope.value), events: 1 };
+  if (envelope.ok && envelope.value.elsewhere !== null) return { taken: idOf(envelope.value), events: 1 };
   // Nothing that it says of itself can be believed: its bytes tell who it is, whenever it comes again, and it counts as one event.
   const id = createHash("sha256").update(bytesOf(body)).digest("hex").slice(0, 32);
   return { taken: { id, takenInMs: deliveredMs, keyed: true }, events: 1 };

@@ -24,6 +24,8 @@ export interface ConsumerContext extends AsideContext {
   count(outcome: Outcome): Promise<JobsSnapshot | null>;
   /** Which of these were counted: nothing is left to do for them. */
   counted(ids: readonly TakenId[]): Promise<readonly string[]>;
+  /** Notes messages that have to come again, so that nothing is claimed to be complete beyond them. */
+  expectAgain(messages: readonly TakenId[]): Promise<void>;
   blobs: Pick<Blobs, "get" | "drop">;
   platform: Pick<Platform, "now">;
 }

@@ -1,6 +1,8 @@
 import type { JobsSnapshot } from "../control/job-config.ts";
 import { decodeEnvelope } from "../intake/message.ts";
 import { APPEND_MAX_RAW_BYTES } from "../limits.ts";
+import { within } from "../platform.ts";
+import type { TakenId } from "../storage/id-memory.ts";
 import { type AsideContext, putAside, retry } from "./aside.ts";
 import { idOf } from "./build.ts";
 import { type ConsumerContext, commitAndCount, type QueueState } from "./commit.ts";
@@ -26,20 +28,42 @@ export async function consumeEvents(batch: MessageBatch<unknown>, context: Consu
     group = [];
     bytes = 0;
   };
+  const unloaded: TakenId[] = [];
   for (const delivery of batch.messages) {
     const loaded = await loadOrDecide(delivery, batch.queue, context);
-    if (loaded === null) continue;
+    if (loaded === "retried") unloaded.push(...takenOf(delivery));
+    if (loaded === "decided" || loaded === "retried") continue;
     if (bytes + loaded.size > APPEND_MAX_RAW_BYTES) await flush();
     group.push(loaded);
     bytes += loaded.size;
   }
   await flush();
+  await expectAgain(unloaded, context);
+}
+
+/** Who a message says that it is, if it says anything. */
+function takenOf({ body }: Message<unknown>): TakenId[] {
+  const envelope = decodeEnvelope(body);
+  return envelope.ok ? [idOf(envelope.value)] : [];
+}
+
+/** Nothing may be claimed complete beyond what has to come again. */
+async function expectAgain(messages: readonly TakenId[], context: ConsumerContext): Promise<void> {
+  if (messages.length === 0) return;
+  try {
+    await context.expectAgain(messages);
+  } catch (error) {
+    console.error({ message: "what has to come again could not be noted", error: String(error) });
+  }
 }
 
 /** Takes a batch of the dead-letter queue: what failed a hundred times is kept, counted, and in nobody's way. */
 export async function consumeDead(batch: MessageBatch<unknown>, context: AsideContext): Promise<void> {
   for (const delivery of batch.messages) await putAside(delivery, batch.queue, "failed too often", context);
 }
+
+/** How long dropping records is waited for, in ms; what is not dropped is swept one day. */
+const DROP_MS = 5_000;
 
 /** What other consumers have in hand, and intake is sending, is younger than this, in ms; what fails longer the ledger remembers. */
 const IN_HAND_MS = 60_000;
@@ -58,28 +82,29 @@ function queueDoneMs(batch: MessageBatch<unknown>, metrics: MessageBatchMetrics 
   return own.length === 0 ? 0 : Math.min(waiting ?? Number.POSITIVE_INFINITY, ...own) - IN_HAND_MS;
 }
 
-/** @returns the message with its records; null: there are none to be had, and it is decided what becomes of it. */
+/** @returns the message with its records; or what became of it, as there are none to be had. */
 async function loadOrDecide(
   delivery: Message<unknown>,
   queue: string,
   context: ConsumerContext,
-): Promise<Loaded | null> {
+): Promise<Loaded | "decided" | "retried"> {
   try {
     const loading = await load(delivery, context.blobs);
     if (loading.kind === "loaded") return loading.loaded;
     if (loading.kind === "unreadable") {
       await putAside(delivery, queue, loading.why, context);
-      return null;
+      return "decided";
     }
     // Its records are dropped when all jobs have them and it is counted: it came again because an acknowledgement was lost.
     const done = (await context.counted([idOf(loading.message)])).length > 0;
     if (done) delivery.ack();
     else await putAside(delivery, queue, "refers to records that are not there", context);
+    return "decided";
   } catch (error) {
     console.error({ message: "a message could not be loaded", error: String(error) });
     retry(delivery);
+    return "retried";
   }
-  return null;
 }
 
 async function commitGroup(
@@ -101,11 +126,11 @@ async function commitGroup(
   }
 }
 
-/** All jobs have them. Those of a request that may be repeated are left to be swept: its next copy, with the same id, may be on its way. */
-async function dropRecords({ id, keyed, elsewhere }: Loaded["message"], { blobs }: ConsumerContext): Promise<void> {
-  if (!elsewhere || keyed) return;
+/** All jobs have them. */
+async function dropRecords({ elsewhere }: Loaded["message"], { blobs }: ConsumerContext): Promise<void> {
+  if (elsewhere === null) return;
   try {
-    await blobs.drop(id);
+    await within(DROP_MS, blobs.drop(elsewhere), undefined);
   } catch (error) {
     console.warn({ message: "records are left to be swept", error: String(error) });
   }

@@ -1,6 +1,7 @@
 import type { Blobs } from "../intake/blob-store.ts";
 import { decodeEnvelope, decodeMessage, type Envelope, joinMessage } from "../intake/message.ts";
 import { TEXT_MAX_CHARACTERS } from "../limits.ts";
+import { within } from "../platform.ts";
 import { recordLine } from "../record/encode.ts";
 import type { TraceRecord } from "../record/fields.ts";
 import { RecordLine } from "../record/line.ts";
@@ -27,6 +28,9 @@ export interface Loaded {
   ascii: boolean;
 }
 
+/** How long the blob store may take, in ms: a whole batch waits. */
+const BLOB_MS = 10_000;
+
 export type Loading =
   | { kind: "loaded"; loaded: Loaded }
   | { kind: "unreadable"; why: string }
@@ -44,7 +48,7 @@ export async function load(delivery: Message<unknown>, blobs: Pick<Blobs, "get">
   if (!decoded.ok) return { kind: "unreadable", why: decoded.why };
   const { lines, ascii, ...envelope } = decoded.value;
   // Of a reference it is still true, and who acknowledges it must know.
-  const message = { ...envelope, elsewhere: whole.body !== delivery.body };
+  const message = { ...envelope, elsewhere: whole.elsewhere };
   // What came back may have broken something: it is looked at in full, so that it does not break it for ever.
   const read = delivery.attempts > 1 ? readStrictly : RecordLine.read;
   const records: LoadedRecord[] = [];
@@ -70,12 +74,13 @@ function truncated(record: RecordLine): RecordLine {
 export async function wholeMessage(
   body: unknown,
   blobs: Pick<Blobs, "get">,
-): Promise<{ body: unknown } | { missing: Envelope }> {
+): Promise<{ body: unknown; elsewhere: string | null } | { missing: Envelope }> {
   const envelope = decodeEnvelope(body);
-  if (!envelope.ok || !envelope.value.elsewhere) return { body };
-  const blob = await blobs.get(envelope.value.id);
+  if (!envelope.ok || envelope.value.elsewhere === null) return { body, elsewhere: null };
+  const blob = await within(BLOB_MS, blobs.get(envelope.value.elsewhere), undefined);
+  if (blob === undefined) throw new Error("the blob store does not answer");
   if (blob === null) return { missing: envelope.value };
-  return { body: joinMessage(body as ArrayBuffer, blob) };
+  return { body: joinMessage(body as ArrayBuffer, blob), elsewhere: envelope.value.elsewhere };
 }
 
 /** Intake wrote it, and the checksum says that it arrived so; whoever else may write to the queue must not stop it. */

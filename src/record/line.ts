@@ -1,3 +1,4 @@
+import { TIME_MAX_MS } from "../limits.ts";
 import { type ExceptionEntry, FIELD_NAMES, type FieldName, type LogEntry, type TraceRecord } from "./fields.ts";
 
 /** What stands before the value of each field in a canonical line, and after the last one. */
@@ -40,7 +41,8 @@ export class RecordLine implements TraceRecord {
     if (!line.startsWith(SEPARATORS[0] as string) || !line.endsWith("}")) return null;
     try {
       const record = new RecordLine(line);
-      return Number.isSafeInteger(record.EventTimestampMs) ? record : null;
+      const { EventTimestampMs: time } = record;
+      return Number.isInteger(time) && time >= 0 && time <= TIME_MAX_MS ? record : null;
     } catch (error) {
       if (error instanceof SyntaxError) return null;
       throw error;

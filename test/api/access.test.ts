@@ -219,6 +219,16 @@ describe("methods", () => {
     }
   });
 
+  it.each(allowed)("that a route does not take are told to nobody else: %s", async (path, allow, bases) => {
+    const method = ["GET", "POST", "PUT"].find((each) => !allow.includes(each)) ?? "PATCH";
+    for (const base of bases) {
+      const stranger = await call(method, base + path, undefined, { headers: { authorization: null } });
+      expect([stranger.status, stranger.headers.get("allow")]).toEqual([401, null]);
+      const elsewhere = await call(method, base + path, undefined, { account: "another" });
+      expect([elsewhere.status, elsewhere.headers.get("allow")]).toEqual([404, null]);
+    }
+  });
+
   it("include HEAD wherever there is GET", async () => {
     const response = await exports.default.fetch("http://logship.test/client/v4/accounts/test-account/logship/jobs", {
       method: "HEAD",

@@ -1,6 +1,7 @@
 import { env } from "cloudflare:workers";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { accountLedger } from "../../src/control/ledger.ts";
+import { AccountLedger, DeliveryLog } from "../../src/index.ts";
 import { Oracle } from "../support/oracle.ts";
 import { createJob } from "../support/runtime/api.ts";
 import { deliver, NOON, pack, setClock } from "../support/runtime/pipeline.ts";
@@ -353,5 +354,45 @@ describe("a function that is deleted", () => {
     expect(answer.status).toBe(503);
     expect((await call("DELETE", `${SCRIPTS}/shop`)).status).toBe(200);
     expect(await list()).toEqual([]);
+  });
+
+  it("can be repeated while it is not in force everywhere, though nothing is known of the function any more", async () => {
+    setClock(NOON);
+    await createJob(freshBucket().name);
+    await patch("shop", { logship: false });
+    const unreached = vi.spyOn(DeliveryLog.prototype, "configure").mockImplementation(() => {
+      throw new Error("out of reach");
+    });
+    for (const _ of [1, 2]) expect((await call("DELETE", `${SCRIPTS}/shop`)).status).toBe(503);
+    expect((await call("GET", `${SCRIPTS}/shop`)).status).toBe(404);
+    unreached.mockRestore();
+    expect((await call("DELETE", `${SCRIPTS}/shop`)).body.result).toEqual({ id: "shop" });
+    const answer = await call("DELETE", `${SCRIPTS}/shop`);
+    expect([answer.status, errorsOf(answer)]).toEqual(NO_SUCH);
+  });
+
+  it("changes nothing where the ledger cannot say whether there is anything to delete", async () => {
+    setClock(NOON);
+    await patch("shop", { logship: true });
+    vi.spyOn(AccountLedger.prototype, "functionCount").mockImplementationOnce(() => {
+      throw new Error("out of reach");
+    });
+    expect((await call("DELETE", `${SCRIPTS}/shop`)).status).toBe(503);
+    expect((await call<Settings>("GET", settingsOf("shop"))).body.result).toMatchObject({ logship: true });
+  });
+});
+
+describe("the settings of a function", () => {
+  it("are read without its counts, of which there may be a month's", async () => {
+    setClock(NOON);
+    await patch("shop", { logship: true });
+    const counted = [
+      vi.spyOn(AccountLedger.prototype, "functions"),
+      vi.spyOn(AccountLedger.prototype, "functionCount"),
+    ];
+    expect((await call("GET", settingsOf("shop"))).status).toBe(200);
+    expect(counted.map((spy) => spy.mock.calls.length)).toEqual([0, 0]);
+    expect((await call("GET", `${SCRIPTS}/shop`)).status).toBe(200);
+    expect(counted.map((spy) => spy.mock.calls.length)).toEqual([0, 1]);
   });
 });

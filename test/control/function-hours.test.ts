@@ -4,7 +4,8 @@ import * as fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { type FunctionCount, parseCounts } from "../../src/control/function-counts.ts";
 import { FunctionHours } from "../../src/control/function-hours.ts";
-import { type AccountLedger, accountLedger, type MessageCount } from "../../src/control/ledger.ts";
+import { ACCOUNT_STEPS, type AccountLedger, accountLedger, type MessageCount } from "../../src/control/ledger.ts";
+import { migrate } from "../../src/storage/migrate.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
 
 const HOUR_MS = 3_600_000;
@@ -270,5 +271,61 @@ describe("a function that is forgotten", () => {
     const before = await rows();
     await ledger().forgetFunction("sho");
     expect(await rows()).toEqual(before);
+  });
+});
+
+describe("the counts of one function", () => {
+  it("are what the list has of it, and nothing of a function whose name begins or ends the same", async () => {
+    setClock(NOON);
+    const names = ["shop", "shop-2", "my-shop", 'a"b', "a\\", "é", "null", '["shop",'];
+    for (const day of [31, 3, 1, 0]) {
+      setClock(NOON - day * DAY_MS);
+      const shares = names.map((name, i) => ({ name, routed: i + 1, notEnabled: 2, notRouted: day, at: NOON - day }));
+      await count(message(shares));
+    }
+    const listed = await totals();
+    expect(listed).toHaveLength(names.length);
+    for (const each of listed) expect(await ledger().functionCount(each.scriptName ?? "")).toEqual(each);
+    for (const name of ["sho", "op", "", 'shop"', "other"]) expect(await ledger().functionCount(name)).toBeNull();
+  });
+
+  it("are none where only the nameless rest has any", async () => {
+    setClock(NOON);
+    await count(message([{ name: "shop", routed: 3 }]));
+    await ledger().forgetFunction("shop");
+    expect(await ledger().functionCount("shop")).toBeNull();
+    expect(await ledger().functionCount("null")).toBeNull();
+  });
+});
+
+describe("a ledger that counted before it counted by function", () => {
+  it.each([
+    ["with what it had under no name", { processed: 12, routed: 7, not_enabled: 0, not_routed: 4, set_aside: 1 }],
+    ["with nothing where it had nothing", { processed: 0, routed: 0, not_enabled: 0, not_routed: 0, set_aside: 0 }],
+  ])("begins %s, so that both go on with the same sums", async (_what, before) => {
+    setClock(Date.now());
+    await runInDurableObject(ledger(), async (_ledger, { storage }) => {
+      await storage.deleteAll();
+      migrate(storage, ACCOUNT_STEPS.slice(0, 2));
+      const set = Object.keys(before).map((name) => `${name} = ?`);
+      storage.sql.exec(`UPDATE account SET ${set.join(", ")}`, ...Object.values(before));
+      migrate(storage, ACCOUNT_STEPS);
+    });
+    const rest = {
+      scriptName: null,
+      routed: before.routed,
+      notEnabled: 0,
+      notRouted: before.not_routed,
+      lastEventMs: 0,
+    };
+    expect(await totals()).toEqual(before.routed > 0 ? [rest] : []);
+    await count(message([{ name: "shop", routed: 2, notEnabled: 1 }]));
+    const sum = (of: "routed" | "notEnabled" | "notRouted", all: FunctionCount[]) => all.reduce((n, c) => n + c[of], 0);
+    const all = await totals();
+    expect((await ledger().status()).counts).toMatchObject({
+      routed: sum("routed", all),
+      not_enabled: sum("notEnabled", all),
+      not_routed: sum("notRouted", all),
+    });
   });
 });

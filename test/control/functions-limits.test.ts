@@ -66,6 +66,16 @@ describe("what is remembered of functions", () => {
     expect(await control().functionSetting("billing")).toMatchObject({ logging: "on" });
   });
 
+  it("stands in nobody's way once it is old: it is forgotten as soon as its place is needed", async () => {
+    const clock = setClock(NOON);
+    const windows = [{ fromMs: NOON - 1_000, untilMs: NOON }];
+    await fill(Array.from({ length: FUNCTIONS_MAX }, (_, i) => ({ name: `f-${i}`, logging: null, windows })));
+    expect(await control().setFunction("new", { logging: "on" })).toMatchObject({ kind: "refused" });
+    clock.advance(15 * DAY_MS);
+    expect(await control().setFunction("new", { logging: "on" })).toMatchObject({ kind: "changed", inForce: true });
+    expect(await storedNames()).toEqual(["new"]);
+  });
+
   it("is nothing for a function that is unset and never was off", async () => {
     setClock(NOON);
     await control().setFunction("shop", { logging: "on" });

@@ -69,7 +69,7 @@ describe("the blob store", () => {
     await blobs.put(id("6", 1), bytes(10, 1));
     const written = await runInDurableObject(shard("6"), (_store, { storage }) => {
       const put = storage.sql.exec("INSERT INTO blob VALUES (?, 0, ?)", bytes(16, 6).buffer, bytes(500_000, 1).buffer);
-      const dropped = storage.sql.exec("DELETE FROM blob WHERE id = ?", bytes(16, 6).buffer);
+      const dropped = storage.sql.exec("DELETE FROM blob WHERE key = ?", bytes(16, 6).buffer);
       return [put.rowsWritten, dropped.rowsWritten];
     });
     expect(written).toEqual([1, 1]);

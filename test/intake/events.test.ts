@@ -1,11 +1,18 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { acceptEvents, parseEvents, utcDay } from "../../src/intake/events.ts";
+import { acceptEvents, type Located, parseEvents, utcDay } from "../../src/intake/events.ts";
 import { EVENT_MAX_BYTES, EVENTS_MAX_COUNT, TIME_MAX_MS } from "../../src/limits.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { anyRecord, DAY_MS, NOON, recordOf, TAKEN, traceRecord } from "../record/samples.ts";
 
 const context = { takenInMs: TAKEN, defaultScriptName: "unnamed", lenient: false };
+
+/** The events of a body and their places; their own text is another matter. */
+function parsed(text: string, ndjson: boolean): ReturnType<typeof parseEvents> {
+  const found = parseEvents(text, ndjson);
+  if (!found.ok) return found;
+  return { ok: true, events: found.events.map(({ text: _text, ...event }: Located & { text?: string }) => event) };
+}
 
 const at = (pointer: string, value: unknown) => ({ pointer, value });
 
@@ -35,7 +42,7 @@ describe("the events of a body", () => {
   ];
 
   it.each(bodies)("are found in %s", (_what, ndjson, text, events) => {
-    expect(parseEvents(text, ndjson)).toEqual({ ok: true, events });
+    expect(parsed(text, ndjson)).toEqual({ ok: true, events });
   });
 
   it("are the same however they are written", () => {
@@ -45,8 +52,8 @@ describe("the events of a body", () => {
       fc.property(anything, blank, fc.constantFrom("\n", "\r\n"), (values, between, newline) => {
         const lines = values.map((value) => JSON.stringify(value) + newline).join(between);
         const expected = (JSON.parse(JSON.stringify(values)) as unknown[]).map((value, i) => at(`/${i}`, value));
-        expect(parseEvents(lines, true)).toEqual({ ok: true, events: expected });
-        expect(parseEvents(JSON.stringify(values), false)).toEqual({ ok: true, events: expected });
+        expect(parsed(lines, true)).toEqual({ ok: true, events: expected });
+        expect(parsed(JSON.stringify(values), false)).toEqual({ ok: true, events: expected });
       }),
     );
   });
@@ -54,7 +61,7 @@ describe("the events of a body", () => {
   it.each(["", " ", "{", "[1,", "undefined", '{"a":1}\n{"a":2}', "{'a':1}", "NaN", "\u0000"])(
     "are refused in what is not JSON: %j",
     (text) => {
-      expect(parseEvents(text, false)).toEqual({ ok: false, kind: "not_json" });
+      expect(parsed(text, false)).toEqual({ ok: false, kind: "not_json" });
     },
   );
 
@@ -67,7 +74,7 @@ describe("the events of a body", () => {
       at("/3", { a: 2 }),
       { pointer: "/4", fault },
     ];
-    expect(parseEvents('{"a":1}\n\nbad\n{"a":\n{"a":2}\r\n}\n', true)).toEqual({ ok: true, events });
+    expect(parsed('{"a":1}\n\nbad\n{"a":\n{"a":2}\r\n}\n', true)).toEqual({ ok: true, events });
   });
 });
 
@@ -81,16 +88,16 @@ describe("a body of far too many events", () => {
     ["an array", `[${many("{},")}{}]`, false],
     ["an array of nothing", `[${many("0,")}0]`, false],
   ])("is counted before anything is made of them: %s", (_what, text, ndjson) => {
-    expect(parseEvents(text, ndjson)).toEqual({ ok: false, kind: "too_many" });
+    expect(parsed(text, ndjson)).toEqual({ ok: false, kind: "too_many" });
   });
 
   it("is read as long as there are not", () => {
-    expect(parseEvents("{}\n".repeat(EVENTS_MAX_COUNT), true).ok).toBe(true);
-    expect(parseEvents(`[${Array(EVENTS_MAX_COUNT).fill("{}")}]`, false).ok).toBe(true);
+    expect(parsed("{}\n".repeat(EVENTS_MAX_COUNT), true).ok).toBe(true);
+    expect(parsed(`[${Array(EVENTS_MAX_COUNT).fill("{}")}]`, false).ok).toBe(true);
   });
 
   it("is not read to its end, though none of its lines is JSON", () => {
-    expect(parseEvents("x\n".repeat(8_000_000), true)).toEqual({ ok: false, kind: "too_many" });
+    expect(parsed("x\n".repeat(8_000_000), true)).toEqual({ ok: false, kind: "too_many" });
   });
 });
 
@@ -155,7 +162,7 @@ describe("accepting events", () => {
         Array.from({ length: 32 }, (_, i) => day(i)),
         context,
       ),
-    ).toEqual({ ok: false, faults: [{ pointer: "", message }] });
+    ).toEqual({ ok: false, status: 400, faults: [{ pointer: "", message }] });
   });
 
   it("counts the days of UTC: two events a millisecond apart can be of two", () => {
@@ -188,6 +195,7 @@ describe("accepting events", () => {
       expect(acceptEvents([at("", sized(EVENT_MAX_BYTES, char))], context)).toMatchObject({ ok: true });
       expect(acceptEvents([at("/0", sized(EVENT_MAX_BYTES + 1, char)), at("/1", {})], context)).toEqual({
         ok: false,
+        status: 400,
         faults: [
           { pointer: "/0", message: "larger than 1048576 bytes" },
           { pointer: "/1", message: "neither a trace item nor a record: none of its keys is known" },
@@ -206,11 +214,49 @@ describe("accepting events", () => {
     expect(accept(pad + 1).ok).toBe(false);
   });
 
-  it("takes no event whose record is beyond all measure", () => {
-    // Seven bytes of it become 44: 1e20 is written out, in text that is escaped.
-    const argument = JSON.parse(`[${Array(200_000).fill("1e20").join(",")}]`);
-    const event = { event: null, logs: [{ level: "log", message: [argument], timestamp: 1 }] };
-    expect(acceptEvents([at("", event)], context)).toMatchObject({ ok: false });
+  const repeated = (what: string, bytes: number): string =>
+    Array(Math.floor(bytes / (what.length + 1)))
+      .fill(what)
+      .join();
+
+  it.each<[string, (bytes: number) => string]>([
+    ["empty logs", (bytes) => `{"event":null,"logs":[${repeated("{}", bytes - 30)}]}`],
+    ["empty exceptions", (bytes) => `{"Exceptions":[${repeated("{}", bytes - 30)}]}`],
+    ["numbers that are long when they are written out", (bytes) => `{"Event":{"a":[${repeated("1e20", bytes - 30)}]}}`],
+    ["numbers as arguments", (bytes) => `{"event":null,"logs":[{"message":[${repeated("1e9", bytes - 60)}]}]}`],
+    ["quotes in an argument", (bytes) => `{"event":null,"logs":[{"message":[[${repeated('""', bytes - 60)}]]}]}`],
+  ])("takes 1 MiB of %s, however much that is as a record, and no more", (_, event) => {
+    for (const ndjson of [true, false]) {
+      const taken = parseEvents(event(EVENT_MAX_BYTES), ndjson);
+      expect(taken.ok && acceptEvents(taken.events, context).ok, `NDJSON: ${ndjson}`).toBe(true);
+      const over = parseEvents(event(EVENT_MAX_BYTES + 64), ndjson);
+      expect(over.ok && acceptEvents(over.events, context)).toMatchObject({
+        ok: false,
+        status: 400,
+        faults: [{ pointer: ndjson ? "/0" : "", message: "larger than 1048576 bytes" }],
+      });
+    }
+  });
+
+  it("makes nothing of an event whose logs alone are too many", () => {
+    const logs = Array.from({ length: 349_526 }, () => ({}));
+    expect(acceptEvents([at("/0", { logs })], context)).toMatchObject({ ok: false, status: 400 });
+    expect(
+      acceptEvents([at("/0", { logs: logs.slice(0, 200_000), exceptions: logs.slice(0, 149_526) })], context),
+    ).toMatchObject({ ok: false });
+  });
+
+  it("stops when the records of a request have become too much for one isolate, and says so", () => {
+    const event = { event: null, logs: Array.from({ length: 19_000 }, () => ({})) };
+    const events = Array.from({ length: 290 }, (_, i) => at(`/${i}`, event));
+    expect(acceptEvents(events, context)).toEqual({
+      ok: false,
+      status: 413,
+      faults: [
+        { pointer: "", message: "as records, these events are larger than 33554432 characters; send fewer at once" },
+      ],
+    });
+    expect(acceptEvents(events.slice(0, 25), context).ok).toBe(true);
   });
 
   /** An event whose arrays are nested so deeply that the object in `Event` has that many levels. */

@@ -50,9 +50,15 @@ describe("gathering", () => {
     expect(gatherer.take()).toEqual(["y"]);
   });
 
+  it("leaves a caller alone who is about to come", () => {
+    const gatherer = new Gatherer();
+    gatherer.add(["a"], 1_000);
+    expect(gatherer.add(["b"], 1_000 + GATHER_MS + 499)).toEqual(NOTHING);
+  });
+
   it.each([
-    ["long ago", 1_000 + 5 * GATHER_MS],
-    ["in what is now the future: a clock was set back", 1_000 - 5 * GATHER_MS],
+    ["longer ago than it was to wait", 1_000 + GATHER_MS + 500],
+    ["in what is now the future: a clock was set back", 1_000 - GATHER_MS - 500],
   ])("believes a caller gone that began to wait %s", (_, nowMs) => {
     const gatherer = new Gatherer();
     gatherer.add(["a"], 1_000);

@@ -30,7 +30,7 @@ const anyMessage: fc.Arbitrary<Message> = fc
     id: hexId,
     takenInMs: fc.nat({ max: Number.MAX_SAFE_INTEGER }),
     keyed: fc.boolean(),
-    elsewhere: fc.constant(false),
+    elsewhere: fc.constant(null),
     lines: fc.array(anyRecord.map(recordLine), { maxLength: 5 }),
   })
   .map((message) => ({ ...message, records: message.lines.length, ascii: isAscii(message.lines.join()) }));
@@ -40,7 +40,7 @@ const encode = (message: Message): Uint8Array<ArrayBuffer> => encodeMessage(mess
 /** A message of one record, deflated or not. */
 function example(kind: "deflated" | "raw"): { message: Message; bytes: Uint8Array<ArrayBuffer> } {
   const lines = [kind === "deflated" ? JSON.stringify({ a: "a".repeat(300) }) : '{"a":1}'];
-  const message = { id: ID, takenInMs: TAKEN, keyed: false, elsewhere: false, records: 1, lines, ascii: true };
+  const message = { id: ID, takenInMs: TAKEN, keyed: false, elsewhere: null, records: 1, lines, ascii: true };
   const bytes = encode(message);
   if ((bytes[3] === 1) !== (kind === "deflated")) throw new Error("the example is not what it should be");
   return { message, bytes };
@@ -53,7 +53,7 @@ function forged(
 ): ArrayBuffer {
   const bytes = new Uint8Array(40 + payload.length);
   bytes.set(
-    encode({ id: ID, takenInMs: TAKEN, keyed: false, elsewhere: false, records: 0, lines: [], ascii: true }).subarray(
+    encode({ id: ID, takenInMs: TAKEN, keyed: false, elsewhere: null, records: 0, lines: [], ascii: true }).subarray(
       0,
       40,
     ),
@@ -111,7 +111,7 @@ describe("a queue message", () => {
         id: ID,
         takenInMs: TAKEN,
         keyed: true,
-        elsewhere: false,
+        elsewhere: null,
         records: 1,
         lines: [`"${text}"`],
         ascii: true,
@@ -209,8 +209,9 @@ describe("a reference", () => {
     fc.assert(
       fc.property(anyMessage, (message) => {
         const { lines: _lines, ascii: _ascii, ...envelope } = message;
-        const { reference } = splitMessage(encode(message));
-        expect(decodeEnvelope(reference.buffer)).toEqual({ ok: true, value: { ...envelope, elsewhere: true } });
+        const { reference, key } = splitMessage(encode(message));
+        expect(decodeEnvelope(reference.buffer)).toEqual({ ok: true, value: { ...envelope, elsewhere: key } });
+        expect(key).toMatch(new RegExp(`^${message.id}[0-9a-f]{8}$`));
         expect(decodeMessage(reference.buffer)).toMatchObject({ ok: false });
       }),
     );
@@ -224,6 +225,14 @@ describe("a reference", () => {
         expect(new Uint8Array(joinMessage(reference.buffer, body))).toEqual(bytes);
       }),
     );
+  });
+
+  it("leads elsewhere when what it holds is something else, though its id is the same", () => {
+    const { message } = example("deflated");
+    const keys = [message, { ...message, takenInMs: TAKEN + 1 }, { ...message, lines: ['{"a":2}'] }].map(
+      (each) => splitMessage(encode(each)).key,
+    );
+    expect(new Set(keys).size).toBe(3);
   });
 
   it("with what was kept for another fails the checksum", () => {
@@ -270,7 +279,11 @@ describe("a message that is a bomb", () => {
   it("is refused when it is a small one that announces less than it is", () => {
     for (const rawLength of [0, 1, 999_999]) {
       const body = forged({ flags: 1, rawLength, crc: 0 }, concat([megabyte, Uint8Array.of(3, 0)]));
-      expect(decodeMessage(body)).toEqual({ ok: false, why: "fails its checksum" });
+      expect(decodeMessage(body)).toEqual({
+        ok: false,
+        // Not even inflated, where it would be far more than it says.
+        why: rawLength < 2 ? "does not inflate" : "fails its checksum",
+      });
     }
   });
 });

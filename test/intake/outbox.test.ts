@@ -1,11 +1,19 @@
 import { abortAllDurableObjects, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
+import { accountLedger } from "../../src/control/ledger.ts";
 import { outbox } from "../../src/intake/outbox.ts";
 import { type PackedMessage, packRecords } from "../../src/intake/packing.ts";
 import { noisyLine } from "../record/samples.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
-import { type ScriptedQueue, scriptedBlobs, scriptedQueue, unpacked } from "./scripted.ts";
+import {
+  blobBinding,
+  type ScriptedBlobs,
+  type ScriptedQueue,
+  scriptedBlobs,
+  scriptedQueue,
+  unpacked,
+} from "./scripted.ts";
 
 let nextId = 1;
 
@@ -20,10 +28,10 @@ function messages(lines: readonly string[], takenInMs = NOON): PackedMessage[] {
 }
 
 /** The outbox with a queue of its own: the binding of the running object is replaced. */
-async function withQueue(queue: ScriptedQueue): Promise<DurableObjectStub> {
+async function withQueue(queue: ScriptedQueue, blobs?: ScriptedBlobs): Promise<DurableObjectStub> {
   const stub = outbox(env.OUTBOX);
   await runInDurableObject(stub, (instance) => {
-    const replaced = { ...env, EVENTS: queue };
+    const replaced = { ...env, EVENTS: queue, ...(blobs !== undefined && { BLOBS: blobBinding(blobs) }) };
     Object.defineProperty(instance, "env", { value: replaced, configurable: true });
   });
   return stub;
@@ -81,14 +89,65 @@ describe("the outbox", () => {
   it("sends what the queue took and whose answer was lost again, under the same id, and goes on", async () => {
     setClock(NOON);
     const kept = messages(['"a"', '"b"']);
-    // Three tries each: the second message fails in the first alarm.
-    const queue = scriptedQueue((call) => call >= 2 && call <= 4);
+    // Three tries for each message; the first one's answers are lost.
+    const queue = scriptedQueue(
+      () => false,
+      scriptedBlobs(),
+      (call) => call <= 3,
+    );
     const stub = await withQueue(queue);
     await outbox(env.OUTBOX).keep(kept);
     await runDurableObjectAlarm(stub);
-    expect((await outbox(env.OUTBOX).status()).messages).toBe(1);
+    expect((await outbox(env.OUTBOX).status()).messages).toBe(2);
     await runDurableObjectAlarm(stub);
-    expect(queue.taken().map(({ id }) => id)).toEqual(kept.map(({ id }) => id));
+    expect((await outbox(env.OUTBOX).status()).messages).toBe(0);
+    const [a, b] = kept.map(({ id }) => id);
+    expect(queue.taken().map(({ id }) => id)).toEqual([a, a, a, a, b]);
+  });
+
+  it("keeps once what is handed over twice, as whoever lost the answer does", async () => {
+    setClock(NOON);
+    const kept = messages(['"a"', '"b"']);
+    await outbox(env.OUTBOX).keep(kept.slice(0, 1));
+    await outbox(env.OUTBOX).keep(kept);
+    expect(await outbox(env.OUTBOX).status()).toEqual({ messages: 2, events: 2, oldestTakenMs: NOON });
+  });
+
+  it("sends the others when one's records cannot be stored: a big neighbour harms nobody", async () => {
+    setClock(NOON);
+    const [large] = messages([noisyLine(800_000, 1)]) as [PackedMessage];
+    const kept = [large, ...messages(['"a"', '"b"'])];
+    const blobs = scriptedBlobs((call) => call <= 3);
+    const queue = scriptedQueue(() => false, blobs);
+    const stub = await withQueue(queue, blobs);
+    await outbox(env.OUTBOX).keep(kept);
+    await runDurableObjectAlarm(stub);
+    expect(queue.taken().map(({ lines }) => lines[0])).toEqual(['"a"', '"b"']);
+    await runDurableObjectAlarm(stub);
+    expect(queue.taken().length).toBe(3);
+    expect((await outbox(env.OUTBOX).status()).messages).toBe(0);
+  });
+
+  it("has the ledger know what it sends before it does, until that is counted", async () => {
+    setClock(NOON);
+    const kept = messages(['"a"'], NOON - 900_000);
+    const queue = scriptedQueue();
+    const stub = await withQueue(queue);
+    await outbox(env.OUTBOX).keep(kept);
+    await runDurableObjectAlarm(stub);
+    const ledger = accountLedger(env.ACCOUNT);
+    expect(await ledger.oldestUnfinishedMs()).toBe(NOON - 900_000);
+    const taken = kept.map(({ id, takenInMs }) => ({ id, takenInMs, keyed: false }));
+    await ledger.count({
+      done: taken.map((each) => ({ ...each, events: 1, routed: 0, notEnabled: 0, notRouted: 1, functions: [] })),
+      failed: [],
+      backlog: null,
+      state: "other.1",
+    });
+    expect(await ledger.oldestUnfinishedMs()).toBeNull();
+    // Sent again, as an answer was lost: it was counted, and nothing waits for it.
+    await ledger.expectAgain(taken);
+    expect(await ledger.oldestUnfinishedMs()).toBeNull();
   });
 
   it("has what it answered for after a crash, what is too large for the queue as well", async () => {
@@ -99,13 +158,7 @@ describe("the outbox", () => {
     await abortAllDurableObjects();
     const blobs = scriptedBlobs();
     const queue = scriptedQueue(() => false, blobs);
-    const stub = outbox(env.OUTBOX);
-    await runInDurableObject(stub, (instance) => {
-      const binding = {
-        getByName: () => ({ put: (id: string, body: ArrayBuffer) => blobs.put(id, new Uint8Array(body)) }),
-      };
-      Object.defineProperty(instance, "env", { value: { ...env, EVENTS: queue, BLOBS: binding }, configurable: true });
-    });
+    const stub = await withQueue(queue, blobs);
     expect(await runDurableObjectAlarm(stub)).toBe(true);
     expect(queue.taken()[0]?.lines[0] === kept.map(unpacked)[0]?.lines[0]).toBe(true);
   });
@@ -116,7 +169,8 @@ describe("the outbox", () => {
     const stub = await withQueue(queue);
     await outbox(env.OUTBOX).keep(messages(Array.from({ length: 700 }, (_, i) => `"${i}"`)));
     await runDurableObjectAlarm(stub);
-    expect(queue.taken().length).toBe(500);
+    expect(queue.taken().length).toBe(250);
+    await runDurableObjectAlarm(stub);
     await runDurableObjectAlarm(stub);
     expect(queue.taken().flatMap(({ lines }) => lines)).toEqual(Array.from({ length: 700 }, (_, i) => `"${i}"`));
   });

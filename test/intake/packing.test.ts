@@ -125,7 +125,7 @@ describe.each([
       [1, true, true],
     ]);
     expect(messages.flatMap((message) => unpacked(message).lines)).toEqual(lines);
-    for (const { blob } of messages) expect(blob?.length ?? 0).toBeLessThanOrEqual(ROW_MAX_BYTES);
+    for (const { blob } of messages) expect(blob?.body.length ?? 0).toBeLessThanOrEqual(ROW_MAX_BYTES);
   });
 
   it("names the records that are too large altogether, and only those", () => {

@@ -51,8 +51,16 @@ export function blobBinding(blobs: ScriptedBlobs): unknown {
   };
 }
 
-/** @param fails says of the n-th call, from 1, whether the queue refuses it. @param blobs where references lead. */
-export function scriptedQueue(fails: (call: number) => boolean = () => false, blobs = scriptedBlobs()): ScriptedQueue {
+/**
+ * @param fails says of the n-th call, from 1, whether the queue refuses it.
+ * @param blobs where references lead.
+ * @param loses says of the n-th call whether the queue takes it and its answer is lost.
+ */
+export function scriptedQueue(
+  fails: (call: number) => boolean = () => false,
+  blobs = scriptedBlobs(),
+  loses: (call: number) => boolean = () => false,
+): ScriptedQueue {
   const calls: ScriptedQueue["calls"] = [];
   return {
     calls,
@@ -66,7 +74,7 @@ export function scriptedQueue(fails: (call: number) => boolean = () => false, bl
         contentTypes: messages.map(({ contentType }) => contentType),
         taken,
       });
-      if (!taken) throw new Error("Unknown Internal Error (15000)");
+      if (!taken || loses(calls.length)) throw new Error("Unknown Internal Error (15000)");
     },
   };
 }
@@ -75,8 +83,8 @@ export function scriptedQueue(fails: (call: number) => boolean = () => false, bl
 export function decoded(body: Uint8Array, blobs?: Pick<ScriptedBlobs, "bodies">): Message {
   let whole = body.slice().buffer as ArrayBuffer;
   const envelope = decodeEnvelope(whole);
-  if (envelope.ok && envelope.value.elsewhere) {
-    const kept = blobs?.bodies.get(envelope.value.id);
+  if (envelope.ok && envelope.value.elsewhere !== null) {
+    const kept = blobs?.bodies.get(envelope.value.elsewhere);
     if (kept === undefined) throw new Error("a reference that leads nowhere");
     whole = joinMessage(whole, kept);
   }
@@ -86,8 +94,8 @@ export function decoded(body: Uint8Array, blobs?: Pick<ScriptedBlobs, "bodies">)
 }
 
 /** The same of a message that was not sent yet. */
-export function unpacked({ id, body, blob }: PackedMessage): Message {
-  return decoded(body, { bodies: new Map(blob === null ? [] : [[id, blob]]) });
+export function unpacked({ body, blob }: PackedMessage): Message {
+  return decoded(body, { bodies: new Map(blob === null ? [] : [[blob.key, blob.body]]) });
 }
 
 /** A platform whose clock stands at `nowMs`; the waits asked of it are in `slept`, and take no time. */

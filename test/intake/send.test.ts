@@ -123,7 +123,7 @@ describe("sending messages", () => {
         messages.map((message) => unpacked(message).lines[0]?.length),
       );
       expect(messages.map(({ blob }) => blob !== null)).toEqual([false, true, false]);
-      expect(blobs.calls).toEqual([`put ${messages[1]?.id}`]);
+      expect(blobs.calls).toEqual([`put ${messages[1]?.blob?.key}`]);
     });
 
     it("tries again when the store does not answer, and sends nothing meanwhile", async () => {

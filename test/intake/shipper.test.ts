@@ -117,6 +117,24 @@ describe("ship()", () => {
     expect(queue.calls).toEqual([]);
   });
 
+  it.each(["k", 5, null, true])(
+    "refuses %j as options: a key that is not heard would be worse than none",
+    async (options) => {
+      const { entrypoint, queue } = shipper();
+      await expect(entrypoint.ship({ event: null }, options as unknown as object)).rejects.toThrow(
+        "options must be an object",
+      );
+      expect(queue.calls).toEqual([]);
+    },
+  );
+
+  it("names no more dropped keys than anybody reads", async () => {
+    const { entrypoint } = shipper();
+    const keys = Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`${"k".repeat(100)}${i}`, 1]));
+    const { unknownKeys } = await entrypoint.ship({ event: null, ...keys });
+    expect([unknownKeys.length, Math.max(...unknownKeys.map((key) => key.length))]).toEqual([100, 64]);
+  });
+
   it("fails when the queue does not take everything, with an error that says to call again", async () => {
     const { entrypoint } = shipper(() => true);
     await expect(entrypoint.ship({ event: null })).rejects.toThrow("the queue did not take all messages");

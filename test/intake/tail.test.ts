@@ -156,6 +156,27 @@ describe("tail()", () => {
     expect(scripted.lost).toEqual([1]);
   });
 
+  it("hands over again what could not be kept at once: the same messages", async () => {
+    const scripted = context(() => true);
+    const tries: string[][] = [];
+    scripted.keep = async (messages) => {
+      tries.push(messages.map(({ id }) => id));
+      if (tries.length < 3) throw new Error("the outbox does not answer");
+    };
+    await handleTail([{ event: null }], scripted);
+    expect(tries.length).toBe(3);
+    expect(new Set(tries.flat()).size).toBe(1);
+    expect(scripted.lost).toEqual([]);
+  });
+
+  it("gathers the good events of a call before it waits for anything, the count of the bad ones included", async () => {
+    const scripted = context();
+    scripted.countLost = () => new Promise(() => {});
+    await handle([null, { event: null, outcome: "good" }], scripted);
+    await scripted.living[1];
+    expect(records(scripted.queue).map(({ Outcome }) => Outcome)).toEqual(["good"]);
+  });
+
   it("keeps only what the queue has not taken", async () => {
     const scripted = context((call) => call > 1);
     await handleTail([large(1), large(2), large(3)], scripted);

@@ -4,7 +4,7 @@ import { consumeDead, consumeEvents } from "../../src/pipeline/consume.ts";
 import { retryDelayS } from "../../src/pipeline/policy.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { DAY_MS, NOON } from "../record/samples.ts";
-import { bodyOfLines, deliver, id, job, one, record, shipped, world } from "./scripted.ts";
+import { bodyOfLines, deliver, id, job, one, record, type Sent, shipped, world } from "./scripted.ts";
 
 const TEN_DAYS_MS = 10 * DAY_MS;
 
@@ -204,11 +204,23 @@ describe("a message that looks like records, and is none inside", () => {
   });
 });
 
+it.each([-1, 253_402_300_800_000, 2 ** 53 - 1])(
+  "a record of the time %i is none: no object could be named after it",
+  async (time) => {
+    const it_ = world([job(1)]);
+    const line = recordLine(record("x")).replace(/"EventTimestampMs":\d+/, `"EventTimestampMs":${time}`);
+    const { batch, fates } = deliver([bodyOfLines(1, [line]), one(2)]);
+    await consumeEvents(batch, it_);
+    expect([fates(), shipped(it_)]).toEqual([["ack", "ack"], [[1, ["event 2"]]]]);
+    expect(it_.aside).toMatchObject([{ why: "holds a line that is no record" }]);
+  },
+);
+
 describe("a message whose records lie elsewhere", () => {
   /** The message is in two parts: what the queue has, and what the blob store has. */
-  function apart(it_: ReturnType<typeof world>, n: number): ArrayBuffer {
-    const { reference, body } = splitMessage(new Uint8Array(one(n)));
-    it_.blobs.bodies.set(id(n), body);
+  function apart(it_: ReturnType<typeof world>, n: number, fields: Partial<Sent> = {}): ArrayBuffer {
+    const { reference, key, body } = splitMessage(new Uint8Array(one(n, fields)));
+    it_.blobs.bodies.set(key, body);
     return reference.buffer;
   }
 
@@ -216,7 +228,7 @@ describe("a message whose records lie elsewhere", () => {
     const log: string[] = [];
     const it_ = world([job(1)], log);
     const { batch, fates } = deliver([one(1), apart(it_, 2), one(3)], { log });
-    it_.blobs.drop = async (dropped) => void log.push(`drop ${dropped}`);
+    it_.blobs.drop = async (dropped) => void log.push(`drop ${dropped.slice(0, 32)}`);
     await consumeEvents(batch, it_);
     expect(shipped(it_)).toEqual([[1, ["event 1", "event 2", "event 3"]]]);
     expect(fates()).toEqual(["ack", "ack", "ack"]);
@@ -228,7 +240,7 @@ describe("a message whose records lie elsewhere", () => {
     it_.script[2] = ["fail"];
     const reference = apart(it_, 1);
     await consumeEvents(deliver([reference]).batch, it_);
-    expect(it_.blobs.bodies.has(id(1))).toBe(true);
+    expect(it_.blobs.bodies.size).toBe(1);
     const { batch, fates } = deliver([reference], { attempts: 2 });
     await consumeEvents(batch, it_);
     expect([fates(), it_.blobs.bodies.size]).toEqual([["ack"], 0]);
@@ -244,13 +256,33 @@ describe("a message whose records lie elsewhere", () => {
     expect(fates()).toEqual(["ack"]);
   });
 
-  it("of a request that may be repeated leaves it there: the next copy may be on its way", async () => {
+  it("of a request that is repeated has its own, and leaves that of the other copy", async () => {
     const it_ = world([job(1)]);
-    const { reference, body } = splitMessage(new Uint8Array(one(1, { keyed: true })));
-    it_.blobs.bodies.set(id(1), body);
-    const { batch, fates } = deliver([reference.buffer]);
-    await consumeEvents(batch, it_);
-    expect([fates(), it_.blobs.bodies.size]).toEqual([["ack"], 1]);
+    const first = apart(it_, 1, { keyed: true });
+    const second = apart(it_, 1, { keyed: true, takenInMs: NOON + 5_000 });
+    expect(it_.blobs.bodies.size).toBe(2);
+    const early = deliver([first]);
+    await consumeEvents(early.batch, it_);
+    expect([early.fates(), it_.blobs.bodies.size]).toEqual([["ack"], 1]);
+    it_.script[1] = [{ known: [id(1)] }];
+    const late = deliver([second]);
+    await consumeEvents(late.batch, it_);
+    expect([late.fates(), it_.blobs.bodies.size]).toEqual([["ack"], 0]);
+    expect(shipped(it_)[0]).toEqual([1, ["event 1"]]);
+  });
+
+  it("is waited for ten seconds, and its neighbours no longer than that", async () => {
+    vi.useFakeTimers();
+    const it_ = world([job(1)]);
+    const reference = apart(it_, 1);
+    it_.blobs.get = () => new Promise(() => {});
+    const { batch, fates } = deliver([reference, one(2)]);
+    const done = consumeEvents(batch, it_);
+    await vi.advanceTimersByTimeAsync(10_000);
+    await done;
+    expect([fates(), shipped(it_)]).toEqual([[`retry after ${retryDelayS(1)} s`, "ack"], [[1, ["event 2"]]]]);
+    expect(it_.expected).toMatchObject([{ id: id(1), takenInMs: NOON }]);
+    vi.useRealTimers();
   });
 
   it("is acknowledged when it comes again after all was done: its records are gone, and it was counted", async () => {

@@ -12,7 +12,7 @@ import { id, job, linesOf, loadedRecord, outcomes, record, textOf } from "./scri
 
 describe("building an append", () => {
   const message = (n: number, records: TraceRecord[], takenInMs = NOON) => ({
-    message: { id: id(n), takenInMs, keyed: false, records: records.length, elsewhere: false },
+    message: { id: id(n), takenInMs, keyed: false, records: records.length, elsewhere: null },
     ascii: true,
     records: records.map((whole, index): LoadedRecord => loadedRecord(whole, index)),
   });

@@ -4,7 +4,7 @@ import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { gunzipSync } from "node:zlib";
 import { describe, it, vi } from "vitest";
-import { blobStore } from "../../src/intake/blob-store.ts";
+import { BlobStore, blobStore } from "../../src/intake/blob-store.ts";
 import { EVENT_MAX_BYTES } from "../../src/limits.ts";
 import { noise } from "../record/samples.ts";
 import { assertClean, type Minted, Oracle } from "../support/oracle.ts";
@@ -91,7 +91,7 @@ describe("large events", () => {
     enlarge(events[1] as Minted, 900_000, 9);
     oracle.acknowledged("job", events);
     const messages = pack(events, clock.nowMs());
-    for (const { id, blob } of messages) if (blob !== null) await blobStore(env.BLOBS).put(id, blob);
+    for (const { blob } of messages) if (blob !== null) await blobStore(env.BLOBS).put(blob.key, blob.body);
     await abortAllDurableObjects();
     const { acked } = await redeliver(messages, 1);
     expect(acked.length).toBe(messages.length);
@@ -110,5 +110,61 @@ describe("large events", () => {
     const ledger = (await api<Record<string, number>>("GET", "/logship/ledger")).body.result;
     expect(ledger).toMatchObject({ processed: 2, routed: 1, set_aside: 1 });
     expect((await logStatus(job)).counts.received).toBe(1);
+  });
+
+  it("of a request that is repeated later reach the job once, whichever copy comes first: what intake filled in differs", async ({
+    expect,
+  }) => {
+    for (const order of [
+      [0, 1],
+      [1, 0],
+    ] as const) {
+      const { clock, control, job, oracle } = await world();
+      const [event] = oracle.mint(1) as [Minted];
+      enlarge(event, 500_000, 5);
+      // Its log has no time: it gets that of intake.
+      const [log] = (event.event as { Logs: { TimestampMs?: number }[] }).Logs.slice(-1);
+      delete log?.TimestampMs;
+      oracle.acknowledged("job", [event]);
+      const first = pack([event], clock.nowMs(), { key: `k ${order[0]}` });
+      clock.advance(60_000);
+      const second = pack([event], clock.nowMs(), { key: `k ${order[0]}` });
+      expect(first.map(({ id }) => id)).toEqual(second.map(({ id }) => id));
+      // Both are sent before either is consumed.
+      for (const { blob } of [...first, ...second])
+        if (blob !== null) await blobStore(env.BLOBS).put(blob.key, blob.body);
+      for (const which of order) {
+        const { acked, retried } = await redeliver([first, second][which] ?? [], 1);
+        expect([acked.length, retried]).toEqual([1, []]);
+      }
+      await settle(job, clock);
+      assertClean(oracle.audit("job", await control.contents(), { path: "logs/{DATE}", idOf: oracle.idByMessage }));
+      expect((await logStatus(job)).counts).toMatchObject({ received: 1, delivered: 1 });
+      expect(await blobsKept()).toBe(0);
+      const ledger = (await api<Record<string, number>>("GET", "/logship/ledger")).body.result;
+      expect(ledger).toMatchObject({ set_aside: 0 });
+      await api("DELETE", `/logship/jobs/${job}`);
+    }
+  });
+
+  it("that cannot be loaded for the moment are known to be on their way", async ({ expect }) => {
+    const { clock, job, oracle } = await world();
+    vi.spyOn(console, "error").mockImplementation(() => {});
+    const [large, small] = oracle.mint(2) as [Minted, Minted];
+    enlarge(large, 500_000, 3);
+    const old = pack([large], clock.nowMs());
+    vi.spyOn(BlobStore.prototype, "get").mockImplementationOnce(() => {
+      throw new Error("one bad moment");
+    });
+    expect((await deliver(old)).retried).toHaveLength(1);
+    const ledger = env.ACCOUNT.getByName("account");
+    expect(await ledger.oldestUnfinishedMs()).toBe(clock.nowMs());
+    clock.advance(600_000);
+    await deliver(pack([small], clock.nowMs()));
+    expect(await ledger.oldestUnfinishedMs()).toBe(clock.nowMs() - 600_000);
+    await redeliver(old);
+    expect(await ledger.oldestUnfinishedMs()).toBeNull();
+    await settle(job, clock);
+    expect((await logStatus(job)).counts).toMatchObject({ received: 2, delivered: 2 });
   });
 });

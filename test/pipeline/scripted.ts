@@ -13,6 +13,7 @@ import type { LoadedRecord } from "../../src/pipeline/load.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";
 import { RecordLine } from "../../src/record/line.ts";
+import type { TakenId } from "../../src/storage/id-memory.ts";
 import { type ScriptedBlobs, scriptedBlobs } from "../intake/scripted.ts";
 import { NOON, traceRecord } from "../record/samples.ts";
 
@@ -135,6 +136,8 @@ export interface World extends ConsumerContext {
   optOutVersion: number;
   /** Ids of messages that the ledger has counted before. */
   readonly done: Set<string>;
+  /** Messages that were noted as having to come again, beside those of counts. */
+  readonly expected: TakenId[];
   blobs: ScriptedBlobs;
   /** Everything that happened, in order. */
   readonly log: string[];
@@ -157,6 +160,7 @@ export function world(config: JobConfig[] | null, log: string[] = []): World {
     optOuts: [],
     optOutVersion: 0,
     done: new Set(),
+    expected: [],
     log,
     jobs: async () => (it.config === null ? null : snapshot(STATE, it.config, it)),
     async append(offeredTo, build, suspects) {
@@ -188,6 +192,7 @@ export function world(config: JobConfig[] | null, log: string[] = []): World {
       it.log.push("set aside");
     },
     counted: async (ids) => ids.filter((taken) => it.done.has(taken.id)).map((taken) => taken.id),
+    expectAgain: async (messages) => void it.expected.push(...messages),
     blobs: scriptedBlobs(),
     platform: { now: () => it.nowMs },
   };

@@ -73,7 +73,7 @@ export async function deliver(
   messages: readonly PackedMessage[],
   attempts = 1,
 ): Promise<{ acked: string[]; retried: string[] }> {
-  for (const { id, blob } of messages) if (blob !== null) await blobStore(env.BLOBS).put(id, blob);
+  for (const { blob } of messages) if (blob !== null) await blobStore(env.BLOBS).put(blob.key, blob.body);
   return redeliver(messages, attempts);
 }
 
