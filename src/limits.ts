@@ -36,10 +36,11 @@ export const EVENTS_MAX_DAYS = 31;
 export const EVENT_MAX_BYTES = 1024 * 1024;
 
 /**
- * Its record, in bytes of JSON: what is missing gets its default, so that `{}` as a log, three bytes with its comma, becomes 54; arguments that were
- * objects become text, and their quotes are escaped; numbers like `1e20` are written out. Nothing grows more than the first.
+ * Its record, in bytes of JSON: arguments that were objects become text, and their quotes are escaped; numbers like `1e20` are written out, which is five
+ * times as long. What is missing gets its default, so that `{}` as a log, three bytes with its comma, becomes 54: of nothing but these, an event of less
+ * than 1 MiB is too large. To be cut down to 16,384 characters a record is taken apart in memory, which others share.
  */
-export const RECORD_MAX_BYTES = 20 * EVENT_MAX_BYTES;
+export const RECORD_MAX_BYTES = 8 * EVENT_MAX_BYTES;
 
 /** The records of one request together, in UTF-16 units: all of them are in memory at once. */
 export const RECORDS_MAX_UNITS = 32 * 1024 * 1024;

@@ -151,7 +151,7 @@ function lineOf(
     // In an array, how an event was written is not known any more: as JSON is written is how it counts.
     const small = text !== undefined || !isLongerThan(JSON.stringify(value), EVENT_MAX_BYTES);
     if (small && !isLongerThan(line, RECORD_MAX_BYTES)) return line;
-    faults.push({ pointer, message: TOO_LARGE });
+    faults.push({ pointer, message: small ? `larger than ${RECORD_MAX_BYTES} bytes as a record` : TOO_LARGE });
   } catch {
     // The one way JSON.stringify fails on what came out of JSON.parse: the stack is exhausted.
     faults.push({ pointer, message: "nested too deeply" });

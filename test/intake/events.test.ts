@@ -220,8 +220,6 @@ describe("accepting events", () => {
       .join();
 
   it.each<[string, (bytes: number) => string]>([
-    ["empty logs", (bytes) => `{"event":null,"logs":[${repeated("{}", bytes - 30)}]}`],
-    ["empty exceptions", (bytes) => `{"Exceptions":[${repeated("{}", bytes - 30)}]}`],
     ["numbers that are long when they are written out", (bytes) => `{"Event":{"a":[${repeated("1e20", bytes - 30)}]}}`],
     ["numbers as arguments", (bytes) => `{"event":null,"logs":[{"message":[${repeated("1e9", bytes - 60)}]}]}`],
     ["quotes in an argument", (bytes) => `{"event":null,"logs":[{"message":[[${repeated('""', bytes - 60)}]]}]}`],
@@ -236,6 +234,19 @@ describe("accepting events", () => {
         faults: [{ pointer: ndjson ? "/0" : "", message: "larger than 1048576 bytes" }],
       });
     }
+  });
+
+  it("takes empty logs up to what they are as records, and says so beyond that", () => {
+    const text = (logs: number) => `{"event":null,"logs":[${Array(logs).fill("{}").join()}]}`;
+    const accept = (logs: number) => {
+      const found = parseEvents(text(logs), false);
+      return found.ok && acceptEvents(found.events, context);
+    };
+    expect(accept(150_000)).toMatchObject({ ok: true });
+    expect(accept(160_000)).toMatchObject({
+      ok: false,
+      faults: [{ pointer: "", message: "larger than 8388608 bytes as a record" }],
+    });
   });
 
   it("makes nothing of an event whose logs alone are too many", () => {
