@@ -119,7 +119,7 @@ function offeredTo(job: JobConfig, offers: readonly Offer[]): Offer[] {
 
 /**
  * Offers messages to every job that was enabled when they were taken in.
- * @param routed gets those that a job has taken, by id, as they were offered to the first one.
+ * @param routed gets those that a job has taken, by id, as they were offered.
  * @returns the ids of those that a job could not take.
  */
 async function commitAll(
@@ -149,7 +149,7 @@ async function commitAll(
   wanted.forEach((entry, i) => {
     const result = results[i];
     if (result?.status === "fulfilled") {
-      for (const offer of result.value) if (!routed.has(offer.message.id)) routed.set(offer.message.id, offer);
+      for (const offer of result.value) routed.set(offer.message.id, offer);
     }
     if (result?.status === "rejected") fail(entry.job, entry.offers, result.reason);
   });

@@ -1,10 +1,11 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { isBehind, type JobConfig, type JobsSnapshot } from "../../src/control/job-config.ts";
 import { accountLedger } from "../../src/control/ledger.ts";
 import { controlPlane } from "../../src/control/plane.ts";
 import { segmentOf } from "../../src/delivery/chain.ts";
+import { AccountLedger } from "../../src/index.ts";
 import { Oracle } from "../support/oracle.ts";
 import { api, createJob, destinationConf } from "../support/runtime/api.ts";
 import { deliver, freshBucket, logStatus, NOON, pack, setClock } from "../support/runtime/pipeline.ts";
@@ -153,6 +154,21 @@ describe("a control plane that was restored by exactly one change", () => {
     expect((await move("kept/{DATE}")).status).toBe(200);
     await expectAgreement([id]);
     expect((await snapshot()).jobs.map((job) => job.path)).toEqual(["kept/{DATE}"]);
+  });
+
+  it("takes none that the log alone knows for another one, as the change did not come further", async () => {
+    setClock(NOON);
+    const id = await createJob(freshBucket().name);
+    const saved = await save();
+    const unreached = vi.spyOn(AccountLedger.prototype, "keepJobs").mockImplementation(() => {
+      throw new Error("out of reach");
+    });
+    expect((await api("PUT", `/logship/jobs/${id}`, { max_upload_interval_seconds: 60 })).status).toBe(503);
+    unreached.mockRestore();
+    await restore(saved);
+    expect((await api("PUT", `/logship/jobs/${id}`, { max_upload_interval_seconds: 120 })).status).toBe(200);
+    await expectAgreement([id]);
+    expect((await snapshot()).jobs.map(({ limits }) => limits.intervalMs)).toEqual([120_000]);
   });
 
   it.each([

@@ -87,14 +87,16 @@ describe("the alarm that repeats what was not confirmed", () => {
         (_c, { storage: { sql } }) => sql.exec("SELECT version FROM control").one().version,
       );
     const before = await version();
-    await runInDurableObject(control(), (_control, { storage: { sql } }) => {
-      sql.exec("CREATE TRIGGER no_more BEFORE INSERT ON function_setting BEGIN SELECT raise(ABORT, 'full'); END");
+    await runInDurableObject(control(), (_control, { storage }) => {
+      const transaction = storage.transactionSync.bind(storage);
+      vi.spyOn(storage, "transactionSync").mockImplementationOnce(((change: () => unknown) =>
+        transaction(() => {
+          change();
+          throw new Error("it could not be written");
+        })) as never);
     });
     expect((await set("shop", false)).status).toBe(503);
     expect([await version(), await alarmAt()]).toEqual([before, null]);
-    await runInDurableObject(control(), (_control, { storage: { sql } }) => {
-      sql.exec("DROP TRIGGER no_more");
-    });
     await set("shop", false);
     const due = await alarmAt();
     expect(due).toBe(clock.nowMs() - 500 + 10_000);
