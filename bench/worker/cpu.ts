@@ -115,6 +115,7 @@ async function consumed(bodies: readonly ArrayBuffer[], job: JobConfig): Promise
   let bytes = 0;
   const context: ConsumerContext = {
     jobs: async () => ({ state: "bench.1", jobs: [job], optOuts: [], optOutVersion: 0 }),
+    expectAgain: () => Promise.reject(new Error("every message is whole")),
     append: async (_job, build) => {
       bytes += bytesOf(build(new Set()).fragments.map(({ body }) => body));
       return { kind: "taken" };
@@ -169,6 +170,7 @@ function jobOf({ filter, fieldNames }: JobShape): JobConfig {
   return {
     id: 1,
     version: 1,
+    modifiedVersion: 1,
     outputVersion: 1,
     destinationVersion: 1,
     optOutVersion: 0,

@@ -46,7 +46,8 @@ export function parseEvents(text: string, ndjson: boolean): ParsedEvents {
   if (ndjson) return parseLines(text);
   const parsed = parseJson(text);
   if (!parsed.ok) return { ok: false, kind: "not_json" };
-  if (!Array.isArray(parsed.value)) return { ok: true, events: [{ pointer: "", value: parsed.value, text }] };
+  if (!Array.isArray(parsed.value))
+    return { ok: true, events: [{ pointer: "", value: parsed.value, text: text.trim() }] };
   if (parsed.value.length > EVENTS_MAX_COUNT) return { ok: false, kind: "too_many" };
   return { ok: true, events: parsed.value.map((value, i) => ({ pointer: `/${i}`, value })) };
 }
