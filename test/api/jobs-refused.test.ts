@@ -7,7 +7,6 @@ import {
   errorsOf,
   expectNothingStored,
   freshBucket,
-  type Job,
   listJobs,
 } from "./harness.ts";
 
