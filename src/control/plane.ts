@@ -170,7 +170,9 @@ export class ControlPlane extends DurableObject<Env> {
       const row = this.#state.row(id);
       if (row === null) return "gone";
       const before = configOf(row);
-      if (before.deletedMs !== null && (before.discard || !discard)) return "gone";
+      // Whoever was told that it is not in force yet asks again, and is told when it is.
+      if (before.deletedMs !== null && (before.discard || !discard))
+        return row.in_force === before.version ? "gone" : "changed";
       const version = this.#state.nextVersion();
       const config: JobConfig = {
         ...before,

@@ -1,6 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { DeliveryLog } from "../../src/index.ts";
 import { Oracle } from "../support/oracle.ts";
 import { destinationConf } from "../support/runtime/api.ts";
 import { deliver, logStatus, NOON, pack, setClock } from "../support/runtime/pipeline.ts";
@@ -404,6 +405,19 @@ describe("a job that is deleted", () => {
       const again = await call(method, `/logship/jobs/${id}`, method === "PUT" ? {} : undefined);
       expect([method, again.status, again.body.errors[0]?.code]).toEqual([method, 404, 1000]);
     }
+  });
+
+  it("can be deleted again while that is not in force, and is told when it is", async () => {
+    setClock(NOON);
+    const { id } = await create();
+    const unreached = vi.spyOn(DeliveryLog.prototype, "configure").mockImplementation(() => {
+      throw new Error("out of reach");
+    });
+    for (const _ of [1, 2]) expect((await call("DELETE", `/logship/jobs/${id}`)).status).toBe(503);
+    expect(await listJobs()).toEqual([]);
+    unreached.mockRestore();
+    expect((await call("DELETE", `/logship/jobs/${id}`)).body.result).toEqual({ id });
+    expect((await call("DELETE", `/logship/jobs/${id}`)).status).toBe(404);
   });
 
   it("leaves an id that is never used again", async () => {
