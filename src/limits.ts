@@ -51,6 +51,9 @@ export const TEXT_MAX_CHARACTERS = 16_384;
 /** How deep objects and arrays in an event may be nested: far beyond what anybody logs, and what any reader of JSON takes. */
 export const EVENT_MAX_DEPTH = 100;
 
+/** Longest `Idempotency-Key`, in characters: what such a key is anywhere, with room to spare. */
+export const IDEMPOTENCY_KEY_MAX = 255;
+
 /** JSON bodies of every other route, in bytes: a job's fields add up to some 14 kB. */
 export const API_BODY_MAX_BYTES = 256 * 1024;
 
@@ -62,6 +65,36 @@ export const TIME_MAX_MS = 253_402_300_799_999;
 
 /** Jobs of one account. The vendor's answer beyond it is 403, code 1004. */
 export const JOBS_MAX = 100;
+
+/**
+ * Jobs that are remembered, deleted ones included. The configuration of one is at most 120 kB as it travels, and all of them, with the opt-outs, must
+ * fit one call of 32 MiB.
+ */
+export const JOBS_REMEMBERED_MAX = 250;
+
+/** Functions with a setting, those that were off within the last 15 days included. */
+export const FUNCTIONS_MAX = 1_000;
+
+/** How often logging of one function may be switched off within 15 days: each time is remembered as long. */
+export const SWITCHES_MAX = 100;
+
+/** A filter, in bytes of UTF-8. CONTRACT 6; the vendor's own limit is 1,000. */
+export const FILTER_MAX_BYTES = 8_192;
+
+/** Conditions of one filter. CONTRACT 6; the vendor's own limit is about 30. */
+export const FILTER_MAX_OPERATORS = 200;
+
+/** How many `and` and `or` may lie around a condition. CONTRACT 6. */
+export const FILTER_MAX_DEPTH = 20;
+
+/**
+ * How often a template may write one field. A record is up to {@link RECORD_MAX_BYTES}, and all jobs share the memory in which it is rendered: without a
+ * bound, a template of 16,384 characters could ask for gigabytes, and hold up every other job.
+ */
+export const FIELD_MAX_USES = 4;
+
+/** Text around the values of one record, delimiter included, in bytes: for the same reason, as it is written for every record. */
+export const RECORD_TEXT_MAX_BYTES = 16_384;
 
 /** A fragment, the unit a queue handler compresses: at most so many records… */
 export const FRAGMENT_MAX_RECORDS = 1_000;

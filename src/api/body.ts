@@ -17,7 +17,7 @@ export function bodyBytes(body: Body): Uint8Array {
 }
 
 /** @throws ApiError 400 if it is not UTF-8. */
-export function bodyText(bytes: Uint8Array): string {
+function bodyText(bytes: Uint8Array): string {
   const text = decodeUtf8(bytes);
   if (!text.ok) throw oneError(400, CODE.invalid, text.why);
   return text.value;

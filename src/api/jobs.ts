@@ -4,7 +4,7 @@ import { readJob } from "../control/job-rules.ts";
 import { CreateJob, type JobBody, READ_ONLY_KEYS, UpdateJob } from "../control/job-schema.ts";
 import { controlPlane, type JobChange, type JobDraft, type StoredJob } from "../control/plane.ts";
 import { destinationPurpose, seal, unseal } from "../control/secrets.ts";
-import { chainObjects, chainStatus, driveChain } from "../delivery/chain.ts";
+import { chainObjects, driveChain } from "../delivery/chain.ts";
 import type { Destination } from "../destinations/destination.ts";
 import { ObjectStore } from "../destinations/object-store.ts";
 import { isMasked, parseDestination, sameStore, unmaskDestination } from "../destinations/parse.ts";
@@ -16,7 +16,7 @@ import { DATASETS } from "../record/fields.ts";
 import type { Fault } from "../record/record.ts";
 import { jsonBody } from "./body.ts";
 import { listed, success } from "./envelope.ts";
-import { oldestOutside, presentJob } from "./job-view.ts";
+import { logStatus, oldestOutside, presentJob, SILENT } from "./job-view.ts";
 import { flag, pageOf, wholeNumber } from "./query.ts";
 import { type AppContext, type Resource, requireDataset } from "./route.ts";
 
@@ -79,7 +79,8 @@ export const jobRoutes: readonly Resource[] = [
         permission: "logs:read",
         async handle(c, _config, platform) {
           const { config } = await requireJob(c);
-          const status = await chainStatus(c.env.LOG, config.id);
+          const status = await logStatus(c.env, config.id, undefined);
+          if (status === undefined) throw unavailable(SILENT);
           if (status === null) throw unavailable("the job's log has not confirmed the job yet");
           const oldest = status.oldestPendingTakenMs;
           return success(c, {

@@ -1,12 +1,6 @@
-import { ID_MEMORY_MS, JOBS_MAX } from "../limits.ts";
+import { ID_MEMORY_MS, JOBS_MAX, JOBS_REMEMBERED_MAX } from "../limits.ts";
 import type { FunctionSettings } from "./function-settings.ts";
 import type { JobConfig, JobsSnapshot } from "./job-config.ts";
-
-/**
- * Jobs that are remembered, deleted ones included. The configuration of one is at most 120 kB as it travels, and all of them, with the opt-outs, must
- * fit one call of 32 MiB.
- */
-export const JOBS_REMEMBERED_MAX = 250;
 
 export interface JobRow {
   [column: string]: SqlStorageValue;

@@ -1,4 +1,5 @@
 import { utf8Length } from "../bytes.ts";
+import { FUNCTIONS_MAX, SWITCHES_MAX } from "../limits.ts";
 import type { TailConsumer } from "./function-schema.ts";
 import type { OptOut, Window } from "./job-config.ts";
 import { isOpen, optOutWindows, remembered } from "./windows.ts";
@@ -31,12 +32,6 @@ export interface Switch {
   version: number;
   windows: readonly Window[];
 }
-
-/** Functions with a setting, those that were off within the last 15 days included. */
-export const FUNCTIONS_MAX = 1_000;
-
-/** How often logging of one function may be switched off within 15 days: each time is remembered as long. */
-export const SWITCHES_MAX = 100;
 
 /**
  * JSON of all opt-outs, in bytes. The ledger keeps it in one row of at most 1.9 MB; each of the open windows, of which there are at most

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { utf8Length } from "../bytes.ts";
 import { DESTINATION_CONF_MAX } from "../destinations/parse.ts";
-import { UPLOAD_BYTES, UPLOAD_INTERVAL_S, UPLOAD_RECORDS } from "../limits.ts";
+import { FILTER_MAX_BYTES, UPLOAD_BYTES, UPLOAD_INTERVAL_S, UPLOAD_RECORDS } from "../limits.ts";
 import { DATASETS } from "../record/fields.ts";
 
 const bounded = ({ min, max }: { min: number; max: number }) =>
@@ -50,8 +50,6 @@ export const OutputOptions = z.strictObject({
   merge_subrequests: z.boolean().nullable().optional(),
 });
 export type OutputOptions = z.infer<typeof OutputOptions>;
-
-const FILTER_MAX_BYTES = 8_192;
 
 const FIELDS = {
   name: text(512),

@@ -1,19 +1,11 @@
 import { utf8Length } from "../bytes.ts";
 import { quote } from "../filter/fields.ts";
+import { FIELD_MAX_USES, RECORD_TEXT_MAX_BYTES } from "../limits.ts";
 import { NDJSON, type OutputFormat, recordLayout } from "../output/format.ts";
 import { compileTemplate } from "../output/template.ts";
 import { type FieldName, isFieldName } from "../record/fields.ts";
 import type { Fault } from "../record/record.ts";
 import { type OutputOptions, TIMESTAMP_FORMATS } from "./job-schema.ts";
-
-/**
- * How often a template may write one field. A record is up to 1 MiB of JSON, and all jobs share the memory in which it is rendered: without a bound,
- * a template of 16,384 characters could ask for a gigabyte, and hold up every other job.
- */
-export const FIELD_MAX_USES = 4;
-
-/** Text around the values of one record, delimiter included, in bytes: for the same reason, as it is written for every record. */
-export const RECORD_TEXT_MAX_BYTES = 16_384;
 
 /** What `output_options` ask for, with every default filled in. */
 export interface OutputMeaning {

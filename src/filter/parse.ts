@@ -1,4 +1,4 @@
-import { ERRORS_MAX_ENTRIES } from "../limits.ts";
+import { ERRORS_MAX_ENTRIES, FILTER_MAX_DEPTH, FILTER_MAX_OPERATORS } from "../limits.ts";
 import { hint, nearest, quote, type ResolvedKey, resolveKey } from "./fields.ts";
 import { jsonFaultAt } from "./json-fault.ts";
 import { appliesTo, OPERATORS, type Operator, operatorsOn, readTest, type Test } from "./operators.ts";
@@ -19,12 +19,6 @@ export interface FilterCondition {
   /** True where the test fails, or what it asks for is missing. */
   readonly negated: boolean;
 }
-
-/** Conditions of one filter. CONTRACT section 6; the vendor's own limit is about 30. */
-export const FILTER_MAX_OPERATORS = 200;
-
-/** How many `and` and `or` may lie around a condition. CONTRACT section 6. */
-export const FILTER_MAX_DEPTH = 20;
 
 const GROUP_KEYS = ["and", "or"] as const;
 const NODE_KEYS = [...GROUP_KEYS, "key", "operator", "value"] as const;

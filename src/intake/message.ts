@@ -19,7 +19,7 @@ import { MESSAGE_RAW_MAX_BYTES, RECORD_MAX_BYTES } from "../limits.ts";
  * A message that is too large for the queue travels as a reference: its header alone, with flag 4, while what follows the header waits in the
  * blob store under id and checksum: a repeated request gives the same id, but what it holds may differ by the times that intake filled in.
  */
-export const HEADER_BYTES = 40;
+const HEADER_BYTES = 40;
 const CRC_AT = 36;
 const MAGIC = 0x4c53;
 const VERSION = 1;

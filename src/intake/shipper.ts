@@ -1,10 +1,10 @@
 import { WorkerEntrypoint } from "cloudflare:workers";
 import { encodeUtf8 } from "../bytes.ts";
 import { readIntakeConfig } from "../config.ts";
-import { EVENTS_BODY_MAX_BYTES } from "../limits.ts";
+import { EVENTS_BODY_MAX_BYTES, IDEMPOTENCY_KEY_MAX } from "../limits.ts";
 import { platform } from "../platform.ts";
 import { blobStore } from "./blob-store.ts";
-import { IDEMPOTENCY_KEY_MAX, takeEvents } from "./take.ts";
+import { takeEvents } from "./take.ts";
 
 export interface ShipOptions {
   /** 1 to 255 characters: the same call with the same key again changes nothing. */

@@ -29,9 +29,6 @@ export interface TakeContext extends Sending {
 const UNKNOWN_KEYS_MAX = 100;
 const UNKNOWN_KEY_MAX = 64;
 
-/** Longest `Idempotency-Key`, in characters. */
-export const IDEMPOTENCY_KEY_MAX = 255;
-
 /**
  * Takes events, all or none of them: from HTTP and from the RPC entrypoint alike.
  * @returns after the queue has taken all of them.

@@ -66,3 +66,23 @@ describe("a list of jobs", () => {
     expect(asked.map((spy) => spy.mock.calls.length)).toEqual([1, 1, 5]);
   });
 });
+
+describe("a job's ledger", () => {
+  it.each([
+    [
+      "fails",
+      () => {
+        throw new Error("out of reach");
+      },
+    ],
+    ["hangs", () => new Promise<never>(() => {})],
+  ])("is 503, and in time, while its log %s", async (_how, silence) => {
+    const id = await createJob(freshBucket().name);
+    vi.spyOn(DeliveryLog.prototype, "status").mockImplementation(silence as never);
+    const answer = await api("GET", `/logship/jobs/${id}/ledger`);
+    expect([answer.status, answer.body.errors]).toEqual([
+      503,
+      [{ code: 1053, message: "the job's log does not answer at the moment" }],
+    ]);
+  });
+});

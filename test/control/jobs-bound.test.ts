@@ -1,9 +1,9 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import { JOBS_REMEMBERED_MAX } from "../../src/control/control-state.ts";
 import { accountLedger } from "../../src/control/ledger.ts";
 import { controlPlane } from "../../src/control/plane.ts";
+import { JOBS_REMEMBERED_MAX } from "../../src/limits.ts";
 import { api, createJob, destinationConf } from "../support/runtime/api.ts";
 import { freshBucket, NOON, setClock } from "../support/runtime/pipeline.ts";
 
