@@ -11,6 +11,8 @@ export interface Owed {
   readonly at: number;
   /** The UTC day of `at`, YYYYMMDD. */
   readonly day: string;
+  /** The record as it has to be shipped, with every field; what is not given is not compared. */
+  readonly record?: Readonly<Record<string, unknown>>;
 }
 
 export interface Expectation {
@@ -22,6 +24,11 @@ export interface Expectation {
   readonly idOf: (record: unknown) => string | undefined;
   /** EventTimestampMs of one shipped record; undefined when it was not projected. By default the field of that name. */
   readonly timeOf?: (record: unknown) => number | undefined;
+  /**
+   * In what a shipped record differs from the event, in words; null: in nothing. By default each field that was shipped is compared with the same one
+   * of {@link Owed.record}, so that a projection is no fault.
+   */
+  readonly differenceOf?: (shipped: unknown, event: Owed) => string | null;
   /** The records in the bytes of an object; `ndjson` by default. May throw: the object is then corrupted. */
   readonly parse?: (raw: Uint8Array) => readonly unknown[];
   /**
@@ -44,7 +51,7 @@ export interface Report {
   readonly duplicated: { readonly id: string; readonly keys: readonly string[] }[];
   /** Records that nobody asked for. */
   readonly invented: Finding[];
-  /** Not one strict gzip member, not what `parse` reads, empty, or a record whose time is not the event's. */
+  /** Not one strict gzip member, not what `parse` reads, empty, or a record that is not what the event was. */
   readonly corrupted: Finding[];
   readonly misfiled: Finding[];
   readonly mixedDays: Finding[];
@@ -65,6 +72,7 @@ export function audit(
   expectation: Expectation,
 ): Report {
   const { owed, uncertain = new Map<string, Owed>(), idOf, timeOf = eventTimestampMs, parse = ndjson } = expectation;
+  const differenceOf = expectation.differenceOf ?? fieldDifference;
   const invented: Finding[] = [];
   const corrupted: Finding[] = [];
   const misfiled: Finding[] = [];
@@ -110,6 +118,9 @@ export function audit(
       }
       if (shippedAt !== undefined && shippedAt !== event.at) {
         corrupted.push({ key, reason: `${id}: EventTimestampMs is ${shippedAt}, was ${event.at}` });
+      } else {
+        const difference = differenceOf(record, event);
+        if (difference !== null) corrupted.push({ key, reason: `${id}: ${difference}` });
       }
       seenIn.set(id, [...(seenIn.get(id) ?? []), key]);
     }
@@ -188,6 +199,17 @@ export function utcDay(ms: number): string {
 /** YYYYMMDDTHHMMSSZ, rounded down to the second. */
 export function keyTime(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19).replace(/[-:]/g, "")}Z`;
+}
+
+/** @returns the first field in which the record is not the one that was owed, null if there is none. */
+function fieldDifference(shipped: unknown, { record }: Owed): string | null {
+  if (record === undefined || !isObject(shipped)) return null;
+  for (const [name, value] of Object.entries(shipped)) {
+    if (!Object.hasOwn(record, name)) return `a field ${name} that no event has`;
+    const [is, was] = [JSON.stringify(value), JSON.stringify(record[name])];
+    if (is !== was) return `${name} is ${is.slice(0, 80)}, was ${was?.slice(0, 80)}`;
+  }
+  return null;
 }
 
 function checkDays(

@@ -21,6 +21,7 @@ const DAY_MS = 86_400_000;
 /** An event as it is handed to intake, and what is known about it. */
 export interface Minted extends Owed {
   readonly event: Record<string, unknown>;
+  readonly record: Record<string, unknown>;
 }
 
 export interface MintOptions {
@@ -74,8 +75,10 @@ export class Oracle {
       const dayStart = midnight + (index % days) * DAY_MS;
       const at = this.#freeTime(dayStart + (((firstAt % DAY_MS) + index * stepMs) % DAY_MS));
       this.#idByTime.set(at, id);
-      const event = options.form === "trace" ? traceItem(id, at, options) : record(id, at, options);
-      return { id, at, day: utcDay(at), event };
+      const event =
+        options.form === "trace" ? traceItem(id, at, options) : record(id, at, message(id, options), options);
+      // Which form it came in makes no difference to what is shipped.
+      return { id, at, day: utcDay(at), event, record: record(id, at, cut(message(id, options)), options) };
     });
   }
 
@@ -101,6 +104,12 @@ export class Oracle {
   unacknowledged(job: string | number, events: readonly Owed[]): void {
     const uncertain = mapOf(this.#uncertain, job);
     for (const event of events) uncertain.set(event.id, event);
+  }
+
+  /** The job owes nothing any more, and may ship each of what it owed, once at most: whoever had it delete its records wanted that. */
+  forgiven(job: string | number): void {
+    this.unacknowledged(job, [...mapOf(this.#owed, job).values()]);
+    this.#owed.delete(job);
   }
 
   /** What `job` has to have shipped by now; the id is read from the log unless `options` says how else. */
@@ -134,7 +143,7 @@ export class Oracle {
   };
 }
 
-function record(id: string, at: number, options: MintOptions): Record<string, unknown> {
+function record(id: string, at: number, texts: string[], options: MintOptions): Record<string, unknown> {
   return {
     CPUTimeMs: 3,
     DispatchNamespace: "",
@@ -143,7 +152,7 @@ function record(id: string, at: number, options: MintOptions): Record<string, un
     EventTimestampMs: at,
     EventType: "fetch",
     Exceptions: [],
-    Logs: [{ Level: "log", Message: message(id, options), TimestampMs: at }],
+    Logs: [{ Level: "log", Message: texts, TimestampMs: at }],
     Outcome: options.outcome ?? "ok",
     ScriptName: options.scriptName ?? "shop",
     ScriptTags: [],
@@ -170,6 +179,13 @@ function traceItem(id: string, at: number, options: MintOptions): Record<string,
 
 function message(id: string, { padding = 0 }: MintOptions): string[] {
   return padding > 0 ? [id, "x".repeat(padding)] : [id];
+}
+
+/** What is shipped of such a message: 16,384 characters, all of them ASCII here. */
+function cut([id = "", padding]: string[]): string[] {
+  const left = 16_384 - id.length;
+  if (padding === undefined || padding.length <= left) return padding === undefined ? [id] : [id, padding];
+  return [id, `${padding.slice(0, left)}<<<Logship: messages truncated>>>`];
 }
 
 function mapOf(maps: Map<string | number, Map<string, Owed>>, job: string | number): Map<string, Owed> {

@@ -128,6 +128,10 @@ describe("each kind of fault", () => {
       ["invented"],
       () => [altered((text) => `{"EventTimestampMs":${events[0]?.at}}\n${text}`)],
     ],
+    ["an altered field", ["corrupted"], () => [altered((text) => text.replace('"Outcome":"ok"', '"Outcome":"o"'))]],
+    ["an altered text", ["corrupted"], () => [altered((text) => text.replace("shop.example", "shop.exampl"))]],
+    ["a field too many", ["corrupted"], () => [altered((text) => text.replace("{", '{"X":1,'))]],
+    ["a field of another event", ["corrupted"], () => [altered((text) => text.replace(/(T[a-z]+Ms":\d+)\d}/, "$17}"))]],
     ["an altered time", ["corrupted"], () => [altered((text) => text.replace(/(EventTimestampMs":\d+)0,/, "$11,"))]],
     ["a wrong folder", ["misfiled"], () => [ship(events, "logs/date=20261121/x")]],
     ["a wrong path", ["misfiled"], () => [ship(events, "other/date={DATE}/x")]],
@@ -243,6 +247,19 @@ describe("minting", () => {
       logs: [{ message: [item?.id, "x".repeat(20_000)] }],
       scriptName: "shop-api",
       outcome: "exception",
+    });
+    for (const minted of [record, item]) {
+      const [text, padding] = (minted?.record.Logs as { Message: string[] }[])[0]?.Message ?? [];
+      expect([text, padding]).toEqual([
+        minted?.id,
+        `${"x".repeat(16_384 - "event-000007".length)}<<<Logship: messages truncated>>>`,
+      ]);
+    }
+    expect({ ...item?.record, Logs: 0, Event: 0 }).toEqual({
+      ...record?.record,
+      Logs: 0,
+      Event: 0,
+      EventTimestampMs: item?.at,
     });
     expect([oracle.idByMessage(record?.event), oracle.idByTime(record?.event)]).toEqual([record?.id, record?.id]);
     expect([oracle.idByMessage({}), oracle.idByMessage(null), oracle.idByTime({ EventTimestampMs: 5 })]).toEqual(

@@ -1,0 +1,85 @@
+/** Ways in which a durable object breaks, at a step of one's choice. */
+import { vi } from "vitest";
+
+/**
+ * What becomes of one call of a method:
+ * - `refused`: it fails before anything is done;
+ * - `lost`: it is done, and whoever called is told that it failed;
+ * - `dies before`, `dies after`: the object dies before it, or after it; what was committed stays;
+ * - `dies after, on disk`: as well, once the disk has it;
+ * - `hangs`: it is never answered, and never done;
+ * - `late`: it is done, and never answered.
+ */
+export type Breakage = "refused" | "lost" | "dies before" | "dies after" | "dies after, on disk" | "hangs" | "late";
+
+export const BREAKAGES = [
+  "refused",
+  "lost",
+  "dies before",
+  "dies after",
+  "dies after, on disk",
+  "hangs",
+  "late",
+] as const satisfies readonly Breakage[];
+
+/** The breakages that are known at once: no clock has to run out until somebody gives up. */
+export const PROMPT_BREAKAGES = BREAKAGES.filter((breakage) => breakage !== "hangs" && breakage !== "late");
+
+type Method = (...args: unknown[]) => unknown;
+
+/**
+ * Lets a method of every instance of a durable object's class break, until `vi.restoreAllMocks()`.
+ * @param decide is asked at each call; null: it goes well.
+ */
+export function breakable<T extends object>(
+  prototype: T,
+  method: keyof T & string,
+  decide: () => Breakage | null,
+): void {
+  const original = prototype[method] as Method;
+  vi.spyOn(prototype as Record<string, Method>, method).mockImplementation(function (this: unknown, ...args) {
+    const breakage = decide();
+    return breakage === null
+      ? original.apply(this, args)
+      : broken(breakage, this as T, method, () => original.apply(this, args));
+  });
+}
+
+function broken(breakage: Breakage, object: object, method: string, run: () => unknown): unknown {
+  const { ctx } = object as { ctx: DurableObjectState };
+  const die = (): never => {
+    ctx.abort(`${breakage} ${method}`);
+    throw new Error("dead");
+  };
+  switch (breakage) {
+    case "refused":
+      throw new Error(`${method} is refused`);
+    case "dies before":
+      return die();
+    case "hangs":
+      return new Promise(() => {});
+  }
+  const result = run();
+  const finish = async (): Promise<unknown> => {
+    await result;
+    if (breakage === "late") return new Promise(() => {});
+    if (breakage === "dies after, on disk") await ctx.storage.sync();
+    if (breakage === "lost") throw new Error(`the answer of ${method} is lost`);
+    return die();
+  };
+  // A step that waits for nothing dies within it, so that nothing behind it happens either.
+  return result instanceof Promise || breakage !== "dies after" ? finish() : die();
+}
+
+/** Breaks the first `times` calls, and counts them. */
+export function firstCalls(breakage: Breakage, times = 1): { decide(): Breakage | null; broke(): number } {
+  let broke = 0;
+  return {
+    decide: () => {
+      if (broke >= times) return null;
+      broke += 1;
+      return breakage;
+    },
+    broke: () => broke,
+  };
+}

@@ -1,0 +1,151 @@
+/**
+ * A queue as the platform promises it, with the test as its scheduler: it keeps a copy of what it took until the handler acknowledged that, and delivers
+ * in any grouping and order, as often as it likes. What has failed a hundred times goes to the dead-letter queue; what is fourteen days old is
+ * deleted, which no test may see.
+ */
+import { createExecutionContext, createMessageBatch, getQueueResult } from "cloudflare:test";
+import type { EventQueue } from "../../../src/intake/send.ts";
+
+/** As in wrangler.jsonc. */
+const QUEUE = "logship-events";
+const DEAD_QUEUE = "logship-events-dead";
+const MAX_RETRIES = 100;
+/** For messages of which the handler decided nothing, in ms. */
+const RETRY_DELAY_MS = 300_000;
+const RETENTION_MS = 14 * 86_400_000;
+const BATCH_MAX = 100;
+
+type QueueHandler = (batch: MessageBatch<unknown>, env: Env) => Promise<void>;
+
+export interface HeldMessage {
+  readonly body: Uint8Array;
+  readonly sentMs: number;
+  /** When it is to be delivered next, in ms since the epoch. */
+  dueMs: number;
+  /** Deliveries so far. */
+  attempts: number;
+  /** It is in the dead-letter queue. */
+  dead: boolean;
+}
+
+/** What one call of `sendBatch` comes to: `refused` takes nothing, `lost` takes all and does not say so, `half` takes the first half and does not say so. */
+export type SendFault = "refused" | "lost" | "half" | "hang";
+
+export class SimulatedQueue implements EventQueue {
+  /** Everything sent and not yet acknowledged. */
+  readonly held: HeldMessage[] = [];
+  /** Deleted for their age. */
+  readonly expired: HeldMessage[] = [];
+  /** Asked before each `sendBatch`; null: it goes well. */
+  sendFault: () => SendFault | null = () => null;
+  readonly #nowMs: () => number;
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs;
+  }
+
+  async sendBatch(messages: { body: Uint8Array; contentType: "bytes" }[]): Promise<void> {
+    const fault = this.sendFault();
+    if (fault === "hang") return new Promise(() => {});
+    const taken = fault === "refused" ? [] : messages.slice(0, fault === "half" ? messages.length >> 1 : undefined);
+    const sentMs = this.#nowMs();
+    for (const { body } of taken) {
+      this.held.push({ body: body.slice(), sentMs, dueMs: sentMs, attempts: 0, dead: false });
+    }
+    if (fault !== null) throw new Error("Unknown Internal Error (15000)");
+  }
+
+  /** What may be delivered now, dead letters aside or alone. */
+  due({ dead = false } = {}): HeldMessage[] {
+    const now = this.#nowMs();
+    return this.held.filter((message) => message.dead === dead && message.dueMs <= now);
+  }
+
+  /** When the next message is due, in ms since the epoch; Infinity: there is none. */
+  nextDueMs(): number {
+    return this.held.reduce((next, { dueMs }) => Math.min(next, dueMs), Number.POSITIVE_INFINITY);
+  }
+
+  /**
+   * Delivers one batch to the handler, and does with each message what it says.
+   * @param batch held messages, in the order in which they are to come; the same may come twice.
+   * @param losesAck says of a message that was acknowledged whether the queue never learns of it.
+   * @returns how many messages were acknowledged, and how many are to come again.
+   */
+  async deliver(
+    batch: readonly HeldMessage[],
+    handler: QueueHandler,
+    env: Env,
+    losesAck: (message: HeldMessage) => boolean = () => false,
+  ): Promise<{ acked: number; retried: number }> {
+    if (batch.length === 0) return { acked: 0, retried: 0 };
+    for (const message of new Set(batch)) message.attempts += 1;
+    const delays = new Map<number, number>();
+    const delivery = createMessageBatch<unknown>(
+      batch[0]?.dead ? DEAD_QUEUE : QUEUE,
+      batch.map(({ body, attempts, sentMs }, i) => ({
+        id: `${i}`,
+        timestamp: new Date(sentMs),
+        attempts,
+        body: body.slice().buffer,
+      })),
+    );
+    delivery.messages.forEach((message, i) => {
+      const retry = message.retry.bind(message);
+      // What the runtime tells of a batch has no delays.
+      Object.defineProperty(message, "retry", {
+        value: (options?: QueueRetryOptions) => {
+          delays.set(i, (options?.delaySeconds ?? RETRY_DELAY_MS / 1_000) * 1_000);
+          retry(options);
+        },
+      });
+    });
+    let acks: ReadonlySet<number> = new Set();
+    try {
+      const ctx = createExecutionContext();
+      await handler(delivery, env);
+      acks = new Set((await getQueueResult(delivery, ctx)).explicitAcks.map(Number));
+    } catch {
+      // The platform takes a handler that throws for one that acknowledged nothing.
+      delays.clear();
+    }
+    const now = this.#nowMs();
+    const outcomes = new Map<HeldMessage, boolean>();
+    for (const [i, message] of batch.entries()) {
+      const isAcked = acks.has(i) && !losesAck(message);
+      outcomes.set(message, (outcomes.get(message) ?? false) || isAcked);
+      message.dueMs = now + (delays.get(i) ?? RETRY_DELAY_MS);
+    }
+    let acked = 0;
+    for (const [message, isAcked] of outcomes) {
+      const at = this.held.indexOf(message);
+      if (isAcked) {
+        acked += 1;
+        if (at !== -1) this.held.splice(at, 1);
+      } else if (message.attempts > MAX_RETRIES && !message.dead) {
+        message.dead = true;
+        message.attempts = 0;
+      }
+    }
+    return { acked, retried: outcomes.size - acked };
+  }
+
+  /** Delivers all that is due, in batches as the platform makes them, and deletes what is too old. */
+  async deliverDue(handler: QueueHandler, env: Env): Promise<void> {
+    this.expire();
+    for (const dead of [false, true]) {
+      const due = this.due({ dead });
+      for (let from = 0; from < due.length; from += BATCH_MAX) {
+        await this.deliver(due.slice(from, from + BATCH_MAX), handler, env);
+      }
+    }
+  }
+
+  expire(): void {
+    const old = this.#nowMs() - RETENTION_MS;
+    for (const message of this.held.filter(({ sentMs }) => sentMs < old)) {
+      this.held.splice(this.held.indexOf(message), 1);
+      this.expired.push(message);
+    }
+  }
+}

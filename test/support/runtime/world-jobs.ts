@@ -1,0 +1,201 @@
+/** The jobs of a world: what each wants, what it was offered, and whether its buckets and its ledger agree with that. */
+import { env } from "cloudflare:workers";
+import { chainObjects, chainStatus } from "../../../src/delivery/chain.ts";
+import { assertClean, type Expectation } from "../audit.ts";
+import { type AccountCounts, type Count, jobLedgerFaults, type LeftOut, objectListFaults } from "../ledger-audit.ts";
+import type { Minted, Oracle } from "../oracle.ts";
+import type { BucketControl } from "../s3-control.ts";
+import { api, createJob, destinationConf } from "./api.ts";
+import { freshBucket } from "./pipeline.ts";
+
+export interface JobOptions {
+  /** As the API takes them, beside the destination. */
+  readonly fields?: Readonly<Record<string, unknown>>;
+  /** What the filter in `fields` keeps, as the test understands it; by default everything. */
+  readonly keeps?: (event: Minted) => boolean;
+  /** Only a share is shipped, and nobody but the job knows which. */
+  readonly samples?: boolean;
+  readonly path?: string;
+  /** How its records are read, where they are not ndjson with all that the oracle looks for. */
+  readonly audit?: Partial<Expectation>;
+}
+
+export interface Bucket {
+  readonly name: string;
+  readonly control: BucketControl;
+}
+
+export interface WorldJob {
+  readonly id: number;
+  /** The newest last; those before it were its destination once. */
+  readonly buckets: Bucket[];
+  readonly path: string;
+  enabled: boolean;
+  deleted: boolean;
+  keeps: (event: Minted) => boolean;
+  readonly samples: boolean;
+  readonly audit: Partial<Expectation>;
+  /** What has to have become of its records, beside those that the filter drops. */
+  leftOut: LeftOut;
+  /** Its destination changed while nobody knew whether the old one had an object: that may be in both. */
+  mayBeInBoth: boolean;
+}
+
+export class WorldJobs {
+  readonly all: WorldJob[] = [];
+  /** Functions whose logging is off. */
+  readonly off = new Set<string>();
+  readonly #oracle: Oracle;
+  /** Events by job, those acknowledged while it was enabled, and those of which nobody knows. */
+  readonly #offered = new Map<number, Map<string, Minted>>();
+  readonly #unsure = new Map<number, Map<string, Minted>>();
+  readonly #notEnabled = new Set<string>();
+
+  constructor(oracle: Oracle) {
+    this.#oracle = oracle;
+  }
+
+  async create({ fields = {}, keeps = () => true, samples = false, path, audit = {} }: JobOptions): Promise<WorldJob> {
+    const bucket = freshBucket();
+    const where = path ?? "logs/{DATE}";
+    const id = await createJob(bucket.name, { destination_conf: destinationConf(bucket.name, where), ...fields });
+    const job: WorldJob = {
+      id,
+      buckets: [bucket],
+      path: where,
+      enabled: fields.enabled !== false,
+      deleted: false,
+      keeps,
+      samples,
+      audit,
+      leftOut: {},
+      mayBeInBoth: false,
+    };
+    this.all.push(job);
+    return job;
+  }
+
+  /** Changes a job over the API. @throws if that is refused. */
+  async change(job: WorldJob, fields: Readonly<Record<string, unknown>>): Promise<void> {
+    const { status, body } = await api("PUT", `/logship/jobs/${job.id}`, fields);
+    if (status !== 200) throw new Error(`changing job ${job.id}: ${status} ${JSON.stringify(body.errors)}`);
+    if (typeof fields.enabled === "boolean") job.enabled = fields.enabled;
+  }
+
+  /** Gives a job a bucket of its own anew. */
+  async move(job: WorldJob): Promise<Bucket> {
+    const bucket = freshBucket();
+    await this.change(job, { destination_conf: destinationConf(bucket.name, job.path) });
+    job.buckets.push(bucket);
+    return bucket;
+  }
+
+  async remove(job: WorldJob, { discard = false } = {}): Promise<void> {
+    const { status } = await api("DELETE", `/logship/jobs/${job.id}${discard ? "?discard=true" : ""}`);
+    if (status !== 200) throw new Error(`deleting job ${job.id}: ${status}`);
+    job.enabled = false;
+    job.deleted = true;
+    if (discard) {
+      this.#oracle.forgiven(job.id);
+      job.leftOut = { ...job.leftOut, discarded: { atLeast: 0, atMost: Number.POSITIVE_INFINITY } };
+    }
+  }
+
+  /** Switches a function's logging. */
+  async setLogging(scriptName: string, on: boolean): Promise<void> {
+    const { status } = await api("PATCH", `/functions/scripts/${scriptName}/script-settings`, { logship: on });
+    if (status !== 200) throw new Error(`switching ${scriptName}: ${status}`);
+    if (on) this.off.delete(scriptName);
+    else this.off.add(scriptName);
+  }
+
+  /** Intake has, or may have, taken these. */
+  taken(events: readonly Minted[], acknowledged: boolean): void {
+    const shipping = events.filter((event) => {
+      const isOff = this.off.has(String(event.record.ScriptName));
+      if (isOff && acknowledged) this.#notEnabled.add(event.id);
+      return !isOff;
+    });
+    for (const job of this.all) {
+      if (!job.enabled) continue;
+      const map = mapOf(acknowledged ? this.#offered : this.#unsure, job.id);
+      for (const event of shipping) map.set(event.id, event);
+      const kept = shipping.filter(job.keeps);
+      if (acknowledged && !job.samples) this.#oracle.acknowledged(job.id, kept);
+      else this.#oracle.unacknowledged(job.id, kept);
+    }
+  }
+
+  /** @returns how many objects were read. @throws naming every fault. */
+  async audit(job: WorldJob): Promise<number> {
+    const contents = await Promise.all(job.buckets.map(({ control }) => control.contents()));
+    const options = { path: job.path, ...job.audit };
+    const all = job.mayBeInBoth ? distinct(contents.flat()) : contents.flat();
+    const report = this.#oracle.audit(job.id, all, options);
+    const status = await chainStatus(env.LOG, job.id);
+    if (status === null) throw new Error(`job ${job.id} has no log`);
+    const faults = jobLedgerFaults(status.counts, report, this.#leftOut(job));
+    const { entries } = await chainObjects(env.LOG, job.id, 0, 100_000);
+    if (!job.mayBeInBoth) faults.push(...objectListFaults(entries, all));
+    try {
+      assertClean(report);
+    } catch (error) {
+      faults.push((error as Error).message);
+    }
+    for (const { control } of job.buckets) faults.push(...(await overwritten(control)));
+    if (faults.length > 0) throw new Error(`job ${job.id}: ${faults.join("\n")}`);
+    return report.objects;
+  }
+
+  /** What the account's ledger has to say. */
+  accountExpectation(
+    accepted: ReadonlyMap<string, Minted>,
+    unsure: ReadonlyMap<string, Minted>,
+  ): { [name in keyof AccountCounts]?: Count } {
+    const doubtful = [...unsure.keys()].filter((id) => !accepted.has(id)).length;
+    const routed = new Set([...this.#offered.values()].flatMap((map) => [...map.keys()]));
+    const maybe = new Set([...this.#unsure.values()].flatMap((map) => [...map.keys()]).filter((id) => !routed.has(id)));
+    return {
+      processed: between(accepted.size, doubtful),
+      routed: between(routed.size, maybe.size),
+      not_enabled: between(this.#notEnabled.size, doubtful),
+      set_aside: 0,
+    };
+  }
+
+  #leftOut(job: WorldJob): LeftOut {
+    const offered = mapOf(this.#offered, job.id);
+    const unsure = [...mapOf(this.#unsure, job.id).values()].filter(({ id }) => !offered.has(id));
+    const drops = (event: Minted): boolean => !job.keeps(event);
+    const filtered = between([...offered.values()].filter(drops).length, unsure.filter(drops).length);
+    const sampled = job.samples ? between(0, offered.size + unsure.length) : 0;
+    return { filtered, sampled_out: sampled, ...job.leftOut };
+  }
+}
+
+/** No key was ever written with other bytes than it has, unless the first were damaged by the store itself. */
+async function overwritten(control: BucketControl): Promise<string[]> {
+  const faults: string[] = [];
+  const first = new Map<string, string>();
+  for (const { key, sha256 } of await control.puts()) {
+    if (!key.endsWith(".log.gz")) continue;
+    const before = first.get(key);
+    if (before !== undefined && before !== sha256) faults.push(`${key} was written with other bytes`);
+    first.set(key, sha256);
+  }
+  return faults;
+}
+
+function distinct<T extends { readonly key: string }>(objects: readonly T[]): T[] {
+  return [...new Map(objects.map((object) => [object.key, object])).values()];
+}
+
+function between(certain: number, doubtful: number): Count {
+  return doubtful === 0 ? certain : { atLeast: certain, atMost: certain + doubtful };
+}
+
+function mapOf(maps: Map<number, Map<string, Minted>>, job: number): Map<string, Minted> {
+  const map = maps.get(job) ?? new Map<string, Minted>();
+  maps.set(job, map);
+  return map;
+}
