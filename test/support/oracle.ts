@@ -106,10 +106,11 @@ export class Oracle {
     for (const event of events) uncertain.set(event.id, event);
   }
 
-  /** The job owes nothing any more, and may ship each of what it owed, once at most: whoever had it delete its records wanted that. */
-  forgiven(job: string | number): void {
-    this.unacknowledged(job, [...mapOf(this.#owed, job).values()]);
-    this.#owed.delete(job);
+  /** The job owes these no longer, but may ship each of them, once at most. */
+  forgiven(job: string | number, events: readonly Owed[]): void {
+    const owed = mapOf(this.#owed, job);
+    for (const { id } of events) owed.delete(id);
+    this.unacknowledged(job, events);
   }
 
   /** What `job` has to have shipped by now; the id is read from the log unless `options` says how else. */

@@ -32,6 +32,8 @@ export interface WorldJob {
   readonly path: string;
   enabled: boolean;
   deleted: boolean;
+  /** It was deleted with what it had not delivered. */
+  discarded: boolean;
   keeps: (event: Minted) => boolean;
   readonly samples: boolean;
   readonly audit: Partial<Expectation>;
@@ -41,14 +43,22 @@ export interface WorldJob {
   mayBeInBoth: boolean;
 }
 
+/** What a job is to have made of an event. */
+interface Offered {
+  readonly event: Minted;
+  /** Intake acknowledged it while the job was enabled; if not, nobody knows whether it has it. */
+  certain: boolean;
+  /** `either`: the filter changed while it was on its way. */
+  verdict: "kept" | "dropped" | "either";
+}
+
 export class WorldJobs {
   readonly all: WorldJob[] = [];
   /** Functions whose logging is off. */
   readonly off = new Set<string>();
   readonly #oracle: Oracle;
-  /** Events by job, those acknowledged while it was enabled, and those of which nobody knows. */
-  readonly #offered = new Map<number, Map<string, Minted>>();
-  readonly #unsure = new Map<number, Map<string, Minted>>();
+  /** By job and event id. */
+  readonly #offered = new Map<number, Map<string, Offered>>();
   readonly #notEnabled = new Set<string>();
 
   constructor(oracle: Oracle) {
@@ -65,6 +75,7 @@ export class WorldJobs {
       path: where,
       enabled: fields.enabled !== false,
       deleted: false,
+      discarded: false,
       keeps,
       samples,
       audit,
@@ -96,8 +107,11 @@ export class WorldJobs {
     job.enabled = false;
     job.deleted = true;
     if (discard) {
-      this.#oracle.forgiven(job.id);
-      job.leftOut = { ...job.leftOut, discarded: { atLeast: 0, atMost: Number.POSITIVE_INFINITY } };
+      job.discarded = true;
+      this.#oracle.forgiven(
+        job.id,
+        [...this.#offeredTo(job).values()].map(({ event }) => event),
+      );
     }
   }
 
@@ -118,12 +132,47 @@ export class WorldJobs {
     });
     for (const job of this.all) {
       if (!job.enabled) continue;
-      const map = mapOf(acknowledged ? this.#offered : this.#unsure, job.id);
-      for (const event of shipping) map.set(event.id, event);
-      const kept = shipping.filter(job.keeps);
-      if (acknowledged && !job.samples) this.#oracle.acknowledged(job.id, kept);
-      else this.#oracle.unacknowledged(job.id, kept);
+      const offered = this.#offeredTo(job);
+      for (const event of shipping) {
+        const before = offered.get(event.id);
+        const now = job.keeps(event) ? "kept" : "dropped";
+        const verdict = before === undefined || before.verdict === now ? now : "either";
+        this.#note(job, { event, certain: acknowledged || (before?.certain ?? false), verdict });
+      }
     }
+  }
+
+  /**
+   * Gives a job another filter.
+   * @param inFlight events of which nobody knows yet whether the job has judged them, by id.
+   */
+  async refilter(
+    job: WorldJob,
+    filter: string | null,
+    keeps: (event: Minted) => boolean,
+    inFlight: ReadonlyMap<string, Minted>,
+  ): Promise<void> {
+    await this.change(job, { filter: filter ?? "" });
+    job.keeps = keeps;
+    for (const offered of this.#offeredTo(job).values()) {
+      const verdict = keeps(offered.event) ? "kept" : "dropped";
+      if (inFlight.has(offered.event.id) && offered.verdict !== verdict) {
+        this.#note(job, { ...offered, verdict: "either" });
+      }
+    }
+  }
+
+  #note(job: WorldJob, offered: Offered): void {
+    const { event, certain, verdict } = offered;
+    this.#offeredTo(job).set(event.id, offered);
+    if (verdict === "kept" && certain && !job.samples) this.#oracle.acknowledged(job.id, [event]);
+    else if (verdict !== "dropped") this.#oracle.forgiven(job.id, [event]);
+  }
+
+  #offeredTo(job: WorldJob): Map<string, Offered> {
+    const map = this.#offered.get(job.id) ?? new Map<string, Offered>();
+    this.#offered.set(job.id, map);
+    return map;
   }
 
   /** @returns how many objects were read. @throws naming every fault. */
@@ -147,29 +196,53 @@ export class WorldJobs {
     return report.objects;
   }
 
-  /** What the account's ledger has to say. */
+  /** Whether the job's ledger adds up at this moment: what is wrong, in words. */
+  async imbalance(job: WorldJob): Promise<string[]> {
+    const status = await chainStatus(env.LOG, job.id);
+    if (status === null) return [];
+    const { received, ...parts } = status.counts;
+    const sum = Object.values(parts).reduce((total, count) => total + count, 0);
+    return received === sum ? [] : [`job ${job.id} has received ${received}, but they add up to ${sum}`];
+  }
+
+  /**
+   * What the account's ledger has to say.
+   * @param accepted what was acknowledged. @param unsure what once was not: what the ledger says of the first copy of it stays.
+   */
   accountExpectation(
     accepted: ReadonlyMap<string, Minted>,
     unsure: ReadonlyMap<string, Minted>,
   ): { [name in keyof AccountCounts]?: Count } {
     const doubtful = [...unsure.keys()].filter((id) => !accepted.has(id)).length;
-    const routed = new Set([...this.#offered.values()].flatMap((map) => [...map.keys()]));
-    const maybe = new Set([...this.#unsure.values()].flatMap((map) => [...map.keys()]).filter((id) => !routed.has(id)));
+    const certain = new Set<string>();
+    const possible = new Set<string>();
+    for (const job of this.all) {
+      for (const [id, offered] of this.#offeredTo(job)) {
+        possible.add(id);
+        // What was to be dropped with its job may never have been offered to it.
+        if (offered.certain && !unsure.has(id) && !job.discarded) certain.add(id);
+      }
+    }
+    const off = [...this.#notEnabled];
+    const surelyOff = off.filter((id) => !unsure.has(id)).length;
     return {
       processed: between(accepted.size, doubtful),
-      routed: between(routed.size, maybe.size),
-      not_enabled: between(this.#notEnabled.size, doubtful),
+      routed: between(certain.size, possible.size - certain.size),
+      not_enabled: between(surelyOff, off.length - surelyOff + unsure.size),
       set_aside: 0,
     };
   }
 
   #leftOut(job: WorldJob): LeftOut {
-    const offered = mapOf(this.#offered, job.id);
-    const unsure = [...mapOf(this.#unsure, job.id).values()].filter(({ id }) => !offered.has(id));
-    const drops = (event: Minted): boolean => !job.keeps(event);
-    const filtered = between([...offered.values()].filter(drops).length, unsure.filter(drops).length);
-    const sampled = job.samples ? between(0, offered.size + unsure.length) : 0;
-    return { filtered, sampled_out: sampled, ...job.leftOut };
+    const offered = [...this.#offeredTo(job).values()];
+    const dropped = offered.filter(({ certain, verdict }) => certain && verdict === "dropped").length;
+    const doubtful = offered.filter(
+      ({ certain, verdict }) => verdict === "either" || (!certain && verdict === "dropped"),
+    );
+    const filtered = job.discarded ? between(0, offered.length) : between(dropped, doubtful.length);
+    const sampled = job.samples ? between(0, offered.length) : 0;
+    const discarded = job.discarded ? between(0, offered.length) : 0;
+    return { filtered, sampled_out: sampled, discarded, ...job.leftOut };
   }
 }
 
@@ -192,10 +265,4 @@ function distinct<T extends { readonly key: string }>(objects: readonly T[]): T[
 
 function between(certain: number, doubtful: number): Count {
   return doubtful === 0 ? certain : { atLeast: certain, atMost: certain + doubtful };
-}
-
-function mapOf(maps: Map<number, Map<string, Minted>>, job: number): Map<string, Minted> {
-  const map = maps.get(job) ?? new Map<string, Minted>();
-  maps.set(job, map);
-  return map;
 }

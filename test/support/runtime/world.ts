@@ -53,6 +53,8 @@ export class World {
   #isolates = 0;
   readonly #accepted = new Map<string, Minted>();
   readonly #unsure = new Map<string, Minted>();
+  /** What came in since the queue was last known to be empty. */
+  readonly #inFlight = new Map<string, Minted>();
   /** Of the account's ledger, beside what follows from the events: what a test sets aside, or loses, on purpose. */
   readonly accountLeftOut: { set_aside?: Count; processed?: Count } = {};
 
@@ -235,6 +237,20 @@ export class World {
     }
   }
 
+  /** Events that may be on their way to the jobs, by id. */
+  async inFlight(): Promise<ReadonlyMap<string, Minted>> {
+    const kept = (await outbox(this.env.OUTBOX).status()).messages;
+    if (this.queue.held.length === 0 && kept === 0) this.#inFlight.clear();
+    return this.#inFlight;
+  }
+
+  /** @throws if any ledger does not add up at this moment. */
+  async checkBalances(): Promise<void> {
+    const faults = accountLedgerFaults(await this.accountCounts(), {});
+    for (const job of this.jobs.all) faults.push(...(await this.jobs.imbalance(job)));
+    if (faults.length > 0) throw new Error(`ledgers: ${faults.join("; ")}`);
+  }
+
   async accountCounts(): Promise<AccountCounts> {
     return (await accountLedger(env.ACCOUNT).status()).counts;
   }
@@ -251,6 +267,7 @@ export class World {
   }
 
   #taken(events: readonly Minted[], acknowledged: boolean): void {
+    for (const event of events) this.#inFlight.set(event.id, event);
     for (const event of events) (acknowledged ? this.#accepted : this.#unsure).set(event.id, event);
     this.jobs.taken(events, acknowledged);
   }

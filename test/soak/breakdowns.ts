@@ -1,0 +1,87 @@
+/** What breaks in an episode beside the stores: calls of durable objects, and the queue. */
+import { AccountLedger, BlobStore, ControlPlane, DeliveryLog, Outbox } from "../../src/index.ts";
+import { type Breakage, breakable, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
+import type { SendFault } from "../support/runtime/queue.ts";
+import type { World } from "../support/runtime/world.ts";
+import type { Random } from "./random.ts";
+
+/** Every call that one part makes of another, and the steps of an upload. */
+const METHODS: readonly (readonly [{ readonly prototype: object }, readonly string[]])[] = [
+  [DeliveryLog, ["append", "holds", "configure", "uploadOne", "put", "settle", "alarm", "drive"]],
+  [AccountLedger, ["count", "counted", "expectAgain", "configure", "keepJobs"]],
+  [ControlPlane, ["configSince", "alarm"]],
+  [BlobStore, ["put", "get", "drop"]],
+  [Outbox, ["keep"]],
+];
+
+interface Armed {
+  /** Calls that still go well. */
+  skip: number;
+  /** Calls that break after these. */
+  times: number;
+  breakage: Breakage;
+}
+
+/** Breaks calls that it was told to break, some calls from now, and notes what took place. */
+export class Breakdowns {
+  readonly #world: World;
+  readonly #random: Random;
+  readonly #armed = new Map<string, Armed>();
+  readonly #methods: string[] = [];
+  #sends: SendFault[] = [];
+
+  constructor(world: World, random: Random) {
+    this.#world = world;
+    this.#random = random;
+  }
+
+  /** Puts itself in the way of every call; to be done again after `vi.restoreAllMocks()`. */
+  install(): void {
+    this.#methods.length = 0;
+    for (const [{ prototype }, methods] of METHODS) {
+      for (const method of methods) {
+        if (!(method in prototype)) continue;
+        const name = `${(prototype.constructor as { name: string }).name}.${method}`;
+        this.#methods.push(name);
+        breakable(prototype as Record<string, unknown>, method, () => this.#decide(name));
+      }
+    }
+    this.#world.queue.sendFault = () => {
+      const fault = this.#sends.shift() ?? null;
+      if (fault !== null) this.#world.injected();
+      return fault;
+    };
+  }
+
+  /** Lets one of the calls to come break. @returns which and how, in words. */
+  arm(): string {
+    const name = this.#random.pick(this.#methods);
+    const armed = {
+      skip: this.#random.int(0, 3),
+      times: this.#random.chance(0.8) ? 1 : this.#random.int(2, 12),
+      breakage: this.#random.pick(PROMPT_BREAKAGES),
+    };
+    this.#armed.set(name, armed);
+    return `${name}: ${armed.breakage}, ${armed.times} times after ${armed.skip} calls`;
+  }
+
+  /** Lets calls of the queue fail from now on. @returns how, in words. */
+  armSends(): string {
+    const faults = ["refused", "lost", "half"] as const;
+    this.#sends = Array.from({ length: this.#random.int(1, 6) }, () => this.#random.pick(faults));
+    return `sendBatch: ${this.#sends.join(", ")}`;
+  }
+
+  #decide(name: string): Breakage | null {
+    const armed = this.#armed.get(name);
+    if (armed === undefined) return null;
+    if (armed.skip > 0) {
+      armed.skip -= 1;
+      return null;
+    }
+    armed.times -= 1;
+    if (armed.times <= 0) this.#armed.delete(name);
+    this.#world.injected();
+    return armed.breakage;
+  }
+}

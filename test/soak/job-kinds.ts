@@ -1,0 +1,49 @@
+/** Jobs that an episode may create: their fields, and how the oracle understands them. */
+import type { Minted } from "../support/oracle.ts";
+import type { JobOptions } from "../support/runtime/world-jobs.ts";
+import type { Random } from "./random.ts";
+
+export interface FilterKind {
+  readonly filter: string | null;
+  readonly keeps: (event: Minted) => boolean;
+}
+
+const where = (key: string, operator: string, value: unknown): string =>
+  JSON.stringify({ where: { key, operator, value } });
+
+export const FILTERS: readonly FilterKind[] = [
+  { filter: null, keeps: () => true },
+  { filter: where("Outcome", "!eq", "ok"), keeps: ({ record }) => record.Outcome !== "ok" },
+  { filter: where("ScriptName", "eq", "shop"), keeps: ({ record }) => record.ScriptName === "shop" },
+  { filter: where("Logs", "contains", "7"), keeps: ({ id }) => id.includes("7") },
+];
+
+/** Output options that leave the records readable to the oracle. */
+const OUTPUTS: readonly object[] = [
+  {},
+  { output_options: { field_names: ["ScriptName", "EventTimestampMs", "Logs", "Outcome"] } },
+  { output_options: { field_names: ["Logs"], record_prefix: "  {", record_suffix: "} \n" } },
+];
+
+export function anyFilter(random: Random): FilterKind {
+  return random.pick(FILTERS);
+}
+
+export function anyJob(random: Random): JobOptions {
+  const { filter, keeps } = anyFilter(random);
+  const samples = random.chance(0.15);
+  const output = random.pick(OUTPUTS) as { output_options?: object };
+  return {
+    fields: {
+      filter,
+      ...output,
+      ...(samples && { output_options: { ...output.output_options, sample_rate: 0.5 } }),
+      max_upload_records: random.pick([0, 1_000]),
+      max_upload_interval_seconds: random.pick([0, 30, 120, 300]),
+      enabled: random.chance(0.9),
+    },
+    keeps,
+    samples,
+    path: random.pick(["logs/{DATE}", "a/date={DATE}/b", "flat"]),
+  };
+}

@@ -1,0 +1,37 @@
+/**
+ * Random faults for as long as one likes; `npm run soak` says how long and from which seed. Without it, a few episodes of a fixed seed, so that every run of the
+ * tests has them.
+ */
+import { reset } from "cloudflare:test";
+import { inject, it, vi } from "vitest";
+import { episode } from "./episode.ts";
+
+const { seed, minutes, only } = inject("soak");
+
+/** Longer than any episode takes, in ms. */
+const EPISODE_MAX_MS = 120_000;
+
+it(`soak of seed ${seed}`, { timeout: minutes * 60_000 + EPISODE_MAX_MS }, async ({ task }) => {
+  const total = { episodes: 0, events: 0, faults: 0, objects: 0 };
+  const endMs = Date.now() + minutes * 60_000;
+  for (let number = only ?? 1; ; number++) {
+    try {
+      const summary = await episode(seed * 1_000_003 + number);
+      total.episodes += 1;
+      total.events += summary.events;
+      total.faults += summary.faults;
+      total.objects += summary.objects;
+    } catch (error) {
+      const again = `npm run soak -- --seed ${seed} --episode ${number}`;
+      throw new Error(`episode ${number} of seed ${seed} (again: ${again}): ${(error as Error).message}`, {
+        cause: error,
+      });
+    } finally {
+      vi.restoreAllMocks();
+      await reset();
+    }
+    if (only !== null || Date.now() >= endMs) break;
+  }
+  if (total.faults === 0) throw new Error("no fault took place");
+  task.meta.fault = { row: `soak of seed ${seed}, ${total.episodes} episodes`, ...total };
+});

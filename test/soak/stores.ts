@@ -1,0 +1,84 @@
+/** What a store may do in an episode. */
+import { type Action, type Match, type Rule, rule } from "../support/s3-script.ts";
+import type { Random } from "./random.ts";
+
+const PUTS: Match = { method: "PUT", keyIncludes: ".log.gz" };
+const HEADS: Match = { method: "HEAD" };
+
+/**
+ * Rules for a while, in words for the trace. Left out is what sets an object aside (400 and 413 for it alone), as nobody sends it again by itself, and what a
+ * store may not do to be believed at all: deny an object that it holds.
+ */
+export function misbehaviour(random: Random): { words: string; rules: Rule[] } {
+  const times = random.int(1, 4);
+  const puts = (action: Action, match = PUTS): Rule => rule(action, match, times);
+  const kinds: readonly { weight: number; words: string; rules: () => Rule[] }[] = [
+    { weight: 4, words: "503", rules: () => [puts({ do: "answer", status: 503, code: "SlowDown" })] },
+    {
+      weight: 2,
+      words: "429 with Retry-After",
+      rules: () => [puts({ do: "answer", status: 429, headers: { "retry-after": String(random.int(1, 900)) } })],
+    },
+    { weight: 3, words: "500 after storing", rules: () => [puts({ do: "answer", status: 500, store: true })] },
+    {
+      weight: 2,
+      words: "403 for everything",
+      rules: () => [rule({ do: "answer", status: 403, code: "AccessDenied" })],
+    },
+    {
+      weight: 1,
+      words: "404 for everything",
+      rules: () => [rule({ do: "answer", status: 404, code: "NoSuchBucket" })],
+    },
+    { weight: 2, words: "reset before", rules: () => [puts({ do: "reset", when: "before" })] },
+    { weight: 2, words: "reset during", rules: () => [puts({ do: "reset", when: "during" })] },
+    { weight: 4, words: "reset after storing", rules: () => [puts({ do: "reset", when: "after" })] },
+    {
+      weight: 2,
+      words: "reset after storing, HEAD 503",
+      rules: () => [puts({ do: "reset", when: "after" }), puts({ do: "answer", status: 503 }, HEADS)],
+    },
+    {
+      weight: 2,
+      words: "500 after storing, HEAD refused",
+      rules: () => [
+        puts({ do: "answer", status: 500, store: true }),
+        puts({ do: "answer", status: 403, code: "AccessDenied" }, HEADS),
+      ],
+    },
+    { weight: 2, words: "half of each body kept", rules: () => [puts({ do: "truncate" })] },
+    { weight: 2, words: "wrong ETags", rules: () => [puts({ do: "wrong-etag" })] },
+    { weight: 1, words: "200 and nothing kept", rules: () => [puts({ do: "answer", status: 200 })] },
+    {
+      weight: 1,
+      words: "a page instead of an answer",
+      rules: () => [
+        puts({ do: "answer", status: 200, headers: { "content-type": "text/html" }, body: "<html>Sign in</html>" }),
+      ],
+    },
+    {
+      weight: 1,
+      words: "redirects",
+      rules: () => [rule({ do: "redirect", location: "http://127.0.0.1:1/elsewhere" }, PUTS, times)],
+    },
+    {
+      weight: 2,
+      words: "501 to the condition",
+      rules: () => [rule({ do: "answer", status: 501, code: "NotImplemented" }, { ...PUTS, conditional: true })],
+    },
+    { weight: 2, words: "condition ignored", rules: () => [rule({ do: "ignore-conditional" }, PUTS)] },
+    {
+      weight: 1,
+      words: "conditions ignored, then resets after storing",
+      rules: () => [puts({ do: "reset", when: "after" }), rule({ do: "ignore-conditional" }, PUTS)],
+    },
+    { weight: 1, words: "412 out of the blue", rules: () => [puts({ do: "answer", status: 412 })] },
+    {
+      weight: 1,
+      words: "400 of the moment",
+      rules: () => [puts({ do: "answer", status: 400, code: "RequestTimeout" })],
+    },
+  ];
+  const { words, rules } = random.weighted(kinds);
+  return { words: `${words}, ${times} times`, rules: rules() };
+}
