@@ -43,17 +43,24 @@ export interface Access {
 
 export type AccessResult = { ok: true; access: Access } | { ok: false; faults: string[] };
 
-/** The part of the settings that says who may call; intake over HTTP needs no more. */
+/** null: it is malformed, and nobody can be known by it. */
+export function readAdminToken(env: object): string | null {
+  const { ADMIN_TOKEN: token = "" } = env as Settings;
+  return /^[\u0021-\u007e]{16,512}$/.test(token) ? token : null;
+}
+
+/** The part of the settings that says who may call, and for which account. */
 export function readAccess(env: object): AccessResult {
   const settings = env as Settings;
   const faults: string[] = [];
   const accountId = settings.ACCOUNT_ID ?? "";
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(accountId))
     faults.push("ACCOUNT_ID: 1 to 64 letters, digits, dashes or underscores");
-  const adminToken = settings.ADMIN_TOKEN ?? "";
-  if (!/^[\u0021-\u007e]{16,512}$/.test(adminToken))
-    faults.push("ADMIN_TOKEN: a secret of 16 to 512 printable ASCII characters");
-  return faults.length > 0 ? { ok: false, faults } : { ok: true, access: { accountId, adminToken } };
+  const adminToken = readAdminToken(env);
+  if (adminToken === null) faults.push("ADMIN_TOKEN: a secret of 16 to 512 printable ASCII characters");
+  return faults.length > 0 || adminToken === null
+    ? { ok: false, faults }
+    : { ok: true, access: { accountId, adminToken } };
 }
 
 /** Checks the settings, and names every fault with what it should be. Values are never repeated: some are secrets. */

@@ -1,7 +1,7 @@
 import { type Handler, Hono } from "hono";
-import { type ConfigResult, readAccess, readConfig } from "../config.ts";
-import { ApiError, CODE, oneError } from "../errors.ts";
-import type { Platform } from "../platform.ts";
+import { type ConfigResult, readAccess, readAdminToken, readConfig } from "../config.ts";
+import { ApiError, CODE, oneError, unavailable } from "../errors.ts";
+import { type Platform, within } from "../platform.ts";
 import { authenticate, type Caller, requirePermission } from "./auth.ts";
 import { failure } from "./envelope.ts";
 import { eventRoutes } from "./events.ts";
@@ -11,6 +11,12 @@ import { ledgerRoutes } from "./ledger.ts";
 import type { AppContext, Resource, Route } from "./route.ts";
 
 const ACCOUNT = "/client/v4/accounts/:account_id";
+
+/**
+ * How long a request may take, in ms: longer than any part is waited for that knows its own bounds. Where one does not answer at all, the caller is
+ * told so; what it does all the same, it would do for the repeated request as well.
+ */
+const ANSWER_MS = 60_000;
 
 /** Resources below one path, under both of its names: the first is ours, the second the vendor's. */
 export interface ResourceGroup {
@@ -59,12 +65,23 @@ function mount(app: Hono<{ Bindings: Env }>, path: string, { methods }: Resource
 
 function guarded(route: Route, platform: Platform): Handler<{ Bindings: Env }> {
   return async (c) => {
+    if ("take" in route) {
+      requirePermission(sender(c), route.permission);
+      return route.take(c, platform);
+    }
     requirePermission(admitted(c), route.permission);
-    if ("take" in route) return route.take(c, platform);
     const config = readConfig(c.env);
     if (!config.ok) throw misconfigured(config);
-    return route.handle(c, config.config, platform);
+    const response = await within(ANSWER_MS, route.handle(c, config.config, platform), null);
+    if (response === null) throw unavailable("a part of the service does not answer; the request may be repeated");
+    return response;
   };
+}
+
+/** Who sends events. A malformed account id costs none: whoever has the token means this account, as there is no other. @throws as {@link admitted}. */
+function sender(c: AppContext): Caller {
+  const token = readAdminToken(c.env);
+  return readAccess(c.env).ok || token === null ? admitted(c) : authenticate(c.req.raw, token);
 }
 
 /** Who calls, and that it is this account. @throws ApiError 401, 404, or 503 if the configuration does not tell. */
