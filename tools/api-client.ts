@@ -24,10 +24,21 @@ const AccountLedger = z.object({
 });
 export type AccountLedger = z.infer<typeof AccountLedger>;
 
-const Job = z.object({ id: z.number().int().positive(), error_message: z.string().nullable() });
+const Job = z.object({
+  id: z.number().int().positive(),
+  destination_conf: z.string(),
+  error_message: z.string().nullable(),
+});
 export type Job = z.infer<typeof Job>;
 
-const ObjectEntry = z.object({ number: COUNT, key: z.string(), state: z.string(), records: COUNT, reason: z.string() });
+const ObjectEntry = z.object({
+  number: COUNT,
+  key: z.string(),
+  state: z.string(),
+  records: COUNT,
+  bytes: COUNT,
+  reason: z.string(),
+});
 export type ObjectEntry = z.infer<typeof ObjectEntry>;
 
 const Envelope = z.object({
@@ -56,6 +67,8 @@ export function accountBalance(ledger: AccountLedger): { processed: number; acco
 export interface EventsForm {
   readonly ndjson?: boolean;
   readonly gzip?: boolean;
+  /** Under which a repeated request doubles nothing. */
+  readonly idempotencyKey?: string;
 }
 
 /** What the demo and the tests need of the shipper's API, over real HTTP. */
@@ -75,6 +88,20 @@ export class ApiClient {
     return Job.parse(await this.#call("POST", "/jobs", { body: JSON.stringify(body), type: "application/json" }));
   }
 
+  /** Changes what the body names. */
+  async updateJob(id: number, body: Readonly<Record<string, unknown>>): Promise<Job> {
+    return Job.parse(await this.#call("PUT", `/jobs/${id}`, { body: JSON.stringify(body), type: "application/json" }));
+  }
+
+  /** @param discard drops what is waiting, counted, instead of delivering it. */
+  async deleteJob(id: number, { discard = false }: { readonly discard?: boolean } = {}): Promise<void> {
+    await this.#call("DELETE", `/jobs/${id}${discard ? "?discard=true" : ""}`);
+  }
+
+  async jobs(): Promise<Job[]> {
+    return z.array(Job).parse(await this.#call("GET", "/jobs"));
+  }
+
   async job(id: number): Promise<Job> {
     return Job.parse(await this.#call("GET", `/jobs/${id}`));
   }
@@ -92,12 +119,16 @@ export class ApiClient {
   }
 
   /** @returns how many were accepted. */
-  async postEvents(events: readonly unknown[], { ndjson = false, gzip = false }: EventsForm = {}): Promise<number> {
+  async postEvents(
+    events: readonly unknown[],
+    { ndjson = false, gzip = false, idempotencyKey }: EventsForm = {},
+  ): Promise<number> {
     const text = ndjson ? events.map((event) => `${JSON.stringify(event)}\n`).join("") : JSON.stringify(events);
     const result = await this.#call("POST", "/datasets/functions_trace_events/events", {
       body: gzip ? gzipSync(text) : text,
       type: ndjson ? "application/x-ndjson" : "application/json",
       ...(gzip && { encoding: "gzip" }),
+      ...(idempotencyKey !== undefined && { idempotencyKey }),
     });
     return z.object({ accepted: COUNT }).parse(result).accepted;
   }
@@ -119,9 +150,14 @@ export class ApiClient {
 
   /** @throws Error with the API's own words. */
   async #call(
-    method: "GET" | "POST",
+    method: "GET" | "POST" | "PUT" | "DELETE",
     path: string,
-    sent?: { readonly body: string | Uint8Array<ArrayBuffer>; readonly type: string; readonly encoding?: string },
+    sent?: {
+      readonly body: string | Uint8Array<ArrayBuffer>;
+      readonly type: string;
+      readonly encoding?: string;
+      readonly idempotencyKey?: string;
+    },
   ): Promise<unknown> {
     const response = await fetch(this.url + path, {
       method,
@@ -129,6 +165,7 @@ export class ApiClient {
         Authorization: `Bearer ${this.#token}`,
         ...(sent !== undefined && { "Content-Type": sent.type }),
         ...(sent?.encoding !== undefined && { "Content-Encoding": sent.encoding }),
+        ...(sent?.idempotencyKey !== undefined && { "Idempotency-Key": sent.idempotencyKey }),
       },
       ...(sent !== undefined && { body: sent.body }),
     });

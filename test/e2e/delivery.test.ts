@@ -1,4 +1,4 @@
-/** What the platform does to one event, to a new job and in a crash: each against a `wrangler dev` of its own. */
+/** What the platform does to one event and to a new job: each against a `wrangler dev` of its own. */
 import { describe, it } from "vitest";
 import { until } from "../../tools/until.ts";
 import { assertClean, type Minted, Oracle } from "../support/oracle.ts";
@@ -7,7 +7,6 @@ import { IsolatedShipper, jobInto, pathOf, RECEIVED_WITHIN_MS } from "./shipper.
 const INTERVAL_MS = 30_000;
 /** An upload starts within this of the interval. */
 const SLACK_MS = 15_000;
-const DELIVERED_WITHIN_MS = 60_000;
 
 // One of them waits for half a minute; the others use the time.
 describe.concurrent("events on their way into the bucket", () => {
@@ -69,48 +68,5 @@ describe.concurrent("events on their way into the bucket", () => {
       assertClean(report);
       expect(report.records).toBe(received);
     }
-  });
-
-  it("delivers exactly once what the log has, across kill -9 while it waits and while it is uploaded", async ({
-    expect,
-  }) => {
-    await using shipper = await IsolatedShipper.start();
-    const oracle = new Oracle({ name: "crash", at: Date.now() });
-    const job = await shipper.api.createJob(jobInto("crash", { max_upload_records: 1_000 }));
-    const received = async (count: number): Promise<void> => {
-      const events = oracle.mint(count, { days: 2 });
-      await shipper.api.postEvents(
-        events.map(({ event }) => event),
-        { ndjson: true },
-      );
-      oracle.acknowledged(job.id, events);
-      const { size } = oracle.expectation(job.id).owed;
-      await until({
-        what: `the log to have ${size}`,
-        withinMs: RECEIVED_WITHIN_MS,
-        look: () => shipper.api.jobLedger(job.id),
-        enough: (ledger) => ledger.received >= size,
-      });
-    };
-    await received(900);
-    expect(await shipper.api.jobLedger(job.id)).toMatchObject({ pending: 900, delivered: 0 });
-    await shipper.crashAndRestart();
-    expect(await shipper.api.jobLedger(job.id)).toMatchObject({ received: 900 });
-
-    // More than an object takes: these are cut and uploaded at once, and the crash comes in between.
-    await received(8_000);
-    await shipper.crashAndRestart();
-    // The alarms go on where they were; this time with the uploads.
-    await shipper.crashAndRestart();
-
-    // No cron, no flush: the alarms of the log find what is left.
-    await until({
-      what: "all to be delivered",
-      withinMs: INTERVAL_MS + SLACK_MS + DELIVERED_WITHIN_MS,
-      look: () => shipper.api.jobLedger(job.id),
-      enough: ({ pending }) => pending === 0,
-    });
-    expect(await shipper.api.jobLedger(job.id)).toMatchObject({ received: 8_900, delivered: 8_900, set_aside: 0 });
-    assertClean(oracle.audit(job.id, await shipper.bucket.read("crash/"), { path: pathOf("crash") }));
   });
 });

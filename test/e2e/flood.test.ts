@@ -3,10 +3,9 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { it } from "vitest";
-import { buildWorker, DevServer } from "../../tools/dev-server.ts";
-import { ROOT } from "../../tools/paths.ts";
 import { until } from "../../tools/until.ts";
 import { noise } from "../record/samples.ts";
+import { startProducer } from "./producer-process.ts";
 import { IsolatedShipper, jobInto, RECEIVED_WITHIN_MS } from "./shipper.ts";
 
 /** Far from the servers of other tests. */
@@ -26,22 +25,9 @@ it(`ships ${INVOCATIONS} invocations in few messages, and large ones among them,
   expect,
 }) => {
   await using shipper = await IsolatedShipper.start();
-  const { api, folder } = shipper;
-  const built = await buildWorker(join(ROOT, "test/e2e/producer/wrangler.jsonc"), join(folder, "producer"));
-  const producer = await DevServer.start({
-    ...built,
-    port: PRODUCER_PORT,
-    persistTo: join(folder, "producer-state"),
-    registry: join(folder, "registry"),
-    logFile: join(folder, "producer.log"),
-  });
+  const { api } = shipper;
+  const producer = await startProducer(shipper, PRODUCER_PORT);
   try {
-    await until({
-      what: "the producer to find the shipper",
-      withinMs: 15_000,
-      look: async () => producer.output,
-      enough: (output) => (output.match(/logship\S* \[connected\]/g) ?? []).length >= 2,
-    });
     const job = await api.createJob(jobInto("flood"));
 
     const paths = Array.from({ length: INVOCATIONS }, (_, i) => `/?event=flood-${i}`);

@@ -1,12 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ApiClient, accountBalance, jobBalance } from "../../tools/api-client.ts";
+import { ApiClient } from "../../tools/api-client.ts";
 import { Bucket, localDestination } from "../../tools/bucket.ts";
 import { type BuiltWorker, buildWorker, DevServer } from "../../tools/dev-server.ts";
 import { localObjectStore, SHIPPER_CONFIG } from "../../tools/paths.ts";
-import { pause } from "../../tools/until.ts";
 import { readSingleMember } from "../support/gzip-member.ts";
 import { ndjson } from "../support/oracle.ts";
 
@@ -16,6 +15,23 @@ const FIRST_PORT = 18_787;
 /** `tail()` gathers for 2 s and the queue for 10 s at most; the rest is for a machine that has other things to do. In ms. */
 export const RECEIVED_WITHIN_MS = 60_000;
 
+/** Settings and secrets of a deployment, by name; an empty text is a value, too. */
+export type Settings = Readonly<Record<string, string>>;
+
+export interface ShipperOptions {
+  /** Beside those that it has anyway, or in their place. */
+  readonly settings?: Settings;
+  /** How long the queue gathers a batch, in seconds; as wrangler.jsonc says by default. */
+  readonly queueWaitS?: number;
+}
+
+export interface Restart {
+  /** For this life alone, in place of those of the first one. */
+  readonly settings?: Settings;
+  /** Nobody asks it anything, not even whether it is there. */
+  readonly unasked?: boolean;
+}
+
 /**
  * A real `wrangler dev` of the shipper with secrets, state and registry of its own, in a temporary folder. It runs a build of now, so that edits
  * to the source while the tests run do not restart it. `await using` it.
@@ -23,35 +39,41 @@ export const RECEIVED_WITHIN_MS = 60_000;
 export class IsolatedShipper implements AsyncDisposable {
   readonly #folder: string;
   readonly #built: BuiltWorker;
+  readonly #settings: Settings;
   readonly #token: string;
   #server: DevServer;
+  #lives = 1;
+  #isUp = true;
 
-  private constructor(folder: string, built: BuiltWorker, token: string, server: DevServer) {
+  private constructor(folder: string, built: BuiltWorker, settings: Settings, token: string, server: DevServer) {
     this.#folder = folder;
     this.#built = built;
+    this.#settings = settings;
     this.#token = token;
     this.#server = server;
   }
 
-  static async start(): Promise<IsolatedShipper> {
+  static async start({ settings: given = {}, queueWaitS }: ShipperOptions = {}): Promise<IsolatedShipper> {
     const folder = mkdtempSync(join(tmpdir(), "logship-e2e-"));
     try {
       const built = await buildWorker(SHIPPER_CONFIG, folder);
+      if (queueWaitS !== undefined) setQueueWait(built.config, queueWaitS);
       const token = randomBytes(24).toString("base64url");
-      const env = {
+      const settings = {
+        ACCOUNT_ID: "local",
         ADMIN_TOKEN: token,
-        SECRETS_KEY: randomBytes(32).toString("base64"),
+        SECRETS_KEY: randomSecretsKey(),
         ALLOW_LOOPBACK_DESTINATIONS: "true",
+        ...given,
       };
-      const lines = Object.entries(env).map(([name, value]) => `${name}=${value}\n`);
-      writeFileSync(join(folder, "secrets.env"), lines.join(""), { mode: 0o600 });
-      return new IsolatedShipper(folder, built, token, await startServer(folder, built));
+      return new IsolatedShipper(folder, built, settings, token, await startServer(folder, built, settings));
     } catch (error) {
       rmSync(folder, { recursive: true, force: true });
       throw error;
     }
   }
 
+  /** Of the life it is in: another start may find another port. */
   get api(): ApiClient {
     return new ApiClient(this.#server.url, { token: this.#token });
   }
@@ -85,10 +107,50 @@ export class IsolatedShipper implements AsyncDisposable {
     await this.#server.stop();
   }
 
-  /** `kill -9` of everything at once, and a new start on what is on disk. */
-  async crashAndRestart(): Promise<void> {
+  /** How often it was started. */
+  get lives(): number {
+    return this.#lives;
+  }
+
+  /** Whether it is started, and nobody has killed it since. */
+  get isUp(): boolean {
+    return this.#isUp;
+  }
+
+  /** `kill -9` of everything at once. */
+  async kill(): Promise<void> {
+    this.#isUp = false;
     await this.#server.kill("SIGKILL");
-    this.#server = await startServer(this.#folder, this.#built);
+    // What a killed process leaves in the local registry is believed: other workers would go on calling it.
+    rmSync(join(this.#folder, "registry"), { recursive: true, force: true });
+  }
+
+  /** A new start, after a kill, on what is on disk. */
+  async restart({ settings = {}, unasked = false }: Restart = {}): Promise<void> {
+    this.#server = await startServer(this.#folder, this.#built, { ...this.#settings, ...settings }, unasked);
+    this.#lives += 1;
+    this.#isUp = true;
+  }
+
+  /** `kill -9` of everything at once, and a new start on what is on disk. */
+  async crashAndRestart(how: Restart = {}): Promise<void> {
+    await this.kill();
+    await this.restart(how);
+  }
+
+  /**
+   * @returns what the action gives; undefined if it is down, or was killed meanwhile and the action failed.
+   * @throws whatever the action throws otherwise.
+   */
+  async unlessKilled<T>(action: (api: ApiClient) => Promise<T>): Promise<T | undefined> {
+    if (!this.#isUp) return undefined;
+    const life = this.#lives;
+    try {
+      return await action(this.api);
+    } catch (error) {
+      if (this.#isUp && this.#lives === life) throw error;
+      return undefined;
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -97,17 +159,38 @@ export class IsolatedShipper implements AsyncDisposable {
   }
 }
 
-function startServer(folder: string, built: BuiltWorker): Promise<DevServer> {
+/** A SECRETS_KEY as it should be. */
+export function randomSecretsKey(): string {
+  return randomBytes(32).toString("base64");
+}
+
+function startServer(
+  folder: string,
+  built: BuiltWorker,
+  { OBJSTORE_ENDPOINT, ...others }: Settings,
+  unasked = false,
+): Promise<DevServer> {
+  const envFile = join(folder, "settings.env");
+  const lines = Object.entries(others).map(([name, value]) => `${name}=${value}\n`);
+  writeFileSync(envFile, lines.join(""), { mode: 0o600 });
   return DevServer.start({
     ...built,
     port: FIRST_PORT,
     persistTo: join(folder, "state"),
     registry: join(folder, "registry"),
-    envFile: join(folder, "secrets.env"),
+    envFile,
     logFile: join(folder, "shipper.log"),
-    probe: "/",
-    vars: (url) => ({ ACCOUNT_ID: "local", OBJSTORE_ENDPOINT: localObjectStore(url) }),
+    ...(!unasked && { probe: "/" }),
+    vars: (url) => ({ OBJSTORE_ENDPOINT: OBJSTORE_ENDPOINT ?? localObjectStore(url) }),
   });
+}
+
+/** In the copy of the configuration that a build has. @throws Error if it is not where it is looked for. */
+function setQueueWait(config: string, seconds: number): void {
+  const text = readFileSync(config, "utf8");
+  const changed = text.replace(/("queue": "logship-events",[^}]*?"max_batch_timeout": )\d+/, `$1${seconds}`);
+  if (changed === text) throw new Error(`${config} has no max_batch_timeout of logship-events`);
+  writeFileSync(config, changed);
 }
 
 /** The path of a job's destination, as `destination_conf` and an audit need it. */
@@ -124,40 +207,4 @@ export function jobInto(folder: string, more: Readonly<Record<string, unknown>> 
     max_upload_interval_seconds: 30,
     ...more,
   };
-}
-
-/** Watches the ledgers of an account and its jobs while something goes on. */
-export class LedgerWatch {
-  /** Polls so far; each asked for every ledger. */
-  polls = 0;
-  /** What did not balance, in words. */
-  readonly faults: string[] = [];
-  #isOver = false;
-  readonly #watching: Promise<void>;
-
-  constructor(api: ApiClient, jobs: readonly number[]) {
-    this.#watching = this.#watch(api, jobs);
-    // Reported by stop().
-    this.#watching.catch(() => {});
-  }
-
-  async stop(): Promise<void> {
-    this.#isOver = true;
-    await this.#watching;
-  }
-
-  async #watch(api: ApiClient, jobs: readonly number[]): Promise<void> {
-    while (!this.#isOver) {
-      for (const id of jobs) {
-        const ledger = await api.jobLedger(id);
-        const { received, accountedFor } = jobBalance(ledger);
-        if (received !== accountedFor) this.faults.push(`job ${id}: ${JSON.stringify(ledger)}`);
-      }
-      const ledger = await api.accountLedger();
-      const { processed, accountedFor } = accountBalance(ledger);
-      if (processed !== accountedFor) this.faults.push(`account: ${JSON.stringify(ledger)}`);
-      this.polls += 1;
-      await pause(100);
-    }
-  }
 }

@@ -8,7 +8,8 @@ import type { StoredObject } from "../../tools/bucket.ts";
 import { until } from "../../tools/until.ts";
 import { readSingleMember } from "../support/gzip-member.ts";
 import { assertClean, type MintOptions, ndjson, Oracle } from "../support/oracle.ts";
-import { IsolatedShipper, jobInto, LedgerWatch, pathOf } from "./shipper.ts";
+import { LedgerWatch } from "./ledger-watch.ts";
+import { IsolatedShipper, jobInto, pathOf } from "./shipper.ts";
 
 const EVENTS = 100_000;
 const DAYS = 3;
@@ -33,7 +34,7 @@ it(`ships ${EVENTS} events over ${DAYS} days to two jobs, each exactly once, and
     jobInto("two", { output_options: { field_names: FIELDS }, max_upload_records: 10_000 }),
   );
   const jobs = [whole.id, two.id];
-  const watch = new LedgerWatch(api, jobs);
+  const watch = new LedgerWatch(shipper, jobs);
 
   const perRequest = EVENTS / REQUESTS.length / ROUNDS;
   for (let round = 1; round <= ROUNDS; round++) {

@@ -14,7 +14,7 @@ export interface Scene {
   readonly random: Random;
   readonly breakdowns: Breakdowns;
   /** Requests that were not acknowledged, which their clients repeat until they are. */
-  readonly repeats: { events: readonly Minted[]; key: string }[];
+  readonly repeats: { events: readonly Minted[]; key: string; ndjson: boolean }[];
   /** Isolates that are still about, with whatever configuration they read last. */
   readonly isolates: World["isolate"][];
   keys: number;
@@ -75,17 +75,18 @@ export const DEEDS: readonly Deed[] = [
       const key = `key-${scene.keys++}`;
       const ndjson = random.chance(0.5);
       const status = await world.post(events, { key, ndjson });
-      if (status !== 202) scene.repeats.push({ events, key });
+      if (status !== 202) scene.repeats.push({ events, key, ndjson });
       return `${events.length} events, ${large ? "large, " : ""}${key}: ${status ?? "no answer"}`;
     },
   },
   {
     name: "repeat",
     weight: 3,
-    async run({ world, random, repeats }) {
+    async run({ world, repeats }) {
       const request = repeats.shift();
       if (request === undefined) return null;
-      const status = await world.post(request.events, { key: request.key, ndjson: random.chance(0.5) });
+      // The same bytes, or it is another request.
+      const status = await world.post(request.events, request);
       if (status !== 202) repeats.push(request);
       return `${request.key}: ${status ?? "no answer"}`;
     },
@@ -185,7 +186,8 @@ export const DEEDS: readonly Deed[] = [
     async run({ world, random }) {
       const running = random.pick([() => world.runAlarms(), () => world.deliverDue(), async () => {}]);
       world.injected();
-      const done = running();
+      // Whoever asks an object that dies is told so.
+      const done = running().catch(() => {});
       await abortAllDurableObjects();
       await done;
       return "";

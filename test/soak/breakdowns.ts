@@ -1,18 +1,29 @@
 /** What breaks in an episode beside the stores: calls of durable objects, and the queue. */
+
+import { vi } from "vitest";
 import { AccountLedger, BlobStore, ControlPlane, DeliveryLog, Outbox } from "../../src/index.ts";
-import { type Breakage, breakable, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
+import { BREAKAGES, type Breakage, breakable, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
 import type { SendFault } from "../support/runtime/queue.ts";
 import type { World } from "../support/runtime/world.ts";
 import type { Random } from "./random.ts";
 
-/** Every call that one part makes of another, and the steps of an upload. */
-const METHODS: readonly (readonly [{ readonly prototype: object }, readonly string[]])[] = [
-  [DeliveryLog, ["append", "holds", "configure", "uploadOne", "put", "settle", "alarm", "drive"]],
-  [AccountLedger, ["count", "counted", "expectAgain", "configure", "keepJobs"]],
-  [ControlPlane, ["configSince", "alarm"]],
+/** Every call that one part makes of another: it may hang, and whoever made it gives up. */
+const CALLS: readonly (readonly [{ readonly prototype: object }, readonly string[]])[] = [
+  [DeliveryLog, ["append", "holds", "configure", "drive"]],
+  [AccountLedger, ["count", "counted", "expectAgain", "keepJobs", "setAside"]],
+  [ControlPlane, ["configSince"]],
   [BlobStore, ["put", "get", "drop"]],
   [Outbox, ["keep"]],
 ];
+
+/** Steps within an object, which wait for nothing but the store and the disk. */
+const STEPS: typeof CALLS = [
+  [DeliveryLog, ["uploadOne", "put", "settle", "alarm"]],
+  [ControlPlane, ["alarm"]],
+];
+
+/** How much faster than they are meant the timers run, so that whoever waits for a call that hangs gives up within a fraction of a second. */
+const HURRY = 100;
 
 interface Armed {
   /** Calls that still go well. */
@@ -27,7 +38,7 @@ export class Breakdowns {
   readonly #world: World;
   readonly #random: Random;
   readonly #armed = new Map<string, Armed>();
-  readonly #methods: string[] = [];
+  readonly #methods = new Map<string, readonly Breakage[]>();
   #sends: SendFault[] = [];
 
   constructor(world: World, random: Random) {
@@ -37,12 +48,15 @@ export class Breakdowns {
 
   /** Puts itself in the way of every call; to be done again after `vi.restoreAllMocks()`. */
   install(): void {
-    this.#methods.length = 0;
-    for (const [{ prototype }, methods] of METHODS) {
+    const wait = globalThis.setTimeout;
+    const hurried = (run: () => void, ms = 0, ...args: []): unknown => wait(run, ms / HURRY, ...args);
+    vi.spyOn(globalThis, "setTimeout").mockImplementation(hurried as typeof setTimeout);
+    this.#methods.clear();
+    for (const [{ prototype }, methods] of [...CALLS, ...STEPS]) {
       for (const method of methods) {
-        if (!(method in prototype)) continue;
         const name = `${(prototype.constructor as { name: string }).name}.${method}`;
-        this.#methods.push(name);
+        const isStep = STEPS.some(([object, steps]) => object.prototype === prototype && steps.includes(method));
+        this.#methods.set(name, isStep ? PROMPT_BREAKAGES : BREAKAGES);
         breakable(prototype as Record<string, unknown>, method, () => this.#decide(name));
       }
     }
@@ -55,11 +69,11 @@ export class Breakdowns {
 
   /** Lets one of the calls to come break. @returns which and how, in words. */
   arm(): string {
-    const name = this.#random.pick(this.#methods);
+    const [name, breakages] = this.#random.pick([...this.#methods]);
     const armed = {
       skip: this.#random.int(0, 3),
       times: this.#random.chance(0.8) ? 1 : this.#random.int(2, 12),
-      breakage: this.#random.pick(PROMPT_BREAKAGES),
+      breakage: this.#random.pick(breakages),
     };
     this.#armed.set(name, armed);
     return `${name}: ${armed.breakage}, ${armed.times} times after ${armed.skip} calls`;

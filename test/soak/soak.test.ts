@@ -17,15 +17,15 @@ it(`soak of seed ${seed}`, { timeout: minutes * 60_000 + EPISODE_MAX_MS }, async
   for (let number = only ?? 1; ; number++) {
     try {
       const summary = await episode(seed * 1_000_003 + number);
+      console.log(`soak: seed ${seed}, episode ${number}: ${JSON.stringify(summary)}`);
       total.episodes += 1;
       total.events += summary.events;
       total.faults += summary.faults;
       total.objects += summary.objects;
     } catch (error) {
       const again = `npm run soak -- --seed ${seed} --episode ${number}`;
-      throw new Error(`episode ${number} of seed ${seed} (again: ${again}): ${(error as Error).message}`, {
-        cause: error,
-      });
+      console.log(`soak: seed ${seed}, episode ${number} failed: ${(error as Error).message}`);
+      throw new Error(`episode ${number} of seed ${seed} (again: ${again}): ${(error as Error).message}`);
     } finally {
       vi.restoreAllMocks();
       await reset();

@@ -30,22 +30,37 @@ type Method = (...args: unknown[]) => unknown;
 /**
  * Lets a method of every instance of a durable object's class break, until `vi.restoreAllMocks()`.
  * @param decide is asked at each call; null: it goes well.
+ * @returns how many calls are stuck: they will never be answered, and nothing more comes of them.
  */
 export function breakable<T extends object>(
   prototype: T,
   method: keyof T & string,
   decide: () => Breakage | null,
-): void {
-  const original = prototype[method] as Method;
+): { stuck(): number } {
+  const present = prototype[method] as Method;
+  // What another mock does goes on.
+  const original = (vi.isMockFunction(present) && present.getMockImplementation()) || present;
+  let stuck = 0;
+  const hang = (): Promise<never> => {
+    stuck += 1;
+    return new Promise(() => {});
+  };
   vi.spyOn(prototype as Record<string, Method>, method).mockImplementation(function (this: unknown, ...args) {
     const breakage = decide();
     return breakage === null
       ? original.apply(this, args)
-      : broken(breakage, this as T, method, () => original.apply(this, args));
+      : broken(breakage, this as T, method, () => original.apply(this, args), hang);
   });
+  return { stuck: () => stuck };
 }
 
-function broken(breakage: Breakage, object: object, method: string, run: () => unknown): unknown {
+function broken(
+  breakage: Breakage,
+  object: object,
+  method: string,
+  run: () => unknown,
+  hang: () => Promise<never>,
+): unknown {
   const { ctx } = object as { ctx: DurableObjectState };
   const die = (): never => {
     ctx.abort(`${breakage} ${method}`);
@@ -57,18 +72,22 @@ function broken(breakage: Breakage, object: object, method: string, run: () => u
     case "dies before":
       return die();
     case "hangs":
-      return new Promise(() => {});
+      return hang();
   }
   const result = run();
+  const lose = (): never => {
+    throw new Error(`the answer of ${method} is lost`);
+  };
   const finish = async (): Promise<unknown> => {
     await result;
-    if (breakage === "late") return new Promise(() => {});
+    if (breakage === "late") return hang();
     if (breakage === "dies after, on disk") await ctx.storage.sync();
-    if (breakage === "lost") throw new Error(`the answer of ${method} is lost`);
-    return die();
+    return breakage === "lost" ? lose() : die();
   };
-  // A step that waits for nothing dies within it, so that nothing behind it happens either.
-  return result instanceof Promise || breakage !== "dies after" ? finish() : die();
+  if (result instanceof Promise) return finish();
+  // A step that waits for nothing breaks within it, so that nothing behind it happens either.
+  if (breakage === "lost") return lose();
+  return breakage === "dies after" ? die() : finish();
 }
 
 /** Breaks the first `times` calls, and counts them. */

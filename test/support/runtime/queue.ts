@@ -55,6 +55,12 @@ export class SimulatedQueue implements EventQueue {
     if (fault !== null) throw new Error("Unknown Internal Error (15000)");
   }
 
+  /** Somebody who is not intake writes to the queue, anything that a queue takes. */
+  put(body: unknown): void {
+    const sentMs = this.#nowMs();
+    this.held.push({ body: body as Uint8Array, sentMs, dueMs: sentMs, attempts: 0, dead: false });
+  }
+
   /** What may be delivered now, dead letters aside or alone. */
   due({ dead = false } = {}): HeldMessage[] {
     const now = this.#nowMs();
@@ -87,7 +93,7 @@ export class SimulatedQueue implements EventQueue {
         id: `${i}`,
         timestamp: new Date(sentMs),
         attempts,
-        body: body.slice().buffer,
+        body: body instanceof Uint8Array ? body.slice().buffer : body,
       })),
     );
     delivery.messages.forEach((message, i) => {

@@ -6,6 +6,7 @@ import {
   createExecutionContext,
   createScheduledController,
   runDurableObjectAlarm,
+  runInDurableObject,
   waitOnExecutionContext,
 } from "cloudflare:test";
 import { env } from "cloudflare:workers";
@@ -20,10 +21,13 @@ import { accountLedgerFaults, type Count } from "../ledger-audit.ts";
 import { type Minted, type MintOptions, Oracle } from "../oracle.ts";
 import { setClock } from "./pipeline.ts";
 import { SimulatedQueue } from "./queue.ts";
-import { type JobOptions, type WorldJob, WorldJobs } from "./world-jobs.ts";
+import { alive, type JobOptions, type WorldJob, WorldJobs } from "./world-jobs.ts";
 
 /** Hours of the test's clock after which what does not settle never will. */
 const SETTLE_MAX_HOURS = 72;
+
+/** Isolates that were begun. */
+let isolates = 0;
 
 export interface Summary {
   /** Events that were acknowledged. */
@@ -50,7 +54,6 @@ export class World {
   /** The handlers of the isolate in use. */
   isolate = worker;
   #faults = 0;
-  #isolates = 0;
   readonly #accepted = new Map<string, Minted>();
   readonly #unsure = new Map<string, Minted>();
   /** What came in since the queue was last known to be empty. */
@@ -82,8 +85,8 @@ export class World {
 
   /** A new isolate of the worker: no configuration read yet, nothing gathered. What the earlier one had gathered is its own. */
   async coldIsolate(): Promise<void> {
-    this.#isolates += 1;
-    const path = `../../../src/index.ts?isolate=${this.#isolates}`;
+    isolates += 1;
+    const path = `../../../src/index.ts?isolate=${isolates}`;
     this.isolate = ((await import(/* @vite-ignore */ path)) as { default: typeof worker }).default;
   }
 
@@ -148,6 +151,18 @@ export class World {
     return acknowledged;
   }
 
+  /** These came in by a way of the test's own, and are owed. */
+  owe(events: readonly Minted[]): void {
+    this.#taken(events, true);
+  }
+
+  /** The account keeps the messages of these, and counts them: they come to no job. */
+  setAside(events: readonly Minted[]): void {
+    const before = typeof this.accountLeftOut.set_aside === "number" ? this.accountLeftOut.set_aside : 0;
+    this.accountLeftOut.set_aside = before + events.length;
+    this.jobs.withdraw(events);
+  }
+
   /** Has the queue deliver all that is due. */
   async deliverDue(): Promise<void> {
     await this.queue.deliverDue(this.isolate.queue, this.env);
@@ -155,9 +170,19 @@ export class World {
 
   /** Runs every alarm that is set, whether it is due or not: none of them minds. One that dies is due again. */
   async runAlarms(): Promise<void> {
-    const stubs: DurableObjectStub[] = [outbox(this.env.OUTBOX), controlPlane(env.CONTROL)];
-    for (const { id } of this.jobs.all) for (const log of await this.segments(id)) stubs.push(log);
-    for (const stub of stubs) await runDurableObjectAlarm(stub).catch(() => {});
+    // Stubs of what died are of no use any more.
+    const objects: (() => DurableObjectStub)[] = [() => outbox(this.env.OUTBOX), () => controlPlane(env.CONTROL)];
+    for (const { id } of this.jobs.all) {
+      for (const n of (await this.segments(id)).keys()) objects.push(() => segmentOf(env.LOG, id, n));
+    }
+    for (const object of objects) await runDurableObjectAlarm(object()).catch(() => this.#alarmAgain(object()));
+  }
+
+  /** The platform runs an alarm again whose handler throws, or dies with its object. */
+  async #alarmAgain(stub: DurableObjectStub): Promise<void> {
+    await runInDurableObject(stub, async (_object, { storage }) => {
+      if ((await storage.getAlarm()) === null) await storage.setAlarm(this.clock.nowMs());
+    });
   }
 
   async runCron(): Promise<void> {
@@ -168,7 +193,8 @@ export class World {
 
   async segments(jobId: number): Promise<DurableObjectStub<DeliveryLog>[]> {
     const logs = [segmentOf(env.LOG, jobId, 0)];
-    for (let last = logs[0]; (await last?.status())?.sealed; last = logs.at(-1)) {
+    const isSealed = (log = logs[0]): Promise<boolean> => alive(async () => (await log?.status())?.sealed ?? false);
+    for (let last = logs[0]; await isSealed(last); last = logs.at(-1)) {
       logs.push(segmentOf(env.LOG, jobId, logs.length));
     }
     return logs;

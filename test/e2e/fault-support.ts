@@ -1,0 +1,103 @@
+/** What the tests of faults ask of a shipper and of the store outside of it. */
+import type { ApiClient } from "../../tools/api-client.ts";
+import { until } from "../../tools/until.ts";
+import type { Expectation, Report } from "../support/audit.ts";
+import { readSingleMember } from "../support/gzip-member.ts";
+import { jobLedgerFaults, type LeftOut, objectListFaults } from "../support/ledger-audit.ts";
+import { assertClean, ndjson, type Oracle } from "../support/oracle.ts";
+import type { HostileStore } from "./hostile-store.ts";
+import { pathOf, RECEIVED_WITHIN_MS } from "./shipper.ts";
+
+/** How long a well store may take to get all that waits, in ms. */
+const DRAINED_WITHIN_MS = 30_000;
+
+type JobId = { readonly id: number };
+
+/** Waits until a job's log has so many events. @throws Error if it gets more. */
+export async function receivedBy(api: ApiClient, { id }: JobId, count: number): Promise<void> {
+  const { received } = await until({
+    what: `the log of job ${id} to have ${count}`,
+    withinMs: RECEIVED_WITHIN_MS,
+    look: () => api.jobLedger(id),
+    enough: (ledger) => ledger.received >= count,
+  });
+  if (received !== count) throw new Error(`the log of job ${id} has ${received}, not ${count}`);
+}
+
+/** Asks for uploads until nothing waits and nothing is wrong any more. */
+export async function drain(api: ApiClient, { id }: JobId): Promise<void> {
+  await until({
+    what: `job ${id} to have delivered everything`,
+    withinMs: DRAINED_WITHIN_MS,
+    look: async () => {
+      await api.flush(id);
+      return { ...(await api.jobLedger(id)), ...(await api.job(id)) };
+    },
+    enough: ({ pending, error_message }) => pending === 0 && error_message === null,
+  });
+}
+
+export interface Shipped {
+  readonly store: HostileStore;
+  /** Where the job has shipped to, in the course of its life; the path is that of the first one. */
+  readonly buckets: readonly [string, ...string[]];
+}
+
+/** What the store has of a job. */
+export function auditStore(
+  { store, buckets }: Shipped,
+  oracle: Oracle,
+  { id }: JobId,
+  options: Partial<Expectation> = {},
+): Report {
+  const contents = buckets.flatMap((bucket) => store.contents(bucket));
+  return oracle.audit(id, contents, { path: pathOf(buckets[0]), ...options });
+}
+
+/**
+ * A job that has delivered everything: the store has what it owes, once, nothing was ever overwritten with something else, and ledger and list of objects
+ * say the same.
+ * @throws Error that says what is wrong.
+ */
+export async function assertDelivered(
+  api: ApiClient,
+  shipped: Shipped,
+  oracle: Oracle,
+  job: JobId,
+  { expectation = {}, leftOut = {} }: { expectation?: Partial<Expectation>; leftOut?: LeftOut } = {},
+): Promise<Report> {
+  const { store, buckets } = shipped;
+  const report = auditStore(shipped, oracle, job, expectation);
+  assertClean(report);
+  const contents = buckets.flatMap((bucket) => store.contents(bucket));
+  const faults = [
+    ...jobLedgerFaults(await api.jobLedger(job.id), report, leftOut),
+    ...objectListFaults(await api.objects(job.id), contents),
+    ...buckets.flatMap((bucket) => store.overwritten(bucket)).map((key) => `${key} was written twice, and differs`),
+  ];
+  if (faults.length > 0) throw new Error(`job ${job.id}:\n${faults.join("\n")}`);
+  return report;
+}
+
+/** The records of a bucket's objects, one list for each. @throws Error if one is no strict single-member gzip of NDJSON. */
+export function recordLists(store: HostileStore, bucket: string): { key: string; records: unknown[] }[] {
+  return store
+    .contents(bucket)
+    .filter(({ key }) => key.endsWith(".log.gz"))
+    .map(({ key, bytes }) => {
+      const member = readSingleMember(bytes);
+      if (!member.ok) throw new Error(`${key}: ${member.reason}`);
+      return { key, records: ndjson(member.raw) };
+    });
+}
+
+/** Records of CSV whose values are plain strings and numbers. @throws SyntaxError if a line is not that. */
+export function readCsv(raw: Uint8Array, fields: readonly string[]): Record<string, unknown>[] {
+  const lines = new TextDecoder("utf-8", { fatal: true }).decode(raw).split("\n");
+  if (lines.pop() !== "") throw new SyntaxError("the last line is not ended by a newline");
+  return lines.map((line) => {
+    const values = JSON.parse(`[${line}]`) as unknown[];
+    if (values.length !== fields.length) throw new SyntaxError(`${values.length} values, not ${fields.length}`);
+    return Object.fromEntries(fields.map((name, i) => [name, values[i]]));
+  });
+}

@@ -1,0 +1,123 @@
+import { pause } from "../../tools/until.ts";
+import { type Match, type Rule, rule } from "../support/s3-script.ts";
+import { DEFAULT_CREDENTIALS, type S3Server, startS3Server } from "../support/s3-server.ts";
+import type { Chance } from "./chance.ts";
+import { pathOf } from "./shipper.ts";
+
+const PUT: Match = { method: "PUT" };
+
+/** What may become of a request. Each of them leaves a store that keeps to S3: what it says it has, it has. */
+const FAULTS: readonly [(times?: number) => Rule, ...((times?: number) => Rule)[]] = [
+  (times) => rule({ do: "answer", status: 503, code: "SlowDown" }, {}, times),
+  (times) => rule({ do: "reset", when: "before" }, {}, times),
+  (times) => rule({ do: "reset", when: "during" }, PUT, times),
+  (times) => rule({ do: "reset", when: "after" }, PUT, times),
+  (times) => rule({ do: "answer", status: 500, code: "InternalError", store: true }, PUT, times),
+  (times) => rule({ do: "answer", status: 403, code: "AccessDenied" }, {}, times),
+  (times) => rule({ do: "hold" }, PUT, times),
+  (times) => rule({ do: "ignore-conditional" }, PUT, times),
+];
+
+/** The scripted S3 endpoint in this process, outside of every crash: what it has seen and what it holds survives. `await using` it. */
+export class HostileStore implements AsyncDisposable {
+  readonly server: S3Server;
+
+  private constructor(server: S3Server) {
+    this.server = server;
+  }
+
+  static async start(): Promise<HostileStore> {
+    return new HostileStore(await startS3Server());
+  }
+
+  /** A job that ships into a bucket of this store, below a folder of the same name. */
+  job(bucket: string, more: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
+    const destination_conf = this.destination(bucket);
+    return { name: bucket, enabled: true, destination_conf, max_upload_interval_seconds: 30, ...more };
+  }
+
+  /** @param folder where in the bucket; the folder of the same name by default. */
+  destination(bucket: string, folder = bucket): string {
+    const [[accessKeyId, secretAccessKey] = []] = Object.entries(DEFAULT_CREDENTIALS);
+    const endpoint = encodeURIComponent(this.server.url);
+    const keys = `access-key-id=${accessKeyId}&secret-access-key=${secretAccessKey}`;
+    return `s3://${bucket}/${pathOf(folder)}?endpoint=${endpoint}&region=auto&${keys}`;
+  }
+
+  /** From now on every PUT into a bucket arrives, and then nothing happens. */
+  holdPuts(bucket: string): void {
+    this.server.script(bucket, [rule({ do: "hold" }, PUT)]);
+  }
+
+  /** The bucket is well again, and what it held goes on, whether or not anybody waits for it. @returns how many requests that were. */
+  letGo(bucket: string): number {
+    this.server.script(bucket, []);
+    return this.server.release(bucket);
+  }
+
+  /** All objects of a bucket as they are now, probes included. */
+  contents(bucket: string): { key: string; bytes: Uint8Array }[] {
+    return this.server.objects(bucket).flatMap(({ key }) => {
+      const bytes = this.server.object(bucket, key);
+      return bytes === undefined ? [] : [{ key, bytes }];
+    });
+  }
+
+  /** How many requests did not get what a store that is well would have given them. */
+  faults(bucket: string): number {
+    return this.server.requests(bucket).filter(({ action }) => action !== null).length;
+  }
+
+  /** Keys of records that were ever written with other bytes than before. */
+  overwritten(bucket: string): string[] {
+    const written = new Map<string, string>();
+    return this.server.puts(bucket).flatMap(({ key, sha256 }) => {
+      const before = written.get(key);
+      written.set(key, sha256);
+      return key.endsWith(".log.gz") && before !== undefined && before !== sha256 ? [key] : [];
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.server.close();
+  }
+}
+
+/** Changing weather over one bucket, until it is stopped. */
+export class Storm {
+  #isOver = false;
+  readonly #blowing: Promise<void>;
+
+  constructor(store: HostileStore, bucket: string, chance: Chance) {
+    this.#blowing = this.#blow(store, bucket, chance);
+    // Reported by stop().
+    this.#blowing.catch(() => {});
+  }
+
+  /** Afterwards the store is well, and everything that it held has gone on. */
+  async stop(): Promise<void> {
+    this.#isOver = true;
+    await this.#blowing;
+  }
+
+  async #blow(store: HostileStore, bucket: string, chance: Chance): Promise<void> {
+    while (!this.#isOver) {
+      store.server.script(bucket, spell(chance));
+      await pause(chance.between(300, 1_500));
+      store.letGo(bucket);
+    }
+  }
+}
+
+/** One fault for as long as the weather lasts, several one after the other, or none. */
+function spell(chance: Chance): Rule[] {
+  switch (chance.between(0, 5)) {
+    case 0:
+      return [];
+    case 1:
+    case 2:
+      return [chance.pick(FAULTS)()];
+    default:
+      return Array.from({ length: 3 }, () => chance.pick(FAULTS)(chance.between(1, 2)));
+  }
+}

@@ -1,0 +1,36 @@
+import { join } from "node:path";
+import { buildWorker, DevServer } from "../../tools/dev-server.ts";
+import { ROOT } from "../../tools/paths.ts";
+import { until } from "../../tools/until.ts";
+import type { IsolatedShipper } from "./shipper.ts";
+
+/** How long workers of different processes may take to find each other, in ms. */
+const FOUND_WITHIN_MS = 15_000;
+
+/**
+ * The function of test/e2e/producer in a process of its own, with the shipper as its tail consumer and behind its binding. Of a shipper that is killed
+ * and started again it notices nothing: it has to be started after that.
+ * @param port a free one from there on.
+ */
+export async function startProducer({ folder }: IsolatedShipper, port: number): Promise<DevServer> {
+  const built = await buildWorker(join(ROOT, "test/e2e/producer/wrangler.jsonc"), join(folder, "producer"));
+  const producer = await DevServer.start({
+    ...built,
+    port,
+    persistTo: join(folder, "producer-state"),
+    registry: join(folder, "registry"),
+    logFile: join(folder, "producer.log"),
+  });
+  try {
+    await until({
+      what: "the producer to find the shipper",
+      withinMs: FOUND_WITHIN_MS,
+      look: async () => producer.output,
+      enough: (output) => (output.match(/logship\S* \[connected\]/g) ?? []).length >= 2,
+    });
+    return producer;
+  } catch (error) {
+    await producer.stop();
+    throw error;
+  }
+}
