@@ -1,0 +1,32 @@
+import { describe, expect, it } from "vitest";
+import { faultTable } from "../../tools/fault-report.ts";
+import { SOAK_VARIABLE, soakSettings } from "../support/soak-settings.ts";
+
+describe("the table of faults", () => {
+  it("has a line for each row, and the sums of all", () => {
+    const rows = [
+      { row: "the log dies", events: 1_200, faults: 3, objects: 10 },
+      { row: "the store hangs", events: 80, faults: 1, objects: 4 },
+    ];
+    expect(faultTable(rows).split("\n")).toEqual([
+      "events  faults  objects  fault",
+      " 1,200       3       10  the log dies",
+      "    80       1        4  the store hangs",
+      " 1,280       4       14  2 rows",
+    ]);
+  });
+
+  it("says so when there is none", () => {
+    expect(faultTable([]).split("\n").at(-1)).toMatch(/^ +0 +0 +0 {2}0 rows$/);
+  });
+});
+
+describe("the settings of the soak", () => {
+  it("are those that were handed on, and a short run of a fixed seed otherwise", () => {
+    const set = { seed: 7, minutes: 30, only: 12 };
+    expect(soakSettings({ [SOAK_VARIABLE]: JSON.stringify(set) })).toEqual(set);
+    expect(soakSettings({})).toEqual({ seed: 1, minutes: expect.any(Number), only: null });
+    expect(soakSettings({}).minutes).toBeLessThan(1);
+    expect(() => soakSettings({ [SOAK_VARIABLE]: "x" })).toThrow(SyntaxError);
+  });
+});
