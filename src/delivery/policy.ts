@@ -1,6 +1,6 @@
 /** What follows from a failed upload. No answer loses a record; see docs/delivery.md for the whole table. */
 export type UploadError =
-  /** 5xx, 429 and the like: the store cannot now. */
+  /** 5xx, 429 and the like: the store cannot now; or it took the object and does not keep it as it was sent. */
   | { kind: "busy"; words: string; retryAfterS: number | null }
   /** No answer: the object may have been stored. */
   | { kind: "unreachable"; words: string }

@@ -77,7 +77,7 @@ export interface ObjectEntry {
   attempts: number;
   cut_at: string;
   uploaded_at: string | null;
-  /** false: the store has an object under this key, but would not show it. */
+  /** false: the store says that it has the object, but would not show it. */
   verified: boolean | null;
   error: string | null;
 }

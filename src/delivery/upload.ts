@@ -1,15 +1,11 @@
 import type { ObjectStore, StoreAnswer } from "../destinations/object-store.ts";
-import { answerWords, writeProbe } from "../destinations/probe.ts";
+import { answerWords, type ProbeAnswer, writeProbe } from "../destinations/probe.ts";
+import { compare, confirms, damageWords, isSuccess, type SentObject } from "../destinations/stored.ts";
 import type { UploadError } from "./policy.ts";
 
 /** What an upload needs to know of an object. */
-export interface UploadableObject {
+export interface UploadableObject extends SentObject {
   key: string;
-  bytes: number;
-  /** Hex. */
-  sha256: string;
-  /** Hex; a store's ETag of an object that came in one PUT. */
-  md5: string;
   /** An earlier attempt ended without an answer. */
   doubtful: boolean;
   contentType: string;
@@ -45,9 +41,24 @@ const MOMENTARY_CODES: ReadonlySet<string> = new Set([
 
 /**
  * One attempt to bring an object's fixed bytes under its fixed key. However often it runs, and wherever an earlier run broke off, the store ends
- * up with the object once.
- * @param body gives the bytes; called at most once, and only when they are sent.
- * @param path the destination's path, for asking with a probe what a refusal was about.
+ * up with the object once, and whole.
+ *
+ * A 2xx that carries the object's MD5 as ETag is delivered. A 2xx alone claims nothing: after it, after 412, and before sending what may be there
+ * already, HEAD decides:
+ *
+ * | HEAD shows | after our own 2xx | after 412 | before sending |
+ * | --- | --- | --- | --- |
+ * | `same` | delivered | delivered | delivered |
+ * | `hidden` | delivered, unverified | delivered, unverified | sent |
+ * | `damaged` | sent over it, once | sent over it, once | sent over it, once |
+ * | `different` | sent over it, once | key taken | key taken |
+ * | `absent` | failed | failed | sent |
+ * | `unknown` | failed | failed | sent |
+ *
+ * Only our own bytes are written over: those beside our checksum, and what stands there right after the store said that it took ours.
+ * @param body gives the bytes from their start; called each time they are sent, at most twice.
+ * @param options.conditional whether the store may know `If-None-Match`.
+ * @param options.path the destination's path, for asking with a probe what a refusal was about.
  */
 export async function uploadObject(
   object: UploadableObject,
@@ -55,68 +66,86 @@ export async function uploadObject(
   store: Pick<ObjectStore, "put" | "head">,
   options: { conditional: boolean; path: string },
 ): Promise<UploadOutcome> {
-  if (object.doubtful) {
-    // It may be there already. If it is not, or the store will not say, it is simply sent.
-    const found = compare(await store.head(object.key), object);
-    if (found === "same") return { kind: "delivered", verified: true };
-    if (found === "different") return { kind: "key_taken" };
-  }
   const { key, bytes, sha256, contentType } = object;
-  const answer = await store.put({ key, body: body(), bytes, sha256, contentType, conditional: options.conditional });
-  if (answer.kind === "unreachable") {
-    if (bytes > EARLY_REFUSAL_BYTES) {
-      const refusal = classify(await writeProbe(store, options.path));
-      if (refusal !== null && refusal.kind === "misconfigured") return { kind: "failed", error: refusal };
-    }
-    return { kind: "failed", error: { kind: "unreachable", words: answerWords(answer) } };
+  let overwrite = false;
+  if (object.doubtful) {
+    const shown = compare(await store.head(key), object);
+    if (shown === "same") return { kind: "delivered", verified: true };
+    if (shown === "different") return { kind: "key_taken" };
+    overwrite = shown === "damaged";
   }
-  if (answer.status === 412 && options.conditional) {
-    const head = await store.head(key);
-    switch (compare(head, object)) {
-      case "same":
-        return { kind: "delivered", verified: true };
-      case "different":
-        return { kind: "key_taken" };
-      case "refused":
-        // Write-only credentials: the key holds our log's own tag, so what stands there is ours but for one chance in 2^32.
-        return { kind: "delivered", verified: false };
-      case "absent":
-      case "unknown":
-        return {
-          kind: "failed",
-          error: { kind: "busy", words: `HTTP 412, then ${answerWords(head)} to HEAD`, retryAfterS: null },
-        };
+  for (;;) {
+    const conditional = options.conditional && !overwrite;
+    const answer = await store.put({ key, body: body(), bytes, sha256, contentType, conditional });
+    if (confirms(answer, object)) return { kind: "delivered", verified: true };
+    if (conditional && hasStatus(answer, 501)) return { kind: "no_conditional" };
+    const error = classify(answer);
+    const occupied = conditional && hasStatus(answer, 412);
+    if (error !== null && !occupied) return { kind: "failed", error: await explain(error, bytes, store, options.path) };
+    const outcome = conclude(answer, await store.head(key), object);
+    if (outcome.kind !== "damaged") return outcome;
+    if (overwrite) return { kind: "failed", error: { kind: "busy", words: outcome.words, retryAfterS: null } };
+    overwrite = true;
+  }
+}
+
+/** What HEAD makes of a 2xx without our MD5, or of 412; `damaged`: what stands there is ours to be written over. */
+function conclude(
+  answer: StoreAnswer,
+  head: StoreAnswer,
+  object: SentObject,
+): UploadOutcome | { kind: "damaged"; words: string } {
+  const shown = compare(head, object);
+  switch (shown) {
+    case "same":
+      return { kind: "delivered", verified: true };
+    case "hidden":
+      // The key holds our log's own tag, so what stands there is ours but for one chance in 2^32.
+      return { kind: "delivered", verified: false };
+    case "damaged":
+    case "different":
+      if (shown === "different" && !isSuccess(answer)) return { kind: "key_taken" };
+      return { kind: "damaged", words: damageWords(head, object) };
+    case "absent": {
+      const words = `${answerWords(answer)}, but the object is not there`;
+      return { kind: "failed", error: { kind: "busy", words, retryAfterS: null } };
+    }
+    case "unknown": {
+      const words = `${answerWords(answer)}, then ${answerWords(head)} to HEAD`;
+      // In doubt: the next attempt begins with HEAD, not with the bytes.
+      if (head.kind === "unreachable") return { kind: "failed", error: { kind: "unreachable", words } };
+      return { kind: "failed", error: { kind: "busy", words, retryAfterS: head.retryAfterS } };
     }
   }
-  if (answer.status === 501 && options.conditional) return { kind: "no_conditional" };
-  const error = classify(answer);
-  if (error === null) return { kind: "delivered", verified: true };
-  if (error.kind !== "refused") return { kind: "failed", error };
+}
+
+/** Why a PUT failed; a probe is asked where the answer alone does not tell the object's fault from the destination's. */
+async function explain(
+  error: UploadError,
+  bytes: number,
+  store: Pick<ObjectStore, "put" | "head">,
+  path: string,
+): Promise<UploadError> {
+  const early = error.kind === "unreachable" && bytes > EARLY_REFUSAL_BYTES;
+  if (!early && error.kind !== "refused") return error;
   // Is it the object, or would the store refuse anything? A wrong region, too, is a 400; setting all objects aside for it would be a disaster.
-  const probe = classify(await writeProbe(store, options.path));
-  if (probe === null) return { kind: "failed", error };
-  return { kind: "failed", error: probe.kind === "refused" ? { kind: "misconfigured", words: probe.words } : probe };
+  const probe = classify(await writeProbe(store, path));
+  if (probe === null) return error;
+  if (early) return probe.kind === "misconfigured" ? probe : error;
+  return probe.kind === "refused" ? { kind: "misconfigured", words: probe.words } : probe;
 }
 
-type Comparison = "same" | "different" | "absent" | "refused" | "unknown";
-
-/** Whether what HEAD shows is our object: same size, and our own checksum beside it or the MD5 as ETag. */
-function compare(head: StoreAnswer, object: UploadableObject): Comparison {
-  if (head.kind === "unreachable") return "unknown";
-  if (head.status === 404) return "absent";
-  if (head.status === 401 || head.status === 403 || head.status === 405) return "refused";
-  if (head.status !== 200) return "unknown";
-  const etag = head.etag?.replace(/^W\//, "").replaceAll('"', "").toLowerCase();
-  const ours = head.sha256 === object.sha256 || etag === object.md5;
-  return ours && (head.bytes === null || head.bytes === object.bytes) ? "same" : "different";
+function hasStatus(answer: StoreAnswer, status: number): boolean {
+  return answer.kind === "answer" && answer.status === status;
 }
 
-/** What an answer to a PUT means; null: stored. */
-function classify(answer: StoreAnswer): UploadError | null {
+/** What an answer to a PUT means; null: the store says that it took it. */
+function classify(answer: ProbeAnswer): UploadError | null {
   const words = answerWords(answer);
+  if (answer.kind === "not_kept") return { kind: "busy", words, retryAfterS: null };
   if (answer.kind === "unreachable") return { kind: "unreachable", words };
+  if (isSuccess(answer)) return null;
   const { status, code, retryAfterS } = answer;
-  if (status >= 200 && status < 300) return null;
   if (status >= 500 && status !== 501) return { kind: "busy", words, retryAfterS };
   if (status === 408 || status === 409 || status === 412 || status === 425 || status === 429)
     return { kind: "busy", words, retryAfterS };

@@ -1,6 +1,6 @@
 import { AwsV4Signer } from "aws4fetch";
 import { RETRY_AFTER_MAX_S } from "../limits.ts";
-import type { Platform } from "../platform.ts";
+import { type Platform, within } from "../platform.ts";
 import type { Destination } from "./destination.ts";
 
 /** What a store said, as far as anything follows from it. Of its own words only status and code are kept: the rest is somebody else's text. */
@@ -35,8 +35,9 @@ const SHA256_META = "x-amz-meta-logship-sha256";
 /** SHA-256 of nothing, for requests without a body. */
 const EMPTY_SHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
-/** An error body is read up to this many bytes. */
-const ERROR_BODY_MAX_BYTES = 16_384;
+/** An error body is read up to this many characters, and so long, in ms: the status has arrived, and it decides. */
+const ERROR_BODY_MAX_CHARS = 16_384;
+const ERROR_BODY_WAIT_MS = 5_000;
 
 /** Time for an answer without a large body, in ms, and how slow an upload may be, in bytes a ms (50 kB/s); never longer than an alarm may run. */
 const ANSWER_TIMEOUT_MS = 60_000;
@@ -105,18 +106,16 @@ export class ObjectStore {
         redirect: "manual",
         signal: deadline.signal,
       });
-      const { status } = response;
-      const length = response.headers.get("content-length");
-      const code = method === "HEAD" || response.ok ? null : await errorCode(response);
-      if (response.ok) await response.body?.cancel();
+      const { status, headers: given } = response;
+      const length = given.get("content-length") ?? "";
       return {
         kind: "answer",
         status,
-        code,
-        retryAfterS: retryAfter(response.headers.get("retry-after"), this.#platform.now()),
-        etag: response.headers.get("etag"),
-        bytes: length === null ? null : Number(length),
-        sha256: response.headers.get(SHA256_META),
+        code: await errorCode(response),
+        retryAfterS: retryAfter(given.get("retry-after"), this.#platform.now()),
+        etag: given.get("etag"),
+        bytes: /^\d{1,15}$/.test(length) ? Number(length) : null,
+        sha256: given.get(SHA256_META),
       };
     } catch (error) {
       // Only the kind of failure is kept: the text may name the URL, and with it what stands in it.
@@ -133,22 +132,24 @@ function encodeSegment(segment: string): string {
   return encodeURIComponent(segment).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
-/** `<Code>` of an S3 error body, if it is a plain word. */
+/** `<Code>` of an S3 error body, if it is a plain word. It neither throws nor lasts, whatever becomes of the body; of a success nothing is read. */
 async function errorCode(response: Response): Promise<string | null> {
   const reader = response.body?.getReader();
   if (reader === undefined) return null;
   const decoder = new TextDecoder();
   let text = "";
-  try {
-    while (text.length < ERROR_BODY_MAX_BYTES) {
+  const read = async (): Promise<void> => {
+    while (text.length < ERROR_BODY_MAX_CHARS) {
       const { done, value } = await reader.read();
-      if (done) break;
+      if (done) return;
       text += decoder.decode(value, { stream: true });
     }
-    await reader.cancel();
-  } catch {
-    // The status has arrived, and it decides; the code is a courtesy.
-  }
+  };
+  // A body that breaks off is as good as one that ends there: the code is a courtesy.
+  const broken = (): void => {};
+  if (!response.ok) await within(ERROR_BODY_WAIT_MS, read().catch(broken), undefined);
+  // Not waited for: a body that hangs may hang here as well.
+  reader.cancel().catch(broken);
   return /<Code>([A-Za-z0-9]{1,64})<\/Code>/.exec(text)?.[1] ?? null;
 }
 

@@ -198,7 +198,8 @@ describe("an object", () => {
     // Random text, so that it stays large: about 6 MB compressed.
     const events = oracle.mint(800).map((minted) => {
       const noise = btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(8_000))));
-      return { ...minted, event: { ...minted.event, ScriptTags: [noise] } };
+      const ScriptTags = [noise];
+      return { ...minted, event: { ...minted.event, ScriptTags }, record: { ...minted.record, ScriptTags } };
     });
     oracle.acknowledged("job", events);
     for (const message of pack(events, clock.nowMs(), { perMessage: 8 })) await deliver([message]);

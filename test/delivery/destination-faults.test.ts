@@ -1,9 +1,13 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, it, vi } from "vitest";
+import { createHash } from "node:crypto";
+import { describe, it } from "vitest";
+import { readConfig } from "../../src/config.ts";
 import { destinationPurpose, seal } from "../../src/control/secrets.ts";
 import { segmentOf } from "../../src/delivery/chain.ts";
-import { DeliveryLog } from "../../src/index.ts";
+import { ObjectStore } from "../../src/destinations/object-store.ts";
+import { parseDestination } from "../../src/destinations/parse.ts";
+import { platform } from "../../src/platform.ts";
 import { assertClean, Oracle } from "../support/oracle.ts";
 import { api, createJob, destinationConf } from "../support/runtime/api.ts";
 import {
@@ -16,32 +20,10 @@ import {
   pack,
   runAlarm,
   runCron,
-  setClock,
   settle,
 } from "../support/runtime/pipeline.ts";
 import { type Action, type Match, rule } from "../support/s3-script.ts";
-
-const PUTS: Match = { method: "PUT", keyIncludes: ".log.gz" };
-
-interface JobView {
-  last_error: string | null;
-  error_message: string | null;
-  last_complete: string | null;
-}
-
-/** A job with ten records waiting in its log, and a bucket to be scripted. */
-async function waitingJob() {
-  const clock = setClock(NOON);
-  const { name, control } = freshBucket();
-  const job = await createJob(name);
-  const oracle = new Oracle({ at: NOON });
-  const events = oracle.mint(10);
-  oracle.acknowledged("job", events);
-  await deliver(pack(events, clock.nowMs()));
-  const view = async () => (await api<JobView>("GET", `/logship/jobs/${job}`)).body.result;
-  const audit = async () => oracle.audit("job", await control.contents(), { path: "logs/{DATE}" });
-  return { clock, name, control, job, oracle, view, audit };
-}
+import { PUTS, waitingJob } from "./waiting.ts";
 
 describe("a store that cannot now", () => {
   it.for([
@@ -189,24 +171,29 @@ describe("an object that is under its key already", () => {
     expect(await jobObjects(job)).toMatchObject([{ number: 1, verified: true }]);
   });
 
-  it("is somebody else's if it differs: ours gets a new number and key", async ({ expect }) => {
-    const { clock, control, job, oracle } = await waitingJob();
-    // A store that keeps half of what it is sent, and whose answer is lost: what stands there is not what was meant.
-    await control.script([
-      rule({ do: "truncate" }, PUTS, 1),
-      rule({ do: "answer", status: 503 }, { method: "HEAD" }, 1),
-    ]);
-    const original = DeliveryLog.prototype.put;
-    vi.spyOn(DeliveryLog.prototype, "put").mockImplementationOnce(async function (this: DeliveryLog, ...args) {
-      await original.apply(this, args);
-      return { kind: "failed", error: { kind: "unreachable", words: "connection failed" } };
-    });
-    await settle(job, clock);
-    const objects = await jobObjects(job);
-    expect(objects).toMatchObject([{ number: 2, state: "delivered", verified: true, records: 10 }]);
-    const whole = (await control.contents()).filter(({ key }) => key === objects[0]?.key);
-    assertClean(oracle.audit("job", whole, { path: "logs/{DATE}" }));
-  });
+  it.for([
+    ["with a checksum of its own", null],
+    ["with nothing that says whose it is", { do: "drop-meta" }],
+  ] as const)(
+    "is somebody else's if it differs, %s: it stays, and ours gets a new number and key",
+    async ([_what, action], { expect }) => {
+      const { clock, name, control, job, oracle } = await waitingJob();
+      await control.script([rule({ do: "answer", status: 503 }, PUTS, 1)]);
+      clock.advance(30_000);
+      await runAlarm(job);
+      const [{ key = "" } = {}] = await jobObjects(job);
+      if (action !== null) await control.script([rule(action)]);
+      const theirs = await putForeign(name, key);
+      await settle(job, clock);
+      const objects = await jobObjects(job);
+      expect(objects).toMatchObject([{ number: 2, state: "delivered", verified: true, records: 10 }]);
+      expect(await control.objects()).toEqual(
+        expect.arrayContaining([expect.objectContaining({ key, puts: 1, sha256: theirs })]),
+      );
+      const ours = (await control.contents()).filter((object) => object.key === objects[0]?.key);
+      assertClean(oracle.audit("job", ours, { path: "logs/{DATE}" }));
+    },
+  );
 
   it("counts as delivered and unverified if the store will not show it", async ({ expect }) => {
     const { clock, control, job, audit } = await waitingJob();
@@ -365,3 +352,17 @@ it("parks a job whose destination no key opens, and says so", async ({ expect })
   await settle(job, clock);
   assertClean(await audit());
 });
+
+/** Puts an object of somebody else's under a key. @returns its SHA-256. */
+async function putForeign(bucket: string, key: string): Promise<string> {
+  const config = readConfig(env);
+  if (!config.ok) throw new Error(config.faults.join("; "));
+  const destination = parseDestination(destinationConf(bucket), config.config.destinations);
+  if (!destination.ok) throw new Error(destination.why);
+  const body = new TextEncoder().encode("somebody else's");
+  const sha256 = createHash("sha256").update(body).digest("hex");
+  const put = { key, body, bytes: body.length, sha256, contentType: "text/plain", conditional: true };
+  const answer = await new ObjectStore(destination.value, platform).put(put);
+  if (answer.kind !== "answer" || answer.status !== 200) throw new Error(JSON.stringify(answer));
+  return sha256;
+}

@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, inject, it, vi } from "vitest";
 import type { Destination } from "../../src/destinations/destination.ts";
 import { ObjectStore, type PutRequest, type StoreAnswer } from "../../src/destinations/object-store.ts";
-import { answerWords, writeProbe } from "../../src/destinations/probe.ts";
 import { platform } from "../../src/platform.ts";
 import { ACCESS_KEY, SECRET_KEY } from "../support/constants.ts";
 import { bucketControl } from "../support/s3-control.ts";
@@ -10,6 +9,9 @@ import { type Action, rule } from "../support/s3-script.ts";
 import { destination, LOCAL } from "./context.ts";
 
 const NOW = Date.UTC(2026, 10, 20, 12);
+
+/** How long a condition is waited for that comes at once on a machine that is not busy. */
+const PATIENT = { timeout: 10_000 };
 
 function at(bucket: string, more: string | Partial<Destination> = ""): Destination {
   const keys = `access-key-id=${ACCESS_KEY}&secret-access-key=${SECRET_KEY}`;
@@ -43,6 +45,7 @@ beforeEach(() => {
   control = bucketControl(inject("s3Url"), bucket);
 });
 afterEach(async () => {
+  vi.useRealTimers();
   await control.forget();
 });
 
@@ -271,6 +274,12 @@ describe("what a store answers", () => {
     ["Sat, 21 Nov 2026 12:00:00 GMT", 3_600],
     ["Fri, 20 Nov 2026 12:00:00 GMT", null],
     ["Fri, 20 Nov 2026 11:59:59 GMT", null],
+    ["Thu, 01 Jan 1970 00:00:00 GMT", null],
+    ["Fri, 20 Nov 9999 12:00:00 GMT", 3_600],
+    ["999999999", 3_600],
+    ["NaN", null],
+    ["Infinity", null],
+    ["120, 120", null],
   ];
 
   it.each(dates)("may ask to wait, in either of two forms: Retry-After: %s", async (header, retryAfterS) => {
@@ -313,18 +322,61 @@ describe("what a store answers", () => {
     const answer = hanging.put(request("k"));
     await vi.advanceTimersByTimeAsync(60_000);
     expect(await answer).toEqual({ kind: "unreachable", cause: "timeout" });
-    vi.useRealTimers();
   });
 
-  it("loses nothing when its error body breaks off: the status has arrived", async () => {
-    const broken = new ReadableStream({
-      start(controller) {
-        controller.enqueue(new TextEncoder().encode("<Error><Code>Acc"));
-        controller.error(new Error("reset"));
-      },
-    });
-    const { opened } = scripted(new Response(broken, { status: 403 }));
-    expect(await opened.put(request("k"))).toMatchObject({ kind: "answer", status: 403, code: null });
+  it.each(["PUT", "HEAD"])(
+    "is hung up on, so that the store sees it: a %s whose answer is withheld",
+    async (method) => {
+      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+      await control.script([rule({ do: "withhold" })]);
+      const answer = method === "PUT" ? store().put(request("k")) : store().head("k");
+      await control.whenHeld(1);
+      vi.advanceTimersByTime(60_000);
+      expect(await answer).toEqual({ kind: "unreachable", cause: "timeout" });
+      await vi.waitUntil(async () => (await control.requests())[0]?.state === "aborted", PATIENT);
+    },
+  );
+
+  it.each([503, 200])("is not read on for ever when its body comes byte by byte: %i", async (status) => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    await control.script([rule({ do: "trickle", status, everyMs: 1 })]);
+    const answer = store().put(request("k"));
+    // The deadline of the request, and that of its body.
+    await vi.waitUntil(() => status === 200 || vi.getTimerCount() === 2, PATIENT);
+    vi.advanceTimersByTime(5_000);
+    expect(await answer).toMatchObject({ kind: "answer", status, retryAfterS: null });
+    await vi.waitUntil(async () => (await control.requests())[0]?.state === "aborted", PATIENT);
+  });
+
+  it.each([204, 206, 304, 600, 999])("may have a status that makes no sense: %i", async (status) => {
+    await control.script([rule({ do: "answer", status })]);
+    expect(await store().put(request("k"))).toMatchObject({ kind: "answer", status });
+    expect(await store().head("k")).toMatchObject({ kind: "answer", status });
+  });
+
+  it.each(["5, 5", "five", "-5", "0x5", "1e3", ""])("has a length only if it is a number: %j", async (length) => {
+    const { opened } = scripted(new Response(null, { headers: { "content-length": length } }));
+    expect(await opened.head("k")).toMatchObject({ kind: "answer", status: 200, bytes: null });
+  });
+
+  it("is known by its status even if nothing more comes of it", async () => {
+    const never = new Promise<never>(() => {});
+    const bodies: [what: string, pull: (controller: ReadableStreamDefaultController) => void | Promise<void>][] = [
+      ["it breaks off", (controller) => controller.error(new Error("reset"))],
+      ["it hangs, even when it is given up", () => never],
+    ];
+    vi.useFakeTimers();
+    for (const [what, pull] of bodies)
+      for (const status of [200, 403]) {
+        const start = (controller: ReadableStreamDefaultController) =>
+          controller.enqueue(new TextEncoder().encode("<Code>AccessDenied</Code><Mess"));
+        const body = new ReadableStream({ start, pull, cancel: () => never }, { highWaterMark: 0 });
+        const answer = scripted(new Response(body, { status })).opened.put(request("k"));
+        await vi.advanceTimersByTimeAsync(5_000);
+        const code = status === 403 ? "AccessDenied" : null;
+        expect(await answer, what).toMatchObject({ kind: "answer", status, code });
+      }
+    expect(vi.getTimerCount()).toBe(0);
   });
 
   it("keeps a failure's own words, which may name a secret, to itself", async () => {
@@ -363,47 +415,5 @@ describe("what is sent", () => {
         "x-amz-meta-logship-sha256",
       ]),
     );
-  });
-});
-
-describe("the probe of a destination", () => {
-  it.each([
-    ["logs/{DATE}", "logs/00010101/test.txt.gz"],
-    ["date={DATE}/again={DATE}", "date=00010101/again=00010101/test.txt.gz"],
-    ["logs", "logs/test.txt.gz"],
-    ["", "test.txt.gz"],
-  ])("lies under the day that is none: %s", async (path, key) => {
-    expect(await writeProbe(store(), path)).toMatchObject(ok);
-    const object = await control.object(key);
-    const text = await new Response(new Response(object).body?.pipeThrough(new DecompressionStream("gzip"))).text();
-    expect(JSON.parse(text)).toEqual({ content: "test", filename: "test.txt" });
-  });
-
-  it("may be written again and again, and is the same each time", async () => {
-    await writeProbe(store(), "x");
-    expect(await writeProbe(store(), "x")).toMatchObject(ok);
-    const puts = await control.puts();
-    expect(puts.map(({ key, sha256 }) => [key, sha256])).toEqual(
-      [puts[0], puts[0]].map((put) => ["x/test.txt.gz", put?.sha256]),
-    );
-  });
-
-  const answer = (status: number, code: string | null): StoreAnswer => ({
-    kind: "answer",
-    status,
-    code,
-    retryAfterS: null,
-    etag: null,
-    bytes: null,
-    sha256: null,
-  });
-
-  it.each([
-    [answer(403, "AccessDenied"), "HTTP 403 AccessDenied"],
-    [answer(500, null), "HTTP 500"],
-    [{ kind: "unreachable", cause: "timeout" } as const, "no answer in time"],
-    [{ kind: "unreachable", cause: "connection failed" } as const, "connection failed"],
-  ])("fails in words: %j", (given, words) => {
-    expect(answerWords(given)).toBe(words);
   });
 });

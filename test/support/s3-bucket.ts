@@ -9,6 +9,9 @@ export const HOLD_MAX_MS = 120_000;
 /** The most keys ListObjectsV2 gives at once. */
 const LIST_PAGE_KEYS = 1000;
 
+/** How a hold ended: let go on, forgotten with its bucket, or left by the client. */
+export type Held = "released" | "dropped" | "left";
+
 /** A successful PUT with its bytes. */
 export interface Stored extends PutSummary {
   readonly bytes: Buffer;
@@ -39,7 +42,7 @@ export class Bucket {
   readonly #name: string;
   readonly #current = new Map<string, Stored>();
   readonly #versions = new Map<string, number>();
-  readonly #held = new Set<(outcome: "released" | "dropped") => void>();
+  readonly #held = new Set<(outcome: Held) => void>();
   readonly #waiting = new Set<(over: boolean) => void>();
   #rules: { readonly rule: Rule; left: number }[] = [];
 
@@ -66,16 +69,20 @@ export class Bucket {
     return entry.rule.then;
   }
 
-  /** Resolves on release, after HOLD_MAX_MS, or as "dropped" when the bucket is forgotten. */
-  hold(): Promise<"released" | "dropped"> {
+  /**
+   * Resolves on release, after HOLD_MAX_MS, or as "dropped" when the bucket is forgotten.
+   * @param gone settles when the client hangs up, and with it the hold as "left"; absent: it is held on without its client.
+   */
+  hold(gone?: Promise<void>): Promise<Held> {
     return new Promise((resolve) => {
-      const end = (outcome: "released" | "dropped") => {
+      const end = (outcome: Held) => {
         clearTimeout(timer);
         this.#held.delete(end);
         resolve(outcome);
       };
       const timer = setTimeout(() => end("released"), HOLD_MAX_MS);
       this.#held.add(end);
+      gone?.then(() => end("left"));
       for (const look of [...this.#waiting]) look(false);
     });
   }

@@ -37,14 +37,39 @@ export type Action =
    * carried out as usual, even if its sender has gone: a store that is slow, not one that forgets.
    */
   | { do: "hold" }
+  /**
+   * The request is carried out at once, and its answer is kept back until the bucket is released (or HOLD_MAX_MS have passed): an answer that
+   * is lost, or comes too late. A client that hangs up before is noted as `aborted`, and is held no longer.
+   */
+  | { do: "withhold" }
+  /**
+   * An answer whose head comes at once and whose body never ends: `code` or `body` first, then one space every `everyMs` (default 1000) until
+   * the client hangs up, which is noted as `aborted`; the connection is reset if it does not within HOLD_MAX_MS. `store` as with `answer`.
+   */
+  | {
+      do: "trickle";
+      status: number;
+      code?: string;
+      message?: string;
+      headers?: Record<string, string>;
+      body?: string;
+      store?: boolean;
+      everyMs?: number;
+    }
   /** A store that does not know `If-None-Match`: it overwrites. */
   | { do: "ignore-conditional" }
   /** `status` defaults to 307. */
   | { do: "redirect"; location: string; status?: number }
   /** Keeps the first half of a body and answers 200, with the ETag of what it kept. */
   | { do: "truncate" }
+  /** Answers a PUT with 200, without an ETag, and keeps nothing of it; any other request is carried out as usual. */
+  | { do: "discard" }
+  /** Carries the request out as a store that does not keep `x-amz-meta-*`: a PUT stores without them, a HEAD or GET shows none. */
+  | { do: "drop-meta" }
   /** Carries the request out and answers with an ETag that is not the object's. */
-  | { do: "wrong-etag" };
+  | { do: "wrong-etag" }
+  /** Carries the request out and answers without an ETag. */
+  | { do: "no-etag" };
 
 /** The first rule that matches and has `times` (default: for ever) left decides; with none the endpoint behaves as a store. */
 export interface Rule {
@@ -74,7 +99,7 @@ export interface SeenRequest {
   action: Action["do"] | null;
   /**
    * answered: an answer was sent; whether it arrived is not known here. aborted: the sender went away before all of its body
-   * had arrived.
+   * had arrived, or before an answer that was withheld or trickled had come to its end.
    */
   state: "open" | "held" | "answered" | "reset" | "aborted";
   status: number | null;
@@ -101,21 +126,28 @@ export interface ObjectSummary extends PutSummary {
   puts: number;
 }
 
+const ANSWER_FIELDS = {
+  status: isStatus,
+  code: isOptional(isString),
+  message: isOptional(isString),
+  headers: isOptional(isStringRecord),
+  body: isOptional(isString),
+  store: isOptional(isBoolean),
+};
+
 const ACTION_FIELDS: Record<Action["do"], Record<string, (value: unknown) => boolean>> = {
-  answer: {
-    status: isStatus,
-    code: isOptional(isString),
-    message: isOptional(isString),
-    headers: isOptional(isStringRecord),
-    body: isOptional(isString),
-    store: isOptional(isBoolean),
-  },
+  answer: ANSWER_FIELDS,
   reset: { when: (value) => value === "before" || value === "during" || value === "after" },
   hold: {},
+  withhold: {},
+  trickle: { ...ANSWER_FIELDS, everyMs: isOptional(isCount) },
   "ignore-conditional": {},
   redirect: { location: isString, status: isOptional(isStatus) },
   truncate: {},
+  discard: {},
+  "drop-meta": {},
   "wrong-etag": {},
+  "no-etag": {},
 };
 
 const MATCH_FIELDS = {
@@ -185,8 +217,9 @@ function isCount(value: unknown): boolean {
   return Number.isInteger(value) && (value as number) > 0;
 }
 
+/** Whatever a status line can carry but 1xx, which is no final answer; beyond 599 no store should go, and a client must live with it. */
 function isStatus(value: unknown): boolean {
-  return isCount(value) && (value as number) >= 200 && (value as number) <= 599;
+  return isCount(value) && (value as number) >= 200 && (value as number) <= 999;
 }
 
 function isStringRecord(value: unknown): boolean {

@@ -69,6 +69,9 @@ const HELD_WAIT_MS = 60_000;
 /** Larger than the largest object a job may ask for (1,000,000,000 bytes, and gzip adds little). */
 const BODY_MAX_BYTES = 2 ** 31;
 
+/** Between two bytes of a trickled answer, unless its script says otherwise. */
+const TRICKLE_EVERY_MS = 1000;
+
 const CONTROL_PREFIX = "/__control/";
 
 export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Server> {
@@ -158,6 +161,24 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
         if ((await bucket.hold()) === "dropped") return reset(req, seen);
         seen.state = "open";
         return reply(perform());
+      case "withhold": {
+        const result = perform();
+        seen.state = "held";
+        const outcome = await bucket.hold(closed(res));
+        if (outcome === "left") return abort(seen);
+        return outcome === "dropped" ? reset(req, seen) : reply(result);
+      }
+      case "trickle": {
+        if (action.store) perform();
+        const { status, headers, body } = scriptedAnswer(action);
+        seen.state = "held";
+        seen.status = status;
+        res.writeHead(status, headers).write(body || " ");
+        const drops = setInterval(() => res.write(" "), action.everyMs ?? TRICKLE_EVERY_MS);
+        const outcome = await bucket.hold(closed(res));
+        clearInterval(drops);
+        return outcome === "left" ? abort(seen) : reset(req, seen);
+      }
       case "ignore-conditional":
         return reply(perform({}, true));
       case "redirect": {
@@ -171,10 +192,16 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
       }
       case "truncate":
         return reply(perform({ body: operation.body.subarray(0, Math.floor(operation.body.length / 2)) }));
+      case "discard":
+        return reply(operation.method === "PUT" ? answer(200) : perform());
+      case "drop-meta":
+        return reply(withHeaders(perform({ headers: keep(operation.headers, isNoMeta) }), isNoMeta));
       case "wrong-etag": {
         const result = perform();
         return reply({ ...result, headers: { ...result.headers, etag: `"${"0".repeat(32)}"` } });
       }
+      case "no-etag":
+        return reply(withHeaders(perform(), (name) => name !== "etag"));
     }
   }
 
@@ -318,10 +345,29 @@ function bodyFault(body: Buffer, headers: Record<string, string>): S3Fault | nul
   return null;
 }
 
-function scriptedAnswer({ status, code, message, headers = {}, body }: Extract<Action, { do: "answer" }>): Answer {
+function scriptedAnswer(action: Extract<Action, { do: "answer" | "trickle" }>): Answer {
+  const { status, code, message, headers = {}, body } = action;
   if (code === undefined) return answer(status, headers, body ?? "");
   const fault = faultAnswer({ status, code, message: message ?? code });
   return { ...fault, headers: { ...fault.headers, ...headers }, body: body ?? fault.body };
+}
+
+/** The answer with those of its headers whose names pass. */
+function withHeaders(answer: Answer, passes: (name: string) => boolean): Answer {
+  return { ...answer, headers: keep(answer.headers, passes) };
+}
+
+function keep(headers: Readonly<Record<string, string>>, passes: (name: string) => boolean): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => passes(name)));
+}
+
+function isNoMeta(name: string): boolean {
+  return !name.startsWith("x-amz-meta-");
+}
+
+/** Settles once nothing can be sent any more: the client has hung up, or the answer is complete. */
+function closed(res: ServerResponse): Promise<void> {
+  return new Promise((resolve) => res.once("close", resolve));
 }
 
 /**

@@ -1,73 +1,11 @@
 import { createHash } from "node:crypto";
 import { connect } from "node:net";
-import { AwsClient, AwsV4Signer } from "aws4fetch";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { AwsV4Signer } from "aws4fetch";
+import { describe, expect, it } from "vitest";
 import { bucketControl } from "../support/s3-control.ts";
-import { type Action, type Rule, rule } from "../support/s3-script.ts";
-import { type S3Server, startS3Server } from "../support/s3-server.ts";
-
-const KEYS = { accessKeyId: "test-access-key", secretAccessKey: "test-secret-key", service: "s3", region: "auto" };
-const BODY = "forty-two bytes that tell halves from wholes";
-
-let server: S3Server;
-beforeAll(async () => {
-  server = await startS3Server();
-});
-afterAll(() => server.close());
-
-/** A bucket of its own for every test: they share the server. */
-let bucketCount = 0;
-function newBucket(...rules: Rule[]): string {
-  bucketCount += 1;
-  const bucket = `bucket-${bucketCount}`;
-  server.script(bucket, rules);
-  return bucket;
-}
-
-function urlOf(bucket: string, key = "", on = server): string {
-  return `${on.url}/${bucket}${key === "" ? "" : "/"}${key.split("/").map(encodeStrictly).join("/")}`;
-}
-
-function encodeStrictly(segment: string): string {
-  return encodeURIComponent(segment).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
-}
-
-function sha256(body: string): string {
-  return createHash("sha256").update(body).digest("hex");
-}
-
-interface Sending {
-  method?: string;
-  body?: string;
-  headers?: Record<string, string>;
-  keys?: Partial<typeof KEYS>;
-  datetime?: string;
-}
-
-/** A rightly signed request, as the product sends it. */
-function signed(
-  url: string,
-  { method = "GET", body, headers = {}, keys = {}, datetime }: Sending = {},
-): Promise<Request> {
-  return new AwsClient({ ...KEYS, ...keys }).sign(url, {
-    method,
-    headers: { "x-amz-content-sha256": sha256(body ?? ""), ...headers },
-    ...(body === undefined ? {} : { body }),
-    ...(datetime === undefined ? {} : { aws: { datetime } }),
-  });
-}
-
-async function send(url: string, sending: Sending = {}): Promise<Response> {
-  return fetch(await signed(url, sending), { redirect: "manual" });
-}
-
-function put(url: string, body = BODY, headers: Record<string, string> = {}): Promise<Response> {
-  return send(url, { method: "PUT", body, headers });
-}
-
-async function codeOf(response: Response): Promise<string> {
-  return `${response.status} ${/<Code>(\w+)<\/Code>/.exec(await response.text())?.[1]}`;
-}
+import { rule } from "../support/s3-script.ts";
+import { startS3Server } from "../support/s3-server.ts";
+import { BODY, codeOf, KEYS, newBucket, put, type Sending, send, server, sha256, signed, urlOf } from "./s3-client.ts";
 
 describe("signatures", () => {
   it.for(["plain", "date=20261120/a b", "a+b/ü/日本/🚢", "it's (very)!*/~_-.log.gz", "a//b", "100%25"])(
@@ -240,108 +178,6 @@ describe("store", () => {
   });
 });
 
-describe("actions", () => {
-  it("answers what it is told, with or without storing, as often as it is told", async () => {
-    const bucket = newBucket(
-      rule({ do: "answer", status: 500, code: "InternalError", store: true }, {}, 1),
-      rule({ do: "answer", status: 503, headers: { "retry-after": "7" }, body: "no" }, { method: "put" }, 1),
-    );
-    expect(await codeOf(await put(urlOf(bucket, "stored")))).toBe("500 InternalError");
-    const busy = await put(urlOf(bucket, "not-stored"));
-    expect([busy.status, busy.headers.get("retry-after"), await busy.text()]).toEqual([503, "7", "no"]);
-    expect((await put(urlOf(bucket, "later"))).status).toBe(200);
-    expect(server.puts(bucket).map(({ key }) => key)).toEqual(["stored", "later"]);
-    expect(server.requests(bucket).map(({ action, stored }) => [action, stored])).toEqual([
-      ["answer", true],
-      ["answer", false],
-      [null, true],
-    ]);
-  });
-
-  it("lets the first matching rule win, by method, key and condition", async () => {
-    const refuse = (status: number): Action => ({ do: "answer", status });
-    const bucket = newBucket(
-      rule(refuse(500), { method: "PUT", keyIncludes: "/a", keyExcludes: "spare" }),
-      rule(refuse(501), { conditional: true }),
-      rule(refuse(503), { conditional: false, keyIncludes: "bare" }),
-    );
-    const answers = [
-      put(urlOf(bucket, "x/a"), BODY, { "if-none-match": "*" }),
-      put(urlOf(bucket, "x/a-spare"), BODY, { "if-none-match": "*" }),
-      put(urlOf(bucket, "bare")),
-      send(urlOf(bucket, "x/a")),
-    ];
-    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([500, 501, 503, 404]);
-  });
-
-  it.for([
-    ["before", 0],
-    ["during", 0],
-    ["after", 1],
-  ] as const)("resets the connection %s the body is taken in, with %i object stored", async ([when, stored]) => {
-    const bucket = newBucket(rule({ do: "reset", when }));
-    await expect(put(urlOf(bucket, "key"), "x".repeat(300_000))).rejects.toThrow("fetch failed");
-    expect(server.puts(bucket)).toHaveLength(stored);
-    expect(server.requests(bucket)).toMatchObject([{ state: "reset", status: null, stored: stored === 1 }]);
-  });
-
-  it("holds requests until they are released, and then carries them out", async () => {
-    const bucket = newBucket(rule({ do: "hold" }));
-    const puts = [put(urlOf(bucket, "a")), put(urlOf(bucket, "b"))];
-    await server.whenHeld(bucket, 2);
-    expect(server.puts(bucket)).toEqual([]);
-    expect(server.requests(bucket)).toMatchObject([{ state: "held" }, { state: "held" }]);
-    expect(server.release(bucket)).toBe(2);
-    expect((await Promise.all(puts)).map(({ status }) => status)).toEqual([200, 200]);
-    expect(server.puts(bucket)).toHaveLength(2);
-  });
-
-  it("carries a held request out although its sender has gone", async () => {
-    const bucket = newBucket(rule({ do: "hold" }, {}, 1));
-    const gone = new AbortController();
-    const abandoned = fetch(await signed(urlOf(bucket, "key"), { method: "PUT", body: BODY }), { signal: gone.signal });
-    await server.whenHeld(bucket, 1);
-    gone.abort();
-    await expect(abandoned).rejects.toThrow("aborted");
-    server.release(bucket);
-    expect((await send(urlOf(bucket, "key"), { method: "HEAD" })).status).toBe(200);
-  });
-
-  it("forgets a bucket: what it held is reset and never stored", async () => {
-    const bucket = newBucket(rule({ do: "hold" }));
-    const dropped = expect(put(urlOf(bucket, "key"))).rejects.toThrow("fetch failed");
-    await server.whenHeld(bucket, 1);
-    server.forget(bucket);
-    await dropped;
-    expect([server.requests(bucket), server.puts(bucket)]).toEqual([[], []]);
-    expect((await put(urlOf(bucket, "key"))).status).toBe(200);
-  });
-
-  it("ignores conditions, truncates, lies about an ETag, redirects", async () => {
-    const bucket = newBucket();
-    const url = urlOf(bucket, "key");
-    const conditional = { "if-none-match": "*" };
-    await put(url, "old");
-    server.script(bucket, [rule({ do: "ignore-conditional" })]);
-    expect((await put(url, BODY, conditional)).status).toBe(200);
-    expect(server.objects(bucket)).toMatchObject([{ puts: 2, sha256: sha256(BODY) }]);
-
-    server.script(bucket, [rule({ do: "truncate" })]);
-    expect((await put(url)).status).toBe(200);
-    expect(String(server.object(bucket, "key"))).toBe(BODY.slice(0, BODY.length / 2));
-
-    server.script(bucket, [rule({ do: "wrong-etag" }, { method: "PUT" })]);
-    const lie = (await put(url)).headers.get("etag");
-    const truth = (await send(url, { method: "HEAD" })).headers.get("etag");
-    expect([lie === truth, truth === server.objects(bucket)[0]?.etag]).toEqual([false, true]);
-
-    server.script(bucket, [rule({ do: "redirect", location: "http://127.0.0.1:1/trap" })]);
-    const redirect = await put(url);
-    expect([redirect.status, redirect.headers.get("location")]).toEqual([307, "http://127.0.0.1:1/trap"]);
-    expect(server.puts(bucket)).toHaveLength(4);
-  });
-});
-
 describe("controls", () => {
   it("does over HTTP all that it does by method", async () => {
     const bucket = newBucket();
@@ -367,9 +203,14 @@ describe("controls", () => {
   it.for([
     ["{}", "an array of rules"],
     ["[{}]", "[0].then: an object"],
-    ['[{"then":{"do":"nap"}}]', "[0].then.do: one of answer, reset, hold"],
+    ['[{"then":{"do":"nap"}}]', "[0].then.do: one of answer, reset, hold, withhold, trickle"],
     ['[{"then":{"do":"answer"}}]', "[0].then.status: bad value"],
     ['[{"then":{"do":"hold","store":true}}]', "[0].then.store: no such field"],
+    ['[{"then":{"do":"withhold","status":200}}]', "[0].then.status: no such field"],
+    ['[{"then":{"do":"trickle","status":200,"everyMs":0}}]', "[0].then.everyMs: bad value 0"],
+    ['[{"then":{"do":"trickle"}}]', "[0].then.status: bad value"],
+    ['[{"then":{"do":"answer","status":101}}]', "[0].then.status: bad value 101"],
+    ['[{"then":{"do":"discard","etag":"x"}}]', "[0].then.etag: no such field"],
     [
       '[{"then":{"do":"hold"}},{"match":{"keyInclude":"x"},"then":{"do":"hold"}}]',
       "[1].match.keyInclude: no such field",

@@ -1,0 +1,62 @@
+import type { StoreAnswer } from "./object-store.ts";
+
+/** An object as it was sent. */
+export interface SentObject {
+  bytes: number;
+  /** Hex. */
+  sha256: string;
+  /** Hex. S3 gives it as the ETag of an object that came in one PUT and is not encrypted with a managed key. https://docs.aws.amazon.com/AmazonS3/latest/API/API_Object.html */
+  md5: string;
+}
+
+/** What HEAD shows under an object's key. */
+export type Shown =
+  /** The object: its MD5, or its length beside our checksum. */
+  | "same"
+  /** Our object, but not all of it: our checksum or its MD5, beside another length. */
+  | "damaged"
+  /** Something else. */
+  | "different"
+  /** Something of which the store does not tell enough to know: HEAD is not allowed, or what it shows neither proves nor disproves anything. */
+  | "hidden"
+  | "absent"
+  /** No answer, or one that says nothing of the object. */
+  | "unknown";
+
+/** Whether the answer to a PUT says that the store has exactly these bytes. A 2xx alone does not: a proxy says that, too, and so does a store that kept half. */
+export function confirms(answer: StoreAnswer, { md5 }: Pick<SentObject, "md5">): boolean {
+  return isSuccess(answer) && etagOf(answer) === md5;
+}
+
+/** Whether a store says that it took what it was sent. */
+export function isSuccess(answer: StoreAnswer): answer is Extract<StoreAnswer, { kind: "answer" }> {
+  return answer.kind === "answer" && answer.status >= 200 && answer.status < 300;
+}
+
+/** What the answer to a HEAD says of an object. */
+export function compare(head: StoreAnswer, { bytes, sha256, md5 }: SentObject): Shown {
+  if (head.kind === "unreachable") return "unknown";
+  if (head.status === 404) return "absent";
+  if (head.status === 401 || head.status === 403 || head.status === 405 || head.status === 501) return "hidden";
+  if (head.status !== 200) return "unknown";
+  const etag = etagOf(head);
+  if (head.sha256 === sha256 || etag === md5) {
+    if (head.bytes === null) return etag === md5 ? "same" : "hidden";
+    return head.bytes === bytes ? "same" : "damaged";
+  }
+  // A store that drops metadata and has ETags of its own making shows nothing but a length. What looks like an MD5 is taken for one.
+  const silent = head.sha256 === null && !(etag !== null && /^[0-9a-f]{32}$/.test(etag));
+  return silent && head.bytes === bytes ? "hidden" : "different";
+}
+
+/** What is wrong with what HEAD shows, for a job's error message. */
+export function damageWords(head: StoreAnswer, { bytes }: Pick<SentObject, "bytes">): string {
+  if (head.kind === "answer" && head.bytes !== null && head.bytes < bytes)
+    return `the store keeps ${head.bytes} of ${bytes} bytes`;
+  return "the store keeps other bytes than it was sent";
+}
+
+/** An ETag without its quotes and the mark of a weak one, in lower case. */
+function etagOf(answer: Extract<StoreAnswer, { kind: "answer" }>): string | null {
+  return answer.etag?.replace(/^W\//, "").replaceAll('"', "").toLowerCase() ?? null;
+}

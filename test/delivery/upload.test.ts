@@ -1,0 +1,375 @@
+import { createHash } from "node:crypto";
+import fc from "fast-check";
+import { describe, it } from "vitest";
+import { type UploadableObject, uploadObject } from "../../src/delivery/upload.ts";
+import type { PutRequest, StoreAnswer } from "../../src/destinations/object-store.ts";
+
+const BYTES = new TextEncoder().encode("1024 bytes, of which a store may keep some.\n".repeat(24)).subarray(0, 1_024);
+const md5 = createHash("md5").update(BYTES).digest("hex");
+const sha256 = createHash("sha256").update(BYTES).digest("hex");
+const object: UploadableObject = {
+  key: "k",
+  bytes: BYTES.length,
+  sha256,
+  md5,
+  doubtful: false,
+  contentType: "application/x-ndjson",
+};
+
+function answer(status: number, fields: Partial<Extract<StoreAnswer, { kind: "answer" }>> = {}): StoreAnswer {
+  return { kind: "answer", status, code: null, retryAfterS: null, etag: null, bytes: null, sha256: null, ...fields };
+}
+const unreachable: StoreAnswer = { kind: "unreachable", cause: "connection failed" };
+const timeout: StoreAnswer = { kind: "unreachable", cause: "timeout" };
+/** A PUT that was taken whole; one that was taken, by a store whose ETags are not MD5 or that kept something else. */
+const whole = answer(200, { etag: `"${md5}"` });
+const taken = answer(200, { etag: `"${"0".repeat(32)}"` });
+const exists = answer(412, { code: "PreconditionFailed" });
+/** What HEAD shows: our object, the half of it, somebody else's. */
+const ours = answer(200, { bytes: 1_024, sha256, etag: '"encrypted"' });
+const half = answer(200, { bytes: 512, sha256, etag: `"${"0".repeat(32)}"` });
+const foreign = answer(200, { bytes: 1_024, etag: `"${"f".repeat(32)}"` });
+const foreignShort = answer(200, { bytes: 512, etag: `"${"f".repeat(32)}"` });
+
+const delivered = { kind: "delivered", verified: true };
+const unverified = { kind: "delivered", verified: false };
+const busy = (words: string, retryAfterS: number | null = null) => ({
+  kind: "failed",
+  error: { kind: "busy", words, retryAfterS },
+});
+const inDoubt = (words: string) => ({ kind: "failed", error: { kind: "unreachable", words } });
+
+/** A store that gives these answers, in this order, and no more. */
+function scripted(answers: readonly StoreAnswer[]) {
+  const asked: string[] = [];
+  const queue = [...answers];
+  const next = async (what: string): Promise<StoreAnswer> => {
+    asked.push(what);
+    const given = queue.shift();
+    if (given === undefined) throw new Error(`unexpected ${what}`);
+    return given;
+  };
+  const put = ({ key, conditional }: PutRequest) => next(`PUT ${key}${conditional ? " if absent" : ""}`);
+  return { asked, store: { put, head: (key: string) => next(`HEAD ${key}`) } };
+}
+
+type Row = readonly [
+  what: string,
+  object: Partial<UploadableObject>,
+  answers: readonly StoreAnswer[],
+  asked: readonly string[],
+  outcome: object,
+];
+
+const PUT = "PUT k if absent";
+const OVER = "PUT k";
+const HEAD = "HEAD k";
+const PROBE = "PUT 00010101/test.txt.gz";
+/** The probe of these tests has bytes of its own: any 2xx that HEAD will not show is believed. */
+const probed = [answer(200), answer(403)] as const;
+const PROBED = [PROBE, "HEAD 00010101/test.txt.gz"] as const;
+
+const TABLES: Record<string, readonly Row[]> = {
+  "an upload": [
+    ["taken whole", {}, [whole], [PUT], delivered],
+    ["taken whole, with another 2xx", {}, [answer(201, { etag: `W/"${md5.toUpperCase()}"` })], [PUT], delivered],
+    ["no conditions known", {}, [answer(501)], [PUT], { kind: "no_conditional" }],
+    ["busy, for as long as it says", {}, [answer(503, { retryAfterS: 7 })], [PUT], busy("HTTP 503", 7)],
+    ["no answer", {}, [timeout], [PUT], inDoubt("no answer in time")],
+  ],
+  "after a 2xx without our MD5, HEAD": [
+    ["shows our checksum and length: an encrypting store", {}, [taken, ours], [PUT, HEAD], delivered],
+    ["shows our MD5", {}, [answer(204), answer(200, { bytes: 1_024, etag: md5 })], [PUT, HEAD], delivered],
+    ["is refused with 401", {}, [taken, answer(401)], [PUT, HEAD], unverified],
+    ["is refused with 403", {}, [answer(200), answer(403)], [PUT, HEAD], unverified],
+    ["is refused with 405", {}, [taken, answer(405)], [PUT, HEAD], unverified],
+    ["shows our length and nothing else", {}, [answer(200), answer(200, { bytes: 1_024 })], [PUT, HEAD], unverified],
+    ["finds nothing", {}, [answer(200), answer(404)], [PUT, HEAD], busy("HTTP 200, but the object is not there")],
+    ["has no answer", {}, [taken, timeout], [PUT, HEAD], inDoubt("HTTP 200, then no answer in time to HEAD")],
+    [
+      "cannot be answered now",
+      {},
+      [taken, answer(503, { retryAfterS: 30 })],
+      [PUT, HEAD],
+      busy("HTTP 200, then HTTP 503 to HEAD", 30),
+    ],
+    ["is redirected", {}, [taken, answer(307)], [PUT, HEAD], busy("HTTP 200, then HTTP 307 to HEAD")],
+    ["shows half: sent over it", {}, [taken, half, whole], [PUT, HEAD, OVER], delivered],
+    ["shows half, then ours", {}, [taken, half, taken, ours], [PUT, HEAD, OVER, HEAD], delivered],
+    ["shows half, then nothing more", {}, [taken, half, taken, answer(403)], [PUT, HEAD, OVER, HEAD], unverified],
+    [
+      "shows half, twice",
+      {},
+      [taken, half, taken, half],
+      [PUT, HEAD, OVER, HEAD],
+      busy("the store keeps 512 of 1024 bytes"),
+    ],
+    ["shows half without our checksum", {}, [taken, foreignShort, whole], [PUT, HEAD, OVER], delivered],
+    [
+      "shows half without our checksum, twice",
+      {},
+      [taken, foreignShort, taken, foreignShort],
+      [PUT, HEAD, OVER, HEAD],
+      busy("the store keeps 512 of 1024 bytes"),
+    ],
+    [
+      "shows the MD5 of something else, twice",
+      {},
+      [taken, foreign, taken, foreign],
+      [PUT, HEAD, OVER, HEAD],
+      busy("the store keeps other bytes than it was sent"),
+    ],
+    [
+      "shows half, and what is sent over it is refused for the moment",
+      {},
+      [taken, half, answer(503, { code: "SlowDown", retryAfterS: 9 })],
+      [PUT, HEAD, OVER],
+      busy("HTTP 503 SlowDown", 9),
+    ],
+    [
+      "shows half, and what is sent over it has no answer",
+      {},
+      [taken, half, unreachable],
+      [PUT, HEAD, OVER],
+      inDoubt("connection failed"),
+    ],
+    [
+      "shows half, and then nothing is there",
+      {},
+      [taken, half, taken, answer(404)],
+      [PUT, HEAD, OVER, HEAD],
+      busy("HTTP 200, but the object is not there"),
+    ],
+    [
+      "shows half, and then 412 comes without having been asked for",
+      {},
+      [taken, half, exists],
+      [PUT, HEAD, OVER],
+      busy("HTTP 412 PreconditionFailed"),
+    ],
+  ],
+  "after 412, HEAD": [
+    ["shows our checksum", {}, [exists, ours], [PUT, HEAD], delivered],
+    ["shows our MD5", {}, [exists, answer(200, { bytes: 1_024, etag: `"${md5}"` })], [PUT, HEAD], delivered],
+    ["shows another of the same length", {}, [exists, foreign], [PUT, HEAD], { kind: "key_taken" }],
+    ["shows another of another length", {}, [exists, foreignShort], [PUT, HEAD], { kind: "key_taken" }],
+    [
+      "shows another's checksum",
+      {},
+      [exists, answer(200, { bytes: 1_024, sha256: "0".repeat(64) })],
+      [PUT, HEAD],
+      { kind: "key_taken" },
+    ],
+    ["is refused", {}, [exists, answer(403)], [PUT, HEAD], unverified],
+    [
+      "shows our length and nothing else",
+      {},
+      [exists, answer(200, { bytes: 1_024, etag: '"0x8D"' })],
+      [PUT, HEAD],
+      unverified,
+    ],
+    [
+      "finds nothing",
+      {},
+      [exists, answer(404)],
+      [PUT, HEAD],
+      busy("HTTP 412 PreconditionFailed, but the object is not there"),
+    ],
+    [
+      "has no answer",
+      {},
+      [exists, unreachable],
+      [PUT, HEAD],
+      inDoubt("HTTP 412 PreconditionFailed, then connection failed to HEAD"),
+    ],
+    ["shows half of ours: sent over it", {}, [exists, half, whole], [PUT, HEAD, OVER], delivered],
+    [
+      "shows half of ours, and again",
+      {},
+      [exists, half, taken, half],
+      [PUT, HEAD, OVER, HEAD],
+      busy("the store keeps 512 of 1024 bytes"),
+    ],
+  ],
+  "where it may be there already, HEAD": [
+    ["shows it", { doubtful: true }, [ours], [HEAD], delivered],
+    ["finds nothing", { doubtful: true }, [answer(404), whole], [HEAD, PUT], delivered],
+    ["is refused", { doubtful: true }, [answer(403), whole], [HEAD, PUT], delivered],
+    [
+      "is refused, and it is there",
+      { doubtful: true },
+      [answer(403), exists, answer(403)],
+      [HEAD, PUT, HEAD],
+      unverified,
+    ],
+    ["has no answer", { doubtful: true }, [timeout, whole], [HEAD, PUT], delivered],
+    ["shows another", { doubtful: true }, [foreign], [HEAD], { kind: "key_taken" }],
+    ["shows half: sent over it, without the condition", { doubtful: true }, [half, whole], [HEAD, OVER], delivered],
+    [
+      "shows half, and again",
+      { doubtful: true },
+      [half, taken, half],
+      [HEAD, OVER, HEAD],
+      busy("the store keeps 512 of 1024 bytes"),
+    ],
+  ],
+  "a refusal": [
+    [
+      "of a large object that is cut off, and the credentials are wrong",
+      { bytes: 100_000 },
+      [unreachable, answer(403, { code: "AccessDenied" })],
+      [PUT, PROBE],
+      { kind: "failed", error: { kind: "misconfigured", words: "HTTP 403 AccessDenied" } },
+    ],
+    [
+      "of a large object that is cut off, and the store is well",
+      { bytes: 100_000 },
+      [unreachable, ...probed],
+      [PUT, ...PROBED],
+      inDoubt("connection failed"),
+    ],
+    [
+      "of this object, while others are taken",
+      {},
+      [answer(413), ...probed],
+      [PUT, ...PROBED],
+      { kind: "failed", error: { kind: "refused", words: "HTTP 413" } },
+    ],
+    [
+      "of everything",
+      {},
+      [answer(400), answer(400, { code: "Nope" })],
+      [PUT, PROBE],
+      { kind: "failed", error: { kind: "misconfigured", words: "HTTP 400 Nope" } },
+    ],
+    ["of this object, and then the store is busy", {}, [answer(400), answer(503)], [PUT, PROBE], busy("HTTP 503")],
+    [
+      "by a store that says 200 to others, and does not keep them: that one sets nothing aside",
+      {},
+      [answer(400), answer(200), answer(404)],
+      [PUT, ...PROBED],
+      busy("HTTP 200, but the object is not there"),
+    ],
+    ...[100, 304, 401, 403, 404].map(
+      (status): Row => [
+        `with ${status}`,
+        {},
+        [answer(status)],
+        [PUT],
+        { kind: "failed", error: { kind: "misconfigured", words: `HTTP ${status}` } },
+      ],
+    ),
+    ...[408, 409, 425, 429, 500, 502, 599, 600, 999].map(
+      (status): Row => [`with ${status}`, {}, [answer(status)], [PUT], busy(`HTTP ${status}`)],
+    ),
+  ],
+};
+
+describe.each(Object.entries(TABLES))("%s", (_title, rows) => {
+  it.for(rows)("%s", async ([_what, changes, answers, expectedAsked, expected], { expect }) => {
+    const { asked, store } = scripted(answers);
+    const outcome = await uploadObject({ ...object, ...changes }, () => BYTES, store, {
+      conditional: true,
+      path: "{DATE}",
+    });
+    expect(outcome).toEqual(expected);
+    expect(asked).toEqual(expectedAsked);
+  });
+});
+
+describe("to a store that does not know the condition", () => {
+  const unconditional = { conditional: false, path: "" };
+  it.for<readonly [what: string, answers: readonly StoreAnswer[], asked: readonly string[], outcome: object]>([
+    ["it is sent without", [whole], [OVER], delivered],
+    ["half of it is sent over", [taken, half, whole], [OVER, HEAD, OVER], delivered],
+    [
+      "half of it stays half",
+      [taken, half, taken, half],
+      [OVER, HEAD, OVER, HEAD],
+      busy("the store keeps 512 of 1024 bytes"),
+    ],
+    ["412 is of the moment", [exists], [OVER], busy("HTTP 412 PreconditionFailed")],
+    [
+      "501 is of the destination",
+      [answer(501)],
+      [OVER],
+      { kind: "failed", error: { kind: "misconfigured", words: "HTTP 501" } },
+    ],
+  ])("%s", async ([_what, answers, expectedAsked, expected], { expect }) => {
+    const { asked, store } = scripted(answers);
+    expect(await uploadObject(object, () => BYTES, store, unconditional)).toEqual(expected);
+    expect(asked).toEqual(expectedAsked);
+  });
+});
+
+/** What becomes of a PUT: what is kept of it, and what is said. */
+const FATES = [
+  "kept",
+  "half",
+  "nothing",
+  "kept, no answer",
+  "half, no answer",
+  "reset",
+  "kept, 503",
+  "half, 503",
+] as const;
+
+describe("over any history of faults", () => {
+  it("what is called delivered is there once and whole, another's object stays, and it ends once the faults do", async ({
+    expect,
+  }) => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.constantFrom(...FATES), { maxLength: 8 }),
+        fc.record({ keepsMeta: fc.boolean(), conditions: fc.boolean(), occupied: fc.boolean(), forgets: fc.boolean() }),
+        async (history, { keepsMeta, conditions, occupied, forgets }) => {
+          const another = { body: BYTES.toReversed(), sha256: null };
+          const bucket = new Map<string, { body: Uint8Array; sha256: string | null }>();
+          if (occupied && conditions) bucket.set("k1", another);
+          const left = [...history];
+          const head = async (key: string): Promise<StoreAnswer> => {
+            const stored = bucket.get(key);
+            if (stored === undefined) return answer(404);
+            // Metadata marks an object as ours; where there is none, the ETag must do.
+            const etag = `"${keepsMeta ? "e".repeat(32) : createHash("md5").update(stored.body).digest("hex")}"`;
+            return answer(200, { bytes: stored.body.length, sha256: stored.sha256, etag });
+          };
+          const put = async ({ key, conditional }: PutRequest): Promise<StoreAnswer> => {
+            if (conditions && conditional && bucket.has(key)) return exists;
+            const fate = left.shift() ?? "kept";
+            if (fate === "reset") return unreachable;
+            if (fate === "nothing") return answer(200);
+            const body = fate.startsWith("half") ? BYTES.subarray(0, 512) : BYTES;
+            bucket.set(key, { body, sha256: keepsMeta ? sha256 : null });
+            if (fate.endsWith("no answer")) return timeout;
+            return fate.endsWith("503") ? answer(503) : await head(key);
+          };
+          let doubtful = false;
+          let number = 1;
+          for (let attempt = 0; ; attempt++) {
+            expect(attempt).toBeLessThanOrEqual(2 * history.length + 1);
+            const now = { ...object, key: `k${number}`, doubtful };
+            const outcome = await uploadObject(now, () => BYTES, { put, head }, { conditional: true, path: "" });
+            if (outcome.kind === "delivered") {
+              expect(outcome.verified).toBe(true);
+              break;
+            }
+            if (outcome.kind === "key_taken") {
+              number += 1;
+              doubtful = false;
+            } else if (outcome.kind === "failed") {
+              // A process that dies forgets what it was about to note.
+              doubtful = !forgets && (doubtful || outcome.error.kind === "unreachable");
+            } else throw new Error(outcome.kind);
+          }
+          expect(bucket.get(`k${number}`)?.body).toEqual(BYTES);
+          if (occupied && conditions) expect(bucket.get("k1")).toBe(another);
+          const rest = [...bucket].filter(([key, stored]) => key !== `k${number}` && stored !== another);
+          // Half an object without metadata cannot be told from another's, and is left there; all else is written over.
+          expect(rest.filter(([, { body }]) => keepsMeta || body.length === BYTES.length)).toEqual([]);
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+});
