@@ -1,6 +1,5 @@
 import { createApp } from "./api/app.ts";
 import { readConfig, readIntakeConfig } from "./config.ts";
-import type { JobsSnapshot } from "./control/job-config.ts";
 import { accountLedger } from "./control/ledger.ts";
 import { controlPlane } from "./control/plane.ts";
 import { appendToChain } from "./delivery/chain.ts";
@@ -33,8 +32,8 @@ function consumer(env: Env): ConsumerContext {
     jobs: () => jobsCache.refresh(controlPlane(env.CONTROL)),
     append: (job, build, suspects) => appendToChain(env.LOG, job, build, suspects),
     async count(outcome) {
-      const newer: JobsSnapshot | null = await accountLedger(env.ACCOUNT).count(outcome);
-      if (newer !== null) jobsCache.learn(newer);
+      const newer: unknown = await accountLedger(env.ACCOUNT).count(outcome);
+      jobsCache.learn(newer);
       return newer;
     },
     counted: (ids) => accountLedger(env.ACCOUNT).counted(ids),
@@ -69,6 +68,7 @@ export default {
       logs: env.LOG,
       forget: (id) => controlPlane(env.CONTROL).forget(id),
       sweepLedger: () => accountLedger(env.ACCOUNT).sweep(),
+      driveOutbox: () => outbox(env.OUTBOX).drive(),
       platform,
     });
     // Last, so that a typo keeps nothing from being cut; the jobs that it stops say so, too.

@@ -138,3 +138,6 @@ export const UPLOAD_INTERVAL_S = { min: 30, max: 300, fallback: 30 } as const;
 
 /** `Retry-After` of a store is honoured up to this, in seconds. */
 export const RETRY_AFTER_MAX_S = 3_600;
+
+/** What is handed over to be kept in one call of a durable object, in bytes of messages. The platform takes 32 MiB, and counts more than these. */
+export const KEEP_MAX_BYTES = 16_000_000;

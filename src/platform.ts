@@ -33,6 +33,73 @@ export async function within<T, L>(ms: number, promise: Promise<T>, late: L): Pr
   }
 }
 
+/** Somebody did not answer in time. What was asked for may happen all the same, later. */
+export class TimeoutError extends Error {
+  /** @param who in words that may stand in a log: no content. */
+  constructor(who: string, ms: number) {
+    super(`${who}: no answer within ${ms} ms`);
+    this.name = "TimeoutError";
+  }
+}
+
+const LATE = Symbol("late");
+
+/**
+ * The promise's value. As with {@link within}, the promise goes on.
+ * @throws TimeoutError after `ms`; whatever the promise is rejected with.
+ */
+export async function answered<T>(who: string, ms: number, promise: Promise<T>): Promise<T> {
+  const value = await within<T, typeof LATE>(ms, promise, LATE);
+  if (value === LATE) throw new TimeoutError(who, ms);
+  return value;
+}
+
+/**
+ * The patience of one piece of work that asks many: each answer is bounded, all of them together are, and whoever did not answer once is not asked
+ * again. One that hangs then costs its bound once, however much there is to ask it. {@link Patience.end} it, or its timer stays.
+ */
+export class Patience {
+  readonly #ms: number;
+  readonly #silent = new Set<string>();
+  readonly #end: Promise<typeof LATE>;
+  readonly #timer: ReturnType<typeof setTimeout>;
+  #isOver = false;
+
+  /** @param ms for everything together. */
+  constructor(ms: number) {
+    const end = Promise.withResolvers<typeof LATE>();
+    this.#ms = ms;
+    this.#end = end.promise;
+    this.#timer = setTimeout(() => {
+      this.#isOver = true;
+      end.resolve(LATE);
+    }, ms);
+  }
+
+  /** Nobody is asked any more. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /**
+   * Asks, and waits for `ms` at most. What is asked for may happen all the same, later: whoever asks must be able to live with that.
+   * @param who in words that may stand in a log.
+   * @throws TimeoutError if there is no answer in time, or nobody is asked any more; whatever the answer is rejected with.
+   */
+  async answer<T>(who: string, ms: number, ask: () => Promise<T>): Promise<T> {
+    if (this.#isOver) throw new TimeoutError("everything together", this.#ms);
+    if (this.#silent.has(who)) throw new TimeoutError(who, ms);
+    const value = await within<T | typeof LATE, typeof LATE>(ms, Promise.race([ask(), this.#end]), LATE);
+    if (value !== LATE) return value;
+    this.#silent.add(who);
+    throw new TimeoutError(who, ms);
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+  }
+}
+
 /** Like `Promise.allSettled` over `items.map(run)`, with at most `atOnce` of them under way. Results stand in the order of the items. */
 export async function settled<T, R>(
   items: readonly T[],

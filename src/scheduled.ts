@@ -2,40 +2,56 @@ import type { JobConfig } from "./control/job-config.ts";
 import { driveChain, segmentOf } from "./delivery/chain.ts";
 import type { DeliveryLog } from "./delivery/log.ts";
 import { ID_MEMORY_MS } from "./limits.ts";
-import type { Platform } from "./platform.ts";
+import { answered, type Platform } from "./platform.ts";
 
 /** How long the handler waits for uploads, in ms; what is left goes on by the alarms. */
 const WAIT_MS = 20_000;
 
+/**
+ * How long it waits for one chore, the wait for uploads included, in ms. A chore that takes longer may go on where it is done: to drive, to forget,
+ * to sweep twice is as good as once.
+ */
+const CHORE_MS = 30_000;
+
 export interface ScheduledContext {
-  /** Every job, deleted ones included while their logs stand; null: they have never been read. */
+  /** Every job, deleted ones included while their logs stand; null: they have never been read. It answers within a bounded time. */
   jobs(): Promise<JobConfig[] | null>;
   logs: DurableObjectNamespace<DeliveryLog>;
   /** Forgets a deleted job whose log has gone. */
   forget(jobId: number): Promise<void>;
   sweepLedger(): Promise<void>;
+  /** Has the outbox sent what its alarm should have, and did not. */
+  driveOutbox(): Promise<void>;
   platform: Pick<Platform, "now">;
 }
 
 /**
  * The second clock beside the alarms: cuts and uploads all that waits, for every job, disabled and draining ones included. Each log is driven on
- * its own; one that fails delays no other.
+ * its own; one that fails, or hangs, delays no other, and nothing hangs for long.
  * @throws if the jobs could not be read, so that the platform counts the run as failed; the alarms go on.
  */
-export async function handleScheduled({ jobs, logs, forget, sweepLedger, platform }: ScheduledContext): Promise<void> {
+export async function handleScheduled(context: ScheduledContext): Promise<void> {
+  const { jobs, logs, forget, sweepLedger, driveOutbox, platform } = context;
   const all = await jobs();
-  if (all === null) throw new Error("the control plane does not answer, and no configuration is known yet");
-  const chores = all.map(async (job): Promise<void> => {
-    await driveChain(logs, job.id, "scheduled", WAIT_MS);
-    const old = job.deletedMs !== null && platform.now() - job.deletedMs > ID_MEMORY_MS;
-    if (old && (await retireChain(logs, job.id))) await forget(job.id);
-  });
-  const results = await Promise.allSettled([...chores, sweepLedger()]);
+  const chores = [
+    ...(all ?? []).map((job) => ({
+      what: `job ${job.id}`,
+      async run(): Promise<void> {
+        await driveChain(logs, job.id, "scheduled", WAIT_MS);
+        const old = job.deletedMs !== null && platform.now() - job.deletedMs > ID_MEMORY_MS;
+        if (old && (await retireChain(logs, job.id))) await forget(job.id);
+      },
+    })),
+    { what: "ledger", run: async (): Promise<void> => sweepLedger() },
+    { what: "outbox", run: async (): Promise<void> => driveOutbox() },
+  ];
+  const results = await Promise.allSettled(chores.map(({ what, run }) => answered(what, CHORE_MS, run())));
   results.forEach((result, i) => {
     if (result.status === "rejected") {
-      console.error({ message: "a scheduled chore failed", job: all[i]?.id ?? null, error: String(result.reason) });
+      console.error({ message: "a scheduled chore failed", chore: chores[i]?.what, error: String(result.reason) });
     }
   });
+  if (all === null) throw new Error("the control plane does not answer, and no configuration is known yet");
 }
 
 /** Deletes the log of a job that was deleted long ago, last segment first. @returns whether all of it is gone. */

@@ -41,6 +41,8 @@ export interface Outcome {
 export interface SetAsideMessage {
   /** What it is remembered by: the envelope's id, or a hash of what cannot be read. */
   taken: TakenId;
+  /** What it says that it is, though it cannot be believed: as that it may have been noted as coming again. */
+  noted?: TakenId;
   queue: string;
   why: string;
   events: number;
@@ -91,9 +93,7 @@ export class AccountLedger extends DurableObject<Env> {
     if (isBehind(state, jobs_state)) return this.#snapshot(jobs_state);
     const now = platform.now();
     this.ctx.storage.transactionSync(() => {
-      for (const { id, takenInMs } of failed) {
-        this.#sql.exec("INSERT OR IGNORE INTO unfinished (id, taken_ms) VALUES (?, ?)", fromHex(id).buffer, takenInMs);
-      }
+      this.#unfinished(failed);
       for (const { id } of done) this.#finished(id);
       const known = this.#ids.known(done);
       const fresh = done.filter(({ id }) => !known.has(id));
@@ -156,9 +156,16 @@ export class AccountLedger extends DurableObject<Env> {
   }
 
   /** Keeps a message that cannot go its way, whole, and counts it; once, however often it comes. */
-  setAside({ taken, queue, why, events, message }: SetAsideMessage): void {
+  setAside({ taken, noted, queue, why, events, message }: SetAsideMessage): void {
     this.ctx.storage.transactionSync(() => {
       this.#finished(taken.id);
+      // Only what was noted with the same time: another that has the id is not finished by somebody who merely says that he is it.
+      if (noted !== undefined)
+        this.#sql.exec(
+          "DELETE FROM unfinished WHERE id = ? AND taken_ms = ?",
+          fromHex(noted.id).buffer,
+          noted.takenInMs,
+        );
       if (this.#ids.known([taken]).size > 0) return;
       this.#ids.remember([taken]);
       this.#sql.exec(
@@ -212,13 +219,7 @@ export class AccountLedger extends DurableObject<Env> {
 
   /** Notes messages that are on their way, later than others that were taken in with them; what is counted already is not. */
   expectAgain(messages: readonly TakenId[]): void {
-    const known = this.#ids.known(messages);
-    this.ctx.storage.transactionSync(() => {
-      for (const { id, takenInMs } of messages) {
-        if (known.has(id)) continue;
-        this.#sql.exec("INSERT OR IGNORE INTO unfinished (id, taken_ms) VALUES (?, ?)", fromHex(id).buffer, takenInMs);
-      }
-    });
+    this.ctx.storage.transactionSync(() => this.#unfinished(messages));
   }
 
   /** Time of intake of the oldest message that has to come again, in ms; null: there is none. */
@@ -237,6 +238,15 @@ export class AccountLedger extends DurableObject<Env> {
       optOuts: JSON.parse(functions) as OptOut[],
       optOutVersion: version,
     };
+  }
+
+  /** What is counted by now needs no note, and nobody would take it back: its copy was faster, or whoever notes it was late. */
+  #unfinished(messages: readonly TakenId[]): void {
+    const known = this.#ids.known(messages);
+    for (const { id, takenInMs } of messages) {
+      if (known.has(id)) continue;
+      this.#sql.exec("INSERT OR IGNORE INTO unfinished (id, taken_ms) VALUES (?, ?)", fromHex(id).buffer, takenInMs);
+    }
   }
 
   #finished(id: string): void {

@@ -1,8 +1,9 @@
 import { configureChain } from "../delivery/chain.ts";
-import { platform, settled, within } from "../platform.ts";
+import { answered, platform, settled, within } from "../platform.ts";
 import { type ControlState, configOf } from "./control-state.ts";
 import { isBehind, type JobsSnapshot } from "./job-config.ts";
 import { accountLedger } from "./ledger.ts";
+import { isState, isVersion } from "./snapshot.ts";
 
 /** How long until a change that was not confirmed is brought to the logs and the ledger again, in ms. */
 const AGAIN_MS = 10_000;
@@ -135,9 +136,14 @@ export class Rollout {
   }> {
     const rows = ids.map((id) => this.#state.row(id)).filter((row) => row !== null);
     const jobs = rows.map(configOf);
-    const brought = await settled(jobs, LOGS_AT_ONCE, (job) => this.#answered(configureChain(this.#env.LOG, job)));
+    const brought = await settled(jobs, LOGS_AT_ONCE, (job) => {
+      const isIts = (version: unknown): version is number => isVersion(version) && version >= job.version;
+      return this.#answered("the log", configureChain(this.#env.LOG, job), isIts);
+    });
     const snapshot = this.#state.snapshot();
-    const kept = await this.#answered(accountLedger(this.#env.ACCOUNT).keepJobs(snapshot));
+    const isKept = (state: unknown): state is string =>
+      isState(state) && (state === snapshot.state || isBehind(snapshot.state, state));
+    const kept = await this.#answered("the ledger", accountLedger(this.#env.ACCOUNT).keepJobs(snapshot), isKept);
     const newest = brought.map((result) => (result.status === "fulfilled" ? result.value : 0));
     const ahead =
       jobs.some(({ id }, i) => (newest[i] ?? 0) > this.#state.versionOf(id)) || isBehind(this.#state.state(), kept);
@@ -166,10 +172,10 @@ export class Rollout {
     this.#ctx.storage.setAlarm(this.#armedMs);
   }
 
-  /** @throws if there is no answer in time. */
-  async #answered<T extends string | number>(answer: Promise<T>): Promise<T> {
-    const value = await within(this.#patience.oneMs, answer, null);
-    if (value === null) throw new Error(`no answer within ${this.#patience.oneMs} ms`);
+  /** @throws if there is no answer in time, or none that can be: what is compared with garbage is never behind, and would count as confirmed. */
+  async #answered<T>(who: string, answer: Promise<unknown>, isAnswer: (value: unknown) => value is T): Promise<T> {
+    const value = await answered(who, this.#patience.oneMs, answer);
+    if (!isAnswer(value)) throw new Error(`${who}: an answer that says nothing`);
     return value;
   }
 }

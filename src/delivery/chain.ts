@@ -20,6 +20,12 @@ export async function configureChain(logs: Logs, job: JobConfig): Promise<number
   }
 }
 
+/** How often in a row a log may answer without bringing an append further. */
+const STALLED_MAX = 3;
+
+/** More segments than any log has: eight terabytes. */
+const SEGMENTS_MAX = 1_000;
+
 export type ChainResult = { kind: "taken" } | { kind: "stale"; job: JobConfig };
 
 /**
@@ -42,7 +48,10 @@ export async function appendToChain(
   }
   let append = build(taken);
   let segment = 0;
+  let stalled = 0;
   while (append.messages.length > 0) {
+    // Each answer is to bring it further; a log that says the same again and again is not asked without end.
+    if (stalled > STALLED_MAX || segment > SEGMENTS_MAX) throw new Error("the log gives no answer that leads on");
     const log = segmentOf(logs, job.id, segment);
     // Two of the same type, told apart by the call that pipelines them: what is needed is plain data.
     const result = await log.append(append);
@@ -50,20 +59,22 @@ export async function appendToChain(
       case "taken":
         return { kind: "taken" };
       case "behind":
+        stalled += 1;
         await log.configure(job, segment);
         continue;
       case "stale":
         return { kind: "stale", job: result.job as JobConfig };
       case "full":
         segment += 1;
+        stalled = 0;
         break;
       case "known":
         break;
     }
-    if (result.ids.length > 0) {
-      for (const id of result.ids) taken.add(id);
-      append = build(taken);
-    }
+    const before = taken.size;
+    for (const id of result.ids) taken.add(id);
+    if (taken.size > before) append = build(taken);
+    if (result.kind === "known") stalled = taken.size > before ? 0 : stalled + 1;
   }
   return { kind: "taken" };
 }

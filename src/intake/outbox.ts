@@ -1,11 +1,11 @@
 import { DurableObject } from "cloudflare:workers";
 import { accountLedger } from "../control/ledger.ts";
-import { platform } from "../platform.ts";
+import { Patience, platform, TimeoutError } from "../platform.ts";
 import { type Migration, migrate } from "../storage/migrate.ts";
 import { blobStore } from "./blob-store.ts";
 import { blobKey } from "./message.ts";
 import type { PackedMessage } from "./packing.ts";
-import { reasonOf, sendMessages } from "./send.ts";
+import { reasonOf, SendError, sendMessages } from "./send.ts";
 
 export const OUTBOX_STEPS = [
   {
@@ -34,6 +34,18 @@ const RETRY_MS = { first: 15_000, last: 300_000 };
 /** Messages that one alarm tries. Each is a call of the queue, one of the ledger, and one of the blob store where it needs that; an invocation may make 1,000. */
 const MESSAGES_PER_ALARM = 250;
 
+/** How long one alarm goes on, in ms: the platform ends it after fifteen minutes, and an alarm that it has to end six times is forgotten. */
+const ALARM_MS = 300_000;
+
+/** How long the ledger may take for one call, in ms. A note that comes late is no harm: what is counted by then is not noted. */
+const LEDGER_MS = 5_000;
+
+/** For one message, the blob store included, in ms. One that was taken without an answer is sent again with its id: the logs take it once. */
+const SEND_MS = 10_000;
+
+/** An alarm that should have fired so long ago, in ms, did not. */
+const ALARM_LOST_AFTER_MS = 60_000;
+
 export interface OutboxStatus {
   messages: number;
   events: number;
@@ -56,6 +68,8 @@ interface MessageRow {
  */
 export class Outbox extends DurableObject<Env> {
   readonly #sql: SqlStorage;
+  /** In this instance. */
+  #sending = false;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -90,58 +104,94 @@ export class Outbox extends DurableObject<Env> {
     return { messages: row.messages, events: row.events, oldestTakenMs: row.oldest };
   }
 
-  /** Sends what waits, oldest first, as far as it is taken. It must not throw: such an alarm is forgotten after six tries. */
+  /** Sends what waits, as far as it is taken. It must not throw: such an alarm is forgotten after six tries. */
   override async alarm(): Promise<void> {
+    // Whoever sends sets the alarm when it is done.
+    if (this.#sending) return;
+    this.#sending = true;
+    const patience = new Patience(ALARM_MS);
     try {
-      const failed = await this.#sendAll();
+      const failed = await this.#sendAll(patience);
       this.#sql.exec("UPDATE state SET failures = iif(?, failures + 1, 0)", failed ? 1 : 0);
     } catch (error) {
       console.error({ message: "the outbox failed", error: String(error) });
+    } finally {
+      patience.end();
+      this.#sending = false;
     }
     if (this.status().messages > 0) await this.ctx.storage.setAlarm(platform.now() + this.#delayMs());
   }
 
-  /** @returns whether anything was not taken. */
-  async #sendAll(): Promise<boolean> {
+  /** For a second, independent clock: does what the alarm is for, if something waits and the alarm is not set, or should have fired long ago. */
+  async drive(): Promise<void> {
+    if (this.#sending || this.status().messages === 0) return;
+    const alarmMs = await this.ctx.storage.getAlarm();
+    if (alarmMs === null || alarmMs < platform.now() - ALARM_LOST_AFTER_MS) await this.alarm();
+  }
+
+  /**
+   * Those that the queue can carry first, then those that need the blob store: what is wrong with that is nothing to the others. Each kind oldest first.
+   * @returns whether anything was not taken.
+   */
+  async #sendAll(patience: Patience): Promise<boolean> {
     let failed = false;
-    let last = 0;
-    for (let tried = 0; tried < MESSAGES_PER_ALARM; tried++) {
-      // One at a time: they are few, and what was sent is gone from here before the next.
-      const row = this.#sql
-        .exec<MessageRow>("SELECT * FROM message WHERE number > ? ORDER BY number LIMIT 1", last)
-        .toArray()[0];
-      if (row === undefined) return failed;
-      last = row.number;
-      try {
-        await this.#send(row);
-        this.#sql.exec("DELETE FROM message WHERE number = ?", row.number);
-      } catch (error) {
-        console.error({ message: "what was kept is not taken yet", error: reasonOf(error) });
-        failed = true;
-        // Without anything to put into the blob store it was the queue, which takes the others no better.
-        if (row.blob === null) return failed;
+    let tried = 0;
+    // Shards of the blob store that hang: each is waited for once.
+    const silent = new Set<string>();
+    for (const kind of ["blob IS NULL", "blob IS NOT NULL"]) {
+      let last = 0;
+      for (; tried < MESSAGES_PER_ALARM && !patience.isOver; tried++) {
+        // One at a time: they are few, and what was sent is gone from here before the next.
+        const row = this.#sql
+          .exec<MessageRow>(`SELECT * FROM message WHERE number > ? AND ${kind} ORDER BY number LIMIT 1`, last)
+          .toArray()[0];
+        if (row === undefined) break;
+        last = row.number;
+        const sent = await this.#send(row, silent, patience);
+        if (sent === "sent") this.#sql.exec("DELETE FROM message WHERE number = ?", row.number);
+        else failed = true;
+        if (sent === "none can be") return failed;
       }
     }
     return failed;
   }
 
-  async #send({ id, taken_in_ms: takenInMs, records, body, blob }: MessageRow): Promise<void> {
-    // Its time of intake is long past: until it is counted, nothing may be claimed complete beyond it.
-    await accountLedger(this.env.ACCOUNT).expectAgain([{ id, takenInMs, keyed: false }]);
-    const message: PackedMessage = {
-      id,
-      takenInMs,
-      records,
-      body: new Uint8Array(body),
-      blob: blob === null ? null : { key: blobKey(new Uint8Array(body)), body: new Uint8Array(blob) },
-    };
-    await sendMessages([message], { queue: this.env.EVENTS, blobs: blobStore(this.env.BLOBS), platform });
+  /** @returns whether it was sent; or that no other can be either: it is the queue, or the ledger, that does not take it. Never throws. */
+  async #send(row: MessageRow, silent: Set<string>, patience: Patience): Promise<"sent" | "not sent" | "none can be"> {
+    const { id, taken_in_ms: takenInMs, records } = row;
+    const body = new Uint8Array(row.body);
+    const blob = row.blob === null ? null : { key: blobKey(body), body: new Uint8Array(row.blob) };
+    if (blob !== null && silent.has(shardOf(blob.key))) return "not sent";
+    const message: PackedMessage = { id, takenInMs, records, body, blob };
+    try {
+      // Its time of intake is long past: until it is counted, nothing may be claimed complete beyond it.
+      const noted = { id, takenInMs, keyed: false };
+      await patience.answer("the ledger", LEDGER_MS, () => accountLedger(this.env.ACCOUNT).expectAgain([noted]));
+    } catch (error) {
+      console.error({ message: "what was kept cannot be sent yet", error: String(error) });
+      return "none can be";
+    }
+    const sending = { queue: this.env.EVENTS, blobs: blobStore(this.env.BLOBS), platform };
+    try {
+      await sendMessages([message], sending, SEND_MS);
+      return "sent";
+    } catch (error) {
+      console.error({ message: "what was kept is not taken yet", error: reasonOf(error) });
+      if (blob === null) return "none can be";
+      if (error instanceof SendError && error.cause instanceof TimeoutError) silent.add(shardOf(blob.key));
+      return "not sent";
+    }
   }
 
   #delayMs(): number {
     const { failures } = this.#sql.exec<{ failures: number }>("SELECT failures FROM state").one();
     return Math.min(RETRY_MS.first * 2 ** Math.min(failures, 10), RETRY_MS.last);
   }
+}
+
+/** The blob store is sixteen durable objects, told apart by the first digit of the key. */
+function shardOf(key: string): string {
+  return key.charAt(0);
 }
 
 /** The one outbox of the account. */

@@ -1,11 +1,24 @@
 import type { IntakeConfig } from "../config.ts";
-import type { Platform } from "../platform.ts";
+import { KEEP_MAX_BYTES } from "../limits.ts";
+import { answered, Patience, type Platform } from "../platform.ts";
 import { recordLine } from "../record/encode.ts";
 import { type Findings, toRecord } from "../record/record.ts";
 import { GATHER_MS, type Gatherer } from "./gather.ts";
 import { randomIds } from "./ids.ts";
 import { type PackedMessage, packRecords } from "./packing.ts";
 import { reasonOf, SendError, type Sending, sendMessages } from "./send.ts";
+
+/**
+ * The platform ends what `waitUntil` was given 30 s after the invocation. What was not sent, kept or counted by then would be lost, and nobody would
+ * know. So the whole way is bounded, in ms: to gather ({@link GATHER_MS}) 2,000, to send 10,400 with its delays, to keep 11,000 with its own, to count
+ * 3,000: 26,400 together. The rest is for packing, and for timers that fire late.
+ */
+const SEND_MS = 10_000;
+/** For all that is to be kept, its repeats included… */
+const KEEP_MS = 10_000;
+/** …and for one try: what it may have kept without an answer is kept once, however often it is handed over. */
+const KEEP_TRY_MS = 3_000;
+const COUNT_MS = 3_000;
 
 /** Waits before messages that could not be kept are handed over again, in ms: the same again changes nothing. */
 const KEEP_RETRY_MS = [200, 1_000];
@@ -55,7 +68,8 @@ function linesOf(
       if (record === null) lost += 1;
       else lines.push(recordLine(record));
     } catch (error) {
-      console.error({ message: "an event could not be read", error: String(error) });
+      // No more of it than its kind: what it says, and whether it can be made text at all, is for the event to choose.
+      console.error({ message: "an event could not be read", error: error instanceof Error ? "Error" : typeof error });
       lost += 1;
     }
   }
@@ -70,13 +84,20 @@ async function send(lines: readonly string[], context: TailContext): Promise<voi
     const { messages, tooLarge } = pack(lines, context.platform.now());
     unsent = tooLarge;
     try {
-      await sendMessages(messages, context);
+      await sendMessages(messages, context, SEND_MS);
     } catch (error) {
       const left = error instanceof SendError ? error.unsent : messages;
       console.error({ message: "the queue did not take events; they are kept", error: reasonOf(error) });
-      unsent += left.reduce((sum, { records }) => sum + records, 0);
-      await keep(left, context);
-      unsent = tooLarge;
+      unsent += recordsOf(left);
+      const patience = new Patience(KEEP_MS);
+      try {
+        for (const part of keepable(left)) {
+          await keep(part, context, patience);
+          unsent -= recordsOf(part);
+        }
+      } finally {
+        patience.end();
+      }
     }
   } catch (error) {
     console.error({ message: "events could not be kept", error: String(error) });
@@ -84,18 +105,45 @@ async function send(lines: readonly string[], context: TailContext): Promise<voi
   if (unsent > 0) await count(unsent, context);
 }
 
-/** @throws if it cannot be done. */
-async function keep(messages: readonly PackedMessage[], context: TailContext): Promise<void> {
+/**
+ * @throws if it cannot be done, as far as is known: what was handed over may be kept all the same, later. It then arrives, though it was counted as
+ * lost, which is the lesser evil.
+ */
+async function keep(messages: readonly PackedMessage[], context: TailContext, patience: Patience): Promise<void> {
+  const handOver = (): Promise<void> => answered("the outbox", KEEP_TRY_MS, context.keep(messages));
   for (const delayMs of KEEP_RETRY_MS) {
     try {
-      await context.keep(messages);
+      await patience.answer("keeping", KEEP_MS, handOver);
       return;
     } catch (error) {
+      if (patience.isOver) throw error;
       console.warn({ message: "events could not be kept yet", error: String(error) });
       await context.platform.sleep(delayMs);
     }
   }
-  await context.keep(messages);
+  await patience.answer("keeping", KEEP_MS, handOver);
+}
+
+/** In parts that one call can carry, in order. */
+function keepable(messages: readonly PackedMessage[]): PackedMessage[][] {
+  const parts: PackedMessage[][] = [];
+  let room = 0;
+  for (const message of messages) {
+    const bytes = message.body.length + (message.blob?.body.length ?? 0);
+    const part = parts.at(-1);
+    if (part === undefined || bytes > room) {
+      parts.push([message]);
+      room = KEEP_MAX_BYTES - bytes;
+    } else {
+      part.push(message);
+      room -= bytes;
+    }
+  }
+  return parts;
+}
+
+function recordsOf(messages: readonly PackedMessage[]): number {
+  return messages.reduce((sum, { records }) => sum + records, 0);
 }
 
 function pack(lines: readonly string[], takenInMs: number): { messages: PackedMessage[]; tooLarge: number } {
@@ -110,10 +158,11 @@ function pack(lines: readonly string[], takenInMs: number): { messages: PackedMe
   return { messages: rest.ok ? rest.messages : [], tooLarge: rest.ok ? tooLarge.size : lines.length };
 }
 
+/** Once: a repeat whose first answer was lost would count twice. */
 async function count(events: number, { countLost }: TailContext): Promise<void> {
   console.error({ message: "intake lost events", events });
   try {
-    await countLost(events);
+    await answered("the ledger", COUNT_MS, countLost(events));
   } catch (error) {
     console.error({ message: "the loss could not be counted", events, error: String(error) });
   }

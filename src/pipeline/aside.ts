@@ -27,8 +27,8 @@ export async function putAside(
   try {
     const whole = await wholeMessage(delivery.body, blobs);
     const body = "body" in whole ? whole.body : delivery.body;
-    const { taken, events } = identityOf(body, delivery.timestamp.getTime());
-    await setAside({ taken, queue, why, events, message: bytesOf(body).slice().buffer });
+    const identity = identityOf(body, delivery.timestamp.getTime());
+    await setAside({ ...identity, queue, why, message: bytesOf(body).slice().buffer });
     delivery.ack();
   } catch (error) {
     console.error({ message: "setting a message aside failed", error: String(error) });
@@ -37,7 +37,7 @@ export async function putAside(
 }
 
 /** What a message is remembered by and how many events it counts as. */
-function identityOf(body: unknown, deliveredMs: number): Pick<SetAsideMessage, "taken" | "events"> {
+function identityOf(body: unknown, deliveredMs: number): Pick<SetAsideMessage, "taken" | "noted" | "events"> {
   const decoded = decodeMessage(body);
   if (decoded.ok) return { taken: idOf(decoded.value), events: decoded.value.records };
   const envelope = decodeEnvelope(body);
@@ -45,7 +45,8 @@ function identityOf(body: unknown, deliveredMs: number): Pick<SetAsideMessage, "
   if (envelope.ok && envelope.value.elsewhere !== null) return { taken: idOf(envelope.value), events: 1 };
   // Nothing that it says of itself can be believed: its bytes tell who it is, whenever it comes again, and it counts as one event.
   const id = createHash("sha256").update(bytesOf(body)).digest("hex").slice(0, 32);
-  return { taken: { id, takenInMs: deliveredMs, keyed: true }, events: 1 };
+  const taken = { id, takenInMs: deliveredMs, keyed: true };
+  return { taken, ...(envelope.ok && { noted: idOf(envelope.value) }), events: 1 };
 }
 
 function bytesOf(body: unknown): Uint8Array<ArrayBuffer> {

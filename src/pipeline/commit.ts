@@ -1,8 +1,9 @@
 import { type JobConfig, type JobsSnapshot, optedOut, wasIn } from "../control/job-config.ts";
 import type { FunctionCount, MessageCount, Outcome } from "../control/ledger.ts";
+import { readJobConfig, readSnapshot } from "../control/snapshot.ts";
 import type { Append } from "../delivery/types.ts";
 import type { Blobs } from "../intake/blob-store.ts";
-import { type Platform, settled, within } from "../platform.ts";
+import { type Platform, settled } from "../platform.ts";
 import type { TakenId } from "../storage/id-memory.ts";
 import type { AsideContext } from "./aside.ts";
 import { appendsOf, buildAppend, idOf, type Offered } from "./build.ts";
@@ -17,11 +18,13 @@ export interface ConsumerContext extends AsideContext {
     job: JobConfig,
     build: (without: ReadonlySet<string>) => Append,
     suspects: readonly TakenId[],
-  ): Promise<{ kind: "taken" } | { kind: "stale"; job: JobConfig }>;
+  ): Promise<{ kind: "taken" } | { kind: "stale"; job: unknown }>;
   /**
-   * Counts what was committed; a snapshot: there is a newer configuration, nothing was counted, and the messages must be offered to its jobs, too.
+   * Counts what was committed.
+   * @returns null; or a {@link JobsSnapshot}, not looked at yet: there is a newer configuration, nothing was counted, and the messages must be
+   * offered to its jobs, too.
    */
-  count(outcome: Outcome): Promise<JobsSnapshot | null>;
+  count(outcome: Outcome): Promise<unknown>;
   /** Which of these were counted: nothing is left to do for them. */
   counted(ids: readonly TakenId[]): Promise<readonly string[]>;
   /** Notes messages that have to come again, so that nothing is claimed to be complete beyond them. */
@@ -42,22 +45,19 @@ export interface QueueState {
 /** Appends of one group that are built and under way side by side: each holds its job's share of the group in memory. */
 const COMMITS_AT_ONCE = 8;
 
-/** How long a log may take to commit an append, in ms. One that comes late is no harm: when the message comes again, its id is known. */
-const APPEND_MS = 30_000;
-
 /** How often an append is built again for a job that keeps changing, before the message is left to a later delivery. */
 const REBUILDS_MAX = 5;
 
 /**
  * Offers a group of messages to every job, and counts what became of them.
- * @returns the ids of messages that must come again.
+ * @returns the ids of messages that must come again, and whether the ledger has noted that of them.
  */
 export async function commitAndCount(
   group: readonly Loaded[],
   jobs: JobsSnapshot,
   queue: QueueState,
   context: ConsumerContext,
-): Promise<ReadonlySet<string>> {
+): Promise<{ failed: ReadonlySet<string>; noted: boolean }> {
   let current = jobs;
   // What a log has taken stays as it was offered, and stays routed, though a later round may know of opt-outs, or of a discard, that this one did not.
   const routed = new Map<string, Offer>();
@@ -69,13 +69,16 @@ export async function commitAndCount(
     const failed = await commitAll(offers, current, queue.doneMs, routed, context);
     const counted = unique(offers).map((offer) => routed.get(offer.message.id) ?? offer);
     try {
-      const newer = await context.count({
+      const outcome: Outcome = {
         done: counted.filter(({ message }) => !failed.has(message.id)).map((offer) => countOf(offer, routed)),
         failed: counted.filter(({ message }) => failed.has(message.id)).map(({ message }) => idOf(message)),
         backlog: queue.backlog,
         state: current.state,
-      });
-      if (newer === null) return failed;
+      };
+      const answer = await context.count(outcome);
+      if (answer === null) return { failed, noted: true };
+      const newer = readSnapshot(answer);
+      if (newer === null) throw new Error("the ledger's answer is no configuration");
       current = newer;
     } catch (error) {
       // The logs have the records, and will say so when the messages come again: it is the count that still has to be made.
@@ -83,7 +86,7 @@ export async function commitAndCount(
       break;
     }
   }
-  return new Set(group.map(({ message }) => message.id));
+  return { failed: new Set(group.map(({ message }) => message.id)), noted: false };
 }
 
 /** A message on its way to the jobs. */
@@ -183,7 +186,7 @@ function countOf({ loaded, message, records }: Offer, routed: ReadonlyMap<string
  * Commits messages to one job's log.
  * @param optOutVersion of the opt-outs that the offers follow.
  * @returns those that it was to get, as it is by now.
- * @throws if the log cannot be reached, or the job changes faster than appends are built, or functions have opted out since.
+ * @throws if the log does not answer, or says nonsense, or the job changes faster than appends are built, or functions have opted out since.
  */
 async function commit(
   job: JobConfig,
@@ -199,10 +202,11 @@ async function commit(
     const version = current;
     const suspects = offered.filter(({ loaded }) => loaded.delivery.attempts > 1).map(({ message }) => idOf(message));
     const build = (without: ReadonlySet<string>) => buildAppend(version, offered, without, queueDoneMs);
-    const result = await within(APPEND_MS, context.append(version, build, suspects), null);
-    if (result === null) throw new Error("the log does not answer");
+    const result = await context.append(version, build, suspects);
     if (result.kind === "taken") return offered;
-    current = result.job;
+    const newer = readJobConfig(result.job);
+    if (newer?.id !== job.id) throw new Error("the log's answer is no configuration of its job");
+    current = newer;
     // The log has its job, but not the opt-outs: these are asked for when the messages come again.
     if (current.optOutVersion > optOutVersion) throw new Error("functions have opted out since");
   }

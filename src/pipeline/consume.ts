@@ -1,44 +1,81 @@
 import type { JobsSnapshot } from "../control/job-config.ts";
 import { decodeEnvelope } from "../intake/message.ts";
 import { APPEND_MAX_RAW_BYTES } from "../limits.ts";
-import { within } from "../platform.ts";
+import { Patience } from "../platform.ts";
 import type { TakenId } from "../storage/id-memory.ts";
 import { type AsideContext, putAside, retry } from "./aside.ts";
+import { bounded, boundedAside } from "./bounded.ts";
 import { idOf } from "./build.ts";
 import { type ConsumerContext, commitAndCount, type QueueState } from "./commit.ts";
 import { type Loaded, load } from "./load.ts";
 import { isOverdue } from "./policy.ts";
 
 /**
+ * How long one batch is worked on, in ms; what is left then comes again. The platform ends the handler after fifteen minutes, and what it has
+ * acknowledged by then counts for nothing. That is enough for a full batch and a hundred jobs, each of which compresses it on its own.
+ */
+const BATCH_MS = 600_000;
+
+/** What other consumers have in hand, and intake is sending, is younger than this, in ms; what takes longer the ledger remembers. */
+const IN_HAND_MS = 60_000;
+
+/** After this time, in ms, the ledger is told what a batch has in hand: before anybody else may believe that nothing so old is. */
+const NOTE_AFTER_MS = 40_000;
+
+/**
  * Takes a batch of the queue: each message is acknowledged when every job that wants its records has committed them, and not before. Messages
- * are decoded one at a time, and committed in groups of a bounded size.
+ * are decoded one at a time, and committed in groups of a bounded size. Nobody is waited for for ever: whoever hangs is one that failed, and what he
+ * may have done without saying so, he knows when the messages come again.
  */
 export async function consumeEvents(batch: MessageBatch<unknown>, context: ConsumerContext): Promise<void> {
+  const patience = new Patience(BATCH_MS);
+  // What was set aside is not among them: what cannot be read is remembered by another id than it says, under which nobody would take the note back.
+  const inHand = new Set(batch.messages);
+  const within = bounded(context, patience);
+  const note = setTimeout(() => expectAgain([...inHand].flatMap(takenOf), within), NOTE_AFTER_MS);
+  try {
+    await expectAgain(await consume(batch, inHand, within), within);
+  } finally {
+    clearTimeout(note);
+    patience.end();
+  }
+}
+
+/**
+ * @param inHand loses what is decided before it is committed.
+ * @returns messages that were given back to the queue, of which the ledger does not know yet.
+ */
+async function consume(
+  batch: MessageBatch<unknown>,
+  inHand: Set<Message<unknown>>,
+  context: ConsumerContext,
+): Promise<readonly TakenId[]> {
   const jobs = await context.jobs();
   if (jobs === null) {
     for (const delivery of batch.messages) retry(delivery);
-    return;
+    return batch.messages.flatMap(takenOf);
   }
   const metrics: MessageBatchMetrics | undefined = batch.metadata?.metrics;
   const queue = { name: batch.queue, backlog: metrics?.backlogCount ?? null, doneMs: queueDoneMs(batch, metrics) };
+  const again: TakenId[] = [];
   let group: Loaded[] = [];
   let bytes = 0;
   const flush = async (): Promise<void> => {
-    if (group.length > 0) await commitGroup(group, jobs, queue, context);
+    if (group.length > 0) again.push(...(await commitGroup(group, jobs, queue, context)));
     group = [];
     bytes = 0;
   };
-  const unloaded: TakenId[] = [];
   for (const delivery of batch.messages) {
     const loaded = await loadOrDecide(delivery, batch.queue, context);
-    if (loaded === "retried") unloaded.push(...takenOf(delivery));
+    if (loaded === "decided") inHand.delete(delivery);
+    if (loaded === "retried") again.push(...takenOf(delivery));
     if (loaded === "decided" || loaded === "retried") continue;
     if (bytes + loaded.size > APPEND_MAX_RAW_BYTES) await flush();
     group.push(loaded);
     bytes += loaded.size;
   }
   await flush();
-  await expectAgain(unloaded, context);
+  return again;
 }
 
 /** Who a message says that it is, if it says anything. */
@@ -47,7 +84,7 @@ function takenOf({ body }: Message<unknown>): TakenId[] {
   return envelope.ok ? [idOf(envelope.value)] : [];
 }
 
-/** Nothing may be claimed complete beyond what has to come again. */
+/** Nothing may be claimed complete beyond what has to come again. Never throws. */
 async function expectAgain(messages: readonly TakenId[], context: ConsumerContext): Promise<void> {
   if (messages.length === 0) return;
   try {
@@ -59,14 +96,14 @@ async function expectAgain(messages: readonly TakenId[], context: ConsumerContex
 
 /** Takes a batch of the dead-letter queue: what failed a hundred times is kept, counted, and in nobody's way. */
 export async function consumeDead(batch: MessageBatch<unknown>, context: AsideContext): Promise<void> {
-  for (const delivery of batch.messages) await putAside(delivery, batch.queue, "failed too often", context);
+  const patience = new Patience(BATCH_MS);
+  const within = boundedAside(context, patience);
+  try {
+    for (const delivery of batch.messages) await putAside(delivery, batch.queue, "failed too often", within);
+  } finally {
+    patience.end();
+  }
 }
-
-/** How long dropping records is waited for, in ms; what is not dropped is swept one day. */
-const DROP_MS = 5_000;
-
-/** What other consumers have in hand, and intake is sending, is younger than this, in ms; what fails longer the ledger remembers. */
-const IN_HAND_MS = 60_000;
 
 /**
  * Before when nothing waits any more, this batch included: the oldest of its own messages, or an older one that still waits. Where the queue has a
@@ -96,8 +133,10 @@ async function loadOrDecide(
       return "decided";
     }
     // Its records are dropped when all jobs have them and it is counted: it came again because an acknowledgement was lost.
-    const done = (await context.counted([idOf(loading.message)])).length > 0;
-    if (done) delivery.ack();
+    const taken = idOf(loading.message);
+    const counted: unknown = await context.counted([taken]);
+    if (!Array.isArray(counted)) throw new Error("the ledger's answer is no list");
+    if (counted.includes(taken.id)) delivery.ack();
     else await putAside(delivery, queue, "refers to records that are not there", context);
     return "decided";
   } catch (error) {
@@ -107,13 +146,14 @@ async function loadOrDecide(
   }
 }
 
+/** @returns messages that were given back to the queue, of which the ledger does not know yet. */
 async function commitGroup(
   group: readonly Loaded[],
   jobs: JobsSnapshot,
   queue: QueueState,
   context: ConsumerContext,
-): Promise<void> {
-  const failed = await commitAndCount(group, jobs, queue, context);
+): Promise<readonly TakenId[]> {
+  const { failed, noted } = await commitAndCount(group, jobs, queue, context);
   for (const { delivery, message } of group) {
     if (!failed.has(message.id)) {
       await dropRecords(message, context);
@@ -124,13 +164,14 @@ async function commitGroup(
       retry(delivery);
     }
   }
+  return noted ? [] : group.filter(({ message }) => failed.has(message.id)).map(({ message }) => idOf(message));
 }
 
 /** All jobs have them. */
 async function dropRecords({ elsewhere }: Loaded["message"], { blobs }: ConsumerContext): Promise<void> {
   if (elsewhere === null) return;
   try {
-    await within(DROP_MS, blobs.drop(elsewhere), undefined);
+    await blobs.drop(elsewhere);
   } catch (error) {
     console.warn({ message: "records are left to be swept", error: String(error) });
   }

@@ -1,7 +1,6 @@
 import type { Blobs } from "../intake/blob-store.ts";
 import { decodeEnvelope, decodeMessage, type Envelope, joinMessage } from "../intake/message.ts";
 import { TEXT_MAX_CHARACTERS } from "../limits.ts";
-import { within } from "../platform.ts";
 import { recordLine } from "../record/encode.ts";
 import type { TraceRecord } from "../record/fields.ts";
 import { RecordLine } from "../record/line.ts";
@@ -27,9 +26,6 @@ export interface Loaded {
   /** Each of its characters is one byte of UTF-8; so it is for the records as they are shipped. */
   ascii: boolean;
 }
-
-/** How long the blob store may take, in ms: a whole batch waits. */
-const BLOB_MS = 10_000;
 
 export type Loading =
   | { kind: "loaded"; loaded: Loaded }
@@ -77,9 +73,9 @@ export async function wholeMessage(
 ): Promise<{ body: unknown; elsewhere: string | null } | { missing: Envelope }> {
   const envelope = decodeEnvelope(body);
   if (!envelope.ok || envelope.value.elsewhere === null) return { body, elsewhere: null };
-  const blob = await within(BLOB_MS, blobs.get(envelope.value.elsewhere), undefined);
-  if (blob === undefined) throw new Error("the blob store does not answer");
+  const blob: unknown = await blobs.get(envelope.value.elsewhere);
   if (blob === null) return { missing: envelope.value };
+  if (!(blob instanceof Uint8Array)) throw new Error("the blob store's answer is no body");
   return { body: joinMessage(body as ArrayBuffer, blob), elsewhere: envelope.value.elsewhere };
 }
 

@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from "vitest";
 import type { JobConfig } from "../../src/control/job-config.ts";
 import { controlPlane } from "../../src/control/plane.ts";
 import { segmentOf } from "../../src/delivery/chain.ts";
-import { DeliveryLog } from "../../src/index.ts";
+import { AccountLedger, DeliveryLog } from "../../src/index.ts";
 import { Oracle } from "../support/oracle.ts";
 import { api, createJob } from "../support/runtime/api.ts";
 import { deliver, freshBucket, NOON, pack, runAlarm, setClock } from "../support/runtime/pipeline.ts";
@@ -130,6 +130,38 @@ describe("logs that do not answer", () => {
     hung.release();
     await vi.waitUntil(async () => (await set("shop", false)).status === 200);
     for (const id of ids) expect((await logJob(id)).optOutVersion).toBe(optOutVersion);
+  });
+});
+
+describe("a log or a ledger that answers nonsense", () => {
+  const nonsense = [undefined, null, {}, "x", "0.0.0", -1, 0, Number.NaN, 2 ** 60];
+
+  it.each([
+    [
+      "log",
+      (answer: unknown) =>
+        vi.spyOn(DeliveryLog.prototype, "configure").mockReturnValue({ sealed: false, version: answer } as never),
+    ],
+    ["ledger", (answer: unknown) => vi.spyOn(AccountLedger.prototype, "keepJobs").mockReturnValue(answer as never)],
+  ])("has confirmed nothing, and takes no version with it: %s", async (_who, answering) => {
+    const clock = setClock(NOON);
+    const id = await createJob(freshBucket().name);
+    const versions = (): Promise<unknown> =>
+      runInDurableObject(control(), (_c, { storage: { sql } }) =>
+        sql.exec("SELECT version, in_force FROM control JOIN job").one(),
+      );
+    const before = await versions();
+    for (const [i, answer] of nonsense.entries()) {
+      const spy = answering(answer);
+      expect((await api("PUT", `/logship/jobs/${id}`, { name: `${i}` })).status, String(answer)).toBe(503);
+      expect(await versions()).toEqual({ ...(before as object), version: i + 2 });
+      expect(await alarmAt()).not.toBeNull();
+      spy.mockRestore();
+    }
+    clock.advance(10_000);
+    await runDurableObjectAlarm(control());
+    const version = nonsense.length + 1;
+    expect(await versions()).toEqual({ version, in_force: version });
   });
 });
 

@@ -5,13 +5,13 @@ import { JobsCache } from "../../src/pipeline/jobs-cache.ts";
 import { job, snapshot } from "./scripted.ts";
 
 /** A control plane that answers what it is told, call by call. */
-function control(...answers: (ConfigSnapshot | Error | "hang" | Promise<ConfigSnapshot>)[]) {
+function control(...answers: unknown[]) {
   const asked: string[] = [];
   return {
     asked,
-    configSince(state: string): Promise<ConfigSnapshot> {
+    configSince(state: string): Promise<unknown> {
       asked.push(state);
-      const answer = answers.shift() ?? new Error("asked too often");
+      const answer = answers.length > 0 ? answers.shift() : new Error("asked too often");
       if (answer === "hang") return new Promise(() => {});
       return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer);
     },
@@ -93,6 +93,54 @@ describe("the jobs that a consumer knows", () => {
     expect(plane.asked).toEqual([""]);
   });
 
+  it("are those of an answer that comes late, but in time, in a cold isolate and in a warm one", async () => {
+    vi.useFakeTimers();
+    const slow = (answer: unknown) => new Promise((resolve) => setTimeout(() => resolve(answer), 4_999));
+    const cache = new JobsCache();
+    const plane = control(slow(snapshot("e.1", [job(1)])));
+    const cold = cache.refresh(plane);
+    await vi.advanceTimersByTimeAsync(4_999);
+    expect(await jobsOf(cold)).toEqual([job(1)]);
+    const warm = cache.refresh(control(slow(snapshot("e.2", [job(2)]))));
+    await vi.advanceTimersByTimeAsync(4_999);
+    expect(await jobsOf(warm)).toEqual([job(2)]);
+    expect(warned).not.toHaveBeenCalled();
+  });
+
+  const { filter: _filter, ...unfiltered } = job(1);
+  it.each<[string, unknown]>([
+    ["nothing", undefined],
+    ["null", null],
+    ["an empty object", {}],
+    ["jobs that are text", { ...snapshot("e.2", []), jobs: "secret-of-a-customer" }],
+    ["a job that has lost its filter on the way", { ...snapshot("e.2", []), jobs: [unfiltered] }],
+    ["opt-outs of no version", { ...snapshot("e.2", []), optOutVersion: undefined }],
+    ["a version that is no number", snapshot("e.2", [job(1, { version: Number.NaN })])],
+    ["a negative time", snapshot("e.2", [job(1, { windows: [{ fromMs: -1, untilMs: null }] })])],
+    ["that nothing has changed since something else", { state: "e.0", jobs: null }],
+  ])("are the last good ones when it says %s, which is logged without what it said", async (_what, garbage) => {
+    const cache = new JobsCache();
+    const plane = control(garbage, snapshot("e.1", [job(1)]), garbage, snapshot("e.2", [job(2)]));
+    // In a cold isolate there are none: everything is tried again.
+    expect(await jobsOf(cache.refresh(plane))).toBeNull();
+    expect(await jobsOf(cache.refresh(plane))).toEqual([job(1)]);
+    expect(await jobsOf(cache.refresh(plane))).toEqual([job(1)]);
+    expect(warned).toHaveBeenCalledTimes(2);
+    expect(JSON.stringify(warned.mock.calls)).not.toContain("secret-of-a-customer");
+    expect(await jobsOf(cache.refresh(plane))).toEqual([job(2)]);
+    expect(plane.asked).toEqual(["", "", "e.1", "e.1"]);
+  });
+
+  it("are unknown to who knew none and is told that nothing has changed", async () => {
+    expect(await jobsOf(new JobsCache().refresh(control({ state: "", jobs: null })))).toBeNull();
+    expect(warned).toHaveBeenCalledOnce();
+  });
+
+  it("keep what a newer control plane says of them and this code does not know", async () => {
+    const newer = { ...snapshot("e.1", [{ ...job(1), colour: "red" } as never]), region: "eu" };
+    expect(await new JobsCache().refresh(control(newer))).toEqual(newer);
+  });
+
   it("come with the state that they are of, which is what they were routed by", async () => {
     const cache = new JobsCache();
     const plane = control(snapshot("e.1", [job(1)]), new Error("down"), snapshot("e.2", []));
@@ -109,6 +157,29 @@ describe("the jobs that a consumer knows", () => {
     expect(await jobsOf(cache.refresh(plane))).toEqual([job(1), job(2)]);
     expect(await jobsOf(cache.refresh(plane))).toEqual([job(1), job(2)]);
     expect(plane.asked).toEqual(["", "e.2", "e.2"]);
+  });
+
+  it("are not learned from garbage", async () => {
+    const cache = new JobsCache();
+    await cache.refresh(control(snapshot("e.1", [job(1)])));
+    for (const garbage of [undefined, null, {}, { ...snapshot("e.2", []), jobs: "x" }]) cache.learn(garbage);
+    expect(await jobsOf(cache.refresh(control({ state: "e.1", jobs: null })))).toEqual([job(1)]);
+  });
+
+  it("are not forgotten for an older answer that was on its way when they were learned", async () => {
+    const cache = new JobsCache();
+    await cache.refresh(control(snapshot("e.1", [job(1)])));
+    const late = Promise.withResolvers<unknown>();
+    const refreshed = cache.refresh(control(late.promise));
+    cache.learn(snapshot("e.3", [job(3)]));
+    late.resolve(snapshot("e.2", [job(2)]));
+    expect(await jobsOf(refreshed)).toEqual([job(3)]);
+    cache.learn(snapshot("e.2", [job(2)]));
+    // Of another control plane, nothing can be said but that it is the one that answers.
+    const other = control(snapshot("f.1", [job(4)]));
+    expect(await jobsOf(cache.refresh(other))).toEqual([job(4)]);
+    expect(other.asked).toEqual(["e.3"]);
+    expect(warned).not.toHaveBeenCalled();
   });
 
   it("leave no timer behind", async () => {

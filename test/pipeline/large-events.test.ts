@@ -5,7 +5,7 @@ import { env } from "cloudflare:workers";
 import { gunzipSync } from "node:zlib";
 import { describe, it, vi } from "vitest";
 import { BlobStore, blobStore } from "../../src/intake/blob-store.ts";
-import { EVENT_MAX_BYTES } from "../../src/limits.ts";
+import { EVENT_MAX_BYTES, TEXT_MAX_CHARACTERS } from "../../src/limits.ts";
 import { noise } from "../record/samples.ts";
 import { assertClean, type Minted, Oracle } from "../support/oracle.ts";
 import { api, createJob } from "../support/runtime/api.ts";
@@ -21,12 +21,16 @@ import {
   settle,
 } from "../support/runtime/pipeline.ts";
 
-/** Gives an event some text that hardly compresses, so that it has so many bytes as a record. */
-function enlarge({ event }: Minted, bytes: number, seed: number): void {
-  const target = event as { Logs: { Level: string; Message: string[]; TimestampMs: number }[] };
-  target.Logs.push({ Level: "log", Message: [""], TimestampMs: NOON });
+type Logs = { Level: string; Message: string[]; TimestampMs?: number }[];
+
+/** Gives an event some text that hardly compresses, so that it has so many bytes as a record, and what is shipped of it the beginning of that. */
+function enlarge({ id, event, record }: Minted, bytes: number, seed: number): void {
+  const logs = event.Logs as Logs;
+  logs.push({ Level: "log", Message: [""], TimestampMs: NOON });
   const text = noise(bytes - JSON.stringify(event).length, seed).replaceAll(/["\\]/g, "'");
-  (target.Logs.at(-1) as { Message: string[] }).Message = [text];
+  (logs.at(-1) as Logs[number]).Message = [text];
+  const kept = `${text.slice(0, TEXT_MAX_CHARACTERS - id.length)}<<<Logship: messages truncated>>>`;
+  (record.Logs as Logs).push({ Level: "log", Message: [kept], TimestampMs: NOON });
 }
 
 const blobsKept = async (): Promise<number> => {
@@ -123,8 +127,12 @@ describe("large events", () => {
       const [event] = oracle.mint(1) as [Minted];
       enlarge(event, 500_000, 5);
       // Its log has no time: it gets that of intake.
-      const [log] = (event.event as { Logs: { TimestampMs?: number }[] }).Logs.slice(-1);
-      delete log?.TimestampMs;
+      delete (event.event.Logs as Logs).at(-1)?.TimestampMs;
+      // Whichever copy comes first says when that was: both are of the same event.
+      (event.record.Logs as Logs)[1] = {
+        ...((event.record.Logs as Logs)[1] as Logs[number]),
+        TimestampMs: clock.nowMs() + order[0] * 60_000,
+      };
       oracle.acknowledged("job", [event]);
       const first = pack([event], clock.nowMs(), { key: `k ${order[0]}` });
       clock.advance(60_000);

@@ -1,0 +1,139 @@
+import { createScheduledController } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { JobConfig } from "../../src/control/job-config.ts";
+import worker from "../../src/index.ts";
+import { handleScheduled, type ScheduledContext } from "../../src/scheduled.ts";
+import { job } from "../pipeline/scripted.ts";
+import { DAY_MS, NOON } from "../record/samples.ts";
+
+const never = <T>(): Promise<T> => new Promise<T>(() => {});
+
+/** What the log of a job does; what is not said, it does well. */
+interface Log {
+  status?: () => Promise<unknown>;
+  drive?: () => Promise<unknown>;
+  retire?: () => Promise<boolean>;
+}
+
+interface World extends ScheduledContext {
+  /** What was brought to its end, in order. */
+  readonly done: string[];
+}
+
+function world(jobs: JobConfig[] | null, logs: Record<number, Log> = {}): World {
+  const done: string[] = [];
+  const ends = (what: string) => async () => void done.push(what);
+  const getByName = (name: string) => {
+    const id = Number(name.split(" ")[1]);
+    return {
+      status: async () => ({ sealed: false }),
+      async drive() {
+        done.push(`drive ${id}`);
+        return { pendingObjects: 0 };
+      },
+      async retire() {
+        done.push(`retire ${id}`);
+        return true;
+      },
+      ...logs[id],
+    };
+  };
+  return {
+    done,
+    jobs: async () => jobs,
+    logs: { getByName } as never,
+    forget: async (id) => void done.push(`forget ${id}`),
+    sweepLedger: ends("sweep"),
+    driveOutbox: ends("outbox"),
+    platform: { now: () => NOON },
+  };
+}
+
+async function lasts(under: Promise<unknown>): Promise<number> {
+  const began = Date.now();
+  let ended: number | null = null;
+  const end = () => {
+    ended = Date.now() - began;
+  };
+  under.then(end, end);
+  for (let s = 0; s < 900 && ended === null; s++) await vi.advanceTimersByTimeAsync(1_000);
+  if (ended === null) throw new Error("still under way when the platform ends it");
+  return ended;
+}
+
+let errors: ReturnType<typeof vi.spyOn>;
+beforeEach(() => {
+  vi.useFakeTimers();
+  errors = vi.spyOn(console, "error").mockImplementation(() => {});
+});
+
+afterEach(() => {
+  expect(vi.getTimerCount()).toBe(0);
+  vi.useRealTimers();
+});
+
+const failed = () => errors.mock.calls.map(([line]: unknown[]) => (line as { chore: string }).chore);
+
+describe("the scheduled handler", () => {
+  const REST = ["drive 1", "drive 3", "outbox", "sweep"];
+
+  it.each<[string, Log]>([
+    ["does not say how it is", { status: never }],
+    ["does not say whether it was driven", { drive: never }],
+    ["fails", { drive: () => Promise.reject(new Error("out of reach")) }],
+  ])("drives every log but the one that %s, says which, and ends", async (_what, log) => {
+    const it_ = world([job(1), job(2), job(3)], { 2: log });
+    expect(await lasts(handleScheduled(it_))).toBeLessThanOrEqual(30_000);
+    expect(it_.done.toSorted()).toEqual(REST);
+    expect(failed()).toEqual(["job 2"]);
+  });
+
+  it("waits for uploads that take their twenty seconds", async () => {
+    const it_ = world([job(1)], {
+      1: { drive: () => new Promise((resolve) => setTimeout(() => resolve({ pendingObjects: 1 }), 20_000)) },
+    });
+    expect(await lasts(handleScheduled(it_))).toBe(20_000);
+    expect(errors).not.toHaveBeenCalled();
+  });
+
+  it("is not held by what it does beside: to forget, to sweep, to see to the outbox", async () => {
+    const old = job(1, { deletedMs: NOON - 16 * DAY_MS });
+    const it_ = world([old, job(2)]);
+    for (const name of ["forget", "sweepLedger", "driveOutbox"] as const) it_[name] = never;
+    expect(await lasts(handleScheduled(it_))).toBe(30_000);
+    expect(it_.done.toSorted()).toEqual(["drive 1", "drive 2", "retire 1"]);
+    expect(failed()).toEqual(["job 1", "ledger", "outbox"]);
+  });
+
+  it("forgets a job whose log has gone, and no other", async () => {
+    const deletedMs = NOON - 16 * DAY_MS;
+    const it_ = world([job(1, { deletedMs }), job(2, { deletedMs }), job(3, { deletedMs: NOON })], {
+      2: { retire: async () => false },
+    });
+    await lasts(handleScheduled(it_));
+    expect(it_.done.filter((what) => what.startsWith("forget"))).toEqual(["forget 1"]);
+  });
+
+  it("sees to ledger and outbox where the jobs cannot be read, and counts as failed", async () => {
+    const it_ = world(null);
+    const run = handleScheduled(it_);
+    const refused = expect(run).rejects.toThrow("the control plane does not answer");
+    await lasts(run);
+    await refused;
+    expect(it_.done.toSorted()).toEqual(["outbox", "sweep"]);
+  });
+
+  it("names what is wrong with the configuration, though something hangs", async () => {
+    const hanging = { getByName: () => ({ sweep: never, drive: never }) };
+    const control = {
+      getByName: () => ({ configSince: async () => ({ state: "e.1", jobs: [], optOuts: [], optOutVersion: 0 }) }),
+    };
+    const scripted = { ...env, ACCOUNT: hanging, OUTBOX: hanging, CONTROL: control, SECRETS_KEY: "no key" };
+    const run = worker.scheduled(createScheduledController(), scripted as never);
+    const refused = expect(run).rejects.toThrow("SECRETS_KEY");
+    expect(await lasts(run)).toBe(30_000);
+    await refused;
+    expect(failed()).toEqual(["ledger", "outbox"]);
+  });
+});

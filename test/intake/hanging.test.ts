@@ -1,0 +1,255 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { Gatherer } from "../../src/intake/gather.ts";
+import { randomIds } from "../../src/intake/ids.ts";
+import { type PackedMessage, packRecords } from "../../src/intake/packing.ts";
+import { type EventQueue, SendError, sendMessages } from "../../src/intake/send.ts";
+import { handleTail, type TailContext } from "../../src/intake/tail.ts";
+import { takeEvents } from "../../src/intake/take.ts";
+import { platform, TimeoutError } from "../../src/platform.ts";
+import { noise, noisyLine, TAKEN } from "../record/samples.ts";
+import { type ScriptedQueue, scriptedBlobs, scriptedPlatform, scriptedQueue } from "./scripted.ts";
+
+const never = <T>(): Promise<T> => new Promise<T>(() => {});
+
+/** A queue that takes what it is sent, and does not answer some calls. @param hangs says of the n-th call, from 1, whether it is one of them. */
+function hangingQueue(hangs: (call: number) => boolean): ScriptedQueue {
+  const queue = scriptedQueue();
+  const sendBatch: EventQueue["sendBatch"] = async (messages) => {
+    await queue.sendBatch(messages);
+    if (hangs(queue.calls.length)) await never();
+  };
+  return { ...queue, sendBatch };
+}
+
+/** A queue that answers each call after a while. */
+function slowQueue(ms: number): ScriptedQueue {
+  const queue = scriptedQueue();
+  const sendBatch: EventQueue["sendBatch"] = async (messages) => {
+    await platform.sleep(ms);
+    await queue.sendBatch(messages);
+  };
+  return { ...queue, sendBatch };
+}
+
+/** So many messages of some 125 kB: two go into a call. */
+function messages(count: number): PackedMessage[] {
+  const lines = Array.from({ length: count }, (_, i) => noisyLine(125_000, i));
+  const packed = packRecords(lines, { takenInMs: TAKEN, idOf: randomIds(), keyed: true });
+  if (!packed.ok || packed.messages.length !== count) throw new Error("not the messages this test is about");
+  return packed.messages;
+}
+
+/** Runs to its end what is under way, and says how long that took. */
+async function lasts(under: Promise<unknown>): Promise<number> {
+  const began = Date.now();
+  let ended: number | null = null;
+  under.finally(() => {
+    ended = Date.now() - began;
+  });
+  for (let s = 0; s < 600 && ended === null; s++) await vi.advanceTimersByTimeAsync(100);
+  if (ended === null) throw new Error("still under way after a minute");
+  return ended;
+}
+
+const ids = (of: readonly { id: string }[]) => of.map(({ id }) => id);
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  for (const level of ["error", "warn"] as const) vi.spyOn(console, level).mockImplementation(() => {});
+});
+
+afterEach(() => {
+  expect(vi.getTimerCount()).toBe(0);
+  vi.useRealTimers();
+});
+
+describe("sending to a queue that does not answer", () => {
+  const failure = (sending: Promise<void>) => sending.catch((error: unknown) => error as SendError);
+
+  it.each([
+    [1, 5],
+    [2, 3],
+    [3, 1],
+  ])("ends after ten seconds, with what is not known to be taken: call %i", async (hanging, left) => {
+    const all = messages(5);
+    const queue = hangingQueue((call) => call === hanging);
+    const sending = failure(sendMessages(all, { queue, blobs: scriptedBlobs(), platform: scriptedPlatform(TAKEN) }));
+    expect(await lasts(sending)).toBe(10_000);
+    const error = (await sending) as SendError;
+    expect(error).toBeInstanceOf(SendError);
+    expect(error.cause).toBeInstanceOf(TimeoutError);
+    expect(ids(error.unsent)).toEqual(ids(all.slice(5 - left)));
+    // It is not tried again: that would be as long again.
+    expect(queue.calls.length).toBe(hanging);
+  });
+
+  it("ends the same way where the blob store does not answer, and sends nothing", async () => {
+    const packed = packRecords([noisyLine(500_000, 1)], { takenInMs: TAKEN, idOf: randomIds(), keyed: true });
+    if (!packed.ok) throw new Error("not the message this test is about");
+    const queue = scriptedQueue();
+    const blobs = { ...scriptedBlobs(), put: () => never<void>() };
+    const sending = failure(sendMessages(packed.messages, { queue, blobs, platform: scriptedPlatform(TAKEN) }));
+    expect(await lasts(sending)).toBe(10_000);
+    expect(((await sending) as SendError).unsent).toEqual(packed.messages);
+    expect(queue.calls).toEqual([]);
+  });
+
+  it("is bounded as a whole as well, where each call is merely slow", async () => {
+    const all = messages(40);
+    const sending = failure(
+      sendMessages(all, { queue: slowQueue(9_000), blobs: scriptedBlobs(), platform: scriptedPlatform(TAKEN) }),
+    );
+    expect(await lasts(sending)).toBe(45_000);
+    expect(ids(((await sending) as SendError).unsent)).toEqual(ids(all.slice(10 - 2)));
+    // The call that was under way.
+    await vi.advanceTimersByTimeAsync(60_000);
+  });
+
+  it("goes on as before where the queue answers in time", async () => {
+    const queue = slowQueue(9_000);
+    const all = messages(4);
+    const sending = sendMessages(all, { queue, blobs: scriptedBlobs(), platform: scriptedPlatform(TAKEN) });
+    expect(await lasts(sending)).toBe(18_000);
+    expect(ids(queue.taken())).toEqual(ids(all));
+  });
+});
+
+describe("a request of events", () => {
+  it("fails as if the queue had refused it, and is the same messages when it is repeated", async () => {
+    const queue = hangingQueue((call) => call === 1);
+    const request = { bytes: new TextEncoder().encode('{"event":null}'), ndjson: false, idempotencyKey: "k" };
+    const context = {
+      ...{ queue, blobs: scriptedBlobs(), platform: scriptedPlatform(TAKEN) },
+      ...{ defaultScriptName: "unnamed", nowMs: TAKEN },
+    };
+    const first = takeEvents(request, context).catch((error: unknown) => error);
+    expect(await lasts(first)).toBe(10_000);
+    expect(await first).toBeInstanceOf(SendError);
+    expect(await takeEvents(request, { ...context, nowMs: TAKEN + 10_000 })).toMatchObject({ ok: true, accepted: 1 });
+    // The first try was taken after all: the logs know it by its id.
+    expect(new Set(ids(queue.taken())).size).toBe(1);
+    expect(queue.taken().length).toBe(2);
+  });
+});
+
+interface Scripted extends TailContext {
+  queue: ScriptedQueue;
+  lost: number[];
+  kept: PackedMessage[];
+  living: Promise<void>[];
+}
+
+function context(queue: ScriptedQueue, fields: Partial<TailContext> = {}): Scripted {
+  const [lost, kept, living]: [number[], PackedMessage[], Promise<void>[]] = [[], [], []];
+  return {
+    blobs: scriptedBlobs(),
+    config: { selfName: "logship", defaultScriptName: "unnamed" },
+    // It waits as the real one does.
+    platform: { now: () => TAKEN, sleep: platform.sleep },
+    gatherer: new Gatherer(),
+    waitUntil: (promise) => void living.push(promise),
+    keep: async (of) => void kept.push(...of),
+    countLost: async (events) => void lost.push(events),
+    ...fields,
+    ...{ queue, lost, kept, living },
+  };
+}
+
+/** An item that fills a message of its own. */
+const large = (n: number, characters = 150_000) => ({
+  event: null,
+  scriptName: `large-${n}`,
+  logs: [{ level: "log", message: [noise(characters, n)], timestamp: 1 }],
+});
+
+describe("tail(), which the platform ends thirty seconds after the invocation", () => {
+  const toTheEnd = async (items: readonly unknown[], scripted: Scripted): Promise<number> => {
+    await handleTail(items, scripted);
+    return lasts(Promise.all(scripted.living));
+  };
+
+  it("keeps what the queue does not answer for, under the ids it had, and counts nothing as lost", async () => {
+    const scripted = context(hangingQueue(() => true));
+    expect(await toTheEnd([{ event: null }, { event: null }], scripted)).toBe(12_000);
+    expect(ids(scripted.kept)).toEqual(ids(scripted.queue.calls[0]?.messages ?? []));
+    expect(scripted.lost).toEqual([]);
+  });
+
+  it("keeps only the rest where a part was taken", async () => {
+    const scripted = context(hangingQueue((call) => call === 2));
+    await toTheEnd([large(1), large(2), large(3)], scripted);
+    expect(ids(scripted.kept)).toEqual(ids(scripted.queue.calls[1]?.messages ?? []));
+    expect([scripted.kept.length, scripted.lost]).toEqual([1, []]);
+  });
+
+  it("hands over again what the outbox does not answer for: the same messages", async () => {
+    const tries: string[][] = [];
+    const keep = async (of: readonly PackedMessage[]): Promise<void> => {
+      tries.push(ids(of));
+      if (tries.length < 3) await never();
+    };
+    const scripted = context(
+      hangingQueue(() => true),
+      { keep },
+    );
+    expect(await toTheEnd([{ event: null }], scripted)).toBe(2_000 + 10_000 + 3_000 + 200 + 3_000 + 1_000);
+    expect(tries.length).toBe(3);
+    expect(new Set(tries.flat()).size).toBe(1);
+    expect(scripted.lost).toEqual([]);
+  });
+
+  it("has counted what nobody answers for, well before it is ended", async () => {
+    const scripted = context(
+      hangingQueue(() => true),
+      { keep: never },
+    );
+    expect(await toTheEnd([{ event: null }, { event: null }], scripted)).toBeLessThan(23_000);
+    expect(scripted.lost).toEqual([2]);
+    // The try that was under way.
+    await vi.advanceTimersByTimeAsync(3_000);
+  });
+
+  it.each([
+    ["hang", 10_000, 0],
+    ["fail as late as they may", 3_300, 2_900],
+  ])("is done by then even where all of them %s", async (_what, sendMs, keepMs) => {
+    const late = (ms: number) => async (): Promise<void> => {
+      await platform.sleep(ms);
+      throw new Error("late, and no");
+    };
+    const scripted = context(
+      { ...scriptedQueue(), sendBatch: late(sendMs) },
+      { keep: keepMs === 0 ? never : late(keepMs), countLost: never },
+    );
+    expect(await toTheEnd([{ event: null }], scripted)).toBeLessThanOrEqual(26_400);
+    await vi.advanceTimersByTimeAsync(60_000);
+  });
+
+  it("hands over in parts what one call could not carry, and counts as lost what is left of them", async () => {
+    const sizes: number[] = [];
+    const keep = async (of: readonly PackedMessage[]): Promise<void> => {
+      const bytes = of.reduce((sum, { body, blob }) => sum + body.length + (blob?.body.length ?? 0), 0);
+      sizes.push(bytes);
+      if (sizes.length > 1) throw new Error("the outbox does not answer");
+    };
+    const scripted = context(
+      hangingQueue(() => true),
+      { keep },
+    );
+    const item = large(0, 1_800_000);
+    await toTheEnd(Array(12).fill(item), scripted);
+    expect(sizes.length).toBe(4);
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(16_000_000);
+    expect(sizes[0]).toBeGreaterThan(10_000_000);
+    // The second part, three times.
+    expect(new Set(sizes.slice(1)).size).toBe(1);
+    const each = (sizes[0] as number) + (sizes[1] as number);
+    const first = Math.round((12 * (sizes[0] as number)) / each);
+    expect(scripted.lost).toEqual([12 - first]);
+  });
+
+  it("is not kept from counting what it could not read by a ledger that hangs, nor held by it", async () => {
+    const scripted = context(scriptedQueue(), { countLost: never });
+    expect(await toTheEnd([null], scripted)).toBe(3_000);
+  });
+});
