@@ -11,17 +11,27 @@ export interface SealingKeys {
 
 const VERSION = "1";
 
+/** NIST SP 800-38D: what GCM is made for. A shorter tag would be easier to guess, and some ciphers take one. */
+const IV_BYTES = 12;
+const TAG_BYTES = 16;
+
+/** The runtime's ciphers are never handed these: one that is given no bytes fails at its end, and says that authentication failed. */
+const NO_BYTES = new Uint8Array();
+
 const encoder = new TextEncoder();
+/** What looks like a byte order mark belongs to the text. */
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
  * AES-256-GCM over a text: `1.<iv>.<ciphertext and tag>`, base64url.
  * @param purpose authenticated with it: what was sealed for one purpose opens for no other.
  */
 export function seal(text: string, purpose: string, keys: SealingKeys): string {
-  const iv = randomBytes(12);
+  const iv = randomBytes(IV_BYTES);
   const cipher = createCipheriv("aes-256-gcm", keys.current, iv);
-  cipher.setAAD(encoder.encode(purpose));
-  const sealed = concat([cipher.update(text, "utf8"), cipher.final(), cipher.getAuthTag()]);
+  if (purpose !== "") cipher.setAAD(encoder.encode(purpose));
+  const body = text === "" ? NO_BYTES : cipher.update(text, "utf8");
+  const sealed = concat([body, cipher.final(), cipher.getAuthTag()]);
   return [VERSION, toBase64Url(iv), toBase64Url(sealed)].join(".");
 }
 
@@ -29,14 +39,17 @@ export function seal(text: string, purpose: string, keys: SealingKeys): string {
 export function unseal(sealed: string, purpose: string, keys: SealingKeys): string | null {
   const [version, iv, body] = sealed.split(".");
   if (version !== VERSION || iv === undefined || body === undefined) return null;
+  const nonce = fromBase64(iv);
   const bytes = fromBase64(body);
+  if (nonce.length !== IV_BYTES || bytes.length < TAG_BYTES) return null;
   for (const key of [keys.current, keys.previous]) {
     if (key === null) continue;
     try {
-      const decipher = createDecipheriv("aes-256-gcm", key, fromBase64(iv));
-      decipher.setAAD(encoder.encode(purpose));
-      decipher.setAuthTag(bytes.subarray(-16));
-      return new TextDecoder().decode(concat([decipher.update(bytes.subarray(0, -16)), decipher.final()]));
+      const decipher = createDecipheriv("aes-256-gcm", key, nonce);
+      if (purpose !== "") decipher.setAAD(encoder.encode(purpose));
+      decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
+      const text = bytes.length === TAG_BYTES ? NO_BYTES : decipher.update(bytes.subarray(0, -TAG_BYTES));
+      return decoder.decode(concat([text, decipher.final()]));
     } catch {
       // Not this key; the next one may fit.
     }

@@ -96,6 +96,9 @@ export function joinMessage(reference: ArrayBuffer, body: Uint8Array): ArrayBuff
   return message.buffer;
 }
 
+/** Strict, and with what looks like a byte order mark left in: what cannot be read as it was written is no message. */
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
 export type Decoded<T> = { ok: true; value: T } | { ok: false; why: string };
 
 /** The header alone: what can be said of a message even if its records cannot be read. */
@@ -148,9 +151,14 @@ export function decodeMessage(body: unknown): Decoded<Message> {
   }
   const crc = crc32(raw, crc32(new Uint8Array(body as ArrayBuffer, 0, CRC_AT)));
   if (raw.length !== rawLength || crc !== view.getUint32(CRC_AT)) return { ok: false, why: "fails its checksum" };
-  const text = new TextDecoder().decode(raw);
+  let text: string;
+  try {
+    text = decoder.decode(raw);
+  } catch {
+    return { ok: false, why: "is not UTF-8" };
+  }
   const lines = text.split("\n");
-  lines.pop();
+  if (lines.pop() !== "") return { ok: false, why: "ends within a record" };
   if (lines.length !== envelope.value.records)
     return { ok: false, why: "holds another number of records than it says" };
   return { ok: true, value: { ...envelope.value, lines, ascii: text.length === raw.length } };

@@ -1,0 +1,98 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { flag, pageOf, wholeNumber } from "../../src/api/query.ts";
+import type { AppContext } from "../../src/api/route.ts";
+import { ApiError } from "../../src/errors.ts";
+
+/** A request with these parameters, as the router gives them: decoded. */
+function asked(query: { readonly [name: string]: string | undefined }): AppContext {
+  return { req: { query: (name: string) => query[name] } } as unknown as AppContext;
+}
+
+/** What was read, or the words of the refusal. @throws what is no answer. */
+function read<T>(reading: () => T): { value: T } | { refused: string } {
+  try {
+    return { value: reading() };
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 400) throw error;
+    return { refused: error.message };
+  }
+}
+
+const odd = fc.oneof(
+  fc.constantFrom("", " 1", "1 ", "+1", "-0", "-1", "0x10", "1e3", "1.0", "١", "9".repeat(17), "NaN", "true", "1\n"),
+  fc.string({ unit: "binary" }),
+);
+
+describe("a whole number in a query", () => {
+  it("is read if it is written in digits and within its range, and refused in words otherwise", () => {
+    const range = fc.tuple(fc.nat({ max: 100 }), fc.nat()).map(([min, more]) => ({ min, max: min + more }));
+    const number = fc.oneof(fc.integer({ min: -3, max: 120 }), fc.integer(), fc.maxSafeNat()).map(String);
+    const zeros = number.map((text) => `000${text}`);
+    fc.assert(
+      fc.property(fc.oneof(number, zeros, odd), range, (text, { min, max }) => {
+        const expected = text.length <= 16 && /^[0-9]+$/.test(text) && !text.includes("\n") ? BigInt(text) : -1n;
+        const taken = expected >= BigInt(min) && expected <= BigInt(max);
+        expect(read(() => wholeNumber(asked({ n: text }), "n", min, max))).toEqual(
+          taken ? { value: Number(expected) } : { refused: `n must be a whole number from ${min} to ${max}` },
+        );
+      }),
+      { numRuns: 2_000 },
+    );
+    expect(wholeNumber(asked({}), "n", 0, 1)).toBeNull();
+  });
+
+  it("may be the largest safe one, and is never read as another", () => {
+    const { MAX_SAFE_INTEGER: max } = Number;
+    expect(read(() => wholeNumber(asked({ after: `${max}` }), "after", 0, max))).toEqual({ value: max });
+    for (const text of ["9007199254740992", "9007199254740993"])
+      expect(read(() => wholeNumber(asked({ after: text }), "after", 0, max))).toMatchObject({ refused: /after/ });
+  });
+});
+
+describe("a flag in a query", () => {
+  it("is true, false, or refused", () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.constantFrom("true", "false", "TRUE", "1", "true "), odd), (text) => {
+        const expected = { true: { value: true }, false: { value: false } }[text];
+        const answer = read(() => flag(asked({ discard: text }), "discard"));
+        expect(answer).toEqual(
+          Object.hasOwn({ true: 1, false: 1 }, text) ? expected : { refused: "discard must be true or false" },
+        );
+      }),
+    );
+    expect(flag(asked({}), "discard")).toBe(false);
+  });
+});
+
+describe("the pages of a list", () => {
+  it("are all of it, each entry once and in order, and none is larger than asked for", () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(), { maxLength: 60 }), fc.integer({ min: 1, max: 25 }), (all, perPage) => {
+        const pages = Array.from({ length: Math.ceil(all.length / perPage) + 1 }, (_, i) =>
+          pageOf(asked({ page: `${i + 1}`, per_page: `${perPage}` }), all, 25),
+        );
+        expect(pages.flatMap(({ shown }) => shown)).toEqual(all);
+        for (const [i, { shown, info }] of pages.entries()) {
+          expect(shown.length).toBeLessThanOrEqual(perPage);
+          expect(info).toEqual({ page: i + 1, perPage, total: all.length });
+        }
+        // Beyond the last page there is nothing; before it, no page is short.
+        expect(pages.at(-1)?.shown).toEqual([]);
+        for (const { shown } of pages.slice(0, -2)) expect(shown.length).toBe(perPage);
+      }),
+    );
+  });
+
+  it("begin with the first, of the largest size, and go no further than a list may be", () => {
+    const all = Array.from({ length: 60 }, (_, i) => i);
+    expect(pageOf(asked({}), all, 25)).toEqual({ shown: all.slice(0, 25), info: { page: 1, perPage: 25, total: 60 } });
+    fc.assert(
+      fc.property(fc.integer({ min: 4, max: 1_000_000 }), (page) => {
+        expect(pageOf(asked({ page: `${page}` }), all, 25).shown).toEqual([]);
+      }),
+    );
+    for (const query of [{ page: "0" }, { page: "1000001" }, { per_page: "0" }, { per_page: "26" }])
+      expect(read(() => pageOf(asked(query), all, 25))).toHaveProperty("refused");
+  });
+});

@@ -1,0 +1,110 @@
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { IdMemory, type TakenId } from "../../src/storage/id-memory.ts";
+
+const NOON = Date.UTC(2026, 10, 20, 12);
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+
+/** Ids of few different bytes: end of one and beginning of the next often make a third. */
+const id = fc
+  .array(fc.constantFrom("00", "01"), { minLength: 1, maxLength: 3 })
+  .map((bytes) => bytes.join("").repeat(16).slice(0, 32));
+
+/** Few minutes, at their very beginnings and ends too, over more days than are remembered. */
+const takenInMs = fc
+  .tuple(fc.nat({ max: 2 }), fc.nat({ max: 40 }), fc.constantFrom(0, 1, 30_000, MINUTE_MS - 1))
+  .map(([minute, day, ms]) => NOON + day * DAY_MS + minute * MINUTE_MS + ms);
+const taken: fc.Arbitrary<TakenId> = fc.record({ id, takenInMs, keyed: fc.boolean() });
+
+type Step = { what: "messages"; messages: TakenId[] } | { what: "sweep"; nowMs: number };
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      what: fc.constant("messages" as const),
+      messages: fc.uniqueArray(taken, { selector: ({ id, keyed }) => `${keyed} ${id}`, maxLength: 12 }),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant("sweep" as const), nowMs: takenInMs }) },
+);
+
+/** The same memory as a list that is searched from end to end. */
+class SlowMemory {
+  #kept: TakenId[] = [];
+
+  has(message: TakenId): boolean {
+    return this.#kept.some((each) => {
+      if (each.id !== message.id || each.keyed !== message.keyed) return false;
+      // An id that derives from a key may come again at any time; another one comes with its own minute.
+      return each.keyed || minuteOf(each) === minuteOf(message);
+    });
+  }
+
+  add(messages: readonly TakenId[]): void {
+    this.#kept.push(...messages);
+  }
+
+  sweep(nowMs: number): void {
+    const oldest = Math.floor((nowMs - 15 * DAY_MS) / MINUTE_MS);
+    this.#kept = this.#kept.filter((each) => minuteOf(each) >= oldest);
+  }
+}
+
+const minuteOf = ({ takenInMs }: TakenId): number => Math.floor(takenInMs / MINUTE_MS);
+
+describe("the memory of ids", () => {
+  it("knows what a list of all ids knows, in whatever order they come, are asked for, and are swept", async () => {
+    const answers = { known: 0, unknown: 0 };
+    await runInDurableObject(env.LOG.getByName("ids"), (_log, { storage: { sql } }) => {
+      const property = fc.property(fc.array(step, { maxLength: 12 }), (steps) => {
+        for (const table of ["taken", "taken_keyed"]) sql.exec(`DELETE FROM ${table}`);
+        const slow = new SlowMemory();
+        const everything = steps.flatMap((each) => (each.what === "messages" ? each.messages : []));
+        for (const each of steps) {
+          // An object that was restarted in between reads the same tables.
+          const memory = new IdMemory(sql);
+          if (each.what === "sweep") {
+            memory.sweep(each.nowMs);
+            slow.sweep(each.nowMs);
+          } else {
+            const known = memory.known(each.messages);
+            const fresh = each.messages.filter((message) => !slow.has(message));
+            const old = each.messages.filter((message) => slow.has(message));
+            expect(known).toEqual(new Set(old.map((message) => message.id)));
+            answers.known += old.length;
+            answers.unknown += fresh.length;
+            memory.remember(fresh);
+            slow.add(fresh);
+          }
+          for (const message of everything) {
+            expect(memory.known([message]).has(message.id), JSON.stringify(message)).toBe(slow.has(message));
+          }
+        }
+      });
+      fc.assert(property, { numRuns: 150 });
+    });
+    expect(Math.min(answers.known, answers.unknown)).toBeGreaterThan(100);
+  });
+
+  it("holds each id once: as many bytes as there are ids, in one row a minute", async () => {
+    await runInDurableObject(env.LOG.getByName("ids"), (_log, { storage: { sql } }) => {
+      const own = fc.uniqueArray(fc.record({ id, takenInMs, keyed: fc.constant(false) }), {
+        selector: (message) => `${minuteOf(message)} ${message.id}`,
+        maxLength: 60,
+      });
+      fc.assert(
+        fc.property(own, fc.integer({ min: 1, max: 20 }), (messages, size) => {
+          sql.exec("DELETE FROM taken");
+          const memory = new IdMemory(sql);
+          for (let from = 0; from < messages.length; from += size) memory.remember(messages.slice(from, from + size));
+          const rows = sql.exec<{ ids: ArrayBuffer }>("SELECT ids FROM taken").toArray();
+          expect(rows.length).toBe(new Set(messages.map(minuteOf)).size);
+          expect(rows.reduce((sum, { ids }) => sum + ids.byteLength, 0)).toBe(16 * messages.length);
+        }),
+      );
+    });
+  });
+});
