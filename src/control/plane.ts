@@ -6,11 +6,11 @@ import { migrate } from "../storage/migrate.ts";
 import { CONTROL_STEPS } from "./control-schema.ts";
 import { ControlState, configOf, type JobRow } from "./control-state.ts";
 import { type FunctionPatch, type FunctionSetting, FunctionSettings } from "./function-settings.ts";
-import { CLOCK_SKEW_MS, isBehind, type JobConfig, type JobsSnapshot } from "./job-config.ts";
+import { CLOCK_SKEW_MS, isBehind, type JobConfig, type JobsSnapshot, type Window } from "./job-config.ts";
 import type { JobMeaning } from "./job-rules.ts";
 import type { JobBody } from "./job-schema.ts";
 import { PATIENCE, Rollout } from "./rollout.ts";
-import { enabledWindows, isOpen, isSettling } from "./windows.ts";
+import { enabledWindows, isSettling } from "./windows.ts";
 
 export { CONTROL_STEPS } from "./control-schema.ts";
 
@@ -119,7 +119,7 @@ export class ControlPlane extends DurableObject<Env> {
       );
       return null;
     });
-    return refusal === null ? this.#confirmed(id) : { kind: "refused", why: refusal };
+    return refusal === null ? this.#confirmed(id, []) : { kind: "refused", why: refusal };
   }
 
   /**
@@ -128,14 +128,15 @@ export class ControlPlane extends DurableObject<Env> {
    */
   async update(id: number, basedOn: number, draft: JobDraft, destinationChanged: boolean): Promise<JobChange> {
     const now = platform.now();
-    const change = this.#rollout.change((): "gone" | "conflict" | "changed" | "ended" => {
+    let windows: Window[] = [];
+    const change = this.#rollout.change((): "gone" | "conflict" | "changed" => {
       const row = this.#state.live(id);
       if (row === null) return "gone";
       const before = configOf(row);
       if (before.modifiedVersion !== basedOn) return "conflict";
       const version = this.#state.nextVersion();
+      windows = enabledWindows(before.windows, draft.body.enabled === true, now);
       const outputChanged = JSON.stringify(before.output) !== JSON.stringify(draft.meaning.output);
-      const windows = enabledWindows(before.windows, draft.body.enabled === true, now);
       const config: JobConfig = {
         ...before,
         ...draft.meaning,
@@ -154,10 +155,9 @@ export class ControlPlane extends DurableObject<Env> {
         now,
         id,
       );
-      return isOpen(before.windows) && !isOpen(windows) ? "ended" : "changed";
+      return "changed";
     });
-    if (change === "gone" || change === "conflict") return { kind: change };
-    return this.#confirmed(id, change === "ended");
+    return change === "changed" ? this.#confirmed(id, windows) : { kind: change };
   }
 
   /**
@@ -166,10 +166,12 @@ export class ControlPlane extends DurableObject<Env> {
    */
   async remove(id: number, discard: boolean): Promise<JobChange> {
     const now = platform.now();
-    const change = this.#rollout.change((): "gone" | "changed" | "ended" => {
+    let windows: Window[] = [];
+    const change = this.#rollout.change((): "gone" | "changed" => {
       const row = this.#state.row(id);
       if (row === null) return "gone";
       const before = configOf(row);
+      windows = enabledWindows(before.windows, false, now);
       // Whoever was told that it is not in force yet asks again, and is told when it is.
       if (before.deletedMs !== null && (before.discard || !discard))
         return row.in_force === before.version ? "gone" : "changed";
@@ -179,7 +181,7 @@ export class ControlPlane extends DurableObject<Env> {
         version,
         modifiedVersion: version,
         // Events that were taken in before and are still on their way belong to the job, unless they are to be dropped, too.
-        windows: discard ? [] : enabledWindows(before.windows, false, now),
+        windows: discard ? [] : windows,
         deletedMs: before.deletedMs ?? now,
         discard,
       };
@@ -190,9 +192,12 @@ export class ControlPlane extends DurableObject<Env> {
         now,
         id,
       );
-      return isOpen(before.windows) ? "ended" : "changed";
+      return "changed";
     });
-    return change === "gone" ? { kind: "gone" } : this.#confirmed(id, change === "ended");
+    if (change === "changed") return this.#confirmed(id, windows);
+    // That it is gone is an answer as well, to whoever was not answered at first.
+    await settled(windows);
+    return { kind: "gone" };
   }
 
   /** Why no job can be created; null: one can. */
@@ -242,7 +247,7 @@ export class ControlPlane extends DurableObject<Env> {
     // Of an earlier switch as well: who repeats what was not confirmed must not be told that it is in force.
     const inForce = (): boolean => this.#state.optOutsInForce(version, platform.now());
     if (!inForce()) await this.#rollout.bring(this.#state.unconfirmed());
-    if (isSettling(windows, platform.now())) await platform.sleep(2 * CLOCK_SKEW_MS);
+    await settled(windows);
     return { kind: "changed", setting: this.#functions.get(name), inForce: inForce() };
   }
 
@@ -270,13 +275,21 @@ export class ControlPlane extends DurableObject<Env> {
     }
   }
 
-  /** @param ended the change closed a window: its answer waits until no clock can stamp an event into it any more. */
-  async #confirmed(id: number, ended = false): Promise<JobChange> {
+  /** @param windows those in which the job is, or was, enabled. */
+  async #confirmed(id: number, windows: readonly Window[]): Promise<JobChange> {
     const confirmed = await this.#rollout.bring([id]);
-    if (ended) await platform.sleep(2 * CLOCK_SKEW_MS);
+    await settled(windows);
     const row = this.#state.row(id);
     return row === null ? { kind: "gone" } : { kind: "changed", job: stored(row), inForce: confirmed.has(id) };
   }
+}
+
+/**
+ * Waits until no clock can stamp an event to the other side of the last switch: that may have been made by an earlier call of the same change, of which
+ * the answer was lost.
+ */
+async function settled(windows: readonly Window[]): Promise<void> {
+  if (isSettling(windows, platform.now())) await platform.sleep(2 * CLOCK_SKEW_MS);
 }
 
 function stored(row: JobRow): StoredJob {

@@ -105,10 +105,11 @@ export class LogState {
     );
   }
 
-  /** @param resumeMs nothing is tried before. */
-  failed(error: string, resumeMs: number, nowMs: number): void {
+  /** @param resumeMs nothing is tried before. @param failures how bad it is by now: 0 means that all is well. */
+  failed(error: string, resumeMs: number, nowMs: number, failures: number): void {
     this.#sql.exec(
-      "UPDATE log SET failures = failures + 1, resume_ms = ?, last_error_ms = ?, error_message = ? WHERE id = 1",
+      "UPDATE log SET failures = ?, resume_ms = ?, last_error_ms = ?, error_message = ? WHERE id = 1",
+      failures,
       resumeMs,
       nowMs,
       error,

@@ -342,7 +342,7 @@ export class DeliveryLog extends DurableObject<Env> {
           // Once is chance; again, and something is wrong with the store.
           if (object.attempts > 0) {
             const words = "the store says of every key that another object stands there; new keys are being tried";
-            this.#state.failed(words, now, now);
+            this.#state.failed(words, now, now, this.#state.requireRow().failures + 1);
           }
         });
         return;
@@ -356,15 +356,17 @@ export class DeliveryLog extends DurableObject<Env> {
 
   #fail(object: ObjectRow, error: UploadError): void {
     const now = platform.now();
-    const failures = (this.#state.row()?.failures ?? 0) + 1;
-    const forLog = disposition(error, failures, platform.random());
+    const random = platform.random();
     const forObject = disposition(error, object.attempts + 1, platform.random());
     const words = failureWords(error, forObject.do);
     this.#transaction(() => {
-      if (forLog.do === "set_aside" || forObject.do === "set_aside") {
+      if (forObject.do === "set_aside") {
         this.#objects.markSetAside(object, words, now);
       } else if (this.#objects.markFailed(object, words, now + forObject.delayMs, error.kind === "unreachable")) {
-        this.#state.failed(words, now + forLog.delayMs, now);
+        // One object that fails over and over on its own makes no outage: the next one is not to wait for it.
+        const failures = this.#objects.countFailing(this.#state.requireRow().failures + 1);
+        const forLog = disposition(error, failures, random);
+        this.#state.failed(words, forLog.do === "set_aside" ? now : now + forLog.delayMs, now, failures);
       }
     });
     console.warn({

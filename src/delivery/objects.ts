@@ -180,6 +180,17 @@ export class Objects {
     );
   }
 
+  /** How many objects were tried in vain and wait for another try; no more than `limit` are counted. */
+  countFailing(limit: number): number {
+    const { n } = this.#sql
+      .exec<{ n: number }>(
+        "SELECT count(*) AS n FROM (SELECT 1 FROM object INDEXED BY object_by_time WHERE state = 'waiting' AND attempts > 0 LIMIT ?)",
+        limit,
+      )
+      .one();
+    return n;
+  }
+
   countWaiting(): number {
     return Number(this.#sql.exec("SELECT count(*) AS n FROM object WHERE state = 'waiting'").one().n);
   }

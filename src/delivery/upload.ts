@@ -52,9 +52,11 @@ const MOMENTARY_CODES: ReadonlySet<string> = new Set([
  * | `hidden` | delivered, unverified | delivered, unverified | sent |
  * | `damaged` | sent over it, once | sent over it, once | sent over it, once |
  * | `different` | sent over it, once | key taken | key taken |
+ * | `nameless` | sent over it, once | failed | sent |
  * | `absent` | failed | failed | sent |
  * | `unknown` | failed | failed | sent |
  *
+ * A key is given up only for an object that HEAD names: for a page of a proxy, which may answer HEAD for a while, what we have stored would be stored again.
  * Only our own bytes are written over: those beside our checksum, and what stands there right after the store said that it took ours.
  * @param body gives the bytes from their start; called each time they are sent, at most twice.
  * @param options.conditional whether the store may know `If-None-Match`.
@@ -102,6 +104,12 @@ function conclude(
     case "hidden":
       // The key holds our log's own tag, so what stands there is ours but for one chance in 2^32.
       return { kind: "delivered", verified: false };
+    case "nameless":
+      if (!isSuccess(answer)) {
+        const words = `${answerWords(answer)}, then ${answerWords(head)} to HEAD, without an object's name`;
+        return { kind: "failed", error: { kind: "busy", words, retryAfterS: null } };
+      }
+      return { kind: "damaged", words: damageWords(head, object) };
     case "damaged":
     case "different":
       if (shown === "different" && !isSuccess(answer)) return { kind: "key_taken" };

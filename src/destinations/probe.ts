@@ -35,6 +35,7 @@ export async function writeProbe(store: Pick<ObjectStore, "put" | "head">, path:
       return { kind: "not_kept", words: `${answerWords(answer)}, but the object is not there` };
     case "damaged":
     case "different":
+    case "nameless":
       return { kind: "not_kept", words: damageWords(head, sent) };
   }
 }

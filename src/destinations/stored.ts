@@ -20,6 +20,8 @@ export type Shown =
   /** Something of which the store does not tell enough to know: HEAD is not allowed, or what it shows neither proves nor disproves anything. */
   | "hidden"
   | "absent"
+  /** A success that names no object as a store does: neither our checksum, nor an MD5, nor our length. A page of a proxy that answers everything. */
+  | "nameless"
   /** No answer, or one that says nothing of the object. */
   | "unknown";
 
@@ -44,9 +46,11 @@ export function compare(head: StoreAnswer, { bytes, sha256, md5 }: SentObject): 
     if (head.bytes === null) return etag === md5 ? "same" : "hidden";
     return head.bytes === bytes ? "same" : "damaged";
   }
-  // A store that drops metadata and has ETags of its own making shows nothing but a length. What looks like an MD5 is taken for one.
-  const silent = head.sha256 === null && !(etag !== null && /^[0-9a-f]{32}$/.test(etag));
-  return silent && head.bytes === bytes ? "hidden" : "different";
+  if (head.sha256 !== null || (etag !== null && /^[0-9a-f]{32}$/.test(etag))) return "different";
+  // A store that drops metadata and has ETags of its own making shows nothing but a length.
+  if (head.bytes === bytes) return "hidden";
+  // Another object that came in parts has the MD5 of theirs.
+  return etag !== null && /^[0-9a-f]{32}-\d+$/.test(etag) ? "different" : "nameless";
 }
 
 /** What is wrong with what HEAD shows, for a job's error message. */

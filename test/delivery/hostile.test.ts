@@ -318,7 +318,7 @@ it("says so when a store claims another object under every key", async ({ expect
   await deliver(pack(new Oracle({ at: NOON }).mint(5), clock.nowMs()));
   await control.script([
     rule({ do: "answer", status: 412, code: "PreconditionFailed" }, PUTS),
-    rule({ do: "answer", status: 200, headers: { etag: '"0"' } }, { method: "HEAD" }),
+    rule({ do: "answer", status: 200, headers: { etag: `"${"0".repeat(32)}"` } }, { method: "HEAD" }),
   ]);
   for (let i = 0; i < 5; i++) {
     clock.advance(60_000);

@@ -1,0 +1,268 @@
+/** A control plane or a ledger that does not answer, or says nonsense: what is known is used, what is not known is waited for, nobody is forgotten. */
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { describe, vi } from "vitest";
+import { controlPlane } from "../../src/control/plane.ts";
+import { AccountLedger, ControlPlane } from "../../src/index.ts";
+import { type Breakage, breakable } from "../support/runtime/breakage.ts";
+import type { World } from "../support/runtime/world.ts";
+import { impatiently } from "./impatience.ts";
+import { row } from "./row.ts";
+import { countsOf } from "./stores.ts";
+
+const HOUR_MS = 3_600_000;
+
+/** What becomes of all calls of a method, until `world.mend()`; counted. @returns how many of them will never be answered. */
+function breaks(world: World, prototype: object, method: string, breakage: Breakage): () => number {
+  const { stuck } = breakable(prototype as Record<string, unknown>, method, () => {
+    world.injected();
+    return breakage;
+  });
+  return stuck;
+}
+
+/** Has the queue deliver what is due, whoever does not answer. */
+async function deliverImpatiently(world: World, ...stuck: readonly (() => number)[]): Promise<void> {
+  const silent = (): number => stuck.reduce((sum, count) => sum + count(), 0);
+  await impatiently(silent, () => world.deliverDue());
+}
+
+/** A method answers something else than it should. */
+function answers(world: World, prototype: object, method: string, garbage: unknown): void {
+  vi.spyOn(prototype as Record<string, () => unknown>, method).mockImplementation(() => {
+    world.injected();
+    return garbage;
+  });
+}
+
+const GARBAGE: readonly (readonly [name: string, garbage: unknown])[] = [
+  ["nothing", undefined],
+  ["null", null],
+  ["a text", "jobs"],
+  ["a number", 7],
+  ["an empty object", {}],
+  ["an empty array", []],
+  ["jobs that are a text", { state: "e.9.m", jobs: "x", optOuts: [], optOutVersion: 0 }],
+  ["jobs that are none", { state: "e.9.m", jobs: [null, 7, {}], optOuts: [], optOutVersion: 0 }],
+  ["jobs without their windows", { state: "e.9.m", jobs: [{ id: 1, version: 9 }], optOuts: [], optOutVersion: 0 }],
+  ["no jobs, and no opt-outs", { state: "e.9.m", jobs: [] }],
+  ["no state", { jobs: [], optOuts: [], optOutVersion: 0 }],
+  ["that nothing has changed, to whoever knows nothing", { state: "e.9.m", jobs: null }],
+  ["opt-outs that are none", { state: "e.9.m", jobs: [], optOuts: [{ scriptName: 7 }], optOutVersion: "x" }],
+];
+
+/** `isolate` is new, and knows nothing, or has read the configuration before. */
+for (const isolate of ["cold", "warm"] as const) {
+  /** Two jobs, one of them with a filter, and some events before the fault where the isolate is warm. */
+  async function begin(world: World): Promise<void> {
+    await world.createJob();
+    const exceptions = '{"where":{"key":"Outcome","operator":"eq","value":"exception"}}';
+    await world.createJob({
+      fields: { filter: exceptions },
+      keeps: ({ record }) => record.Outcome === "exception",
+    });
+    await world.coldIsolate();
+    if (isolate === "warm") {
+      await world.take(world.mint(5));
+      await world.deliverDue();
+    }
+  }
+  async function more(world: World): Promise<void> {
+    await world.take([...world.mint(5), ...world.mint(5, { outcome: "exception" })], 2);
+  }
+
+  describe(`an isolate that is ${isolate}`, () => {
+    for (const breakage of ["refused", "lost", "dies before", "dies after", "hangs", "late"] as const) {
+      row(`the control plane: ${breakage}, for a day; the isolate is ${isolate}`, async (world, { expect }) => {
+        await begin(world);
+        const stuck = breaks(world, ControlPlane.prototype, "configSince", breakage);
+        await more(world);
+        await deliverImpatiently(world, stuck);
+        // What was known is used; nothing is routed by nothing.
+        expect(world.queue.held).toHaveLength(isolate === "warm" ? 0 : 5);
+        for (let hours = 0; hours < 24; hours += 6) {
+          world.clock.advance(6 * HOUR_MS);
+          await more(world);
+          await deliverImpatiently(world, stuck);
+        }
+        const { received } = await countsOf(world.jobs.all[0] as never);
+        expect(received).toBe(isolate === "warm" ? 55 : 0);
+      });
+    }
+
+    for (const [name, garbage] of GARBAGE) {
+      row(`the control plane answers ${name}; the isolate is ${isolate}`, async (world, { expect }) => {
+        await begin(world);
+        answers(world, ControlPlane.prototype, "configSince", garbage);
+        await more(world);
+        await world.deliverDue();
+        expect(world.queue.held).toHaveLength(isolate === "warm" ? 0 : 5);
+      });
+    }
+
+    for (const breakage of ["refused", "lost", "dies before", "dies after", "hangs", "late"] as const) {
+      row(`the ledger's count: ${breakage}, for hours; the isolate is ${isolate}`, async (world, { expect }) => {
+        await begin(world);
+        const stuck = breaks(world, AccountLedger.prototype, "count", breakage);
+        await more(world);
+        for (let hours = 0; hours < 4; hours++) {
+          await deliverImpatiently(world, stuck);
+          world.clock.advance(HOUR_MS);
+        }
+        // The jobs have it; who has not counted it acknowledges nothing.
+        expect(world.queue.held).toHaveLength(5);
+        expect((await countsOf(world.jobs.all[0] as never)).received).toBe(isolate === "warm" ? 15 : 10);
+      });
+    }
+
+    for (const [name, garbage] of GARBAGE) {
+      if (garbage === null) continue; // It is what the ledger says when it has counted.
+      row(`the ledger answers ${name} to a count; the isolate is ${isolate}`, async (world, { expect }) => {
+        await begin(world);
+        answers(world, AccountLedger.prototype, "count", garbage);
+        await more(world);
+        await world.deliverDue();
+        expect(world.queue.held).toHaveLength(5);
+      });
+    }
+
+    row(`control plane and ledger are both out of reach; the isolate is ${isolate}`, async (world, { expect }) => {
+      await begin(world);
+      breaks(world, ControlPlane.prototype, "configSince", "refused");
+      breaks(world, AccountLedger.prototype, "count", "refused");
+      await more(world);
+      for (let hours = 0; hours < 4; hours++) {
+        await world.deliverDue();
+        world.clock.advance(HOUR_MS);
+      }
+      expect(world.queue.held).toHaveLength(5);
+    });
+
+    row(`control plane and ledger both hang; the isolate is ${isolate}`, async (world, { expect }) => {
+      await begin(world);
+      const plane = breaks(world, ControlPlane.prototype, "configSince", "hangs");
+      const ledger = breaks(world, AccountLedger.prototype, "count", "hangs");
+      await more(world);
+      await deliverImpatiently(world, plane, ledger);
+      expect(world.queue.held).toHaveLength(5);
+    });
+  });
+}
+
+describe("a cron that meets a control plane that does not answer", () => {
+  for (const breakage of ["refused", "hangs"] as const) {
+    row(`the control plane, when the cron asks: ${breakage}; the isolate is warm`, async (world, { expect }) => {
+      const job = await world.createJob();
+      await world.take(world.mint(5));
+      await world.deliverDue();
+      const stuck = breaks(world, ControlPlane.prototype, "configSince", breakage);
+      world.clock.advance(300_000);
+      await impatiently(stuck, () => world.runCron());
+      expect(await countsOf(job)).toMatchObject({ delivered: 5, pending: 0 });
+    });
+  }
+
+  row(
+    "the control plane, when the cron asks: refused; the isolate is cold: the run fails, the alarms deliver",
+    async (world, { expect }) => {
+      const job = await world.createJob();
+      await world.take(world.mint(5));
+      await world.deliverDue();
+      await world.coldIsolate();
+      breaks(world, ControlPlane.prototype, "configSince", "refused");
+      world.clock.advance(300_000);
+      await expect(world.runCron()).rejects.toThrow("the control plane does not answer");
+      await world.runAlarms();
+      expect(await countsOf(job)).toMatchObject({ delivered: 5, pending: 0 });
+    },
+  );
+});
+
+describe("a control plane that is restored to an earlier time", () => {
+  type Rows = Record<string, Record<string, SqlStorageValue>[]>;
+
+  const save = (): Promise<Rows> =>
+    runInDurableObject(controlPlane(env.CONTROL), (_control, { storage: { sql } }) =>
+      Object.fromEntries(
+        ["control", "job", "function_setting"].map((table) => [table, sql.exec(`SELECT * FROM ${table}`).toArray()]),
+      ),
+    );
+
+  const restore = (saved: Rows): Promise<void> =>
+    runInDurableObject(controlPlane(env.CONTROL), (_control, { storage: { sql } }) => {
+      for (const [table, rows] of Object.entries(saved)) {
+        sql.exec(`DELETE FROM ${table}`);
+        for (const fields of rows) {
+          const columns = Object.keys(fields);
+          const marks = columns.map(() => "?").join(", ");
+          sql.exec(`INSERT INTO ${table} (${columns.join(", ")}) VALUES (${marks})`, ...Object.values(fields));
+        }
+      }
+    });
+
+  for (const isolate of ["cold", "warm"] as const) {
+    row(`it forgets some changes, with events on their way; the isolate is ${isolate}`, async (world, { expect }) => {
+      const job = await world.createJob();
+      await world.take(world.mint(5));
+      await world.deliverDue();
+      const saved = await save();
+      for (let i = 0; i < 4; i++) await world.jobs.change(job, { name: `name ${i}` });
+      await world.take(world.mint(5));
+      await world.deliverDue();
+      await world.take(world.mint(5));
+      await restore(saved);
+      world.injected();
+      if (isolate === "cold") await world.coldIsolate();
+      world.clock.advance(60_000);
+      await world.deliverDue();
+      await world.settle();
+      expect(await countsOf(job)).toMatchObject({ received: 15, delivered: 15 });
+      // Its changes count again: another filter, and another bucket.
+      await world.jobs.move(job);
+      await world.take(world.mint(5));
+      await world.settle();
+      expect(await countsOf(job)).toMatchObject({ received: 20, delivered: 20 });
+    });
+
+    row(
+      `it forgets a disabling: its owner disables the job again; the isolate is ${isolate}`,
+      async (world, { expect }) => {
+        const job = await world.createJob();
+        await world.take(world.mint(5));
+        await world.deliverDue();
+        const saved = await save();
+        world.clock.advance(1_000);
+        await world.jobs.change(job, { enabled: false });
+        await restore(saved);
+        world.injected();
+        if (isolate === "cold") await world.coldIsolate();
+        world.clock.advance(60_000);
+        await world.jobs.change(job, { enabled: false });
+        world.clock.advance(1_000);
+        await world.take(world.mint(5));
+        await world.settle();
+        expect(await countsOf(job)).toMatchObject({ received: 5, delivered: 5 });
+      },
+    );
+  }
+
+  row("it forgets a job: its log delivers what it holds, and the next job is another", async (world, { expect }) => {
+    await world.createJob();
+    const saved = await save();
+    const forgotten = await world.createJob();
+    await world.take(world.mint(5));
+    await world.deliverDue();
+    await restore(saved);
+    world.injected();
+    forgotten.enabled = false;
+    await world.coldIsolate();
+    world.clock.advance(60_000);
+    const fresh = await world.createJob();
+    expect(fresh.id).toBeGreaterThan(forgotten.id);
+    world.clock.advance(1_000);
+    await world.take(world.mint(5));
+    await world.settle();
+    expect(await countsOf(forgotten)).toMatchObject({ received: 5, delivered: 5 });
+    expect(await countsOf(fresh)).toMatchObject({ received: 5, delivered: 5 });
+  });
+});

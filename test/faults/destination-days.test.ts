@@ -1,0 +1,276 @@
+/** Stores that are down for days, or misbehave in every way for one, beside others that are well. */
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { describe, vi } from "vitest";
+import { segmentOf } from "../../src/delivery/chain.ts";
+import { DeliveryLog } from "../../src/index.ts";
+import { platform } from "../../src/platform.ts";
+import { noise } from "../record/samples.ts";
+import { Random } from "../soak/random.ts";
+import type { Minted } from "../support/oracle.ts";
+import { jobObjects } from "../support/runtime/pipeline.ts";
+import type { World } from "../support/runtime/world.ts";
+import { type Action, type Match, type Rule, rule } from "../support/s3-script.ts";
+import { row } from "./row.ts";
+import { attempts, controlOf, countsOf, decided, HEADS, PUTS, pass, said, waitingJob, written } from "./stores.ts";
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 3_600_000;
+
+/** Some events come in, and an interval passes, with eight seconds more for a batch that had company. */
+async function interval(world: World, events = 3): Promise<void> {
+  await world.take(world.mint(events));
+  await world.deliverDue();
+  await pass(world, 38_000);
+}
+
+describe("one of two jobs' store is down for three days, and the other job delivers within its interval all the while", () => {
+  const down: readonly (readonly [name: string, action: Action, match: Match, words: RegExp])[] = [
+    ["answers 403", { do: "answer", status: 403, code: "AccessDenied" }, {}, /^parked: HTTP 403/],
+    ["answers 503", { do: "answer", status: 503, code: "SlowDown" }, {}, /HTTP 503 SlowDown; it is being tried again/],
+    ["breaks every connection", { do: "reset", when: "before" }, {}, /connection failed; it is being tried again/],
+    ["has no room left: 507", { do: "answer", status: 507 }, PUTS, /HTTP 507; it is being tried again/],
+    ["takes everything and keeps nothing", { do: "discard" }, PUTS, /the object is not there; it is being tried again/],
+    ["answers 412 and shows nothing", { do: "answer", status: 412 }, PUTS, /the object is not there/],
+  ];
+  for (const [name, action, match, words] of down) {
+    row(`one job's store ${name} for three days`, async (world, { expect }) => {
+      const failing = await world.createJob();
+      const healthy = await world.createJob();
+      await controlOf(failing).script([rule(action, match)]);
+      for (let taken = 3; taken <= 72; taken += 3) {
+        await interval(world);
+        expect(await countsOf(healthy)).toMatchObject({ delivered: taken, pending: 0 });
+        expect(await countsOf(failing)).toMatchObject({ delivered: 0, pending: taken });
+        expect([await said(healthy), await said(failing)]).toEqual([null, expect.stringMatching(words)]);
+        world.clock.advance(3 * HOUR_MS - 38_000);
+      }
+      // The store is not asked more often for having more to take.
+      expect(await attempts(controlOf(failing))).toBeLessThan(2 * 24 + 10);
+      world.injected(await decided(controlOf(failing)));
+      // Changed, all goes at once.
+      await controlOf(failing).script([]);
+      await world.jobs.change(failing, { name: "mended" });
+      await world.runAlarms();
+      expect([await said(failing), (await countsOf(failing)).pending]).toEqual([null, 0]);
+    });
+  }
+});
+
+describe("one of many objects", () => {
+  row("one object of three fails for a day: the others pass it", async (world, { expect }) => {
+    const job = await world.createJob();
+    await world.take(world.mint(30, { days: 3 }));
+    await world.deliverDue();
+    const control = controlOf(job);
+    await control.script([rule({ do: "answer", status: 500 }, { ...PUTS, keyIncludes: "/21001122/" })]);
+    for (let minutes = 0; minutes < 5; minutes++) await pass(world, MINUTE_MS);
+    expect(await countsOf(job)).toMatchObject({ delivered: 20, pending: 10 });
+    for (let i = 1; i <= 24; i++) {
+      await interval(world);
+      // One that fails alone is no outage: what comes meanwhile starts within fifteen seconds of its interval.
+      await pass(world, 15_000);
+      expect(await countsOf(job)).toMatchObject({ delivered: 20 + 3 * i, pending: 10 });
+      await pass(world, 60 * MINUTE_MS - 53_000);
+    }
+    world.injected(await decided(control));
+  });
+
+  row("an outage ends: it is over for all objects at once", async (world, { expect }) => {
+    const { job, control } = await waitingJob(world);
+    await control.script([rule({ do: "answer", status: 503 }, PUTS)]);
+    for (let i = 0; i < 6; i++) await interval(world);
+    for (let i = 0; i < 20; i++) await pass(world, 300_000);
+    expect(await countsOf(job)).toMatchObject({ delivered: 0, pending: 28 });
+    world.injected(await decided(control));
+    await control.script([]);
+    await pass(world, 900_000);
+    expect(await countsOf(job)).toMatchObject({ delivered: 28, pending: 0 });
+  });
+
+  row("the store is down, and nobody but the cron comes by", async (world, { expect }) => {
+    const { job, control } = await waitingJob(world);
+    vi.spyOn(DeliveryLog.prototype, "alarm").mockResolvedValue();
+    await control.script([rule({ do: "answer", status: 503 }, PUTS)]);
+    for (let i = 0; i < 24; i++) {
+      world.clock.advance(300_000);
+      await world.runCron();
+    }
+    expect(await said(job)).toMatch(/HTTP 503; it is being tried again/);
+    world.injected(await decided(control));
+    await control.script([]);
+    for (let i = 0; i < 3; i++) {
+      world.clock.advance(300_000);
+      await world.runCron();
+    }
+    expect(await countsOf(job)).toMatchObject({ delivered: 10, pending: 0 });
+  });
+});
+
+describe("a store that takes its time", () => {
+  /** Lets an alarm meet a store that does not come to an end, and lets time run out, in the object whose time it is. */
+  async function outlast(
+    world: World,
+    jobId: number,
+    held: () => Promise<void>,
+    waitsMs: readonly number[],
+  ): Promise<void> {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const log = segmentOf(env.LOG, jobId, 0);
+    world.clock.advance(30_000);
+    const alarms = world.runAlarms();
+    await held();
+    await runInDurableObject(log, () => vi.advanceTimersByTimeAsync(8_000));
+    await alarms;
+    for (const ms of waitsMs) await runInDurableObject(log, () => vi.advanceTimersByTimeAsync(ms));
+    vi.useRealTimers();
+  }
+
+  for (const [name, action, stored] of [
+    ["takes an object, and its answer never comes", { do: "withhold" }, 1],
+    ["does not come to reading an object", { do: "hold" }, 0],
+  ] as const satisfies readonly (readonly [string, Action, number])[]) {
+    row(`the store ${name}`, async (world, { expect }) => {
+      const { job, control } = await waitingJob(world);
+      await control.script([rule(action, PUTS, 1)]);
+      await outlast(world, job.id, () => control.whenHeld(1), [60_000]);
+      await vi.waitUntil(async () => (await said(job)) !== null, { timeout: 10_000 });
+      expect(await said(job)).toMatch(/no answer in time; it is being tried again/);
+      expect([await written(control), (await countsOf(job)).pending]).toEqual([stored, 10]);
+      world.injected(await decided(control));
+      // Whatever it does by now: what arrives late is what was sent.
+      await control.release();
+      await world.settle();
+      expect([await written(control), (await countsOf(job)).delivered]).toEqual([1, 10]);
+      expect(await jobObjects(job.id)).toMatchObject([{ number: 1, verified: true }]);
+    });
+  }
+
+  row("the store answers an error, one byte a second: the status decides", async (world, { expect }) => {
+    const { job, control } = await waitingJob(world);
+    await control.script([rule({ do: "trickle", status: 503, code: "SlowDown" }, PUTS, 1)]);
+    await outlast(world, job.id, () => control.whenHeld(1), []);
+    await vi.waitUntil(async () => (await said(job)) !== null, { timeout: 10_000 });
+    expect(await said(job)).toMatch(/HTTP 503 SlowDown; it is being tried again/);
+    world.injected(await decided(control));
+  });
+
+  row("the store answers 200, one byte a second: HEAD decides", async (world, { expect }) => {
+    const { job, control } = await waitingJob(world);
+    await control.script([rule({ do: "trickle", status: 200, store: true }, PUTS, 1)]);
+    await pass(world);
+    expect(await countsOf(job)).toMatchObject({ delivered: 10, pending: 0 });
+    expect(await jobObjects(job.id)).toMatchObject([{ number: 1, verified: true }]);
+    world.injected(await decided(control));
+  });
+
+  row("HEAD is never answered after an answer was lost", async (world, { expect }) => {
+    const { job, control } = await waitingJob(world);
+    await control.script([rule({ do: "reset", when: "after" }, PUTS, 1), rule({ do: "withhold" }, HEADS, 1)]);
+    await pass(world);
+    expect(await countsOf(job)).toMatchObject({ delivered: 0, pending: 10 });
+    await outlast(world, job.id, () => control.whenHeld(1), [60_000]);
+    await world.settle();
+    world.injected(await decided(control));
+    expect([await written(control), (await countsOf(job)).delivered]).toEqual([1, 10]);
+  });
+});
+
+describe("a large object", () => {
+  /** Events that hardly compress, together much more than a store reads before it refuses. */
+  function large(events: readonly Minted[]): Minted[] {
+    return events.map((minted, i) => {
+      const tags = { ScriptTags: [noise(30_000, i + 1)] };
+      return { ...minted, event: { ...minted.event, ...tags }, record: { ...minted.record, ...tags } };
+    });
+  }
+
+  row(
+    "the store refuses a large object before it has read it, and the connection breaks",
+    async (world, { expect }) => {
+      const job = await world.createJob();
+      await world.take(large(world.mint(10)));
+      await world.deliverDue();
+      const control = controlOf(job);
+      await control.script([
+        rule({ do: "reset", when: "before" }, PUTS),
+        rule({ do: "answer", status: 403, code: "AccessDenied" }),
+      ]);
+      for (let i = 0; i < 6; i++) await pass(world, 300_000);
+      // The probe says what the broken connection could not.
+      expect(await said(job)).toMatch(/^parked: HTTP 403 AccessDenied/);
+      expect(await countsOf(job)).toMatchObject({ delivered: 0, pending: 10 });
+      world.injected(await decided(control));
+      await control.script([]);
+      await pass(world, 300_000);
+      expect(await countsOf(job)).toMatchObject({ delivered: 10, pending: 0 });
+    },
+  );
+
+  row("a large object breaks off in its middle, over and over", async (world, { expect }) => {
+    const job = await world.createJob();
+    await world.take(large(world.mint(10)));
+    await world.deliverDue();
+    const control = controlOf(job);
+    await control.script([rule({ do: "reset", when: "during" }, PUTS, 5)]);
+    await pass(world);
+    expect(await said(job)).toMatch(/connection failed; it is being tried again/);
+    await world.settle();
+    expect(await written(control)).toBe(1);
+    world.injected(await decided(control));
+  });
+});
+
+describe("a store that does everything wrong for a day", () => {
+  const TO_ANYTHING: readonly Action[] = [
+    { do: "answer", status: 502, body: "<html></html>" },
+    { do: "answer", status: 503, headers: { "retry-after": "120" } },
+    { do: "answer", status: 404, code: "NoSuchBucket" },
+    { do: "redirect", location: "/elsewhere/x" },
+    { do: "reset", when: "before" },
+    { do: "reset", when: "after" },
+    { do: "wrong-etag" },
+    { do: "no-etag" },
+  ];
+  const TO_PUTS: readonly Action[] = [
+    ...TO_ANYTHING,
+    { do: "drop-meta" },
+    { do: "answer", status: 500, store: true },
+    { do: "answer", status: 403, code: "AccessDenied" },
+    { do: "answer", status: 412, code: "PreconditionFailed" },
+    { do: "answer", status: 501, code: "NotImplemented" },
+    { do: "answer", status: 507 },
+    { do: "answer", status: 200, body: "<html></html>" },
+    { do: "reset", when: "during" },
+    { do: "ignore-conditional" },
+    { do: "truncate" },
+    { do: "discard" },
+  ];
+  /**
+   * HEAD is never refused, and never hides our checksum: a store that keeps half of an object and does not show whose half it is, is believed, as nobody
+   * could know better.
+   */
+  function anyRules(random: Random): Rule[] {
+    return Array.from({ length: random.int(0, 4) }, () => {
+      const times = random.int(1, 3);
+      if (random.chance(0.3)) return rule(random.pick(TO_ANYTHING), HEADS, times);
+      return rule(random.pick(TO_PUTS), random.pick([PUTS, { method: "PUT" }]), times);
+    });
+  }
+
+  for (const seed of [1, 2, 3]) {
+    row(`everything at random, seed ${seed}`, async (world) => {
+      const random = new Random(seed);
+      vi.spyOn(platform, "random").mockImplementation(() => random.next());
+      const jobs = [await world.createJob(), await world.createJob({ fields: { max_upload_interval_seconds: 300 } })];
+      for (let halfHours = 0; halfHours < 48; halfHours++) {
+        for (const job of jobs) await controlOf(job).script(anyRules(random));
+        if (random.chance(0.4)) await world.take(world.mint(random.int(1, 20), { days: random.pick([1, 1, 2]) }));
+        await world.deliverDue();
+        for (const ms of [40_000, random.int(60, 1_700) * 1_000]) await pass(world, ms);
+        if (random.chance(0.3)) await world.runCron();
+      }
+      for (const job of jobs) world.injected(await decided(controlOf(job)));
+    });
+  }
+});

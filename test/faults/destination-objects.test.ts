@@ -1,0 +1,327 @@
+/** What a store may make of an object: keep half of it, nothing, another one, or not say. */
+import { createHash } from "node:crypto";
+import { AwsClient } from "aws4fetch";
+import { describe, type ExpectStatic, inject } from "vitest";
+import { ACCESS_KEY, SECRET_KEY } from "../support/constants.ts";
+import { jobObjects } from "../support/runtime/pipeline.ts";
+import type { World } from "../support/runtime/world.ts";
+import { type Action, type Match, type Rule, rule } from "../support/s3-script.ts";
+import { row } from "./row.ts";
+import {
+  attempts,
+  controlOf,
+  countsOf,
+  decided,
+  HEADS,
+  PUTS,
+  pass,
+  said,
+  type Waiting,
+  waitingJob,
+  written,
+} from "./stores.ts";
+
+const HOUR_MS = 3_600_000;
+
+/** Lets the store end up with one object of ten records, under the number that is expected, and nothing said any more. */
+async function endsWell(
+  world: World,
+  { job }: Waiting,
+  { expect, number = 1, verified = true }: { expect: ExpectStatic; number?: number; verified?: boolean },
+): Promise<void> {
+  await world.settle();
+  expect(await said(job)).toBeNull();
+  expect(await jobObjects(job.id)).toMatchObject([{ number, state: "delivered", verified, records: 10 }]);
+}
+
+describe("a store that does not keep what it was sent", () => {
+  const half: Action = { do: "truncate" };
+  row("the store keeps half of an object, once: it is written over", async (world, { expect }) => {
+    const waiting = await waitingJob(world);
+    await waiting.control.script([rule(half, PUTS, 1)]);
+    await pass(world);
+    expect(await countsOf(waiting.job)).toMatchObject({ delivered: 10, pending: 0 });
+    world.injected(await decided(waiting.control));
+    await endsWell(world, waiting, { expect });
+  });
+
+  row("the store keeps half of every object, for a day", async (world, { expect }) => {
+    const waiting = await waitingJob(world);
+    await waiting.control.script([rule(half, PUTS)]);
+    for (let hours = 0; hours < 24; hours++) {
+      await pass(world, HOUR_MS);
+      expect(await said(waiting.job)).toMatch(/the store keeps \d+ of \d+ bytes; it is being tried again/);
+      expect(await countsOf(waiting.job)).toMatchObject({ delivered: 0, pending: 10 });
+    }
+    // Twice at most for each attempt.
+    expect(await attempts(waiting.control)).toBeLessThanOrEqual(2 * 25);
+    world.injected(await decided(waiting.control));
+    await waiting.control.script([]);
+    await endsWell(world, waiting, { expect });
+  });
+
+  row("the store keeps half of an object, and its answer is lost", async (world, { expect }) => {
+    const waiting = await waitingJob(world);
+    // Half is kept; HEAD is not answered, so that nobody knows; then the connection breaks.
+    await waiting.control.script([
+      rule(half, PUTS, 1),
+      rule({ do: "reset", when: "before" }, HEADS, 1),
+      rule({ do: "reset", when: "before" }, PUTS, 2),
+    ]);
+    await pass(world);
+    expect(await countsOf(waiting.job)).toMatchObject({ delivered: 0, pending: 10 });
+    await endsWell(world, waiting, { expect });
+    world.injected(await decided(waiting.control));
+  });
+
+  row("the store says 200 and keeps nothing, and will not be asked for a while", async (world, { expect }) => {
+    const waiting = await waitingJob(world);
+    await waiting.control.script([rule({ do: "discard" }, PUTS, 6), rule({ do: "answer", status: 503 }, HEADS, 3)]);
+    await pass(world);
+    expect(await countsOf(waiting.job)).toMatchObject({ delivered: 0, pending: 10 });
+    await endsWell(world, waiting, { expect });
+    world.injected(await decided(waiting.control));
+  });
+
+  for (const [name, rules] of [
+    ["a wrong ETag", [rule({ do: "wrong-etag" }, PUTS)]],
+    ["no ETag", [rule({ do: "no-etag" }, PUTS)]],
+    ["a wrong ETag, to HEAD as well", [rule({ do: "wrong-etag" })]],
+    ["no ETag, to HEAD as well", [rule({ do: "no-etag" })]],
+    ["no metadata", [rule({ do: "drop-meta" })]],
+    ["no ETag to a PUT and no metadata", [rule({ do: "no-etag" }, PUTS), rule({ do: "drop-meta" }, HEADS)]],
+  ] as const satisfies readonly (readonly [string, readonly Rule[]])[]) {
+    row(`the store answers with ${name}: HEAD tells what is there`, async (world, { expect }) => {
+      const waiting = await waitingJob(world);
+      await waiting.control.script(rules);
+      await pass(world);
+      expect(await countsOf(waiting.job)).toMatchObject({ delivered: 10, pending: 0 });
+      world.injected(await decided(waiting.control));
+      await endsWell(world, waiting, { expect });
+      expect(await written(waiting.control)).toBe(1);
+    });
+  }
+
+  for (const [name, page] of [
+    ["of any length", { "content-length": "1256" }],
+    ["with an ETag of its own", { "content-length": "1256", etag: '"5d8c72a5-4e8"' }],
+  ] as const) {
+    row(`a proxy answers HEAD with a page ${name}, for a day`, async (world, { expect }) => {
+      const waiting = await waitingJob(world);
+      await waiting.control.script([
+        rule({ do: "no-etag" }, PUTS),
+        rule({ do: "answer", status: 200, headers: page }, HEADS),
+      ]);
+      for (let hours = 0; hours < 24; hours++) await pass(world, HOUR_MS);
+      expect(await countsOf(waiting.job)).toMatchObject({ delivered: 0, pending: 10 });
+      world.injected(await decided(waiting.control));
+      await waiting.control.script([]);
+      await world.settle();
+      expect(await said(waiting.job)).toBeNull();
+    });
+
+    row(
+      `an answer is lost, and for an hour a proxy answers everything with a page ${name}`,
+      async (world, { expect }) => {
+        const waiting = await waitingJob(world);
+        const { "content-length": _length, ...headers } = page;
+        await waiting.control.script([
+          rule({ do: "reset", when: "after" }, PUTS, 1),
+          rule({ do: "answer", status: 200, headers: page }, HEADS),
+          rule({ do: "answer", status: 200, headers, body: "x".repeat(1256) }),
+        ]);
+        await pass(world);
+        for (let i = 0; i < 12; i++) await pass(world, 300_000);
+        expect(await countsOf(waiting.job)).toMatchObject({ delivered: 0, pending: 10 });
+        world.injected(await decided(waiting.control));
+        await waiting.control.script([]);
+        await endsWell(world, waiting, { expect });
+        expect(await written(waiting.control)).toBe(1);
+      },
+    );
+  }
+});
+
+describe("an answer that is lost", () => {
+  const lost: readonly (readonly [string, Action])[] = [
+    ["with the connection", { do: "reset", when: "after" }],
+    ["behind a proxy", { do: "answer", status: 503, store: true }],
+  ];
+  /** `verified`: what is known in the end; null: not before HEAD says something. */
+  const heads: readonly (readonly [name: string, action: Action | null, verified: boolean | null])[] = [
+    ["HEAD shows the object", null, true],
+    ["HEAD shows a wrong ETag, and our checksum", { do: "wrong-etag" }, true],
+    ["HEAD shows no ETag, and our checksum", { do: "no-etag" }, true],
+    ["HEAD shows no checksum, and the ETag", { do: "drop-meta" }, true],
+    ["HEAD is answered 401", { do: "answer", status: 401 }, false],
+    ["HEAD is answered 403", { do: "answer", status: 403, code: "AccessDenied" }, false],
+    ["HEAD is answered 405", { do: "answer", status: 405 }, false],
+    ["HEAD is answered 501", { do: "answer", status: 501 }, false],
+    ["HEAD is answered 500", { do: "answer", status: 500 }, null],
+    ["HEAD is answered 429", { do: "answer", status: 429 }, null],
+    ["HEAD is redirected", { do: "redirect", location: "/elsewhere/x" }, null],
+    ["HEAD is not answered", { do: "reset", when: "before" }, null],
+  ];
+  for (const [how, action] of lost) {
+    for (const [name, head, verified] of heads) {
+      row(`the answer to a PUT is lost ${how}, and ${name}`, async (world, { expect }) => {
+        const waiting = await waitingJob(world);
+        await waiting.control.script([rule(action, PUTS, 1), ...(head === null ? [] : [rule(head, HEADS)])]);
+        await pass(world);
+        expect(await countsOf(waiting.job)).toMatchObject({ delivered: 0, pending: 10 });
+        for (let i = 0; i < 6; i++) await pass(world, 300_000);
+        expect(await countsOf(waiting.job)).toMatchObject(verified === null ? { pending: 10 } : { delivered: 10 });
+        world.injected(await decided(waiting.control));
+        if (verified === null) await waiting.control.script([]);
+        await endsWell(world, waiting, { expect, verified: verified ?? true });
+        expect(await written(waiting.control)).toBe(1);
+      });
+    }
+  }
+});
+
+describe("a store that does not know If-None-Match", () => {
+  const conditional: Match = { conditional: true };
+  const refuses: Rule = rule({ do: "answer", status: 501, code: "NotImplemented" }, conditional);
+  const ignores: Rule = rule({ do: "ignore-conditional" }, PUTS);
+
+  row("the store answers 501 to the condition: asked without it, and remembered", async (world, { expect }) => {
+    const waiting = await waitingJob(world);
+    await waiting.control.script([refuses]);
+    await pass(world);
+    expect(await countsOf(waiting.job)).toMatchObject({ delivered: 10, pending: 0 });
+    await world.take(world.mint(10));
+    await world.deliverDue();
+    await pass(world);
+    expect(await countsOf(waiting.job)).toMatchObject({ delivered: 20, pending: 0 });
+    expect((await waiting.control.requests()).filter(({ status }) => status === 501)).toHaveLength(1);
+    world.injected(await decided(waiting.control));
+  });
+
+  for (const [name, rules] of [
+    ["answers 501 to the condition", [refuses]],
+    ["ignores the condition", [ignores]],
+  ] as const) {
+    for (const [how, action] of [
+      ["with the connection", { do: "reset", when: "after" }],
+      ["behind a proxy", { do: "answer", status: 503, store: true }],
+    ] as const satisfies readonly (readonly [string, Action])[]) {
+      for (const [what, head] of [
+        ["shows the object", []],
+        ["is refused", [rule({ do: "answer", status: 403 }, HEADS)]],
+      ] as const) {
+        row(`the store ${name}, loses two answers ${how}, and HEAD ${what}`, async (world, { expect }) => {
+          const waiting = await waitingJob(world);
+          const unconditional = rules[0] === refuses ? { ...PUTS, conditional: false } : PUTS;
+          await waiting.control.script([...head, rule(action, unconditional, 2), ...rules]);
+          await world.settle();
+          world.injected(await decided(waiting.control));
+          const objects = (await waiting.control.objects()).filter(({ key }) => key.endsWith(".log.gz"));
+          expect(objects).toHaveLength(1);
+          await endsWell(world, waiting, { expect });
+        });
+      }
+    }
+  }
+});
+
+describe("another object under the key", () => {
+  row("somebody else's object stands under the key: it stays, ours gets a new one", async (world, { expect }) => {
+    const waiting = await waitingJob(world);
+    const { job, control } = waiting;
+    await control.script([rule({ do: "reset", when: "before" }, PUTS, 1)]);
+    await pass(world);
+    const key = (await jobObjects(job.id))[0]?.key ?? "";
+    const url = `${inject("s3Url")}/${job.buckets[0]?.name}/${key}`;
+    const somebody = new AwsClient({
+      accessKeyId: ACCESS_KEY,
+      secretAccessKey: SECRET_KEY,
+      service: "s3",
+      region: "auto",
+    });
+    const theirs = (method: string, body = "") => {
+      const headers = { "x-amz-content-sha256": createHash("sha256").update(body).digest("hex") };
+      return somebody.fetch(url, { method, headers, ...(body !== "" && { body }) });
+    };
+    expect((await theirs("PUT", "theirs")).status).toBe(200);
+    await endsWell(world, waiting, { expect, number: 2 });
+    expect(new TextDecoder().decode(await control.object(key))).toBe("theirs");
+    world.injected(await decided(control));
+    // It is none of what the audit looks for.
+    expect((await theirs("DELETE")).status).toBe(204);
+  });
+
+  const taken = rule({ do: "answer", status: 412, code: "PreconditionFailed" }, PUTS);
+  for (const [name, head, words] of [
+    ["shows another object", { do: "answer", status: 200, headers: { etag: `"${"0".repeat(32)}"` } }, /every key/],
+    ["shows nothing", { do: "answer", status: 404 }, /HTTP 412 PreconditionFailed, but the object is not there/],
+    ["is not answered", { do: "reset", when: "before" }, /HTTP 412 PreconditionFailed, then connection failed to HEAD/],
+  ] as const satisfies readonly (readonly [string, Action, RegExp])[]) {
+    row(`the store answers 412 for a day, and HEAD ${name}`, async (world, { expect }) => {
+      const waiting = await waitingJob(world);
+      await waiting.control.script([taken, rule(head, HEADS)]);
+      for (let halfHours = 0; halfHours < 48; halfHours++) await pass(world, HOUR_MS / 2);
+      expect(await said(waiting.job)).toMatch(words);
+      expect(await countsOf(waiting.job)).toMatchObject({ delivered: 0, pending: 10 });
+      expect(await attempts(waiting.control)).toBeLessThan(60);
+      world.injected(await decided(waiting.control));
+      await waiting.control.script([]);
+      await world.settle();
+      expect([await said(waiting.job), await written(waiting.control)]).toEqual([null, 1]);
+    });
+  }
+});
+
+describe("an object that the store refuses for itself", () => {
+  for (const [status, code] of [
+    [400, "InvalidArgument"],
+    [413, "EntityTooLarge"],
+  ] as const) {
+    row(`the store answers ${status} ${code} to one object of three: it is set aside`, async (world, { expect }) => {
+      const job = await world.createJob();
+      const events = world.mint(30, { days: 3 });
+      await world.take(events);
+      await world.deliverDue();
+      const control = controlOf(job);
+      await control.script([rule({ do: "answer", status, code }, { ...PUTS, keyIncludes: "/21001121/" })]);
+      await pass(world);
+      expect(await countsOf(job)).toMatchObject({ received: 30, delivered: 20, set_aside: 10, pending: 0 });
+      world.injected(await decided(control));
+      const aside = (await jobObjects(job.id)).filter(({ state }) => state === "set_aside");
+      expect(aside).toMatchObject([{ records: 10, error: `an object was set aside: HTTP ${status} ${code}` }]);
+      world.jobs.setAside(
+        job,
+        events.filter(({ day }) => day === "21001121"),
+      );
+      // For good: the store takes it by now, but nobody decided that.
+      await control.script([]);
+      for (let i = 0; i < 5; i++) await pass(world, HOUR_MS);
+      expect(await countsOf(job)).toMatchObject({ delivered: 20, set_aside: 10 });
+    });
+
+    row(`the store answers ${status} ${code} to everything: parked, nothing set aside`, async (world, { expect }) => {
+      const waiting = await waitingJob(world);
+      await waiting.control.script([rule({ do: "answer", status, code })]);
+      for (let i = 0; i < 12; i++) {
+        await pass(world, 300_000);
+        expect(await said(waiting.job)).toMatch(new RegExp(`^parked: HTTP ${status} ${code}`));
+        expect(await countsOf(waiting.job)).toMatchObject({ pending: 10, set_aside: 0 });
+      }
+      world.injected(await decided(waiting.control));
+      await waiting.control.script([]);
+      await endsWell(world, waiting, { expect });
+    });
+  }
+
+  row("the store answers 413 to an object, and cannot be asked what it means", async (world, { expect }) => {
+    const waiting = await waitingJob(world);
+    await waiting.control.script([
+      rule({ do: "answer", status: 413, code: "EntityTooLarge" }, PUTS, 3),
+      rule({ do: "answer", status: 503 }, { method: "PUT" }, 3),
+    ]);
+    await pass(world);
+    expect(await countsOf(waiting.job)).toMatchObject({ pending: 10, set_aside: 0 });
+    await endsWell(world, waiting, { expect });
+    world.injected(await decided(waiting.control));
+  });
+});

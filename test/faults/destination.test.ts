@@ -1,0 +1,174 @@
+/** What a store may answer: for a while, and for ever. Nothing is lost, nothing comes twice, and the job says what is wrong. */
+import { describe, inject } from "vitest";
+import { freshBucket, jobObjects } from "../support/runtime/pipeline.ts";
+import { type Action, rule } from "../support/s3-script.ts";
+import { row } from "./row.ts";
+import { attempts, controlOf, countsOf, decided, PUTS, pass, said, waitingJob, written } from "./stores.ts";
+
+const HTML = "<!doctype html><html><body><h1>It works!</h1></body></html>";
+
+describe("a store that cannot now", () => {
+  const answers: readonly (readonly [name: string, action: Action, words: RegExp])[] = [
+    ["500", { do: "answer", status: 500, code: "InternalError" }, /HTTP 500 InternalError/],
+    ["500 after storing", { do: "answer", status: 500, code: "InternalError", store: true }, /HTTP 500 InternalError/],
+    ["502 with a page of a proxy", { do: "answer", status: 502, body: HTML }, /HTTP 502/],
+    ["503 SlowDown", { do: "answer", status: 503, code: "SlowDown" }, /HTTP 503 SlowDown/],
+    ["503 after storing", { do: "answer", status: 503, store: true }, /HTTP 503/],
+    ["504", { do: "answer", status: 504 }, /HTTP 504/],
+    [
+      "507, its disk is full",
+      { do: "answer", status: 507, code: "InsufficientStorage" },
+      /HTTP 507 InsufficientStorage/,
+    ],
+    ["a status that nobody knows", { do: "answer", status: 599 }, /HTTP 599/],
+    ["429", { do: "answer", status: 429 }, /HTTP 429/],
+    ["408", { do: "answer", status: 408, code: "RequestTimeout" }, /HTTP 408 RequestTimeout/],
+    ["409, as another conditional request runs", { do: "answer", status: 409 }, /HTTP 409/],
+    ["425", { do: "answer", status: 425 }, /HTTP 425/],
+    ["400 of the moment", { do: "answer", status: 400, code: "RequestTimeout" }, /HTTP 400 RequestTimeout/],
+    ["400, the body arrived incomplete", { do: "answer", status: 400, code: "IncompleteBody" }, /HTTP 400 Incomplete/],
+    ["a reset before the body", { do: "reset", when: "before" }, /connection failed/],
+    ["a reset within the body", { do: "reset", when: "during" }, /connection failed/],
+    ["200 with a page of a proxy, and keeps nothing", { do: "answer", status: 200, body: HTML }, /HTTP 200/],
+    ["200, and keeps nothing", { do: "discard" }, /HTTP 200, but the object is not there/],
+  ];
+  for (const [name, action, words] of answers) {
+    row(`the store answers ${name}, for two hours`, async (world, { expect }) => {
+      const { job, control } = await waitingJob(world);
+      await control.script([rule(action, PUTS)]);
+      await pass(world);
+      for (let tenMinutes = 0; tenMinutes < 12; tenMinutes++) {
+        await pass(world, 600_000);
+        if (tenMinutes % 4 !== 0) continue;
+        expect(await said(job)).toMatch(words);
+        expect(await said(job)).toMatch(/; it is being tried again$/);
+        expect(await countsOf(job)).toMatchObject({ received: 10, delivered: 0, pending: 10 });
+      }
+      expect(await attempts(control)).toBeGreaterThan(6);
+      expect(await attempts(control)).toBeLessThan(15);
+      world.injected(await decided(control));
+      await control.script([]);
+      await world.settle();
+      // What was stored all the same is found, and not stored again.
+      expect([await said(job), await written(control)]).toEqual([null, 1]);
+      expect(await jobObjects(job.id)).toMatchObject([{ number: 1, state: "delivered", verified: true }]);
+    });
+  }
+});
+
+describe("a store that asks for patience", () => {
+  const patience: readonly (readonly [name: string, header: (nowMs: number) => string, waitsMs: number])[] = [
+    ["half an hour", () => "1800", 1_800_000],
+    ["a date in half an hour", (nowMs) => new Date(nowMs + 1_800_000).toUTCString(), 1_800_000],
+    ["years", () => "99999999", 3_600_000],
+    ["a date in ten years", () => "Wed, 20 Nov 2110 12:00:00 GMT", 3_600_000],
+  ];
+  for (const [name, header, waitsMs] of patience) {
+    row(`the store asks for ${name} of patience, and gets an hour at most`, async (world, { expect }) => {
+      const { job, control } = await waitingJob(world);
+      const headers = { "retry-after": header(world.clock.nowMs() + 30_000) };
+      await control.script([rule({ do: "answer", status: 503, headers }, PUTS, 1)]);
+      await pass(world);
+      await pass(world, waitsMs - 1_000);
+      await world.runCron();
+      expect([await attempts(control), (await countsOf(job)).pending]).toEqual([1, 10]);
+      await pass(world, 1_000);
+      expect([await attempts(control), (await countsOf(job)).pending]).toEqual([2, 0]);
+      world.injected(await decided(control));
+    });
+  }
+
+  for (const header of ["soon", "-1", "0", "1e9", "", "Thu, 01 Jan 1970 00:00:00 GMT", "9".repeat(400)]) {
+    const shown = header.length > 40 ? "400 digits" : JSON.stringify(header);
+    row(`the store asks for patience in nonsense: Retry-After: ${shown}`, async (world, { expect }) => {
+      const { job, control } = await waitingJob(world);
+      await control.script([rule({ do: "answer", status: 503, headers: { "retry-after": header } }, PUTS, 1)]);
+      await pass(world);
+      expect(await said(job)).toMatch(/HTTP 503; it is being tried again/);
+      await pass(world, 5_000);
+      expect((await countsOf(job)).delivered).toBe(10);
+      world.injected(await decided(control));
+    });
+  }
+});
+
+describe("a destination that is misconfigured", () => {
+  const answers: readonly (readonly [status: number, code: string])[] = [
+    [401, "InvalidToken"],
+    [403, "AccessDenied"],
+    [403, "SignatureDoesNotMatch"],
+    [404, "NoSuchBucket"],
+    [405, "MethodNotAllowed"],
+    [410, "Gone"],
+    [418, "Teapot"],
+    [451, "Unavailable"],
+    [400, "AuthorizationHeaderMalformed"],
+    [400, "InvalidBucketName"],
+  ];
+  for (const [status, code] of answers) {
+    row(`the store answers ${status} ${code} for two hours: the job is parked`, async (world, { expect }) => {
+      const { job, control } = await waitingJob(world);
+      await control.script([rule({ do: "answer", status, code })]);
+      await pass(world);
+      for (let fiveMinutes = 0; fiveMinutes < 24; fiveMinutes++) {
+        await pass(world, 300_000);
+        if (fiveMinutes % 8 !== 0) continue;
+        expect(await said(job)).toMatch(new RegExp(`^parked: HTTP ${status} ${code}; nothing is lost`));
+        expect(await countsOf(job)).toMatchObject({ received: 10, delivered: 0, pending: 10 });
+      }
+      // Every one to five minutes, however often it is looked at.
+      expect(await attempts(control)).toBeGreaterThan(20);
+      expect(await attempts(control)).toBeLessThan(30);
+      world.injected(await decided(control));
+      await control.script([]);
+      await pass(world, 300_000);
+      expect([await said(job), (await countsOf(job)).pending]).toEqual([null, 0]);
+    });
+  }
+
+  for (const [what, change] of [
+    ["by its name", { name: "mended" }],
+    ["by its limits", { max_upload_interval_seconds: 60 }],
+    ["by its filter", { filter: '{"where":{"key":"Outcome","operator":"eq","value":"ok"}}' }],
+  ] as const) {
+    row(`a parked job is tried at once when it is changed ${what}`, async (world, { expect }) => {
+      const { job, control } = await waitingJob(world);
+      await control.script([rule({ do: "answer", status: 403, code: "AccessDenied" })]);
+      for (let i = 0; i < 12; i++) await pass(world, 300_000);
+      world.injected(await decided(control));
+      await control.script([]);
+      world.clock.advance(1);
+      await world.jobs.change(job, change);
+      await world.runAlarms();
+      expect([await said(job), (await countsOf(job)).pending]).toEqual([null, 0]);
+    });
+  }
+
+  row("a parked job gets another bucket: all goes there, at once", async (world, { expect }) => {
+    const { job, control } = await waitingJob(world);
+    await control.script([rule({ do: "answer", status: 404, code: "NoSuchBucket" })]);
+    for (let i = 0; i < 12; i++) await pass(world, 300_000);
+    world.injected(await decided(control));
+    await world.jobs.move(job);
+    await world.runAlarms();
+    expect([await said(job), (await countsOf(job)).pending]).toEqual([null, 0]);
+    expect([await written(control), await written(controlOf(job))]).toEqual([0, 1]);
+  });
+
+  for (const status of [301, 302, 303, 307, 308]) {
+    row(`the store redirects with ${status}: nobody goes there`, async (world, { expect }) => {
+      const { job, control } = await waitingJob(world);
+      const elsewhere = freshBucket();
+      const redirect: Action = { do: "redirect", location: `${inject("s3Url")}/${elsewhere.name}/x`, status };
+      // The answer to a first attempt is lost, so that HEAD is asked as well.
+      await control.script([rule({ do: "reset", when: "before" }, PUTS, 1), rule(redirect)]);
+      for (let i = 0; i < 6; i++) await pass(world, 300_000);
+      expect(await said(job)).toMatch(new RegExp(`^parked: HTTP ${status}`));
+      expect((await control.requests()).some(({ method, action }) => method === "HEAD" && action === "redirect")).toBe(
+        true,
+      );
+      expect(await elsewhere.control.requests()).toEqual([]);
+      world.injected(await decided(control));
+    });
+  }
+});

@@ -1,0 +1,18 @@
+import { TEXT_MAX_CHARACTERS } from "../../src/limits.ts";
+import { noise } from "../record/samples.ts";
+import type { Minted } from "../support/oracle.ts";
+import type { World } from "../support/runtime/world.ts";
+
+/** An event whose text hardly compresses, so that no message can carry it. @param length of that text, in characters, beyond what is shipped of it. */
+export function largeEvent(world: World, length = 600_000): Minted {
+  const [event] = world.mint(1, { padding: length }) as [Minted];
+  // A quote would be written as two characters, and be as large as no test says.
+  const text = noise(length, Number(event.id.slice(-6))).replaceAll('"', "'");
+  const kept = text.slice(0, TEXT_MAX_CHARACTERS - event.id.length);
+  const rewrite = ({ Logs }: Record<string, unknown>, message: string): void => {
+    for (const log of Logs as { Message: string[] }[]) log.Message = [event.id, message];
+  };
+  rewrite(event.event, text);
+  rewrite(event.record, `${kept}<<<Logship: messages truncated>>>`);
+  return event;
+}

@@ -1,0 +1,286 @@
+/** Messages that nobody can read, or process; and events that no message can carry. They are kept, counted, and in nobody's way. */
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { describe } from "vitest";
+import { accountLedger } from "../../src/control/ledger.ts";
+import { BlobStore, DeliveryLog } from "../../src/index.ts";
+import { encodeMessage, splitMessage } from "../../src/intake/message.ts";
+import { ID_MEMORY_MS } from "../../src/limits.ts";
+import type { Minted } from "../support/oracle.ts";
+import { type Breakage, breakable, firstCalls } from "../support/runtime/breakage.ts";
+import { pack } from "../support/runtime/pipeline.ts";
+import type { World } from "../support/runtime/world.ts";
+import { impatiently } from "./impatience.ts";
+import { largeEvent } from "./large-event.ts";
+import { row } from "./row.ts";
+import { countsOf } from "./stores.ts";
+
+const DAY_MS = 86_400_000;
+
+/** Events that nobody sent are counted, too; the fresh event of the end comes on top of what was taken until now. */
+function expectAside(world: World, events: number, taken: number): void {
+  world.accountLeftOut.set_aside = events;
+  world.accountLeftOut.processed = { atLeast: taken + events, atMost: taken + events + 1 };
+}
+
+/** Pseudo-random bytes, the same each time. */
+function noiseBytes(length: number): Uint8Array {
+  let state = 7;
+  return Uint8Array.from({ length }, () => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+    return state >>> 24;
+  });
+}
+
+/** A good message, of events that nobody owes. */
+function goodBody(world: World): Uint8Array<ArrayBuffer> {
+  return pack(world.mint(3), world.clock.nowMs())[0]?.body ?? new Uint8Array();
+}
+
+function withByte(body: Uint8Array, at: number, change: number): Uint8Array {
+  const changed = body.slice();
+  changed[at] = (changed[at] ?? 0) ^ change;
+  return changed;
+}
+
+function bodyOf(lines: string, world: World, records: number): Uint8Array {
+  const envelope = { id: "ab".repeat(16), takenInMs: world.clock.nowMs(), keyed: false, records };
+  return encodeMessage(envelope, new TextEncoder().encode(lines));
+}
+
+describe("a message that cannot be read", () => {
+  /** `events`: as how many it is counted. */
+  const poisons: readonly (readonly [name: string, body: (world: World) => unknown, events: number])[] = [
+    ["is empty", () => new Uint8Array(), 1],
+    ["is one byte", () => new Uint8Array([76]), 1],
+    ["is a text", () => "not a message of ours", 1],
+    ["is JSON", () => ({ where: { key: "Outcome" } }), 1],
+    ["is null", () => null, 1],
+    ["is 128 kB of noise", () => noiseBytes(128_000), 1],
+    ["is a header of noise", () => noiseBytes(40), 1],
+    ["is cut off in its header", (world) => goodBody(world).slice(0, 30), 1],
+    ["is cut off in its records", (world) => goodBody(world).slice(0, -9), 1],
+    ["is cut off after its header", (world) => goodBody(world).slice(0, 40), 1],
+    ["has a wrong checksum", (world) => withByte(goodBody(world), 39, 1), 1],
+    ["says another number of records", (world) => withByte(goodBody(world), 31, 1), 1],
+    ["is of a version to come", (world) => withByte(goodBody(world), 2, 2), 1],
+    ["was taken in at the end of time", (world) => withByte(goodBody(world), 20, 255), 1],
+    ["has no record in it", (world) => bodyOf("no record\n", world, 1), 1],
+    ["has a line that breaks off", (world) => bodyOf('{"CPUTimeMs":3\n{}\n', world, 2), 2],
+    ["refers to records that were never there", (world) => splitMessage(goodBody(world)).reference, 1],
+  ];
+  for (const [name, poison, events] of poisons) {
+    row(`a message among good ones ${name}: set aside, and its neighbours go on`, async (world, { expect }) => {
+      const job = await world.createJob();
+      await world.take(world.mint(20), 5);
+      world.queue.put(poison(world));
+      world.injected();
+      await world.take(world.mint(20), 5);
+      const { queue } = world;
+      // In one batch; then the poison again, as its acknowledgement may be lost as any other.
+      await queue.deliver([...queue.held], world.isolate.queue, world.env, ({ body }) => body === queue.held[4]?.body);
+      expect(await countsOf(job)).toMatchObject({ received: 40 });
+      await world.deliverDue();
+      await world.settle();
+      expectAside(world, events, 40);
+      expect(await world.accountCounts()).toMatchObject({ processed: 40 + events, set_aside: events });
+    });
+  }
+
+  row("every message of a hundred is poison", async (world) => {
+    await world.createJob();
+    for (let i = 0; i < 100; i++) world.queue.put(noiseBytes(1_000 + i));
+    world.injected(100);
+    await world.take(world.mint(5));
+    await world.settle();
+    expectAside(world, 100, 5);
+  });
+
+  row(
+    "an item of tail() breaks whoever reads it: its neighbours go on, and it is counted as lost",
+    async (world, { expect }) => {
+      const job = await world.createJob();
+      const [first, poison, last] = world.mint(3, { form: "trace" }) as [Minted, Minted, Minted];
+      Object.defineProperty(poison.event, "logs", {
+        get: () => {
+          throw new Error("poison");
+        },
+      });
+      world.injected();
+      await world.tail([first, poison, last]);
+      await world.settle();
+      expect((await countsOf(job)).delivered).toBe(2);
+    },
+  );
+});
+
+/** Why the messages that were set aside were, as the account's ledger has it. */
+const whyAside = (): Promise<string[]> =>
+  runInDurableObject(accountLedger(env.ACCOUNT), (_ledger, { storage: { sql } }) =>
+    sql
+      .exec("SELECT why FROM set_aside ORDER BY id")
+      .toArray()
+      .map(({ why }) => String(why)),
+  );
+
+describe("a message that fails again and again", () => {
+  row(
+    "the handler dies a hundred times: dead letter, set aside, and the next one goes its way",
+    async (world, { expect }) => {
+      const job = await world.createJob();
+      const events = world.mint(5);
+      await world.take(events);
+      for (let times = 0; times <= 100; times++) {
+        await world.queue.deliver(world.queue.due(), () => Promise.reject(new Error("killed")), world.env);
+        world.clock.advance(300_000);
+        world.injected();
+      }
+      expect(world.queue.due({ dead: true })).toHaveLength(1);
+      await world.deliverDue();
+      expect(world.queue.held).toEqual([]);
+      world.setAside(events);
+      expect(await world.accountCounts()).toMatchObject({ processed: 5, set_aside: 5 });
+      expect((await countsOf(job)).received).toBe(0);
+    },
+  );
+
+  row("a dead letter cannot be set aside for a while either", async (world) => {
+    await world.createJob();
+    const events = world.mint(5);
+    await world.take(events);
+    for (let times = 0; times <= 150; times++) {
+      const dead = world.queue.due({ dead: true });
+      const due = dead.length > 0 ? dead : world.queue.due();
+      await world.queue.deliver(due, () => Promise.reject(new Error("killed")), world.env);
+      world.clock.advance(300_000);
+      world.injected();
+    }
+    await world.settle();
+    world.setAside(events);
+  });
+
+  row(
+    "the job's log is out of reach for ten days: set aside before the queue deletes it",
+    async (world, { expect }) => {
+      const job = await world.createJob();
+      const events = world.mint(5);
+      await world.take(events);
+      breakable(DeliveryLog.prototype, "append", () => {
+        world.injected();
+        return "refused";
+      });
+      const begunMs = world.clock.nowMs();
+      while (world.queue.held.length > 0) {
+        world.clock.advance(world.queue.nextDueMs() - world.clock.nowMs());
+        await world.deliverDue();
+      }
+      const days = (world.clock.nowMs() - begunMs) / DAY_MS;
+      expect([days > 10, days < 11]).toEqual([true, true]);
+      expect(await whyAside()).toEqual(["could not be processed for ten days"]);
+      world.setAside(events);
+      expect(await world.accountCounts()).toMatchObject({ processed: 5, set_aside: 5 });
+      expect((await countsOf(job)).received).toBe(0);
+    },
+  );
+
+  row("the job's log is out of reach for nine days: delivered on the tenth", async (world, { expect }) => {
+    const job = await world.createJob();
+    await world.take(world.mint(5));
+    breakable(DeliveryLog.prototype, "append", () => {
+      world.injected();
+      return "refused";
+    });
+    const untilMs = world.clock.nowMs() + 9 * DAY_MS;
+    while (world.clock.nowMs() < untilMs) {
+      world.clock.advance(world.queue.nextDueMs() - world.clock.nowMs());
+      await world.deliverDue();
+    }
+    await world.mend();
+    await world.settle();
+    expect(await countsOf(job)).toMatchObject({ received: 5, delivered: 5 });
+  });
+});
+
+describe("an event that no message can carry, among small ones", () => {
+  const events = (world: World): Minted[] => [...world.mint(5), largeEvent(world, 1_000_000), ...world.mint(5)];
+
+  for (const breakage of [
+    "refused",
+    "lost",
+    "dies before",
+    "dies after",
+    "hangs",
+    "late",
+  ] as const satisfies readonly Breakage[]) {
+    row(`the blob store, on put: ${breakage}; the client repeats`, async (world, { expect }) => {
+      const job = await world.createJob();
+      const large = events(world);
+      const first = firstCalls(breakage, 4);
+      const { stuck } = breakable(BlobStore.prototype, "put", first.decide);
+      let status: number | null = null;
+      for (let tries = 0; status !== 202 && tries < 10; tries++) {
+        status = await impatiently(stuck, () => world.post(large, { key: "large" }));
+      }
+      world.injected(first.broke());
+      await world.take(large, large.length, { key: "large" });
+      await world.settle();
+      expect(await countsOf(job)).toMatchObject({ received: 11, delivered: 11 });
+    });
+
+    row(`the blob store, on put: ${breakage}; tail() has it kept`, async (world, { expect }) => {
+      const job = await world.createJob();
+      const first = firstCalls(breakage, 4);
+      const { stuck } = breakable(BlobStore.prototype, "put", first.decide);
+      await impatiently(stuck, () => world.tail(events(world)));
+      await world.mend();
+      world.injected(first.broke());
+      await world.settle();
+      expect(await countsOf(job)).toMatchObject({ received: 11, delivered: 11 });
+    });
+
+    for (const method of ["get", "drop"] as const) {
+      row(`the blob store, on ${method}: ${breakage}`, async (world, { expect }) => {
+        const job = await world.createJob();
+        await world.take(events(world));
+        const first = firstCalls(breakage, 3);
+        const { stuck } = breakable(BlobStore.prototype, method, first.decide);
+        for (let tries = 0; tries < 4; tries++) {
+          await impatiently(stuck, () => world.deliverDue());
+          world.clock.advance(60_000);
+        }
+        await world.mend();
+        world.injected(first.broke());
+        await world.settle();
+        expect(await countsOf(job)).toMatchObject({ received: 11, delivered: 11 });
+      });
+    }
+  }
+
+  row("the blob store is swept before its message comes: the message is set aside", async (world, { expect }) => {
+    const job = await world.createJob();
+    const large = largeEvent(world, 1_000_000);
+    await world.take([large]);
+    const [message] = world.queue.held;
+    // A queue that holds a message longer than it says.
+    world.clock.advance(ID_MEMORY_MS + 1);
+    for (const digit of "0123456789abcdef") await runDurableObjectAlarm(env.BLOBS.getByName(`blobs ${digit}`));
+    world.injected();
+    await world.queue.deliver(message === undefined ? [] : [message], world.isolate.queue, world.env);
+    expect(await world.accountCounts()).toMatchObject({ processed: 1, set_aside: 1 });
+    expect((await countsOf(job)).received).toBe(0);
+    world.setAside([large]);
+  });
+
+  row("its message comes again after its records are gone, for days", async (world, { expect }) => {
+    const job = await world.createJob();
+    await world.take(events(world));
+    const messages = [...world.queue.held];
+    for (let days = 0; days < 13; days++) {
+      await world.queue.deliver(messages, world.isolate.queue, world.env, () => days < 12);
+      world.injected();
+      world.clock.advance(DAY_MS);
+      await world.runAlarms();
+    }
+    expect(await countsOf(job)).toMatchObject({ received: 11, delivered: 11 });
+  });
+});

@@ -1,0 +1,67 @@
+/** A job whose store misbehaves, for the rows about destinations. */
+import { env } from "cloudflare:workers";
+import { chainStatus } from "../../src/delivery/chain.ts";
+import type { LogCounts } from "../../src/delivery/types.ts";
+import { api } from "../support/runtime/api.ts";
+import type { World } from "../support/runtime/world.ts";
+import type { JobOptions, WorldJob } from "../support/runtime/world-jobs.ts";
+import type { BucketControl } from "../support/s3-control.ts";
+import type { Match } from "../support/s3-script.ts";
+
+/** The PUTs of objects, but not of the probe. */
+export const PUTS: Match = { method: "PUT", keyIncludes: ".log.gz" };
+
+export const HEADS: Match = { method: "HEAD" };
+
+export interface Waiting {
+  readonly job: WorldJob;
+  readonly control: BucketControl;
+}
+
+/** A job with so many records in its log, not yet cut, and the bucket to be scripted. */
+export async function waitingJob(world: World, records = 10, options: JobOptions = {}): Promise<Waiting> {
+  const job = await world.createJob(options);
+  await world.take(world.mint(records));
+  await world.deliverDue();
+  return { job, control: controlOf(job) };
+}
+
+/** The bucket that is its destination now. */
+export function controlOf(job: WorldJob): BucketControl {
+  const bucket = job.buckets.at(-1);
+  if (bucket === undefined) throw new Error(`job ${job.id} has no bucket`);
+  return bucket.control;
+}
+
+/** Time passes, and alarms fire; the default is what makes a batch that came alone due. */
+export async function pass(world: World, ms = 30_000): Promise<void> {
+  world.clock.advance(ms);
+  await world.runAlarms();
+}
+
+/** What the job says is wrong, as the API shows it; null: nothing. */
+export async function said(job: WorldJob): Promise<string | null> {
+  const { result } = (await api<{ error_message: string | null }>("GET", `/logship/jobs/${job.id}`)).body;
+  return result.error_message;
+}
+
+export async function countsOf(job: WorldJob): Promise<LogCounts> {
+  const status = await chainStatus(env.LOG, job.id);
+  if (status === null) throw new Error(`job ${job.id} has no log`);
+  return status.counts;
+}
+
+/** How many requests the script of a bucket has decided. */
+export async function decided(control: BucketControl): Promise<number> {
+  return (await control.requests()).filter(({ action }) => action !== null).length;
+}
+
+/** How many PUTs of objects a bucket has seen, whatever became of them. */
+export async function attempts(control: BucketControl): Promise<number> {
+  return (await control.requests()).filter(({ method, key }) => method === "PUT" && key.endsWith(".log.gz")).length;
+}
+
+/** How many times a bucket has written an object. */
+export async function written(control: BucketControl): Promise<number> {
+  return (await control.puts()).filter(({ key }) => key.endsWith(".log.gz")).length;
+}

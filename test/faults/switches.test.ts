@@ -1,0 +1,242 @@
+/** Logging of a function that is switched, jobs that are created, and keys that are rotated or lost, all with events on their way. */
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { describe, vi } from "vitest";
+import type { Settings } from "../../src/config.ts";
+import { segmentOf } from "../../src/delivery/chain.ts";
+import { AccountLedger, ControlPlane } from "../../src/index.ts";
+import { api } from "../support/runtime/api.ts";
+import type { World } from "../support/runtime/world.ts";
+import type { WorldJob } from "../support/runtime/world-jobs.ts";
+import { rule } from "../support/s3-script.ts";
+import { row } from "./row.ts";
+import { controlOf, countsOf, PUTS, pass, said } from "./stores.ts";
+
+/** Nothing is taken in this close to a switch, in ms. */
+const CLOCKS_MS = 1_000;
+
+/** Five events each of two functions, in messages of two. */
+async function take(world: World): Promise<void> {
+  const [shop, till] = [world.mint(5), world.mint(5, { scriptName: "till" })];
+  await world.take(
+    shop.flatMap((event, i) => [event, till[i] ?? event]),
+    2,
+  );
+}
+
+/** The isolate learns of nothing that happens from now on, unless log or ledger tell it. */
+function isolateFromControl(world: World): void {
+  vi.spyOn(ControlPlane.prototype, "configSince").mockImplementation(() => {
+    world.injected();
+    throw new Error("out of reach");
+  });
+}
+
+/** An isolate that has read the configuration as it is. */
+async function warmIsolate(world: World): Promise<void> {
+  await world.coldIsolate();
+  await world.runCron();
+}
+
+for (const consumer of ["current", "stale"] as const) {
+  const words = consumer === "stale" ? "; the consumer does not learn of it from the control plane" : "";
+
+  describe(`a consumer whose configuration is ${consumer}`, () => {
+    row(`logging of a function is switched off with events in the queue${words}`, async (world, { expect }) => {
+      const jobs = [await world.createJob(), await world.createJob()];
+      await warmIsolate(world);
+      if (consumer === "stale") isolateFromControl(world);
+      await take(world);
+      world.clock.advance(CLOCKS_MS);
+      await world.jobs.setLogging("till", false);
+      world.injected();
+      world.clock.advance(CLOCKS_MS);
+      await take(world);
+      await world.deliverDue();
+      await world.settle();
+      // What came before ships; of what came after, one function's.
+      for (const job of jobs) expect(await countsOf(job)).toMatchObject({ received: 15, delivered: 15 });
+      expect(await world.accountCounts()).toMatchObject({ processed: 20, routed: 15, not_enabled: 5 });
+    });
+
+    row(
+      `logging of a function is switched off, and on again, with events in the queue${words}`,
+      async (world, { expect }) => {
+        const job = await world.createJob();
+        await warmIsolate(world);
+        if (consumer === "stale") isolateFromControl(world);
+        for (const on of [false, true, false, true]) {
+          await take(world);
+          world.clock.advance(CLOCKS_MS);
+          await world.jobs.setLogging("till", on);
+          world.injected();
+          world.clock.advance(CLOCKS_MS);
+        }
+        await take(world);
+        await world.settle();
+        expect(await countsOf(job)).toMatchObject({ received: 40, delivered: 40 });
+        expect(await world.accountCounts()).toMatchObject({ processed: 50, routed: 40, not_enabled: 10 });
+      },
+    );
+
+    row(`logging of a function is switched off while its events are in a log${words}`, async (world, { expect }) => {
+      const job = await world.createJob();
+      await warmIsolate(world);
+      await take(world);
+      await world.deliverDue();
+      if (consumer === "stale") isolateFromControl(world);
+      await world.jobs.setLogging("till", false);
+      world.injected();
+      world.clock.advance(CLOCKS_MS);
+      await take(world);
+      await world.settle();
+      expect(await countsOf(job)).toMatchObject({ received: 15, delivered: 15 });
+    });
+
+    row(
+      `a job is created with events in the queue${words}: it gets those that came after`,
+      async (world, { expect }) => {
+        const first = await world.createJob();
+        await warmIsolate(world);
+        if (consumer === "stale") isolateFromControl(world);
+        await take(world);
+        world.clock.advance(CLOCKS_MS);
+        const second = await world.createJob();
+        world.injected();
+        world.clock.advance(CLOCKS_MS);
+        await take(world);
+        await world.deliverDue();
+        expect([(await countsOf(first)).received, (await countsOf(second)).received]).toEqual([20, 10]);
+      },
+    );
+
+    row(`the only job is created after an isolate saw that there is none${words}`, async (world, { expect }) => {
+      await warmIsolate(world);
+      if (consumer === "stale") isolateFromControl(world);
+      await take(world);
+      world.clock.advance(CLOCKS_MS);
+      const job = await world.createJob();
+      world.injected();
+      world.clock.advance(CLOCKS_MS);
+      await take(world);
+      await world.deliverDue();
+      expect((await countsOf(job)).received).toBe(10);
+      expect(await world.accountCounts()).toMatchObject({ processed: 20, routed: 10, not_routed: 10 });
+    });
+  });
+}
+
+describe("a change that the ledger does not learn of", () => {
+  row(
+    "a job is disabled and the ledger does not confirm it: said, and brought there later",
+    async (world, { expect }) => {
+      const job = await world.createJob();
+      await world.take(world.mint(5));
+      const spy = vi.spyOn(AccountLedger.prototype, "keepJobs").mockImplementation(() => {
+        world.injected();
+        throw new Error("out of reach");
+      });
+      world.clock.advance(CLOCKS_MS);
+      const { status, body } = await api("PUT", `/logship/jobs/${job.id}`, { enabled: false });
+      expect([status, body.errors[0]?.code]).toEqual([503, 1053]);
+      spy.mockRestore();
+      job.enabled = false;
+      await pass(world, 10_000);
+      world.clock.advance(CLOCKS_MS);
+      await world.take(world.mint(5));
+      await world.settle();
+      expect(await countsOf(job)).toMatchObject({ received: 5, delivered: 5 });
+    },
+  );
+});
+
+describe("keys", () => {
+  const settings: Settings = env;
+  const base64 = (fill: number): string => btoa(String.fromCharCode(...new Uint8Array(32).fill(fill)));
+
+  /** The log, as it is deployed with other secrets. */
+  async function redeploy(job: WorldJob, secrets: Readonly<Record<string, string>>): Promise<void> {
+    await runInDurableObject(segmentOf(env.LOG, job.id, 0), (log) => {
+      Object.defineProperty(log, "env", { value: { ...env, ...secrets }, configurable: true });
+    });
+  }
+
+  /** A job whose records are in its log. */
+  async function waiting(world: World, conf?: string): Promise<WorldJob> {
+    const job = await world.createJob();
+    if (conf !== undefined) await world.jobs.change(job, { destination_conf: conf });
+    await world.take(world.mint(10));
+    await world.deliverDue();
+    return job;
+  }
+
+  row("the key is rotated: the previous one still opens", async (world, { expect }) => {
+    const job = await waiting(world);
+    await redeploy(job, { SECRETS_KEY: base64(9), SECRETS_KEY_PREVIOUS: settings.SECRETS_KEY ?? "" });
+    world.injected();
+    await pass(world);
+    expect([await said(job), (await countsOf(job)).delivered]).toEqual([null, 10]);
+  });
+
+  for (const [name, secrets, words] of [
+    ["is another one", { SECRETS_KEY: base64(9) }, /neither SECRETS_KEY nor SECRETS_KEY_PREVIOUS opens/],
+    ["is gone", { SECRETS_KEY: "" }, /configuration: SECRETS_KEY: base64 of 32 random bytes/],
+    ["is a typo", { SECRETS_KEY: "hunter2" }, /configuration: SECRETS_KEY: base64 of 32 random bytes/],
+    ["is well, but its neighbour is not", { OBJSTORE_ENDPOINT: "ftp://x" }, /configuration: OBJSTORE_ENDPOINT/],
+  ] as const) {
+    row(`the key ${name} for a day: the job is parked, and goes on with the key`, async (world, { expect }) => {
+      const job = await waiting(world);
+      await redeploy(job, secrets);
+      for (let hours = 0; hours < 24; hours++) {
+        await pass(world, 3_600_000);
+        expect(await said(job)).toMatch(words);
+        expect(await said(job)).toMatch(/^parked: /);
+        expect(await said(job)).not.toContain("hunter2");
+        expect(await countsOf(job)).toMatchObject({ delivered: 0, pending: 10 });
+        world.injected();
+      }
+      await redeploy(job, {});
+      await pass(world, 300_000);
+      expect([await said(job), (await countsOf(job)).delivered]).toEqual([null, 10]);
+    });
+  }
+
+  row("the secret that a destination names is gone for a day", async (world, { expect }) => {
+    const job = await world.createJob();
+    const bucket = job.buckets[0]?.name ?? "";
+    const endpoint = encodeURIComponent(settings.OBJSTORE_ENDPOINT ?? "");
+    const conf = `s3://${bucket}/logs/{DATE}?region=auto&endpoint=${endpoint}&credentials=env:DEST_TEST`;
+    await world.jobs.change(job, { destination_conf: conf });
+    await world.take(world.mint(10));
+    await world.deliverDue();
+    await redeploy(job, { DEST_TEST: "" });
+    for (let hours = 0; hours < 24; hours++) {
+      await pass(world, 3_600_000);
+      expect(await said(job)).toMatch(/^parked: .*DEST_TEST/);
+      expect(await countsOf(job)).toMatchObject({ delivered: 0, pending: 10 });
+      world.injected();
+    }
+    await redeploy(job, {});
+    await pass(world, 300_000);
+    expect([await said(job), (await countsOf(job)).delivered]).toEqual([null, 10]);
+  });
+
+  row("the key is lost, and its owner sends the destination again", async (world, { expect }) => {
+    const job = await world.createJob();
+    await world.take(world.mint(10));
+    await world.deliverDue();
+    await controlOf(job).script([rule({ do: "answer", status: 503 }, PUTS, 1)]);
+    await pass(world);
+    const log = segmentOf(env.LOG, job.id, 0);
+    await runInDurableObject(log, (_log, { storage: { sql } }) => {
+      const config = JSON.parse(String(sql.exec("SELECT job FROM log").one().job)) as object;
+      sql.exec("UPDATE log SET job = ?", JSON.stringify({ ...config, destination: "1.AAAA.AAAA" }));
+    });
+    world.injected();
+    await pass(world, 300_000);
+    expect(await said(job)).toMatch(/^parked: neither SECRETS_KEY/);
+    await world.jobs.move(job);
+    await world.runAlarms();
+    expect([await said(job), (await countsOf(job)).delivered]).toEqual([null, 10]);
+  });
+});
