@@ -68,6 +68,7 @@ export default {
       logs: env.LOG,
       forget: (id) => controlPlane(env.CONTROL).forget(id),
       sweepLedger: () => accountLedger(env.ACCOUNT).sweep(),
+      driveControl: () => controlPlane(env.CONTROL).drive(),
       driveOutbox: () => outbox(env.OUTBOX).drive(),
       platform,
     });

@@ -20,6 +20,8 @@ export interface ScheduledContext {
   /** Forgets a deleted job whose log has gone. */
   forget(jobId: number): Promise<void>;
   sweepLedger(): Promise<void>;
+  /** Has the control plane bring what was not confirmed, if its alarm should have, and did not. */
+  driveControl(): Promise<void>;
   /** Has the outbox sent what its alarm should have, and did not. */
   driveOutbox(): Promise<void>;
   platform: Pick<Platform, "now">;
@@ -31,7 +33,7 @@ export interface ScheduledContext {
  * @throws if the jobs could not be read, so that the platform counts the run as failed; the alarms go on.
  */
 export async function handleScheduled(context: ScheduledContext): Promise<void> {
-  const { jobs, logs, forget, sweepLedger, driveOutbox, platform } = context;
+  const { jobs, logs, forget, sweepLedger, driveControl, driveOutbox, platform } = context;
   const all = await jobs();
   const chores = [
     ...(all ?? []).map((job) => ({
@@ -43,6 +45,7 @@ export async function handleScheduled(context: ScheduledContext): Promise<void> 
       },
     })),
     { what: "ledger", run: async (): Promise<void> => sweepLedger() },
+    { what: "control plane", run: async (): Promise<void> => driveControl() },
     { what: "outbox", run: async (): Promise<void> => driveOutbox() },
   ];
   const results = await Promise.allSettled(chores.map(({ what, run }) => answered(what, CHORE_MS, run())));

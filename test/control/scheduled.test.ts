@@ -45,6 +45,7 @@ function world(jobs: JobConfig[] | null, logs: Record<number, Log> = {}): World 
     logs: { getByName } as never,
     forget: async (id) => void done.push(`forget ${id}`),
     sweepLedger: ends("sweep"),
+    driveControl: ends("control plane"),
     driveOutbox: ends("outbox"),
     platform: { now: () => NOON },
   };
@@ -76,7 +77,7 @@ afterEach(() => {
 const failed = () => errors.mock.calls.map(([line]: unknown[]) => (line as { chore: string }).chore);
 
 describe("the scheduled handler", () => {
-  const REST = ["drive 1", "drive 3", "outbox", "sweep"];
+  const REST = ["control plane", "drive 1", "drive 3", "outbox", "sweep"];
 
   it.each<[string, Log]>([
     ["does not say how it is", { status: never }],
@@ -97,13 +98,13 @@ describe("the scheduled handler", () => {
     expect(errors).not.toHaveBeenCalled();
   });
 
-  it("is not held by what it does beside: to forget, to sweep, to see to the outbox", async () => {
+  it("is not held by what it does beside: to forget, to sweep, to see to control plane and outbox", async () => {
     const old = job(1, { deletedMs: NOON - 16 * DAY_MS });
     const it_ = world([old, job(2)]);
-    for (const name of ["forget", "sweepLedger", "driveOutbox"] as const) it_[name] = never;
+    for (const name of ["forget", "sweepLedger", "driveControl", "driveOutbox"] as const) it_[name] = never;
     expect(await lasts(handleScheduled(it_))).toBe(30_000);
     expect(it_.done.toSorted()).toEqual(["drive 1", "drive 2", "retire 1"]);
-    expect(failed()).toEqual(["job 1", "ledger", "outbox"]);
+    expect(failed()).toEqual(["job 1", "ledger", "control plane", "outbox"]);
   });
 
   it("forgets a job whose log has gone, and no other", async () => {
@@ -115,25 +116,28 @@ describe("the scheduled handler", () => {
     expect(it_.done.filter((what) => what.startsWith("forget"))).toEqual(["forget 1"]);
   });
 
-  it("sees to ledger and outbox where the jobs cannot be read, and counts as failed", async () => {
+  it("sees to ledger, control plane and outbox where the jobs cannot be read, and counts as failed", async () => {
     const it_ = world(null);
     const run = handleScheduled(it_);
     const refused = expect(run).rejects.toThrow("the control plane does not answer");
     await lasts(run);
     await refused;
-    expect(it_.done.toSorted()).toEqual(["outbox", "sweep"]);
+    expect(it_.done.toSorted()).toEqual(["control plane", "outbox", "sweep"]);
   });
 
   it("names what is wrong with the configuration, though something hangs", async () => {
     const hanging = { getByName: () => ({ sweep: never, drive: never }) };
     const control = {
-      getByName: () => ({ configSince: async () => ({ state: "e.1", jobs: [], optOuts: [], optOutVersion: 0 }) }),
+      getByName: () => ({
+        configSince: async () => ({ state: "e.1", jobs: [], optOuts: [], optOutVersion: 0 }),
+        drive: never,
+      }),
     };
     const scripted = { ...env, ACCOUNT: hanging, OUTBOX: hanging, CONTROL: control, SECRETS_KEY: "no key" };
     const run = worker.scheduled(createScheduledController(), scripted as never);
     const refused = expect(run).rejects.toThrow("SECRETS_KEY");
     expect(await lasts(run)).toBe(30_000);
     await refused;
-    expect(failed()).toEqual(["ledger", "outbox"]);
+    expect(failed()).toEqual(["ledger", "control plane", "outbox"]);
   });
 });

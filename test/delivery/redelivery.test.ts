@@ -1,56 +1,8 @@
-import { describe, it, vi } from "vitest";
+import { it, vi } from "vitest";
 import { DeliveryLog } from "../../src/index.ts";
-import type { PackedMessage } from "../../src/intake/packing.ts";
 import { assertClean, Oracle } from "../support/oracle.ts";
 import { createJob } from "../support/runtime/api.ts";
-import { balance, deliver, freshBucket, logStatus, NOON, pack, setClock, settle } from "../support/runtime/pipeline.ts";
-
-const MESSAGES = 12;
-
-type Redelivery = (messages: readonly PackedMessage[]) => PackedMessage[][];
-
-/** What the queue may do with messages that it delivered once already: the batches it delivers next. */
-const REDELIVERIES: Record<string, Redelivery> = {
-  whole: (messages) => [[...messages]],
-  "split one by one": (messages) => messages.map((message) => [message]),
-  "merged with themselves": (messages) => [[...messages, ...messages]],
-  reordered: (messages) => [[...messages].reverse()],
-  "interleaved over two batches": (messages) => [
-    messages.filter((_, i) => i % 2 === 0),
-    messages.filter((_, i) => i % 2 === 1),
-  ],
-  "ten times": (messages) => Array.from({ length: 10 }, () => [...messages]),
-};
-
-describe.each(Object.entries(REDELIVERIES))("messages delivered again %s", (_name, again) => {
-  it.for([
-    ["before the cut", false, undefined],
-    ["after delivery", true, undefined],
-    ["before the cut, under ids from an Idempotency-Key", false, "a-key"],
-  ] as const)("%s change nothing", async ([_when, delivered, key], { expect }) => {
-    const clock = setClock(NOON);
-    const { name, control } = freshBucket();
-    const job = await createJob(name);
-    const oracle = new Oracle({ at: NOON });
-    const events = oracle.mint(MESSAGES * 5, { days: 3 });
-    const messages = pack(events, clock.nowMs(), { perMessage: 5, ...(key !== undefined && { key }) });
-    oracle.acknowledged("job", events);
-    // A first half alone, so that the redelivery mixes what is in with what is not.
-    await deliver(messages.slice(0, MESSAGES / 2));
-    if (delivered) await settle(job, clock);
-    for (const batch of again(messages)) {
-      const { acked } = await deliver(batch, 2);
-      expect(acked.sort()).toEqual(batch.map(({ id }) => id).sort());
-    }
-    await settle(job, clock);
-    const report = oracle.audit("job", await control.contents(), { path: "logs/{DATE}" });
-    assertClean(report);
-    expect(report.records).toBe(MESSAGES * 5);
-    const status = await logStatus(job);
-    expect(status.counts).toMatchObject({ received: MESSAGES * 5, delivered: MESSAGES * 5 });
-    expect(balance(status).accountedFor).toBe(MESSAGES * 5);
-  });
-});
+import { deliver, freshBucket, NOON, pack, setClock, settle } from "../support/runtime/pipeline.ts";
 
 it("takes a repeated request once, though it was taken in at another time", async ({ expect }) => {
   const clock = setClock(NOON);

@@ -1,0 +1,316 @@
+/** Alarms and crons that never come, or come late, and clocks that disagree. */
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { describe, expect, vi } from "vitest";
+import { segmentOf } from "../../src/delivery/chain.ts";
+import { ControlPlane, DeliveryLog } from "../../src/index.ts";
+import { outbox } from "../../src/intake/outbox.ts";
+import { destinationConf } from "../support/runtime/api.ts";
+import { breakable, firstCalls } from "../support/runtime/breakage.ts";
+import { freshBucket } from "../support/runtime/pipeline.ts";
+import type { World } from "../support/runtime/world.ts";
+import type { WorldJob } from "../support/runtime/world-jobs.ts";
+import { rule } from "../support/s3-script.ts";
+import { row } from "./row.ts";
+import { attempts, controlOf, countsOf, PUTS, said } from "./stores.ts";
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+/** An hour, minute by minute: the queue delivers, and of the clocks only those that are named. */
+async function hour(world: World, clocks: { alarms?: boolean; cron?: boolean }): Promise<void> {
+  for (let minute = 1; minute <= 60; minute++) {
+    world.clock.advance(MINUTE_MS);
+    await world.deliverDue();
+    if (clocks.alarms) await world.runAlarms();
+    if (clocks.cron && minute % 5 === 0) await world.runCron();
+  }
+}
+
+/** The platform has forgotten the alarm of a log; the log does not know. */
+async function forgetAlarm(world: World, job: WorldJob): Promise<void> {
+  await runInDurableObject(segmentOf(env.LOG, job.id, 0), (_log, { storage }) => storage.deleteAlarm());
+  world.injected();
+}
+
+describe("one of the two clocks", () => {
+  for (const [what, clocks] of [
+    ["no alarm ever fires", { cron: true }],
+    ["no cron ever ticks", { alarms: true }],
+  ] as const) {
+    row(`${what}, for a day, through an outage of the store`, async (world) => {
+      const job = await world.createJob();
+      for (let hours = 0; hours < 24; hours++) {
+        if (hours === 6) await controlOf(job).script([rule({ do: "answer", status: 503 }, PUTS)]);
+        if (hours === 9) await controlOf(job).script([]);
+        await world.take(world.mint(6, { days: 2 }), 3);
+        if (hours % 6 === 1) {
+          world.queue.sendFault = () => "refused";
+          await world.tail(world.mint(2, { form: "trace" }));
+          world.queue.sendFault = () => null;
+        }
+        await hour(world, clocks);
+        const { delivered, pending, received } = await countsOf(job);
+        expect(delivered + pending).toBe(received);
+        // What the other clock is for is done by this one, within the hour.
+        if (hours < 6 || hours > 9) expect([received > 0, pending]).toEqual([true, 0]);
+        else if (hours < 9) expect(await said(job)).toContain("HTTP 503");
+        world.injected();
+      }
+      expect((await outbox(env.OUTBOX).status()).messages).toBe(0);
+      await world.audit();
+    });
+  }
+
+  row("both clocks come six hours late", async (world) => {
+    const job = await world.createJob();
+    for (const late of ["alarms", "cron"]) {
+      await world.take(world.mint(20, { days: 3 }), 5);
+      await world.deliverDue();
+      world.clock.advance(6 * HOUR_MS);
+      world.injected();
+      if (late === "alarms") await world.runAlarms();
+      else await world.runCron();
+      expect((await countsOf(job)).pending).toBe(0);
+    }
+    await world.audit();
+  });
+
+  row("an event comes alone, and nothing but the alarm follows, not before its time", async (world) => {
+    const job = await world.createJob();
+    await world.take(world.mint(1));
+    await world.deliverDue();
+    world.clock.advance(29_999);
+    await world.runAlarms();
+    expect((await countsOf(job)).pending).toBe(1);
+    world.clock.advance(1);
+    await world.runAlarms();
+    expect((await countsOf(job)).delivered).toBe(1);
+    world.injected();
+    await world.audit();
+  });
+
+  row("an event comes alone, and nothing but the cron follows", async (world) => {
+    const job = await world.createJob();
+    await world.take(world.mint(1));
+    await world.deliverDue();
+    world.clock.advance(5 * MINUTE_MS);
+    world.injected();
+    expect((await countsOf(job)).pending).toBe(1);
+    await world.runCron();
+    expect((await countsOf(job)).delivered).toBe(1);
+    await world.audit();
+  });
+});
+
+describe("an alarm that the platform has forgotten", () => {
+  row("the log's alarm throws until the platform forgets it, and the next event brings it back", async (world) => {
+    const job = await world.createJob();
+    await world.take(world.mint(10));
+    await world.deliverDue();
+    world.clock.advance(MINUTE_MS);
+    // Once, and the six times that the platform tries again.
+    const { decide, broke } = firstCalls("refused", 7);
+    breakable(DeliveryLog.prototype, "alarm", decide);
+    for (let times = 0; times < 7; times++) await world.runAlarms();
+    world.injected(broke());
+    await forgetAlarm(world, job);
+    await world.runAlarms();
+    expect((await countsOf(job)).pending).toBe(10);
+    world.clock.advance(MINUTE_MS);
+    await world.take(world.mint(1));
+    await world.deliverDue();
+    await world.runAlarms();
+    expect((await countsOf(job)).delivered).toBeGreaterThanOrEqual(10);
+  });
+
+  row("the log's alarm is forgotten, and the cron brings it back", async (world) => {
+    const job = await world.createJob();
+    await controlOf(job).script([rule({ do: "answer", status: 503 }, PUTS, 1)]);
+    await world.take(world.mint(10));
+    await world.deliverDue();
+    await forgetAlarm(world, job);
+    world.clock.advance(5 * MINUTE_MS);
+    await world.runCron();
+    expect(await countsOf(job)).toMatchObject({ pending: 10 });
+    // From here on the alarm alone.
+    world.clock.advance(5 * MINUTE_MS);
+    await world.runAlarms();
+    expect(await countsOf(job)).toMatchObject({ delivered: 10 });
+  });
+
+  row("the outbox's alarm never fires, and the cron sends what it keeps", async (world) => {
+    const job = await world.createJob();
+    world.queue.sendFault = () => "refused";
+    await world.tail(world.mint(10, { form: "trace" }));
+    world.queue.sendFault = () => null;
+    // As its own clock has it, the alarm is not due yet; then it is late; then it is forgotten.
+    await world.runCron();
+    expect((await outbox(env.OUTBOX).status()).events).toBe(10);
+    for (const forgotten of [false, true]) {
+      if (forgotten) await runInDurableObject(outbox(env.OUTBOX), (_outbox, { storage }) => storage.deleteAlarm());
+      world.injected();
+      await hour(world, { cron: true });
+      expect((await outbox(env.OUTBOX).status()).events).toBe(0);
+      world.queue.sendFault = () => "refused";
+      await world.tail(world.mint(10, { form: "trace" }));
+      world.queue.sendFault = () => null;
+    }
+    expect((await countsOf(job)).delivered).toBe(20);
+  });
+});
+
+describe("the control plane's alarm never fires after a change that was not confirmed, and", () => {
+  /** A job whose log did not hear of a change, which is therefore not confirmed. */
+  async function unheard(world: World, change: (job: WorldJob) => Promise<unknown>): Promise<WorldJob> {
+    const job = await world.createJob();
+    await world.take(world.mint(10));
+    await world.deliverDue();
+    world.clock.advance(1_000);
+    vi.spyOn(ControlPlane.prototype, "alarm").mockImplementation(async () => world.injected());
+    breakable(DeliveryLog.prototype, "configure", firstCalls("refused").decide);
+    await expect(change(job)).rejects.toThrow("503");
+    world.injected();
+    return job;
+  }
+
+  row("whoever made the change asks again", async (world) => {
+    const change = (job: WorldJob) => world.jobs.change(job, { output_options: { field_names: ["Logs"] } });
+    const job = await unheard(world, change);
+    await change(job);
+    await world.take(world.mint(10));
+    await hour(world, { alarms: true });
+    expect((await countsOf(job)).delivered).toBe(20);
+    // Nothing of the old format shares an object with the new one.
+    expect(await attempts(controlOf(job))).toBe(2);
+  });
+
+  row("a consumer brings the change to the log, with the next event", async (world) => {
+    const job = await unheard(world, (job) => world.jobs.change(job, { output_options: { field_names: ["Logs"] } }));
+    await world.take(world.mint(10));
+    await hour(world, { alarms: true });
+    expect((await countsOf(job)).delivered).toBe(20);
+    expect(await attempts(controlOf(job))).toBe(2);
+  });
+
+  row("the cron brings a new destination to a log that waits for nothing else", async (world) => {
+    const elsewhere = freshBucket();
+    const job = await unheard(world, async (job) => {
+      await controlOf(job).script([rule({ do: "answer", status: 403 }, PUTS)]);
+      world.clock.advance(MINUTE_MS);
+      await world.runAlarms();
+      job.buckets.push(elsewhere);
+      await world.jobs.change(job, { destination_conf: destinationConf(elsewhere.name, job.path) });
+    });
+    expect((await countsOf(job)).pending).toBe(10);
+    await hour(world, { alarms: true, cron: true });
+    expect((await countsOf(job)).delivered).toBe(10);
+  });
+
+  row("a later change of another job is confirmed all the same", async (world) => {
+    await unheard(world, (job) => world.jobs.change(job, { output_options: { field_names: ["Logs"] } }));
+    const other = await world.createJob();
+    await world.take(world.mint(10));
+    await hour(world, { alarms: true });
+    expect((await countsOf(other)).delivered).toBe(10);
+  });
+});
+
+describe("clocks that are apart", () => {
+  for (const skewMs of [-250, 250]) {
+    const who = `the clock of intake is ${Math.abs(skewMs)} ms ${skewMs < 0 ? "behind" : "ahead"}`;
+
+    /** Events that another machine stamps. */
+    const takeElsewhere = async (world: World): Promise<void> => {
+      world.clock.advance(skewMs);
+      await world.take(world.mint(5));
+      world.clock.advance(-skewMs);
+      world.injected();
+    };
+
+    row(`${who} when a job is created, disabled and enabled again`, async (world) => {
+      const job = await world.createJob();
+      await takeElsewhere(world);
+      world.clock.advance(MINUTE_MS);
+      await takeElsewhere(world);
+      await world.jobs.change(job, { enabled: false });
+      world.clock.advance(1);
+      await takeElsewhere(world);
+      world.clock.advance(1_000);
+      await world.jobs.change(job, { enabled: true });
+      await takeElsewhere(world);
+      world.clock.advance(MINUTE_MS);
+      await takeElsewhere(world);
+      await world.jobs.remove(job);
+      world.clock.advance(1);
+      await takeElsewhere(world);
+    });
+
+    row(`${who} when logging of a function is switched off and on again`, async (world) => {
+      await world.createJob();
+      world.clock.advance(MINUTE_MS);
+      for (const on of [false, true, false, true]) {
+        await takeElsewhere(world);
+        await world.jobs.setLogging("shop", on);
+        world.clock.advance(1);
+      }
+      await takeElsewhere(world);
+    });
+  }
+});
+
+describe("a clock that jumps", () => {
+  type Step = "the intake" | "the first append" | "the second append" | "the cut" | "the upload" | "the redelivery";
+  const STEPS: Step[] = [
+    "the intake",
+    "the first append",
+    "the second append",
+    "the cut",
+    "the upload",
+    "the redelivery",
+  ];
+  for (const [jump, ms] of [
+    ["back a minute", -MINUTE_MS],
+    ["back an hour", -HOUR_MS],
+    ["ahead an hour", HOUR_MS],
+  ] as const) {
+    for (const where of STEPS) {
+      row(`the clock jumps ${jump} before ${where}`, async (world) => {
+        const jumpBefore = (step: Step): void => {
+          if (step !== where) return;
+          world.clock.advance(ms);
+          world.injected();
+        };
+        const job = await world.createJob();
+        // Long enough after its creation: of what is taken in before that, the job need know nothing.
+        world.clock.advance(2 * HOUR_MS);
+        await world.take(world.mint(10), 5);
+        jumpBefore("the intake");
+        await world.take(world.mint(10), 5);
+        const messages = [...world.queue.held];
+        for (const [i, half] of [messages.slice(0, 2), messages.slice(2)].entries()) {
+          jumpBefore(i === 0 ? "the first append" : "the second append");
+          await world.queue.deliver(half, world.isolate.queue, world.env);
+        }
+        world.clock.advance(MINUTE_MS);
+        jumpBefore("the cut");
+        const control = controlOf(job);
+        if (where === "the upload") await control.script([rule({ do: "hold" }, PUTS, 1)]);
+        const alarms = world.runAlarms();
+        if (where === "the upload") await control.whenHeld(1);
+        jumpBefore("the upload");
+        await control.release();
+        await alarms;
+        jumpBefore("the redelivery");
+        await world.queue.deliver(messages, world.isolate.queue, world.env);
+        // Ages are counted from the intake: where that is in the future, alarms wait, and the cron does not.
+        for (let minute = 0; minute < 5; minute++) {
+          world.clock.advance(MINUTE_MS);
+          await world.runAlarms();
+        }
+        await world.runCron();
+        expect(await countsOf(job)).toMatchObject({ delivered: 20, pending: 0 });
+      });
+    }
+  }
+});

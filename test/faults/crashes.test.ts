@@ -1,0 +1,216 @@
+/** Durable objects that die, refuse, lose an answer or never give one, at any step of theirs. */
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { describe, expect } from "vitest";
+import { encodeUtf8 } from "../../src/bytes.ts";
+import { controlPlane } from "../../src/control/plane.ts";
+import { AccountLedger, BlobStore, ControlPlane, DeliveryLog, Outbox } from "../../src/index.ts";
+import { BREAKAGES, type Breakage, breakable, firstCalls, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
+import type { World } from "../support/runtime/world.ts";
+import { Fault, type Patience } from "./fault.ts";
+import { largeEvent } from "./large-event.ts";
+import { row } from "./row.ts";
+
+/** What is done to a world in which a step breaks; `fault.begin()` says from when on. */
+type Scene = (world: World, fault: Fault) => Promise<void>;
+
+const WORDS: Record<Breakage, string> = {
+  refused: "refuses",
+  lost: "loses the answer of",
+  "dies before": "dies before",
+  "dies after": "dies after",
+  "dies after, on disk": "dies, with all of it on disk, after",
+  hangs: "hangs in",
+  late: "never answers for",
+};
+
+/** One row for each breakage of each of these methods. */
+function rows<T extends object>(
+  { prototype }: { prototype: T },
+  name: string,
+  methods: readonly (keyof T & string)[],
+  scene: Scene,
+  breakages: readonly Breakage[] = BREAKAGES,
+): void {
+  for (const method of methods) {
+    for (const breakage of breakages) {
+      row(`the ${name} ${WORDS[breakage]} ${method}()`, async (world) => {
+        const fault = new Fault(world, prototype, method, breakage);
+        await scene(world, fault);
+        expect(fault.took()).toBe(true);
+        await world.mend();
+        await world.settle();
+        await expectStoredOnce(world);
+      });
+    }
+  }
+}
+
+/** No store has taken any key twice, not even with the same bytes. */
+async function expectStoredOnce(world: World): Promise<void> {
+  for (const { buckets } of world.jobs.all) {
+    for (const { control } of buckets) {
+      const twice = (await control.puts()).filter(({ key, version }) => key.endsWith(".log.gz") && version > 1);
+      expect(twice).toEqual([]);
+    }
+  }
+}
+
+/** What comes in, is appended, cut and uploaded, and delivered by the queue a second time. */
+const shipped =
+  (ends: Patience): Scene =>
+  async (world, fault) => {
+    await world.coldIsolate();
+    await world.createJob();
+    await world.take(world.mint(10));
+    await world.deliverDue();
+    await world.take([...world.mint(40, { days: 3 }), largeEvent(world)], 10);
+    const messages = [...world.queue.held];
+    fault.begin();
+    await fault.meet(() => world.deliverDue(), ends);
+    await fault.meet(() => world.queue.deliver(messages, world.isolate.queue, world.env), ends);
+    world.clock.advance(60_000);
+    await fault.meet(() => world.runAlarms(), ends);
+    await world.take(world.mint(20, { days: 2 }), 10);
+    await fault.meet(() => world.deliverDue(), ends);
+  };
+
+/** What waits when the cron comes. */
+const swept: Scene = async (world, fault) => {
+  await world.createJob();
+  await world.take(world.mint(40, { days: 3 }), 10);
+  await world.deliverDue();
+  world.clock.advance(300_000);
+  fault.begin();
+  await fault.meet(() => world.runCron());
+};
+
+/** Events on both sides of changes of a job and of a function's logging, whose owner asks until they are confirmed. */
+const changed: Scene = async (world, fault) => {
+  world.jobs.tries = 5;
+  await runInDurableObject(controlPlane(env.CONTROL), ({ patience }) => {
+    // These clocks are the control plane's own, and real ones.
+    patience.oneMs = 20;
+    patience.allMs = 50;
+  });
+  fault.begin();
+  const first = await world.createJob();
+  const taken = async (): Promise<void> => {
+    await world.take(world.mint(10));
+    // Clocks may be a little apart around the next change.
+    world.clock.advance(1_000);
+  };
+  await taken();
+  await world.jobs.change(first, { max_upload_records: 1_000, output_options: { batch_suffix: "" } });
+  await taken();
+  await world.jobs.setLogging("shop", false);
+  await taken();
+  await world.jobs.setLogging("shop", true);
+  await taken();
+  const second = await world.createJob();
+  await world.deliverDue();
+  await world.jobs.change(first, { enabled: false });
+  await taken();
+  await world.jobs.change(first, { enabled: true });
+  await taken();
+  await world.jobs.remove(second);
+  await taken();
+};
+
+/** A change that its log does not confirm, so that the control plane's alarm has to bring it there. */
+const unconfirmed: Scene = async (world, fault) => {
+  const job = await world.createJob();
+  await world.take(world.mint(10));
+  breakable(DeliveryLog.prototype, "configure", firstCalls("refused").decide);
+  await expect(world.jobs.change(job, { output_options: { batch_suffix: "" } })).rejects.toThrow("503");
+  world.clock.advance(10_000);
+  fault.begin();
+  await fault.meet(() => world.runAlarms(), "the platform");
+};
+
+/** An event that no message can carry, among small ones, sent until it is acknowledged, and delivered by the queue a second time. */
+const large: Scene = async (world, fault) => {
+  await world.createJob();
+  const events = [...world.mint(3), largeEvent(world), ...world.mint(3)];
+  fault.begin();
+  let status: number | null = null;
+  for (let tries = 0; tries < 5 && status !== 202; tries++) {
+    await fault.meet(async () => {
+      status = await world.post(events, { key: "large" });
+    });
+  }
+  expect(status).toBe(202);
+  const messages = [...world.queue.held];
+  await fault.meet(() => world.deliverDue());
+  world.clock.advance(600_000);
+  await fault.meet(() => world.deliverDue());
+  await fault.meet(() => world.queue.deliver(messages, world.isolate.queue, world.env));
+};
+
+/** The queue takes nothing from `tail()`, for a while. */
+const kept =
+  (ends: Patience): Scene =>
+  async (world, fault) => {
+    await world.createJob();
+    world.queue.sendFault = () => "refused";
+    fault.begin();
+    await fault.meet(() => world.tail(world.mint(10, { form: "trace" })));
+    await fault.meet(() => world.tail(world.mint(10, { form: "trace" })));
+    world.queue.sendFault = () => null;
+    world.clock.advance(60_000);
+    await fault.meet(() => world.runAlarms(), ends);
+  };
+
+/** Messages whose records cannot be loaded for now. */
+const unloaded: Scene = async (world, fault) => {
+  await world.createJob();
+  await world.take([largeEvent(world), ...world.mint(3)]);
+  breakable(BlobStore.prototype, "get", firstCalls("refused").decide);
+  fault.begin();
+  await fault.meet(() => world.deliverDue());
+};
+
+/** A message that nobody can read, among good ones. */
+const unreadable: Scene = async (world, fault) => {
+  await world.createJob();
+  await world.take(world.mint(10), 5);
+  await world.queue.sendBatch([{ body: encodeUtf8("no message of ours"), contentType: "bytes" }]);
+  await world.take(world.mint(10), 5);
+  world.accountLeftOut.set_aside = 1;
+  world.accountLeftOut.processed = { atLeast: 21, atMost: 22 };
+  fault.begin();
+  await fault.meet(() => world.deliverDue());
+  world.clock.advance(600_000);
+  await fault.meet(() => world.deliverDue());
+};
+
+describe("the delivery log", () => {
+  rows(DeliveryLog, "log", ["append", "holds"], shipped("the caller"));
+  rows(DeliveryLog, "log", ["alarm", "uploadOne", "put"], shipped("the platform"));
+  rows(DeliveryLog, "log", ["settle"], shipped("the platform"), PROMPT_BREAKAGES);
+  rows(DeliveryLog, "log", ["status", "drive"], swept);
+  rows(DeliveryLog, "log", ["configure"], changed);
+});
+
+describe("the ledger", () => {
+  rows(AccountLedger, "ledger", ["count"], shipped("the caller"));
+  rows(AccountLedger, "ledger", ["counted"], large);
+  rows(AccountLedger, "ledger", ["expectAgain"], unloaded);
+  rows(AccountLedger, "ledger", ["setAside"], unreadable);
+  rows(AccountLedger, "ledger", ["keepJobs"], changed);
+});
+
+describe("the control plane", () => {
+  rows(ControlPlane, "control plane", ["configSince"], shipped("the caller"));
+  rows(ControlPlane, "control plane", ["create", "update", "setFunction", "remove"], changed);
+  rows(ControlPlane, "control plane", ["alarm"], unconfirmed);
+});
+
+describe("the outbox", () => {
+  rows(Outbox, "outbox", ["keep"], kept("the caller"));
+  rows(Outbox, "outbox", ["alarm"], kept("the platform"));
+});
+
+describe("the blob store", () => {
+  rows(BlobStore, "blob store", ["put", "get", "drop"], large);
+});

@@ -1,0 +1,199 @@
+/** Everything dies at once, or whoever had the work in hand, between two steps of different parts. */
+import { abortAllDurableObjects, evictDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { describe, expect, vi } from "vitest";
+import { segmentOf } from "../../src/delivery/chain.ts";
+import { AccountLedger, DeliveryLog } from "../../src/index.ts";
+import { breakable, firstCalls } from "../support/runtime/breakage.ts";
+import type { World } from "../support/runtime/world.ts";
+import type { WorldJob } from "../support/runtime/world-jobs.ts";
+import { rule } from "../support/s3-script.ts";
+import { Fault, overOrStuck } from "./fault.ts";
+import { largeEvent } from "./large-event.ts";
+import { row } from "./row.ts";
+import { controlOf, countsOf, PUTS } from "./stores.ts";
+
+async function everythingDies(world: World): Promise<void> {
+  world.injected();
+  await abortAllDurableObjects();
+}
+
+describe("everything dies while a change is brought", () => {
+  type Change = (world: World, job: WorldJob) => Promise<unknown>;
+  const CHANGES: Record<string, Change> = {
+    "a new job": (world) => world.createJob(),
+    "another format": (world, job) => world.jobs.change(job, { output_options: { batch_suffix: "" } }),
+    "another destination": (world, job) => world.jobs.move(job),
+    "a job that is disabled": (world, job) => world.jobs.change(job, { enabled: false }),
+    "a job that is deleted": (world, job) => world.jobs.remove(job),
+    "a job that is discarded": (world, job) => world.jobs.remove(job, { discard: true }),
+    "a function whose logging is off": (world) => world.jobs.setLogging("shop", false),
+  };
+  const PLACES = {
+    "its log": [DeliveryLog.prototype, "configure"],
+    "the ledger": [AccountLedger.prototype, "keepJobs"],
+  } as const;
+  for (const [place, [prototype, method]] of Object.entries(PLACES)) {
+    for (const [what, change] of Object.entries(CHANGES)) {
+      row(`everything dies while ${place} is told of ${what}`, async (world) => {
+        const job = await world.createJob();
+        await world.createJob();
+        await world.take(world.mint(20, { days: 2 }), 10);
+        await world.deliverDue();
+        await world.take(world.mint(10));
+        world.clock.advance(1_000);
+        const { stuck } = breakable(prototype, method as never, firstCalls("hangs").decide);
+        world.jobs.tries = 5;
+        world.jobs.patience = async (answer) => {
+          if ((await overOrStuck(answer, stuck)) === "stuck") await everythingDies(world);
+          return answer.catch(() => null);
+        };
+        await change(world, job);
+        // Whoever was told, at the second time of asking, can rely on it at once.
+        await world.take(world.mint(10));
+      });
+    }
+  }
+});
+
+describe("everything dies while the store has an object in hand", () => {
+  for (const [when, action] of [
+    ["before it is stored", "hold"],
+    ["after it was stored", "withhold"],
+  ] as const) {
+    for (const how of ["everything dies", "the log is evicted"]) {
+      row(`${how} while the store has an object in hand, ${when}`, async (world) => {
+        const job = await world.createJob();
+        await world.take(world.mint(30, { days: 3 }), 10);
+        await world.deliverDue();
+        const control = controlOf(job);
+        await control.script([rule({ do: action }, PUTS, 2)]);
+        world.clock.advance(60_000);
+        const alarm = world.runAlarms();
+        await control.whenHeld(2);
+        if (how === "everything dies") await everythingDies(world);
+        else {
+          // It waits for nothing that is under way.
+          const evicted = evictDurableObject(segmentOf(env.LOG, job.id, 0));
+          await control.release();
+          await evicted;
+          world.injected();
+        }
+        await alarm;
+        const { delivered, pending } = await countsOf(job);
+        expect(delivered + pending).toBe(30);
+        await control.release();
+        await world.mend();
+        await world.settle();
+        expect((await control.puts()).filter(({ version }) => version > 1)).toEqual([]);
+      });
+    }
+  }
+
+  row("everything dies again and again during the cut and the upload of thirty days", async (world) => {
+    const job = await world.createJob();
+    const control = controlOf(job);
+    await world.take(world.mint(300, { days: 30 }), 100);
+    await world.deliverDue();
+    world.clock.advance(60_000);
+    for (let times = 0; times < 4; times++) {
+      await control.script([rule({ do: "hold" }, PUTS)]);
+      const alarm = world.runAlarms();
+      await control.whenHeld(4);
+      await everythingDies(world);
+      await alarm;
+      // The store is slow, and forgets nothing.
+      await control.script([]);
+      await control.release();
+      const { delivered, pending } = await countsOf(job);
+      expect(delivered + pending).toBe(300);
+      world.clock.advance(60_000);
+    }
+  });
+
+  row("everything dies before the cut of thirty days is on disk", async (world) => {
+    const job = await world.createJob();
+    await world.take(world.mint(300, { days: 30 }), 100);
+    await world.deliverDue();
+    world.clock.advance(60_000);
+    const fault = new Fault(world, DeliveryLog.prototype, "uploadOne", "dies before");
+    fault.begin();
+    await world.runAlarms();
+    expect(fault.took()).toBe(true);
+    expect(await countsOf(job)).toMatchObject({ received: 300, pending: 300 });
+  });
+});
+
+describe("a consumer that dies", () => {
+  const handle = (world: World) => world.isolate.queue;
+  type Handler = ReturnType<typeof handle>;
+  const dead = (): never => {
+    throw new Error("Worker exceeded CPU time limit.");
+  };
+  const DEATHS: Record<string, (world: World) => Handler> = {
+    "before it has done anything": () => dead,
+    "after all appends and the count, before any acknowledgement": (world) => async (batch, bindings) => {
+      await world.isolate.queue(batch, bindings);
+      dead();
+    },
+  };
+  for (const [when, handlerOf] of Object.entries(DEATHS)) {
+    row(`the consumer dies ${when}, three times`, async (world) => {
+      await world.createJob();
+      await world.createJob();
+      await world.take([...world.mint(20, { days: 2 }), largeEvent(world), ...world.mint(20)], 5);
+      const messages = world.queue.held.length;
+      for (let times = 0; times < 3; times++) {
+        const { acked } = await world.queue.deliver(world.queue.due(), handlerOf(world), world.env);
+        expect(acked).toBe(0);
+        world.injected();
+        world.clock.advance(300_000);
+      }
+      expect(world.queue.held).toHaveLength(messages);
+    });
+  }
+
+  row("the consumer dies between the appends and the count, with everything else", async (world) => {
+    const [first, second] = [await world.createJob(), await world.createJob()];
+    await world.take(world.mint(40, { days: 2 }), 10);
+    const { stuck } = breakable(AccountLedger.prototype, "count", firstCalls("hangs").decide);
+    const batch = world.queue.deliver(world.queue.due(), world.isolate.queue, world.env, () => true);
+    await vi.waitUntil(() => stuck() > 0, { timeout: 20_000, interval: 2 });
+    await everythingDies(world);
+    await batch;
+    for (const job of [first, second]) expect((await countsOf(job)).received).toBe(40);
+    expect((await world.accountCounts()).processed).toBe(0);
+  });
+
+  for (const nth of [0, 1, 2, 4]) {
+    for (const breakage of ["refused", "lost", "dies before", "dies after"] as const) {
+      row(`of the appends for three jobs, number ${nth + 1} fails: ${breakage}`, async (world) => {
+        for (let i = 0; i < 3; i++) await world.createJob();
+        const fault = new Fault(world, DeliveryLog.prototype, "append", breakage);
+        await world.take(world.mint(40, { days: 2 }), 10);
+        fault.begin(nth);
+        const messages = world.queue.due();
+        await world.queue.deliver(messages.slice(0, 2), world.isolate.queue, world.env);
+        await world.queue.deliver(messages.slice(2), world.isolate.queue, world.env);
+        expect(fault.took()).toBe(true);
+      });
+    }
+  }
+});
+
+describe("everything dies all the time", () => {
+  row("everything dies every minute for two hours, with events coming in", async (world) => {
+    const job = await world.createJob();
+    for (let minute = 0; minute < 120; minute++) {
+      if (minute % 4 === 0) await world.take(world.mint(10, { days: 2 }), 5);
+      world.clock.advance(60_000);
+      // In turn: between two steps, and in the middle of one.
+      const working = [() => world.deliverDue(), () => world.runAlarms(), () => world.runCron()][minute % 3]?.();
+      if (minute % 2 === 0) await working;
+      await everythingDies(world);
+      await working?.catch(() => {});
+      const { received, delivered, pending } = await countsOf(job);
+      expect(delivered + pending).toBe(received);
+    }
+  });
+});

@@ -1,0 +1,179 @@
+/** Events of odd times, and what is taken in, cut and uploaded around midnight. */
+import { describe, expect } from "vitest";
+import { TIME_MAX_MS } from "../../src/limits.ts";
+import { NOON } from "../support/runtime/pipeline.ts";
+import type { World } from "../support/runtime/world.ts";
+import type { WorldJob } from "../support/runtime/world-jobs.ts";
+import { row } from "./row.ts";
+import { controlOf, countsOf } from "./stores.ts";
+
+const DAY_MS = 86_400_000;
+const MIDNIGHT = Date.parse("2100-11-21T00:00:00Z");
+
+/** The days that objects lie under, in order, one for each object. */
+async function days(job: WorldJob): Promise<string[]> {
+  const keys = (await controlOf(job).objects()).map(({ key }) => key).filter((key) => key.endsWith(".log.gz"));
+  return keys.map((key) => key.split("/")[1] ?? "").sort();
+}
+
+function at(world: World, timeMs: number): void {
+  world.clock.advance(timeMs - world.clock.nowMs());
+}
+
+async function takeOf(world: World, ...timesMs: number[]): Promise<void> {
+  await world.take(timesMs.flatMap((time) => world.mint(1, { at: time })));
+  world.injected(timesMs.length);
+}
+
+describe("around midnight", () => {
+  for (const [taken, takenMs] of [
+    ["before", MIDNIGHT - 1],
+    ["at", MIDNIGHT],
+    ["after", MIDNIGHT + 1],
+  ] as const) {
+    for (const [cut, cutMs] of [
+      ["before", MIDNIGHT - 1],
+      ["after", MIDNIGHT + 1],
+      ["a day after", MIDNIGHT + DAY_MS + 1],
+    ] as const) {
+      if (cutMs < takenMs) continue;
+      row(`the last and the first event of two days are taken in ${taken} midnight, and cut ${cut}`, async (world) => {
+        const job = await world.createJob();
+        at(world, takenMs);
+        await takeOf(world, MIDNIGHT - 1, MIDNIGHT);
+        await world.deliverDue();
+        at(world, cutMs);
+        await world.runCron();
+        expect(await days(job)).toEqual(["21001120", "21001121"]);
+        expect((await countsOf(job)).delivered).toBe(2);
+      });
+    }
+  }
+
+  row("the intake of one request, its appends and its cut are in three days", async (world) => {
+    const job = await world.createJob();
+    at(world, MIDNIGHT - 1);
+    await takeOf(world, MIDNIGHT - DAY_MS - 1, MIDNIGHT - 1, MIDNIGHT);
+    at(world, MIDNIGHT + 1);
+    await world.deliverDue();
+    at(world, MIDNIGHT + DAY_MS);
+    await world.runAlarms();
+    expect(await days(job)).toEqual(["21001119", "21001120", "21001121"]);
+  });
+
+  row("an interval of 300 s spans midnight", async (world) => {
+    const job = await world.createJob({ fields: { max_upload_interval_seconds: 300 } });
+    for (const offsetMs of [-150_000, -1, 0, 149_000]) {
+      at(world, MIDNIGHT + offsetMs);
+      await takeOf(world, world.clock.nowMs());
+      await world.deliverDue();
+      await world.runAlarms();
+    }
+    expect(await days(job)).toEqual([]);
+    // Each day is a batch of its own, with a time of its own: five minutes and the eight seconds for company after its oldest.
+    at(world, MIDNIGHT + 150_000 + 8_000 - 1);
+    await world.runAlarms();
+    expect(await days(job)).toEqual([]);
+    at(world, MIDNIGHT + 150_000 + 8_000);
+    await world.runAlarms();
+    expect(await days(job)).toEqual(["21001120"]);
+    at(world, MIDNIGHT + 308_000 - 1);
+    await world.runAlarms();
+    expect(await days(job)).toEqual(["21001120"]);
+    at(world, MIDNIGHT + 308_000);
+    await world.runAlarms();
+    expect(await days(job)).toEqual(["21001120", "21001121"]);
+    expect((await countsOf(job)).delivered).toBe(4);
+  });
+
+  row("events pour in for an hour around midnight, of both days all the time", async (world) => {
+    const job = await world.createJob();
+    at(world, MIDNIGHT - 1_800_000);
+    for (let minute = 0; minute < 60; minute++) {
+      const now = world.clock.nowMs();
+      await takeOf(world, now, now - 3_600_000, now + 3_600_000);
+      await world.deliverDue();
+      await world.runAlarms();
+      world.clock.advance(60_000);
+    }
+    await world.runCron();
+    expect(new Set(await days(job))).toEqual(new Set(["21001120", "21001121"]));
+    expect(await countsOf(job)).toMatchObject({ delivered: 180, pending: 0 });
+  });
+});
+
+describe("events of odd times", () => {
+  const TIMES: Record<string, { times: number[]; days: string[] }> = {
+    "of three days in one batch": {
+      times: [NOON, NOON - DAY_MS, NOON + DAY_MS, NOON - DAY_MS + 1, NOON + 1],
+      days: ["21001119", "21001120", "21001121"],
+    },
+    "of the first and the last millisecond there may be": {
+      times: [0, TIME_MAX_MS, 1, TIME_MAX_MS - 1],
+      days: ["19700101", "99991231"],
+    },
+    "of the year 9999": {
+      times: [Date.parse("9999-01-01T00:00:00Z"), Date.parse("9999-12-31T23:59:59Z")],
+      days: ["99990101", "99991231"],
+    },
+    "of leap days, and of a day that is none": {
+      times: [
+        "2000-02-29T23:59:59.999Z",
+        "2096-02-29T00:00:00Z",
+        "2100-02-28T23:59:59.999Z",
+        "2100-03-01T00:00:00Z",
+      ].map((time) => Date.parse(time)),
+      days: ["20000229", "20960229", "21000228", "21000301"],
+    },
+    "of years ago, before its job, the account and this program": {
+      times: [Date.parse("1999-12-31T23:59:59.999Z"), Date.parse("2000-01-01T00:00:00Z")],
+      days: ["19991231", "20000101"],
+    },
+    "of tomorrow and of a hundred years from now": {
+      times: [NOON + DAY_MS, NOON + 36_525 * DAY_MS],
+      days: ["21001121", "22001121"],
+    },
+    "one for each of thirty-one days": {
+      times: Array.from({ length: 31 }, (_, i) => Date.parse("2100-10-01T23:59:59.999Z") + i * DAY_MS),
+      days: Array.from({ length: 31 }, (_, i) => `210010${String(i + 1).padStart(2, "0")}`),
+    },
+  };
+  for (const [which, { times, days: expected }] of Object.entries(TIMES)) {
+    for (const way of ["request", "invocation of tail()", "call of ship()"] as const) {
+      row(`events ${which} come in one ${way}, with one of now`, async (world) => {
+        const job = await world.createJob();
+        const form = way === "request" ? "record" : "trace";
+        const events = times.flatMap((time) => world.mint(1, { at: time, form }));
+        const now = world.mint(1, { at: Date.parse("2100-12-24T12:00:00Z"), form });
+        world.injected(times.length);
+        if (way === "request") for (const part of [events, now]) await world.take(part);
+        else if (way === "call of ship()") for (const part of [events, now]) expect(await world.ship(part)).toBe(true);
+        else await world.tail([...events, ...now]);
+        await world.deliverDue();
+        // An age is one of intake: what is old, or of the future, waits no longer and no shorter than the rest.
+        world.clock.advance(29_999);
+        await world.runAlarms();
+        expect(await days(job)).toEqual([]);
+        world.clock.advance(8_001);
+        await world.runAlarms();
+        expect(await days(job)).toEqual([...expected, "21001224"].sort());
+        expect((await countsOf(job)).pending).toBe(0);
+      });
+    }
+  }
+
+  row("an old event joins the batch of today, and its object keeps to its own day", async (world) => {
+    const job = await world.createJob();
+    await takeOf(world, NOON);
+    await world.deliverDue();
+    world.clock.advance(20_000);
+    await takeOf(world, NOON - 20_000 * DAY_MS);
+    await world.deliverDue();
+    world.clock.advance(10_000);
+    await world.runAlarms();
+    expect(await days(job)).toEqual(["21001120"]);
+    world.clock.advance(20_000);
+    await world.runAlarms();
+    expect(await days(job)).toEqual(["20460216", "21001120"]);
+  });
+});
