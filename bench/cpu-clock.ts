@@ -26,7 +26,8 @@ function cpuMs(pid: number): number {
   return ns / 1e6;
 }
 
-function runtimes(parent: number): number[] {
+/** Processes below this one that run the runtime; none where there is no /proc. */
+export function runtimes(parent: number): number[] {
   const found: number[] = [];
   for (const thread of entries(`/proc/${parent}/task`)) {
     for (const child of read(`/proc/${parent}/task/${thread}/children`).split(" ").map(Number)) {

@@ -1,7 +1,9 @@
-/** The three parts of the benchmark: what they ask of the worker, and what they make of it. */
+/** The parts of the benchmark: what they ask of the worker, and what they make of it. */
 import { type Bill, bill, type Terms } from "./billing.ts";
 import { type CpuClock, cpuClock } from "./cpu-clock.ts";
 import { type Harness, startHarness } from "./harness.ts";
+import { FULL_MEMORY, type MemoryEffort, type MemoryResult, measureMemory, QUICK_MEMORY } from "./memory.ts";
+import { canMeasureMemory } from "./process-memory.ts";
 import {
   type Grown,
   type JobShape,
@@ -26,6 +28,7 @@ export interface Effort {
   eventsPerSecond: readonly number[];
   /** Records that the growing log takes. */
   growth: number;
+  memory: MemoryEffort;
 }
 
 export const FULL: Effort = {
@@ -35,6 +38,7 @@ export const FULL: Effort = {
   seconds: 300,
   eventsPerSecond: [1, 100, 1_000],
   growth: 1_000_000,
+  memory: FULL_MEMORY,
 };
 
 /** To see that it works: its numbers are not worth much. */
@@ -45,6 +49,7 @@ export const QUICK: Effort = {
   records: 3_000,
   eventsPerSecond: [1, 100],
   growth: 50_000,
+  memory: QUICK_MEMORY,
 };
 
 /** The job that stands for most: two conditions that keep nine records of ten, and a little more than half of the fields. */
@@ -180,9 +185,10 @@ export interface Results {
   cpu: { filtered: CpuResult; everything: CpuResult } | null;
   costs: CostResult[] | null;
   growth: GrowthResult | null;
+  memory: MemoryResult | "unreadable" | null;
 }
 
-export const PARTS = ["cpu", "costs", "growth"] as const;
+export const PARTS = ["cpu", "costs", "growth", "memory"] as const;
 export type Part = (typeof PARTS)[number];
 
 /** What a bill counts with where no CPU time was measured. */
@@ -196,32 +202,36 @@ export async function measure(parts: ReadonlySet<Part>, effort: Effort, say: (li
     cpu: null,
     costs: null,
     growth: null,
+    memory: null,
   };
-  await withHarness(async (harness, clock) => {
-    results.clock = clock.kind;
-    results.consumer = harness.consumer;
-    let terms: Terms = { ...USUAL_CPU, loggedShare: harness.loggedShare };
-    if (parts.has("cpu")) {
-      say("CPU time: a job with filter and projection …");
-      const filtered = await measureCpu(harness, clock, FILTERED, effort);
-      say("CPU time: a job that ships everything …");
-      const everything = await measureCpu(harness, clock, EVERYTHING, effort);
-      results.cpu = { filtered, everything };
-      const { intake, pipeline } = everything.microseconds;
-      terms = { ...terms, intakeCpuMs: intake.median / 1_000, pipelineCpuMs: pipeline.median / 1_000 };
-    }
-    if (parts.has("costs")) {
-      say("Billed operations …");
-      results.costs = await measureCosts(harness, terms, effort);
-    }
-  });
+  if (parts.has("cpu") || parts.has("costs"))
+    await withHarness(async (harness, clock) => {
+      results.clock = clock.kind;
+      results.consumer = harness.consumer;
+      let terms: Terms = { ...USUAL_CPU, loggedShare: harness.loggedShare };
+      if (parts.has("cpu")) {
+        say("CPU time: a job with filter and projection …");
+        const filtered = await measureCpu(harness, clock, FILTERED, effort);
+        say("CPU time: a job that ships everything …");
+        const everything = await measureCpu(harness, clock, EVERYTHING, effort);
+        results.cpu = { filtered, everything };
+        const { intake, pipeline } = everything.microseconds;
+        terms = { ...terms, intakeCpuMs: intake.median / 1_000, pipelineCpuMs: pipeline.median / 1_000 };
+      }
+      if (parts.has("costs")) {
+        say("Billed operations …");
+        results.costs = await measureCosts(harness, terms, effort);
+      }
+    });
   if (parts.has("growth")) {
     say("A log that grows …");
     // In a runtime of its own, whose storage is empty.
     await withHarness(async (harness, clock) => {
+      results.clock = clock.kind;
       results.growth = await measureGrowth(harness, clock, effort);
     });
   }
+  if (parts.has("memory")) results.memory = canMeasureMemory() ? await measureMemory(effort.memory, say) : "unreadable";
   return results;
 }
 

@@ -98,3 +98,38 @@ export interface Grown {
   logBytes: number;
   ledgerBytes: number;
 }
+
+/** What the records of an object hold whose memory is measured: logs that compress well; or text of random characters, which hardly does. */
+export type Texture = "logs" | "noise";
+
+export interface PackedSize {
+  messages: number;
+  records: number;
+  /** Before compression. */
+  rawBytes: number;
+  /** As the queue has them. */
+  messageBytes: number;
+}
+
+/** An object of a log, as it was cut. */
+export interface CutSize {
+  records: number;
+  rawBytes: number;
+  bytes: number;
+}
+
+/** Numbers what the worker is asked whose memory is measured: a connection may break, and what was begun must not be done twice. */
+export const ASK_HEADER = "x-bench-ask";
+
+/** A batch of the queue. */
+export interface Consuming {
+  messages: number;
+  /** Collects garbage before a message is read and before a log is called, so that what is resident is what is held; otherwise as the runtime does. */
+  collecting: boolean;
+}
+
+/** Objects as large as a job allows. */
+export interface Stacking {
+  job: number;
+  objects: number;
+}

@@ -2,7 +2,9 @@
 import { ASSUMED_SECONDS } from "./billing.ts";
 import type { CostResult, CpuResult, GrowthResult, Results } from "./measure.ts";
 import { PRICE_NAMES, type PriceName } from "./prices.ts";
+import { memoryReport } from "./report-memory.ts";
 import { type Summary, summary } from "./stats.ts";
+import { count, table } from "./table.ts";
 
 /** What is aimed at. */
 const RATIO_AIM = 1.5;
@@ -22,7 +24,7 @@ const HEADS: { readonly [name in PriceName]: string } = {
 };
 
 export function report(results: Results): string {
-  const { cpu, costs, growth, consumer } = results;
+  const { cpu, costs, growth, memory, consumer } = results;
   const parts: string[] = [];
   if (cpu !== null) {
     parts.push(
@@ -43,6 +45,7 @@ export function report(results: Results): string {
   }
   if (growth !== null)
     parts.push("GROWTH: CPU time from message to delivered object while one log grows", growthTable(growth));
+  if (memory !== null) parts.push(...memoryReport(memory));
   return parts.join("\n\n");
 }
 
@@ -130,21 +133,6 @@ function growthTable({ steps }: GrowthResult): string {
   return table(["records", "µs/record", "middle half", "objects", "log kB", "ledger kB"], rows);
 }
 
-function count(value: number): string {
-  return Math.round(value).toLocaleString("en-US");
-}
-
 function dollars(value: number): string {
   return `$${value.toFixed(value < 0.1 ? 4 : 2)}`;
-}
-
-/** Columns as wide as they need to be; the first one to the left, numbers to the right. */
-function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = header.map((name, i) => Math.max(name.length, ...rows.map((row) => row[i]?.length ?? 0)));
-  const line = (cells: readonly string[]): string =>
-    cells
-      .map((cell, i) => (i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0)))
-      .join("  ")
-      .trimEnd();
-  return [line(header), ...rows.map(line)].map((text) => `  ${text}`).join("\n");
 }

@@ -1,9 +1,9 @@
 /**
- * `npm run bench`: what the shipper costs, in CPU time and in money. Not part of the tests: nothing here passes or fails.
+ * `npm run bench`: what the shipper costs, in CPU time, money and memory. Not part of the tests: nothing here passes or fails.
  *
  *     npm run bench                      readable, on the terminal
  *     npm run bench -- --json            one JSON document on stdout, and nothing else
- *     npm run bench -- --only=cpu        or costs, or growth; may be repeated
+ *     npm run bench -- --only=cpu        or costs, growth, memory; may be repeated
  *     npm run bench -- --quick           a minute less of everything: to see that it works
  */
 import { parseArgs } from "node:util";

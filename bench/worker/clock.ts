@@ -16,16 +16,27 @@ export const clock = {
   },
 };
 
-/** Takes time and network from the platform; call it before anything else. The object store takes everything. */
+/** What stands where, as far as HEAD shows it. */
+const stored = new Map<string, Headers>();
+
+const SHA256_META = "x-amz-meta-logship-sha256";
+
+/** Takes time and network from the platform; call it before anything else. The object store takes everything, and keeps what HEAD has to show. */
 export function playThePlatform(): void {
   platform.now = () => Math.floor(nowMs);
   platform.sleep = async (ms) => {
     nowMs += ms;
   };
-  platform.fetch = async (_url, { method = "GET", body }) => {
+  platform.fetch = async (url, { method = "GET", body, headers }) => {
     countStoreRequest(method);
+    if (method !== "PUT") {
+      const shown = stored.get(url);
+      return new Response(null, shown === undefined ? { status: 404 } : { headers: shown });
+    }
     // Read to its end: whoever writes a stream waits for its reader.
-    if (body) await new Response(body).arrayBuffer();
+    const { byteLength } = await new Response(body ?? null).arrayBuffer();
+    const sha256 = new Headers(headers).get(SHA256_META) ?? "";
+    stored.set(url, new Headers({ "content-length": `${byteLength}`, [SHA256_META]: sha256 }));
     return new Response(null);
   };
 }

@@ -106,19 +106,25 @@ export class Chunks {
     this.#sql.exec("DELETE FROM chunk WHERE id >= ? AND id < ?", ...chunkRange(batchId));
   }
 
-  /** Writes a row; several, where a single fragment is too large for one: then the first says what all of them hold. */
+  /**
+   * Writes a row; several, where a single fragment is too large for one: then the first says what all of them hold.
+   * @param body in a buffer of its own, which is given away.
+   */
   #insert(batch: BatchRow, deflated: boolean, { rawBytes, crc }: Content, body: Uint8Array<ArrayBuffer>): void {
     for (let from = 0; from === 0 || from < body.length; from += ROW_MAX_BYTES) {
       const id = chunkId(batch.id, batch.next_chunk);
       batch.next_chunk += 1;
+      const row = body.length <= ROW_MAX_BYTES ? body.buffer : body.slice(from, from + ROW_MAX_BYTES).buffer;
       this.#sql.exec(
         "INSERT INTO chunk (id, deflated, raw_bytes, crc, body) VALUES (?, ?, ?, ?, ?)",
         id,
         deflated ? 1 : 0,
         from === 0 ? rawBytes : 0,
         from === 0 ? crc : 0,
-        body.length <= ROW_MAX_BYTES ? body.buffer : body.slice(from, from + ROW_MAX_BYTES).buffer,
+        row,
       );
+      // The database has its copy. Left to the collector, the rows of many appends would pile up.
+      row.transfer(0);
     }
     if (!deflated) batch.small_bytes += rawBytes;
   }

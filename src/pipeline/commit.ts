@@ -42,8 +42,8 @@ export interface QueueState {
   doneMs: number;
 }
 
-/** Appends of one group that are built and under way side by side: each holds its job's share of the group in memory. */
-const COMMITS_AT_ONCE = 8;
+/** Appends of one group that are built and under way side by side: each holds its job's share of the group in memory, and an isolate has 128 MB (docs/costs.md). */
+const COMMITS_AT_ONCE = 3;
 
 /** How often an append is built again for a job that keeps changing, before the message is left to a later delivery. */
 const REBUILDS_MAX = 5;

@@ -2,6 +2,7 @@
 import { env } from "cloudflare:workers";
 import { chainObjects, chainStatus } from "../../../src/delivery/chain.ts";
 import { assertClean, type Expectation } from "../audit.ts";
+import { readSingleMember } from "../gzip-member.ts";
 import { type AccountCounts, type Count, jobLedgerFaults, type LeftOut, objectListFaults } from "../ledger-audit.ts";
 import type { Minted, Oracle } from "../oracle.ts";
 import type { BucketControl } from "../s3-control.ts";
@@ -229,18 +230,21 @@ export class WorldJobs {
   async audit(job: WorldJob): Promise<number> {
     const contents = await Promise.all(job.buckets.map(({ control }) => control.contents()));
     const options = { path: job.path, ...job.audit };
-    const all = job.mayBeInBoth ? distinct(contents.flat()) : contents.flat();
+    const { entries } = await chainObjects(env.LOG, job.id, 0, 100_000);
+    const found = job.mayBeInBoth ? distinct(contents.flat()) : contents.flat();
+    const delivered = new Set(entries.filter(({ state }) => state === "delivered").map(({ key }) => key));
+    // Half an object that a store kept stays where the job was discarded before it could be sent again.
+    const all = found.filter(({ key, bytes }) => !job.discarded || delivered.has(key) || readSingleMember(bytes).ok);
     const report = this.#oracle.audit(job.id, all, options);
     const status = await alive(() => chainStatus(env.LOG, job.id));
     const faults: string[] = [];
     if (status !== null) {
-      const { delivered, discarded } = status.counts;
+      const { counts } = status;
       // An upload that broke off when its job was discarded counts as discarded, whether the store has the object or not.
       const records = job.discarded
-        ? Math.min(Math.max(report.records - discarded, delivered), report.records)
+        ? Math.min(Math.max(report.records - counts.discarded, counts.delivered), report.records)
         : report.records;
-      faults.push(...jobLedgerFaults(status.counts, { records }, this.#leftOut(job)));
-      const { entries } = await chainObjects(env.LOG, job.id, 0, 100_000);
+      faults.push(...jobLedgerFaults(counts, { records }, this.#leftOut(job)));
       const exact = !job.mayBeInBoth && !job.discarded;
       if (exact) faults.push(...objectListFaults(entries, all));
     } else if (!job.deleted) faults.push("it has no log");

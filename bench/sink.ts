@@ -1,0 +1,128 @@
+/**
+ * An S3 endpoint that keeps no bodies: it checks of every PUT that its body has the length and the SHA-256 that it was announced with, notes what HEAD
+ * has to show, and drops it. It can read as slowly as a store under load does.
+ */
+import { createHash } from "node:crypto";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
+
+/** How it reads bodies, and what it answers to those that are sound. */
+export interface Manner {
+  status: 200 | 503;
+  /** Rests so long after every MB, in ms. */
+  restMs: number;
+  /** Stops reading for a while once so much of a body has come. */
+  stall: { atBytes: number; forMs: number } | null;
+}
+
+export const FAST: Manner = { status: 200, restMs: 0, stall: null };
+
+export interface SinkEvents {
+  /** A stall is over: for its whole time not a byte was read. */
+  stalled?(): void;
+  /** The last byte of a body was read; the answer follows. */
+  received?(): void;
+}
+
+const SHA256_META = "x-amz-meta-logship-sha256";
+
+/** Bodies are counted beyond this size only: probes are none of the objects that are measured. */
+const OBJECT_MIN_BYTES = 1_000_000;
+
+const MEGABYTE = 1_000_000;
+
+export class Sink {
+  manner: Manner = FAST;
+  events: SinkEvents = {};
+  /** Bodies that came whole, and were what they were announced to be. */
+  sound = 0;
+  soundBytes = 0;
+  /** What was wrong with the others, each in words. */
+  readonly faults: string[] = [];
+  /** The most bodies that were under way side by side, since somebody set it back. */
+  mostAtOnce = 0;
+  #atOnce = 0;
+  /** What is stored, by path: the headers that tell one body from another. */
+  readonly #stored = new Map<string, Record<string, string | number>>();
+  readonly #server = createServer((request, response) => {
+    this.#answer(request, response).catch((error: unknown) => {
+      this.faults.push(String(error));
+      request.socket.destroy();
+    });
+  });
+
+  /** @returns its endpoint. */
+  async listen(): Promise<string> {
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once("error", reject);
+      this.#server.listen(0, "127.0.0.1", resolve);
+    });
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method, url: path = "" } = request;
+    if (method === "HEAD") {
+      const headers = this.#stored.get(path);
+      return void response.writeHead(headers === undefined ? 404 : 200, headers).end();
+    }
+    if (method !== "PUT") return void response.writeHead(405).end();
+    const announced = Number(request.headers["content-length"]);
+    const isObject = announced >= OBJECT_MIN_BYTES;
+    // Probes are answered as any store does, at once.
+    const { status, ...reading } = isObject ? this.manner : FAST;
+    this.#atOnce += isObject ? 1 : 0;
+    this.mostAtOnce = Math.max(this.mostAtOnce, this.#atOnce);
+    try {
+      const { bytes, sha256 } = await this.#read(request, reading);
+      const fault =
+        bytes !== announced ? "length" : sha256 !== request.headers["x-amz-content-sha256"] ? "checksum" : null;
+      if (fault !== null) {
+        this.faults.push(`a body of another ${fault} than announced`);
+        return void response.writeHead(400).end();
+      }
+      if (isObject) {
+        this.sound += 1;
+        this.soundBytes += bytes;
+        this.events.received?.();
+      }
+      if (status === 200) {
+        this.#stored.set(path, { "content-length": bytes, [SHA256_META]: sha256 });
+      }
+      response.writeHead(status).end();
+    } finally {
+      this.#atOnce -= isObject ? 1 : 0;
+    }
+  }
+
+  async #read(
+    request: IncomingMessage,
+    { restMs, stall }: Omit<Manner, "status">,
+  ): Promise<{ bytes: number; sha256: string }> {
+    const hash = createHash("sha256");
+    let bytes = 0;
+    let restAt = MEGABYTE;
+    let stallAt = stall?.atBytes ?? Number.POSITIVE_INFINITY;
+    // Who iterates a stream and waits reads nothing meanwhile, beyond what the stream had asked for.
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      hash.update(chunk);
+      bytes += chunk.length;
+      if (restMs > 0 && bytes >= restAt) {
+        restAt = bytes + MEGABYTE;
+        await pause(restMs);
+      }
+      if (bytes >= stallAt) {
+        stallAt = Number.POSITIVE_INFINITY;
+        await pause(stall?.forMs ?? 0);
+        this.events.stalled?.();
+      }
+    }
+    return { bytes, sha256: hash.digest("hex") };
+  }
+}
