@@ -1,4 +1,6 @@
 /** `npm run faults`: every row of the fault matrix, with what it counted; see docs/delivery.md. */
-import { reportFaults } from "./report-faults.ts";
+import { exitOnSignals, reportFaults } from "./report-faults.ts";
 
-process.exitCode = await reportFaults(["test/faults", "test/e2e/faults.test.ts"]);
+exitOnSignals();
+const code = await reportFaults(["test/faults", "test/e2e/faults.test.ts"], { onLine: console.log });
+process.exitCode = code === "hung" ? 1 : code;

@@ -1,17 +1,29 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { REPORT_FD_VARIABLE } from "./fault-report.ts";
 import { ROOT } from "./paths.ts";
 
 /** In the child: what it and the runtime print of what was broken on purpose goes nowhere, the report comes here. */
 const REPORT_FD = 3;
 
+export interface ReportOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  /** Gets each line of the report. */
+  readonly onLine: (line: string) => void;
+  /** After so long without a line, in ms, the tests are killed; for ever by default. */
+  readonly silenceMs?: number;
+}
+
 /**
- * Runs tests of faults, and prints what they counted.
+ * Runs tests of faults.
  * @param files as vitest takes them.
- * @returns the exit code: 0 if all of them passed.
+ * @returns the exit code, 0 if all of them passed; `hung` if nothing was heard of them for too long.
  */
-export function reportFaults(files: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<number> {
+export async function reportFaults(
+  files: readonly string[],
+  { env = {}, onLine, silenceMs }: ReportOptions,
+): Promise<number | "hung"> {
   const vitest = spawn(
     process.execPath,
     [
@@ -24,12 +36,53 @@ export function reportFaults(files: readonly string[], env: Readonly<Record<stri
     {
       cwd: ROOT,
       env: { ...process.env, ...env, [REPORT_FD_VARIABLE]: String(REPORT_FD) },
-      stdio: ["ignore", "ignore", "ignore", process.stdout.fd],
+      stdio: ["ignore", "ignore", "ignore", "pipe"],
+      // A group of its own, so that the runtime's processes end with it.
+      detached: true,
     },
   );
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => vitest.kill(signal));
-  return new Promise((resolve, reject) => {
-    vitest.once("error", reject);
-    vitest.once("exit", (code) => resolve(code ?? 1));
+  const onExit = (): void => kill(vitest);
+  process.once("exit", onExit);
+  let hung = false;
+  let silence: NodeJS.Timeout | undefined;
+  const listen = (): void => {
+    clearTimeout(silence);
+    if (silenceMs === undefined) return;
+    silence = setTimeout(() => {
+      hung = true;
+      kill(vitest);
+    }, silenceMs);
+  };
+  listen();
+  const report = createInterface({ input: vitest.stdio[REPORT_FD] as NodeJS.ReadableStream });
+  report.on("line", (line) => {
+    listen();
+    onLine(line);
   });
+  try {
+    const code = await new Promise<number>((resolve, reject) => {
+      vitest.once("error", reject);
+      vitest.once("close", (exitCode) => resolve(exitCode ?? 1));
+    });
+    return hung ? "hung" : code;
+  } finally {
+    clearTimeout(silence);
+    process.off("exit", onExit);
+    kill(vitest);
+  }
+}
+
+function kill({ pid }: ChildProcess): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch (error) {
+    // ESRCH: all of them have ended.
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+}
+
+/** Ended by a signal alone, this process would leave its tests behind; what runs at its exit ends them. */
+export function exitOnSignals(): void {
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => process.exit(1));
 }

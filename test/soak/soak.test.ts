@@ -6,7 +6,7 @@ import { reset } from "cloudflare:test";
 import { inject, it, vi } from "vitest";
 import { episode } from "./episode.ts";
 
-const { seed, minutes, only } = inject("soak");
+const { seed, first, episodes, minutes } = inject("soak");
 
 /** Longer than any episode takes, in ms. */
 const EPISODE_MAX_MS = 120_000;
@@ -14,7 +14,7 @@ const EPISODE_MAX_MS = 120_000;
 it(`soak of seed ${seed}`, { timeout: minutes * 60_000 + EPISODE_MAX_MS }, async ({ task }) => {
   const total = { episodes: 0, events: 0, faults: 0, objects: 0 };
   const endMs = Date.now() + minutes * 60_000;
-  for (let number = only ?? 1; ; number++) {
+  for (let number = first; number < first + episodes && Date.now() < endMs; number++) {
     try {
       const summary = await episode(seed * 1_000_003 + number);
       console.log(`soak: seed ${seed}, episode ${number}: ${JSON.stringify(summary)}`);
@@ -30,7 +30,6 @@ it(`soak of seed ${seed}`, { timeout: minutes * 60_000 + EPISODE_MAX_MS }, async
       vi.restoreAllMocks();
       await reset();
     }
-    if (only !== null || Date.now() >= endMs) break;
   }
   if (total.faults === 0) throw new Error("no fault took place");
   task.meta.fault = { row: `soak of seed ${seed}, ${total.episodes} episodes`, ...total };
