@@ -13,10 +13,14 @@ import type { AppContext, Resource, Route } from "./route.ts";
 const ACCOUNT = "/client/v4/accounts/:account_id";
 
 /**
- * How long a request may take, in ms: longer than any part is waited for that knows its own bounds. Where one does not answer at all, the caller is
- * told so; what it does all the same, it would do for the repeated request as well.
+ * How long a request may take, in ms: longer than all parts together that know their own bounds (a probe's PUT and HEAD, 30 s; a change on its way to logs and ledger,
+ * 15 s). Where one does not answer at all, the caller is told so.
  */
 const ANSWER_MS = 60_000;
+
+const SILENT = "a part of the service does not answer; the request may be repeated";
+const SILENT_CHANGE =
+  "a part of the service does not answer; the change may have been made all the same: look before you repeat the request";
 
 /** Resources below one path, under both of its names: the first is ours, the second the vendor's. */
 export interface ResourceGroup {
@@ -73,7 +77,7 @@ function guarded(route: Route, platform: Platform): Handler<{ Bindings: Env }> {
     const config = readConfig(c.env);
     if (!config.ok) throw misconfigured(config);
     const response = await within(ANSWER_MS, route.handle(c, config.config, platform), null);
-    if (response === null) throw unavailable("a part of the service does not answer; the request may be repeated");
+    if (response === null) throw unavailable(c.req.method === "GET" ? SILENT : SILENT_CHANGE);
     return response;
   };
 }

@@ -6,7 +6,7 @@ import { controlPlane, type JobChange, type JobDraft, type StoredJob } from "../
 import { destinationPurpose, seal, unseal } from "../control/secrets.ts";
 import { chainObjects, driveChain } from "../delivery/chain.ts";
 import type { Destination } from "../destinations/destination.ts";
-import { ObjectStore } from "../destinations/object-store.ts";
+import { IMPATIENT, ObjectStore } from "../destinations/object-store.ts";
 import { isMasked, parseDestination, sameStore, unmaskDestination } from "../destinations/parse.ts";
 import { answerWords, writeProbe } from "../destinations/probe.ts";
 import { CODE, faultsError, oneError, unavailable } from "../errors.ts";
@@ -228,7 +228,7 @@ function readDraft(body: JobBody, config: Config, not: string): { draft: JobDraf
 
 /** Writes the probe. @throws ApiError 400 with the store's status and code if it is refused; nothing is stored then. */
 async function requireWritable(destination: Destination, platform: Platform, not: string): Promise<void> {
-  const answer = await writeProbe(new ObjectStore(destination, platform), destination.path);
+  const answer = await writeProbe(new ObjectStore(destination, platform, IMPATIENT), destination.path);
   if (answer.kind === "answer" && answer.status >= 200 && answer.status < 300) return;
   throw badDestination(
     not,

@@ -17,7 +17,9 @@ export function enabledWindows(windows: readonly Window[], enabled: boolean, now
   const last = windows.at(-1);
   const open = last !== undefined && last.untilMs === null;
   const kept = remembered(windows, nowMs);
-  if (open && !enabled) kept[kept.length - 1] = { fromMs: last.fromMs, untilMs: nowMs + CLOCK_SKEW_MS };
+  // A clock that was set back meanwhile makes an empty window, not one that ends before it begins.
+  const ends = Math.max(nowMs + CLOCK_SKEW_MS, last?.fromMs ?? 0);
+  if (open && !enabled) kept[kept.length - 1] = { fromMs: last.fromMs, untilMs: ends };
   // Never back into an earlier window's end: what was taken in between two belongs to neither.
   const from = Math.max(nowMs - CLOCK_SKEW_MS, (last?.untilMs ?? -1) + 1);
   if (!open && enabled) kept.push({ fromMs: Math.min(from, nowMs), untilMs: null });

@@ -116,6 +116,11 @@ export class LogState {
     );
   }
 
+  /** All that had failed is due. */
+  relieved(nowMs: number): void {
+    this.#sql.exec("UPDATE log SET relieved_ms = ? WHERE id = 1", nowMs);
+  }
+
   countSetAside(records: number, error: string, nowMs: number): void {
     this.#sql.exec(
       "UPDATE log SET set_aside = set_aside + ?, last_error_ms = ?, error_message = ? WHERE id = 1",

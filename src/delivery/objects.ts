@@ -4,6 +4,9 @@ import { dayStamp, keyBelow } from "./keys.ts";
 import type { LogState } from "./log-state.ts";
 import type { ObjectRow } from "./rows.ts";
 
+/** How long, after all that had failed was made due at once, that does not happen again, in ms: as long as the longest delay of a retry. */
+const RELIEVE_AGAIN_MS = 15 * 60_000;
+
 /** How long a store that claims to have another object under every key is left alone, in ms. */
 const RENUMBER_AGAIN_MS = 60_000;
 
@@ -77,10 +80,12 @@ export class Objects {
     );
     if (changed.rowsWritten === 0) return;
     this.#chunks.drop(object.batch);
-    const { failures } = this.#state.requireRow();
+    const { failures, relieved_ms } = this.#state.requireRow();
     this.#state.countDelivered(object.records, object.raw_bytes, object.bytes);
-    // An outage is over: whoever waits for its sake need not wait longer. A single object that fails alone makes no outage.
-    if (failures > 1) {
+    // An outage is over: whoever waits for its sake need not wait longer. A single object that fails alone makes no outage; and some that always fail make one
+    // after each success, so this is believed once in a while only.
+    if (failures > 1 && nowMs - relieved_ms >= RELIEVE_AGAIN_MS) {
+      this.#state.relieved(nowMs);
       this.#sql.exec(
         "UPDATE object SET next_attempt_ms = ? WHERE state = 'waiting' AND attempts > 0 AND next_attempt_ms > ?",
         nowMs,

@@ -21,6 +21,7 @@ export interface LogRow {
   last_complete_ms: number | null;
   failures: number;
   resume_ms: number;
+  relieved_ms: number;
   last_error_ms: number | null;
   error_message: string | null;
   unconditional: number;

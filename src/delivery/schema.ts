@@ -113,4 +113,11 @@ export const LOG_STEPS = [
       DROP INDEX IF EXISTS object_by_time;
       CREATE INDEX object_by_time ON object (next_attempt_ms) WHERE state = 'waiting' AND attempts > 0;`,
   },
+  {
+    id: 4,
+    why: "the end of an outage is believed once in a while, so that objects which always fail are not tried with every success of another",
+    sql: `
+      -- When all that had failed was last made due at once.
+      ALTER TABLE log ADD COLUMN relieved_ms INTEGER NOT NULL DEFAULT 0;`,
+  },
 ] as const satisfies readonly Migration[];

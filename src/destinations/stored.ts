@@ -25,6 +25,9 @@ export type Shown =
   /** No answer, or one that says nothing of the object. */
   | "unknown";
 
+/** Of the 4xx, those that say something of the moment; every other is a store that does not let us look. */
+const MOMENTARY: ReadonlySet<number> = new Set([408, 409, 412, 425, 429]);
+
 /** Whether the answer to a PUT says that the store has exactly these bytes. A 2xx alone does not: a proxy says that, too, and so does a store that kept half. */
 export function confirms(answer: StoreAnswer, { md5 }: Pick<SentObject, "md5">): boolean {
   return isSuccess(answer) && etagOf(answer) === md5;
@@ -38,8 +41,8 @@ export function isSuccess(answer: StoreAnswer): answer is Extract<StoreAnswer, {
 /** What the answer to a HEAD says of an object. */
 export function compare(head: StoreAnswer, { bytes, sha256, md5 }: SentObject): Shown {
   if (head.kind === "unreachable") return "unknown";
-  if (head.status === 404) return "absent";
-  if (head.status === 401 || head.status === 403 || head.status === 405 || head.status === 501) return "hidden";
+  if (head.status === 404 || head.status === 410) return "absent";
+  if (head.status === 501 || (head.status >= 400 && head.status < 500 && !MOMENTARY.has(head.status))) return "hidden";
   if (head.status !== 200) return "unknown";
   const etag = etagOf(head);
   if (head.sha256 === sha256 || etag === md5) {
@@ -57,6 +60,7 @@ export function compare(head: StoreAnswer, { bytes, sha256, md5 }: SentObject): 
 export function damageWords(head: StoreAnswer, { bytes }: Pick<SentObject, "bytes">): string {
   if (head.kind === "answer" && head.bytes !== null && head.bytes < bytes)
     return `the store keeps ${head.bytes} of ${bytes} bytes`;
+  if (head.kind === "answer" && head.bytes === null) return "the store does not show what it keeps";
   return "the store keeps other bytes than it was sent";
 }
 

@@ -3,6 +3,7 @@ import { describe, expect, it, vi } from "vitest";
 import { GROUPS } from "../../src/api/app.ts";
 import { authenticate, requirePermission } from "../../src/api/auth.ts";
 import { ApiError } from "../../src/errors.ts";
+import { platform } from "../../src/platform.ts";
 import { ADMIN_TOKEN } from "../support/constants.ts";
 import { api, destinationConf } from "../support/runtime/api.ts";
 import { call, errorsOf, expectNothingStored, freshBucket, intake, listJobs, type Settings, send } from "./harness.ts";
@@ -351,6 +352,21 @@ describe("a part of the platform that fails", () => {
       expect(logged).toHaveBeenCalled();
     },
   );
+
+  it("tells whoever creates a job in a store that is silent what the matter is, before the minute is over", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const silent = (_url: string, { signal }: RequestInit): Promise<Response> =>
+      new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
+    const world = { ...platform, fetch: vi.fn(silent) };
+    const body = { destination_conf: destinationConf(freshBucket().name) };
+    const answering = call("POST", "/logship/jobs", body, { platform: world });
+    await vi.waitUntil(() => world.fetch.mock.calls.length > 0, { timeout: 10_000, interval: 5 });
+    await vi.advanceTimersByTimeAsync(20_000);
+    vi.useRealTimers();
+    const answer = await answering;
+    expect(answer.status).toBe(400);
+    expect(errorsOf(answer)[0]?.[2]).toMatch(/error uploading: no answer in time$/);
+  });
 
   it("does not keep a caller waiting for ever", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });

@@ -82,11 +82,16 @@ describe("what the control plane says", () => {
     ["a sample of nothing", { ...FULL, jobs: [job(1, { sampleRate: 0 })] }],
     ["a sample of more than all", { ...FULL, jobs: [job(1, { sampleRate: 1.01 })] }],
     ["a limit of nothing", { ...FULL, jobs: [job(1, { limits: { bytes: 0, records: 1, intervalMs: 1 } })] }],
-    ["a window that ends before it begins", { ...FULL, jobs: [job(1, { windows: [{ fromMs: 2, untilMs: 1 }] })] }],
+    ["a window without a beginning", { ...FULL, jobs: [changed(job(1), ["windows", "0", "fromMs"], null)] }],
     ["a field that no record has", { ...FULL, jobs: [changed(job(1), ["output", "fieldNames"], ["Colour"])] }],
     ["a kind of output that is none", { ...FULL, jobs: [changed(job(1), ["output", "type"], "xml")] }],
   ])("is garbage if it is %s", (_what, value) => {
     expect(readSnapshot(value)).toBeNull();
+  });
+
+  it("may have a window that ends before it begins: it is empty, and no reason to know nothing of anybody", () => {
+    const odd = { ...FULL, jobs: [job(1, { windows: [{ fromMs: 2, untilMs: 1 }] })] };
+    expect(readSnapshot(odd)).toBe(odd);
   });
 
   it("may hold what this code does not know: a newer one says more", () => {

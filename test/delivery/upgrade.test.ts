@@ -39,8 +39,8 @@ it("a log of the first schema goes on with what it holds: records that wait, obj
     await storage.deleteAll();
     migrate(storage, LOG_STEPS.slice(0, 1));
     for (const { table, row } of rows) {
-      // As step 1 had them: of an object's type nothing was kept, and of the output only the fields.
-      const { content_type: _type, job: config, ...columns } = row;
+      // As step 1 had them: of an object's type and of relief nothing was kept, and of the output only the fields.
+      const { content_type: _type, relieved_ms: _relieved, job: config, ...columns } = row;
       if (config !== undefined) {
         const {
           output,

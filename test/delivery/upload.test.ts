@@ -29,6 +29,7 @@ const exists = answer(412, { code: "PreconditionFailed" });
 const ours = answer(200, { bytes: 1_024, sha256, etag: '"encrypted"' });
 const half = answer(200, { bytes: 512, sha256, etag: `"${"0".repeat(32)}"` });
 const foreign = answer(200, { bytes: 1_024, etag: `"${"f".repeat(32)}"` });
+const foreignMarked = answer(200, { bytes: 1_024, sha256: "f".repeat(64), etag: `"${"f".repeat(32)}"` });
 const foreignShort = answer(200, { bytes: 512, etag: `"${"f".repeat(32)}"` });
 
 const delivered = { kind: "delivered", verified: true };
@@ -113,9 +114,16 @@ const TABLES: Record<string, readonly Row[]> = {
       busy("the store keeps 512 of 1024 bytes"),
     ],
     [
-      "shows the MD5 of something else, twice",
+      "shows the MD5 of something else of the right length, twice: its ETags are of its own making",
       {},
       [taken, foreign, taken, foreign],
+      [PUT, HEAD, OVER, HEAD],
+      unverified,
+    ],
+    [
+      "shows the checksum of something else, twice",
+      {},
+      [taken, foreignMarked, taken, foreignMarked],
       [PUT, HEAD, OVER, HEAD],
       busy("the store keeps other bytes than it was sent"),
     ],

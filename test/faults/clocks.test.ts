@@ -260,6 +260,20 @@ describe("clocks that are apart", () => {
 });
 
 describe("a clock that jumps", () => {
+  row("the control plane's clock jumps back between the enabling and the disabling of a job", async (world) => {
+    const other = await world.createJob();
+    const job = await world.createJob();
+    world.clock.advance(-2_000);
+    world.injected();
+    await world.jobs.change(job, { enabled: false });
+    world.clock.advance(MINUTE_MS);
+    await world.coldIsolate();
+    await world.take(world.mint(3));
+    await world.deliverDue();
+    // An odd window of one job is no reason to know nothing of any.
+    expect((await countsOf(other)).received).toBe(3);
+  });
+
   type Step = "the intake" | "the first append" | "the second append" | "the cut" | "the upload" | "the redelivery";
   const STEPS: Step[] = [
     "the intake",

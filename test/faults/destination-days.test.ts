@@ -76,6 +76,24 @@ describe("one of many objects", () => {
     world.injected(await decided(control));
   });
 
+  row("four objects always fail: the success of others does not make them due each time", async (world, { expect }) => {
+    const job = await world.createJob();
+    const control = controlOf(job);
+    await world.take(world.mint(40, { days: 6 }), 10);
+    await world.deliverDue();
+    await control.script([rule({ do: "answer", status: 503 }, PUTS)]);
+    await pass(world, MINUTE_MS);
+    const bad = (await jobObjects(job.id)).slice(0, 4).map(({ key }) => key.split("/").at(-1) ?? "");
+    await control.script(bad.map((name) => rule({ do: "answer", status: 503 }, { method: "PUT", keyIncludes: name })));
+    const tried = async () => (await control.requests()).filter(({ key }) => bad.some((name) => key.endsWith(name)));
+    const before = (await tried()).length;
+    for (let minutes = 0; minutes < 60; minutes++) await interval(world, 1);
+    world.injected((await tried()).length - before);
+    expect((await countsOf(job)).pending).toBeGreaterThan(20);
+    // Each by its own delays, a minute and then a quarter of an hour; and once in a quarter of an hour all of them.
+    expect((await tried()).length - before).toBeLessThan(4 * 16);
+  });
+
   row("an outage ends: it is over for all objects at once", async (world, { expect }) => {
     const { job, control } = await waitingJob(world);
     await control.script([rule({ do: "answer", status: 503 }, PUTS)]);

@@ -102,6 +102,15 @@ describe("a store that does not keep what it was sent", () => {
     });
   }
 
+  row("the store has ETags of its own that look like MD5, and keeps no metadata", async (world, { expect }) => {
+    const waiting = await waitingJob(world);
+    await waiting.control.script([rule({ do: "own-etag" })]);
+    await pass(world);
+    expect(await countsOf(waiting.job)).toMatchObject({ delivered: 10, pending: 0 });
+    expect(await jobObjects(waiting.job.id)).toMatchObject([{ number: 1, verified: false }]);
+    world.injected(await decided(waiting.control));
+  });
+
   for (const [name, page] of [
     ["of any length", { "content-length": "1256" }],
     ["with an ETag of its own", { "content-length": "1256", etag: '"5d8c72a5-4e8"' }],

@@ -66,6 +66,8 @@ export type Action =
   | { do: "discard" }
   /** Carries the request out as a store that does not keep `x-amz-meta-*`: a PUT stores without them, a HEAD or GET shows none. */
   | { do: "drop-meta" }
+  /** As `drop-meta`, and with ETags that look like an MD5 and are another number. */
+  | { do: "own-etag" }
   /** Carries the request out and answers with an ETag that is not the object's. */
   | { do: "wrong-etag" }
   /** Carries the request out and answers without an ETag. */
@@ -146,6 +148,7 @@ const ACTION_FIELDS: Record<Action["do"], Record<string, (value: unknown) => boo
   truncate: {},
   discard: {},
   "drop-meta": {},
+  "own-etag": {},
   "wrong-etag": {},
   "no-etag": {},
 };

@@ -196,6 +196,15 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
         return reply(operation.method === "PUT" ? answer(200) : perform());
       case "drop-meta":
         return reply(withHeaders(perform({ headers: keep(operation.headers, isNoMeta) }), isNoMeta));
+      case "own-etag": {
+        const result = withHeaders(perform({ headers: keep(operation.headers, isNoMeta) }), isNoMeta);
+        const { etag } = result.headers;
+        if (etag === undefined) return reply(result);
+        return reply({
+          ...result,
+          headers: { ...result.headers, etag: `"${createHash("md5").update(etag).digest("hex")}"` },
+        });
+      }
       case "wrong-etag": {
         const result = perform();
         return reply({ ...result, headers: { ...result.headers, etag: `"${"0".repeat(32)}"` } });

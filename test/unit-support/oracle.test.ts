@@ -249,7 +249,7 @@ describe("minting", () => {
       outcome: "exception",
     });
     for (const minted of [record, item]) {
-      const [text, padding] = (minted?.record.Logs as { Message: string[] }[])[0]?.Message ?? [];
+      const [text, padding] = (minted?.record.Logs as { Message: string[] }[] | undefined)?.[0]?.Message ?? [];
       expect([text, padding]).toEqual([
         minted?.id,
         `${"x".repeat(16_384 - "event-000007".length)}<<<Logship: messages truncated>>>`,
