@@ -141,3 +141,6 @@ export const RETRY_AFTER_MAX_S = 3_600;
 
 /** What is handed over to be kept in one call of a durable object, in bytes of messages. The platform takes 32 MiB, and counts more than these. */
 export const KEEP_MAX_BYTES = 16_000_000;
+
+/** Calls that one invocation may make, of durable objects and all other services. https://developers.cloudflare.com/workers/platform/limits/ */
+export const SUBREQUESTS_MAX = 1_000;

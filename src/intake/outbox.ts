@@ -136,14 +136,19 @@ export class Outbox extends DurableObject<Env> {
   async #sendAll(patience: Patience): Promise<boolean> {
     let failed = false;
     let tried = 0;
-    // Shards of the blob store that hang: each is waited for once.
+    // Shards of the blob store that hang: each is waited for once. Messages for them are left out, and not tried.
     const silent = new Set<string>();
     for (const kind of ["blob IS NULL", "blob IS NOT NULL"]) {
       let last = 0;
       for (; tried < MESSAGES_PER_ALARM && !patience.isOver; tried++) {
         // One at a time: they are few, and what was sent is gone from here before the next.
         const row = this.#sql
-          .exec<MessageRow>(`SELECT * FROM message WHERE number > ? AND ${kind} ORDER BY number LIMIT 1`, last)
+          .exec<MessageRow>(
+            `SELECT * FROM message WHERE number > ? AND ${kind} AND instr(?, substr(id, 1, 1)) = 0 ORDER BY number LIMIT 1`,
+            last,
+            // What lies behind them is to be reached, however many they are.
+            [...silent].join(""),
+          )
           .toArray()[0];
         if (row === undefined) break;
         last = row.number;
@@ -161,7 +166,6 @@ export class Outbox extends DurableObject<Env> {
     const { id, taken_in_ms: takenInMs, records } = row;
     const body = new Uint8Array(row.body);
     const blob = row.blob === null ? null : { key: blobKey(body), body: new Uint8Array(row.blob) };
-    if (blob !== null && silent.has(shardOf(blob.key))) return "not sent";
     const message: PackedMessage = { id, takenInMs, records, body, blob };
     try {
       // Its time of intake is long past: until it is counted, nothing may be claimed complete beyond it.
@@ -178,7 +182,7 @@ export class Outbox extends DurableObject<Env> {
     } catch (error) {
       console.error({ message: "what was kept is not taken yet", error: reasonOf(error) });
       if (blob === null) return "none can be";
-      if (error instanceof SendError && error.cause instanceof TimeoutError) silent.add(shardOf(blob.key));
+      if (error instanceof SendError && error.cause instanceof TimeoutError) silent.add(shardOf(id));
       return "not sent";
     }
   }
@@ -189,9 +193,9 @@ export class Outbox extends DurableObject<Env> {
   }
 }
 
-/** The blob store is sixteen durable objects, told apart by the first digit of the key. */
-function shardOf(key: string): string {
-  return key.charAt(0);
+/** The blob store is sixteen durable objects, told apart by the first digit of the key; and a key begins with the id of its message. */
+function shardOf(id: string): string {
+  return id.charAt(0);
 }
 
 /** The one outbox of the account. */

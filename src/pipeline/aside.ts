@@ -17,6 +17,11 @@ export function retry(delivery: Message<unknown>): void {
   delivery.retry({ delaySeconds: retryDelayS(delivery.attempts) });
 }
 
+/** Gives a message back with which nothing was done, and nothing is wrong: there was no room for it. */
+export function giveBack(delivery: Message<unknown>): void {
+  delivery.retry({ delaySeconds: retryDelayS(1) });
+}
+
 /** Hands a message to the account's keeping, with what it refers to; if even that fails, it stays in the queue. */
 export async function putAside(
   delivery: Message<unknown>,

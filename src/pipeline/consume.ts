@@ -3,10 +3,11 @@ import { decodeEnvelope } from "../intake/message.ts";
 import { APPEND_MAX_RAW_BYTES } from "../limits.ts";
 import { Patience } from "../platform.ts";
 import type { TakenId } from "../storage/id-memory.ts";
-import { type AsideContext, putAside, retry } from "./aside.ts";
-import { bounded, boundedAside } from "./bounded.ts";
+import { type AsideContext, giveBack, putAside, retry } from "./aside.ts";
+import { bounded, boundedAside, Calls } from "./bounded.ts";
 import { idOf } from "./build.ts";
 import { type ConsumerContext, commitAndCount, type QueueState } from "./commit.ts";
+import { IN_HAND_MS, InHand, takenOf } from "./in-hand.ts";
 import { type Loaded, load } from "./load.ts";
 import { isOverdue } from "./policy.ts";
 
@@ -16,12 +17,6 @@ import { isOverdue } from "./policy.ts";
  */
 const BATCH_MS = 600_000;
 
-/** What other consumers have in hand, and intake is sending, is younger than this, in ms; what takes longer the ledger remembers. */
-const IN_HAND_MS = 60_000;
-
-/** After this time, in ms, the ledger is told what a batch has in hand: before anybody else may believe that nothing so old is. */
-const NOTE_AFTER_MS = 40_000;
-
 /**
  * Takes a batch of the queue: each message is acknowledged when every job that wants its records has committed them, and not before. Messages
  * are decoded one at a time, and committed in groups of a bounded size. Nobody is waited for for ever: whoever hangs is one that failed, and what he
@@ -29,26 +24,27 @@ const NOTE_AFTER_MS = 40_000;
  */
 export async function consumeEvents(batch: MessageBatch<unknown>, context: ConsumerContext): Promise<void> {
   const patience = new Patience(BATCH_MS);
-  // What was set aside is not among them: what cannot be read is remembered by another id than it says, under which nobody would take the note back.
-  const inHand = new Set(batch.messages);
-  const within = bounded(context, patience);
-  const note = setTimeout(() => expectAgain([...inHand].flatMap(takenOf), within), NOTE_AFTER_MS);
+  const calls = new Calls();
+  const within = bounded(context, patience, calls);
+  const inHand = new InHand(batch.messages, within);
   try {
-    await expectAgain(await consume(batch, inHand, within), within);
+    await expectAgain(await consume(batch, inHand, within, calls), within);
   } finally {
-    clearTimeout(note);
+    await inHand.end();
     patience.end();
   }
 }
 
 /**
- * @param inHand loses what is decided before it is committed.
+ * @param inHand loses what is set aside.
+ * @param calls that `context` has made, and may still make.
  * @returns messages that were given back to the queue, of which the ledger does not know yet.
  */
 async function consume(
   batch: MessageBatch<unknown>,
-  inHand: Set<Message<unknown>>,
+  inHand: InHand,
   context: ConsumerContext,
+  calls: Calls,
 ): Promise<readonly TakenId[]> {
   const jobs = await context.jobs();
   if (jobs === null) {
@@ -57,31 +53,37 @@ async function consume(
   }
   const metrics: MessageBatchMetrics | undefined = batch.metadata?.metrics;
   const queue = { name: batch.queue, backlog: metrics?.backlogCount ?? null, doneMs: queueDoneMs(batch, metrics) };
+  await inHand.ready();
   const again: TakenId[] = [];
   let group: Loaded[] = [];
   let bytes = 0;
+  let before = calls.made;
+  let costliest = 0;
+  let full = false;
   const flush = async (): Promise<void> => {
     if (group.length > 0) again.push(...(await commitGroup(group, jobs, queue, context)));
     group = [];
     bytes = 0;
+    costliest = Math.max(costliest, calls.made - before);
+    before = calls.made;
+    // Half a group would be of no use. The first one is always begun: some of each batch is done.
+    full = calls.left < costliest;
   };
   for (const delivery of batch.messages) {
-    const loaded = await loadOrDecide(delivery, batch.queue, context);
-    if (loaded === "decided") inHand.delete(delivery);
+    const loaded = full ? "full" : await loadOrDecide(delivery, batch.queue, inHand, context);
     if (loaded === "retried") again.push(...takenOf(delivery));
     if (loaded === "decided" || loaded === "retried") continue;
-    if (bytes + loaded.size > APPEND_MAX_RAW_BYTES) await flush();
+    if (loaded !== "full" && bytes + loaded.size > APPEND_MAX_RAW_BYTES) await flush();
+    if (loaded === "full" || full) {
+      giveBack(delivery);
+      again.push(...takenOf(delivery));
+      continue;
+    }
     group.push(loaded);
     bytes += loaded.size;
   }
   await flush();
   return again;
-}
-
-/** Who a message says that it is, if it says anything. */
-function takenOf({ body }: Message<unknown>): TakenId[] {
-  const envelope = decodeEnvelope(body);
-  return envelope.ok ? [idOf(envelope.value)] : [];
 }
 
 /** Nothing may be claimed complete beyond what has to come again. Never throws. */
@@ -97,7 +99,7 @@ async function expectAgain(messages: readonly TakenId[], context: ConsumerContex
 /** Takes a batch of the dead-letter queue: what failed a hundred times is kept, counted, and in nobody's way. */
 export async function consumeDead(batch: MessageBatch<unknown>, context: AsideContext): Promise<void> {
   const patience = new Patience(BATCH_MS);
-  const within = boundedAside(context, patience);
+  const within = boundedAside(context, patience, new Calls());
   try {
     for (const delivery of batch.messages) await putAside(delivery, batch.queue, "failed too often", within);
   } finally {
@@ -106,13 +108,13 @@ export async function consumeDead(batch: MessageBatch<unknown>, context: AsideCo
 }
 
 /**
- * Before when nothing waits any more, this batch included: the oldest of its own messages, or an older one that still waits. Where the queue has a
- * backlog and does not say how old it is, nothing can be said.
+ * Before when nothing waits any more, this batch included: the oldest of its own messages, or an older one that still waits. Where the queue does not
+ * say what waits, or has a backlog and does not say how old it is, nothing can be said: 0.
  */
 function queueDoneMs(batch: MessageBatch<unknown>, metrics: MessageBatchMetrics | undefined): number {
   // The runtime says 1970 where nothing waits.
   const waiting = metrics?.oldestMessageTimestamp?.getTime() || undefined;
-  if (waiting === undefined && (metrics?.backlogCount ?? 0) > 0) return 0;
+  if (waiting === undefined && metrics?.backlogCount !== 0) return 0;
   const own = batch.messages
     .map(({ body }) => decodeEnvelope(body))
     .flatMap((envelope) => (envelope.ok ? [envelope.value.takenInMs] : []));
@@ -123,21 +125,24 @@ function queueDoneMs(batch: MessageBatch<unknown>, metrics: MessageBatchMetrics 
 async function loadOrDecide(
   delivery: Message<unknown>,
   queue: string,
+  inHand: InHand,
   context: ConsumerContext,
 ): Promise<Loaded | "decided" | "retried"> {
+  const aside = async (why: string): Promise<"decided"> => {
+    if (await inHand.letGo(delivery)) await putAside(delivery, queue, why, context);
+    else retry(delivery);
+    return "decided";
+  };
   try {
     const loading = await load(delivery, context.blobs);
     if (loading.kind === "loaded") return loading.loaded;
-    if (loading.kind === "unreadable") {
-      await putAside(delivery, queue, loading.why, context);
-      return "decided";
-    }
+    if (loading.kind === "unreadable") return await aside(loading.why);
     // Its records are dropped when all jobs have them and it is counted: it came again because an acknowledgement was lost.
     const taken = idOf(loading.message);
     const counted: unknown = await context.counted([taken]);
     if (!Array.isArray(counted)) throw new Error("the ledger's answer is no list");
-    if (counted.includes(taken.id)) delivery.ack();
-    else await putAside(delivery, queue, "refers to records that are not there", context);
+    if (!counted.includes(taken.id)) return await aside("refers to records that are not there");
+    delivery.ack();
     return "decided";
   } catch (error) {
     console.error({ message: "a message could not be loaded", error: String(error) });

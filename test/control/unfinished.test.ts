@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { accountLedger, type Outcome } from "../../src/control/ledger.ts";
+import { AccountLedger, accountLedger, type Outcome } from "../../src/control/ledger.ts";
 import { blobStore } from "../../src/intake/blob-store.ts";
 import { encodeMessage, splitMessage } from "../../src/intake/message.ts";
 import type { PackedMessage } from "../../src/intake/packing.ts";
@@ -69,6 +69,24 @@ describe("what the ledger knows to come again", () => {
     await ledger().expectAgain([taken(1)]);
     await setAside(taken(9), taken(1, { takenInMs: NOON + 5 }));
     expect(await ledger().oldestUnfinishedMs()).toBe(NOON + 1);
+  });
+
+  it("holds nothing up for an old message that cannot be read: it is noted as it comes, and that is taken back", async () => {
+    const clock = setClock(NOON);
+    await createJob(freshBucket().name);
+    clock.advance(100_000);
+    const raw = new TextEncoder().encode(`${recordLine(traceRecord())}\n`);
+    const [bad, good] = [taken(1), taken(2)];
+    const whole = (each: TakenId): PackedMessage => ({
+      ...{ ...each, records: 1, blob: null },
+      body: encodeMessage({ ...each, records: 1 }, raw),
+    });
+    const cut = { ...whole(bad), body: whole(bad).body.slice(0, -1) };
+    const noted = vi.spyOn(AccountLedger.prototype, "expectAgain");
+    expect(await redeliver([cut, whole(good)], 1)).toMatchObject({ acked: [bad.id, good.id], retried: [] });
+    expect(noted.mock.calls.map(([messages]) => messages)).toMatchObject([[bad, good]]);
+    expect((await ledger().status()).counts).toMatchObject({ processed: 2, set_aside: 1 });
+    expect(await ledger().oldestUnfinishedMs()).toBeNull();
   });
 
   it("holds nothing up for a large event whose records could not be loaded, and then not be read", async () => {

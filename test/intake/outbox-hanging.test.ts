@@ -1,6 +1,7 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { encodeMessage, splitMessage } from "../../src/intake/message.ts";
 import { type Outbox, outbox } from "../../src/intake/outbox.ts";
 import { type PackedMessage, packRecords } from "../../src/intake/packing.ts";
 import { noisyLine } from "../record/samples.ts";
@@ -17,6 +18,14 @@ function messages(lines: readonly string[], digits = "0"): PackedMessage[] {
     if (!packed.ok) throw new Error("not the messages this test is about");
     return packed.messages;
   });
+}
+
+/** A message whose records are in the blob store, however few they are. @param digit as above. */
+function apart(n: number, digit: string): PackedMessage {
+  const id = digit + n.toString(16).padStart(31, "0");
+  const envelope = { id, takenInMs: NOON, keyed: false, records: 1 };
+  const { reference, key, body } = splitMessage(encodeMessage(envelope, new TextEncoder().encode(`"${n}"\n`)));
+  return { id, takenInMs: NOON, records: 1, body: reference, blob: { key, body } };
 }
 
 interface Bindings {
@@ -115,6 +124,36 @@ describe("the alarm of the outbox", () => {
     });
     expect(queue.taken().map(({ lines }) => lines[0]?.slice(0, 3))).toEqual(['"a"', '"b"', LARGE[2]?.slice(0, 3)]);
     expect(await left()).toBe(3);
+  });
+
+  it("is not filled by what waits for a part that hangs: what lies behind 250 of these is sent at once", async () => {
+    setClock(NOON);
+    await outbox(env.OUTBOX).keep(Array.from({ length: 251 }, (_, n) => apart(n, n < 250 ? "1" : "e")));
+    const blobs = scriptedBlobs();
+    const put = blobs.put;
+    const asked = vi.fn<ScriptedBlobs["put"]>((key, body) => (key.startsWith("1") ? never() : put(key, body)));
+    blobs.put = asked;
+    const queue = scriptedQueue(() => false, blobs);
+    await inOutbox({ queue, blobs }, async (instance) => {
+      vi.useFakeTimers();
+      expect(await lasts(instance.alarm())).toBe(10_000);
+    });
+    expect(queue.taken().map(({ lines }) => lines)).toEqual([['"250"']]);
+    expect([asked.mock.calls.length, await left()]).toEqual([2, 250]);
+    // The next alarm asks that part again.
+    const well = scriptedBlobs();
+    const later = scriptedQueue(() => false, well);
+    await inOutbox({ queue: later, blobs: well }, (instance) => instance.alarm());
+    expect([later.taken().length, await left()]).toEqual([250, 0]);
+  });
+
+  it("ends after 250 messages, each of which may need three calls, and goes on later", async () => {
+    setClock(NOON);
+    await outbox(env.OUTBOX).keep(Array.from({ length: 251 }, (_, n) => apart(n, "0123456789abcdef".charAt(n % 16))));
+    const blobs = scriptedBlobs();
+    const queue = scriptedQueue(() => false, blobs);
+    await inOutbox({ queue, blobs }, (instance) => instance.alarm());
+    expect([queue.taken().length, await left()]).toEqual([250, 1]);
   });
 
   it("ends after five minutes, where everything is merely slow, and goes on later", async () => {

@@ -274,6 +274,7 @@ describe("a message whose records lie elsewhere", () => {
   it("is waited for ten seconds, and its neighbours no longer than that", async () => {
     vi.useFakeTimers();
     const it_ = world([job(1)]);
+    it_.nowMs = NOON;
     const reference = apart(it_, 1);
     it_.blobs.get = () => new Promise(() => {});
     const { batch, fates } = deliver([reference, one(2)]);

@@ -459,8 +459,7 @@ describe("what an append says of the queue", () => {
 
   /** What others have in hand, or intake is sending, may be so much older. */
   const IN_HAND_MS = 60_000;
-  const cases: [what: string, metrics: MessageBatchMetrics | null, doneMs: number][] = [
-    ["no figures at all", null, NOON + 1_000 - IN_HAND_MS],
+  const cases: [what: string, metrics: MessageBatchMetrics, doneMs: number][] = [
     ["nothing else waiting", metrics(0, 0), NOON + 1_000 - IN_HAND_MS],
     ["something older waiting", metrics(3, NOON), NOON - IN_HAND_MS],
     ["only younger ones waiting", metrics(3, NOON + 9_000), NOON + 1_000 - IN_HAND_MS],
@@ -472,7 +471,7 @@ describe("what an append says of the queue", () => {
     async (_what, figures, doneMs) => {
       const it_ = world([job(1)]);
       const bodies = taken.map((takenInMs, i) => one(i, { takenInMs }));
-      await consumeEvents(figures === null ? deliver(bodies).batch : withMetrics(bodies, figures), it_);
+      await consumeEvents(withMetrics(bodies, figures), it_);
       expect(it_.commits.map(({ append }) => append.queueDoneMs)).toEqual([doneMs]);
     },
   );

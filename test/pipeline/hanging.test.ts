@@ -4,8 +4,10 @@ import { consumeDead, consumeEvents } from "../../src/pipeline/consume.ts";
 import { retryDelayS } from "../../src/pipeline/policy.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { DAY_MS, NOON } from "../record/samples.ts";
-import { type Delivered, deliver, id, job, one, record, shipped, type World, world } from "./scripted.ts";
+import { type Delivered, deliver, id, job, one, record, shipped, type World, world as worldLater } from "./scripted.ts";
 
+/** A world in which messages come as soon as they are taken in. */
+const world = (config: Parameters<typeof worldLater>[0]): World => Object.assign(worldLater(config), { nowMs: NOON });
 const never = <T>(): Promise<T> => new Promise<T>(() => {});
 const AGAIN = `retry after ${retryDelayS(1)} s`;
 
