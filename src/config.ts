@@ -10,6 +10,7 @@ export interface Settings {
   SECRETS_KEY_PREVIOUS?: string;
   OBJSTORE_ENDPOINT?: string;
   ALLOW_LOOPBACK_DESTINATIONS?: string;
+  REQUIRE_OWNERSHIP_CHALLENGE?: string;
   SELF_NAME?: string;
   DEFAULT_SCRIPT_NAME?: string;
 }
@@ -17,6 +18,8 @@ export interface Settings {
 export interface Config extends Access {
   keys: SealingKeys;
   destinations: DestinationContext;
+  /** A job needs a proof that whoever creates or moves it can read its destination. */
+  requireOwnershipChallenge: boolean;
 }
 
 export type ConfigResult = { ok: true; config: Config } | { ok: false; faults: string[] };
@@ -73,14 +76,18 @@ export function readConfig(env: object): ConfigResult {
   const previous = settings.SECRETS_KEY_PREVIOUS ? keyOf(settings.SECRETS_KEY_PREVIOUS) : null;
   if (settings.SECRETS_KEY_PREVIOUS && previous === null)
     faults.push("SECRETS_KEY_PREVIOUS: base64 of 32 random bytes, or absent");
-  const loopback = settings.ALLOW_LOOPBACK_DESTINATIONS || "false";
-  if (loopback !== "true" && loopback !== "false")
-    faults.push('ALLOW_LOOPBACK_DESTINATIONS: "true", "false" or absent');
+  const readFlag = (name: "ALLOW_LOOPBACK_DESTINATIONS" | "REQUIRE_OWNERSHIP_CHALLENGE"): boolean => {
+    const value = settings[name] || "false";
+    if (value !== "true" && value !== "false") faults.push(`${name}: "true", "false" or absent`);
+    return value === "true";
+  };
+  const allowLoopback = readFlag("ALLOW_LOOPBACK_DESTINATIONS");
+  const requireOwnershipChallenge = readFlag("REQUIRE_OWNERSHIP_CHALLENGE");
   const objstoreEndpoint = settings.OBJSTORE_ENDPOINT || DEFAULT_OBJSTORE_ENDPOINT;
   const endpoint = parseEndpoint(
     objstoreEndpoint.replaceAll("{account-id}", "account"),
     "OBJSTORE_ENDPOINT",
-    loopback === "true",
+    allowLoopback,
   );
   if (!endpoint.ok) faults.push(`OBJSTORE_ENDPOINT: an https:// URL, which may contain {account-id}: ${endpoint.why}`);
   if (faults.length > 0 || current === null || !access.ok) return { ok: false, faults };
@@ -93,7 +100,8 @@ export function readConfig(env: object): ConfigResult {
     config: {
       ...access.access,
       keys: { current, previous },
-      destinations: { objstoreEndpoint, allowLoopback: loopback === "true", secret },
+      destinations: { objstoreEndpoint, allowLoopback, secret },
+      requireOwnershipChallenge,
     },
   };
 }

@@ -5,6 +5,7 @@ import type { Fault } from "./record/record.ts";
 export const CODE = {
   jobNotFound: 1000,
   invalid: 1001,
+  wrongChallenge: 1002,
   notAllowed: 1004,
   conflict: 1009,
   tooLarge: 1013,

@@ -136,6 +136,9 @@ export const UPLOAD_BYTES = { min: 5_000_000, max: 1_000_000_000, fallback: 100_
 export const UPLOAD_RECORDS = { min: 1_000, max: 1_000_000, fallback: 100_000 } as const;
 export const UPLOAD_INTERVAL_S = { min: 30, max: 300, fallback: 30 } as const;
 
+/** How long an ownership challenge is good for, in seconds: 7 days. CONTRACT 10, as the vendor's. */
+export const OWNERSHIP_CHALLENGE_S = 7 * 86_400;
+
 /** `Retry-After` of a store is honoured up to this, in seconds. */
 export const RETRY_AFTER_MAX_S = 3_600;
 

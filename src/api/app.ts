@@ -3,12 +3,15 @@ import { type ConfigResult, readAccess, readAdminToken, readConfig } from "../co
 import { ApiError, CODE, oneError, unavailable } from "../errors.ts";
 import { type Platform, within } from "../platform.ts";
 import { authenticate, type Caller, requirePermission } from "./auth.ts";
+import { datasetRoutes } from "./datasets.ts";
 import { failure } from "./envelope.ts";
 import { eventRoutes } from "./events.ts";
 import { functionRoutes } from "./functions.ts";
 import { jobRoutes } from "./jobs.ts";
 import { ledgerRoutes } from "./ledger.ts";
+import { ownershipRoutes } from "./ownership.ts";
 import type { AppContext, Resource, Route } from "./route.ts";
+import { validationRoutes } from "./validation.ts";
 
 const ACCOUNT = "/client/v4/accounts/:account_id";
 
@@ -29,7 +32,17 @@ export interface ResourceGroup {
 }
 
 export const GROUPS: readonly ResourceGroup[] = [
-  { names: ["/logship", "/logpush"], resources: [...eventRoutes, ...jobRoutes, ...ledgerRoutes] },
+  {
+    names: ["/logship", "/logpush"],
+    resources: [
+      ...eventRoutes,
+      ...jobRoutes,
+      ...ledgerRoutes,
+      ...ownershipRoutes,
+      ...validationRoutes,
+      ...datasetRoutes,
+    ],
+  },
   { names: ["/functions/scripts", "/workers/scripts"], resources: functionRoutes },
 ];
 

@@ -2,13 +2,21 @@ import type * as z from "zod";
 import type { Config } from "../config.ts";
 import { readJob } from "../control/job-rules.ts";
 import { CreateJob, type JobBody, READ_ONLY_KEYS, UpdateJob } from "../control/job-schema.ts";
+import { answersChallenge } from "../control/ownership.ts";
 import { controlPlane, type JobChange, type JobDraft, type StoredJob } from "../control/plane.ts";
 import { destinationPurpose, seal, unseal } from "../control/secrets.ts";
 import { chainObjects, driveChain } from "../delivery/chain.ts";
 import type { Destination } from "../destinations/destination.ts";
-import { IMPATIENT, ObjectStore } from "../destinations/object-store.ts";
-import { isMasked, parseDestination, sameStore, unmaskDestination } from "../destinations/parse.ts";
-import { answerWords, writeProbe } from "../destinations/probe.ts";
+import { ObjectStore } from "../destinations/object-store.ts";
+import {
+  isMasked,
+  parseDestination,
+  parsePlace,
+  samePlace,
+  sameStore,
+  unmaskDestination,
+} from "../destinations/parse.ts";
+import { writeFault, writeProbe } from "../destinations/probe.ts";
 import { CODE, faultsError, oneError, unavailable } from "../errors.ts";
 import { JOBS_MAX } from "../limits.ts";
 import type { Platform } from "../platform.ts";
@@ -142,6 +150,7 @@ async function createJob(c: AppContext, config: Config, platform: Platform): Pro
   const body = { ...withoutReadOnly(sent), dataset: sent.dataset ?? DATASETS[0] } as JobBody;
   if (isMasked(body.destination_conf)) throw badDestination(not, "a masked secret stands for none here");
   const { draft, destination } = readDraft(body, config, not);
+  requireProof(sent.ownership_challenge, destination, config, platform);
   const control = controlPlane(c.env.CONTROL);
   const refused = (why: string) => oneError(403, CODE.notAllowed, not + why);
   const why: string | null = await control.creationRefusal();
@@ -171,6 +180,8 @@ async function updateJob(c: AppContext, config: Config, platform: Platform): Pro
     } as JobBody;
     const { draft, destination } = readDraft(body, config, not);
     const moved = conf !== stored;
+    if (moved && !isSamePlace(stored, destination, config))
+      requireProof(sent.ownership_challenge, destination, config, platform);
     if (moved) await requireWritable(destination, platform, not);
     const change: JobChange = await control.update(job.config.id, job.config.modifiedVersion, draft, moved);
     if (change.kind !== "conflict") return success(c, await viewOf(c, requireInForce(change), config));
@@ -228,12 +239,31 @@ function readDraft(body: JobBody, config: Config, not: string): { draft: JobDraf
 
 /** Writes the probe. @throws ApiError 400 with the store's status and code if it is refused; nothing is stored then. */
 async function requireWritable(destination: Destination, platform: Platform, not: string): Promise<void> {
-  const answer = await writeProbe(new ObjectStore(destination, platform, IMPATIENT), destination.path);
-  if (answer.kind === "answer" && answer.status >= 200 && answer.status < 300) return;
-  throw badDestination(
-    not,
-    `error validating destination: error writing object: error uploading: ${answerWords(answer)}`,
-  );
+  const fault = writeFault(await writeProbe(new ObjectStore(destination, platform), destination.path));
+  if (fault !== null) throw badDestination(not, `error validating destination: ${fault}`);
+}
+
+/**
+ * Checks the proof that whoever asks can read the destination, where one is required. Elsewhere it is not even looked at: configurations keep theirs for
+ * years, and it is good for 7 days. @throws ApiError 400, 1002.
+ */
+function requireProof(
+  challenge: string | null | undefined,
+  destination: Destination,
+  { accountId, keys, requireOwnershipChallenge }: Config,
+  platform: Platform,
+): void {
+  if (!requireOwnershipChallenge) return;
+  if (answersChallenge(challenge ?? "", accountId, destination, keys, platform.now())) return;
+  const entry = { message: "incorrect ownership challenge", pointer: "/ownership_challenge" };
+  throw faultsError(400, CODE.wrongChallenge, [entry]);
+}
+
+/** Whether a job stays where it is, with other keys perhaps: nobody has to prove that again. */
+function isSamePlace(stored: string | null, destination: Destination, config: Config): boolean {
+  if (stored === null) return false;
+  const before = parsePlace(stored, config.destinations);
+  return before.ok && samePlace(before.value, destination);
 }
 
 function badDestination(not: string, why: string) {

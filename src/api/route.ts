@@ -2,7 +2,7 @@ import type { Context } from "hono";
 import type { Config } from "../config.ts";
 import { CODE, oneError } from "../errors.ts";
 import type { Platform } from "../platform.ts";
-import { DATASETS } from "../record/fields.ts";
+import { DATASETS, type Dataset } from "../record/fields.ts";
 import type { Permission } from "./auth.ts";
 
 export type AppContext = Context<{ Bindings: Env }>;
@@ -20,9 +20,13 @@ export interface Resource {
   methods: { readonly [method in "GET" | "POST" | "PUT" | "PATCH" | "DELETE"]?: Route };
 }
 
+export function isDataset(name: string): name is Dataset {
+  return (DATASETS as readonly string[]).includes(name);
+}
+
 /** @throws ApiError 404 for a dataset that is not ours. */
 export function requireDataset(c: AppContext): string {
   const dataset = c.req.param("dataset") ?? "";
-  if (!(DATASETS as readonly string[]).includes(dataset)) throw oneError(404, CODE.noRoute, "no such dataset");
+  if (!isDataset(dataset)) throw oneError(404, CODE.noRoute, "no such dataset");
   return dataset;
 }

@@ -46,7 +46,8 @@ function readOutput({ output_options, logpull_options }: JobBody): Read<OutputMe
   return { ok: false, faults: logpull.ok ? faults : [...faults, ...logpull.faults] };
 }
 
-function readLogpull(text: string): Read<OutputMeaning> {
+/** What `logpull_options` mean by themselves. */
+export function readLogpull(text: string): Read<OutputMeaning> {
   const { options, faults } = parseLogpullOptions(text);
   const read = readOutputOptions(options);
   if (read.ok && faults.length === 0) return read;

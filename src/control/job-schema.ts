@@ -66,26 +66,37 @@ const FIELDS = {
   max_upload_interval_seconds: bounded(UPLOAD_INTERVAL_S),
 };
 
-const Destination = z.string().min(1).max(DESTINATION_CONF_MAX);
+export const DestinationConf = z.string().min(1).max(DESTINATION_CONF_MAX);
+
+/** The vendor's own bound of a token; ours has 60 characters. */
+const Challenge = text(4_096);
 
 /** The body that creates a job. */
 export const CreateJob = z.strictObject({
   ...z.object(FIELDS).partial().shape,
-  destination_conf: Destination,
+  destination_conf: DestinationConf,
   dataset: z.enum(DATASETS).nullable().optional(),
   kind: z.literal("").nullable().optional(),
-  ownership_challenge: text(4_096).optional(),
+  ownership_challenge: Challenge.optional(),
   ...READ_ONLY,
 });
 
 /** The body that changes one: only what it names. `dataset` and `kind` may be named with the value they have. */
 export const UpdateJob = z.strictObject({
   ...z.object(FIELDS).partial().shape,
-  destination_conf: Destination.optional(),
+  destination_conf: DestinationConf.optional(),
   dataset: z.string().nullable().optional(),
   kind: z.string().nullable().optional(),
-  ownership_challenge: text(4_096).optional(),
+  ownership_challenge: Challenge.optional(),
   ...READ_ONLY,
+});
+
+/** The bodies that ask about a destination, a challenge and `logpull_options`. */
+export const AskDestination = z.strictObject({ destination_conf: DestinationConf });
+export const AskOwnership = z.strictObject({ destination_conf: DestinationConf, ownership_challenge: Challenge });
+export const AskOrigin = z.strictObject({
+  logpull_options: FIELDS.logpull_options,
+  dataset: z.string().max(64).nullable().optional(),
 });
 
 /** A job as its owner wrote it; a key that was never sent is not there. */

@@ -14,6 +14,9 @@ export interface Destination {
   credentials: { accessKeyId: string; secretAccessKey: string };
 }
 
+/** Where objects go, without the keys to it. */
+export type Place = Omit<Destination, "credentials">;
+
 /** What reading a `destination_conf` depends on besides the string. */
 export interface DestinationContext {
   /** Endpoint behind `objstore://`; may contain `{account-id}`. */

@@ -39,17 +39,8 @@ const EMPTY_SHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b78
 const ERROR_BODY_MAX_CHARS = 16_384;
 const ERROR_BODY_WAIT_MS = 5_000;
 
-/** How long an answer may take, in ms: to a PUT, beyond the time that its body takes, and to HEAD. */
-export interface StorePatience {
-  putMs: number;
-  headMs: number;
-}
-
-/** Where somebody waits for the answer of a probe, who is told within a minute what became of it. */
-export const IMPATIENT: StorePatience = { putMs: 20_000, headMs: 10_000 };
-
 /** Time for an answer without a large body, in ms, and how slow an upload may be, in bytes a ms (50 kB/s); never longer than an alarm may run. */
-const PATIENT: StorePatience = { putMs: 60_000, headMs: 60_000 };
+const ANSWER_TIMEOUT_MS = 60_000;
 const SLOWEST_BYTES_PER_MS = 50;
 const TIMEOUT_MAX_MS = 14 * 60_000;
 
@@ -57,12 +48,10 @@ const TIMEOUT_MAX_MS = 14 * 60_000;
 export class ObjectStore {
   readonly #destination: Destination;
   readonly #platform: Pick<Platform, "fetch" | "now">;
-  readonly #patience: StorePatience;
 
-  constructor(destination: Destination, platform: Pick<Platform, "fetch" | "now">, patience: StorePatience = PATIENT) {
+  constructor(destination: Destination, platform: Pick<Platform, "fetch" | "now">) {
     this.#destination = destination;
     this.#platform = platform;
-    this.#patience = patience;
   }
 
   /** PUTs one object. @returns never throws; an answer or its absence is data. */
@@ -76,18 +65,12 @@ export class ObjectStore {
     });
     if (sse !== null) headers.set("x-amz-server-side-encryption", sse);
     if (request.conditional) headers.set("If-None-Match", "*");
-    const timeout = Math.min(this.#patience.putMs + request.bytes / SLOWEST_BYTES_PER_MS, TIMEOUT_MAX_MS);
+    const timeout = Math.min(ANSWER_TIMEOUT_MS + request.bytes / SLOWEST_BYTES_PER_MS, TIMEOUT_MAX_MS);
     return this.#request("PUT", request.key, headers, request.body, timeout);
   }
 
   head(key: string): Promise<StoreAnswer> {
-    return this.#request(
-      "HEAD",
-      key,
-      new Headers({ "X-Amz-Content-Sha256": EMPTY_SHA256 }),
-      null,
-      this.#patience.headMs,
-    );
+    return this.#request("HEAD", key, new Headers({ "X-Amz-Content-Sha256": EMPTY_SHA256 }), null, ANSWER_TIMEOUT_MS);
   }
 
   async #request(

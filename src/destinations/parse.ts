@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { utf8Length } from "../bytes.ts";
 import { folderOf, PROBE_DAY } from "../delivery/keys.ts";
-import type { Destination, DestinationContext, DestinationKind, Parsed } from "./destination.ts";
+import type { Destination, DestinationContext, DestinationKind, Parsed, Place } from "./destination.ts";
 import { objstore } from "./objstore.ts";
 import { s3 } from "./s3.ts";
 
@@ -28,6 +28,24 @@ const PATH_MAX_BYTES = 900;
  * @returns the destination, or in words what is wrong; never with a secret in it.
  */
 export function parseDestination(conf: string, context: DestinationContext): Parsed<Destination> {
+  const read = readPlace(conf, context);
+  if (!read.ok) return read;
+  const { place, parameters } = read.value;
+  const credentials = readCredentials(parameters, place.endpoint, context);
+  if (!credentials.ok) return credentials;
+  return { ok: true, value: { ...place, credentials: credentials.value } };
+}
+
+/** Reads where a `destination_conf` leads, whatever its credentials: they may be masked, or not there at all. */
+export function parsePlace(conf: string, context: DestinationContext): Parsed<Place> {
+  const read = readPlace(conf, context);
+  return read.ok ? { ok: true, value: read.value.place } : read;
+}
+
+function readPlace(
+  conf: string,
+  context: DestinationContext,
+): Parsed<{ place: Place; parameters: ReadonlyMap<string, string> }> {
   if (conf.length > DESTINATION_CONF_MAX)
     return { ok: false, why: `destination_conf is longer than ${DESTINATION_CONF_MAX} characters` };
   if (!conf.isWellFormed()) return { ok: false, why: "destination_conf must be well-formed text" };
@@ -48,9 +66,10 @@ export function parseDestination(conf: string, context: DestinationContext): Par
   const parts = { bucket, path: path.value, parameters: parameters.value };
   const place = kind.locate(parts, context);
   if (!place.ok) return place;
-  const credentials = readCredentials(parameters.value, place.value.endpoint, context);
-  if (!credentials.ok) return credentials;
-  return { ok: true, value: { scheme, bucket, path: path.value, ...place.value, credentials: credentials.value } };
+  return {
+    ok: true,
+    value: { place: { scheme, bucket, path: path.value, ...place.value }, parameters: parameters.value },
+  };
 }
 
 function parsePath(raw: string): Parsed<string> {
@@ -188,8 +207,18 @@ function decoded(name: string): string {
 }
 
 /** Whether two destinations are the same place for the purpose of keeping a secret: it must never be sent anywhere else. */
-export function sameStore(a: Destination, b: Destination): boolean {
+export function sameStore(a: Place, b: Place): boolean {
   return (
     a.scheme === b.scheme && a.endpoint.href === b.endpoint.href && a.accountId === b.accountId && a.bucket === b.bucket
   );
+}
+
+/** Whether an ownership challenge for one is a challenge for the other: what it is bound to, but for the account. */
+export function samePlace(a: Place, b: Place): boolean {
+  return sameStore(a, b) && a.path === b.path;
+}
+
+/** Whether objects of both come to lie in one folder, by whichever name the two call it. */
+export function sameFolder(a: Place, b: Place): boolean {
+  return a.endpoint.href === b.endpoint.href && a.bucket === b.bucket && a.path === b.path;
 }

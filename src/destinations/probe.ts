@@ -1,31 +1,55 @@
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
+import { encodeUtf8 } from "../bytes.ts";
 import { keyBelow, PROBE_DAY } from "../delivery/keys.ts";
+import { within } from "../platform.ts";
 import type { ObjectStore, StoreAnswer } from "./object-store.ts";
 import { compare, confirms, damageWords, isSuccess } from "./stored.ts";
 
-/** `not_kept`: the store says that it took the probe, and shows that it did not. */
+/** `not_kept`: the store says that it took the object, and shows that it did not. */
 export type ProbeAnswer = StoreAnswer | { kind: "not_kept"; words: string };
+
+type ProbedStore = Pick<ObjectStore, "put" | "head">;
+
+/**
+ * How long a store may take over such an object, in ms. Somebody waits for the answer, and both together must end before a request does
+ * (`ANSWER_MS` of src/api/app.ts): that one knows less of what was wrong. What the store does later, does no harm.
+ */
+const PUT_WAIT_MS = 20_000;
+const HEAD_WAIT_MS = 10_000;
+const LATE: StoreAnswer = { kind: "unreachable", cause: "timeout" };
 
 /**
  * Writes the small object that shows a destination to be writable: `<path with {DATE} → 00010101>/test.txt.gz`, where readers of the vendor's
  * objects expect it. Its bytes never change, so it may be written again and again.
- *
+ */
+export function writeProbe(store: ProbedStore, path: string): Promise<ProbeAnswer> {
+  const body = new Uint8Array(gzipSync('{"content":"test","filename":"test.txt"}'));
+  return writeSmall(store, keyBelow(path, PROBE_DAY, "test.txt.gz"), body, "application/gzip");
+}
+
+/** Writes the object that only who can read the destination can read: the token, and nothing else. @param key of the whole object. */
+export function writeChallenge(store: ProbedStore, key: string, token: string): Promise<ProbeAnswer> {
+  return writeSmall(store, key, encodeUtf8(token), "text/plain");
+}
+
+/**
  * One PUT where the store answers with the object's MD5 as ETag. After a 2xx without it, HEAD is asked once: a store that shows nothing, or something
  * else, is `not_kept`; one that will not show anything (write-only credentials), or does not answer, is believed.
  */
-export async function writeProbe(store: Pick<ObjectStore, "put" | "head">, path: string): Promise<ProbeAnswer> {
-  const body = gzipSync('{"content":"test","filename":"test.txt"}');
-  const probe = {
-    key: keyBelow(path, PROBE_DAY, "test.txt.gz"),
-    bytes: body.length,
-    sha256: createHash("sha256").update(body).digest("hex"),
-  };
-  const sent = { ...probe, md5: createHash("md5").update(body).digest("hex") };
-  const contentType = "application/gzip";
-  const answer = await store.put({ ...probe, body: new Uint8Array(body), contentType, conditional: false });
+async function writeSmall(
+  store: ProbedStore,
+  key: string,
+  body: Uint8Array,
+  contentType: string,
+): Promise<ProbeAnswer> {
+  const bytes = body.length;
+  const sha256 = createHash("sha256").update(body).digest("hex");
+  const sent = { bytes, sha256, md5: createHash("md5").update(body).digest("hex") };
+  const put = store.put({ key, body, bytes, sha256, contentType, conditional: false });
+  const answer = await within(PUT_WAIT_MS, put, LATE);
   if (!isSuccess(answer) || confirms(answer, sent)) return answer;
-  const head = await store.head(probe.key);
+  const head = await within(HEAD_WAIT_MS, store.head(key), LATE);
   switch (compare(head, sent)) {
     case "same":
     case "hidden":
@@ -38,6 +62,13 @@ export async function writeProbe(store: Pick<ObjectStore, "put" | "head">, path:
     case "nameless":
       return { kind: "not_kept", words: damageWords(head, sent) };
   }
+}
+
+/** What was wrong, with the store's status and code; null: the object is written. */
+export function writeFault(answer: ProbeAnswer): string | null {
+  return answer.kind !== "not_kept" && isSuccess(answer)
+    ? null
+    : `error writing object: error uploading: ${answerWords(answer)}`;
 }
 
 /** A failed answer in words: status and code, nothing else of what the store said. */

@@ -20,6 +20,24 @@ export const FIELD_NAMES = [
 ] as const;
 export type FieldName = (typeof FIELD_NAMES)[number];
 
+/** What each field is, for `GET /datasets/{dataset}/fields`: its type, and what it says, the way clients of the vendor expect it. */
+export const FIELD_DESCRIPTIONS: Readonly<Record<FieldName, string>> = {
+  CPUTimeMs: "int; CPU time that the invocation used, in milliseconds",
+  DispatchNamespace: "string; dispatch namespace that the function was called in; empty outside of one",
+  Entrypoint: "string; name of the entrypoint that was called; empty for the default one",
+  Event: "object; what the function was called with; its keys depend on EventType",
+  EventTimestampMs: "int; when the event arrived, in milliseconds since the Unix epoch",
+  EventType:
+    "string; kind of the event: fetch, scheduled, alarm, queue, email, worker_rpc, hibernatable_web_socket, tail or unknown",
+  Exceptions: "array[object]; what was thrown and not caught, each with name, message and TimestampMs",
+  Logs: "array[object]; what the function logged, each entry with Level, Message (array of strings) and TimestampMs",
+  Outcome: "string; how the invocation ended: ok, exception, exceededCpu, canceled and others",
+  ScriptName: "string; name of the function",
+  ScriptTags: "array[string]; tags of the function",
+  ScriptVersion: "object; version of the function that ran, with ID, Message and Tag",
+  WallTimeMs: "int; time from the start of the invocation to its end, in milliseconds",
+};
+
 const KNOWN: ReadonlySet<string> = new Set(FIELD_NAMES);
 
 export function isFieldName(name: string): name is FieldName {

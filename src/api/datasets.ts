@@ -1,0 +1,17 @@
+import { FIELD_DESCRIPTIONS } from "../record/fields.ts";
+import { success } from "./envelope.ts";
+import { type AppContext, type Resource, type Route, requireDataset } from "./route.ts";
+
+const FIELDS: Route = {
+  permission: "logs:read",
+  async handle(c: AppContext) {
+    requireDataset(c);
+    return success(c, FIELD_DESCRIPTIONS);
+  },
+};
+
+/** What a record of a dataset has, each field with what it says. A job that names no fields ships all of them: they are also the default. */
+export const datasetRoutes: readonly Resource[] = [
+  { path: "/datasets/:dataset/fields", methods: { GET: FIELDS } },
+  { path: "/datasets/:dataset/fields/default", methods: { GET: FIELDS } },
+];

@@ -1,0 +1,45 @@
+import { AskDestination, AskOwnership } from "../control/job-schema.ts";
+import { answersChallenge, issueChallenge } from "../control/ownership.ts";
+import { ObjectStore } from "../destinations/object-store.ts";
+import { parsePlace } from "../destinations/parse.ts";
+import { writeChallenge, writeFault } from "../destinations/probe.ts";
+import { jsonBody } from "./body.ts";
+import { success } from "./envelope.ts";
+import type { Resource } from "./route.ts";
+import { sentDestination } from "./validation.ts";
+
+/** The proof that somebody can read a destination; docs/ownership.md. A destination that is none is an answer, not an error: clients look at `valid`. */
+export const ownershipRoutes: readonly Resource[] = [
+  {
+    path: "/ownership",
+    methods: {
+      POST: {
+        permission: "logs:edit",
+        async handle(c, config, platform) {
+          const { destination_conf } = await jsonBody(c.req.raw, AskDestination);
+          const destination = sentDestination(destination_conf, config);
+          if (!destination.ok) return success(c, { valid: false, message: destination.why, filename: "" });
+          const { token, key } = issueChallenge(config.accountId, destination.value, config.keys, platform.now());
+          const fault = writeFault(await writeChallenge(new ObjectStore(destination.value, platform), key, token));
+          return success(c, { valid: fault === null, message: fault ?? "", filename: fault === null ? key : "" });
+        },
+      },
+    },
+  },
+  {
+    path: "/ownership/validate",
+    methods: {
+      POST: {
+        permission: "logs:edit",
+        async handle(c, config, platform) {
+          const { destination_conf, ownership_challenge } = await jsonBody(c.req.raw, AskOwnership);
+          const place = parsePlace(destination_conf, config.destinations);
+          const { accountId, keys } = config;
+          const valid =
+            place.ok && answersChallenge(ownership_challenge ?? "", accountId, place.value, keys, platform.now());
+          return success(c, { valid });
+        },
+      },
+    },
+  },
+];

@@ -1,0 +1,49 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { PutRequest, StoreAnswer } from "../../src/destinations/object-store.ts";
+import { writeChallenge, writeFault, writeProbe } from "../../src/destinations/probe.ts";
+
+const accepted: StoreAnswer = {
+  kind: "answer",
+  status: 200,
+  code: null,
+  retryAfterS: null,
+  etag: null,
+  bytes: null,
+  sha256: null,
+};
+const never = () => new Promise<StoreAnswer>(() => {});
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe("a small object that shows what a destination does", () => {
+  it("is refused by a store that never answers, in words, before the request itself is given up", async () => {
+    const answer = writeProbe({ put: never, head: never }, "logs");
+    await vi.advanceTimersByTimeAsync(30_000);
+    expect(writeFault(await answer)).toBe("error writing object: error uploading: no answer in time");
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("is taken for written where the store took it and then shows nothing, before the request is given up", async () => {
+    const answer = writeProbe({ put: async () => accepted, head: never }, "logs");
+    await vi.advanceTimersByTimeAsync(15_000);
+    expect(writeFault(await answer)).toBeNull();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("holds a challenge's token and nothing else, as text", async () => {
+    const puts: PutRequest[] = [];
+    const put = async (request: PutRequest) => {
+      puts.push(request);
+      return accepted;
+    };
+    const head = async (): Promise<StoreAnswer> => ({ ...accepted, status: 403 });
+    expect(writeFault(await writeChallenge({ put, head }, "a/b.txt", "1.2.three"))).toBeNull();
+    expect(puts).toMatchObject([{ key: "a/b.txt", bytes: 9, contentType: "text/plain", conditional: false }]);
+    expect(new TextDecoder().decode(puts[0]?.body as Uint8Array)).toBe("1.2.three");
+  });
+});
