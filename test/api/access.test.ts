@@ -263,6 +263,7 @@ describe("a misconfigured deployment", () => {
     ],
     ["SECRETS_KEY_PREVIOUS", ["x", "A".repeat(44)], /base64 of 32 random bytes, or absent/],
     ["ALLOW_LOOPBACK_DESTINATIONS", ["yes", "TRUE", "1"], /"true", "false" or absent/],
+    ["REQUIRE_OWNERSHIP_CHALLENGE", ["yes", "TRUE", "0"], /"true", "false" or absent/],
     [
       "OBJSTORE_ENDPOINT",
       ["http://store.example", "https://user:pass@store.example", "not a host", "https://store.example?x=1"],
