@@ -2,20 +2,12 @@ import type * as z from "zod";
 import type { Config } from "../config.ts";
 import { readJob } from "../control/job-rules.ts";
 import { CreateJob, type JobBody, READ_ONLY_KEYS, UpdateJob } from "../control/job-schema.ts";
-import { answersChallenge } from "../control/ownership.ts";
 import { controlPlane, type JobChange, type JobDraft, type StoredJob } from "../control/plane.ts";
 import { destinationPurpose, seal, unseal } from "../control/secrets.ts";
 import { chainObjects, driveChain } from "../delivery/chain.ts";
 import type { Destination } from "../destinations/destination.ts";
 import { ObjectStore } from "../destinations/object-store.ts";
-import {
-  isMasked,
-  parseDestination,
-  parsePlace,
-  samePlace,
-  sameStore,
-  unmaskDestination,
-} from "../destinations/parse.ts";
+import { isMasked, parseDestination, sameStore, unmaskDestination } from "../destinations/parse.ts";
 import { writeFault, writeProbe } from "../destinations/probe.ts";
 import { CODE, faultsError, oneError, unavailable } from "../errors.ts";
 import { JOBS_MAX } from "../limits.ts";
@@ -25,6 +17,7 @@ import type { Fault } from "../record/record.ts";
 import { jsonBody } from "./body.ts";
 import { listed, success } from "./envelope.ts";
 import { logStatus, oldestOutside, presentJob, SILENT } from "./job-view.ts";
+import { requireProof } from "./ownership.ts";
 import { flag, pageOf, wholeNumber } from "./query.ts";
 import { type AppContext, type Resource, requireDataset } from "./route.ts";
 
@@ -180,8 +173,7 @@ async function updateJob(c: AppContext, config: Config, platform: Platform): Pro
     } as JobBody;
     const { draft, destination } = readDraft(body, config, not);
     const moved = conf !== stored;
-    if (moved && !isSamePlace(stored, destination, config))
-      requireProof(sent.ownership_challenge, destination, config, platform);
+    if (moved) requireProof(sent.ownership_challenge, destination, config, platform, stored);
     if (moved) await requireWritable(destination, platform, not);
     const change: JobChange = await control.update(job.config.id, job.config.modifiedVersion, draft, moved);
     if (change.kind !== "conflict") return success(c, await viewOf(c, requireInForce(change), config));
@@ -241,29 +233,6 @@ function readDraft(body: JobBody, config: Config, not: string): { draft: JobDraf
 async function requireWritable(destination: Destination, platform: Platform, not: string): Promise<void> {
   const fault = writeFault(await writeProbe(new ObjectStore(destination, platform), destination.path));
   if (fault !== null) throw badDestination(not, `error validating destination: ${fault}`);
-}
-
-/**
- * Checks the proof that whoever asks can read the destination, where one is required. Elsewhere it is not even looked at: configurations keep theirs for
- * years, and it is good for 7 days. @throws ApiError 400, 1002.
- */
-function requireProof(
-  challenge: string | null | undefined,
-  destination: Destination,
-  { accountId, keys, requireOwnershipChallenge }: Config,
-  platform: Platform,
-): void {
-  if (!requireOwnershipChallenge) return;
-  if (answersChallenge(challenge ?? "", accountId, destination, keys, platform.now())) return;
-  const entry = { message: "incorrect ownership challenge", pointer: "/ownership_challenge" };
-  throw faultsError(400, CODE.wrongChallenge, [entry]);
-}
-
-/** Whether a job stays where it is, with other keys perhaps: nobody has to prove that again. */
-function isSamePlace(stored: string | null, destination: Destination, config: Config): boolean {
-  if (stored === null) return false;
-  const before = parsePlace(stored, config.destinations);
-  return before.ok && samePlace(before.value, destination);
 }
 
 function badDestination(not: string, why: string) {

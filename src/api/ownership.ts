@@ -1,8 +1,12 @@
+import type { Config } from "../config.ts";
 import { AskDestination, AskOwnership } from "../control/job-schema.ts";
 import { answersChallenge, issueChallenge } from "../control/ownership.ts";
+import type { Destination } from "../destinations/destination.ts";
 import { ObjectStore } from "../destinations/object-store.ts";
-import { parsePlace } from "../destinations/parse.ts";
+import { parsePlace, samePlace } from "../destinations/parse.ts";
 import { writeChallenge, writeFault } from "../destinations/probe.ts";
+import { CODE, faultsError } from "../errors.ts";
+import type { Platform } from "../platform.ts";
 import { jsonBody } from "./body.ts";
 import { success } from "./envelope.ts";
 import type { Resource } from "./route.ts";
@@ -43,3 +47,24 @@ export const ownershipRoutes: readonly Resource[] = [
     },
   },
 ];
+
+/**
+ * Checks the proof that whoever asks can read the destination, where one is required. Elsewhere it is not even looked at: configurations keep theirs for
+ * years, and it is good for 7 days.
+ * @param stored where the job was until now: if it stays there, with other keys perhaps, nobody has to prove that again. null: no key opens that.
+ * @throws ApiError 400, 1002.
+ */
+export function requireProof(
+  challenge: string | null | undefined,
+  destination: Destination,
+  { accountId, keys, requireOwnershipChallenge, destinations }: Config,
+  platform: Pick<Platform, "now">,
+  stored: string | null = null,
+): void {
+  if (!requireOwnershipChallenge) return;
+  const before = stored === null ? null : parsePlace(stored, destinations);
+  if (before?.ok === true && samePlace(before.value, destination)) return;
+  if (answersChallenge(challenge ?? "", accountId, destination, keys, platform.now())) return;
+  const fault = { message: "incorrect ownership challenge", pointer: "/ownership_challenge" };
+  throw faultsError(400, CODE.wrongChallenge, [fault]);
+}

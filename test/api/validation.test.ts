@@ -1,6 +1,7 @@
-import { beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { GROUPS } from "../../src/api/app.ts";
 import published from "../fixtures/ownership-answers.json";
+import { NOON } from "../record/samples.ts";
 import { ACCESS_KEY, SECRET_KEY } from "../support/constants.ts";
 import { createJob, destinationConf } from "../support/runtime/api.ts";
 import { rule } from "../support/s3-script.ts";
@@ -65,6 +66,33 @@ describe("validating a destination", () => {
     ["a private network", `s3://traces/x?region=auto&endpoint=10.0.0.1&${keys}`, "endpoint must be a public host"],
   ])("says no to what is none: %s", async (_what, destination_conf, message) => {
     expect(await ask("/destination", { destination_conf })).toEqual({ valid: false, message });
+  });
+});
+
+describe("a store that hangs", () => {
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it.each([
+    ["/ownership", 200, "error writing object: error uploading: no answer in time"],
+    ["/validate/destination", 200, "error writing object: error uploading: no answer in time"],
+    [
+      "/jobs",
+      400,
+      "creating a new job is not allowed: error validating destination: error writing object: error uploading: no answer in time",
+    ],
+  ])("is told of before the request is given up, in words: %s", async (path, status, message) => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const fetch = () => {
+      // By now it is being waited for.
+      vi.advanceTimersByTime(30_000);
+      return new Promise<Response>(() => {});
+    };
+    const platform = { now: () => NOON, random: () => 0.5, fetch, sleep: async () => {} };
+    const body = { destination_conf: destinationConf(bucket.name) };
+    const answer = await call<Verdict | null>("POST", `/logship${path}`, body, { platform });
+    expect([answer.status, answer.body.result?.message ?? answer.body.errors[0]?.message]).toEqual([status, message]);
   });
 });
 
