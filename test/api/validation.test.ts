@@ -86,7 +86,7 @@ describe("a store that hangs", () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const fetch = () => {
       // By now it is being waited for.
-      vi.advanceTimersByTime(30_000);
+      vi.advanceTimersByTime(20_000);
       return new Promise<Response>(() => {});
     };
     const platform = { now: () => NOON, random: () => 0.5, fetch, sleep: async () => {} };

@@ -23,14 +23,14 @@ afterEach(() => {
 describe("a small object that shows what a destination does", () => {
   it("is refused by a store that never answers, in words, before the request itself is given up", async () => {
     const answer = writeProbe({ put: never, head: never }, "logs");
-    await vi.advanceTimersByTimeAsync(30_000);
+    await vi.advanceTimersByTimeAsync(20_000);
     expect(writeFault(await answer)).toBe("error writing object: error uploading: no answer in time");
     expect(vi.getTimerCount()).toBe(0);
   });
 
   it("is taken for written where the store took it and then shows nothing, before the request is given up", async () => {
     const answer = writeProbe({ put: async () => accepted, head: never }, "logs");
-    await vi.advanceTimersByTimeAsync(15_000);
+    await vi.advanceTimersByTimeAsync(10_000);
     expect(writeFault(await answer)).toBeNull();
     expect(vi.getTimerCount()).toBe(0);
   });
