@@ -13,6 +13,7 @@ import { JobsCache } from "./pipeline/jobs-cache.ts";
 import { platform } from "./platform.ts";
 import { handleScheduled } from "./scheduled.ts";
 
+export { AccessRegister } from "./access/register.ts";
 export { AccountLedger } from "./control/ledger.ts";
 export { ControlPlane } from "./control/plane.ts";
 export { DeliveryLog } from "./delivery/log.ts";

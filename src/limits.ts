@@ -147,3 +147,27 @@ export const KEEP_MAX_BYTES = 16_000_000;
 
 /** Calls that one invocation may make, of durable objects and all other services. https://developers.cloudflare.com/workers/platform/limits/ */
 export const SUBREQUESTS_MAX = 1_000;
+
+/** Tokens of one account, and members: some for each service and person there is, and few enough to be listed in one answer. */
+export const TOKENS_MAX = 500;
+export const MEMBERS_MAX = 500;
+
+/** Longest name of a token, in UTF-16 units: it is there to be read. */
+export const TOKEN_NAME_MAX = 120;
+
+/** Longest address, in characters. RFC 5321, 4.5.3.1.3: a path has 256, two of which are its brackets. */
+export const EMAIL_MAX = 254;
+
+/** How long changes over the API are remembered, in ms: 90 days… */
+export const AUDIT_MS = 90 * 86_400_000;
+/** …and how many of them, so that whoever makes changes in a loop fills no disk: two an hour for all of that time, and some more. */
+export const AUDIT_MAX = 5_000;
+
+/** Each text in what is remembered of a change, in UTF-16 units: it says what was changed; the job itself holds the rest. */
+export const AUDIT_TEXT_MAX = 1_024;
+
+/** How long an isolate believes that a token it has seen may still send events, while nobody can tell, in ms. */
+export const SENDER_MEMORY_MS = 300_000;
+
+/** How many of these one isolate remembers. */
+export const SENDERS_MAX = 1_000;

@@ -36,6 +36,7 @@ export const DeliveryLog = metered("DeliveryLog", shipper.DeliveryLog);
 export const AccountLedger = metered("AccountLedger", shipper.AccountLedger);
 export const BlobStore = metered("BlobStore", shipper.BlobStore);
 export const Outbox = metered("Outbox", shipper.Outbox);
+export const AccessRegister = metered("AccessRegister", shipper.AccessRegister);
 
 playThePlatform();
 

@@ -11,6 +11,7 @@ export const CLASSES: { readonly [binding: string]: string } = {
   ACCOUNT: "AccountLedger",
   BLOBS: "BlobStore",
   OUTBOX: "Outbox",
+  ACCESS: "AccessRegister",
 };
 
 let use = noUse();

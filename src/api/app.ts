@@ -1,8 +1,12 @@
 import { type Handler, Hono } from "hono";
+import type { Caller } from "../access/roles.ts";
+import { Senders } from "../access/senders.ts";
 import { type ConfigResult, readAccess, readAdminToken, readConfig } from "../config.ts";
 import { ApiError, CODE, oneError, unavailable } from "../errors.ts";
 import { type Platform, within } from "../platform.ts";
-import { authenticate, type Caller, requirePermission } from "./auth.ts";
+import { memberRoutes, tokenRoutes } from "./access.ts";
+import { auditRoutes, noted } from "./audit.ts";
+import { authenticate, type Gate, requirePermission } from "./auth.ts";
 import { datasetRoutes } from "./datasets.ts";
 import { failure } from "./envelope.ts";
 import { eventRoutes } from "./events.ts";
@@ -10,7 +14,7 @@ import { functionRoutes } from "./functions.ts";
 import { jobRoutes } from "./jobs.ts";
 import { ledgerRoutes } from "./ledger.ts";
 import { ownershipRoutes } from "./ownership.ts";
-import type { AppContext, Resource, Route } from "./route.ts";
+import type { AppContext, AppEnv, Resource, Route } from "./route.ts";
 import { validationRoutes } from "./validation.ts";
 
 const ACCOUNT = "/client/v4/accounts/:account_id";
@@ -25,9 +29,9 @@ const SILENT = "a part of the service does not answer; the request may be repeat
 const SILENT_CHANGE =
   "a part of the service does not answer; the change may have been made all the same: look before you repeat the request";
 
-/** Resources below one path, under both of its names: the first is ours, the second the vendor's. */
+/** Resources below one path, under all of its names: the first is ours, the second, if the vendor has another one, the vendor's. */
 export interface ResourceGroup {
-  names: readonly [ours: string, vendors: string];
+  names: readonly [ours: string, vendors?: string];
   resources: readonly Resource[];
 }
 
@@ -41,17 +45,20 @@ export const GROUPS: readonly ResourceGroup[] = [
       ...ownershipRoutes,
       ...validationRoutes,
       ...datasetRoutes,
+      ...auditRoutes,
     ],
   },
   { names: ["/functions/scripts", "/workers/scripts"], resources: functionRoutes },
+  { names: ["/tokens"], resources: tokenRoutes },
+  { names: ["/members"], resources: memberRoutes },
 ];
 
 /** The HTTP surface: each request is checked for credentials, account, permission and configuration, in this order, before its route sees it. */
-export function createApp(platform: Platform): Hono<{ Bindings: Env }> {
-  const app = new Hono<{ Bindings: Env }>();
+export function createApp(platform: Platform): Hono<AppEnv> {
+  const app = new Hono<AppEnv>();
+  const world: World = { platform, senders: new Senders() };
   for (const { names, resources } of GROUPS) {
-    for (const name of names)
-      for (const resource of resources) mount(app, ACCOUNT + name + resource.path, resource, platform);
+    for (const name of names) for (const resource of resources) mount(app, name + resource.path, resource, world);
   }
   app.notFound((c) => c.json(failure([{ code: CODE.noRoute, message: "no such route" }]), 404));
   app.onError((error, c) => {
@@ -70,44 +77,79 @@ export function createApp(platform: Platform): Hono<{ Bindings: Env }> {
   return app;
 }
 
+/** What one isolate's app has beside its requests. */
+interface World {
+  platform: Platform;
+  senders: Senders;
+}
+
 /** Every method that the resource does not have is a 405 that says which it has, to those who may know. */
-function mount(app: Hono<{ Bindings: Env }>, path: string, { methods }: Resource, platform: Platform): void {
-  for (const [method, route] of Object.entries(methods)) app.on(method, path, guarded(route, platform));
-  app.all(path, (c) => {
-    admitted(c);
+function mount(app: Hono<AppEnv>, name: string, { methods }: Resource, world: World): void {
+  const path = ACCOUNT + name;
+  for (const [method, route] of Object.entries(methods)) {
+    const action = route.action === undefined && method !== "GET" ? `${method} ${name}` : (route.action ?? null);
+    app.on(method, path, guarded(route, action, world));
+  }
+  app.all(path, async (c) => {
+    await admitted(c, world);
     const allow = Object.keys(methods).join(", ");
     throw oneError(405, CODE.methodNotAllowed, `this route takes ${allow}`, { Allow: allow });
   });
 }
 
-function guarded(route: Route, platform: Platform): Handler<{ Bindings: Env }> {
+/** @param action what it changes, for the audit; null: nothing. */
+function guarded(route: Route, action: string | null, world: World): Handler<AppEnv> {
   return async (c) => {
-    if ("take" in route) {
-      requirePermission(sender(c), route.permission);
-      return route.take(c, platform);
-    }
-    requirePermission(admitted(c), route.permission);
+    const caller = "take" in route ? await sender(c, world) : await admitted(c, world);
+    requirePermission(caller, route.permission);
+    c.set("caller", caller);
+    if ("take" in route) return route.take(c, world.platform);
     const config = readConfig(c.env);
     if (!config.ok) throw misconfigured(config);
-    const response = await within(ANSWER_MS, route.handle(c, config.config, platform), null);
-    if (response === null) throw unavailable(c.req.method === "GET" ? SILENT : SILENT_CHANGE);
-    return response;
+    const answer = async (): Promise<Response> => {
+      const response = await within(ANSWER_MS, route.handle(c, config.config, world.platform), null);
+      if (response === null) throw unavailable(c.req.method === "GET" ? SILENT : SILENT_CHANGE);
+      return response;
+    };
+    return action === null ? answer() : noted(c, action, answer);
   };
 }
 
-/** Who sends events. A malformed account id costs none: whoever has the token means this account, as there is no other. @throws as {@link admitted}. */
-function sender(c: AppContext): Caller {
-  const token = readAdminToken(c.env);
-  return readAccess(c.env).ok || token === null ? admitted(c) : authenticate(c.req.raw, token);
+function gateOf(c: AppContext, world: World): Gate {
+  return { adminToken: readAdminToken(c.env), register: c.env.ACCESS, ...world };
 }
 
-/** Who calls, and that it is this account. @throws ApiError 401, 404, or 503 if the configuration does not tell. */
-function admitted(c: AppContext): Caller {
+/**
+ * Who sends events. A malformed account id costs none: whoever has credentials means this account, as there is no other; nor does a malformed
+ * ADMIN_TOKEN cost those of others.
+ * @throws as {@link admitted}.
+ */
+async function sender(c: AppContext, world: World): Promise<Caller> {
+  const access = readAccess(c.env);
+  try {
+    const caller = await authenticate(c.req.raw.headers, gateOf(c, world), true);
+    if (access.ok) requireAccount(c, access.access.accountId);
+    return caller;
+  } catch (error) {
+    // It may be the admin, whom nothing is left to tell by.
+    if (!access.ok && readAdminToken(c.env) === null && error instanceof ApiError && error.status === 401)
+      throw misconfigured(readConfig(c.env));
+    throw error;
+  }
+}
+
+/** Who calls, and that it is this account. @throws ApiError 401, 404, or 503 if the configuration, or the register, does not tell. */
+async function admitted(c: AppContext, world: World): Promise<Caller> {
   const access = readAccess(c.env);
   if (!access.ok) throw misconfigured(readConfig(c.env));
-  const caller = authenticate(c.req.raw, access.access.adminToken);
-  if (c.req.param("account_id") !== access.access.accountId) throw oneError(404, CODE.noRoute, "no such account");
+  const caller = await authenticate(c.req.raw.headers, gateOf(c, world), false);
+  requireAccount(c, access.access.accountId);
   return caller;
+}
+
+/** @throws ApiError 404; only ever for whoever is known. */
+function requireAccount(c: AppContext, accountId: string): void {
+  if (c.req.param("account_id") !== accountId) throw oneError(404, CODE.noRoute, "no such account");
 }
 
 function misconfigured(config: ConfigResult): ApiError {

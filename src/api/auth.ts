@@ -1,38 +1,84 @@
-import { createHash, timingSafeEqual } from "node:crypto";
-import { CODE, oneError } from "../errors.ts";
+import * as z from "zod";
+import { type Credentials, hashOf, looksIssued, readCredentials, sameHash } from "../access/credentials.ts";
+import type { AccessRegister, Known, Proof } from "../access/register.ts";
+import { accessRegister } from "../access/register.ts";
+import { ADMIN, type Caller, PERMISSIONS, type Permission } from "../access/roles.ts";
+import type { Senders } from "../access/senders.ts";
+import { type ApiError, CODE, oneError, unavailable } from "../errors.ts";
+import { answered, type Platform } from "../platform.ts";
 
-/** What a caller may do; a route names the one it needs. */
-export type Permission =
-  | "logs:read"
-  | "logs:edit"
-  | "events:write"
-  | "functions:read"
-  | "functions:edit"
-  | "access:edit";
+/** How long the register may take to say who somebody is, in ms: it is one look at two small tables. */
+const REGISTER_MS = 3_000;
 
-const ALL: readonly Permission[] = [
-  "logs:read",
-  "logs:edit",
-  "events:write",
-  "functions:read",
-  "functions:edit",
-  "access:edit",
-];
-
-export interface Caller {
-  permissions: ReadonlySet<Permission>;
+/** What it takes to know a caller. */
+export interface Gate {
+  /** null: it is malformed, and opens nothing. */
+  adminToken: string | null;
+  register: DurableObjectNamespace<AccessRegister>;
+  platform: Platform;
+  senders: Senders;
 }
 
-const hash = (text: string): Uint8Array => createHash("sha256").update(text).digest();
+/** An answer of the register's that is anything else is none. */
+const Identified = z.object({
+  known: z
+    .object({
+      kind: z.enum(["token", "member"]),
+      id: z.string(),
+      name: z.string(),
+      permissions: z.array(z.enum(PERMISSIONS)),
+      expiresMs: z.number().nullable(),
+    })
+    .nullable(),
+});
 
 /**
- * Who is calling. Hashes are compared, in constant time: neither the length of a token nor how much of it is right shows.
- * @throws ApiError 401 without known credentials.
+ * Who is calling. The admin is known without the register, whatever that does.
+ * @param intake whether events are sent: who was seen to be allowed to a few minutes ago is believed if the register does not answer now.
+ * @throws ApiError 401 without known credentials; 503 if nobody can tell.
  */
-export function authenticate(request: Request, adminToken: string): Caller {
-  const token = /^Bearer +([\u0021-\u007e]+) *$/i.exec(request.headers.get("authorization") ?? "")?.[1];
-  if (token !== undefined && timingSafeEqual(hash(token), hash(adminToken))) return { permissions: new Set(ALL) };
-  throw oneError(401, CODE.auth, "Authentication error", { "WWW-Authenticate": "Bearer" });
+export async function authenticate(headers: Headers, gate: Gate, intake: boolean): Promise<Caller> {
+  const credentials = readCredentials(headers);
+  if (credentials === null) throw unknownCaller();
+  const proof = proofOf(credentials);
+  if (proof.kind === "token" && gate.adminToken !== null && sameHash(proof.hash, hashOf(gate.adminToken))) return ADMIN;
+  const issued = credentials.kind === "token" ? credentials.token : credentials.key;
+  if (!looksIssued(credentials.kind, issued)) throw unknownCaller();
+  const known = await identify(proof, gate, intake);
+  if (known === null) throw unknownCaller();
+  const { kind, id, name, permissions } = known;
+  return { kind, id, name, permissions: new Set(permissions) };
+}
+
+/** @throws ApiError 503 if the register does not answer, and nobody else can. */
+async function identify(proof: Proof, gate: Gate, intake: boolean): Promise<Known | null> {
+  const { platform, senders } = gate;
+  try {
+    const answer: unknown = await answered(
+      "the access register",
+      REGISTER_MS,
+      accessRegister(gate.register).identify(proof),
+    );
+    const { known } = Identified.parse(answer);
+    senders.learn(proof, known, platform.now());
+    return known;
+  } catch (error) {
+    const name = error instanceof z.ZodError ? "an answer that is none" : String(error);
+    console.error({ message: "the access register does not tell who calls", error: name });
+    const recalled = intake ? senders.recall(proof, platform.now()) : null;
+    if (recalled !== null) return recalled;
+    throw unavailable("it cannot be told at the moment whose credentials these are; the request may be repeated");
+  }
+}
+
+function proofOf(credentials: Credentials): Proof {
+  return credentials.kind === "token"
+    ? { kind: "token", hash: hashOf(credentials.token) }
+    : { kind: "key", email: credentials.email, hash: hashOf(credentials.key) };
+}
+
+function unknownCaller(): ApiError {
+  return oneError(401, CODE.auth, "Authentication error", { "WWW-Authenticate": "Bearer" });
 }
 
 /** @throws ApiError 403 naming what is missing. */

@@ -5,6 +5,14 @@ import { API_BODY_MAX_BYTES } from "../limits.ts";
 
 const STATUS_CODE = { 400: CODE.invalid, 413: CODE.tooLarge, 415: CODE.mediaType } as const;
 
+/** What was read out of requests, for the audit: a body can be read only once. */
+const sent = new WeakMap<Request, unknown>();
+
+/** The JSON body of a request that was read and found to be of the stated shape; null: there was none. */
+export function sentBody(request: Request): unknown {
+  return sent.get(request) ?? null;
+}
+
 /** The media type of a request, lower case, without parameters; "" if it has none. */
 export function mediaType(request: Request): string {
   return (request.headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
@@ -40,7 +48,10 @@ export async function jsonBody<S extends z.ZodType>(request: Request, schema: S)
     throw error;
   }
   const parsed = schema.safeParse(value);
-  if (parsed.success) return parsed.data;
+  if (parsed.success) {
+    sent.set(request, parsed.data);
+    return parsed.data;
+  }
   throw faultsError(400, CODE.invalid, parsed.error.issues.flatMap(issueFaults));
 }
 

@@ -34,6 +34,7 @@ export const functionRoutes: readonly Resource[] = [
       },
       DELETE: {
         permission: "functions:edit",
+        action: "function.delete",
         async handle(c) {
           const name = scriptName(c);
           const count = await readCount(c, name);
@@ -59,7 +60,7 @@ export const functionRoutes: readonly Resource[] = [
           return success(c, presentSettings(setting, spelling(c)));
         },
       },
-      PATCH: { permission: "functions:edit", handle: patchSettings },
+      PATCH: { permission: "functions:edit", action: "function.update", handle: patchSettings },
     },
   },
 ];

@@ -1,11 +1,14 @@
+import { seesSecrets } from "../access/roles.ts";
 import type { Config } from "../config.ts";
 import { accountLedger } from "../control/ledger.ts";
 import type { StoredJob } from "../control/plane.ts";
 import { destinationPurpose, unseal } from "../control/secrets.ts";
 import { chainStatus } from "../delivery/chain.ts";
 import type { LogStatus } from "../delivery/types.ts";
+import { maskDestination } from "../destinations/parse.ts";
 import { outbox } from "../intake/outbox.ts";
 import { within } from "../platform.ts";
+import type { AppContext } from "./route.ts";
 
 /** How long a job's own log, or what else is asked for a view, may take to say how it is, in ms; a list of jobs must not hang on one of them. */
 const STATUS_MS = 3_000;
@@ -18,17 +21,17 @@ const SEALED =
 
 /**
  * A job as it is read: what its owner sent, the defaults of what was not sent (but no `output_options` and no sub-keys that were never there),
- * and how delivery goes.
+ * and how delivery goes. Whoever cannot change it does not see its secrets.
  * @param notAfterMs what {@link oldestOutside} said; one reading of it serves a whole list.
  */
 export async function presentJob(
-  env: Env,
+  c: AppContext,
   job: StoredJob,
   config: Config,
   notAfterMs: number | undefined,
 ): Promise<object> {
   const conf = unseal(job.config.destination, destinationPurpose(config.accountId), config.keys);
-  const status = await logStatus(env, job.config.id, notAfterMs);
+  const status = await logStatus(c.env, job.config.id, notAfterMs);
   const { body } = job;
   return {
     id: job.config.id,
@@ -36,7 +39,7 @@ export async function presentJob(
     name: body.name ?? null,
     enabled: body.enabled ?? false,
     kind: "",
-    destination_conf: conf ?? "",
+    destination_conf: conf === null ? "" : seesSecrets(c.var.caller) ? conf : maskDestination(conf),
     ...(body.output_options !== undefined && { output_options: body.output_options }),
     filter: body.filter ?? null,
     frequency: body.frequency ?? null,

@@ -34,7 +34,7 @@ export const jobRoutes: readonly Resource[] = [
     path: "/jobs",
     methods: {
       GET: { permission: "logs:read", handle: listJobs },
-      POST: { permission: "logs:edit", handle: createJob },
+      POST: { permission: "logs:edit", action: "job.create", handle: createJob },
     },
   },
   {
@@ -59,9 +59,10 @@ export const jobRoutes: readonly Resource[] = [
           return success(c, await viewOf(c, job, config));
         },
       },
-      PUT: { permission: "logs:edit", handle: updateJob },
+      PUT: { permission: "logs:edit", action: "job.update", handle: updateJob },
       DELETE: {
         permission: "logs:edit",
+        action: "job.delete",
         async handle(c) {
           const discard = flag(c, "discard");
           // Not `requireJob`: a job that is gone, but whose log still drains, can be discarded.
@@ -115,6 +116,7 @@ export const jobRoutes: readonly Resource[] = [
     methods: {
       POST: {
         permission: "logs:edit",
+        action: "job.flush",
         async handle(c) {
           const { config } = await requireJob(c);
           const pending = await driveChain(c.env.LOG, config.id, "manual", FLUSH_WAIT_MS);
@@ -129,12 +131,12 @@ async function listJobs(c: AppContext, config: Config): Promise<Response> {
   const jobs: StoredJob[] = await controlPlane(c.env.CONTROL).list();
   const { shown, info } = pageOf(c, jobs, JOBS_MAX);
   const outside = await oldestOutside(c.env);
-  const views = await Promise.all(shown.map((job) => presentJob(c.env, job, config, outside)));
+  const views = await Promise.all(shown.map((job) => presentJob(c, job, config, outside)));
   return listed(c, views, info);
 }
 
 async function viewOf(c: AppContext, job: StoredJob, config: Config): Promise<object> {
-  return presentJob(c.env, job, config, await oldestOutside(c.env));
+  return presentJob(c, job, config, await oldestOutside(c.env));
 }
 
 async function createJob(c: AppContext, config: Config, platform: Platform): Promise<Response> {

@@ -18,13 +18,19 @@ export function wholeNumber(c: AppContext, name: string, min: number, max: numbe
   throw oneError(400, CODE.invalid, `${name} must be a whole number from ${min} to ${max}`);
 }
 
+/** Which page is asked for: by default the first, of the largest size. @throws ApiError 400. */
+export function pageAsked(c: AppContext, perPageMax: number): { page: number; perPage: number } {
+  const page = wholeNumber(c, "page", 1, 1_000_000) ?? 1;
+  const perPage = wholeNumber(c, "per_page", 1, perPageMax) ?? perPageMax;
+  return { page, perPage };
+}
+
 /** A page of a list; by default the first, of the largest size. @throws ApiError 400. */
 export function pageOf<T>(
   c: AppContext,
   all: readonly T[],
   perPageMax: number,
 ): { shown: readonly T[]; info: { page: number; perPage: number; total: number } } {
-  const page = wholeNumber(c, "page", 1, 1_000_000) ?? 1;
-  const perPage = wholeNumber(c, "per_page", 1, perPageMax) ?? perPageMax;
+  const { page, perPage } = pageAsked(c, perPageMax);
   return { shown: all.slice((page - 1) * perPage, page * perPage), info: { page, perPage, total: all.length } };
 }

@@ -1,14 +1,27 @@
 import type { Context } from "hono";
+import type { Caller, Permission } from "../access/roles.ts";
 import type { Config } from "../config.ts";
 import { CODE, oneError } from "../errors.ts";
 import type { Platform } from "../platform.ts";
 import { DATASETS, type Dataset } from "../record/fields.ts";
-import type { Permission } from "./auth.ts";
 
-export type AppContext = Context<{ Bindings: Env }>;
+export interface AppEnv {
+  Bindings: Env;
+  /** Who calls; known before any handler runs. */
+  Variables: { caller: Caller };
+}
+
+export type AppContext = Context<AppEnv>;
 
 /** One method of one route: who may call it, and what it does. */
-export type Route = { permission: Permission } & (
+export type Route = {
+  permission: Permission;
+  /**
+   * What it changes, in the words of the audit; null: nothing. A method other than GET that does not say so is noted by its method and path; intake
+   * is never noted.
+   */
+  action?: string | null;
+} & (
   | { handle(c: AppContext, config: Config, platform: Platform): Promise<Response> }
   /** Intake: it needs the queue alone, and goes on whatever else of the configuration is malformed. */
   | { take(c: AppContext, platform: Platform): Promise<Response> }

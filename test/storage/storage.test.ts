@@ -1,6 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
+import { ACCESS_STEPS } from "../../src/access/schema.ts";
 import type { JobConfig } from "../../src/control/job-config.ts";
 import { ACCOUNT_STEPS } from "../../src/control/ledger.ts";
 import { CONTROL_STEPS } from "../../src/control/plane.ts";
@@ -27,6 +28,7 @@ const SCHEMAS: Record<string, readonly Migration[]> = {
   account: ACCOUNT_STEPS,
   blobs: BLOB_STEPS,
   outbox: OUTBOX_STEPS,
+  access: ACCESS_STEPS,
 };
 
 describe.each(Object.entries(SCHEMAS))("the schema of %s", (name, steps) => {

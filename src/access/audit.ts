@@ -1,0 +1,33 @@
+import { maskDestination } from "../destinations/parse.ts";
+import { AUDIT_TEXT_MAX } from "../limits.ts";
+
+/** Keys of bodies whose values are secrets, or prove something: they are left out, wherever they stand. */
+const LEFT_OUT: ReadonlySet<string> = new Set(["ownership_challenge", "value", "api_key", "secret", "password"]);
+
+/** Deeper than any body that is accepted. */
+const DEPTH_MAX = 16;
+
+/**
+ * A body as it may be remembered: destinations masked, secrets left out, long texts cut.
+ * @param body JSON that was found to be of its route's shape.
+ */
+export function forAudit(body: unknown, depth = 0): unknown {
+  if (typeof body === "string") return cut(body);
+  if (typeof body !== "object" || body === null) return body;
+  if (depth >= DEPTH_MAX) return null;
+  if (Array.isArray(body)) return body.map((each) => forAudit(each, depth + 1));
+  return Object.fromEntries(
+    Object.entries(body)
+      .filter(([name, value]) => value !== undefined && !LEFT_OUT.has(name))
+      .map(([name, value]) => [
+        name,
+        name === "destination_conf" && typeof value === "string"
+          ? cut(maskDestination(value))
+          : forAudit(value, depth + 1),
+      ]),
+  );
+}
+
+function cut(text: string): string {
+  return text.length <= AUDIT_TEXT_MAX ? text : `${text.slice(0, AUDIT_TEXT_MAX).toWellFormed()}…`;
+}

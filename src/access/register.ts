@@ -1,0 +1,253 @@
+import { DurableObject } from "cloudflare:workers";
+import { AUDIT_MAX, AUDIT_MS, MEMBERS_MAX, TOKENS_MAX } from "../limits.ts";
+import { platform } from "../platform.ts";
+import { migrate } from "../storage/migrate.ts";
+import { emailKey, sameHash } from "./credentials.ts";
+import { type Permission, ROLES, type Role } from "./roles.ts";
+import { ACCESS_STEPS } from "./schema.ts";
+
+export interface Token {
+  id: string;
+  name: string;
+  permissions: Permission[];
+  /** RFC 3339, as it was sent; null: never. */
+  expiresOn: string | null;
+  expired: boolean;
+  createdMs: number;
+}
+
+export interface Member {
+  id: string;
+  email: string;
+  role: Role;
+  createdMs: number;
+  modifiedMs: number;
+}
+
+/** What a request proves itself by; never the secret itself. */
+export type Proof = { kind: "token"; hash: Uint8Array } | { kind: "key"; email: string; hash: Uint8Array };
+
+/** Whose proof it is. */
+export interface Known {
+  kind: "token" | "member";
+  id: string;
+  name: string;
+  permissions: Permission[];
+  /** Since the epoch; null: never. */
+  expiresMs: number | null;
+}
+
+/** `full`: there are as many as there may be. `taken`: there is a member with this address. */
+export type Added = "added" | "full" | "taken";
+
+/** One change that was made over the API. */
+export interface AuditEntry {
+  actor: { kind: string; id: string; name: string };
+  action: string;
+  /** Id of what was changed; null: it is not known, or there is none. */
+  resource: string | null;
+  /** `unconfirmed`: it failed on the way, and may have been made all the same. */
+  outcome: "done" | "unconfirmed";
+  /** What was sent, without secrets; null: nothing. */
+  body: unknown;
+  requestId: string | null;
+}
+
+export interface Audited extends AuditEntry {
+  number: number;
+  atMs: number;
+}
+
+interface TokenRow {
+  [column: string]: SqlStorageValue;
+  id: string;
+  name: string;
+  permissions: string;
+  hash: ArrayBuffer;
+  expires_on: string | null;
+  expires_ms: number | null;
+  created_ms: number;
+}
+
+interface MemberRow {
+  [column: string]: SqlStorageValue;
+  id: string;
+  email: string;
+  role: string;
+  hash: ArrayBuffer;
+  created_ms: number;
+  modified_ms: number;
+}
+
+/**
+ * Who may call the API, and what they changed with it. It holds hashes of secrets only. Every request with a token or a key asks here, so what is
+ * revoked is refused from the next one on.
+ */
+export class AccessRegister extends DurableObject<Env> {
+  readonly #sql: SqlStorage;
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    this.#sql = ctx.storage.sql;
+    migrate(ctx.storage, ACCESS_STEPS);
+  }
+
+  /** Whose proof it is; `known` null: nobody's, or of a token that has expired. */
+  identify(proof: Proof): { known: Known | null } {
+    return { known: proof.kind === "token" ? this.#tokenOf(proof.hash) : this.#memberOf(proof.email, proof.hash) };
+  }
+
+  /** By the time of their creation. */
+  tokens(): Token[] {
+    const now = platform.now();
+    return this.#sql
+      .exec<TokenRow>("SELECT * FROM token ORDER BY created_ms, id")
+      .toArray()
+      .map((row) => ({
+        id: row.id,
+        name: row.name,
+        permissions: JSON.parse(row.permissions) as Permission[],
+        expiresOn: row.expires_on,
+        expired: isOver(row, now),
+        createdMs: row.created_ms,
+      }));
+  }
+
+  addToken(token: Pick<Token, "id" | "name" | "permissions" | "expiresOn">, hash: Uint8Array): Added {
+    return this.ctx.storage.transactionSync(() => {
+      if (this.#count("token") >= TOKENS_MAX) return "full";
+      this.#sql.exec(
+        "INSERT INTO token (id, name, permissions, locator, hash, expires_on, expires_ms, created_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        token.id,
+        token.name,
+        JSON.stringify(token.permissions),
+        locatorOf(hash),
+        hash.slice().buffer,
+        token.expiresOn,
+        token.expiresOn === null ? null : Date.parse(token.expiresOn),
+        platform.now(),
+      );
+      return "added";
+    });
+  }
+
+  /** @returns false: there is no such token. */
+  removeToken(id: string): boolean {
+    return this.#sql.exec("DELETE FROM token WHERE id = ? RETURNING id", id).toArray().length > 0;
+  }
+
+  /** By their addresses. */
+  members(): Member[] {
+    return this.#sql.exec<MemberRow>("SELECT * FROM member ORDER BY email_key").toArray().map(memberOf);
+  }
+
+  /** null: there is no such member. */
+  member(id: string): Member | null {
+    const row = this.#sql.exec<MemberRow>("SELECT * FROM member WHERE id = ?", id).toArray()[0];
+    return row === undefined ? null : memberOf(row);
+  }
+
+  addMember(member: Pick<Member, "id" | "email" | "role">, hash: Uint8Array): Added {
+    return this.ctx.storage.transactionSync(() => {
+      const key = emailKey(member.email);
+      if (this.#sql.exec("SELECT id FROM member WHERE email_key = ?", key).toArray().length > 0) return "taken";
+      if (this.#count("member") >= MEMBERS_MAX) return "full";
+      const now = platform.now();
+      this.#sql.exec(
+        "INSERT INTO member (id, email, email_key, role, hash, created_ms, modified_ms) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        member.id,
+        member.email,
+        key,
+        member.role,
+        hash.slice().buffer,
+        now,
+        now,
+      );
+      return "added";
+    });
+  }
+
+  /** @returns the member as it is now; null: there is none. */
+  setRole(id: string, role: Role): Member | null {
+    this.#sql.exec("UPDATE member SET role = ?, modified_ms = ? WHERE id = ?", role, platform.now(), id);
+    return this.member(id);
+  }
+
+  /** @returns false: there is no such member. */
+  removeMember(id: string): boolean {
+    return this.#sql.exec("DELETE FROM member WHERE id = ? RETURNING id", id).toArray().length > 0;
+  }
+
+  /** Notes a change, and forgets those that are too old or too many. */
+  note(entry: AuditEntry): void {
+    this.ctx.storage.transactionSync(() => {
+      const now = platform.now();
+      this.#sql.exec("INSERT INTO audit (at_ms, entry) VALUES (?, ?)", now, JSON.stringify(entry));
+      this.#sql.exec(
+        "DELETE FROM audit WHERE number <= (SELECT max(number) FROM audit) - ? OR at_ms < ?",
+        AUDIT_MAX,
+        now - AUDIT_MS,
+      );
+    });
+  }
+
+  /** Changes, newest first. */
+  audit(offset: number, limit: number): { entries: Audited[]; total: number } {
+    const since = platform.now() - AUDIT_MS;
+    const { total } = this.#sql
+      .exec<{ total: number }>("SELECT count(*) AS total FROM audit WHERE at_ms >= ?", since)
+      .one();
+    const entries = this.#sql
+      .exec<{ number: number; at_ms: number; entry: string }>(
+        "SELECT * FROM audit WHERE at_ms >= ? ORDER BY number DESC LIMIT ? OFFSET ?",
+        since,
+        limit,
+        offset,
+      )
+      .toArray()
+      .map(({ number, at_ms, entry }) => ({ ...(JSON.parse(entry) as AuditEntry), number, atMs: at_ms }));
+    return { entries, total };
+  }
+
+  #tokenOf(hash: Uint8Array): Known | null {
+    const rows = this.#sql.exec<TokenRow>("SELECT * FROM token WHERE locator = ?", locatorOf(hash)).toArray();
+    const row = rows.find((each) => sameHash(new Uint8Array(each.hash), hash));
+    if (row === undefined || isOver(row, platform.now())) return null;
+    return {
+      kind: "token",
+      id: row.id,
+      name: row.name,
+      permissions: JSON.parse(row.permissions) as Permission[],
+      expiresMs: row.expires_ms,
+    };
+  }
+
+  #memberOf(email: string, hash: Uint8Array): Known | null {
+    const row = this.#sql.exec<MemberRow>("SELECT * FROM member WHERE email_key = ?", emailKey(email)).toArray()[0];
+    if (row === undefined || !sameHash(new Uint8Array(row.hash), hash)) return null;
+    const { id, email: name, role } = memberOf(row);
+    return { kind: "member", id, name, permissions: [...ROLES[role]], expiresMs: null };
+  }
+
+  #count(table: "token" | "member"): number {
+    return this.#sql.exec<{ n: number }>(`SELECT count(*) AS n FROM ${table}`).one().n;
+  }
+}
+
+function isOver({ expires_ms }: TokenRow, nowMs: number): boolean {
+  return expires_ms !== null && expires_ms <= nowMs;
+}
+
+/** The first six bytes: an index over these says nothing of the rest, which is compared in constant time. */
+function locatorOf(hash: Uint8Array): number {
+  return hash.slice(0, 6).reduce((value, byte) => value * 256 + byte, 0);
+}
+
+function memberOf({ id, email, role, created_ms, modified_ms }: MemberRow): Member {
+  return { id, email, role: role as Role, createdMs: created_ms, modifiedMs: modified_ms };
+}
+
+/** The one register of the account. */
+export function accessRegister(namespace: DurableObjectNamespace<AccessRegister>): DurableObjectStub<AccessRegister> {
+  return namespace.getByName("access");
+}

@@ -1,0 +1,44 @@
+/** Every permission there is, and what a caller may do with it: CONTRACT 2, and docs/access.md. */
+export const PERMISSIONS = [
+  "logs:read",
+  "logs:edit",
+  "events:write",
+  "functions:read",
+  "functions:edit",
+  "access:edit",
+] as const;
+export type Permission = (typeof PERMISSIONS)[number];
+
+/** What a member may be, and the permissions that this stands for. Those of functions hold nothing of the logs, and the other way round. */
+export const ROLES = {
+  "Super Administrator": PERMISSIONS,
+  Administrator: PERMISSIONS,
+  "Log Share": ["logs:read", "logs:edit"],
+  "Log Share Reader": ["logs:read"],
+  "Functions Admin": ["functions:read", "functions:edit"],
+} as const satisfies { readonly [role: string]: readonly Permission[] };
+export type Role = keyof typeof ROLES;
+
+export const ROLE_NAMES = Object.keys(ROLES) as [Role, ...Role[]];
+
+/** Who calls. */
+export interface Caller {
+  /** `admin`: whoever has ADMIN_TOKEN. */
+  kind: "admin" | "token" | "member";
+  id: string;
+  /** Of a token, or a member's address. */
+  name: string;
+  permissions: ReadonlySet<Permission>;
+}
+
+export const ADMIN: Caller = { kind: "admin", id: "admin", name: "ADMIN_TOKEN", permissions: new Set(PERMISSIONS) };
+
+/** What of the wanted permissions a caller does not hold, and so cannot grant. Each once, in the order of {@link PERMISSIONS}. */
+export function notHeld(caller: Caller, wanted: readonly Permission[]): Permission[] {
+  return PERMISSIONS.filter((permission) => wanted.includes(permission) && !caller.permissions.has(permission));
+}
+
+/** Whether a caller reads the secrets of destinations as they were sent; all others read `****`. */
+export function seesSecrets(caller: Caller): boolean {
+  return caller.permissions.has("logs:edit");
+}

@@ -1,0 +1,35 @@
+import type { Migration } from "../storage/migrate.ts";
+
+/** The schema of the access register; docs/storage.md says of each table how long a row lives. */
+export const ACCESS_STEPS = [
+  {
+    id: 1,
+    why: "tokens and members, known by the hashes of their secrets, and what they changed",
+    sql: `
+      CREATE TABLE token (
+        id          TEXT PRIMARY KEY,
+        name        TEXT NOT NULL,
+        permissions TEXT NOT NULL,        -- JSON of Permission[]
+        locator     INTEGER NOT NULL,     -- the first bytes of the hash: finds the row, proves nothing
+        hash        BLOB NOT NULL,        -- SHA-256 of the secret, which is nowhere
+        expires_on  TEXT,                 -- as it was sent; null: never
+        expires_ms  INTEGER,
+        created_ms  INTEGER NOT NULL
+      ) STRICT, WITHOUT ROWID;
+      CREATE INDEX token_by_locator ON token (locator);
+      CREATE TABLE member (
+        id          TEXT PRIMARY KEY,
+        email       TEXT NOT NULL,        -- as it was sent
+        email_key   TEXT NOT NULL UNIQUE, -- what it is compared by
+        role        TEXT NOT NULL,
+        hash        BLOB NOT NULL,        -- SHA-256 of the API key
+        created_ms  INTEGER NOT NULL,
+        modified_ms INTEGER NOT NULL
+      ) STRICT, WITHOUT ROWID;
+      CREATE TABLE audit (
+        number INTEGER PRIMARY KEY, -- grows: the newest is never deleted
+        at_ms  INTEGER NOT NULL,
+        entry  TEXT NOT NULL        -- JSON of AuditEntry
+      ) STRICT;`,
+  },
+] as const satisfies readonly Migration[];
