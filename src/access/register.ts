@@ -183,9 +183,10 @@ export class AccessRegister extends DurableObject<Env> {
     this.ctx.storage.transactionSync(() => {
       const now = platform.now();
       this.#sql.exec("INSERT INTO audit (at_ms, entry) VALUES (?, ?)", now, JSON.stringify(entry));
+      this.#sql.exec("DELETE FROM audit WHERE number <= (SELECT max(number) FROM audit) - ?", AUDIT_MAX);
+      // They stand in the order of their times: the search ends at the first that stays.
       this.#sql.exec(
-        "DELETE FROM audit WHERE number <= (SELECT max(number) FROM audit) - ? OR at_ms < ?",
-        AUDIT_MAX,
+        "DELETE FROM audit WHERE number < (SELECT number FROM audit WHERE at_ms >= ? ORDER BY number LIMIT 1)",
         now - AUDIT_MS,
       );
     });

@@ -42,6 +42,8 @@ export interface PostOptions {
   /** An `Idempotency-Key`. */
   readonly key?: string;
   readonly ndjson?: boolean;
+  /** Instead of the admin's. */
+  readonly token?: string;
 }
 
 export class World {
@@ -94,13 +96,16 @@ export class World {
    * Posts events over HTTP. What is acknowledged is owed from then on; of what is not, nobody knows.
    * @returns the status; null: no answer.
    */
-  async post(events: readonly Minted[], { key, ndjson = false }: PostOptions = {}): Promise<number | null> {
+  async post(
+    events: readonly Minted[],
+    { key, ndjson = false, token = ADMIN_TOKEN }: PostOptions = {},
+  ): Promise<number | null> {
     const lines = events.map(({ event }) => JSON.stringify(event));
     const url = `http://logship.test/client/v4/accounts/${ACCOUNT}/logship/datasets/functions_trace_events/events`;
     const request = new Request(url, {
       method: "POST",
       headers: {
-        authorization: `Bearer ${ADMIN_TOKEN}`,
+        authorization: `Bearer ${token}`,
         "content-type": ndjson ? "application/x-ndjson" : "application/json",
         ...(key !== undefined && { "idempotency-key": key }),
       },

@@ -1,0 +1,128 @@
+/** The access register breaks: whoever was seen to be allowed goes on sending events, nobody else is let by, and no change is half made. */
+import { describe, vi } from "vitest";
+import { AccessRegister } from "../../src/index.ts";
+import { SENDER_MEMORY_MS } from "../../src/limits.ts";
+import { call } from "../api/harness.ts";
+import { bearer, token } from "../api/principals.ts";
+import { BREAKAGES, breakable } from "../support/runtime/breakage.ts";
+import type { World } from "../support/runtime/world.ts";
+import { impatiently } from "./impatience.ts";
+import { row } from "./row.ts";
+import { countsOf } from "./stores.ts";
+
+/** What becomes of all calls of a method, until `world.mend()`; counted. */
+function breaks(world: World, method: "identify" | "note", breakage: (typeof BREAKAGES)[number]): () => number {
+  return breakable(AccessRegister.prototype, method, () => {
+    world.injected();
+    return breakage;
+  }).stuck;
+}
+
+/** The first call of a method breaks; the next ones do not. */
+function breaksOnce(
+  world: World,
+  method: "addToken" | "removeToken" | "setRole",
+  breakage: (typeof BREAKAGES)[number],
+): () => number {
+  let broke = false;
+  return breakable(AccessRegister.prototype, method, () => {
+    if (broke) return null;
+    broke = true;
+    world.injected();
+    return breakage;
+  }).stuck;
+}
+
+const tokens = async (): Promise<{ id: string; name: string }[]> =>
+  (await call<{ id: string; name: string }[]>("GET", "/tokens")).body.result;
+
+describe("a register that does not say who calls", () => {
+  for (const breakage of BREAKAGES) {
+    row(`the access register: ${breakage}; a sender that was seen goes on sending`, async (world, { expect }) => {
+      const job = await world.createJob();
+      const { secret } = await token(["events:write"]);
+      await world.take(world.mint(5), 5, { token: secret });
+      const stuck = breaks(world, "identify", breakage);
+      world.clock.advance(SENDER_MEMORY_MS);
+      expect(await impatiently(stuck, () => world.post(world.mint(5), { token: secret }))).toBe(202);
+      // It cannot do so for ever.
+      world.clock.advance(1);
+      expect(await impatiently(stuck, () => world.post(world.mint(5), { token: secret }))).toBe(503);
+      await world.mend();
+      await world.take(world.mint(5), 5, { token: secret });
+      await world.settle();
+      expect((await countsOf(job)).delivered).toBe(15);
+    });
+
+    row(`the access register: ${breakage}; nobody is let by on a guess`, async (world, { expect }) => {
+      await world.createJob();
+      const unseen = (await token(["events:write"])).secret;
+      const everything = (await token(["events:write", "logs:read"])).secret;
+      await world.take(world.mint(1), 1, { token: everything });
+      const stuck = breaks(world, "identify", breakage);
+      expect(await impatiently(stuck, () => world.post(world.mint(1), { token: unseen }))).toBe(503);
+      const guess = `logship_token_${"A".repeat(43)}`;
+      expect(await impatiently(stuck, () => world.post(world.mint(1), { token: guess }))).toBe(503);
+      const headers = bearer(everything);
+      const reading = await impatiently(stuck, () => call("GET", "/logship/jobs", undefined, { headers }));
+      expect([reading.status, reading.headers.get("www-authenticate")]).toEqual([503, null]);
+      // The admin, and whoever has no credentials at all, are known without it.
+      await world.take(world.mint(1));
+      expect((await call("GET", "/logship/jobs", undefined, { headers: { authorization: null } })).status).toBe(401);
+    });
+  }
+
+  row("the access register is out of reach: refused; a token that was revoked before", async (world, { expect }) => {
+    await world.createJob();
+    const { id, secret } = await token(["events:write"]);
+    await world.take(world.mint(5), 5, { token: secret });
+    await call("DELETE", `/tokens/${id}`);
+    // This isolate learns of it with the next request.
+    expect(await world.post(world.mint(5), { token: secret })).toBe(401);
+    const stuck = breaks(world, "identify", "refused");
+    expect(await impatiently(stuck, () => world.post(world.mint(5), { token: secret }))).toBe(503);
+  });
+});
+
+describe("a register that breaks in the middle of a change", () => {
+  for (const breakage of BREAKAGES) {
+    row(
+      `creating a token: ${breakage}; it is repeated, and no secret is out that opens anything`,
+      async (world, { expect }) => {
+        vi.spyOn(console, "error").mockImplementation(() => {});
+        const stuck = breaksOnce(world, "addToken", breakage);
+        const create = () =>
+          call<{ id: string; value: string } | null>("POST", "/tokens", { name: "ci", permissions: ["events:write"] });
+        const first = await impatiently(stuck, create);
+        expect([first.status, first.body.result]).toEqual([503, null]);
+        const again = await create();
+        expect(again.status).toBe(201);
+        // What was made without an answer is there to be seen, and to be deleted.
+        for (const { id } of (await tokens()).filter((each) => each.id !== again.body.result?.id))
+          expect((await call("DELETE", `/tokens/${id}`)).status).toBe(200);
+        expect((await tokens()).map(({ id }) => id)).toEqual([again.body.result?.id]);
+        await world.createJob();
+        await world.take(world.mint(5), 5, { token: again.body.result?.value ?? "" });
+      },
+    );
+
+    row(`revoking a token: ${breakage}; it is repeated until it is gone`, async (world, { expect }) => {
+      vi.spyOn(console, "error").mockImplementation(() => {});
+      const { id, secret } = await token(["events:write"]);
+      const stuck = breaksOnce(world, "removeToken", breakage);
+      expect((await impatiently(stuck, () => call("DELETE", `/tokens/${id}`))).status).toBe(503);
+      expect([200, 404]).toContain((await call("DELETE", `/tokens/${id}`)).status);
+      expect(await world.post(world.mint(1), { token: secret })).toBe(401);
+    });
+
+    row(`noting a change in the audit: ${breakage}; the change stands`, async (world, { expect }) => {
+      const logged = vi.spyOn(console, "error").mockImplementation(() => {});
+      const stuck = breaks(world, "note", breakage);
+      await impatiently(stuck, async () => expect((await call("DELETE", "/members/1")).status).toBe(404));
+      const body = { logship: true };
+      const answer = await impatiently(stuck, () => call("PATCH", "/functions/scripts/shop/script-settings", body));
+      expect(answer.status).toBe(200);
+      expect(JSON.stringify(logged.mock.calls)).toContain("a change was not noted in the audit");
+    });
+  }
+});
