@@ -19,6 +19,7 @@ export const ownershipRoutes: readonly Resource[] = [
     methods: {
       POST: {
         permission: "logs:edit",
+        action: null,
         async handle(c, config, platform) {
           const { destination_conf } = await jsonBody(c.req.raw, AskDestination);
           const destination = sentDestination(destination_conf, config);
@@ -35,6 +36,7 @@ export const ownershipRoutes: readonly Resource[] = [
     methods: {
       POST: {
         permission: "logs:edit",
+        action: null,
         async handle(c, config, platform) {
           const { destination_conf, ownership_challenge } = await jsonBody(c.req.raw, AskOwnership);
           const place = parsePlace(destination_conf, config.destinations);

@@ -20,6 +20,7 @@ export const validationRoutes: readonly Resource[] = [
     methods: {
       POST: {
         permission: "logs:edit",
+        action: null,
         async handle(c, config, platform) {
           const { destination_conf } = await jsonBody(c.req.raw, AskDestination);
           const destination = sentDestination(destination_conf, config);
@@ -36,6 +37,7 @@ export const validationRoutes: readonly Resource[] = [
     methods: {
       POST: {
         permission: "logs:edit",
+        action: null,
         async handle(c, config) {
           const { destination_conf } = await jsonBody(c.req.raw, AskDestination);
           return success(c, { exists: await isInUse(c.env, destination_conf, config) });
@@ -48,6 +50,7 @@ export const validationRoutes: readonly Resource[] = [
     methods: {
       POST: {
         permission: "logs:edit",
+        action: null,
         async handle(c) {
           const { logpull_options, dataset } = await jsonBody(c.req.raw, AskOrigin);
           const faults = isDataset(dataset ?? DATASETS[0]) ? [] : [`dataset: must be one of ${DATASETS.join(", ")}`];

@@ -20,6 +20,13 @@ const LOGS: { readonly [route: string]: Permission } = {
   "GET /jobs/:job_id/objects": "logs:read",
   "POST /jobs/:job_id/flush": "logs:edit",
   "GET /ledger": "logs:read",
+  "POST /ownership": "logs:edit",
+  "POST /ownership/validate": "logs:edit",
+  "POST /validate/destination": "logs:edit",
+  "POST /validate/destination/exists": "logs:edit",
+  "POST /validate/origin": "logs:edit",
+  "GET /datasets/:dataset/fields": "logs:read",
+  "GET /datasets/:dataset/fields/default": "logs:read",
   "GET /audit": "access:edit",
 };
 const SCRIPTS: { readonly [route: string]: Permission } = {
