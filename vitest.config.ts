@@ -1,5 +1,6 @@
 import { cloudflareTest } from "@cloudflare/vitest-pool-workers";
 import { defineConfig } from "vitest/config";
+import { SOAK_VARIABLE } from "./test/support/soak-settings.ts";
 
 export default defineConfig({
   test: {
@@ -34,7 +35,13 @@ export default defineConfig({
         test: {
           name: "runtime",
           include: ["test/**/*.test.ts"],
-          exclude: ["test/e2e/**", "test/unit-support/**", "test/tools/**"],
+          exclude: [
+            "test/e2e/**",
+            "test/unit-support/**",
+            "test/tools/**",
+            // `npm run soak` runs it, which notices when the runtime hangs under so many crashes.
+            ...(process.env[SOAK_VARIABLE] === undefined ? ["test/soak/soak.test.ts"] : []),
+          ],
           globalSetup: "./test/support/global-setup.ts",
           setupFiles: "./test/support/runtime/setup.ts",
           testTimeout: 30_000,

@@ -1,6 +1,5 @@
 /**
- * Random faults for as long as one likes; `npm run soak` says how long and from which seed. Without it, a few episodes of a fixed seed, so that every run of the
- * tests has them.
+ * Random faults for as long as one likes; `npm run soak` says how long and from which seed.
  */
 import { reset } from "cloudflare:test";
 import { inject, it, vi } from "vitest";
