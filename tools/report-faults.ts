@@ -11,8 +11,8 @@ export interface ReportOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Gets each line of the report. */
   readonly onLine: (line: string) => void;
-  /** After so long without a line, in ms, the tests are killed; for ever by default. */
-  readonly silenceMs?: number;
+  /** After so long without a line, in ms, the tests are killed; asked after each line. By default never. */
+  readonly silenceMs?: () => number;
 }
 
 /**
@@ -51,13 +51,13 @@ export async function reportFaults(
     silence = setTimeout(() => {
       hung = true;
       kill(vitest);
-    }, silenceMs);
+    }, silenceMs());
   };
   listen();
   const report = createInterface({ input: vitest.stdio[REPORT_FD] as NodeJS.ReadableStream });
   report.on("line", (line) => {
-    listen();
     onLine(line);
+    listen();
   });
   try {
     const code = await new Promise<number>((resolve, reject) => {

@@ -31,5 +31,6 @@ it(`soak of seed ${seed}`, { timeout: minutes * 60_000 + EPISODE_MAX_MS }, async
     }
   }
   if (total.faults === 0) throw new Error("no fault took place");
+  console.log(`soak: seed ${seed}: the end`);
   task.meta.fault = { row: `soak of seed ${seed}, ${total.episodes} episodes`, ...total };
 });
