@@ -3,6 +3,9 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { JobCounts } from "../support/ledger-audit.ts";
 
+/** A lock is held for a transaction, or for as long as a log of writes is taken up again. */
+const LOCKED_AT_MOST_MS = 10_000;
+
 /**
  * The counts of every log as they are on disk, by job: for when the API does not tell them, as it is misconfigured, or the job is gone. The service
  * may be running: SQLite shows what was committed.
@@ -14,8 +17,13 @@ export function logsOnDisk(state: string): Map<number, JobCounts> {
   return new Map(files.flatMap((name) => countsIn(join(folder, name))));
 }
 
+/** Opens a database that a running service may be writing to, or may just be taking up again after it was killed: SQLite lets nobody in meanwhile. */
+export function openOnDisk(file: string): DatabaseSync {
+  return new DatabaseSync(file, { readOnly: true, timeout: LOCKED_AT_MOST_MS });
+}
+
 function countsIn(file: string): [number, JobCounts][] {
-  const db = new DatabaseSync(file, { readOnly: true });
+  const db = openOnDisk(file);
   try {
     // An object that was asked whether it has a job, and has none, has empty tables.
     const rows = db

@@ -1,7 +1,6 @@
 /** Many invocations at once, and large ones, over `tail()` and the RPC entrypoint of the real service. */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { it } from "vitest";
 import { until } from "../../tools/until.ts";
 import { noise } from "../record/samples.ts";
@@ -116,7 +115,7 @@ function countedMessages(state: string): number {
   );
   let bytes = 0;
   for (const file of files) {
-    const db = new DatabaseSync(join(state, "v3/do/logship-AccountLedger", file), { readOnly: true });
+    const db = openOnDisk(join(state, "v3/do/logship-AccountLedger", file));
     bytes += Number(db.prepare("SELECT coalesce(sum(length(ids)), 0) AS n FROM taken").get()?.n ?? 0);
     db.close();
   }
