@@ -1,4 +1,5 @@
 import type { Context } from "hono";
+import type * as z from "zod";
 import type { Caller, Permission } from "../access/roles.ts";
 import type { Config } from "../config.ts";
 import { CODE, oneError } from "../errors.ts";
@@ -13,9 +14,41 @@ export interface AppEnv {
 
 export type AppContext = Context<AppEnv>;
 
+/** What the API's own description says of a route. The schemas are those that check the request, and that its answers are tested against. */
+export interface RouteDoc {
+  /** One line, in the imperative, without a full stop. */
+  summary: string;
+  /** What a caller has to know beyond it, in Markdown. */
+  description?: string;
+  /** Parameters of the query; each of them is a text there. */
+  query?: z.ZodObject;
+  /** The body: JSON of this shape, or what each media type holds. */
+  body?: z.ZodType | { readonly [mediaType: string]: z.ZodType };
+  /** `result` of the envelope; of a list, one of its items. */
+  result: z.ZodType;
+  /** It answers with a list, which says in `result_info` how many there are, and this. */
+  list?: true | z.ZodObject;
+  /** Of an answer that is no failure; 200 if it says nothing. */
+  status?: 200 | 201 | 202;
+  /** Requests that are accepted as they stand here, by a service that has the jobs and functions which they name. */
+  examples?: readonly RouteExample[];
+}
+
+export interface RouteExample {
+  /** In a few words. */
+  name: string;
+  /** As the query says; none if it says nothing. */
+  query?: { readonly [name: string]: string };
+  /** JSON, or the text of a body of the media type. */
+  body?: unknown;
+  /** `application/json` if it says nothing. */
+  mediaType?: string;
+}
+
 /** One method of one route: who may call it, and what it does. */
 export type Route = {
   permission: Permission;
+  doc?: RouteDoc;
   /**
    * What it changes, in the words of the audit; null: nothing. A method other than GET that does not say so is noted by its method and path; intake
    * is never noted.
