@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { it } from "vitest";
 import { until } from "../../tools/until.ts";
 import { noise } from "../record/samples.ts";
+import { openOnDisk } from "./disk.ts";
 import { startProducer } from "./producer-process.ts";
 import { IsolatedShipper, jobInto, RECEIVED_WITHIN_MS } from "./shipper.ts";
 
