@@ -73,7 +73,22 @@ export class IsolatedShipper implements AsyncDisposable {
     }
   }
 
-  /** Of the life it is in: another start may find another port. */
+  /** Of the server, in the life it is in: another start may find another port. */
+  get url(): string {
+    return this.#server.url;
+  }
+
+  /** The admin's. */
+  get token(): string {
+    return this.#token;
+  }
+
+  /** The latest of what the process printed. */
+  get output(): string {
+    return this.#server.output;
+  }
+
+  /** Of the life it is in, too. */
   get api(): ApiClient {
     return new ApiClient(this.#server.url, { token: this.#token });
   }
