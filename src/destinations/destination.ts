@@ -51,13 +51,13 @@ export interface DestinationKind {
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
-/** IPv4 addresses, as a parsed URL writes them, that are of this machine, of private networks, or link-local. */
+/** IPv4 addresses, as a parsed URL writes them, that are of this machine, of private networks, link-local, or of no single host (224 and beyond). */
 const NOT_PUBLIC_IPV4 =
-  /^(?:(?:0|10|127)\.|169\.254\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.)/;
+  /^(?:(?:0|10|127|22[4-9]|2[3-5]\d)\.|169\.254\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.)/;
 
 /** Whether a host may be asked from the internet; an IPv6 literal is none that anybody needs. */
 function isPublicHost(hostname: string): boolean {
-  const host = hostname.replace(/\.$/, "");
+  const host = hostname.replace(/\.+$/, "");
   if (host.startsWith("[") || host === "localhost" || host.endsWith(".localhost")) return false;
   return !(/^\d+\.\d+\.\d+\.\d+$/.test(host) && NOT_PUBLIC_IPV4.test(host));
 }
@@ -68,6 +68,9 @@ function isPublicHost(hostname: string): boolean {
  * @param name what to call it in a complaint.
  */
 export function parseEndpoint(text: string, name: string, allowLoopback: boolean): Parsed<URL> {
+  // A URL drops some of these and takes others for a slash: it would lead elsewhere than whoever reads it thinks.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
+  if (/[\u0000-\u0020\u007f\\]/.test(text)) return { ok: false, why: `${name} must be a host or an https:// URL` };
   const absolute = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`;
   if (!URL.canParse(absolute)) return { ok: false, why: `${name} must be a host or an https:// URL` };
   const url = new URL(absolute);

@@ -226,6 +226,7 @@ describe("the host of an endpoint", () => {
   const byte = fc.nat({ max: 255 });
   const isPrivate = ([a = 0, b = 0]: readonly number[]): boolean =>
     [0, 10, 127].includes(a) ||
+    a >= 224 ||
     (a === 169 && b === 254) ||
     (a === 192 && b === 168) ||
     (a === 172 && b >= 16 && b <= 31) ||

@@ -355,6 +355,8 @@ describe("the path of a destination", () => {
 });
 
 describe("an endpoint", () => {
+  const NOT_PUBLIC = "refused: endpoint must be a public host";
+  const NO_URL = "refused: endpoint must be a host or an https:// URL";
   const cases: [text: string, inProduction: string, locally: string][] = [
     ["store.example", "https://store.example/", "https://store.example/"],
     ["store.example:9000", "https://store.example:9000/", "https://store.example:9000/"],
@@ -419,6 +421,21 @@ describe("an endpoint", () => {
       "refused: endpoint must be a host or an https:// URL",
       "refused: endpoint must be a host or an https:// URL",
     ],
+    ...["https://[::]", "https://localhost..", "https://224.0.0.1", "https://255.255.255.255"].map(
+      (text): [string, string, string] => [text, NOT_PUBLIC, NOT_PUBLIC],
+    ),
+    ["https://\uff11\uff12\uff17\u30020\u30020\u30021", NOT_PUBLIC, "https://127.0.0.1/"],
+    ["https://%31%32%37.0.0.1", NOT_PUBLIC, "https://127.0.0.1/"],
+    ["https://b\u00fccher.example", "https://xn--bcher-kva.example/", "https://xn--bcher-kva.example/"],
+    ...[
+      "https://store\r\n.example",
+      "https://store.example\r\nx-amz-acl: public-read",
+      "https://st\tore.example",
+      " https://store.example",
+      "https://store.example\\@127.0.0.1",
+      "\\\\127.0.0.1",
+      "store.example\0",
+    ].map((text): [string, string, string] => [text, NO_URL, NO_URL]),
     [
       "a b",
       "refused: endpoint must be a host or an https:// URL",
