@@ -1,37 +1,29 @@
-import * as z from "zod";
 import { emailKey, hashOf, newSecret } from "../access/credentials.ts";
 import { type Added, accessRegister, type Member, type Token } from "../access/register.ts";
-import { notHeld, PERMISSIONS, type Permission, ROLE_NAMES, ROLES } from "../access/roles.ts";
+import { notHeld, type Permission, ROLES } from "../access/roles.ts";
 import { toHex } from "../bytes.ts";
 import type { Config } from "../config.ts";
 import { type ApiError, CODE, faultsError, oneError } from "../errors.ts";
-import { EMAIL_MAX, MEMBERS_MAX, TOKEN_NAME_MAX, TOKENS_MAX } from "../limits.ts";
+import { MEMBERS_MAX, TOKENS_MAX } from "../limits.ts";
 import type { Platform } from "../platform.ts";
 import { jsonBody } from "./body.ts";
+import {
+  CREATE_MEMBER,
+  CREATE_TOKEN,
+  CreateMember,
+  CreateToken,
+  DELETE_MEMBER,
+  DELETE_TOKEN,
+  LIST_MEMBERS,
+  LIST_TOKENS,
+  MembersPage,
+  TokensPage,
+  UPDATE_MEMBER,
+  UpdateMember,
+} from "./docs/access.ts";
 import { listed, success } from "./envelope.ts";
-import { pageOf } from "./query.ts";
+import { pageOf, queryOf } from "./query.ts";
 import type { AppContext, Resource } from "./route.ts";
-
-const CreateToken = z.strictObject({
-  name: z
-    .string()
-    .min(1)
-    .max(TOKEN_NAME_MAX)
-    .refine((name) => name.isWellFormed() && !/\p{Cc}/u.test(name), {
-      error: "must be text without control characters",
-    }),
-  permissions: z
-    .array(z.enum(PERMISSIONS))
-    .min(1)
-    .max(PERMISSIONS.length)
-    .refine((each) => new Set(each).size === each.length, { error: "must name each permission once" }),
-  expires_on: z.iso.datetime({ offset: true }).max(64).nullable().optional(),
-});
-
-const CreateMember = z.strictObject({ email: z.email().max(EMAIL_MAX), role: z.enum(ROLE_NAMES) });
-
-/** An address is what a member is: another one is another member. It may be named with the value it has. */
-const UpdateMember = z.strictObject({ email: z.string().max(EMAIL_MAX).optional(), role: z.enum(ROLE_NAMES) });
 
 export const tokenRoutes: readonly Resource[] = [
   {
@@ -39,13 +31,14 @@ export const tokenRoutes: readonly Resource[] = [
     methods: {
       GET: {
         permission: "access:edit",
+        doc: LIST_TOKENS,
         async handle(c) {
           const tokens: Token[] = await accessRegister(c.env.ACCESS).tokens();
-          const { shown, info } = pageOf(c, tokens, TOKENS_MAX);
+          const { shown, info } = pageOf(queryOf(c, TokensPage), tokens);
           return listed(c, shown.map(presentToken), info);
         },
       },
-      POST: { permission: "access:edit", action: "token.create", handle: createToken },
+      POST: { permission: "access:edit", action: "token.create", doc: CREATE_TOKEN, handle: createToken },
     },
   },
   {
@@ -54,6 +47,7 @@ export const tokenRoutes: readonly Resource[] = [
       DELETE: {
         permission: "access:edit",
         action: "token.delete",
+        doc: DELETE_TOKEN,
         async handle(c) {
           const id = c.req.param("token_id") ?? "";
           if (!(await accessRegister(c.env.ACCESS).removeToken(id))) throw none("token");
@@ -70,22 +64,24 @@ export const memberRoutes: readonly Resource[] = [
     methods: {
       GET: {
         permission: "access:edit",
+        doc: LIST_MEMBERS,
         async handle(c) {
           const members: Member[] = await accessRegister(c.env.ACCESS).members();
-          const { shown, info } = pageOf(c, members, MEMBERS_MAX);
+          const { shown, info } = pageOf(queryOf(c, MembersPage), members);
           return listed(c, shown.map(presentMember), info);
         },
       },
-      POST: { permission: "access:edit", action: "member.create", handle: createMember },
+      POST: { permission: "access:edit", action: "member.create", doc: CREATE_MEMBER, handle: createMember },
     },
   },
   {
     path: "/:member_id",
     methods: {
-      PUT: { permission: "access:edit", action: "member.update", handle: updateMember },
+      PUT: { permission: "access:edit", action: "member.update", doc: UPDATE_MEMBER, handle: updateMember },
       DELETE: {
         permission: "access:edit",
         action: "member.delete",
+        doc: DELETE_MEMBER,
         async handle(c) {
           const id = c.req.param("member_id") ?? "";
           if (!(await accessRegister(c.env.ACCESS).removeMember(id))) throw none("member");

@@ -4,15 +4,13 @@ import { ApiError } from "../errors.ts";
 import { AUDIT_TEXT_MAX } from "../limits.ts";
 import { answered } from "../platform.ts";
 import { sentBody } from "./body.ts";
+import { AuditPage, LIST_AUDIT } from "./docs/access.ts";
 import { listed } from "./envelope.ts";
-import { pageAsked } from "./query.ts";
+import { queryOf } from "./query.ts";
 import type { AppContext, Resource } from "./route.ts";
 
 /** How long a note may take, in ms: the change is made, and whoever made it waits for his answer. */
 const NOTE_MS = 3_000;
-
-/** A note can have some 40 kB, and a page is one call of the register. */
-const ENTRIES_PER_PAGE = 100;
 
 export const auditRoutes: readonly Resource[] = [
   {
@@ -20,8 +18,9 @@ export const auditRoutes: readonly Resource[] = [
     methods: {
       GET: {
         permission: "access:edit",
+        doc: LIST_AUDIT,
         async handle(c) {
-          const { page, perPage } = pageAsked(c, ENTRIES_PER_PAGE);
+          const { page, per_page: perPage } = queryOf(c, AuditPage);
           const read: { entries: Audited[]; total: number } = await accessRegister(c.env.ACCESS).audit(
             (page - 1) * perPage,
             perPage,

@@ -1,9 +1,11 @@
 import { FIELD_DESCRIPTIONS } from "../record/fields.ts";
+import { DATASET_FIELDS } from "./docs/account.ts";
 import { success } from "./envelope.ts";
 import { type AppContext, type Resource, type Route, requireDataset } from "./route.ts";
 
 const FIELDS: Route = {
   permission: "logs:read",
+  doc: DATASET_FIELDS,
   async handle(c: AppContext) {
     requireDataset(c);
     return success(c, FIELD_DESCRIPTIONS);

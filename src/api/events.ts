@@ -6,6 +6,7 @@ import { SendError } from "../intake/send.ts";
 import { type Taken, takeEvents } from "../intake/take.ts";
 import { EVENTS_BODY_MAX_BYTES, IDEMPOTENCY_KEY_MAX } from "../limits.ts";
 import { bodyBytes, mediaType } from "./body.ts";
+import { SEND_EVENTS } from "./docs/events.ts";
 import { success } from "./envelope.ts";
 import { type Resource, requireDataset } from "./route.ts";
 
@@ -15,6 +16,7 @@ export const eventRoutes: readonly Resource[] = [
     methods: {
       POST: {
         permission: "events:write",
+        doc: SEND_EVENTS,
         async take(c, platform) {
           requireDataset(c);
           const request = c.req.raw;

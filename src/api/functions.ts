@@ -5,11 +5,17 @@ import { accountLedger } from "../control/ledger.ts";
 import { controlPlane, type FunctionChange } from "../control/plane.ts";
 import { type ApiError, CODE, oneError, unavailable } from "../errors.ts";
 import { jsonBody } from "./body.ts";
+import {
+  DELETE_FUNCTION,
+  FunctionsPage,
+  LIST_FUNCTIONS,
+  PATCH_SETTINGS,
+  READ_FUNCTION,
+  READ_SETTINGS,
+} from "./docs/functions.ts";
 import { listed, success } from "./envelope.ts";
-import { pageOf } from "./query.ts";
+import { pageOf, queryOf } from "./query.ts";
 import type { AppContext, Resource } from "./route.ts";
-
-const FUNCTIONS_PER_PAGE = 1_000;
 
 /** The property that says whether a function's events ship, by both of its names. */
 type Property = "logship" | "logpush";
@@ -22,12 +28,13 @@ interface Known {
 }
 
 export const functionRoutes: readonly Resource[] = [
-  { path: "", methods: { GET: { permission: "functions:read", handle: listFunctions } } },
+  { path: "", methods: { GET: { permission: "functions:read", doc: LIST_FUNCTIONS, handle: listFunctions } } },
   {
     path: "/:script_name",
     methods: {
       GET: {
         permission: "functions:read",
+        doc: READ_FUNCTION,
         async handle(c) {
           return success(c, presentFunction(await requireFunction(c), spelling(c)));
         },
@@ -35,6 +42,7 @@ export const functionRoutes: readonly Resource[] = [
       DELETE: {
         permission: "functions:edit",
         action: "function.delete",
+        doc: DELETE_FUNCTION,
         async handle(c) {
           const name = scriptName(c);
           const count = await readCount(c, name);
@@ -53,6 +61,7 @@ export const functionRoutes: readonly Resource[] = [
     methods: {
       GET: {
         permission: "functions:read",
+        doc: READ_SETTINGS,
         async handle(c) {
           const name = scriptName(c);
           const setting = await readSetting(c, name);
@@ -60,7 +69,7 @@ export const functionRoutes: readonly Resource[] = [
           return success(c, presentSettings(setting, spelling(c)));
         },
       },
-      PATCH: { permission: "functions:edit", action: "function.update", handle: patchSettings },
+      PATCH: { permission: "functions:edit", action: "function.update", doc: PATCH_SETTINGS, handle: patchSettings },
     },
   },
 ];
@@ -74,7 +83,7 @@ async function listFunctions(c: AppContext): Promise<Response> {
     if (name !== null) known.set(name, { name, setting: known.get(name)?.setting ?? null, count });
   }
   const sorted = [...known.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
-  const { shown, info } = pageOf(c, sorted, FUNCTIONS_PER_PAGE);
+  const { shown, info } = pageOf(queryOf(c, FunctionsPage), sorted);
   const views = shown.map((each) => presentFunction(each, spelling(c)));
   const unlisted = counts.find(({ scriptName }) => scriptName === null) ?? null;
   return listed(c, views, info, { unlisted: presentCount(unlisted) });

@@ -10,15 +10,27 @@ import { ObjectStore } from "../destinations/object-store.ts";
 import { isMasked, parseDestination, sameStore, unmaskDestination } from "../destinations/parse.ts";
 import { writeFault, writeProbe } from "../destinations/probe.ts";
 import { CODE, faultsError, oneError, unavailable } from "../errors.ts";
-import { JOBS_MAX } from "../limits.ts";
 import type { Platform } from "../platform.ts";
 import { DATASETS } from "../record/fields.ts";
 import type { Fault } from "../record/record.ts";
 import { jsonBody } from "./body.ts";
+import {
+  CREATE_JOB,
+  DELETE_JOB,
+  DiscardQuery,
+  FLUSH_JOB,
+  JOB_LEDGER,
+  JOB_OBJECTS,
+  JobsPage,
+  LIST_JOBS,
+  ObjectsQuery,
+  READ_JOB,
+  UPDATE_JOB,
+} from "./docs/jobs.ts";
 import { listed, success } from "./envelope.ts";
 import { logStatus, oldestOutside, presentJob, SILENT } from "./job-view.ts";
 import { requireProof } from "./ownership.ts";
-import { flag, pageOf, wholeNumber } from "./query.ts";
+import { pageOf, queryOf } from "./query.ts";
 import { type AppContext, type Resource, requireDataset } from "./route.ts";
 
 /** How often a change is made again on a job that somebody else changed meanwhile. */
@@ -27,14 +39,12 @@ const UPDATE_TRIES = 3;
 /** How long a flush waits for its uploads before it answers, in ms; they go on. */
 const FLUSH_WAIT_MS = 20_000;
 
-const OBJECTS_PER_PAGE = { fallback: 100, max: 1_000 };
-
 export const jobRoutes: readonly Resource[] = [
   {
     path: "/jobs",
     methods: {
-      GET: { permission: "logs:read", handle: listJobs },
-      POST: { permission: "logs:edit", action: "job.create", handle: createJob },
+      GET: { permission: "logs:read", doc: LIST_JOBS, handle: listJobs },
+      POST: { permission: "logs:edit", action: "job.create", doc: CREATE_JOB, handle: createJob },
     },
   },
   {
@@ -42,6 +52,7 @@ export const jobRoutes: readonly Resource[] = [
     methods: {
       GET: {
         permission: "logs:read",
+        doc: LIST_JOBS,
         handle(c, config) {
           requireDataset(c);
           return listJobs(c, config);
@@ -54,17 +65,19 @@ export const jobRoutes: readonly Resource[] = [
     methods: {
       GET: {
         permission: "logs:read",
+        doc: READ_JOB,
         async handle(c, config) {
           const job = await requireJob(c);
           return success(c, await viewOf(c, job, config));
         },
       },
-      PUT: { permission: "logs:edit", action: "job.update", handle: updateJob },
+      PUT: { permission: "logs:edit", action: "job.update", doc: UPDATE_JOB, handle: updateJob },
       DELETE: {
         permission: "logs:edit",
         action: "job.delete",
+        doc: DELETE_JOB,
         async handle(c) {
-          const discard = flag(c, "discard");
+          const { discard } = queryOf(c, DiscardQuery);
           // Not `requireJob`: a job that is gone, but whose log still drains, can be discarded.
           const id = jobId(c);
           const change: JobChange = await controlPlane(c.env.CONTROL).remove(id, discard);
@@ -79,6 +92,7 @@ export const jobRoutes: readonly Resource[] = [
     methods: {
       GET: {
         permission: "logs:read",
+        doc: JOB_LEDGER,
         async handle(c, _config, platform) {
           const { config } = await requireJob(c);
           const status = await logStatus(c.env, config.id, undefined);
@@ -101,10 +115,10 @@ export const jobRoutes: readonly Resource[] = [
     methods: {
       GET: {
         permission: "logs:read",
+        doc: JOB_OBJECTS,
         async handle(c) {
           const { config } = await requireJob(c);
-          const after = wholeNumber(c, "after", 0, Number.MAX_SAFE_INTEGER) ?? 0;
-          const limit = wholeNumber(c, "limit", 1, OBJECTS_PER_PAGE.max) ?? OBJECTS_PER_PAGE.fallback;
+          const { after, limit } = queryOf(c, ObjectsQuery);
           const { entries, total } = await chainObjects(c.env.LOG, config.id, after, limit);
           return listed(c, entries, { page: 1, perPage: limit, total });
         },
@@ -117,6 +131,7 @@ export const jobRoutes: readonly Resource[] = [
       POST: {
         permission: "logs:edit",
         action: "job.flush",
+        doc: FLUSH_JOB,
         async handle(c) {
           const { config } = await requireJob(c);
           const pending = await driveChain(c.env.LOG, config.id, "manual", FLUSH_WAIT_MS);
@@ -129,7 +144,7 @@ export const jobRoutes: readonly Resource[] = [
 
 async function listJobs(c: AppContext, config: Config): Promise<Response> {
   const jobs: StoredJob[] = await controlPlane(c.env.CONTROL).list();
-  const { shown, info } = pageOf(c, jobs, JOBS_MAX);
+  const { shown, info } = pageOf(queryOf(c, JobsPage), jobs);
   const outside = await oldestOutside(c.env);
   const views = await Promise.all(shown.map((job) => presentJob(c, job, config, outside)));
   return listed(c, views, info);

@@ -1,6 +1,7 @@
 import { accountLedger } from "../control/ledger.ts";
 import { controlPlane } from "../control/plane.ts";
 import { outbox } from "../intake/outbox.ts";
+import { ACCOUNT_LEDGER } from "./docs/account.ts";
 import { success } from "./envelope.ts";
 import { logStatus, SILENT } from "./job-view.ts";
 import type { Resource } from "./route.ts";
@@ -11,6 +12,7 @@ export const ledgerRoutes: readonly Resource[] = [
     methods: {
       GET: {
         permission: "logs:read",
+        doc: ACCOUNT_LEDGER,
         async handle(c) {
           const [status, kept] = await Promise.all([
             accountLedger(c.env.ACCOUNT).status(),

@@ -8,6 +8,7 @@ import { writeChallenge, writeFault } from "../destinations/probe.ts";
 import { CODE, faultsError } from "../errors.ts";
 import type { Platform } from "../platform.ts";
 import { jsonBody } from "./body.ts";
+import { CHECK_CHALLENGE, ISSUE_CHALLENGE } from "./docs/destinations.ts";
 import { success } from "./envelope.ts";
 import type { Resource } from "./route.ts";
 import { sentDestination } from "./validation.ts";
@@ -20,6 +21,7 @@ export const ownershipRoutes: readonly Resource[] = [
       POST: {
         permission: "logs:edit",
         action: null,
+        doc: ISSUE_CHALLENGE,
         async handle(c, config, platform) {
           const { destination_conf } = await jsonBody(c.req.raw, AskDestination);
           const destination = sentDestination(destination_conf, config);
@@ -37,6 +39,7 @@ export const ownershipRoutes: readonly Resource[] = [
       POST: {
         permission: "logs:edit",
         action: null,
+        doc: CHECK_CHALLENGE,
         async handle(c, config, platform) {
           const { destination_conf, ownership_challenge } = await jsonBody(c.req.raw, AskOwnership);
           const place = parsePlace(destination_conf, config.destinations);

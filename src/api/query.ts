@@ -1,36 +1,56 @@
-import { CODE, oneError } from "../errors.ts";
+import * as z from "zod";
+import { ApiError, CODE } from "../errors.ts";
 import type { AppContext } from "./route.ts";
 
-/** @throws ApiError 400 for what is neither `true` nor `false`. */
-export function flag(c: AppContext, name: string): boolean {
-  const value = c.req.query(name);
-  if (value === undefined || value === "false") return false;
-  if (value === "true") return true;
-  throw oneError(400, CODE.invalid, `${name} must be true or false`);
+/**
+ * What a query says, read by the schema that also describes it. Parameters that the schema does not name are left alone; of one that is sent twice, the
+ * first counts.
+ * @throws ApiError 400 with one entry a fault.
+ */
+export function queryOf<S extends z.ZodObject>(c: AppContext, schema: S): z.infer<S> {
+  const parsed = schema.safeParse(
+    Object.fromEntries(Object.keys(schema.shape).map((name) => [name, c.req.query(name)])),
+  );
+  if (parsed.success) return parsed.data;
+  throw new ApiError(
+    400,
+    parsed.error.issues.map(({ path, message }) => ({ code: CODE.invalid, message: `${path.join(".")} ${message}` })),
+  );
 }
 
-/** null: it was not sent. @throws ApiError 400 for what is no whole number of that range. */
-export function wholeNumber(c: AppContext, name: string, min: number, max: number): number | null {
-  const text = c.req.query(name);
-  if (text === undefined) return null;
-  const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
-  if (value >= min && value <= max) return value;
-  throw oneError(400, CODE.invalid, `${name} must be a whole number from ${min} to ${max}`);
+/** `true` or `false`, in these words. */
+export const flag = z
+  .enum(["true", "false"], { error: "must be true or false" })
+  .meta({ type: "boolean", enum: undefined })
+  .transform((value) => value === "true");
+
+/** A whole number of that range, in digits. */
+export function wholeNumber(min: number, max: number) {
+  return z
+    .string()
+    .refine(
+      (text) => {
+        const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
+        return value >= min && value <= max;
+      },
+      { error: `must be a whole number from ${min} to ${max}` },
+    )
+    .meta({ type: "integer", minimum: min, maximum: max })
+    .transform(Number);
 }
 
-/** Which page is asked for: by default the first, of the largest size. @throws ApiError 400. */
-export function pageAsked(c: AppContext, perPageMax: number): { page: number; perPage: number } {
-  const page = wholeNumber(c, "page", 1, 1_000_000) ?? 1;
-  const perPage = wholeNumber(c, "per_page", 1, perPageMax) ?? perPageMax;
-  return { page, perPage };
+/** Which page of a list is asked for: by default the first, of the largest size. */
+export function paging(perPageMax: number) {
+  return z.object({
+    page: wholeNumber(1, 1_000_000).default(1).describe("Which page, counted from 1."),
+    per_page: wholeNumber(1, perPageMax).default(perPageMax).describe("How many entries a page has."),
+  });
 }
 
-/** A page of a list; by default the first, of the largest size. @throws ApiError 400. */
+/** A page of a list that is there as a whole. @param asked what {@link paging} read. */
 export function pageOf<T>(
-  c: AppContext,
+  { page, per_page: perPage }: { page: number; per_page: number },
   all: readonly T[],
-  perPageMax: number,
 ): { shown: readonly T[]; info: { page: number; perPage: number; total: number } } {
-  const { page, perPage } = pageAsked(c, perPageMax);
   return { shown: all.slice((page - 1) * perPage, page * perPage), info: { page, perPage, total: all.length } };
 }

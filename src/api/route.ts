@@ -22,6 +22,8 @@ export interface RouteDoc {
   description?: string;
   /** Parameters of the query; each of them is a text there. */
   query?: z.ZodObject;
+  /** Headers beside those of authentication and of the body's type. */
+  headers?: z.ZodObject;
   /** The body: JSON of this shape, or what each media type holds. */
   body?: z.ZodType | { readonly [mediaType: string]: z.ZodType };
   /** `result` of the envelope; of a list, one of its items. */
@@ -30,6 +32,8 @@ export interface RouteDoc {
   list?: true | z.ZodObject;
   /** Of an answer that is no failure; 200 if it says nothing. */
   status?: 200 | 201 | 202;
+  /** Failures beside those that follow from what a route takes: openapi/failures.ts. */
+  errors?: readonly (409 | 429)[];
   /** Requests that are accepted as they stand here, by a service that has the jobs and functions which they name. */
   examples?: readonly RouteExample[];
 }
@@ -48,7 +52,7 @@ export interface RouteExample {
 /** One method of one route: who may call it, and what it does. */
 export type Route = {
   permission: Permission;
-  doc?: RouteDoc;
+  doc: RouteDoc;
   /**
    * What it changes, in the words of the audit; null: nothing. A method other than GET that does not say so is noted by its method and path; intake
    * is never noted.

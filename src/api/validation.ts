@@ -10,6 +10,7 @@ import { writeFault, writeProbe } from "../destinations/probe.ts";
 import { unavailable } from "../errors.ts";
 import { DATASETS } from "../record/fields.ts";
 import { jsonBody } from "./body.ts";
+import { DESTINATION_EXISTS, VALIDATE_DESTINATION, VALIDATE_ORIGIN } from "./docs/destinations.ts";
 import { success } from "./envelope.ts";
 import { type AppContext, isDataset, type Resource } from "./route.ts";
 
@@ -21,6 +22,7 @@ export const validationRoutes: readonly Resource[] = [
       POST: {
         permission: "logs:edit",
         action: null,
+        doc: VALIDATE_DESTINATION,
         async handle(c, config, platform) {
           const { destination_conf } = await jsonBody(c.req.raw, AskDestination);
           const destination = sentDestination(destination_conf, config);
@@ -38,6 +40,7 @@ export const validationRoutes: readonly Resource[] = [
       POST: {
         permission: "logs:edit",
         action: null,
+        doc: DESTINATION_EXISTS,
         async handle(c, config) {
           const { destination_conf } = await jsonBody(c.req.raw, AskDestination);
           return success(c, { exists: await isInUse(c.env, destination_conf, config) });
@@ -51,6 +54,7 @@ export const validationRoutes: readonly Resource[] = [
       POST: {
         permission: "logs:edit",
         action: null,
+        doc: VALIDATE_ORIGIN,
         async handle(c) {
           const { logpull_options, dataset } = await jsonBody(c.req.raw, AskOrigin);
           const faults = isDataset(dataset ?? DATASETS[0]) ? [] : [`dataset: must be one of ${DATASETS.join(", ")}`];

@@ -7,8 +7,8 @@ const TAIL_CONSUMERS_MAX_BYTES = 16_384;
 
 const Name = z.string().min(1).max(255);
 
-const TailConsumer = z.strictObject({
-  service: Name,
+export const TailConsumer = z.strictObject({
+  service: Name.describe("Name of the function that the trace events go to."),
   environment: Name.optional(),
   namespace: Name.optional(),
 });
@@ -19,13 +19,17 @@ export type TailConsumer = {
   namespace?: string | undefined;
 };
 
-const logging = z.boolean().nullable().optional();
+const logging = z
+  .boolean()
+  .nullable()
+  .optional()
+  .describe("Whether the function's events ship: `true`, `false`, or null for unset, which ships, too.");
 
 /** The body of `PATCH …/script-settings`: only what it names changes. */
 export const ScriptSettings = z
   .strictObject({
     logship: logging,
-    logpush: logging,
+    logpush: logging.describe("The vendor's name of `logship`; one of them may be sent."),
     tail_consumers: z
       .array(TailConsumer)
       .max(100)
@@ -33,13 +37,19 @@ export const ScriptSettings = z
         error: `must be at most ${TAIL_CONSUMERS_MAX_BYTES} bytes of JSON`,
       })
       .nullable()
-      .optional(),
+      .optional()
+      .describe(`Kept and echoed: at most ${TAIL_CONSUMERS_MAX_BYTES} bytes of JSON.`),
   })
   .refine((body) => body.logship === undefined || body.logpush === undefined, {
     path: ["logpush"],
     error: "is another name of logship; send one of them",
     // With every other fault, not only without one.
     when: ({ value }) => typeof value === "object" && value !== null,
+  })
+  .meta({
+    id: "ScriptSettings",
+    description: "Only what is named changes.",
+    not: { required: ["logship", "logpush"] },
   });
 export type ScriptSettings = z.infer<typeof ScriptSettings>;
 

@@ -8,16 +8,18 @@ const bounded = ({ min, max }: { min: number; max: number }) =>
   z
     .int()
     .refine((value) => value === 0 || (value >= min && value <= max), { error: `must be 0 or from ${min} to ${max}` })
+    .meta({ minimum: 0, maximum: max, anyOf: [{ const: 0 }, { minimum: min }] })
     .nullable();
 
 /** Keys that every answer has and no request changes: accepted, so that what was read can be sent back, and ignored. */
+const readOnly = z.unknown().optional().meta({ readOnly: true, description: "Accepted and ignored." });
 const READ_ONLY = {
-  id: z.unknown().optional(),
-  last_complete: z.unknown().optional(),
-  last_error: z.unknown().optional(),
-  error_message: z.unknown().optional(),
-  time_created: z.unknown().optional(),
-  time_modified: z.unknown().optional(),
+  id: readOnly,
+  last_complete: readOnly,
+  last_error: readOnly,
+  error_message: readOnly,
+  time_created: readOnly,
+  time_modified: readOnly,
 };
 export const READ_ONLY_KEYS: ReadonlySet<string> = new Set(Object.keys(READ_ONLY));
 
@@ -34,73 +36,137 @@ const written = (max: number) =>
 export const TIMESTAMP_FORMATS = ["unixnano", "unix", "rfc3339", "rfc3339ms", "rfc3339ns"] as const;
 
 /** The shape of `output_options`; what they mean is in output-rules.ts. */
-export const OutputOptions = z.strictObject({
-  field_names: z.array(z.string().max(64)).max(64).nullable().optional(),
-  output_type: z.enum(["ndjson", "csv"]).nullable().optional(),
-  batch_prefix: written(4_096).optional(),
-  batch_suffix: written(4_096).optional(),
-  record_prefix: written(4_096).optional(),
-  record_suffix: written(4_096).optional(),
-  record_delimiter: written(4_096).optional(),
-  field_delimiter: written(4_096).optional(),
-  record_template: written(16_384).optional(),
-  timestamp_format: z.enum(TIMESTAMP_FORMATS).nullable().optional(),
-  sample_rate: z.number().gt(0).lte(1).nullable().optional(),
-  "CVE-2021-44228": z.boolean().nullable().optional(),
-  merge_subrequests: z.boolean().nullable().optional(),
-});
+export const OutputOptions = z
+  .strictObject({
+    field_names: z
+      .array(z.string().max(64))
+      .max(64)
+      .nullable()
+      .optional()
+      .describe("Fields of a record, in the order in which they are written. All of them by default."),
+    output_type: z
+      .enum(["ndjson", "csv"])
+      .nullable()
+      .optional()
+      .describe("How records are written; `ndjson` by default."),
+    batch_prefix: written(4_096).optional().describe("Before the first record of an object; empty by default."),
+    batch_suffix: written(4_096).optional().describe("After the last record of an object; empty by default."),
+    record_prefix: written(4_096).optional().describe("Before each record; `{` by default, for CSV empty."),
+    record_suffix: written(4_096)
+      .optional()
+      .describe("After each record; `}` and a line feed by default, for CSV a line feed."),
+    record_delimiter: written(4_096).optional().describe("Between two records; empty by default."),
+    field_delimiter: written(4_096).optional().describe("Between two fields; `,` by default."),
+    record_template: written(16_384)
+      .optional()
+      .describe(
+        "Written instead of the joined fields: a Go template of `{{ .Field }}`, constants and comments. A field that `field_names` does not name is written as `null`.",
+      ),
+    timestamp_format: z
+      .enum(TIMESTAMP_FORMATS)
+      .nullable()
+      .optional()
+      .describe(
+        "How times are written; `unixnano` by default. Fields whose names end in `Ms` are milliseconds always.",
+      ),
+    sample_rate: z
+      .number()
+      .gt(0)
+      .lte(1)
+      .nullable()
+      .optional()
+      .describe(
+        "Share of the filtered records that is kept; 1 by default. The same record gets the same answer always.",
+      ),
+    "CVE-2021-44228": z
+      .boolean()
+      .nullable()
+      .optional()
+      .describe("Writes every `${` as `x{`, which disarms the look-ups of Log4j."),
+    merge_subrequests: z.boolean().nullable().optional().describe("Accepted; it has no effect on this dataset."),
+  })
+  .meta({ id: "OutputOptions", description: "How records are written. Replaced as a whole." });
 export type OutputOptions = z.infer<typeof OutputOptions>;
 
-const FIELDS = {
-  name: text(512),
+/** What an owner says of a job, as it is sent and as it is read again. */
+export const JOB_FIELDS = {
+  name: text(512).describe("For people; it need not be unique."),
   output_options: OutputOptions.nullable(),
-  enabled: z.boolean().nullable(),
+  enabled: z.boolean().nullable().describe("Whether the job takes new events; `false` by default."),
   filter: z
     .string()
     .refine((value) => utf8Length(value) <= FILTER_MAX_BYTES, { error: `must be at most ${FILTER_MAX_BYTES} bytes` })
-    .nullable(),
-  frequency: text(64),
-  logpull_options: text(4_096),
-  max_upload_bytes: bounded(UPLOAD_BYTES),
-  max_upload_records: bounded(UPLOAD_RECORDS),
-  max_upload_interval_seconds: bounded(UPLOAD_INTERVAL_S),
+    .meta({ maxLength: FILTER_MAX_BYTES })
+    .nullable()
+    .describe(
+      `Which records are kept: JSON, as a text of at most ${FILTER_MAX_BYTES} bytes, of the shape \`{"where":…}\`. \`""\` and null keep all.`,
+    ),
+  frequency: text(64).describe("Accepted and echoed; it has no effect."),
+  logpull_options: text(4_096).describe(
+    "`fields=…&sample=…&timestamps=…&CVE-2021-44228=…`; in force where `output_options` are absent.",
+  ),
+  max_upload_bytes: bounded(UPLOAD_BYTES).describe(
+    `Largest object, in bytes before compression. 0 and null: ${UPLOAD_BYTES.fallback}.`,
+  ),
+  max_upload_records: bounded(UPLOAD_RECORDS).describe(
+    `Most records of an object. 0 and null: ${UPLOAD_RECORDS.fallback}.`,
+  ),
+  max_upload_interval_seconds: bounded(UPLOAD_INTERVAL_S).describe(
+    `How long the oldest record waits at most before its object is cut, from its intake. 0 and null: ${UPLOAD_INTERVAL_S.fallback}.`,
+  ),
 };
 
-export const DestinationConf = z.string().min(1).max(DESTINATION_CONF_MAX);
+export const DestinationConf = z
+  .string()
+  .min(1)
+  .max(DESTINATION_CONF_MAX)
+  .describe(
+    "Where objects go: `objstore://…` or `s3://…`, with bucket, path and credentials. `{DATE}` in the path becomes the UTC day of the events.",
+  );
 
 /** The vendor's own bound of a token; ours has 60 characters. */
-const Challenge = text(4_096);
+const Challenge = text(4_096).describe("What the object says that `POST …/ownership` wrote. Never returned.");
 
 /** The body that creates a job. */
-export const CreateJob = z.strictObject({
-  ...z.object(FIELDS).partial().shape,
-  destination_conf: DestinationConf,
-  dataset: z.enum(DATASETS).nullable().optional(),
-  kind: z.literal("").nullable().optional(),
-  ownership_challenge: Challenge.optional(),
-  ...READ_ONLY,
-});
+export const CreateJob = z
+  .strictObject({
+    ...z.object(JOB_FIELDS).partial().shape,
+    destination_conf: DestinationConf,
+    dataset: z
+      .enum(DATASETS)
+      .nullable()
+      .optional()
+      .describe(`What is shipped; \`${DATASETS[0]}\` by default. It cannot be changed later.`),
+    kind: z.literal("").nullable().optional().describe("Always empty."),
+    ownership_challenge: Challenge.optional(),
+    ...READ_ONLY,
+  })
+  .meta({ id: "CreateJob" });
 
 /** The body that changes one: only what it names. `dataset` and `kind` may be named with the value they have. */
-export const UpdateJob = z.strictObject({
-  ...z.object(FIELDS).partial().shape,
-  destination_conf: DestinationConf.optional(),
-  dataset: z.string().nullable().optional(),
-  kind: z.string().nullable().optional(),
-  ownership_challenge: Challenge.optional(),
-  ...READ_ONLY,
-});
+export const UpdateJob = z
+  .strictObject({
+    ...z.object(JOB_FIELDS).partial().shape,
+    destination_conf: DestinationConf.optional().describe(
+      "As on creation. `****` in place of a secret keeps the stored one, for the same scheme, endpoint, account and bucket.",
+    ),
+    dataset: z.string().nullable().optional().describe("It may be named with the value that it has."),
+    kind: z.string().nullable().optional().describe("It may be named with the value that it has."),
+    ownership_challenge: Challenge.optional(),
+    ...READ_ONLY,
+  })
+  .meta({ id: "UpdateJob", description: 'Only what is named changes; `""`, 0 and null clear.' });
 
 /** The bodies that ask about a destination, a challenge and `logpull_options`. */
 export const AskDestination = z.strictObject({ destination_conf: DestinationConf });
 export const AskOwnership = z.strictObject({ destination_conf: DestinationConf, ownership_challenge: Challenge });
 export const AskOrigin = z.strictObject({
-  logpull_options: FIELDS.logpull_options,
-  dataset: z.string().max(64).nullable().optional(),
+  logpull_options: JOB_FIELDS.logpull_options,
+  dataset: z.string().max(64).nullable().optional().describe(`\`${DATASETS[0]}\` by default.`),
 });
 
 /** A job as its owner wrote it; a key that was never sent is not there. */
-export type JobBody = Partial<z.infer<z.ZodObject<typeof FIELDS>>> & {
+export type JobBody = Partial<z.infer<z.ZodObject<typeof JOB_FIELDS>>> & {
   dataset: (typeof DATASETS)[number];
   destination_conf: string;
 };

@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { flag, pageOf, wholeNumber } from "../../src/api/query.ts";
+import * as z from "zod";
+import { flag, pageOf, paging, queryOf, wholeNumber } from "../../src/api/query.ts";
 import type { AppContext } from "../../src/api/route.ts";
 import { ApiError } from "../../src/errors.ts";
 
@@ -33,44 +34,50 @@ describe("a whole number in a query", () => {
       fc.property(fc.oneof(number, zeros, odd), range, (text, { min, max }) => {
         const expected = text.length <= 16 && /^[0-9]+$/.test(text) && !text.includes("\n") ? BigInt(text) : -1n;
         const taken = expected >= BigInt(min) && expected <= BigInt(max);
-        expect(read(() => wholeNumber(asked({ n: text }), "n", min, max))).toEqual(
+        expect(read(() => queryOf(asked({ n: text }), z.object({ n: wholeNumber(min, max) })).n)).toEqual(
           taken ? { value: Number(expected) } : { refused: `n must be a whole number from ${min} to ${max}` },
         );
       }),
       { numRuns: 2_000 },
     );
-    expect(wholeNumber(asked({}), "n", 0, 1)).toBeNull();
+    expect(queryOf(asked({}), z.object({ n: wholeNumber(0, 1).optional() }))).toEqual({});
   });
 
   it("may be the largest safe one, and is never read as another", () => {
     const { MAX_SAFE_INTEGER: max } = Number;
-    expect(read(() => wholeNumber(asked({ after: `${max}` }), "after", 0, max))).toEqual({ value: max });
+    const After = z.object({ after: wholeNumber(0, max) });
+    expect(read(() => queryOf(asked({ after: `${max}` }), After).after)).toEqual({ value: max });
     for (const text of ["9007199254740992", "9007199254740993"])
-      expect(read(() => wholeNumber(asked({ after: text }), "after", 0, max))).toMatchObject({ refused: /after/ });
+      expect(read(() => queryOf(asked({ after: text }), After))).toMatchObject({ refused: /after/ });
   });
 });
 
 describe("a flag in a query", () => {
+  const Discard = z.object({ discard: flag.default(false) });
+
   it("is true, false, or refused", () => {
     fc.assert(
       fc.property(fc.oneof(fc.constantFrom("true", "false", "TRUE", "1", "true "), odd), (text) => {
         const expected = { true: { value: true }, false: { value: false } }[text];
-        const answer = read(() => flag(asked({ discard: text }), "discard"));
+        const answer = read(() => queryOf(asked({ discard: text }), Discard).discard);
         expect(answer).toEqual(
           Object.hasOwn({ true: 1, false: 1 }, text) ? expected : { refused: "discard must be true or false" },
         );
       }),
     );
-    expect(flag(asked({}), "discard")).toBe(false);
+    expect(queryOf(asked({}), Discard)).toEqual({ discard: false });
   });
 });
 
 describe("the pages of a list", () => {
+  const page = (query: { readonly [name: string]: string }, all: readonly number[]) =>
+    pageOf(queryOf(asked(query), paging(25)), all);
+
   it("are all of it, each entry once and in order, and none is larger than asked for", () => {
     fc.assert(
       fc.property(fc.array(fc.nat(), { maxLength: 60 }), fc.integer({ min: 1, max: 25 }), (all, perPage) => {
         const pages = Array.from({ length: Math.ceil(all.length / perPage) + 1 }, (_, i) =>
-          pageOf(asked({ page: `${i + 1}`, per_page: `${perPage}` }), all, 25),
+          page({ page: `${i + 1}`, per_page: `${perPage}` }, all),
         );
         expect(pages.flatMap(({ shown }) => shown)).toEqual(all);
         for (const [i, { shown, info }] of pages.entries()) {
@@ -86,13 +93,13 @@ describe("the pages of a list", () => {
 
   it("begin with the first, of the largest size, and go no further than a list may be", () => {
     const all = Array.from({ length: 60 }, (_, i) => i);
-    expect(pageOf(asked({}), all, 25)).toEqual({ shown: all.slice(0, 25), info: { page: 1, perPage: 25, total: 60 } });
+    expect(page({}, all)).toEqual({ shown: all.slice(0, 25), info: { page: 1, perPage: 25, total: 60 } });
     fc.assert(
-      fc.property(fc.integer({ min: 4, max: 1_000_000 }), (page) => {
-        expect(pageOf(asked({ page: `${page}` }), all, 25).shown).toEqual([]);
+      fc.property(fc.integer({ min: 4, max: 1_000_000 }), (number) => {
+        expect(page({ page: `${number}` }, all).shown).toEqual([]);
       }),
     );
     for (const query of [{ page: "0" }, { page: "1000001" }, { per_page: "0" }, { per_page: "26" }])
-      expect(read(() => pageOf(asked(query), all, 25))).toHaveProperty("refused");
+      expect(read(() => page(query, all))).toHaveProperty("refused");
   });
 });

@@ -1,0 +1,167 @@
+/** Who else may call: the shapes of tokens, members and the audit, which requests are checked by, and what the API's description says of them. */
+import * as z from "zod";
+import { PERMISSIONS, ROLE_NAMES } from "../../access/roles.ts";
+import { EMAIL_MAX, MEMBERS_MAX, TOKEN_NAME_MAX, TOKENS_MAX } from "../../limits.ts";
+import { paging } from "../query.ts";
+import type { RouteDoc } from "../route.ts";
+import { Time } from "./common.ts";
+
+/** A note can have some 40 kB, and a page is one call of the register. */
+const ENTRIES_PER_PAGE = 100;
+
+const Id = z.string().regex(/^[0-9a-f]{32}$/);
+const Permission = z.enum(PERMISSIONS);
+const RoleName = z.enum(ROLE_NAMES);
+
+export const CreateToken = z
+  .strictObject({
+    name: z
+      .string()
+      .min(1)
+      .max(TOKEN_NAME_MAX)
+      .refine((name) => name.isWellFormed() && !/\p{Cc}/u.test(name), {
+        error: "must be text without control characters",
+      })
+      .meta({
+        pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]*$",
+        description: "For people; without control characters.",
+      }),
+    permissions: z
+      .array(Permission)
+      .min(1)
+      .max(PERMISSIONS.length)
+      .refine((each) => new Set(each).size === each.length, { error: "must name each permission once" })
+      .meta({ uniqueItems: true, description: "None that the caller does not hold." }),
+    expires_on: z.iso
+      .datetime({ offset: true })
+      .max(64)
+      .nullable()
+      .optional()
+      .describe("RFC 3339, in the future; never by default."),
+  })
+  .meta({ id: "CreateToken" });
+
+export const CreateMember = z
+  .strictObject({
+    email: z.email().max(EMAIL_MAX).describe("What the member is known by; it cannot be changed."),
+    role: RoleName.describe("None with permissions that the caller does not hold."),
+  })
+  .meta({ id: "CreateMember" });
+
+/** An address is what a member is: another one is another member. It may be named with the value it has. */
+export const UpdateMember = z
+  .strictObject({
+    email: z.string().max(EMAIL_MAX).optional().describe("It may be named with the value that it has."),
+    role: RoleName,
+  })
+  .meta({ id: "UpdateMember" });
+
+const Token = z
+  .object({
+    id: Id,
+    name: z.string(),
+    permissions: z.array(Permission),
+    status: z.enum(["active", "expired"]),
+    expires_on: z.string().nullable().describe("As it was sent; null: never."),
+    issued_on: Time,
+  })
+  .meta({ id: "Token" });
+
+const Member = z
+  .object({
+    id: Id,
+    email: z.string(),
+    role: RoleName,
+    permissions: z.array(Permission).describe("Those of the role."),
+    created_on: Time,
+    modified_on: Time,
+  })
+  .meta({ id: "Member" });
+
+export const TokensPage = paging(TOKENS_MAX);
+export const MembersPage = paging(MEMBERS_MAX);
+export const AuditPage = paging(ENTRIES_PER_PAGE);
+
+export const LIST_TOKENS: RouteDoc = {
+  summary: "List the tokens",
+  query: TokensPage,
+  result: Token,
+  list: true,
+  examples: [{ name: "All tokens" }],
+};
+
+export const CREATE_TOKEN: RouteDoc = {
+  summary: "Create a token",
+  description: `The token itself is in this answer and nowhere else: only its hash is stored. There can be ${TOKENS_MAX}; one more is a 403 with code 1004.`,
+  body: CreateToken,
+  result: z.object({ ...Token.shape, value: z.string().describe("The token. It is shown this once.") }),
+  status: 201,
+  examples: [
+    { name: "For a service that sends events", body: { name: "shop", permissions: ["events:write"] } },
+    {
+      name: "For a person, with an end",
+      body: { name: "on call", permissions: ["logs:read"], expires_on: "2099-12-31T00:00:00Z" },
+    },
+  ],
+};
+
+export const DELETE_TOKEN: RouteDoc = {
+  summary: "Revoke a token",
+  description: "In force for the next request.",
+  result: z.object({ id: z.string() }),
+  examples: [{ name: "One token" }],
+};
+
+export const LIST_MEMBERS: RouteDoc = {
+  summary: "List the members",
+  query: MembersPage,
+  result: Member,
+  list: true,
+  examples: [{ name: "All members" }],
+};
+
+export const CREATE_MEMBER: RouteDoc = {
+  summary: "Add a member",
+  description: `The key is in this answer and nowhere else: only its hash is stored. There can be ${MEMBERS_MAX}; one more is a 403 with code 1004, and an address that is there already a 409.`,
+  body: CreateMember,
+  result: z.object({ ...Member.shape, api_key: z.string().describe("The member's key. It is shown this once.") }),
+  status: 201,
+  errors: [409],
+  examples: [{ name: "Somebody who reads", body: { email: "grace@example.com", role: "Log Share Reader" } }],
+};
+
+export const UPDATE_MEMBER: RouteDoc = {
+  summary: "Change the role of a member",
+  body: UpdateMember,
+  result: Member,
+  examples: [{ name: "Another role", body: { role: "Log Share" } }],
+};
+
+export const DELETE_MEMBER: RouteDoc = {
+  summary: "Remove a member",
+  description: "In force for the next request.",
+  result: z.object({ id: z.string() }),
+  examples: [{ name: "One member" }],
+};
+
+export const LIST_AUDIT: RouteDoc = {
+  summary: "List the changes that were made over the API",
+  description: "The latest first; they are kept for 90 days.",
+  query: AuditPage,
+  result: z
+    .object({
+      id: z.int().min(1),
+      at: Time,
+      actor: z.object({ kind: z.enum(["admin", "token", "member"]), id: z.string(), name: z.string() }),
+      action: z.string().describe("What was done, such as `job.create`."),
+      resource: z.string().nullable().describe("Id of what was changed; null: it is not known, or there is none."),
+      outcome: z
+        .enum(["done", "unconfirmed"])
+        .describe("`unconfirmed`: it failed on the way, and may have been made all the same."),
+      body: z.unknown().describe("What was sent, without secrets; null: nothing."),
+      request_id: z.string().nullable(),
+    })
+    .meta({ id: "AuditEntry" }),
+  list: true,
+  examples: [{ name: "The latest ten", query: { per_page: "10" } }],
+};
