@@ -3,6 +3,7 @@ import type { Caller } from "../access/roles.ts";
 import { Senders } from "../access/senders.ts";
 import { type ConfigResult, readAccess, readAdminToken, readConfig } from "../config.ts";
 import { ApiError, CODE, oneError, unavailable } from "../errors.ts";
+import { mountDescription } from "../openapi/serve.ts";
 import { type Platform, within } from "../platform.ts";
 import { memberRoutes, tokenRoutes } from "./access.ts";
 import { auditRoutes, noted } from "./audit.ts";
@@ -14,10 +15,8 @@ import { functionRoutes } from "./functions.ts";
 import { jobRoutes } from "./jobs.ts";
 import { ledgerRoutes } from "./ledger.ts";
 import { ownershipRoutes } from "./ownership.ts";
-import type { AppContext, AppEnv, Resource, Route } from "./route.ts";
+import { ACCOUNT_PATH, type AppContext, type AppEnv, type Resource, type ResourceGroup, type Route } from "./route.ts";
 import { validationRoutes } from "./validation.ts";
-
-const ACCOUNT = "/client/v4/accounts/:account_id";
 
 /**
  * How long a request may take, in ms: longer than all parts together that know their own bounds (a probe's PUT and HEAD, 30 s; a change on its way to logs and ledger,
@@ -28,12 +27,6 @@ const ANSWER_MS = 60_000;
 const SILENT = "a part of the service does not answer; the request may be repeated";
 const SILENT_CHANGE =
   "a part of the service does not answer; the change may have been made all the same: look before you repeat the request";
-
-/** Resources below one path, under all of its names: the first is ours, the second, if the vendor has another one, the vendor's. */
-export interface ResourceGroup {
-  names: readonly [ours: string, vendors?: string];
-  resources: readonly Resource[];
-}
 
 export const GROUPS: readonly ResourceGroup[] = [
   {
@@ -60,6 +53,7 @@ export function createApp(platform: Platform): Hono<AppEnv> {
   for (const { names, resources } of GROUPS) {
     for (const name of names) for (const resource of resources) mount(app, name + resource.path, resource, world);
   }
+  mountDescription(app, GROUPS);
   app.notFound((c) => c.json(failure([{ code: CODE.noRoute, message: "no such route" }]), 404));
   app.onError((error, c) => {
     if (error instanceof ApiError) {
@@ -85,7 +79,7 @@ interface World {
 
 /** Every method that the resource does not have is a 405 that says which it has, to those who may know. */
 function mount(app: Hono<AppEnv>, name: string, { methods }: Resource, world: World): void {
-  const path = ACCOUNT + name;
+  const path = ACCOUNT_PATH + name;
   for (const [method, route] of Object.entries(methods)) {
     const action = route.action === undefined && method !== "GET" ? `${method} ${name}` : (route.action ?? null);
     app.on(method, path, guarded(route, action, world));

@@ -70,6 +70,15 @@ export interface Resource {
   methods: { readonly [method in "GET" | "POST" | "PUT" | "PATCH" | "DELETE"]?: Route };
 }
 
+/** What every resource is below. */
+export const ACCOUNT_PATH = "/client/v4/accounts/:account_id";
+
+/** Resources below one path, under all of its names: the first is ours, the second, if the vendor has another one, the vendor's. */
+export interface ResourceGroup {
+  names: readonly [ours: string, vendors?: string];
+  resources: readonly Resource[];
+}
+
 export function isDataset(name: string): name is Dataset {
   return (DATASETS as readonly string[]).includes(name);
 }

@@ -1,0 +1,26 @@
+import type { RouteExample } from "../api/route.ts";
+import { pathParameter } from "./parameters.ts";
+import type { CodeSample } from "./types.ts";
+
+/**
+ * An example as a command line, for a shell in which BASE_URL, ACCOUNT_ID and TOKEN are set.
+ * @param path as the router has it.
+ */
+export function curlSample(method: string, path: string, { name, query, body, mediaType }: RouteExample): CodeSample {
+  const search = query === undefined ? "" : `?${new URLSearchParams(query)}`;
+  const target = path.replaceAll(/:(\w+)/g, (_, parameter: string) => pathParameter(parameter).example);
+  const lines = [
+    `curl${method === "GET" ? "" : ` --request ${method}`} "$BASE_URL${target}${search}"`,
+    `--header "Authorization: Bearer $TOKEN"`,
+  ];
+  if (body !== undefined) {
+    lines.push(`--header "Content-Type: ${mediaType ?? "application/json"}"`);
+    lines.push(`--data-binary ${quoted(typeof body === "string" ? body : JSON.stringify(body))}`);
+  }
+  return { lang: "Shell", label: name, source: lines.join(" \\\n  ") };
+}
+
+/** As one word of a POSIX shell, in which nothing is expanded. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,118 @@
+import * as z from "zod";
+import type { Route, RouteDoc } from "../api/route.ts";
+import { curlSample } from "./curl.ts";
+import { FAILURES, failuresOf } from "./failures.ts";
+import { parameterNames, pathParameter, templated } from "./parameters.ts";
+import { COMPONENTS, type Schemas } from "./schemas.ts";
+import { tagOf } from "./tags.ts";
+import type { Answer, JsonSchema, MediaType, Operation, Parameter, Ref } from "./types.ts";
+
+const JSON_TYPE = "application/json";
+
+/** Where a route is: the paths as the router has them, below that of the account. */
+export interface Place {
+  method: string;
+  /** What all routes are below. */
+  base: string;
+  path: string;
+  /** The same by the first name of its group. */
+  firstPath: string;
+}
+
+/** One method of one path. */
+export function operationOf(route: Route, { method, base, path, firstPath }: Place, schemas: Schemas): Operation {
+  const { doc, permission } = route;
+  const isAlias = path !== firstPath;
+  const texts = [
+    doc.description ?? "",
+    `Needs the permission \`${permission}\`.`,
+    isAlias ? `Another name of \`${templated(base + firstPath)}\`, in the vendor's spelling.` : "",
+  ];
+  return {
+    operationId: operationId(method, path),
+    tags: [tagOf(firstPath)],
+    summary: doc.summary,
+    description: texts.filter((text) => text !== "").join("\n\n"),
+    parameters: [
+      ...pathParameters(base + path, schemas),
+      ...sentBeside("query", doc, schemas),
+      ...sentBeside("headers", doc, schemas),
+    ],
+    ...(doc.body !== undefined && { requestBody: { required: true, content: requestContent(doc, schemas) } }),
+    responses: {
+      [doc.status ?? 200]: successOf(doc, schemas),
+      ...Object.fromEntries(
+        failuresOf(base + path, route).map((status): [string, Ref] => [
+          `${status}`,
+          { $ref: `#/components/responses/${FAILURES[status].name}` },
+        ]),
+      ),
+    },
+    "x-permission": permission,
+    ...(isAlias && { "x-alias-of": templated(base + firstPath) }),
+    "x-codeSamples": (doc.examples ?? []).map((example) => curlSample(method, base + path, example)),
+  };
+}
+
+/** `GET /logship/jobs/:job_id/ledger` is `getLogshipJobsByJobIdLedger`: as stable as the path. */
+function operationId(method: string, path: string): string {
+  const words = path.replaceAll("/:", "/by_").split(/[/_-]/);
+  return method.toLowerCase() + words.map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join("");
+}
+
+function pathParameters(path: string, schemas: Schemas): Parameter[] {
+  return parameterNames(path).map((name) => {
+    const { description, ...schema } = schemas.of(pathParameter(name).schema);
+    return { name, in: "path", required: true, ...(description !== undefined && { description }), schema };
+  });
+}
+
+function sentBeside(where: "query" | "headers", doc: RouteDoc, schemas: Schemas): Parameter[] {
+  const sent = doc[where];
+  if (sent === undefined) return [];
+  const { properties = {}, required = [] } = schemas.of(sent);
+  return Object.entries(properties).map(([name, { description, ...schema }]) => ({
+    name,
+    in: where === "query" ? "query" : "header",
+    required: required.includes(name),
+    ...(description !== undefined && { description }),
+    schema,
+  }));
+}
+
+function requestContent({ body, examples = [] }: RouteDoc, schemas: Schemas): { [mediaType: string]: MediaType } {
+  const types = body instanceof z.ZodType ? { [JSON_TYPE]: body } : (body ?? {});
+  return Object.fromEntries(
+    Object.entries(types).map(([mediaType, schema]) => {
+      const shown = examples.filter((each) => each.body !== undefined && (each.mediaType ?? JSON_TYPE) === mediaType);
+      const named = shown.map((each) => [slug(each.name), { summary: each.name, value: each.body }] as const);
+      return [
+        mediaType,
+        { schema: schemas.of(schema), ...(named.length > 0 && { examples: Object.fromEntries(named) }) },
+      ];
+    }),
+  );
+}
+
+/** A name of letters, digits and dashes. */
+function slug(text: string): string {
+  return text.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-");
+}
+
+/** The envelope of an answer that is no failure, around the route's own result. */
+function successOf(doc: RouteDoc, schemas: Schemas): Answer {
+  const one = schemas.of(doc.result);
+  const result: JsonSchema = doc.list === undefined ? one : { type: "array", items: one };
+  const info: JsonSchema | null = doc.list instanceof z.ZodObject ? schemas.of(doc.list) : null;
+  const own: JsonSchema = {
+    type: "object",
+    required: info === null ? ["result"] : ["result", "result_info"],
+    properties: { result, ...(info !== null && { result_info: info }) },
+  };
+  const envelope = { $ref: `${COMPONENTS}${doc.list === undefined ? "Success" : "SuccessList"}` };
+  return {
+    description: doc.list === undefined ? "Done." : "The list, or a page of it.",
+    headers: { "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" } },
+    content: { [JSON_TYPE]: { schema: { allOf: [envelope, own] } } },
+  };
+}

@@ -1,0 +1,118 @@
+import { createHash } from "node:crypto";
+import { raw } from "hono/html";
+import type { FC } from "hono/jsx";
+import type { JsonSchema, OpenApi } from "../types.ts";
+import { type Entry, entriesOf, OperationSection } from "./operation.tsx";
+import { Fields, fieldsOf, Type } from "./schema.tsx";
+import { STYLE } from "./style.ts";
+import { Paragraphs, Words } from "./words.tsx";
+
+/** What lets the page's style sheet, and no other, by its Content-Security-Policy. */
+export const STYLE_HASH = `sha256-${createHash("sha256").update(STYLE).digest("base64")}`;
+
+/** The document as a page: one text, without a script and without anything that has to be loaded. Everything in it is escaped. */
+export function renderPage(document: OpenApi): string {
+  return `<!DOCTYPE html>${<Page document={document} />}`;
+}
+
+const Page: FC<{ document: OpenApi }> = ({ document }) => {
+  const entries = entriesOf(document);
+  const { info, tags } = document;
+  return (
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <title>{`${info.title} API`}</title>
+        <style>{raw(STYLE)}</style>
+      </head>
+      <body>
+        <a class="skip" href="#main">
+          Skip to the routes
+        </a>
+        <header>
+          <h1>{info.title} API</h1>
+          <p>
+            {info.summary} Version {info.version}. For programs: <a href="/openapi.json">/openapi.json</a>, OpenAPI{" "}
+            {document.openapi}.
+          </p>
+        </header>
+        <Contents document={document} entries={entries} />
+        <main id="main" tabindex={-1}>
+          <section aria-labelledby="overview">
+            <h2 id="overview">Overview</h2>
+            <Paragraphs text={info.description} />
+            <p>
+              The examples are command lines for a shell that has <code>BASE_URL</code> (such as{" "}
+              <code>http://localhost:8787</code>), <code>ACCOUNT_ID</code> and <code>TOKEN</code>. Every one of them is
+              sent to the service by its tests.
+            </p>
+          </section>
+          {tags.map(({ name, description }) => (
+            <section aria-labelledby={`tag-${name}`}>
+              <h2 id={`tag-${name}`}>{name}</h2>
+              <p>
+                <Words text={description} />
+              </p>
+              {entries
+                .filter(({ operation }) => operation.tags.includes(name))
+                .map((entry) => (
+                  <OperationSection entry={entry} document={document} />
+                ))}
+            </section>
+          ))}
+          <Schemas schemas={document.components.schemas} />
+        </main>
+      </body>
+    </html>
+  );
+};
+
+const Contents: FC<{ document: OpenApi; entries: readonly Entry[] }> = ({ document, entries }) => (
+  <nav aria-label="Contents">
+    <ul>
+      <li>
+        <a href="#overview">Overview</a>
+      </li>
+      {document.tags.map(({ name }) => (
+        <li>
+          <a href={`#tag-${name}`}>{name}</a>
+          <ul>
+            {entries
+              .filter(({ operation }) => operation.tags.includes(name))
+              .map(({ operation }) => (
+                <li>
+                  <a href={`#${operation.operationId}`}>{operation.summary}</a>
+                </li>
+              ))}
+          </ul>
+        </li>
+      ))}
+      <li>
+        <a href="#schemas">Schemas</a>
+      </li>
+    </ul>
+  </nav>
+);
+
+const Schemas: FC<{ schemas: { readonly [name: string]: JsonSchema } }> = ({ schemas }) => (
+  <section aria-labelledby="schemas">
+    <h2 id="schemas">Schemas</h2>
+    {Object.entries(schemas).map(([name, schema]) => {
+      const fields = fieldsOf(schema);
+      return (
+        <section id={`schema-${name}`} aria-labelledby={`schema-${name}-title`}>
+          <h3 id={`schema-${name}-title`}>{name}</h3>
+          {schema.description !== undefined && <Paragraphs text={schema.description} />}
+          {fields.length > 0 ? (
+            <Fields caption="Fields" fields={fields} optional="(may be absent)" />
+          ) : (
+            <p>
+              <Type schema={schema} />
+            </p>
+          )}
+        </section>
+      );
+    })}
+  </section>
+);

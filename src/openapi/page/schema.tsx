@@ -1,0 +1,134 @@
+import type { Child, FC } from "hono/jsx";
+import { COMPONENTS } from "../schemas.ts";
+import type { JsonSchema } from "../types.ts";
+import { Words } from "./words.tsx";
+
+/** One line of a table: a field, by the way to it. */
+interface Field {
+  name: string;
+  schema: JsonSchema;
+  required: boolean;
+}
+
+/** How deep objects in objects are shown in one table; what is deeper is shown by its type alone. */
+const DEPTH_MAX = 5;
+
+/** The fields of an object, those of objects in it included; of named schemas, a link is shown. */
+export function fieldsOf(schema: JsonSchema, prefix = "", depth = 0): Field[] {
+  const required = new Set(schema.required);
+  return Object.entries(schema.properties ?? {}).flatMap(([key, value]) => {
+    const name = prefix + key;
+    const own = { name, schema: value, required: required.has(key) };
+    const { inner, suffix } = contained(value);
+    return depth < DEPTH_MAX && inner.properties !== undefined
+      ? [own, ...fieldsOf(inner, `${name}${suffix}.`, depth + 1)]
+      : [own];
+  });
+}
+
+/** What is in it, be it null or a list. */
+function contained(schema: JsonSchema): { inner: JsonSchema; suffix: string } {
+  const { value } = withoutNull(schema);
+  return value.items === undefined
+    ? { inner: value, suffix: "" }
+    : { inner: withoutNull(value.items).value, suffix: "[]" };
+}
+
+/** `X or null` is written as two alternatives. */
+function withoutNull(schema: JsonSchema): { value: JsonSchema; nullable: boolean } {
+  const [first, second, ...others] = schema.anyOf ?? [];
+  return first !== undefined && second?.type === "null" && others.length === 0
+    ? { value: first, nullable: true }
+    : { value: schema, nullable: false };
+}
+
+export const Fields: FC<{ caption: string; fields: readonly Field[]; optional?: string }> = ({
+  caption,
+  fields,
+  optional,
+}) => (
+  <table class="fields">
+    <caption>{caption}</caption>
+    <thead>
+      <tr>
+        <th scope="col">Name</th>
+        <th scope="col">Type</th>
+        <th scope="col">Meaning</th>
+      </tr>
+    </thead>
+    <tbody>
+      {fields.map(({ name, schema, required }) => (
+        <tr>
+          <th scope="row">
+            <code>{name}</code>
+          </th>
+          <td>
+            <Type schema={schema} />
+            {optional !== undefined && !required && <span class="quiet"> {optional}</span>}
+          </td>
+          <td>
+            <Words text={schema.description ?? ""} />
+          </td>
+        </tr>
+      ))}
+    </tbody>
+  </table>
+);
+
+/** A schema's type and bounds in words. */
+export const Type: FC<{ schema: JsonSchema }> = ({ schema }) => {
+  const { value, nullable } = withoutNull(schema);
+  const fallback = schema.default ?? value.default;
+  return (
+    <>
+      <Kind schema={value} />
+      {boundsOf(value)}
+      {nullable && ", or null"}
+      {fallback !== undefined && <>; default {<code>{JSON.stringify(fallback)}</code>}</>}
+    </>
+  );
+};
+
+const Kind: FC<{ schema: JsonSchema }> = ({ schema }) => {
+  if (schema.$ref !== undefined) {
+    const name = schema.$ref.slice(COMPONENTS.length);
+    return <a href={`#schema-${name}`}>{name}</a>;
+  }
+  if (schema.const !== undefined) return <code>{JSON.stringify(schema.const)}</code>;
+  if (schema.enum !== undefined)
+    return <Alternatives each={schema.enum.map((one) => <code>{JSON.stringify(one)}</code>)} />;
+  if (schema.type === undefined && schema.anyOf !== undefined)
+    return <Alternatives each={schema.anyOf.map((one) => <Type schema={one} />)} />;
+  if (schema.items !== undefined) {
+    return (
+      <>
+        array of <Type schema={schema.items} />
+      </>
+    );
+  }
+  return schema.format === "date-time" ? "time (RFC 3339)" : (schema.type ?? "anything");
+};
+
+const Alternatives: FC<{ each: readonly Child[] }> = ({ each }) => (
+  <>{each.map((one, i) => [i === 0 ? "" : i === each.length - 1 ? " or " : ", ", one])}</>
+);
+
+/** What is said of its size, in words. */
+function boundsOf(schema: JsonSchema): string {
+  const { minimum, maximum, exclusiveMinimum, minLength, maxLength, minItems, maxItems } = schema;
+  const largest = maximum === Number.MAX_SAFE_INTEGER ? undefined : maximum;
+  // 0 stands for a default, and what is none is bounded.
+  const [zero, other] = schema.anyOf ?? [];
+  if (zero?.const === 0 && other?.minimum !== undefined) return `, 0 or ${other.minimum} to ${largest}`;
+  return [
+    minimum !== undefined && largest !== undefined ? `, ${minimum} to ${largest}` : "",
+    minimum !== undefined && largest === undefined ? `, ${minimum} or more` : "",
+    exclusiveMinimum !== undefined ? `, more than ${exclusiveMinimum}` : "",
+    minimum === undefined && largest !== undefined ? `, at most ${largest}` : "",
+    minLength !== undefined && minLength > 1 ? `, at least ${minLength} characters` : "",
+    minLength === 1 ? ", not empty" : "",
+    maxLength !== undefined ? `, at most ${maxLength} characters` : "",
+    minItems === 1 ? ", at least one" : "",
+    maxItems !== undefined ? `, at most ${maxItems}` : "",
+  ].join("");
+}
