@@ -18,14 +18,25 @@ export function queryOf<S extends z.ZodObject>(c: AppContext, schema: S): z.infe
   );
 }
 
-/** `true` or `false`, in these words. */
+/** `true` or `false`, in these words; `false` if it is not sent. */
 export const flag = z
   .enum(["true", "false"], { error: "must be true or false" })
-  .meta({ type: "boolean", enum: undefined })
-  .transform((value) => value === "true");
+  .meta({ type: "boolean", enum: undefined, default: false })
+  .transform((value) => value === "true")
+  .default(false);
 
 /** A whole number of that range, in digits. */
 export function wholeNumber(min: number, max: number) {
+  return numberOf(min, max, {});
+}
+
+/** The same, or this if it is not sent. */
+export function wholeNumberOr(fallback: number, min: number, max: number) {
+  return numberOf(min, max, { default: fallback }).default(fallback);
+}
+
+/** @param more what its description has beside; what is said around a transformation would be lost. */
+function numberOf(min: number, max: number, more: object) {
   return z
     .string()
     .refine(
@@ -35,15 +46,15 @@ export function wholeNumber(min: number, max: number) {
       },
       { error: `must be a whole number from ${min} to ${max}` },
     )
-    .meta({ type: "integer", minimum: min, maximum: max })
+    .meta({ type: "integer", minimum: min, maximum: max, ...more })
     .transform(Number);
 }
 
 /** Which page of a list is asked for: by default the first, of the largest size. */
 export function paging(perPageMax: number) {
   return z.object({
-    page: wholeNumber(1, 1_000_000).default(1).describe("Which page, counted from 1."),
-    per_page: wholeNumber(1, perPageMax).default(perPageMax).describe("How many entries a page has."),
+    page: wholeNumberOr(1, 1, 1_000_000).describe("Which page, counted from 1."),
+    per_page: wholeNumberOr(perPageMax, 1, perPageMax).describe("How many entries a page has."),
   });
 }
 

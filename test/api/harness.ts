@@ -1,4 +1,4 @@
-/** Calls the API in the runtime, with any environment and platform, and checks the envelope of every answer. */
+/** Calls the API in the runtime, with any environment and platform, and checks the envelope of every answer, and that it is as documented. */
 import { env } from "cloudflare:workers";
 import { expect, inject } from "vitest";
 import { createApp } from "../../src/api/app.ts";
@@ -8,6 +8,7 @@ import { NOON } from "../record/samples.ts";
 import { ACCOUNT, ADMIN_TOKEN } from "../support/constants.ts";
 import type { Answer } from "../support/runtime/api.ts";
 import { type BucketControl, bucketControl } from "../support/s3-control.ts";
+import { expectDocumented } from "./documented.ts";
 
 export type Settings = { [name: string]: unknown };
 
@@ -54,7 +55,9 @@ export async function send<T = unknown>(
     ...(body !== undefined && { body: (raw ? body : JSON.stringify(body)) as BodyInit }),
   };
   const response = await app.request(url, init, { ...env, ...options.settings } as unknown as Env);
-  return checked<T>(response);
+  const answer = await checked<T>(response);
+  expectDocumented(method, url, answer);
+  return answer;
 }
 
 /** Every answer is an envelope, whatever else it is. */

@@ -53,7 +53,7 @@ describe("a whole number in a query", () => {
 });
 
 describe("a flag in a query", () => {
-  const Discard = z.object({ discard: flag.default(false) });
+  const Discard = z.object({ discard: flag });
 
   it("is true, false, or refused", () => {
     fc.assert(

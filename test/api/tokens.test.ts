@@ -129,9 +129,9 @@ describe("a token", () => {
     await runInDurableObject(accessRegister(env.ACCESS), (register) => {
       const hash = new Uint8Array(32);
       for (let n = 0; n < TOKENS_MAX; n++)
-        register.addToken({ id: `${n}`, name: "x", permissions: [], expiresOn: null }, hash);
+        register.addToken({ id: `${n}`.padStart(32, "0"), name: "x", permissions: [], expiresOn: null }, hash);
       for (let n = 0; n < MEMBERS_MAX; n++)
-        register.addMember({ id: `${n}`, email: `${n}@example.com`, role: "Log Share" }, hash);
+        register.addMember({ id: `${n}`.padStart(32, "0"), email: `${n}@example.com`, role: "Log Share" }, hash);
     });
     const tokens = await call("POST", "/tokens", { name: "one more", permissions: ["logs:read"] });
     const members = await call("POST", "/members", { email: "ada@example.com", role: "Log Share" });

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { CreateJob, JOB_FIELDS, OutputOptions, UpdateJob } from "../../control/job-schema.ts";
 import { JOBS_MAX } from "../../limits.ts";
 import { DATASETS } from "../../record/fields.ts";
-import { flag, paging, wholeNumber } from "../query.ts";
+import { flag, paging, wholeNumberOr } from "../query.ts";
 import type { RouteDoc } from "../route.ts";
 import { Count, EXAMPLE_DESTINATION, Time } from "./common.ts";
 
@@ -80,12 +80,12 @@ const ObjectEntry = z
 export const JobsPage = paging(JOBS_MAX);
 
 export const DiscardQuery = z.object({
-  discard: flag.default(false).describe("Drops what the job has taken and not delivered; it is counted as discarded."),
+  discard: flag.describe("Drops what the job has taken and not delivered; it is counted as discarded."),
 });
 
 export const ObjectsQuery = z.object({
-  after: wholeNumber(0, Number.MAX_SAFE_INTEGER).default(0).describe("Objects with larger numbers than this alone."),
-  limit: wholeNumber(1, 1_000).default(100).describe("How many at most."),
+  after: wholeNumberOr(0, 0, Number.MAX_SAFE_INTEGER).describe("Objects with larger numbers than this alone."),
+  limit: wholeNumberOr(100, 1, 1_000).describe("How many at most."),
 });
 
 export const LIST_JOBS: RouteDoc = {

@@ -1,0 +1,58 @@
+/** Holds every answer that a test gets against what the API's own description says of its route. */
+import { expect } from "vitest";
+import * as z from "zod";
+import { GROUPS } from "../../src/api/app.ts";
+import { ACCOUNT_PATH, type Route } from "../../src/api/route.ts";
+import { failuresOf } from "../../src/openapi/failures.ts";
+
+interface Documented {
+  path: string;
+  pattern: RegExp;
+  methods: { readonly [method: string]: Route };
+}
+
+const ROUTES: readonly Documented[] = GROUPS.flatMap(({ names, resources }) =>
+  names.flatMap((name) =>
+    resources.map(({ path, methods }) => ({
+      path: ACCOUNT_PATH + name + path,
+      pattern: new RegExp(`^${(ACCOUNT_PATH + name + path).replaceAll(/:\w+/g, "[^/]+")}$`),
+      methods: methods as { readonly [method: string]: Route },
+    })),
+  ),
+);
+
+const ResultInfo = z.object({
+  count: z.int().min(0),
+  page: z.int().min(1),
+  per_page: z.int().min(1),
+  total_count: z.int().min(0),
+});
+
+/** Nothing is there that the schema does not name, and nothing is otherwise. */
+function expectShape(schema: z.ZodType, value: unknown, where: string): void {
+  const parsed = schema.safeParse(value);
+  expect([where, parsed.error?.issues ?? []]).toEqual([where, []]);
+  expect([where, value]).toEqual([where, parsed.data]);
+}
+
+/** An answer of a route that there is: with a status that is documented, and of the documented shape. */
+export function expectDocumented(
+  method: string,
+  url: string,
+  { status, body }: { status: number; body: { result?: unknown; result_info?: unknown } },
+): void {
+  const { pathname } = new URL(url);
+  const found = ROUTES.find(({ pattern }) => pattern.test(pathname));
+  const route = found?.methods[method === "HEAD" ? "GET" : method];
+  if (found === undefined || route === undefined) return;
+  const { doc } = route;
+  const where = `${method} ${found.path} ${status}`;
+  if (status >= 400) {
+    expect([where, failuresOf(found.path, route)]).toEqual([where, expect.arrayContaining([status])]);
+    return;
+  }
+  expect([where, status]).toEqual([where, doc.status ?? 200]);
+  expectShape(doc.list === undefined ? doc.result : z.array(doc.result), body.result, where);
+  if (doc.list === undefined) expect([where, "result_info" in body]).toEqual([where, false]);
+  else expectShape(ResultInfo.extend(doc.list instanceof z.ZodObject ? doc.list.shape : {}), body.result_info, where);
+}

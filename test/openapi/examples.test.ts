@@ -1,0 +1,91 @@
+/** Every example of the document, as its command line says, sent to the running service. */
+import { createHash } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { EXAMPLE_DESTINATION } from "../../src/api/docs/common.ts";
+import { type Platform, platform } from "../../src/platform.ts";
+import { call, send } from "../api/harness.ts";
+import { member, token } from "../api/principals.ts";
+import { ACCOUNT, ADMIN_TOKEN } from "../support/constants.ts";
+import { commandOf, wordsOf } from "./shell.ts";
+import { OPERATIONS, pointerTo, validatorOf } from "./support.ts";
+
+/** A world whose stores take everything, as the keys of the examples open nothing, and say so as a store does: with the MD5 of what they took. */
+const generous: Platform = {
+  ...platform,
+  async fetch(_url, { body }) {
+    const taken = new Uint8Array(await new Response(body ?? null).arrayBuffer());
+    return new Response(null, { headers: { etag: `"${createHash("md5").update(taken).digest("hex")}"` } });
+  },
+};
+
+const EXAMPLES = OPERATIONS.flatMap(({ method, path, operation }) =>
+  operation["x-codeSamples"].map(({ label, source }) => ({ method, path, operation, label, source })),
+);
+
+/** The job, the function, the token and the member that examples name. */
+async function prepare(): Promise<{ [variable: string]: string }> {
+  const job = await call<{ id: number }>(
+    "POST",
+    "/logship/jobs",
+    { destination_conf: EXAMPLE_DESTINATION },
+    { platform: generous },
+  );
+  expect([job.status, job.body.errors, job.body.result?.id]).toEqual([201, [], 1]);
+  await call("PATCH", "/functions/scripts/shop/script-settings", { logship: true });
+  const [TOKEN_ID, MEMBER_ID] = [(await token(["logs:read"])).id, (await member("Log Share Reader")).id];
+  return { BASE_URL: "http://logship.test", ACCOUNT_ID: ACCOUNT, TOKEN: ADMIN_TOKEN, TOKEN_ID, MEMBER_ID };
+}
+
+describe("every example", () => {
+  it("is of an operation, and every operation has one", () => {
+    expect(new Set(EXAMPLES.map(({ operation }) => operation.operationId)).size).toBe(OPERATIONS.length);
+  });
+
+  it.each(EXAMPLES)("is accepted as it stands: $method $path, $label", async ({ method, path, operation, source }) => {
+    const variables = await prepare();
+    const command = commandOf(wordsOf(source, variables));
+    expect(command.method).toBe(method);
+    const answer = await send(command.url, command, { platform: generous, headers: command.headers });
+    const documented = Object.keys(operation.responses).find((status) => status.startsWith("2")) ?? "";
+    expect([answer.status, answer.body.errors]).toEqual([Number(documented), []]);
+    const place = [
+      "paths",
+      path,
+      method.toLowerCase(),
+      "responses",
+      documented,
+      "content",
+      "application/json",
+      "schema",
+    ];
+    const validate = validatorOf(pointerTo(...place));
+    expect([validate(answer.body), validate.errors]).toEqual([true, null]);
+  });
+
+  it.each(EXAMPLES.filter(({ source }) => source.includes("--data-binary")))(
+    "is of the documented shape: $method $path, $label",
+    ({ method, path, source }) => {
+      const { headers, body = "" } = commandOf(
+        wordsOf(source, { BASE_URL: "", ACCOUNT_ID: "", TOKEN: "", TOKEN_ID: "", MEMBER_ID: "" }),
+      );
+      const type = headers["Content-Type"] ?? "";
+      const place = ["paths", path, method.toLowerCase(), "requestBody", "content", type, "schema"];
+      const validate = validatorOf(pointerTo(...place));
+      expect([validate(type.endsWith("/json") ? JSON.parse(body) : body), validate.errors]).toEqual([true, null]);
+    },
+  );
+});
+
+describe("a failure", () => {
+  it.each([
+    [401, "GET", "/logship/jobs", undefined, { authorization: null }],
+    [404, "GET", "/logship/jobs/9", undefined, {}],
+    [400, "POST", "/logship/jobs", { name: 1, x: 2 }, {}],
+  ] as const)("%i is of the documented shape", async (status, method, path, body, headers) => {
+    const answer = await call(method, path, body, { headers });
+    expect(answer.status).toBe(status);
+    const validate = validatorOf("/components/schemas/Failure");
+    expect([validate(answer.body), validate.errors]).toEqual([true, null]);
+    expect(validate({ ...answer.body, success: true })).toBe(false);
+  });
+});
