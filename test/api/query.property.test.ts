@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { flag, pageOf, paging, queryOf, wholeNumber } from "../../src/api/query.ts";
+import { flag, pageOf, paging, queryOf, wholeNumber, wholeNumberOr } from "../../src/api/query.ts";
 import type { AppContext } from "../../src/api/route.ts";
 import { ApiError } from "../../src/errors.ts";
 
@@ -49,6 +49,25 @@ describe("a whole number in a query", () => {
     expect(read(() => queryOf(asked({ after: `${max}` }), After).after)).toEqual({ value: max });
     for (const text of ["9007199254740992", "9007199254740993"])
       expect(read(() => queryOf(asked({ after: text }), After))).toMatchObject({ refused: /after/ });
+  });
+});
+
+describe("a query", () => {
+  it("is told of every fault at once, and what it does not name is left alone", () => {
+    const Both = z.object({ n: wholeNumber(0, 9), discard: flag, m: wholeNumberOr(7, 0, 9) });
+    expect(queryOf(asked({ n: "3", other: "x" }), Both)).toEqual({ n: 3, discard: false, m: 7 });
+    const refused = (): readonly string[] => {
+      try {
+        return [JSON.stringify(queryOf(asked({ n: "x", discard: "yes", m: "10" }), Both))];
+      } catch (error) {
+        return (error as ApiError).entries.map(({ code, message }) => `${code} ${message}`);
+      }
+    };
+    expect(refused()).toEqual([
+      "1001 n must be a whole number from 0 to 9",
+      "1001 discard must be true or false",
+      "1001 m must be a whole number from 0 to 9",
+    ]);
   });
 });
 

@@ -93,6 +93,11 @@ export class IsolatedShipper implements AsyncDisposable {
     return new ApiClient(this.#server.url, { token: this.#token });
   }
 
+  /** Of the life it is in, without a slash at the end. */
+  get url(): string {
+    return this.#server.url;
+  }
+
   get bucket(): Bucket {
     return new Bucket(this.#server.url);
   }
