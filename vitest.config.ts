@@ -23,6 +23,7 @@ export default defineConfig({
                 OBJSTORE_ENDPOINT: inject("s3Url"),
                 SELF_NAME: "logship",
                 DEFAULT_SCRIPT_NAME: "unnamed",
+                PREVIEW_RECENT: "true",
                 DEST_TEST: JSON.stringify({
                   host: new URL(inject("s3Url")).host,
                   access_key_id: "test-access-key",

@@ -11,6 +11,7 @@ export interface Settings {
   OBJSTORE_ENDPOINT?: string;
   ALLOW_LOOPBACK_DESTINATIONS?: string;
   REQUIRE_OWNERSHIP_CHALLENGE?: string;
+  PREVIEW_RECENT?: string;
   SELF_NAME?: string;
   DEFAULT_SCRIPT_NAME?: string;
 }
@@ -20,6 +21,8 @@ export interface Config extends Access {
   destinations: DestinationContext;
   /** A job needs a proof that whoever creates or moves it can read its destination. */
   requireOwnershipChallenge: boolean;
+  /** Recent events are held in memory, for previews. */
+  previewRecent: boolean;
 }
 
 export type ConfigResult = { ok: true; config: Config } | { ok: false; faults: string[] };
@@ -36,6 +39,11 @@ export interface IntakeConfig {
 export function readIntakeConfig(env: object): IntakeConfig {
   const settings = env as Settings;
   return { selfName: settings.SELF_NAME || null, defaultScriptName: settings.DEFAULT_SCRIPT_NAME || "unnamed" };
+}
+
+/** Whether recent events may be held for previews. For whom it matters that they are not, a typo holds none. */
+export function readPreviewRecent(env: object): boolean {
+  return ((env as Settings).PREVIEW_RECENT || "true") === "true";
 }
 
 /** What it takes to know a caller. */
@@ -76,13 +84,17 @@ export function readConfig(env: object): ConfigResult {
   const previous = settings.SECRETS_KEY_PREVIOUS ? keyOf(settings.SECRETS_KEY_PREVIOUS) : null;
   if (settings.SECRETS_KEY_PREVIOUS && previous === null)
     faults.push("SECRETS_KEY_PREVIOUS: base64 of 32 random bytes, or absent");
-  const readFlag = (name: "ALLOW_LOOPBACK_DESTINATIONS" | "REQUIRE_OWNERSHIP_CHALLENGE"): boolean => {
-    const value = settings[name] || "false";
+  const readFlag = (
+    name: "ALLOW_LOOPBACK_DESTINATIONS" | "REQUIRE_OWNERSHIP_CHALLENGE" | "PREVIEW_RECENT",
+    fallback: "true" | "false" = "false",
+  ): boolean => {
+    const value = settings[name] || fallback;
     if (value !== "true" && value !== "false") faults.push(`${name}: "true", "false" or absent`);
     return value === "true";
   };
   const allowLoopback = readFlag("ALLOW_LOOPBACK_DESTINATIONS");
   const requireOwnershipChallenge = readFlag("REQUIRE_OWNERSHIP_CHALLENGE");
+  const previewRecent = readFlag("PREVIEW_RECENT", "true");
   const objstoreEndpoint = settings.OBJSTORE_ENDPOINT || DEFAULT_OBJSTORE_ENDPOINT;
   const endpoint = parseEndpoint(
     objstoreEndpoint.replaceAll("{account-id}", "account"),
@@ -102,6 +114,7 @@ export function readConfig(env: object): ConfigResult {
       keys: { current, previous },
       destinations: { objstoreEndpoint, allowLoopback, secret },
       requireOwnershipChallenge,
+      previewRecent,
     },
   };
 }

@@ -1,5 +1,5 @@
 import { createApp } from "./api/app.ts";
-import { readConfig, readIntakeConfig } from "./config.ts";
+import { readConfig, readIntakeConfig, readPreviewRecent } from "./config.ts";
 import { accountLedger } from "./control/ledger.ts";
 import { controlPlane } from "./control/plane.ts";
 import { appendToChain } from "./delivery/chain.ts";
@@ -10,6 +10,7 @@ import { handleTail } from "./intake/tail.ts";
 import type { ConsumerContext } from "./pipeline/commit.ts";
 import { consumeDead, consumeEvents } from "./pipeline/consume.ts";
 import { JobsCache } from "./pipeline/jobs-cache.ts";
+import { RecentTurns } from "./pipeline/recent.ts";
 import { platform } from "./platform.ts";
 import { handleScheduled } from "./scheduled.ts";
 
@@ -27,6 +28,7 @@ const DEAD_QUEUE = "logship-events-dead";
 const app = createApp(platform);
 const jobsCache = new JobsCache();
 const gatherer = new Gatherer();
+const recentTurns = new RecentTurns();
 
 function consumer(env: Env): ConsumerContext {
   return {
@@ -39,6 +41,7 @@ function consumer(env: Env): ConsumerContext {
     },
     counted: (ids) => accountLedger(env.ACCOUNT).counted(ids),
     expectAgain: (messages) => accountLedger(env.ACCOUNT).expectAgain(messages),
+    handsOverRecent: () => readPreviewRecent(env) && recentTurns.take(platform.now()),
     setAside: (message) => accountLedger(env.ACCOUNT).setAside(message),
     blobs: blobStore(env.BLOBS),
     platform,

@@ -171,3 +171,19 @@ export const SENDER_MEMORY_MS = 300_000;
 
 /** How many of these one isolate remembers. */
 export const SENDERS_MAX = 1_000;
+
+/** Events of one preview. */
+export const PREVIEW_EVENTS_MAX = 1_000;
+
+/** How much rendered text a preview shows, in bytes of UTF-8: twice what the body of a request can hold. It comes twice, as records and as objects. */
+export const PREVIEW_TEXT_MAX_BYTES = 512 * 1024;
+
+/** Recent events that are held in memory for previews: at most so many… */
+export const RECENT_MAX_EVENTS = 200;
+/** …with so many bytes of JSON in all… */
+export const RECENT_MAX_BYTES = 2 * 1024 * 1024;
+/** …and each with no more than that. */
+export const RECENT_EVENT_MAX_BYTES = 32 * 1024;
+
+/** What one isolate hands over of them at once, in bytes. */
+export const RECENT_HANDOVER_MAX_BYTES = 512 * 1024;

@@ -15,6 +15,7 @@ import { consumeEvents } from "../../src/pipeline/consume.ts";
 import type { Fragment } from "../../src/pipeline/fragment.ts";
 import { deflateFragment, OBJECT_DEFLATE_LEVEL } from "../../src/pipeline/fragment.ts";
 import { type Loaded, load } from "../../src/pipeline/load.ts";
+import { RecentTurns } from "../../src/pipeline/recent.ts";
 import type { FieldName } from "../../src/record/fields.ts";
 import type { JobShape, PrepareCpu, Prepared, Ran, Work } from "../protocol.ts";
 import { RecordMix, type TraceItem } from "../records.ts";
@@ -113,6 +114,7 @@ async function gathered(items: readonly TraceItem[]): Promise<ArrayBuffer[]> {
 /** From messages to fragments: the queue handler, with logs that take everything and keep nothing. */
 async function consumed(bodies: readonly ArrayBuffer[], job: JobConfig): Promise<number> {
   let bytes = 0;
+  const turns = new RecentTurns();
   const context: ConsumerContext = {
     jobs: async () => ({ state: "bench.1", jobs: [job], optOuts: [], optOutVersion: 0 }),
     expectAgain: () => Promise.reject(new Error("every message is whole")),
@@ -122,6 +124,8 @@ async function consumed(bodies: readonly ArrayBuffer[], job: JobConfig): Promise
     },
     count: async () => null,
     counted: async () => [],
+    // As in each isolate, of however many records: once a second.
+    handsOverRecent: () => turns.take(NOON),
     setAside: () => Promise.reject(new Error("nothing is set aside")),
     blobs: NO_BLOBS,
     platform: { now: () => NOON },

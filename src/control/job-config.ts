@@ -101,6 +101,12 @@ export function optedOut(optOuts: readonly OptOut[]): (scriptName: string, taken
   };
 }
 
+/** Functions whose logging is off, for all that the one who knows these opt-outs knows. */
+export function offNow(optOuts: readonly OptOut[]): ReadonlySet<string> {
+  const off = optOuts.filter(({ windows }) => windows.some(({ untilMs }) => untilMs === null));
+  return new Set(off.map(({ scriptName }) => scriptName));
+}
+
 /** SQL that brings a stored JobConfig up to what it is since filters, sampling and output formats. @param column what holds its JSON. */
 export function withOutputSql(column: string): string {
   const ndjson = JSON.stringify(NDJSON).replaceAll("'", "''");

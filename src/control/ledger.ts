@@ -2,12 +2,14 @@ import { DurableObject } from "cloudflare:workers";
 import { fromHex } from "../bytes.ts";
 import { ID_MEMORY_MS } from "../limits.ts";
 import { platform } from "../platform.ts";
+import { RecordLine } from "../record/line.ts";
 import { IdMemory, type TakenId } from "../storage/id-memory.ts";
 import { migrate } from "../storage/migrate.ts";
 import { ACCOUNT_STEPS } from "./account-schema.ts";
 import type { FunctionCount } from "./function-counts.ts";
 import { FunctionHours } from "./function-hours.ts";
-import { isBehind, type JobConfig, type JobsSnapshot, type OptOut } from "./job-config.ts";
+import { isBehind, type JobConfig, type JobsSnapshot, type OptOut, offNow } from "./job-config.ts";
+import { type RecentRecords, RecentRing } from "./recent.ts";
 
 export { ACCOUNT_STEPS } from "./account-schema.ts";
 export type { FunctionCount } from "./function-counts.ts";
@@ -24,6 +26,8 @@ export interface MessageCount extends TakenId {
   notRouted: number;
   /** The same by function; adds up to the three. */
   functions: readonly FunctionCount[];
+  /** Some of its records, for previews: held in memory only, and no part of any count. */
+  recent?: RecentRecords;
 }
 
 /** What became of some messages. */
@@ -74,6 +78,8 @@ export class AccountLedger extends DurableObject<Env> {
   readonly #sql: SqlStorage;
   readonly #ids: IdMemory;
   readonly #functions: FunctionHours;
+  /** Gone with the object: never stored. */
+  readonly #recent = new RecentRing();
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -92,12 +98,12 @@ export class AccountLedger extends DurableObject<Env> {
     const { jobs_state } = this.#sql.exec<{ jobs_state: string }>("SELECT jobs_state FROM account").one();
     if (isBehind(state, jobs_state)) return this.#snapshot(jobs_state);
     const now = platform.now();
-    this.ctx.storage.transactionSync(() => {
+    const fresh = this.ctx.storage.transactionSync(() => {
       this.#unfinished(failed);
       for (const { id } of done) this.#finished(id);
       const known = this.#ids.known(done);
       const fresh = done.filter(({ id }) => !known.has(id));
-      if (fresh.length === 0) return;
+      if (fresh.length === 0) return fresh;
       this.#ids.remember(fresh);
       const sum = (of: (message: MessageCount) => number): number =>
         fresh.reduce((total, message) => total + of(message), 0);
@@ -115,8 +121,16 @@ export class AccountLedger extends DurableObject<Env> {
         fresh.flatMap(({ functions }) => functions),
         now,
       );
+      return fresh;
     });
+    // What is counted once is held once.
+    for (const { recent } of fresh) if (recent !== undefined) this.#recent.add(recent);
     return null;
+  }
+
+  /** The newest records that consumers have handed over, oldest first; nothing after the object was evicted. */
+  recent(): RecentRecords {
+    return this.#recent.all();
   }
 
   /** Which of these messages were counted, or set aside. */
@@ -151,8 +165,15 @@ export class AccountLedger extends DurableObject<Env> {
         functions,
       );
       this.#sql.exec("UPDATE account SET jobs_state = ? WHERE id = 1", state);
+      this.#forgetRecent(offNow(optOuts));
       return state;
     });
+  }
+
+  /** Lets go of the recent records of these functions. */
+  #forgetRecent(scriptNames: ReadonlySet<string>): void {
+    if (scriptNames.size === 0) return;
+    this.#recent.keep((line) => !scriptNames.has(RecordLine.read(line)?.ScriptName ?? ""));
   }
 
   /** Keeps a message that cannot go its way, whole, and counts it; once, however often it comes. */
@@ -202,6 +223,7 @@ export class AccountLedger extends DurableObject<Env> {
   /** Forgets a function's name; what was counted under it stays in the sum, under none. Events that come later are counted anew. */
   forgetFunction(scriptName: string): void {
     this.ctx.storage.transactionSync(() => this.#functions.forget(scriptName));
+    this.#forgetRecent(new Set([scriptName]));
   }
 
   /** Forgets old ids and counts, once a day. */

@@ -72,6 +72,7 @@ export function bounded(context: ConsumerContext, patience: Patience, calls: Cal
     counted: (ids) => ask(LEDGER, BOUND_MS.counted, () => context.counted(ids)),
     // Asked whatever came before: it is the last that can be done for these messages, and calls are kept for it.
     expectAgain: (messages) => answered(LEDGER, BOUND_MS.expectAgain, context.expectAgain(messages)),
+    handsOverRecent: () => context.handsOverRecent(),
     ...aside,
     blobs: {
       ...aside.blobs,

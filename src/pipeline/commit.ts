@@ -1,5 +1,6 @@
 import { type JobConfig, type JobsSnapshot, optedOut, wasIn } from "../control/job-config.ts";
 import type { FunctionCount, MessageCount, Outcome } from "../control/ledger.ts";
+import type { RecentRecords } from "../control/recent.ts";
 import { readJobConfig, readSnapshot } from "../control/snapshot.ts";
 import type { Append } from "../delivery/types.ts";
 import type { Blobs } from "../intake/blob-store.ts";
@@ -8,6 +9,7 @@ import type { TakenId } from "../storage/id-memory.ts";
 import type { AsideContext } from "./aside.ts";
 import { appendsOf, buildAppend, idOf, type Offered } from "./build.ts";
 import type { Loaded } from "./load.ts";
+import { recentOf } from "./recent.ts";
 
 /** What the handler needs of the world. */
 export interface ConsumerContext extends AsideContext {
@@ -29,6 +31,8 @@ export interface ConsumerContext extends AsideContext {
   counted(ids: readonly TakenId[]): Promise<readonly string[]>;
   /** Notes messages that have to come again, so that nothing is claimed to be complete beyond them. */
   expectAgain(messages: readonly TakenId[]): Promise<void>;
+  /** Whether recent records are handed over for previews, with the next count. Asking takes the turn. */
+  handsOverRecent(): boolean;
   blobs: Pick<Blobs, "get" | "drop">;
   platform: Pick<Platform, "now">;
 }
@@ -61,6 +65,7 @@ export async function commitAndCount(
   let current = jobs;
   // What a log has taken stays as it was offered, and stays routed, though a later round may know of opt-outs, or of a discard, that this one did not.
   const routed = new Map<string, Offer>();
+  const handsOver = context.handsOverRecent();
   for (let rounds = 0; rounds < REBUILDS_MAX; rounds++) {
     const offers = offersOf(group, current).map((offer) => {
       const before = routed.get(offer.message.id);
@@ -68,9 +73,12 @@ export async function commitAndCount(
     });
     const failed = await commitAll(offers, current, queue.doneMs, routed, context);
     const counted = unique(offers).map((offer) => routed.get(offer.message.id) ?? offer);
+    const recent = handsOver ? recentOrNone(group, current) : null;
     try {
       const outcome: Outcome = {
-        done: counted.filter(({ message }) => !failed.has(message.id)).map((offer) => countOf(offer, routed)),
+        done: counted
+          .filter(({ message }) => !failed.has(message.id))
+          .map((offer) => countOf(offer, routed, recent?.get(offer.message.id))),
         failed: counted.filter(({ message }) => failed.has(message.id)).map(({ message }) => idOf(message)),
         backlog: queue.backlog,
         state: current.state,
@@ -87,6 +95,17 @@ export async function commitAndCount(
     }
   }
   return { failed: new Set(group.map(({ message }) => message.id)), noted: false };
+}
+
+/** For previews, which are worth no delay. What goes wrong is named by its kind alone: its words may quote a record. */
+function recentOrNone(group: readonly Loaded[], { optOuts }: JobsSnapshot): ReadonlyMap<string, RecentRecords> | null {
+  try {
+    return recentOf(group, optOuts);
+  } catch (error) {
+    const kind = error instanceof Error ? error.name : typeof error;
+    console.error({ message: "recent records could not be handed over", error: kind });
+    return null;
+  }
 }
 
 /** A message on its way to the jobs. */
@@ -160,7 +179,11 @@ async function commitAll(
 }
 
 /** How the events of a message ended up, in all and by function. */
-function countOf({ loaded, message, records }: Offer, routed: ReadonlyMap<string, Offer>): MessageCount {
+function countOf(
+  { loaded, message, records }: Offer,
+  routed: ReadonlyMap<string, Offer>,
+  recent: RecentRecords | undefined,
+): MessageCount {
   // By the JSON of their names: most messages are of few functions, and a name is parsed once.
   const functions = new Map<string, FunctionCount>();
   const offered = records === loaded.records ? null : new Set(records);
@@ -179,7 +202,8 @@ function countOf({ loaded, message, records }: Offer, routed: ReadonlyMap<string
     count.lastEventMs = Math.max(count.lastEventMs, whole.EventTimestampMs);
     sum[fate] += 1;
   }
-  return { ...idOf(message), events: loaded.records.length, ...sum, functions: [...functions.values()] };
+  const count = { ...idOf(message), events: loaded.records.length, ...sum, functions: [...functions.values()] };
+  return recent === undefined ? count : { ...count, recent };
 }
 
 /**

@@ -138,6 +138,8 @@ export interface World extends ConsumerContext {
   readonly done: Set<string>;
   /** Messages that were noted as having to come again, beside those of counts. */
   readonly expected: TakenId[];
+  /** How often recent records are handed over, from now on. */
+  turns: number;
   blobs: ScriptedBlobs;
   /** Everything that happened, in order. */
   readonly log: string[];
@@ -161,6 +163,7 @@ export function world(config: JobConfig[] | null, log: string[] = []): World {
     optOutVersion: 0,
     done: new Set(),
     expected: [],
+    turns: 0,
     log,
     jobs: async () => (it.config === null ? null : snapshot(STATE, it.config, it)),
     async append(offeredTo, build, suspects) {
@@ -193,6 +196,7 @@ export function world(config: JobConfig[] | null, log: string[] = []): World {
     },
     counted: async (ids) => ids.filter((taken) => it.done.has(taken.id)).map((taken) => taken.id),
     expectAgain: async (messages) => void it.expected.push(...messages),
+    handsOverRecent: () => it.turns > 0 && it.turns-- > 0,
     blobs: scriptedBlobs(),
     platform: { now: () => it.nowMs },
   };
