@@ -6,6 +6,8 @@ export const CODE = {
   jobNotFound: 1000,
   invalid: 1001,
   wrongChallenge: 1002,
+  /** Of no fault: in `messages`, what is to be known of an answer. */
+  note: 1003,
   notAllowed: 1004,
   conflict: 1009,
   tooLarge: 1013,

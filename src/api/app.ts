@@ -15,6 +15,7 @@ import { functionRoutes } from "./functions.ts";
 import { jobRoutes } from "./jobs.ts";
 import { ledgerRoutes } from "./ledger.ts";
 import { ownershipRoutes } from "./ownership.ts";
+import { previewRoutes } from "./preview.ts";
 import { ACCOUNT_PATH, type AppContext, type AppEnv, type Resource, type ResourceGroup, type Route } from "./route.ts";
 import { validationRoutes } from "./validation.ts";
 
@@ -38,6 +39,7 @@ export const GROUPS: readonly ResourceGroup[] = [
       ...ownershipRoutes,
       ...validationRoutes,
       ...datasetRoutes,
+      ...previewRoutes,
       ...auditRoutes,
     ],
   },

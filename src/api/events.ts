@@ -7,7 +7,7 @@ import { type Taken, takeEvents } from "../intake/take.ts";
 import { EVENTS_BODY_MAX_BYTES, IDEMPOTENCY_KEY_MAX } from "../limits.ts";
 import { bodyBytes, mediaType } from "./body.ts";
 import { SEND_EVENTS } from "./docs/events.ts";
-import { success } from "./envelope.ts";
+import { type Message, success } from "./envelope.ts";
 import { type Resource, requireDataset } from "./route.ts";
 
 export const eventRoutes: readonly Resource[] = [
@@ -37,16 +37,21 @@ export const eventRoutes: readonly Resource[] = [
           );
           if (!taken.ok)
             throw faultsError(taken.status, taken.status === 413 ? CODE.tooLarge : CODE.invalid, taken.faults);
-          const messages = taken.unknownKeys.map((name) => ({
-            code: CODE.invalid,
-            message: `unknown key ${JSON.stringify(name)} was dropped`,
-          }));
+          const messages = droppedKeys(taken.unknownKeys);
           return success(c, { accepted: taken.accepted }, { status: 202, messages });
         },
       },
     },
   },
 ];
+
+/** What an answer says of keys that no event has. */
+export function droppedKeys(names: readonly string[]): Message[] {
+  return names.map((name) => ({
+    code: CODE.invalid,
+    message: `unknown key ${JSON.stringify(name)} was dropped`,
+  }));
+}
 
 /** @throws ApiError 503 if the queue did not take everything. */
 async function orUnavailable(taking: Promise<Taken>): Promise<Taken> {

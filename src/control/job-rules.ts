@@ -15,6 +15,9 @@ export interface JobMeaning {
   limits: UploadLimits;
 }
 
+/** A part of a body; what is undefined is absent. */
+type ShippingBody = { [name in "filter" | "output_options" | "logpull_options"]?: JobBody[name] | undefined };
+
 type Read<T> = { ok: true; value: T } | { ok: false; faults: Fault[] };
 
 /**
@@ -22,21 +25,28 @@ type Read<T> = { ok: true; value: T } | { ok: false; faults: Fault[] };
  * @returns the reasons why not, each with its place in the body.
  */
 export function readJob(body: JobBody): Read<JobMeaning> {
-  const output = readOutput(body);
-  const filter = readFilter(body.filter ?? "");
-  if (!output.ok || !filter.ok) {
-    return { ok: false, faults: [output, filter].flatMap((read) => (read.ok ? [] : read.faults)) };
-  }
+  const shipping = readShipping(body);
+  if (!shipping.ok) return shipping;
   const limits = {
     bytes: body.max_upload_bytes || UPLOAD_BYTES.fallback,
     records: body.max_upload_records || UPLOAD_RECORDS.fallback,
     intervalMs: (body.max_upload_interval_seconds || UPLOAD_INTERVAL_S.fallback) * 1_000,
   };
-  return { ok: true, value: { filter: filter.value, ...output.value, limits } };
+  return { ok: true, value: { ...shipping.value, limits } };
+}
+
+/** What of a job's body decides what it ships, and how that is written. */
+export function readShipping(body: ShippingBody): Read<Omit<JobMeaning, "limits">> {
+  const output = readOutput(body);
+  const filter = readFilter(body.filter ?? "");
+  if (!output.ok || !filter.ok) {
+    return { ok: false, faults: [output, filter].flatMap((read) => (read.ok ? [] : read.faults)) };
+  }
+  return { ok: true, value: { filter: filter.value, ...output.value } };
 }
 
 /** `output_options`, or `logpull_options` where the first are absent or null. */
-function readOutput({ output_options, logpull_options }: JobBody): Read<OutputMeaning> {
+function readOutput({ output_options, logpull_options }: ShippingBody): Read<OutputMeaning> {
   const logpull = readLogpull(logpull_options ?? "");
   if (output_options == null) return logpull;
   const output = readOutputOptions(output_options);

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { utf8Length } from "../bytes.ts";
 import { DESTINATION_CONF_MAX } from "../destinations/parse.ts";
-import { FILTER_MAX_BYTES, UPLOAD_BYTES, UPLOAD_INTERVAL_S, UPLOAD_RECORDS } from "../limits.ts";
+import { FILTER_MAX_BYTES, PREVIEW_EVENTS_MAX, UPLOAD_BYTES, UPLOAD_INTERVAL_S, UPLOAD_RECORDS } from "../limits.ts";
 import { DATASETS } from "../record/fields.ts";
 
 const bounded = ({ min, max }: { min: number; max: number }) =>
@@ -163,6 +163,17 @@ export const AskOwnership = z.strictObject({ destination_conf: DestinationConf, 
 export const AskOrigin = z.strictObject({
   logpull_options: JOB_FIELDS.logpull_options,
   dataset: z.string().max(64).nullable().optional().describe(`\`${DATASETS[0]}\` by default.`),
+});
+
+/** The body that asks what a job would make of events. */
+export const AskPreview = z.strictObject({
+  ...z.object(FIELDS).partial().pick({ filter: true, output_options: true, logpull_options: true }).shape,
+  events: z
+    .array(z.unknown())
+    .max(PREVIEW_EVENTS_MAX)
+    .nullable()
+    .optional()
+    .describe("Trace items or records, as POST events takes them; absent or null: recent ones"),
 });
 
 /** A job as its owner wrote it; a key that was never sent is not there. */

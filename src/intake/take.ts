@@ -57,8 +57,8 @@ export async function takeEvents(request: TakeRequest, context: TakeContext): Pr
   return { ok: true, accepted: events.lines.length, unknownKeys: named(events.unknownKeys) };
 }
 
-/** Nobody reads more of them than that. */
-function named(keys: readonly string[]): string[] {
+/** Of keys that were dropped, what an answer names. Nobody reads more of them than that. */
+export function named(keys: readonly string[]): string[] {
   return keys.slice(0, UNKNOWN_KEYS_MAX).map((key) => key.slice(0, UNKNOWN_KEY_MAX));
 }
 

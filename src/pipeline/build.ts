@@ -22,11 +22,23 @@ export interface Offered {
   ascii: boolean;
 }
 
+/** What of a job's configuration decides what it ships, and how that is written. */
+export type ShippingRules = Pick<JobConfig, "id" | "filter" | "sampleRate" | "output">;
+
+/** Why a record is not shipped. */
+export const FILTERED = Symbol("filtered");
+export const SAMPLED_OUT = Symbol("sampled out");
+
+/** What becomes of a record: the text that is shipped, or why there is none. @param inSample of the message that it came in. */
+export type Judge = (
+  record: LoadedRecord,
+  inSample: (index: number) => boolean,
+) => string | typeof FILTERED | typeof SAMPLED_OUT;
+
 /** A job's configuration, compiled. */
 interface Plan {
-  wants(record: TraceRecord): boolean;
+  judge: Judge;
   sample: Sampler;
-  encode: RecordEncoder;
   delimiter: Uint8Array;
   /** What the format adds to a record is ASCII. */
   ascii: boolean;
@@ -37,9 +49,9 @@ interface Plan {
 }
 
 /** A configuration never changes: a new version is another one. */
-const plans = new WeakMap<JobConfig, Plan>();
+const plans = new WeakMap<ShippingRules, Plan>();
 
-function planOf(job: JobConfig): Plan {
+function planOf(job: ShippingRules): Plan {
   const known = plans.get(job);
   if (known !== undefined) return known;
   const parsed = parseFilter(job.filter ?? "");
@@ -49,9 +61,8 @@ function planOf(job: JobConfig): Plan {
   const { fields } = layout;
   const texts = layout.texts.join("");
   const plan: Plan = {
-    wants: parsed.filter === null ? () => true : compileFilter(parsed.filter),
+    judge: judgeOf(parsed.filter === null ? () => true : compileFilter(parsed.filter), recordEncoder(job.output)),
     sample: sampler(job.id, job.sampleRate),
-    encode: recordEncoder(job.output),
     delimiter: batchTexts(job.output).delimiter,
     ascii: isAscii(texts),
     textUnits: texts.length + job.output.recordDelimiter.length,
@@ -60,6 +71,24 @@ function planOf(job: JobConfig): Plan {
   };
   plans.set(job, plan);
   return plan;
+}
+
+function judgeOf(wants: (record: TraceRecord) => boolean, encode: RecordEncoder): Judge {
+  return ({ index, whole, shipped }, inSample) => {
+    if (!wants(whole)) return FILTERED;
+    return inSample(index) ? encode(shipped) : SAMPLED_OUT;
+  };
+}
+
+/**
+ * What a job does with each record of one message. Pure.
+ * @param messageId decides the sample, with the job's id.
+ * @throws if the job's filter cannot be read.
+ */
+export function recordJudge(job: ShippingRules, messageId: string): (record: LoadedRecord) => ReturnType<Judge> {
+  const { judge, sample } = planOf(job);
+  const inSample = sample(messageId);
+  return (record) => judge(record, inSample);
 }
 
 function repeatsOf(fields: readonly string[]): number[] {
@@ -103,7 +132,7 @@ export function buildAppend(
   queueDoneMs: number,
 ): Append {
   const plan = planOf(job);
-  const { wants, sample, encode, delimiter } = plan;
+  const { judge, sample, delimiter } = plan;
   const builder = new FragmentBuilder(delimiter);
   const messages: AppendedMessage[] = [];
   for (const { message, records, ascii } of offered) {
@@ -112,12 +141,12 @@ export function buildAppend(
     const inSample = sample(message.id);
     let filtered = 0;
     let sampledOut = 0;
-    for (const { index, whole, shipped } of records) {
-      if (!wants(whole)) filtered += 1;
-      else if (!inSample(index)) sampledOut += 1;
+    for (const record of records) {
+      const text = judge(record, inSample);
+      if (text === FILTERED) filtered += 1;
+      else if (text === SAMPLED_OUT) sampledOut += 1;
       else {
-        const text = encode(shipped);
-        const eventMs = shipped.EventTimestampMs;
+        const eventMs = record.shipped.EventTimestampMs;
         const bytes = lengthIsBytes ? text.length : utf8Length(text);
         builder.add(text, bytes, utcDay(eventMs), eventMs, message.takenInMs);
       }

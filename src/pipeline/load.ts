@@ -52,10 +52,15 @@ export async function load(delivery: Message<unknown>, blobs: Pick<Blobs, "get">
   for (const [index, line] of lines.entries()) {
     const whole = read(line);
     if (whole === null) return { kind: "unreadable", why: "holds a line that is no record" };
-    records.push({ index, whole, shipped: truncated(whole) });
+    records.push(loadedRecord(index, whole));
     size += line.length;
   }
   return { kind: "loaded", loaded: { delivery, message, records, size, ascii } };
+}
+
+/** @param index its place in the message. */
+export function loadedRecord(index: number, whole: RecordLine): LoadedRecord {
+  return { index, whole, shipped: truncated(whole) };
 }
 
 /** As it is shipped. JSON text is never shorter than what it says, so most records need not be looked into. */

@@ -27,6 +27,7 @@ const LOGS: { readonly [route: string]: Permission } = {
   "POST /validate/origin": "logs:edit",
   "GET /datasets/:dataset/fields": "logs:read",
   "GET /datasets/:dataset/fields/default": "logs:read",
+  "POST /preview": "logs:read",
   "GET /audit": "access:edit",
 };
 const SCRIPTS: { readonly [route: string]: Permission } = {

@@ -1,0 +1,134 @@
+import { utf8Length } from "../bytes.ts";
+import { utcDay } from "../intake/events.ts";
+import { PREVIEW_TEXT_MAX_BYTES } from "../limits.ts";
+import { batchTexts, contentType, type OutputFormat } from "../output/format.ts";
+import { RecordLine } from "../record/line.ts";
+import { FILTERED, recordJudge, SAMPLED_OUT, type ShippingRules } from "./build.ts";
+import { loadedRecord } from "./load.ts";
+
+/** What a job would make of some records. Places are those in the list of records. */
+export interface Preview {
+  /** How many records there were: the sum of the next three. */
+  events: number;
+  kept: number;
+  filtered: number;
+  sampledOut: number;
+  /** Of those kept, how many lose some of their `Exceptions` and `Logs`. */
+  truncated: number;
+  /** The first of those kept, as many as are shown. */
+  records: { index: number; text: string; truncated: boolean }[];
+  notKept: { index: number; reason: "filtered" | "sampled_out" }[];
+  /** One for each UTC day, in the order of their first records. */
+  objects: PreviewObject[];
+  /** Of those kept, how many are not shown. */
+  leftOut: number;
+}
+
+/** An object before compression, as if nothing but these records went into it. */
+export interface PreviewObject {
+  /** UTC days since the epoch. */
+  day: number;
+  contentType: string;
+  records: number;
+  /** All of it, in UTF-8, shown or not. */
+  bytes: number;
+  /** All of it; or, up to the first record that is not shown, its beginning. */
+  text: string;
+  complete: boolean;
+}
+
+/**
+ * Jobs have ids from 1, and messages ids that are not known before they are sent. A preview draws its sample as a job and a message of its own would: the
+ * share is what it will be, and the same request gets the same answer, but which records they are is for the real ones to say.
+ */
+const PREVIEW_JOB_ID = 0;
+const PREVIEW_MESSAGE_ID = "6c6f677368697020707265766965773a";
+
+/**
+ * Offers records to a job that does not exist: by the code that the queue handler offers them to one that does. Pure.
+ * @param lines one canonical line a record, as they travel in messages.
+ * @param maxBytes how much of texts is shown, in UTF-8. What does not fit is counted; from the first record that does not, none is shown.
+ * @throws if a line is no record, or the filter cannot be read: bugs, as both were checked.
+ */
+export function preview(
+  rules: Omit<ShippingRules, "id">,
+  lines: readonly string[],
+  maxBytes = PREVIEW_TEXT_MAX_BYTES,
+): Preview {
+  const judge = recordJudge({ ...rules, id: PREVIEW_JOB_ID }, PREVIEW_MESSAGE_ID);
+  const objects = new Objects(rules.output, maxBytes);
+  const result: Preview = {
+    ...{ events: lines.length, kept: 0, filtered: 0, sampledOut: 0, truncated: 0 },
+    ...{ records: [], notKept: [], objects: [], leftOut: 0 },
+  };
+  for (const [index, line] of lines.entries()) {
+    const whole = RecordLine.read(line);
+    if (whole === null) throw new Error("a line is no record");
+    const record = loadedRecord(index, whole);
+    const text = judge(record);
+    if (text === FILTERED) {
+      result.filtered += 1;
+      result.notKept.push({ index, reason: "filtered" });
+    } else if (text === SAMPLED_OUT) {
+      result.sampledOut += 1;
+      result.notKept.push({ index, reason: "sampled_out" });
+    } else {
+      const truncated = record.shipped !== record.whole;
+      result.kept += 1;
+      if (truncated) result.truncated += 1;
+      if (objects.add(text, utcDay(record.shipped.EventTimestampMs))) result.records.push({ index, text, truncated });
+      else result.leftOut += 1;
+    }
+  }
+  return { ...result, objects: objects.finish() };
+}
+
+/** Puts rendered records into the objects of their days, and shows them as long as there is room. */
+class Objects {
+  readonly #contentType: string;
+  readonly #prefix: string;
+  readonly #delimiter: string;
+  readonly #suffix: string;
+  readonly #byDay = new Map<number, PreviewObject>();
+  #room: number;
+  #isFull = false;
+
+  constructor(format: OutputFormat, maxBytes: number) {
+    const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+    const { prefix, delimiter, suffix } = batchTexts(format);
+    this.#contentType = contentType(format);
+    this.#prefix = decoder.decode(prefix);
+    this.#delimiter = decoder.decode(delimiter);
+    this.#suffix = decoder.decode(suffix);
+    this.#room = maxBytes;
+  }
+
+  /** @returns whether the record is shown. */
+  add(text: string, day: number): boolean {
+    let object = this.#byDay.get(day);
+    const added = (object === undefined ? this.#prefix : this.#delimiter) + text;
+    const bytes = utf8Length(added);
+    const reserved = object === undefined ? utf8Length(this.#suffix) : 0;
+    if (object === undefined) {
+      object = { day, contentType: this.#contentType, records: 0, bytes: reserved, text: "", complete: true };
+      this.#byDay.set(day, object);
+    }
+    object.records += 1;
+    object.bytes += bytes;
+    // Nothing smaller that comes later is shown in its place: there would be a gap.
+    this.#isFull ||= bytes + reserved > this.#room;
+    if (this.#isFull) {
+      object.complete = false;
+      return false;
+    }
+    this.#room -= bytes + reserved;
+    object.text += added;
+    return true;
+  }
+
+  finish(): PreviewObject[] {
+    const objects = [...this.#byDay.values()];
+    for (const object of objects) if (object.complete) object.text += this.#suffix;
+    return objects;
+  }
+}
