@@ -9,6 +9,7 @@ import { ApiError, CODE, type ErrorEntry, faultsError } from "../errors.ts";
 import { acceptEvents } from "../intake/events.ts";
 import { named } from "../intake/take.ts";
 import { PREVIEW_TEXT_MAX_BYTES } from "../limits.ts";
+import { readStrictly } from "../pipeline/load.ts";
 import { type Preview, preview } from "../pipeline/preview.ts";
 import type { Platform } from "../platform.ts";
 import { jsonBody } from "./body.ts";
@@ -126,7 +127,12 @@ async function recentLines(env: Env, config: Config): Promise<{ lines: string[];
   if (!config.previewRecent)
     return { lines: [], notes: [note('no recent events are held, as PREVIEW_RECENT is "false": send some as events')] };
   const { ndjson, tooLarge }: RecentRecords = await accountLedger(env.ACCOUNT).recent();
-  const lines = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(ndjson).split("\n").slice(0, -1);
+  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  // A record that nobody has parsed yet may hold anything where somebody else writes to the queue.
+  const lines = decoder
+    .decode(ndjson)
+    .split("\n")
+    .filter((line) => readStrictly(line) !== null);
   const notes: Message[] = [];
   if (lines.length === 0)
     notes.push(note("there are no recent events in memory, where they stay for minutes at most: send some as events"));

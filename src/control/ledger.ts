@@ -140,7 +140,7 @@ export class AccountLedger extends DurableObject<Env> {
 
   /** Takes a copy of the jobs and opt-outs; one that is behind what is here changes nothing. @returns the state that is kept. */
   keepJobs({ state, jobs, optOuts, optOutVersion }: JobsSnapshot): string {
-    return this.ctx.storage.transactionSync(() => {
+    const keptState = this.ctx.storage.transactionSync(() => {
       const { jobs_state } = this.#sql.exec<{ jobs_state: string }>("SELECT jobs_state FROM account").one();
       if (isBehind(state, jobs_state)) return jobs_state;
       const kept = new Map(
@@ -165,15 +165,19 @@ export class AccountLedger extends DurableObject<Env> {
         functions,
       );
       this.#sql.exec("UPDATE account SET jobs_state = ? WHERE id = 1", state);
-      this.#forgetRecent(offNow(optOuts));
       return state;
     });
+    if (keptState === state) this.#forgetRecent(offNow(optOuts));
+    return keptState;
   }
 
   /** Lets go of the recent records of these functions. */
   #forgetRecent(scriptNames: ReadonlySet<string>): void {
     if (scriptNames.size === 0) return;
-    this.#recent.keep((line) => !scriptNames.has(RecordLine.read(line)?.ScriptName ?? ""));
+    this.#recent.keep((line) => {
+      const name = scriptNameOf(line);
+      return name !== null && !scriptNames.has(name);
+    });
   }
 
   /** Keeps a message that cannot go its way, whole, and counts it; once, however often it comes. */
@@ -296,6 +300,15 @@ export class AccountLedger extends DurableObject<Env> {
       queueBacklog: row.queue_backlog,
       queueSeenMs: row.queue_seen_ms,
     };
+  }
+}
+
+/** Of a record's line; null if it has none. Never throws: what is only there to be shown may not stop what it comes along with. */
+function scriptNameOf(line: string): string | null {
+  try {
+    return RecordLine.read(line)?.ScriptName ?? null;
+  } catch {
+    return null;
   }
 }
 

@@ -84,8 +84,11 @@ export async function wholeMessage(
   return { body: joinMessage(body as ArrayBuffer, blob), elsewhere: envelope.value.elsewhere };
 }
 
-/** Intake wrote it, and the checksum says that it arrived so; whoever else may write to the queue must not stop it. */
-function readStrictly(line: string): RecordLine | null {
+/**
+ * A line that is a record in every part of it. Intake wrote it, and the checksum says that it arrived so; whoever else may write to the queue must not
+ * stop it.
+ */
+export function readStrictly(line: string): RecordLine | null {
   const record = RecordLine.read(line);
   if (record === null || !record.isCanonical()) return null;
   const { Exceptions, Logs } = record;

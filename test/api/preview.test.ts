@@ -273,6 +273,18 @@ describe("a preview of recent events", () => {
     expect(recent).not.toHaveBeenCalled();
   });
 
+  it("passes over what somebody else put there that is no record", async () => {
+    const good = recordLine(traceRecord());
+    held(
+      good.replace('"Outcome":"ok"', '"Outcome":ok'),
+      good,
+      "{}",
+      good.replace('"Logs":[]', '"Logs":[{"Message":[1]}]'),
+    );
+    const { status, body } = await ask({ filter: FAILED });
+    expect([status, body.result.events, body.result.filtered]).toEqual([200, 1, 1]);
+  });
+
   it("says what is wrong with the options before it asks anybody", async () => {
     const recent = held();
     expect((await ask({ filter: "{" })).status).toBe(400);

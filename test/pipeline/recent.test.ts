@@ -70,11 +70,17 @@ describe("recent records", () => {
 
   it("are the 200 newest of a group", async () => {
     const many = (n: number) => one(n, { records: Array.from({ length: 150 }, (_, i) => record(`${n}.${i}`)) });
-    const [messages = []] = handed(await consume([many(1), many(2), many(3)]));
-    expect(messages.map(([message, texts]) => [message, texts[0], texts.length])).toEqual([
+    const handedOf = async (...bodies: ArrayBuffer[]) => {
+      const [messages = []] = handed(await consume(bodies));
+      return messages.map(([message, texts]) => [message, texts[0], texts.length]);
+    };
+    const newest = [
       [id(2), "2.100", 50],
       [id(3), "3.0", 150],
-    ]);
+    ];
+    expect(await handedOf(many(1), many(2), many(3))).toEqual(newest);
+    // A copy takes nobody's place.
+    expect(await handedOf(many(1), many(2), many(3), many(3))).toEqual(newest);
   });
 
   it("have 32 KiB each at most, and larger ones are counted", async () => {
@@ -88,9 +94,10 @@ describe("recent records", () => {
     const records = Array.from({ length: 20 }, (_, i) => exactly(`${i}`, 32 * 1024 - 1));
     const [[[, texts] = []] = []] = handed(await consume([one(1, { records })]));
     expect(texts).toEqual(["4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16", "17", "18", "19"]);
-    const one_ = Array.from({ length: 20 }, (_, i) => exactly(`${i}`, 32 * 1024));
-    const [[[, fewer] = []] = []] = handed(await consume([one(1, { records: one_ })]));
-    expect(fewer?.length).toBe(15);
+    // As large as what is left, but for its newline.
+    const tight = [exactly("not", 32 * 1024), ...records.slice(5)];
+    const [[[, fewer] = []] = []] = handed(await consume([one(1, { records: tight })]));
+    expect([fewer?.length, fewer?.[0]]).toEqual([15, "5"]);
   });
 
   it("are none of a function whose logging is off, or was when they were taken in", async () => {
