@@ -167,7 +167,7 @@ export const AskOrigin = z.strictObject({
 
 /** The body that asks what a job would make of events. */
 export const AskPreview = z.strictObject({
-  ...z.object(FIELDS).partial().pick({ filter: true, output_options: true, logpull_options: true }).shape,
+  ...z.object(JOB_FIELDS).partial().pick({ filter: true, output_options: true, logpull_options: true }).shape,
   events: z
     .array(z.unknown())
     .max(PREVIEW_EVENTS_MAX)

@@ -73,7 +73,7 @@ export class IsolatedShipper implements AsyncDisposable {
     }
   }
 
-  /** Of the server, in the life it is in: another start may find another port. */
+  /** Of the server, in the life it is in, without a slash at the end: another start may find another port. */
   get url(): string {
     return this.#server.url;
   }
@@ -91,11 +91,6 @@ export class IsolatedShipper implements AsyncDisposable {
   /** Of the life it is in, too. */
   get api(): ApiClient {
     return new ApiClient(this.#server.url, { token: this.#token });
-  }
-
-  /** Of the life it is in, without a slash at the end. */
-  get url(): string {
-    return this.#server.url;
   }
 
   get bucket(): Bucket {
