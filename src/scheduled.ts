@@ -2,6 +2,7 @@ import type { JobConfig } from "./control/job-config.ts";
 import { driveChain, segmentOf } from "./delivery/chain.ts";
 import type { DeliveryLog } from "./delivery/log.ts";
 import { ID_MEMORY_MS } from "./limits.ts";
+import { errorText, log } from "./log.ts";
 import { answered, type Platform } from "./platform.ts";
 
 /** How long the handler waits for uploads, in ms; what is left goes on by the alarms. */
@@ -51,7 +52,7 @@ export async function handleScheduled(context: ScheduledContext): Promise<void> 
   const results = await Promise.allSettled(chores.map(({ what, run }) => answered(what, CHORE_MS, run())));
   results.forEach((result, i) => {
     if (result.status === "rejected") {
-      console.error({ message: "a scheduled chore failed", chore: chores[i]?.what, error: String(result.reason) });
+      log.error("a scheduled chore failed", { chore: chores[i]?.what, error: errorText(result.reason) });
     }
   });
   if (all === null) throw new Error("the control plane does not answer, and no configuration is known yet");

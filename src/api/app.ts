@@ -2,7 +2,8 @@ import { type Handler, Hono } from "hono";
 import type { Caller } from "../access/roles.ts";
 import { Senders } from "../access/senders.ts";
 import { type ConfigResult, readAccess, readAdminToken, readConfig } from "../config.ts";
-import { ApiError, CODE, oneError, unavailable } from "../errors.ts";
+import { ApiError, CODE, type ErrorEntry, oneError, unavailable } from "../errors.ts";
+import { errorText, log } from "../log.ts";
 import { mountDescription } from "../openapi/serve.ts";
 import { type Platform, within } from "../platform.ts";
 import { memberRoutes, tokenRoutes } from "./access.ts";
@@ -12,10 +13,12 @@ import { datasetRoutes } from "./datasets.ts";
 import { failure } from "./envelope.ts";
 import { eventRoutes } from "./events.ts";
 import { functionRoutes } from "./functions.ts";
+import { healthRoutes } from "./health.ts";
 import { jobRoutes } from "./jobs.ts";
 import { ledgerRoutes } from "./ledger.ts";
 import { ownershipRoutes } from "./ownership.ts";
 import { previewRoutes } from "./preview.ts";
+import { EVERYWHERE, numbered } from "./requests.ts";
 import { ACCOUNT_PATH, type AppContext, type AppEnv, type Resource, type ResourceGroup, type Route } from "./route.ts";
 import { validationRoutes } from "./validation.ts";
 
@@ -35,6 +38,7 @@ export const GROUPS: readonly ResourceGroup[] = [
     resources: [
       ...eventRoutes,
       ...jobRoutes,
+      ...healthRoutes,
       ...ledgerRoutes,
       ...ownershipRoutes,
       ...validationRoutes,
@@ -52,25 +56,30 @@ export const GROUPS: readonly ResourceGroup[] = [
 export function createApp(platform: Platform): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
   const world: World = { platform, senders: new Senders() };
+  app.use(EVERYWHERE, numbered(platform));
   for (const { names, resources } of GROUPS) {
     for (const name of names) for (const resource of resources) mount(app, name + resource.path, resource, world);
   }
   mountDescription(app, GROUPS);
-  app.notFound((c) => c.json(failure([{ code: CODE.noRoute, message: "no such route" }]), 404));
+  app.notFound((c) => refused(c, 404, [{ code: CODE.noRoute, message: "no such route" }]));
   app.onError((error, c) => {
     if (error instanceof ApiError) {
       for (const [name, value] of Object.entries(error.headers)) c.header(name, value);
-      return c.json(failure(error.entries), error.status);
+      return refused(c, error.status, error.entries);
     }
     // A bug, or a part of the platform that did not answer. The text stays here: it may say anything.
-    console.error({ message: "request failed", method: c.req.method, route: c.req.routePath, error: String(error) });
+    log.error("request failed", { method: c.req.method, route: c.req.routePath, error: errorText(error) });
     c.header("Retry-After", "5");
-    return c.json(
-      failure([{ code: CODE.unavailable, message: "temporarily unavailable; the request may be repeated" }]),
-      503,
-    );
+    return refused(c, 503, [
+      { code: CODE.unavailable, message: "temporarily unavailable; the request may be repeated" },
+    ]);
   });
   return app;
+}
+
+function refused(c: AppContext, status: ApiError["status"], entries: readonly ErrorEntry[]): Response {
+  c.set("codes", [...new Set(entries.map(({ code }) => code))]);
+  return c.json(failure(entries), status);
 }
 
 /** What one isolate's app has beside its requests. */
@@ -98,7 +107,6 @@ function guarded(route: Route, action: string | null, world: World): Handler<App
   return async (c) => {
     const caller = "take" in route ? await sender(c, world) : await admitted(c, world);
     requirePermission(caller, route.permission);
-    c.set("caller", caller);
     if ("take" in route) return route.take(c, world.platform);
     const config = readConfig(c.env);
     if (!config.ok) throw misconfigured(config);
@@ -124,6 +132,7 @@ async function sender(c: AppContext, world: World): Promise<Caller> {
   const access = readAccess(c.env);
   try {
     const caller = await authenticate(c.req.raw.headers, gateOf(c, world), true);
+    c.set("caller", caller);
     if (access.ok) requireAccount(c, access.access.accountId);
     return caller;
   } catch (error) {
@@ -139,6 +148,7 @@ async function admitted(c: AppContext, world: World): Promise<Caller> {
   const access = readAccess(c.env);
   if (!access.ok) throw misconfigured(readConfig(c.env));
   const caller = await authenticate(c.req.raw.headers, gateOf(c, world), false);
+  c.set("caller", caller);
   requireAccount(c, access.access.accountId);
   return caller;
 }

@@ -2,6 +2,7 @@ import { forAudit } from "../access/audit.ts";
 import { type AuditEntry, type Audited, accessRegister } from "../access/register.ts";
 import { ApiError } from "../errors.ts";
 import { AUDIT_TEXT_MAX } from "../limits.ts";
+import { errorText, log } from "../log.ts";
 import { answered } from "../platform.ts";
 import { sentBody } from "./body.ts";
 import { AuditPage, LIST_AUDIT } from "./docs/access.ts";
@@ -75,11 +76,11 @@ async function note(
       resource: pathResource(c) ?? (response === null ? null : await madeResource(response)),
       outcome,
       body: forAudit(sentBody(c.req.raw)),
-      requestId: requestId(c.req.raw.headers),
+      requestId: c.var.requestId,
     };
     await answered("the access register", NOTE_MS, accessRegister(c.env.ACCESS).note(entry));
   } catch (error) {
-    console.error({ message: "a change was not noted in the audit", action, kind, id, error: String(error) });
+    log.error("a change was not noted in the audit", { action, kind, id, error: errorText(error) });
   }
 }
 
@@ -95,10 +96,4 @@ async function madeResource(response: Response): Promise<string | null> {
   const { result } = (await response.clone().json()) as { result: { id?: unknown } | null };
   const id = result?.id;
   return typeof id === "number" || typeof id === "string" ? `${id}` : null;
-}
-
-/** As the platform numbers requests; null: it did not, or somebody else made it up. */
-function requestId(headers: Headers): string | null {
-  const ray = headers.get("cf-ray") ?? "";
-  return /^[\w-]{1,64}$/.test(ray) ? ray : null;
 }

@@ -5,6 +5,7 @@ import { accessRegister } from "../access/register.ts";
 import { ADMIN, type Caller, PERMISSIONS, type Permission } from "../access/roles.ts";
 import type { Senders } from "../access/senders.ts";
 import { type ApiError, CODE, oneError, unavailable } from "../errors.ts";
+import { errorText, log } from "../log.ts";
 import { answered, type Platform } from "../platform.ts";
 
 /** How long the register may take to say who somebody is, in ms: it is one look at two small tables. */
@@ -63,8 +64,7 @@ async function identify(proof: Proof, gate: Gate, intake: boolean): Promise<Know
     senders.learn(proof, known, platform.now());
     return known;
   } catch (error) {
-    const name = error instanceof z.ZodError ? "an answer that is none" : String(error);
-    console.error({ message: "the access register does not tell who calls", error: name });
+    log.error("the access register does not tell who calls", { error: errorText(error) });
     const recalled = intake ? senders.recall(proof, platform.now()) : null;
     if (recalled !== null) return recalled;
     throw unavailable("it cannot be told at the moment whose credentials these are; the request may be repeated");

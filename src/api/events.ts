@@ -5,6 +5,7 @@ import { readBody } from "../intake/body.ts";
 import { SendError } from "../intake/send.ts";
 import { type Taken, takeEvents } from "../intake/take.ts";
 import { EVENTS_BODY_MAX_BYTES, IDEMPOTENCY_KEY_MAX } from "../limits.ts";
+import { errorText, log } from "../log.ts";
 import { bodyBytes, mediaType } from "./body.ts";
 import { SEND_EVENTS } from "./docs/events.ts";
 import { type Message, success } from "./envelope.ts";
@@ -59,7 +60,7 @@ async function orUnavailable(taking: Promise<Taken>): Promise<Taken> {
     return await taking;
   } catch (error) {
     if (!(error instanceof SendError)) throw error;
-    console.error({ message: "the queue did not take events", error: String(error.cause) });
+    log.error("the queue did not take events", { error: errorText(error.cause) });
     throw unavailable(
       "the queue did not take all events; some may have been taken. Repeat the request with the same Idempotency-Key, and nothing doubles",
     );

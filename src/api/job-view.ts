@@ -7,6 +7,7 @@ import { chainStatus } from "../delivery/chain.ts";
 import type { LogStatus } from "../delivery/types.ts";
 import { maskDestination } from "../destinations/parse.ts";
 import { outbox } from "../intake/outbox.ts";
+import { errorText, log } from "../log.ts";
 import { within } from "../platform.ts";
 import type { AppContext } from "./route.ts";
 
@@ -89,9 +90,9 @@ async function answerOf<T>(answer: Promise<T>, who: string): Promise<T | undefin
   try {
     const value = await within(STATUS_MS, answer, LATE);
     if (value !== LATE) return value;
-    console.warn({ message: "no answer in time", who });
+    log.warn("no answer in time", { who });
   } catch (error) {
-    console.warn({ message: "no answer", who, error: String(error) });
+    log.warn("no answer", { who, error: errorText(error) });
   }
   return undefined;
 }

@@ -264,7 +264,7 @@ function jobId(c: AppContext): number {
 }
 
 /** @throws ApiError 404. */
-async function requireJob(c: AppContext): Promise<StoredJob> {
+export async function requireJob(c: AppContext): Promise<StoredJob> {
   const job: StoredJob | null = await controlPlane(c.env.CONTROL).get(jobId(c));
   if (job === null) throw oneError(404, CODE.jobNotFound, "job not found");
   return job;

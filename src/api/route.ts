@@ -8,8 +8,14 @@ import { DATASETS, type Dataset } from "../record/fields.ts";
 
 export interface AppEnv {
   Bindings: Env;
-  /** Who calls; known before any handler runs. */
-  Variables: { caller: Caller };
+  Variables: {
+    /** Who calls; known before any handler runs. */
+    caller: Caller;
+    /** The request's number, ours. */
+    requestId: string;
+    /** Codes of the errors that it was answered, each once. */
+    codes?: readonly number[];
+  };
 }
 
 export type AppContext = Context<AppEnv>;

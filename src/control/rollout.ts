@@ -1,4 +1,5 @@
 import { configureChain } from "../delivery/chain.ts";
+import { errorText, log } from "../log.ts";
 import { answered, platform, settled, within } from "../platform.ts";
 import { type ControlState, configOf } from "./control-state.ts";
 import { isBehind, type JobsSnapshot } from "./job-config.ts";
@@ -160,7 +161,7 @@ export class Rollout {
   }
 
   #again(jobs: readonly number[], error: unknown): void {
-    console.error({ message: "a change was not confirmed", jobs, error: String(error) });
+    log.error("a change was not confirmed", { durable_object: "ControlPlane", jobs, error: errorText(error) });
     this.#arm();
   }
 

@@ -1,5 +1,6 @@
 import type { JobConfig } from "../control/job-config.ts";
 import type { TakenId } from "../storage/id-memory.ts";
+import type { HealthHour } from "./health.ts";
 import type { DeliveryLog } from "./log.ts";
 import type { Append, LogStatus, ObjectEntry } from "./types.ts";
 
@@ -133,6 +134,20 @@ export async function chainObjects(
     entries.push(...page.entries);
     total += page.total;
     if (!page.sealed) return { entries, total };
+  }
+}
+
+/**
+ * How the uploads of a whole log went, by the hour, over all of its segments.
+ * @param until the first hour that is not asked for; both are hours since the epoch.
+ * @returns as {@link DeliveryLog.health}: several may be of the same hour.
+ */
+export async function chainHealth(logs: Logs, jobId: number, since: number, until: number): Promise<HealthHour[]> {
+  const hours: HealthHour[] = [];
+  for (let segment = 0; ; segment++) {
+    const found = await segmentOf(logs, jobId, segment).health(since, until);
+    hours.push(...found.hours);
+    if (!found.sealed) return hours;
   }
 }
 

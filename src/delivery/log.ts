@@ -7,10 +7,12 @@ import type { Destination, Parsed } from "../destinations/destination.ts";
 import { ObjectStore } from "../destinations/object-store.ts";
 import { parseDestination } from "../destinations/parse.ts";
 import { ID_MEMORY_MS, SEGMENT_MAX_BYTES } from "../limits.ts";
+import { errorText, log } from "../log.ts";
 import { platform, within } from "../platform.ts";
 import { IdMemory, type TakenId } from "../storage/id-memory.ts";
 import { migrate } from "../storage/migrate.ts";
 import { Batches } from "./batches.ts";
+import { Health, type HealthHour } from "./health.ts";
 import { LogState } from "./log-state.ts";
 import { entryOf } from "./object-entry.ts";
 import { Objects } from "./objects.ts";
@@ -20,6 +22,7 @@ import { LOG_STEPS } from "./schema.ts";
 import { streamed } from "./stream.ts";
 import type { Append, AppendResult, LogCounts, LogStatus, ObjectEntry } from "./types.ts";
 import { type UploadOutcome, uploadObject } from "./upload.ts";
+import { countedAs, endOf, logUpload, type UploadEnd } from "./upload-end.ts";
 
 /** Uploads of one log that run side by side; each holds one row of its object in memory. */
 const UPLOADS_AT_ONCE = 4;
@@ -49,6 +52,7 @@ export class DeliveryLog extends DurableObject<Env> {
   readonly #state: LogState;
   readonly #batches: Batches;
   readonly #objects: Objects;
+  readonly #health: Health;
   readonly #ids: IdMemory;
   /** Uploads of this instance that are under way, by object number. Lost in a crash, as they are. */
   readonly #uploads = new Map<number, Promise<void>>();
@@ -66,6 +70,7 @@ export class DeliveryLog extends DurableObject<Env> {
     this.#state = new LogState(sql, ctx.id.toString());
     this.#batches = new Batches(sql, this.#state);
     this.#objects = new Objects(sql, this.#state);
+    this.#health = new Health(sql);
     this.#ids = new IdMemory(sql);
     ctx.blockConcurrencyWhile(async () => {
       migrate(ctx.storage, LOG_STEPS);
@@ -152,6 +157,7 @@ export class DeliveryLog extends DurableObject<Env> {
       if (now - row.swept_ms >= SWEEP_EVERY_MS) {
         this.#ids.sweep(now);
         this.#objects.sweep(now);
+        this.#health.sweep(now);
         this.#state.swept(now);
       }
       this.#arm(now);
@@ -195,6 +201,13 @@ export class DeliveryLog extends DurableObject<Env> {
     return { entries, total: this.#objects.count(after), sealed: row.sealed_ms !== null };
   }
 
+  /** How the uploads went, by the hour: the hours in which any ended, from `since` up to but not including `until`, both since the epoch. */
+  health(since: number, until: number): { hours: HealthHour[]; sealed: boolean } {
+    const row = this.#state.row();
+    if (row === null) return { hours: [], sealed: false };
+    return { hours: this.#health.between(since, until), sealed: row.sealed_ms !== null };
+  }
+
   /** Deletes itself if its job was deleted long enough ago that no queue can hold anything for it. @returns whether it did. */
   async retire(): Promise<boolean> {
     const job = this.#state.job();
@@ -231,7 +244,7 @@ export class DeliveryLog extends DurableObject<Env> {
       await this.#uploadFor(Math.max(0, Math.min(this.alarmWaitMs, nextCutMs)));
       this.#transaction(() => this.#arm(platform.now()));
     } catch (error) {
-      console.error({ message: "alarm failed", job: this.#state.job()?.id, error: String(error) });
+      log.error("alarm failed", { durable_object: "DeliveryLog", job: this.#state.job()?.id, error: errorText(error) });
       await this.ctx.storage.setAlarm(platform.now() + ALARM_LOOK_AGAIN_MS);
     }
   }
@@ -288,22 +301,26 @@ export class DeliveryLog extends DurableObject<Env> {
   async uploadOne(object: ObjectRow): Promise<void> {
     const job = this.#state.job();
     if (job === null) return;
+    const startedMs = platform.now();
+    const fail = (error: UploadError): void => this.settle(object, { kind: "failed", error }, job, startedMs);
     try {
       const opened = this.#open(job);
-      if (!opened.ok) {
-        this.settle(object, { kind: "failed", error: { kind: "unusable", words: opened.why } }, job);
-        return;
-      }
+      if (!opened.ok) return fail({ kind: "unusable", words: opened.why, cause: "configuration" });
       let outcome = await this.put(object, opened.value);
       if (outcome.kind === "no_conditional") {
-        this.settle(object, outcome, job);
+        this.#transaction(() => this.#state.setUnconditional(true));
         // The store does not know the condition; the same attempt goes on without it.
         outcome = await this.put(object, opened.value);
       }
-      this.settle(object, outcome, job);
+      this.settle(object, outcome, job, startedMs);
     } catch (error) {
-      console.error({ message: "upload broke", job: job.id, object: object.number, error: String(error) });
-      this.settle(object, { kind: "failed", error: { kind: "busy", words: "internal error", retryAfterS: null } }, job);
+      log.error("upload broke", {
+        durable_object: "DeliveryLog",
+        job: job.id,
+        object: object.number,
+        error: errorText(error),
+      });
+      fail({ kind: "busy", words: "internal error", retryAfterS: null, cause: "internal" });
     }
   }
 
@@ -319,64 +336,63 @@ export class DeliveryLog extends DurableObject<Env> {
     });
   }
 
-  settle(object: ObjectRow, outcome: UploadOutcome, job: JobConfig): void {
+  /** What follows from an attempt: the object's state, the log's, and the hour's, all at once; and the attempt's line. */
+  settle(object: ObjectRow, outcome: UploadOutcome, job: JobConfig, startedMs: number): void {
     const now = platform.now();
-    // The destination has changed meanwhile: what the old one refused says nothing of the new one; what it took is delivered.
+    const end = this.#transaction((): UploadEnd => {
+      const ended = this.#conclude(object, outcome, job, now);
+      const counted = countedAs(ended, object, now - startedMs);
+      if (counted !== null) this.#health.note(counted, now);
+      return ended;
+    });
+    logUpload(end, object, job.id, now - startedMs);
+  }
+
+  #conclude(object: ObjectRow, outcome: UploadOutcome, job: JobConfig, now: number): UploadEnd {
     const current = this.#state.job();
     if (current?.discard && outcome.kind !== "delivered") {
       this.#uploads.delete(object.number);
-      this.#transaction(() => this.#discard());
-      return;
+      this.#discard();
+      return endOf("superseded", outcome);
     }
+    // The destination has changed meanwhile: what the old one refused says nothing of the new one; what it took is delivered.
     const moved = current?.destinationVersion !== job.destinationVersion;
-    if (moved && outcome.kind !== "delivered") return;
+    if (moved && outcome.kind !== "delivered") return endOf("superseded", outcome);
     switch (outcome.kind) {
-      case "delivered":
-        this.#transaction(() => {
-          this.#objects.markDelivered(object, object.key, outcome.verified, now);
-        });
-        return;
-      case "key_taken":
-        this.#transaction(() => {
-          this.#objects.renumber(object, now);
-          // Once is chance; again, and something is wrong with the store.
-          if (object.attempts > 0) {
-            const words = "the store says of every key that another object stands there; new keys are being tried";
-            this.#state.failed(words, now, now, this.#state.requireRow().failures + 1);
-          }
-        });
-        return;
+      case "delivered": {
+        const counts = this.#objects.markDelivered(object, object.key, outcome.verified, now);
+        return endOf(counts ? "delivered" : "superseded", outcome);
+      }
+      case "key_taken": {
+        const counts = this.#objects.renumber(object, now);
+        // Once is chance; again, and something is wrong with the store.
+        if (object.attempts > 0) {
+          const words = "the store says of every key that another object stands there; new keys are being tried";
+          this.#state.failed(words, now, now, this.#state.requireRow().failures + 1);
+        }
+        return endOf(counts ? "key_taken" : "superseded", outcome);
+      }
       case "no_conditional":
-        this.#transaction(() => this.#state.setUnconditional(true));
-        return;
+        this.#state.setUnconditional(true);
+        return endOf("superseded", outcome);
       case "failed":
-        this.#fail(object, outcome.error);
+        return this.#fail(object, outcome.error, now);
     }
   }
 
-  #fail(object: ObjectRow, error: UploadError): void {
-    const now = platform.now();
+  #fail(object: ObjectRow, error: UploadError, now: number): UploadEnd {
     const random = platform.random();
     const forObject = disposition(error, object.attempts + 1, platform.random());
     const words = failureWords(error, forObject.do);
-    this.#transaction(() => {
-      if (forObject.do === "set_aside") {
-        this.#objects.markSetAside(object, words, now);
-      } else if (this.#objects.markFailed(object, words, now + forObject.delayMs, error.kind === "unreachable")) {
-        // One object that fails over and over on its own makes no outage: the next one is not to wait for it.
-        const failures = this.#objects.countFailing(this.#state.requireRow().failures + 1);
-        const forLog = disposition(error, failures, random);
-        this.#state.failed(words, forLog.do === "set_aside" ? now : now + forLog.delayMs, now, failures);
-      }
-    });
-    console.warn({
-      message: "upload failed",
-      job: this.#state.job()?.id,
-      object: object.number,
-      key: object.key,
-      why: error.words,
-      action: forObject.do,
-    });
+    const ended = (counts: boolean) => endOf(counts ? forObject.do : "superseded", { kind: "failed", error });
+    if (forObject.do === "set_aside") return ended(this.#objects.markSetAside(object, words, now));
+    if (!this.#objects.markFailed(object, words, now + forObject.delayMs, error.kind === "unreachable"))
+      return ended(false);
+    // One object that fails over and over on its own makes no outage: the next one is not to wait for it.
+    const failures = this.#objects.countFailing(this.#state.requireRow().failures + 1);
+    const forLog = disposition(error, failures, random);
+    this.#state.failed(words, forLog.do === "set_aside" ? now : now + forLog.delayMs, now, failures);
+    return ended(true);
   }
 
   #open(job: JobConfig): Parsed<Destination> {

@@ -69,8 +69,11 @@ export class Objects {
     yield new Uint8Array(object.tail.slice(0));
   }
 
-  /** The one change of state that counts an object as delivered; one that had left the waiting state before is not counted again. */
-  markDelivered(object: ObjectRow, key: string, verified: boolean, nowMs: number): void {
+  /**
+   * The one change of state that counts an object as delivered.
+   * @returns false if it waits no longer: one that had left the waiting state before is not counted again.
+   */
+  markDelivered(object: ObjectRow, key: string, verified: boolean, nowMs: number): boolean {
     const changed = this.#sql.exec(
       "UPDATE object SET state = 'delivered', key = ?, verified = ?, error = NULL, uploaded_ms = ?, attempts = attempts + 1 WHERE number = ? AND state = 'waiting'",
       key,
@@ -78,7 +81,7 @@ export class Objects {
       nowMs,
       object.number,
     );
-    if (changed.rowsWritten === 0) return;
+    if (changed.rowsWritten === 0) return false;
     this.#chunks.drop(object.batch);
     const { failures, relieved_ms } = this.#state.requireRow();
     this.#state.countDelivered(object.records, object.raw_bytes, object.bytes);
@@ -92,6 +95,7 @@ export class Objects {
         nowMs,
       );
     }
+    return true;
   }
 
   /** @param doubtful the attempt ended without an answer: the object may be there. @returns false if it waits no longer. */
@@ -106,24 +110,27 @@ export class Objects {
     return changed.rowsWritten > 0;
   }
 
-  /** The store refuses this object for itself; its bytes stay here, and it stands in nobody's way. */
-  markSetAside(object: ObjectRow, error: string, nowMs: number): void {
+  /** The store refuses this object for itself; its bytes stay here, and it stands in nobody's way. @returns false if it waits no longer. */
+  markSetAside(object: ObjectRow, error: string, nowMs: number): boolean {
     const changed = this.#sql.exec(
       "UPDATE object SET state = 'set_aside', attempts = attempts + 1, error = ? WHERE number = ? AND state = 'waiting'",
       error,
       object.number,
     );
-    if (changed.rowsWritten > 0) this.#state.countSetAside(object.records, error, nowMs);
+    if (changed.rowsWritten === 0) return false;
+    this.#state.countSetAside(object.records, error, nowMs);
+    return true;
   }
 
   /**
    * Somebody else's object stands under the key: the same bytes get a new number and with it a new key. At once the first time; a store that
    * claims it of every key is not asked without end.
+   * @returns false if it waits no longer.
    */
-  renumber(object: ObjectRow, nowMs: number): void {
+  renumber(object: ObjectRow, nowMs: number): boolean {
     const { number, name } = this.#state.nextName(object.first_event_ms, object.last_event_ms);
     const key = keyBelow(this.#state.requireJob().path, dayStamp(object.day), name);
-    this.#sql.exec(
+    const changed = this.#sql.exec(
       "UPDATE object SET number = ?, name = ?, key = ?, doubtful = 0, attempts = attempts + 1, next_attempt_ms = ? WHERE number = ? AND state = 'waiting'",
       number,
       name,
@@ -131,6 +138,7 @@ export class Objects {
       object.attempts === 0 ? nowMs : nowMs + RENUMBER_AGAIN_MS,
       object.number,
     );
+    return changed.rowsWritten > 0;
   }
 
   /** The destination has changed: what is cut and not delivered goes to the new one, and nothing that the old one did counts any longer. */

@@ -1,5 +1,21 @@
 /** What follows from a failed upload. No answer loses a record; see docs/delivery.md for the whole table. */
-export type UploadError =
+export type UploadError = UploadFault & { cause: FailureCause };
+
+/**
+ * What an attempt failed on, as the health of a job counts it: the status of the answer that decided, or a word where none did. docs/operations.md says
+ * what each word stands for.
+ */
+export type FailureCause =
+  | number
+  | "timeout"
+  | "connection_failed"
+  | "not_kept"
+  | "key_taken"
+  | "configuration"
+  | "internal";
+
+/** What is wrong, without what it is counted by. */
+export type UploadFault =
   /** 5xx, 429 and the like: the store cannot now; or it took the object and does not keep it as it was sent. */
   | { kind: "busy"; words: string; retryAfterS: number | null }
   /** No answer: the object may have been stored. */
@@ -22,7 +38,7 @@ const PARK_MAX_MS = 5 * 60_000;
  * @param attempt failures in a row, from 1.
  * @param random in [0, 1): spreads the retries of many jobs over half to all of the delay.
  */
-export function disposition(error: UploadError, attempt: number, random: number): Disposition {
+export function disposition(error: UploadFault, attempt: number, random: number): Disposition {
   switch (error.kind) {
     case "busy": {
       const delay = jitter(exponential(RETRY_FIRST_MS, RETRY_MAX_MS, attempt), random);
@@ -39,7 +55,7 @@ export function disposition(error: UploadError, attempt: number, random: number)
 }
 
 /** How a failing job says what is wrong. */
-export function failureWords(error: UploadError, what: Disposition["do"]): string {
+export function failureWords(error: Pick<UploadFault, "words">, what: Disposition["do"]): string {
   switch (what) {
     case "retry":
       return `upload failed: ${error.words}; it is being tried again`;

@@ -120,4 +120,21 @@ export const LOG_STEPS = [
       -- When all that had failed was last made due at once.
       ALTER TABLE log ADD COLUMN relieved_ms INTEGER NOT NULL DEFAULT 0;`,
   },
+  {
+    id: 5,
+    why: "how uploads went, by the hour",
+    sql: `
+      CREATE TABLE health_hour (
+        hour       INTEGER PRIMARY KEY, -- since the epoch: when the attempts ended
+        ok         INTEGER NOT NULL,    -- attempts
+        retried    INTEGER NOT NULL,
+        failed     INTEGER NOT NULL,
+        causes     TEXT NOT NULL,       -- JSON: how many of the last two ended on what
+        records    INTEGER NOT NULL,    -- of those that were ok
+        bytes      INTEGER NOT NULL,
+        raw_bytes  INTEGER NOT NULL,
+        total_ms   INTEGER NOT NULL,
+        longest_ms INTEGER NOT NULL
+      ) STRICT;`,
+  },
 ] as const satisfies readonly Migration[];

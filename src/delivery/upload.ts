@@ -1,7 +1,7 @@
 import type { ObjectStore, StoreAnswer } from "../destinations/object-store.ts";
 import { answerWords, type ProbeAnswer, writeProbe } from "../destinations/probe.ts";
 import { compare, confirms, damageWords, isSuccess, type SentObject } from "../destinations/stored.ts";
-import type { UploadError } from "./policy.ts";
+import type { FailureCause, UploadError } from "./policy.ts";
 
 /** What an upload needs to know of an object. */
 export interface UploadableObject extends SentObject {
@@ -89,7 +89,7 @@ export async function uploadObject(
     if (overwrite) {
       // It took the bytes twice, and their number is right: its ETags are of its own making, and it keeps no metadata.
       if (outcome.plausible) return { kind: "delivered", verified: false };
-      return { kind: "failed", error: { kind: "busy", words: outcome.words, retryAfterS: null } };
+      return { kind: "failed", error: notKept(outcome.words) };
     }
     overwrite = true;
   }
@@ -111,7 +111,7 @@ function conclude(
     case "nameless":
       if (!isSuccess(answer)) {
         const words = `${answerWords(answer)}, then ${answerWords(head)} to HEAD, without an object's name`;
-        return { kind: "failed", error: { kind: "busy", words, retryAfterS: null } };
+        return { kind: "failed", error: { kind: "busy", words, retryAfterS: null, cause: causeOf(answer) } };
       }
       return { kind: "damaged", words: damageWords(head, object), plausible: false };
     case "damaged":
@@ -123,13 +123,14 @@ function conclude(
     }
     case "absent": {
       const words = `${answerWords(answer)}, but the object is not there`;
-      return { kind: "failed", error: { kind: "busy", words, retryAfterS: null } };
+      return { kind: "failed", error: { ...notKept(words), cause: causeOf(answer) } };
     }
     case "unknown": {
       const words = `${answerWords(answer)}, then ${answerWords(head)} to HEAD`;
       // In doubt: the next attempt begins with HEAD, not with the bytes.
-      if (head.kind === "unreachable") return { kind: "failed", error: { kind: "unreachable", words } };
-      return { kind: "failed", error: { kind: "busy", words, retryAfterS: head.retryAfterS } };
+      const cause = causeOf(head);
+      if (head.kind === "unreachable") return { kind: "failed", error: { kind: "unreachable", words, cause } };
+      return { kind: "failed", error: { kind: "busy", words, retryAfterS: head.retryAfterS, cause } };
     }
   }
 }
@@ -147,7 +148,19 @@ async function explain(
   const probe = classify(await writeProbe(store, path));
   if (probe === null) return error;
   if (early) return probe.kind === "misconfigured" ? probe : error;
-  return probe.kind === "refused" ? { kind: "misconfigured", words: probe.words } : probe;
+  return probe.kind === "refused" ? { kind: "misconfigured", words: probe.words, cause: probe.cause } : probe;
+}
+
+function notKept(words: string): UploadError {
+  return { kind: "busy", words, retryAfterS: null, cause: "not_kept" };
+}
+
+/** What an answer that is not good enough is counted by. A success that is none says nothing by its status. */
+function causeOf(answer: ProbeAnswer): FailureCause {
+  if (answer.kind === "not_kept") return "not_kept";
+  if (answer.kind === "unreachable") return answer.cause === "timeout" ? "timeout" : "connection_failed";
+  const { status } = answer;
+  return isSuccess(answer) ? "not_kept" : status;
 }
 
 function hasStatus(answer: StoreAnswer, status: number): boolean {
@@ -157,15 +170,16 @@ function hasStatus(answer: StoreAnswer, status: number): boolean {
 /** What an answer to a PUT means; null: the store says that it took it. */
 function classify(answer: ProbeAnswer): UploadError | null {
   const words = answerWords(answer);
-  if (answer.kind === "not_kept") return { kind: "busy", words, retryAfterS: null };
-  if (answer.kind === "unreachable") return { kind: "unreachable", words };
+  const cause = causeOf(answer);
+  if (answer.kind === "not_kept") return notKept(words);
+  if (answer.kind === "unreachable") return { kind: "unreachable", words, cause };
   if (isSuccess(answer)) return null;
   const { status, code, retryAfterS } = answer;
-  if (status >= 500 && status !== 501) return { kind: "busy", words, retryAfterS };
+  if (status >= 500 && status !== 501) return { kind: "busy", words, retryAfterS, cause };
   if (status === 408 || status === 409 || status === 412 || status === 425 || status === 429)
-    return { kind: "busy", words, retryAfterS };
-  if (status === 400 && code !== null && MISCONFIGURED_CODES.has(code)) return { kind: "misconfigured", words };
-  if (status === 400 && code !== null && MOMENTARY_CODES.has(code)) return { kind: "busy", words, retryAfterS };
-  if (status === 400 || status === 413) return { kind: "refused", words };
-  return { kind: "misconfigured", words };
+    return { kind: "busy", words, retryAfterS, cause };
+  if (status === 400 && code !== null && MISCONFIGURED_CODES.has(code)) return { kind: "misconfigured", words, cause };
+  if (status === 400 && code !== null && MOMENTARY_CODES.has(code)) return { kind: "busy", words, retryAfterS, cause };
+  if (status === 400 || status === 413) return { kind: "refused", words, cause };
+  return { kind: "misconfigured", words, cause };
 }

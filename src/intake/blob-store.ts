@@ -1,6 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { fromHex } from "../bytes.ts";
 import { ID_MEMORY_MS } from "../limits.ts";
+import { errorText, log } from "../log.ts";
 import { platform } from "../platform.ts";
 import { type Migration, migrate } from "../storage/migrate.ts";
 
@@ -74,7 +75,11 @@ export class BlobStore extends DurableObject<Env> {
       this.#sql.exec("DELETE FROM blob WHERE put_ms < ?", now - ID_MEMORY_MS);
       if (Number(this.#sql.exec("SELECT count(*) AS n FROM blob").one().n) === 0) return;
     } catch (error) {
-      console.error({ message: "sweeping blobs failed", error: String(error) });
+      log.error("sweeping blobs failed", {
+        durable_object: "BlobStore",
+        shard: this.ctx.id.name,
+        error: errorText(error),
+      });
     }
     await this.ctx.storage.setAlarm(now + SWEEP_EVERY_MS);
   }

@@ -1,5 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import { accountLedger } from "../control/ledger.ts";
+import { errorText, log } from "../log.ts";
 import { Patience, platform, TimeoutError } from "../platform.ts";
 import { type Migration, migrate } from "../storage/migrate.ts";
 import { blobStore } from "./blob-store.ts";
@@ -114,7 +115,7 @@ export class Outbox extends DurableObject<Env> {
       const failed = await this.#sendAll(patience);
       this.#sql.exec("UPDATE state SET failures = iif(?, failures + 1, 0)", failed ? 1 : 0);
     } catch (error) {
-      console.error({ message: "the outbox failed", error: String(error) });
+      log.error("the outbox failed", { durable_object: "Outbox", error: errorText(error) });
     } finally {
       patience.end();
       this.#sending = false;
@@ -172,7 +173,7 @@ export class Outbox extends DurableObject<Env> {
       const noted = { id, takenInMs, keyed: false };
       await patience.answer("the ledger", LEDGER_MS, () => accountLedger(this.env.ACCOUNT).expectAgain([noted]));
     } catch (error) {
-      console.error({ message: "what was kept cannot be sent yet", error: String(error) });
+      log.error("what was kept cannot be sent yet", { durable_object: "Outbox", error: errorText(error) });
       return "none can be";
     }
     const sending = { queue: this.env.EVENTS, blobs: blobStore(this.env.BLOBS), platform };
@@ -180,7 +181,7 @@ export class Outbox extends DurableObject<Env> {
       await sendMessages([message], sending, SEND_MS);
       return "sent";
     } catch (error) {
-      console.error({ message: "what was kept is not taken yet", error: reasonOf(error) });
+      log.error("what was kept is not taken yet", { durable_object: "Outbox", error: errorText(reasonOf(error)) });
       if (blob === null) return "none can be";
       if (error instanceof SendError && error.cause instanceof TimeoutError) silent.add(shardOf(id));
       return "not sent";

@@ -83,7 +83,7 @@ async function sendGroup(
   await patience.answer("the queue", CALL_MS, () => queue.sendBatch(bodies));
 }
 
-/** What went wrong, in words: a {@link SendError} says itself only that something did. */
-export function reasonOf(error: unknown): string {
-  return String(error instanceof SendError ? error.cause : error);
+/** What went wrong: a {@link SendError} says itself only that something did. */
+export function reasonOf(error: unknown): unknown {
+  return error instanceof SendError ? error.cause : error;
 }

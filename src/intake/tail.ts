@@ -1,5 +1,6 @@
 import type { IntakeConfig } from "../config.ts";
 import { KEEP_MAX_BYTES } from "../limits.ts";
+import { errorText, log } from "../log.ts";
 import { answered, Patience, type Platform } from "../platform.ts";
 import { recordLine } from "../record/encode.ts";
 import { type Findings, toRecord } from "../record/record.ts";
@@ -61,19 +62,20 @@ function linesOf(
   const findings: Findings = { faults: [], unknownKeys: new Set() };
   const lines: string[] = [];
   let lost = 0;
+  let unreadable = 0;
   for (const item of items) {
     if (selfName !== null && (item as { scriptName?: unknown } | null)?.scriptName === selfName) continue;
     try {
       const record = toRecord(item, { takenInMs, defaultScriptName, lenient: true }, "", findings);
       if (record === null) lost += 1;
       else lines.push(recordLine(record));
-    } catch (error) {
-      // No more of it than its kind: what it says, and whether it can be made text at all, is for the event to choose.
-      console.error({ message: "an event could not be read", error: error instanceof Error ? "Error" : typeof error });
-      lost += 1;
+    } catch {
+      // Nothing of the error: what it says, and whether it can be made text at all, is for the event to choose.
+      unreadable += 1;
     }
   }
-  return { lines, lost };
+  if (unreadable > 0) log.error("events could not be read", { events: unreadable });
+  return { lines, lost: lost + unreadable };
 }
 
 /** Sends what was gathered. Its time of intake is now: until here nobody had it but this isolate. Never throws: nobody would notice. */
@@ -87,7 +89,7 @@ async function send(lines: readonly string[], context: TailContext): Promise<voi
       await sendMessages(messages, context, SEND_MS);
     } catch (error) {
       const left = error instanceof SendError ? error.unsent : messages;
-      console.error({ message: "the queue did not take events; they are kept", error: reasonOf(error) });
+      log.error("the queue did not take events; they are kept", { error: errorText(reasonOf(error)) });
       unsent += recordsOf(left);
       const patience = new Patience(KEEP_MS);
       try {
@@ -100,7 +102,7 @@ async function send(lines: readonly string[], context: TailContext): Promise<voi
       }
     }
   } catch (error) {
-    console.error({ message: "events could not be kept", error: String(error) });
+    log.error("events could not be kept", { error: errorText(error) });
   }
   if (unsent > 0) await count(unsent, context);
 }
@@ -117,7 +119,7 @@ async function keep(messages: readonly PackedMessage[], context: TailContext, pa
       return;
     } catch (error) {
       if (patience.isOver) throw error;
-      console.warn({ message: "events could not be kept yet", error: String(error) });
+      log.warn("events could not be kept yet", { error: errorText(error) });
       await context.platform.sleep(delayMs);
     }
   }
@@ -160,10 +162,10 @@ function pack(lines: readonly string[], takenInMs: number): { messages: PackedMe
 
 /** Once: a repeat whose first answer was lost would count twice. */
 async function count(events: number, { countLost }: TailContext): Promise<void> {
-  console.error({ message: "intake lost events", events });
+  log.error("intake lost events", { events });
   try {
     await answered("the ledger", COUNT_MS, countLost(events));
   } catch (error) {
-    console.error({ message: "the loss could not be counted", events, error: String(error) });
+    log.error("the loss could not be counted", { events, error: errorText(error) });
   }
 }

@@ -3,6 +3,7 @@ import { encodeUtf8 } from "../bytes.ts";
 import type { SetAsideMessage } from "../control/ledger.ts";
 import type { Blobs } from "../intake/blob-store.ts";
 import { decodeEnvelope, decodeMessage } from "../intake/message.ts";
+import { errorText, log } from "../log.ts";
 import { idOf } from "./build.ts";
 import { wholeMessage } from "./load.ts";
 import { retryDelayS } from "./policy.ts";
@@ -36,7 +37,7 @@ export async function putAside(
     await setAside({ ...identity, queue, why, message: bytesOf(body).slice().buffer });
     delivery.ack();
   } catch (error) {
-    console.error({ message: "setting a message aside failed", error: String(error) });
+    log.error("setting a message aside failed", { error: errorText(error) });
     retry(delivery);
   }
 }

@@ -4,6 +4,7 @@ import type { RecentRecords } from "../control/recent.ts";
 import { readJobConfig, readSnapshot } from "../control/snapshot.ts";
 import type { Append } from "../delivery/types.ts";
 import type { Blobs } from "../intake/blob-store.ts";
+import { errorText, log } from "../log.ts";
 import { type Platform, settled } from "../platform.ts";
 import type { TakenId } from "../storage/id-memory.ts";
 import type { AsideContext } from "./aside.ts";
@@ -90,7 +91,7 @@ export async function commitAndCount(
       current = newer;
     } catch (error) {
       // The logs have the records, and will say so when the messages come again: it is the count that still has to be made.
-      console.error({ message: "counting failed", error: String(error) });
+      log.error("counting failed", { error: errorText(error) });
       break;
     }
   }
@@ -154,7 +155,7 @@ async function commitAll(
   const failed = new Set<string>();
   const fail = (job: JobConfig, messages: readonly Offer[], error: unknown): void => {
     for (const { message } of messages) failed.add(message.id);
-    console.error({ message: "append failed", job: job.id, error: String(error) });
+    log.error("append failed", { job: job.id, error: errorText(error) });
   };
   const wanted = jobs.flatMap((job) => {
     const mine = offeredTo(job, offers);

@@ -1,6 +1,7 @@
 import type { JobsSnapshot } from "../control/job-config.ts";
 import { decodeEnvelope } from "../intake/message.ts";
 import { APPEND_MAX_RAW_BYTES } from "../limits.ts";
+import { errorText, inLogContext, log } from "../log.ts";
 import { Patience } from "../platform.ts";
 import type { TakenId } from "../storage/id-memory.ts";
 import { type AsideContext, giveBack, putAside, retry } from "./aside.ts";
@@ -10,6 +11,7 @@ import { type ConsumerContext, commitAndCount, type QueueState } from "./commit.
 import { IN_HAND_MS, InHand, takenOf } from "./in-hand.ts";
 import { type Loaded, load } from "./load.ts";
 import { isOverdue } from "./policy.ts";
+import { Tally } from "./tally.ts";
 
 /**
  * How long one batch is worked on, in ms; what is left then comes again. The platform ends the handler after fifteen minutes, and what it has
@@ -25,14 +27,19 @@ const BATCH_MS = 600_000;
 export async function consumeEvents(batch: MessageBatch<unknown>, context: ConsumerContext): Promise<void> {
   const patience = new Patience(BATCH_MS);
   const calls = new Calls();
-  const within = bounded(context, patience, calls);
-  const inHand = new InHand(batch.messages, within);
-  try {
-    await expectAgain(await consume(batch, inHand, within, calls), within);
-  } finally {
-    await inHand.end();
-    patience.end();
-  }
+  const tally = new Tally(batch, context.platform.now());
+  const within = tally.context(bounded(context, patience, calls));
+  await inLogContext({ batch_id: crypto.randomUUID() }, async () => {
+    const watched = tally.watch(batch);
+    const inHand = new InHand(watched.messages, within);
+    try {
+      await expectAgain(await consume(watched, inHand, within, calls), within);
+    } finally {
+      await inHand.end();
+      patience.end();
+      tally.end(context.platform.now());
+    }
+  });
 }
 
 /**
@@ -92,19 +99,27 @@ async function expectAgain(messages: readonly TakenId[], context: ConsumerContex
   try {
     await context.expectAgain(messages);
   } catch (error) {
-    console.error({ message: "what has to come again could not be noted", error: String(error) });
+    log.error("what has to come again could not be noted", { error: errorText(error) });
   }
 }
 
 /** Takes a batch of the dead-letter queue: what failed a hundred times is kept, counted, and in nobody's way. */
-export async function consumeDead(batch: MessageBatch<unknown>, context: AsideContext): Promise<void> {
+export async function consumeDead(
+  batch: MessageBatch<unknown>,
+  context: AsideContext & Pick<ConsumerContext, "platform">,
+): Promise<void> {
   const patience = new Patience(BATCH_MS);
-  const within = boundedAside(context, patience, new Calls());
-  try {
-    for (const delivery of batch.messages) await putAside(delivery, batch.queue, "failed too often", within);
-  } finally {
-    patience.end();
-  }
+  const tally = new Tally(batch, context.platform.now());
+  const within = tally.aside(boundedAside(context, patience, new Calls()));
+  await inLogContext({ batch_id: crypto.randomUUID() }, async () => {
+    try {
+      for (const delivery of tally.watch(batch).messages)
+        await putAside(delivery, batch.queue, "failed too often", within);
+    } finally {
+      patience.end();
+      tally.end(context.platform.now());
+    }
+  });
 }
 
 /**
@@ -145,7 +160,7 @@ async function loadOrDecide(
     delivery.ack();
     return "decided";
   } catch (error) {
-    console.error({ message: "a message could not be loaded", error: String(error) });
+    log.error("a message could not be loaded", { error: errorText(error) });
     retry(delivery);
     return "retried";
   }
@@ -178,6 +193,6 @@ async function dropRecords({ elsewhere }: Loaded["message"], { blobs }: Consumer
   try {
     await blobs.drop(elsewhere);
   } catch (error) {
-    console.warn({ message: "records are left to be swept", error: String(error) });
+    log.warn("records are left to be swept", { error: errorText(error) });
   }
 }

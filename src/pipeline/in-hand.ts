@@ -1,4 +1,5 @@
 import { decodeEnvelope } from "../intake/message.ts";
+import { errorText, log } from "../log.ts";
 import { TimeoutError } from "../platform.ts";
 import type { TakenId } from "../storage/id-memory.ts";
 import { idOf } from "./build.ts";
@@ -77,7 +78,7 @@ export class InHand {
     try {
       await this.#expectAgain(messages);
     } catch (error) {
-      console.error({ message: "what is in hand could not be noted", error: String(error) });
+      log.error("what is in hand could not be noted", { error: errorText(error) });
       this.#hung ||= error instanceof TimeoutError;
       if (!this.#ended) this.#timer = setTimeout(() => this.#send(), NOTE_AGAIN_MS);
     }

@@ -1,5 +1,6 @@
 import { isBehind, type JobsSnapshot } from "../control/job-config.ts";
 import { readSnapshot } from "../control/snapshot.ts";
+import { errorText, log } from "../log.ts";
 import { answered } from "../platform.ts";
 
 /** How long the control plane may take to say whether anything has changed, in ms. */
@@ -22,7 +23,7 @@ export class JobsCache {
       const answer = await answered("the control plane", ANSWER_MS, control.configSince(asked));
       if (!isUnchanged(answer, asked) && !this.#take(answer)) throw new Error("its answer is no configuration");
     } catch (error) {
-      console.warn({ message: "the control plane failed; the last good configuration is used", error: String(error) });
+      log.warn("the control plane failed; the last good configuration is used", { error: errorText(error) });
     }
     return this.#snapshot;
   }

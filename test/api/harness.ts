@@ -64,6 +64,7 @@ export async function send<T = unknown>(
 async function checked<T>(response: Response): Promise<Answer<T>> {
   const { status, headers } = response;
   expect(headers.get("content-type")).toMatch(/^application\/json\b/);
+  expect(headers.get("x-request-id")).toMatch(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
   const text = await response.text();
   const body = JSON.parse(text) as Answer<T>["body"];
   if (status < 300) {

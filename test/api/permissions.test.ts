@@ -18,6 +18,7 @@ const LOGS: { readonly [route: string]: Permission } = {
   "DELETE /jobs/:job_id": "logs:edit",
   "GET /jobs/:job_id/ledger": "logs:read",
   "GET /jobs/:job_id/objects": "logs:read",
+  "GET /jobs/:job_id/health": "logs:read",
   "POST /jobs/:job_id/flush": "logs:edit",
   "GET /ledger": "logs:read",
   "POST /ownership": "logs:edit",

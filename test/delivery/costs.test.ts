@@ -17,7 +17,7 @@ function statements({ sql }: DurableObjectStorage): Statement[] {
   vi.spyOn(prototype, "exec").mockImplementation(function (this: SqlStorage, query, ...values) {
     const cursor = exec.call(this, query, ...values);
     const verb = /\w+/.exec(query)?.[0];
-    const table = /\b(?:log|taken|batch|chunk|object)\b/.exec(query)?.[0];
+    const table = /\b(?:log|taken|batch|chunk|object|health_hour)\b/.exec(query)?.[0];
     run.push({ what: `${verb} ${table}`, cursor });
     return cursor;
   });
@@ -84,11 +84,16 @@ describe.each(Object.entries(FORMATS))("the rows that are written, with %s", (_t
       "INSERT log": 1,
     });
     expect(await runAlarm(job.id)).toBe(true);
-    expect(bill.read()).toEqual({ "UPDATE object": 1, "DELETE chunk": 2, "UPDATE log": 1 });
+    expect(bill.read()).toEqual({
+      "UPDATE object": 1,
+      "DELETE chunk": 2,
+      "UPDATE log": 1,
+      "INSERT health_hour": 1,
+    });
   });
 });
 
-it("a failed attempt is five rows: the object, its places in turn and in time, the log, the alarm", async ({
+it("a failed attempt is six rows: the object, its places in turn and in time, the log, the hour, the alarm", async ({
   expect,
 }) => {
   const clock = setClock(NOON);
@@ -104,7 +109,7 @@ it("a failed attempt is five rows: the object, its places in turn and in time, t
   for (let attempt = 0; attempt < 2; attempt++) {
     clock.advance(30_000);
     expect(await runAlarm(job.id)).toBe(true);
-    expect(bill.read()).toEqual({ "UPDATE object": 3, "UPDATE log": 1, alarm: 1 });
+    expect(bill.read()).toEqual({ "UPDATE object": 3, "UPDATE log": 1, "INSERT health_hour": 1, alarm: 1 });
   }
 });
 

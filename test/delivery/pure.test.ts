@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, it } from "vitest";
 import { dayStamp, keyBelow, objectName, objectTag, timeStamp } from "../../src/delivery/keys.ts";
-import { disposition, failureWords, type UploadError } from "../../src/delivery/policy.ts";
+import { disposition, failureWords, type UploadFault } from "../../src/delivery/policy.ts";
 
 describe("keys", () => {
   it.for([
@@ -56,8 +56,8 @@ describe("keys", () => {
 });
 
 describe("what follows from a failure", () => {
-  const busy = (retryAfterS: number | null = null): UploadError => ({ kind: "busy", words: "HTTP 503", retryAfterS });
-  const parked: UploadError = { kind: "misconfigured", words: "HTTP 403" };
+  const busy = (retryAfterS: number | null = null): UploadFault => ({ kind: "busy", words: "HTTP 503", retryAfterS });
+  const parked: UploadFault = { kind: "misconfigured", words: "HTTP 403" };
 
   it.for([
     [busy(), 1, 0, { do: "retry", delayMs: 2_500 }],
@@ -71,7 +71,7 @@ describe("what follows from a failure", () => {
     [parked, 50, 1, { do: "park", delayMs: 300_000 }],
     [{ kind: "unusable", words: "no key" }, 50, 0, { do: "park", delayMs: 150_000 }],
     [{ kind: "refused", words: "HTTP 413" }, 1, 0, { do: "set_aside" }],
-  ] as const satisfies readonly (readonly [UploadError, number, number, object])[])(
+  ] as const satisfies readonly (readonly [UploadFault, number, number, object])[])(
     "%j, failure %i, chance %d",
     ([error, attempt, random, expected], { expect }) => {
       expect(disposition(error, attempt, random)).toEqual(expected);

@@ -1,4 +1,6 @@
+import { env } from "cloudflare:workers";
 import { it } from "vitest";
+import { chainHealth } from "../../src/delivery/chain.ts";
 import { LOG_STEPS } from "../../src/delivery/schema.ts";
 import { NDJSON } from "../../src/output/format.ts";
 import { migrate } from "../../src/storage/migrate.ts";
@@ -67,6 +69,9 @@ it("a log of the first schema goes on with what it holds: records that wait, obj
     await log.drive("manual", 10_000);
   });
   expect((await logStatus(job.id)).counts).toMatchObject({ received: 4, delivered: 4, pending: 0 });
+  // The hours begin with the upgrade: of the attempt before it nothing was kept.
+  const hours = await chainHealth(env.LOG, job.id, 0, Number.MAX_SAFE_INTEGER);
+  expect(hours).toMatchObject([{ hour: NOON / 3_600_000, ok: 3, retried: 0, failed: 0, records: 4, causes: {} }]);
   const objects = await control.objects();
   expect(objects.map(({ contentType }) => contentType)).toEqual(objects.map(() => "application/x-ndjson"));
   const texts = (await control.contents()).map(({ bytes }) => textOfMember(bytes));

@@ -34,11 +34,25 @@ const foreignShort = answer(200, { bytes: 512, etag: `"${"f".repeat(32)}"` });
 
 const delivered = { kind: "delivered", verified: true };
 const unverified = { kind: "delivered", verified: false };
-const busy = (words: string, retryAfterS: number | null = null) => ({
+/** What is counted where it is not the status that comes first. */
+const CAUSES: Readonly<Record<string, string | number>> = {
+  "no answer in time": "timeout",
+  "connection failed": "connection_failed",
+  "HTTP 200, then no answer in time to HEAD": "timeout",
+  "HTTP 200, then HTTP 503 to HEAD": 503,
+  "HTTP 200, then HTTP 307 to HEAD": 307,
+  "HTTP 412 PreconditionFailed, then connection failed to HEAD": "connection_failed",
+  "HTTP 200, but the object is not there": "not_kept",
+  "the store keeps 512 of 1024 bytes": "not_kept",
+  "the store keeps other bytes than it was sent": "not_kept",
+};
+const causeOf = (words: string): string | number => CAUSES[words] ?? Number(/^HTTP (\d{3})\b/.exec(words)?.[1]);
+const failed = (error: { kind: string; words: string; retryAfterS?: number | null }) => ({
   kind: "failed",
-  error: { kind: "busy", words, retryAfterS },
+  error: { ...error, cause: causeOf(error.words) },
 });
-const inDoubt = (words: string) => ({ kind: "failed", error: { kind: "unreachable", words } });
+const busy = (words: string, retryAfterS: number | null = null) => failed({ kind: "busy", words, retryAfterS });
+const inDoubt = (words: string) => failed({ kind: "unreachable", words });
 
 /** A store that gives these answers, in this order, and no more. */
 function scripted(answers: readonly StoreAnswer[]) {
@@ -227,7 +241,7 @@ const TABLES: Record<string, readonly Row[]> = {
       { bytes: 100_000 },
       [unreachable, answer(403, { code: "AccessDenied" })],
       [PUT, PROBE],
-      { kind: "failed", error: { kind: "misconfigured", words: "HTTP 403 AccessDenied" } },
+      failed({ kind: "misconfigured", words: "HTTP 403 AccessDenied" }),
     ],
     [
       "of a large object that is cut off, and the store is well",
@@ -241,14 +255,14 @@ const TABLES: Record<string, readonly Row[]> = {
       {},
       [answer(413), ...probed],
       [PUT, ...PROBED],
-      { kind: "failed", error: { kind: "refused", words: "HTTP 413" } },
+      failed({ kind: "refused", words: "HTTP 413" }),
     ],
     [
       "of everything",
       {},
       [answer(400), answer(400, { code: "Nope" })],
       [PUT, PROBE],
-      { kind: "failed", error: { kind: "misconfigured", words: "HTTP 400 Nope" } },
+      failed({ kind: "misconfigured", words: "HTTP 400 Nope" }),
     ],
     ["of this object, and then the store is busy", {}, [answer(400), answer(503)], [PUT, PROBE], busy("HTTP 503")],
     [
@@ -264,7 +278,7 @@ const TABLES: Record<string, readonly Row[]> = {
         {},
         [answer(status)],
         [PUT],
-        { kind: "failed", error: { kind: "misconfigured", words: `HTTP ${status}` } },
+        failed({ kind: "misconfigured", words: `HTTP ${status}` }),
       ],
     ),
     ...[408, 409, 425, 429, 500, 502, 599, 600, 999].map(
@@ -297,12 +311,7 @@ describe("to a store that does not know the condition", () => {
       busy("the store keeps 512 of 1024 bytes"),
     ],
     ["412 is of the moment", [exists], [OVER], busy("HTTP 412 PreconditionFailed")],
-    [
-      "501 is of the destination",
-      [answer(501)],
-      [OVER],
-      { kind: "failed", error: { kind: "misconfigured", words: "HTTP 501" } },
-    ],
+    ["501 is of the destination", [answer(501)], [OVER], failed({ kind: "misconfigured", words: "HTTP 501" })],
   ])("%s", async ([_what, answers, expectedAsked, expected], { expect }) => {
     const { asked, store } = scripted(answers);
     expect(await uploadObject(object, () => BYTES, store, unconditional)).toEqual(expected);

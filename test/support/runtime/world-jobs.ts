@@ -1,6 +1,8 @@
 /** The jobs of a world: what each wants, what it was offered, and whether its buckets and its ledger agree with that. */
 import { env } from "cloudflare:workers";
-import { chainObjects, chainStatus } from "../../../src/delivery/chain.ts";
+import { chainHealth, chainObjects, chainStatus } from "../../../src/delivery/chain.ts";
+import { emptyHour, sumOf } from "../../../src/delivery/health.ts";
+import type { LogStatus } from "../../../src/delivery/types.ts";
 import { assertClean, type Expectation } from "../audit.ts";
 import { readSingleMember } from "../gzip-member.ts";
 import { type AccountCounts, type Count, jobLedgerFaults, type LeftOut, objectListFaults } from "../ledger-audit.ts";
@@ -247,6 +249,7 @@ export class WorldJobs {
       faults.push(...jobLedgerFaults(counts, { records }, this.#leftOut(job)));
       const exact = !job.mayBeInBoth && !job.discarded;
       if (exact) faults.push(...objectListFaults(entries, all));
+      faults.push(...(await this.#healthFaults(job, status)));
     } else if (!job.deleted) faults.push("it has no log");
     try {
       assertClean(report);
@@ -256,6 +259,19 @@ export class WorldJobs {
     for (const { control } of job.buckets) faults.push(...(await overwritten(control)));
     if (faults.length > 0) throw new Error(`job ${job.id}: ${faults.join("\n")}`);
     return report.objects;
+  }
+
+  /** What the hours say of deliveries has to be what the ledger says of them: no world lasts longer than the hours are kept. */
+  async #healthFaults(job: WorldJob, { counts, deliveredBytes, deliveredRawBytes }: LogStatus): Promise<string[]> {
+    const hours = await alive(() => chainHealth(env.LOG, job.id, 0, Number.MAX_SAFE_INTEGER));
+    const sum = hours.reduce(sumOf, emptyHour(0));
+    const faults: string[] = [];
+    const said = [sum.records, sum.bytes, sum.rawBytes];
+    const known = [counts.delivered, deliveredBytes, deliveredRawBytes];
+    if (said.join() !== known.join()) faults.push(`its hours add up to ${said}, and its ledger says ${known}`);
+    const causes = Object.values(sum.causes).reduce((total, count) => total + count, 0);
+    if (causes !== sum.retried + sum.failed) faults.push("its hours have other causes than failures");
+    return faults;
   }
 
   /** Whether the job's ledger adds up at this moment: what is wrong, in words. */

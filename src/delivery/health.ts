@@ -1,0 +1,174 @@
+import type { FailureCause } from "./policy.ts";
+
+const HOUR_MS = 3_600_000;
+
+/** How many hours are kept, the one that is not over included: 30 days. CONTRACT 13. */
+export const HEALTH_HOURS = 720;
+
+/** How one attempt to upload an object ended, as far as it counts. */
+export type CountedAttempt =
+  | { end: "ok"; records: number; bytes: number; rawBytes: number; ms: number }
+  /** `retried`: it is tried again by itself. `failed`: somebody has to change something, or to decide. */
+  | { end: "retried" | "failed"; cause: FailureCause };
+
+/** The attempts that ended in one hour. */
+export interface HealthHour {
+  /** Since the epoch. */
+  hour: number;
+  ok: number;
+  retried: number;
+  failed: number;
+  /** By what those that were not ok ended on; their sum is `retried + failed`. */
+  causes: Record<string, number>;
+  /** Of those that were ok, as is all that follows. */
+  records: number;
+  bytes: number;
+  rawBytes: number;
+  /** Their durations together, and the longest, in ms. */
+  totalMs: number;
+  longestMs: number;
+}
+
+/** The hour, since the epoch, that a time in ms belongs to. */
+export function hourOf(ms: number): number {
+  return Math.floor(ms / HOUR_MS);
+}
+
+/** When an hour begins, in ms since the epoch. */
+export function hourStartMs(hour: number): number {
+  return hour * HOUR_MS;
+}
+
+export function emptyHour(hour: number): HealthHour {
+  return {
+    hour,
+    ok: 0,
+    retried: 0,
+    failed: 0,
+    causes: {},
+    records: 0,
+    bytes: 0,
+    rawBytes: 0,
+    totalMs: 0,
+    longestMs: 0,
+  };
+}
+
+/** An hour with one more attempt. */
+export function withAttempt(before: HealthHour, attempt: CountedAttempt): HealthHour {
+  const one = emptyHour(before.hour);
+  one[attempt.end] = 1;
+  if (attempt.end === "ok") {
+    const { records, bytes, rawBytes, ms } = attempt;
+    Object.assign(one, { records, bytes, rawBytes, totalMs: ms, longestMs: ms });
+  } else {
+    one.causes = { [attempt.cause]: 1 };
+  }
+  return sumOf(before, one);
+}
+
+/** What two counts of the same hour come to: those of two segments of one log. */
+export function sumOf(a: HealthHour, b: HealthHour): HealthHour {
+  const causes = { ...a.causes };
+  for (const [cause, count] of Object.entries(b.causes)) causes[cause] = (causes[cause] ?? 0) + count;
+  return {
+    hour: a.hour,
+    ok: a.ok + b.ok,
+    retried: a.retried + b.retried,
+    failed: a.failed + b.failed,
+    causes,
+    records: a.records + b.records,
+    bytes: a.bytes + b.bytes,
+    rawBytes: a.rawBytes + b.rawBytes,
+    totalMs: a.totalMs + b.totalMs,
+    longestMs: Math.max(a.longestMs, b.longestMs),
+  };
+}
+
+/**
+ * The hours from one to another, of which those are left out that are no longer kept and those yet to come; hours in which nothing ended are there,
+ * with zeros.
+ * @param found in any order; several of the same hour are summed.
+ * @param until the first hour that is not asked for.
+ */
+export function seriesOf(found: readonly HealthHour[], since: number, until: number, nowMs: number): HealthHour[] {
+  const now = hourOf(nowMs);
+  const first = Math.max(since, now - HEALTH_HOURS + 1);
+  const length = Math.max(0, Math.min(until, now + 1) - first);
+  const series = Array.from({ length }, (_, i) => emptyHour(first + i));
+  for (const each of found) {
+    const before = series[each.hour - first];
+    if (before !== undefined) series[each.hour - first] = sumOf(before, each);
+  }
+  return series;
+}
+
+interface HealthRow {
+  [column: string]: SqlStorageValue;
+  hour: number;
+  ok: number;
+  retried: number;
+  failed: number;
+  causes: string;
+  records: number;
+  bytes: number;
+  raw_bytes: number;
+  total_ms: number;
+  longest_ms: number;
+}
+
+/**
+ * How the uploads of a log went, by the hour. What changes anything belongs into a transaction of its caller: the one in which an attempt's outcome is
+ * written, so that these numbers and those of the log cannot differ.
+ */
+export class Health {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  /** One row written. */
+  note(attempt: CountedAttempt, nowMs: number): void {
+    const hour = hourOf(nowMs);
+    const now = withAttempt(this.between(hour, hour + 1)[0] ?? emptyHour(hour), attempt);
+    this.#sql.exec(
+      `INSERT OR REPLACE INTO health_hour (hour, ok, retried, failed, causes, records, bytes, raw_bytes, total_ms, longest_ms)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      hour,
+      now.ok,
+      now.retried,
+      now.failed,
+      JSON.stringify(now.causes),
+      now.records,
+      now.bytes,
+      now.rawBytes,
+      now.totalMs,
+      now.longestMs,
+    );
+  }
+
+  /** The hours in which anything ended, from `since` up to but not including `until`, in their order. */
+  between(since: number, until: number): HealthHour[] {
+    return this.#sql
+      .exec<HealthRow>("SELECT * FROM health_hour WHERE hour >= ? AND hour < ? ORDER BY hour", since, until)
+      .toArray()
+      .map(({ hour, ok, retried, failed, causes, records, bytes, raw_bytes, total_ms, longest_ms }) => ({
+        hour,
+        ok,
+        retried,
+        failed,
+        causes: JSON.parse(causes) as Record<string, number>,
+        records,
+        bytes,
+        rawBytes: raw_bytes,
+        totalMs: total_ms,
+        longestMs: longest_ms,
+      }));
+  }
+
+  /** Forgets the hours that are no longer kept. */
+  sweep(nowMs: number): void {
+    this.#sql.exec("DELETE FROM health_hour WHERE hour <= ?", hourOf(nowMs) - HEALTH_HOURS);
+  }
+}

@@ -1,0 +1,72 @@
+import { log } from "../log.ts";
+import type { CountedAttempt } from "./health.ts";
+import type { Disposition, FailureCause } from "./policy.ts";
+import type { ObjectRow } from "./rows.ts";
+import type { UploadOutcome } from "./upload.ts";
+
+/** What one attempt came to; docs/operations.md says what each means. */
+export interface UploadEnd {
+  /** `superseded`: the job was moved or discarded meanwhile, or the object waits no longer; it changes nothing, and counts nowhere. */
+  outcome: "delivered" | "key_taken" | "superseded" | Disposition["do"];
+  verified?: boolean;
+  /** What it failed on. */
+  cause?: FailureCause;
+  /** In words: of the store's own, its status and code alone. */
+  why?: string;
+}
+
+export function endOf(outcome: UploadEnd["outcome"], of: UploadOutcome): UploadEnd {
+  switch (of.kind) {
+    case "delivered":
+      return { outcome, verified: of.verified };
+    case "key_taken":
+      return { outcome, cause: "key_taken", why: "another object stands under the key" };
+    case "no_conditional":
+      return { outcome, cause: 501, why: "the store does not know If-None-Match" };
+    case "failed":
+      return { outcome, cause: of.error.cause, why: of.error.words };
+  }
+}
+
+/** What an attempt counts as in its hour; null: nothing. */
+export function countedAs(
+  { outcome, cause = "internal" }: UploadEnd,
+  { records, bytes, raw_bytes }: Pick<ObjectRow, "records" | "bytes" | "raw_bytes">,
+  ms: number,
+): CountedAttempt | null {
+  switch (outcome) {
+    case "delivered":
+      return { end: "ok", records, bytes, rawBytes: raw_bytes, ms };
+    case "key_taken":
+    case "retry":
+      return { end: "retried", cause };
+    case "park":
+    case "set_aside":
+      return { end: "failed", cause };
+    case "superseded":
+      return null;
+  }
+}
+
+/** The line of an attempt. @param ms how long it took. */
+export function logUpload(
+  { outcome, verified, cause, why }: UploadEnd,
+  { number, key, bytes, records, attempts }: Pick<ObjectRow, "number" | "key" | "bytes" | "records" | "attempts">,
+  job: number,
+  ms: number,
+): void {
+  const level = outcome === "delivered" || outcome === "superseded" ? "info" : "warn";
+  log[level]("upload", {
+    job,
+    object: number,
+    key,
+    outcome,
+    ...(verified !== undefined && { verified }),
+    ...(cause !== undefined && { status: cause }),
+    bytes,
+    records,
+    attempt: attempts + 1,
+    ms,
+    ...(why !== undefined && { why }),
+  });
+}

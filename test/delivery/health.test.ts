@@ -1,0 +1,283 @@
+import { env } from "cloudflare:workers";
+import fc from "fast-check";
+import { describe, expect, it, vi } from "vitest";
+import type { JobConfig } from "../../src/control/job-config.ts";
+import { chainHealth, chainObjects, chainStatus, segmentOf } from "../../src/delivery/chain.ts";
+import { emptyHour, Health, type HealthHour, hourOf, sumOf } from "../../src/delivery/health.ts";
+import { NDJSON } from "../../src/output/format.ts";
+import { platform } from "../../src/platform.ts";
+import { freshBucket, logStatus, NOON, runAlarm, setClock } from "../support/runtime/pipeline.ts";
+import type { BucketControl } from "../support/s3-control.ts";
+import { rule } from "../support/s3-script.ts";
+import { append, cutObjects, fragmentsOf, inLog, jobInto } from "./direct.ts";
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const HOUR = hourOf(NOON);
+
+/** Hours with something in them, as the chain tells them. */
+const hoursOf = ({ id }: Pick<JobConfig, "id">): Promise<HealthHour[]> =>
+  chainHealth(env.LOG, id, 0, Number.MAX_SAFE_INTEGER);
+
+const sums = async (job: JobConfig): Promise<HealthHour> => (await hoursOf(job)).reduce(sumOf, emptyHour(0));
+
+const put = (status: number, code?: string) => [
+  rule({ do: "answer", status, ...(code !== undefined && { code }) }, { method: "PUT", keyIncludes: ".log.gz" }),
+];
+
+interface World {
+  clock: ReturnType<typeof setClock>;
+  control: BucketControl;
+  job: JobConfig;
+}
+
+async function world(): Promise<World> {
+  const clock = setClock(NOON);
+  const { name, control } = freshBucket();
+  const job = jobInto(name);
+  await inLog(job, (log) => {
+    log.configure(job, 0);
+  });
+  return { clock, control, job };
+}
+
+const record = (job: JobConfig, text = "x\n"): Promise<void> =>
+  inLog(job, (log) => append(log, job.version, fragmentsOf(NDJSON, [text])));
+
+const drive = (job: JobConfig): Promise<unknown> => inLog(job, (log) => log.drive("manual", 10_000));
+
+describe("the hours of a log", () => {
+  it("count an upload with what was in it, and how long it took", async () => {
+    const { clock, job } = await world();
+    await record(job, "one\n");
+    await record(job, "two\n");
+    vi.spyOn(platform, "fetch").mockImplementation((url, init) => {
+      clock.advance(40);
+      return fetch(url, init);
+    });
+    await drive(job);
+    await record(job, "three\n");
+    await drive(job);
+    const { deliveredBytes: bytes, deliveredRawBytes: rawBytes } = await logStatus(job.id);
+    expect([rawBytes, bytes > 0]).toEqual([14, true]);
+    const counted = { ...emptyHour(HOUR), ok: 2, records: 3, bytes, rawBytes, totalMs: 80, longestMs: 40 };
+    expect(await hoursOf(job)).toEqual([counted]);
+  });
+
+  it.each<[string, number, string | undefined, Partial<HealthHour>]>([
+    ["busy", 503, "SlowDown", { retried: 2, causes: { 503: 2 } }],
+    ["not allowed", 403, "AccessDenied", { failed: 2, causes: { 403: 2 } }],
+    ["refused for itself", 413, undefined, { failed: 1, causes: { 413: 1 } }],
+  ])("count what is %s, by its status", async (_what, status, code, expected) => {
+    const { clock, control, job } = await world();
+    await record(job);
+    await control.script(put(status, code));
+    for (let tries = 0; tries < 2; tries++) {
+      await drive(job);
+      clock.advance(10 * 60_000);
+    }
+    expect(await hoursOf(job)).toEqual([{ ...emptyHour(HOUR), ...expected }]);
+  });
+
+  it.each<[string, Parameters<typeof rule>[0], Record<string, number>, "retried" | "failed"]>([
+    ["a reset", { do: "reset", when: "before" }, { connection_failed: 1 }, "retried"],
+    ["a store that keeps nothing", { do: "discard" }, { not_kept: 1 }, "retried"],
+  ])("count %s by a word", async (_what, action, causes, end) => {
+    const { control, job } = await world();
+    await record(job);
+    await control.script([rule(action, { method: "PUT", keyIncludes: ".log.gz" })]);
+    await drive(job);
+    expect(await hoursOf(job)).toEqual([{ ...emptyHour(HOUR), [end]: 1, causes }]);
+  });
+
+  it("count a key that is taken, and the next one", async () => {
+    const { control, job } = await world();
+    await record(job);
+    const foreign = { etag: `"${"f".repeat(32)}"` };
+    await control.script([
+      rule({ do: "answer", status: 412 }, { method: "PUT" }, 1),
+      rule({ do: "answer", status: 200, headers: foreign }, { method: "HEAD" }, 1),
+    ]);
+    await drive(job);
+    expect(await hoursOf(job)).toMatchObject([{ ok: 1, retried: 1, failed: 0, causes: { key_taken: 1 } }]);
+  });
+
+  it("count an attempt once where the store does not know the condition", async () => {
+    const { control, job } = await world();
+    await record(job);
+    await control.script([rule({ do: "answer", status: 501 }, { method: "PUT", conditional: true })]);
+    await drive(job);
+    expect(await hoursOf(job)).toMatchObject([{ ok: 1, retried: 0, failed: 0, causes: {} }]);
+  });
+
+  it("count a destination that nothing opens as a fault of the configuration", async () => {
+    const clock = setClock(NOON);
+    const job = jobInto(freshBucket().name, { destination: "no seal of ours" });
+    await inLog(job, (log) => {
+      log.configure(job, 0);
+    });
+    await record(job);
+    clock.advance(30_000);
+    await drive(job);
+    expect(await hoursOf(job)).toEqual([{ ...emptyHour(HOUR), failed: 1, causes: { configuration: 1 } }]);
+  });
+
+  it("count nothing of an attempt that the job no longer waits for", async () => {
+    const { job } = await world();
+    await record(job);
+    await inLog(job, (log, storage) => {
+      log.configure({ ...job, version: 2, outputVersion: 2 }, 0);
+      const [cut] = cutObjects(storage);
+      if (cut === undefined) throw new Error("nothing was cut");
+      const moved = { ...job, version: 3, outputVersion: 2, destinationVersion: 2 };
+      log.configure(moved, 0);
+      const error = { kind: "busy", words: "HTTP 503", retryAfterS: null, cause: 503 } as const;
+      log.settle(cut.row, { kind: "failed", error }, job, NOON);
+      log.settle(cut.row, { kind: "delivered", verified: true }, moved, NOON);
+      log.settle(cut.row, { kind: "delivered", verified: true }, moved, NOON);
+      log.settle(cut.row, { kind: "failed", error }, moved, NOON);
+    });
+    expect(await hoursOf(job)).toMatchObject([{ ok: 1, retried: 0, failed: 0, records: 1, causes: {} }]);
+  });
+
+  it("belong to the time at which an attempt ends, to the ms", async () => {
+    const { clock, job } = await world();
+    clock.advance(HOUR_MS - 1);
+    await record(job);
+    await drive(job);
+    clock.advance(1);
+    await record(job);
+    await drive(job);
+    await record(job);
+    vi.spyOn(platform, "fetch").mockImplementation((url, init) => {
+      clock.advance(HOUR_MS);
+      return fetch(url, init);
+    });
+    await drive(job);
+    expect((await hoursOf(job)).map(({ hour, ok }) => [hour - HOUR, ok])).toEqual([
+      [0, 1],
+      [1, 1],
+      [2, 1],
+    ]);
+  });
+
+  it("stand or fall with what they count", async () => {
+    const { control, job } = await world();
+    await record(job);
+    const broken = vi.spyOn(Health.prototype, "note").mockImplementation(() => {
+      throw new Error("the disk is full");
+    });
+    await drive(job).catch(() => {});
+    expect([(await control.objects()).length, (await logStatus(job.id)).counts]).toMatchObject([
+      1,
+      { delivered: 0, pending: 1 },
+    ]);
+    broken.mockRestore();
+    await drive(job);
+    expect([(await logStatus(job.id)).counts.delivered, await sums(job)]).toMatchObject([1, { ok: 1, records: 1 }]);
+  });
+
+  it("are kept for 720 hours, and go where the other rows go", async () => {
+    const { clock, job } = await world();
+    await record(job);
+    await drive(job);
+    const rows = () =>
+      inLog(job, (_log, { sql }) =>
+        sql
+          .exec("SELECT hour FROM health_hour")
+          .toArray()
+          .map(({ hour }) => hour),
+      );
+    clock.advance(30 * DAY_MS - HOUR_MS);
+    await drive(job);
+    expect(await rows()).toEqual([HOUR]);
+    clock.advance(DAY_MS);
+    await drive(job);
+    expect([await rows(), (await logStatus(job.id)).counts.delivered]).toEqual([[], 1]);
+  });
+
+  it("are summed over the segments of a chain", async () => {
+    const { clock, control, job } = await world();
+    await record(job);
+    await control.script(put(503));
+    await drive(job);
+    await inLog(job, (log) => {
+      log.segmentMaxBytes = 1;
+      expect(() => append(log, 1, fragmentsOf(NDJSON, ["y\n"]))).toThrow("full");
+    });
+    await control.script([]);
+    const second = segmentOf(env.LOG, job.id, 1);
+    await second.configure(job, 1);
+    const message = { id: "f".repeat(32), takenInMs: NOON, keyed: false, received: 2, filtered: 0, sampledOut: 0 };
+    const fragments = fragmentsOf(NDJSON, ["y\n", "z\n"]);
+    expect(await second.append({ version: 1, messages: [message], fragments, queueDoneMs: 0 })).toEqual({
+      kind: "taken",
+    });
+    clock.advance(60_000);
+    await drive(job);
+    expect(await runAlarm(job.id, 1)).toBe(true);
+    expect((await hoursOf(job)).map(({ ok, retried }) => [ok, retried])).toEqual([
+      [1, 1],
+      [1, 0],
+    ]);
+    expect(await sums(job)).toMatchObject({ ok: 2, retried: 1, records: 3, causes: { 503: 1 } });
+    expect((await chainStatus(env.LOG, job.id))?.counts.delivered).toBe(3);
+  });
+});
+
+describe("whatever happens", () => {
+  const step = fc.oneof(
+    {
+      weight: 4,
+      arbitrary: fc.record({ do: fc.constant("append" as const), records: fc.integer({ min: 1, max: 5 }) }),
+    },
+    { weight: 4, arbitrary: fc.record({ do: fc.constant("drive" as const) }) },
+    { weight: 2, arbitrary: fc.record({ do: fc.constant("wait" as const), ms: fc.nat(2 * HOUR_MS) }) },
+    {
+      weight: 3,
+      arbitrary: fc.record({
+        do: fc.constant("script" as const),
+        rules: fc.constantFrom(
+          [],
+          put(503),
+          put(403, "AccessDenied"),
+          put(413),
+          [rule({ do: "answer", status: 500, store: true }, { method: "PUT" }, 1)],
+          [rule({ do: "reset", when: "after" }, { method: "PUT" }, 1)],
+          [rule({ do: "truncate" }, { method: "PUT", keyIncludes: ".log.gz" }, 1)],
+        ),
+      }),
+    },
+  );
+
+  it("the hours add up to the ledger and to the list of objects", async () => {
+    let id = 100;
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 25 }), async (steps) => {
+        const clock = setClock(NOON);
+        const { name, control } = freshBucket();
+        const job = jobInto(name, { id: ++id });
+        await inLog(job, (log) => {
+          log.configure(job, 0);
+        });
+        for (const each of steps) {
+          if (each.do === "wait") clock.advance(each.ms);
+          if (each.do === "script") await control.script(each.rules);
+          if (each.do === "drive") await drive(job);
+          if (each.do === "append") {
+            const texts = Array.from({ length: each.records }, (_, n) => `${n}\n`);
+            await inLog(job, (log) => append(log, 1, fragmentsOf(NDJSON, texts)));
+          }
+        }
+        const sum = await sums(job);
+        const { counts, deliveredBytes, deliveredRawBytes } = await logStatus(job.id);
+        expect([sum.records, sum.bytes, sum.rawBytes]).toEqual([counts.delivered, deliveredBytes, deliveredRawBytes]);
+        const { entries } = await chainObjects(env.LOG, job.id, 0, 1_000);
+        expect(sum.ok).toBe(entries.filter(({ state }) => state === "delivered").length);
+        expect(sum.ok + sum.retried + sum.failed).toBe(entries.reduce((n, { attempts }) => n + attempts, 0));
+        expect(Object.values(sum.causes).reduce((n, count) => n + count, 0)).toBe(sum.retried + sum.failed);
+      }),
+      { numRuns: 25 },
+    );
+  });
+});
