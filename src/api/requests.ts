@@ -8,9 +8,6 @@ import type { AppContext, AppEnv } from "./route.ts";
 /** Where {@link numbered} itself stands; a request that met nothing else has no route. */
 export const EVERYWHERE = "/*";
 
-/** Longest method in a line, in characters: what a caller makes up may be as long as he likes. */
-const METHOD_MAX = 16;
-
 /**
  * Gives each request a number of ours, which its answer carries as `X-Request-Id`, its lines as `request_id`, and the audit's note; and writes one line when
  * it is answered. That has the pattern of the route and not the path, which holds names; and of the caller neither name nor address.
@@ -25,7 +22,7 @@ export function numbered(platform: Pick<Platform, "now">): MiddlewareHandler<App
       await next();
       c.header("X-Request-Id", requestId);
       log.info("request", {
-        method: c.req.method.slice(0, METHOD_MAX),
+        method: c.req.method,
         route: routeOf(c),
         status: c.res.status,
         ms: platform.now() - startedMs,

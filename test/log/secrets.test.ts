@@ -1,0 +1,229 @@
+/** No secret in any line, nor in any answer but those that are there to show it: secrets go in everywhere, and everything that comes out is searched. */
+import { expect, it, vi } from "vitest";
+import { AccessRegister } from "../../src/access/register.ts";
+import { ControlPlane } from "../../src/control/plane.ts";
+import { DeliveryLog } from "../../src/delivery/log.ts";
+import { platform } from "../../src/platform.ts";
+import { type CallOptions, call, freshBucket, intake, send } from "../api/harness.ts";
+import { bearer, member, pair, token } from "../api/principals.ts";
+import { ADMIN_TOKEN } from "../support/constants.ts";
+import { Oracle } from "../support/oracle.ts";
+import { destinationConf } from "../support/runtime/api.ts";
+import { deliver, NOON, pack, runAlarm, runCron, setClock } from "../support/runtime/pipeline.ts";
+import { rule } from "../support/s3-script.ts";
+
+const EVENTS = "/logship/datasets/functions_trace_events/events";
+
+/** Of the environment (vitest.config.ts), and of somebody's destinations. */
+const SECRETS: Record<string, string> = {
+  ADMIN_TOKEN,
+  SECRETS_KEY: "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=",
+  "the key of a destination": "test-secret-key",
+  "another key": "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+  "the same in a URL": "wJalrXUtnFEMI%2FK7MDENG%2FbPxRfiCYEXAMPLEKEY",
+  "a key in DEST_OTHER": "cGxlYXNlIGtlZXAgdGhpcyBzZWNyZXQgZm9yIG1l",
+  "a password in a URL": "hunter2-hunter2",
+  "a bearer that is nobody's": "nobody-knows-this-bearer",
+  "a challenge": "eyJ0b2tlbiI6ImEtY2hhbGxlbmdlLW9mLW1pbmUifQ",
+  "a token in a webhook's path": "T0000-B0000-webhook-part",
+};
+
+const LEVELS = ["debug", "log", "info", "warn", "error", "trace"] as const;
+
+/** What whoever logs would see of an argument: errors have more than JSON shows. */
+function shown(argument: unknown): string {
+  if (argument instanceof Error) return `${argument.stack} ${argument.message} ${shown(argument.cause)}`;
+  return typeof argument === "string" ? argument : (JSON.stringify(argument) ?? "");
+}
+
+function listen(): { written: string[]; objects: unknown[] } {
+  const written: string[] = [];
+  const objects: unknown[] = [];
+  for (const level of LEVELS) {
+    vi.spyOn(console, level).mockImplementation((...args: unknown[]) => {
+      written.push(args.map(shown).join(" "));
+      objects.push(args.length === 1 ? args[0] : args);
+    });
+  }
+  return { written, objects };
+}
+
+function expectNone(texts: readonly string[], secrets: Readonly<Record<string, string>>): void {
+  const found = texts.flatMap((text) =>
+    Object.entries(secrets)
+      .filter(([, secret]) => text.includes(secret))
+      .map(([name]) => `${name}: ${text.slice(0, 300)}`),
+  );
+  expect(found).toEqual([]);
+}
+
+it("no secret is in any line, nor in any answer", async () => {
+  const clock = setClock(NOON);
+  const { written, objects } = listen();
+  const ci = await token(["logs:read", "events:write"]);
+  const editor = await token(["logs:edit"]);
+  const ada = await member("Log Share Reader", "ada@example.com");
+  const secrets = { ...SECRETS, "a token": ci.secret, "an editor's token": editor.secret, "an API key": ada.secret };
+  const { "another key": key, "a password in a URL": password, "a challenge": challenge } = SECRETS;
+  const bucket = freshBucket();
+  const conf = destinationConf(bucket.name);
+  const foreign = `s3://bucket/x?region=auto&endpoint=s3.example.com&access-key-id=AKIAIOSFODNN7EXAMPLE&secret-access-key=${encodeURIComponent(key ?? "")}`;
+  const settings = {
+    DEST_OTHER: JSON.stringify({
+      host: "s3.example.com",
+      access_key_id: "a",
+      secret_access_key: SECRETS["a key in DEST_OTHER"],
+    }),
+    DEST_BROKEN: `{"secret_access_key": "${SECRETS["a key in DEST_OTHER"]}" ${key}`,
+  };
+  const texts: string[] = [];
+  /** Asks, keeps the answer, and gives it back. */
+  const ask = async <T>(method: string, path: string, body?: unknown, options: CallOptions = {}) => {
+    const answer = await call<T>(method, path, body, { ...options, settings: { ...settings, ...options.settings } });
+    texts.push(JSON.stringify([answer.body, [...answer.headers]]));
+    return answer;
+  };
+  const events = JSON.stringify([new Oracle({ at: NOON }).mint(1)[0]?.event]);
+
+  // Whoever sends secrets where they do not belong: in paths, queries, headers, bodies that are no JSON, or of another shape.
+  for (const secret of Object.values(secrets)) {
+    const part = encodeURIComponent(secret);
+    for (const path of [
+      `/logship/jobs/${part}`,
+      `/tokens/${part}`,
+      `/functions/scripts/${part}`,
+      `/${part}`,
+      `/logship/jobs?page=${part}`,
+    ])
+      await ask("GET", path);
+    await ask("DELETE", `/tokens/${part}`);
+    await ask("GET", `/logship/jobs/1/health?since=${part}`);
+    await ask("GET", "/logship/jobs", undefined, {
+      headers: bearer(secret === ADMIN_TOKEN ? `${secret}x` : `x${secret}`),
+    });
+    await ask("GET", "/logship/jobs", undefined, { headers: pair("ada@example.com", `x${secret}`) });
+    await ask("GET", "/logship/jobs", undefined, {
+      headers: { "x-request-id": secret, "cf-ray": secret, cookie: secret },
+    });
+    for (const body of [secret, `{"destination_conf":"${secret}`, `"${secret}"`, `[${secret}]`])
+      await ask("POST", "/logship/jobs", body);
+    await ask("POST", EVENTS, `[${secret}`, intake().options);
+  }
+  await send(`http://logship.test/?token=${ci.secret}`, { method: "GET" });
+
+  // Destinations that are refused, for one reason after another.
+  for (const bad of [
+    `${foreign}&unknown=1`,
+    foreign.replace("s3://", `https://user:${password}@`),
+    foreign.replace("region=auto&", ""),
+    foreign.replace("s3.example.com", `https%3A%2F%2Fuser%3A${password}%40s3.example.com`),
+    `s3://b/x?region=auto&endpoint=${encodeURIComponent(`https://hooks.example.com/${SECRETS["a token in a webhook's path"]}`)}`,
+    "s3://b/x?region=auto&endpoint=other.example.com&credentials=env:DEST_OTHER",
+    "s3://b/x?region=auto&endpoint=s3.example.com&credentials=env:DEST_BROKEN",
+  ]) {
+    await ask("POST", "/logship/jobs", { destination_conf: bad, ownership_challenge: challenge });
+    for (const path of ["/logship/validate/destination", "/logship/ownership", "/logship/validate/destination/exists"])
+      await ask("POST", path, { destination_conf: bad });
+    await ask("POST", "/logship/ownership/validate", { destination_conf: bad, ownership_challenge: challenge });
+  }
+
+  // A store that says everything it was told, and one that cannot be reached.
+  const echo = { code: "AccessDenied", message: `${conf} Bearer ${ADMIN_TOKEN} ${key}` } as const;
+  await bucket.control.script([rule({ do: "answer", status: 403, ...echo })]);
+  await ask("POST", "/logship/jobs", { destination_conf: conf, enabled: true });
+  await bucket.control.script([]);
+  const made = await call<{ id: number }>("POST", "/logship/jobs", { destination_conf: conf, enabled: true });
+  expect(made.status).toBe(201);
+  const job = made.body.result.id;
+  await ask("POST", EVENTS, events, { ...intake().options, headers: ci.headers });
+  await deliver([...pack(new Oracle({ at: NOON }).mint(3), clock.nowMs())]);
+  for (const then of [
+    { do: "answer", status: 403, ...echo } as const,
+    { do: "answer", status: 500, code: "InternalError", message: echo.message } as const,
+    { do: "redirect", location: conf } as const,
+  ]) {
+    await bucket.control.script([rule(then)]);
+    clock.advance(400_000);
+    await runAlarm(job);
+    await runCron();
+  }
+  const { fetch } = platform;
+  vi.spyOn(platform, "fetch").mockImplementation((url) =>
+    Promise.reject(new TypeError(`fetch failed: ${url} ${conf}`)),
+  );
+  clock.advance(400_000);
+  await runAlarm(job);
+  vi.mocked(platform.fetch).mockImplementation(fetch);
+  for (const path of [
+    `/logship/jobs/${job}`,
+    `/logship/jobs/${job}/ledger`,
+    "/logship/jobs",
+    `/logship/jobs/${job}/objects`,
+    `/logship/jobs/${job}/health`,
+  ])
+    await ask("GET", path, undefined, { headers: ci.headers });
+  await ask("GET", "/logship/jobs", undefined, { headers: ada.headers });
+  await ask("GET", "/logship/audit");
+  await ask("GET", "/tokens");
+  await ask("GET", "/members");
+
+  // What breaks inside, and quotes what it was given.
+  const quoting = [
+    `cannot load ${conf}`,
+    `cannot load ${foreign}`,
+    `https://user:${password}@hooks.example.com/${SECRETS["a token in a webhook's path"]} is down`,
+    `Authorization: Bearer ${ADMIN_TOKEN} was refused`,
+    `Bearer ${SECRETS["a bearer that is nobody's"]}`,
+    `X-Auth-Key: ${ada.secret}`,
+    `${ci.secret} is revoked`,
+    `SECRETS_KEY=${SECRETS.SECRETS_KEY} does not open it`,
+    `{"ownership_challenge":"${challenge}"}`,
+    `Unexpected token 't', "{"key":"test-secret-key"" is not valid JSON`,
+  ];
+  for (const words of quoting) {
+    const fail = (): never => {
+      throw new Error(words);
+    };
+    const broken = [
+      vi.spyOn(ControlPlane.prototype, "list").mockImplementation(fail),
+      vi.spyOn(ControlPlane.prototype, "configSince").mockImplementation(fail),
+      vi.spyOn(AccessRegister.prototype, "note").mockImplementation(fail),
+      vi.spyOn(AccessRegister.prototype, "identify").mockImplementation(fail),
+      vi.spyOn(DeliveryLog.prototype, "status").mockImplementation(fail),
+      vi.spyOn(DeliveryLog.prototype, "put").mockImplementation(fail),
+      vi.spyOn(DeliveryLog.prototype, "append").mockImplementation(fail),
+    ];
+    await ask("GET", "/logship/jobs");
+    await ask("GET", `/logship/jobs/${job}`, undefined, { headers: ci.headers });
+    await ask("PUT", `/logship/jobs/${job}`, { name: "x" }, { headers: editor.headers });
+    await ask("DELETE", "/tokens/nobody");
+    const queue = { ...intake().queue, sendBatch: () => Promise.reject(new Error(words)) };
+    await ask("POST", EVENTS, events, { settings: { EVENTS: queue } });
+    await deliver(pack(new Oracle({ at: NOON }).mint(1), clock.nowMs()));
+    clock.advance(400_000);
+    await runAlarm(job);
+    await runCron().catch(() => {});
+    for (const each of broken) each.mockRestore();
+  }
+
+  const said = new Set(objects.map((line) => (line as { message?: string }).message));
+  // Something was there to be searched: each kind of line, and each of what broke.
+  for (const message of [
+    "request",
+    "batch",
+    "upload",
+    "upload broke",
+    "request failed",
+    "append failed",
+    "a scheduled chore failed",
+    "the queue did not take events",
+    "the access register does not tell who calls",
+    "the control plane failed; the last good configuration is used",
+  ])
+    expect([...said]).toContain(message);
+  expect(objects.filter((line) => typeof line !== "object" || Array.isArray(line))).toEqual([]);
+  expectNone(written, { ...secrets, "an address": "ada@example.com" });
+  // The lines that say what broke say so much that it can be told.
+  expect(written.join("\n")).toContain("Error: cannot load s3://");
+  expectNone(texts, secrets);
+}, 60_000);
