@@ -90,7 +90,7 @@ function amountsOf(simulated: Simulated, jobs: number, terms: Terms): { [name in
     rowsWritten: total(({ rowsWritten }) => rowsWritten),
     rowsRead: total(({ rowsRead }) => rowsRead),
     storeClassA: use.puts,
-    logEvents: (events + batches + crons + objectRequests) * terms.loggedShare,
+    logEvents: use.logLines + (events + batches + crons + objectRequests) * terms.loggedShare,
     storeClassB: use.otherStoreRequests,
   };
 }

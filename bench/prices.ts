@@ -32,8 +32,8 @@ export const PRICES = {
   /** PUTs and the like. */
   storeClassA: { dollars: 4.5, included: 1e6, source: STORE },
   /**
-   * Log events of the shipper itself: one for each invocation, `tail()` included, unless `observability.logs.invocation_logs` is false. Announced to
-   * change on 2026-12-01.
+   * Log events of the shipper itself: its lines; and one for each invocation, `tail()` included, unless `observability.logs.invocation_logs` is false.
+   * Announced to change on 2026-12-01.
    */
   logEvents: {
     dollars: 0.6,

@@ -22,6 +22,8 @@ export interface Use {
   puts: number;
   /** Any other request to the object store. */
   otherStoreRequests: number;
+  /** Lines that the shipper wrote. */
+  logLines: number;
 }
 
 export interface Scenario {

@@ -1,6 +1,6 @@
 /** The clock and the network of everything that runs in here. */
 import { platform } from "../../src/platform.ts";
-import { countStoreRequest } from "./meter.ts";
+import { countLogLine, countStoreRequest } from "./meter.ts";
 
 /** Far in the real future, so that no alarm fires by itself. */
 let nowMs = Date.parse("2100-11-20T12:00:00Z");
@@ -21,8 +21,21 @@ const stored = new Map<string, Headers>();
 
 const SHA256_META = "x-amz-meta-logship-sha256";
 
-/** Takes time and network from the platform; call it before anything else. The object store takes everything, and keeps what HEAD has to show. */
+/** Lines are counted; those that tell of something wrong are seen as well. */
+function countLines(): void {
+  console.info = countLogLine;
+  for (const level of ["warn", "error"] as const) {
+    const write = console[level].bind(console);
+    console[level] = (...args: unknown[]) => {
+      countLogLine();
+      write(...args);
+    };
+  }
+}
+
+/** Takes time, network and lines from the platform; call it before anything else. The object store takes everything, and keeps what HEAD has to show. */
 export function playThePlatform(): void {
+  countLines();
   platform.now = () => Math.floor(nowMs);
   platform.sleep = async (ms) => {
     nowMs += ms;

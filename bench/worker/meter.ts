@@ -30,7 +30,7 @@ export interface DueAlarm {
 const alarms = new Map<string, DueAlarm>();
 
 function noUse(): Omit<Use, "activeObjects"> {
-  return { objects: {}, puts: 0, otherStoreRequests: 0 };
+  return { objects: {}, puts: 0, otherStoreRequests: 0, logLines: 0 };
 }
 
 function useOf(className: string): ObjectUse {
@@ -44,6 +44,11 @@ function readCursors(): void {
     useOf(className).rowsWritten += cursor.rowsWritten;
   }
   cursors = [];
+}
+
+/** The shipper wrote a line. */
+export function countLogLine(): void {
+  use.logLines += 1;
 }
 
 /** What was counted since the last time; counting begins again. */
