@@ -104,7 +104,7 @@ function recentOrNone(group: readonly Loaded[], { optOuts }: JobsSnapshot): Read
     return recentOf(group, optOuts);
   } catch (error) {
     const kind = error instanceof Error ? error.name : typeof error;
-    console.error({ message: "recent records could not be handed over", error: kind });
+    log.error("recent records could not be handed over", { error: kind });
     return null;
   }
 }
