@@ -1,5 +1,5 @@
 import { FIELD_DESCRIPTIONS } from "../record/fields.ts";
-import { DATASET_FIELDS } from "./docs/account.ts";
+import { DATASET_FIELDS, DEFAULT_FIELDS } from "./docs/account.ts";
 import { success } from "./envelope.ts";
 import { type AppContext, type Resource, type Route, requireDataset } from "./route.ts";
 
@@ -15,5 +15,5 @@ const FIELDS: Route = {
 /** What a record of a dataset has, each field with what it says. A job that names no fields ships all of them: they are also the default. */
 export const datasetRoutes: readonly Resource[] = [
   { path: "/datasets/:dataset/fields", methods: { GET: FIELDS } },
-  { path: "/datasets/:dataset/fields/default", methods: { GET: FIELDS } },
+  { path: "/datasets/:dataset/fields/default", methods: { GET: { ...FIELDS, doc: DEFAULT_FIELDS } } },
 ];

@@ -22,6 +22,7 @@ import {
   JOB_LEDGER,
   JOB_OBJECTS,
   JobsPage,
+  LIST_DATASET_JOBS,
   LIST_JOBS,
   ObjectsQuery,
   READ_JOB,
@@ -52,7 +53,7 @@ export const jobRoutes: readonly Resource[] = [
     methods: {
       GET: {
         permission: "logs:read",
-        doc: LIST_JOBS,
+        doc: LIST_DATASET_JOBS,
         handle(c, config) {
           requireDataset(c);
           return listJobs(c, config);

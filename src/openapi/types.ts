@@ -3,7 +3,7 @@
 /** JSON Schema, draft 2020-12, as far as anything here looks into it. */
 export interface JsonSchema {
   $ref?: string;
-  type?: string;
+  type?: string | string[];
   description?: string;
   properties?: { [name: string]: JsonSchema };
   required?: string[];

@@ -102,6 +102,12 @@ describe("each operation", () => {
     expect(operation["x-codeSamples"].length).toBeGreaterThan(0);
   });
 
+  it("is called differently from every other", () => {
+    const ours = OPERATIONS.filter(({ operation }) => operation["x-alias-of"] === undefined);
+    const summaries = ours.map(({ operation }) => operation.summary);
+    expect(summaries.filter((summary, i) => summaries.indexOf(summary) < i)).toEqual([]);
+  });
+
   it("of the vendor's name says so, and is otherwise the one of ours", () => {
     const aliases = OPERATIONS.filter(({ path }) => /\/(logpush|workers)\//.test(path));
     expect(aliases.length).toBeGreaterThan(20);

@@ -75,6 +75,7 @@ describe("the page", () => {
     for (const said of [
       "max_upload_interval_seconds",
       "integer, 0 or 30 to 300, or null",
+      "boolean, or null",
       "string, not empty, at most 4096 characters",
       "How long the oldest record waits at most",
     ])

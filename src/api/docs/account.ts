@@ -38,8 +38,13 @@ export const ACCOUNT_LEDGER: RouteDoc = {
 
 export const DATASET_FIELDS: RouteDoc = {
   summary: "List the fields of a dataset",
-  description:
-    "Each with its type and what it says. A job that names no fields ships all of them: they are also the default.",
+  description: "Each with its type and what it says.",
   result: z.partialRecord(z.enum(FIELD_NAMES), z.string()),
   examples: [{ name: "Names and descriptions" }],
+};
+
+export const DEFAULT_FIELDS: RouteDoc = {
+  ...DATASET_FIELDS,
+  summary: "List the fields that a job ships by default",
+  description: "A job that names no fields ships all of them.",
 };

@@ -96,6 +96,8 @@ export const LIST_JOBS: RouteDoc = {
   examples: [{ name: "All jobs" }, { name: "The first ten", query: { page: "1", per_page: "10" } }],
 };
 
+export const LIST_DATASET_JOBS: RouteDoc = { ...LIST_JOBS, summary: "List the jobs of a dataset" };
+
 export const CREATE_JOB: RouteDoc = {
   summary: "Create a job",
   description: `Writes a test object to the destination first: if that fails, nothing is stored, and the answer says what the store said. There can be ${JOBS_MAX} jobs; one more is a 403 with code 1004.`,

@@ -34,8 +34,10 @@ function contained(schema: JsonSchema): { inner: JsonSchema; suffix: string } {
     : { inner: withoutNull(value.items).value, suffix: "[]" };
 }
 
-/** `X or null` is written as two alternatives. */
+/** `X or null` is written as two alternatives, or as two types. */
 function withoutNull(schema: JsonSchema): { value: JsonSchema; nullable: boolean } {
+  if (Array.isArray(schema.type) && schema.type.length === 2 && schema.type[1] === "null")
+    return { value: { ...schema, type: schema.type[0] ?? "" }, nullable: true };
   const [first, second, ...others] = schema.anyOf ?? [];
   return first !== undefined && second?.type === "null" && others.length === 0
     ? { value: first, nullable: true }
@@ -106,7 +108,7 @@ const Kind: FC<{ schema: JsonSchema }> = ({ schema }) => {
       </>
     );
   }
-  return schema.format === "date-time" ? "time (RFC 3339)" : (schema.type ?? "anything");
+  return schema.format === "date-time" ? "time (RFC 3339)" : [schema.type ?? "anything"].flat().join(" or ");
 };
 
 const Alternatives: FC<{ each: readonly Child[] }> = ({ each }) => (
