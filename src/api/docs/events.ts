@@ -38,7 +38,7 @@ const EventRecord = z
 
 const TraceItem = z
   .looseObject({
-    event: object.describe("What the function was called with; its kind is told by the keys that are there."),
+    event: z.unknown().describe("What the function was called with; its kind is told by the keys that are there."),
     eventTimestamp: time.describe("In milliseconds since the epoch; the time of intake by default."),
     exceptions: list.describe("Each with `name`, `message` and `timestamp`."),
     logs: list.describe("Each with `level`, `message` and `timestamp`."),
