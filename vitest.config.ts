@@ -24,6 +24,7 @@ export default defineConfig({
                 SELF_NAME: "logship",
                 DEFAULT_SCRIPT_NAME: "unnamed",
                 PREVIEW_RECENT: "true",
+                LOCAL_FUNCTIONS: "",
                 DEST_TEST: JSON.stringify({
                   host: new URL(inject("s3Url")).host,
                   access_key_id: "test-access-key",

@@ -14,6 +14,7 @@ export interface Settings {
   PREVIEW_RECENT?: string;
   SELF_NAME?: string;
   DEFAULT_SCRIPT_NAME?: string;
+  LOCAL_FUNCTIONS?: string;
 }
 
 export interface Config extends Access {
@@ -23,6 +24,8 @@ export interface Config extends Access {
   requireOwnershipChallenge: boolean;
   /** Recent events are held in memory, for previews. */
   previewRecent: boolean;
+  /** Origin of the function host, where uploaded functions run in local development; null: nowhere. */
+  localFunctions: string | null;
 }
 
 export type ConfigResult = { ok: true; config: Config } | { ok: false; faults: string[] };
@@ -44,6 +47,18 @@ export function readIntakeConfig(env: object): IntakeConfig {
 /** Whether recent events may be held for previews. For whom it matters that they are not, a typo holds none. */
 export function readPreviewRecent(env: object): boolean {
   return ((env as Settings).PREVIEW_RECENT || "true") === "true";
+}
+
+export type LocalFunctionsResult = { ok: true; origin: string | null } | { ok: false; fault: string };
+
+/** Where uploaded functions run. Each has a host name of its own below it, which nothing but `localhost` has without being set up. */
+export function readLocalFunctions(env: object): LocalFunctionsResult {
+  const { LOCAL_FUNCTIONS: setting } = env as Settings;
+  if (!setting) return { ok: true, origin: null };
+  const { hostname, origin } = URL.canParse(setting) ? new URL(setting) : { hostname: "", origin: "" };
+  return hostname === "localhost" && /^http:/.test(origin) && setting.replace(/\/$/, "") === origin
+    ? { ok: true, origin }
+    : { ok: false, fault: "LOCAL_FUNCTIONS: http://localhost:<port>, or absent" };
 }
 
 /** What it takes to know a caller. */
@@ -102,7 +117,9 @@ export function readConfig(env: object): ConfigResult {
     allowLoopback,
   );
   if (!endpoint.ok) faults.push(`OBJSTORE_ENDPOINT: an https:// URL, which may contain {account-id}: ${endpoint.why}`);
-  if (faults.length > 0 || current === null || !access.ok) return { ok: false, faults };
+  const local = readLocalFunctions(env);
+  if (!local.ok) faults.push(local.fault);
+  if (faults.length > 0 || current === null || !access.ok || !local.ok) return { ok: false, faults };
   const secret = (name: string): string | undefined => {
     const value: unknown = name.startsWith("DEST_") ? Reflect.get(env, name) : undefined;
     return typeof value === "string" ? value : undefined;
@@ -115,6 +132,7 @@ export function readConfig(env: object): ConfigResult {
       destinations: { objstoreEndpoint, allowLoopback, secret },
       requireOwnershipChallenge,
       previewRecent,
+      localFunctions: local.origin,
     },
   };
 }

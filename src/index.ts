@@ -1,12 +1,12 @@
 import { createApp } from "./api/app.ts";
-import { readConfig, readIntakeConfig, readPreviewRecent } from "./config.ts";
+import { readConfig, readPreviewRecent } from "./config.ts";
 import { accountLedger } from "./control/ledger.ts";
 import { controlPlane } from "./control/plane.ts";
 import { appendToChain } from "./delivery/chain.ts";
 import { blobStore } from "./intake/blob-store.ts";
-import { Gatherer } from "./intake/gather.ts";
 import { outbox } from "./intake/outbox.ts";
 import { handleTail } from "./intake/tail.ts";
+import { tailContext } from "./intake/tail-context.ts";
 import type { ConsumerContext } from "./pipeline/commit.ts";
 import { consumeDead, consumeEvents } from "./pipeline/consume.ts";
 import { JobsCache } from "./pipeline/jobs-cache.ts";
@@ -18,6 +18,7 @@ export { AccessRegister } from "./access/register.ts";
 export { AccountLedger } from "./control/ledger.ts";
 export { ControlPlane } from "./control/plane.ts";
 export { DeliveryLog } from "./delivery/log.ts";
+export { LocalFunctions } from "./functions/local-functions.ts";
 export { BlobStore } from "./intake/blob-store.ts";
 export { Outbox } from "./intake/outbox.ts";
 export { Shipper } from "./intake/shipper.ts";
@@ -27,7 +28,6 @@ const DEAD_QUEUE = "logship-events-dead";
 
 const app = createApp(platform);
 const jobsCache = new JobsCache();
-const gatherer = new Gatherer();
 const recentTurns = new RecentTurns();
 
 function consumer(env: Env): ConsumerContext {
@@ -51,17 +51,7 @@ function consumer(env: Env): ConsumerContext {
 export default {
   fetch: app.fetch,
 
-  tail: (items, env, ctx) =>
-    handleTail(items, {
-      queue: env.EVENTS,
-      blobs: blobStore(env.BLOBS),
-      config: readIntakeConfig(env),
-      platform,
-      gatherer,
-      waitUntil: (promise) => ctx.waitUntil(promise),
-      keep: (messages) => outbox(env.OUTBOX).keep(messages),
-      countLost: (events) => accountLedger(env.ACCOUNT).countLost(events),
-    }),
+  tail: (items, env, ctx) => handleTail(items, tailContext(env, ctx)),
 
   queue: (batch, env) =>
     batch.queue === DEAD_QUEUE ? consumeDead(batch, consumer(env)) : consumeEvents(batch, consumer(env)),

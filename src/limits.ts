@@ -187,3 +187,16 @@ export const RECENT_EVENT_MAX_BYTES = 32 * 1024;
 
 /** What one isolate hands over of them at once, in bytes. */
 export const RECENT_HANDOVER_MAX_BYTES = 512 * 1024;
+
+/** A function that runs in local development: its modules together, in bytes. The platform takes 10 MB compressed; and one call must carry it. */
+export const LOCAL_UPLOAD_MAX_BYTES = 10 * 1024 * 1024;
+
+/** Modules of one such function, and how many functions there are: each that is called is an isolate of its own. */
+export const LOCAL_MODULES_MAX = 100;
+export const LOCAL_FUNCTIONS_MAX = 100;
+
+/** Name of a module, in bytes of UTF-8: a path of the file system it was made on. */
+export const LOCAL_MODULE_NAME_MAX = 1_024;
+
+/** Compatibility flags of one such function: the platform knows some two hundred, and a date stands for most of them. */
+export const LOCAL_FLAGS_MAX = 50;

@@ -22,6 +22,8 @@ export interface DevServerOptions {
   readonly envFile?: string;
   /** Settings that go before all others; for those that depend on the port, given the URL of the server. Never secrets: others see them. */
   readonly vars?: (url: string) => Readonly<Record<string, string>>;
+  /** Switches of wrangler itself, as it reads them from its environment. */
+  readonly environment?: Readonly<Record<string, string>>;
   /** Gets everything that wrangler and the worker print. */
   readonly logFile?: string;
   readonly onOutput?: (text: string) => void;
@@ -44,7 +46,7 @@ const PORT_TRIES = 3;
 const OUTPUT_KEPT = 200_000;
 
 /** The environment of wrangler: ours, without what changes its behaviour behind our back. */
-function wranglerEnv(registry?: string): NodeJS.ProcessEnv {
+function wranglerEnv(registry?: string, switches: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
   const env: NodeJS.ProcessEnv = { ...process.env };
   // A test runner's NODE_ENV would be bundled into the worker.
   for (const name of Object.keys(env))
@@ -55,6 +57,7 @@ function wranglerEnv(registry?: string): NodeJS.ProcessEnv {
     CLOUDFLARE_CF_FETCH_ENABLED: "false",
     ...(registry !== undefined && { WRANGLER_REGISTRY_PATH: registry, MINIFLARE_REGISTRY_PATH: registry }),
     ...(!process.stdout.isTTY && { NO_COLOR: "1", FORCE_COLOR: "0" }),
+    ...switches,
   };
 }
 
@@ -142,14 +145,14 @@ class WranglerProcess {
   #output = "";
   #hasEnded = false;
 
-  constructor(args: readonly string[], { config, registry, logFile, onOutput }: DevServerOptions) {
+  constructor(args: readonly string[], { config, registry, environment, logFile, onOutput }: DevServerOptions) {
     if (logFile !== undefined) mkdirSync(dirname(logFile), { recursive: true });
     this.#supervisor = fork(join(import.meta.dirname, "supervise.ts"), [process.execPath, WRANGLER, ...args], {
       // Its temporary files go below this folder; after a SIGKILL they stay.
       cwd: dirname(config),
       detached: true,
       execArgv: [],
-      env: wranglerEnv(registry),
+      env: wranglerEnv(registry, environment),
       stdio: ["ignore", "pipe", "pipe", "ipc"],
     });
     const take = (chunk: string): void => {

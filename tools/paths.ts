@@ -6,6 +6,9 @@ export const ROOT = resolve(import.meta.dirname, "..");
 /** The shipper's own configuration. */
 export const SHIPPER_CONFIG = join(ROOT, "wrangler.jsonc");
 
+/** That of the function host, which runs uploaded functions beside it. */
+export const FUNCTION_HOST_CONFIG = join(ROOT, "local/wrangler.jsonc");
+
 export const WRANGLER = join(ROOT, "node_modules/.bin/wrangler");
 
 /** Secrets of local development; never committed. */

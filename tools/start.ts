@@ -1,9 +1,10 @@
-/** The shipper alone, on this machine: `wrangler dev` with `.dev.vars`, state kept in `.wrangler/state`, until Ctrl-C. */
+/** The shipper on this machine, and the host of uploaded functions beside it: `wrangler dev` with `.dev.vars`, state kept in `.wrangler/state`, until Ctrl-C. */
 import { join, relative } from "node:path";
 import { parseArgs, stripVTControlCharacters } from "node:util";
 import { localDestination } from "./bucket.ts";
 import { DevServer } from "./dev-server.ts";
 import { ensureDevVars, readDevVars } from "./dev-vars.ts";
+import { NO_EXPLORER, startFunctionHost } from "./function-host.ts";
 import { DEFAULT_PORT, DEV_VARS, localObjectStore, ROOT, SHIPPER_CONFIG } from "./paths.ts";
 
 /** An OBJSTORE_ENDPOINT that is the local bucket behind some port, and not a store of the developer's own. */
@@ -38,35 +39,64 @@ async function main(): Promise<number> {
   const { accountId = "local", objstoreEndpoint = "" } = readDevVars();
   const isLocal = LOCAL_ENDPOINT.test(objstoreEndpoint);
   const state = join(ROOT, ".wrangler/state");
+  const onOutput = (text: string): void => {
+    process.stdout.write(process.stdout.isTTY ? text : stripVTControlCharacters(text));
+  };
+  const servers: DevServer[] = [];
+  const stop = async (): Promise<void> => {
+    await Promise.all(servers.map((each) => each.stop()));
+  };
   let server: DevServer;
+  let host: DevServer;
   try {
+    // First: the shipper is told where it is. From its start on it prints what the functions log.
+    let hostRuns = false;
+    host = await startFunctionHost({
+      port: wanted < 65_535 ? wanted + 1 : DEFAULT_PORT + 1,
+      persistTo: join(state, "functions"),
+      probe: "/",
+      onOutput: (text) => hostRuns && onOutput(text),
+      signal: interruption.signal,
+    });
+    servers.push(host);
+    const functions = host.url;
     server = await DevServer.start({
       config: SHIPPER_CONFIG,
       port: wanted,
       persistTo: state,
       probe: "/",
-      // The local bucket is wherever this server is.
-      vars: (url): Record<string, string> => (isLocal ? { OBJSTORE_ENDPOINT: localObjectStore(url) } : {}),
-      onOutput: (text) => process.stdout.write(process.stdout.isTTY ? text : stripVTControlCharacters(text)),
+      vars: (url): Record<string, string> => ({
+        LOCAL_FUNCTIONS: functions,
+        // The local bucket is wherever this server is.
+        ...(isLocal && { OBJSTORE_ENDPOINT: localObjectStore(url) }),
+      }),
+      // Pages of functions are foreign: one could show the explorer in a frame, and have its visitor click there.
+      environment: NO_EXPLORER,
+      onOutput,
       signal: interruption.signal,
     });
+    servers.push(server);
+    hostRuns = true;
   } catch (error) {
+    await stop();
     if (interruption.signal.aborted) return 130;
     console.error(
       `\nThe shipper did not start. ${error instanceof Error ? error.message.split("\n")[0] : String(error)}`,
     );
     return 1;
   }
-  const api = `${server.url}/client/v4/accounts/${accountId}/logship`;
+  const account = `${server.url}/client/v4/accounts/${accountId}`;
+  const api = `${account}/logship`;
   const body = JSON.stringify({ name: "first", enabled: true, destination_conf: localDestination("logs/{DATE}") });
   const lines = [
     "",
     `The shipper runs${server.port === wanted ? "" : `; port ${wanted} is taken`}.`,
-    `  API    ${api}/jobs`,
-    `  Token  ADMIN_TOKEN in ${file}`,
-    `  State  ${relative(process.cwd(), state)}, kept from start to start`,
+    `  API       ${api}/jobs`,
+    `  Functions http://<script_name>.localhost:${host.port}/, once uploaded to ${account}/functions/scripts/<script_name>`,
+    `  Token     ADMIN_TOKEN in ${file}`,
+    `  State     ${relative(process.cwd(), state)}, kept from start to start`,
     ...(isLocal
-      ? [`  Bucket ${localObjectStore(server.url)}/traces`]
+      ? [`  Bucket    ${localObjectStore(server.url)}/traces`]
       : [`  objstore:// leads to OBJSTORE_ENDPOINT of ${file}, not to the local bucket`]),
     "",
     "A job that ships into the local bucket:",
@@ -78,14 +108,14 @@ async function main(): Promise<number> {
     "",
   ];
   console.log(lines.join("\n"));
-  const how = await Promise.race([interrupted, server.ended]);
-  if (how !== undefined) {
-    console.error(`\nThe shipper ended by itself (${how}).`);
-    return 1;
-  }
-  console.log("\nStopping.");
-  await server.stop();
-  return 0;
+  const how = await Promise.race([
+    interrupted,
+    server.ended.then((end) => `The shipper ended by itself (${end}).`),
+    host.ended.then((end) => `The host of the functions ended by itself (${end}).`),
+  ]);
+  console[how === undefined ? "log" : "error"](`\n${how ?? "Stopping."}`);
+  await stop();
+  return how === undefined ? 0 : 1;
 }
 
 process.exit(await main());

@@ -45,4 +45,20 @@ export const CONTROL_STEPS = [
         modified_ms      INTEGER NOT NULL
       ) STRICT, WITHOUT ROWID;`,
   },
+  {
+    id: 4,
+    why: "uploaded functions run in local development",
+    sql: `
+      CREATE TABLE local_function (
+        name     TEXT PRIMARY KEY,
+        version  TEXT NOT NULL,    -- chance, new with each upload
+        manifest TEXT NOT NULL     -- JSON: main module, compatibility, and of each module its name, kind and length
+      ) STRICT, WITHOUT ROWID;
+      CREATE TABLE local_chunk (
+        name  TEXT NOT NULL,       -- of the function
+        n     INTEGER NOT NULL,
+        bytes BLOB NOT NULL,       -- of all modules, one after the other
+        PRIMARY KEY (name, n)
+      ) STRICT;`,
+  },
 ] as const satisfies readonly Migration[];

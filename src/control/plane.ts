@@ -1,5 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { segmentOf } from "../delivery/chain.ts";
+import { LocalStore } from "../functions/local-store.ts";
+import type { LocalCode, StoredCode } from "../functions/local-types.ts";
 import { ID_MEMORY_MS } from "../limits.ts";
 import { platform } from "../platform.ts";
 import { migrate } from "../storage/migrate.ts";
@@ -51,6 +53,7 @@ export type FunctionChange =
 export class ControlPlane extends DurableObject<Env> {
   readonly #sql: SqlStorage;
   readonly #functions: FunctionSettings;
+  readonly #local: LocalStore;
   readonly #state: ControlState;
   readonly #rollout: Rollout;
   /** Overridden by tests, which do not wait. */
@@ -60,6 +63,7 @@ export class ControlPlane extends DurableObject<Env> {
     super(ctx, env);
     this.#sql = ctx.storage.sql;
     this.#functions = new FunctionSettings(this.#sql);
+    this.#local = new LocalStore(this.#sql);
     this.#state = new ControlState(this.#sql, this.#functions);
     this.#rollout = new Rollout(ctx, env, this.#state, this.patience);
     ctx.blockConcurrencyWhile(async () => {
@@ -252,14 +256,31 @@ export class ControlPlane extends DurableObject<Env> {
   }
 
   /**
-   * Forgets what was set. Events of the function ship from then on, if any come.
-   * @returns null: nothing was set. If it was, and was forgotten, but not everywhere yet, this brings it there.
+   * Forgets what was set, and the code that runs locally. Events of the function ship from then on, if any come.
+   * @returns null: there was nothing. If there was, and was forgotten, but not everywhere yet, this brings it there.
    */
   async removeFunction(name: string): Promise<FunctionChange | null> {
+    const ran = this.ctx.storage.transactionSync(() => this.#local.remove(name));
     const known =
+      ran ||
       this.#functions.get(name) !== null ||
       !this.#state.optOutsInForce(this.#functions.switchedVersion(name), platform.now());
     return known ? this.setFunction(name, { logging: "unset", tailConsumers: null }) : null;
+  }
+
+  /** Keeps the code of a function that runs locally, in place of the one before. @returns why it is not kept; null: it is. */
+  storeLocalFunction(name: string, code: LocalCode): string | null {
+    return this.ctx.storage.transactionSync(() => this.#local.put(name, crypto.randomUUID(), code));
+  }
+
+  /** Changes with every upload. null: no such function runs locally. */
+  localVersion(name: string): string | null {
+    return this.#local.version(name);
+  }
+
+  /** null: no such function runs locally. */
+  localFunction(name: string): StoredCode | null {
+    return this.#local.get(name);
   }
 
   /** Brings changes to where they were not confirmed: it was armed with each of them, in case this object does not live to do it itself. */

@@ -275,6 +275,17 @@ describe("a misconfigured deployment", () => {
       ["http://store.example", "https://user:pass@store.example", "not a host", "https://store.example?x=1"],
       /an https:\/\/ URL, which may contain \{account-id\}/,
     ],
+    [
+      "LOCAL_FUNCTIONS",
+      [
+        "localhost:8788",
+        "https://localhost:8788",
+        "http://127.0.0.1:8788",
+        "http://localhost.example",
+        "http://localhost:1/x",
+      ],
+      /http:\/\/localhost:<port>, or absent/,
+    ],
   ];
   const cases = faults.flatMap(([name, values, should]) => values.map((value) => ({ name, value, should })));
 
