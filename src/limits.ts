@@ -200,3 +200,27 @@ export const LOCAL_MODULE_NAME_MAX = 1_024;
 
 /** Compatibility flags of one such function: the platform knows some two hundred, and a date stands for most of them. */
 export const LOCAL_FLAGS_MAX = 50;
+
+/**
+ * One upload of a function script, decompressed, with all of its parts, in bytes: what the vendor takes of a paid account's script, which it counts after
+ * gzip. https://developers.cloudflare.com/workers/platform/limits/#worker-size Some three times this is in memory while it is read.
+ */
+export const UPLOAD_MAX_BYTES = 10 * 1024 * 1024;
+
+/** Its parts: each becomes an object of its own in memory, and 10 MiB can hold 150,000 of them. */
+export const UPLOAD_PARTS_MAX = 1_000;
+
+/** Its part `metadata`, in bytes. The bindings of a script, which are most of it, have 5 kB each at the vendor's, and it may have 128. */
+export const UPLOAD_METADATA_MAX_BYTES = 1024 * 1024;
+
+/** How deep its objects and arrays may be nested: bindings that are JSON are the deepest there is. */
+export const UPLOAD_METADATA_MAX_DEPTH = 100;
+
+/** Longest name of a module, in UTF-16 units: it is a path. */
+export const MODULE_NAME_MAX = 1_024;
+
+/** What the platform's API may take to answer all that one request asks of it, in ms: a deployment is a matter of seconds. Less than what a request may take here. */
+export const UPSTREAM_MS = 40_000;
+
+/** Its answer, in bytes: that to a GET of a script is the script. */
+export const UPSTREAM_ANSWER_MAX_BYTES = 2 * UPLOAD_MAX_BYTES;

@@ -125,7 +125,7 @@ function isObject(value: unknown): value is Json {
 }
 
 /** Whether objects and arrays are nested deeper than that. Walks with a list of its own: the data may be deeper than any stack. */
-function isDeeperThan(root: object, levels: number): boolean {
+export function isDeeperThan(root: object, levels: number): boolean {
   const open: { value: object; level: number }[] = [{ value: root, level: 1 }];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     if (next.level > levels) return true;

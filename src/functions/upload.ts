@@ -1,0 +1,220 @@
+import { Buffer } from "node:buffer";
+import * as z from "zod";
+import { type Body, type BodyFault, decodeUtf8, readBody } from "../intake/body.ts";
+import {
+  ERRORS_MAX_ENTRIES,
+  MODULE_NAME_MAX,
+  UPLOAD_MAX_BYTES,
+  UPLOAD_METADATA_MAX_BYTES,
+  UPLOAD_METADATA_MAX_DEPTH,
+  UPLOAD_PARTS_MAX,
+} from "../limits.ts";
+import { isDeeperThan } from "../record/record.ts";
+import type { Module, Upload } from "./types.ts";
+
+/** What is wrong with an upload: one status, and everything that could be found. */
+export interface UploadFault {
+  status: BodyFault["status"];
+  messages: readonly string[];
+}
+
+export type UploadRead = { ok: true; upload: Upload } | { ok: false; fault: UploadFault };
+
+/** What a service is named by in `tail_consumers`. Whatever else the platform lets stand there is kept. */
+const Consumer = z.looseObject({ service: z.string() });
+
+/** The part `metadata`: what is looked at here. The platform takes more, which is its own to judge. */
+export const UploadMetadata = z
+  .looseObject({
+    main_module: z.string().min(1),
+    logship: z.boolean().optional(),
+    logpush: z.boolean().optional(),
+    tail_consumers: z.array(Consumer).max(100).nullable().optional(),
+  })
+  .refine((metadata) => metadata.logship === undefined || metadata.logpush === undefined, {
+    path: ["logpush"],
+    error: "is another name of logship; send one of them",
+    when: ({ value }) => typeof value === "object" && value !== null,
+  });
+
+/**
+ * Reads the multipart form of an upload: a part `metadata`, as a field or as a file, and one file part a module.
+ *
+ * The runtime's own parser does the reading, after its input was bounded: bytes, and parts. It keeps the type and the filename of a file, in the order in which
+ * they were sent; of a field it keeps the text alone, in which what was no UTF-8 has become U+FFFD. It decodes no `filename*`, no `%22` and no
+ * `Content-Transfer-Encoding`, as RFC 7578 wants it, and it refuses a form without an end.
+ */
+export async function readUpload(request: Request): Promise<UploadRead> {
+  const boundary = boundaryOf(request.headers.get("content-type"));
+  if (!boundary.ok) {
+    await request.body?.cancel();
+    return refused(boundary.message, boundary.status);
+  }
+  const body: Body = await readBody(request, UPLOAD_MAX_BYTES);
+  if (!body.ok) return refused(body.fault.message, body.fault.status);
+  if (body.bytes.length === 0) return refused("there is no multipart form: the body is empty");
+  if (hasTooManyParts(body.bytes, boundary.value)) return refused(`the form has more than ${UPLOAD_PARTS_MAX} parts`);
+  const form = await parse(body.bytes, boundary.value);
+  if (form === null)
+    return refused(
+      `the multipart form cannot be read: each part needs Content-Disposition: form-data with a quoted name, and the last is followed by --${MARK}--`,
+    );
+  return uploadOf([...form]);
+}
+
+/** What stands for the boundary in a message: the caller's own is never repeated. */
+const MARK = "<boundary>";
+
+type Boundary = { ok: true; value: string } | { ok: false; status: 400 | 415; message: string };
+
+/** RFC 2046, 5.1.1: what a boundary may consist of. */
+const BOUNDARY = /^[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]$/;
+
+function boundaryOf(contentType: string | null): Boundary {
+  if (contentType === null)
+    return { ok: false, status: 400, message: "there is no multipart form: Content-Type is missing" };
+  const [type = "", ...parameters] = contentType.split(";");
+  if (type.trim().toLowerCase() !== "multipart/form-data")
+    return { ok: false, status: 415, message: "Content-Type must be multipart/form-data" };
+  const given = parameters
+    .map((parameter) => /^\s*boundary\s*=\s*(?:"([^"]*)"|([^\s"]*))\s*$/i.exec(parameter))
+    .filter((match) => match !== null)
+    .map(([, quoted, plain]) => quoted ?? plain ?? "");
+  const [value = ""] = given;
+  if (given.length !== 1 || !BOUNDARY.test(value))
+    return { ok: false, status: 400, message: "Content-Type: multipart/form-data needs one boundary" };
+  return { ok: true, value };
+}
+
+/** A look for lines that begin with the boundary, which is cheap. Bytes of a part cannot: the form would end there, or be malformed. */
+function hasTooManyParts(bytes: Uint8Array, boundary: string): boolean {
+  const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const mark = `\n--${boundary}`;
+  // As many as there are parts: nothing stands before the first, and the last ends the form.
+  let found = 0;
+  for (let at = all.indexOf(mark); at !== -1; at = all.indexOf(mark, at + mark.length)) {
+    found += 1;
+    if (found > UPLOAD_PARTS_MAX) return true;
+  }
+  return false;
+}
+
+/** null: it is no form. The boundary is written anew, so that the parser looks for the one that was counted. */
+async function parse(bytes: Uint8Array, boundary: string): Promise<FormData | null> {
+  const headers = { "content-type": `multipart/form-data; boundary="${boundary}"` };
+  try {
+    return await new Response(bytes as Uint8Array<ArrayBuffer>, { headers }).formData();
+  } catch (error) {
+    if (error instanceof TypeError) return null;
+    throw error;
+  }
+}
+
+type Part = [name: string, value: string | File];
+
+async function uploadOf(parts: readonly Part[]): Promise<UploadRead> {
+  const metadataParts = parts.filter(([name]) => name === "metadata");
+  const files = parts.filter((part): part is [string, File] => part[0] !== "metadata" && typeof part[1] !== "string");
+  const faults: string[] = [];
+  for (const [name, value] of parts) {
+    if (name !== "metadata" && typeof value === "string")
+      faults.push(`the part ${quoted(name)} is neither metadata nor a file: a module needs a filename`);
+  }
+  if (metadataParts.length > 1) faults.push('two parts are named "metadata"');
+  const sent = metadataParts[0]?.[1];
+  const read = sent === undefined ? MISSING : await readMetadata(sent);
+  if (!read.ok) faults.push(...read.messages);
+  const mainModule = read.ok ? read.metadata.main_module : null;
+  const named = namesOf(files, mainModule);
+  faults.push(...nameFaults(named));
+  for (const [, file] of files) {
+    if (!MEDIA_TYPE.test(mediaTypeOf(file)))
+      faults.push(`the file part ${quoted(file.name)}: its Content-Type is no media type`);
+  }
+  if (mainModule !== null && !named.includes(mainModule))
+    faults.push(`metadata.main_module: there is no file part named ${quoted(mainModule)}`);
+  else if (files.length === 0) faults.push("there is no file part: each module is one, named by its filename");
+  if (faults.length > 0 || !read.ok)
+    return { ok: false, fault: { status: 400, messages: faults.slice(0, ERRORS_MAX_ENTRIES) } };
+  const { metadata } = read;
+  const modules: Module[] = [];
+  for (const [i, [, file]] of files.entries())
+    modules.push({ name: named[i] ?? "", type: mediaTypeOf(file), bytes: new Uint8Array(await file.arrayBuffer()) });
+  return {
+    ok: true,
+    upload: {
+      metadata: read.raw,
+      mainModule: metadata.main_module,
+      ships: metadata.logship ?? metadata.logpush ?? false,
+      modules,
+    },
+  };
+}
+
+type MetadataRead =
+  | { ok: true; raw: { readonly [key: string]: unknown }; metadata: z.infer<typeof UploadMetadata> }
+  | { ok: false; messages: readonly string[] };
+
+const MISSING: MetadataRead = { ok: false, messages: ['there is no part named "metadata"'] };
+
+async function readMetadata(part: string | File): Promise<MetadataRead> {
+  const fault = (...messages: string[]): MetadataRead => ({ ok: false, messages });
+  if ((typeof part === "string" ? part.length : part.size) > UPLOAD_METADATA_MAX_BYTES)
+    return fault(`metadata: larger than ${UPLOAD_METADATA_MAX_BYTES} bytes`);
+  const text = typeof part === "string" ? part : decodeUtf8(new Uint8Array(await part.arrayBuffer()));
+  if (typeof text !== "string" && !text.ok) return fault("metadata: not valid UTF-8");
+  let raw: unknown;
+  try {
+    raw = JSON.parse(typeof text === "string" ? text : text.value);
+  } catch (error) {
+    if (error instanceof SyntaxError) return fault("metadata: not JSON");
+    throw error;
+  }
+  if (typeof raw !== "object" || raw === null || Array.isArray(raw)) return fault("metadata: must be a JSON object");
+  if (isDeeperThan(raw, UPLOAD_METADATA_MAX_DEPTH))
+    return fault(`metadata: nested too deeply: at most ${UPLOAD_METADATA_MAX_DEPTH} levels`);
+  const parsed = UploadMetadata.safeParse(raw);
+  if (parsed.success) return { ok: true, raw: raw as { readonly [key: string]: unknown }, metadata: parsed.data };
+  return fault(...parsed.error.issues.map(({ path, message }) => `${["metadata", ...path].join(".")}: ${message}`));
+}
+
+/**
+ * What the modules are called: by their filenames, unless `main_module` is the name of a part and no filename. That is how `-F 'main.js=@dist/out.js'`
+ * is meant, of which the filename is `out.js`.
+ */
+function namesOf(files: readonly [string, File][], mainModule: string | null): string[] {
+  const filenames = files.map(([, file]) => file.name);
+  const partNames = files.map(([name]) => name);
+  if (mainModule === null || filenames.includes(mainModule) || !partNames.includes(mainModule)) return filenames;
+  return partNames;
+}
+
+function nameFaults(names: readonly string[]): string[] {
+  const seen = new Set<string>();
+  const faults: string[] = [];
+  for (const name of names) {
+    // Quotes and backslashes are written in more than one way in the header of a part, and read in more than one.
+    if (name.length > MODULE_NAME_MAX || /[\p{Cc}"\\]/u.test(name) || !name.isWellFormed())
+      faults.push(
+        `the file part ${quoted(name)}: a name has at most ${MODULE_NAME_MAX} characters, and neither quotes, backslashes nor control characters`,
+      );
+    if (seen.has(name)) faults.push(`two file parts are named ${quoted(name)}`);
+    seen.add(name);
+  }
+  return [...new Set(faults)];
+}
+
+/** RFC 9110, 8.3.1, in lower case; none is none. */
+const MEDIA_TYPE = /^(?:[a-z0-9!#$&^_.+-]{1,127}\/[a-z0-9!#$&^_.+-]{1,127})?$/;
+
+function mediaTypeOf({ type }: File): string {
+  return type.split(";", 1)[0]?.trim().toLowerCase() ?? "";
+}
+
+function quoted(name: string): string {
+  return JSON.stringify(name.slice(0, 64).toWellFormed());
+}
+
+function refused(message: string, status: BodyFault["status"] = 400): UploadRead {
+  return { ok: false, fault: { status, messages: [message] } };
+}
