@@ -15,6 +15,7 @@ export interface Settings {
   SELF_NAME?: string;
   DEFAULT_SCRIPT_NAME?: string;
   LOCAL_FUNCTIONS?: string;
+  UPSTREAM_API?: string;
 }
 
 export interface Config extends Access {
@@ -26,6 +27,16 @@ export interface Config extends Access {
   previewRecent: boolean;
   /** Origin of the function host, where uploaded functions run in local development; null: nowhere. */
   localFunctions: string | null;
+  /** The platform's own API, behind the script routes; null: there is none. */
+  upstream: Upstream | null;
+}
+
+/** Where script routes lead on to. */
+export interface Upstream {
+  /** Base URL, without a slash at its end: what stands before `/accounts/…`. */
+  base: string;
+  /** The service that a function is attached to: this one. */
+  selfName: string;
 }
 
 export type ConfigResult = { ok: true; config: Config } | { ok: false; faults: string[] };
@@ -119,7 +130,9 @@ export function readConfig(env: object): ConfigResult {
   if (!endpoint.ok) faults.push(`OBJSTORE_ENDPOINT: an https:// URL, which may contain {account-id}: ${endpoint.why}`);
   const local = readLocalFunctions(env);
   if (!local.ok) faults.push(local.fault);
-  if (faults.length > 0 || current === null || !access.ok || !local.ok) return { ok: false, faults };
+  const upstream = readUpstream(settings, allowLoopback);
+  if (!upstream.ok) faults.push(...upstream.faults);
+  if (faults.length > 0 || current === null || !access.ok || !local.ok || !upstream.ok) return { ok: false, faults };
   const secret = (name: string): string | undefined => {
     const value: unknown = name.startsWith("DEST_") ? Reflect.get(env, name) : undefined;
     return typeof value === "string" ? value : undefined;
@@ -133,8 +146,34 @@ export function readConfig(env: object): ConfigResult {
       requireOwnershipChallenge,
       previewRecent,
       localFunctions: local.origin,
+      upstream: upstream.upstream,
     },
   };
+}
+
+/** Whether the platform is to judge the bearers that are not ours, however well it is said where it is. */
+export function hasUpstream(env: object): boolean {
+  return Boolean((env as Settings).UPSTREAM_API);
+}
+
+type UpstreamResult = { ok: true; upstream: Upstream | null } | { ok: false; faults: string[] };
+
+function readUpstream(
+  { UPSTREAM_API: setting, SELF_NAME: selfName }: Settings,
+  allowLoopback: boolean,
+): UpstreamResult {
+  if (!setting) return { ok: true, upstream: null };
+  // Unlike an endpoint, it is no mere host: the vendor's has a path.
+  const endpoint = /^https?:\/\//i.test(setting)
+    ? parseEndpoint(setting, "UPSTREAM_API", allowLoopback)
+    : ({ ok: false, why: "UPSTREAM_API must begin with https://" } as const);
+  const faults: string[] = [];
+  if (!endpoint.ok)
+    faults.push(`UPSTREAM_API: the base URL of the platform's API, https://…/client/v4, or absent: ${endpoint.why}`);
+  if (!selfName) faults.push("SELF_NAME: this function's own name, which functions are attached to with UPSTREAM_API");
+  if (!endpoint.ok || !selfName) return { ok: false, faults };
+  const { origin, pathname } = endpoint.value;
+  return { ok: true, upstream: { base: origin + pathname.replace(/\/+$/, ""), selfName } };
 }
 
 function keyOf(text: string | undefined): Uint8Array | null {

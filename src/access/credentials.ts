@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import { toBase64Url } from "../bytes.ts";
+import { encodeUtf8, toBase64Url } from "../bytes.ts";
 import { EMAIL_MAX } from "../limits.ts";
 
 /** What a request carries to say who sends it. */
@@ -33,6 +33,18 @@ export function readCredentials(headers: Headers): Credentials | null {
 /** Whether a secret looks like one that was made here. What does not is nobody's, and nobody has to be asked about it. */
 export function looksIssued(kind: Credentials["kind"], secret: string): boolean {
   return secret.startsWith(PREFIX[kind]) && RANDOM_PART.test(secret.slice(PREFIX[kind].length));
+}
+
+/**
+ * Whether a bearer holds anything of ours: a secret that was made here, of either kind, whole or broken, or the admin's token, whatever stands around it.
+ * Such a bearer must never leave this service. Takes as long for any bearer of the same length: how much of a guess is right does not show.
+ */
+export function holdsOurs(bearer: string, adminToken: string): boolean {
+  const [sent, admin] = [encodeUtf8(bearer), encodeUtf8(adminToken)];
+  let found = Object.values(PREFIX).some((prefix) => bearer.toLowerCase().includes(prefix));
+  for (let at = 0; at + admin.length <= sent.length; at++)
+    found = timingSafeEqual(sent.subarray(at, at + admin.length), admin) || found;
+  return found;
 }
 
 /** A new secret: shown once, then only its hash is known. */

@@ -23,8 +23,8 @@ export const ROLE_NAMES = Object.keys(ROLES) as [Role, ...Role[]];
 
 /** Who calls. */
 export interface Caller {
-  /** `admin`: whoever has ADMIN_TOKEN. */
-  kind: "admin" | "token" | "member";
+  /** `admin`: whoever has ADMIN_TOKEN. `platform`: whoever the platform knows by a bearer that is not ours; we do not. */
+  kind: "admin" | "token" | "member" | "platform";
   id: string;
   /** Of a token, or a member's address. */
   name: string;
@@ -32,6 +32,14 @@ export interface Caller {
 }
 
 export const ADMIN: Caller = { kind: "admin", id: "admin", name: "ADMIN_TOKEN", permissions: new Set(PERMISSIONS) };
+
+/** Whoever the platform's API is to judge. Nothing of the bearer is remembered, and it opens nothing here. */
+export const PLATFORM_BEARER: Caller = {
+  kind: "platform",
+  id: "platform",
+  name: "platform bearer",
+  permissions: new Set(),
+};
 
 /** What of the wanted permissions a caller does not hold, and so cannot grant. Each once, in the order of {@link PERMISSIONS}. */
 export function notHeld(caller: Caller, wanted: readonly Permission[]): Permission[] {

@@ -1,18 +1,17 @@
 import { type Handler, Hono } from "hono";
-import type { Caller } from "../access/roles.ts";
+import { type Caller, PLATFORM_BEARER } from "../access/roles.ts";
 import { Senders } from "../access/senders.ts";
-import { type ConfigResult, readAccess, readAdminToken, readConfig } from "../config.ts";
+import { type ConfigResult, hasUpstream, readAccess, readAdminToken, readConfig } from "../config.ts";
 import { ApiError, CODE, type ErrorEntry, oneError, unavailable } from "../errors.ts";
 import { errorText, log } from "../log.ts";
 import { mountDescription } from "../openapi/serve.ts";
 import { type Platform, within } from "../platform.ts";
 import { memberRoutes, tokenRoutes } from "./access.ts";
 import { auditRoutes, noted } from "./audit.ts";
-import { authenticate, type Gate, requirePermission } from "./auth.ts";
+import { authenticate, foreignBearer, type Gate, requirePermission } from "./auth.ts";
 import { datasetRoutes } from "./datasets.ts";
 import { failure } from "./envelope.ts";
 import { eventRoutes } from "./events.ts";
-import { functionRoutes } from "./functions.ts";
 import { healthRoutes } from "./health.ts";
 import { jobRoutes } from "./jobs.ts";
 import { ledgerRoutes } from "./ledger.ts";
@@ -20,6 +19,7 @@ import { ownershipRoutes } from "./ownership.ts";
 import { previewRoutes } from "./preview.ts";
 import { EVERYWHERE, numbered } from "./requests.ts";
 import { ACCOUNT_PATH, type AppContext, type AppEnv, type Resource, type ResourceGroup, type Route } from "./route.ts";
+import { scriptRoutes } from "./scripts.ts";
 import { validationRoutes } from "./validation.ts";
 
 /**
@@ -47,7 +47,7 @@ export const GROUPS: readonly ResourceGroup[] = [
       ...auditRoutes,
     ],
   },
-  { names: ["/functions/scripts", "/workers/scripts"], resources: functionRoutes },
+  { names: ["/functions/scripts", "/workers/scripts"], resources: scriptRoutes },
   { names: ["/tokens"], resources: tokenRoutes },
   { names: ["/members"], resources: memberRoutes },
 ];
@@ -105,13 +105,16 @@ function mount(app: Hono<AppEnv>, name: string, { methods }: Resource, world: Wo
 /** @param action what it changes, for the audit; null: nothing. */
 function guarded(route: Route, action: string | null, world: World): Handler<AppEnv> {
   return async (c) => {
-    const caller = "take" in route ? await sender(c, world) : await admitted(c, world);
-    requirePermission(caller, route.permission);
+    const caller = "take" in route ? await sender(c, world) : await admitted(c, world, route.foreign !== undefined);
+    const { foreign } = route;
+    const isForeign = caller.kind === "platform" && foreign !== undefined;
+    if (!isForeign) requirePermission(caller, route.permission);
     if ("take" in route) return route.take(c, world.platform);
     const config = readConfig(c.env);
     if (!config.ok) throw misconfigured(config);
+    const handle = isForeign ? foreign : route.handle;
     const answer = async (): Promise<Response> => {
-      const response = await within(ANSWER_MS, route.handle(c, config.config, world.platform), null);
+      const response = await within(ANSWER_MS, handle(c, config.config, world.platform), null);
       if (response === null) throw unavailable(c.req.method === "GET" ? SILENT : SILENT_CHANGE);
       return response;
     };
@@ -143,13 +146,24 @@ async function sender(c: AppContext, world: World): Promise<Caller> {
   }
 }
 
-/** Who calls, and that it is this account. @throws ApiError 401, 404, or 503 if the configuration, or the register, does not tell. */
-async function admitted(c: AppContext, world: World): Promise<Caller> {
+/**
+ * Who calls, and that it is this account.
+ * @param foreign whether the route has something for bearers that the platform is to judge. For another account than ours it has not: that is 401 as ever.
+ * @throws ApiError 401, 404, or 503 if the configuration, or the register, does not tell.
+ */
+async function admitted(c: AppContext, world: World, foreign = false): Promise<Caller> {
   const access = readAccess(c.env);
   if (!access.ok) throw misconfigured(readConfig(c.env));
+  const { accountId, adminToken } = access.access;
+  if (foreign && hasUpstream(c.env) && c.req.param("account_id") === accountId) {
+    if (foreignBearer(c.req.raw.headers, adminToken) !== null) {
+      c.set("caller", PLATFORM_BEARER);
+      return PLATFORM_BEARER;
+    }
+  }
   const caller = await authenticate(c.req.raw.headers, gateOf(c, world), false);
   c.set("caller", caller);
-  requireAccount(c, access.access.accountId);
+  requireAccount(c, accountId);
   return caller;
 }
 

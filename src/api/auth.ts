@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { type Credentials, hashOf, looksIssued, readCredentials, sameHash } from "../access/credentials.ts";
+import { type Credentials, hashOf, holdsOurs, looksIssued, readCredentials, sameHash } from "../access/credentials.ts";
 import type { AccessRegister, Known, Proof } from "../access/register.ts";
 import { accessRegister } from "../access/register.ts";
 import { ADMIN, type Caller, PERMISSIONS, type Permission } from "../access/roles.ts";
@@ -79,6 +79,15 @@ function proofOf(credentials: Credentials): Proof {
 
 function unknownCaller(): ApiError {
   return oneError(401, CODE.auth, "Authentication error", { "WWW-Authenticate": "Bearer" });
+}
+
+/**
+ * The bearer of a request, if it can be one that the platform knows: it holds nothing of ours. Of any other, and of a pair, nothing may leave this service.
+ * @param adminToken not malformed: without it, nobody could tell that it is not sent on.
+ */
+export function foreignBearer(headers: Headers, adminToken: string): string | null {
+  const credentials = readCredentials(headers);
+  return credentials?.kind === "token" && !holdsOurs(credentials.token, adminToken) ? credentials.token : null;
 }
 
 /** @throws ApiError 403 naming what is missing. */

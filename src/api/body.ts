@@ -13,6 +13,11 @@ export function sentBody(request: Request): unknown {
   return sent.get(request) ?? null;
 }
 
+/** Says what of a body the audit may hold, where that is not what {@link jsonBody} read. */
+export function noteBody(request: Request, body: unknown): void {
+  sent.set(request, body);
+}
+
 /** The media type of a request, lower case, without parameters; "" if it has none. */
 export function mediaType(request: Request): string {
   return (request.headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";

@@ -18,7 +18,7 @@ import { pageOf, queryOf } from "./query.ts";
 import type { AppContext, Resource } from "./route.ts";
 
 /** The property that says whether a function's events ship, by both of its names. */
-type Property = "logship" | "logpush";
+export type Property = "logship" | "logpush";
 
 /** What is known of a function: by a setting, by its events, or both. */
 interface Known {
@@ -114,7 +114,7 @@ function presentFunction({ name, setting, count }: Known, property: Property): o
   };
 }
 
-function presentSettings(setting: FunctionSetting | null, property: Property): object {
+export function presentSettings(setting: FunctionSetting | null, property: Property): object {
   const logging = setting?.logging ?? "unset";
   return { [property]: logging === "unset" ? null : logging === "on", tail_consumers: setting?.tailConsumers ?? null };
 }
@@ -155,7 +155,7 @@ function noSuchFunction(): ApiError {
 }
 
 /** @throws ApiError 403 for what was refused, 503 for a change that is stored but not in force everywhere. */
-function requireInForce(change: FunctionChange, name: string): FunctionSetting | null {
+export function requireInForce(change: FunctionChange, name: string): FunctionSetting | null {
   if (change.kind === "refused")
     throw oneError(403, CODE.notAllowed, `changing the settings of a function is not allowed: ${change.why}`);
   if (!change.inForce)
@@ -172,7 +172,7 @@ function segments(c: AppContext): string[] {
 }
 
 /** @throws ApiError 400 for what can be no function's name. */
-function scriptName(c: AppContext): string {
+export function scriptName(c: AppContext): string {
   let name: string | null = null;
   try {
     name = decodeURIComponent(segments(c)[7] ?? "");
@@ -188,6 +188,6 @@ function scriptName(c: AppContext): string {
 }
 
 /** What the property is called where nobody called it anything: as the path has it. */
-function spelling(c: AppContext): Property {
+export function spelling(c: AppContext): Property {
   return segments(c)[5] === "workers" ? "logpush" : "logship";
 }

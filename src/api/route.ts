@@ -15,6 +15,8 @@ export interface AppEnv {
     requestId: string;
     /** Codes of the errors that it was answered, each once. */
     codes?: readonly number[];
+    /** The platform has done what a caller it knows asked for: what follows from that here is a change of ours. */
+    accepted?: true;
   };
 }
 
@@ -55,6 +57,8 @@ export interface RouteExample {
   mediaType?: string;
 }
 
+export type Handler = (c: AppContext, config: Config, platform: Platform) => Promise<Response>;
+
 /** One method of one route: who may call it, and what it does. */
 export type Route = {
   permission: Permission;
@@ -64,8 +68,10 @@ export type Route = {
    * is never noted.
    */
   action?: string | null;
+  /** For callers with a bearer that is not ours, where there is a platform to judge it: they get here instead, and nowhere else. */
+  foreign?: Handler;
 } & (
-  | { handle(c: AppContext, config: Config, platform: Platform): Promise<Response> }
+  | { handle: Handler }
   /** Intake: it needs the queue alone, and goes on whatever else of the configuration is malformed. */
   | { take(c: AppContext, platform: Platform): Promise<Response> }
 );

@@ -34,6 +34,7 @@ const LOGS: { readonly [route: string]: Permission } = {
 const SCRIPTS: { readonly [route: string]: Permission } = {
   "GET ": "functions:read",
   "GET /:script_name": "functions:read",
+  "PUT /:script_name": "functions:edit",
   "DELETE /:script_name": "functions:edit",
   "GET /:script_name/script-settings": "functions:read",
   "PATCH /:script_name/script-settings": "functions:edit",
@@ -104,7 +105,7 @@ async function expectHolds(headers: Headers, held: readonly Permission[]): Promi
   for (const { route, permission, said } of await answersTo(headers)) {
     const refused = [403, null, [10000, `Authorization error: this needs the permission ${permission}`]];
     if (!held.includes(permission)) expect([route, said]).toEqual([route, refused]);
-    else expect([route, [200, 400, 404].includes(Number(said[0]))]).toEqual([route, true]);
+    else expect([route, [200, 400, 404, 409].includes(Number(said[0]))]).toEqual([route, true]);
   }
 }
 

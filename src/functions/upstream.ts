@@ -1,0 +1,122 @@
+import { concat } from "../bytes.ts";
+import type { Upstream } from "../config.ts";
+import { decodeUtf8 } from "../intake/body.ts";
+import { UPSTREAM_ANSWER_MAX_BYTES } from "../limits.ts";
+import { type Platform, within } from "../platform.ts";
+import type { FormBody } from "./form.ts";
+
+/** One request to the platform's API, of whoever holds the bearer. Nothing else of the caller's request goes along. */
+export interface PlatformRequest {
+  method: "GET" | "PUT" | "PATCH" | "DELETE";
+  /** From {@link scriptUrl}. */
+  url: string;
+  bearer: string;
+  /** A form, or the text of a JSON body. */
+  body?: FormBody | string;
+}
+
+/** What the platform said; or, in words, why that is nothing to go by. */
+export type PlatformAnswer =
+  | {
+      kind: "answer";
+      status: number;
+      bytes: Uint8Array<ArrayBuffer>;
+      /** undefined: it is no JSON. */
+      json: unknown;
+      contentType: string;
+      retryAfter: string | null;
+    }
+  | { kind: "none"; why: string };
+
+const LATE: PlatformAnswer = { kind: "none", why: "did not answer in time" };
+const FAILED: PlatformAnswer = { kind: "none", why: "could not be reached, or its answer broke off" };
+
+/**
+ * Address of a script at the platform, or of all of them.
+ * @param segments below `/workers/scripts`, as they are: what means something in an address is encoded here.
+ * @param query with its question mark, or empty.
+ * @throws Error for a segment that an address cannot carry; no name in a path of ours is one.
+ */
+export function scriptUrl(upstream: Upstream, accountId: string, segments: readonly string[], query = ""): string {
+  const path = ["accounts", accountId, "workers", "scripts", ...segments];
+  if (path.some((segment) => segment === "" || segment === "." || segment === ".."))
+    throw new Error("a segment that leads elsewhere");
+  return `${upstream.base}/${path.map(encodeURIComponent).join("/")}${query}`;
+}
+
+/**
+ * Asks the platform once. No redirect is followed: it would carry a bearer to wherever somebody says. After `none` to anything but a GET, what was asked for
+ * may have been done.
+ * @param ms for the whole answer.
+ */
+export async function askPlatform(request: PlatformRequest, ms: number, platform: Platform): Promise<PlatformAnswer> {
+  const deadline = new AbortController();
+  try {
+    return await within(ms, ask(request, deadline.signal, platform), LATE);
+  } finally {
+    deadline.abort();
+  }
+}
+
+async function ask(
+  { method, url, bearer, body }: PlatformRequest,
+  signal: AbortSignal,
+  platform: Platform,
+): Promise<PlatformAnswer> {
+  const headers: Record<string, string> = { authorization: `Bearer ${bearer}` };
+  if (body !== undefined) headers["content-type"] = typeof body === "string" ? "application/json" : body.contentType;
+  try {
+    const response = await platform.fetch(url, {
+      method,
+      headers,
+      redirect: "manual",
+      signal,
+      ...(body !== undefined && { body: typeof body === "string" ? body : body.bytes }),
+    });
+    const { status } = response;
+    if (status < 200 || (status >= 300 && status < 400)) {
+      await response.body?.cancel();
+      return { kind: "none", why: `answered with HTTP ${status}, which is not followed` };
+    }
+    const bytes = await readBounded(response.body);
+    if (bytes === null) return { kind: "none", why: `answered with more than ${UPSTREAM_ANSWER_MAX_BYTES} bytes` };
+    return {
+      kind: "answer",
+      status,
+      bytes,
+      json: jsonOf(bytes),
+      contentType: response.headers.get("content-type") ?? "",
+      retryAfter: response.headers.get("retry-after"),
+    };
+  } catch {
+    // Its text may name the address, or what was sent there.
+    return FAILED;
+  }
+}
+
+/** null: there is more. */
+async function readBounded(stream: ReadableStream<Uint8Array> | null): Promise<Uint8Array<ArrayBuffer> | null> {
+  if (stream === null) return new Uint8Array();
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  const reader = stream.getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return concat(chunks);
+    length += value.length;
+    if (length > UPSTREAM_ANSWER_MAX_BYTES) {
+      await reader.cancel();
+      return null;
+    }
+    chunks.push(value);
+  }
+}
+
+function jsonOf(bytes: Uint8Array): unknown {
+  const text = decodeUtf8(bytes);
+  try {
+    return text.ok ? JSON.parse(text.value) : undefined;
+  } catch {
+    return undefined;
+  }
+}

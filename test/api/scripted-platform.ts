@@ -1,0 +1,111 @@
+/** A platform whose API answers as it was told to, and a caller whom only it knows. */
+import { env } from "cloudflare:workers";
+import { createApp } from "../../src/api/app.ts";
+import { type Platform, platform } from "../../src/platform.ts";
+import { curlForm, FORM_TYPE } from "../functions/forms.ts";
+import { ACCOUNT } from "../support/constants.ts";
+import { call, type Settings } from "./harness.ts";
+
+export const SCRIPTS = "/workers/scripts";
+
+export const UPSTREAM_API = "https://api.platform.test/client/v4";
+
+/** Where the scripts are at the platform. */
+export const THEIRS = `${UPSTREAM_API}/accounts/${ACCOUNT}/workers/scripts`;
+
+/** Of the platform's own making: nothing here knows it. */
+export const BEARER = "platform-token-0123456789abcdefghijklmno";
+
+/** What the platform got, to the last byte. */
+export interface Asked {
+  method: string;
+  url: string;
+  headers: Record<string, string>;
+  body: string;
+  redirect: string | undefined;
+}
+
+export interface ScriptedApi extends Platform {
+  readonly asked: Asked[];
+}
+
+/** What the platform answers, one for each request; a function may do anything else. */
+export type Script = Response | ((init: RequestInit) => Promise<Response>);
+
+export function scriptedApi(...answers: Script[]): ScriptedApi {
+  const asked: Asked[] = [];
+  return {
+    ...platform,
+    asked,
+    async fetch(url, init) {
+      const { method = "GET", headers, body, redirect } = init;
+      const text = body === undefined ? "" : await new Response(body).text();
+      asked.push({ method, url, headers: Object.fromEntries(new Headers(headers)), body: text, redirect });
+      const next = answers.shift();
+      if (next === undefined) throw new Error("nobody said what the platform answers to this");
+      return typeof next === "function" ? next(init) : next;
+    },
+  };
+}
+
+/** The platform's envelope. */
+export function said(result: unknown, status = 200, headers: Record<string, string> = {}): Response {
+  const success = status < 300;
+  const errors = success ? [] : [{ code: 10_001, message: "said by the platform" }];
+  return Response.json({ result, success, errors, messages: [] }, { status, headers });
+}
+
+export interface Got {
+  status: number;
+  headers: Headers;
+  text: string;
+  /** null: no JSON. */
+  json: { success: boolean; result: unknown; errors: { code: number; message: string }[] } | null;
+}
+
+export interface AskOptions {
+  headers?: Record<string, string>;
+  settings?: { [name: string]: unknown };
+  account?: string;
+}
+
+/** One request of a caller whom only the platform knows. @param path below that of the account. */
+export async function askAs(
+  world: Platform,
+  method: string,
+  path: string,
+  body?: BodyInit | null,
+  { headers = {}, settings = {}, account = ACCOUNT }: AskOptions = {},
+): Promise<Got> {
+  const url = `http://logship.test/client/v4/accounts/${account}${path}`;
+  const init = {
+    method,
+    headers: { authorization: `Bearer ${BEARER}`, ...headers },
+    ...(body !== undefined && { body }),
+  };
+  const response = await createApp(world).request(url, init, { ...env, UPSTREAM_API, ...settings } as unknown as Env);
+  const text = await response.text();
+  let json: Got["json"] = null;
+  try {
+    json = JSON.parse(text) as Got["json"];
+  } catch {
+    // Said by `null`.
+  }
+  return { status: response.status, headers: response.headers, text, json };
+}
+
+export const put = (world: Platform, body: Uint8Array = curlForm(), name = "shop", options = {}): Promise<Got> =>
+  askAs(world, "PUT", `/functions/scripts/${name}`, body as Uint8Array<ArrayBuffer>, {
+    headers: { "content-type": FORM_TYPE },
+    ...options,
+  });
+
+export const patch = (world: Platform, body: object, options = {}): Promise<Got> =>
+  askAs(world, "PATCH", `${SCRIPTS}/shop/script-settings`, JSON.stringify(body), {
+    headers: { "content-type": "application/json" },
+    ...options,
+  });
+
+/** What is set here, as our own callers see it. */
+export const loggingOf = async (name = "shop"): Promise<unknown> =>
+  (await call<Settings | null>("GET", `${SCRIPTS}/${name}`)).body.result?.logging ?? "unset";
