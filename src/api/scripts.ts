@@ -1,12 +1,23 @@
+import { createHash } from "node:crypto";
 import type { Config } from "../config.ts";
-import { CODE, oneError } from "../errors.ts";
-import { functionRoutes } from "./functions.ts";
+import { ScriptSettings, type TailConsumer } from "../control/function-schema.ts";
+import type { FunctionPatch, FunctionSetting } from "../control/function-settings.ts";
+import { controlPlane, type FunctionChange } from "../control/plane.ts";
+import { CODE, faultsError, oneError } from "../errors.ts";
+import { type LocalRun, runLocally } from "../functions/local.ts";
+import type { Upload } from "../functions/types.ts";
+import type { Platform } from "../platform.ts";
+import { UPLOAD_SCRIPT } from "./docs/scripts.ts";
+import { success } from "./envelope.ts";
+import { functionRoutes, type Property, presentSettings, requireInForce, scriptName, spelling } from "./functions.ts";
 import { platformHandlers } from "./platform-scripts.ts";
 import type { AppContext, Resource, Route } from "./route.ts";
+import { requireUpload } from "./script-upload.ts";
 
 const UPLOAD: Route = {
   permission: "functions:edit",
   action: "function.upload",
+  doc: UPLOAD_SCRIPT,
   handle: uploadScript,
 };
 
@@ -20,17 +31,92 @@ export const scriptRoutes: readonly Resource[] = functionRoutes.map(({ path, met
   return { path, methods: Object.fromEntries(entries) };
 });
 
-async function uploadScript(c: AppContext, config: Config): Promise<Response> {
-  await c.req.raw.body?.cancel();
-  if (config.upstream !== null)
-    throw oneError(
+/** An upload of one of our own callers: it runs here, in local development, or nowhere. */
+async function uploadScript(c: AppContext, config: Config, platform: Platform): Promise<Response> {
+  const nowhere = whyNowhere(config);
+  if (nowhere !== null) {
+    await c.req.raw.body?.cancel();
+    throw nowhere;
+  }
+  const name = scriptName(c);
+  const upload = await requireUpload(c);
+  const { setting, url } = await run(c, name, upload, config);
+  return success(c, {
+    id: name,
+    etag: etagOf(upload),
+    has_modules: true,
+    modified_on: new Date(platform.now()).toISOString(),
+    ...presentSettings(setting, propertyOf(upload) ?? spelling(c)),
+    url,
+  });
+}
+
+/** null: it can run here. */
+function whyNowhere({ upstream, localFunctions }: Config): Error | null {
+  if (upstream !== null)
+    return oneError(
       403,
       CODE.auth,
       "Authorization error: an upload goes on to the platform, which needs a bearer token of its own; what opens this service is never sent on",
     );
-  throw oneError(
-    409,
-    CODE.conflict,
-    "there is nowhere to run this: start with npm start, which runs functions locally (LOCAL_FUNCTIONS), or set UPSTREAM_API",
+  return localFunctions !== null
+    ? null
+    : oneError(
+        409,
+        CODE.conflict,
+        "there is nowhere to run this: start with npm start, which runs functions locally (LOCAL_FUNCTIONS), or set UPSTREAM_API",
+      );
+}
+
+/**
+ * Switches logging, and has the new version run. Off comes first, and is in force before any event of a version that asked for it; on comes last, so that
+ * no version ships that was there before and asked not to. What a crash leaves in between drops events, counted, and never ships one against
+ * its version's wish; the same upload again makes it whole.
+ * @throws ApiError 400 if it cannot run here: then logging is what it was.
+ */
+async function run(
+  c: AppContext,
+  name: string,
+  upload: Upload,
+  config: Config,
+): Promise<{ setting: FunctionSetting | null; url: string }> {
+  const plane = controlPlane(c.env.CONTROL);
+  const set = async (patch: FunctionPatch): Promise<FunctionSetting | null> => {
+    const change: FunctionChange = await plane.setFunction(name, patch);
+    return requireInForce(change, name);
+  };
+  const tailConsumers = tailConsumersOf(upload);
+  const before: FunctionSetting | null = await plane.functionSetting(name);
+  const off = upload.ships ? null : await set({ logging: "off", tailConsumers });
+  const ran: LocalRun = await runLocally(c.env, name, upload, config);
+  if (ran.kind === "refused") {
+    if (off !== null) await set({ logging: before?.logging ?? "unset", tailConsumers: before?.tailConsumers ?? null });
+    throw oneError(400, CODE.invalid, `${JSON.stringify(name)} cannot run here: ${ran.why}`);
+  }
+  return { setting: off ?? (await set({ logging: "on", tailConsumers })), url: ran.url };
+}
+
+/** An upload that says nothing of them has none. @throws ApiError 400 if they are not what can be kept. */
+function tailConsumersOf({ metadata }: Upload): TailConsumer[] | null {
+  const { data, error } = ScriptSettings.safeParse({ tail_consumers: metadata.tail_consumers ?? null });
+  if (data !== undefined) return data.tail_consumers ?? null;
+  throw faultsError(
+    400,
+    CODE.invalid,
+    error.issues.map(({ path, message }) => ({
+      pointer: `/metadata/${path.join("/")}`,
+      message: `metadata.${path.join(".")}: ${message}`,
+    })),
   );
+}
+
+/** What the upload calls the property; null: it does not. */
+function propertyOf({ metadata }: Upload): Property | null {
+  return metadata.logship !== undefined ? "logship" : metadata.logpush !== undefined ? "logpush" : null;
+}
+
+function etagOf({ metadata, modules }: Upload): string {
+  const hash = createHash("sha256").update(JSON.stringify(metadata));
+  for (const { name, type, bytes } of modules) hash.update(JSON.stringify([name, type, bytes.length])).update(bytes);
+  return hash.digest("hex");
 }
