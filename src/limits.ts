@@ -203,7 +203,7 @@ export const LOCAL_FLAGS_MAX = 50;
 
 /**
  * One upload of a function script, decompressed, with all of its parts, in bytes: what the vendor takes of a paid account's script, which it counts after
- * gzip. https://developers.cloudflare.com/workers/platform/limits/#worker-size Some three times this is in memory while it is read.
+ * gzip. https://developers.cloudflare.com/workers/platform/limits/#worker-size At most four times this is in memory while it is read and sent on.
  */
 export const UPLOAD_MAX_BYTES = 10 * 1024 * 1024;
 
