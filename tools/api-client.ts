@@ -71,16 +71,23 @@ export interface EventsForm {
   readonly idempotencyKey?: string;
 }
 
+/** Type and text, or bytes, of each module by its name. */
+export interface ModuleFiles {
+  readonly [name: string]: readonly [type: string, body: string | Uint8Array<ArrayBuffer>];
+}
+
 /** What the demo and the tests need of the shipper's API, over real HTTP. */
 export class ApiClient {
   /** Of everything that belongs to the account. */
   readonly url: string;
+  readonly #account: string;
   readonly #serverUrl: string;
   readonly #token: string;
 
   constructor(serverUrl: string, { token, account = "local" }: { readonly token: string; readonly account?: string }) {
     this.#serverUrl = serverUrl;
-    this.url = `${serverUrl}/client/v4/accounts/${account}/logship`;
+    this.#account = `${serverUrl}/client/v4/accounts/${account}`;
+    this.url = `${this.#account}/logship`;
     this.#token = token;
   }
 
@@ -133,6 +140,23 @@ export class ApiClient {
     return z.object({ accepted: COUNT }).parse(result).accepted;
   }
 
+  /** Uploads a function as the vendor's documents say it: a form of `metadata`, and a file for each module, by its name. */
+  async uploadFunction(name: string, metadata: object, files: ModuleFiles): Promise<void> {
+    const form = new FormData();
+    form.set("metadata", JSON.stringify(metadata));
+    for (const [file, [type, body]] of Object.entries(files)) form.set(file, new File([body], file, { type }));
+    await this.#call("PUT", `/functions/scripts/${name}`, { body: form }, this.#account);
+  }
+
+  async deleteFunction(name: string): Promise<void> {
+    await this.#call("DELETE", `/functions/scripts/${name}`, undefined, this.#account);
+  }
+
+  /** What is known of a function. */
+  async function(name: string): Promise<unknown> {
+    return this.#call("GET", `/functions/scripts/${name}`, undefined, this.#account);
+  }
+
   async flush(id: number): Promise<void> {
     await this.#call("POST", `/jobs/${id}/flush`);
   }
@@ -153,17 +177,19 @@ export class ApiClient {
     method: "GET" | "POST" | "PUT" | "DELETE",
     path: string,
     sent?: {
-      readonly body: string | Uint8Array<ArrayBuffer>;
-      readonly type: string;
+      readonly body: string | Uint8Array<ArrayBuffer> | FormData;
+      /** Not of a form: it has its own. */
+      readonly type?: string;
       readonly encoding?: string;
       readonly idempotencyKey?: string;
     },
+    base: string = this.url,
   ): Promise<unknown> {
-    const response = await fetch(this.url + path, {
+    const response = await fetch(base + path, {
       method,
       headers: {
         Authorization: `Bearer ${this.#token}`,
-        ...(sent !== undefined && { "Content-Type": sent.type }),
+        ...(sent?.type !== undefined && { "Content-Type": sent.type }),
         ...(sent?.encoding !== undefined && { "Content-Encoding": sent.encoding }),
         ...(sent?.idempotencyKey !== undefined && { "Idempotency-Key": sent.idempotencyKey }),
       },

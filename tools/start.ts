@@ -39,11 +39,15 @@ async function main(): Promise<number> {
   const { accountId = "local", objstoreEndpoint = "" } = readDevVars();
   const isLocal = LOCAL_ENDPOINT.test(objstoreEndpoint);
   const state = join(ROOT, ".wrangler/state");
+  let isStopping = false;
   const onOutput = (text: string): void => {
+    // A build that is under way dies loudly.
+    if (isStopping) return;
     process.stdout.write(process.stdout.isTTY ? text : stripVTControlCharacters(text));
   };
   const servers: DevServer[] = [];
   const stop = async (): Promise<void> => {
+    isStopping = true;
     await Promise.all(servers.map((each) => each.stop()));
   };
   let server: DevServer;
