@@ -210,7 +210,7 @@ describe("methods", () => {
     ["/members", ["GET", "POST"], [""]],
     ["/members/1", ["PUT", "DELETE"], [""]],
     ["", ["GET"], SCRIPTS],
-    ["/shop", ["GET", "DELETE"], SCRIPTS],
+    ["/shop", ["GET", "DELETE", "PUT"], SCRIPTS],
     ["/shop/script-settings", ["GET", "PATCH"], SCRIPTS],
   ];
 
