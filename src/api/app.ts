@@ -3,6 +3,7 @@ import { type Caller, PLATFORM_BEARER } from "../access/roles.ts";
 import { Senders } from "../access/senders.ts";
 import { type ConfigResult, hasUpstream, readAccess, readAdminToken, readConfig } from "../config.ts";
 import { ApiError, CODE, type ErrorEntry, oneError, unavailable } from "../errors.ts";
+import { discardRest } from "../intake/body.ts";
 import { errorText, log } from "../log.ts";
 import { mountDescription } from "../openapi/serve.ts";
 import { type Platform, within } from "../platform.ts";
@@ -57,6 +58,10 @@ export function createApp(platform: Platform): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
   const world: World = { platform, senders: new Senders() };
   app.use(EVERYWHERE, numbered(platform));
+  app.use(EVERYWHERE, async (c, next) => {
+    await next();
+    await discardRest(c.req.raw);
+  });
   for (const { names, resources } of GROUPS) {
     for (const name of names) for (const resource of resources) mount(app, name + resource.path, resource, world);
   }

@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { concat } from "../../src/bytes.ts";
-import { decodeUtf8, readBody } from "../../src/intake/body.ts";
+import { decodeUtf8, discardRest, readBody } from "../../src/intake/body.ts";
 import { noise } from "../record/samples.ts";
 
 const MAX = 100_000;
@@ -11,6 +11,27 @@ function post(body: Uint8Array | ReadableStream | null, headers: Record<string, 
   return new Request("http://logship.test/", { method: "POST", body, headers });
 }
 
+/** A body of zeros, ten thousand at a time. */
+function endless(bytes = Number.POSITIVE_INFINITY): {
+  body: ReadableStream;
+  seen: { sent: number; cancelled: boolean };
+} {
+  const seen = { sent: 0, cancelled: false };
+  const body = new ReadableStream({
+    pull(controller) {
+      if (seen.sent >= bytes) return controller.close();
+      seen.sent += 10_000;
+      controller.enqueue(new Uint8Array(10_000));
+    },
+    cancel() {
+      seen.cancelled = true;
+    },
+  });
+  return { body, seen };
+}
+
+/** More than any body that is accepted. */
+const REST = 33_554_432;
 const gzip = { "content-encoding": "gzip" };
 const tooLarge = { ok: false, fault: { status: 413, message: `the body is larger than ${MAX} bytes` } };
 const badGzip = { ok: false, fault: { status: 400, message: "the body is not valid gzip" } };
@@ -61,21 +82,13 @@ describe("the body of a request", () => {
     expect(pulls).toBe(0);
   });
 
-  it("is let go of at the limit when it never ends", async () => {
-    let sent = 0;
-    let cancelled = false;
-    const endless = new ReadableStream({
-      pull(controller) {
-        sent += 10_000;
-        controller.enqueue(new Uint8Array(10_000));
-      },
-      cancel() {
-        cancelled = true;
-      },
-    });
-    expect(await readBody(post(endless), MAX)).toEqual(tooLarge);
-    expect(cancelled).toBe(true);
-    expect(sent).toBeLessThanOrEqual(2 * MAX);
+  it("is read no further than the limit when it never ends, and let go of with what nobody wants of it", async () => {
+    const { body, seen } = endless();
+    const request = post(body);
+    expect(await readBody(request, MAX)).toEqual(tooLarge);
+    expect(seen).toEqual({ sent: expect.toSatisfy((sent: number) => sent <= 2 * MAX), cancelled: false });
+    await discardRest(request);
+    expect(seen).toEqual({ sent: expect.toSatisfy((sent: number) => sent <= REST + 4 * MAX), cancelled: true });
   });
 
   it("is let go of at the limit when it is a bomb", async () => {
@@ -129,6 +142,49 @@ describe("the body of a request", () => {
   it.each(["br", "deflate", "gzip, gzip", "x-gzip", "zstd"])("is refused in the encoding %s", async (encoding) => {
     const answer = await readBody(post(bytesOf("{}"), { "content-encoding": encoding }), MAX);
     expect(answer).toEqual({ ok: false, fault: { status: 415, message: "Content-Encoding must be gzip or absent" } });
+  });
+});
+
+describe("what nobody wants of a body", () => {
+  it("is read to its end, none or some of it having been read before", async () => {
+    for (const limit of [null, MAX]) {
+      const { body, seen } = endless(2_000_000);
+      const request = post(body);
+      if (limit !== null) expect(await readBody(request, limit)).toEqual(tooLarge);
+      await discardRest(request);
+      expect(seen).toEqual({ sent: 2_000_000, cancelled: false });
+    }
+  });
+
+  it("is nothing where there is no body, where it was read, where it broke off, or where somebody else reads it", async () => {
+    await discardRest(post(null));
+    const whole = post(bytesOf("{}"));
+    await readBody(whole, MAX);
+    await discardRest(whole);
+    const broken = new ReadableStream({ pull: (controller) => controller.error(new Error("gone")) });
+    await discardRest(post(broken));
+    const { body, seen } = endless();
+    const request = post(body);
+    const reader = request.body?.getReader();
+    await discardRest(request);
+    expect([seen.cancelled, (await reader?.read())?.done]).toEqual([false, false]);
+  });
+
+  it("is waited for two seconds and no longer", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    try {
+      let isOver = false;
+      const request = post(new ReadableStream({ pull: () => new Promise(() => {}) }));
+      const discarded = discardRest(request).then(() => {
+        isOver = true;
+      });
+      await vi.advanceTimersByTimeAsync(1_999);
+      expect(isOver).toBe(false);
+      await vi.advanceTimersByTimeAsync(1);
+      await discarded;
+    } finally {
+      vi.useRealTimers();
+    }
   });
 });
 
