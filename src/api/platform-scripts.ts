@@ -9,6 +9,7 @@ import { type FormBody, uploadForm } from "../functions/form.ts";
 import { attached, type Consumer, detached, platformMetadata, withoutLogship } from "../functions/tail-consumers.ts";
 import { askPlatform, type PlatformAnswer, type PlatformRequest, scriptUrl } from "../functions/upstream.ts";
 import { UPSTREAM_MS } from "../limits.ts";
+import { errorText, log } from "../log.ts";
 import { answered, type Platform } from "../platform.ts";
 import { foreignBearer } from "./auth.ts";
 import { jsonBody, noteBody } from "./body.ts";
@@ -232,7 +233,7 @@ async function follow(c: AppContext, done: string, run: () => Promise<void>): Pr
       const entries = error.entries.map((entry) => ({ ...entry, message: `${before}: ${entry.message}` }));
       throw new ApiError(error.status, entries, error.headers);
     }
-    console.error({ message: "what the platform did was not followed", error: String(error) });
+    log.error("what the platform did was not followed", { error: errorText(error) });
     throw unavailable(`${before}; the request may be repeated`);
   }
 }
