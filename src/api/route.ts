@@ -55,6 +55,16 @@ export interface RouteExample {
   body?: unknown;
   /** `application/json` if it says nothing. */
   mediaType?: string;
+  /** Instead of a body: the parts of a form. */
+  form?: readonly FormPart[];
+}
+
+/** A part of a form, by its name; one with a filename is a file. */
+export interface FormPart {
+  name: string;
+  text: string;
+  mediaType: string;
+  filename?: string;
 }
 
 export type Handler = (c: AppContext, config: Config, platform: Platform) => Promise<Response>;

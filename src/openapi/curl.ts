@@ -5,8 +5,13 @@ import type { CodeSample } from "./types.ts";
 /**
  * An example as a command line, for a shell in which BASE_URL, ACCOUNT_ID and TOKEN are set.
  * @param path as the router has it.
+ * @param example text of a form's part has no semicolon: for curl it would end there.
  */
-export function curlSample(method: string, path: string, { name, query, body, mediaType }: RouteExample): CodeSample {
+export function curlSample(
+  method: string,
+  path: string,
+  { name, query, body, mediaType, form = [] }: RouteExample,
+): CodeSample {
   const search = query === undefined ? "" : `?${new URLSearchParams(query)}`;
   const target = path.replaceAll(/:(\w+)/g, (_, parameter: string) => pathParameter(parameter).example);
   const lines = [
@@ -16,6 +21,10 @@ export function curlSample(method: string, path: string, { name, query, body, me
   if (body !== undefined) {
     lines.push(`--header "Content-Type: ${mediaType ?? "application/json"}"`);
     lines.push(`--data-binary ${quoted(typeof body === "string" ? body : JSON.stringify(body))}`);
+  }
+  for (const part of form) {
+    const filename = part.filename === undefined ? "" : `;filename=${part.filename}`;
+    lines.push(`--form ${quoted(`${part.name}=${part.text}${filename};type=${part.mediaType}`)}`);
   }
   return { lang: "Shell", label: name, source: lines.join(" \\\n  ") };
 }

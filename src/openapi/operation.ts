@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Route, RouteDoc } from "../api/route.ts";
+import type { Route, RouteDoc, RouteExample } from "../api/route.ts";
 import { curlSample } from "./curl.ts";
 import { FAILURES, failuresOf } from "./failures.ts";
 import { parameterNames, pathParameter, templated } from "./parameters.ts";
@@ -8,6 +8,7 @@ import { tagOf } from "./tags.ts";
 import type { Answer, JsonSchema, MediaType, Operation, Parameter, Ref } from "./types.ts";
 
 const JSON_TYPE = "application/json";
+const FORM_TYPE = "multipart/form-data";
 
 /** Where a route is: the paths as the router has them, below that of the account. */
 export interface Place {
@@ -84,14 +85,26 @@ function requestContent({ body, examples = [] }: RouteDoc, schemas: Schemas): { 
   const types = body instanceof z.ZodType ? { [JSON_TYPE]: body } : (body ?? {});
   return Object.fromEntries(
     Object.entries(types).map(([mediaType, schema]) => {
-      const shown = examples.filter((each) => each.body !== undefined && (each.mediaType ?? JSON_TYPE) === mediaType);
-      const named = shown.map((each) => [slug(each.name), { summary: each.name, value: each.body }] as const);
+      const shown = examples.flatMap((each) => bodyOf(each) ?? []).filter((each) => each.mediaType === mediaType);
+      const named = shown.map(({ name, value }) => [slug(name), { summary: name, value }] as const);
       return [
         mediaType,
         { schema: schemas.of(schema), ...(named.length > 0 && { examples: Object.fromEntries(named) }) },
       ];
     }),
   );
+}
+
+/** The body of an example, a form as an object of its parts; null: it has none. */
+function bodyOf({
+  name,
+  body,
+  mediaType,
+  form,
+}: RouteExample): { name: string; mediaType: string; value: unknown } | null {
+  if (form === undefined) return body === undefined ? null : { name, mediaType: mediaType ?? JSON_TYPE, value: body };
+  const parts = form.map((part) => [part.name, part.mediaType === JSON_TYPE ? JSON.parse(part.text) : part.text]);
+  return { name, mediaType: FORM_TYPE, value: Object.fromEntries(parts) };
 }
 
 /** A name of letters, digits and dashes. */

@@ -43,12 +43,13 @@ export async function send<T = unknown>(
   const app = apps.get(world) ?? createApp(world);
   apps.set(world, app);
   const headers = new Headers({ authorization: `Bearer ${ADMIN_TOKEN}` });
-  if (body !== undefined) headers.set("content-type", "application/json");
+  const isForm = body instanceof FormData;
+  if (body !== undefined && !isForm) headers.set("content-type", "application/json");
   for (const [name, value] of Object.entries(options.headers ?? {})) {
     if (value === null) headers.delete(name);
     else headers.set(name, value);
   }
-  const raw = typeof body === "string" || body instanceof Uint8Array || body instanceof ReadableStream;
+  const raw = isForm || typeof body === "string" || body instanceof Uint8Array || body instanceof ReadableStream;
   const init = {
     method,
     headers,

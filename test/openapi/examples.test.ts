@@ -36,6 +36,19 @@ async function prepare(): Promise<{ [variable: string]: string }> {
   return { BASE_URL: "http://logship.test", ACCOUNT_ID: ACCOUNT, TOKEN: ADMIN_TOKEN, TOKEN_ID, MEMBER_ID };
 }
 
+/** The body of a command line as the document has it: a form is an object of its parts. */
+async function bodyOf(source: string): Promise<{ type: string; value: unknown }> {
+  const variables = { BASE_URL: "", ACCOUNT_ID: "", TOKEN: "", TOKEN_ID: "", MEMBER_ID: "" };
+  const { headers, body = "" } = commandOf(wordsOf(source, variables));
+  const parsed = (text: string, type: string): unknown => (type.endsWith("/json") ? JSON.parse(text) : text);
+  const type = headers["Content-Type"] ?? "";
+  if (typeof body === "string") return { type, value: parsed(body, type) };
+  const parts: [name: string, value: unknown][] = [];
+  for (const [name, part] of body)
+    parts.push([name, typeof part === "string" ? part : parsed(await part.text(), part.type)]);
+  return { type: "multipart/form-data", value: Object.fromEntries(parts) };
+}
+
 describe("every example", () => {
   it("is of an operation, and every operation has one", () => {
     expect(new Set(EXAMPLES.map(({ operation }) => operation.operationId)).size).toBe(OPERATIONS.length);
@@ -45,7 +58,12 @@ describe("every example", () => {
     const variables = await prepare();
     const command = commandOf(wordsOf(source, variables));
     expect(command.method).toBe(method);
-    const answer = await send(command.url, command, { platform: generous, headers: command.headers });
+    const answer = await send(command.url, command, {
+      platform: generous,
+      headers: command.headers,
+      // An upload needs somewhere to run.
+      settings: { LOCAL_FUNCTIONS: "http://localhost:8788" },
+    });
     const documented = Object.keys(operation.responses).find((status) => status.startsWith("2")) ?? "";
     expect([answer.status, answer.body.errors]).toEqual([Number(documented), []]);
     const place = [
@@ -62,16 +80,13 @@ describe("every example", () => {
     expect([validate(answer.body), validate.errors]).toEqual([true, null]);
   });
 
-  it.each(EXAMPLES.filter(({ source }) => source.includes("--data-binary")))(
+  it.each(EXAMPLES.filter(({ source }) => /--data-binary|--form/.test(source)))(
     "is of the documented shape: $method $path, $label",
-    ({ method, path, source }) => {
-      const { headers, body = "" } = commandOf(
-        wordsOf(source, { BASE_URL: "", ACCOUNT_ID: "", TOKEN: "", TOKEN_ID: "", MEMBER_ID: "" }),
-      );
-      const type = headers["Content-Type"] ?? "";
+    async ({ method, path, source }) => {
+      const { type, value } = await bodyOf(source);
       const place = ["paths", path, method.toLowerCase(), "requestBody", "content", type, "schema"];
       const validate = validatorOf(pointerTo(...place));
-      expect([validate(type.endsWith("/json") ? JSON.parse(body) : body), validate.errors]).toEqual([true, null]);
+      expect([validate(value), validate.errors]).toEqual([true, null]);
     },
   );
 });

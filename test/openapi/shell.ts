@@ -4,7 +4,7 @@ export interface Command {
   method: string;
   url: string;
   headers: Record<string, string>;
-  body?: string;
+  body?: string | FormData;
 }
 
 /** The words of one command. @throws Error for what no line of the document has: a variable that is not set, a quote that is not closed. */
@@ -53,7 +53,14 @@ export function commandOf([program, ...words]: readonly string[]): Command {
     const value = words[++i] ?? "";
     if (word === "--request") command.method = value;
     else if (word === "--data-binary") command.body = value;
-    else if (word === "--header") {
+    else if (word === "--form") {
+      const [, name = "", text = "", filename, type = ""] =
+        /^([^=]+)=([^;]*)(?:;filename=([^;]+))?;type=(.+)$/s.exec(value) ?? [];
+      const form = command.body instanceof FormData ? command.body : new FormData();
+      // A part has a type only where it is a file.
+      form.append(name, new File([text], filename ?? "blob", { type }));
+      command.body = form;
+    } else if (word === "--header") {
       const [, name = "", text = ""] = /^([\w-]+): (.*)$/s.exec(value) ?? [];
       command.headers[name] = text;
     } else throw new Error(`curl has no ${word} here`);

@@ -29,9 +29,7 @@ export const UPLOAD_SCRIPT: RouteDoc = {
     "A part `metadata`, as a field or as a file, and one file part a module, named by its filename, with its media type: `application/javascript+module` for an",
     "ES module. In local development (`npm start`) the function runs at `url`. With the platform's API behind this service (`UPSTREAM_API`), the upload goes on to",
     "the platform with the caller's own bearer, which is none of this service, and the answer is the platform's. With neither, it is 409.",
-    '\n\n```sh\ncurl -X PUT $BASE_URL/client/v4/accounts/$ACCOUNT_ID/functions/scripts/my-worker -H "Authorization: Bearer $TOKEN" \\\n',
-    '  -F \'metadata={"main_module":"my-worker.js","logship":true};type=application/json\' \\\n',
-    "  -F 'my-worker.js=@./my-worker.js;type=application/javascript+module'\n```",
+    "A module that is a file on disk is sent as `--form 'my-worker.js=@my-worker.js;type=application/javascript+module'`.",
   ].join(" "),
   body: {
     "multipart/form-data": z
@@ -40,4 +38,23 @@ export const UPLOAD_SCRIPT: RouteDoc = {
       .describe("Every other part is a module, named by its filename."),
   },
   result: Script,
+  errors: [409],
+  examples: [
+    {
+      name: "A function of one module, whose events ship",
+      form: [
+        {
+          name: "metadata",
+          text: '{"main_module":"shop.js","logship":true}',
+          mediaType: "application/json",
+        },
+        {
+          name: "shop.js",
+          filename: "shop.js",
+          text: 'export default { fetch: () => new Response("Welcome") }',
+          mediaType: "application/javascript+module",
+        },
+      ],
+    },
+  ],
 };
