@@ -34,10 +34,7 @@ export const scriptRoutes: readonly Resource[] = functionRoutes.map(({ path, met
 /** An upload of one of our own callers: it runs here, in local development, or nowhere. */
 async function uploadScript(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const nowhere = whyNowhere(config);
-  if (nowhere !== null) {
-    await c.req.raw.body?.cancel();
-    throw nowhere;
-  }
+  if (nowhere !== null) throw nowhere;
   const name = scriptName(c);
   const upload = await requireUpload(c);
   const { setting, url } = await run(c, name, upload, config);

@@ -46,10 +46,7 @@ export const UploadMetadata = z
  */
 export async function readUpload(request: Request): Promise<UploadRead> {
   const boundary = boundaryOf(request.headers.get("content-type"));
-  if (!boundary.ok) {
-    await request.body?.cancel();
-    return refused(boundary.message, boundary.status);
-  }
+  if (!boundary.ok) return refused(boundary.message, boundary.status);
   const body: Body = await readBody(request, UPLOAD_MAX_BYTES);
   if (!body.ok) return refused(body.fault.message, body.fault.status);
   if (body.bytes.length === 0) return refused("there is no multipart form: the body is empty");

@@ -75,11 +75,16 @@ const HOSTILE: [what: string, body: string | Uint8Array, headers?: Record<string
   ["XML", `<job>${SECRET}</job>`, { "content-type": "application/xml" }],
 ];
 
+/** With somewhere for uploads to run, so that they are looked at. */
+function settingsOf({ settings }: CallOptions): NonNullable<CallOptions["settings"]> {
+  return { ...settings, LOCAL_FUNCTIONS: "http://localhost:8788" };
+}
+
 /** Sends it to every route, each time with a queue that must stay empty. */
 async function everywhere(body: unknown, headers: Record<string, string> = {}): Promise<void> {
   const { options, queue } = intake();
   for (const { method, path } of CHANGES) {
-    const sent: CallOptions = { settings: options.settings ?? {}, headers };
+    const sent: CallOptions = { settings: settingsOf(options), headers };
     const answer = await call(method, path, typeof body === "function" ? body() : body, sent);
     const text = JSON.stringify(answer.body);
     expect([`${method} ${path}`, answer.status, text.length < 100_000]).toEqual([
@@ -126,7 +131,7 @@ describe("a hostile body", () => {
     const { options } = intake();
     for (const { method, path } of CHANGES) {
       const { body, seen } = blanks(20_000_000);
-      const answer = await call(method, path, body, { settings: options.settings ?? {}, headers });
+      const answer = await call(method, path, body, { settings: settingsOf(options), headers });
       expect([method, path, answer.status]).toEqual([method, path, expect.toBeOneOf([404, 413, 415])]);
       expect(seen.pulled).toBeGreaterThanOrEqual(20_000_000);
     }
@@ -140,7 +145,7 @@ describe("a hostile body", () => {
     for (const { method, path } of [...some, { method: "POST", path: "/nowhere" }]) {
       for (const authorization of [`Bearer ${ADMIN_TOKEN}`, "Bearer nobody"]) {
         const { body, seen } = blanks(Number.POSITIVE_INFINITY);
-        const answer = await call(method, path, body, { settings: options.settings ?? {}, headers: { authorization } });
+        const answer = await call(method, path, body, { settings: settingsOf(options), headers: { authorization } });
         expect([method, path, answer.status]).toEqual([method, path, expect.toBeOneOf([401, 404, 413, 415])]);
         expect(seen.pulled).toBeLessThanOrEqual(52_000_000);
       }
