@@ -21,10 +21,12 @@ export type Role = keyof typeof ROLES;
 
 export const ROLE_NAMES = Object.keys(ROLES) as [Role, ...Role[]];
 
+/** `admin`: whoever has ADMIN_TOKEN. `platform`: whoever the platform knows by a bearer that is not ours; we do not. */
+export const CALLER_KINDS = ["admin", "token", "member", "platform"] as const;
+
 /** Who calls. */
 export interface Caller {
-  /** `admin`: whoever has ADMIN_TOKEN. `platform`: whoever the platform knows by a bearer that is not ours; we do not. */
-  kind: "admin" | "token" | "member" | "platform";
+  kind: (typeof CALLER_KINDS)[number];
   id: string;
   /** Of a token, or a member's address. */
   name: string;

@@ -1,5 +1,6 @@
 /** A platform whose API answers as it was told to, and a caller whom only it knows. */
 import { env } from "cloudflare:workers";
+import { expect } from "vitest";
 import { createApp } from "../../src/api/app.ts";
 import { type Platform, platform } from "../../src/platform.ts";
 import { curlForm, FORM_TYPE } from "../functions/forms.ts";
@@ -91,7 +92,11 @@ export async function askAs(
   } catch {
     // Said by `null`.
   }
-  return { status: response.status, headers: response.headers, text, json };
+  // Every answer has a number of ours, which is never the same.
+  const headersOfAnswer = new Headers(response.headers);
+  expect(headersOfAnswer.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
+  headersOfAnswer.delete("x-request-id");
+  return { status: response.status, headers: headersOfAnswer, text, json };
 }
 
 export const put = (world: Platform, body: Uint8Array = curlForm(), name = "shop", options = {}): Promise<Got> =>

@@ -1,6 +1,6 @@
 /** Who else may call: the shapes of tokens, members and the audit, which requests are checked by, and what the API's description says of them. */
 import * as z from "zod";
-import { PERMISSIONS, ROLE_NAMES } from "../../access/roles.ts";
+import { CALLER_KINDS, PERMISSIONS, ROLE_NAMES } from "../../access/roles.ts";
 import { EMAIL_MAX, MEMBERS_MAX, TOKEN_NAME_MAX, TOKENS_MAX } from "../../limits.ts";
 import { paging } from "../query.ts";
 import type { RouteDoc } from "../route.ts";
@@ -152,7 +152,7 @@ export const LIST_AUDIT: RouteDoc = {
     .object({
       id: z.int().min(1),
       at: Time,
-      actor: z.object({ kind: z.enum(["admin", "token", "member"]), id: z.string(), name: z.string() }),
+      actor: z.object({ kind: z.enum(CALLER_KINDS), id: z.string(), name: z.string() }),
       action: z.string().describe("What was done, such as `job.create`."),
       resource: z.string().nullable().describe("Id of what was changed; null: it is not known, or there is none."),
       outcome: z
