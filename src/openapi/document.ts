@@ -14,7 +14,7 @@ const DESCRIPTION = `The HTTP API of logship, which ships the trace events of fu
 
 **Credentials** are a bearer token, or the pair of headers \`X-Auth-Email\` and \`X-Auth-Key\`; cookies are never looked at. Each operation says which permission it needs.
 
-**Answers** are JSON of one form: \`{"errors":[],"messages":[],"result":…,"success":true}\`, of lists with \`result_info\`. A failure has no result, and in \`errors\` a number, words and, where it can be told, a JSON pointer into the body that was sent for each fault. Look at no words: look at the status and the number. An answer may get more keys than are written here.
+**Answers** are JSON of one form: \`{"errors":[],"messages":[],"result":…,"success":true}\`, of lists with \`result_info\`. A failure has no result, and in \`errors\` a number, words and, where it can be told, a JSON pointer into the body that was sent for each fault. Programs go by the status and the number; the words may change. An answer may get more keys than are written here.
 
 **Paths** that begin in \`/logpush\` and \`/workers/scripts\` below the account are other names of \`/logship\` and \`/functions/scripts\`, in the vendor's spelling; what is written there is the same. A method that a path does not have is a 405 with code 7001, whose \`Allow\` says which it has. \`HEAD\` is answered as \`GET\`, without the body.`;
 

@@ -2,7 +2,7 @@ import type { Tag } from "./types.ts";
 
 /** What the routes are about, in the order in which they are shown; the first that fits a path below the account's, by its first name, is its tag. */
 const TAGS: readonly (Tag & { readonly path: RegExp })[] = [
-  { name: "Jobs", path: /\/jobs\b/, description: "What is shipped, in which form, and where to." },
+  { name: "Jobs", path: /\/(jobs|preview)\b/, description: "What is shipped, in which form, and where to." },
   { name: "Events", path: /\/events$/, description: "Events of functions, on their way in." },
   {
     name: "Destinations",

@@ -23,6 +23,7 @@ table{border-collapse:collapse;width:100%;font-size:.9375rem}
 caption{text-align:left;font-weight:600;padding:.5rem 0}
 th,td{text-align:left;vertical-align:top;padding:.4rem .6rem .4rem 0;border-top:1px solid var(--line)}
 th{font-weight:600}
+@media (min-width:40rem){table.fields tbody th code,table.fields td:first-child code{white-space:nowrap}}
 @media (max-width:40rem){table.fields,table.fields tbody,table.fields tr,table.fields th,table.fields td,table.fields caption{display:block}table.fields thead{position:absolute;left:-999rem}table.fields th,table.fields td{border:0;padding:.1rem 0}table.fields tr{border-top:1px solid var(--line);padding:.4rem 0}}
 @media print{nav,.skip{display:none}}
 `;
