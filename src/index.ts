@@ -4,6 +4,7 @@ import { accountLedger } from "./control/ledger.ts";
 import { controlPlane } from "./control/plane.ts";
 import { appendToChain } from "./delivery/chain.ts";
 import { blobStore } from "./intake/blob-store.ts";
+import { Gatherer } from "./intake/gather.ts";
 import { outbox } from "./intake/outbox.ts";
 import { handleTail } from "./intake/tail.ts";
 import { tailContext } from "./intake/tail-context.ts";
@@ -28,6 +29,7 @@ const DEAD_QUEUE = "logship-events-dead";
 
 const app = createApp(platform);
 const jobsCache = new JobsCache();
+const gatherer = new Gatherer();
 const recentTurns = new RecentTurns();
 
 function consumer(env: Env): ConsumerContext {
@@ -51,7 +53,7 @@ function consumer(env: Env): ConsumerContext {
 export default {
   fetch: app.fetch,
 
-  tail: (items, env, ctx) => handleTail(items, tailContext(env, ctx)),
+  tail: (items, env, ctx) => handleTail(items, tailContext(env, ctx, gatherer)),
 
   queue: (batch, env) =>
     batch.queue === DEAD_QUEUE ? consumeDead(batch, consumer(env)) : consumeEvents(batch, consumer(env)),

@@ -1,9 +1,13 @@
 import { WorkerEntrypoint } from "cloudflare:workers";
 import { readLocalFunctions } from "../config.ts";
 import { controlPlane } from "../control/plane.ts";
+import { Gatherer } from "../intake/gather.ts";
 import { handleTail } from "../intake/tail.ts";
 import { tailContext } from "../intake/tail-context.ts";
 import type { StoredCode } from "./local-types.ts";
+
+/** Apart from those of `tail()`: nothing of what only local development has stands in its way. */
+const gatherer = new Gatherer();
 
 /**
  * What the function host (local/) asks: it takes the code of uploaded functions from here, and brings their trace events back. Local development
@@ -26,7 +30,7 @@ export class LocalFunctions extends WorkerEntrypoint<Env> {
    */
   async traced(name: string, items: readonly object[]): Promise<void> {
     if (!this.#isOn) throw new Error("LOCAL_FUNCTIONS is not set");
-    const context = tailContext(this.env, this.ctx);
+    const context = tailContext(this.env, this.ctx, gatherer);
     await handleTail(
       items.map((item) => ({ ...item, scriptName: name })),
       // The shipper itself never runs in the host: a function that has its name is another one.

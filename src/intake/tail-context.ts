@@ -2,14 +2,15 @@ import { readIntakeConfig } from "../config.ts";
 import { accountLedger } from "../control/ledger.ts";
 import { platform } from "../platform.ts";
 import { blobStore } from "./blob-store.ts";
-import { Gatherer } from "./gather.ts";
+import type { Gatherer } from "./gather.ts";
 import { outbox } from "./outbox.ts";
 import type { TailContext } from "./tail.ts";
 
-const gatherer = new Gatherer();
-
-/** What `handleTail` needs, of this deployment. All invocations of an isolate gather together. */
-export function tailContext(env: Env, ctx: Pick<ExecutionContext, "waitUntil">): TailContext {
+/**
+ * What `handleTail` needs, of this deployment.
+ * @param gatherer of the isolate: all of its invocations gather together.
+ */
+export function tailContext(env: Env, ctx: Pick<ExecutionContext, "waitUntil">, gatherer: Gatherer): TailContext {
   return {
     queue: env.EVENTS,
     blobs: blobStore(env.BLOBS),
