@@ -125,7 +125,8 @@ describe("recent records", () => {
       throw new SyntaxError('"secret text" is not valid JSON');
     });
     expect(handed(await consume([one(1)]))).toEqual([[]]);
-    expect(said.mock.calls).toEqual([[{ message: "recent records could not be handed over", error: "SyntaxError" }]]);
+    const line = { message: "recent records could not be handed over", error: "SyntaxError" };
+    expect(said.mock.calls).toEqual([[{ ...line, batch_id: expect.any(String) }]]);
   });
 
   it("of an empty group are none", () => {
