@@ -152,7 +152,9 @@ export const LIST_AUDIT: RouteDoc = {
     .object({
       id: z.int().min(1),
       at: Time,
-      actor: z.object({ kind: z.enum(CALLER_KINDS), id: z.string(), name: z.string() }),
+      actor: z
+        .object({ kind: z.enum(CALLER_KINDS), id: z.string(), name: z.string() })
+        .describe("Who changed it; `platform`: whoever the platform's API knows by a bearer that is not ours."),
       action: z.string().describe("What was done, such as `job.create`."),
       resource: z.string().nullable().describe("Id of what was changed; null: it is not known, or there is none."),
       outcome: z
