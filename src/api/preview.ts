@@ -20,29 +20,29 @@ import type { AppContext, Resource } from "./route.ts";
 const count = z.int().min(0);
 
 const PreviewResult = z.strictObject({
-  source: z.enum(["given", "recent"]).describe("Whether the events were in the request"),
-  events: count.describe("How many there were: kept + filtered + sampled_out"),
+  source: z.enum(["given", "recent"]).describe("Whether the events were in the request, or are recent ones."),
+  events: count.describe("How many there were: `kept + filtered + sampled_out`."),
   kept: count,
   filtered: count,
   sampled_out: count,
-  truncated: count.describe("Of those kept, how many lose some of their Exceptions and Logs"),
+  truncated: count.describe("Of those kept, how many lose some of their `Exceptions` and `Logs`."),
   records: z
     .array(z.strictObject({ index: count, text: z.string(), truncated: z.boolean() }))
-    .describe("The kept ones as they would be written, each with its place among the events, from 0"),
+    .describe("The kept ones as they would be written, each with its place among the events, from 0."),
   not_kept: z.array(z.strictObject({ index: count, reason: z.enum(["filtered", "sampled_out"]) })),
   objects: z
     .array(
       z.strictObject({
-        day: z.string().describe("The UTC day of its records, as in {DATE}"),
+        day: z.string().describe("The UTC day of its records, as in `{DATE}`."),
         content_type: z.string(),
         records: count,
-        bytes: count.describe("Before compression, shown or not"),
+        bytes: count.describe("Before compression, shown or not."),
         text: z.string(),
-        complete: z.boolean().describe("false: the text breaks off before a record that is left out"),
+        complete: z.boolean().describe("`false`: the text breaks off before a record that is left out."),
       }),
     )
-    .describe("What an object of each day would hold"),
-  left_out: count.describe("Of those kept, how many are not shown"),
+    .describe("What an object of each day would hold."),
+  left_out: count.describe("Of those kept, how many are not shown."),
 });
 export type PreviewResult = z.infer<typeof PreviewResult>;
 
@@ -56,7 +56,7 @@ export const previewRoutes: readonly Resource[] = [
         doc: {
           summary: "Show what a job would keep of events, and how it would look",
           description:
-            "Runs `filter`, sampling, truncation and `output_options` of a job that need not exist, exactly as it would. Without `events`, on up to 200 recent ones that are held in memory. Nothing is stored.",
+            "Runs `filter`, sampling, truncation and `output_options` of a job that need not exist, with its own code. Which records a sample keeps is an example: of a job it depends on more. Without `events`, on up to 200 recent ones that are held in memory. Nothing is stored.",
           body: AskPreview,
           result: PreviewResult,
           examples: [

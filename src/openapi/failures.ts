@@ -13,7 +13,10 @@ export const FAILURES = {
     when: "The credentials do not have the permission (10000), or there is no room for one more (1004).",
   },
   404: { name: "NotFound", when: "No such job (1000); no such route, account, dataset or other thing (7003)." },
-  409: { name: "Conflict", when: "Somebody else was faster (1009)." },
+  409: {
+    name: "Conflict",
+    when: "Somebody else was faster, has the same name already, or there is nowhere to run it (1009).",
+  },
   413: { name: "ContentTooLarge", when: "The body is too large (1013)." },
   415: { name: "UnsupportedMediaType", when: "The body has another type or encoding than the route takes (1015)." },
   429: { name: "TooManyRequests", when: "Too much was asked for; the request may be repeated later (971)." },

@@ -1,5 +1,6 @@
 import { it } from "vitest";
 import { unstable_readConfig } from "wrangler";
+import { EXAMPLE_DESTINATION } from "../../src/api/docs/common.ts";
 import { LOCAL_BUCKET, localDestination } from "../../tools/bucket.ts";
 import { SHIPPER_CONFIG } from "../../tools/paths.ts";
 
@@ -15,4 +16,8 @@ it("writes a destination as a job takes it", ({ expect }) => {
   expect(localDestination("logs/{DATE}")).toBe(
     "objstore://traces/logs/{DATE}?account-id=local&access-key-id=local-access-key&secret-access-key=local-secret-key",
   );
+});
+
+it("is where the examples of the API's description ship to", ({ expect }) => {
+  expect(EXAMPLE_DESTINATION).toBe(localDestination("logs/{DATE}"));
 });

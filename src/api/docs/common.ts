@@ -7,6 +7,6 @@ export const Time = z.iso.datetime().meta({ pattern: undefined });
 /** How many, or how much. */
 export const Count = z.int().min(0);
 
-/** A destination with keys that open nothing. */
+/** The bucket of local development, so that examples can be sent there as they stand. */
 export const EXAMPLE_DESTINATION =
-  "objstore://traces/logs/{DATE}?account-id=0123456789abcdef0123456789abcdef&access-key-id=example-key-id&secret-access-key=example-secret-key";
+  "objstore://traces/logs/{DATE}?account-id=local&access-key-id=local-access-key&secret-access-key=local-secret-key";

@@ -30,7 +30,9 @@ const FunctionView = z
     id: z.string().describe("Name of the function."),
     logging: z.enum(["on", "off", "unset"]).describe("`unset` ships: sending its events is opting in."),
     ...SETTINGS,
-    last_event: Time.nullable().describe("When an event of it was last seen; null: none in the last 30 days."),
+    last_event: Time.nullable().describe(
+      "The time that its latest event says of itself, if that is not yet to come; null: none was seen in the last 30 days.",
+    ),
     ...COUNTS,
     modified_on: Time.nullable().describe("When its settings were last changed; null: nothing is set."),
   })
