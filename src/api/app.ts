@@ -66,7 +66,9 @@ export function createApp(platform: Platform): Hono<AppEnv> {
     for (const name of names) for (const resource of resources) mount(app, name + resource.path, resource, world);
   }
   mountDescription(app, GROUPS);
-  app.notFound((c) => refused(c, 404, [{ code: CODE.noRoute, message: "no such route" }]));
+  app.notFound((c) =>
+    refused(c, 404, [{ code: CODE.noRoute, message: "no such route; /docs has those that there are" }]),
+  );
   app.onError((error, c) => {
     if (error instanceof ApiError) {
       for (const [name, value] of Object.entries(error.headers)) c.header(name, value);
@@ -102,7 +104,10 @@ function mount(app: Hono<AppEnv>, name: string, { methods }: Resource, world: Wo
   }
   app.all(path, async (c) => {
     await admitted(c, world);
-    const allow = Object.keys(methods).join(", ");
+    // HEAD is answered as GET.
+    const allow = Object.keys(methods)
+      .flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method]))
+      .join(", ");
     throw oneError(405, CODE.methodNotAllowed, `this route takes ${allow}`, { Allow: allow });
   });
 }

@@ -40,7 +40,7 @@ const Identified = z.object({
  */
 export async function authenticate(headers: Headers, gate: Gate, intake: boolean): Promise<Caller> {
   const credentials = readCredentials(headers);
-  if (credentials === null) throw unknownCaller();
+  if (credentials === null) throw unknownCaller(FORMS);
   const proof = proofOf(credentials);
   if (proof.kind === "token" && gate.adminToken !== null && sameHash(proof.hash, hashOf(gate.adminToken))) return ADMIN;
   const issued = credentials.kind === "token" ? credentials.token : credentials.key;
@@ -77,8 +77,11 @@ function proofOf(credentials: Credentials): Proof {
     : { kind: "key", email: credentials.email, hash: hashOf(credentials.key) };
 }
 
-function unknownCaller(): ApiError {
-  return oneError(401, CODE.auth, "Authentication error", { "WWW-Authenticate": "Bearer" });
+/** Said to whoever sends no credentials, or some in another form: of those that can be read, nothing is said. */
+const FORMS = ": send Authorization: Bearer <token>, or X-Auth-Email with X-Auth-Key";
+
+function unknownCaller(more = ""): ApiError {
+  return oneError(401, CODE.auth, `Authentication error${more}`, { "WWW-Authenticate": "Bearer" });
 }
 
 /**

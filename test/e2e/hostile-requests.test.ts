@@ -226,7 +226,7 @@ describe("a request", () => {
       const answer = await call("/logship/jobs", { method, headers: { ...preflight, "max-forwards": "0" } });
       expect([method, answer.status]).toEqual([method, status]);
       expect(Object.keys(answer.headers).filter((name) => name.startsWith("access-control-"))).toEqual([]);
-      if (status === 405) expect([codesOf(answer), answer.headers.allow]).toEqual([[7001], "GET, POST"]);
+      if (status === 405) expect([codesOf(answer), answer.headers.allow]).toEqual([[7001], "GET, HEAD, POST"]);
       const stranger = await call("/logship/jobs", { method, headers: { ...preflight, authorization: "" } });
       expect([method, stranger.status, stranger.headers.allow]).toEqual([method, 401, undefined]);
     }

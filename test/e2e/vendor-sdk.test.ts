@@ -222,7 +222,7 @@ describe("a program that uses the vendor's SDK", () => {
       () => transformers.list(ACCOUNT),
       () => client.logpush.datasets.jobs.get(DATASET, { zone_id }),
     ]) {
-      expect(await readAs(call())).toEqual([NotFoundError, [7003, "no such route"]]);
+      expect(await readAs(call())).toEqual([NotFoundError, [7003, "no such route; /docs has those that there are"]]);
     }
     const instant = await failureOf(jobs.create({ ...ACCOUNT, destination_conf, kind: "edge" }));
     expect(instant).toBeInstanceOf(BadRequestError);
@@ -245,7 +245,7 @@ describe("a program that uses the vendor's SDK", () => {
     const both = clientOf(shipper, { apiEmail: "ada@example.com", apiKey: result.api_key, apiToken: shipper.token });
     expect(await readAs(both.logpush.jobs.list(ACCOUNT))).toEqual([
       AuthenticationError,
-      [10000, "Authentication error"],
+      [10000, expect.stringMatching(/^Authentication error: send /)],
     ]);
     const half = clientOf(shipper, { apiEmail: "ada@example.com", apiKey: null });
     expect(await failureOf(half.logpush.jobs.list(ACCOUNT))).toBeInstanceOf(AuthenticationError);
