@@ -1,3 +1,4 @@
+import type * as z from "zod";
 import { ERRORS_MAX_ENTRIES } from "./limits.ts";
 import type { Fault } from "./record/record.ts";
 
@@ -61,6 +62,10 @@ export function faultsError(status: ApiError["status"], code: number, faults: re
       .map(({ pointer, message }) => ({ code, message: prefix + message, source: { pointer } })),
   );
 }
+
+/** What is said of a key that was not sent, in place of zod's words for it, which are of types. */
+export const missing: z.core.$ZodErrorMap = ({ code, input }) =>
+  code === "invalid_type" && input === undefined ? "is missing" : undefined;
 
 /** Something behind the API does not answer; the request may be repeated. */
 export function unavailable(message: string, retryAfterS = 5): ApiError {

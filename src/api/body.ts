@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import { CODE, faultsError, oneError } from "../errors.ts";
+import { CODE, faultsError, missing, oneError } from "../errors.ts";
 import { type Body, decodeUtf8, readBody } from "../intake/body.ts";
 import { API_BODY_MAX_BYTES } from "../limits.ts";
 
@@ -52,7 +52,7 @@ export async function jsonBody<S extends z.ZodType>(request: Request, schema: S)
     if (error instanceof SyntaxError) throw oneError(400, CODE.invalid, "the body is not JSON");
     throw error;
   }
-  const parsed = schema.safeParse(value);
+  const parsed = schema.safeParse(value, { error: missing });
   if (parsed.success) {
     sent.set(request, parsed.data);
     return parsed.data;

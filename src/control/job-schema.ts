@@ -94,7 +94,9 @@ export const JOB_FIELDS = {
   output_options: OutputOptions.nullable(),
   enabled: z.boolean().nullable().describe("Whether the job takes new events; `false` by default."),
   filter: z
-    .string()
+    .string({
+      error: ({ input }) => (input === undefined ? undefined : 'must be JSON as a text: "{\\"where\\":…}"'),
+    })
     .refine((value) => utf8Length(value) <= FILTER_MAX_BYTES, { error: `must be at most ${FILTER_MAX_BYTES} bytes` })
     .meta({ maxLength: FILTER_MAX_BYTES })
     .nullable()

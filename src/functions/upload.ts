@@ -1,5 +1,6 @@
 import { Buffer } from "node:buffer";
 import * as z from "zod";
+import { missing } from "../errors.ts";
 import { type Body, type BodyFault, decodeUtf8, readBody } from "../intake/body.ts";
 import {
   ERRORS_MAX_ENTRIES,
@@ -170,7 +171,7 @@ async function readMetadata(part: string | File): Promise<MetadataRead> {
   if (typeof raw !== "object" || raw === null || Array.isArray(raw)) return fault("metadata: must be a JSON object");
   if (isDeeperThan(raw, UPLOAD_METADATA_MAX_DEPTH))
     return fault(`metadata: nested too deeply: at most ${UPLOAD_METADATA_MAX_DEPTH} levels`);
-  const parsed = UploadMetadata.safeParse(raw);
+  const parsed = UploadMetadata.safeParse(raw, { error: missing });
   if (parsed.success) return { ok: true, raw: raw as { readonly [key: string]: unknown }, metadata: parsed.data };
   return fault(...parsed.error.issues.map(({ path, message }) => `${["metadata", ...path].join(".")}: ${message}`));
 }

@@ -165,7 +165,7 @@ describe("asking for a challenge", () => {
 
   it.each([
     ["not JSON", "{", "", "the body is not JSON"],
-    ["no destination", {}, "/destination_conf", "destination_conf: Invalid input: expected string, received undefined"],
+    ["no destination", {}, "/destination_conf", "destination_conf: is missing"],
     [
       "a number",
       { destination_conf: 5 },

@@ -170,7 +170,11 @@ describe("a preview that cannot be shown", () => {
     ["not JSON", "{", [[1001, undefined, "the body is not JSON"]]],
     ["with a key that is none", { event: [] }, [[1001, "/event", 'unknown key "event"']]],
     ["with events that are none", { events: {} }, [[1001, "/events", expect.stringContaining("array")]]],
-    ["with a filter that is no text", { filter: {} }, [[1001, "/filter", expect.stringContaining("string")]]],
+    [
+      "with a filter that is no text",
+      { filter: {} },
+      [[1001, "/filter", 'filter: must be JSON as a text: "{"where":…}"']],
+    ],
     [
       "with too many events",
       { events: Array.from({ length: 1_001 }, () => ({ Outcome: "" })) },

@@ -233,7 +233,7 @@ describe("an upload is refused, and told why,", () => {
     [
       "with everything at once",
       form([field({ logship: "yes", logpush: 1, tail_consumers: {} }), module("a"), module("a")]),
-      expect.stringMatching(/^metadata\.main_module: .*string/),
+      "metadata.main_module: is missing",
       expect.stringMatching(/^metadata\.logship: .*boolean/),
       expect.stringMatching(/^metadata\.logpush: .*boolean/),
       expect.stringMatching(/^metadata\.tail_consumers: .*array/),
