@@ -4,6 +4,7 @@ import { parseArgs, stripVTControlCharacters } from "node:util";
 import { localDestination } from "./bucket.ts";
 import { DevServer } from "./dev-server.ts";
 import { ensureDevVars, readDevVars } from "./dev-vars.ts";
+import { foldObjects } from "./fold.ts";
 import { NO_EXPLORER, startFunctionHost } from "./function-host.ts";
 import { DEFAULT_PORT, DEV_VARS, localObjectStore, ROOT, SHIPPER_CONFIG } from "./paths.ts";
 
@@ -40,11 +41,12 @@ async function main(): Promise<number> {
   const isLocal = LOCAL_ENDPOINT.test(objstoreEndpoint);
   const state = join(ROOT, ".wrangler/state");
   let isStopping = false;
-  const onOutput = (text: string): void => {
+  const show = (text: string): void => {
     // A build that is under way dies loudly.
     if (isStopping) return;
     process.stdout.write(process.stdout.isTTY ? text : stripVTControlCharacters(text));
   };
+  const [onOutput, onHostOutput] = [foldObjects(show), foldObjects(show)];
   const servers: DevServer[] = [];
   const stop = async (): Promise<void> => {
     isStopping = true;
@@ -59,7 +61,7 @@ async function main(): Promise<number> {
       port: wanted < 65_535 ? wanted + 1 : DEFAULT_PORT + 1,
       persistTo: join(state, "functions"),
       probe: "/",
-      onOutput: (text) => hostRuns && onOutput(text),
+      onOutput: (text) => hostRuns && onHostOutput(text),
       signal: interruption.signal,
     });
     servers.push(host);
@@ -96,6 +98,7 @@ async function main(): Promise<number> {
     "",
     `The shipper runs${server.port === wanted ? "" : `; port ${wanted} is taken`}.`,
     `  API       ${api}/jobs`,
+    `  Docs      ${server.url}/docs`,
     `  Functions http://<script_name>.localhost:${host.port}/, once uploaded to ${account}/functions/scripts/<script_name>`,
     `  Token     ADMIN_TOKEN in ${file}`,
     `  State     ${relative(process.cwd(), state)}, kept from start to start`,
