@@ -173,7 +173,7 @@ describe("a preview that cannot be shown", () => {
     [
       "with a filter that is no text",
       { filter: {} },
-      [[1001, "/filter", 'filter: must be JSON as a text: "{"where":…}"']],
+      [[1001, "/filter", 'filter: must be JSON as a text: "{\\"where\\":…}"']],
     ],
     [
       "with too many events",
