@@ -129,6 +129,16 @@ describe("the page", () => {
     expect(STYLE).not.toMatch(/url\(|@import|</);
   });
 
+  it("has a style for what is there, and leaves examples the width of a phone", () => {
+    const [style] = all("style");
+    const used = new Set(PAGE.flatMap(({ attributes }) => (attributes.class ?? "").split(" ")));
+    const styled = [...(style?.text ?? "").matchAll(/\.([a-z]+)[{: ,]/g)].map(([, name = ""]) => name);
+    expect(styled).toEqual(expect.arrayContaining(["fields", "skip", "path"]));
+    expect(styled.filter((name) => !used.has(name))).toEqual([]);
+    // Browsers indent a figure by 40 px on both sides.
+    expect(style?.text).toMatch(/\bfigure\{margin:\S+ 0\}/);
+  });
+
   it("lets whoever has no mouse scroll what is too wide", () => {
     for (const { attributes } of all("pre")) expect(attributes.tabindex).toBe("0");
   });

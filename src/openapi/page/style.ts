@@ -18,7 +18,7 @@ pre{padding:.75rem;overflow-x:auto;border:1px solid var(--line)}
 pre code{padding:0;background:none;overflow-wrap:normal}
 .quiet{color:var(--quiet)}
 .path{font-weight:600}
-.scroll{overflow-x:auto}
+figure{margin:1rem 0}
 table{border-collapse:collapse;width:100%;font-size:.9375rem}
 caption{text-align:left;font-weight:600;padding:.5rem 0}
 th,td{text-align:left;vertical-align:top;padding:.4rem .6rem .4rem 0;border-top:1px solid var(--line)}
