@@ -3,8 +3,8 @@ import type { Config } from "../config.ts";
 import { ScriptSettings, type TailConsumer } from "../control/function-schema.ts";
 import type { FunctionPatch, FunctionSetting } from "../control/function-settings.ts";
 import { controlPlane, type FunctionChange } from "../control/plane.ts";
-import { CODE, faultsError, oneError } from "../errors.ts";
-import { type LocalRun, runLocally } from "../functions/local.ts";
+import { type ApiError, CODE, faultsError, oneError } from "../errors.ts";
+import { runLocally, runnableOf } from "../functions/local.ts";
 import type { Upload } from "../functions/types.ts";
 import type { Platform } from "../platform.ts";
 import { UPLOAD_SCRIPT } from "./docs/scripts.ts";
@@ -69,7 +69,7 @@ function whyNowhere({ upstream, localFunctions }: Config): Error | null {
  * Switches logging, and has the new version run. Off comes first, and is in force before any event of a version that asked for it; on comes last, so that
  * no version ships that was there before and asked not to. What a crash leaves in between drops events, counted, and never ships one against
  * its version's wish; the same upload again makes it whole.
- * @throws ApiError 400 if it cannot run here: then logging is what it was.
+ * @throws ApiError 400 if it cannot run here: then logging is what it was; and was all the time, but where there was no room for one more function.
  */
 async function run(
   c: AppContext,
@@ -83,14 +83,20 @@ async function run(
     return requireInForce(change, name);
   };
   const tailConsumers = tailConsumersOf(upload);
+  const runnable = runnableOf(name, upload, config);
+  if (runnable.kind === "refused") throw refusal(name, runnable.why);
   const before: FunctionSetting | null = await plane.functionSetting(name);
   const off = upload.ships ? null : await set({ logging: "off", tailConsumers });
-  const ran: LocalRun = await runLocally(c.env, name, upload, config);
-  if (ran.kind === "refused") {
+  const why = await runLocally(c.env, runnable);
+  if (why !== null) {
     if (off !== null) await set({ logging: before?.logging ?? "unset", tailConsumers: before?.tailConsumers ?? null });
-    throw oneError(400, CODE.invalid, `${JSON.stringify(name)} cannot run here: ${ran.why}`);
+    throw refusal(name, why);
   }
-  return { setting: off ?? (await set({ logging: "on", tailConsumers })), url: ran.url };
+  return { setting: off ?? (await set({ logging: "on", tailConsumers })), url: runnable.url };
+}
+
+function refusal(name: string, why: string): ApiError {
+  return oneError(400, CODE.invalid, `${JSON.stringify(name)} cannot run here: ${why}`);
 }
 
 /** An upload that says nothing of them has none. @throws ApiError 400 if they are not what can be kept. */

@@ -1,15 +1,24 @@
 import type { Config } from "../config.ts";
 import { controlPlane } from "../control/plane.ts";
 import { localCodeOf } from "./local-code.ts";
+import type { LocalCode } from "./local-types.ts";
 import type { Upload } from "./types.ts";
 
-export type LocalRun = { kind: "running"; url: string } | { kind: "refused"; why: string };
+/** A function that can run here, and where it will answer. */
+export interface Runnable {
+  kind: "runnable";
+  name: string;
+  code: LocalCode;
+  url: string;
+}
 
-/**
- * Gives an upload to the function host, which runs it from the next request on, in place of the one before. Whether its events ship is set elsewhere.
- * @returns the URL of the function, on an origin of its own; or why it cannot run here.
- */
-export async function runLocally(env: Env, name: string, upload: Upload, config: Config): Promise<LocalRun> {
+export interface Refused {
+  kind: "refused";
+  why: string;
+}
+
+/** Whether an upload can run here, as far as it alone tells. */
+export function runnableOf(name: string, upload: Upload, config: Config): Runnable | Refused {
   if (config.localFunctions === null) return refused("LOCAL_FUNCTIONS is not set");
   const url = localUrl(config.localFunctions, name);
   if (url === null)
@@ -18,8 +27,15 @@ export async function runLocally(env: Env, name: string, upload: Upload, config:
     );
   const checked = localCodeOf(upload);
   if (!checked.ok) return refused(checked.why);
-  const why = await controlPlane(env.CONTROL).storeLocalFunction(name, checked.code);
-  return why === null ? { kind: "running", url } : refused(why);
+  return { kind: "runnable", name, code: checked.code, url };
+}
+
+/**
+ * Gives it to the function host, which runs it from the next request on, in place of the one before. Whether its events ship is set elsewhere.
+ * @returns why there is no room for it; null: it runs.
+ */
+export function runLocally(env: Env, { name, code }: Runnable): Promise<string | null> {
+  return controlPlane(env.CONTROL).storeLocalFunction(name, code);
 }
 
 /** Where a function answers: a host name of its own, as cookies and sites know no ports. null: the name can be none. */
@@ -31,6 +47,6 @@ export function localUrl(origin: string, name: string): string | null {
   return url.href;
 }
 
-function refused(why: string): LocalRun {
+function refused(why: string): Refused {
   return { kind: "refused", why };
 }

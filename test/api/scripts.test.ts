@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { Module } from "../../src/functions/types.ts";
 import { curlForm, FORM_TYPE, field, form, module, WORKER } from "../functions/forms.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
@@ -103,6 +103,24 @@ describe("an upload in local development", () => {
     for (const logship of [false, true])
       expect((await upload(plain({ logship }), undefined, { ...LOCAL, CONTROL })).status).toBe(200);
     expect(order).toEqual(["off", "run", "run", "on"]);
+  });
+
+  it("that cannot run switches nothing off, not even for a moment", async () => {
+    setClock(NOON);
+    await upload(plain({ logship: true }));
+    const set = vi.fn();
+    const stub = env.CONTROL.getByName("control");
+    const CONTROL = {
+      getByName: () => ({ functionSetting: (name: string) => stub.functionSetting(name), setFunction: set }),
+    };
+    for (const [path, type] of [
+      ["/functions/scripts/my-worker", "text/x-python"],
+      ["/functions/scripts/My-Worker", "application/javascript+module"],
+    ] as const) {
+      const odd = form([field({ main_module: "my-worker.js" }), module("my-worker.js", WORKER, type)]);
+      expect((await upload(odd, path, { ...LOCAL, CONTROL })).status).toBe(400);
+    }
+    expect(set).not.toHaveBeenCalled();
   });
 
   it.each([true, false])("that cannot run leaves everything as it was: logship %s", async (logship) => {

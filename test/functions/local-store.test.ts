@@ -3,7 +3,7 @@ import { env, exports } from "cloudflare:workers";
 import { describe, it } from "vitest";
 import { type Config, readConfig } from "../../src/config.ts";
 import { controlPlane } from "../../src/control/plane.ts";
-import { runLocally } from "../../src/functions/local.ts";
+import { runLocally, runnableOf } from "../../src/functions/local.ts";
 import { LocalFunctions } from "../../src/functions/local-functions.ts";
 import type { Upload } from "../../src/functions/types.ts";
 import { LOCAL_FUNCTIONS_MAX, LOCAL_UPLOAD_MAX_BYTES, ROW_MAX_BYTES } from "../../src/limits.ts";
@@ -19,8 +19,12 @@ function config(localFunctions: string | null = HOST): Config {
   return { ...read.config, localFunctions };
 }
 
-const run = (name: string, given: Upload, localFunctions?: string | null) =>
-  runLocally(env, name, given, config(localFunctions));
+async function run(name: string, given: Upload, localFunctions?: string | null): Promise<object> {
+  const runnable = runnableOf(name, given, config(localFunctions));
+  if (runnable.kind === "refused") return runnable;
+  const why: string | null = await runLocally(env, runnable);
+  return why === null ? { kind: "running", url: runnable.url } : { kind: "refused", why };
+}
 
 const shop = (text: string): Upload => upload([module("index.js", text)]);
 
