@@ -36,15 +36,29 @@ export function looksIssued(kind: Credentials["kind"], secret: string): boolean 
 }
 
 /**
- * Whether a bearer holds anything of ours: a secret that was made here, of either kind, whole or broken, or the admin's token, whatever stands around it.
- * Such a bearer must never leave this service. Takes as long for any bearer of the same length: how much of a guess is right does not show.
+ * Whether a bearer, or a query, holds anything of ours: a secret that was made here, of either kind, whole or broken, or the admin's token; in either case,
+ * percent-encoded or not, whatever stands around it. Such a text must never leave this service. How much of a guess is right does not show in how long it
+ * takes: that depends on what was sent alone.
  */
-export function holdsOurs(bearer: string, adminToken: string): boolean {
-  const [sent, admin] = [encodeUtf8(bearer), encodeUtf8(adminToken)];
-  let found = Object.values(PREFIX).some((prefix) => bearer.toLowerCase().includes(prefix));
-  for (let at = 0; at + admin.length <= sent.length; at++)
-    found = timingSafeEqual(sent.subarray(at, at + admin.length), admin) || found;
+export function holdsOurs(text: string, adminToken: string): boolean {
+  const admin = encodeUtf8(adminToken.toLowerCase());
+  let found = false;
+  for (const reading of readingsOf(text.toLowerCase())) {
+    const sent = encodeUtf8(reading);
+    for (const prefix of Object.values(PREFIX)) found = reading.includes(prefix) || found;
+    for (let at = 0; at + admin.length <= sent.length; at++)
+      found = timingSafeEqual(sent.subarray(at, at + admin.length), admin) || found;
+  }
   return found;
+}
+
+/** As it stands, and with what is percent-encoded in it decoded, once and twice: whoever gets it may do so, too. */
+function readingsOf(text: string): string[] {
+  const decoded = (encoded: string): string =>
+    encoded
+      .replaceAll(/%([0-9a-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+      .toLowerCase();
+  return [text, decoded(text), decoded(decoded(text))];
 }
 
 /** A new secret: shown once, then only its hash is known. */

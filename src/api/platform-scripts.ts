@@ -1,5 +1,6 @@
 /** The script routes for whoever the platform knows, and we do not: what is asked for goes on to its API with the caller's own bearer, and it decides. */
 import * as z from "zod";
+import { holdsOurs } from "../access/credentials.ts";
 import type { Config, Upstream } from "../config.ts";
 import type { FunctionPatch, Logging } from "../control/function-settings.ts";
 import { accountLedger } from "../control/ledger.ts";
@@ -68,12 +69,14 @@ interface Link {
   ): Promise<Said>;
 }
 
-/** @throws ApiError 503 if there is no platform, or it is this service itself. */
+/** @throws ApiError 503 if there is no platform, or it is this service itself; 400 for a query that must not go on. */
 function link(c: AppContext, { upstream, accountId, adminToken }: Config, platform: Platform): Link {
   const bearer = foreignBearer(c.req.raw.headers, adminToken);
   // The gate lets nobody come here like this.
   if (upstream === null || bearer === null) throw unavailable("there is no platform to ask");
   const { host, search } = new URL(c.req.url);
+  if (holdsOurs(search, adminToken))
+    throw oneError(400, CODE.invalid, "the query holds a secret of this service, which is never sent on");
   if (new URL(upstream.base).host === host)
     throw unavailable("configuration: UPSTREAM_API: this service itself, which would ask itself for ever", 60);
   return {

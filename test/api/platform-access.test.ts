@@ -6,6 +6,9 @@ import { call } from "./harness.ts";
 import { member, token } from "./principals.ts";
 import { type Asked, askAs, patch, put, SCRIPTS, said, scriptedApi, UPSTREAM_API } from "./scripted-platform.ts";
 
+const percentEncoded = (text: string): string =>
+  [...text].map((char) => `%${char.charCodeAt(0).toString(16)}`).join("");
+
 describe("what opens this service", () => {
   const routes: [method: string, path: string][] = [
     ["GET", SCRIPTS],
@@ -48,9 +51,36 @@ describe("what opens this service", () => {
       `${ADMIN_TOKEN},`,
       `x${ADMIN_TOKEN}y`,
       `"${key}"`,
+      ADMIN_TOKEN.toUpperCase(),
+      percentEncoded(ADMIN_TOKEN),
+      percentEncoded(percentEncoded(ADMIN_TOKEN.toUpperCase())),
+      percentEncoded(known.secret),
+      known.secret.replace("_", "%5F"),
+      key.replace("_", "%255f"),
     ]) {
       const [statuses, asked] = await tryAll({ authorization: `Bearer ${bearer}` });
       expect([bearer, statuses, asked]).toEqual([bearer, Array(6).fill(401), []]);
+    }
+  });
+
+  it("is not sent on in a query either, whoever's bearer stands beside it", async () => {
+    const { secret } = await token(["functions:read"]);
+    for (const query of [
+      `?token=${secret}`,
+      `?${ADMIN_TOKEN}`,
+      `?a=b&token=${percentEncoded(secret)}`,
+      `?${percentEncoded(ADMIN_TOKEN)}=`,
+    ]) {
+      const world = scriptedApi();
+      const statuses = [];
+      for (const [method, path] of routes) {
+        const body = method === "PUT" ? (curlForm() as Uint8Array<ArrayBuffer>) : method === "PATCH" ? "{}" : undefined;
+        const headers = { "content-type": method === "PUT" ? FORM_TYPE : "application/json" };
+        const answer = await askAs(world, method, path + query, body, { headers });
+        expect(answer.text).not.toContain(secret);
+        statuses.push(answer.status);
+      }
+      expect([query, statuses, world.asked]).toEqual([query, Array(6).fill(400), []]);
     }
   });
 
