@@ -196,6 +196,8 @@ function nameFaults(names: readonly string[]): string[] {
       faults.push(
         `the file part ${quoted(name)}: a name has at most ${MODULE_NAME_MAX} characters, and neither quotes, backslashes nor control characters`,
       );
+    // It would go on as a second part of that name, and which of them counts would be the platform's to choose.
+    if (name === "metadata") faults.push('a module cannot be named "metadata"');
     if (seen.has(name)) faults.push(`two file parts are named ${quoted(name)}`);
     seen.add(name);
   }

@@ -194,6 +194,15 @@ describe("an upload is refused, and told why,", () => {
       'the part "my-worker.js" is neither metadata nor a file: a module needs a filename',
       'metadata.main_module: there is no file part named "my-worker.js"',
     ],
+    [
+      "with a module that would go on as a second metadata",
+      form([
+        field(METADATA),
+        module(),
+        { name: "x", filename: "metadata", type: "application/json", content: JSON.stringify(METADATA) },
+      ]),
+      'a module cannot be named "metadata"',
+    ],
     ["with two metadata", form([field(METADATA), field(METADATA), module()]), 'two parts are named "metadata"'],
     ["with two of one name", form([field(METADATA), module(), module()]), 'two file parts are named "my-worker.js"'],
     ["with metadata that is no JSON", form([field("{"), module()]), "metadata: not JSON"],
