@@ -1,7 +1,8 @@
 /** The function host; docs/functions.md says what it is for and what functions can do here. */
-import { WorkerEntrypoint } from "cloudflare:workers";
+import { env as hostEnv, WorkerEntrypoint } from "cloudflare:workers";
 import type { LocalModule, StoredCode } from "../../src/functions/local-types.ts";
 import { functionName, toFunction, toVisitor } from "./boundary.ts";
+import { Loading } from "./loading.ts";
 
 /** What is shown of an error, in UTF-16 units: its text is for the function to choose. All of it is in the record. */
 const ERROR_MAX = 2_000;
@@ -15,6 +16,8 @@ interface HostEnv {
     traced(name: string, items: readonly object[]): Promise<void>;
   };
 }
+
+const loading = new Loading((hostEnv as unknown as HostEnv).LOADER);
 
 /** Takes the trace events of the function that it was made for. */
 export class Traces extends WorkerEntrypoint<HostEnv, { name: string }> {
@@ -40,8 +43,8 @@ export default {
     }
     if (version === null) return say(404, `No function ${name} is uploaded.`);
     try {
-      // Another version is another isolate. One that was replaced meanwhile runs the newer code under the older version, and is not asked again.
-      const stub = env.LOADER.get(`${name}@${version}`, () => workerCode(name, env, ctx));
+      // One that was replaced meanwhile runs the newer code under the older version, and is not asked again.
+      const stub = loading.get(name, version, () => workerCode(name, env, ctx));
       return toVisitor(await stub.getEntrypoint().fetch(toFunction(request)));
     } catch (error) {
       return say(500, `The function ${name} failed. ${String(error).slice(0, ERROR_MAX)}`);
