@@ -166,6 +166,9 @@ export const AUDIT_MAX = 5_000;
 /** Each text in what is remembered of a change, in UTF-16 units: it says what was changed; the job itself holds the rest. */
 export const AUDIT_TEXT_MAX = 1_024;
 
+/** All that is remembered of a body, in UTF-16 units of JSON: a page of a hundred must fit one call, and the shape of some bodies is the platform's to bound. */
+export const AUDIT_BODY_MAX = 32_768;
+
 /** How long an isolate believes that a token it has seen may still send events, while nobody can tell, in ms. */
 export const SENDER_MEMORY_MS = 300_000;
 
@@ -206,6 +209,15 @@ export const LOCAL_FLAGS_MAX = 50;
  * gzip. https://developers.cloudflare.com/workers/platform/limits/#worker-size At most four times this is in memory while it is read and sent on.
  */
 export const UPLOAD_MAX_BYTES = 10 * 1024 * 1024;
+
+/** How long it may take to come, in ms… */
+export const UPLOAD_READ_MS = 30_000;
+/** …how many such uploads one isolate takes at once: its memory, 128 MB, is that of everything else as well… */
+export const UPLOADS_AT_ONCE = 2;
+/** …up to how many bytes an upload does not count among them: the scripts of most functions… */
+export const UPLOAD_SMALL_MAX_BYTES = 1024 * 1024;
+/** …and after how long one is over, in ms, of which nothing more was heard: longer than reading, the platform and what follows here may take together. */
+export const UPLOAD_SLOT_MS = 90_000;
 
 /** Its parts: each becomes an object of its own in memory, and 10 MiB can hold 150,000 of them. */
 export const UPLOAD_PARTS_MAX = 1_000;

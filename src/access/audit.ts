@@ -1,5 +1,5 @@
 import { maskDestination } from "../destinations/parse.ts";
-import { AUDIT_TEXT_MAX } from "../limits.ts";
+import { AUDIT_BODY_MAX, AUDIT_TEXT_MAX } from "../limits.ts";
 
 /** Keys of bodies whose values are secrets, or prove something: they are left out, wherever they stand. */
 const LEFT_OUT: ReadonlySet<string> = new Set(["ownership_challenge", "value", "api_key", "secret", "password"]);
@@ -8,14 +8,19 @@ const LEFT_OUT: ReadonlySet<string> = new Set(["ownership_challenge", "value", "
 const DEPTH_MAX = 16;
 
 /**
- * A body as it may be remembered: destinations masked, secrets left out, long texts cut.
+ * A body as it may be remembered: destinations masked, secrets left out, long texts cut; of one that is too large all the same, only that.
  * @param body JSON that was found to be of its route's shape.
  */
-export function forAudit(body: unknown, depth = 0): unknown {
+export function forAudit(body: unknown): unknown {
+  const kept = withoutSecrets(body, 0);
+  return JSON.stringify(kept).length <= AUDIT_BODY_MAX ? kept : { left_out: `more than ${AUDIT_BODY_MAX} characters` };
+}
+
+function withoutSecrets(body: unknown, depth: number): unknown {
   if (typeof body === "string") return cut(body);
   if (typeof body !== "object" || body === null) return body;
   if (depth >= DEPTH_MAX) return null;
-  if (Array.isArray(body)) return body.map((each) => forAudit(each, depth + 1));
+  if (Array.isArray(body)) return body.map((each) => withoutSecrets(each, depth + 1));
   return Object.fromEntries(
     Object.entries(body)
       .filter(([name, value]) => value !== undefined && !LEFT_OUT.has(name))
@@ -23,7 +28,7 @@ export function forAudit(body: unknown, depth = 0): unknown {
         name,
         name === "destination_conf" && typeof value === "string"
           ? cut(maskDestination(value))
-          : forAudit(value, depth + 1),
+          : withoutSecrets(value, depth + 1),
       ]),
   );
 }

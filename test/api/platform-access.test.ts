@@ -226,6 +226,14 @@ describe("the audit", () => {
     expect(JSON.stringify(all)).not.toMatch(/hunter2|platform-token/);
   });
 
+  it("keeps no body without bounds, whatever the platform takes", async () => {
+    const consumers = Array.from({ length: 5_000 }, (_, i) => ({ service: `consumer-${i}` }));
+    const world = scriptedApi(said({ tail_consumers: consumers }));
+    expect((await patch(world, { logship: true, tail_consumers: consumers })).status).toBe(200);
+    const { result } = (await call<{ body: unknown }[]>("GET", "/logship/audit")).body;
+    expect(result.map(({ body }) => body)).toEqual([{ left_out: "more than 32768 characters" }]);
+  });
+
   it("has no entry of what the platform refused, or did not answer: anybody could write there", async () => {
     await put(scriptedApi(said(null, 401)));
     await put(scriptedApi(async () => Promise.reject(new Error("down"))));
