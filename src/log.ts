@@ -40,7 +40,7 @@ const SECRET_SHAPES: readonly (readonly [shape: RegExp, becomes: string])[] = [
   [/\b([a-z][a-z0-9+.-]{0,30}:\/\/)(?:[^\s/?#"'<>]*@)?([^\s/?#"'<>@]*)(?:[/?#][^\s"'<>]*)?/gi, "$1$2/****"],
   [/\b(Bearer|Basic|AWS4-HMAC-SHA256)\s+[^"'<>]*/gi, "$1 ****"],
   [
-    /([\w-]{0,40}(?:secret|token|passw(?:or)?d|api[-_ ]?key|auth[-_ ]?key|access[-_ ]?key|signature|credential|authorization|challenge)[\w-]{0,40}["']?\s*[=:]\s*["']?)[^\s"'&,;<>]+/gi,
+    /([\w-]{0,40}(?:secret|token|passw(?:or)?d|api[-_ ]?key|auth[-_ ]?key|access[-_ ]?key|signature|credential|authorization|challenge)[\w-]{0,40}["']?\s*[=:]\s*["']?)(?:(?<=")(?:[^"\\]|\\.)*|(?<=')(?:[^'\\]|\\.)*|[^\s"'&,;<>]+)/gi,
     "$1****",
   ],
   [/\blogship_(token|key)_[\w-]*/g, "logship_$1_****"],
@@ -69,7 +69,7 @@ function masked(text: string): string {
   let known = text.slice(0, LOOKED_AT_MAX);
   // Half a secret has no shape that could be known.
   if (text.length > LOOKED_AT_MAX) known = known.replace(/\S+$/, "");
-  known = known.replace(/[\p{Cc}\p{Cs}\s]+/gu, " ");
+  known = known.replace(/[\p{Cc}\p{Cf}\p{Cs}\s]+/gu, " ");
   for (const [shape, becomes] of SECRET_SHAPES) known = known.replace(shape, becomes);
   return known.length <= ERROR_TEXT_MAX ? known : `${known.slice(0, ERROR_TEXT_MAX).toWellFormed()}…`;
 }
