@@ -4,6 +4,7 @@ import type { Fault } from "./record/record.ts";
 
 /** Codes of the API's errors; CONTRACT section 3 says which goes with which status. */
 export const CODE = {
+  tooMany: 971,
   jobNotFound: 1000,
   invalid: 1001,
   wrongChallenge: 1002,

@@ -18,6 +18,7 @@ import { success } from "./envelope.ts";
 import { requireInForce, scriptName } from "./functions.ts";
 import type { AppContext, Handler } from "./route.ts";
 import { requireUpload } from "./script-upload.ts";
+import { inSlot } from "./upload-slots.ts";
 
 /** How long our own part may take once the platform has done its: longer than a change that some job does not follow. Both together are less than a request's bound. */
 const FOLLOW_MS = 17_000;
@@ -49,7 +50,7 @@ const SettingsAnswer = z.looseObject({ result: z.looseObject({ tail_consumers: C
 export const platformHandlers: { readonly [route: string]: Handler } = {
   "GET ": async (c, config, platform) => passedOn(await link(c, config, platform).ask("GET", [])),
   "GET /:script_name": readScript,
-  "PUT /:script_name": uploadScript,
+  "PUT /:script_name": inSlot(uploadScript),
   "DELETE /:script_name": deleteScript,
   "GET /:script_name/script-settings": async (c, config, platform) =>
     passedOn(await link(c, config, platform).ask("GET", [scriptName(c), "script-settings"])),

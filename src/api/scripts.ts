@@ -13,12 +13,13 @@ import { functionRoutes, type Property, presentSettings, requireInForce, scriptN
 import { platformHandlers } from "./platform-scripts.ts";
 import type { AppContext, Resource, Route } from "./route.ts";
 import { requireUpload } from "./script-upload.ts";
+import { inSlot } from "./upload-slots.ts";
 
 const UPLOAD: Route = {
   permission: "functions:edit",
   action: "function.upload",
   doc: UPLOAD_SCRIPT,
-  handle: uploadScript,
+  handle: inSlot(uploadScript),
 };
 
 /** The routes of functions, with the upload of scripts, for our own callers; and each of them for those whom the platform knows. */

@@ -10,8 +10,9 @@ export type Body = { ok: true; bytes: Uint8Array } | { ok: false; fault: BodyFau
  * Reads a request body to its end or to the limit, whichever comes first; `Content-Encoding: gzip` is undone on the way, and counted by what
  * comes out, so that a small bomb stays small. What is beyond the limit is left to {@link discardRest}.
  * @param maxBytes largest decompressed size.
+ * @param ms how long it may take to come; as long as the caller waits if it is not said.
  */
-export async function readBody(request: Request, maxBytes: number): Promise<Body> {
+export async function readBody(request: Request, maxBytes: number, ms?: number): Promise<Body> {
   const encoding = (request.headers.get("content-encoding") ?? "identity").trim().toLowerCase();
   if (encoding !== "identity" && encoding !== "gzip") {
     return { ok: false, fault: { status: 415, message: "Content-Encoding must be gzip or absent" } };
@@ -27,9 +28,16 @@ export async function readBody(request: Request, maxBytes: number): Promise<Body
   const chunks: Uint8Array[] = [];
   let length = 0;
   const reader = stream.getReader();
+  let isLate = false;
+  const late = (): void => {
+    isLate = true;
+    reader.cancel().catch(() => {});
+  };
+  const timer = ms === undefined ? undefined : setTimeout(late, ms);
   try {
     for (;;) {
       const { done, value } = await reader.read();
+      if (isLate) return { ok: false, fault: { status: 400, message: `the body did not come within ${ms} ms` } };
       if (done) break;
       length += value.length;
       if (length > maxBytes) {
@@ -45,6 +53,8 @@ export async function readBody(request: Request, maxBytes: number): Promise<Body
       ok: false,
       fault: { status: 400, message: encoding === "gzip" ? "the body is not valid gzip" : "the body broke off" },
     };
+  } finally {
+    clearTimeout(timer);
   }
   return { ok: true, bytes: concat(chunks) };
 }
