@@ -90,7 +90,7 @@ describe("script settings", () => {
     ["an unknown key", { observability: {} }, [["/observability", /unknown key "observability"/]]],
     ["an array", [], [["", /object/]]],
     ["tail consumers that are no list", { tail_consumers: {} }, [["/tail_consumers", /array/]]],
-    ["a consumer without a service", { tail_consumers: [{}] }, [["/tail_consumers/0/service", /string/]]],
+    ["a consumer without a service", { tail_consumers: [{}] }, [["/tail_consumers/0/service", /is missing/]]],
     ["an empty service", { tail_consumers: [{ service: "" }] }, [["/tail_consumers/0/service", /1 character/]]],
     [
       "a service with too long a name",
