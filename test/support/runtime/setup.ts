@@ -1,8 +1,14 @@
 import { reset } from "cloudflare:test";
-import { afterEach, vi } from "vitest";
+import { afterEach, beforeEach, vi } from "vitest";
+import { LinesOfTest } from "./lines.ts";
+
+const lines = new LinesOfTest(console);
+
+beforeEach(() => lines.forget());
 
 /** Storage is isolated by file only, and mocks not at all: each test of the runtime leaves nothing behind. */
-afterEach(async () => {
+afterEach(async ({ task }) => {
   vi.restoreAllMocks();
+  if (task.result?.state === "fail") lines.print();
   await reset();
 });
