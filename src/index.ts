@@ -13,7 +13,9 @@ import { consumeDead, consumeEvents } from "./pipeline/consume.ts";
 import { JobsCache } from "./pipeline/jobs-cache.ts";
 import { RecentTurns } from "./pipeline/recent.ts";
 import { platform } from "./platform.ts";
+import { replays } from "./replay/replays.ts";
 import { handleScheduled } from "./scheduled.ts";
+import { watch } from "./status/watch.ts";
 
 export { AccessRegister } from "./access/register.ts";
 export { AccountLedger } from "./control/ledger.ts";
@@ -23,6 +25,8 @@ export { LocalFunctions } from "./functions/local-functions.ts";
 export { BlobStore } from "./intake/blob-store.ts";
 export { Outbox } from "./intake/outbox.ts";
 export { Shipper } from "./intake/shipper.ts";
+export { Replays } from "./replay/replays.ts";
+export { Watch } from "./status/watch.ts";
 
 /** The dead-letter queue, as wrangler.jsonc names it. */
 const DEAD_QUEUE = "logship-events-dead";
@@ -66,6 +70,8 @@ export default {
       sweepLedger: () => accountLedger(env.ACCOUNT).sweep(),
       driveControl: () => controlPlane(env.CONTROL).drive(),
       driveOutbox: () => outbox(env.OUTBOX).drive(),
+      driveReplays: () => replays(env.REPLAYS).drive(),
+      watch: () => watch(env.WATCH).check(),
       platform,
     });
     // Last, so that a typo keeps nothing from being cut; the jobs that it stops say so, too.

@@ -25,6 +25,10 @@ export interface ScheduledContext {
   driveControl(): Promise<void>;
   /** Has the outbox sent what its alarm should have, and did not. */
   driveOutbox(): Promise<void>;
+  /** Has replays go on whose alarm should have fired, and did not. */
+  driveReplays(): Promise<void>;
+  /** Looks at everything, and tells what is wrong. */
+  watch(): Promise<void>;
   platform: Pick<Platform, "now">;
 }
 
@@ -34,7 +38,7 @@ export interface ScheduledContext {
  * @throws if the jobs could not be read, so that the platform counts the run as failed; the alarms go on.
  */
 export async function handleScheduled(context: ScheduledContext): Promise<void> {
-  const { jobs, logs, forget, sweepLedger, driveControl, driveOutbox, platform } = context;
+  const { jobs, logs, forget, sweepLedger, driveControl, driveOutbox, driveReplays, watch, platform } = context;
   const all = await jobs();
   const chores = [
     ...(all ?? []).map((job) => ({
@@ -48,6 +52,8 @@ export async function handleScheduled(context: ScheduledContext): Promise<void> 
     { what: "ledger", run: async (): Promise<void> => sweepLedger() },
     { what: "control plane", run: async (): Promise<void> => driveControl() },
     { what: "outbox", run: async (): Promise<void> => driveOutbox() },
+    { what: "replays", run: async (): Promise<void> => driveReplays() },
+    { what: "watch", run: async (): Promise<void> => watch() },
   ];
   const results = await Promise.allSettled(chores.map(({ what, run }) => answered(what, CHORE_MS, run())));
   results.forEach((result, i) => {

@@ -37,6 +37,8 @@ export const AccountLedger = metered("AccountLedger", shipper.AccountLedger);
 export const BlobStore = metered("BlobStore", shipper.BlobStore);
 export const Outbox = metered("Outbox", shipper.Outbox);
 export const AccessRegister = metered("AccessRegister", shipper.AccessRegister);
+export const Watch = metered("Watch", shipper.Watch);
+export const Replays = metered("Replays", shipper.Replays);
 
 playThePlatform();
 

@@ -12,6 +12,8 @@ export const CLASSES: { readonly [binding: string]: string } = {
   BLOBS: "BlobStore",
   OUTBOX: "Outbox",
   ACCESS: "AccessRegister",
+  WATCH: "Watch",
+  REPLAYS: "Replays",
 };
 
 let use = noUse();

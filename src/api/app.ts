@@ -10,6 +10,7 @@ import { type Platform, within } from "../platform.ts";
 import { memberRoutes, tokenRoutes } from "./access.ts";
 import { auditRoutes, noted } from "./audit.ts";
 import { authenticate, foreignBearer, type Gate, requirePermission } from "./auth.ts";
+import { canaryRoutes } from "./canary.ts";
 import { datasetRoutes } from "./datasets.ts";
 import { failure } from "./envelope.ts";
 import { eventRoutes } from "./events.ts";
@@ -18,10 +19,14 @@ import { jobRoutes } from "./jobs.ts";
 import { ledgerRoutes } from "./ledger.ts";
 import { ownershipRoutes } from "./ownership.ts";
 import { previewRoutes } from "./preview.ts";
+import { replayRoutes } from "./replay.ts";
 import { EVERYWHERE, numbered } from "./requests.ts";
 import { ACCOUNT_PATH, type AppContext, type AppEnv, type Resource, type ResourceGroup, type Route } from "./route.ts";
 import { scriptRoutes } from "./scripts.ts";
+import { setAsideRoutes } from "./set-aside.ts";
+import { statusRoutes } from "./status.ts";
 import { validationRoutes } from "./validation.ts";
+import { webhookRoutes } from "./webhook.ts";
 
 /**
  * How long a request may take, in ms: longer than all parts together that know their own bounds (a probe's PUT and HEAD, 30 s; a change on its way to logs and ledger,
@@ -45,6 +50,11 @@ export const GROUPS: readonly ResourceGroup[] = [
       ...validationRoutes,
       ...datasetRoutes,
       ...previewRoutes,
+      ...canaryRoutes,
+      ...setAsideRoutes,
+      ...replayRoutes,
+      ...statusRoutes,
+      ...webhookRoutes,
       ...auditRoutes,
     ],
   },

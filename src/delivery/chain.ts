@@ -97,7 +97,6 @@ export async function chainStatus(logs: Logs, jobId: number, notAfterMs?: number
 function joined(earlier: LogStatus, later: LogStatus): LogStatus {
   const counts = { ...later.counts };
   for (const name of Object.keys(counts) as (keyof typeof counts)[]) counts[name] += earlier.counts[name];
-  const oldest = [earlier.oldestPendingTakenMs, later.oldestPendingTakenMs].filter((ms) => ms !== null);
   // A segment with something pending holds the whole back; one that has delivered everything does not.
   const complete =
     earlier.counts.pending > 0
@@ -107,14 +106,39 @@ function joined(earlier: LogStatus, later: LogStatus): LogStatus {
   return {
     counts,
     pendingObjects: earlier.pendingObjects + later.pendingObjects,
-    oldestPendingTakenMs: oldest.length === 0 ? null : Math.min(...oldest),
+    oldestPendingTakenMs: least(earlier.oldestPendingTakenMs, later.oldestPendingTakenMs),
     deliveredRawBytes: earlier.deliveredRawBytes + later.deliveredRawBytes,
     deliveredBytes: earlier.deliveredBytes + later.deliveredBytes,
     lastCompleteMs: complete,
     lastErrorMs: failing.lastErrorMs,
     errorMessage: failing.errorMessage,
+    lastReceivedMs: greatest(earlier.lastReceivedMs, later.lastReceivedMs),
+    failingSinceMs: least(earlier.failingSinceMs, later.failingSinceMs),
+    parked: earlier.parked || later.parked,
+    storedBytes: earlier.storedBytes + later.storedBytes,
+    segments: earlier.segments + later.segments,
+    setAside: {
+      objects: earlier.setAside.objects + later.setAside.objects,
+      records: earlier.setAside.records + later.setAside.records,
+      oldestMs: least(earlier.setAside.oldestMs, later.setAside.oldestMs),
+    },
+    // Only the newest segment sends any.
+    canary: later.canary ?? earlier.canary,
+    replayed: {
+      objects: earlier.replayed.objects + later.replayed.objects,
+      records: earlier.replayed.records + later.replayed.records,
+      bytes: earlier.replayed.bytes + later.replayed.bytes,
+    },
     sealed: later.sealed,
   };
+}
+
+function least(a: number | null, b: number | null): number | null {
+  return a === null ? b : b === null ? a : Math.min(a, b);
+}
+
+function greatest(a: number | null, b: number | null): number | null {
+  return a === null ? b : b === null ? a : Math.max(a, b);
 }
 
 /**

@@ -189,6 +189,14 @@ export class DeliveryLog extends DurableObject<Env> {
       lastCompleteMs: this.#state.requireRow().last_complete_ms,
       lastErrorMs: row.last_error_ms,
       errorMessage: row.error_message,
+      lastReceivedMs: null,
+      failingSinceMs: null,
+      parked: false,
+      storedBytes: this.ctx.storage.sql.databaseSize,
+      segments: 1,
+      setAside: { objects: 0, records: 0, oldestMs: null },
+      canary: null,
+      replayed: { objects: 0, records: 0, bytes: 0 },
       sealed: row.sealed_ms !== null,
     };
   }

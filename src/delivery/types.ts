@@ -59,8 +59,42 @@ export interface LogStatus {
   lastCompleteMs: number | null;
   lastErrorMs: number | null;
   errorMessage: string | null;
+  /** When records last came, in ms. */
+  lastReceivedMs: number | null;
+  /** Since when uploads fail, in ms; null: they do not. */
+  failingSinceMs: number | null;
+  /** They fail on something that somebody must change. */
+  parked: boolean;
+  /** What it holds on disk, in bytes, over all segments; and how many these are. */
+  storedBytes: number;
+  segments: number;
+  /** Objects that the store refuses for themselves, with the records in them; the time, in ms, of the first that is still there. */
+  setAside: { objects: number; records: number; oldestMs: number | null };
+  /** null: the job has no canary. */
+  canary: CanaryStatus | null;
+  /** What was shipped again, apart from all other counts. */
+  replayed: ReplayedCounts;
   /** Another segment follows this one. */
   sealed: boolean;
+}
+
+/** How the newest canary of a job fared. */
+export interface CanaryStatus {
+  /** `waiting`: none has been read back yet, and none is overdue. `failed`: it could not be written. */
+  state: "ok" | "waiting" | "failed" | "missing" | "damaged" | "unreadable";
+  /** Since when it is so, in ms. */
+  sinceMs: number;
+  /** When the last one was read back as it was written, in ms. */
+  lastOkMs: number | null;
+  /** What is wrong, in words: status and code of the store. */
+  why: string | null;
+}
+
+export interface ReplayedCounts {
+  objects: number;
+  records: number;
+  /** Compressed. */
+  bytes: number;
 }
 
 /** One line of a job's list of objects. */

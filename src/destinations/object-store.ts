@@ -73,6 +73,16 @@ export class ObjectStore {
     return this.#request("HEAD", key, new Headers({ "X-Amz-Content-Sha256": EMPTY_SHA256 }), null, ANSWER_TIMEOUT_MS);
   }
 
+  /**
+   * Asks for an object. The time for its body is the reader's to bound.
+   * @returns never throws; `body` with a 2xx alone, to be read to its end or cancelled.
+   */
+  async get(key: string): Promise<{ answer: StoreAnswer; body: ReadableStream<Uint8Array> | null }> {
+    const headers = new Headers({ "X-Amz-Content-Sha256": EMPTY_SHA256 });
+    const { answer, response } = await this.#exchange("GET", key, headers, null, ANSWER_TIMEOUT_MS);
+    return { answer, body: response?.ok ? response.body : null };
+  }
+
   async #request(
     method: string,
     key: string,
@@ -80,6 +90,19 @@ export class ObjectStore {
     body: PutRequest["body"] | null,
     timeoutMs: number,
   ): Promise<StoreAnswer> {
+    const { answer, response } = await this.#exchange(method, key, headers, body, timeoutMs);
+    // Not waited for: a body that hangs may hang here as well. One that breaks off is as good as one that ends.
+    if (response?.body?.locked === false) response.body.cancel().catch(() => {});
+    return answer;
+  }
+
+  async #exchange(
+    method: string,
+    key: string,
+    headers: Headers,
+    body: PutRequest["body"] | null,
+    timeoutMs: number,
+  ): Promise<{ answer: StoreAnswer; response: Response | null }> {
     const { bucket, endpoint, credentials, region } = this.#destination;
     // Encoded before signing: a `=` or `+` that is sent raw would be signed otherwise than it arrives.
     const path = [bucket, ...key.split("/")].map(encodeSegment).join("/");
@@ -108,19 +131,20 @@ export class ObjectStore {
       });
       const { status, headers: given } = response;
       const length = given.get("content-length") ?? "";
-      return {
+      const answer: StoreAnswer = {
         kind: "answer",
         status,
-        code: await errorCode(response),
+        code: response.ok ? null : await errorCode(response),
         retryAfterS: retryAfter(given.get("retry-after"), this.#platform.now()),
         etag: given.get("etag"),
         bytes: /^\d{1,15}$/.test(length) ? Number(length) : null,
         sha256: given.get(SHA256_META),
       };
+      return { answer, response };
     } catch (error) {
       // Only the kind of failure is kept: the text may name the URL, and with it what stands in it.
       const timedOut = error instanceof Error && error.name === "TimeoutError";
-      return { kind: "unreachable", cause: timedOut ? "timeout" : "connection failed" };
+      return { answer: { kind: "unreachable", cause: timedOut ? "timeout" : "connection failed" }, response: null };
     } finally {
       clearTimeout(timer);
     }
@@ -132,7 +156,7 @@ function encodeSegment(segment: string): string {
   return encodeURIComponent(segment).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
-/** `<Code>` of an S3 error body, if it is a plain word. It neither throws nor lasts, whatever becomes of the body; of a success nothing is read. */
+/** `<Code>` of an S3 error body, if it is a plain word. It neither throws nor lasts, whatever becomes of the body. */
 async function errorCode(response: Response): Promise<string | null> {
   const reader = response.body?.getReader();
   if (reader === undefined) return null;
@@ -147,7 +171,7 @@ async function errorCode(response: Response): Promise<string | null> {
   };
   // A body that breaks off is as good as one that ends there: the code is a courtesy.
   const broken = (): void => {};
-  if (!response.ok) await within(ERROR_BODY_WAIT_MS, read().catch(broken), undefined);
+  await within(ERROR_BODY_WAIT_MS, read().catch(broken), undefined);
   // Not waited for: a body that hangs may hang here as well.
   reader.cancel().catch(broken);
   return /<Code>([A-Za-z0-9]{1,64})<\/Code>/.exec(text)?.[1] ?? null;

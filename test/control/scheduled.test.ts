@@ -47,6 +47,8 @@ function world(jobs: JobConfig[] | null, logs: Record<number, Log> = {}): World 
     sweepLedger: ends("sweep"),
     driveControl: ends("control plane"),
     driveOutbox: ends("outbox"),
+    driveReplays: ends("replays"),
+    watch: ends("watch"),
     platform: { now: () => NOON },
   };
 }
@@ -77,7 +79,7 @@ afterEach(() => {
 const failed = () => errors.mock.calls.map(([line]: unknown[]) => (line as { chore: string }).chore);
 
 describe("the scheduled handler", () => {
-  const REST = ["control plane", "drive 1", "drive 3", "outbox", "sweep"];
+  const REST = ["control plane", "drive 1", "drive 3", "outbox", "replays", "sweep", "watch"];
 
   it.each<[string, Log]>([
     ["does not say how it is", { status: never }],
@@ -98,13 +100,14 @@ describe("the scheduled handler", () => {
     expect(errors).not.toHaveBeenCalled();
   });
 
-  it("is not held by what it does beside: to forget, to sweep, to see to control plane and outbox", async () => {
+  it("is not held by what it does beside: to forget, to sweep, to see to all the rest", async () => {
     const old = job(1, { deletedMs: NOON - 16 * DAY_MS });
     const it_ = world([old, job(2)]);
-    for (const name of ["forget", "sweepLedger", "driveControl", "driveOutbox"] as const) it_[name] = never;
+    for (const name of ["forget", "sweepLedger", "driveControl", "driveOutbox", "driveReplays", "watch"] as const)
+      it_[name] = never;
     expect(await lasts(handleScheduled(it_))).toBe(30_000);
     expect(it_.done.toSorted()).toEqual(["drive 1", "drive 2", "retire 1"]);
-    expect(failed()).toEqual(["job 1", "ledger", "control plane", "outbox"]);
+    expect(failed()).toEqual(["job 1", "ledger", "control plane", "outbox", "replays", "watch"]);
   });
 
   it("forgets a job whose log has gone, and no other", async () => {
@@ -116,13 +119,13 @@ describe("the scheduled handler", () => {
     expect(it_.done.filter((what) => what.startsWith("forget"))).toEqual(["forget 1"]);
   });
 
-  it("sees to ledger, control plane and outbox where the jobs cannot be read, and counts as failed", async () => {
+  it("sees to ledger, control plane and all the rest where the jobs cannot be read, and counts as failed", async () => {
     const it_ = world(null);
     const run = handleScheduled(it_);
     const refused = expect(run).rejects.toThrow("the control plane does not answer");
     await lasts(run);
     await refused;
-    expect(it_.done.toSorted()).toEqual(["control plane", "outbox", "sweep"]);
+    expect(it_.done.toSorted()).toEqual(["control plane", "outbox", "replays", "sweep", "watch"]);
   });
 
   it("names what is wrong with the configuration, though something hangs", async () => {

@@ -1,0 +1,3 @@
+import type { Resource } from "./route.ts";
+
+export const canaryRoutes: readonly Resource[] = [];
