@@ -1,3 +1,4 @@
+import { holdsOurs } from "./access/credentials.ts";
 import { fromBase64 } from "./bytes.ts";
 import type { SealingKeys } from "./control/secrets.ts";
 import { type DestinationContext, parseEndpoint } from "./destinations/destination.ts";
@@ -16,6 +17,7 @@ export interface Settings {
   DEFAULT_SCRIPT_NAME?: string;
   LOCAL_FUNCTIONS?: string;
   UPSTREAM_API?: string;
+  UPSTREAM_TOKEN?: string;
 }
 
 export interface Config extends Access {
@@ -37,6 +39,8 @@ export interface Upstream {
   base: string;
   /** The service that a function is attached to: this one. */
   selfName: string;
+  /** A bearer that may read scripts there: only ever sent to `base`, to look whether functions are still attached. null: nobody looks. */
+  token: string | null;
 }
 
 export type ConfigResult = { ok: true; config: Config } | { ok: false; faults: string[] };
@@ -158,22 +162,32 @@ export function hasUpstream(env: object): boolean {
 
 type UpstreamResult = { ok: true; upstream: Upstream | null } | { ok: false; faults: string[] };
 
-function readUpstream(
-  { UPSTREAM_API: setting, SELF_NAME: selfName }: Settings,
-  allowLoopback: boolean,
-): UpstreamResult {
-  if (!setting) return { ok: true, upstream: null };
+function readUpstream(settings: Settings, allowLoopback: boolean): UpstreamResult {
+  const { UPSTREAM_API: setting, SELF_NAME: selfName } = settings;
+  const token = settings.UPSTREAM_TOKEN || null;
+  const tokenFaults = isUpstreamToken(token, settings) ? [] : [UPSTREAM_TOKEN_FAULT];
+  if (!setting) return tokenFaults.length > 0 ? { ok: false, faults: tokenFaults } : { ok: true, upstream: null };
   // Unlike an endpoint, it is no mere host: the vendor's has a path.
   const endpoint = /^https?:\/\//i.test(setting)
     ? parseEndpoint(setting, "UPSTREAM_API", allowLoopback)
     : ({ ok: false, why: "UPSTREAM_API must begin with https://" } as const);
-  const faults: string[] = [];
+  const faults = [...tokenFaults];
   if (!endpoint.ok)
     faults.push(`UPSTREAM_API: the base URL of the platform's API, https://…/client/v4, or absent: ${endpoint.why}`);
   if (!selfName) faults.push("SELF_NAME: this function's own name, which functions are attached to with UPSTREAM_API");
-  if (!endpoint.ok || !selfName) return { ok: false, faults };
+  if (!endpoint.ok || !selfName || faults.length > 0) return { ok: false, faults };
   const { origin, pathname } = endpoint.value;
-  return { ok: true, upstream: { base: origin + pathname.replace(/\/+$/, ""), selfName } };
+  return { ok: true, upstream: { base: origin + pathname.replace(/\/+$/, ""), selfName, token } };
+}
+
+const UPSTREAM_TOKEN_FAULT =
+  "UPSTREAM_TOKEN: a bearer token of the platform's, 16 to 512 printable ASCII characters, none of this service's own; or absent";
+
+/** What opens this service is never sent on, whoever configured it. */
+function isUpstreamToken(token: string | null, settings: Settings): boolean {
+  if (token === null) return true;
+  const adminToken = readAdminToken(settings);
+  return /^[\u0021-\u007e]{16,512}$/.test(token) && (adminToken === null || !holdsOurs(token, adminToken));
 }
 
 function keyOf(text: string | undefined): Uint8Array | null {

@@ -3,6 +3,7 @@ import { readConfig, readPreviewRecent } from "./config.ts";
 import { accountLedger } from "./control/ledger.ts";
 import { controlPlane } from "./control/plane.ts";
 import { appendToChain } from "./delivery/chain.ts";
+import { checkAttachments } from "./functions/attachments.ts";
 import { blobStore } from "./intake/blob-store.ts";
 import { Gatherer } from "./intake/gather.ts";
 import { outbox } from "./intake/outbox.ts";
@@ -63,6 +64,7 @@ export default {
     batch.queue === DEAD_QUEUE ? consumeDead(batch, consumer(env)) : consumeEvents(batch, consumer(env)),
 
   async scheduled(_controller, env) {
+    const config = readConfig(env);
     await handleScheduled({
       jobs: async () => (await jobsCache.refresh(controlPlane(env.CONTROL)))?.jobs ?? null,
       logs: env.LOG,
@@ -71,11 +73,22 @@ export default {
       driveControl: () => controlPlane(env.CONTROL).drive(),
       driveOutbox: () => outbox(env.OUTBOX).drive(),
       driveReplays: () => replays(env.REPLAYS).drive(),
+      checkAttachments: async () => {
+        if (!config.ok || config.config.upstream === null) return;
+        const { upstream, accountId } = config.config;
+        const control = controlPlane(env.CONTROL);
+        await checkAttachments({
+          upstream,
+          accountId,
+          due: (atMost) => control.attachmentsDue(atMost),
+          note: (seen) => control.noteAttachments(seen),
+          platform,
+        });
+      },
       watch: () => watch(env.WATCH).check(),
       platform,
     });
     // Last, so that a typo keeps nothing from being cut; the jobs that it stops say so, too.
-    const config = readConfig(env);
     if (!config.ok) throw new Error(`configuration: ${config.faults.join("; ")}`);
   },
 } satisfies ExportedHandler<Env>;

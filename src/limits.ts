@@ -236,3 +236,9 @@ export const UPSTREAM_MS = 40_000;
 
 /** Its answer, in bytes: that to a GET of a script is the script. */
 export const UPSTREAM_ANSWER_MAX_BYTES = 2 * UPLOAD_MAX_BYTES;
+
+/** Its answer to a question for the settings of a script, in bytes, where nobody wants it whole: they are a list of services, tags, and a few numbers. */
+export const UPSTREAM_SETTINGS_MAX_BYTES = 1024 * 1024;
+
+/** How long a function that the platform has no more of is looked for, in ms: as long as it is counted after its last event. */
+export const ATTACHMENT_GONE_MS = 30 * 86_400_000;

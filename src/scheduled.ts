@@ -25,6 +25,8 @@ export interface ScheduledContext {
   driveControl(): Promise<void>;
   /** Has the outbox sent what its alarm should have, and did not. */
   driveOutbox(): Promise<void>;
+  /** Has looked whether functions are still attached at the platform. */
+  checkAttachments(): Promise<void>;
   /** Has replays go on whose alarm should have fired, and did not. */
   driveReplays(): Promise<void>;
   /** Looks at everything, and tells what is wrong. */
@@ -38,7 +40,18 @@ export interface ScheduledContext {
  * @throws if the jobs could not be read, so that the platform counts the run as failed; the alarms go on.
  */
 export async function handleScheduled(context: ScheduledContext): Promise<void> {
-  const { jobs, logs, forget, sweepLedger, driveControl, driveOutbox, driveReplays, watch, platform } = context;
+  const {
+    jobs,
+    logs,
+    forget,
+    sweepLedger,
+    driveControl,
+    driveOutbox,
+    driveReplays,
+    checkAttachments,
+    watch,
+    platform,
+  } = context;
   const all = await jobs();
   const chores = [
     ...(all ?? []).map((job) => ({
@@ -53,6 +66,7 @@ export async function handleScheduled(context: ScheduledContext): Promise<void> 
     { what: "control plane", run: async (): Promise<void> => driveControl() },
     { what: "outbox", run: async (): Promise<void> => driveOutbox() },
     { what: "replays", run: async (): Promise<void> => driveReplays() },
+    { what: "attachments", run: async (): Promise<void> => checkAttachments() },
     { what: "watch", run: async (): Promise<void> => watch() },
   ];
   const results = await Promise.allSettled(chores.map(({ what, run }) => answered(what, CHORE_MS, run())));

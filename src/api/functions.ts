@@ -4,6 +4,7 @@ import type { FunctionPatch, FunctionSetting } from "../control/function-setting
 import { accountLedger } from "../control/ledger.ts";
 import { controlPlane, type FunctionChange } from "../control/plane.ts";
 import { type ApiError, CODE, oneError, unavailable } from "../errors.ts";
+import type { AttachmentFact } from "../functions/attachments.ts";
 import { jsonBody } from "./body.ts";
 import {
   DELETE_FUNCTION,
@@ -20,11 +21,12 @@ import type { AppContext, Resource } from "./route.ts";
 /** The property that says whether a function's events ship, by both of its names. */
 export type Property = "logship" | "logpush";
 
-/** What is known of a function: by a setting, by its events, or both. */
+/** What is known of a function: by a setting, by its events, by its attachment at the platform, or by some of these. */
 interface Known {
   name: string;
   setting: FunctionSetting | null;
   count: FunctionCount | null;
+  attachment: AttachmentFact | null;
 }
 
 export const functionRoutes: readonly Resource[] = [
@@ -65,7 +67,7 @@ export const functionRoutes: readonly Resource[] = [
         async handle(c) {
           const name = scriptName(c);
           const setting = await readSetting(c, name);
-          if (setting === null && (await readCount(c, name)) === null) throw noSuchFunction();
+          if (setting === null) await requireFunction(c);
           return success(c, presentSettings(setting, spelling(c)));
         },
       },
@@ -75,13 +77,15 @@ export const functionRoutes: readonly Resource[] = [
 ];
 
 async function listFunctions(c: AppContext): Promise<Response> {
-  const [settings, counts] = await Promise.all([readSettings(c), readCounts(c)]);
+  const [settings, attachments, counts] = await Promise.all([readSettings(c), readAttachments(c), readCounts(c)]);
   const known = new Map<string, Known>();
-  for (const setting of settings) known.set(setting.name, { name: setting.name, setting, count: null });
-  for (const count of counts) {
-    const { scriptName: name } = count;
-    if (name !== null) known.set(name, { name, setting: known.get(name)?.setting ?? null, count });
-  }
+  const learn = (name: string, part: Partial<Known>): void => {
+    const before = known.get(name) ?? { name, setting: null, count: null, attachment: null };
+    known.set(name, { ...before, ...part });
+  };
+  for (const setting of settings) learn(setting.name, { setting });
+  for (const attachment of attachments) learn(attachment.script, { attachment });
+  for (const count of counts) if (count.scriptName !== null) learn(count.scriptName, { count });
   const sorted = [...known.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
   const { shown, info } = pageOf(queryOf(c, FunctionsPage), sorted);
   const views = shown.map((each) => presentFunction(each, spelling(c)));
@@ -103,7 +107,7 @@ async function patchSettings(c: AppContext): Promise<Response> {
   return success(c, presentSettings(requireInForce(change, name), property));
 }
 
-function presentFunction({ name, setting, count }: Known, property: Property): object {
+function presentFunction({ name, setting, count, attachment }: Known, property: Property): object {
   return {
     id: name,
     logging: setting?.logging ?? "unset",
@@ -111,7 +115,12 @@ function presentFunction({ name, setting, count }: Known, property: Property): o
     last_event: count === null ? null : new Date(count.lastEventMs).toISOString(),
     ...presentCount(count),
     modified_on: setting === null ? null : new Date(setting.modifiedMs).toISOString(),
+    attachment: attachment === null ? null : presentAttachment(attachment),
   };
+}
+
+function presentAttachment({ state, sinceMs, checkedMs, why }: AttachmentFact): object {
+  return { state, since: new Date(sinceMs).toISOString(), checked_at: new Date(checkedMs).toISOString(), why };
 }
 
 export function presentSettings(setting: FunctionSetting | null, property: Property): object {
@@ -128,6 +137,10 @@ function readSettings(c: AppContext): Promise<FunctionSetting[]> {
   return controlPlane(c.env.CONTROL).functionSettings();
 }
 
+function readAttachments(c: AppContext): Promise<AttachmentFact[]> {
+  return controlPlane(c.env.CONTROL).attachments();
+}
+
 function readCounts(c: AppContext): Promise<FunctionCount[]> {
   return accountLedger(c.env.ACCOUNT).functions();
 }
@@ -142,12 +155,21 @@ function readCount(c: AppContext, name: string): Promise<FunctionCount | null> {
   return accountLedger(c.env.ACCOUNT).functionCount(name);
 }
 
-/** @throws ApiError 404 for a function without a setting that nothing was seen of in the last thirty days. */
+/** @throws ApiError 404 for a function without a setting or an attachment that nothing was seen of in the last thirty days. */
 async function requireFunction(c: AppContext): Promise<Known> {
   const name = scriptName(c);
-  const [setting, count] = await Promise.all([readSetting(c, name), readCount(c, name)]);
-  if (setting === null && count === null) throw noSuchFunction();
-  return { name, setting, count };
+  const [setting, attachment, count] = await Promise.all([
+    readSetting(c, name),
+    readAttachment(c, name),
+    readCount(c, name),
+  ]);
+  if (setting === null && attachment === null && count === null) throw noSuchFunction();
+  return { name, setting, count, attachment };
+}
+
+/** null: it should not be attached, as far as anybody asked for it here. */
+function readAttachment(c: AppContext, name: string): Promise<AttachmentFact | null> {
+  return controlPlane(c.env.CONTROL).attachment(name);
 }
 
 function noSuchFunction(): ApiError {

@@ -6,9 +6,17 @@ import type { FunctionPatch, Logging } from "../control/function-settings.ts";
 import { accountLedger } from "../control/ledger.ts";
 import { controlPlane, type FunctionChange } from "../control/plane.ts";
 import { ApiError, CODE, oneError, unavailable } from "../errors.ts";
+import { Consumers, SettingsAnswer, type Sighting, sightingIn } from "../functions/attachments.ts";
 import { type FormBody, uploadForm } from "../functions/form.ts";
 import { attached, type Consumer, detached, platformMetadata, withoutLogship } from "../functions/tail-consumers.ts";
-import { askPlatform, type PlatformAnswer, type PlatformRequest, scriptUrl } from "../functions/upstream.ts";
+import {
+  askPlatform,
+  isDone,
+  isOk,
+  type PlatformAnswer,
+  type PlatformRequest,
+  scriptUrl,
+} from "../functions/upstream.ts";
 import { UPSTREAM_MS } from "../limits.ts";
 import { errorText, log } from "../log.ts";
 import { answered, type Platform } from "../platform.ts";
@@ -26,10 +34,8 @@ const FOLLOW_MS = 17_000;
 /** What of {@link UPSTREAM_MS} the first of two questions may take, in ms. */
 const FIRST_MS = 10_000;
 
-const Consumers = z
-  .array(z.looseObject({ service: z.string() }))
-  .nullable()
-  .optional();
+/** How long it may take to note what was seen of an attachment, in ms: whoever asked for something else waits for it. */
+const NOTE_MS = 2_000;
 
 /** The platform's own settings of a script: of these we change two, and pass on the rest as it is. */
 const PlatformSettings = z
@@ -44,16 +50,13 @@ const PlatformSettings = z
     when: ({ value }) => typeof value === "object" && value !== null,
   });
 
-const SettingsAnswer = z.looseObject({ result: z.looseObject({ tail_consumers: Consumers }) });
-
 /** By method, and path below that of all scripts. */
 export const platformHandlers: { readonly [route: string]: Handler } = {
   "GET ": async (c, config, platform) => passedOn(await link(c, config, platform).ask("GET", [])),
   "GET /:script_name": readScript,
   "PUT /:script_name": inSlot(uploadScript),
   "DELETE /:script_name": deleteScript,
-  "GET /:script_name/script-settings": async (c, config, platform) =>
-    passedOn(await link(c, config, platform).ask("GET", [scriptName(c), "script-settings"])),
+  "GET /:script_name/script-settings": readSettings,
   "PATCH /:script_name/script-settings": patchSettings,
 };
 
@@ -113,15 +116,6 @@ function passedOn({ status, bytes, json, retryAfter }: Said, method: PlatformReq
 /** Seconds, or a date. RFC 9110, 10.2.3. */
 const RETRY_AFTER = /^(?:[1-9]\d{0,5}|[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT)$/;
 
-function isOk(status: number): boolean {
-  return status >= 200 && status < 300;
-}
-
-/** The platform has done what it was asked for, and says so. */
-function isDone({ status, json }: Said): boolean {
-  return isOk(status) && z.looseObject({ success: z.literal(true) }).safeParse(json).success;
-}
-
 /** A script is no JSON: it comes as a file, with nothing that would have a browser run it. */
 async function readScript(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const said = await link(c, config, platform).ask("GET", [scriptName(c)]);
@@ -153,12 +147,47 @@ async function uploadScript(c: AppContext, config: Config, platform: Platform): 
   const boundary = `logship-${crypto.randomUUID()}`;
   const body = uploadForm(platformMetadata(metadata, ships, upstream.selfName), modules, boundary);
   const said = await ask("PUT", [name], { body });
-  if (isDone(said)) await follow(c, "taken the upload", () => setOurs(c, name, { logging: ships ? "on" : "off" }));
+  if (isDone(said)) {
+    const [logging, attachment] = ships ? (["on", "made"] as const) : (["off", "given up"] as const);
+    await follow(c, "taken the upload", () => setOurs(c, name, { logging }, attachment));
+  }
   return passedOn(said, "PUT");
 }
 
 function selfShipping(): ApiError {
   return oneError(400, CODE.invalid, "logship: this is the shipper, whose own events are never shipped");
+}
+
+async function readSettings(c: AppContext, config: Config, platform: Platform): Promise<Response> {
+  const { ask, upstream } = link(c, config, platform);
+  const name = scriptName(c);
+  const askedMs = platform.now();
+  const said = await ask("GET", [name, "script-settings"]);
+  const shown = isDone(said) ? SettingsAnswer.safeParse(said.json).data : undefined;
+  if (shown !== undefined)
+    await noteSeen(c, name, upstream, sightingIn(shown.result.tail_consumers, upstream.selfName), askedMs);
+  return passedOn(said);
+}
+
+/** What is known of an attachment follows what the platform shows, to whoever it shows it. That it cannot be noted is no fault of the request: the next look shows it. */
+async function noteSeen(
+  c: AppContext,
+  name: string,
+  { selfName }: Upstream,
+  sighting: Sighting,
+  askedMs: number,
+): Promise<void> {
+  // What tells nothing is no news. The shipper's own events are never shipped, whoever consumes them.
+  if (sighting.kind === "unclear" || name === selfName) return;
+  try {
+    await answered(
+      "the control plane",
+      NOTE_MS,
+      controlPlane(c.env.CONTROL).noteAttachments([{ name, sighting, askedMs }]),
+    );
+  } catch (error) {
+    log.warn("what was seen of an attachment was not noted", { error: errorText(error) });
+  }
 }
 
 /**
@@ -187,13 +216,21 @@ async function patchSettings(c: AppContext, config: Config, platform: Platform):
     }
     body.tail_consumers = translated(consumers, ships, upstream.selfName);
   }
+  const askedMs = platform.now();
   const said = await ask("PATCH", path, { body: JSON.stringify(body), ms: UPSTREAM_MS - FIRST_MS });
   if (isDone(said)) {
     const logging: Logging | undefined =
       ships === undefined ? undefined : ships === null ? "unset" : ships ? "on" : "off";
+    const attachment = ships === true ? "made" : ships === false ? "given up" : null;
     await follow(c, "changed the settings", async () => {
-      if (logging !== undefined) await setOurs(c, name, { logging });
+      if (logging !== undefined) await setOurs(c, name, { logging }, attachment);
     });
+    // Who says nothing of shipping may still have written, or be shown, the list that it depends on.
+    if (attachment === null) {
+      const shown = SettingsAnswer.safeParse(said.json).data?.result.tail_consumers;
+      const consumers = shown !== undefined ? shown : (body.tail_consumers as readonly Consumer[] | null | undefined);
+      if (consumers !== undefined) await noteSeen(c, name, upstream, sightingIn(consumers, upstream.selfName), askedMs);
+    }
   }
   return passedOn(said, "PATCH");
 }
@@ -221,8 +258,14 @@ async function deleteScript(c: AppContext, config: Config, platform: Platform): 
   return isBare ? success(c, { id: name }) : passedOn(said, "DELETE");
 }
 
-async function setOurs(c: AppContext, name: string, patch: FunctionPatch): Promise<void> {
-  const change: FunctionChange = await controlPlane(c.env.CONTROL).setFunction(name, patch);
+/** @param attachment what the platform has done with it; null: nothing, as far as it was asked. */
+async function setOurs(
+  c: AppContext,
+  name: string,
+  patch: FunctionPatch,
+  attachment: "made" | "given up" | null,
+): Promise<void> {
+  const change: FunctionChange = await controlPlane(c.env.CONTROL).setFunction(name, patch, attachment);
   requireInForce(change, name);
 }
 

@@ -61,4 +61,18 @@ export const CONTROL_STEPS = [
         PRIMARY KEY (name, n)
       ) STRICT;`,
   },
+  {
+    id: 5,
+    why: "an attachment that a later deployment undid is noticed",
+    sql: `
+      CREATE TABLE attachment (
+        name        TEXT PRIMARY KEY,
+        state       TEXT NOT NULL CHECK (state IN ('attached', 'undone', 'gone', 'unknown')),
+        since_ms    INTEGER NOT NULL, -- of the state
+        attached_ms INTEGER NOT NULL, -- when the platform last had it attached
+        checked_ms  INTEGER NOT NULL, -- when the platform last told
+        tried_ms    INTEGER NOT NULL, -- when it was last asked, whether it told or not
+        fault       TEXT              -- why it did not tell since checked_ms, in words; null: it did
+      ) STRICT, WITHOUT ROWID;`,
+  },
 ] as const satisfies readonly Migration[];

@@ -1,10 +1,12 @@
 import { DurableObject } from "cloudflare:workers";
 import { segmentOf } from "../delivery/chain.ts";
+import type { AttachmentFact, Seen } from "../functions/attachments.ts";
 import { LocalStore } from "../functions/local-store.ts";
 import type { LocalCode, StoredCode } from "../functions/local-types.ts";
 import { ID_MEMORY_MS } from "../limits.ts";
 import { platform } from "../platform.ts";
 import { migrate } from "../storage/migrate.ts";
+import { Attachments } from "./attachments.ts";
 import { CONTROL_STEPS } from "./control-schema.ts";
 import { ControlState, configOf, type JobRow } from "./control-state.ts";
 import { type FunctionPatch, type FunctionSetting, FunctionSettings } from "./function-settings.ts";
@@ -53,6 +55,7 @@ export type FunctionChange =
 export class ControlPlane extends DurableObject<Env> {
   readonly #sql: SqlStorage;
   readonly #functions: FunctionSettings;
+  readonly #attachments: Attachments;
   readonly #local: LocalStore;
   readonly #state: ControlState;
   readonly #rollout: Rollout;
@@ -63,6 +66,7 @@ export class ControlPlane extends DurableObject<Env> {
     super(ctx, env);
     this.#sql = ctx.storage.sql;
     this.#functions = new FunctionSettings(this.#sql);
+    this.#attachments = new Attachments(this.#sql);
     this.#local = new LocalStore(this.#sql);
     this.#state = new ControlState(this.#sql, this.#functions);
     this.#rollout = new Rollout(ctx, env, this.#state, this.patience);
@@ -238,10 +242,19 @@ export class ControlPlane extends DurableObject<Env> {
     return this.#functions.get(name);
   }
 
-  /** Sets what is named. Where that switches logging off or on again, the answer waits until no clock can stamp an event to the other side of it. */
-  async setFunction(name: string, patch: FunctionPatch): Promise<FunctionChange> {
+  /**
+   * Sets what is named. Where that switches logging off or on again, the answer waits until no clock can stamp an event to the other side of it.
+   * @param attachment what the platform has done with it meanwhile, which stands even if the setting is refused.
+   */
+  async setFunction(
+    name: string,
+    patch: FunctionPatch,
+    attachment: "made" | "given up" | null = null,
+  ): Promise<FunctionChange> {
     const now = platform.now();
     const change = this.#rollout.change(() => {
+      if (attachment === "made") this.#attachments.made(name, now);
+      if (attachment === "given up") this.#attachments.giveUp(name);
       const set = this.#functions.set(name, patch, now, () => this.#state.nextVersion());
       if (set.kind === "set" && set.switch.now) this.#state.optOutsChanged(set.switch.version, now);
       return set;
@@ -255,14 +268,39 @@ export class ControlPlane extends DurableObject<Env> {
     return { kind: "changed", setting: this.#functions.get(name), inForce: inForce() };
   }
 
+  /** Functions that should be attached to this service at the platform, each with how that is; those whose logging is off are left out. */
+  attachments(): AttachmentFact[] {
+    return this.#attachments.list();
+  }
+
+  /** null: nobody asked for it, or its logging is off. */
+  attachment(name: string): AttachmentFact | null {
+    return this.#attachments.get(name);
+  }
+
+  /** Names of those to look at, the ones first that were asked about the longest ago. */
+  attachmentsDue(atMost: number): string[] {
+    return this.#attachments.due(atMost, platform.now());
+  }
+
+  /** What answers of the platform's showed. What shows an attachment that is not known has it watched from then on. */
+  noteAttachments(seen: readonly Seen[]): void {
+    this.ctx.storage.transactionSync(() => {
+      for (const each of seen) this.#attachments.see(each);
+    });
+  }
+
   /**
-   * Forgets what was set, and the code that runs locally. Events of the function ship from then on, if any come.
+   * Forgets what was set, whether it is to be attached, and the code that runs locally. Events of the function ship from then on, if any come.
    * @returns null: there was nothing. If there was, and was forgotten, but not everywhere yet, this brings it there.
    */
   async removeFunction(name: string): Promise<FunctionChange | null> {
-    const ran = this.ctx.storage.transactionSync(() => this.#local.remove(name));
+    const had = this.ctx.storage.transactionSync(() => {
+      const wasAttached = this.#attachments.giveUp(name);
+      return this.#local.remove(name) || wasAttached;
+    });
     const known =
-      ran ||
+      had ||
       this.#functions.get(name) !== null ||
       !this.#state.optOutsInForce(this.#functions.switchedVersion(name), platform.now());
     return known ? this.setFunction(name, { logging: "unset", tailConsumers: null }) : null;

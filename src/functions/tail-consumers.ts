@@ -18,8 +18,13 @@ export function detached(consumers: readonly Consumer[], selfName: string): read
 }
 
 /** Another environment, or a namespace, makes it another service, of whoever uses the same name there. */
-function isSelf({ service, environment, namespace }: Consumer, selfName: string): boolean {
+export function isSelf({ service, environment, namespace }: Consumer, selfName: string): boolean {
   return service === selfName && !environment && !namespace;
+}
+
+/** Whether it is called as this service is, wherever. */
+export function isNamedLike({ service }: Consumer, selfName: string): boolean {
+  return service === selfName;
 }
 
 /** What the platform is to get of an upload's metadata, or of a function's settings: all of it, but for what is said to us. */

@@ -1,3 +1,4 @@
+import * as z from "zod";
 import { concat } from "../bytes.ts";
 import type { Upstream } from "../config.ts";
 import { decodeUtf8 } from "../intake/body.ts";
@@ -37,7 +38,12 @@ const FAILED: PlatformAnswer = { kind: "none", why: "could not be reached, or it
  * @param query with its question mark, or empty.
  * @throws Error for a segment that an address cannot carry; no name in a path of ours is one.
  */
-export function scriptUrl(upstream: Upstream, accountId: string, segments: readonly string[], query = ""): string {
+export function scriptUrl(
+  upstream: Pick<Upstream, "base">,
+  accountId: string,
+  segments: readonly string[],
+  query = "",
+): string {
   const path = ["accounts", accountId, "workers", "scripts", ...segments];
   if (path.some((segment) => segment === "" || segment === "." || segment === ".."))
     throw new Error("a segment that leads elsewhere");
@@ -48,11 +54,17 @@ export function scriptUrl(upstream: Upstream, accountId: string, segments: reado
  * Asks the platform once. No redirect is followed: it would carry a bearer to wherever somebody says. After `none` to anything but a GET, what was asked for
  * may have been done.
  * @param ms for the whole answer.
+ * @param maxBytes of the answer.
  */
-export async function askPlatform(request: PlatformRequest, ms: number, platform: Platform): Promise<PlatformAnswer> {
+export async function askPlatform(
+  request: PlatformRequest,
+  ms: number,
+  platform: Platform,
+  maxBytes: number = UPSTREAM_ANSWER_MAX_BYTES,
+): Promise<PlatformAnswer> {
   const deadline = new AbortController();
   try {
-    return await within(ms, ask(request, deadline.signal, platform), LATE);
+    return await within(ms, ask(request, deadline.signal, platform, maxBytes), LATE);
   } finally {
     deadline.abort();
   }
@@ -62,6 +74,7 @@ async function ask(
   { method, url, bearer, body }: PlatformRequest,
   signal: AbortSignal,
   platform: Platform,
+  maxBytes: number,
 ): Promise<PlatformAnswer> {
   const headers: Record<string, string> = { authorization: `Bearer ${bearer}` };
   if (body !== undefined) headers["content-type"] = typeof body === "string" ? "application/json" : body.contentType;
@@ -78,8 +91,8 @@ async function ask(
       await response.body?.cancel();
       return { kind: "none", why: `answered with HTTP ${status}, which is not followed` };
     }
-    const bytes = await readBounded(response.body);
-    if (bytes === null) return { kind: "none", why: `answered with more than ${UPSTREAM_ANSWER_MAX_BYTES} bytes` };
+    const bytes = await readBounded(response.body, maxBytes);
+    if (bytes === null) return { kind: "none", why: `answered with more than ${maxBytes} bytes` };
     return {
       kind: "answer",
       status,
@@ -94,8 +107,20 @@ async function ask(
   }
 }
 
+export function isOk(status: number): boolean {
+  return status >= 200 && status < 300;
+}
+
+/** The platform has done what it was asked for, and says so. */
+export function isDone({ status, json }: Extract<PlatformAnswer, { kind: "answer" }>): boolean {
+  return isOk(status) && z.looseObject({ success: z.literal(true) }).safeParse(json).success;
+}
+
 /** null: there is more. */
-async function readBounded(stream: ReadableStream<Uint8Array> | null): Promise<Uint8Array<ArrayBuffer> | null> {
+async function readBounded(
+  stream: ReadableStream<Uint8Array> | null,
+  maxBytes: number,
+): Promise<Uint8Array<ArrayBuffer> | null> {
   if (stream === null) return new Uint8Array();
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -104,7 +129,7 @@ async function readBounded(stream: ReadableStream<Uint8Array> | null): Promise<U
     const { done, value } = await reader.read();
     if (done) return concat(chunks);
     length += value.length;
-    if (length > UPSTREAM_ANSWER_MAX_BYTES) {
+    if (length > maxBytes) {
       await reader.cancel();
       return null;
     }

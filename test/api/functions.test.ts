@@ -221,6 +221,7 @@ describe("functions", () => {
         tail_consumers: [{ service: "logship" }],
         ...NEVER,
         modified_on: new Date(NOON + 500).toISOString(),
+        attachment: null,
       },
       {
         id: "billing",
@@ -231,6 +232,7 @@ describe("functions", () => {
         shipped: 2,
         dropped: { logging_off: 0, no_job: 0 },
         modified_on: null,
+        attachment: null,
       },
       {
         id: "shop",
@@ -241,6 +243,7 @@ describe("functions", () => {
         shipped: 5,
         dropped: { logging_off: 4, no_job: 3 },
         modified_on: AT_NOON,
+        attachment: null,
       },
     ];
     expect(await list()).toEqual(expected);

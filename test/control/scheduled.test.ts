@@ -48,6 +48,7 @@ function world(jobs: JobConfig[] | null, logs: Record<number, Log> = {}): World 
     driveControl: ends("control plane"),
     driveOutbox: ends("outbox"),
     driveReplays: ends("replays"),
+    checkAttachments: ends("attachments"),
     watch: ends("watch"),
     platform: { now: () => NOON },
   };
@@ -79,7 +80,7 @@ afterEach(() => {
 const failed = () => errors.mock.calls.map(([line]: unknown[]) => (line as { chore: string }).chore);
 
 describe("the scheduled handler", () => {
-  const REST = ["control plane", "drive 1", "drive 3", "outbox", "replays", "sweep", "watch"];
+  const REST = ["attachments", "control plane", "drive 1", "drive 3", "outbox", "replays", "sweep", "watch"];
 
   it.each<[string, Log]>([
     ["does not say how it is", { status: never }],
@@ -103,11 +104,19 @@ describe("the scheduled handler", () => {
   it("is not held by what it does beside: to forget, to sweep, to see to all the rest", async () => {
     const old = job(1, { deletedMs: NOON - 16 * DAY_MS });
     const it_ = world([old, job(2)]);
-    for (const name of ["forget", "sweepLedger", "driveControl", "driveOutbox", "driveReplays", "watch"] as const)
+    for (const name of [
+      "forget",
+      "sweepLedger",
+      "driveControl",
+      "driveOutbox",
+      "driveReplays",
+      "checkAttachments",
+      "watch",
+    ] as const)
       it_[name] = never;
     expect(await lasts(handleScheduled(it_))).toBe(30_000);
     expect(it_.done.toSorted()).toEqual(["drive 1", "drive 2", "retire 1"]);
-    expect(failed()).toEqual(["job 1", "ledger", "control plane", "outbox", "replays", "watch"]);
+    expect(failed()).toEqual(["job 1", "ledger", "control plane", "outbox", "replays", "attachments", "watch"]);
   });
 
   it("forgets a job whose log has gone, and no other", async () => {
@@ -125,7 +134,7 @@ describe("the scheduled handler", () => {
     const refused = expect(run).rejects.toThrow("the control plane does not answer");
     await lasts(run);
     await refused;
-    expect(it_.done.toSorted()).toEqual(["control plane", "outbox", "replays", "sweep", "watch"]);
+    expect(it_.done.toSorted()).toEqual(["attachments", "control plane", "outbox", "replays", "sweep", "watch"]);
   });
 
   it("names what is wrong with the configuration, though something hangs", async () => {

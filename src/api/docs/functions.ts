@@ -1,6 +1,7 @@
 /** What the API's description says of functions. */
 import * as z from "zod";
 import { ScriptSettings, TailConsumer } from "../../control/function-schema.ts";
+import { ATTACHMENT_STATES } from "../../functions/attachments.ts";
 import { paging } from "../query.ts";
 import type { RouteDoc } from "../route.ts";
 import { Count, Time } from "./common.ts";
@@ -25,6 +26,19 @@ const COUNTS = {
 
 const Settings = z.object(SETTINGS);
 
+const Attachment = z
+  .object({
+    state: z
+      .enum(ATTACHMENT_STATES)
+      .describe(
+        "`undone`: a later deployment, or change of its settings, left this service out. `gone`: the platform has no such script any more. `unknown`: it was attached, and since then could not be looked at.",
+      ),
+    since: Time.describe("When it was first found to be so."),
+    checked_at: Time.describe("When the platform last told how it is."),
+    why: z.string().describe("The same in words."),
+  })
+  .meta({ id: "Attachment" });
+
 const FunctionView = z
   .object({
     id: z.string().describe("Name of the function."),
@@ -35,6 +49,9 @@ const FunctionView = z
     ),
     ...COUNTS,
     modified_on: Time.nullable().describe("When its settings were last changed; null: nothing is set."),
+    attachment: Attachment.nullable().describe(
+      "Whether the platform still sends its events here, if they were attached through this service (`UPSTREAM_API`); null: they were not, or logging is off.",
+    ),
   })
   .meta({ id: "Function" });
 
@@ -42,7 +59,8 @@ export const FunctionsPage = paging(FUNCTIONS_PER_PAGE);
 
 export const LIST_FUNCTIONS: RouteDoc = {
   summary: "List the functions",
-  description: "Those that something was set for, and those whose events were seen in the last 30 days.",
+  description:
+    "Those that something was set for, those that should be attached at the platform, and those whose events were seen in the last 30 days.",
   query: FunctionsPage,
   result: FunctionView,
   list: z.object({ unlisted: z.object(COUNTS).describe("The counts of functions that are not listed by name.") }),

@@ -1,0 +1,127 @@
+import {
+  type Attachment,
+  type AttachmentFact,
+  type AttachmentState,
+  afterSighting,
+  attachedAt,
+  factOf,
+  type Seen,
+} from "../functions/attachments.ts";
+import { ATTACHMENT_GONE_MS, FUNCTIONS_MAX } from "../limits.ts";
+import { log } from "../log.ts";
+
+/** A function that was asked about within this time, in ms, is not due: the run before may have been a moment ago, and the platform may still be at it. */
+const ASKED_AGAIN_MS = 60_000;
+
+interface AttachmentRow {
+  [column: string]: SqlStorageValue;
+  name: string;
+  state: AttachmentState;
+  since_ms: number;
+  attached_ms: number;
+  checked_ms: number;
+  tried_ms: number;
+  fault: string | null;
+}
+
+/** Where logging is off, nobody misses the events. */
+const IS_OFF = "EXISTS (SELECT 1 FROM function_setting f WHERE f.name = attachment.name AND f.logging = 'off')";
+
+/** Part of the control plane: which functions should be attached to this service at the platform, and whether they are. */
+export class Attachments {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  /** All that should be attached and have their logging not off, by name. */
+  list(): AttachmentFact[] {
+    return this.#sql
+      .exec<AttachmentRow>(`SELECT * FROM attachment WHERE NOT ${IS_OFF} ORDER BY name`)
+      .toArray()
+      .map((row) => factOf(row.name, attachmentOf(row)));
+  }
+
+  /** null: it should not be attached, as far as anybody asked for it here; or its logging is off. */
+  get(name: string): AttachmentFact | null {
+    const [row] = this.#sql
+      .exec<AttachmentRow>(`SELECT * FROM attachment WHERE name = ? AND NOT ${IS_OFF}`, name)
+      .toArray();
+    return row === undefined ? null : factOf(name, attachmentOf(row));
+  }
+
+  /** The platform has attached it, as it was asked to. */
+  made(name: string, nowMs: number): void {
+    const row = this.#row(name);
+    this.#write(name, attachedAt(row === null ? null : attachmentOf(row), nowMs), nowMs, row === null);
+  }
+
+  /** It is not to be attached any more. @returns whether it was to be. */
+  giveUp(name: string): boolean {
+    return this.#sql.exec("DELETE FROM attachment WHERE name = ?", name).rowsWritten > 0;
+  }
+
+  /** What an answer of the platform's showed. */
+  see({ name, sighting, askedMs }: Seen): void {
+    const row = this.#row(name);
+    const before = row === null ? null : attachmentOf(row);
+    const after = afterSighting(before, sighting, askedMs);
+    if (after !== null && after !== before)
+      this.#write(name, after, Math.max(askedMs, row?.tried_ms ?? 0), row === null);
+  }
+
+  /** Those to look at, the ones first that were asked about the longest ago. What has long been gone is forgotten. */
+  due(atMost: number, nowMs: number): string[] {
+    this.#sql.exec("DELETE FROM attachment WHERE state = 'gone' AND since_ms < ?", nowMs - ATTACHMENT_GONE_MS);
+    return this.#sql
+      .exec<{ name: string }>(
+        `SELECT name FROM attachment WHERE tried_ms <= ? AND NOT ${IS_OFF} ORDER BY tried_ms, name LIMIT ?`,
+        nowMs - ASKED_AGAIN_MS,
+        atMost,
+      )
+      .toArray()
+      .map(({ name }) => name);
+  }
+
+  #row(name: string): AttachmentRow | null {
+    return this.#sql.exec<AttachmentRow>("SELECT * FROM attachment WHERE name = ?", name).toArray()[0] ?? null;
+  }
+
+  #write(name: string, attachment: Attachment, triedMs: number, isNew: boolean): void {
+    if (isNew && !this.#hasRoom()) {
+      log.warn("an attachment cannot be watched: there are too many", {
+        durable_object: "ControlPlane",
+        max: FUNCTIONS_MAX,
+      });
+      return;
+    }
+    const { state, sinceMs, attachedMs, checkedMs, fault } = attachment;
+    this.#sql.exec(
+      `INSERT OR REPLACE INTO attachment (name, state, since_ms, attached_ms, checked_ms, tried_ms, fault)
+         VALUES (?, ?, ?, ?, ?, ?, ?)`,
+      name,
+      state,
+      sinceMs,
+      attachedMs,
+      checkedMs,
+      triedMs,
+      fault,
+    );
+  }
+
+  /** If there is none, what nobody would miss makes some: a script that is gone, or a function whose logging is off. */
+  #hasRoom(): boolean {
+    const { n } = this.#sql.exec<{ n: number }>("SELECT count(*) AS n FROM attachment").one();
+    if (n < FUNCTIONS_MAX) return true;
+    const { rowsWritten } = this.#sql.exec(
+      `DELETE FROM attachment WHERE name = (
+         SELECT name FROM attachment WHERE state = 'gone' OR ${IS_OFF} ORDER BY state = 'gone' DESC, since_ms LIMIT 1)`,
+    );
+    return rowsWritten > 0;
+  }
+}
+
+function attachmentOf({ state, since_ms, attached_ms, checked_ms, fault }: AttachmentRow): Attachment {
+  return { state, sinceMs: since_ms, attachedMs: attached_ms, checkedMs: checked_ms, fault };
+}
