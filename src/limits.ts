@@ -236,3 +236,6 @@ export const UPSTREAM_MS = 40_000;
 
 /** Its answer, in bytes: that to a GET of a script is the script. */
 export const UPSTREAM_ANSWER_MAX_BYTES = 2 * UPLOAD_MAX_BYTES;
+
+/** Longest address of a webhook, in characters: what servers take in a request line, and then some. */
+export const WEBHOOK_URL_MAX = 2_048;
