@@ -45,7 +45,9 @@ export function testBody(nowMs: number): string {
 }
 
 function subjectOf(subject: Subject): Subject {
-  return subject.type === "function" ? { type: "function", name: subject.name.slice(0, NAME_MAX).toWellFormed() } : subject;
+  return subject.type === "function"
+    ? { type: "function", name: subject.name.slice(0, NAME_MAX).toWellFormed() }
+    : subject;
 }
 
 /** A sentence as any chat or pager may show it: on one line, in the order in which it stands, and without a link, as functions may be named like one. */

@@ -102,6 +102,13 @@ export function confirmMs(tracked: readonly Tracked[], nowMs: number): number | 
   return times.length === 0 ? null : Math.min(...times);
 }
 
+/** Whether something is suspected for so long that the next look may make an incident of it. */
+export function isDue(tracked: readonly Tracked[], nowMs: number): boolean {
+  return tracked.some(
+    ({ openedMs, well, firstSeenMs }) => openedMs === null && well === null && nowMs - firstSeenMs >= CONFIRM_MS,
+  );
+}
+
 export function isIncident(tracked: Tracked): tracked is Incident {
   return tracked.openedMs !== null;
 }

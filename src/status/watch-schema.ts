@@ -1,4 +1,6 @@
 import type { Migration } from "../storage/migrate.ts";
+import { RHYTHM_SQL } from "./rhythm.ts";
+import { SAMPLES_SQL } from "./samples.ts";
 
 /** The schema of the watch; docs/storage.md says of each table how long a row lives. */
 export const WATCH_STEPS = [
@@ -41,4 +43,5 @@ export const WATCH_STEPS = [
         tries    INTEGER NOT NULL DEFAULT 0
       ) STRICT;`,
   },
+  { id: 2, why: "what was counted at the last looks, and how events usually come", sql: SAMPLES_SQL + RHYTHM_SQL },
 ] as const satisfies readonly Migration[];

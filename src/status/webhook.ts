@@ -4,7 +4,7 @@ import { type SealingKeys, seal, unseal } from "../control/secrets.ts";
 import { type Parsed, parseEndpoint } from "../destinations/destination.ts";
 import { retryAfter } from "../destinations/object-store.ts";
 import { MASK } from "../destinations/parse.ts";
-import { WEBHOOK_URL_MAX } from "../limits.ts";
+import { RETRY_AFTER_MAX_S, WEBHOOK_URL_MAX } from "../limits.ts";
 import type { Platform } from "../platform.ts";
 import { newWebhookSecret, signatureHeaders } from "./signature.ts";
 
@@ -17,6 +17,9 @@ export const CALL_MS = 10_000;
 /** Waits after a failure, in ms: doubling from the first to the last, a fifth more or less by chance, however many calls wait. */
 const REST_MS = { first: 5_000, last: 3_600_000 };
 const JITTER = 0.2;
+
+/** A rest is never longer than this, in ms; one that seems to be was set by a clock of another time. */
+export const REST_MAX_MS = Math.max(REST_MS.last * (1 + JITTER), RETRY_AFTER_MAX_S * 1_000);
 
 /** How long a call is tried, in ms: three days, as long as the schedule that Standard Webhooks recommends. */
 export const GIVE_UP_MS = 3 * 86_400_000;
@@ -34,14 +37,15 @@ export type WebhookSecrets = z.infer<typeof Secrets>;
  * @returns it as it is called, or in words what is wrong; never with a part of it.
  */
 export function parseWebhookUrl(text: string, allowLoopback: boolean): Parsed<string> {
-  if (text.length > WEBHOOK_URL_MAX) return { ok: false, why: `url: at most ${WEBHOOK_URL_MAX} characters` };
-  if (!/^https?:\/\//i.test(text)) return { ok: false, why: "url: must begin with https://" };
-  if (text.includes("#")) return { ok: false, why: "url: must not contain a fragment" };
+  if (text.length > WEBHOOK_URL_MAX) return { ok: false, why: `must have at most ${WEBHOOK_URL_MAX} characters` };
+  if (!/^https?:\/\//i.test(text)) return { ok: false, why: "must begin with https://" };
+  if (text.includes(MASK)) return { ok: false, why: "is masked, and not as it was shown; send it again" };
+  if (text.includes("#")) return { ok: false, why: "must not contain a fragment" };
   // A URL drops some characters and takes others for a slash: it would lead elsewhere than whoever reads it thinks.
-  if (!/^[!-[\]-~]*$/.test(text)) return { ok: false, why: "url: must be of ASCII, without spaces and backslashes" };
+  if (!/^[!-[\]-~]*$/.test(text)) return { ok: false, why: "must be of ASCII, without spaces and backslashes" };
   // Unlike an endpoint, it may have a query: some receivers have their key there.
   const endpoint = parseEndpoint(text.replace(/\?.*$/, ""), "url", allowLoopback);
-  return endpoint.ok ? { ok: true, value: new URL(text).href } : { ok: false, why: endpoint.why.replace(/^url/, "url:") };
+  return endpoint.ok ? { ok: true, value: new URL(text).href } : { ok: false, why: endpoint.why.replace(/^url /, "") };
 }
 
 /** What may be shown of an address: where it leads. */
@@ -86,7 +90,8 @@ export function isGone(answer: CallAnswer): boolean {
 
 /** What a receiver said, in words: its status, and nothing of its own. */
 export function answerWords(answer: CallAnswer): string {
-  if (answer.kind === "unreachable") return answer.cause === "timeout" ? `no answer within ${CALL_MS / 1_000} s` : answer.cause;
+  if (answer.kind === "unreachable")
+    return answer.cause === "timeout" ? `no answer within ${CALL_MS / 1_000} s` : answer.cause;
   const { status } = answer;
   return status >= 300 && status < 400 ? `HTTP ${status}: redirects are not followed` : `HTTP ${status}`;
 }
