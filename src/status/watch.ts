@@ -60,7 +60,7 @@ export class Watch extends DurableObject<Env> {
   readonly #calls: WebhookCalls;
   readonly #incidents: IncidentRows;
   #latest: Sight | null = null;
-  #looking: Promise<Sight> | null = null;
+  #looking: Promise<Sight | null> | null = null;
   #countedMs = Number.NEGATIVE_INFINITY;
   #failedLooks = 0;
   #testedMs = Number.NEGATIVE_INFINITY;
@@ -89,17 +89,14 @@ export class Watch extends DurableObject<Env> {
 
   /** From the cron: one look, and the calls that are due. Never throws: a look that fails is a line, and a finding when the next one fails as well. */
   async check(): Promise<void> {
-    await this.#lookAnyway();
+    await this.#look(true);
     const sending = this.#sendDue();
     this.ctx.waitUntil(sending);
     await within(SEND_WAIT_MS, sending, undefined);
   }
 
-  /**
-   * What is wrong now.
-   * @throws if that cannot be told.
-   */
-  async look(): Promise<Sight> {
+  /** What is wrong now; null: that cannot be told. */
+  async look(): Promise<Sight | null> {
     const age = this.#latest === null ? Number.NaN : platform.now() - this.#latest.checkedMs;
     if (this.#latest !== null && age >= 0 && age < FRESH_MS) return this.#latest;
     return this.#look(false);
@@ -150,42 +147,38 @@ export class Watch extends DurableObject<Env> {
   override async alarm(): Promise<void> {
     this.#armedMs = null;
     try {
-      if (isDue(this.#incidents.tracked(), platform.now())) await this.#lookAnyway();
+      if (isDue(this.#incidents.tracked(), platform.now())) await this.#look(true);
     } catch (error) {
-      log.error("the watch failed", { durable_object: "Watch", error: errorText(error) });
+      failed(error);
     }
     await this.#sendDue();
   }
 
-  async #lookAnyway(): Promise<void> {
-    try {
-      await this.#look(true);
-    } catch (error) {
-      log.error("a look at everything failed", { durable_object: "Watch", error: errorText(error) });
-    }
-  }
-
   /** One at a time: whoever comes meanwhile gets what that one sees. @param counts for incidents, whenever the last one did. */
-  #look(counts: boolean): Promise<Sight> {
+  #look(counts: boolean): Promise<Sight | null> {
     this.#looking ??= this.#lookNow(counts).finally(() => {
       this.#looking = null;
     });
     return this.#looking;
   }
 
-  async #lookNow(counts: boolean): Promise<Sight> {
+  async #lookNow(counts: boolean): Promise<Sight | null> {
     try {
       const seen = await answered("everything", LOOK_MS, this.see());
+      const sight = this.#take(seen, counts);
       this.#failedLooks = 0;
-      return this.#take(seen, counts);
+      return sight;
     } catch (error) {
-      this.#failedLooks += 1;
-      if (this.#failedLooks >= FAILED_LOOKS) {
-        this.#take({ findings: [lookFailed()], isBlind: () => true }, true);
-        this.#latest = null;
-      }
-      throw error;
+      log.error("a look at everything failed", { durable_object: "Watch", error: errorText(error) });
     }
+    this.#failedLooks += 1;
+    try {
+      if (this.#failedLooks >= FAILED_LOOKS) this.#take({ findings: [lookFailed()], isBlind: () => true }, true);
+    } catch (error) {
+      failed(error);
+    }
+    this.#latest = null;
+    return null;
   }
 
   #take(seen: Seen, counts: boolean): Sight {
@@ -217,8 +210,6 @@ export class Watch extends DurableObject<Env> {
   }
 
   async #sendDue(): Promise<void> {
-    const failed = (error: unknown): void =>
-      log.error("the watch failed", { durable_object: "Watch", error: errorText(error) });
     await this.#calls.send().catch(failed);
     try {
       this.#arm();
@@ -249,6 +240,11 @@ export class Watch extends DurableObject<Env> {
     this.#armedMs = next;
     this.ctx.storage.setAlarm(next);
   }
+}
+
+/** The watch goes on with the next alarm, or cron. */
+function failed(error: unknown): void {
+  log.error("the watch failed", { durable_object: "Watch", error: errorText(error) });
 }
 
 /** The one watch of the account. */
