@@ -242,3 +242,6 @@ export const UPSTREAM_SETTINGS_MAX_BYTES = 1024 * 1024;
 
 /** How long a function that the platform has no more of is looked for, in ms: as long as it is counted after its last event. */
 export const ATTACHMENT_GONE_MS = 30 * 86_400_000;
+
+/** Longest address of a webhook, in characters: what servers take in a request line, and then some. */
+export const WEBHOOK_URL_MAX = 2_048;

@@ -1,8 +1,15 @@
 import { maskDestination } from "../destinations/parse.ts";
 import { AUDIT_BODY_MAX, AUDIT_TEXT_MAX } from "../limits.ts";
+import { maskUrl } from "../status/webhook.ts";
 
 /** Keys of bodies whose values are secrets, or prove something: they are left out, wherever they stand. */
 const LEFT_OUT: ReadonlySet<string> = new Set(["ownership_challenge", "value", "api_key", "secret", "password"]);
+
+/** Keys whose values have secrets in them, and how these are masked: the path of a webhook opens things. */
+const MASKED: { readonly [name: string]: (value: string) => string } = {
+  destination_conf: maskDestination,
+  url: maskUrl,
+};
 
 /** Deeper than any body that is accepted. */
 const DEPTH_MAX = 16;
@@ -26,8 +33,8 @@ function withoutSecrets(body: unknown, depth: number): unknown {
       .filter(([name, value]) => value !== undefined && !LEFT_OUT.has(name))
       .map(([name, value]) => [
         name,
-        name === "destination_conf" && typeof value === "string"
-          ? cut(maskDestination(value))
+        typeof value === "string" && Object.hasOwn(MASKED, name)
+          ? cut(MASKED[name]?.(value) ?? "")
           : withoutSecrets(value, depth + 1),
       ]),
   );

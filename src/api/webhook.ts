@@ -1,3 +1,142 @@
-import type { Resource } from "./route.ts";
+import type * as z from "zod";
+import type { Config } from "../config.ts";
+import { CODE, faultsError, oneError, unavailable } from "../errors.ts";
+import type { Platform } from "../platform.ts";
+import { testBody } from "../status/call-body.ts";
+import { watch } from "../status/watch.ts";
+import {
+  answerWords,
+  callWebhook,
+  isTaken,
+  maskUrl,
+  openSecrets,
+  parseWebhookUrl,
+  sealSecrets,
+  type WebhookSecrets,
+  withNewSecret,
+} from "../status/webhook.ts";
+import type { WebhookState } from "../status/webhook-calls.ts";
+import { jsonBody } from "./body.ts";
+import { DELETE_WEBHOOK, PUT_WEBHOOK, PutWebhook, READ_WEBHOOK, TEST_WEBHOOK } from "./docs/webhook.ts";
+import { success } from "./envelope.ts";
+import type { AppContext, Resource } from "./route.ts";
 
-export const webhookRoutes: readonly Resource[] = [];
+/** How often a change is made again on a webhook that somebody else changed meanwhile. */
+const PUT_TRIES = 3;
+
+export const webhookRoutes: readonly Resource[] = [
+  {
+    path: "/webhook",
+    methods: {
+      GET: {
+        permission: "logs:edit",
+        doc: READ_WEBHOOK,
+        async handle(c) {
+          const webhook = await stored(c);
+          return success(c, webhook === null ? null : present(webhook));
+        },
+      },
+      PUT: { permission: "logs:edit", action: "webhook.update", doc: PUT_WEBHOOK, handle: putWebhook },
+      DELETE: {
+        permission: "logs:edit",
+        action: "webhook.delete",
+        doc: DELETE_WEBHOOK,
+        async handle(c) {
+          const { waiting } = await required(c);
+          await watch(c.env.WATCH).deleteWebhook();
+          return success(c, { waiting });
+        },
+      },
+    },
+  },
+  {
+    path: "/webhook/test",
+    methods: { POST: { permission: "logs:edit", action: null, doc: TEST_WEBHOOK, handle: testWebhook } },
+  },
+];
+
+async function putWebhook(c: AppContext, config: Config, platform: Platform): Promise<Response> {
+  const sent = await jsonBody(c.req.raw, PutWebhook);
+  for (let tries = 0; tries < PUT_TRIES; tries++) {
+    const before = await stored(c);
+    const known = before === null ? null : openSecrets(before.sealed, config.accountId, config.keys);
+    const url = urlOf(sent, before, known, config);
+    const isNew = known === null || sent.rotate === true;
+    const secrets: WebhookSecrets = isNew ? withNewSecret(url, known, platform.now()) : { ...known, url };
+    const isMoved = url !== known?.url;
+    // One that its receiver has switched off is as good as none once it leads elsewhere.
+    const wasEnabled = before === null || before.enabled || (before.goneMs !== null && isMoved);
+    const draft = {
+      sealed: sealSecrets(secrets, config.accountId, config.keys),
+      shown: maskUrl(url),
+      enabled: sent.enabled ?? wasEnabled,
+    };
+    const isKept: boolean = await watch(c.env.WATCH).putWebhook(before?.mark ?? null, draft, isMoved);
+    if (isKept) return success(c, { ...present(await required(c)), ...(isNew && { secret: secrets.secret }) });
+  }
+  throw oneError(409, CODE.conflict, "the webhook is being changed by others at the same time; try again");
+}
+
+/** The address that a body asks for. @throws ApiError 400 for none, a bad one, or a masked one that stands for no other. */
+function urlOf(
+  { url }: z.infer<typeof PutWebhook>,
+  before: WebhookState | null,
+  known: WebhookSecrets | null,
+  config: Config,
+): string {
+  const bad = (message: string) => faultsError(400, CODE.invalid, [{ pointer: "/url", message: `url: ${message}` }]);
+  const isKept = url === undefined || (before !== null && url === before.shown);
+  if (isKept) {
+    if (known !== null) return known.url;
+    throw bad(before === null ? "is missing" : "no key opens the stored one; send it again");
+  }
+  const parsed = parseWebhookUrl(url, config.destinations.allowLoopback);
+  if (!parsed.ok) throw bad(parsed.why);
+  return parsed.value;
+}
+
+async function testWebhook(c: AppContext, config: Config, platform: Platform): Promise<Response> {
+  const { sealed } = await required(c);
+  const secrets = openSecrets(sealed, config.accountId, config.keys);
+  if (secrets === null) throw unavailable("no key opens the stored webhook; send its url again", 60);
+  if (!(await watch(c.env.WATCH).testTurn()))
+    throw oneError(429, CODE.tooMany, "the webhook was tested a moment ago", { "Retry-After": "5" });
+  const id = `test_${crypto.randomUUID().replaceAll("-", "")}`;
+  const answer = await callWebhook(secrets, { id, body: testBody(platform.now()) }, platform);
+  return success(c, {
+    id,
+    delivered: isTaken(answer),
+    status: answer.kind === "answer" ? answer.status : null,
+    message: answerWords(answer),
+  });
+}
+
+async function stored(c: AppContext): Promise<WebhookState | null> {
+  return watch(c.env.WATCH).webhook();
+}
+
+/** @throws ApiError 404 if there is none. */
+async function required(c: AppContext): Promise<WebhookState> {
+  const webhook = await stored(c);
+  if (webhook === null) throw oneError(404, CODE.noRoute, "there is no webhook");
+  return webhook;
+}
+
+function present(webhook: WebhookState): object {
+  const time = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
+  return {
+    url: webhook.shown,
+    enabled: webhook.enabled,
+    created_at: time(webhook.createdMs),
+    modified_at: time(webhook.modifiedMs),
+    gone_at: time(webhook.goneMs),
+    waiting: webhook.waiting,
+    delivered: webhook.delivered,
+    given_up: webhook.givenUp,
+    failures: webhook.failures,
+    failing_since: time(webhook.failingSinceMs),
+    last_answer: webhook.lastAnswer,
+    last_call_at: time(webhook.lastTryMs),
+    last_success_at: time(webhook.lastOkMs),
+  };
+}

@@ -29,6 +29,10 @@ const LOGS: { readonly [route: string]: Permission } = {
   "GET /datasets/:dataset/fields": "logs:read",
   "GET /datasets/:dataset/fields/default": "logs:read",
   "POST /preview": "logs:read",
+  "GET /webhook": "logs:edit",
+  "PUT /webhook": "logs:edit",
+  "DELETE /webhook": "logs:edit",
+  "POST /webhook/test": "logs:edit",
   "GET /audit": "access:edit",
 };
 const SCRIPTS: { readonly [route: string]: Permission } = {

@@ -22,7 +22,7 @@ const EXAMPLES = OPERATIONS.flatMap(({ method, path, operation }) =>
   operation["x-codeSamples"].map(({ label, source }) => ({ method, path, operation, label, source })),
 );
 
-/** The job, the function, the token and the member that examples name. */
+/** The job, the function, the webhook, the token and the member that examples name, or mean. */
 async function prepare(): Promise<{ [variable: string]: string }> {
   const job = await call<{ id: number }>(
     "POST",
@@ -32,6 +32,7 @@ async function prepare(): Promise<{ [variable: string]: string }> {
   );
   expect([job.status, job.body.errors, job.body.result?.id]).toEqual([201, [], 1]);
   await call("PATCH", "/functions/scripts/shop/script-settings", { logship: true });
+  await call("PUT", "/logship/webhook", { url: "https://hooks.example.com/logship" });
   const [TOKEN_ID, MEMBER_ID] = [(await token(["logs:read"])).id, (await member("Log Share Reader")).id];
   return { BASE_URL: "http://logship.test", ACCOUNT_ID: ACCOUNT, TOKEN: ADMIN_TOKEN, TOKEN_ID, MEMBER_ID };
 }

@@ -1,0 +1,47 @@
+import type { Migration } from "../storage/migrate.ts";
+import { RHYTHM_SQL } from "./rhythm.ts";
+import { SAMPLES_SQL } from "./samples.ts";
+
+/** The schema of the watch; docs/storage.md says of each table how long a row lives. */
+export const WATCH_STEPS = [
+  {
+    id: 1,
+    why: "what is wrong is remembered, since when, and who is to be told",
+    sql: `
+      CREATE TABLE incident (
+        id        TEXT PRIMARY KEY,
+        state     TEXT NOT NULL,              -- JSON of Tracked
+        opened_ms INTEGER,                    -- null: it was seen, and may have been a flap
+        over_ms   INTEGER,                    -- since when it was not seen any more; null: it goes on
+        ended_ms  INTEGER,                    -- when that counted; null: it goes on
+        told      INTEGER NOT NULL DEFAULT 0  -- a call was made that it was opened
+      ) STRICT, WITHOUT ROWID;
+      CREATE TABLE webhook (
+        id               INTEGER PRIMARY KEY CHECK (id = 1),
+        mark             TEXT NOT NULL,       -- another one with each change of its owner
+        sealed           TEXT NOT NULL,       -- address and secrets
+        shown            TEXT NOT NULL,       -- what may be shown of the address
+        enabled          INTEGER NOT NULL,
+        gone_ms          INTEGER,             -- when the receiver said that it wants no calls any more
+        created_ms       INTEGER NOT NULL,
+        modified_ms      INTEGER NOT NULL,
+        failures         INTEGER NOT NULL DEFAULT 0, -- in a row
+        failing_since_ms INTEGER,
+        rest_until_ms    INTEGER NOT NULL DEFAULT 0, -- no call before
+        last_answer      TEXT,                -- in words
+        last_try_ms      INTEGER,
+        last_ok_ms       INTEGER,
+        delivered        INTEGER NOT NULL DEFAULT 0,
+        given_up         INTEGER NOT NULL DEFAULT 0
+      ) STRICT;
+      CREATE TABLE webhook_call (
+        number   INTEGER PRIMARY KEY,         -- those of one incident are made in this order
+        id       TEXT NOT NULL UNIQUE,        -- the same with every try
+        incident TEXT NOT NULL,
+        body     TEXT NOT NULL,
+        made_ms  INTEGER NOT NULL,
+        tries    INTEGER NOT NULL DEFAULT 0
+      ) STRICT;`,
+  },
+  { id: 2, why: "what was counted at the last looks, and how events usually come", sql: SAMPLES_SQL + RHYTHM_SQL },
+] as const satisfies readonly Migration[];

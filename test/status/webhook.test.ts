@@ -1,0 +1,521 @@
+/** The calls of the webhook, from looks to a receiver, through the durable object. */
+import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
+import { beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
+import type { Finding } from "../../src/status/types.ts";
+import type { Watch } from "../../src/status/watch.ts";
+import { GIVE_UP_MS, REST_MAX_MS, restMs } from "../../src/status/webhook.ts";
+import { WebhookCalls } from "../../src/status/webhook-calls.ts";
+import { NOON, setClock } from "../support/runtime/pipeline.ts";
+import { finding } from "./findings.ts";
+import {
+  type Call,
+  expectSigned,
+  putWebhook,
+  type Receiver,
+  readWebhook,
+  receiver,
+  runWatchAlarm,
+  saidBy,
+  sees,
+  theWatch,
+} from "./receiver.ts";
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 3_600_000;
+
+const of = (id: number, fields: Partial<Finding> = {}): Finding => finding({ subject: { type: "job", id }, ...fields });
+
+let clock: ReturnType<typeof setClock>;
+let eyes: ReturnType<typeof sees>;
+let post: Receiver;
+let errors: MockInstance;
+
+beforeEach(() => {
+  vi.spyOn(console, "warn").mockImplementation(() => {});
+  errors = vi.spyOn(console, "error").mockImplementation(() => {});
+  clock = setClock(NOON);
+  eyes = sees();
+  post = receiver();
+});
+
+/** One look of the cron, so many minutes after noon. */
+async function checkAt(minute: number, findings: readonly Finding[] = []): Promise<void> {
+  clock.advance(NOON + minute * MINUTE_MS - clock.nowMs());
+  eyes.now(findings);
+  await theWatch().check();
+}
+
+/** The cron every five minutes, and every alarm when it is due, for so long. */
+async function pass(ms: number, findings: readonly Finding[]): Promise<void> {
+  eyes.now(findings);
+  const end = clock.nowMs() + ms;
+  for (let cron = clock.nowMs() + 5 * MINUTE_MS; clock.nowMs() < end; ) {
+    const alarmMs = await runInDurableObject(theWatch(), (_watch, { storage }) => storage.getAlarm());
+    const next = Math.min(end, cron, Math.max(alarmMs ?? end, clock.nowMs()));
+    clock.advance(next - clock.nowMs());
+    if (alarmMs !== null && alarmMs <= next) await runWatchAlarm();
+    if (next !== cron) continue;
+    await theWatch().check();
+    cron += 5 * MINUTE_MS;
+  }
+}
+
+/** An incident of each of these jobs, told or waiting to be. */
+async function begin(...jobs: readonly number[]): Promise<Finding[]> {
+  const findings = jobs.map((id) => of(id));
+  await checkAt((clock.nowMs() - NOON) / MINUTE_MS, findings);
+  clock.advance(MINUTE_MS);
+  await runWatchAlarm();
+  return findings;
+}
+
+describe("an incident", () => {
+  it("is told a minute after it was first seen, by the alarm, and again when it is over", async () => {
+    const secret = await putWebhook();
+    await checkAt(0, [of(1, { sinceMs: NOON - 90_000, affected: { count: 7, what: "records" } })]);
+    expect(post.calls).toEqual([]);
+    clock.advance(MINUTE_MS);
+    expect(await runWatchAlarm()).toBe(true);
+    expect(saidBy(post.calls)).toEqual(["opened 1"]);
+    for (const minute of [5, 10, 15]) await checkAt(minute);
+    expect(post.calls).toHaveLength(1);
+    await checkAt(20);
+    expect(saidBy(post.calls)).toEqual(["opened 1", "over 1"]);
+    await expectSigned(post.calls, secret);
+    const [opened, over] = post.calls as [Call, Call];
+    const incident = opened.body.data.incident;
+    expect(incident).toMatch(/^inc_[0-9a-f]{32}$/);
+    expect([opened.id, over.id]).toEqual([`${incident}_opened`, `${incident}_over`]);
+    expect([opened.atS, over.atS]).toEqual([(NOON + MINUTE_MS) / 1_000, (NOON + 20 * MINUTE_MS) / 1_000]);
+    const data = {
+      incident,
+      kind: "failing",
+      severity: "error",
+      subject: { type: "job", id: 1 },
+      since: "2100-11-20T11:58:30.000Z",
+      opened_at: "2100-11-20T12:01:00.000Z",
+      over_since: null,
+      flaps: 0,
+      affected: { count: 7, what: "records" },
+      summary: "Uploads fail: HTTP 503.",
+      advice: "Look at the store.",
+    };
+    expect(opened.body).toEqual({ type: "incident.opened", timestamp: "2100-11-20T12:01:00.000Z", data });
+    expect(over.body).toEqual({
+      type: "incident.over",
+      timestamp: "2100-11-20T12:20:00.000Z",
+      data: { ...data, over_since: "2100-11-20T12:05:00.000Z" },
+    });
+    expect(Object.fromEntries(opened.headers)).toMatchObject({ "content-type": "application/json" });
+    expect([await readWebhook()]).toMatchObject([{ waiting: 0, delivered: 2, failures: 0 }]);
+  });
+
+  it.each<[string, readonly (readonly [minute: number, seen: boolean])[], readonly string[]]>([
+    [
+      "one look",
+      [
+        [0, true],
+        [5, false],
+        [10, false],
+        [15, false],
+        [20, false],
+        [25, false],
+      ],
+      [],
+    ],
+    [
+      "a flap within an incident",
+      [
+        [0, true],
+        [1, true],
+        [5, false],
+        [10, true],
+        [15, false],
+        [20, true],
+      ],
+      ["opened 1"],
+    ],
+    [
+      "an hour of flaps, and then none",
+      [
+        ...Array.from({ length: 12 }, (_, i) => [i * 5, i % 2 === 0] as const),
+        ...[60, 65, 70].map((minute) => [minute, false] as const),
+      ],
+      ["opened 1", "over 1"],
+    ],
+    [
+      "two, one after the other",
+      [
+        [0, true],
+        [1, true],
+        [5, false],
+        [10, false],
+        [20, false],
+        [30, true],
+        [31, true],
+        [35, false],
+        [40, false],
+        [50, false],
+      ],
+      ["opened 1", "over 1", "opened 1", "over 1"],
+    ],
+  ])("of %s makes exactly its calls", async (_what, looks, expected) => {
+    await putWebhook();
+    for (const [minute, seen] of looks) await checkAt(minute, seen ? [of(1)] : []);
+    expect(saidBy(post.calls)).toEqual(expected);
+    expect(new Set(post.calls.map(({ id }) => id)).size).toBe(expected.length);
+  });
+
+  it("goes on while nobody can tell", async () => {
+    await putWebhook();
+    const [one] = await begin(1);
+    eyes.now([], () => true);
+    for (let i = 0; i < 10; i++) {
+      clock.advance(5 * MINUTE_MS);
+      await theWatch().check();
+    }
+    expect(saidBy(post.calls)).toEqual(["opened 1"]);
+    expect(one).toBeDefined();
+  });
+
+  it("that is open when a webhook is set is told, and one that is over is not", async () => {
+    await checkAt(0, [of(1), of(2)]);
+    await checkAt(1, [of(1), of(2)]);
+    for (const minute of [5, 10, 15, 20]) await checkAt(minute, [of(2)]);
+    await putWebhook();
+    await runWatchAlarm();
+    expect(saidBy(post.calls)).toEqual(["opened 2"]);
+    for (const minute of [25, 30, 40]) await checkAt(minute);
+    expect(saidBy(post.calls)).toEqual(["opened 2", "over 2"]);
+  });
+
+  it("that was told to one address is told to the next, under its id, and what waits goes there", async () => {
+    await putWebhook();
+    const found = await begin(1);
+    post.answers(500);
+    await begin(1, 2);
+    await putWebhook({ url: "https://other.example.com/" });
+    post.answers(204);
+    await pass(10 * MINUTE_MS, [...found, of(2)]);
+    const there = post.calls.filter(({ url }) => url === "https://other.example.com/");
+    expect(saidBy(there).sort()).toEqual(["opened 1", "opened 2"]);
+    expect(there.map(({ id }) => id)).toContain(post.calls[0]?.id);
+  });
+
+  it("is not told again because the secret is another one, and either secret fits for a day", async () => {
+    const first = await putWebhook();
+    await begin(1);
+    const next = await putWebhook({ rotate: true });
+    expect(next).not.toBe(first);
+    await begin(1, 2);
+    expect(saidBy(post.calls)).toEqual(["opened 1", "opened 2"]);
+    await expectSigned(post.calls.slice(1), next);
+    await expectSigned(post.calls.slice(1), first);
+    clock.advance(24 * HOUR_MS);
+    await begin(1, 2, 3);
+    await expectSigned(post.calls.slice(2), next);
+    await expect(expectSigned(post.calls.slice(2), first)).rejects.toThrow();
+  });
+
+  it("of a function that is named like a link, or like nothing, is a line of text that is none", async () => {
+    await putWebhook();
+    const name = `https://evil.example/\u202e\n${"x".repeat(20_000)}\ud800`;
+    const hostile = finding({ subject: { type: "function", name }, summary: `${name} is quiet`, advice: name });
+    await checkAt(0, [hostile]);
+    await checkAt(1, [hostile]);
+    const [{ raw, body }] = post.calls as [Call];
+    expect(new TextEncoder().encode(raw).length).toBeLessThan(32_000);
+    expect(raw.isWellFormed()).toBe(true);
+    for (const text of [body.data.summary, body.data.advice]) expect(text).not.toMatch(/:\/\/|[\p{Cc}\p{Cf}]/u);
+  });
+});
+
+describe("a receiver that is down", () => {
+  it("for an hour gets every call, in order, under the ids of the first tries, and is left alone in between", async () => {
+    const secret = await putWebhook();
+    post.answers(503);
+    const found = await begin(1, 2);
+    await pass(HOUR_MS, found.slice(1));
+    const tries = post.calls.splice(0);
+    // Doubling from five seconds: not more than a dozen, for all calls together.
+    expect([tries.length > 8, tries.length < 13]).toEqual([true, true]);
+    const gaps = tries.slice(1).map(({ atS }, i) => atS - (tries[i]?.atS ?? 0));
+    expect(gaps.slice(0, 6)).toEqual([5, 10, 20, 40, 80, 160]);
+    expect(await readWebhook()).toMatchObject({ waiting: 3, delivered: 0, last_answer: "HTTP 503" });
+    post.answers(204);
+    await pass(2 * HOUR_MS, found.slice(1));
+    expect(saidBy(post.calls).sort()).toEqual(["opened 1", "opened 2", "over 1"]);
+    expect(saidBy(post.calls).indexOf("opened 1")).toBeLessThan(saidBy(post.calls).indexOf("over 1"));
+    const first = new Map(tries.map(({ id, raw }) => [id, raw]));
+    for (const { id, raw, body } of post.calls) if (body.type === "incident.opened") expect(first.get(id)).toBe(raw);
+    await expectSigned([...tries, ...post.calls], secret);
+    expect(await readWebhook()).toMatchObject({ waiting: 0, delivered: 3, failures: 0, failing_since: null });
+  });
+
+  it("is said to be, after ten minutes, and no longer when it is not; nobody is called for that", async () => {
+    await putWebhook();
+    post.answers("refuses");
+    const found = await begin(1);
+    await pass(9 * MINUTE_MS, found);
+    expect((await theWatch().look())?.findings.map(({ kind }) => kind)).toEqual(["failing"]);
+    await pass(8 * MINUTE_MS, found);
+    const sight = await theWatch().look();
+    expect(sight?.findings).toEqual([
+      expect.objectContaining({ kind: "failing" }),
+      expect.objectContaining({
+        kind: "webhook_failing",
+        severity: "warning",
+        sinceMs: NOON + MINUTE_MS,
+        summary: "The webhook does not take its calls: connection failed. Waiting: 1.",
+      }),
+    ]);
+    post.answers(200);
+    await pass(2 * HOUR_MS, found);
+    expect((await theWatch().look())?.findings.map(({ kind }) => kind)).toEqual(["failing"]);
+    expect(new Set(saidBy(post.calls))).toEqual(new Set(["opened 1"]));
+  });
+
+  it("for three days is given up, counted and said, and what comes later goes on", async () => {
+    await putWebhook();
+    post.answers(500);
+    await begin(1);
+    clock.advance(GIVE_UP_MS - 2 * HOUR_MS);
+    await runWatchAlarm();
+    expect(await readWebhook()).toMatchObject({ waiting: 1, given_up: 0 });
+    clock.advance(2 * HOUR_MS);
+    await runWatchAlarm();
+    expect(await readWebhook()).toMatchObject({ waiting: 0, given_up: 1 });
+    expect(errors).toHaveBeenCalledWith(
+      expect.objectContaining({ message: "calls of the webhook were given up", calls: 1 }),
+    );
+    post.answers(204);
+    post.calls.splice(0);
+    await begin(1, 2);
+    await pass(2 * HOUR_MS, [of(1), of(2)]);
+    expect(saidBy(post.calls)).toEqual(["opened 2"]);
+  });
+
+  it("for one call only holds up that of its incident, and no other", async () => {
+    await putWebhook();
+    post.answers(({ body }) => ((body.data.subject as { id: number }).id === 1 ? 500 : 204));
+    const found = await begin(1, 2, 3);
+    await pass(HOUR_MS, found);
+    await pass(30 * MINUTE_MS, []);
+    await pass(2 * HOUR_MS, []);
+    const taken = post.calls.filter(({ body }) => (body.data.subject as { id: number }).id !== 1);
+    expect(saidBy(taken).sort()).toEqual(["opened 2", "opened 3", "over 2", "over 3"]);
+    expect(saidBy(post.calls)).not.toContain("over 1");
+    expect(await readWebhook()).toMatchObject({ waiting: 2, delivered: 4 });
+  });
+
+  it("and says for how long is left alone for so long", async () => {
+    await putWebhook();
+    post.answers(new Response(null, { status: 429, headers: { "retry-after": "600" } }));
+    const found = await begin(1);
+    post.answers(204);
+    await pass(9 * MINUTE_MS, found);
+    expect(post.calls).toHaveLength(1);
+    await pass(2 * MINUTE_MS, found);
+    expect(post.calls.map(({ atS }) => atS - NOON / 1_000)).toEqual([60, 660]);
+  });
+
+  it("is called again after a clock that was years ahead is put back", async () => {
+    await putWebhook();
+    post.answers(500);
+    clock.advance(10 * 365 * 24 * HOUR_MS);
+    await begin(1);
+    clock.advance(-10 * 365 * 24 * HOUR_MS);
+    post.answers(204);
+    await theWatch().check();
+    expect(saidBy(post.calls)).toEqual(["opened 1", "opened 1"]);
+    expect(await readWebhook()).toMatchObject({ waiting: 0, delivered: 1 });
+  });
+});
+
+describe("a receiver that answers", () => {
+  it.each([
+    [301, "HTTP 301: redirects are not followed"],
+    [307, "HTTP 307: redirects are not followed"],
+    [400, "HTTP 400"],
+    [401, "HTTP 401"],
+    [404, "HTTP 404"],
+    [500, "HTTP 500"],
+  ])("%i has not taken the call: it is tried again, at the same place", async (status, words) => {
+    await putWebhook();
+    post.answers(new Response("body", { status, headers: { location: "https://evil.example/" } }));
+    const found = await begin(1);
+    expect(await readWebhook()).toMatchObject({ waiting: 1, last_answer: words, failures: 1 });
+    post.answers(200);
+    await pass(MINUTE_MS, found);
+    expect(post.calls.map(({ url }) => new URL(url).host)).toEqual(["hooks.example.com", "hooks.example.com"]);
+    expect(post.calls.map(({ redirect }) => redirect)).toEqual(["manual", "manual"]);
+    expect(post.calls[0]?.id).toBe(post.calls[1]?.id);
+    expect(await readWebhook()).toMatchObject({ waiting: 0 });
+  });
+
+  it("410 is called no more, which is said, until it is switched on again", async () => {
+    await putWebhook();
+    const found = await begin(1);
+    post.answers(410);
+    await begin(1, 2);
+    expect(await readWebhook()).toMatchObject({
+      enabled: false,
+      gone_at: new Date(clock.nowMs()).toISOString(),
+      waiting: 0,
+      last_answer: "HTTP 410",
+    });
+    post.answers(204);
+    post.calls.splice(0);
+    await pass(HOUR_MS, [...found, of(2)]);
+    expect(post.calls).toEqual([]);
+    const sight = await theWatch().look();
+    expect(sight?.findings.map(({ kind }) => kind)).toContain("webhook_failing");
+    await putWebhook({ enabled: true });
+    await pass(MINUTE_MS, [...found, of(2)]);
+    expect(saidBy(post.calls).sort()).toEqual(["opened 1", "opened 2"]);
+    expect((await theWatch().look())?.findings.map(({ kind }) => kind)).not.toContain("webhook_failing");
+  });
+
+  it("nothing for ten seconds is given up for now", async () => {
+    await putWebhook();
+    post.answers("hangs");
+    await runInDurableObject(theWatch(), async (instance: Watch) => {
+      eyes.now([of(1)]);
+      await instance.check();
+      clock.advance(MINUTE_MS);
+      vi.useFakeTimers();
+      let ended = false;
+      const alarm = instance.alarm().finally(() => {
+        ended = true;
+      });
+      let seconds = 0;
+      for (; !ended && seconds < 60; seconds++) await vi.advanceTimersByTimeAsync(1_000);
+      await alarm;
+      expect(vi.getTimerCount()).toBe(0);
+      vi.useRealTimers();
+      expect(seconds).toBeLessThanOrEqual(11);
+    });
+    expect(await readWebhook()).toMatchObject({ waiting: 1, last_answer: "no answer within 10 s" });
+  });
+
+  it("with a body that never ends has taken the call", async () => {
+    await putWebhook();
+    let cancelled = false;
+    const endless = (): Response =>
+      new Response(
+        new ReadableStream({
+          pull: (controller) => controller.enqueue(new Uint8Array(65_536)),
+          cancel: () => {
+            cancelled = true;
+          },
+        }),
+      );
+    post.answers(() => endless);
+    await begin(1);
+    expect(await readWebhook()).toMatchObject({ waiting: 0, delivered: 1 });
+    expect(cancelled).toBe(true);
+  });
+});
+
+describe("a crash", () => {
+  /** The alarm, in an object that dies while it does that. */
+  async function diesWhile(isThere: () => boolean): Promise<void> {
+    const alarm = runWatchAlarm().catch(() => false);
+    await vi.waitFor(() => expect(isThere()).toBe(true));
+    await abortAllDurableObjects();
+    await alarm;
+  }
+
+  it("between what was seen and the call: it is made by whoever comes next", async () => {
+    await putWebhook();
+    await checkAt(0, [of(1)]);
+    clock.advance(MINUTE_MS);
+    // What was seen is kept, and nothing is sent.
+    const send = vi.spyOn(WebhookCalls.prototype, "send").mockImplementation(() => new Promise(() => {}));
+    await diesWhile(() => send.mock.calls.length > 0);
+    send.mockRestore();
+    expect([post.calls, await readWebhook()]).toMatchObject([[], { waiting: 1 }]);
+    await pass(HOUR_MS, [of(1)]);
+    expect(saidBy(post.calls)).toEqual(["opened 1"]);
+  });
+
+  it("between the call and its note: it is made again, and is the same", async () => {
+    const secret = await putWebhook();
+    await checkAt(0, [of(1)]);
+    clock.advance(MINUTE_MS);
+    post.answers("hangs");
+    await diesWhile(() => post.calls.length > 0);
+    expect(await readWebhook()).toMatchObject({ waiting: 1, delivered: 0, failures: 0 });
+    post.answers(204);
+    await pass(10 * MINUTE_MS, [of(1)]);
+    expect(post.calls).toHaveLength(2);
+    const [first, second] = post.calls as [Call, Call];
+    expect([second.id, second.raw]).toEqual([first.id, first.raw]);
+    await expectSigned(post.calls, secret);
+    expect(await readWebhook()).toMatchObject({ waiting: 0, delivered: 1 });
+  });
+});
+
+describe("a look", () => {
+  it("is not made again within ten seconds, however many ask", async () => {
+    eyes.now([of(1)]);
+    const sights = await Promise.all(Array.from({ length: 20 }, () => theWatch().look()));
+    for (const sight of sights) expect(sight).toEqual({ checkedMs: NOON, findings: [{ ...of(1), sinceMs: NOON }] });
+    clock.advance(9_999);
+    eyes.now([]);
+    expect((await theWatch().look())?.findings).toHaveLength(1);
+    clock.advance(1);
+    expect(await theWatch().look()).toEqual({ checkedMs: NOON + 10_000, findings: [] });
+  });
+
+  it("says since when, as far back as any look before it knew", async () => {
+    await checkAt(0, [of(1, { sinceMs: NOON - 5_000 })]);
+    await checkAt(5, [of(1)]);
+    expect((await theWatch().look())?.findings).toEqual([of(1, { sinceMs: NOON - 5_000 })]);
+  });
+
+  it("that fails is an error to whoever asks, a line, and with the next one that fails a finding; nothing is over for it", async () => {
+    await putWebhook();
+    const found = await begin(1);
+    eyes.fails(new Error("the disk is gone"));
+    for (let i = 0; i < 8; i++) {
+      clock.advance(5 * MINUTE_MS);
+      await theWatch().check();
+      expect(await theWatch().look()).toBeNull();
+    }
+    expect(errors).toHaveBeenCalledWith(
+      expect.objectContaining({ message: "a look at everything failed", error: "Error: the disk is gone" }),
+    );
+    expect(saidBy(post.calls)).toEqual(["opened 1", "opened account"]);
+    expect(post.calls[1]?.body.data).toMatchObject({ kind: "look_failed", severity: "error" });
+    await pass(HOUR_MS, found);
+    expect(saidBy(post.calls)).toEqual(["opened 1", "opened account", "over account"]);
+  });
+});
+
+it("incidents that are over are forgotten after thirty days", async () => {
+  await begin(1);
+  for (const minute of [5, 10, 20]) await checkAt(minute);
+  expect(await theWatch().incidents(10)).toMatchObject([{ overMs: NOON + 5 * MINUTE_MS, finding: of(1) }]);
+  clock.advance(30 * 24 * HOUR_MS);
+  await theWatch().check();
+  expect(await theWatch().incidents(10)).toHaveLength(1);
+  clock.advance(MINUTE_MS);
+  await theWatch().check();
+  expect(await theWatch().incidents(10)).toEqual([]);
+});
+
+describe("waits after a failure", () => {
+  it("double from five seconds to an hour, a fifth more or less", () => {
+    const waits = (chance: number) => Array.from({ length: 12 }, (_, i) => restMs(i + 1, null, chance) / 1_000);
+    expect(waits(0.5)).toEqual([5, 10, 20, 40, 80, 160, 320, 640, 1_280, 2_560, 3_600, 3_600]);
+    expect(waits(0).slice(0, 3)).toEqual([4, 8, 16]);
+    expect(waits(1).at(-1)).toBe(4_320);
+    expect(restMs(1e9, null, 1)).toBeLessThanOrEqual(REST_MAX_MS);
+  });
+
+  it("are at least what the receiver asks for", () => {
+    expect(restMs(1, 600, 0.5)).toBe(600_000);
+    expect(restMs(12, 600, 0.5)).toBe(3_600_000);
+  });
+});
