@@ -1,10 +1,9 @@
-import type { CanaryStatus, LogStatus } from "../delivery/types.ts";
+import type { LogStatus } from "../delivery/types.ts";
+import { canaryFindings } from "./canary-rules.ts";
 import { type Facts, type JobFacts, SILENT } from "./facts.ts";
 import { AFTER, GROWING_MS, LOG_LARGE_BYTES, REFUSED_MIN } from "./thresholds.ts";
 import type { Subject } from "./types.ts";
-import { answerIn, causeIn, counted, type Found, parkedAdvice } from "./words.ts";
-
-type Rest = Omit<Found, "subject">;
+import { answerIn, causeIn, counted, type Found, parkedAdvice, type Rest } from "./words.ts";
 
 /** What is wrong with one job. */
 export function jobFindings(job: JobFacts, facts: Facts): Found[] {
@@ -236,57 +235,6 @@ function keptFindings({ id, hasFilter, sampleRate, past }: JobFacts, nowMs: numb
       advice: "Raise output_options.sample_rate, or leave it out. What was not kept is not shipped afterwards.",
     });
   return findings;
-}
-
-function canaryFindings({ state, sinceMs, why }: CanaryStatus): Rest[] {
-  if (state === "ok" || state === "waiting") return [];
-  const answer = answerIn(why);
-  const said = answer === null ? "" : ` (HTTP ${answer.status}${answer.code === null ? "" : ` ${answer.code}`})`;
-  const common = { sinceMs, affected: null } as const;
-  switch (state) {
-    case "failed":
-      return [
-        {
-          kind: "canary_failed",
-          severity: "error",
-          ...common,
-          summary: `The canary could not be written${said}: records would not arrive either.`,
-          advice: parkedAdvice(answer),
-        },
-      ];
-    case "missing":
-      return [
-        {
-          kind: "canary_missing",
-          severity: "error",
-          ...common,
-          summary: "The store took the canary, and does not have it any more: it may not have other objects either.",
-          advice:
-            "Look for whatever deletes objects there: a lifecycle rule, another program, a versioned bucket with a delete marker.",
-        },
-      ];
-    case "damaged":
-      return [
-        {
-          kind: "canary_damaged",
-          severity: "error",
-          ...common,
-          summary: "The store gives the canary back otherwise than it was written.",
-          advice:
-            "Look for what changes objects on the way: a proxy, a gateway that compresses or decompresses, a store that is damaged.",
-        },
-      ];
-    case "unreadable":
-      return [
-        {
-          kind: "canary_unreadable",
-          severity: "warning",
-          ...common,
-          summary: `The canary cannot be read back${said}: nobody can tell whether the store keeps what it takes.`,
-          advice: "Allow the key to read objects below the destination's path, or switch the canary off for this job.",
-        },
-      ];
-  }
 }
 
 /** A job that gets nothing while others do: every enabled job is offered every event. */

@@ -4,6 +4,9 @@ import type { Finding } from "./types.ts";
 /** A finding, of which the kind is one of the closed list. */
 export type Found = Finding & { readonly kind: Kind };
 
+/** One, before it is said of whom. */
+export type Rest = Omit<Found, "subject">;
+
 /** What a store last answered, as a job's error message has it: our own words, of which only status and code are the store's. */
 export interface StoreAnswer {
   status: number;
@@ -20,11 +23,13 @@ export function answerIn(errorMessage: string | null): StoreAnswer | null {
 /** What uploads fail on, for the middle of a sentence. Nothing of the message is repeated but what {@link answerIn} reads. */
 export function causeIn(errorMessage: string | null): string {
   const answer = answerIn(errorMessage);
-  if (answer !== null) return `the store answers HTTP ${answer.status}${answer.code === null ? "" : ` ${answer.code}`}`;
+  if (answer !== null && (answer.status < 200 || answer.status > 299))
+    return `the store answers HTTP ${answer.status}${answer.code === null ? "" : ` ${answer.code}`}`;
   const message = errorMessage ?? "";
   if (/timeout|no answer/.test(message)) return "the store does not answer in time";
   if (/connection failed/.test(message)) return "the connection to the store fails";
-  if (/the store (keeps|does not show)|does not keep/.test(message)) return "the store does not keep what it takes";
+  if (/the store (keeps|does not show)|does not keep|not there/.test(message))
+    return "the store does not keep what it takes";
   if (/another object stands/.test(message)) return "the store says of every key that another object stands there";
   if (/configuration:/.test(message)) return "the configuration is malformed";
   return "the error_message of the job says why";
