@@ -359,33 +359,64 @@ describe("counts", () => {
   });
 });
 
+/** Counts what is billed as a written row from now on: statements by their verb and table, and alarms. */
+function meter(storage: DurableObjectStorage): { read(): Record<string, number> } {
+  const cursors: [what: string, cursor: SqlStorageCursor<Record<string, SqlStorageValue>>][] = [];
+  let alarms = 0;
+  const sql = Object.getPrototypeOf(storage.sql) as SqlStorage;
+  const exec = sql.exec;
+  vi.spyOn(sql, "exec").mockImplementation(function (this: SqlStorage, query, ...values) {
+    const cursor = exec.call(this, query, ...values);
+    cursors.push([query.trim().split(/\s+/).slice(0, 2).join(" "), cursor]);
+    return cursor;
+  });
+  const prototype = Object.getPrototypeOf(storage) as DurableObjectStorage;
+  const setAlarm = prototype.setAlarm;
+  vi.spyOn(prototype, "setAlarm").mockImplementation(function (this: DurableObjectStorage, ...args) {
+    alarms += 1;
+    return setAlarm.apply(this, args);
+  });
+  return {
+    read: () => {
+      const rows: Record<string, number> = {};
+      for (const [what, { rowsWritten }] of cursors.splice(0))
+        if (rowsWritten > 0) rows[what] = (rows[what] ?? 0) + rowsWritten;
+      if (alarms > 0) rows.alarm = alarms;
+      alarms = 0;
+      return rows;
+    },
+  };
+}
+
 describe("the rows that are written", () => {
-  it("are two for an hour in which all is well: what it came to, and the alarm", async () => {
-    const { clock, job, tick } = await canaryWorld();
+  it("are two for an hour in which all is well, and three more for each further try", async () => {
+    const { clock, job, tick, control, report } = await canaryWorld();
     await tick();
-    const rows: Record<string, number> = {};
-    const cursors: [string, SqlStorageCursor<Record<string, SqlStorageValue>>][] = [];
-    await inLog(job, (_log, storage) => {
-      const sql = Object.getPrototypeOf(storage.sql) as SqlStorage;
-      const exec = sql.exec;
-      vi.spyOn(sql, "exec").mockImplementation(function (this: SqlStorage, query, ...values) {
-        const cursor = exec.call(this, query, ...values);
-        cursors.push([query.trim().split(/\s+/).slice(0, 2).join(" "), cursor]);
-        return cursor;
-      });
-      const prototype = Object.getPrototypeOf(storage) as DurableObjectStorage;
-      const setAlarm = prototype.setAlarm;
-      vi.spyOn(prototype, "setAlarm").mockImplementation(function (this: DurableObjectStorage, ...args) {
-        rows.alarm = (rows.alarm ?? 0) + 1;
-        return setAlarm.apply(this, args);
-      });
-    });
+    const bill = await inLog(job, (_log, storage) => meter(storage));
     for (let hour = 0; hour < 3; hour++) {
       clock.advance(canaryAfter(job.id, clock.nowMs()) - clock.nowMs());
       expect(await tick()).toBe(true);
-      for (const [what, cursor] of cursors.splice(0))
-        if (cursor.rowsWritten > 0) rows[what] = (rows[what] ?? 0) + cursor.rowsWritten;
-      expect(rows).toEqual({ "UPDATE canary": hour + 1, alarm: hour + 1 });
+      expect(bill.read()).toEqual({ "UPDATE canary": 1, alarm: 1 });
     }
+    await control.script([rule({ do: "answer", status: 503 }, CANARY_GET, 2)]);
+    clock.advance(canaryAfter(job.id, clock.nowMs()) - clock.nowMs());
+    for (let again = 0; again < 2; again++) {
+      await tick();
+      expect(bill.read()).toEqual({ "UPDATE canary": 1, alarm: 2 });
+      clock.advance(((await report())?.nextRunMs ?? 0) - clock.nowMs());
+    }
+    await tick();
+    expect(bill.read()).toEqual({ "UPDATE canary": 1, alarm: 1 });
+  });
+
+  it("are one more for the alarm that follows an alarm of something else", async () => {
+    const { clock, job, tick } = await canaryWorld();
+    await tick();
+    const bill = await inLog(job, (_log, storage) => meter(storage));
+    await inLog(job, (log) => append(log, 1, fragmentsOf(NDJSON, ["x\n"])));
+    expect(bill.read()).toMatchObject({ alarm: 1 });
+    clock.advance(30_000);
+    await tick();
+    expect(bill.read()).toMatchObject({ "UPDATE object": 1, alarm: 1 });
   });
 });
