@@ -48,6 +48,7 @@ export async function presentJob(
     max_upload_bytes: body.max_upload_bytes === undefined ? 0 : body.max_upload_bytes,
     max_upload_records: body.max_upload_records === undefined ? 0 : body.max_upload_records,
     max_upload_interval_seconds: body.max_upload_interval_seconds === undefined ? 0 : body.max_upload_interval_seconds,
+    ...(body.canary !== undefined && { canary: body.canary }),
     last_complete: time(status?.lastCompleteMs),
     last_error: status === undefined ? null : time(status?.lastErrorMs),
     error_message: conf === null ? SEALED : status === undefined ? SILENT : (status?.errorMessage ?? null),

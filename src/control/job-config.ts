@@ -29,6 +29,8 @@ export interface JobConfig {
   limits: UploadLimits;
   /** `destination_conf`, sealed. */
   destination: string;
+  /** A synthetic event goes to the destination every hour and is read back. Absent in what was stored before there were any: off. */
+  canary?: boolean;
   /** Path below the bucket, `{DATE}` included: keys are named without opening the seal. */
   path: string;
   deletedMs: number | null;

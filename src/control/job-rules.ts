@@ -13,6 +13,7 @@ export interface JobMeaning {
   sampleRate: number;
   output: OutputFormat;
   limits: UploadLimits;
+  canary: boolean;
 }
 
 /** A part of a body; what is undefined is absent. */
@@ -32,11 +33,11 @@ export function readJob(body: JobBody): Read<JobMeaning> {
     records: body.max_upload_records || UPLOAD_RECORDS.fallback,
     intervalMs: (body.max_upload_interval_seconds || UPLOAD_INTERVAL_S.fallback) * 1_000,
   };
-  return { ok: true, value: { ...shipping.value, limits } };
+  return { ok: true, value: { ...shipping.value, limits, canary: body.canary === true } };
 }
 
 /** What of a job's body decides what it ships, and how that is written. */
-export function readShipping(body: ShippingBody): Read<Omit<JobMeaning, "limits">> {
+export function readShipping(body: ShippingBody): Read<Omit<JobMeaning, "limits" | "canary">> {
   const output = readOutput(body);
   const filter = readFilter(body.filter ?? "");
   if (!output.ok || !filter.ok) {

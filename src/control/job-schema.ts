@@ -116,6 +116,12 @@ export const JOB_FIELDS = {
   max_upload_interval_seconds: bounded(UPLOAD_INTERVAL_S).describe(
     `How long the oldest record waits at most before its object is cut, from its intake. 0 and null: ${UPLOAD_INTERVAL_S.fallback}.`,
   ),
+  canary: z
+    .boolean()
+    .nullable()
+    .describe(
+      "Writes a synthetic event to the destination every hour, as an object of its own that no count includes, and reads it back; `false` by default.",
+    ),
 };
 
 export const DestinationConf = z

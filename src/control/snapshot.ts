@@ -43,6 +43,8 @@ const Job: z.ZodType<JobConfig> = z.looseObject({
   }),
   limits: z.looseObject({ bytes: z.int().min(1), records: z.int().min(1), intervalMs: z.int().min(1) }),
   destination: z.string(),
+  // Missing where it was stored before there were any.
+  canary: z.boolean().exactOptional(),
   path: z.string(),
   deletedMs: z.int().min(0).nullable(),
   discard: z.boolean(),

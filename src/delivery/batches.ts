@@ -1,9 +1,8 @@
 import { createHash } from "node:crypto";
-import { concat } from "../bytes.ts";
 import { COMPACT_AT_RAW_BYTES } from "../limits.ts";
 import { batchTexts, contentType } from "../output/format.ts";
 import type { Fragment } from "../pipeline/fragment.ts";
-import { contentOf, GZIP_HEADER, gzipTrailer, joinContents, storedBlocks } from "../pipeline/gzip.ts";
+import { contentOf, joinContents, memberHead, memberTail } from "../pipeline/gzip.ts";
 import { Chunks } from "./chunks.ts";
 import { dayStamp, keyBelow } from "./keys.ts";
 import type { LogState } from "./log-state.ts";
@@ -143,7 +142,7 @@ export class Batches {
     const { output, path } = this.#state.requireJob();
     const { prefix, suffix } = batchTexts(output);
     const { number, name } = this.#state.nextName(batch.first_event_ms, batch.last_event_ms);
-    const head = concat([GZIP_HEADER, storedBlocks(prefix)]);
+    const head = memberHead(prefix);
     const sha256 = createHash("sha256").update(head);
     const md5 = createHash("md5").update(head);
     let bytes = head.length;
@@ -157,8 +156,7 @@ export class Batches {
       // Rows are collected late; the buffer of one is of no more use once it is hashed.
       chunk.body.transfer(0);
     }
-    content = joinContents([content, contentOf(suffix)]);
-    const tail = concat([storedBlocks(suffix), gzipTrailer(content)]);
+    const { bytes: tail, content: whole } = memberTail(suffix, content);
     sha256.update(tail);
     md5.update(tail);
     bytes += tail.length;
@@ -175,7 +173,7 @@ export class Batches {
       head.buffer,
       tail.buffer,
       bytes,
-      content.rawBytes,
+      whole.rawBytes,
       batch.records,
       sha256.digest("hex"),
       md5.digest("hex"),

@@ -1,5 +1,6 @@
 import type { JobConfig } from "../control/job-config.ts";
 import type { TakenId } from "../storage/id-memory.ts";
+import type { CanaryReport } from "./canary.ts";
 import type { HealthHour } from "./health.ts";
 import type { DeliveryLog } from "./log.ts";
 import type { Append, LogStatus, ObjectEntry } from "./types.ts";
@@ -8,7 +9,11 @@ type Logs = DurableObjectNamespace<DeliveryLog>;
 
 /** The segments of a job's log, one durable object each, from 0. Only the last one takes records. */
 export function segmentOf(logs: Logs, jobId: number, segment: number): DurableObjectStub<DeliveryLog> {
-  return logs.getByName(`job ${jobId} segment ${segment}`);
+  return logs.getByName(segmentName(jobId, segment));
+}
+
+export function segmentName(jobId: number, segment: number): string {
+  return `job ${jobId} segment ${segment}`;
 }
 
 /** Brings a job's configuration to every segment of its log. @returns the newest version that is in force in any of them. */
@@ -172,6 +177,16 @@ export async function chainHealth(logs: Logs, jobId: number, since: number, unti
     const found = await segmentOf(logs, jobId, segment).health(since, until);
     hours.push(...found.hours);
     if (!found.sealed) return hours;
+  }
+}
+
+/** How a job's canary fares: that of its newest segment, which alone sends one. null: it has none, or its log has not confirmed the job yet. */
+export async function chainCanary(logs: Logs, jobId: number): Promise<CanaryReport | null> {
+  let newest: CanaryReport | null = null;
+  for (let segment = 0; ; segment++) {
+    const { report, sealed } = await segmentOf(logs, jobId, segment).canaryReport();
+    newest = report ?? newest;
+    if (!sealed) return newest;
   }
 }
 

@@ -12,6 +12,8 @@ import { platform, within } from "../platform.ts";
 import { IdMemory, type TakenId } from "../storage/id-memory.ts";
 import { migrate } from "../storage/migrate.ts";
 import { Batches } from "./batches.ts";
+import { Canary, type CanaryReport } from "./canary.ts";
+import { segmentName } from "./chain.ts";
 import { Health, type HealthHour } from "./health.ts";
 import { LogState } from "./log-state.ts";
 import { entryOf } from "./object-entry.ts";
@@ -54,6 +56,8 @@ export class DeliveryLog extends DurableObject<Env> {
   readonly #objects: Objects;
   readonly #health: Health;
   readonly #ids: IdMemory;
+  /** Public for the tests, which wait for it. */
+  readonly canary: Canary;
   /** Uploads of this instance that are under way, by object number. Lost in a crash, as they are. */
   readonly #uploads = new Map<number, Promise<void>>();
   /** When this instance last began an upload, in ms since the epoch. */
@@ -72,6 +76,15 @@ export class DeliveryLog extends DurableObject<Env> {
     this.#objects = new Objects(sql, this.#state);
     this.#health = new Health(sql);
     this.#ids = new IdMemory(sql);
+    this.canary = new Canary(sql, this.#state, {
+      identity: (jobId) => env.LOG.idFromName(segmentName(jobId, 0)).toString(),
+      open: (job) => this.#open(job),
+      commit: (change) =>
+        this.#transaction(() => {
+          change();
+          this.#arm(platform.now());
+        }),
+    });
     ctx.blockConcurrencyWhile(async () => {
       migrate(ctx.storage, LOG_STEPS);
       this.#armedMs = await ctx.storage.getAlarm();
@@ -101,7 +114,8 @@ export class DeliveryLog extends DurableObject<Env> {
         if (job.deletedMs !== null && before.deletedMs === null) this.#batches.cutAll("deleted", now);
       }
       this.#state.setJob(job, segment);
-      if (before === null) return;
+      this.canary.follow(job, now);
+      if (before === null) return this.#arm(now);
       if (job.discard) this.#discard();
       if (job.destinationVersion !== before.destinationVersion) this.#objects.readdress(job.path);
       // Not with every new version: that a function's logging was switched says nothing to a store that asked for patience.
@@ -153,7 +167,10 @@ export class DeliveryLog extends DurableObject<Env> {
     this.#transaction(() => {
       if (this.#state.requireJob().discard) this.#discard();
       this.#batches.cutAll(reason, now);
-      if (reason === "manual") this.#objects.retryNow();
+      if (reason === "manual") {
+        this.#objects.retryNow();
+        this.canary.retryNow(now);
+      }
       if (now - row.swept_ms >= SWEEP_EVERY_MS) {
         this.#ids.sweep(now);
         this.#objects.sweep(now);
@@ -195,7 +212,7 @@ export class DeliveryLog extends DurableObject<Env> {
       storedBytes: this.ctx.storage.sql.databaseSize,
       segments: 1,
       setAside: { objects: 0, records: 0, oldestMs: null },
-      canary: null,
+      canary: this.canary.status(platform.now()),
       replayed: { objects: 0, records: 0, bytes: 0 },
       sealed: row.sealed_ms !== null,
     };
@@ -214,6 +231,13 @@ export class DeliveryLog extends DurableObject<Env> {
     const row = this.#state.row();
     if (row === null) return { hours: [], sealed: false };
     return { hours: this.#health.between(since, until), sealed: row.sealed_ms !== null };
+  }
+
+  /** How the job's canary fares here, and whether another segment follows. */
+  canaryReport(): { report: CanaryReport | null; sealed: boolean } {
+    const row = this.#state.row();
+    if (row === null) return { report: null, sealed: false };
+    return { report: this.canary.report(platform.now()), sealed: row.sealed_ms !== null };
   }
 
   /** Deletes itself if its job was deleted long enough ago that no queue can hold anything for it. @returns whether it did. */
@@ -257,8 +281,10 @@ export class DeliveryLog extends DurableObject<Env> {
     }
   }
 
-  /** Uploads what is due, and waits for it that long; the uploads go on afterwards. */
+  /** Uploads what is due, and waits for it that long; the uploads go on afterwards. The canary has nobody wait. */
   async #uploadFor(waitMs: number): Promise<void> {
+    const canary = this.canary.begin(platform.now());
+    if (canary !== null) this.ctx.waitUntil(canary);
     const uploads = this.#uploadDue();
     this.ctx.waitUntil(uploads);
     await within(waitMs, uploads, undefined);
@@ -419,7 +445,7 @@ export class DeliveryLog extends DurableObject<Env> {
     if (row === null) return;
     const attempt = Math.max(this.#objects.nextAttemptMs(new Set(this.#uploads.keys())), this.#freeMs(row));
     const again = this.#uploads.size > 0 ? nowMs + ALARM_LOOK_AGAIN_MS : Number.POSITIVE_INFINITY;
-    const due = Math.max(Math.min(this.#batches.nextCutMs(), attempt, again), nowMs);
+    const due = Math.max(Math.min(this.#batches.nextCutMs(), attempt, again, this.canary.nextMs(nowMs)), nowMs);
     // An alarm that should have fired long ago did not: it counts as not set.
     const armed =
       this.#armedMs !== null && this.#armedMs > nowMs - ALARM_LOST_AFTER_MS ? this.#armedMs : Number.POSITIVE_INFINITY;

@@ -146,4 +146,24 @@ export const LOG_STEPS = [
       ALTER TABLE log ADD COLUMN parked INTEGER NOT NULL DEFAULT 0;  -- the last failure was one that somebody must see to
       UPDATE log SET failing_since_ms = last_error_ms, parked = coalesce(error_message LIKE 'parked:%', 0) WHERE failures > 0;`,
   },
+  {
+    id: 8,
+    why: "a synthetic event is sent every hour and read back",
+    sql: `
+      CREATE TABLE canary (                           -- one row while the job sends any
+        id                  INTEGER PRIMARY KEY CHECK (id = 1),
+        destination_version INTEGER NOT NULL,         -- of the job: of another destination nothing is known
+        state               TEXT NOT NULL CHECK (state IN ('ok', 'waiting', 'failed', 'missing', 'damaged', 'unreadable')),
+        since_ms            INTEGER NOT NULL,
+        why                 TEXT,
+        last_ok_ms          INTEGER,
+        last_run_ms         INTEGER,                  -- the newest was sent
+        next_ms             INTEGER NOT NULL,         -- there is something to do
+        tries               INTEGER NOT NULL DEFAULT 0, -- in vain, of a run that is not decided yet
+        unread              INTEGER NOT NULL DEFAULT 0, -- the newest was written, and is to be read again
+        sha256              TEXT,                     -- of the newest that was written
+        bytes               INTEGER,
+        before_sha256       TEXT                      -- of the one before it
+      ) STRICT`,
+  },
 ] as const satisfies readonly Migration[];

@@ -168,7 +168,7 @@ function hasStatus(answer: StoreAnswer, status: number): boolean {
 }
 
 /** What an answer to a PUT means; null: the store says that it took it. */
-function classify(answer: ProbeAnswer): UploadError | null {
+export function classify(answer: ProbeAnswer): UploadError | null {
   const words = answerWords(answer);
   const cause = causeOf(answer);
   if (answer.kind === "not_kept") return notKept(words);

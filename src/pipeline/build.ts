@@ -126,7 +126,7 @@ export function appendsOf<O extends Offered>(job: JobConfig, offered: readonly O
  * @throws if the job's filter cannot be read.
  */
 export function buildAppend(
-  job: JobConfig,
+  job: ShippingRules & Pick<JobConfig, "version">,
   offered: readonly Offered[],
   without: ReadonlySet<string>,
   queueDoneMs: number,

@@ -1,4 +1,5 @@
 import { crc32 } from "node:zlib";
+import { concat } from "../bytes.ts";
 import { crc32Combine } from "./crc32-combine.ts";
 
 /**
@@ -57,6 +58,17 @@ export function storedBlocks(raw: Uint8Array): Uint8Array<ArrayBuffer> {
     at += STORED_BLOCK_HEADER_BYTES + held.length;
   }
   return stored;
+}
+
+/** How a member begins: its header, and a text before all that is deflated. */
+export function memberHead(prefix: Uint8Array): Uint8Array<ArrayBuffer> {
+  return concat([GZIP_HEADER, storedBlocks(prefix)]);
+}
+
+/** How a member ends: a text behind all that is deflated, and its trailer. @param content of all before that text. */
+export function memberTail(suffix: Uint8Array, content: Content): { bytes: Uint8Array<ArrayBuffer>; content: Content } {
+  const whole = joinContents([content, contentOf(suffix)]);
+  return { bytes: concat([storedBlocks(suffix), gzipTrailer(whole)]), content: whole };
 }
 
 /** @param content of all that was written since the header; the format keeps its length modulo 2^32. */

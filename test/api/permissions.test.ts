@@ -19,6 +19,7 @@ const LOGS: { readonly [route: string]: Permission } = {
   "GET /jobs/:job_id/ledger": "logs:read",
   "GET /jobs/:job_id/objects": "logs:read",
   "GET /jobs/:job_id/health": "logs:read",
+  "GET /jobs/:job_id/canary": "logs:read",
   "POST /jobs/:job_id/flush": "logs:edit",
   "GET /ledger": "logs:read",
   "GET /status": "logs:read",

@@ -26,11 +26,13 @@ const update = (id: number, body: object) => done<Job>("PUT", `/${id}`, body);
 const stateOf = ({ time_modified: _time, ...job }: Job) => job;
 
 /** What a job does with records, whatever its body says. */
-async function meaningOf(id: number): Promise<Pick<JobConfig, "filter" | "sampleRate" | "output" | "limits">> {
+async function meaningOf(
+  id: number,
+): Promise<Pick<JobConfig, "filter" | "sampleRate" | "output" | "limits" | "canary">> {
   const job: StoredJob | null = await controlPlane(env.CONTROL).get(id);
   if (job === null) throw new Error(`no job ${id}`);
-  const { filter, sampleRate, output, limits } = job.config;
-  return { filter, sampleRate, output, limits };
+  const { filter, sampleRate, output, limits, canary = false } = job.config;
+  return { filter, sampleRate, output, limits, canary };
 }
 
 const FILTER = '{"where":{"key":"Outcome","operator":"!eq","value":"ok"}}';
@@ -57,8 +59,11 @@ const bodies: [what: string, body: object][] = [
       max_upload_records: null,
       output_options: null,
       ownership_challenge: null,
+      canary: null,
     },
   ],
+  ["a canary", { canary: true, enabled: false }],
+  ["a canary that is declined", { canary: false }],
   ["the vendor's dataset", { dataset: "workers_trace_events" }],
   ["empty options", { output_options: {} }],
   ["no field names", { output_options: { field_names: [] } }],
@@ -122,6 +127,7 @@ describe("a job that is declared", () => {
       // Nothing was invented inside of what was sent.
       for (const [name, value] of Object.entries(shown(body))) expect(created[name]).toEqual(value);
       expect("output_options" in created).toBe("output_options" in body);
+      expect("canary" in created).toBe("canary" in body);
       const meaning = await meaningOf(created.id);
 
       const first = await read(created.id);
@@ -164,6 +170,7 @@ const clearable: Case[] = [
   ["max_upload_bytes", 5_000_000, 6_000_000, [null, 0]],
   ["max_upload_records", 1_000, 2_000, [null, 0]],
   ["max_upload_interval_seconds", 60, 300, [null, 0]],
+  ["canary", true, false, [null, false]],
 ];
 
 const option = (name: string, set: unknown, change: unknown, cleared: unknown[]): Case => [

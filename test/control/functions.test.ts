@@ -126,8 +126,8 @@ describe("switching logging of a function", () => {
     if (stored === null) throw new Error("it is gone");
     const { body, config } = stored;
     await set("shop", false);
-    const { filter, sampleRate, output, limits, destination, path } = config;
-    const draft = { body, meaning: { filter, sampleRate, output, limits }, destination, path };
+    const { filter, sampleRate, output, limits, canary = false, destination, path } = config;
+    const draft = { body, meaning: { filter, sampleRate, output, limits, canary }, destination, path };
     const change = (): Promise<{ kind: string }> => control().update(id, config.modifiedVersion, draft, false);
     expect((await change()).kind).toBe("changed");
     expect(await change()).toEqual({ kind: "conflict" });

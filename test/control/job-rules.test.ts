@@ -28,6 +28,7 @@ describe("what a job's body means", () => {
     expect(meaning()).toEqual({
       filter: null,
       sampleRate: 1,
+      canary: false,
       output: NDJSON,
       limits: { bytes: 100_000_000, records: 100_000, intervalMs: 30_000 },
     });

@@ -52,6 +52,13 @@ describe("what the control plane says", () => {
     expect(readSnapshot(snapshot("e.0.", []))).not.toBeNull();
   });
 
+  it.each([true, false])("is believed without a canary, as before there were any, and with one: %s", (canary) => {
+    const said = snapshot("A1B2.7.00FF", [job(1), job(2, { canary })]);
+    expect(readSnapshot(said)).toBe(said);
+    expect(readSnapshot(changed(said, ["jobs", 1, "canary"], "yes"))).toBeNull();
+    expect(readSnapshot(changed(said, ["jobs", 1, "canary"], null))).toBeNull();
+  });
+
   it.each(paths(FULL).map((path) => [path.join("."), path] as const))(
     "is garbage without %s, or with something else there",
     (_name, path) => {

@@ -26,6 +26,7 @@ const Job = z
     max_upload_bytes: JOB_FIELDS.max_upload_bytes,
     max_upload_records: JOB_FIELDS.max_upload_records,
     max_upload_interval_seconds: JOB_FIELDS.max_upload_interval_seconds,
+    canary: JOB_FIELDS.canary.optional(),
     last_complete: Time.nullable().describe(
       "Everything taken in before this time has been delivered. It never goes back.",
     ),

@@ -1,0 +1,185 @@
+import type { JobConfig } from "../control/job-config.ts";
+import { isOpen } from "../control/windows.ts";
+import type { Destination, Parsed } from "../destinations/destination.ts";
+import { ObjectStore } from "../destinations/object-store.ts";
+import { errorText, log } from "../log.ts";
+import { platform } from "../platform.ts";
+import { notWritten, readCanary, type SentCanary, writeCanary } from "./canary-check.ts";
+import { canaryAfter, canaryKey, canaryObject } from "./canary-object.ts";
+import { afterTry, type CanaryRow, type CanaryTry, canaryDueMs, canaryStatus } from "./canary-state.ts";
+import type { LogState } from "./log-state.ts";
+import type { CanaryStatus } from "./types.ts";
+
+/** How a job's canary is, and when. */
+export interface CanaryReport extends CanaryStatus {
+  /** When the newest was sent, and when there is something to do next, in ms. */
+  lastRunMs: number | null;
+  nextRunMs: number;
+  /** Below the bucket. */
+  key: string;
+}
+
+/** What it needs of the log that it is part of. */
+export interface CanaryHost {
+  /** Of the job's whole log, however many segments it has. */
+  identity(jobId: number): string;
+  open(job: JobConfig): Parsed<Destination>;
+  /** A transaction, after which the alarm is set for what comes next. */
+  commit(change: () => void): void;
+}
+
+const COLUMNS = [
+  "destination_version",
+  "state",
+  "since_ms",
+  "why",
+  "last_ok_ms",
+  "last_run_ms",
+  "next_ms",
+  "tries",
+  "unread",
+  "sha256",
+  "bytes",
+  "before_sha256",
+] as const;
+
+/**
+ * Part of a log: a synthetic event that goes to the destination every hour, beside everything else, and is read back. It is no object of the log: nothing that
+ * it does or fails to do changes a count, an hour of health, or what is said of the uploads. docs/canary.md
+ */
+export class Canary {
+  readonly #sql: SqlStorage;
+  readonly #state: LogState;
+  readonly #host: CanaryHost;
+  /** The try of this instance that is under way. Lost in a crash, and then made again. For the tests, which wait for it. */
+  running: Promise<void> | null = null;
+
+  constructor(sql: SqlStorage, state: LogState, host: CanaryHost) {
+    this.#sql = sql;
+    this.#state = state;
+    this.#host = host;
+  }
+
+  /** The log follows another configuration. The first canary for a destination is sent at once. Belongs into the transaction of its caller. */
+  follow(job: JobConfig, nowMs: number): void {
+    const sends = job.canary === true && isOpen(job.windows) && job.deletedMs === null;
+    if (!sends || this.#state.requireRow().sealed_ms !== null) {
+      this.#sql.exec("DELETE FROM canary");
+    } else if (this.#row()?.destination_version !== job.destinationVersion) {
+      this.#sql.exec(
+        "INSERT OR REPLACE INTO canary (id, destination_version, state, since_ms, next_ms) VALUES (1, ?, 'waiting', ?, ?)",
+        job.destinationVersion,
+        nowMs,
+        nowMs,
+      );
+    }
+  }
+
+  /** Somebody wants to know now whether it has become better: the next one is sent at once, if the last one is not well. */
+  retryNow(nowMs: number): void {
+    this.#sql.exec("UPDATE canary SET next_ms = ? WHERE next_ms > ? AND (state <> 'ok' OR tries > 0)", nowMs, nowMs);
+  }
+
+  /** When there is something to do, in ms since the epoch; Infinity: never. What is under way is followed by its own end, and if there is none, an hour later. */
+  nextMs(nowMs: number): number {
+    const row = this.#row();
+    if (row === null) return Number.POSITIVE_INFINITY;
+    return this.running === null ? canaryDueMs(row, nowMs) : canaryAfter(this.#state.requireJob().id, nowMs);
+  }
+
+  /** Begins what is due. @returns when it is over, for whoever keeps the object alive; it never rejects. null: nothing is due, or it is under way. */
+  begin(nowMs: number): Promise<void> | null {
+    const row = this.running === null ? this.#row() : null;
+    if (row === null || canaryDueMs(row, nowMs) > nowMs) return null;
+    this.running = this.#run(this.#state.requireJob(), row, nowMs);
+    return this.running;
+  }
+
+  /** null: the job has none, or this segment takes no more. */
+  report(nowMs: number): CanaryReport | null {
+    const row = this.#row();
+    if (row === null) return null;
+    const { id, path } = this.#state.requireJob();
+    const key = canaryKey(path, id, this.#host.identity(id));
+    return { ...canaryStatus(row, nowMs), lastRunMs: row.last_run_ms, nextRunMs: row.next_ms, key };
+  }
+
+  /** @returns as {@link report}. */
+  status(nowMs: number): CanaryStatus | null {
+    const row = this.#row();
+    return row === null ? null : canaryStatus(row, nowMs);
+  }
+
+  async #run(job: JobConfig, row: CanaryRow, startedMs: number): Promise<void> {
+    const broke = (error: unknown): void =>
+      log.error("canary broke", { durable_object: "DeliveryLog", job: job.id, error: errorText(error) });
+    let tried: CanaryTry;
+    try {
+      tried = await this.#try(job, row, startedMs);
+    } catch (error) {
+      broke(error);
+      tried = unwritten("internal error", startedMs);
+    }
+    this.running = null;
+    try {
+      this.#host.commit(() => this.#settle(job, tried, startedMs));
+    } catch (error) {
+      // Nothing has changed: it is still due.
+      broke(error);
+    }
+  }
+
+  async #try(job: JobConfig, row: CanaryRow, startedMs: number): Promise<CanaryTry> {
+    const opened = this.#host.open(job);
+    if (!opened.ok) return unwritten(opened.why, startedMs);
+    const store = new ObjectStore(opened.value, platform);
+    const identity = this.#host.identity(job.id);
+    const key = canaryKey(opened.value.path, job.id, identity);
+    if (row.unread === 1 && row.sha256 !== null && row.bytes !== null) {
+      const sent: SentCanary = { sha256: row.sha256, bytes: row.bytes, beforeSha256: row.before_sha256 };
+      return { finding: await readCanary(store, key, sent), wroteMs: null, sent };
+    }
+    const object = canaryObject(job.output, job.id, identity, startedMs);
+    const failed = await writeCanary(store, key, object);
+    if (failed !== null) return { finding: failed, wroteMs: startedMs, sent: null };
+    const sent = { sha256: object.sha256, bytes: object.body.length, beforeSha256: row.sha256 };
+    return { finding: await readCanary(store, key, sent), wroteMs: startedMs, sent };
+  }
+
+  /** What follows, unless the job was moved meanwhile, or has none any more: then it says nothing of what is. */
+  #settle(job: JobConfig, tried: CanaryTry, startedMs: number): void {
+    const nowMs = platform.now();
+    const row = this.#row();
+    const counts = row !== null && row.destination_version === job.destinationVersion;
+    const after = counts ? afterTry(row, tried, job.id, nowMs) : null;
+    if (after !== null) {
+      this.#sql.exec(
+        `UPDATE canary SET ${COLUMNS.map((column) => `${column} = ?`).join(", ")} WHERE id = 1`,
+        ...COLUMNS.map((column) => after[column]),
+      );
+    }
+    const { finding } = tried;
+    const again = after !== null && after.tries > 0;
+    log[finding.state === "ok" || after === null ? "info" : "warn"]("canary", {
+      job: job.id,
+      outcome: after === null ? "superseded" : again ? "retry" : finding.state,
+      attempt: (row?.tries ?? 0) + 1,
+      ms: nowMs - startedMs,
+      ...(finding.state !== "ok" && { why: finding.why }),
+    });
+  }
+
+  #row(): CanaryRow | null {
+    if (this.#state.retired) return null;
+    return (
+      this.#sql
+        .exec<CanaryRow>("SELECT canary.* FROM canary JOIN log USING (id) WHERE sealed_ms IS NULL")
+        .toArray()[0] ?? null
+    );
+  }
+}
+
+function unwritten(why: string, startedMs: number): CanaryTry {
+  const finding = { state: "failed", why: notWritten(why), passing: false, retryAfterMs: 0 } as const;
+  return { finding, wroteMs: startedMs, sent: null };
+}

@@ -1,0 +1,422 @@
+/** Which jobs have a canary, and when; what a crash leaves; and that nothing else knows of it. */
+import { reset, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { describe, expect, inject, it, vi } from "vitest";
+import { CLOCK_SKEW_MS, type JobConfig } from "../../src/control/job-config.ts";
+import { canaryAfter } from "../../src/delivery/canary-object.ts";
+import { chainCanary, chainHealth, chainObjects, chainStatus, segmentOf } from "../../src/delivery/chain.ts";
+import { LOG_STEPS } from "../../src/delivery/schema.ts";
+import { ID_MEMORY_MS } from "../../src/limits.ts";
+import { NDJSON } from "../../src/output/format.ts";
+import { platform } from "../../src/platform.ts";
+import { migrate } from "../../src/storage/migrate.ts";
+import { freshBucket, logStatus, NOON } from "../support/runtime/pipeline.ts";
+import { bucketControl } from "../support/s3-control.ts";
+import { rule } from "../support/s3-script.ts";
+import { CANARY_GET, CANARY_PUT, canaryWorld, ended, sealed, tick } from "./canary-world.ts";
+import { append, fragmentsOf, inLog, jobInto } from "./direct.ts";
+
+const HOUR_MS = 3_600_000;
+const disabled = [{ fromMs: NOON, untilMs: NOON + CLOCK_SKEW_MS }];
+
+const WITHOUT: [what: string, fields: Partial<JobConfig>][] = [
+  ["that knows of none", {}],
+  ["that is told to have none", { canary: false }],
+  ["that is disabled", { canary: true, windows: disabled }],
+  ["that is never enabled", { canary: true, windows: [] }],
+  ["that is deleted", { canary: true, deletedMs: NOON }],
+];
+
+describe("a job without a canary", () => {
+  it.each(WITHOUT)("sends none, and wakes for nothing: one %s", async (_what, fields) => {
+    const other = { ...jobInto("nowhere"), id: 2, ...fields };
+    await inLog(other, (log) => void log.configure(other, 0));
+    expect(await tick(2)).toBe(false);
+    expect((await logStatus(2)).canary).toBeNull();
+    expect(await chainCanary(env.LOG, 2)).toBeNull();
+  });
+
+  it.each(WITHOUT)("sends none any more: one %s from now on", async (_what, fields) => {
+    const { state, report, configure, tick, control, clock } = await canaryWorld();
+    await tick();
+    expect((await state())?.state).toBe("ok");
+    await configure({ canary: false, ...fields });
+    expect([await state(), await report()]).toEqual([null, null]);
+    clock.advance(2 * HOUR_MS);
+    await tick();
+    await inLog({ id: 1 }, (log) => log.drive("scheduled", 0));
+    await ended(1);
+    expect((await control.puts()).length).toBe(1);
+    // The alarm that was set for it came, and none is set after it.
+    expect(await tick()).toBe(false);
+  });
+});
+
+describe("a log of an older version", () => {
+  it("goes on as it was, and is no other than the control plane has it; then it may have a canary", async () => {
+    const { clock, control, job, state, evict } = await canaryWorld();
+    const { canary: _later, ...old } = job;
+    await inLog(old, async (_log, storage) => {
+      await storage.deleteAll();
+      migrate(
+        storage,
+        LOG_STEPS.filter(({ id }) => id < 8),
+      );
+      storage.sql.exec("INSERT INTO log (id, segment, job) VALUES (1, 0, ?)", JSON.stringify(old));
+    });
+    await evict();
+    await inLog(old, (log) => {
+      expect(log.configure(old, 0)).toEqual({ sealed: false, version: old.version });
+      expect(log.status()?.canary).toBeNull();
+      expect(log.configure({ ...old, version: 2, canary: true }, 0)).toEqual({ sealed: false, version: 2 });
+    });
+    clock.advance(1);
+    await tick(job.id);
+    expect(await state()).toMatchObject({ state: "ok", sinceMs: NOON + 1 });
+    expect((await control.objects()).length).toBe(1);
+  });
+});
+
+describe("a canary begins anew", () => {
+  it("when it is switched on again, and when its job is enabled again", async () => {
+    const { clock, tick, state, configure, control, nextHour } = await canaryWorld();
+    await control.script([rule({ do: "answer", status: 403 }, CANARY_GET)]);
+    await tick();
+    expect((await state())?.state).toBe("unreadable");
+    for (const off of [{ canary: false }, { windows: disabled }]) {
+      await configure(off);
+      clock.advance(90_000);
+      await configure({ canary: true, windows: [...disabled, { fromMs: clock.nowMs(), untilMs: null }] });
+      expect(await state()).toEqual({ state: "waiting", sinceMs: clock.nowMs(), lastOkMs: null, why: null });
+      await tick();
+      expect((await state())?.state).toBe("unreadable");
+    }
+    await control.script([]);
+    expect((await nextHour())?.state).toBe("ok");
+  });
+
+  it("when its job is moved: of the new destination nothing is known, and it is asked at once", async () => {
+    const { clock, tick, state, configure, control, report } = await canaryWorld();
+    await control.script([rule({ do: "answer", status: 403, code: "AccessDenied" }, CANARY_PUT)]);
+    await tick();
+    expect((await state())?.state).toBe("failed");
+    const other = freshBucket();
+    clock.advance(1_000);
+    await configure({ destinationVersion: 2, destination: sealed(other.name, "new/{DATE}"), path: "new/{DATE}" });
+    expect(await state()).toEqual({ state: "waiting", sinceMs: NOON + 1_000, lastOkMs: null, why: null });
+    await tick();
+    expect(await state()).toMatchObject({ state: "ok", sinceMs: NOON + 1_000 });
+    expect((await other.control.objects()).map(({ key }) => key)).toEqual([(await report())?.key]);
+  });
+
+  it("not when anything else of its job is changed", async () => {
+    const { clock, tick, state, configure, asked } = await canaryWorld();
+    await tick();
+    clock.advance(1_000);
+    await configure({ outputVersion: 2, modifiedVersion: 2, filter: null, optOutVersion: 2 });
+    await tick();
+    expect(await state()).toMatchObject({ state: "ok", lastOkMs: NOON });
+    expect((await asked()).length).toBe(2);
+  });
+
+  it("and what the old destination says then, counts no more", async () => {
+    const { tick, state, configure, control, job } = await canaryWorld();
+    await control.script([rule({ do: "hold" }, CANARY_PUT, 1)]);
+    await inLog(job, (log) => log.alarm());
+    await control.whenHeld(1);
+    const other = freshBucket();
+    await configure({ destinationVersion: 2, destination: sealed(other.name, "logs/{DATE}") });
+    await control.script([rule({ do: "answer", status: 403 }, CANARY_GET)]);
+    await control.release();
+    await ended(job.id);
+    expect((await state())?.state).toBe("waiting");
+    await tick();
+    expect((await state())?.state).toBe("ok");
+    expect((await other.control.objects()).length).toBe(1);
+  });
+
+  it("and one that comes back after it was switched off leaves nothing", async () => {
+    const { state, configure, control, job } = await canaryWorld();
+    await control.script([rule({ do: "hold" }, CANARY_PUT, 1)]);
+    await inLog(job, (log) => log.alarm());
+    await control.whenHeld(1);
+    await configure({ canary: false });
+    await control.release();
+    await ended(job.id);
+    expect(await state()).toBeNull();
+  });
+});
+
+describe("who asks for a flush", () => {
+  it("has a canary sent that is not well, and not one that is", async () => {
+    const { clock, tick, state, control, job, asked } = await canaryWorld();
+    const flush = async (): Promise<void> => {
+      await inLog(job, (log) => log.drive("manual", 10_000));
+      await ended(job.id);
+    };
+    await tick();
+    await flush();
+    expect((await asked()).length).toBe(2);
+    await control.script([rule({ do: "answer", status: 403 }, CANARY_PUT)]);
+    clock.advance(HOUR_MS);
+    await tick();
+    expect((await state())?.state).toBe("failed");
+    await control.script([]);
+    clock.advance(1_000);
+    await flush();
+    expect(await state()).toMatchObject({ state: "ok", sinceMs: clock.nowMs() });
+  });
+});
+
+describe("a log that dies with a canary under way", () => {
+  const SEAMS = [
+    ["before it is written", "PUT", "before"],
+    ["when it was written", "PUT", "after"],
+    ["before it is read", "GET", "before"],
+    ["when it was read", "GET", "after"],
+  ] as const;
+
+  it.each(SEAMS.flatMap((seam) => (["alarm", "cron"] as const).map((by) => [...seam, by] as const)))(
+    "sends it again: %s (%s, %s), by the %s",
+    async (_what, method, when, by) => {
+      const { clock, job, state, control } = await canaryWorld();
+      const state0 = await runInDurableObject(segmentOf(env.LOG, job.id, 0), (_log, ctx) => ctx);
+      let died = 0;
+      const real = fetch;
+      vi.spyOn(platform, "fetch").mockImplementation(async (url, init) => {
+        const dies = died === 0 && init.method === method;
+        if (dies && when === "before") die();
+        const response = await real(url, init);
+        if (dies) die();
+        return response;
+      });
+      const die = (): never => {
+        died += 1;
+        state0.abort("dies");
+        throw new Error("dead");
+      };
+      await inLog(job, async (log) => {
+        await log.alarm();
+        await log.canary.running;
+      }).catch(() => {});
+      expect(died).toBe(1);
+      expect((await state())?.state).toBe("waiting");
+      clock.advance(300_000);
+      if (by === "cron") await inLog(job, (log) => log.drive("scheduled", 0));
+      else await inLog(job, (log) => log.alarm());
+      await ended(job.id);
+      expect(await state()).toEqual({ state: "ok", sinceMs: NOON + 300_000, lastOkMs: NOON + 300_000, why: null });
+      expect((await control.objects()).length).toBe(1);
+    },
+  );
+
+  it("sends it again if what it came to could not be written down", async () => {
+    const { clock, job, state, tick, asked } = await canaryWorld();
+    const errors: unknown[] = [];
+    vi.spyOn(console, "error").mockImplementation((line) => void errors.push(line));
+    await inLog(job, async (log, storage) => {
+      const prototype = Object.getPrototypeOf(storage) as DurableObjectStorage;
+      await log.alarm();
+      const broken = vi.spyOn(prototype, "transactionSync").mockImplementation(() => {
+        throw new Error("the disk is full");
+      });
+      await log.canary.running;
+      broken.mockRestore();
+    });
+    expect(errors).toMatchObject([{ message: "canary broke", job: 1, error: "Error: the disk is full" }]);
+    expect((await state())?.state).toBe("waiting");
+    clock.advance(1_000);
+    await tick();
+    expect((await state())?.state).toBe("ok");
+    expect(await asked()).toEqual(["PUT 200", "GET 200", "PUT 200", "GET 200"]);
+  });
+
+  it("reads again, after it was evicted between two tries, what it had written", async () => {
+    const { clock, tick, state, control, evict, asked, report } = await canaryWorld();
+    await control.script([rule({ do: "answer", status: 404 }, CANARY_GET, 1)]);
+    await tick();
+    await evict();
+    clock.advance(((await report())?.nextRunMs ?? 0) - NOON);
+    await tick();
+    expect(await state()).toMatchObject({ state: "ok", lastOkMs: NOON + 15_000 });
+    expect(await asked()).toEqual(["PUT 200", "GET 404", "GET 200"]);
+  });
+});
+
+describe("of several segments", () => {
+  it("the newest alone sends any, under the key of the first", async () => {
+    const { clock, job, tick, report, control } = await canaryWorld();
+    await tick();
+    const key = (await report())?.key;
+    await inLog(job, (log) => {
+      log.segmentMaxBytes = 0;
+      const message = { id: "f".repeat(32), takenInMs: NOON, keyed: false, received: 1, filtered: 0, sampledOut: 0 };
+      const fragments = fragmentsOf(NDJSON, ["x\n"]);
+      expect(log.append({ version: 1, messages: [message], fragments, queueDoneMs: 0 })).toMatchObject({
+        kind: "full",
+      });
+    });
+    await runInDurableObject(segmentOf(env.LOG, job.id, 1), (log) => void log.configure(job, 1));
+    expect(await report()).toMatchObject({ state: "waiting", key });
+    clock.advance(2 * HOUR_MS);
+    await tick();
+    await inLog(job, (log) => log.drive("scheduled", 0));
+    await ended(job.id);
+    expect((await control.puts()).length).toBe(1);
+    await tickSegment();
+    expect(await report()).toMatchObject({ state: "ok", key });
+    expect((await chainStatus(env.LOG, job.id))?.canary).toMatchObject({ state: "ok", sinceMs: clock.nowMs() });
+    expect((await control.objects()).map((object) => [object.key, object.puts])).toEqual([[key, 2]]);
+    // A new configuration brings none back in the sealed one.
+    await inLog(job, (log) => void log.configure({ ...job, version: 2, destinationVersion: 2 }, 0));
+    expect(await inLog(job, (log) => log.canaryReport())).toEqual({ report: null, sealed: true });
+  });
+
+  const tickSegment = (): Promise<boolean> => tick(1, 1);
+});
+
+it("a log that is retired while a canary is under way stays so", async () => {
+  const { clock, job, configure, control } = await canaryWorld();
+  await control.script([rule({ do: "hold" }, CANARY_PUT, 1)]);
+  await inLog(job, (log) => log.alarm());
+  await control.whenHeld(1);
+  await configure({ deletedMs: NOON, windows: [] });
+  clock.advance(ID_MEMORY_MS + 1);
+  const retired = await inLog(job, async (log, storage) => {
+    const gone = await log.retire();
+    await control.release();
+    await log.canary.running;
+    const tables = storage.sql.exec("SELECT name FROM sqlite_master WHERE name IN ('log', 'canary')").toArray();
+    return { gone, tables, status: log.status(), report: log.canaryReport(), alarm: await storage.getAlarm() };
+  });
+  expect(retired).toEqual({
+    gone: true,
+    tables: [],
+    status: null,
+    report: { report: null, sealed: false },
+    alarm: null,
+  });
+});
+
+/** What everybody but the canary's own status says of a job. */
+async function booksOf(id: number) {
+  const { canary: _canary, storedBytes: _stored, ...status } = await logStatus(id);
+  const { entries, total } = await chainObjects(env.LOG, id, 0, 100);
+  const objects = entries.map(({ key, ...entry }) => ({ ...entry, key: key.slice(0, -".xxxxxxxx.log.gz".length) }));
+  return { status, objects, total, hours: await chainHealth(env.LOG, id, 0, Number.MAX_SAFE_INTEGER) };
+}
+
+/** Records that ship, a store that fails for a while, hours in between, all by the same clock. @returns the books after every step. */
+async function aDay(id: number, canary: boolean, canaryFails: boolean) {
+  const { name } = freshBucket();
+  const { clock, job } = await canaryWorld({ id, canary, destination: sealed(name, "logs/{DATE}") });
+  const control = bucketControl(inject("s3Url"), name);
+  const trouble = canaryFails
+    ? [rule({ do: "answer", status: 403, code: "AccessDenied" }, { keyIncludes: "canary/" })]
+    : [];
+  const books: unknown[] = [];
+  const step = async (): Promise<void> => {
+    await tick(id);
+    await inLog(job, (log) => log.drive("scheduled", 10_000));
+    await ended(id);
+    books.push(await booksOf(id));
+  };
+  await control.script(trouble);
+  vi.spyOn(platform, "random").mockReturnValue(0.5);
+  for (let hour = 0; hour < 4; hour++) {
+    await inLog(job, (log) => append(log, 1, fragmentsOf(NDJSON, [`record ${hour}\n`])));
+    if (hour === 2) {
+      await control.script([
+        ...trouble,
+        rule({ do: "answer", status: 503 }, { method: "PUT", keyIncludes: ".log.gz" }, 2),
+      ]);
+    }
+    clock.advance(30_000);
+    await step();
+    clock.advance(canaryAfter(1, clock.nowMs()) - clock.nowMs());
+    await step();
+    clock.advance(20 * 60_000);
+    await step();
+  }
+  const sent = (await control.requests()).filter(({ key }) => key.includes("canary/")).length;
+  return { books, sent, puts: (await control.puts()).filter(({ key }) => key.endsWith(".log.gz")).length };
+}
+
+describe("counts", () => {
+  it.each([
+    ["well", false],
+    ["refused", true],
+  ])("are the same at every moment with a canary, one that is %s", async (_what, fails) => {
+    const without = await aDay(1, false, false);
+    vi.restoreAllMocks();
+    await reset();
+    const with_ = await aDay(1, true, fails);
+    expect([without.sent, with_.sent > 3]).toEqual([0, true]);
+    expect(with_.books).toEqual(without.books);
+    expect(with_.puts).toBe(without.puts);
+    expect(without.books.at(-1)).toMatchObject({ status: { counts: { delivered: 4, pending: 0 }, lastErrorMs: null } });
+    expect(JSON.stringify(without.books)).toContain("HTTP 503");
+  });
+});
+
+/** Counts what is billed as a written row from now on: statements by their verb and table, and alarms. */
+function meter(storage: DurableObjectStorage): { read(): Record<string, number> } {
+  const cursors: [what: string, cursor: SqlStorageCursor<Record<string, SqlStorageValue>>][] = [];
+  let alarms = 0;
+  const sql = Object.getPrototypeOf(storage.sql) as SqlStorage;
+  const exec = sql.exec;
+  vi.spyOn(sql, "exec").mockImplementation(function (this: SqlStorage, query, ...values) {
+    const cursor = exec.call(this, query, ...values);
+    cursors.push([query.trim().split(/\s+/).slice(0, 2).join(" "), cursor]);
+    return cursor;
+  });
+  const prototype = Object.getPrototypeOf(storage) as DurableObjectStorage;
+  const setAlarm = prototype.setAlarm;
+  vi.spyOn(prototype, "setAlarm").mockImplementation(function (this: DurableObjectStorage, ...args) {
+    alarms += 1;
+    return setAlarm.apply(this, args);
+  });
+  return {
+    read: () => {
+      const rows: Record<string, number> = {};
+      for (const [what, { rowsWritten }] of cursors.splice(0))
+        if (rowsWritten > 0) rows[what] = (rows[what] ?? 0) + rowsWritten;
+      if (alarms > 0) rows.alarm = alarms;
+      alarms = 0;
+      return rows;
+    },
+  };
+}
+
+describe("the rows that are written", () => {
+  it("are two for an hour in which all is well, and three more for each further try", async () => {
+    const { clock, job, tick, control, report } = await canaryWorld();
+    await tick();
+    const bill = await inLog(job, (_log, storage) => meter(storage));
+    for (let hour = 0; hour < 3; hour++) {
+      clock.advance(canaryAfter(job.id, clock.nowMs()) - clock.nowMs());
+      expect(await tick()).toBe(true);
+      expect(bill.read()).toEqual({ "UPDATE canary": 1, alarm: 1 });
+    }
+    await control.script([rule({ do: "answer", status: 503 }, CANARY_GET, 2)]);
+    clock.advance(canaryAfter(job.id, clock.nowMs()) - clock.nowMs());
+    for (let again = 0; again < 2; again++) {
+      await tick();
+      expect(bill.read()).toEqual({ "UPDATE canary": 1, alarm: 2 });
+      clock.advance(((await report())?.nextRunMs ?? 0) - clock.nowMs());
+    }
+    await tick();
+    expect(bill.read()).toEqual({ "UPDATE canary": 1, alarm: 1 });
+  });
+
+  it("are one more for the alarm that follows an alarm of something else", async () => {
+    const { clock, job, tick } = await canaryWorld();
+    await tick();
+    const bill = await inLog(job, (_log, storage) => meter(storage));
+    await inLog(job, (log) => append(log, 1, fragmentsOf(NDJSON, ["x\n"])));
+    expect(bill.read()).toMatchObject({ alarm: 1 });
+    clock.advance(30_000);
+    await tick();
+    expect(bill.read()).toMatchObject({ "UPDATE object": 1, alarm: 1 });
+  });
+});
