@@ -236,3 +236,16 @@ export const UPSTREAM_MS = 40_000;
 
 /** Its answer, in bytes: that to a GET of a script is the script. */
 export const UPSTREAM_ANSWER_MAX_BYTES = 2 * UPLOAD_MAX_BYTES;
+
+/** Objects of one replay: those of thirty days at an interval of half a minute are 86,400. Each is a row until it is done. */
+export const REPLAY_OBJECTS_MAX = 100_000;
+
+/** Replays that are under way at once: each may hold an object's bytes in memory, and all share the connections of one durable object… */
+export const REPLAYS_UNDER_WAY_MAX = 4;
+/** …that are remembered when they are over… */
+export const REPLAYS_MAX = 200;
+/** …and how long, in ms: as long as objects are. One that is not done by then is given up. */
+export const REPLAY_MEMORY_MS = OBJECT_HISTORY_MS;
+
+/** Objects that a replay could not ship, which are named one by one; all of them are counted. */
+export const REPLAY_PROBLEMS_MAX = 100;

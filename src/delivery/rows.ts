@@ -26,6 +26,9 @@ export interface LogRow {
   error_message: string | null;
   unconditional: number;
   swept_ms: number;
+  replayed_objects: number;
+  replayed_records: number;
+  replayed_bytes: number;
 }
 
 export interface BatchRow {
@@ -78,6 +81,9 @@ export interface ObjectRow {
   verified: number | null;
   error: string | null;
   uploaded_ms: number | null;
+  replay: string | null;
+  replay_of: number | null;
+  elsewhere: string | null;
 }
 
 /** Chunks of one batch have ids from `batch * CHUNKS_PER_BATCH`; more than the records a batch may hold. */
