@@ -245,3 +245,16 @@ export const ATTACHMENT_GONE_MS = 30 * 86_400_000;
 
 /** Longest address of a webhook, in characters: what servers take in a request line, and then some. */
 export const WEBHOOK_URL_MAX = 2_048;
+
+/** Objects of one replay: those of thirty days at an interval of half a minute are 86,400. Each is a row until it is done. */
+export const REPLAY_OBJECTS_MAX = 100_000;
+
+/** Replays that are under way at once: each may hold an object's bytes in memory, and all share the connections of one durable object… */
+export const REPLAYS_UNDER_WAY_MAX = 4;
+/** …that are remembered when they are over… */
+export const REPLAYS_MAX = 200;
+/** …and how long, in ms: as long as objects are. One that is not done by then is given up. */
+export const REPLAY_MEMORY_MS = OBJECT_HISTORY_MS;
+
+/** Objects that a replay could not ship, which are named one by one; all of them are counted. */
+export const REPLAY_PROBLEMS_MAX = 100;

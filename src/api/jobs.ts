@@ -106,6 +106,7 @@ export const jobRoutes: readonly Resource[] = [
             oldest_pending_seconds: oldest === null ? null : Math.max(0, Math.round((platform.now() - oldest) / 1_000)),
             bytes_raw: status.deliveredRawBytes,
             bytes_compressed: status.deliveredBytes,
+            replayed: status.replayed,
           });
         },
       },
@@ -248,12 +249,12 @@ function readDraft(body: JobBody, config: Config, not: string): { draft: JobDraf
 }
 
 /** Writes the probe. @throws ApiError 400 with the store's status and code if it is refused; nothing is stored then. */
-async function requireWritable(destination: Destination, platform: Platform, not: string): Promise<void> {
+export async function requireWritable(destination: Destination, platform: Platform, not: string): Promise<void> {
   const fault = writeFault(await writeProbe(new ObjectStore(destination, platform), destination.path));
   if (fault !== null) throw badDestination(not, `error validating destination: ${fault}`);
 }
 
-function badDestination(not: string, why: string) {
+export function badDestination(not: string, why: string) {
   return faultsError(400, CODE.notAllowed, [{ pointer: "/destination_conf", message: why }], not);
 }
 

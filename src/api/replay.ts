@@ -1,3 +1,219 @@
-import type { Resource } from "./route.ts";
+import type * as z from "zod";
+import type { Config } from "../config.ts";
+import type { StoredJob } from "../control/plane.ts";
+import { destinationPurpose, replayPurpose, seal, unseal } from "../control/secrets.ts";
+import { chainReplayable } from "../delivery/chain.ts";
+import type { Destination } from "../destinations/destination.ts";
+import { ObjectStore, type StoreAnswer } from "../destinations/object-store.ts";
+import { maskDestination, parseDestination } from "../destinations/parse.ts";
+import { answerWords } from "../destinations/probe.ts";
+import { type ApiError, CODE, faultsError, oneError, unavailable } from "../errors.ts";
+import { OBJECT_HISTORY_MS, REPLAY_OBJECTS_MAX, REPLAYS_UNDER_WAY_MAX } from "../limits.ts";
+import { type Platform, within } from "../platform.ts";
+import { placeName } from "../replay/places.ts";
+import { left } from "../replay/plans.ts";
+import { replays } from "../replay/replays.ts";
+import type { ReplayBegun, ReplayView } from "../replay/types.ts";
+import { jsonBody } from "./body.ts";
+import { AskReplay, BEGIN_REPLAY, CANCEL_REPLAY, LIST_REPLAYS, READ_REPLAY, ReplaysPage } from "./docs/replay.ts";
+import { listed, type Message, success } from "./envelope.ts";
+import { badDestination, requireJob, requireWritable } from "./jobs.ts";
+import { requireProof } from "./ownership.ts";
+import { pageOf, queryOf } from "./query.ts";
+import type { AppContext, Resource } from "./route.ts";
+import { sentDestination } from "./validation.ts";
 
-export const replayRoutes: readonly Resource[] = [];
+/** How long a store may take to show that an object can be read, in ms. */
+const READ_WAIT_MS = 15_000;
+
+export const replayRoutes: readonly Resource[] = [
+  {
+    path: "/jobs/:job_id/replay",
+    methods: {
+      GET: {
+        permission: "logs:read",
+        doc: LIST_REPLAYS,
+        async handle(c) {
+          const { config } = await requireJob(c);
+          const all: ReplayView[] = await replays(c.env.REPLAYS).list(config.id);
+          const { shown, info } = pageOf(queryOf(c, ReplaysPage), all);
+          return listed(c, shown.map(present), info);
+        },
+      },
+      POST: { permission: "logs:edit", action: "job.replay", doc: BEGIN_REPLAY, handle: beginReplay },
+    },
+  },
+  {
+    path: "/jobs/:job_id/replay/:replay_id",
+    methods: {
+      GET: {
+        permission: "logs:read",
+        doc: READ_REPLAY,
+        async handle(c) {
+          const { config } = await requireJob(c);
+          const found = await replays(c.env.REPLAYS).get(config.id, replayId(c));
+          if (found === null) throw noReplay();
+          const problems = found.problems.map(({ number, key, kind, why }) => ({ object: number, key, kind, why }));
+          return success(c, { ...present(found.replay), problems });
+        },
+      },
+      DELETE: {
+        permission: "logs:edit",
+        action: "job.replay_cancel",
+        doc: CANCEL_REPLAY,
+        async handle(c) {
+          const { config } = await requireJob(c);
+          const after: ReplayView | null = await replays(c.env.REPLAYS).cancel(config.id, replayId(c));
+          if (after === null) throw noReplay();
+          return success(c, present(after));
+        },
+      },
+    },
+  },
+];
+
+async function beginReplay(c: AppContext, config: Config, platform: Platform): Promise<Response> {
+  const job = await requireJob(c);
+  const { id } = job.config;
+  const sent = await jsonBody(c.req.raw, AskReplay);
+  const not = `replaying job ${id} is not allowed: `;
+  const now = platform.now();
+  const span = { ...spanOf(sent), askedMs: now };
+  const { conf, source } = ownDestination(job, config, not);
+  const target = sent.destination_conf === undefined ? null : sentDestination(sent.destination_conf, config);
+  if (target?.ok === false) throw badDestination(not, target.why);
+  if (target !== null) requireProof(sent.ownership_challenge, target.value, config, platform, conf);
+
+  const { keys, ...planned } = await chainReplayable(c.env.LOG, id, span);
+  if (planned.objects > REPLAY_OBJECTS_MAX) {
+    const words = `these are ${planned.objects} objects, and a replay has ${REPLAY_OBJECTS_MAX} at most; ask for less time`;
+    throw oneError(400, CODE.notAllowed, not + words);
+  }
+  await requireReadable(source, keys, platform, not);
+  if (target !== null) await requireWritable(target.value, platform, not);
+  const begun: ReplayBegun = await replays(c.env.REPLAYS).begin({
+    job: id,
+    ...span,
+    source: job.config.destination,
+    target:
+      target === null || sent.destination_conf === undefined
+        ? null
+        : {
+            sealed: seal(sent.destination_conf, replayPurpose(config.accountId), config.keys),
+            shown: maskDestination(sent.destination_conf),
+            elsewhere: placeName(target.value),
+          },
+    path: target === null ? source.path : target.value.path,
+    planned,
+    modified: job.config.modifiedVersion,
+  });
+  switch (begun.kind) {
+    case "same":
+      throw oneError(409, CODE.conflict, `the same replay is under way: ${begun.id}`);
+    case "full": {
+      const words = `${REPLAYS_UNDER_WAY_MAX} replays are under way; wait for one, or cancel it`;
+      throw oneError(429, CODE.tooMany, words, { "Retry-After": "60" });
+    }
+    case "begun":
+      return success(c, present(begun.replay), {
+        status: 202,
+        messages: notes(planned.objects, span.sinceMs, now),
+      });
+  }
+}
+
+/** @throws ApiError 400 for a span that has no time in it. */
+function spanOf({ since, until }: z.infer<typeof AskReplay>): { sinceMs: number; untilMs: number } {
+  const [sinceMs, untilMs] = [Date.parse(since), Date.parse(until)];
+  if (sinceMs < untilMs) return { sinceMs, untilMs };
+  throw faultsError(400, CODE.invalid, [{ pointer: "/until", message: "until: must be later than since" }]);
+}
+
+/** Where the job ships. @throws ApiError 400 if that cannot be read. */
+function ownDestination(job: StoredJob, config: Config, not: string): { conf: string; source: Destination } {
+  const conf = unseal(job.config.destination, destinationPurpose(config.accountId), config.keys);
+  if (conf === null) throw oneError(400, CODE.notAllowed, `${not}no key opens the job's stored destination`);
+  const source = parseDestination(conf, config.destinations);
+  if (!source.ok) throw oneError(400, CODE.notAllowed, `${not}the job's destination: ${source.why}`);
+  return { conf, source: source.value };
+}
+
+/**
+ * Asks for some of the objects, and reads none. One that is gone is as good as one that is there: the store lets us look.
+ * @throws ApiError 400 if the store lets nobody read with these credentials; 503 if it does not say.
+ */
+async function requireReadable(
+  source: Destination,
+  keys: readonly string[],
+  platform: Platform,
+  not: string,
+): Promise<void> {
+  const store = new ObjectStore(source, platform);
+  let refused: ApiError | null = null;
+  for (const key of new Set([keys[0], keys.at(-1)])) {
+    if (key === undefined) return;
+    const asked = await within(READ_WAIT_MS, store.get(key), null);
+    const body = asked?.body ?? null;
+    if (body !== null) body.cancel().catch(() => {});
+    const answer: StoreAnswer = asked?.answer ?? { kind: "unreachable", cause: "timeout" };
+    if (body !== null) return;
+    const words = answerWords(answer);
+    if (answer.kind === "unreachable" || answer.status >= 500 || answer.status === 429)
+      throw unavailable(`the job's destination cannot be read at the moment: ${words}`, 60);
+    if ((answer.status === 404 || answer.status === 410) && answer.code !== "NoSuchBucket") return;
+    // Of an object that is gone, a store that lists for nobody says the same: another one is asked.
+    refused = oneError(
+      400,
+      CODE.notAllowed,
+      `${not}these credentials cannot read the job's destination: ${words}; a replay reads what was delivered, so give the job credentials that may`,
+    );
+  }
+  if (refused !== null) throw refused;
+}
+
+function notes(objects: number, sinceMs: number, nowMs: number): Message[] {
+  const known = nowMs - OBJECT_HISTORY_MS;
+  const messages: Message[] = [];
+  if (objects === 0)
+    messages.push({ code: CODE.note, message: "nothing to replay: no delivered object has events in that time" });
+  if (sinceMs < known) {
+    const from = new Date(known).toISOString();
+    messages.push({
+      code: CODE.note,
+      message: `objects are known for 30 days: what was cut before ${from} is not among them`,
+    });
+  }
+  return messages;
+}
+
+function replayId(c: AppContext): string {
+  const id = c.req.param("replay_id") ?? "";
+  if (/^[0-9a-f]{32}$/.test(id)) return id;
+  throw noReplay();
+}
+
+function noReplay(): ApiError {
+  return oneError(404, CODE.noRoute, "no such replay");
+}
+
+function present(replay: ReplayView): object {
+  const time = (ms: number): string => new Date(ms).toISOString();
+  return {
+    id: replay.id,
+    job_id: replay.job,
+    since: time(replay.sinceMs),
+    until: time(replay.untilMs),
+    destination_conf: replay.destination,
+    state: replay.state,
+    planned: replay.planned,
+    done: replay.done,
+    missing: replay.missing,
+    damaged: replay.damaged,
+    failed: replay.failed,
+    left: left(replay),
+    error_message: replay.error,
+    next_attempt: replay.resumeMs === null ? null : time(replay.resumeMs),
+    started_at: time(replay.askedMs),
+    ended_at: replay.endedMs === null ? null : time(replay.endedMs),
+  };
+}

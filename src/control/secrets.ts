@@ -61,3 +61,8 @@ export function unseal(sealed: string, purpose: string, keys: SealingKeys): stri
 export function destinationPurpose(accountId: string): string {
   return `destination_conf of a job of account ${accountId}`;
 }
+
+/** The purpose of the sealed destination of a replay. */
+export function replayPurpose(accountId: string): string {
+  return `destination_conf of a replay of account ${accountId}`;
+}

@@ -3,6 +3,8 @@ import type { TakenId } from "../storage/id-memory.ts";
 import type { CanaryReport } from "./canary.ts";
 import type { HealthHour } from "./health.ts";
 import type { DeliveryLog } from "./log.ts";
+import { NUMBERS_PER_SEGMENT } from "./log-state.ts";
+import type { Replayable, ReplaySpan } from "./replayed.ts";
 import type { Append, LogStatus, ObjectEntry } from "./types.ts";
 
 type Logs = DurableObjectNamespace<DeliveryLog>;
@@ -164,6 +166,28 @@ export async function chainObjects(
     total += page.total;
     if (!page.sealed) return { entries, total };
   }
+}
+
+/** What of a whole log a replay can ship again, and the keys of some of it: the first and the last of each segment. */
+export async function chainReplayable(
+  logs: Logs,
+  jobId: number,
+  span: ReplaySpan,
+): Promise<Omit<Replayable, "sealed">> {
+  const whole: Omit<Replayable, "sealed"> = { objects: 0, records: 0, bytes: 0, keys: [] };
+  for (let segment = 0; ; segment++) {
+    const { sealed, ...part } = await segmentOf(logs, jobId, segment).replayable(span);
+    whole.objects += part.objects;
+    whole.records += part.records;
+    whole.bytes += part.bytes;
+    whole.keys.push(...part.keys);
+    if (!sealed) return whole;
+  }
+}
+
+/** The segment of a job's log that knows the object of this number. */
+export function segmentWith(logs: Logs, jobId: number, number: number): DurableObjectStub<DeliveryLog> {
+  return segmentOf(logs, jobId, Math.floor(number / NUMBERS_PER_SEGMENT));
 }
 
 /**

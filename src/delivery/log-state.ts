@@ -4,7 +4,7 @@ import type { LogRow } from "./rows.ts";
 import type { AppendedMessage } from "./types.ts";
 
 /** Objects of a later segment have numbers above all those of the earlier ones. */
-const NUMBERS_PER_SEGMENT = 1_000_000_000;
+export const NUMBERS_PER_SEGMENT = 1_000_000_000;
 
 /** The one row of a log: its job, its counts, and how its uploads go. */
 export class LogState {
@@ -85,6 +85,33 @@ export class LogState {
     this.#sql.exec("UPDATE log SET next_object = ? WHERE id = 1", next_object + 1);
     const name = objectName(firstEventMs, lastEventMs, objectTag(this.#identity, next_object));
     return { number: segment * NUMBERS_PER_SEGMENT + next_object, name };
+  }
+
+  /** Names for objects with these first and last events, each its own. The numbers that they come from are used up. */
+  names(spans: readonly { firstEventMs: number; lastEventMs: number }[]): string[] {
+    if (spans.length === 0) return [];
+    const { next_object } = this.requireRow();
+    this.#sql.exec("UPDATE log SET next_object = ? WHERE id = 1", next_object + spans.length);
+    return spans.map(({ firstEventMs, lastEventMs }, i) =>
+      objectName(firstEventMs, lastEventMs, objectTag(this.#identity, next_object + i)),
+    );
+  }
+
+  /** The number of an object that is listed, and was named before. */
+  nextNumber(): number {
+    const { segment, next_object } = this.requireRow();
+    this.#sql.exec("UPDATE log SET next_object = ? WHERE id = 1", next_object + 1);
+    return segment * NUMBERS_PER_SEGMENT + next_object;
+  }
+
+  /** An object was shipped again. It says nothing of how delivery goes. */
+  countReplayed(records: number, bytes: number): void {
+    this.#sql.exec(
+      `UPDATE log SET replayed_objects = replayed_objects + 1, replayed_records = replayed_records + ?,
+         replayed_bytes = replayed_bytes + ? WHERE id = 1`,
+      records,
+      bytes,
+    );
   }
 
   /** An object was delivered, and counts: nothing is wrong any more. */

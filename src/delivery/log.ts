@@ -19,6 +19,7 @@ import { LogState } from "./log-state.ts";
 import { entryOf } from "./object-entry.ts";
 import { Objects } from "./objects.ts";
 import { disposition, failureWords, type UploadError } from "./policy.ts";
+import { type Replayable, Replayed, type ReplayedObject, type ReplayPage, type ReplaySpan } from "./replayed.ts";
 import type { LogRow, ObjectRow } from "./rows.ts";
 import { LOG_STEPS } from "./schema.ts";
 import { streamed } from "./stream.ts";
@@ -55,6 +56,7 @@ export class DeliveryLog extends DurableObject<Env> {
   readonly #batches: Batches;
   readonly #objects: Objects;
   readonly #health: Health;
+  readonly #replayed: Replayed;
   readonly #ids: IdMemory;
   /** Public for the tests, which wait for it. */
   readonly canary: Canary;
@@ -75,6 +77,7 @@ export class DeliveryLog extends DurableObject<Env> {
     this.#batches = new Batches(sql, this.#state);
     this.#objects = new Objects(sql, this.#state);
     this.#health = new Health(sql);
+    this.#replayed = new Replayed(sql, this.#state);
     this.#ids = new IdMemory(sql);
     this.canary = new Canary(sql, this.#state, {
       identity: (jobId) => env.LOG.idFromName(segmentName(jobId, 0)).toString(),
@@ -213,7 +216,7 @@ export class DeliveryLog extends DurableObject<Env> {
       segments: 1,
       setAside: { objects: 0, records: 0, oldestMs: null },
       canary: this.canary.status(platform.now()),
-      replayed: { objects: 0, records: 0, bytes: 0 },
+      replayed: { objects: row.replayed_objects, records: row.replayed_records, bytes: row.replayed_bytes },
       sealed: row.sealed_ms !== null,
     };
   }
@@ -238,6 +241,26 @@ export class DeliveryLog extends DurableObject<Env> {
     const row = this.#state.row();
     if (row === null) return { report: null, sealed: false };
     return { report: this.canary.report(platform.now()), sealed: row.sealed_ms !== null };
+  }
+
+  /** What of it a replay can ship again; see {@link Replayed}. */
+  replayable(span: ReplaySpan): Replayable {
+    return this.#replayed.measure(span);
+  }
+
+  replayPage(span: ReplaySpan, after: number, limit: number): ReplayPage {
+    return this.#transaction(() => this.#replayed.page(span, after, limit));
+  }
+
+  /** Another name for an object that is shipped again, as something else stands under its key. null: the log has gone. */
+  replayName(firstEventMs: number, lastEventMs: number): string | null {
+    if (this.#state.row() === null) return null;
+    return this.#transaction(() => this.#state.names([{ firstEventMs, lastEventMs }])[0] ?? null);
+  }
+
+  /** Lists and counts an object that was shipped again, once, however often it is told. */
+  replayed(object: ReplayedObject): "counted" | "known" | "gone" {
+    return this.#transaction(() => this.#replayed.note(object, platform.now()));
   }
 
   /** Deletes itself if its job was deleted long enough ago that no queue can hold anything for it. @returns whether it did. */

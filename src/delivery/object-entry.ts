@@ -19,5 +19,9 @@ export function entryOf(row: ObjectRow): ObjectEntry {
     uploaded_at: row.uploaded_ms === null ? null : time(row.uploaded_ms),
     verified: row.verified === null ? null : row.verified === 1,
     error: row.error,
+    replay:
+      row.replay === null || row.replay_of === null
+        ? null
+        : { id: row.replay, of: row.replay_of, destination: row.elsewhere },
   };
 }

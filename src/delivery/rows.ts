@@ -29,6 +29,9 @@ export interface LogRow {
   last_received_ms: number | null;
   failing_since_ms: number | null;
   parked: number;
+  replayed_objects: number;
+  replayed_records: number;
+  replayed_bytes: number;
 }
 
 export interface BatchRow {
@@ -81,6 +84,9 @@ export interface ObjectRow {
   verified: number | null;
   error: string | null;
   uploaded_ms: number | null;
+  replay: string | null;
+  replay_of: number | null;
+  elsewhere: string | null;
 }
 
 /** Chunks of one batch have ids from `batch * CHUNKS_PER_BATCH`; more than the records a batch may hold. */

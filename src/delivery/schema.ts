@@ -166,4 +166,17 @@ export const LOG_STEPS = [
         before_sha256       TEXT                      -- of the one before it
       ) STRICT`,
   },
+  {
+    id: 9,
+    why: "what was delivered can be shipped again: it is listed, and counted apart",
+    sql: `
+      ALTER TABLE log ADD COLUMN replayed_objects INTEGER NOT NULL DEFAULT 0;
+      ALTER TABLE log ADD COLUMN replayed_records INTEGER NOT NULL DEFAULT 0;
+      ALTER TABLE log ADD COLUMN replayed_bytes INTEGER NOT NULL DEFAULT 0; -- compressed
+      -- Of an object that a replay wrote: the replay's id, the number of the object that it is a copy of, and, if it is not at the job's own destination, where.
+      ALTER TABLE object ADD COLUMN replay TEXT;
+      ALTER TABLE object ADD COLUMN replay_of INTEGER;
+      ALTER TABLE object ADD COLUMN elsewhere TEXT;
+      CREATE UNIQUE INDEX object_by_replay ON object (replay, replay_of) WHERE replay IS NOT NULL;`,
+  },
 ] as const satisfies readonly Migration[];

@@ -3,7 +3,7 @@ import type { Fragment } from "../pipeline/fragment.ts";
 import type { TakenId } from "../storage/id-memory.ts";
 
 /** Why a batch became an object. */
-export type CutReason = "bytes" | "records" | "interval" | "scheduled" | "manual" | "config" | "deleted";
+export type CutReason = "bytes" | "records" | "interval" | "scheduled" | "manual" | "config" | "deleted" | "replay";
 
 /** `waiting`: cut and not delivered; the others are ends. */
 export type ObjectState = "waiting" | "delivered" | "set_aside" | "discarded";
@@ -114,4 +114,14 @@ export interface ObjectEntry {
   /** false: the store says that it has the object, but would not show it. */
   verified: boolean | null;
   error: string | null;
+  /** Of an object that a replay wrote; null: the job's own. */
+  replay: ReplayMark | null;
+}
+
+export interface ReplayMark {
+  id: string;
+  /** The number of the object that it is a copy of. */
+  of: number;
+  /** Bucket and endpoint, where it was not written to the job's own destination: the key alone would mislead. */
+  destination: string | null;
 }

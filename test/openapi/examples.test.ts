@@ -33,13 +33,18 @@ async function prepare(): Promise<{ [variable: string]: string }> {
   expect([job.status, job.body.errors, job.body.result?.id]).toEqual([201, [], 1]);
   await call("PATCH", "/functions/scripts/shop/script-settings", { logship: true });
   await call("PUT", "/logship/webhook", { url: "https://hooks.example.com/logship" });
+  const replay = await call<{ id: string }>("POST", "/logship/jobs/1/replay", {
+    since: "2026-11-20T00:00:00Z",
+    until: "2026-11-21T00:00:00Z",
+  });
+  const REPLAY_ID = replay.body.result.id;
   const [TOKEN_ID, MEMBER_ID] = [(await token(["logs:read"])).id, (await member("Log Share Reader")).id];
-  return { BASE_URL: "http://logship.test", ACCOUNT_ID: ACCOUNT, TOKEN: ADMIN_TOKEN, TOKEN_ID, MEMBER_ID };
+  return { BASE_URL: "http://logship.test", ACCOUNT_ID: ACCOUNT, TOKEN: ADMIN_TOKEN, TOKEN_ID, MEMBER_ID, REPLAY_ID };
 }
 
 /** The body of a command line as the document has it: a form is an object of its parts. */
 async function bodyOf(source: string): Promise<{ type: string; value: unknown }> {
-  const variables = { BASE_URL: "", ACCOUNT_ID: "", TOKEN: "", TOKEN_ID: "", MEMBER_ID: "" };
+  const variables = { BASE_URL: "", ACCOUNT_ID: "", TOKEN: "", TOKEN_ID: "", MEMBER_ID: "", REPLAY_ID: "" };
   const { headers, body = "" } = commandOf(wordsOf(source, variables));
   const parsed = (text: string, type: string): unknown => (type.endsWith("/json") ? JSON.parse(text) : text);
   const type = headers["Content-Type"] ?? "";

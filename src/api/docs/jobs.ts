@@ -50,6 +50,9 @@ const JobLedger = z
     oldest_pending_seconds: Count.nullable().describe("Age of the oldest record that waits; null: none does."),
     bytes_raw: Count.describe("Bytes delivered, before compression."),
     bytes_compressed: Count.describe("Bytes delivered, as they are stored."),
+    replayed: z
+      .strictObject({ objects: Count, records: Count, bytes: Count.describe("As they are stored.") })
+      .describe("What replays shipped again; no other number here has it."),
   })
   .meta({ id: "JobLedger", description: "What became of every record that was offered to the job." });
 
@@ -64,8 +67,8 @@ const ObjectEntry = z
     first_event: Time.describe("Time of the earliest event in it."),
     last_event: Time.describe("Time of the latest event in it."),
     reason: z
-      .enum(["bytes", "records", "interval", "scheduled", "manual", "config", "deleted"])
-      .describe("Why it was cut."),
+      .enum(["bytes", "records", "interval", "scheduled", "manual", "config", "deleted", "replay"])
+      .describe("Why it was cut; `replay`: it was not, it is a copy."),
     attempts: Count.describe("How often its upload was tried."),
     cut_at: Time,
     uploaded_at: Time.nullable(),
@@ -74,6 +77,14 @@ const ObjectEntry = z
       .nullable()
       .describe("`false`: the store says that it has the object, but would not show it. null: it is not uploaded."),
     error: z.string().nullable().describe("Why the last try failed."),
+    replay: z
+      .strictObject({
+        id: z.string().describe("Of the replay."),
+        of: z.int().min(1).describe("The number of the object that it is a copy of."),
+        destination: z.string().nullable().describe("Bucket and endpoint, if it is not at the job's own destination."),
+      })
+      .nullable()
+      .describe("Of a copy that a replay wrote; null: it is no copy."),
   })
   .meta({ id: "ObjectEntry" });
 

@@ -46,8 +46,8 @@ const Page: FC<{ document: OpenApi }> = ({ document }) => {
               The examples are command lines for a shell that has <code>BASE_URL</code>, <code>ACCOUNT_ID</code> and{" "}
               <code>TOKEN</code>; for <code>npm start</code> these are <code>http://localhost:8787</code>,{" "}
               <code>local</code> and the <code>ADMIN_TOKEN</code> of <code>.dev.vars</code>. Destinations in them are
-              the local bucket; <code>TOKEN_ID</code> and <code>MEMBER_ID</code> are those of a list. Every one of them
-              is sent to the service by its tests.
+              the local bucket; <code>TOKEN_ID</code>, <code>MEMBER_ID</code> and <code>REPLAY_ID</code> are those of a
+              list. Every one of them is sent to the service by its tests.
             </p>
           </section>
           {tags.map(({ name, description }) => (

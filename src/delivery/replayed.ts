@@ -1,0 +1,155 @@
+import { type LogState, NUMBERS_PER_SEGMENT } from "./log-state.ts";
+
+/** What a replay is to ship again: delivered objects with events in it. */
+export interface ReplaySpan {
+  /** Event time, in ms since the epoch. */
+  sinceMs: number;
+  /** Not in it any more. */
+  untilMs: number;
+  /** When it was asked for, in ms: what was delivered later is not meant. */
+  askedMs: number;
+}
+
+export interface Replayable {
+  objects: number;
+  records: number;
+  /** Compressed. */
+  bytes: number;
+  /** Of the first object, and of the last, if these are two. */
+  keys: string[];
+  /** Another segment follows. */
+  sealed: boolean;
+}
+
+/** An object to be shipped again, as it was delivered, and the name of its copy. */
+export interface ReplaySource {
+  number: number;
+  key: string;
+  /** Since the epoch. */
+  day: number;
+  name: string;
+  bytes: number;
+  rawBytes: number;
+  records: number;
+  sha256: string;
+  md5: string;
+  contentType: string;
+  firstEventMs: number;
+  lastEventMs: number;
+}
+
+export interface ReplayPage {
+  sources: ReplaySource[];
+  /** From where the next page is to be asked for; null: there is none. */
+  next: number | null;
+}
+
+/** A copy that stands in a bucket. */
+export interface ReplayedObject extends ReplaySource {
+  replay: string;
+  /** The number of the object that it is a copy of. */
+  number: number;
+  /** Its own. */
+  key: string;
+  attempts: number;
+  verified: boolean;
+  /** Bucket and endpoint, where that is not the job's own destination; null: it is. */
+  elsewhere: string | null;
+}
+
+/** An event's range is closed at both ends; a span is open at its end. Copies are not copied again. */
+const MEANT = `state = 'delivered' AND replay IS NULL AND last_event_ms >= ? AND first_event_ms < ? AND uploaded_ms <= ?`;
+
+/** What replays ask of a log and tell it. Every method that changes anything belongs into a transaction of its caller. */
+export class Replayed {
+  readonly #sql: SqlStorage;
+  readonly #state: LogState;
+
+  constructor(sql: SqlStorage, state: LogState) {
+    this.#sql = sql;
+    this.#state = state;
+  }
+
+  /** How much there is. It looks at every object that the log knows. */
+  measure({ sinceMs, untilMs, askedMs }: ReplaySpan): Replayable {
+    const row = this.#state.row();
+    if (row === null) return { objects: 0, records: 0, bytes: 0, keys: [], sealed: false };
+    const { first, last, ...sum } = this.#sql
+      .exec<{ objects: number; records: number; bytes: number; first: number | null; last: number | null }>(
+        `SELECT count(*) AS objects, coalesce(sum(records), 0) AS records, coalesce(sum(bytes), 0) AS bytes,
+           min(number) AS first, max(number) AS last FROM object WHERE ${MEANT}`,
+        sinceMs,
+        untilMs,
+        askedMs,
+      )
+      .one();
+    const keys = this.#sql
+      .exec<{ key: string }>("SELECT key FROM object WHERE number IN (?, ?) ORDER BY number", first, last)
+      .toArray()
+      .map(({ key }) => key);
+    return { ...sum, keys, sealed: row.sealed_ms !== null };
+  }
+
+  /**
+   * Objects with a number above `after`, in order, each with a name for its copy. A page that is asked for again gives other names: those of the first
+   * time are never used, by anybody.
+   */
+  page({ sinceMs, untilMs, askedMs }: ReplaySpan, after: number, limit: number): ReplayPage {
+    const row = this.#state.row();
+    if (row === null) return { sources: [], next: null };
+    const found = this.#sql
+      .exec<Omit<ReplaySource, "name"> & Record<string, SqlStorageValue>>(
+        `SELECT number, key, day, bytes, raw_bytes AS rawBytes, records, sha256, md5, content_type AS contentType,
+           first_event_ms AS firstEventMs, last_event_ms AS lastEventMs
+         FROM object WHERE number > ? AND ${MEANT} ORDER BY number LIMIT ?`,
+        after,
+        sinceMs,
+        untilMs,
+        askedMs,
+        limit,
+      )
+      .toArray();
+    const names = this.#state.names(found);
+    const sources = found.map((source, i) => ({ ...source, name: names[i] ?? "" }));
+    const following = row.sealed_ms === null ? null : (row.segment + 1) * NUMBERS_PER_SEGMENT;
+    return { sources, next: found.length < limit ? following : (found.at(-1)?.number ?? following) };
+  }
+
+  /** Lists and counts a copy, if it is not listed yet. It gets its number now, so that whoever reads the list by number does not miss it. */
+  note(object: ReplayedObject, nowMs: number): "counted" | "known" | "gone" {
+    if (this.#state.row() === null) return "gone";
+    const known = this.#sql.exec(
+      "SELECT 1 FROM object WHERE replay = ? AND replay_of = ?",
+      object.replay,
+      object.number,
+    );
+    if (known.toArray().length > 0) return "known";
+    this.#sql.exec(
+      `INSERT INTO object (number, batch, day, name, key, head, tail, bytes, raw_bytes, records, sha256, md5, content_type,
+         first_event_ms, last_event_ms, oldest_taken_ms, reason, cut_ms, state, attempts, verified, uploaded_ms, replay, replay_of, elsewhere)
+       VALUES (?, 0, ?, ?, ?, x'', x'', ?, ?, ?, ?, ?, ?, ?, ?, ?, 'replay', ?, 'delivered', ?, ?, ?, ?, ?, ?)`,
+      this.#state.nextNumber(),
+      object.day,
+      object.name,
+      object.key,
+      object.bytes,
+      object.rawBytes,
+      object.records,
+      object.sha256,
+      object.md5,
+      object.contentType,
+      object.firstEventMs,
+      object.lastEventMs,
+      nowMs,
+      nowMs,
+      object.attempts,
+      object.verified ? 1 : 0,
+      nowMs,
+      object.replay,
+      object.number,
+      object.elsewhere,
+    );
+    this.#state.countReplayed(object.records, object.bytes);
+    return "counted";
+  }
+}

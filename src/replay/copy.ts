@@ -1,0 +1,85 @@
+import type { UploadError } from "../delivery/policy.ts";
+import { uploadObject } from "../delivery/upload.ts";
+import type { ObjectStore } from "../destinations/object-store.ts";
+import { compare } from "../destinations/stored.ts";
+import type { Piece } from "./plans.ts";
+import { letGo, openSource, passedOn, readWhole } from "./source.ts";
+import type { SourceFault } from "./words.ts";
+
+/** Objects up to this size are read whole before they are sent, larger ones are passed on as they come, in bytes. */
+export const WHOLE_MAX_BYTES = 1_000_000;
+
+export type CopyOutcome =
+  | { kind: "delivered"; verified: boolean }
+  /** Something else stands under its key. */
+  | { kind: "key_taken" }
+  /** The target does not know `If-None-Match`: it must be asked again without. */
+  | { kind: "no_conditional" }
+  | { kind: "missing" | "damaged"; words: string }
+  /** The target refuses this object for itself. */
+  | { kind: "refused"; words: string }
+  /** @param doubtful it may be there all the same. */
+  | { kind: "failed"; error: UploadError; doubtful: boolean };
+
+export interface Target {
+  store: Pick<ObjectStore, "put" | "head">;
+  path: string;
+  /** Whether it may know `If-None-Match`. */
+  conditional: boolean;
+}
+
+/**
+ * One attempt to bring an object from where it was delivered under another key. However often it runs, and wherever an earlier run broke off, the copy stands
+ * there once, and is what was delivered, byte for byte: the expected hash signs the request, and a source that differs is never sent to its end.
+ * @param key the copy's own.
+ */
+export async function copyObject(
+  piece: Piece,
+  key: string,
+  source: Pick<ObjectStore, "get">,
+  target: Target,
+): Promise<CopyOutcome> {
+  const { bytes } = piece;
+  const { store, path, conditional } = target;
+  // It may be there, and its source gone since.
+  if (piece.doubtful && compare(await store.head(key), piece) === "same") return { kind: "delivered", verified: true };
+  const opened = await openSource(source, piece);
+  if (!opened.ok) return ofSource(opened.fault, piece.doubtful);
+  let body: () => Uint8Array | ReadableStream<Uint8Array>;
+  let fault: SourceFault | null = null;
+  let first: typeof opened | null = opened;
+  if (bytes <= WHOLE_MAX_BYTES) {
+    const whole = await readWhole(opened.body, piece);
+    if (!(whole instanceof Uint8Array)) return ofSource(whole, piece.doubtful);
+    body = () => whole;
+  } else {
+    body = () => {
+      const ready = first;
+      first = null;
+      const open = async () => ready ?? openSource(source, piece);
+      return passedOn(open, piece, (found) => {
+        fault = found;
+      });
+    };
+  }
+  const outcome = await uploadObject({ ...piece, key }, body, store, { conditional, path });
+  if (bytes > WHOLE_MAX_BYTES && first !== null) letGo(opened.body);
+  switch (outcome.kind) {
+    case "delivered":
+    case "key_taken":
+    case "no_conditional":
+      return outcome;
+    case "failed": {
+      // What the target said of a body that broke off is no word about the target.
+      const found = fault as SourceFault | null;
+      if (found !== null) return ofSource(found, piece.doubtful);
+      const { error } = outcome;
+      if (error.kind === "refused") return { kind: "refused", words: error.words };
+      return { kind: "failed", error, doubtful: error.kind === "unreachable" };
+    }
+  }
+}
+
+function ofSource(fault: SourceFault, doubtful: boolean): CopyOutcome {
+  return fault.kind === "error" ? { kind: "failed", error: fault.error, doubtful } : fault;
+}

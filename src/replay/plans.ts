@@ -1,0 +1,400 @@
+import type { ReplaySource } from "../delivery/replayed.ts";
+import { REPLAY_MEMORY_MS, REPLAY_PROBLEMS_MAX, REPLAYS_MAX, REPLAYS_UNDER_WAY_MAX } from "../limits.ts";
+import type {
+  Amount,
+  Problem,
+  ProblemKind,
+  ReplayAsk,
+  ReplayBegun,
+  ReplayState,
+  ReplayTrouble,
+  ReplayView,
+} from "./types.ts";
+
+export interface ReplayRow {
+  [column: string]: SqlStorageValue;
+  seq: number;
+  id: string;
+  job: number;
+  since_ms: number;
+  until_ms: number;
+  asked_ms: number;
+  state: ReplayState;
+  ended_ms: number | null;
+  source: string | null;
+  target: string | null;
+  shown: string | null;
+  elsewhere: string | null;
+  path: string;
+  plan_next: number | null;
+  planned_objects: number;
+  planned_records: number;
+  planned_bytes: number;
+  cursor: number;
+  claimed: number;
+  failures: number;
+  failing_since_ms: number | null;
+  resume_ms: number;
+  error: string | null;
+  modified: number;
+  unconditional: number;
+}
+
+/** An object that is to be shipped again. */
+export interface Piece extends ReplaySource {
+  attempts: number;
+  doubtful: boolean;
+}
+
+const UNDER_WAY = "state IN ('running', 'waiting')";
+
+const PIECE = `number, key, day, name, bytes, raw_bytes AS rawBytes, records, sha256, md5, content_type AS contentType,
+  first_event_ms AS firstEventMs, last_event_ms AS lastEventMs, attempts, doubtful`;
+
+/**
+ * The rows of replays: what is planned, and what became of it. Every method that changes anything belongs into a transaction of its caller; what is counted
+ * changes with the piece that it is about, so that planned is always the sum of done, missing, damaged, failed and what is left.
+ */
+export class Plans {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  begin(id: string, ask: ReplayAsk): ReplayBegun {
+    const { job, sinceMs, untilMs, askedMs, source, target, path, planned, modified } = ask;
+    const shown = target?.shown ?? null;
+    const same = this.#sql
+      .exec<{ id: string }>(
+        `SELECT id FROM replay WHERE ${UNDER_WAY} AND job = ? AND since_ms = ? AND until_ms = ? AND shown IS ?`,
+        job,
+        sinceMs,
+        untilMs,
+        shown,
+      )
+      .toArray()[0];
+    if (same !== undefined) return { kind: "same", id: same.id };
+    if (planned.objects > 0 && this.underWay().length >= REPLAYS_UNDER_WAY_MAX) return { kind: "full" };
+    const nothing = planned.objects === 0;
+    this.#sql.exec(
+      `INSERT INTO replay (id, job, since_ms, until_ms, asked_ms, state, ended_ms, source, target, shown, elsewhere, path, plan_next,
+         planned_objects, planned_records, planned_bytes, modified) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      id,
+      job,
+      sinceMs,
+      untilMs,
+      askedMs,
+      nothing ? "done" : "running",
+      nothing ? askedMs : null,
+      nothing ? null : source,
+      nothing ? null : (target?.sealed ?? null),
+      shown,
+      target?.elsewhere ?? null,
+      path,
+      nothing ? null : 0,
+      planned.objects,
+      planned.records,
+      planned.bytes,
+      modified,
+    );
+    this.#forgetMore();
+    return { kind: "begun", replay: viewOf(this.#sql.exec<ReplayRow>("SELECT * FROM replay WHERE id = ?", id).one()) };
+  }
+
+  underWay(): ReplayRow[] {
+    return this.#sql.exec<ReplayRow>(`SELECT * FROM replay WHERE ${UNDER_WAY} ORDER BY seq`).toArray();
+  }
+
+  /** Those that something is left to do for: those under way, and those that were cancelled while objects may have been on their way. */
+  unfinished(): ReplayRow[] {
+    return this.#sql.exec<ReplayRow>("SELECT * FROM replay WHERE source IS NOT NULL ORDER BY seq").toArray();
+  }
+
+  row(seq: number): ReplayRow | null {
+    return this.#sql.exec<ReplayRow>("SELECT * FROM replay WHERE seq = ?", seq).toArray()[0] ?? null;
+  }
+
+  find(job: number, id: string): ReplayRow | null {
+    const found = this.#sql.exec<ReplayRow>("SELECT * FROM replay WHERE id = ? AND job = ?", id, job);
+    return found.toArray()[0] ?? null;
+  }
+
+  /** Those of a job, newest first. */
+  list(job: number): ReplayView[] {
+    const found = this.#sql.exec<ReplayRow>("SELECT * FROM replay WHERE job = ? ORDER BY seq DESC", job);
+    return found.toArray().map(viewOf);
+  }
+
+  problems(seq: number): Problem[] {
+    return this.#sql
+      .exec<{ number: number; key: string; kind: ProblemKind; why: string }>(
+        "SELECT number, key, kind, why FROM problem WHERE replay = ? ORDER BY number",
+        seq,
+      )
+      .toArray();
+  }
+
+  troubles(): ReplayTrouble[] {
+    return this.underWay().flatMap((row) =>
+      row.failing_since_ms === null || row.error === null
+        ? []
+        : [
+            {
+              id: row.id,
+              job: row.job,
+              sinceMs: row.failing_since_ms,
+              error: row.error,
+              objectsLeft: left(viewOf(row)).objects,
+            },
+          ],
+    );
+  }
+
+  /** Takes a page into the plan. @param next from where the next one is asked for; null: this is the last. */
+  plan(seq: number, sources: readonly ReplaySource[], next: number | null): void {
+    for (const source of sources) {
+      this.#sql.exec(
+        `INSERT INTO piece (replay, number, key, day, name, bytes, raw_bytes, records, sha256, md5, content_type, first_event_ms, last_event_ms)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        seq,
+        source.number,
+        source.key,
+        source.day,
+        source.name,
+        source.bytes,
+        source.rawBytes,
+        source.records,
+        source.sha256,
+        source.md5,
+        source.contentType,
+        source.firstEventMs,
+        source.lastEventMs,
+      );
+    }
+    this.#sql.exec("UPDATE replay SET plan_next = ? WHERE seq = ?", next, seq);
+    if (next !== null) return;
+    // What is planned is what there is: since it was counted, the log may have forgotten some of it, as too old.
+    this.#sql.exec(
+      `UPDATE replay SET (planned_objects, planned_records, planned_bytes) =
+         (SELECT count(*), coalesce(sum(records), 0), coalesce(sum(bytes), 0) FROM piece WHERE replay = ?) WHERE seq = ?`,
+      seq,
+      seq,
+    );
+  }
+
+  /** Pieces above a number, in order. */
+  pieces(seq: number, above: number, limit: number): Piece[] {
+    return this.#sql
+      .exec<Omit<Piece, "doubtful"> & { doubtful: number }>(
+        `SELECT ${PIECE} FROM piece WHERE replay = ? AND number > ? ORDER BY number LIMIT ?`,
+        seq,
+        above,
+        limit,
+      )
+      .toArray()
+      .map((row) => ({ ...row, doubtful: row.doubtful !== 0 }));
+  }
+
+  /** Pieces above `tried` and up to `claimed` may be under way from here on; nothing else is. */
+  claim(seq: number, tried: number, claimed: number): void {
+    this.#sql.exec("UPDATE replay SET cursor = ?, claimed = ? WHERE seq = ?", tried, claimed, seq);
+  }
+
+  /** A copy is where it belongs, and its log knows. @returns false if that was known here as well. */
+  done(seq: number, piece: Piece): boolean {
+    return this.#end(seq, piece, "done");
+  }
+
+  /** A piece ends as a problem. Of very many, only the first are remembered one by one. */
+  problem(seq: number, piece: Piece, kind: ProblemKind, why: string): void {
+    if (!this.#end(seq, piece, kind)) return;
+    const { n } = this.#sql.exec<{ n: number }>("SELECT count(*) AS n FROM problem WHERE replay = ?", seq).one();
+    if (n >= REPLAY_PROBLEMS_MAX) return;
+    this.#sql.exec(
+      "INSERT OR IGNORE INTO problem (replay, number, kind, key, why) VALUES (?, ?, ?, ?, ?)",
+      seq,
+      piece.number,
+      kind,
+      piece.key,
+      why,
+    );
+  }
+
+  rename(seq: number, number: number, name: string): void {
+    this.#sql.exec(
+      "UPDATE piece SET name = ?, doubtful = 0, attempts = attempts + 1 WHERE replay = ? AND number = ?",
+      name,
+      seq,
+      number,
+    );
+  }
+
+  /** It is to be tried again. @param doubtful its copy may be there. */
+  failed(seq: number, number: number, doubtful: boolean): void {
+    this.#sql.exec(
+      "UPDATE piece SET attempts = attempts + 1, doubtful = max(doubtful, ?) WHERE replay = ? AND number = ?",
+      doubtful ? 1 : 0,
+      seq,
+      number,
+    );
+  }
+
+  setUnconditional(seq: number): void {
+    this.#sql.exec("UPDATE replay SET unconditional = 1 WHERE seq = ?", seq);
+  }
+
+  /** A run in which nothing failed is over. */
+  wentWell(seq: number): void {
+    this.#sql.exec(
+      `UPDATE replay SET state = 'running', failures = 0, failing_since_ms = NULL, error = NULL, resume_ms = 0
+       WHERE seq = ? AND ${UNDER_WAY} AND (failures > 0 OR state = 'waiting')`,
+      seq,
+    );
+  }
+
+  /** Nobody ever began it. */
+  drop(seq: number, number: number): void {
+    this.#sql.exec("DELETE FROM piece WHERE replay = ? AND number = ?", seq, number);
+  }
+
+  /** Of one that is over: what is left of it is looked at no earlier. */
+  postpone(seq: number, resumeMs: number): void {
+    this.#sql.exec("UPDATE replay SET resume_ms = ? WHERE seq = ?", resumeMs, seq);
+  }
+
+  /** Nothing is tried before `resumeMs`. */
+  wait(seq: number, error: string, resumeMs: number, nowMs: number): void {
+    this.#sql.exec(
+      `UPDATE replay SET state = 'waiting', failures = failures + 1, failing_since_ms = coalesce(failing_since_ms, ?), error = ?, resume_ms = ?
+       WHERE seq = ? AND ${UNDER_WAY}`,
+      nowMs,
+      error,
+      resumeMs,
+      seq,
+    );
+  }
+
+  /** What may have been the reason of an error was changed. */
+  retryNow(seq: number, modified: number): void {
+    this.#sql.exec("UPDATE replay SET resume_ms = 0, modified = ? WHERE seq = ?", modified, seq);
+  }
+
+  /**
+   * Ends a replay. Pieces that may have been under way stay, so that somebody looks what became of them; what was never begun goes.
+   * @returns false if it is over already.
+   */
+  end(seq: number, state: "done" | "cancelled" | "failed", error: string | null, nowMs: number): boolean {
+    const changed = this.#sql.exec(
+      `UPDATE replay SET state = ?, ended_ms = ?, error = ?, failing_since_ms = NULL, resume_ms = 0 WHERE seq = ? AND ${UNDER_WAY}`,
+      state,
+      nowMs,
+      error,
+      seq,
+    );
+    if (changed.rowsWritten === 0) return false;
+    this.#sql.exec(
+      `DELETE FROM piece WHERE replay = ? AND doubtful = 0 AND NOT EXISTS (
+         SELECT 1 FROM replay WHERE seq = piece.replay AND piece.number > cursor AND piece.number <= claimed)`,
+      seq,
+    );
+    this.close(seq);
+    return true;
+  }
+
+  /** Forgets the destinations of a replay that is over, if nothing is left to look at. */
+  close(seq: number): void {
+    this.#sql.exec(
+      `UPDATE replay SET source = NULL, target = NULL WHERE seq = ? AND source IS NOT NULL AND NOT (${UNDER_WAY})
+         AND NOT EXISTS (SELECT 1 FROM piece WHERE replay = seq)`,
+      seq,
+    );
+  }
+
+  /** Forgets all that is known of a job's replays. */
+  forgetJob(job: number): void {
+    for (const { seq } of this.#sql.exec<{ seq: number }>("SELECT seq FROM replay WHERE job = ?", job).toArray())
+      this.#forget(seq);
+  }
+
+  /** Jobs that there are replays of. */
+  jobs(): number[] {
+    return this.#sql
+      .exec<{ job: number }>("SELECT DISTINCT job FROM replay")
+      .toArray()
+      .map(({ job }) => job);
+  }
+
+  /** Forgets what ended long ago, and ends what should have ended by then. @returns those that it ended. */
+  sweep(nowMs: number): ReplayRow[] {
+    const old = nowMs - REPLAY_MEMORY_MS;
+    const stale = this.underWay().filter(({ asked_ms }) => asked_ms < old);
+    for (const { seq, error } of stale) {
+      const why = `not done within ${REPLAY_MEMORY_MS / 86_400_000} days; what is left was given up`;
+      this.end(seq, "failed", error === null ? why : `${why}; at last: ${error}`, nowMs);
+    }
+    const gone = this.#sql.exec<{ seq: number }>("SELECT seq FROM replay WHERE ended_ms < ?", old).toArray();
+    for (const { seq } of gone) this.#forget(seq);
+    return stale;
+  }
+
+  #end(seq: number, { number, records, bytes }: Piece, how: "done" | ProblemKind): boolean {
+    const gone = this.#sql.exec("DELETE FROM piece WHERE replay = ? AND number = ?", seq, number);
+    if (gone.rowsWritten === 0) return false;
+    this.#sql.exec(
+      `UPDATE replay SET ${how}_objects = ${how}_objects + 1, ${how}_records = ${how}_records + ?, ${how}_bytes = ${how}_bytes + ?
+       WHERE seq = ?`,
+      records,
+      bytes,
+      seq,
+    );
+    return true;
+  }
+
+  /** The oldest that are over go, if there are too many. */
+  #forgetMore(): void {
+    const more = this.#sql.exec<{ seq: number }>(
+      `SELECT seq FROM replay WHERE source IS NULL ORDER BY seq DESC LIMIT -1 OFFSET ?`,
+      REPLAYS_MAX,
+    );
+    for (const { seq } of more.toArray()) this.#forget(seq);
+  }
+
+  #forget(seq: number): void {
+    this.#sql.exec("DELETE FROM piece WHERE replay = ?", seq);
+    this.#sql.exec("DELETE FROM problem WHERE replay = ?", seq);
+    this.#sql.exec("DELETE FROM replay WHERE seq = ?", seq);
+  }
+}
+
+export function viewOf(row: ReplayRow): ReplayView {
+  const amount = (of: string): Amount => ({
+    objects: Number(row[`${of}_objects`]),
+    records: Number(row[`${of}_records`]),
+    bytes: Number(row[`${of}_bytes`]),
+  });
+  return {
+    id: row.id,
+    job: row.job,
+    sinceMs: row.since_ms,
+    untilMs: row.until_ms,
+    destination: row.shown,
+    state: row.state,
+    planned: amount("planned"),
+    done: amount("done"),
+    missing: amount("missing"),
+    damaged: amount("damaged"),
+    failed: amount("failed"),
+    error: row.error,
+    resumeMs: row.state === "waiting" ? row.resume_ms : null,
+    askedMs: row.asked_ms,
+    endedMs: row.ended_ms,
+  };
+}
+
+/** What has not come to any end: of a replay that is over, what it did not get to. */
+export function left({ planned, done, missing, damaged, failed }: ReplayView): Amount {
+  const rest = (name: keyof Amount): number =>
+    planned[name] - done[name] - missing[name] - damaged[name] - failed[name];
+  return { objects: rest("objects"), records: rest("records"), bytes: rest("bytes") };
+}

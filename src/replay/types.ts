@@ -1,0 +1,76 @@
+/** `running`, and `waiting` after an error, until it is tried again; the others are ends. */
+export type ReplayState = "running" | "waiting" | "done" | "cancelled" | "failed";
+
+export interface Amount {
+  objects: number;
+  records: number;
+  /** Compressed. */
+  bytes: number;
+}
+
+/** Why an object is not shipped again: it is not where it was; it is not what was delivered; its copy was refused, or nobody can tell what became of it. */
+export type ProblemKind = "missing" | "damaged" | "failed";
+
+export interface Problem {
+  /** In the job's list of objects. */
+  number: number;
+  key: string;
+  kind: ProblemKind;
+  why: string;
+}
+
+/** What is asked for. */
+export interface ReplayAsk {
+  job: number;
+  sinceMs: number;
+  untilMs: number;
+  askedMs: number;
+  /** The job's destination, sealed as the job has it. */
+  source: string;
+  /** Another destination, sealed for replays, how it may be shown, and what it is called; null: the job's own. */
+  target: { sealed: string; shown: string; elsewhere: string } | null;
+  /** Keys are below it. */
+  path: string;
+  /** What was counted. */
+  planned: Amount;
+  /** Version of the job's last change. */
+  modified: number;
+}
+
+/** How a replay is, as those see it who ask. `planned` is the sum of the four after it, and of what is left. */
+export interface ReplayView {
+  id: string;
+  job: number;
+  sinceMs: number;
+  untilMs: number;
+  /** The other destination, its secrets masked; null: the job's own. */
+  destination: string | null;
+  state: ReplayState;
+  planned: Amount;
+  done: Amount;
+  missing: Amount;
+  damaged: Amount;
+  failed: Amount;
+  error: string | null;
+  /** When it is tried again, in ms; null: nothing waits for that. */
+  resumeMs: number | null;
+  askedMs: number;
+  endedMs: number | null;
+}
+
+export type ReplayBegun =
+  | { kind: "begun"; replay: ReplayView }
+  /** The same is under way. */
+  | { kind: "same"; id: string }
+  /** No more may be under way at once. */
+  | { kind: "full" };
+
+/** A replay that does not get on: a fact for whoever says what is wrong. */
+export interface ReplayTrouble {
+  id: string;
+  job: number;
+  /** In ms. */
+  sinceMs: number;
+  error: string;
+  objectsLeft: number;
+}
