@@ -74,7 +74,7 @@ export default {
       driveOutbox: () => outbox(env.OUTBOX).drive(),
       driveReplays: () => replays(env.REPLAYS).drive(),
       checkAttachments: async () => {
-        if (!config.ok || config.config.upstream === null) return;
+        if (!config.ok) return;
         const { upstream, accountId } = config.config;
         const control = controlPlane(env.CONTROL);
         await checkAttachments({

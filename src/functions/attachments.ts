@@ -186,8 +186,13 @@ const ALL_MS = 18_000;
 /** After so many refusals, or failures, and nothing told, the rest is not asked for: it would fare the same. */
 const IN_VAIN_MAX = 3;
 
+/** Whether anybody looks. Where nobody does, an attachment is what was last seen of it in passing, and that no news of it come means nothing. */
+export function isCheckable(upstream: Upstream | null): upstream is Upstream & { token: string } {
+  return upstream !== null && upstream.token !== null;
+}
+
 export interface AttachmentCheck {
-  upstream: Upstream;
+  upstream: Upstream | null;
   accountId: string;
   /** Names of functions to look at, those first that were looked at the longest ago. */
   due(atMost: number): Promise<string[]>;
@@ -201,8 +206,8 @@ export interface AttachmentCheck {
  * @throws whatever `due` and `note` throw.
  */
 export async function checkAttachments({ upstream, accountId, due, note, platform }: AttachmentCheck): Promise<void> {
+  if (!isCheckable(upstream)) return;
   const { token: bearer, selfName } = upstream;
-  if (bearer === null) return;
   const untilMs = platform.now() + ALL_MS;
   const names = await due(CHECKED_A_RUN_MAX);
   const seen = new Map<string, Seen>();

@@ -8,6 +8,7 @@ import {
   CHECKED_A_RUN_MAX,
   checkAttachments,
   factOf,
+  isCheckable,
   type Seen,
   type Sighting,
   sightingIn,
@@ -253,8 +254,12 @@ describe("a look at the platform", () => {
   it("is none without the token: nobody is asked, nothing is read, nothing noted", async () => {
     const never = vi.fn();
     const check = { accountId: "acme", due: never, note: never, platform: { ...scriptedApi(), fetch: never } };
-    await checkAttachments({ ...check, upstream: { ...UPSTREAM, token: null } });
+    for (const upstream of [{ ...UPSTREAM, token: null }, null]) {
+      await checkAttachments({ ...check, upstream });
+      expect(isCheckable(upstream)).toBe(false);
+    }
     expect(never).not.toHaveBeenCalled();
+    expect(isCheckable(UPSTREAM)).toBe(true);
   });
 
   it("takes so many a run, and no more than four at once", async () => {
