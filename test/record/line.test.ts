@@ -28,7 +28,9 @@ const trap = fc.constantFrom(
 
 /** An `Event` of any shape, with keys that are the record's own. */
 const foreign = fc.dictionary(
-  fc.oneof(fc.constantFrom(...FIELD_NAMES), trap, fc.string({ maxLength: 5 })),
+  // Not with a backslash: V8 (13.6 at least) takes such a key, once seen, for another one whose JSON begins with its characters: after `{"\\\"":1}`,
+  // `{"\"_":1}` is parsed as the first. Here it would be the parser's mistake, which is what the line is held against.
+  fc.oneof(fc.constantFrom(...FIELD_NAMES), trap, fc.string({ maxLength: 5 })).filter((key) => !key.includes("\\")),
   fc.oneof(
     trap,
     fc.jsonValue({ maxDepth: 3 }),
