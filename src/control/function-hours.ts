@@ -44,6 +44,21 @@ export class FunctionHours {
     return joinCounts(this.#since(firstHour(nowMs)), LISTED_BOUNDS);
   }
 
+  /** What was counted of every function today and yesterday, by UTC; hours of days that are over may be joined. */
+  lately(nowMs: number): FunctionCount[] {
+    return joinCounts(this.#since(firstOfDay(hourOf(nowMs)) - HOURS_PER_DAY), TALLY_BOUNDS);
+  }
+
+  /** Of these functions, the latest event that was counted in the last thirty days, in ms; those without any are left out. */
+  lastOf(names: ReadonlySet<string>, nowMs: number): Map<string, number> {
+    const last = new Map<string, number>();
+    for (const { scriptName, lastEventMs } of this.#since(firstHour(nowMs))) {
+      if (scriptName === null || !names.has(scriptName)) continue;
+      last.set(scriptName, Math.max(last.get(scriptName) ?? 0, lastEventMs));
+    }
+    return last;
+  }
+
   /** What was counted of one function in the last thirty days; null: nothing. Rows without its name are not read into memory. */
   of(scriptName: string, nowMs: number): FunctionCount | null {
     const tally = new FunctionTally();

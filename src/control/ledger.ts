@@ -219,6 +219,17 @@ export class AccountLedger extends DurableObject<Env> {
     return this.#functions.totals(platform.now());
   }
 
+  /** Events by function, today and yesterday (UTC). */
+  functionsLately(): FunctionCount[] {
+    return this.#functions.lately(platform.now());
+  }
+
+  /** When an event of these functions was last counted, in ms; those without one for thirty days are left out. */
+  lastEvents(scriptNames: readonly string[]): { scriptName: string; lastEventMs: number }[] {
+    const last = this.#functions.lastOf(new Set(scriptNames), platform.now());
+    return [...last].map(([scriptName, lastEventMs]) => ({ scriptName, lastEventMs }));
+  }
+
   /** Events of one function, over the last thirty days; null: there were none. */
   functionCount(scriptName: string): FunctionCount | null {
     return this.#functions.of(scriptName, platform.now());

@@ -59,7 +59,7 @@ export class LogState {
    * @param queueDoneMs as in {@link Append}.
    * @param batches how many batches it opened.
    */
-  count(messages: readonly AppendedMessage[], queueDoneMs: number, batches: number): void {
+  count(messages: readonly AppendedMessage[], queueDoneMs: number, batches: number, nowMs: number): void {
     const sum = { received: 0, filtered: 0, sampledOut: 0 };
     for (const message of messages) {
       sum.received += message.received;
@@ -68,12 +68,14 @@ export class LogState {
     }
     this.#sql.exec(
       `UPDATE log SET received = received + ?, filtered = filtered + ?, sampled_out = sampled_out + ?,
-         queue_done_ms = max(queue_done_ms, ?), next_batch = next_batch + ? WHERE id = 1`,
+         queue_done_ms = max(queue_done_ms, ?), next_batch = next_batch + ?, last_received_ms = iif(?, ?, last_received_ms) WHERE id = 1`,
       sum.received,
       sum.filtered,
       sum.sampledOut,
       queueDoneMs,
       batches,
+      sum.received > 0 ? 1 : 0,
+      nowMs,
     );
   }
 
@@ -89,7 +91,7 @@ export class LogState {
   countDelivered(records: number, rawBytes: number, bytes: number): void {
     this.#sql.exec(
       `UPDATE log SET delivered = delivered + ?, delivered_raw = delivered_raw + ?, delivered_bytes = delivered_bytes + ?,
-         last_error_ms = NULL, error_message = NULL, failures = 0, resume_ms = 0 WHERE id = 1`,
+         last_error_ms = NULL, error_message = NULL, failures = 0, resume_ms = 0, failing_since_ms = NULL, parked = 0 WHERE id = 1`,
       records,
       rawBytes,
       bytes,
@@ -105,14 +107,20 @@ export class LogState {
     );
   }
 
-  /** @param resumeMs nothing is tried before. @param failures how bad it is by now: 0 means that all is well. */
-  failed(error: string, resumeMs: number, nowMs: number, failures: number): void {
+  /**
+   * @param resumeMs nothing is tried before. @param failures how bad it is by now: 0 means that all is well.
+   * @param parked somebody must see to it.
+   */
+  failed(error: string, resumeMs: number, nowMs: number, failures: number, parked: boolean): void {
     this.#sql.exec(
-      "UPDATE log SET failures = ?, resume_ms = ?, last_error_ms = ?, error_message = ? WHERE id = 1",
+      `UPDATE log SET failures = ?, resume_ms = ?, last_error_ms = ?, error_message = ?,
+         failing_since_ms = coalesce(failing_since_ms, ?), parked = ? WHERE id = 1`,
       failures,
       resumeMs,
       nowMs,
       error,
+      nowMs,
+      parked ? 1 : 0,
     );
   }
 
@@ -132,7 +140,8 @@ export class LogState {
 
   countDiscarded(records: number): void {
     this.#sql.exec(
-      "UPDATE log SET discarded = discarded + ?, last_error_ms = NULL, error_message = NULL WHERE id = 1",
+      `UPDATE log SET discarded = discarded + ?, last_error_ms = NULL, error_message = NULL, failing_since_ms = NULL, parked = 0
+         WHERE id = 1`,
       records,
     );
   }
@@ -142,7 +151,7 @@ export class LogState {
   }
 
   resetFailures(): void {
-    this.#sql.exec("UPDATE log SET failures = 0, resume_ms = 0 WHERE id = 1");
+    this.#sql.exec("UPDATE log SET failures = 0, resume_ms = 0, failing_since_ms = NULL, parked = 0 WHERE id = 1");
   }
 
   /** Whether the store knows `If-None-Match`. */

@@ -135,7 +135,7 @@ export class DeliveryLog extends DurableObject<Env> {
       }
       this.#ids.remember(messages);
       const opened = this.#batches.put(fragments, now);
-      this.#state.count(messages, queueDoneMs, opened);
+      this.#state.count(messages, queueDoneMs, opened, now);
       this.#arm(now);
       return { kind: "taken" };
     });
@@ -189,9 +189,9 @@ export class DeliveryLog extends DurableObject<Env> {
       lastCompleteMs: this.#state.requireRow().last_complete_ms,
       lastErrorMs: row.last_error_ms,
       errorMessage: row.error_message,
-      lastReceivedMs: null,
-      failingSinceMs: null,
-      parked: false,
+      lastReceivedMs: row.last_received_ms,
+      failingSinceMs: row.failing_since_ms,
+      parked: row.parked !== 0,
       storedBytes: this.ctx.storage.sql.databaseSize,
       segments: 1,
       setAside: { objects: 0, records: 0, oldestMs: null },
@@ -376,7 +376,7 @@ export class DeliveryLog extends DurableObject<Env> {
         // Once is chance; again, and something is wrong with the store.
         if (object.attempts > 0) {
           const words = "the store says of every key that another object stands there; new keys are being tried";
-          this.#state.failed(words, now, now, this.#state.requireRow().failures + 1);
+          this.#state.failed(words, now, now, this.#state.requireRow().failures + 1, false);
         }
         return endOf(counts ? "key_taken" : "superseded", outcome);
       }
@@ -399,7 +399,8 @@ export class DeliveryLog extends DurableObject<Env> {
     // One object that fails over and over on its own makes no outage: the next one is not to wait for it.
     const failures = this.#objects.countFailing(this.#state.requireRow().failures + 1);
     const forLog = disposition(error, failures, random);
-    this.#state.failed(words, forLog.do === "set_aside" ? now : now + forLog.delayMs, now, failures);
+    const resumeMs = forLog.do === "set_aside" ? now : now + forLog.delayMs;
+    this.#state.failed(words, resumeMs, now, failures, forLog.do === "park");
     return ended(true);
   }
 

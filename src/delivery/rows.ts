@@ -26,6 +26,9 @@ export interface LogRow {
   error_message: string | null;
   unconditional: number;
   swept_ms: number;
+  last_received_ms: number | null;
+  failing_since_ms: number | null;
+  parked: number;
 }
 
 export interface BatchRow {

@@ -137,4 +137,13 @@ export const LOG_STEPS = [
         longest_ms INTEGER NOT NULL
       ) STRICT;`,
   },
+  {
+    id: 6,
+    why: "what is wrong is said with since when it is so, and what comes no more is missed",
+    sql: `
+      ALTER TABLE log ADD COLUMN last_received_ms INTEGER;           -- when records last came
+      ALTER TABLE log ADD COLUMN failing_since_ms INTEGER;           -- of the first failure after the last success
+      ALTER TABLE log ADD COLUMN parked INTEGER NOT NULL DEFAULT 0;  -- the last failure was one that somebody must see to
+      UPDATE log SET failing_since_ms = last_error_ms, parked = coalesce(error_message LIKE 'parked:%', 0) WHERE failures > 0;`,
+  },
 ] as const satisfies readonly Migration[];

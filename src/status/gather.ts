@@ -1,7 +1,18 @@
-import type { Platform } from "../platform.ts";
-import type { Facts, UndoneAttachment, WaitingReplay } from "./facts.ts";
+import { readConfig } from "../config.ts";
+import type { FunctionSetting } from "../control/function-settings.ts";
+import { type AccountStatus, accountLedger, type FunctionCount } from "../control/ledger.ts";
+import { controlPlane } from "../control/plane.ts";
+import { chainStatus } from "../delivery/chain.ts";
+import type { LogStatus } from "../delivery/types.ts";
+import { type OutboxStatus, outbox } from "../intake/outbox.ts";
+import { errorText, log } from "../log.ts";
+import { Patience, type Platform, settled } from "../platform.ts";
+import type { AccountFacts, Facts, JobFacts, KnownJob, Told, UndoneAttachment, WaitingReplay } from "./facts.ts";
+import { SILENT } from "./facts.ts";
+import { candidates, functionFacts, heardOf } from "./function-facts.ts";
+import { knownJob } from "./known-jobs.ts";
 import type { Rhythm } from "./rhythm.ts";
-import type { Samples } from "./samples.ts";
+import { type SampleState, type Samples, sampled } from "./samples.ts";
 
 /** What is known of earlier looks. It lives in the watch's storage; gathering brings it up to date. */
 export interface WatchMemory {
@@ -9,30 +20,170 @@ export interface WatchMemory {
   rhythm: Rhythm;
 }
 
-/** Those who are asked beside the log, the ledger and the control plane. */
+/** Those who are asked beside the logs, the ledger, the outbox and the control plane. */
 export interface Sources {
   replays(env: Env): Promise<readonly WaitingReplay[]>;
   attachments(env: Env): Promise<readonly UndoneAttachment[]>;
 }
 
+/** Until there is anybody to ask, nothing waits and nothing is undone. */
 export const SOURCES: Sources = { replays: async () => [], attachments: async () => [] };
+
+/** For one answer, and for all of them together, in ms. Overridden by tests, which do not wait. */
+export const GATHER_PATIENCE = { oneMs: 3_000, allMs: 20_000 };
+
+/** Logs that are asked side by side. */
+const LOGS_AT_ONCE = 8;
+
+type Bindings = Pick<Env, "CONTROL" | "LOG" | "ACCOUNT" | "OUTBOX">;
+
+/** What the others say, each for himself. */
+interface Answers {
+  known: Told<KnownJob[]>;
+  settings: Told<FunctionSetting[]>;
+  account: Told<AccountStatus>;
+  lately: Told<FunctionCount[]>;
+  outbox: Told<OutboxStatus>;
+  replays: Told<readonly WaitingReplay[]>;
+  attachments: Told<readonly UndoneAttachment[]>;
+}
 
 /** Asks everybody. Never throws, and takes twenty seconds at most: what does not answer is a fact. */
 export async function gather(
-  _env: Env,
-  _memory: WatchMemory,
+  env: Env,
+  memory: WatchMemory,
   platform: Pick<Platform, "now">,
-  _sources: Sources = SOURCES,
+  sources: Sources = SOURCES,
 ): Promise<Facts> {
-  return {
-    nowMs: platform.now(),
-    configFaults: [],
-    controlTold: false,
-    jobs: [],
-    account: "silent",
-    outbox: "silent",
-    functions: "silent",
-    replays: "silent",
-    attachments: "silent",
+  const patience = new Patience(GATHER_PATIENCE.allMs);
+  const ask = async <T>(who: string, question: () => Promise<T>): Promise<Told<T>> => {
+    try {
+      return await patience.answer(who, GATHER_PATIENCE.oneMs, question);
+    } catch (error) {
+      log.warn("no answer to the watch", { who, error: errorText(error) });
+      return SILENT;
+    }
   };
+  try {
+    const answers = await askAll(env, sources, ask);
+    const before = memory.samples.state();
+    const known = answers.known === SILENT ? (before.known ?? []) : answers.known;
+    const logs = await askLogs(env, known, ask);
+    // Without a wait between reading what is remembered and writing it: another look may be under way.
+    const nowMs = platform.now();
+    const state = remembered(memory.samples, answers, logs, nowMs);
+    const functions = await askFunctions(env, memory.rhythm, answers, nowMs, ask);
+    const config = readConfig(env);
+    return {
+      nowMs,
+      configFaults: config.ok ? [] : config.faults,
+      controlTold: answers.known !== SILENT && answers.settings !== SILENT,
+      jobs: known.map((job) => jobFacts(job, logs, state)),
+      account: accountFacts(answers.account, state, memory.rhythm),
+      outbox: answers.outbox,
+      functions,
+      replays: answers.replays,
+      attachments: answers.attachments,
+    };
+  } finally {
+    patience.end();
+  }
+}
+
+type Ask = <T>(who: string, question: () => Promise<T>) => Promise<Told<T>>;
+
+async function askAll(env: Env, sources: Sources, ask: Ask): Promise<Answers> {
+  const { CONTROL, ACCOUNT, OUTBOX }: Bindings = env;
+  const [known, settings, account, lately, kept, replays, attachments] = await Promise.all([
+    ask("the control plane", async () => {
+      const snapshot = await controlPlane(CONTROL).configSince("");
+      if (snapshot.jobs === null) throw new Error("no jobs were told");
+      const config = readConfig(env);
+      return snapshot.jobs.map((job) => knownJob(job, config));
+    }),
+    ask("the settings of functions", () => controlPlane(CONTROL).functionSettings()),
+    ask("the ledger", () => accountLedger(ACCOUNT).status()),
+    ask("the counts of functions", () => accountLedger(ACCOUNT).functionsLately()),
+    ask("the outbox", () => outbox(OUTBOX).status()),
+    ask("replays", () => sources.replays(env)),
+    ask("attachments", () => sources.attachments(env)),
+  ]);
+  return { known, settings, account, lately, outbox: kept, replays, attachments };
+}
+
+async function askLogs(
+  { LOG }: Bindings,
+  jobs: readonly KnownJob[],
+  ask: Ask,
+): Promise<ReadonlyMap<number, Told<LogStatus | null>>> {
+  const answers = await settled(jobs, LOGS_AT_ONCE, ({ id }) =>
+    ask(`the log of job ${id}`, () => chainStatus(LOG, id)),
+  );
+  return new Map(
+    jobs.map(({ id }, i) => {
+      const answer = answers[i];
+      return [id, answer?.status === "fulfilled" ? answer.value : SILENT];
+    }),
+  );
+}
+
+function remembered(
+  samples: Samples,
+  { known, account }: Answers,
+  logs: ReadonlyMap<number, Told<LogStatus | null>>,
+  nowMs: number,
+): SampleState {
+  const told = [...logs].flatMap(([id, status]): [number, LogStatus | null][] =>
+    status === SILENT ? [] : [[id, status]],
+  );
+  const look = { known: orUndefined(known), logs: new Map(told), account: orUndefined(account) };
+  const state = sampled(samples.state(), look, nowMs);
+  samples.keep(state);
+  return state;
+}
+
+function jobFacts(job: KnownJob, logs: ReadonlyMap<number, Told<LogStatus | null>>, { jobs }: SampleState): JobFacts {
+  const past = jobs[job.id] ?? { filter: null, sample: null, setAside: null };
+  return { ...job, log: logs.get(job.id) ?? null, past };
+}
+
+function accountFacts(
+  status: Told<AccountStatus>,
+  { account: past, backlogSinceMs }: SampleState,
+  rhythm: Rhythm,
+): Told<AccountFacts> {
+  if (status === SILENT || past === null) return SILENT;
+  const setAside = { messages: null, events: status.counts.set_aside, oldestMs: null };
+  return { status, setAside, past, backlogSinceMs, usual: rhythm.account() };
+}
+
+/** Takes the events of functions into what is known of their rhythm, and asks again after those of which something would be said. */
+async function askFunctions(
+  { ACCOUNT }: Bindings,
+  rhythm: Rhythm,
+  { account, lately, settings, outbox }: Answers,
+  nowMs: number,
+  ask: Ask,
+): Promise<Facts["functions"]> {
+  if (account === SILENT || lately === SILENT) return SILENT;
+  const keptMs = outbox === SILENT ? null : outbox.oldestTakenMs;
+  const countedUntilMs = Math.min(nowMs, account.oldestUnfinishedMs ?? nowMs, keptMs ?? nowMs);
+  const notWatched = rhythm.listen(heardOf(lately), account.queueSeenMs, countedUntilMs);
+  const known = { lately, settings: settings === SILENT ? [] : settings, usual: rhythm.functions() };
+  const names = candidates(known, countedUntilMs);
+  let last = new Map<string, number>();
+  if (names.length > 0) {
+    const answer = await ask("the events of functions", () => accountLedger(ACCOUNT).lastEvents(names));
+    if (answer === SILENT) return SILENT;
+    last = new Map(answer.map(({ scriptName, lastEventMs }) => [scriptName, lastEventMs]));
+    // Somebody had its name forgotten, or nothing has come for thirty days: nobody waits for it any more.
+    const gone = names.filter((name) => !last.has(name));
+    rhythm.forget(new Set(gone));
+    for (const name of gone) known.usual.delete(name);
+  }
+  return { countedUntilMs, each: functionFacts(known, last), notWatched };
+}
+
+function orUndefined<T>(told: Told<T>): T | undefined {
+  return told === SILENT ? undefined : told;
 }

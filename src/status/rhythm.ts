@@ -1,10 +1,122 @@
-/** Of the watch: how the events of functions usually come. One row. */
+import { SCRIPT_NAME_MAX, type TallyBounds } from "../control/function-counts.ts";
+import type { Usual } from "./facts.ts";
+import { AFTER } from "./thresholds.ts";
+
+/** Of the watch: how events usually come. One row, of less than 1.2 MB whatever names senders make up: see {@link RHYTHM_BOUNDS}. */
 export const RHYTHM_SQL = `
       CREATE TABLE rhythm (
         id    INTEGER PRIMARY KEY CHECK (id = 1),
         state TEXT NOT NULL                      -- JSON of RhythmState
       ) STRICT;`;
 
+/** Functions whose rhythm is learned. A code unit is at most 6 bytes of JSON, and what stands beside a name at most 300. */
+export const RHYTHM_BOUNDS: TallyBounds = { names: 1_000, chars: 128_000 };
+
+const DAY_MS = 86_400_000;
+const MINUTE_MS = 60_000;
+
+/** How far back pauses count, in days, before the last event: while nothing comes, what is usual stays what it was. */
+const GAP_DAYS = 14;
+
+/** Pauses up to this, in ms, change nothing: twice as long is not called quiet yet. */
+const SHORT_MS = AFTER.quiet / 2;
+
+/** What is usual is known after so many looks that found something new, over so long, in ms. */
+const KNOWN_LOOKS = 5;
+const KNOWN_MS = DAY_MS;
+
+/** How the events of one function come. */
+export interface Pulse {
+  firstMs: number;
+  lastMs: number;
+  /** That found a newer event than the one before. */
+  looks: number;
+  /** The longest pause that ended on each day since the epoch, in minutes; days without one worth the name are not there. */
+  gaps: [day: number, minutes: number][];
+}
+
+export interface RhythmState {
+  /** Until when everything that came was known at the last look, in ms. */
+  untilMs: number;
+  functions: [name: string, pulse: Pulse][];
+  /** Of all events together. */
+  account: Pulse | null;
+}
+
+/** Somebody's latest event, as a look finds it. */
+export interface Heard {
+  name: string;
+  lastMs: number;
+  events: number;
+}
+
+/** What is usual, if it is known yet. */
+export function usualOf({ firstMs, lastMs, looks, gaps }: Pulse): Usual | null {
+  if (looks < KNOWN_LOOKS || lastMs - firstMs < KNOWN_MS) return null;
+  return { lastMs, longestGapMs: Math.max(0, ...gaps.map(([, minutes]) => minutes)) * MINUTE_MS };
+}
+
+/**
+ * One look later.
+ * @param knownUntilMs what had come until then was known at the look before: a pause is as long as it was seen to be, so that one of the watch itself
+ * makes none.
+ */
+export function heard(before: Pulse | null, lastMs: number, knownUntilMs: number): Pulse {
+  if (before === null) return { firstMs: lastMs, lastMs, looks: 1, gaps: [] };
+  if (lastMs <= before.lastMs) return before;
+  const day = Math.floor(lastMs / DAY_MS);
+  const gapMs = knownUntilMs - before.lastMs;
+  const gaps = new Map(before.gaps.filter(([of]) => of >= day - GAP_DAYS));
+  if (gapMs > SHORT_MS) gaps.set(day, Math.max(gaps.get(day) ?? 0, Math.ceil(gapMs / MINUTE_MS)));
+  return { firstMs: before.firstMs, lastMs, looks: before.looks + 1, gaps: [...gaps] };
+}
+
+/**
+ * Takes in a look. When there is no room for a new name, it takes that of one that was seen but once, the longest ago; one that has come more often is
+ * never crowded out by names that somebody makes up.
+ * @returns how many names there was no room for.
+ */
+export function listened(
+  functions: Map<string, Pulse>,
+  all: readonly Heard[],
+  knownUntilMs: number,
+  bounds: TallyBounds = RHYTHM_BOUNDS,
+): number {
+  let chars = [...functions.keys()].reduce((sum, name) => sum + name.length, 0);
+  const fresh: Heard[] = [];
+  for (const each of all) {
+    const before = functions.get(each.name);
+    if (before === undefined) fresh.push(each);
+    else functions.set(each.name, heard(before, each.lastMs, knownUntilMs));
+  }
+  const passing = [...functions]
+    .filter(([, { looks }]) => looks === 1)
+    .sort(([, a], [, b]) => b.lastMs - a.lastMs)
+    .map(([name]) => name);
+  let left = 0;
+  for (const { name, lastMs } of fresh.sort(byEvents)) {
+    const fits = (): boolean => functions.size < bounds.names && chars + name.length <= bounds.chars;
+    while (!fits()) {
+      const gone = passing.pop();
+      if (gone === undefined) break;
+      functions.delete(gone);
+      chars -= gone.length;
+    }
+    if (name.length > SCRIPT_NAME_MAX || !fits()) {
+      left += 1;
+      continue;
+    }
+    functions.set(name, heard(null, lastMs, knownUntilMs));
+    chars += name.length;
+  }
+  return left;
+}
+
+function byEvents(a: Heard, b: Heard): number {
+  return b.events - a.events || (a.name < b.name ? -1 : 1);
+}
+
+/** Keeps a {@link RhythmState}; one row is written where anything has changed. */
 export class Rhythm {
   readonly #sql: SqlStorage;
 
@@ -12,7 +124,51 @@ export class Rhythm {
     this.#sql = sql;
   }
 
-  protected get sql(): SqlStorage {
-    return this.#sql;
+  /**
+   * Takes in a look.
+   * @param countedMs when events were last counted; null: never.
+   * @param untilMs until when everything is known that came. A look that is behind an earlier one changes nothing.
+   * @returns how many names there was no room for.
+   */
+  listen(all: readonly Heard[], countedMs: number | null, untilMs: number): number {
+    const { functions, account, untilMs: knownUntilMs } = this.#state();
+    if (untilMs < knownUntilMs) return 0;
+    const byName = new Map(functions);
+    const left = listened(byName, all, knownUntilMs);
+    this.#keep({
+      untilMs,
+      functions: [...byName],
+      account: countedMs === null ? account : heard(account, countedMs, knownUntilMs),
+    });
+    return left;
+  }
+
+  /** What is usual of each function of which that is known. */
+  functions(): Map<string, Usual> {
+    const known = this.#state().functions.flatMap(([name, pulse]): [string, Usual][] => {
+      const usual = usualOf(pulse);
+      return usual === null ? [] : [[name, usual]];
+    });
+    return new Map(known);
+  }
+
+  account(): Usual | null {
+    const { account } = this.#state();
+    return account === null ? null : usualOf(account);
+  }
+
+  forget(names: ReadonlySet<string>): void {
+    if (names.size === 0) return;
+    const state = this.#state();
+    this.#keep({ ...state, functions: state.functions.filter(([name]) => !names.has(name)) });
+  }
+
+  #state(): RhythmState {
+    const [row] = this.#sql.exec<{ state: string }>("SELECT state FROM rhythm").toArray();
+    return row === undefined ? { untilMs: 0, functions: [], account: null } : (JSON.parse(row.state) as RhythmState);
+  }
+
+  #keep(state: RhythmState): void {
+    this.#sql.exec("INSERT OR REPLACE INTO rhythm (id, state) VALUES (1, ?)", JSON.stringify(state));
   }
 }

@@ -1,57 +1,97 @@
-import type { Facts } from "./facts.ts";
+import { accountFindings } from "./account-rules.ts";
+import { type Facts, type JobFacts, SILENT } from "./facts.ts";
+import { functionFindings } from "./function-rules.ts";
+import { jobFindings } from "./job-rules.ts";
+import { KINDS, type Kind } from "./kinds.ts";
 import type { Finding, Subject } from "./types.ts";
+import { counted, type Found } from "./words.ts";
 
-/** Everything that can be found to be wrong. docs/status.md says of each when it is said, and what to do. */
-export const KINDS = [
-  "configuration_malformed",
-  "control_silent",
-  "ledger_silent",
-  "outbox_silent",
-  "replays_silent",
-  "attachments_silent",
+export { KINDS, type Kind } from "./kinds.ts";
+
+/** What is wrong, the worst first; then in the order of subjects and kinds. It depends on nothing but the facts. */
+export function findingsOf(facts: Facts): Finding[] {
+  return [
+    ...accountFindings(facts),
+    ...facts.jobs.flatMap((job) => jobFindings(job, facts)),
+    ...replayFindings(facts),
+    ...functionFindings(facts),
+  ].sort(inOrder);
+}
+
+/** Of a job, but told by who ships again: the worst of several is the oldest. */
+function replayFindings({ replays }: Facts): Found[] {
+  if (replays === SILENT) return [];
+  const byJob = Map.groupBy(replays, ({ job }) => job);
+  return [...byJob].map(([id, waiting]) => ({
+    kind: "replay_waiting",
+    subject: { type: "job", id },
+    severity: "warning",
+    sinceMs: Math.min(...waiting.map(({ sinceMs }) => sinceMs)),
+    affected: null,
+    summary: `${counted(waiting.length, "replays")} of job ${id} cannot go on: ${waiting.map(({ error }) => error)[0]}.`,
+    advice: "GET /jobs/{id}/replay shows it. It is tried again by itself; mend what it names, or cancel it.",
+  }));
+}
+
+function inOrder(a: Found, b: Found): number {
+  return (
+    Number(a.severity === "warning") - Number(b.severity === "warning") ||
+    rank(a.subject) - rank(b.subject) ||
+    compared(a.subject, b.subject) ||
+    KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind)
+  );
+}
+
+function rank({ type }: Subject): number {
+  return ["account", "job", "function"].indexOf(type);
+}
+
+function compared(a: Subject, b: Subject): number {
+  if (a.type === "job" && b.type === "job") return a.id - b.id;
+  if (a.type === "function" && b.type === "function") return a.name < b.name ? -1 : Number(a.name > b.name);
+  return 0;
+}
+
+/** What the ledger alone tells. */
+const OF_LEDGER: ReadonlySet<Kind> = new Set([
   "no_job_enabled",
   "no_events",
   "intake_lost",
-  "outbox_waiting",
   "queue_old",
   "queue_backlog",
   "messages_set_aside",
   "functions_not_watched",
   "functions_more",
   "out_of_balance",
-  "key_lost",
-  "destination_unusable",
-  "parked",
-  "failing",
-  "lagging",
-  "nothing_received",
-  "filter_keeps_nothing",
-  "sample_keeps_nothing",
-  "disabled_with_pending",
-  "draining",
-  "draining_stuck",
-  "log_silent",
-  "log_large",
-  "objects_set_aside",
-  "canary_failed",
-  "canary_missing",
-  "canary_damaged",
-  "canary_unreadable",
-  "replay_waiting",
-  "function_off",
-  "function_quiet",
-  "function_never_seen",
-  "attachment_undone",
-] as const;
+]);
 
-export type Kind = (typeof KINDS)[number];
+/** What is known of a job without its log. */
+const WITHOUT_LOG: ReadonlySet<Kind> = new Set(["key_lost", "destination_unusable", "log_silent", "replay_waiting"]);
 
-/** What is wrong, the worst first. It depends on nothing but the facts. */
-export function findingsOf(_facts: Facts): Finding[] {
-  return [];
+/**
+ * Whether the facts do not tell if this is so, because somebody is silent, or nothing can be opened. That it is not among the findings does not say,
+ * then, that it is over.
+ */
+export function isUntold(facts: Facts, subject: Subject, kind: string): boolean {
+  const of = kind as Kind;
+  switch (subject.type) {
+    case "account":
+      if (of === "outbox_waiting") return facts.outbox === SILENT;
+      if (of === "no_job_enabled" || of === "no_events") return facts.account === SILENT || !facts.controlTold;
+      return OF_LEDGER.has(of) && facts.account === SILENT;
+    case "job": {
+      if (of === "replay_waiting") return facts.replays === SILENT;
+      const job = facts.jobs.find(({ id }) => id === subject.id);
+      return job === undefined ? !facts.controlTold : isUntoldOf(job, of, facts);
+    }
+    case "function":
+      if (of === "attachment_undone") return facts.attachments === SILENT;
+      return facts.functions === SILENT || !facts.controlTold;
+  }
 }
 
-/** Whether the facts do not tell if this is so: somebody is silent. That it is not found then does not say that it is over. */
-export function isUntold(_facts: Facts, _subject: Subject, _kind: string): boolean {
-  return false;
+function isUntoldOf({ log, destination }: JobFacts, kind: Kind, { account }: Facts): boolean {
+  if (kind === "key_lost" || kind === "destination_unusable") return destination.kind === "unknown";
+  if (kind === "nothing_received" && account === SILENT) return true;
+  return log === SILENT && !WITHOUT_LOG.has(kind);
 }

@@ -1,10 +1,85 @@
-/** Of the watch: what was counted at its last looks. One row. */
+import type { AccountStatus } from "../control/ledger.ts";
+import type { LogStatus } from "../delivery/types.ts";
+import type { AccountFacts, JobPast, KnownJob } from "./facts.ts";
+import { keptNothing, type Mark, marked } from "./marks.ts";
+import { BACKLOG_MIN } from "./thresholds.ts";
+
+/** Of the watch: what was counted at its looks. One row, of some hundred kB at most: there are no more than 250 jobs. */
 export const SAMPLES_SQL = `
       CREATE TABLE sample (
         id    INTEGER PRIMARY KEY CHECK (id = 1),
         state TEXT NOT NULL                      -- JSON of SampleState
       ) STRICT;`;
 
+/** What is remembered from one look to the next, by counts. */
+export interface SampleState {
+  /** The jobs, as the control plane last told them; null: it never has. */
+  known: KnownJob[] | null;
+  /** By id. */
+  jobs: { [id: string]: JobPast };
+  account: AccountFacts["past"] | null;
+  backlogSinceMs: number | null;
+}
+
+const NOTHING: SampleState = { known: null, jobs: {}, account: null, backlogSinceMs: null };
+const NO_PAST: JobPast = { filter: null, sample: null, setAside: null };
+
+/** What one look has found; undefined: nobody told. */
+export interface Look {
+  known: KnownJob[] | undefined;
+  logs: ReadonlyMap<number, LogStatus | null>;
+  account: AccountStatus | undefined;
+}
+
+/** What is remembered after a look. What was not told stays as it was. */
+export function sampled(before: SampleState, { known, logs, account }: Look, nowMs: number): SampleState {
+  const jobs: SampleState["jobs"] = {};
+  for (const job of known ?? before.known ?? []) {
+    const past = before.jobs[job.id] ?? NO_PAST;
+    const log = logs.get(job.id) ?? null;
+    jobs[job.id] = log === null ? past : pastOf(past, job, log, nowMs);
+  }
+  return {
+    known: known ?? before.known,
+    jobs,
+    account: account === undefined ? before.account : accountPast(before.account, account, nowMs),
+    backlogSinceMs: account === undefined ? before.backlogSinceMs : backlogSince(before.backlogSinceMs, account, nowMs),
+  };
+}
+
+function pastOf(
+  before: JobPast,
+  { modifiedVersion: version }: KnownJob,
+  { counts }: LogStatus,
+  nowMs: number,
+): JobPast {
+  const { received, filtered, sampled_out, set_aside } = counts;
+  const passed = received - filtered;
+  return {
+    filter: keptNothing(before.filter, { version, given: received, kept: passed }, nowMs),
+    sample: keptNothing(before.sample, { version, given: passed, kept: passed - sampled_out }, nowMs),
+    setAside: marked(before.setAside, set_aside, nowMs),
+  };
+}
+
+function accountPast(
+  before: AccountFacts["past"] | null,
+  { counts, intakeLost }: AccountStatus,
+  nowMs: number,
+): AccountFacts["past"] {
+  const mark = (of: keyof AccountFacts["past"], value: number): Mark => marked(before?.[of] ?? null, value, nowMs);
+  return {
+    notRouted: mark("notRouted", counts.not_routed),
+    intakeLost: mark("intakeLost", intakeLost),
+    setAside: mark("setAside", counts.set_aside),
+  };
+}
+
+function backlogSince(before: number | null, { queueBacklog }: AccountStatus, nowMs: number): number | null {
+  return queueBacklog !== null && queueBacklog >= BACKLOG_MIN ? (before ?? nowMs) : null;
+}
+
+/** Keeps a {@link SampleState}; one row is written where anything has changed. */
 export class Samples {
   readonly #sql: SqlStorage;
 
@@ -12,7 +87,17 @@ export class Samples {
     this.#sql = sql;
   }
 
-  protected get sql(): SqlStorage {
-    return this.#sql;
+  state(): SampleState {
+    const text = this.#text();
+    return text === null ? NOTHING : (JSON.parse(text) as SampleState);
+  }
+
+  keep(state: SampleState): void {
+    const text = JSON.stringify(state);
+    if (text !== this.#text()) this.#sql.exec("INSERT OR REPLACE INTO sample (id, state) VALUES (1, ?)", text);
+  }
+
+  #text(): string | null {
+    return this.#sql.exec<{ state: string }>("SELECT state FROM sample").toArray()[0]?.state ?? null;
   }
 }

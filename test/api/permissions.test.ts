@@ -21,6 +21,7 @@ const LOGS: { readonly [route: string]: Permission } = {
   "GET /jobs/:job_id/health": "logs:read",
   "POST /jobs/:job_id/flush": "logs:edit",
   "GET /ledger": "logs:read",
+  "GET /status": "logs:read",
   "POST /ownership": "logs:edit",
   "POST /ownership/validate": "logs:edit",
   "POST /validate/destination": "logs:edit",

@@ -41,8 +41,16 @@ it("a log of the first schema goes on with what it holds: records that wait, obj
     await storage.deleteAll();
     migrate(storage, LOG_STEPS.slice(0, 1));
     for (const { table, row } of rows) {
-      // As step 1 had them: of an object's type and of relief nothing was kept, and of the output only the fields.
-      const { content_type: _type, relieved_ms: _relieved, job: config, ...columns } = row;
+      // As step 1 had them: of an object's type, of relief and of since when nothing was kept, and of the output only the fields.
+      const {
+        content_type: _type,
+        relieved_ms: _relieved,
+        last_received_ms: _received,
+        failing_since_ms: _since,
+        parked: _parked,
+        job: config,
+        ...columns
+      } = row;
       if (config !== undefined) {
         const {
           output,
@@ -60,6 +68,8 @@ it("a log of the first schema goes on with what it holds: records that wait, obj
       );
     }
     migrate(storage, LOG_STEPS);
+    // What fails, fails since its last failure at the latest: more was not kept.
+    expect(log.status()).toMatchObject({ failingSinceMs: NOON, parked: false, lastReceivedMs: null });
     expect(log.objects(0, 10).entries.map(({ attempts, state }) => [attempts, state])).toEqual([
       [1, "waiting"],
       [0, "waiting"],

@@ -1,0 +1,48 @@
+import type { FunctionCount } from "../control/function-counts.ts";
+import type { FunctionSetting } from "../control/function-settings.ts";
+import type { FunctionFacts, Usual } from "./facts.ts";
+import type { Heard } from "./rhythm.ts";
+import { isQuiet } from "./thresholds.ts";
+
+/** What is known of functions, before the ledger is asked after some of them. */
+export interface KnownFunctions {
+  /** Counts of today and yesterday. */
+  lately: readonly FunctionCount[];
+  settings: readonly FunctionSetting[];
+  usual: Map<string, Usual>;
+}
+
+/** The functions whose names are kept; whatever became of their events, they came. */
+export function heardOf(counts: readonly FunctionCount[]): Heard[] {
+  return counts.flatMap(({ scriptName, routed, notEnabled, notRouted, lastEventMs }) =>
+    scriptName === null ? [] : [{ name: scriptName, lastMs: lastEventMs, events: routed + notEnabled + notRouted }],
+  );
+}
+
+/** Of which it must be known whether they have had any event in thirty days: they are quiet, or should have had some. */
+export function candidates({ lately, settings, usual }: KnownFunctions, untilMs: number): string[] {
+  const seen = new Set(lately.map(({ scriptName }) => scriptName));
+  const quiet = [...usual].filter(([, each]) => isQuiet(each, untilMs)).map(([name]) => name);
+  const expected = settings.filter(({ logging }) => logging === "on").map(({ name }) => name);
+  return [...new Set([...quiet, ...expected.filter((name) => !seen.has(name))])];
+}
+
+/** Functions of which anything may be said: with a setting, or with a rhythm; those that are known for longest first. */
+export function functionFacts(
+  { lately, settings, usual }: KnownFunctions,
+  last: ReadonlyMap<string, number>,
+): FunctionFacts[] {
+  const counts = new Map(lately.map((count) => [count.scriptName, count]));
+  const set = new Map(settings.map((setting) => [setting.name, setting]));
+  return [...new Set([...usual.keys(), ...set.keys()])].map((name) => {
+    const count = counts.get(name);
+    return {
+      name,
+      logging: set.get(name)?.logging ?? "unset",
+      setMs: set.get(name)?.modifiedMs ?? null,
+      dropped: count?.notEnabled ?? 0,
+      lastEventMs: count?.lastEventMs ?? last.get(name) ?? null,
+      usual: usual.get(name) ?? null,
+    };
+  });
+}

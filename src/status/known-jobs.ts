@@ -1,0 +1,31 @@
+import type { ConfigResult } from "../config.ts";
+import { CLOCK_SKEW_MS, type JobConfig } from "../control/job-config.ts";
+import { destinationPurpose, unseal } from "../control/secrets.ts";
+import { parseDestination } from "../destinations/parse.ts";
+import type { DestinationFact, KnownJob } from "./facts.ts";
+
+/** What the rules look at of a job; nothing of it opens anything. */
+export function knownJob(job: JobConfig, config: ConfigResult): KnownJob {
+  const last = job.windows.at(-1);
+  const isEnabled = job.deletedMs === null && last?.untilMs === null;
+  return {
+    id: job.id,
+    enabledSinceMs: isEnabled ? last.fromMs + CLOCK_SKEW_MS : null,
+    deletedMs: job.deletedMs,
+    intervalMs: job.limits.intervalMs,
+    hasFilter: job.filter !== null,
+    sampleRate: job.sampleRate,
+    modifiedVersion: job.modifiedVersion,
+    destination: destinationFact(job.destination, config),
+  };
+}
+
+/** Whether a sealed destination can be read, as an upload would. */
+function destinationFact(sealed: string, config: ConfigResult): DestinationFact {
+  if (!config.ok) return { kind: "unknown" };
+  const { accountId, keys, destinations } = config.config;
+  const conf = unseal(sealed, destinationPurpose(accountId), keys);
+  if (conf === null) return { kind: "lost" };
+  const parsed = parseDestination(conf, destinations);
+  return parsed.ok ? { kind: "ok" } : { kind: "unusable", why: parsed.why };
+}

@@ -1,0 +1,487 @@
+/** Every rule by itself: just before it says something, when it does, and what of the facts it takes up. */
+import { describe, expect, it } from "vitest";
+import type { CanaryStatus, LogStatus } from "../../src/delivery/types.ts";
+import type { AccountFacts, Facts, FunctionFacts, JobFacts } from "../../src/status/facts.ts";
+import { NAMED_MAX } from "../../src/status/function-rules.ts";
+import { findingsOf, isUntold, KINDS } from "../../src/status/rules.ts";
+import type { Finding } from "../../src/status/types.ts";
+import { answerIn, causeIn, parkedAdvice, shown, span } from "../../src/status/words.ts";
+import { NOON } from "../record/samples.ts";
+import { account, facts, fn, job, log, mark } from "./samples.ts";
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const GB = 1_000_000_000;
+
+/** So long ago. */
+const ago = (ms: number): number => NOON - ms;
+
+const ofJob = (fields: Partial<JobFacts>, logFields: Partial<LogStatus> | null = {}): Facts =>
+  facts({ jobs: [job({ log: logFields === null ? null : log(logFields), ...fields })] });
+const ofLog = (fields: Partial<LogStatus>): Facts => ofJob({}, fields);
+const ofAccount = (fields: Partial<AccountFacts>): Facts => facts({ account: account(fields) });
+const ofFunction = (fields: Partial<FunctionFacts>): Facts =>
+  facts({ functions: { countedUntilMs: NOON, each: [fn(fields)], notWatched: 0 } });
+const pending = (n: number): Pick<LogStatus, "counts"> => ({
+  counts: { ...log().counts, received: n, delivered: 0, pending: n },
+});
+const status = (fields: Partial<AccountFacts["status"]>): AccountFacts["status"] => ({
+  ...account().status,
+  ...fields,
+});
+const canary = (state: CanaryStatus["state"], why: string | null = null): Facts =>
+  ofLog({ canary: { state, sinceMs: ago(7), lastOkMs: null, why } });
+const kept = (refused: number, sinceMs: number) => ({ version: 1, kept: 0, given: 0, refused, sinceMs });
+const past = (fields: Partial<JobFacts["past"]>): JobFacts["past"] => ({ ...job().past, ...fields });
+const others = (lastReceivedMs: number): JobFacts => job({ id: 2, log: log({ lastReceivedMs }) });
+
+const FAILS = { ...pending(5), errorMessage: "upload failed: HTTP 503; it is being tried again", lastErrorMs: ago(1) };
+const PARKED = {
+  ...pending(5),
+  parked: true,
+  errorMessage: "parked: HTTP 403 AccessDenied; nothing is lost, …",
+  failingSinceMs: ago(9),
+};
+
+/** Kind, facts that are just not enough for it, and facts that are; and what must be said then. */
+const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>][] = [
+  [
+    "configuration_malformed",
+    facts(),
+    facts({ configFaults: ["ADMIN_TOKEN: a secret", "SECRETS_KEY: base64"] }),
+    { severity: "error", summary: "The configuration is malformed: ADMIN_TOKEN: a secret; SECRETS_KEY: base64." },
+  ],
+  ["control_silent", facts(), facts({ controlTold: false }), { severity: "warning" }],
+  ["ledger_silent", facts(), facts({ account: "silent", functions: "silent" }), { severity: "warning" }],
+  ["outbox_silent", facts(), facts({ outbox: "silent" }), { severity: "warning" }],
+  ["replays_silent", facts(), facts({ replays: "silent" }), { severity: "warning" }],
+  ["attachments_silent", facts(), facts({ attachments: "silent" }), { severity: "warning" }],
+  [
+    "no_job_enabled",
+    facts({ jobs: [], account: account({ past: { ...account().past, notRouted: mark(ago(HOUR + 1), 9) } }) }),
+    facts({ jobs: [], account: account({ past: { ...account().past, notRouted: mark(ago(HOUR), 9) } }) }),
+    { sinceMs: ago(HOUR), affected: { count: 9, what: "events" } },
+  ],
+  [
+    "no_events",
+    facts({
+      jobs: [job({ enabledSinceMs: ago(15 * MINUTE), log: log({ lastReceivedMs: null }) })],
+      account: account({ status: status({ counts: { ...account().status.counts, processed: 0, routed: 0 } }) }),
+    }),
+    facts({
+      jobs: [job({ enabledSinceMs: ago(15 * MINUTE + 1), log: log({ lastReceivedMs: null }) })],
+      account: account({ status: status({ counts: { ...account().status.counts, processed: 0, routed: 0 } }) }),
+    }),
+    { severity: "warning", sinceMs: ago(15 * MINUTE + 1) },
+  ],
+  [
+    "no_events",
+    ofAccount({ usual: { lastMs: ago(2 * HOUR), longestGapMs: HOUR } }),
+    ofAccount({ usual: { lastMs: ago(2 * HOUR + 1), longestGapMs: HOUR } }),
+    { severity: "warning", sinceMs: ago(2 * HOUR + 1) },
+  ],
+  [
+    "intake_lost",
+    ofAccount({ past: { ...account().past, intakeLost: mark(ago(DAY + 1), 4) } }),
+    ofAccount({ past: { ...account().past, intakeLost: mark(ago(DAY), 4) } }),
+    { severity: "error", sinceMs: ago(DAY), affected: { count: 4, what: "events" } },
+  ],
+  [
+    "outbox_waiting",
+    facts({ outbox: { messages: 1, events: 3, oldestTakenMs: ago(2 * MINUTE) } }),
+    facts({ outbox: { messages: 1, events: 3, oldestTakenMs: ago(2 * MINUTE + 1) } }),
+    { severity: "warning", affected: { count: 3, what: "events" } },
+  ],
+  [
+    "queue_old",
+    ofAccount({ status: status({ oldestUnfinishedMs: ago(15 * MINUTE) }) }),
+    ofAccount({ status: status({ oldestUnfinishedMs: ago(15 * MINUTE + 1) }) }),
+    { severity: "error", sinceMs: ago(15 * MINUTE + 1), affected: null },
+  ],
+  [
+    "queue_backlog",
+    ofAccount({ backlogSinceMs: ago(15 * MINUTE), status: status({ queueBacklog: 1_234 }) }),
+    ofAccount({ backlogSinceMs: ago(15 * MINUTE + 1), status: status({ queueBacklog: 1_234 }) }),
+    { severity: "warning", affected: { count: 1_234, what: "messages" } },
+  ],
+  [
+    "messages_set_aside",
+    ofAccount({ setAside: { messages: 0, events: 0, oldestMs: null } }),
+    ofAccount({ setAside: { messages: 2, events: 60, oldestMs: ago(5) } }),
+    { severity: "warning", sinceMs: ago(5), affected: { count: 2, what: "messages" } },
+  ],
+  [
+    "functions_not_watched",
+    facts(),
+    facts({ functions: { countedUntilMs: NOON, each: [], notWatched: 3 } }),
+    { severity: "warning", subject: { type: "account" } },
+  ],
+  [
+    "functions_more",
+    facts({ functions: { countedUntilMs: NOON, each: many(NAMED_MAX), notWatched: 0 } }),
+    facts({ functions: { countedUntilMs: NOON, each: many(NAMED_MAX + 7), notWatched: 0 } }),
+    { summary: "The same is to be said of 7 functions beside those that are named." },
+  ],
+  [
+    "out_of_balance",
+    facts(),
+    ofAccount({ status: status({ counts: { ...account().status.counts, processed: 103 } }) }),
+    { severity: "error", affected: { count: 3, what: "events" } },
+  ],
+  [
+    "out_of_balance",
+    facts(),
+    ofLog({ counts: { ...log().counts, delivered: 98 } }),
+    { severity: "error", subject: { type: "job", id: 1 }, affected: { count: 2, what: "records" } },
+  ],
+  [
+    "key_lost",
+    ofJob({ destination: { kind: "unknown" } }),
+    ofJob({ destination: { kind: "lost" } }, FAILS),
+    { affected: { count: 5, what: "records" } },
+  ],
+  [
+    "destination_unusable",
+    facts(),
+    ofJob({ destination: { kind: "unusable", why: "there is no secret DEST_X" } }),
+    { summary: "The destination of job 1 cannot be used: there is no secret DEST_X." },
+  ],
+  [
+    "parked",
+    ofLog({ ...PARKED, ...pending(0) }),
+    ofLog(PARKED),
+    { severity: "error", sinceMs: ago(9), affected: { count: 5, what: "records" } },
+  ],
+  [
+    "failing",
+    ofLog({ ...FAILS, failingSinceMs: ago(2 * MINUTE) }),
+    ofLog({ ...FAILS, failingSinceMs: ago(2 * MINUTE + 1) }),
+    { severity: "error", summary: "Uploads of job 1 fail: the store answers HTTP 503." },
+  ],
+  [
+    "lagging",
+    ofLog({ ...pending(5), oldestPendingTakenMs: ago(30 * SECOND + 15 * SECOND + 5 * MINUTE) }),
+    ofLog({ ...pending(5), oldestPendingTakenMs: ago(30 * SECOND + 15 * SECOND + 5 * MINUTE + 1) }),
+    { severity: "warning", affected: { count: 5, what: "records" } },
+  ],
+  [
+    "nothing_received",
+    facts({ jobs: [job({ log: log({ lastReceivedMs: ago(HOUR) }) }), others(ago(HOUR - 15 * MINUTE))] }),
+    facts({ jobs: [job({ log: log({ lastReceivedMs: ago(HOUR) }) }), others(ago(HOUR - 15 * MINUTE) + 1)] }),
+    { severity: "error", sinceMs: ago(HOUR), subject: { type: "job", id: 1 } },
+  ],
+  [
+    "filter_keeps_nothing",
+    ofJob({ hasFilter: true, past: past({ filter: kept(19, ago(HOUR + 1)) }) }),
+    ofJob({ hasFilter: true, past: past({ filter: kept(20, ago(HOUR + 1)) }) }),
+    { sinceMs: ago(HOUR + 1), affected: { count: 20, what: "records" } },
+  ],
+  [
+    "filter_keeps_nothing",
+    ofJob({ hasFilter: true, past: past({ filter: kept(20, ago(HOUR)) }) }),
+    ofJob({ hasFilter: true, past: past({ filter: kept(20, ago(HOUR + 1)) }) }),
+    { severity: "warning" },
+  ],
+  [
+    "sample_keeps_nothing",
+    ofJob({ sampleRate: 0.1, past: past({ sample: kept(199, ago(2 * HOUR)) }) }),
+    ofJob({ sampleRate: 0.1, past: past({ sample: kept(200, ago(2 * HOUR)) }) }),
+    { affected: { count: 200, what: "records" } },
+  ],
+  [
+    "disabled_with_pending",
+    ofJob({ enabledSinceMs: null }, { ...pending(5), oldestPendingTakenMs: ago(5 * MINUTE + 45 * SECOND) }),
+    ofJob({ enabledSinceMs: null }, { ...pending(5), oldestPendingTakenMs: ago(5 * MINUTE + 45 * SECOND + 1) }),
+    { severity: "warning" },
+  ],
+  [
+    "draining",
+    ofJob({ enabledSinceMs: null, deletedMs: ago(1) }, pending(0)),
+    ofJob({ enabledSinceMs: null, deletedMs: ago(1) }, pending(5)),
+    { severity: "warning", sinceMs: ago(1) },
+  ],
+  [
+    "draining_stuck",
+    ofJob({ enabledSinceMs: null, deletedMs: ago(HOUR) }, pending(5)),
+    ofJob({ enabledSinceMs: null, deletedMs: ago(HOUR + 1) }, pending(5)),
+    { severity: "error", sinceMs: ago(HOUR + 1) },
+  ],
+  [
+    "draining_stuck",
+    facts(),
+    ofJob({ enabledSinceMs: null, deletedMs: ago(1) }, PARKED),
+    { severity: "error", sinceMs: ago(9) },
+  ],
+  ["log_silent", facts(), ofJob({ log: "silent" }), { severity: "warning", subject: { type: "job", id: 1 } }],
+  [
+    "log_large",
+    ofLog({ ...pending(5), storedBytes: 4 * GB - 1 }),
+    ofLog({ ...pending(5), storedBytes: 4 * GB }),
+    { severity: "warning", summary: expect.stringContaining("holds 4 GB") },
+  ],
+  ["log_large", ofLog({ ...pending(0), segments: 2 }), ofLog({ ...pending(5), segments: 2 }), { severity: "error" }],
+  [
+    "objects_set_aside",
+    facts(),
+    ofLog({
+      setAside: { objects: 2, records: 6, oldestMs: ago(3) },
+      counts: { ...log().counts, delivered: 94, set_aside: 6 },
+    }),
+    { severity: "warning", sinceMs: ago(3), affected: { count: 2, what: "objects" } },
+  ],
+  [
+    "canary_failed",
+    canary("waiting"),
+    canary("failed", "HTTP 404 NoSuchBucket"),
+    { severity: "error", sinceMs: ago(7) },
+  ],
+  ["canary_missing", canary("ok"), canary("missing"), { severity: "error" }],
+  ["canary_damaged", canary("ok"), canary("damaged"), { severity: "error" }],
+  [
+    "canary_unreadable",
+    canary("ok"),
+    canary("unreadable", "HTTP 403 AccessDenied"),
+    { severity: "warning", summary: expect.stringContaining("(HTTP 403 AccessDenied)") },
+  ],
+  [
+    "replay_waiting",
+    facts(),
+    facts({ replays: [7, 9].map((ms) => ({ id: `r${ms}`, job: 4, sinceMs: ago(ms), error: "HTTP 503" })) }),
+    { subject: { type: "job", id: 4 }, sinceMs: ago(9), summary: "2 replays of job 4 cannot go on: HTTP 503." },
+  ],
+  [
+    "function_off",
+    ofFunction({ logging: "off", setMs: ago(5), dropped: 0, lastEventMs: NOON }),
+    ofFunction({ logging: "off", setMs: ago(5), dropped: 1, lastEventMs: NOON }),
+    { severity: "warning", sinceMs: ago(5), affected: { count: 1, what: "events" } },
+  ],
+  [
+    "function_quiet",
+    ofFunction({ usual: { lastMs: ago(30 * MINUTE), longestGapMs: 0 } }),
+    ofFunction({ usual: { lastMs: ago(30 * MINUTE + 1), longestGapMs: 0 } }),
+    { severity: "warning", sinceMs: ago(30 * MINUTE + 1), subject: { type: "function", name: "shop" } },
+  ],
+  [
+    "function_quiet",
+    ofFunction({ usual: { lastMs: ago(12 * HOUR), longestGapMs: 6 * HOUR } }),
+    ofFunction({ usual: { lastMs: ago(12 * HOUR + 1), longestGapMs: 6 * HOUR } }),
+    { summary: expect.stringContaining("was 6 hours") },
+  ],
+  [
+    "function_never_seen",
+    ofFunction({ logging: "on", setMs: ago(HOUR), lastEventMs: null, usual: null }),
+    ofFunction({ logging: "on", setMs: ago(HOUR + 1), lastEventMs: null, usual: null }),
+    { severity: "warning", sinceMs: ago(HOUR + 1) },
+  ],
+  [
+    "attachment_undone",
+    facts(),
+    facts({ attachments: [{ script: "shop", sinceMs: ago(4), why: "its tail consumers are gone" }] }),
+    { severity: "error", sinceMs: ago(4), subject: { type: "function", name: "shop" } },
+  ],
+];
+
+function many(count: number): FunctionFacts[] {
+  return Array.from({ length: count }, (_, n) => fn({ name: `f${n}`, usual: { lastMs: ago(DAY), longestGapMs: 0 } }));
+}
+
+const kindsOf = (of: Facts): string[] => findingsOf(of).map(({ kind }) => kind);
+
+describe("the rules", () => {
+  it("say nothing where nothing is wrong", () => {
+    expect(findingsOf(facts())).toEqual([]);
+    expect(findingsOf(facts({ jobs: [] }))).toEqual([]);
+  });
+
+  it("are all here", () => {
+    // That of the webhook follows from no fact: the watch knows it by itself.
+    const others = KINDS.filter((kind) => kind !== "webhook_failing");
+    expect([...new Set(RULES.map(([kind]) => kind))].toSorted()).toEqual(others.toSorted());
+  });
+
+  it.each(RULES)("%s: not before, and then in these words", (kind, before, from, found) => {
+    expect(kindsOf(before)).not.toContain(kind);
+    const [said, ...more] = findingsOf(from).filter((finding) => finding.kind === kind);
+    expect(more).toEqual([]);
+    expect(said).toMatchObject(found);
+    for (const words of [said?.summary, said?.advice]) {
+      expect(words).toMatch(/^\S.*\.$/);
+      expect(words).not.toMatch(/undefined|null|NaN|\[object/);
+    }
+  });
+
+  it("give a fault one name: what a job is parked for is not said again as a lag, or as failing", () => {
+    const late = { oldestPendingTakenMs: ago(DAY) };
+    expect(kindsOf(ofLog({ ...PARKED, ...late, failingSinceMs: ago(DAY) }))).toEqual(["parked"]);
+    expect(kindsOf(ofLog({ ...FAILS, ...late, failingSinceMs: ago(DAY) }))).toEqual(["failing"]);
+    expect(kindsOf(ofJob({ destination: { kind: "lost" } }, { ...PARKED, ...late }))).toEqual(["key_lost"]);
+    expect(kindsOf(ofJob({ enabledSinceMs: null }, { ...PARKED, ...late }))).toEqual([
+      "parked",
+      "disabled_with_pending",
+    ]);
+    expect(kindsOf(ofJob({ deletedMs: ago(1), enabledSinceMs: null, destination: { kind: "lost" } }, PARKED))).toEqual([
+      "draining_stuck",
+    ]);
+  });
+
+  it("call what grows an error, and what rests a warning", () => {
+    const grown = (ms: number): string[] =>
+      findingsOf(
+        facts({
+          jobs: [
+            job({
+              log: log({ counts: { ...log().counts, delivered: 94, set_aside: 6 } }),
+              past: past({ setAside: mark(ago(ms), 6) }),
+            }),
+          ],
+          account: account({
+            setAside: { messages: 1, events: 1, oldestMs: null },
+            past: { ...account().past, setAside: mark(ago(ms), 1) },
+          }),
+        }),
+      ).map(({ severity, kind }) => `${severity} ${kind}`);
+    expect(grown(HOUR)).toEqual(["error messages_set_aside", "error objects_set_aside"]);
+    expect(grown(HOUR + 1)).toEqual(["warning messages_set_aside", "warning objects_set_aside"]);
+  });
+
+  it("do not miss a job's events that may be on their way, or that it was not enabled for", () => {
+    const jobs = [job({ enabledSinceMs: ago(HOUR), log: log({ lastReceivedMs: null }) }), others(ago(0))];
+    expect(kindsOf(facts({ jobs }))).toEqual(["nothing_received"]);
+    const counted = (countedUntilMs: number): Facts["functions"] => ({ countedUntilMs, each: [], notWatched: 0 });
+    expect(kindsOf(facts({ jobs, functions: counted(ago(45 * MINUTE)) }))).toEqual([]);
+    expect(kindsOf(facts({ jobs: [job({ ...jobs[0], enabledSinceMs: null }), others(NOON)] }))).toEqual([]);
+  });
+
+  it("leave functions alone whose events may be on their way, or that are off", () => {
+    const usual = { lastMs: ago(2 * HOUR), longestGapMs: 0 };
+    const of = (fields: Partial<FunctionFacts>, countedUntilMs: number): string[] =>
+      kindsOf(facts({ functions: { countedUntilMs, each: [fn({ usual, ...fields })], notWatched: 0 } }));
+    expect(of({}, NOON)).toEqual(["function_quiet"]);
+    expect(of({}, ago(90 * MINUTE))).toEqual([]);
+    expect(of({ logging: "off" }, NOON)).toEqual([]);
+  });
+
+  it("put the worst first, then the account, jobs by number, functions by name", () => {
+    const world = facts({
+      jobs: [
+        job({ id: 12, log: "silent" }),
+        job({ id: 3, log: "silent" }),
+        job({ id: 5, destination: { kind: "lost" } }),
+      ],
+      outbox: "silent",
+      functions: {
+        countedUntilMs: NOON,
+        each: ["b", "a"].map((name) => fn({ name, usual: { lastMs: 0, longestGapMs: 0 } })),
+        notWatched: 0,
+      },
+    });
+    const said = findingsOf(world).map(({ kind, subject }) => [kind, ...Object.values(subject).slice(1)].join(" "));
+    expect(said).toEqual([
+      "key_lost 5",
+      "outbox_silent",
+      "log_silent 3",
+      "log_silent 12",
+      "function_quiet a",
+      "function_quiet b",
+    ]);
+    const turned = { ...world, jobs: world.jobs.toReversed() };
+    expect(findingsOf(turned)).toEqual(findingsOf(world));
+  });
+});
+
+describe("what is not told", () => {
+  const ofOne = { type: "job", id: 1 } as const;
+  const shop = { type: "function", name: "shop" } as const;
+  it.each<[string, Facts, Parameters<typeof isUntold>[1], string, boolean]>([
+    ["nothing is, where all tell", facts(), ofOne, "parked", false],
+    ["what only a log knows", ofJob({ log: "silent" }), ofOne, "parked", true],
+    ["but not that it is silent", ofJob({ log: "silent" }), ofOne, "log_silent", false],
+    ["nor that no key opens its destination", ofJob({ log: "silent" }), ofOne, "key_lost", false],
+    ["unless nothing can be opened", ofJob({ destination: { kind: "unknown" } }), ofOne, "key_lost", true],
+    ["a job that nobody has told of", facts({ jobs: [], controlTold: false }), ofOne, "parked", true],
+    ["but one that is gone, is", facts({ jobs: [] }), ofOne, "parked", false],
+    ["what the ledger knows", facts({ account: "silent" }), { type: "account" }, "intake_lost", true],
+    ["but not what the outbox does", facts({ account: "silent" }), { type: "account" }, "outbox_waiting", false],
+    ["what the outbox knows", facts({ outbox: "silent" }), { type: "account" }, "outbox_waiting", true],
+    ["whether any job is enabled", facts({ controlTold: false }), { type: "account" }, "no_job_enabled", true],
+    ["that a job gets nothing", facts({ account: "silent" }), ofOne, "nothing_received", true],
+    ["what waits to be shipped again", facts({ replays: "silent" }), ofOne, "replay_waiting", true],
+    ["of functions, without the ledger", facts({ functions: "silent" }), shop, "function_quiet", true],
+    ["of functions, without their settings", facts({ controlTold: false }), shop, "function_off", true],
+    ["whether they are attached", facts({ attachments: "silent" }), shop, "attachment_undone", true],
+    ["and otherwise not", facts(), shop, "function_quiet", false],
+  ])("%s", (_what, of, subject, kind, untold) => {
+    expect(isUntold(of, subject, kind)).toBe(untold);
+  });
+});
+
+describe("words", () => {
+  it.each([
+    ["upload failed: HTTP 503 SlowDown; it is being tried again", "the store answers HTTP 503 SlowDown"],
+    ["parked: HTTP 301; nothing is lost", "the store answers HTTP 301"],
+    ["upload failed: timeout; it is being tried again", "the store does not answer in time"],
+    ["upload failed: connection failed; it is being tried again", "the connection to the store fails"],
+    ["upload failed: HTTP 200, but the object is not there; it is …", "the store does not keep what it takes"],
+    ["upload failed: the store keeps 3 of 9 bytes; it is …", "the store does not keep what it takes"],
+    ["parked: configuration: SECRETS_KEY: base64", "the configuration is malformed"],
+    [
+      "the store says of every key that another object stands there",
+      "the store says of every key that another object stands there",
+    ],
+    ["anything that a record says", "the error_message of the job says why"],
+    [null, "the error_message of the job says why"],
+  ])("%s", (message, cause) => expect(causeIn(message)).toBe(cause));
+
+  it("read of an answer its status and its code alone", () => {
+    expect(answerIn("parked: HTTP 403 AccessDenied; secret=hunter2")).toEqual({ status: 403, code: "AccessDenied" });
+    expect(answerIn("HTTP 403 <Code>")).toEqual({ status: 403, code: null });
+    expect(answerIn("HTTP 40")).toBeNull();
+  });
+
+  it("advise by what a store answers", () => {
+    const first = (status: number, code: string | null) => parkedAdvice({ status, code }).split(/[.:;,]/)[0];
+    expect([
+      first(401, null),
+      first(403, "InvalidAccessKeyId"),
+      first(403, null),
+      first(404, "NoSuchBucket"),
+      first(404, "NoSuchKey"),
+      first(307, null),
+      first(400, "AuthorizationHeaderMalformed"),
+      first(405, null),
+      parkedAdvice(null).split(",")[0],
+    ]).toEqual([
+      "The store does not know the key",
+      "The store does not know the key",
+      "The key may not write there",
+      "The bucket is not there",
+      "The store does not know what it is asked for",
+      "The bucket is somewhere else",
+      "The region does not fit the bucket",
+      "The store refuses every upload",
+      "Read the job's error_message",
+    ]);
+  });
+
+  it("show a name as it may stand in a sentence", () => {
+    expect(shown("shop")).toBe('"shop"');
+    expect(shown('a"\n\u202eb')).toBe('"a\ufffd\ufffd\ufffdb"');
+    expect(shown("x".repeat(65))).toBe(`"${"x".repeat(64)}…"`);
+    expect(shown("\ud800")).toBe('"\ufffd"');
+  });
+
+  it("round a span down", () => {
+    expect([0, 59_999, 60_000, HOUR - 1, HOUR, DAY - 1, DAY, 3 * DAY].map(span)).toEqual([
+      "less than a minute",
+      "less than a minute",
+      "1 minute",
+      "59 minutes",
+      "1 hour",
+      "23 hours",
+      "1 day",
+      "3 days",
+    ]);
+  });
+});

@@ -1,0 +1,95 @@
+/** Facts of an account in which nothing is wrong; each test changes what it is about. */
+import type { LogStatus } from "../../src/delivery/types.ts";
+import type { AccountFacts, Facts, FunctionFacts, JobFacts } from "../../src/status/facts.ts";
+import type { Mark } from "../../src/status/marks.ts";
+import { NOON } from "../record/samples.ts";
+
+const DAY_MS = 86_400_000;
+
+export function facts(fields: Partial<Facts> = {}): Facts {
+  return {
+    nowMs: NOON,
+    configFaults: [],
+    controlTold: true,
+    jobs: [job()],
+    account: account(),
+    outbox: { messages: 0, events: 0, oldestTakenMs: null },
+    functions: { countedUntilMs: NOON, each: [fn()], notWatched: 0 },
+    replays: [],
+    attachments: [],
+    ...fields,
+  };
+}
+
+export function job(fields: Partial<JobFacts> = {}): JobFacts {
+  return {
+    id: 1,
+    enabledSinceMs: NOON - DAY_MS,
+    deletedMs: null,
+    intervalMs: 30_000,
+    hasFilter: false,
+    sampleRate: 1,
+    modifiedVersion: 1,
+    destination: { kind: "ok" },
+    log: log(),
+    past: { filter: null, sample: null, setAside: null },
+    ...fields,
+  };
+}
+
+export function log(fields: Partial<LogStatus> = {}): LogStatus {
+  return {
+    counts: { received: 100, filtered: 0, sampled_out: 0, delivered: 100, pending: 0, set_aside: 0, discarded: 0 },
+    pendingObjects: 0,
+    oldestPendingTakenMs: null,
+    deliveredRawBytes: 1,
+    deliveredBytes: 1,
+    lastCompleteMs: null,
+    lastErrorMs: null,
+    errorMessage: null,
+    lastReceivedMs: NOON - 1_000,
+    failingSinceMs: null,
+    parked: false,
+    storedBytes: 100_000,
+    segments: 1,
+    setAside: { objects: 0, records: 0, oldestMs: null },
+    canary: null,
+    replayed: { objects: 0, records: 0, bytes: 0 },
+    sealed: false,
+    ...fields,
+  };
+}
+
+export function account(fields: Partial<AccountFacts> = {}): AccountFacts {
+  return {
+    status: {
+      counts: { processed: 100, routed: 100, not_enabled: 0, not_routed: 0, set_aside: 0 },
+      intakeLost: 0,
+      oldestUnfinishedMs: null,
+      queueBacklog: 0,
+      queueSeenMs: NOON - 1_000,
+    },
+    setAside: { messages: 0, events: 0, oldestMs: null },
+    past: { notRouted: mark(null, 0), intakeLost: mark(null, 0), setAside: mark(null, 0) },
+    backlogSinceMs: null,
+    usual: { lastMs: NOON - 1_000, longestGapMs: 0 },
+    ...fields,
+  };
+}
+
+export function fn(fields: Partial<FunctionFacts> = {}): FunctionFacts {
+  return {
+    name: "shop",
+    logging: "unset",
+    setMs: null,
+    dropped: 0,
+    lastEventMs: NOON - 1_000,
+    usual: { lastMs: NOON - 1_000, longestGapMs: 0 },
+    ...fields,
+  };
+}
+
+/** Of what has grown once, by so much. */
+export function mark(grewMs: number | null, by: number): Mark {
+  return { value: by, grewMs, sinceMs: grewMs, by };
+}

@@ -1,0 +1,101 @@
+/** What does not answer is never taken for well: it is said to be silent, and what only it knows stays open. */
+import { env } from "cloudflare:workers";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { LOOK_PATIENCE } from "../../src/api/status.ts";
+import { AccountLedger } from "../../src/control/ledger.ts";
+import { ControlPlane } from "../../src/control/plane.ts";
+import { DeliveryLog } from "../../src/delivery/log.ts";
+import { Outbox } from "../../src/intake/outbox.ts";
+import { GATHER_PATIENCE } from "../../src/status/gather.ts";
+import { Watch, watch } from "../../src/status/watch.ts";
+import { call, errorsOf } from "../api/harness.ts";
+import { waitingJob } from "../delivery/waiting.ts";
+import { createJob } from "../support/runtime/api.ts";
+import { breakable } from "../support/runtime/breakage.ts";
+import { freshBucket, NOON, runAlarm, setClock } from "../support/runtime/pipeline.ts";
+import { rule } from "../support/s3-script.ts";
+import { kindsOf, status } from "./support.ts";
+
+beforeEach(() => {
+  const { oneMs, allMs } = GATHER_PATIENCE;
+  const { ms } = LOOK_PATIENCE;
+  Object.assign(GATHER_PATIENCE, { oneMs: 1_500, allMs: 6_000 });
+  return () => {
+    Object.assign(GATHER_PATIENCE, { oneMs, allMs });
+    LOOK_PATIENCE.ms = ms;
+  };
+});
+
+describe.each(["refused", "hangs"] as const)("whoever is asked and is %s", (breakage) => {
+  it.each<[string, object, string, string[]]>([
+    ["the control plane", ControlPlane.prototype, "configSince", ["control_silent"]],
+    ["its settings of functions", ControlPlane.prototype, "functionSettings", ["control_silent"]],
+    ["the ledger", AccountLedger.prototype, "status", ["ledger_silent"]],
+    ["the outbox", Outbox.prototype, "status", ["outbox_silent"]],
+    ["a log", DeliveryLog.prototype, "status", ["log_silent"]],
+  ])("is said to be silent: %s", async (_who, prototype, method, kinds) => {
+    setClock(NOON);
+    await createJob(freshBucket().name);
+    expect(await kindsOf()).toEqual([]);
+    let broken = true;
+    breakable(prototype as Record<string, () => unknown>, method, () => (broken ? breakage : null));
+    expect(await status()).toMatchObject({
+      ok: false,
+      warnings: kinds.length,
+      findings: kinds.map((kind) => ({ kind })),
+    });
+    broken = false;
+    expect(await kindsOf()).toEqual([]);
+  });
+});
+
+it("jobs are looked at as they were last told, while the control plane is silent", async () => {
+  const { clock, control, job } = await waitingJob();
+  await control.script([rule({ do: "answer", status: 403, code: "AccessDenied" })]);
+  clock.advance(30_000);
+  await runAlarm(job);
+  expect(await kindsOf()).toEqual(["parked"]);
+  breakable(ControlPlane.prototype, "configSince", () => "refused");
+  expect(await kindsOf()).toEqual(["parked", "control_silent"]);
+});
+
+it("one silent log hides nothing of the others", async () => {
+  const { clock, control, job } = await waitingJob();
+  const other = await createJob(freshBucket().name);
+  await control.script([rule({ do: "answer", status: 403, code: "AccessDenied" })]);
+  clock.advance(30_000);
+  await runAlarm(job);
+  const present = DeliveryLog.prototype.status;
+  vi.spyOn(DeliveryLog.prototype, "status").mockImplementation(function (this: DeliveryLog, notAfterMs) {
+    const { name = "" } = (this as unknown as { ctx: DurableObjectState }).ctx.id;
+    if (name.startsWith(`job ${other} `)) throw new Error("the disk is gone");
+    return present.call(this, notAfterMs);
+  });
+  expect((await status()).findings.map(({ kind, subject }) => [kind, subject.id])).toEqual([
+    ["parked", job],
+    ["log_silent", other],
+  ]);
+});
+
+describe("a watch that does not answer", () => {
+  it.each(["hangs", "refused"] as const)("is a 503 in words, and never a well-being: %s", async (breakage) => {
+    LOOK_PATIENCE.ms = 100;
+    breakable(Watch.prototype, "look", () => breakage);
+    const answer = await call("GET", "/logship/status");
+    expect([answer.status, errorsOf(answer)]).toEqual([
+      503,
+      [[1053, undefined, "the watch does not answer: nobody can tell whether anything is wrong; repeat the request"]],
+    ]);
+  });
+});
+
+it("a look ends by itself, however many are silent", async () => {
+  setClock(NOON);
+  for (let n = 0; n < 20; n++) await createJob(freshBucket().name);
+  breakable(DeliveryLog.prototype, "status", () => "hangs");
+  Object.assign(GATHER_PATIENCE, { oneMs: 400, allMs: 600 });
+  const begun = performance.now();
+  const sight = await watch(env.WATCH).look();
+  expect(performance.now() - begun).toBeLessThan(5_000);
+  expect(sight?.findings.filter(({ kind }) => kind === "log_silent")).toHaveLength(20);
+});
