@@ -35,14 +35,14 @@ export const statusRoutes: readonly Resource[] = [
 
 /** @throws ApiError 503: that nobody looks is not the same as that nothing is wrong. */
 async function look(namespace: Env["WATCH"]): Promise<Sight> {
+  let sight: Sight | null = null;
   try {
-    const sight: Sight | null = await answered("the watch", LOOK_PATIENCE.ms, watch(namespace).look());
-    if (sight !== null) return sight;
-    throw new Error("its look failed");
+    sight = await answered("the watch", LOOK_PATIENCE.ms, watch(namespace).look());
   } catch (error) {
     log.error("the watch does not tell what is wrong", { error: errorText(error) });
-    throw unavailable("the watch does not answer: nobody can tell whether anything is wrong; repeat the request");
   }
+  if (sight !== null) return sight;
+  throw unavailable("the watch does not answer: nobody can tell whether anything is wrong; repeat the request");
 }
 
 function present({ kind, severity, subject, sinceMs, affected, summary, advice }: Finding): object {

@@ -50,9 +50,14 @@ export class IncidentRows {
       const state = JSON.stringify(each);
       const known = states.get(each.id);
       states.delete(each.id);
-      if (known === undefined) this.#sql.exec("INSERT INTO incident (id, state) VALUES (?, ?)", each.id, state);
-      if (known !== state)
-        this.#sql.exec("UPDATE incident SET state = ?, opened_ms = ? WHERE id = ?", state, each.openedMs, each.id);
+      if (known === state) continue;
+      this.#sql.exec(
+        `INSERT INTO incident (id, state, opened_ms) VALUES (?1, ?2, ?3)
+         ON CONFLICT (id) DO UPDATE SET state = ?2, opened_ms = ?3`,
+        each.id,
+        state,
+        each.openedMs,
+      );
     }
     for (const each of over) {
       states.delete(each.id);

@@ -39,6 +39,7 @@ export const KINDS = [
   "function_quiet",
   "function_never_seen",
   "attachment_undone",
+  "webhook_failing",
 ] as const;
 
 export type Kind = (typeof KINDS)[number];

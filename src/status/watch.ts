@@ -16,8 +16,8 @@ import { WebhookCalls, type WebhookDraft, type WebhookState } from "./webhook-ca
 /** How long a look may take, in ms: longer than whoever gathers needs at most, and less than the cron gives. */
 const LOOK_MS = 24_000;
 
-/** A look so young, in ms, is as good as another: whoever asks in a loop asks the rest of the service no more often. */
-const FRESH_MS = 10_000;
+/** A look so young, in ms, is as good as another: whoever asks in a loop asks the rest of the service no more often. Overridden by tests that do. */
+export const FRESH = { ms: 10_000 };
 
 /** A look that was only asked for counts for incidents if the last one that did is so long ago, in ms. */
 const COUNTS_MS = 30_000;
@@ -98,7 +98,7 @@ export class Watch extends DurableObject<Env> {
   /** What is wrong now; null: that cannot be told. */
   async look(): Promise<Sight | null> {
     const age = this.#latest === null ? Number.NaN : platform.now() - this.#latest.checkedMs;
-    if (this.#latest !== null && age >= 0 && age < FRESH_MS) return this.#latest;
+    if (this.#latest !== null && age >= 0 && age < FRESH.ms) return this.#latest;
     return this.#look(false);
   }
 

@@ -296,7 +296,9 @@ describe("the rules", () => {
   });
 
   it("are all here", () => {
-    expect([...new Set(RULES.map(([kind]) => kind))].toSorted()).toEqual([...KINDS].toSorted());
+    // That of the webhook follows from no fact: the watch knows it by itself.
+    const others = KINDS.filter((kind) => kind !== "webhook_failing");
+    expect([...new Set(RULES.map(([kind]) => kind))].toSorted()).toEqual(others.toSorted());
   });
 
   it.each(RULES)("%s: not before, and then in these words", (kind, before, from, found) => {

@@ -1,0 +1,54 @@
+/** From a store that refuses to a receiver that is told so, through the service as it is deployed: nothing of it is scripted but store and receiver. */
+import { runDurableObjectAlarm } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { expect, it, vi } from "vitest";
+import { platform } from "../../src/platform.ts";
+import { type Sight, watch } from "../../src/status/watch.ts";
+import { call } from "../api/harness.ts";
+import { waitingJob } from "../delivery/waiting.ts";
+import { runAlarm, runCron } from "../support/runtime/pipeline.ts";
+import { rule } from "../support/s3-script.ts";
+import { verify } from "./verify.ts";
+
+const HOOK = "https://hooks.example.com/secret-part";
+
+interface Told {
+  type: string;
+  data: { kind: string; subject: object; since: string; summary: string };
+}
+
+it("whoever set a webhook is told that a job cannot deliver, within a minute of the cron that saw it, and when it can again", async () => {
+  const { clock, control, job } = await waitingJob();
+  const made = await call<{ secret: string }>("PUT", "/logship/webhook", { url: HOOK });
+  const told: Told[] = [];
+  const { fetch } = platform;
+  vi.spyOn(platform, "fetch").mockImplementation(async (url, init) => {
+    if (url !== HOOK) return fetch(url, init);
+    const body = String(init.body);
+    expect(await verify(new Headers(init.headers), body, made.body.result.secret)).toBe(true);
+    told.push(JSON.parse(body) as Told);
+    return new Response(null, { status: 204 });
+  });
+  const alarm = () => runDurableObjectAlarm(watch(env.WATCH));
+  await control.script([rule({ do: "answer", status: 403, code: "AccessDenied" })]);
+  clock.advance(30_000);
+  const since = new Date(clock.nowMs()).toISOString();
+  await runAlarm(job);
+  await runCron();
+  expect(told).toEqual([]);
+  clock.advance(60_000);
+  expect(await alarm()).toBe(true);
+  const { findings } = (await watch(env.WATCH).look()) as Sight;
+  expect(told).toMatchObject([
+    { type: "incident.opened", data: { kind: "parked", subject: { type: "job", id: job }, since } },
+  ]);
+  expect(told[0]?.data.summary).toBe(findings[0]?.summary);
+  await control.script([]);
+  for (let cron = 0; cron < 8; cron++) {
+    clock.advance(300_000);
+    await runAlarm(job);
+    await runCron();
+  }
+  const ends = told.filter(({ data }) => data.kind === "parked").map(({ type }) => type);
+  expect(ends).toEqual(["incident.opened", "incident.over"]);
+});
