@@ -30,6 +30,12 @@ export function toBase64Url(bytes: Uint8Array): string {
   return text;
 }
 
+/** With padding. */
+export function toBase64(bytes: Uint8Array): string {
+  const text: string = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("base64");
+  return text;
+}
+
 /** Of base64 in either alphabet; what is neither is skipped. */
 export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   const bytes: Uint8Array = Buffer.from(text, "base64");

@@ -236,3 +236,8 @@ export const UPSTREAM_MS = 40_000;
 
 /** Its answer, in bytes: that to a GET of a script is the script. */
 export const UPSTREAM_ANSWER_MAX_BYTES = 2 * UPLOAD_MAX_BYTES;
+
+/** What is shown of a message that was set aside: its records together, in UTF-16 units… */
+export const ASIDE_SHOWN_UNITS = 1024 * 1024;
+/** …or, where these cannot be read, its bytes. All of it can be downloaded. */
+export const ASIDE_SHOWN_BYTES = 128 * 1024;

@@ -26,6 +26,7 @@ export interface LogRow {
   error_message: string | null;
   unconditional: number;
   swept_ms: number;
+  aside_objects: number;
 }
 
 export interface BatchRow {
@@ -78,6 +79,7 @@ export interface ObjectRow {
   verified: number | null;
   error: string | null;
   uploaded_ms: number | null;
+  aside_ms: number | null;
 }
 
 /** Chunks of one batch have ids from `batch * CHUNKS_PER_BATCH`; more than the records a batch may hold. */

@@ -28,6 +28,10 @@ const LOGS: { readonly [route: string]: Permission } = {
   "POST /validate/origin": "logs:edit",
   "GET /datasets/:dataset/fields": "logs:read",
   "GET /datasets/:dataset/fields/default": "logs:read",
+  "GET /set-aside": "logs:edit",
+  "GET /set-aside/:aside_id": "logs:edit",
+  "DELETE /set-aside/:aside_id": "logs:edit",
+  "POST /set-aside/:aside_id/resend": "logs:edit",
   "POST /preview": "logs:read",
   "GET /audit": "access:edit",
 };
