@@ -30,6 +30,7 @@ export function toBase64Url(bytes: Uint8Array): string {
   return text;
 }
 
+/** With padding. */
 export function toBase64(bytes: Uint8Array): string {
   const text: string = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("base64");
   return text;

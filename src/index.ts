@@ -1,5 +1,6 @@
 import { createApp } from "./api/app.ts";
 import { readConfig, readPreviewRecent } from "./config.ts";
+import { keepAsked } from "./control/keep-asked.ts";
 import { accountLedger } from "./control/ledger.ts";
 import { controlPlane } from "./control/plane.ts";
 import { appendToChain } from "./delivery/chain.ts";
@@ -69,7 +70,10 @@ export default {
       jobs: async () => (await jobsCache.refresh(controlPlane(env.CONTROL)))?.jobs ?? null,
       logs: env.LOG,
       forget: (id) => controlPlane(env.CONTROL).forget(id),
-      sweepLedger: () => accountLedger(env.ACCOUNT).sweep(),
+      async sweepLedger() {
+        const ledger = accountLedger(env.ACCOUNT);
+        await Promise.all([ledger.sweep(), keepAsked(ledger, env.LOG)]);
+      },
       driveControl: () => controlPlane(env.CONTROL).drive(),
       driveOutbox: () => outbox(env.OUTBOX).drive(),
       driveReplays: () => replays(env.REPLAYS).drive(),

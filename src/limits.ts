@@ -258,3 +258,8 @@ export const REPLAY_MEMORY_MS = OBJECT_HISTORY_MS;
 
 /** Objects that a replay could not ship, which are named one by one; all of them are counted. */
 export const REPLAY_PROBLEMS_MAX = 100;
+
+/** What is shown of a message that was set aside: its records together, in UTF-16 units… */
+export const ASIDE_SHOWN_UNITS = 1024 * 1024;
+/** …or, where these cannot be read, its bytes. All of it can be downloaded. */
+export const ASIDE_SHOWN_BYTES = 128 * 1024;

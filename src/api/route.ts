@@ -38,6 +38,8 @@ export interface RouteDoc {
   result: z.ZodType;
   /** It answers with a list, which says in `result_info` how many there are, and this. */
   list?: true | z.ZodObject;
+  /** Media types of files that it answers with instead, where the query asks for one. */
+  files?: readonly string[];
   /** Of an answer that is no failure; 200 if it says nothing. */
   status?: 200 | 201 | 202;
   /** Failures beside those that follow from what a route takes: openapi/failures.ts. */

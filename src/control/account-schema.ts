@@ -63,4 +63,24 @@ export const ACCOUNT_STEPS = [
         SELECT unixepoch() / 3600, json_array(json_array(NULL, routed, not_enabled, not_routed, 0))
           FROM account WHERE routed + not_enabled + not_routed > 0;`,
   },
+  {
+    id: 4,
+    why: "what was set aside can be sent again, once, however late, or given up",
+    sql: `
+      ALTER TABLE account ADD COLUMN discarded INTEGER NOT NULL DEFAULT 0;      -- events that were set aside, and given up
+      ALTER TABLE account ADD COLUMN aside_messages INTEGER NOT NULL DEFAULT 0; -- rows of set_aside
+      ALTER TABLE account ADD COLUMN next_aside INTEGER NOT NULL DEFAULT 1;     -- no id is used twice
+      UPDATE account SET aside_messages = (SELECT count(*) FROM set_aside),
+        next_aside = (SELECT coalesce(max(id), 0) + 1 FROM set_aside);
+      ALTER TABLE set_aside ADD COLUMN counted_as BLOB;           -- the id it was counted under; NULL: set aside before that was noted
+      ALTER TABLE set_aside ADD COLUMN unreadable TEXT;           -- why its records could not be read then; NULL: they could
+      ALTER TABLE set_aside ADD COLUMN ask_ms INTEGER DEFAULT 0;  -- when the logs are next to be asked whether they hold it; NULL: never again
+      CREATE INDEX set_aside_to_ask ON set_aside (ask_ms) WHERE ask_ms IS NOT NULL;
+      CREATE TABLE aside_terms (      -- what was in force when the message was taken in, as windows are forgotten after fifteen days
+        id   INTEGER PRIMARY KEY,     -- of set_aside
+        jobs TEXT NOT NULL,           -- JSON: ids of those that were enabled
+        off  TEXT NOT NULL,           -- JSON: names of functions whose logging was off
+        kept TEXT NOT NULL DEFAULT '[]' -- JSON: ids of jobs whose logs have said for good whether they hold it
+      ) STRICT;`,
+  },
 ] as const satisfies readonly Migration[];

@@ -10,9 +10,18 @@ import type { FunctionCount } from "./function-counts.ts";
 import { FunctionHours } from "./function-hours.ts";
 import { isBehind, type JobConfig, type JobsSnapshot, type OptOut, offNow } from "./job-config.ts";
 import { type RecentRecords, RecentRing } from "./recent.ts";
+import {
+  type AsideAsked,
+  type AsideEntry,
+  type AsideMessage,
+  AsideMessages,
+  type AsideToAsk,
+  type SetAsideMessage,
+} from "./set-aside.ts";
 
 export { ACCOUNT_STEPS } from "./account-schema.ts";
 export type { FunctionCount } from "./function-counts.ts";
+export type { SetAsideMessage } from "./set-aside.ts";
 
 /** How the events of one message ended up, from the account's point of view. */
 export interface MessageCount extends TakenId {
@@ -42,23 +51,14 @@ export interface Outcome {
   state: string;
 }
 
-export interface SetAsideMessage {
-  /** What it is remembered by: the envelope's id, or a hash of what cannot be read. */
-  taken: TakenId;
-  /** What it says that it is, though it cannot be believed: as that it may have been noted as coming again. */
-  noted?: TakenId;
-  queue: string;
-  why: string;
-  events: number;
-  message: ArrayBuffer;
-}
-
 export interface AccountCounts {
   processed: number;
   routed: number;
   not_enabled: number;
   not_routed: number;
   set_aside: number;
+  /** Set aside, and then given up by somebody. */
+  discarded: number;
 }
 
 export interface AccountStatus {
@@ -69,6 +69,8 @@ export interface AccountStatus {
   oldestUnfinishedMs: number | null;
   queueBacklog: number | null;
   queueSeenMs: number | null;
+  /** Messages that are set aside, with the events in them; the time, in ms, of the first that is still there. */
+  setAsideMessages: { messages: number; events: number; oldestMs: number | null };
 }
 
 const SWEEP_EVERY_MS = 86_400_000;
@@ -78,6 +80,7 @@ export class AccountLedger extends DurableObject<Env> {
   readonly #sql: SqlStorage;
   readonly #ids: IdMemory;
   readonly #functions: FunctionHours;
+  readonly #aside: AsideMessages;
   /** Gone with the object: never stored. */
   readonly #recent = new RecentRing();
 
@@ -86,6 +89,7 @@ export class AccountLedger extends DurableObject<Env> {
     this.#sql = ctx.storage.sql;
     this.#ids = new IdMemory(ctx.storage.sql);
     this.#functions = new FunctionHours(ctx.storage.sql);
+    this.#aside = new AsideMessages(ctx.storage.sql);
     migrate(ctx.storage, ACCOUNT_STEPS);
   }
 
@@ -181,7 +185,8 @@ export class AccountLedger extends DurableObject<Env> {
   }
 
   /** Keeps a message that cannot go its way, whole, and counts it; once, however often it comes. */
-  setAside({ taken, noted, queue, why, events, message }: SetAsideMessage): void {
+  setAside({ noted, ...message }: SetAsideMessage): void {
+    const { taken, events } = message;
     this.ctx.storage.transactionSync(() => {
       this.#finished(taken.id);
       // Only what was noted with the same time: another that has the id is not finished by somebody who merely says that he is it.
@@ -193,20 +198,83 @@ export class AccountLedger extends DurableObject<Env> {
         );
       if (this.#ids.known([taken]).size > 0) return;
       this.#ids.remember([taken]);
-      this.#sql.exec(
-        "INSERT INTO set_aside (at_ms, queue, why, events, message) VALUES (?, ?, ?, ?, ?)",
-        platform.now(),
-        queue,
-        why,
-        events,
-        message,
-      );
+      this.#aside.keep(message, this.#snapshot(""), platform.now());
       this.#sql.exec(
         "UPDATE account SET processed = processed + ?, set_aside = set_aside + ? WHERE id = 1",
         events,
         events,
       );
     });
+  }
+
+  /** A part of the messages that are set aside, the oldest first, and how many there are in all. */
+  asideList(offset: number, limit: number): { entries: AsideEntry[]; total: number } {
+    const { total } = this.#sql.exec<{ total: number }>("SELECT aside_messages AS total FROM account").one();
+    return { entries: this.#aside.list(offset, limit, platform.now()), total };
+  }
+
+  /** null: it is not set aside (any more). */
+  asideMessage(id: number): AsideMessage | null {
+    return this.#aside.get(id, platform.now());
+  }
+
+  /**
+   * Counts the events of a message that was set aside as what became of them now that all jobs have it, and lets go of it. One that is gone already
+   * is passed over.
+   * @returns as {@link AccountLedger.count}.
+   */
+  asideSent(id: number, message: MessageCount, state: string): JobsSnapshot | null {
+    const { jobs_state } = this.#sql.exec<{ jobs_state: string }>("SELECT jobs_state FROM account").one();
+    if (isBehind(state, jobs_state)) return this.#snapshot(jobs_state);
+    this.ctx.storage.transactionSync(() => {
+      const removed = this.#aside.remove(id);
+      if (removed === null) return;
+      const isOwn = removed.countedAs === null || removed.countedAs === message.id;
+      // It was counted by its bytes alone, as nobody could read it; by what it says now it may have been counted as well, as another copy.
+      const isKnown = this.#ids.known([message]).size > 0;
+      const counts = isOwn || !isKnown;
+      if (!isKnown) this.#ids.remember([message]);
+      this.#sql.exec(
+        `UPDATE account SET processed = processed - ? + ?, set_aside = set_aside - ?, routed = routed + ?, not_enabled = not_enabled + ?,
+           not_routed = not_routed + ? WHERE id = 1`,
+        removed.events,
+        counts ? message.events : 0,
+        removed.events,
+        counts ? message.routed : 0,
+        counts ? message.notEnabled : 0,
+        counts ? message.notRouted : 0,
+      );
+      if (counts) this.#functions.add(message.functions, platform.now());
+    });
+    return null;
+  }
+
+  /** Lets go of a message that nobody wants sent again; its events count as discarded. @returns as how many; null: it is not there (any more). */
+  asideDiscarded(id: number): number | null {
+    return this.ctx.storage.transactionSync(() => {
+      const removed = this.#aside.remove(id);
+      if (removed === null) return null;
+      this.#sql.exec(
+        "UPDATE account SET set_aside = set_aside - ?, discarded = discarded + ? WHERE id = 1",
+        removed.events,
+        removed.events,
+      );
+      return removed.events;
+    });
+  }
+
+  /** Of which messages which jobs' logs are to be asked now whether they hold them. */
+  asideToAsk(limit: number): { messages: AsideToAsk[]; jobs: number[] } {
+    return this.ctx.storage.transactionSync(() => {
+      const inForce = this.#snapshot("");
+      const messages = this.#aside.toAsk(limit, inForce, platform.now());
+      return { messages, jobs: inForce.jobs.map(({ id }) => id) };
+    });
+  }
+
+  /** What these logs have said. */
+  asideAsked(answers: readonly AsideAsked[]): void {
+    this.ctx.storage.transactionSync(() => this.#aside.asked(answers, platform.now()));
   }
 
   /** Events that intake had and could not keep. */
@@ -298,18 +366,21 @@ export class AccountLedger extends DurableObject<Env> {
         not_enabled: number;
         not_routed: number;
         set_aside: number;
+        discarded: number;
+        aside_messages: number;
         intake_lost: number;
         queue_backlog: number | null;
         queue_seen_ms: number | null;
       }>("SELECT * FROM account")
       .one();
-    const { processed, routed, not_enabled, not_routed, set_aside } = row;
+    const { processed, routed, not_enabled, not_routed, set_aside, discarded } = row;
     return {
-      counts: { processed, routed, not_enabled, not_routed, set_aside },
+      counts: { processed, routed, not_enabled, not_routed, set_aside, discarded },
       intakeLost: row.intake_lost,
       oldestUnfinishedMs: this.oldestUnfinishedMs(),
       queueBacklog: row.queue_backlog,
       queueSeenMs: row.queue_seen_ms,
+      setAsideMessages: { messages: row.aside_messages, events: set_aside, oldestMs: this.#aside.oldestMs() },
     };
   }
 }

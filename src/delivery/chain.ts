@@ -34,6 +34,14 @@ const STALLED_MAX = 3;
 /** More segments than any log has: eight terabytes. */
 const SEGMENTS_MAX = 1_000;
 
+/** Nobody can tell any more whether a log has taken a message before: it is not taken again. */
+export class ForgottenError extends Error {
+  constructor(jobId: number) {
+    super(`the log of job ${jobId} has forgotten whether it holds the message`);
+    this.name = "ForgottenError";
+  }
+}
+
 export type ChainResult = { kind: "taken" } | { kind: "stale"; job: JobConfig };
 
 /**
@@ -41,6 +49,7 @@ export type ChainResult = { kind: "taken" } | { kind: "stale"; job: JobConfig };
  * @param build makes the append for the messages that are left; it is what costs, so it is not called for what is known.
  * @param suspects messages that may well be in already (they were delivered before): the log is asked for these before anything is built.
  * @returns stale: the job has changed; build everything again from what comes back.
+ * @throws ForgottenError for an append of what is sent again.
  */
 export async function appendToChain(
   logs: Logs,
@@ -72,6 +81,8 @@ export async function appendToChain(
         continue;
       case "stale":
         return { kind: "stale", job: result.job as JobConfig };
+      case "forgotten":
+        throw new ForgottenError(job.id);
       case "full":
         segment += 1;
         stalled = 0;

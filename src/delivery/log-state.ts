@@ -6,6 +6,11 @@ import type { AppendedMessage } from "./types.ts";
 /** Objects of a later segment have numbers above all those of the earlier ones. */
 export const NUMBERS_PER_SEGMENT = 1_000_000_000;
 
+/** Which segment of its log has cut the object of this number. */
+export function segmentOfNumber(number: number): number {
+  return Math.floor(number / NUMBERS_PER_SEGMENT);
+}
+
 /** The one row of a log: its job, its counts, and how its uploads go. */
 export class LogState {
   readonly #sql: SqlStorage;
@@ -158,10 +163,26 @@ export class LogState {
 
   countSetAside(records: number, error: string, nowMs: number): void {
     this.#sql.exec(
-      "UPDATE log SET set_aside = set_aside + ?, last_error_ms = ?, error_message = ? WHERE id = 1",
+      "UPDATE log SET set_aside = set_aside + ?, aside_objects = aside_objects + 1, last_error_ms = ?, error_message = ? WHERE id = 1",
       records,
       nowMs,
       error,
+    );
+  }
+
+  /**
+   * An object is set aside no longer. What the log says of it goes with the last one, where nothing else is wrong: an upload that fails counts as a
+   * failure, one whose object is set aside does not.
+   * @param discarded of its records; the others wait again.
+   */
+  countTakenUp(records: number, discarded: number): void {
+    this.#sql.exec(
+      "UPDATE log SET set_aside = set_aside - ?, aside_objects = aside_objects - 1, discarded = discarded + ? WHERE id = 1",
+      records,
+      discarded,
+    );
+    this.#sql.exec(
+      "UPDATE log SET last_error_ms = NULL, error_message = NULL WHERE id = 1 AND aside_objects = 0 AND failures = 0",
     );
   }
 

@@ -11,10 +11,12 @@ import { errorText, log } from "../log.ts";
 import { platform, within } from "../platform.ts";
 import { IdMemory, type TakenId } from "../storage/id-memory.ts";
 import { migrate } from "../storage/migrate.ts";
+import { AsideObjects } from "./aside-objects.ts";
 import { Batches } from "./batches.ts";
 import { Canary, type CanaryReport } from "./canary.ts";
 import { segmentName } from "./chain.ts";
 import { Health, type HealthHour } from "./health.ts";
+import { KeptIds } from "./kept-ids.ts";
 import { LogState } from "./log-state.ts";
 import { entryOf } from "./object-entry.ts";
 import { Objects } from "./objects.ts";
@@ -23,7 +25,7 @@ import { type Replayable, Replayed, type ReplayedObject, type ReplayPage, type R
 import type { LogRow, ObjectRow } from "./rows.ts";
 import { LOG_STEPS } from "./schema.ts";
 import { streamed } from "./stream.ts";
-import type { Append, AppendResult, LogCounts, LogStatus, ObjectEntry } from "./types.ts";
+import type { Append, AppendResult, AsideObject, LogCounts, LogStatus, ObjectEntry } from "./types.ts";
 import { type UploadOutcome, uploadObject } from "./upload.ts";
 import { countedAs, endOf, logUpload, type UploadEnd } from "./upload-end.ts";
 
@@ -58,6 +60,8 @@ export class DeliveryLog extends DurableObject<Env> {
   readonly #health: Health;
   readonly #replayed: Replayed;
   readonly #ids: IdMemory;
+  readonly #kept: KeptIds;
+  readonly #aside: AsideObjects;
   /** Public for the tests, which wait for it. */
   readonly canary: Canary;
   /** Uploads of this instance that are under way, by object number. Lost in a crash, as they are. */
@@ -88,6 +92,8 @@ export class DeliveryLog extends DurableObject<Env> {
           this.#arm(platform.now());
         }),
     });
+    this.#kept = new KeptIds(sql, this.#ids);
+    this.#aside = new AsideObjects(sql, this.#state);
     ctx.blockConcurrencyWhile(async () => {
       migrate(ctx.storage, LOG_STEPS);
       this.#armedMs = await ctx.storage.getAlarm();
@@ -132,18 +138,32 @@ export class DeliveryLog extends DurableObject<Env> {
   /** Which of these messages it holds, and whether another segment follows. */
   holds(messages: readonly TakenId[]): { ids: string[]; sealed: boolean } {
     const row = this.#state.row();
-    return { ids: [...this.#ids.known(messages)], sealed: row !== null && row.sealed_ms !== null };
+    return { ids: [...this.#kept.known(messages)], sealed: row !== null && row.sealed_ms !== null };
+  }
+
+  /**
+   * Remembers for good which of these messages it holds.
+   * @returns those of which it cannot tell, as it has forgotten what was taken in with them; and whether another segment follows.
+   */
+  keepIds(messages: readonly TakenId[]): { forgotten: string[]; sealed: boolean } {
+    const row = this.#state.row();
+    if (row === null) return { forgotten: [], sealed: false };
+    const forgotten = this.#transaction(() => this.#kept.keepHeld(messages, row.swept_ms));
+    return { forgotten, sealed: row.sealed_ms !== null };
   }
 
   /** Commits records, their counts and the ids of their messages, all or nothing. */
-  append({ version, messages, fragments, queueDoneMs }: Append): AppendResult {
+  append({ version, messages, fragments, queueDoneMs, again }: Append): AppendResult {
     const now = platform.now();
     return this.#transaction((): AppendResult => {
       const row = this.#state.row();
       const job = this.#state.job();
       if (row === null || job === null || job.version < version) return { kind: "behind" };
       if (job.version > version) return { kind: "stale", job };
-      const known = [...this.#ids.known(messages)];
+      // What the queue delivers is never older than this memory; only what is sent again needs the other.
+      const known = [...(again === undefined ? this.#ids : this.#kept).known(messages)];
+      const unsure = again === undefined || again.isKept ? [] : this.#kept.forgotten(messages, row.swept_ms);
+      if (unsure.some((id) => !known.includes(id))) return { kind: "forgotten" };
       if (row.sealed_ms !== null) return { kind: "full", ids: known };
       if (known.length > 0) return { kind: "known", ids: known };
       if (this.ctx.storage.sql.databaseSize >= this.segmentMaxBytes) {
@@ -151,6 +171,7 @@ export class DeliveryLog extends DurableObject<Env> {
         return { kind: "full", ids: [] };
       }
       this.#ids.remember(messages);
+      if (again !== undefined) this.#kept.keep(messages);
       const opened = this.#batches.put(fragments, now);
       this.#state.count(messages, queueDoneMs, opened, now);
       this.#arm(now);
@@ -214,7 +235,7 @@ export class DeliveryLog extends DurableObject<Env> {
       parked: row.parked !== 0,
       storedBytes: this.ctx.storage.sql.databaseSize,
       segments: 1,
-      setAside: { objects: 0, records: 0, oldestMs: null },
+      setAside: { objects: row.aside_objects, records: row.set_aside, oldestMs: this.#aside.oldestMs() },
       canary: this.canary.status(platform.now()),
       replayed: { objects: row.replayed_objects, records: row.replayed_records, bytes: row.replayed_bytes },
       sealed: row.sealed_ms !== null,
@@ -227,6 +248,45 @@ export class DeliveryLog extends DurableObject<Env> {
     if (row === null) return { entries: [], total: 0, sealed: false };
     const entries = this.#objects.list(after, limit).map(entryOf);
     return { entries, total: this.#objects.count(after), sealed: row.sealed_ms !== null };
+  }
+
+  /** A part of the objects that are set aside, the oldest first, and how many there are. */
+  asideObjects(offset: number, limit: number): { entries: AsideObject[]; total: number; sealed: boolean } {
+    const row = this.#state.row();
+    if (row === null) return { entries: [], total: 0, sealed: false };
+    return {
+      entries: this.#aside.list(offset, limit),
+      total: row.aside_objects,
+      sealed: row.sealed_ms !== null,
+    };
+  }
+
+  /** null: it is not set aside (any more). */
+  asideObject(number: number): AsideObject | null {
+    return this.#state.row() === null ? null : this.#aside.get(number);
+  }
+
+  /** Its bytes, as they would be uploaded. null: it is not set aside (any more). */
+  asideBytes(number: number): ReadableStream<Uint8Array> | null {
+    const object = this.#state.row() === null ? null : this.#objects.object(number);
+    if (object?.state !== "set_aside") return null;
+    return streamed(object.bytes, this.#objects.pieces(object));
+  }
+
+  /** Has an object uploaded again that was set aside. @returns as it is then; null: it is not set aside (any more), or its job was discarded. */
+  asideResend(number: number): AsideObject | null {
+    const now = platform.now();
+    return this.#transaction(() => {
+      if (this.#state.row() === null || this.#state.requireJob().discard) return null;
+      const object = this.#aside.resend(number, now);
+      if (object !== null) this.#arm(now);
+      return object;
+    });
+  }
+
+  /** Drops an object that was set aside; its records count as discarded. @returns as it was; null: it is not set aside (any more). */
+  asideDiscard(number: number): AsideObject | null {
+    return this.#transaction(() => (this.#state.row() === null ? null : this.#aside.discard(number)));
   }
 
   /** How the uploads went, by the hour: the hours in which any ended, from `since` up to but not including `until`, both since the epoch. */
@@ -271,7 +331,7 @@ export class DeliveryLog extends DurableObject<Env> {
         job.deletedMs !== null &&
         platform.now() - job.deletedMs > ID_MEMORY_MS &&
         this.#counts().pending === 0 &&
-        this.#objects.countSetAside() === 0;
+        this.#state.requireRow().aside_objects === 0;
       if (!done) return false;
     }
     await this.ctx.storage.deleteAlarm();

@@ -113,8 +113,9 @@ export class Objects {
   /** The store refuses this object for itself; its bytes stay here, and it stands in nobody's way. @returns false if it waits no longer. */
   markSetAside(object: ObjectRow, error: string, nowMs: number): boolean {
     const changed = this.#sql.exec(
-      "UPDATE object SET state = 'set_aside', attempts = attempts + 1, error = ? WHERE number = ? AND state = 'waiting'",
+      "UPDATE object SET state = 'set_aside', attempts = attempts + 1, error = ?, aside_ms = ? WHERE number = ? AND state = 'waiting'",
       error,
+      nowMs,
       object.number,
     );
     if (changed.rowsWritten === 0) return false;
@@ -178,11 +179,6 @@ export class Objects {
       this.#sql.exec("UPDATE object SET state = 'discarded' WHERE number = ?", number);
     }
     return waiting.reduce((sum, { records }) => sum + records, 0);
-  }
-
-  /** How many objects were set aside: their bytes are here alone. */
-  countSetAside(): number {
-    return Number(this.#sql.exec("SELECT count(*) AS n FROM object WHERE state = 'set_aside'").one().n);
   }
 
   /** Forgets the history of objects that ended long ago. */

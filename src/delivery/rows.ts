@@ -32,6 +32,7 @@ export interface LogRow {
   replayed_objects: number;
   replayed_records: number;
   replayed_bytes: number;
+  aside_objects: number;
 }
 
 export interface BatchRow {
@@ -87,6 +88,7 @@ export interface ObjectRow {
   replay: string | null;
   replay_of: number | null;
   elsewhere: string | null;
+  aside_ms: number | null;
 }
 
 /** Chunks of one batch have ids from `batch * CHUNKS_PER_BATCH`; more than the records a batch may hold. */

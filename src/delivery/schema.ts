@@ -147,6 +147,19 @@ export const LOG_STEPS = [
       UPDATE log SET failing_since_ms = last_error_ms, parked = coalesce(error_message LIKE 'parked:%', 0) WHERE failures > 0;`,
   },
   {
+    id: 7,
+    why: "what was set aside is listed, sent again once, however late, or given up",
+    sql: `
+      CREATE TABLE kept_id (                          -- messages that were set aside, and that this log holds: never forgotten
+        id BLOB PRIMARY KEY                           -- 16 bytes
+      ) STRICT, WITHOUT ROWID;
+      ALTER TABLE log ADD COLUMN aside_objects INTEGER NOT NULL DEFAULT 0; -- objects that are set aside
+      UPDATE log SET aside_objects = (SELECT count(*) FROM object WHERE state = 'set_aside');
+      ALTER TABLE object ADD COLUMN aside_ms INTEGER; -- when it was last set aside
+      UPDATE object SET aside_ms = cut_ms WHERE state = 'set_aside'; -- not before then; when exactly, nobody noted
+      CREATE INDEX object_aside ON object (aside_ms) WHERE state = 'set_aside';`,
+  },
+  {
     id: 8,
     why: "a synthetic event is sent every hour and read back",
     sql: `

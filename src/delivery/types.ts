@@ -24,6 +24,11 @@ export interface Append {
   fragments: Fragment[];
   /** Nothing that was taken in before this time, in ms, waits in the queue any more; 0: unknown. */
   queueDoneMs: number;
+  /**
+   * Its messages were set aside once, and are sent again: their ids are remembered for good. `isKept`: the log has been asked for them when no other
+   * copy could come any more, so that it knows all those it holds.
+   */
+  again?: { isKept: boolean };
 }
 
 export type AppendResult =
@@ -34,6 +39,8 @@ export type AppendResult =
   | { kind: "stale"; job: JobConfig }
   /** This log knows an older configuration, or none: nothing was taken; configure it first. */
   | { kind: "behind" }
+  /** Nobody can tell whether it held a message that was sent again: nothing was taken, nor ever will be. */
+  | { kind: "forgotten" }
   /** This segment takes no more; it holds these ids. The rest goes to the next segment. */
   | { kind: "full"; ids: string[] };
 
@@ -124,4 +131,12 @@ export interface ReplayMark {
   of: number;
   /** Bucket and endpoint, where it was not written to the job's own destination: the key alone would mislead. */
   destination: string | null;
+}
+
+/** An object that its store refuses for itself. */
+export interface AsideObject extends ObjectEntry {
+  job: number;
+  asideMs: number;
+  /** Its job was deleted with all that it had. */
+  isDiscarded: boolean;
 }

@@ -126,6 +126,10 @@ function successOf(doc: RouteDoc, schemas: Schemas): Answer {
   return {
     description: doc.list === undefined ? "Done." : "The list, or a page of it.",
     headers: { "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" } },
-    content: { [JSON_TYPE]: { schema: { allOf: [envelope, own] } } },
+    content: {
+      [JSON_TYPE]: { schema: { allOf: [envelope, own] } },
+      // Of bytes there is nothing to say.
+      ...Object.fromEntries((doc.files ?? []).map((mediaType) => [mediaType, { schema: {} }])),
+    },
   };
 }

@@ -32,6 +32,13 @@ const PATH_PARAMETERS: { readonly [name: string]: PathParameter } = {
     refused: true,
   },
   token_id: { schema: id.describe("Id of a token."), example: "$TOKEN_ID" },
+  aside_id: {
+    schema: z
+      .string()
+      .regex(/^(message-\d+|object-\d+-\d+)$/)
+      .describe("Id of what was set aside, as the list has it."),
+    example: "$ASIDE_ID",
+  },
   member_id: { schema: id.describe("Id of a member."), example: "$MEMBER_ID" },
 };
 

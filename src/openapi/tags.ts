@@ -10,6 +10,11 @@ const TAGS: readonly (Tag & { readonly path: RegExp })[] = [
     description: "Proofs and checks of what a job would be told.",
   },
   { name: "Datasets", path: /\/datasets\//, description: "What a record has." },
+  {
+    name: "Set aside",
+    path: /^\/logship\/set-aside\b/,
+    description: "What could not go its way, and is kept until somebody decides.",
+  },
   { name: "Functions", path: /^\/functions\//, description: "Whose events ship, and what became of them." },
   { name: "Tokens", path: /^\/tokens\b/, description: "Credentials of programs." },
   { name: "Members", path: /^\/members\b/, description: "People, and what they may do." },

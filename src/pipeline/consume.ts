@@ -144,7 +144,7 @@ async function loadOrDecide(
   context: ConsumerContext,
 ): Promise<Loaded | "decided" | "retried"> {
   const aside = async (why: string): Promise<"decided"> => {
-    if (await inHand.letGo(delivery)) await putAside(delivery, queue, why, context);
+    if (await inHand.letGo(delivery)) await putAside(delivery, queue, why, context, why);
     else retry(delivery);
     return "decided";
   };

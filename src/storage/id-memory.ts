@@ -25,6 +25,14 @@ const PARTS = 64;
 const minuteOf = (timeMs: number): number => Math.floor(timeMs / 60_000);
 
 /**
+ * Whether what was taken in at that time is still remembered, after the memory was last swept at `sweptMs`. Of ids with a key it is said by the time
+ * of the copy that was taken.
+ */
+export function remembers(takenInMs: number, sweptMs: number): boolean {
+  return minuteOf(takenInMs) >= minuteOf(sweptMs - ID_MEMORY_MS);
+}
+
+/**
  * Remembers which messages were taken, in the tables of {@link ID_MEMORY_SQL}. One row holds all ids of a minute of intake, as a row for each
  * would cost more than everything else that is written; a redelivered message names the same minute. Ids from an `Idempotency-Key` have no
  * fixed minute and get a row each.

@@ -1,10 +1,14 @@
 /** Every example of the document, as its command line says, sent to the running service. */
+import { env } from "cloudflare:workers";
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { EXAMPLE_DESTINATION } from "../../src/api/docs/common.ts";
+import { accountLedger } from "../../src/control/ledger.ts";
 import { type Platform, platform } from "../../src/platform.ts";
 import { call, send } from "../api/harness.ts";
 import { member, token } from "../api/principals.ts";
+import { id, one } from "../pipeline/scripted.ts";
+import { NOON } from "../record/samples.ts";
 import { ACCOUNT, ADMIN_TOKEN } from "../support/constants.ts";
 import { commandOf, wordsOf } from "./shell.ts";
 import { OPERATIONS, pointerTo, validatorOf } from "./support.ts";
@@ -22,7 +26,7 @@ const EXAMPLES = OPERATIONS.flatMap(({ method, path, operation }) =>
   operation["x-codeSamples"].map(({ label, source }) => ({ method, path, operation, label, source })),
 );
 
-/** The job, the function, the webhook, the token and the member that examples name, or mean. */
+/** The job, the function, the webhook, the replay, the token, the member and the message that examples name, or mean. */
 async function prepare(): Promise<{ [variable: string]: string }> {
   const job = await call<{ id: number }>(
     "POST",
@@ -39,12 +43,31 @@ async function prepare(): Promise<{ [variable: string]: string }> {
   });
   const REPLAY_ID = replay.body.result.id;
   const [TOKEN_ID, MEMBER_ID] = [(await token(["logs:read"])).id, (await member("Log Share Reader")).id];
-  return { BASE_URL: "http://logship.test", ACCOUNT_ID: ACCOUNT, TOKEN: ADMIN_TOKEN, TOKEN_ID, MEMBER_ID, REPLAY_ID };
+  const taken = { id: id(1), takenInMs: NOON, keyed: false };
+  const aside = { taken, queue: "logship-events", why: "failed too often", events: 1, message: one(1) };
+  await accountLedger(env.ACCOUNT).setAside(aside);
+  return {
+    BASE_URL: "http://logship.test",
+    ACCOUNT_ID: ACCOUNT,
+    TOKEN: ADMIN_TOKEN,
+    TOKEN_ID,
+    MEMBER_ID,
+    REPLAY_ID,
+    ASIDE_ID: "message-1",
+  };
 }
 
 /** The body of a command line as the document has it: a form is an object of its parts. */
 async function bodyOf(source: string): Promise<{ type: string; value: unknown }> {
-  const variables = { BASE_URL: "", ACCOUNT_ID: "", TOKEN: "", TOKEN_ID: "", MEMBER_ID: "", REPLAY_ID: "" };
+  const variables = {
+    BASE_URL: "",
+    ACCOUNT_ID: "",
+    TOKEN: "",
+    TOKEN_ID: "",
+    MEMBER_ID: "",
+    REPLAY_ID: "",
+    ASIDE_ID: "",
+  };
   const { headers, body = "" } = commandOf(wordsOf(source, variables));
   const parsed = (text: string, type: string): unknown => (type.endsWith("/json") ? JSON.parse(text) : text);
   const type = headers["Content-Type"] ?? "";

@@ -19,6 +19,7 @@ export interface AccountCounts {
   readonly not_enabled: number;
   readonly not_routed: number;
   readonly set_aside: number;
+  readonly discarded: number;
 }
 
 /** An object of a job, as `GET /jobs/{id}/objects` lists it. */
@@ -62,8 +63,8 @@ export function accountLedgerFaults(
   counts: AccountCounts,
   expected: { readonly [name in keyof AccountCounts]?: Count },
 ): string[] {
-  const { processed, routed, not_enabled, not_routed, set_aside } = counts;
-  const sum = routed + not_enabled + not_routed + set_aside;
+  const { processed, routed, not_enabled, not_routed, set_aside, discarded } = counts;
+  const sum = routed + not_enabled + not_routed + set_aside + discarded;
   const faults: string[] = [];
   if (processed !== sum) faults.push(`processed is ${processed}, but what became of them adds up to ${sum}`);
   for (const [name, count] of Object.entries(expected)) {

@@ -17,7 +17,7 @@ const JOB: JobCounts = {
   discarded: 1,
 };
 const LEFT_OUT = { filtered: 1, sampled_out: 2, pending: 3, set_aside: 4, discarded: 1 };
-const ACCOUNT: AccountCounts = { processed: 10, routed: 4, not_enabled: 3, not_routed: 2, set_aside: 1 };
+const ACCOUNT: AccountCounts = { processed: 12, routed: 4, not_enabled: 3, not_routed: 2, set_aside: 1, discarded: 2 };
 
 describe("a job's ledger", () => {
   it("is right when everything received is somewhere, and where the ledger says", () => {

@@ -8,11 +8,12 @@ export const ACCOUNT_LEDGER: RouteDoc = {
   summary: "Read what became of all events",
   result: z
     .object({
-      processed: Count.describe("`routed + not_enabled + not_routed + set_aside`."),
+      processed: Count.describe("`routed + not_enabled + not_routed + set_aside + discarded`."),
       routed: Count.describe("Events that were offered to at least one job."),
       not_enabled: Count.describe("Events of functions whose logging was off."),
       not_routed: Count.describe("Events for which no job was enabled."),
-      set_aside: Count.describe("Events that could not be read or taken."),
+      set_aside: Count.describe("Events that could not be read or taken, and are kept until somebody decides."),
+      discarded: Count.describe("Events that were set aside, and deleted by somebody."),
       queue: z.object({
         backlog_messages: Count.nullable().describe("What waits in the queue, as it was last seen; null: unknown."),
         seen_at: Time.nullable(),

@@ -120,11 +120,11 @@ export class WorldJobs {
     }
   }
 
-  /** The destination refuses these, cut into objects, for themselves: they stay in the log, counted. */
-  setAside(job: WorldJob, events: readonly Minted[]): void {
+  /** The destination refuses these, cut into objects, for themselves: they stay in the log, counted, or were given up. */
+  setAside(job: WorldJob, events: readonly Minted[], as: "set_aside" | "discarded" = "set_aside"): void {
     this.#oracle.forgiven(job.id, events);
-    const before = typeof job.leftOut.set_aside === "number" ? job.leftOut.set_aside : 0;
-    job.leftOut = { ...job.leftOut, set_aside: before + events.length };
+    const before = typeof job.leftOut[as] === "number" ? job.leftOut[as] : 0;
+    job.leftOut = { ...job.leftOut, [as]: before + events.length };
   }
 
   /** These come to no job: the account has set their messages aside. */

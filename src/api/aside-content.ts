@@ -1,0 +1,70 @@
+import { encodeUtf8, toBase64 } from "../bytes.ts";
+import type { AsideMessage } from "../control/set-aside.ts";
+import type { Blobs } from "../intake/blob-store.ts";
+import { decodeMessage } from "../intake/message.ts";
+import { ASIDE_SHOWN_BYTES, ASIDE_SHOWN_UNITS } from "../limits.ts";
+import { readStrictly, wholeMessage } from "../pipeline/load.ts";
+
+/** What is in a message that was set aside. */
+export interface AsideContent {
+  /** Why it cannot be sent again; null: it is what it should be. */
+  fault: string | null;
+  shown: { records: string[] | null; base64: string | null; complete: boolean };
+  /** All of it. */
+  file: Uint8Array<ArrayBuffer>;
+  mediaType: string;
+  extension: string;
+}
+
+/** Takes a message apart as the consumer does. Its records are texts of whoever sent them, and stay texts. @throws if the blob store does not answer. */
+export async function contentOf({ message }: AsideMessage, blobs: Pick<Blobs, "get">): Promise<AsideContent> {
+  const whole = await wholeMessage(message, blobs);
+  const decoded = decodeMessage("body" in whole ? whole.body : message);
+  if (!decoded.ok) {
+    const bytes = new Uint8Array(message);
+    return {
+      fault: decoded.why,
+      shown: {
+        records: null,
+        base64: toBase64(bytes.subarray(0, ASIDE_SHOWN_BYTES)),
+        complete: bytes.length <= ASIDE_SHOWN_BYTES,
+      },
+      file: bytes,
+      mediaType: "application/octet-stream",
+      extension: "bin",
+    };
+  }
+  const { lines } = decoded.value;
+  const records: string[] = [];
+  let units = 0;
+  for (const line of lines) {
+    units += line.length;
+    if (units > ASIDE_SHOWN_UNITS) break;
+    records.push(line);
+  }
+  const isBad = lines.some((line) => readStrictly(line) === null);
+  return {
+    fault: isBad ? "holds a line that is no record" : null,
+    shown: { records, base64: null, complete: records.length === lines.length },
+    file: encodeUtf8(lines.map((line) => `${line}\n`).join("")),
+    mediaType: "application/x-ndjson",
+    extension: "ndjson",
+  };
+}
+
+/** An answer that is saved and never shown: what is in it was written by strangers. @param name letters, digits, dots, dashes and underscores. */
+export function fileOf(
+  body: Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>,
+  name: string,
+  mediaType: string,
+): Response {
+  return new Response(body, {
+    headers: {
+      "Content-Type": mediaType,
+      "Content-Disposition": `attachment; filename="${name}"`,
+      "Content-Security-Policy": "sandbox; default-src 'none'",
+      "X-Content-Type-Options": "nosniff",
+      "Cache-Control": "no-store",
+    },
+  });
+}

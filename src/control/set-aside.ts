@@ -1,0 +1,256 @@
+import { fromHex, toHex } from "../bytes.ts";
+import { decodeEnvelope } from "../intake/message.ts";
+import { ID_MEMORY_MS } from "../limits.ts";
+import type { TakenId } from "../storage/id-memory.ts";
+import { type JobConfig, type OptOut, wasIn } from "./job-config.ts";
+
+export interface SetAsideMessage {
+  /** What it is remembered by: the envelope's id, or a hash of what cannot be read. */
+  taken: TakenId;
+  /** What it says that it is, though it cannot be believed: as that it may have been noted as coming again. */
+  noted?: TakenId;
+  queue: string;
+  why: string;
+  /** Why its records cannot be read, by the code that sets it aside; missing: they can. */
+  unreadable?: string;
+  events: number;
+  message: ArrayBuffer;
+}
+
+/** A message that was set aside, without what is in it. */
+export interface AsideEntry {
+  id: number;
+  atMs: number;
+  /** null: it cannot be read, or not be believed. */
+  takenInMs: number | null;
+  queue: string;
+  why: string;
+  events: number;
+  /** As the queue had it, with what it refers to. */
+  bytes: number;
+  /** Why its records could not be read when it was set aside; null: they could. */
+  unreadable: string | null;
+  /** Jobs that were enabled when it was taken in, whose logs may have forgotten by now whether they hold it. */
+  forgotten: number[];
+}
+
+/** What was in force when a message was taken in. */
+export interface AsideTerms {
+  /** Jobs that were enabled. */
+  jobs: number[];
+  /** Functions whose logging was off. */
+  off: string[];
+  /** Jobs whose logs remember for good whether they hold it. */
+  kept: number[];
+}
+
+/** With what is in it. `terms` null: nobody knows them any more. */
+export interface AsideMessage extends AsideEntry {
+  message: ArrayBuffer;
+  terms: AsideTerms | null;
+}
+
+/** A message of which the logs are to say whether they hold it. */
+export interface AsideToAsk {
+  id: number;
+  taken: TakenId;
+  /** No copy of it can reach a log through the queue any more: what the logs say now stays true. */
+  final: boolean;
+}
+
+/** What the logs have said. */
+export interface AsideAsked extends AsideToAsk {
+  /** Jobs whose logs remember by now, for good, whether they hold it. */
+  kept: readonly number[];
+  /** Every log has answered. */
+  all: boolean;
+}
+
+/**
+ * When the logs are asked for the last time, in ms after intake: the queue deletes its messages after fourteen days, and a log forgets none before
+ * fifteen; half a day for clocks, and for a message that was on its way to the queue for a while.
+ */
+export const LAST_ASK_AFTER_MS = ID_MEMORY_MS - 43_200_000;
+
+/** How often they are asked until then, in ms: a copy of a request that is repeated by its key is forgotten earlier, if it came earlier. */
+const ASK_EVERY_MS = 86_400_000;
+
+/** Bytes of a message that hold its envelope. */
+const HEADER_BYTES = 40;
+
+interface Row {
+  [column: string]: SqlStorageValue;
+  id: number;
+  at_ms: number;
+  queue: string;
+  why: string;
+  events: number;
+  unreadable: string | null;
+  bytes: number;
+  header: ArrayBuffer;
+  jobs: string | null;
+  off: string | null;
+  kept: string | null;
+}
+
+const COLUMNS = `set_aside.id, at_ms, queue, why, events, unreadable, length(message) AS bytes, substr(message, 1, ${HEADER_BYTES}) AS header, jobs, off, kept`;
+
+/** The messages that the account's ledger keeps. What changes anything belongs into a transaction of its caller, together with the counts. */
+export class AsideMessages {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  /** Keeps a message whole, under an id that none ever had. */
+  keep(
+    { taken, queue, why, unreadable, events, message }: Omit<SetAsideMessage, "noted">,
+    inForce: { jobs: readonly JobConfig[]; optOuts: readonly OptOut[] },
+    nowMs: number,
+  ): void {
+    const { next_aside: id } = this.#sql.exec<{ next_aside: number }>("SELECT next_aside FROM account").one();
+    this.#sql.exec("UPDATE account SET next_aside = next_aside + 1, aside_messages = aside_messages + 1 WHERE id = 1");
+    this.#sql.exec(
+      "INSERT INTO set_aside (id, at_ms, queue, why, events, message, counted_as, unreadable, ask_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      id,
+      nowMs,
+      queue,
+      why,
+      events,
+      message,
+      fromHex(taken.id).buffer,
+      unreadable ?? null,
+      nowMs,
+    );
+    // Of what cannot be read, nobody knows when it was taken in.
+    if (unreadable === undefined) this.#setTerms(id, taken.takenInMs, inForce);
+  }
+
+  /** The oldest first. */
+  list(offset: number, limit: number, nowMs: number): AsideEntry[] {
+    return this.#sql
+      .exec<Row>(
+        `SELECT ${COLUMNS} FROM set_aside LEFT JOIN aside_terms USING (id) ORDER BY set_aside.id LIMIT ? OFFSET ?`,
+        limit,
+        offset,
+      )
+      .toArray()
+      .map((row) => entryOf(row, nowMs));
+  }
+
+  get(id: number, nowMs: number): AsideMessage | null {
+    const row = this.#sql
+      .exec<Row & { message: ArrayBuffer }>(
+        `SELECT ${COLUMNS}, message FROM set_aside LEFT JOIN aside_terms USING (id) WHERE set_aside.id = ?`,
+        id,
+      )
+      .toArray()[0];
+    return row === undefined ? null : { ...entryOf(row, nowMs), message: row.message, terms: termsOf(row) };
+  }
+
+  /** @returns as how many events it was counted, and under which id; null: it is not there (any more). */
+  remove(id: number): { events: number; countedAs: string | null } | null {
+    const row = this.#sql
+      .exec<{ events: number; counted_as: ArrayBuffer | null }>(
+        "SELECT events, counted_as FROM set_aside WHERE id = ?",
+        id,
+      )
+      .toArray()[0];
+    if (row === undefined) return null;
+    this.#sql.exec("DELETE FROM set_aside WHERE id = ?", id);
+    this.#sql.exec("DELETE FROM aside_terms WHERE id = ?", id);
+    this.#sql.exec("UPDATE account SET aside_messages = aside_messages - 1 WHERE id = 1");
+    return { events: row.events, countedAs: row.counted_as === null ? null : toHex(new Uint8Array(row.counted_as)) };
+  }
+
+  /** When the first of them was set aside, in ms since the epoch; null: there is none. */
+  oldestMs(): number | null {
+    const first = this.#sql.exec<{ at_ms: number }>("SELECT at_ms FROM set_aside ORDER BY id LIMIT 1").toArray()[0];
+    return first?.at_ms ?? null;
+  }
+
+  /** Those of which the logs are to be asked now, and no more than `limit`. Notes what was in force where it is not noted yet. */
+  toAsk(
+    limit: number,
+    inForce: { jobs: readonly JobConfig[]; optOuts: readonly OptOut[] },
+    nowMs: number,
+  ): AsideToAsk[] {
+    const due = this.#sql
+      .exec<{ id: number; at_ms: number; header: ArrayBuffer; jobs: string | null }>(
+        `SELECT set_aside.id, at_ms, substr(message, 1, ${HEADER_BYTES}) AS header, jobs
+           FROM set_aside INDEXED BY set_aside_to_ask LEFT JOIN aside_terms USING (id)
+           WHERE ask_ms IS NOT NULL AND ask_ms <= ? ORDER BY ask_ms LIMIT ?`,
+        nowMs,
+        limit,
+      )
+      .toArray();
+    return due.flatMap(({ id, at_ms, header, jobs }): AsideToAsk[] => {
+      const envelope = decodeEnvelope(header);
+      if (!envelope.ok) {
+        // Newer code may know what it is, as long as the logs remember.
+        this.#askAt(id, nowMs - at_ms < ID_MEMORY_MS ? nowMs + ASK_EVERY_MS : null);
+        return [];
+      }
+      const { id: messageId, takenInMs, keyed } = envelope.value;
+      if (jobs === null && nowMs - takenInMs < ID_MEMORY_MS) this.#setTerms(id, takenInMs, inForce);
+      const final = nowMs - takenInMs >= LAST_ASK_AFTER_MS;
+      return [{ id, taken: { id: messageId, takenInMs, keyed }, final }];
+    });
+  }
+
+  /** Takes down what the logs have said. */
+  asked(answers: readonly AsideAsked[], nowMs: number): void {
+    for (const { id, taken, final, kept, all } of answers) {
+      if (final) {
+        const row = this.#sql.exec<{ kept: string }>("SELECT kept FROM aside_terms WHERE id = ?", id).toArray()[0];
+        const before = row === undefined ? [] : (JSON.parse(row.kept) as number[]);
+        const now = JSON.stringify([...new Set([...before, ...kept])].sort((a, b) => a - b));
+        this.#sql.exec("UPDATE aside_terms SET kept = ? WHERE id = ? AND kept <> ?", now, id, now);
+      }
+      // Who did not answer is asked again as soon as there is another chance.
+      if (!all) continue;
+      this.#askAt(id, final ? null : Math.min(nowMs + ASK_EVERY_MS, taken.takenInMs + LAST_ASK_AFTER_MS));
+    }
+  }
+
+  #askAt(id: number, timeMs: number | null): void {
+    this.#sql.exec("UPDATE set_aside SET ask_ms = ? WHERE id = ?", timeMs, id);
+  }
+
+  #setTerms(
+    id: number,
+    takenInMs: number,
+    { jobs, optOuts }: { jobs: readonly JobConfig[]; optOuts: readonly OptOut[] },
+  ): void {
+    this.#sql.exec(
+      "INSERT OR REPLACE INTO aside_terms (id, jobs, off) VALUES (?, ?, ?)",
+      id,
+      JSON.stringify(jobs.filter((job) => wasIn(job, takenInMs)).map((job) => job.id)),
+      JSON.stringify(optOuts.filter((optOut) => wasIn(optOut, takenInMs)).map(({ scriptName }) => scriptName)),
+    );
+  }
+}
+
+function termsOf({ jobs, off, kept }: Row): AsideTerms | null {
+  if (jobs === null || off === null || kept === null) return null;
+  return { jobs: JSON.parse(jobs), off: JSON.parse(off), kept: JSON.parse(kept) } as AsideTerms;
+}
+
+function entryOf(row: Row, nowMs: number): AsideEntry {
+  const envelope = decodeEnvelope(row.header);
+  const takenInMs = row.unreadable === null && envelope.ok ? envelope.value.takenInMs : null;
+  const terms = termsOf(row);
+  const isOld = takenInMs !== null && nowMs - takenInMs >= ID_MEMORY_MS;
+  return {
+    id: row.id,
+    atMs: row.at_ms,
+    takenInMs,
+    queue: row.queue,
+    why: row.why,
+    events: row.events,
+    bytes: row.bytes,
+    unreadable: row.unreadable,
+    forgotten: isOld && terms !== null ? terms.jobs.filter((job) => !terms.kept.includes(job)) : [],
+  };
+}

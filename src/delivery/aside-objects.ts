@@ -1,0 +1,84 @@
+import { Chunks } from "./chunks.ts";
+import { dayStamp, keyBelow } from "./keys.ts";
+import type { LogState } from "./log-state.ts";
+import { entryOf } from "./object-entry.ts";
+import type { ObjectRow } from "./rows.ts";
+import type { AsideObject } from "./types.ts";
+
+/** The objects of a log that their store refuses for themselves. Every method that changes anything belongs into a transaction of its caller. */
+export class AsideObjects {
+  readonly #sql: SqlStorage;
+  readonly #state: LogState;
+  readonly #chunks: Chunks;
+
+  constructor(sql: SqlStorage, state: LogState) {
+    this.#sql = sql;
+    this.#state = state;
+    this.#chunks = new Chunks(sql);
+  }
+
+  /** In the order in which they were set aside. */
+  list(offset: number, limit: number): AsideObject[] {
+    if (limit <= 0) return [];
+    return this.#sql
+      .exec<ObjectRow>(
+        "SELECT * FROM object INDEXED BY object_aside WHERE state = 'set_aside' ORDER BY aside_ms, number LIMIT ? OFFSET ?",
+        limit,
+        offset,
+      )
+      .toArray()
+      .map((row) => this.#present(row));
+  }
+
+  get(number: number): AsideObject | null {
+    const row = this.#row(number);
+    return row === null ? null : this.#present(row);
+  }
+
+  /** When the first of them was set aside, in ms since the epoch; null: there is none. */
+  oldestMs(): number | null {
+    const first = this.#sql
+      .exec<{ aside_ms: number | null }>(
+        "SELECT aside_ms FROM object INDEXED BY object_aside WHERE state = 'set_aside' ORDER BY aside_ms LIMIT 1",
+      )
+      .toArray()[0];
+    return first?.aside_ms ?? null;
+  }
+
+  /**
+   * Lets an object wait again, as if it had never been tried, for where its job delivers to by now. The store is asked first whether it has it: what
+   * refused it may have kept it.
+   */
+  resend(number: number, nowMs: number): AsideObject | null {
+    const row = this.#row(number);
+    if (row === null) return null;
+    const key = keyBelow(this.#state.requireJob().path, dayStamp(row.day), row.name);
+    this.#sql.exec(
+      "UPDATE object SET state = 'waiting', key = ?, attempts = 0, next_attempt_ms = ?, doubtful = 1, error = NULL, aside_ms = NULL WHERE number = ?",
+      key,
+      nowMs,
+      number,
+    );
+    this.#state.countTakenUp(row.records, 0);
+    return { ...this.#present(row), key, state: "waiting", attempts: 0, error: null };
+  }
+
+  discard(number: number): AsideObject | null {
+    const row = this.#row(number);
+    if (row === null) return null;
+    this.#chunks.drop(row.batch);
+    this.#sql.exec("UPDATE object SET state = 'discarded', aside_ms = NULL WHERE number = ?", number);
+    this.#state.countTakenUp(row.records, row.records);
+    return { ...this.#present(row), state: "discarded" };
+  }
+
+  #row(number: number): ObjectRow | null {
+    const rows = this.#sql.exec<ObjectRow>("SELECT * FROM object WHERE number = ? AND state = 'set_aside'", number);
+    return rows.toArray()[0] ?? null;
+  }
+
+  #present(row: ObjectRow): AsideObject {
+    const job = this.#state.requireJob();
+    return { ...entryOf(row), job: job.id, asideMs: row.aside_ms ?? row.cut_ms, isDiscarded: job.discard };
+  }
+}

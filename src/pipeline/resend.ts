@@ -1,0 +1,129 @@
+import type { JobsSnapshot } from "../control/job-config.ts";
+import type { MessageCount } from "../control/ledger.ts";
+import type { AsideMessage } from "../control/set-aside.ts";
+import { ForgottenError } from "../delivery/chain.ts";
+import type { Blobs } from "../intake/blob-store.ts";
+import { Patience, type Platform } from "../platform.ts";
+import { bounded, Calls } from "./bounded.ts";
+import { type ConsumerContext, commitAndCount } from "./commit.ts";
+import { type Loaded, load } from "./load.ts";
+import { Terms } from "./terms.ts";
+
+/** What sending a message again needs of the world. */
+export interface ResendContext extends Pick<ConsumerContext, "append"> {
+  /** Counts it as what became of it, and lets go of it; or says, as {@link ConsumerContext.count}, that jobs have changed. */
+  count(message: MessageCount, state: string): Promise<unknown>;
+  blobs: Pick<Blobs, "get">;
+  platform: Pick<Platform, "now">;
+}
+
+export type Resent =
+  | {
+      kind: "sent";
+      /** Jobs that were offered it by now. */
+      jobs: number[];
+      /** Jobs that were enabled when it was taken in, and take nothing any more. */
+      gone: number[];
+      count: MessageCount;
+    }
+  /** Not by this code. */
+  | { kind: "unreadable"; why: string }
+  /** Nobody can tell whether these jobs' logs have it: it stays set aside. */
+  | { kind: "forgotten"; jobs: number[] }
+  /** These could not take it; if there are none, it could not be counted. It stays set aside, and may be sent again at any time. */
+  | { kind: "failed"; jobs: number[] };
+
+/** How long it may take, in ms: less than what a request may take. */
+const RESEND_MS = 45_000;
+
+/** How long the blob store may take to answer, in ms. */
+const BLOB_MS = 10_000;
+
+/**
+ * Offers a message that was set aside to every job that was enabled when it was taken in, as the consumer of the queue does, and counts it when all
+ * have it. It does not go through the queue, where its id is one that is done. Whatever breaks off where, it can be repeated: each log remembers for
+ * good what it took of what is sent again.
+ * @throws if the blob store does not answer.
+ */
+export async function resendMessage(aside: AsideMessage, jobs: JobsSnapshot, context: ResendContext): Promise<Resent> {
+  const patience = new Patience(RESEND_MS);
+  try {
+    const loading = await load(deliveryOf(aside), {
+      get: (key) => patience.answer("the blob store", BLOB_MS, () => context.blobs.get(key)),
+    });
+    switch (loading.kind) {
+      case "missing":
+        return { kind: "unreadable", why: "refers to records that are not there" };
+      case "unreadable":
+        return loading;
+      case "loaded":
+        return await offer(loading.loaded, aside, jobs, context, patience);
+    }
+  } finally {
+    patience.end();
+  }
+}
+
+async function offer(
+  loaded: Loaded,
+  aside: AsideMessage,
+  jobs: JobsSnapshot,
+  context: ResendContext,
+  patience: Patience,
+): Promise<Resent> {
+  const terms = new Terms(aside.terms, loaded.message.takenInMs);
+  const taken = new Set<number>();
+  const broken = new Map<number, Error["name"]>();
+  let counted: MessageCount | null = null;
+  const asConsumer: ConsumerContext = {
+    async append(job, build, suspects) {
+      const again = { isKept: aside.terms?.kept.includes(job.id) ?? false };
+      const result = await context.append(terms.original(job), (without) => ({ ...build(without), again }), suspects);
+      return result.kind === "stale" ? { kind: "stale", job: terms.jobOf(result.job) } : result;
+    },
+    async count({ done: [message], state }) {
+      if (message === undefined) return null;
+      const newer: unknown = await context.count(message, state);
+      if (newer === null) counted = message;
+      return newer === null ? null : terms.snapshotOf(newer);
+    },
+    blobs: { get: context.blobs.get, drop: async () => {} },
+    platform: context.platform,
+    handsOverRecent: () => false,
+    jobs: async () => jobs,
+    counted: async () => [],
+    // It is not on its way: it is set aside until all jobs have it.
+    expectAgain: async () => {},
+    setAside: () => Promise.reject(new Error("it is set aside already")),
+  };
+  const inTime = bounded(asConsumer, patience, new Calls());
+  const noting: ConsumerContext = {
+    ...inTime,
+    async append(job, build, suspects) {
+      try {
+        const result = await inTime.append(job, build, suspects);
+        if (result.kind === "taken") taken.add(job.id);
+        return result;
+      } catch (error) {
+        broken.set(job.id, error instanceof Error ? error.name : "");
+        throw error;
+      }
+    },
+  };
+  // Of the queue nothing is known: what is claimed to be complete stays as it is.
+  await commitAndCount([loaded], terms.snapshotOf(jobs), { name: aside.queue, backlog: null, doneMs: 0 }, noting);
+  if (counted !== null) return { kind: "sent", jobs: sorted(taken), gone: terms.gone(jobs, taken), count: counted };
+  const forgotten = [...broken].filter(([, name]) => name === ForgottenError.name).map(([id]) => id);
+  if (forgotten.length > 0) return { kind: "forgotten", jobs: sorted(forgotten) };
+  return { kind: "failed", jobs: sorted(broken.keys()) };
+}
+
+/** A message as the queue would deliver it a second time: its records are looked at in full, and the logs are asked first whether they have it. */
+function deliveryOf({ id, atMs, message }: AsideMessage): Message<unknown> {
+  const nobody = (): void => {};
+  return { id: `${id}`, timestamp: new Date(atMs), body: message, attempts: 2, ack: nobody, retry: nobody };
+}
+
+function sorted(ids: Iterable<number>): number[] {
+  return [...ids].sort((a, b) => a - b);
+}
