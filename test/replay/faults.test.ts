@@ -180,6 +180,34 @@ describe("a store that", () => {
   });
 });
 
+it("objects that always fail, however many and wherever they stand, let the others by", async ({ expect }) => {
+  const shipped = await shippedJob(9);
+  const { own } = await shipped.objects();
+  const { id } = await shipped.begin();
+  const bad = own.slice(0, 6).map(({ key }) => rule({ do: "answer", status: 500 }, { ...GETS, keyIncludes: key }));
+  await shipped.control.script(bad);
+  for (let turn = 0; turn < 4; turn++) {
+    await runReplays();
+    shipped.clock.advance(900_000);
+  }
+  expect(await shipped.read(id)).toMatchObject({ state: "waiting", done: { objects: 3 }, left: { objects: 6 } });
+  await shipped.control.script([]);
+  expect(await shipped.settle(id)).toMatchObject({ state: "done", done: { objects: 9 }, problems: [] });
+  await expectCopied(shipped, id, { objects: 9 });
+});
+
+it("a copy that arrived without an answer is found, though its source is gone since", async ({ expect }) => {
+  const shipped = await shippedJob(1);
+  const { id } = await shipped.begin();
+  await shipped.control.script([rule({ do: "reset", when: "after" }, PUTS, 1)]);
+  await runReplays();
+  expect((await shipped.read(id)).state).toBe("waiting");
+  await shipped.control.script([rule({ do: "answer", status: 404, code: "NoSuchKey" }, GETS)]);
+  expect(await shipped.settle(id)).toMatchObject({ state: "done", done: { objects: 1 }, missing: { objects: 0 } });
+  await shipped.control.script([]);
+  await expectCopied(shipped, id, { objects: 1 });
+});
+
 describe("what is refused at once", () => {
   it("is a replay with credentials that may not read", async ({ expect }) => {
     const shipped = await shippedJob(2);
@@ -294,7 +322,7 @@ describe("meanwhile", () => {
     expect(changed.status).toBe(200);
     // The cron sees that the job was changed, and waits for nothing.
     await runCron();
-    expect(await shipped.settle(id)).toMatchObject({ state: "done", done: { objects: 2 } });
+    expect(await shipped.read(id)).toMatchObject({ state: "done", done: { objects: 2 } });
     await expectCopied(shipped, id, { objects: 2 });
   });
 
