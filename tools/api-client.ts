@@ -12,6 +12,7 @@ const JobLedger = z.object({
   set_aside: COUNT,
   discarded: COUNT,
   pending_objects: COUNT,
+  replayed: z.object({ objects: COUNT, records: COUNT, bytes: COUNT }),
 });
 export type JobLedger = z.infer<typeof JobLedger>;
 
@@ -40,6 +41,21 @@ const ObjectEntry = z.object({
   reason: z.string(),
 });
 export type ObjectEntry = z.infer<typeof ObjectEntry>;
+
+const Amount = z.object({ objects: COUNT, records: COUNT, bytes: COUNT });
+
+const Replay = z.object({
+  id: z.string(),
+  state: z.string(),
+  planned: Amount,
+  done: Amount,
+  missing: Amount,
+  damaged: Amount,
+  failed: Amount,
+  left: Amount,
+  error_message: z.string().nullable(),
+});
+export type Replay = z.infer<typeof Replay>;
 
 const Envelope = z.object({
   success: z.boolean(),
@@ -155,6 +171,16 @@ export class ApiClient {
   /** What is known of a function. */
   async function(name: string): Promise<unknown> {
     return this.#call("GET", `/functions/scripts/${name}`, undefined, this.#account);
+  }
+
+  /** @param body as the API takes it: `since`, `until`, `destination_conf`. */
+  async beginReplay(id: number, body: Readonly<Record<string, unknown>>): Promise<Replay> {
+    const sent = { body: JSON.stringify(body), type: "application/json" };
+    return Replay.parse(await this.#call("POST", `/jobs/${id}/replay`, sent));
+  }
+
+  async replay(id: number, replayId: string): Promise<Replay> {
+    return Replay.parse(await this.#call("GET", `/jobs/${id}/replay/${replayId}`));
   }
 
   async flush(id: number): Promise<void> {

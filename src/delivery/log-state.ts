@@ -102,21 +102,16 @@ export class LogState {
     );
   }
 
-  /** The number of an object that is listed, and was named before. */
-  nextNumber(): number {
+  /** An object was shipped again. It says nothing of how delivery goes. @returns the number that it is listed with. */
+  countReplayed(records: number, bytes: number): number {
     const { segment, next_object } = this.requireRow();
-    this.#sql.exec("UPDATE log SET next_object = ? WHERE id = 1", next_object + 1);
-    return segment * NUMBERS_PER_SEGMENT + next_object;
-  }
-
-  /** An object was shipped again. It says nothing of how delivery goes. */
-  countReplayed(records: number, bytes: number): void {
     this.#sql.exec(
-      `UPDATE log SET replayed_objects = replayed_objects + 1, replayed_records = replayed_records + ?,
-         replayed_bytes = replayed_bytes + ? WHERE id = 1`,
+      `UPDATE log SET next_object = next_object + 1, replayed_objects = replayed_objects + 1,
+         replayed_records = replayed_records + ?, replayed_bytes = replayed_bytes + ? WHERE id = 1`,
       records,
       bytes,
     );
+    return segment * NUMBERS_PER_SEGMENT + next_object;
   }
 
   /** An object was delivered, and counts: nothing is wrong any more. */

@@ -128,7 +128,7 @@ export class Replayed {
       `INSERT INTO object (number, batch, day, name, key, head, tail, bytes, raw_bytes, records, sha256, md5, content_type,
          first_event_ms, last_event_ms, oldest_taken_ms, reason, cut_ms, state, attempts, verified, uploaded_ms, replay, replay_of, elsewhere)
        VALUES (?, 0, ?, ?, ?, x'', x'', ?, ?, ?, ?, ?, ?, ?, ?, ?, 'replay', ?, 'delivered', ?, ?, ?, ?, ?, ?)`,
-      this.#state.nextNumber(),
+      this.#state.countReplayed(object.records, object.bytes),
       object.day,
       object.name,
       object.key,
@@ -149,7 +149,6 @@ export class Replayed {
       object.number,
       object.elsewhere,
     );
-    this.#state.countReplayed(object.records, object.bytes);
     return "counted";
   }
 }

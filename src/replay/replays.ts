@@ -35,6 +35,9 @@ const RUN_MS = 300_000;
 const ALARM_WAIT_MS = 60_000;
 const LOOK_AGAIN_MS = 15_000;
 
+/** How long the cron waits for them, in ms. */
+const DRIVE_WAIT_MS = 10_000;
+
 /** How long a part of the service may take for one answer, in ms. */
 const PART_MS = 10_000;
 
@@ -121,7 +124,7 @@ export class Replays extends DurableObject<Env> {
         if (newest !== undefined && newest !== modified) this.#plans.retryNow(seq, newest);
       }
     });
-    this.#start();
+    await within(DRIVE_WAIT_MS, this.#start(), undefined);
     this.#transaction(() => this.#arm(platform.now()));
   }
 

@@ -496,6 +496,7 @@ describe("what a job tells of its delivery", () => {
       oldest_pending_seconds: null,
       bytes_raw: 0,
       bytes_compressed: 0,
+      replayed: { objects: 0, records: 0, bytes: 0 },
     });
     expect((await call("GET", `/logship/jobs/${id}/objects`)).body.result).toEqual([]);
   });

@@ -58,7 +58,8 @@ export class LedgerWatch {
 
   #check(whose: string, counts: AccountLedger | JobLedger, balances: boolean): void {
     if (!balances) this.faults.push(`${whose} does not balance: ${JSON.stringify(counts)}`);
-    for (const [name, count] of Object.entries(counts)) {
+    const { replayed: { objects: replayed } = { objects: 0 }, ...others } = { replayed: undefined, ...counts };
+    for (const [name, count] of Object.entries({ ...others, replayed })) {
       // What waits comes and goes; what was counted stays counted, whatever crashes.
       if (name.startsWith("pending")) continue;
       const before = this.#before.get(`${whose} ${name}`) ?? 0;
