@@ -171,7 +171,7 @@ describe("what was in force when a message was taken in", () => {
       clock.advance(DAY_MS);
     }
     const due = await runInDurableObject(ledger(), (_ledger, { storage }) =>
-      storage.sql.exec("SELECT count(*) AS n FROM set_aside WHERE ask_ms IS NOT NULL").one(),
+      storage.sql.exec("SELECT count(*) AS n FROM aside_note WHERE ask_ms IS NOT NULL").one(),
     );
     expect(due).toEqual({ n: 0 });
   });
