@@ -214,7 +214,7 @@ async function requireObject(
 const DISCARDED = "its job was deleted with all that it had not delivered; it can only be deleted";
 
 function unreadable(why: string): string {
-  return `its records cannot be read: it ${why}`;
+  return `its records cannot be read: ${why}`;
 }
 
 function forgotten(jobs: readonly number[]): string {

@@ -72,15 +72,18 @@ export const ACCOUNT_STEPS = [
       ALTER TABLE account ADD COLUMN next_aside INTEGER NOT NULL DEFAULT 1;     -- no id is used twice
       UPDATE account SET aside_messages = (SELECT count(*) FROM set_aside),
         next_aside = (SELECT coalesce(max(id), 0) + 1 FROM set_aside);
-      ALTER TABLE set_aside ADD COLUMN counted_as BLOB;           -- the id it was counted under; NULL: set aside before that was noted
-      ALTER TABLE set_aside ADD COLUMN unreadable TEXT;           -- why its records could not be read then; NULL: they could
-      ALTER TABLE set_aside ADD COLUMN ask_ms INTEGER DEFAULT 0;  -- when the logs are next to be asked whether they hold it; NULL: never again
-      CREATE INDEX set_aside_to_ask ON set_aside (ask_ms) WHERE ask_ms IS NOT NULL;
-      CREATE TABLE aside_terms (      -- what was in force when the message was taken in, as windows are forgotten after fifteen days
-        id   INTEGER PRIMARY KEY,     -- of set_aside
-        jobs TEXT NOT NULL,           -- JSON: ids of those that were enabled
-        off  TEXT NOT NULL,           -- JSON: names of functions whose logging was off
-        kept TEXT NOT NULL DEFAULT '[]' -- JSON: ids of jobs whose logs have said for good whether they hold it
-      ) STRICT;`,
+      CREATE TABLE aside_note (          -- of set_aside: what is asked for without its messages, which are large
+        id         INTEGER PRIMARY KEY,
+        header     BLOB NOT NULL,        -- the first 40 bytes of the message
+        bytes      INTEGER NOT NULL,     -- how many it has
+        counted_as BLOB,                 -- the id it was counted under; NULL: it was set aside before that was noted
+        unreadable TEXT,                 -- why its records could not be read then; NULL: they could
+        ask_ms     INTEGER,              -- when the logs are next to be asked whether they hold it; NULL: never again
+        jobs       TEXT,                 -- JSON: ids of jobs that were enabled when it was taken in; NULL: nobody knows
+        off        TEXT,                 -- JSON: names of functions whose logging was off then
+        kept       TEXT NOT NULL DEFAULT '[]' -- JSON: ids of jobs whose logs remember for good whether they hold it
+      ) STRICT;
+      CREATE INDEX aside_note_to_ask ON aside_note (ask_ms) WHERE ask_ms IS NOT NULL;
+      INSERT INTO aside_note (id, header, bytes, ask_ms) SELECT id, substr(message, 1, 40), length(message), 0 FROM set_aside;`,
   },
 ] as const satisfies readonly Migration[];

@@ -90,10 +90,10 @@ interface Row {
   header: ArrayBuffer;
   jobs: string | null;
   off: string | null;
-  kept: string | null;
+  kept: string;
 }
 
-const COLUMNS = `set_aside.id, at_ms, queue, why, events, unreadable, length(message) AS bytes, substr(message, 1, ${HEADER_BYTES}) AS header, jobs, off, kept`;
+const COLUMNS = "id, at_ms, queue, why, events, unreadable, bytes, header, jobs, off, kept";
 
 /** The messages that the account's ledger keeps. What changes anything belongs into a transaction of its caller, together with the counts. */
 export class AsideMessages {
@@ -112,26 +112,32 @@ export class AsideMessages {
     const { next_aside: id } = this.#sql.exec<{ next_aside: number }>("SELECT next_aside FROM account").one();
     this.#sql.exec("UPDATE account SET next_aside = next_aside + 1, aside_messages = aside_messages + 1 WHERE id = 1");
     this.#sql.exec(
-      "INSERT INTO set_aside (id, at_ms, queue, why, events, message, counted_as, unreadable, ask_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      "INSERT INTO set_aside (id, at_ms, queue, why, events, message) VALUES (?, ?, ?, ?, ?, ?)",
       id,
       nowMs,
       queue,
       why,
       events,
       message,
+    );
+    this.#sql.exec(
+      "INSERT INTO aside_note (id, header, bytes, counted_as, unreadable, ask_ms) VALUES (?, ?, ?, ?, ?, ?)",
+      id,
+      message.slice(0, HEADER_BYTES),
+      message.byteLength,
       fromHex(taken.id).buffer,
       unreadable ?? null,
       nowMs,
     );
     // Of what cannot be read, nobody knows when it was taken in.
-    if (unreadable === undefined) this.#setTerms(id, taken.takenInMs, inForce);
+    if (unreadable === undefined) this.#setTerms(id, taken.takenInMs, inForce, nowMs);
   }
 
   /** The oldest first. */
   list(offset: number, limit: number, nowMs: number): AsideEntry[] {
     return this.#sql
       .exec<Row>(
-        `SELECT ${COLUMNS} FROM set_aside LEFT JOIN aside_terms USING (id) ORDER BY set_aside.id LIMIT ? OFFSET ?`,
+        `SELECT ${COLUMNS} FROM aside_note JOIN set_aside USING (id) ORDER BY id LIMIT ? OFFSET ?`,
         limit,
         offset,
       )
@@ -142,7 +148,7 @@ export class AsideMessages {
   get(id: number, nowMs: number): AsideMessage | null {
     const row = this.#sql
       .exec<Row & { message: ArrayBuffer }>(
-        `SELECT ${COLUMNS}, message FROM set_aside LEFT JOIN aside_terms USING (id) WHERE set_aside.id = ?`,
+        `SELECT ${COLUMNS}, message FROM aside_note JOIN set_aside USING (id) WHERE id = ?`,
         id,
       )
       .toArray()[0];
@@ -153,13 +159,13 @@ export class AsideMessages {
   remove(id: number): { events: number; countedAs: string | null } | null {
     const row = this.#sql
       .exec<{ events: number; counted_as: ArrayBuffer | null }>(
-        "SELECT events, counted_as FROM set_aside WHERE id = ?",
+        "SELECT events, counted_as FROM aside_note JOIN set_aside USING (id) WHERE id = ?",
         id,
       )
       .toArray()[0];
     if (row === undefined) return null;
     this.#sql.exec("DELETE FROM set_aside WHERE id = ?", id);
-    this.#sql.exec("DELETE FROM aside_terms WHERE id = ?", id);
+    this.#sql.exec("DELETE FROM aside_note WHERE id = ?", id);
     this.#sql.exec("UPDATE account SET aside_messages = aside_messages - 1 WHERE id = 1");
     return { events: row.events, countedAs: row.counted_as === null ? null : toHex(new Uint8Array(row.counted_as)) };
   }
@@ -178,8 +184,7 @@ export class AsideMessages {
   ): AsideToAsk[] {
     const due = this.#sql
       .exec<{ id: number; at_ms: number; header: ArrayBuffer; jobs: string | null }>(
-        `SELECT set_aside.id, at_ms, substr(message, 1, ${HEADER_BYTES}) AS header, jobs
-           FROM set_aside INDEXED BY set_aside_to_ask LEFT JOIN aside_terms USING (id)
+        `SELECT id, at_ms, header, jobs FROM aside_note INDEXED BY aside_note_to_ask JOIN set_aside USING (id)
            WHERE ask_ms IS NOT NULL AND ask_ms <= ? ORDER BY ask_ms LIMIT ?`,
         nowMs,
         limit,
@@ -193,7 +198,7 @@ export class AsideMessages {
         return [];
       }
       const { id: messageId, takenInMs, keyed } = envelope.value;
-      if (jobs === null && nowMs - takenInMs < ID_MEMORY_MS) this.#setTerms(id, takenInMs, inForce);
+      if (jobs === null) this.#setTerms(id, takenInMs, inForce, nowMs);
       const final = nowMs - takenInMs >= LAST_ASK_AFTER_MS;
       return [{ id, taken: { id: messageId, takenInMs, keyed }, final }];
     });
@@ -203,10 +208,10 @@ export class AsideMessages {
   asked(answers: readonly AsideAsked[], nowMs: number): void {
     for (const { id, taken, final, kept, all } of answers) {
       if (final) {
-        const row = this.#sql.exec<{ kept: string }>("SELECT kept FROM aside_terms WHERE id = ?", id).toArray()[0];
-        const before = row === undefined ? [] : (JSON.parse(row.kept) as number[]);
+        const row = this.#sql.exec<{ kept: string }>("SELECT kept FROM aside_note WHERE id = ?", id).toArray()[0];
+        const before = JSON.parse(row?.kept ?? "[]") as number[];
         const now = JSON.stringify([...new Set([...before, ...kept])].sort((a, b) => a - b));
-        this.#sql.exec("UPDATE aside_terms SET kept = ? WHERE id = ? AND kept <> ?", now, id, now);
+        this.#sql.exec("UPDATE aside_note SET kept = ? WHERE id = ? AND kept <> ?", now, id, now);
       }
       // Who did not answer is asked again as soon as there is another chance.
       if (!all) continue;
@@ -215,25 +220,28 @@ export class AsideMessages {
   }
 
   #askAt(id: number, timeMs: number | null): void {
-    this.#sql.exec("UPDATE set_aside SET ask_ms = ? WHERE id = ?", timeMs, id);
+    this.#sql.exec("UPDATE aside_note SET ask_ms = ? WHERE id = ?", timeMs, id);
   }
 
+  /** Not of what is so old that windows of its time may be forgotten. */
   #setTerms(
     id: number,
     takenInMs: number,
     { jobs, optOuts }: { jobs: readonly JobConfig[]; optOuts: readonly OptOut[] },
+    nowMs: number,
   ): void {
+    if (nowMs - takenInMs >= ID_MEMORY_MS) return;
     this.#sql.exec(
-      "INSERT OR REPLACE INTO aside_terms (id, jobs, off) VALUES (?, ?, ?)",
-      id,
+      "UPDATE aside_note SET jobs = ?, off = ? WHERE id = ?",
       JSON.stringify(jobs.filter((job) => wasIn(job, takenInMs)).map((job) => job.id)),
       JSON.stringify(optOuts.filter((optOut) => wasIn(optOut, takenInMs)).map(({ scriptName }) => scriptName)),
+      id,
     );
   }
 }
 
 function termsOf({ jobs, off, kept }: Row): AsideTerms | null {
-  if (jobs === null || off === null || kept === null) return null;
+  if (jobs === null || off === null) return null;
   return { jobs: JSON.parse(jobs), off: JSON.parse(off), kept: JSON.parse(kept) } as AsideTerms;
 }
 

@@ -1,0 +1,311 @@
+/** What the API says and does of what was set aside. What breaks meanwhile is in test/faults/set-aside.test.ts. */
+import { env, exports } from "cloudflare:workers";
+import { gunzipSync } from "node:zlib";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { accountLedger } from "../../src/control/ledger.ts";
+import { DeliveryLog } from "../../src/index.ts";
+import { encodeMessage } from "../../src/intake/message.ts";
+import { ASIDE_SHOWN_BYTES, ASIDE_SHOWN_UNITS } from "../../src/limits.ts";
+import { recordLine } from "../../src/record/encode.ts";
+import { id } from "../pipeline/scripted.ts";
+import { traceRecord } from "../record/samples.ts";
+import { ACCOUNT, ADMIN_TOKEN } from "../support/constants.ts";
+import { Oracle } from "../support/oracle.ts";
+import { createJob } from "../support/runtime/api.ts";
+import { deliver, freshBucket, logStatus, NOON, pack, runAlarm, setClock } from "../support/runtime/pipeline.ts";
+import { rule } from "../support/s3-script.ts";
+import { call, errorsOf } from "./harness.ts";
+
+interface Entry {
+  id: string;
+  [field: string]: unknown;
+}
+
+const ledger = () => accountLedger(env.ACCOUNT);
+
+const messageOf = (n: number, lines: readonly string[], takenInMs = NOON): ArrayBuffer =>
+  encodeMessage(
+    { id: id(n), takenInMs, keyed: false, records: lines.length },
+    new TextEncoder().encode(lines.map((line) => `${line}\n`).join("")),
+  ).buffer;
+
+const lineOf = (ScriptName: string): string => recordLine(traceRecord({ ScriptName, EventTimestampMs: NOON }));
+
+/** Sets a readable message aside. */
+async function aside(n: number, lines: readonly string[], events = lines.length): Promise<void> {
+  const taken = { id: id(n), takenInMs: NOON, keyed: false };
+  await ledger().setAside({ taken, queue: "q", why: "failed too often", events, message: messageOf(n, lines) });
+}
+
+/** Sets something aside that nobody can read. */
+async function unreadable(n: number, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+  const taken = { id: id(n), takenInMs: NOON, keyed: true };
+  const why = "shorter than a header";
+  await ledger().setAside({ taken, queue: "q", why, unreadable: why, events: 1, message: bytes.buffer });
+}
+
+/** A job with objects that its store refuses for themselves, one a day. */
+async function refusedObjects(days: number): Promise<number> {
+  const { name, control } = freshBucket();
+  const job = await createJob(name);
+  await control.script([
+    rule({ do: "answer", status: 413, code: "EntityTooLarge" }, { method: "PUT", keyIncludes: ".log.gz" }),
+  ]);
+  await deliver(pack(new Oracle({ at: NOON }).mint(days * 2, { days }), clock.nowMs()));
+  clock.advance(60_000);
+  await runAlarm(job);
+  // The next one's events are not for it.
+  await call("PUT", `/logship/jobs/${job}`, { enabled: false });
+  clock.advance(1_000);
+  expect((await logStatus(job)).counts.set_aside).toBe(days * 2);
+  return job;
+}
+
+const list = (query = "") => call<Entry[]>("GET", `/logship/set-aside${query}`);
+
+const file = (path: string): Promise<Response> =>
+  exports.default.fetch(`http://logship.test/client/v4/accounts/${ACCOUNT}/logship/set-aside/${path}?download=true`, {
+    headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
+  });
+
+let clock: ReturnType<typeof setClock>;
+beforeEach(() => {
+  clock = setClock(NOON);
+  vi.spyOn(console, "error").mockImplementation(() => {});
+  vi.spyOn(console, "warn").mockImplementation(() => {});
+});
+
+describe("the list", () => {
+  it("is empty where nothing is set aside", async () => {
+    await createJob(freshBucket().name);
+    const { body } = await list();
+    expect([body.result, body.result_info]).toEqual([
+      [],
+      { count: 0, page: 1, per_page: 100, total_count: 0, unanswered_jobs: [] },
+    ]);
+  });
+
+  it("has messages and objects, in pages that leave none out and show none twice", async () => {
+    for (let n = 1; n <= 3; n++) await aside(n, [lineOf("shop")]);
+    const first = await refusedObjects(3);
+    const second = await refusedObjects(2);
+    const ids = (await list()).body.result.map((entry) => entry.id);
+    expect(ids.slice(0, 3)).toEqual(["message-1", "message-2", "message-3"]);
+    expect(ids.slice(3).map((each) => each.replace(/-\d+$/, ""))).toEqual([
+      ...Array(3).fill(`object-${first}`),
+      ...Array(2).fill(`object-${second}`),
+    ]);
+    for (const size of [1, 2, 3, 5, 7, 100]) {
+      const paged: string[] = [];
+      for (let page = 1; paged.length < 8; page++) {
+        const { result, result_info } = (await list(`?page=${page}&per_page=${size}`)).body;
+        expect(result_info).toMatchObject({ count: result.length, page, per_page: size, total_count: 8 });
+        expect(result.length).toBe(Math.min(size, 8 - paged.length));
+        paged.push(...result.map((entry) => entry.id));
+      }
+      expect(paged).toEqual(ids);
+    }
+  });
+
+  it("says of each what it is", async () => {
+    await aside(1, [lineOf("shop"), lineOf("till")]);
+    await unreadable(2, new Uint8Array(3));
+    const job = await refusedObjects(1);
+    const set_aside_at = new Date(NOON).toISOString();
+    const message = { kind: "message", set_aside_at, queue: "q", bytes: expect.any(Number) };
+    expect((await list()).body.result).toEqual([
+      {
+        ...message,
+        ...{ id: "message-1", taken_in: set_aside_at, why: "failed too often", events: 2 },
+        ...{ resendable: true, why_not: null },
+      },
+      {
+        ...message,
+        ...{ id: "message-2", taken_in: null, why: "shorter than a header", events: 1 },
+        ...{ resendable: false, why_not: "its records cannot be read: shorter than a header" },
+      },
+      {
+        ...{ id: `object-${job}-1`, kind: "object", job, number: 1, records: 2, bytes: expect.any(Number) },
+        ...{ set_aside_at: new Date(NOON + 60_000).toISOString(), key: expect.stringMatching(/\.log\.gz$/) },
+        ...{ why: "an object was set aside: HTTP 413 EntityTooLarge", resendable: true, why_not: null },
+      },
+    ]);
+  });
+
+  it("names the jobs whose logs do not answer, and shows the rest", async () => {
+    await aside(1, [lineOf("shop")]);
+    const silent = await refusedObjects(1);
+    const other = await refusedObjects(1);
+    const { asideObjects } = DeliveryLog.prototype;
+    vi.spyOn(DeliveryLog.prototype, "asideObjects").mockImplementation(function (this: DeliveryLog, ...args) {
+      if (this.ctx.id.name === `job ${silent} segment 0`) throw new Error("out of reach");
+      return asideObjects.apply(this, args);
+    });
+    const { result, result_info } = (await list()).body;
+    expect(result.map((entry) => entry.id)).toEqual(["message-1", `object-${other}-1`]);
+    expect(result_info).toMatchObject({ total_count: 2, unanswered_jobs: [silent] });
+  });
+});
+
+describe("a message", () => {
+  it("is shown with its records, as texts", async () => {
+    const lines = [lineOf("<script>alert(1)</script>"), lineOf("shop")];
+    await aside(1, lines);
+    const { result } = (await call<Entry>("GET", "/logship/set-aside/message-1")).body;
+    expect(result).toMatchObject({
+      events: 2,
+      resendable: true,
+      content: { records: lines, base64: null, complete: true },
+    });
+  });
+
+  it("is shown as bytes where it cannot be read, and no more of them than fit an answer", async () => {
+    const bytes = new Uint8Array(ASIDE_SHOWN_BYTES + 1).fill(7);
+    await unreadable(1, bytes);
+    const { result } = (await call<Entry>("GET", "/logship/set-aside/message-1")).body;
+    const shown = btoa("\x07".repeat(ASIDE_SHOWN_BYTES));
+    expect(result).toMatchObject({ resendable: false, content: { records: null, base64: shown, complete: false } });
+    expect(result.why_not).toBe("its records cannot be read: not a logship message");
+    const response = await file("message-1");
+    expect(new Uint8Array(await response.arrayBuffer())).toEqual(bytes);
+    expect(response.headers.get("content-type")).toBe("application/octet-stream");
+  });
+
+  it("shows no more records than fit an answer, and all of them in a file that no browser renders", async () => {
+    const long = lineOf("x".repeat(400_000));
+    expect(ASIDE_SHOWN_UNITS).toBeLessThan(3 * long.length);
+    await aside(1, [long, long, long]);
+    const { result } = (await call<{ content: { records: string[] } }>("GET", "/logship/set-aside/message-1")).body;
+    expect(result.content).toEqual({ records: [long, long], base64: null, complete: false });
+    const response = await file("message-1");
+    expect(await response.text()).toBe(`${long}\n`.repeat(3));
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      "content-type": "application/x-ndjson",
+      "content-disposition": 'attachment; filename="message-1.ndjson"',
+      "x-content-type-options": "nosniff",
+      "content-security-policy": "sandbox; default-src 'none'",
+      "cache-control": "no-store",
+      "x-request-id": expect.any(String),
+    });
+  });
+
+  it("with a line that is no record is shown, and not sent again: it stays", async () => {
+    const job = await createJob(freshBucket().name);
+    const lines = [lineOf("shop"), "{}"];
+    await aside(1, lines);
+    const { result } = (await call<Entry>("GET", "/logship/set-aside/message-1")).body;
+    const words = "its records cannot be read: holds a line that is no record";
+    expect(result).toMatchObject({ resendable: false, why_not: words, content: { records: lines } });
+    const answer = await call("POST", "/logship/set-aside/message-1/resend");
+    expect([answer.status, errorsOf(answer)]).toEqual([409, [[1009, undefined, words]]]);
+    expect([(await list()).body.result, (await logStatus(job)).counts.received]).toMatchObject([[{}], 0]);
+  });
+
+  it("goes nowhere where no job was enabled, and is counted as that", async () => {
+    await aside(1, [lineOf("shop")]);
+    const { result } = (await call("POST", "/logship/set-aside/message-1/resend")).body;
+    const nowhere = { routed: 0, not_enabled: 0, not_routed: 1 };
+    expect(result).toEqual({ id: "message-1", kind: "message", jobs: [], gone_jobs: [], events: 1, ...nowhere });
+    const counts = (await call("GET", "/logship/ledger")).body.result;
+    expect(counts).toMatchObject({ processed: 1, not_routed: 1, set_aside: 0, discarded: 0 });
+  });
+
+  it("is not sent again when a log cannot tell whether it has it: that is said, and it stays", async () => {
+    const job = await createJob(freshBucket().name);
+    await aside(1, [lineOf("shop")]);
+    // No cron came by in all that time; somebody had the log swept.
+    clock.advance(16 * 86_400_000);
+    await call("POST", `/logship/jobs/${job}/flush`);
+    expect((await list()).body.result).toMatchObject([{ resendable: false }]);
+    const answer = await call("POST", "/logship/set-aside/message-1/resend");
+    const words = `nobody can tell any more whether job ${job} has taken it before: sent again, it might be there twice. Read it, and send what is missing as new events, or delete it`;
+    expect([answer.status, errorsOf(answer)]).toEqual([409, [[1009, undefined, words]]]);
+    expect([(await logStatus(job)).counts.received, (await list()).body.result]).toMatchObject([0, [{}]]);
+  });
+
+  it("is still set aside when a job could not take it, and the answer names the job", async () => {
+    const job = await createJob(freshBucket().name);
+    await aside(1, [lineOf("shop")]);
+    vi.spyOn(DeliveryLog.prototype, "append").mockImplementation(() => {
+      throw new Error("out of reach");
+    });
+    const answer = await call("POST", "/logship/set-aside/message-1/resend");
+    const words = `job ${job} could not take it; it is still set aside, and may be sent again: nothing comes twice`;
+    expect([answer.status, errorsOf(answer)]).toEqual([503, [[1053, undefined, words]]]);
+    expect((await list()).body.result).toHaveLength(1);
+  });
+});
+
+describe("an object", () => {
+  it("is shown, and its bytes are a gzip file", async () => {
+    const job = await refusedObjects(1);
+    const { result } = (await call<Entry>("GET", `/logship/set-aside/object-${job}-1`)).body;
+    expect(result).toMatchObject({ job, number: 1, records: 2, cut_at: new Date(NOON + 60_000).toISOString() });
+    const response = await file(`object-${job}-1`);
+    const name = String(result.key).split("/").at(-1);
+    expect(response.headers.get("content-disposition")).toBe(`attachment; filename="${name}"`);
+    expect(response.headers.get("content-type")).toBe("application/gzip");
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    expect(bytes.length).toBe(result.bytes);
+    const text = new TextDecoder().decode(gunzipSync(bytes));
+    expect(text.length).toBe(result.bytes_raw);
+    expect(
+      text
+        .trim()
+        .split("\n")
+        .map((line) => typeof JSON.parse(line)),
+    ).toEqual(["object", "object"]);
+  });
+
+  it("of a job that was deleted with all that it had can only be deleted, and the log goes then", async () => {
+    const job = await refusedObjects(1);
+    await call("DELETE", `/logship/jobs/${job}?discard=true`);
+    const words = "its job was deleted with all that it had not delivered; it can only be deleted";
+    expect((await list()).body.result).toMatchObject([{ resendable: false, why_not: words }]);
+    const answer = await call("POST", `/logship/set-aside/object-${job}-1/resend`);
+    expect([answer.status, errorsOf(answer)]).toEqual([409, [[1009, undefined, words]]]);
+    expect((await call("DELETE", `/logship/set-aside/object-${job}-1`)).status).toBe(200);
+    expect((await list()).body.result).toEqual([]);
+  });
+});
+
+it.each([
+  "7",
+  "message-0",
+  "message-9",
+  "message-1e3",
+  "message-99999999999999999999",
+  "object-1",
+  "object-9-1",
+  "object-1-1",
+  "object-1-999999999999999",
+  "object-1-5000000001",
+  "object--1-1",
+  "%00",
+  "message-1%2Fx",
+])("nothing is found under %s, and nothing comes into being", async (name) => {
+  expect((await createJob(freshBucket().name)) > 0).toBe(true);
+  const constructed = vi.spyOn(DeliveryLog.prototype, "asideObject");
+  for (const [method, path] of [
+    ["GET", name],
+    ["GET", `${name}?download=true`],
+    ["DELETE", name],
+    ["POST", `${name}/resend`],
+  ] as const) {
+    const answer = await call(method, `/logship/set-aside/${path}`);
+    expect([method, answer.status, errorsOf(answer)[0]?.[0]]).toEqual([method, 404, 7003]);
+  }
+  if (name !== "object-1-1") expect(constructed).not.toHaveBeenCalled();
+});
+
+it("is in the audit what was sent again and what was deleted", async () => {
+  await aside(1, [lineOf("shop")]);
+  await aside(2, [lineOf("shop")]);
+  await call("POST", "/logship/set-aside/message-1/resend");
+  await call("DELETE", "/logship/set-aside/message-2");
+  const { result } = (await call<object[]>("GET", "/logship/audit")).body;
+  expect(result).toMatchObject([
+    { action: "set-aside.delete", resource: "message-2", outcome: "done" },
+    { action: "set-aside.resend", resource: "message-1", outcome: "done" },
+  ]);
+});
