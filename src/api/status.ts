@@ -36,7 +36,9 @@ export const statusRoutes: readonly Resource[] = [
 /** @throws ApiError 503: that nobody looks is not the same as that nothing is wrong. */
 async function look(namespace: Env["WATCH"]): Promise<{ checkedMs: number; findings: readonly Finding[] }> {
   try {
-    return await answered("the watch", LOOK_PATIENCE.ms, watch(namespace).look());
+    const seen = await answered("the watch", LOOK_PATIENCE.ms, watch(namespace).look());
+    if (seen !== null) return seen;
+    throw new Error("it could not look");
   } catch (error) {
     log.error("the watch does not tell what is wrong", { error: errorText(error) });
     throw unavailable("the watch does not answer: nobody can tell whether anything is wrong; repeat the request");

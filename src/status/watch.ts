@@ -23,8 +23,8 @@ export class Watch extends DurableObject<Env> {
     this.#rhythm = new Rhythm(ctx.storage.sql);
   }
 
-  /** What is wrong at this moment. */
-  async look(): Promise<{ checkedMs: number; findings: Finding[] }> {
+  /** What is wrong at this moment; null: that cannot be told. */
+  async look(): Promise<{ checkedMs: number; findings: Finding[] } | null> {
     const facts = await gather(this.env, { samples: this.#samples, rhythm: this.#rhythm }, platform);
     return { checkedMs: facts.nowMs, findings: findingsOf(facts) };
   }
