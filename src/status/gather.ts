@@ -153,8 +153,12 @@ function accountFacts(
   rhythm: Rhythm,
 ): Told<AccountFacts> {
   if (status === SILENT || past === null) return SILENT;
-  const setAside = { messages: null, events: status.counts.set_aside, oldestMs: null };
-  return { status, setAside, past, backlogSinceMs, usual: rhythm.account() };
+  return { status, setAside: setAsideOf(status), past, backlogSinceMs, usual: rhythm.account() };
+}
+
+/** A ledger that does not count messages which are set aside says how many events they hold. */
+function setAsideOf(status: AccountStatus & { setAsideMessages?: AccountFacts["setAside"] }): AccountFacts["setAside"] {
+  return status.setAsideMessages ?? { messages: null, events: status.counts.set_aside, oldestMs: null };
 }
 
 /** Takes the events of functions into what is known of their rhythm, and asks again after those of which something would be said. */
