@@ -120,7 +120,7 @@ function lossFindings({ nowMs }: Facts, { past, setAside }: AccountFacts): Found
         "They are gone. Look for `intake lost events` in the service's own log; if it goes on, at the platform's status page. This is told for a day after the last loss.",
     });
   }
-  if (setAside.events > 0 || (setAside.messages ?? 0) > 0) {
+  if (setAside.messages > 0) {
     const { grewMs, sinceMs } = past.setAside;
     const grows = grewMs !== null && nowMs - grewMs <= GROWING_MS;
     findings.push({
@@ -128,10 +128,7 @@ function lossFindings({ nowMs }: Facts, { past, setAside }: AccountFacts): Found
       subject,
       severity: grows ? "error" : "warning",
       sinceMs: setAside.oldestMs ?? sinceMs,
-      affected:
-        setAside.messages === null
-          ? { count: setAside.events, what: "events" }
-          : { count: setAside.messages, what: "messages" },
+      affected: { count: setAside.messages, what: "messages" },
       summary: `Messages with ${counted(setAside.events, "events")} could not go their way, and are set aside${grows ? "; they become more" : ""}.`,
       advice:
         "GET /set-aside says why. When that is mended, POST /set-aside/{id}/resend; or DELETE what is not wanted.",

@@ -7,7 +7,8 @@ import type { LogStatus } from "../delivery/types.ts";
 import { type OutboxStatus, outbox } from "../intake/outbox.ts";
 import { errorText, log } from "../log.ts";
 import { Patience, type Platform, settled } from "../platform.ts";
-import type { AccountFacts, Facts, JobFacts, KnownJob, Told, UndoneAttachment, WaitingReplay } from "./facts.ts";
+import { replays } from "../replay/replays.ts";
+import type { AccountFacts, Facts, JobFacts, KnownAttachment, KnownJob, Told, WaitingReplay } from "./facts.ts";
 import { SILENT } from "./facts.ts";
 import { candidates, functionFacts, heardOf } from "./function-facts.ts";
 import { knownJob } from "./known-jobs.ts";
@@ -23,11 +24,13 @@ export interface WatchMemory {
 /** Those who are asked beside the logs, the ledger, the outbox and the control plane. */
 export interface Sources {
   replays(env: Env): Promise<readonly WaitingReplay[]>;
-  attachments(env: Env): Promise<readonly UndoneAttachment[]>;
+  attachments(env: Env): Promise<readonly KnownAttachment[]>;
 }
 
-/** Until there is anybody to ask, nothing waits and nothing is undone. */
-export const SOURCES: Sources = { replays: async () => [], attachments: async () => [] };
+export const SOURCES: Sources = {
+  replays: ({ REPLAYS }) => replays(REPLAYS).status(),
+  attachments: ({ CONTROL }) => controlPlane(CONTROL).attachments(),
+};
 
 /** For one answer, and for all of them together, in ms. Overridden by tests, which do not wait. */
 export const GATHER_PATIENCE = { oneMs: 3_000, allMs: 20_000 };
@@ -45,7 +48,7 @@ interface Answers {
   lately: Told<FunctionCount[]>;
   outbox: Told<OutboxStatus>;
   replays: Told<readonly WaitingReplay[]>;
-  attachments: Told<readonly UndoneAttachment[]>;
+  attachments: Told<readonly KnownAttachment[]>;
 }
 
 /** Asks everybody. Never throws, and takes twenty seconds at most: what does not answer is a fact. */
@@ -153,8 +156,7 @@ function accountFacts(
   rhythm: Rhythm,
 ): Told<AccountFacts> {
   if (status === SILENT || past === null) return SILENT;
-  const setAside = { messages: null, events: status.counts.set_aside, oldestMs: null };
-  return { status, setAside, past, backlogSinceMs, usual: rhythm.account() };
+  return { status, setAside: status.setAsideMessages, past, backlogSinceMs, usual: rhythm.account() };
 }
 
 /** Takes the events of functions into what is known of their rhythm, and asks again after those of which something would be said. */

@@ -298,6 +298,36 @@ describe("the counts of one function", () => {
   });
 });
 
+describe("what the watch asks of the counts", () => {
+  it("is today and yesterday, whether the sweep has been or not", async () => {
+    const clock = setClock(NOON);
+    await count(message([{ name: "old", routed: 1 }], { takenInMs: clock.nowMs() }));
+    clock.advance(DAY_MS);
+    await count(message([{ name: "shop", routed: 2, notEnabled: 1, at: clock.nowMs() }], { takenInMs: clock.nowMs() }));
+    clock.advance(DAY_MS);
+    await count(message([{ name: "shop", routed: 4, at: clock.nowMs() }], { takenInMs: clock.nowMs() }));
+    const lately = [{ scriptName: "shop", routed: 6, notEnabled: 1, notRouted: 0, lastEventMs: clock.nowMs() }];
+    expect(await ledger().functionsLately()).toEqual(lately);
+    await ledger().sweep();
+    expect(await ledger().functionsLately()).toEqual(lately);
+  });
+
+  it("is the last event of thirty days, of those that are asked for and had any", async () => {
+    const clock = setClock(NOON);
+    await count(message([{ name: "old", routed: 1 }], { takenInMs: clock.nowMs() }));
+    clock.advance(DAY_MS);
+    await count(message([{ name: "shop", routed: 1, at: NOON + 5 }], { takenInMs: clock.nowMs() }));
+    await count(message([{ name: "other", routed: 1, at: NOON + 6 }], { takenInMs: clock.nowMs() }));
+    const asked = async () => (await ledger().lastEvents(["old", "shop", "never"])).map((each) => ({ ...each }));
+    expect(await asked()).toEqual([
+      { scriptName: "old", lastEventMs: NOON },
+      { scriptName: "shop", lastEventMs: NOON + 5 },
+    ]);
+    clock.advance(30 * DAY_MS);
+    expect(await asked()).toEqual([{ scriptName: "shop", lastEventMs: NOON + 5 }]);
+  });
+});
+
 describe("a ledger that counted before it counted by function", () => {
   it.each([
     ["with what it had under no name", { processed: 12, routed: 7, not_enabled: 0, not_routed: 4, set_aside: 1 }],

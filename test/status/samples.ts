@@ -63,11 +63,12 @@ export function log(fields: Partial<LogStatus> = {}): LogStatus {
 export function account(fields: Partial<AccountFacts> = {}): AccountFacts {
   return {
     status: {
-      counts: { processed: 100, routed: 100, not_enabled: 0, not_routed: 0, set_aside: 0 },
+      counts: { processed: 100, routed: 100, not_enabled: 0, not_routed: 0, set_aside: 0, discarded: 0 },
       intakeLost: 0,
       oldestUnfinishedMs: null,
       queueBacklog: 0,
       queueSeenMs: NOON - 1_000,
+      setAsideMessages: { messages: 0, events: 0, oldestMs: null },
     },
     setAside: { messages: 0, events: 0, oldestMs: null },
     past: { notRouted: mark(null, 0), intakeLost: mark(null, 0), setAside: mark(null, 0) },
