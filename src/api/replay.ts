@@ -11,8 +11,8 @@ import { type ApiError, CODE, faultsError, oneError, unavailable } from "../erro
 import { OBJECT_HISTORY_MS, REPLAY_OBJECTS_MAX, REPLAYS_UNDER_WAY_MAX } from "../limits.ts";
 import { type Platform, within } from "../platform.ts";
 import { placeName } from "../replay/places.ts";
-import { left } from "../replay/plans.ts";
 import { replays } from "../replay/replays.ts";
+import { left } from "../replay/rows.ts";
 import type { ReplayBegun, ReplayView } from "../replay/types.ts";
 import { jsonBody } from "./body.ts";
 import { AskReplay, BEGIN_REPLAY, CANCEL_REPLAY, LIST_REPLAYS, READ_REPLAY, ReplaysPage } from "./docs/replay.ts";

@@ -2,7 +2,7 @@ import type { UploadError } from "../delivery/policy.ts";
 import { uploadObject } from "../delivery/upload.ts";
 import type { ObjectStore } from "../destinations/object-store.ts";
 import { compare } from "../destinations/stored.ts";
-import type { Piece } from "./plans.ts";
+import type { Piece } from "./rows.ts";
 import { letGo, openSource, passedOn, readWhole } from "./source.ts";
 import type { SourceFault } from "./words.ts";
 

@@ -1,6 +1,7 @@
 import type { UploadError } from "../delivery/policy.ts";
 import type { ObjectStore } from "../destinations/object-store.ts";
-import type { Piece, Plans, ReplayRow } from "./plans.ts";
+import type { Plans } from "./plans.ts";
+import type { Piece, ReplayRow } from "./rows.ts";
 
 /** Pieces that are claimed with one write. */
 const CLAIM = 16;

@@ -186,6 +186,9 @@ it("objects that always fail, however many and wherever they stand, let the othe
   const { id } = await shipped.begin();
   const bad = own.slice(0, 6).map(({ key }) => rule({ do: "answer", status: 500 }, { ...GETS, keyIncludes: key }));
   await shipped.control.script(bad);
+  await inReplays((object) => {
+    object.objectsPerRun = 4;
+  });
   for (let turn = 0; turn < 4; turn++) {
     await runReplays();
     shipped.clock.advance(900_000);

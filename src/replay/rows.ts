@@ -1,0 +1,71 @@
+import type { ReplaySource } from "../delivery/replayed.ts";
+import type { Amount, ReplayState, ReplayView } from "./types.ts";
+
+/** The rows of replays, as schema.ts declares them, and how they are shown. */
+
+export interface ReplayRow {
+  [column: string]: SqlStorageValue;
+  seq: number;
+  id: string;
+  job: number;
+  since_ms: number;
+  until_ms: number;
+  asked_ms: number;
+  state: ReplayState;
+  ended_ms: number | null;
+  source: string | null;
+  target: string | null;
+  shown: string | null;
+  elsewhere: string | null;
+  path: string;
+  plan_next: number | null;
+  planned_objects: number;
+  planned_records: number;
+  planned_bytes: number;
+  cursor: number;
+  claimed: number;
+  failures: number;
+  failing_since_ms: number | null;
+  resume_ms: number;
+  error: string | null;
+  modified: number;
+  unconditional: number;
+}
+
+/** An object that is to be shipped again. */
+export interface Piece extends ReplaySource {
+  attempts: number;
+  doubtful: boolean;
+}
+
+export function viewOf(row: ReplayRow): ReplayView {
+  const amount = (of: string): Amount => ({
+    objects: Number(row[`${of}_objects`]),
+    records: Number(row[`${of}_records`]),
+    bytes: Number(row[`${of}_bytes`]),
+  });
+  return {
+    id: row.id,
+    job: row.job,
+    sinceMs: row.since_ms,
+    untilMs: row.until_ms,
+    destination: row.shown,
+    state: row.state,
+    planned: amount("planned"),
+    done: amount("done"),
+    missing: amount("missing"),
+    damaged: amount("damaged"),
+    failed: amount("failed"),
+    error: row.error,
+    resumeMs: row.state === "waiting" ? row.resume_ms : null,
+    askedMs: row.asked_ms,
+    endedMs: row.ended_ms,
+  };
+}
+
+/** What has not come to any end: of a replay that is over, what it did not get to. */
+export function left({ planned, done, missing, damaged, failed }: ReplayView): Amount {
+  const rest = (name: keyof Amount): number =>
+    planned[name] - done[name] - missing[name] - damaged[name] - failed[name];
+  return { objects: rest("objects"), records: rest("records"), bytes: rest("bytes") };
+}
