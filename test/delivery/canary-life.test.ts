@@ -270,12 +270,14 @@ describe("of several segments", () => {
     // A new configuration brings none back in the sealed one.
     await inLog(job, (log) => void log.configure({ ...job, version: 2, destinationVersion: 2 }, 0));
     expect(await inLog(job, (log) => log.canaryReport())).toEqual({ report: null, sealed: true });
+    expect(await inLog(job, (_log, { sql }) => sql.exec("SELECT * FROM canary").toArray())).toEqual([]);
   });
 
   const tickSegment = (): Promise<boolean> => tick(1, 1);
 });
 
 it("a log that is retired while a canary is under way stays so", async () => {
+  const errors = vi.spyOn(console, "error");
   const { clock, job, configure, control } = await canaryWorld();
   await control.script([rule({ do: "hold" }, CANARY_PUT, 1)]);
   await inLog(job, (log) => log.alarm());
@@ -296,6 +298,8 @@ it("a log that is retired while a canary is under way stays so", async () => {
     report: { report: null, sealed: false },
     alarm: null,
   });
+  // What came of it is nobody's any more, and no error.
+  expect(errors).not.toHaveBeenCalled();
 });
 
 /** What everybody but the canary's own status says of a job. */

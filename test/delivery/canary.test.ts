@@ -281,6 +281,18 @@ describe("what goes wrong", () => {
     expect((await nextHour())?.state).toBe("ok");
   });
 
+  it("is told of other bytes, as many as were sent", async () => {
+    const { control, tick, untilDecided } = await canaryWorld();
+    await control.script([rule(refused(404, "NoSuchKey"), CANARY_GET, 1)]);
+    await tick();
+    const [object] = await control.objects();
+    await control.script([rule({ do: "answer", status: 200, body: "x".repeat(object?.size ?? 0) }, CANARY_GET)]);
+    expect(await untilDecided()).toMatchObject({
+      state: "damaged",
+      why: expect.stringMatching(/other bytes come back/),
+    });
+  });
+
   it("is told of a store that shows the same old one for days, if it keeps checksums", async () => {
     const { tick, control, nextHour, untilDecided } = await canaryWorld();
     await tick();
