@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it, type MockInstance, vi } from "vitest"
 import type { Finding } from "../../src/status/types.ts";
 import type { Watch } from "../../src/status/watch.ts";
 import { GIVE_UP_MS, REST_MAX_MS, restMs } from "../../src/status/webhook.ts";
-import { WebhookCalls } from "../../src/status/webhook-calls.ts";
+import { WAITING_MAX, WebhookCalls } from "../../src/status/webhook-calls.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
 import { finding } from "./findings.ts";
 import {
@@ -217,6 +217,67 @@ describe("an incident", () => {
     await expect(expectSigned(post.calls.slice(2), first)).rejects.toThrow();
   });
 
+  it("that finds too many calls waiting is told when there is room, and not that it is over if it was never told", async () => {
+    await putWebhook();
+    post.answers(503);
+    const fill = (sql: string) =>
+      runInDurableObject(theWatch(), (_watch, { storage }) => {
+        storage.sql.exec(sql);
+      });
+    await fill(`INSERT INTO webhook_call (id, incident, body, made_ms)
+      WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${WAITING_MAX})
+      SELECT 'x' || i, 'x' || i, '{}', ${NOON} FROM n`);
+    await begin(1, 2);
+    for (let i = 0; i < 4; i++) {
+      clock.advance(6 * MINUTE_MS);
+      eyes.now([of(2)]);
+      await theWatch().check();
+    }
+    expect(await readWebhook()).toMatchObject({ waiting: WAITING_MAX });
+    const listed = await theWatch().incidents(10);
+    const isOver = listed.filter(({ finding: { kind } }) => kind === "failing").map(({ overMs }) => overMs !== null);
+    expect(isOver).toEqual([false, true]);
+    await fill("DELETE FROM webhook_call");
+    post.answers(204);
+    post.calls.splice(0);
+    await pass(2 * HOUR_MS, [of(2)]);
+    expect(saidBy(post.calls)).toEqual(["opened 2"]);
+  });
+
+  it("that is open when the webhook is switched off waits no more, and is told when it is switched on", async () => {
+    await putWebhook();
+    post.answers(500);
+    const found = await begin(1);
+    expect(await readWebhook()).toMatchObject({ waiting: 1 });
+    await putWebhook({ enabled: false });
+    expect(await readWebhook()).toMatchObject({ waiting: 0, enabled: false, failures: 0 });
+    post.answers(204);
+    post.calls.splice(0);
+    await pass(HOUR_MS, found);
+    expect(post.calls).toEqual([]);
+    await putWebhook({ enabled: true });
+    await runWatchAlarm();
+    expect(saidBy(post.calls)).toEqual(["opened 1"]);
+  });
+
+  it("whose call is on its way while the address changes is told to the new one as well", async () => {
+    await putWebhook();
+    await checkAt(0, [of(1)]);
+    clock.advance(MINUTE_MS);
+    const late = Promise.withResolvers<Response>();
+    post.answers(() => () => late.promise);
+    const alarm = runWatchAlarm();
+    await vi.waitFor(() => expect(post.calls).toHaveLength(1));
+    await putWebhook({ url: "https://other.example.com/" });
+    post.answers(204);
+    late.resolve(new Response(null, { status: 204 }));
+    await alarm;
+    expect(post.calls.map(({ url, id }) => [new URL(url).host, id])).toEqual([
+      ["hooks.example.com", post.calls[0]?.id],
+      ["other.example.com", post.calls[0]?.id],
+    ]);
+  });
+
   it("of a function that is named like a link, or like nothing, is a line of text that is none", async () => {
     await putWebhook();
     const name = `https://evil.example/\u202e\n${"x".repeat(20_000)}\ud800`;
@@ -418,25 +479,33 @@ describe("a receiver that answers", () => {
 });
 
 describe("a crash", () => {
-  /** The alarm, in an object that dies while it does that. */
+  /** The cron, in an object that dies while it does that. */
   async function diesWhile(isThere: () => boolean): Promise<void> {
-    const alarm = runWatchAlarm().catch(() => false);
+    eyes.now([of(1)]);
+    const cron = theWatch()
+      .check()
+      .catch(() => {});
     await vi.waitFor(() => expect(isThere()).toBe(true));
     await abortAllDurableObjects();
-    await alarm;
+    await cron;
   }
 
-  it("between what was seen and the call: it is made by whoever comes next", async () => {
+  it("between what was seen and the call: the alarm that was set with it makes it", async () => {
     await putWebhook();
     await checkAt(0, [of(1)]);
     clock.advance(MINUTE_MS);
+    // No other alarm than that one.
+    await runInDurableObject(theWatch(), (_watch, { storage }) => storage.deleteAlarm());
+    await abortAllDurableObjects();
     // What was seen is kept, and nothing is sent.
     const send = vi.spyOn(WebhookCalls.prototype, "send").mockImplementation(() => new Promise(() => {}));
     await diesWhile(() => send.mock.calls.length > 0);
     send.mockRestore();
     expect([post.calls, await readWebhook()]).toMatchObject([[], { waiting: 1 }]);
-    await pass(HOUR_MS, [of(1)]);
+    expect(await runWatchAlarm()).toBe(true);
     expect(saidBy(post.calls)).toEqual(["opened 1"]);
+    await pass(HOUR_MS, [of(1)]);
+    expect(post.calls).toHaveLength(1);
   });
 
   it("between the call and its note: it is made again, and is the same", async () => {
