@@ -21,7 +21,7 @@ export interface Facts {
   /** Of functions that anything is to be said of. Silent where the ledger is: their events are not known. */
   functions: Told<FunctionsFacts>;
   replays: Told<readonly WaitingReplay[]>;
-  attachments: Told<readonly UndoneAttachment[]>;
+  attachments: Told<readonly KnownAttachment[]>;
 }
 
 /** A job as it was last told, without what opens anything. */
@@ -105,11 +105,18 @@ export interface WaitingReplay {
   sinceMs: number;
   /** In words that hold no text of a record. */
   error: string;
+  /** Objects that it has not shipped again yet. */
+  objectsLeft: number;
 }
 
-/** A function whose attachment to this service is gone, though logging is on. */
-export interface UndoneAttachment {
+/**
+ * A function that somebody attached to this service through its API, and whether the platform still has it so. `undone`: it has not, any more; `gone`: it
+ * has no such function; `unknown`: it does not tell.
+ */
+export interface KnownAttachment {
   script: string;
+  state: "attached" | "undone" | "gone" | "unknown";
   sinceMs: number;
+  /** In words, without the name: neither a text of the platform's nor a secret. */
   why: string;
 }

@@ -1,15 +1,12 @@
-import { type Facts, type FunctionFacts, SILENT, type Usual } from "./facts.ts";
-import { AFTER, isQuiet } from "./thresholds.ts";
+import { type Facts, type FunctionFacts, type KnownAttachment, SILENT, type Usual } from "./facts.ts";
+import { AFTER, isQuiet, NAMED_MAX } from "./thresholds.ts";
 import type { Subject } from "./types.ts";
 import { counted, type Found, shown, span } from "./words.ts";
-
-/** Functions that are named at once; of more, their number is told. Senders choose the names. */
-export const NAMED_MAX = 100;
 
 /** What is wrong with functions, those that are known for longest first; no more than {@link NAMED_MAX} of each kind. */
 export function functionFindings(facts: Facts): Found[] {
   const { functions, attachments, nowMs } = facts;
-  const undone = attachments === SILENT ? [] : attachments.map(attachmentUndone);
+  const undone = attachments === SILENT ? [] : attachments.flatMap((each) => attachmentFindings(each, nowMs));
   if (functions === SILENT) return bounded(undone);
   const { each, countedUntilMs, notWatched } = functions;
   const found = each.flatMap((known) => [
@@ -74,17 +71,32 @@ function neverSeen({ name, logging, setMs, lastEventMs, usual }: FunctionFacts, 
   ];
 }
 
-function attachmentUndone({ script, sinceMs, why }: { script: string; sinceMs: number; why: string }): Found {
-  return {
-    kind: "attachment_undone",
-    subject: { type: "function", name: script },
-    severity: "error",
-    sinceMs,
-    affected: null,
-    summary: `${shown(script)} is not attached any more, though its logging is on: ${why}.`,
-    advice:
-      'Deploy it with `"tail_consumers": [{ "service": "logship" }]` in its project file, or upload it with `"logship": true`. What it logs meanwhile is not shipped.',
-  };
+/** One that is gone is not missed here: somebody removed it from the platform, and what came of it will be found to be quiet. */
+function attachmentFindings({ script, state, sinceMs, why }: KnownAttachment, nowMs: number): Found[] {
+  const common = { subject: { type: "function", name: script }, sinceMs, affected: null } as const;
+  if (state === "undone")
+    return [
+      {
+        kind: "attachment_undone",
+        severity: "error",
+        ...common,
+        summary: `${shown(script)} is not attached any more: ${why}.`,
+        advice:
+          'Deploy it with `"tail_consumers": [{ "service": "logship" }]` in its project file, or upload it with `"logship": true`. What it logs meanwhile is not shipped.',
+      },
+    ];
+  if (state === "unknown" && nowMs - sinceMs > AFTER.attachmentUnknown)
+    return [
+      {
+        kind: "attachment_unknown",
+        severity: "warning",
+        ...common,
+        summary: `Nobody can tell whether ${shown(script)} is still attached: ${why}.`,
+        advice:
+          "Look whether the platform's API answers, and whether the bearer that it is asked with is still good. It is asked again by itself.",
+      },
+    ];
+  return [];
 }
 
 function unwatched(count: number): Found[] {

@@ -7,7 +7,7 @@ import type { LogStatus } from "../delivery/types.ts";
 import { type OutboxStatus, outbox } from "../intake/outbox.ts";
 import { errorText, log } from "../log.ts";
 import { Patience, type Platform, settled } from "../platform.ts";
-import type { AccountFacts, Facts, JobFacts, KnownJob, Told, UndoneAttachment, WaitingReplay } from "./facts.ts";
+import type { AccountFacts, Facts, JobFacts, KnownAttachment, KnownJob, Told, WaitingReplay } from "./facts.ts";
 import { SILENT } from "./facts.ts";
 import { candidates, functionFacts, heardOf } from "./function-facts.ts";
 import { knownJob } from "./known-jobs.ts";
@@ -23,7 +23,7 @@ export interface WatchMemory {
 /** Those who are asked beside the logs, the ledger, the outbox and the control plane. */
 export interface Sources {
   replays(env: Env): Promise<readonly WaitingReplay[]>;
-  attachments(env: Env): Promise<readonly UndoneAttachment[]>;
+  attachments(env: Env): Promise<readonly KnownAttachment[]>;
 }
 
 /** Until there is anybody to ask, nothing waits and nothing is undone. */
@@ -45,7 +45,7 @@ interface Answers {
   lately: Told<FunctionCount[]>;
   outbox: Told<OutboxStatus>;
   replays: Told<readonly WaitingReplay[]>;
-  attachments: Told<readonly UndoneAttachment[]>;
+  attachments: Told<readonly KnownAttachment[]>;
 }
 
 /** Asks everybody. Never throws, and takes twenty seconds at most: what does not answer is a fact. */

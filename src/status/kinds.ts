@@ -1,4 +1,4 @@
-/** Everything that can be found to be wrong. docs/status.md says of each when it is said, and what to do. */
+/** Everything that the rules find to be wrong. docs/status.md says of each when it is said, and what to do. */
 export const KINDS = [
   "configuration_malformed",
   "control_silent",
@@ -39,7 +39,10 @@ export const KINDS = [
   "function_quiet",
   "function_never_seen",
   "attachment_undone",
-  "webhook_failing",
+  "attachment_unknown",
 ] as const;
+
+/** What the watch finds wrong with itself, and with whoever it tells. The same page has them. */
+export const WATCH_KINDS = ["look_failed", "webhook_failing", "more_findings"] as const;
 
 export type Kind = (typeof KINDS)[number];

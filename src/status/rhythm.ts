@@ -1,6 +1,6 @@
 import { SCRIPT_NAME_MAX, type TallyBounds } from "../control/function-counts.ts";
 import type { Usual } from "./facts.ts";
-import { AFTER } from "./thresholds.ts";
+import { AFTER, RHYTHM_BOUNDS } from "./thresholds.ts";
 
 /** Of the watch: how events usually come. One row, of less than 1.2 MB whatever names senders make up: see {@link RHYTHM_BOUNDS}. */
 export const RHYTHM_SQL = `
@@ -8,9 +8,6 @@ export const RHYTHM_SQL = `
         id    INTEGER PRIMARY KEY CHECK (id = 1),
         state TEXT NOT NULL                      -- JSON of RhythmState
       ) STRICT;`;
-
-/** Functions whose rhythm is learned. A code unit is at most 6 bytes of JSON, and what stands beside a name at most 300. */
-export const RHYTHM_BOUNDS: TallyBounds = { names: 1_000, chars: 128_000 };
 
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;

@@ -27,7 +27,7 @@ function replayFindings({ replays }: Facts): Found[] {
     subject: { type: "job", id },
     severity: "warning",
     sinceMs: Math.min(...waiting.map(({ sinceMs }) => sinceMs)),
-    affected: null,
+    affected: { count: waiting.reduce((sum, { objectsLeft }) => sum + objectsLeft, 0), what: "objects" },
     summary: `${counted(waiting.length, "replays")} of job ${id} cannot go on: ${waiting.map(({ error }) => error)[0]}.`,
     advice: "GET /jobs/{id}/replay shows it. It is tried again by itself; mend what it names, or cancel it.",
   }));
@@ -60,8 +60,6 @@ const OF_LEDGER: ReadonlySet<Kind> = new Set([
   "queue_old",
   "queue_backlog",
   "messages_set_aside",
-  "functions_not_watched",
-  "functions_more",
   "out_of_balance",
 ]);
 
@@ -77,6 +75,8 @@ export function isUntold(facts: Facts, subject: Subject, kind: string): boolean 
   switch (subject.type) {
     case "account":
       if (of === "outbox_waiting") return facts.outbox === SILENT;
+      if (of === "functions_not_watched") return facts.functions === SILENT;
+      if (of === "functions_more") return facts.functions === SILENT || facts.attachments === SILENT;
       if (of === "no_job_enabled" || of === "no_events") return facts.account === SILENT || !facts.controlTold;
       return OF_LEDGER.has(of) && facts.account === SILENT;
     case "job": {
@@ -85,7 +85,7 @@ export function isUntold(facts: Facts, subject: Subject, kind: string): boolean 
       return job === undefined ? !facts.controlTold : isUntoldOf(job, of, facts);
     }
     case "function":
-      if (of === "attachment_undone") return facts.attachments === SILENT;
+      if (of === "attachment_undone" || of === "attachment_unknown") return facts.attachments === SILENT;
       return facts.functions === SILENT || !facts.controlTold;
   }
 }

@@ -1,5 +1,3 @@
-import type { Usual } from "./facts.ts";
-
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
@@ -21,6 +19,8 @@ export const AFTER = {
   keptNothing: HOUR_MS,
   drainingStuck: HOUR_MS,
   neverSeen: HOUR_MS,
+  /** The platform does not tell whether a function is attached. */
+  attachmentUnknown: HOUR_MS,
   /** A function is never called quiet before. */
   quiet: 30 * MINUTE_MS,
 } as const;
@@ -40,10 +40,16 @@ export const BACKLOG_MIN = 1_000;
 /** A log that holds so much is large, in bytes: half of what makes a segment full. */
 export const LOG_LARGE_BYTES = 4_000_000_000;
 
+/** Functions that are named at once, of each kind of finding; of more, their number is told. Senders choose the names. */
+export const NAMED_MAX = 100;
+
+/** Functions whose rhythm is learned. A code unit is at most 6 bytes of JSON, and what stands beside a name at most 300. */
+export const RHYTHM_BOUNDS = { names: 1_000, chars: 128_000 } as const;
+
 /** How much longer than its longest pause something is quiet before that is said. */
 const QUIET_TIMES = 2;
 
 /** Whether it has been quiet for longer than is usual. @param untilMs until when all is known that came. */
-export function isQuiet({ lastMs, longestGapMs }: Usual, untilMs: number): boolean {
+export function isQuiet({ lastMs, longestGapMs }: { lastMs: number; longestGapMs: number }, untilMs: number): boolean {
   return untilMs - lastMs > Math.max(AFTER.quiet, QUIET_TIMES * longestGapMs);
 }

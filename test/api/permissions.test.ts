@@ -30,6 +30,7 @@ const LOGS: { readonly [route: string]: Permission } = {
   "GET /datasets/:dataset/fields": "logs:read",
   "GET /datasets/:dataset/fields/default": "logs:read",
   "POST /preview": "logs:read",
+  "GET /incidents": "logs:read",
   "GET /webhook": "logs:edit",
   "PUT /webhook": "logs:edit",
   "DELETE /webhook": "logs:edit",

@@ -2,8 +2,8 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import { heard, listened, type Pulse, RHYTHM_BOUNDS, RHYTHM_SQL, Rhythm, usualOf } from "../../src/status/rhythm.ts";
-import { isQuiet } from "../../src/status/thresholds.ts";
+import { heard, listened, type Pulse, RHYTHM_SQL, Rhythm, usualOf } from "../../src/status/rhythm.ts";
+import { isQuiet, RHYTHM_BOUNDS } from "../../src/status/thresholds.ts";
 import { DAY_MS } from "../record/samples.ts";
 
 const MINUTE = 60_000;

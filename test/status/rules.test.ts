@@ -1,9 +1,9 @@
 /** Every rule by itself: just before it says something, when it does, and what of the facts it takes up. */
 import { describe, expect, it } from "vitest";
 import type { CanaryStatus, LogStatus } from "../../src/delivery/types.ts";
-import type { AccountFacts, Facts, FunctionFacts, JobFacts } from "../../src/status/facts.ts";
-import { NAMED_MAX } from "../../src/status/function-rules.ts";
+import type { AccountFacts, Facts, FunctionFacts, JobFacts, KnownAttachment } from "../../src/status/facts.ts";
 import { findingsOf, isUntold, KINDS } from "../../src/status/rules.ts";
+import { NAMED_MAX } from "../../src/status/thresholds.ts";
 import type { Finding } from "../../src/status/types.ts";
 import { answerIn, causeIn, parkedAdvice, shown, span } from "../../src/status/words.ts";
 import { NOON } from "../record/samples.ts";
@@ -248,8 +248,15 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
   [
     "replay_waiting",
     facts(),
-    facts({ replays: [7, 9].map((ms) => ({ id: `r${ms}`, job: 4, sinceMs: ago(ms), error: "HTTP 503" })) }),
-    { subject: { type: "job", id: 4 }, sinceMs: ago(9), summary: "2 replays of job 4 cannot go on: HTTP 503." },
+    facts({
+      replays: [7, 9].map((ms) => ({ id: `r${ms}`, job: 4, sinceMs: ago(ms), error: "HTTP 503", objectsLeft: ms })),
+    }),
+    {
+      subject: { type: "job", id: 4 },
+      sinceMs: ago(9),
+      affected: { count: 16, what: "objects" },
+      summary: "2 replays of job 4 cannot go on: HTTP 503.",
+    },
   ],
   [
     "function_off",
@@ -277,11 +284,19 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
   ],
   [
     "attachment_undone",
-    facts(),
-    facts({ attachments: [{ script: "shop", sinceMs: ago(4), why: "its tail consumers are gone" }] }),
+    attached("attached", 4),
+    attached("undone", 4),
     { severity: "error", sinceMs: ago(4), subject: { type: "function", name: "shop" } },
   ],
+  ["attachment_unknown", attached("unknown", HOUR), attached("unknown", HOUR + 1), { severity: "warning" }],
+  ["attachment_unknown", attached("gone", DAY), attached("unknown", DAY), { severity: "warning" }],
 ];
+
+function attached(state: KnownAttachment["state"], sinceAgoMs: number): Facts {
+  return facts({
+    attachments: [{ script: "shop", state, sinceMs: ago(sinceAgoMs), why: "it lists no tail consumer" }],
+  });
+}
 
 function many(count: number): FunctionFacts[] {
   return Array.from({ length: count }, (_, n) => fn({ name: `f${n}`, usual: { lastMs: ago(DAY), longestGapMs: 0 } }));
@@ -296,9 +311,7 @@ describe("the rules", () => {
   });
 
   it("are all here", () => {
-    // That of the webhook follows from no fact: the watch knows it by itself.
-    const others = KINDS.filter((kind) => kind !== "webhook_failing");
-    expect([...new Set(RULES.map(([kind]) => kind))].toSorted()).toEqual(others.toSorted());
+    expect([...new Set(RULES.map(([kind]) => kind))].toSorted()).toEqual([...KINDS].toSorted());
   });
 
   it.each(RULES)("%s: not before, and then in these words", (kind, before, from, found) => {
@@ -408,6 +421,8 @@ describe("what is not told", () => {
     ["whether any job is enabled", facts({ controlTold: false }), { type: "account" }, "no_job_enabled", true],
     ["that a job gets nothing", facts({ account: "silent" }), ofOne, "nothing_received", true],
     ["what waits to be shipped again", facts({ replays: "silent" }), ofOne, "replay_waiting", true],
+    ["of how many functions", facts({ functions: "silent" }), { type: "account" }, "functions_not_watched", true],
+    ["of how many more", facts({ attachments: "silent" }), { type: "account" }, "functions_more", true],
     ["of functions, without the ledger", facts({ functions: "silent" }), shop, "function_quiet", true],
     ["of functions, without their settings", facts({ controlTold: false }), shop, "function_off", true],
     ["whether they are attached", facts({ attachments: "silent" }), shop, "attachment_undone", true],

@@ -1,6 +1,8 @@
 /** What `GET /status` says. */
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
 import { expect } from "vitest";
-import { FRESH } from "../../src/status/watch.ts";
+import { FRESH, watch } from "../../src/status/watch.ts";
 import { call } from "../api/harness.ts";
 
 // What is true at this moment is what these tests ask, and at the next one again.
@@ -34,6 +36,14 @@ export async function status(): Promise<Status> {
 }
 
 /** The kinds of all findings, in their order. */
-export async function kindsOf(): Promise<string[]> {
-  return (await status()).findings.map(({ kind }) => kind);
+export async function kindsOf(said: Promise<Status> = status()): Promise<string[]> {
+  return (await said).findings.map(({ kind }) => kind);
+}
+
+/** What a watch says that has just been evicted: it goes by what is on its disk. Only where everybody answers: eviction waits for calls under way. */
+export async function freshStatus(): Promise<Status> {
+  // Only what runs can be evicted.
+  await runInDurableObject(watch(env.WATCH), () => {});
+  await evictDurableObject(watch(env.WATCH));
+  return status();
 }

@@ -5,6 +5,7 @@ import type { Finding } from "../../src/status/types.ts";
 import type { Watch } from "../../src/status/watch.ts";
 import { GIVE_UP_MS, REST_MAX_MS, restMs } from "../../src/status/webhook.ts";
 import { WAITING_MAX, WebhookCalls } from "../../src/status/webhook-calls.ts";
+import { call } from "../api/harness.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
 import { finding } from "./findings.ts";
 import {
@@ -562,16 +563,40 @@ describe("a look", () => {
   });
 });
 
-it("incidents that are over are forgotten after thirty days", async () => {
+it("incidents are listed, those that go on first, and those that are over forgotten after thirty days", async () => {
   await begin(1);
-  for (const minute of [5, 10, 20]) await checkAt(minute);
-  expect(await theWatch().incidents(10)).toMatchObject([{ overMs: NOON + 5 * MINUTE_MS, finding: of(1) }]);
-  clock.advance(30 * 24 * HOUR_MS);
+  for (const minute of [5, 10, 20]) await checkAt(minute, [of(2)]);
+  const answer = await call("GET", "/logship/incidents");
+  expect(answer.body.result_info).toMatchObject({ count: 2, total_count: 2 });
+  const { kind, severity, summary, advice } = of(1);
+  const common = { id: expect.stringMatching(/^inc_/), kind, severity, affected: null, flaps: 0, summary, advice };
+  expect(answer.body.result).toEqual([
+    {
+      ...common,
+      subject: { type: "job", id: 2 },
+      since: "2100-11-20T12:05:00.000Z",
+      opened_at: "2100-11-20T12:10:00.000Z",
+      over_since: null,
+    },
+    {
+      ...common,
+      subject: { type: "job", id: 1 },
+      since: "2100-11-20T12:00:00.000Z",
+      opened_at: "2100-11-20T12:01:00.000Z",
+      over_since: "2100-11-20T12:05:00.000Z",
+    },
+  ]);
+  for (const minute of [25, 30, 40]) await checkAt(minute);
+  const left = async (): Promise<number> => (await theWatch().incidents(10)).length;
+  clock.advance(30 * 24 * HOUR_MS - 20 * MINUTE_MS);
   await theWatch().check();
-  expect(await theWatch().incidents(10)).toHaveLength(1);
-  clock.advance(MINUTE_MS);
+  expect(await left()).toBe(2);
+  clock.advance(1);
   await theWatch().check();
-  expect(await theWatch().incidents(10)).toEqual([]);
+  expect(await left()).toBe(1);
+  clock.advance(20 * MINUTE_MS);
+  await theWatch().check();
+  expect(await left()).toBe(0);
 });
 
 describe("waits after a failure", () => {

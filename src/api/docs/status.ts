@@ -1,6 +1,6 @@
 /** What the API's description says of the account's status. */
 import * as z from "zod";
-import { KINDS } from "../../status/kinds.ts";
+import { KINDS, WATCH_KINDS } from "../../status/kinds.ts";
 import type { RouteDoc } from "../route.ts";
 import { Count, Time } from "./common.ts";
 
@@ -10,9 +10,9 @@ const Subject = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("function"), name: z.string() }),
 ]);
 
-const Finding = z
+export const Finding = z
   .strictObject({
-    kind: z.enum(KINDS).describe("With the subject it tells findings apart."),
+    kind: z.enum([...KINDS, ...WATCH_KINDS]).describe("With the subject it tells findings apart."),
     severity: z
       .enum(["error", "warning"])
       .describe("`error`: records are not arriving, or are lost; `warning`: they may be soon, or nobody can tell."),
