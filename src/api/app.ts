@@ -15,6 +15,7 @@ import { datasetRoutes } from "./datasets.ts";
 import { failure } from "./envelope.ts";
 import { eventRoutes } from "./events.ts";
 import { healthRoutes } from "./health.ts";
+import { incidentRoutes } from "./incidents.ts";
 import { jobRoutes } from "./jobs.ts";
 import { ledgerRoutes } from "./ledger.ts";
 import { ownershipRoutes } from "./ownership.ts";
@@ -54,6 +55,7 @@ export const GROUPS: readonly ResourceGroup[] = [
       ...setAsideRoutes,
       ...replayRoutes,
       ...statusRoutes,
+      ...incidentRoutes,
       ...webhookRoutes,
       ...auditRoutes,
     ],

@@ -2,7 +2,7 @@ import { unavailable } from "../errors.ts";
 import { errorText, log } from "../log.ts";
 import { answered } from "../platform.ts";
 import type { Finding } from "../status/types.ts";
-import { type Sight, watch } from "../status/watch.ts";
+import { watch } from "../status/watch.ts";
 import { READ_STATUS } from "./docs/status.ts";
 import { success } from "./envelope.ts";
 import type { Resource } from "./route.ts";
@@ -34,15 +34,15 @@ export const statusRoutes: readonly Resource[] = [
 ];
 
 /** @throws ApiError 503: that nobody looks is not the same as that nothing is wrong. */
-async function look(namespace: Env["WATCH"]): Promise<Sight> {
-  let sight: Sight | null = null;
+async function look(namespace: Env["WATCH"]): Promise<{ checkedMs: number; findings: readonly Finding[] }> {
   try {
-    sight = await answered("the watch", LOOK_PATIENCE.ms, watch(namespace).look());
+    const seen = await answered("the watch", LOOK_PATIENCE.ms, watch(namespace).look());
+    if (seen !== null) return seen;
+    throw new Error("it could not look");
   } catch (error) {
     log.error("the watch does not tell what is wrong", { error: errorText(error) });
+    throw unavailable("the watch does not answer: nobody can tell whether anything is wrong; repeat the request");
   }
-  if (sight !== null) return sight;
-  throw unavailable("the watch does not answer: nobody can tell whether anything is wrong; repeat the request");
 }
 
 function present({ kind, severity, subject, sinceMs, affected, summary, advice }: Finding): object {

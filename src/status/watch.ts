@@ -14,7 +14,7 @@ import { WATCH_STEPS } from "./watch-schema.ts";
 import { WebhookCalls, type WebhookDraft, type WebhookState } from "./webhook-calls.ts";
 
 /** How long a look may take, in ms: longer than whoever gathers needs at most, and less than the cron gives. */
-const LOOK_MS = 24_000;
+const LOOK_MS = 22_000;
 
 /** A look so young, in ms, is as good as another: whoever asks in a loop asks the rest of the service no more often. Overridden by tests that do. */
 export const FRESH = { ms: 10_000 };
@@ -26,7 +26,7 @@ const COUNTS_MS = 30_000;
 const FAILED_LOOKS = 2;
 
 /** How long the cron waits for calls, in ms; they go on. */
-const SEND_WAIT_MS = 4_000;
+const SEND_WAIT_MS = 3_000;
 
 /** Calls are made, and their alarm is set, for as long as one may take and more, in ms, in case that this object does not live to set it. */
 const SENDING_MS = 60_000;

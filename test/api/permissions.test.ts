@@ -39,6 +39,7 @@ const LOGS: { readonly [route: string]: Permission } = {
   "DELETE /set-aside/:aside_id": "logs:edit",
   "POST /set-aside/:aside_id/resend": "logs:edit",
   "POST /preview": "logs:read",
+  "GET /incidents": "logs:read",
   "GET /webhook": "logs:edit",
   "PUT /webhook": "logs:edit",
   "DELETE /webhook": "logs:edit",

@@ -4,7 +4,8 @@ import { beforeEach, describe, expect, it, type MockInstance, vi } from "vitest"
 import type { Finding } from "../../src/status/types.ts";
 import type { Watch } from "../../src/status/watch.ts";
 import { GIVE_UP_MS, REST_MAX_MS, restMs } from "../../src/status/webhook.ts";
-import { WebhookCalls } from "../../src/status/webhook-calls.ts";
+import { WAITING_MAX, WebhookCalls } from "../../src/status/webhook-calls.ts";
+import { call } from "../api/harness.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
 import { finding } from "./findings.ts";
 import {
@@ -217,6 +218,67 @@ describe("an incident", () => {
     await expect(expectSigned(post.calls.slice(2), first)).rejects.toThrow();
   });
 
+  it("that finds too many calls waiting is told when there is room, and not that it is over if it was never told", async () => {
+    await putWebhook();
+    post.answers(503);
+    const fill = (sql: string) =>
+      runInDurableObject(theWatch(), (_watch, { storage }) => {
+        storage.sql.exec(sql);
+      });
+    await fill(`INSERT INTO webhook_call (id, incident, body, made_ms)
+      WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${WAITING_MAX})
+      SELECT 'x' || i, 'x' || i, '{}', ${NOON} FROM n`);
+    await begin(1, 2);
+    for (let i = 0; i < 4; i++) {
+      clock.advance(6 * MINUTE_MS);
+      eyes.now([of(2)]);
+      await theWatch().check();
+    }
+    expect(await readWebhook()).toMatchObject({ waiting: WAITING_MAX });
+    const listed = await theWatch().incidents(10);
+    const isOver = listed.filter(({ finding: { kind } }) => kind === "failing").map(({ overMs }) => overMs !== null);
+    expect(isOver).toEqual([false, true]);
+    await fill("DELETE FROM webhook_call");
+    post.answers(204);
+    post.calls.splice(0);
+    await pass(2 * HOUR_MS, [of(2)]);
+    expect(saidBy(post.calls)).toEqual(["opened 2"]);
+  });
+
+  it("that is open when the webhook is switched off waits no more, and is told when it is switched on", async () => {
+    await putWebhook();
+    post.answers(500);
+    const found = await begin(1);
+    expect(await readWebhook()).toMatchObject({ waiting: 1 });
+    await putWebhook({ enabled: false });
+    expect(await readWebhook()).toMatchObject({ waiting: 0, enabled: false, failures: 0 });
+    post.answers(204);
+    post.calls.splice(0);
+    await pass(HOUR_MS, found);
+    expect(post.calls).toEqual([]);
+    await putWebhook({ enabled: true });
+    await runWatchAlarm();
+    expect(saidBy(post.calls)).toEqual(["opened 1"]);
+  });
+
+  it("whose call is on its way while the address changes is told to the new one as well", async () => {
+    await putWebhook();
+    await checkAt(0, [of(1)]);
+    clock.advance(MINUTE_MS);
+    const late = Promise.withResolvers<Response>();
+    post.answers(() => () => late.promise);
+    const alarm = runWatchAlarm();
+    await vi.waitFor(() => expect(post.calls).toHaveLength(1));
+    await putWebhook({ url: "https://other.example.com/" });
+    post.answers(204);
+    late.resolve(new Response(null, { status: 204 }));
+    await alarm;
+    expect(post.calls.map(({ url, id }) => [new URL(url).host, id])).toEqual([
+      ["hooks.example.com", post.calls[0]?.id],
+      ["other.example.com", post.calls[0]?.id],
+    ]);
+  });
+
   it("of a function that is named like a link, or like nothing, is a line of text that is none", async () => {
     await putWebhook();
     const name = `https://evil.example/\u202e\n${"x".repeat(20_000)}\ud800`;
@@ -418,25 +480,33 @@ describe("a receiver that answers", () => {
 });
 
 describe("a crash", () => {
-  /** The alarm, in an object that dies while it does that. */
+  /** The cron, in an object that dies while it does that. */
   async function diesWhile(isThere: () => boolean): Promise<void> {
-    const alarm = runWatchAlarm().catch(() => false);
+    eyes.now([of(1)]);
+    const cron = theWatch()
+      .check()
+      .catch(() => {});
     await vi.waitFor(() => expect(isThere()).toBe(true));
     await abortAllDurableObjects();
-    await alarm;
+    await cron;
   }
 
-  it("between what was seen and the call: it is made by whoever comes next", async () => {
+  it("between what was seen and the call: the alarm that was set with it makes it", async () => {
     await putWebhook();
     await checkAt(0, [of(1)]);
     clock.advance(MINUTE_MS);
+    // No other alarm than that one.
+    await runInDurableObject(theWatch(), (_watch, { storage }) => storage.deleteAlarm());
+    await abortAllDurableObjects();
     // What was seen is kept, and nothing is sent.
     const send = vi.spyOn(WebhookCalls.prototype, "send").mockImplementation(() => new Promise(() => {}));
     await diesWhile(() => send.mock.calls.length > 0);
     send.mockRestore();
     expect([post.calls, await readWebhook()]).toMatchObject([[], { waiting: 1 }]);
-    await pass(HOUR_MS, [of(1)]);
+    expect(await runWatchAlarm()).toBe(true);
     expect(saidBy(post.calls)).toEqual(["opened 1"]);
+    await pass(HOUR_MS, [of(1)]);
+    expect(post.calls).toHaveLength(1);
   });
 
   it("between the call and its note: it is made again, and is the same", async () => {
@@ -493,16 +563,40 @@ describe("a look", () => {
   });
 });
 
-it("incidents that are over are forgotten after thirty days", async () => {
+it("incidents are listed, those that go on first, and those that are over forgotten after thirty days", async () => {
   await begin(1);
-  for (const minute of [5, 10, 20]) await checkAt(minute);
-  expect(await theWatch().incidents(10)).toMatchObject([{ overMs: NOON + 5 * MINUTE_MS, finding: of(1) }]);
-  clock.advance(30 * 24 * HOUR_MS);
+  for (const minute of [5, 10, 20]) await checkAt(minute, [of(2)]);
+  const answer = await call("GET", "/logship/incidents");
+  expect(answer.body.result_info).toMatchObject({ count: 2, total_count: 2 });
+  const { kind, severity, summary, advice } = of(1);
+  const common = { id: expect.stringMatching(/^inc_/), kind, severity, affected: null, flaps: 0, summary, advice };
+  expect(answer.body.result).toEqual([
+    {
+      ...common,
+      subject: { type: "job", id: 2 },
+      since: "2100-11-20T12:05:00.000Z",
+      opened_at: "2100-11-20T12:10:00.000Z",
+      over_since: null,
+    },
+    {
+      ...common,
+      subject: { type: "job", id: 1 },
+      since: "2100-11-20T12:00:00.000Z",
+      opened_at: "2100-11-20T12:01:00.000Z",
+      over_since: "2100-11-20T12:05:00.000Z",
+    },
+  ]);
+  for (const minute of [25, 30, 40]) await checkAt(minute);
+  const left = async (): Promise<number> => (await theWatch().incidents(10)).length;
+  clock.advance(30 * 24 * HOUR_MS - 20 * MINUTE_MS);
   await theWatch().check();
-  expect(await theWatch().incidents(10)).toHaveLength(1);
-  clock.advance(MINUTE_MS);
+  expect(await left()).toBe(2);
+  clock.advance(1);
   await theWatch().check();
-  expect(await theWatch().incidents(10)).toEqual([]);
+  expect(await left()).toBe(1);
+  clock.advance(20 * MINUTE_MS);
+  await theWatch().check();
+  expect(await left()).toBe(0);
 });
 
 describe("waits after a failure", () => {

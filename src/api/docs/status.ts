@@ -10,7 +10,7 @@ const Subject = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("function"), name: z.string() }),
 ]);
 
-const Finding = z
+export const Finding = z
   .strictObject({
     kind: z.enum([...KINDS, ...WATCH_KINDS]).describe("With the subject it tells findings apart."),
     severity: z
