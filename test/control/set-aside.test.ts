@@ -82,6 +82,36 @@ it("a message that is given up counts as discarded, once", async () => {
   expect(await counts()).toEqual({ ...NOTHING, processed: 3, discarded: 3 });
 });
 
+it("costs as many rows as docs/storage.md says", async () => {
+  const written = await runInDurableObject(ledger(), (account: AccountLedger, { storage }) => {
+    const cursors: SqlStorageCursor<Record<string, SqlStorageValue>>[] = [];
+    const prototype = Object.getPrototypeOf(storage.sql) as SqlStorage;
+    const { exec } = prototype;
+    vi.spyOn(prototype, "exec").mockImplementation(function (this: SqlStorage, query, ...values) {
+      const cursor = exec.call(this, query, ...values);
+      cursors.push(cursor);
+      return cursor;
+    });
+    const rows = (run: () => void): number => {
+      cursors.length = 0;
+      run();
+      return cursors.reduce((sum, { rowsWritten }) => sum + rowsWritten, 0);
+    };
+    const message = one(1, { takenInMs: NOON });
+    return {
+      setAside: rows(() =>
+        account.setAside({ taken: takenAt(1), queue: "q", why: "failed too often", events: 3, message }),
+      ),
+      asked: rows(() => {
+        const { messages } = account.asideToAsk(10);
+        account.asideAsked(messages.map((each) => ({ ...each, kept: [], all: true })));
+      }),
+      sent: rows(() => account.asideSent(1, sent(1), "other.1")),
+    };
+  });
+  expect(written).toEqual({ setAside: 7, asked: 2, sent: 5 });
+});
+
 it("no id is used twice, though the last message goes", async () => {
   await setAside(1);
   await ledger().asideDiscarded(1);

@@ -1,6 +1,8 @@
 /** The objects of a log that their store refuses, and the ids that it never forgets. */
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import type { DeliveryLog } from "../../src/delivery/log.ts";
+import { LogState } from "../../src/delivery/log-state.ts";
+import { Objects } from "../../src/delivery/objects.ts";
 import { LOG_STEPS } from "../../src/delivery/schema.ts";
 import type { Append } from "../../src/delivery/types.ts";
 import { NDJSON } from "../../src/output/format.ts";
@@ -99,6 +101,34 @@ it("the last object that is taken up takes what the log says with it", async () 
     expect(log.status()).toMatchObject({ errorMessage: "an object was set aside: HTTP 413", lastErrorMs: NOON });
     log.asideResend(1);
     expect(log.status()).toMatchObject({ errorMessage: null, lastErrorMs: null, counts: { pending: 1, set_aside: 0 } });
+  });
+});
+
+it("an object that is set aside, and one that is sent again, cost as many rows as docs/storage.md says", async () => {
+  setClock(NOON);
+  const job = jobInto(freshBucket().name);
+  await inLog(job, (log, { sql }) => {
+    log.configure(job, 0);
+    append(log, 1, fragmentsOf(NDJSON, ["a\n"]));
+    log.configure({ ...job, version: 2, outputVersion: 2 }, 0);
+    const cursors: SqlStorageCursor<Record<string, SqlStorageValue>>[] = [];
+    const prototype = Object.getPrototypeOf(sql) as SqlStorage;
+    const { exec } = prototype;
+    vi.spyOn(prototype, "exec").mockImplementation(function (this: SqlStorage, query, ...values) {
+      const cursor = exec.call(this, query, ...values);
+      cursors.push(cursor);
+      return cursor;
+    });
+    const object = new Objects(sql, new LogState(sql, "")).object(1);
+    if (object === null) throw new Error("nothing was cut");
+    cursors.length = 0;
+    const written = (): number => cursors.splice(0).reduce((sum, { rowsWritten }) => sum + rowsWritten, 0);
+    const error = { kind: "refused", words: "HTTP 413", cause: 413 } as const;
+    log.settle(object, { kind: "failed", error }, job, NOON);
+    const rows = [written()];
+    log.asideResend(1);
+    rows.push(written());
+    expect(rows).toEqual([4, 4]);
   });
 });
 
