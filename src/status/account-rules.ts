@@ -169,8 +169,8 @@ function queueFindings({ nowMs }: Facts, { status, backlogSinceMs }: AccountFact
 }
 
 function balanceFindings({ status: { counts } }: AccountFacts): Found[] {
-  const { processed, routed, not_enabled, not_routed, set_aside } = counts;
-  const off = Math.abs(processed - routed - not_enabled - not_routed - set_aside);
+  const { processed, routed, not_enabled, not_routed, set_aside, discarded } = counts;
+  const off = Math.abs(processed - routed - not_enabled - not_routed - set_aside - discarded);
   if (off === 0) return [];
   return [
     {
@@ -179,7 +179,8 @@ function balanceFindings({ status: { counts } }: AccountFacts): Found[] {
       severity: "error",
       sinceMs: null,
       affected: { count: off, what: "events" },
-      summary: "The account's ledger does not add up: processed is not routed + not_enabled + not_routed + set_aside.",
+      summary:
+        "The account's ledger does not add up: processed is not routed + not_enabled + not_routed + set_aside + discarded.",
       advice: "This is an error of the service. Keep GET /ledger as it is now, and report it.",
     },
   ];

@@ -126,7 +126,8 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
   ],
   [
     "out_of_balance",
-    facts(),
+    // What was set aside, and then given up.
+    ofAccount({ status: status({ counts: { ...account().status.counts, processed: 103, discarded: 3 } }) }),
     ofAccount({ status: status({ counts: { ...account().status.counts, processed: 103 } }) }),
     { severity: "error", affected: { count: 3, what: "events" } },
   ],
