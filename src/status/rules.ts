@@ -73,6 +73,9 @@ const WITHOUT_LOG: ReadonlySet<Kind> = new Set(["key_lost", "destination_unusabl
  */
 export function isUntold(facts: Facts, subject: Subject, kind: string): boolean {
   const of = kind as Kind;
+  const isIt = (found: Finding): boolean =>
+    found.kind === of && found.subject.type === subject.type && compared(found.subject, subject) === 0;
+  if (findingsOf(facts).some(isIt)) return false;
   switch (subject.type) {
     case "account":
       if (of === "outbox_waiting") return facts.outbox === SILENT;
