@@ -33,9 +33,14 @@ export class Plans {
     if (same !== undefined) return { kind: "same", id: same.id };
     if (planned.objects > 0 && this.underWay().length >= REPLAYS_UNDER_WAY_MAX) return { kind: "full" };
     const nothing = planned.objects === 0;
+    // The highest that is there may be gone in a moment, while its run goes on.
+    const { seq } = this.#sql
+      .exec<{ seq: number }>("UPDATE counter SET last_seq = last_seq + 1 RETURNING last_seq AS seq")
+      .one();
     this.#sql.exec(
-      `INSERT INTO replay (id, job, since_ms, until_ms, asked_ms, state, ended_ms, source, target, shown, elsewhere, path, plan_next,
-         planned_objects, planned_records, planned_bytes, modified) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO replay (seq, id, job, since_ms, until_ms, asked_ms, state, ended_ms, source, target, shown, elsewhere, path, plan_next,
+         planned_objects, planned_records, planned_bytes, modified) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      seq,
       id,
       job,
       sinceMs,

@@ -72,4 +72,14 @@ export const REPLAY_STEPS = [
         PRIMARY KEY (replay, number)
       ) STRICT, WITHOUT ROWID;`,
   },
+  {
+    id: 2,
+    why: "a run outlives its replay, if that is forgotten with its job: no other may be taken for it",
+    sql: `
+      CREATE TABLE counter (
+        id       INTEGER PRIMARY KEY CHECK (id = 1),
+        last_seq INTEGER NOT NULL                     -- of all replays that there ever were: none has the seq of another
+      ) STRICT;
+      INSERT INTO counter (id, last_seq) SELECT 1, coalesce(max(seq), 0) FROM replay;`,
+  },
 ] as const satisfies readonly Migration[];
