@@ -1,14 +1,14 @@
 import { DurableObject } from "cloudflare:workers";
-import { fromHex } from "../bytes.ts";
-import { ID_MEMORY_MS } from "../limits.ts";
 import { platform } from "../platform.ts";
-import { RecordLine } from "../record/line.ts";
 import { IdMemory, type TakenId } from "../storage/id-memory.ts";
 import { migrate } from "../storage/migrate.ts";
 import { ACCOUNT_STEPS } from "./account-schema.ts";
+import { type AccountStatus, accountStatus } from "./account-status.ts";
 import type { FunctionCount } from "./function-counts.ts";
 import { FunctionHours } from "./function-hours.ts";
-import { isBehind, type JobConfig, type JobsSnapshot, type OptOut, offNow } from "./job-config.ts";
+import { type JobsSnapshot, offNow } from "./job-config.ts";
+import { KeptJobs } from "./kept-jobs.ts";
+import type { MessageCount, Outcome } from "./outcome.ts";
 import { type RecentRecords, RecentRing } from "./recent.ts";
 import {
   type AsideAsked,
@@ -18,60 +18,13 @@ import {
   type AsideToAsk,
   type SetAsideMessage,
 } from "./set-aside.ts";
+import { Unfinished } from "./unfinished.ts";
 
 export { ACCOUNT_STEPS } from "./account-schema.ts";
+export type { AccountCounts, AccountStatus } from "./account-status.ts";
 export type { FunctionCount } from "./function-counts.ts";
+export type { MessageCount, Outcome } from "./outcome.ts";
 export type { SetAsideMessage } from "./set-aside.ts";
-
-/** How the events of one message ended up, from the account's point of view. */
-export interface MessageCount extends TakenId {
-  /** As the message's envelope says. */
-  events: number;
-  /** Offered to at least one enabled job. */
-  routed: number;
-  /** Dropped because logging of their function is off. */
-  notEnabled: number;
-  /** No job was enabled. */
-  notRouted: number;
-  /** The same by function; adds up to the three. */
-  functions: readonly FunctionCount[];
-  /** Some of its records, for previews: held in memory only, and no part of any count. */
-  recent?: RecentRecords;
-}
-
-/** What became of some messages. */
-export interface Outcome {
-  /** Committed by all their jobs. */
-  done: readonly MessageCount[];
-  /** They have to come again. */
-  failed: readonly TakenId[];
-  /** Messages that wait in the queue, as it says. */
-  backlog: number | null;
-  /** The state of the control plane that they were routed by. */
-  state: string;
-}
-
-export interface AccountCounts {
-  processed: number;
-  routed: number;
-  not_enabled: number;
-  not_routed: number;
-  set_aside: number;
-  /** Set aside, and then given up by somebody. */
-  discarded: number;
-}
-
-export interface AccountStatus {
-  counts: AccountCounts;
-  /** Events that intake could not hand to the queue. */
-  intakeLost: number;
-  /** Time of intake of the oldest message that has to come again, in ms. */
-  oldestUnfinishedMs: number | null;
-  queueBacklog: number | null;
-  queueSeenMs: number | null;
-  /** Messages that are set aside, with the events in them; the time, in ms, of the first that is still there. */
-  setAsideMessages: { messages: number; events: number; oldestMs: number | null };
-}
 
 const SWEEP_EVERY_MS = 86_400_000;
 
@@ -80,6 +33,8 @@ export class AccountLedger extends DurableObject<Env> {
   readonly #sql: SqlStorage;
   readonly #ids: IdMemory;
   readonly #functions: FunctionHours;
+  readonly #jobs: KeptJobs;
+  readonly #unfinished: Unfinished;
   readonly #aside: AsideMessages;
   /** Gone with the object: never stored. */
   readonly #recent = new RecentRing();
@@ -89,6 +44,8 @@ export class AccountLedger extends DurableObject<Env> {
     this.#sql = ctx.storage.sql;
     this.#ids = new IdMemory(ctx.storage.sql);
     this.#functions = new FunctionHours(ctx.storage.sql);
+    this.#jobs = new KeptJobs(ctx.storage.sql);
+    this.#unfinished = new Unfinished(ctx.storage.sql, this.#ids);
     this.#aside = new AsideMessages(ctx.storage.sql, this.#ids, this.#functions);
     migrate(ctx.storage, ACCOUNT_STEPS);
   }
@@ -99,12 +56,12 @@ export class AccountLedger extends DurableObject<Env> {
    * offered to these.
    */
   count({ done, failed, backlog, state }: Outcome): JobsSnapshot | null {
-    const { jobs_state } = this.#sql.exec<{ jobs_state: string }>("SELECT jobs_state FROM account").one();
-    if (isBehind(state, jobs_state)) return this.#snapshot(jobs_state);
+    const newer = this.#jobs.since(state);
+    if (newer !== null) return newer;
     const now = platform.now();
     const fresh = this.ctx.storage.transactionSync(() => {
-      this.#unfinished(failed);
-      for (const { id } of done) this.#finished(id);
+      this.#unfinished.note(failed);
+      for (const { id } of done) this.#unfinished.finished(id);
       const known = this.#ids.known(done);
       const fresh = done.filter(({ id }) => !known.has(id));
       if (fresh.length === 0) return fresh;
@@ -143,59 +100,18 @@ export class AccountLedger extends DurableObject<Env> {
   }
 
   /** Takes a copy of the jobs and opt-outs; one that is behind what is here changes nothing. @returns the state that is kept. */
-  keepJobs({ state, jobs, optOuts, optOutVersion }: JobsSnapshot): string {
-    const keptState = this.ctx.storage.transactionSync(() => {
-      const { jobs_state } = this.#sql.exec<{ jobs_state: string }>("SELECT jobs_state FROM account").one();
-      if (isBehind(state, jobs_state)) return jobs_state;
-      const kept = new Map(
-        this.#sql
-          .exec<{ id: number; config: string }>("SELECT id, config FROM job")
-          .toArray()
-          .map(({ id, config }) => [id, config]),
-      );
-      for (const job of jobs) {
-        const config = JSON.stringify(job);
-        if (kept.get(job.id) !== config)
-          this.#sql.exec("INSERT OR REPLACE INTO job (id, config) VALUES (?, ?)", job.id, config);
-        kept.delete(job.id);
-      }
-      for (const id of kept.keys()) this.#sql.exec("DELETE FROM job WHERE id = ?", id);
-      const functions = JSON.stringify(optOuts);
-      this.#sql.exec(
-        "UPDATE opt_outs SET version = ?, functions = ? WHERE version <> ? OR functions <> ?",
-        optOutVersion,
-        functions,
-        optOutVersion,
-        functions,
-      );
-      this.#sql.exec("UPDATE account SET jobs_state = ? WHERE id = 1", state);
-      return state;
-    });
-    if (keptState === state) this.#forgetRecent(offNow(optOuts));
-    return keptState;
-  }
-
-  /** Lets go of the recent records of these functions. */
-  #forgetRecent(scriptNames: ReadonlySet<string>): void {
-    if (scriptNames.size === 0) return;
-    this.#recent.keep((line) => {
-      const name = scriptNameOf(line);
-      return name !== null && !scriptNames.has(name);
-    });
+  keepJobs(snapshot: JobsSnapshot): string {
+    const kept = this.ctx.storage.transactionSync(() => this.#jobs.keep(snapshot));
+    if (kept === snapshot.state) this.#recent.forget(offNow(snapshot.optOuts));
+    return kept;
   }
 
   /** Keeps a message that cannot go its way, whole, and counts it; once, however often it comes. */
   setAside({ noted, ...message }: SetAsideMessage): void {
     const { taken } = message;
     this.ctx.storage.transactionSync(() => {
-      this.#finished(taken.id);
-      // Only what was noted with the same time: another that has the id is not finished by somebody who merely says that he is it.
-      if (noted !== undefined)
-        this.#sql.exec(
-          "DELETE FROM unfinished WHERE id = ? AND taken_ms = ?",
-          fromHex(noted.id).buffer,
-          noted.takenInMs,
-        );
+      this.#unfinished.finished(taken.id);
+      if (noted !== undefined) this.#unfinished.finishedAsNoted(noted);
       if (this.#ids.known([taken]).size > 0) return;
       this.#ids.remember([taken]);
       this.#aside.keep(message, platform.now());
@@ -219,8 +135,8 @@ export class AccountLedger extends DurableObject<Env> {
    * @returns as {@link AccountLedger.count}.
    */
   asideSent(id: number, message: MessageCount, state: string): JobsSnapshot | null {
-    const { jobs_state } = this.#sql.exec<{ jobs_state: string }>("SELECT jobs_state FROM account").one();
-    if (isBehind(state, jobs_state)) return this.#snapshot(jobs_state);
+    const newer = this.#jobs.since(state);
+    if (newer !== null) return newer;
     this.ctx.storage.transactionSync(() => this.#aside.countSent(id, message, platform.now()));
     return null;
   }
@@ -233,8 +149,7 @@ export class AccountLedger extends DurableObject<Env> {
   /** Of which messages which jobs' logs are to be asked now whether they hold them. */
   asideToAsk(limit: number): { messages: AsideToAsk[]; jobs: number[] } {
     const messages = this.ctx.storage.transactionSync(() => this.#aside.toAsk(limit, platform.now()));
-    const jobs = this.#sql.exec<{ id: number }>("SELECT id FROM job ORDER BY id").toArray();
-    return { messages, jobs: jobs.map(({ id }) => id) };
+    return { messages, jobs: this.#jobs.ids() };
   }
 
   /** What these logs have said. */
@@ -271,7 +186,7 @@ export class AccountLedger extends DurableObject<Env> {
   /** Forgets a function's name; what was counted under it stays in the sum, under none. Events that come later are counted anew. */
   forgetFunction(scriptName: string): void {
     this.ctx.storage.transactionSync(() => this.#functions.forget(scriptName));
-    this.#forgetRecent(new Set([scriptName]));
+    this.#recent.forget(new Set([scriptName]));
   }
 
   /** Forgets old ids and counts, once a day. */
@@ -281,7 +196,7 @@ export class AccountLedger extends DurableObject<Env> {
     if (now - swept_ms < SWEEP_EVERY_MS) return;
     this.ctx.storage.transactionSync(() => {
       this.#ids.sweep(now);
-      this.#sql.exec("DELETE FROM unfinished WHERE taken_ms < ?", now - ID_MEMORY_MS);
+      this.#unfinished.sweep(now);
       this.#functions.sweep(now);
       this.#sql.exec("UPDATE account SET swept_ms = ? WHERE id = 1", now);
     });
@@ -289,73 +204,17 @@ export class AccountLedger extends DurableObject<Env> {
 
   /** Notes messages that are on their way, later than others that were taken in with them; what is counted already is not. */
   expectAgain(messages: readonly TakenId[]): void {
-    this.ctx.storage.transactionSync(() => this.#unfinished(messages));
+    this.ctx.storage.transactionSync(() => this.#unfinished.note(messages));
   }
 
   /** Time of intake of the oldest message that has to come again, in ms; null: there is none. */
   oldestUnfinishedMs(): number | null {
-    return this.#sql.exec<{ oldest: number | null }>("SELECT min(taken_ms) AS oldest FROM unfinished").one().oldest;
-  }
-
-  #snapshot(state: JobsSnapshot["state"]): JobsSnapshot {
-    const rows = this.#sql.exec<{ config: string }>("SELECT config FROM job ORDER BY id").toArray();
-    const { version, functions } = this.#sql
-      .exec<{ version: number; functions: string }>("SELECT version, functions FROM opt_outs")
-      .one();
-    return {
-      state,
-      jobs: rows.map(({ config }) => JSON.parse(config) as JobConfig),
-      optOuts: JSON.parse(functions) as OptOut[],
-      optOutVersion: version,
-    };
-  }
-
-  /** What is counted by now needs no note, and nobody would take it back: its copy was faster, or whoever notes it was late. */
-  #unfinished(messages: readonly TakenId[]): void {
-    const known = this.#ids.known(messages);
-    for (const { id, takenInMs } of messages) {
-      if (known.has(id)) continue;
-      this.#sql.exec("INSERT OR IGNORE INTO unfinished (id, taken_ms) VALUES (?, ?)", fromHex(id).buffer, takenInMs);
-    }
-  }
-
-  #finished(id: string): void {
-    this.#sql.exec("DELETE FROM unfinished WHERE id = ?", fromHex(id).buffer);
+    return this.#unfinished.oldestMs();
   }
 
   status(): AccountStatus {
-    const row = this.#sql
-      .exec<{
-        processed: number;
-        routed: number;
-        not_enabled: number;
-        not_routed: number;
-        set_aside: number;
-        discarded: number;
-        aside_messages: number;
-        intake_lost: number;
-        queue_backlog: number | null;
-        queue_seen_ms: number | null;
-      }>("SELECT * FROM account")
-      .one();
-    const { processed, routed, not_enabled, not_routed, set_aside, discarded } = row;
-    return {
-      counts: { processed, routed, not_enabled, not_routed, set_aside, discarded },
-      intakeLost: row.intake_lost,
-      oldestUnfinishedMs: this.oldestUnfinishedMs(),
-      queueBacklog: row.queue_backlog,
-      queueSeenMs: row.queue_seen_ms,
-      setAsideMessages: { messages: row.aside_messages, events: set_aside, oldestMs: this.#aside.oldestMs() },
-    };
-  }
-}
-
-/** Of a record's line; null if it has none. Never throws: what is only there to be shown may not stop what it comes along with. */
-function scriptNameOf(line: string): string | null {
-  try {
-    return RecordLine.read(line)?.ScriptName ?? null;
-  } catch {
-    return null;
+    const oldest = { oldestUnfinishedMs: this.#unfinished.oldestMs(), oldestAsideMs: this.#aside.oldestMs() };
+    return accountStatus(this.#sql, oldest);
   }
 }
 

@@ -10,21 +10,14 @@ import { Attachments } from "./attachments.ts";
 import { CONTROL_STEPS } from "./control-schema.ts";
 import { ControlState, configOf, type JobRow } from "./control-state.ts";
 import { type FunctionPatch, type FunctionSetting, FunctionSettings } from "./function-settings.ts";
+import { created, deleted, type JobDraft, updated } from "./job-change.ts";
 import { CLOCK_SKEW_MS, isBehind, type JobConfig, type JobsSnapshot, type Window } from "./job-config.ts";
-import type { JobMeaning } from "./job-rules.ts";
 import type { JobBody } from "./job-schema.ts";
 import { PATIENCE, Rollout } from "./rollout.ts";
 import { enabledWindows, isSettling } from "./windows.ts";
 
 export { CONTROL_STEPS } from "./control-schema.ts";
-
-/** What the API writes: the body, what it means, and the sealed destination. */
-export interface JobDraft {
-  body: Omit<JobBody, "destination_conf">;
-  meaning: JobMeaning;
-  destination: string;
-  path: string;
-}
+export type { JobDraft } from "./job-change.ts";
 
 export interface StoredJob {
   body: Omit<JobBody, "destination_conf">;
@@ -102,21 +95,8 @@ export class ControlPlane extends DurableObject<Env> {
     const refusal = this.#rollout.change((): string | null => {
       const why = this.creationRefusal();
       if (why !== null) return why;
-      const version = this.#state.nextVersion();
-      const config: JobConfig = {
-        id,
-        version,
-        modifiedVersion: version,
-        outputVersion: version,
-        destinationVersion: version,
-        optOutVersion: this.#state.control().opt_out_version,
-        windows: enabledWindows([], draft.body.enabled === true, now),
-        ...draft.meaning,
-        destination: draft.destination,
-        path: draft.path,
-        deletedMs: null,
-        discard: false,
-      };
+      const optOutVersion = this.#state.control().opt_out_version;
+      const config = created(id, draft, this.#state.nextVersion(), optOutVersion, now);
       this.#sql.exec(
         "INSERT INTO job (id, body, config, in_force, created_ms, modified_ms) VALUES (?, ?, ?, 0, ?, ?)",
         id,
@@ -142,20 +122,8 @@ export class ControlPlane extends DurableObject<Env> {
       if (row === null) return "gone";
       const before = configOf(row);
       if (before.modifiedVersion !== basedOn) return "conflict";
-      const version = this.#state.nextVersion();
-      windows = enabledWindows(before.windows, draft.body.enabled === true, now);
-      const outputChanged = JSON.stringify(before.output) !== JSON.stringify(draft.meaning.output);
-      const config: JobConfig = {
-        ...before,
-        ...draft.meaning,
-        version,
-        modifiedVersion: version,
-        outputVersion: outputChanged ? version : before.outputVersion,
-        destinationVersion: destinationChanged ? version : before.destinationVersion,
-        windows,
-        destination: draft.destination,
-        path: draft.path,
-      };
+      const config = updated(before, draft, destinationChanged, this.#state.nextVersion(), now);
+      windows = config.windows;
       this.#sql.exec(
         "UPDATE job SET body = ?, config = ?, modified_ms = ? WHERE id = ?",
         JSON.stringify(draft.body),
@@ -183,16 +151,7 @@ export class ControlPlane extends DurableObject<Env> {
       // Whoever was told that it is not in force yet asks again, and is told when it is.
       if (before.deletedMs !== null && (before.discard || !discard))
         return row.in_force === before.version ? "gone" : "changed";
-      const version = this.#state.nextVersion();
-      const config: JobConfig = {
-        ...before,
-        version,
-        modifiedVersion: version,
-        // Events that were taken in before and are still on their way belong to the job, unless they are to be dropped, too.
-        windows: discard ? [] : windows,
-        deletedMs: before.deletedMs ?? now,
-        discard,
-      };
+      const config = deleted(before, discard, windows, this.#state.nextVersion(), now);
       this.#sql.exec(
         "UPDATE job SET config = ?, deleted_ms = ?, modified_ms = ? WHERE id = ?",
         JSON.stringify(config),

@@ -1,4 +1,5 @@
 import { RECENT_EVENT_MAX_BYTES, RECENT_MAX_BYTES, RECENT_MAX_EVENTS } from "../limits.ts";
+import { RecordLine } from "../record/line.ts";
 
 /** Some of a message's records, on their way to where recent ones are held. */
 export interface RecentRecords {
@@ -67,6 +68,15 @@ export class RecentRing {
     this.#bytes = this.#lines.reduce((sum, { length }) => sum + length, 0);
   }
 
+  /** Lets go of the records of these functions, and of those that name none. */
+  forget(scriptNames: ReadonlySet<string>): void {
+    if (scriptNames.size === 0) return;
+    this.keep((line) => {
+      const name = scriptNameOf(line);
+      return name !== null && !scriptNames.has(name);
+    });
+  }
+
   /** All that is held, oldest first; and how many were too large to be held since the beginning. */
   all(): RecentRecords {
     const ndjson = new Uint8Array(this.#bytes + this.#lines.length);
@@ -77,5 +87,14 @@ export class RecentRing {
       ndjson[at++] = NEWLINE;
     }
     return { ndjson, tooLarge: this.#tooLarge };
+  }
+}
+
+/** Of a record's line; null if it has none. Never throws: what is only there to be shown may not stop what it comes along with. */
+function scriptNameOf(line: string): string | null {
+  try {
+    return RecordLine.read(line)?.ScriptName ?? null;
+  } catch {
+    return null;
   }
 }

@@ -1,6 +1,7 @@
 import { configureChain } from "../delivery/chain.ts";
 import { errorText, log } from "../log.ts";
 import { answered, platform, settled, within } from "../platform.ts";
+import { Alarm } from "../storage/alarm.ts";
 import { type ControlState, configOf } from "./control-state.ts";
 import { isBehind, type JobsSnapshot } from "./job-config.ts";
 import { accountLedger } from "./ledger.ts";
@@ -8,9 +9,6 @@ import { isState, isVersion } from "./snapshot.ts";
 
 /** How long until a change that was not confirmed is brought to the logs and the ledger again, in ms. */
 const AGAIN_MS = 10_000;
-
-/** An alarm that should have fired so long ago, in ms, did not: it counts as not set. */
-const ALARM_LOST_AFTER_MS = 60_000;
 
 /** How often a change is given a higher version because a log or the ledger knows a newer one. */
 const OVERTAKE_TRIES = 3;
@@ -35,8 +33,7 @@ export class Rollout {
   readonly #env: Pick<Env, "LOG" | "ACCOUNT">;
   readonly #state: ControlState;
   readonly #patience: Readonly<typeof PATIENCE>;
-  /** When the alarm is set for, in ms since the epoch; null: not set. */
-  #armedMs: number | null = null;
+  readonly #alarm: Alarm;
   /** Passes over logs and ledger that are under way in this instance. */
   #underWay = 0;
 
@@ -47,6 +44,7 @@ export class Rollout {
     patience: Readonly<typeof PATIENCE>,
   ) {
     this.#ctx = ctx;
+    this.#alarm = new Alarm(ctx.storage);
     this.#env = env;
     this.#state = state;
     this.#patience = patience;
@@ -54,24 +52,17 @@ export class Rollout {
 
   /** Learns when the alarm is set for. To be called before anything else. */
   async begin(): Promise<void> {
-    this.#armedMs = await this.#ctx.storage.getAlarm();
+    await this.#alarm.load();
   }
 
   /** Makes a change in one transaction; if it takes a version, an alarm is set with it, in case this object does not live to bring it anywhere. */
   change<T>(change: () => T): T {
-    const armed = this.#armedMs;
-    try {
-      return this.#ctx.storage.transactionSync(() => {
-        const before = this.#state.state();
-        const result = change();
-        if (this.#state.state() !== before) this.#arm();
-        return result;
-      });
-    } catch (error) {
-      // Its alarm is rolled back with its rows.
-      this.#armedMs = armed;
-      throw error;
-    }
+    return this.#alarm.transaction(() => {
+      const before = this.#state.state();
+      const result = change();
+      if (this.#state.state() !== before) this.#arm();
+      return result;
+    });
   }
 
   /** Gives everything a version above that state's: it has what this storage, which was restored to an earlier time, has not. */
@@ -81,7 +72,7 @@ export class Rollout {
 
   /** What the alarm is for: brings what was not confirmed. Beside a pass that is under way it only looks again later. */
   async resume(): Promise<void> {
-    this.#armedMs = null;
+    this.#alarm.cleared();
     if (this.#underWay > 0) {
       this.#arm();
       return;
@@ -168,9 +159,7 @@ export class Rollout {
   /** Sets the alarm, if it is not set for earlier: changes that go well do not postpone what is left of one that did not. */
   #arm(): void {
     const now = platform.now();
-    if (this.#armedMs !== null && this.#armedMs > now - ALARM_LOST_AFTER_MS && this.#armedMs <= now + AGAIN_MS) return;
-    this.#armedMs = now + AGAIN_MS;
-    this.#ctx.storage.setAlarm(this.#armedMs);
+    this.#alarm.set(now + AGAIN_MS, now);
   }
 
   /** @throws if there is no answer in time, or none that can be: what is compared with garbage is never behind, and would count as confirmed. */

@@ -4,7 +4,7 @@ import { ID_MEMORY_MS } from "../limits.ts";
 import type { IdMemory, TakenId } from "../storage/id-memory.ts";
 import type { FunctionHours } from "./function-hours.ts";
 import { type OptOut, type Window, wasIn } from "./job-config.ts";
-import type { MessageCount } from "./ledger.ts";
+import type { MessageCount } from "./outcome.ts";
 
 export interface SetAsideMessage {
   /** What it is remembered by: the envelope's id, or a hash of what cannot be read. */

@@ -1,22 +1,21 @@
-import type { ReplaySource } from "../delivery/replayed.ts";
-import { REPLAY_MEMORY_MS, REPLAY_PROBLEMS_MAX, REPLAYS_MAX, REPLAYS_UNDER_WAY_MAX } from "../limits.ts";
-import { left, type Piece, type ReplayRow, viewOf } from "./rows.ts";
-import type { Problem, ProblemKind, ReplayAsk, ReplayBegun, ReplayTrouble, ReplayView } from "./types.ts";
+import { REPLAY_MEMORY_MS, REPLAYS_MAX, REPLAYS_UNDER_WAY_MAX } from "../limits.ts";
+import { Pieces } from "./pieces.ts";
+import { left, type ReplayRow, viewOf } from "./rows.ts";
+import type { ReplayAsk, ReplayBegun, ReplayTrouble, ReplayView } from "./types.ts";
 
 const UNDER_WAY = "state IN ('running', 'waiting')";
 
-const PIECE = `number, key, day, name, bytes, raw_bytes AS rawBytes, records, sha256, md5, content_type AS contentType,
-  first_event_ms AS firstEventMs, last_event_ms AS lastEventMs, attempts, doubtful`;
-
 /**
- * The rows of replays: what is planned, and what became of it. Every method that changes anything belongs into a transaction of its caller; what is counted
- * changes with the piece that it is about, so that planned is always the sum of done, missing, damaged, failed and what is left.
+ * The replays: what was asked for, and how each is. What each has to ship, and what became of that, is in its {@link Pieces}. Every method that changes
+ * anything belongs into a transaction of its caller.
  */
 export class Plans {
   readonly #sql: SqlStorage;
+  readonly pieces: Pieces;
 
   constructor(sql: SqlStorage) {
     this.#sql = sql;
+    this.pieces = new Pieces(sql);
   }
 
   begin(id: string, ask: ReplayAsk): ReplayBegun {
@@ -88,15 +87,6 @@ export class Plans {
     return found.toArray().map(viewOf);
   }
 
-  problems(seq: number): Problem[] {
-    return this.#sql
-      .exec<{ number: number; key: string; kind: ProblemKind; why: string }>(
-        "SELECT number, key, kind, why FROM problem WHERE replay = ? ORDER BY number",
-        seq,
-      )
-      .toArray();
-  }
-
   troubles(): ReplayTrouble[] {
     return this.underWay().flatMap((row) =>
       row.failing_since_ms === null || row.error === null
@@ -113,93 +103,9 @@ export class Plans {
     );
   }
 
-  /** Takes a page into the plan. @param next from where the next one is asked for; null: this is the last. */
-  plan(seq: number, sources: readonly ReplaySource[], next: number | null): void {
-    for (const source of sources) {
-      this.#sql.exec(
-        `INSERT INTO piece (replay, number, key, day, name, bytes, raw_bytes, records, sha256, md5, content_type, first_event_ms, last_event_ms)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-        seq,
-        source.number,
-        source.key,
-        source.day,
-        source.name,
-        source.bytes,
-        source.rawBytes,
-        source.records,
-        source.sha256,
-        source.md5,
-        source.contentType,
-        source.firstEventMs,
-        source.lastEventMs,
-      );
-    }
-    this.#sql.exec("UPDATE replay SET plan_next = ? WHERE seq = ?", next, seq);
-    if (next !== null) return;
-    // What is planned is what there is: since it was counted, the log may have forgotten some of it, as too old.
-    this.#sql.exec(
-      `UPDATE replay SET (planned_objects, planned_records, planned_bytes) =
-         (SELECT count(*), coalesce(sum(records), 0), coalesce(sum(bytes), 0) FROM piece WHERE replay = ?) WHERE seq = ?`,
-      seq,
-      seq,
-    );
-  }
-
-  /** Pieces above a number, in order. */
-  pieces(seq: number, above: number, limit: number): Piece[] {
-    return this.#sql
-      .exec<Omit<Piece, "doubtful"> & { doubtful: number }>(
-        `SELECT ${PIECE} FROM piece WHERE replay = ? AND number > ? ORDER BY number LIMIT ?`,
-        seq,
-        above,
-        limit,
-      )
-      .toArray()
-      .map((row) => ({ ...row, doubtful: row.doubtful !== 0 }));
-  }
-
   /** Pieces above `tried` and up to `claimed` may be under way from here on; nothing else is. */
   claim(seq: number, tried: number, claimed: number): void {
     this.#sql.exec("UPDATE replay SET cursor = ?, claimed = ? WHERE seq = ?", tried, claimed, seq);
-  }
-
-  /** A copy is where it belongs, and its log knows. @returns false if that was known here as well. */
-  done(seq: number, piece: Piece): boolean {
-    return this.#end(seq, piece, "done");
-  }
-
-  /** A piece ends as a problem. Of very many, only the first are remembered one by one. */
-  problem(seq: number, piece: Piece, kind: ProblemKind, why: string): void {
-    if (!this.#end(seq, piece, kind)) return;
-    const { n } = this.#sql.exec<{ n: number }>("SELECT count(*) AS n FROM problem WHERE replay = ?", seq).one();
-    if (n >= REPLAY_PROBLEMS_MAX) return;
-    this.#sql.exec(
-      "INSERT OR IGNORE INTO problem (replay, number, kind, key, why) VALUES (?, ?, ?, ?, ?)",
-      seq,
-      piece.number,
-      kind,
-      piece.key,
-      why,
-    );
-  }
-
-  rename(seq: number, number: number, name: string): void {
-    this.#sql.exec(
-      "UPDATE piece SET name = ?, doubtful = 0, attempts = attempts + 1 WHERE replay = ? AND number = ?",
-      name,
-      seq,
-      number,
-    );
-  }
-
-  /** It is to be tried again. @param doubtful its copy may be there. */
-  failed(seq: number, number: number, doubtful: boolean): void {
-    this.#sql.exec(
-      "UPDATE piece SET attempts = attempts + 1, doubtful = max(doubtful, ?) WHERE replay = ? AND number = ?",
-      doubtful ? 1 : 0,
-      seq,
-      number,
-    );
   }
 
   setUnconditional(seq: number): void {
@@ -213,11 +119,6 @@ export class Plans {
        WHERE seq = ? AND ${UNDER_WAY} AND (failures > 0 OR state = 'waiting')`,
       seq,
     );
-  }
-
-  /** Nobody ever began it. */
-  drop(seq: number, number: number): void {
-    this.#sql.exec("DELETE FROM piece WHERE replay = ? AND number = ?", seq, number);
   }
 
   /** Of one that is over: what is left of it is looked at no earlier. */
@@ -255,11 +156,7 @@ export class Plans {
       seq,
     );
     if (changed.rowsWritten === 0) return false;
-    this.#sql.exec(
-      `DELETE FROM piece WHERE replay = ? AND doubtful = 0 AND NOT EXISTS (
-         SELECT 1 FROM replay WHERE seq = piece.replay AND piece.number > cursor AND piece.number <= claimed)`,
-      seq,
-    );
+    this.pieces.dropUnbegun(seq);
     this.close(seq);
     return true;
   }
@@ -300,19 +197,6 @@ export class Plans {
     return stale;
   }
 
-  #end(seq: number, { number, records, bytes }: Piece, how: "done" | ProblemKind): boolean {
-    const gone = this.#sql.exec("DELETE FROM piece WHERE replay = ? AND number = ?", seq, number);
-    if (gone.rowsWritten === 0) return false;
-    this.#sql.exec(
-      `UPDATE replay SET ${how}_objects = ${how}_objects + 1, ${how}_records = ${how}_records + ?, ${how}_bytes = ${how}_bytes + ?
-       WHERE seq = ?`,
-      records,
-      bytes,
-      seq,
-    );
-    return true;
-  }
-
   /** The oldest that are over go, if there are too many. */
   #forgetMore(): void {
     const more = this.#sql.exec<{ seq: number }>(
@@ -323,8 +207,7 @@ export class Plans {
   }
 
   #forget(seq: number): void {
-    this.#sql.exec("DELETE FROM piece WHERE replay = ?", seq);
-    this.#sql.exec("DELETE FROM problem WHERE replay = ?", seq);
+    this.pieces.forget(seq);
     this.#sql.exec("DELETE FROM replay WHERE seq = ?", seq);
   }
 }

@@ -1,3 +1,4 @@
+import { dayStamp, keyBelow } from "../delivery/keys.ts";
 import type { ReplaySource } from "../delivery/replayed.ts";
 import type { Amount, ReplayState, ReplayView } from "./types.ts";
 
@@ -36,6 +37,11 @@ export interface ReplayRow {
 export interface Piece extends ReplaySource {
   attempts: number;
   doubtful: boolean;
+}
+
+/** The key of an object's copy. */
+export function keyOf({ path }: Pick<ReplayRow, "path">, { day, name }: Pick<Piece, "day" | "name">): string {
+  return keyBelow(path, dayStamp(day), name);
 }
 
 export function viewOf(row: ReplayRow): ReplayView {

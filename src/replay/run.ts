@@ -56,7 +56,7 @@ export class Run {
     const row = this.#plans.row(this.seq);
     if (row === null || row.ended_ms !== null) return null;
     if (this.#queue.length === 0) {
-      this.#queue = this.#plans.pieces(this.seq, this.#claimed, Math.min(CLAIM, this.#left));
+      this.#queue = this.#plans.pieces.list(this.seq, this.#claimed, Math.min(CLAIM, this.#left));
       const last = this.#queue.at(-1);
       this.#isOver = last === undefined;
       if (last === undefined) return null;

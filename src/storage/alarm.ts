@@ -22,7 +22,7 @@ export class Alarm {
   }
 
   /**
-   * Sets it, unless it is set for an earlier time. Belongs into a {@link Alarm.transaction} of its caller.
+   * Sets it, unless it is set for an earlier time. A transaction that this is part of must be one of {@link Alarm.transaction}.
    * @param dueMs when there is something to do, in ms since the epoch, at once if that is over; Infinity: never.
    */
   set(dueMs: number, nowMs: number): void {

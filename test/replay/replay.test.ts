@@ -109,7 +109,7 @@ describe("a replay", () => {
     const { own } = await shipped.objects();
     expect(own.map(({ number }) => number > 1_000_000_000)).toEqual([false, false, true, true, true]);
     await inReplays((object) => {
-      object.planPageSize = 2;
+      object.steps.planPageSize = 2;
     });
     const { id, planned } = await shipped.begin();
     expect(planned.objects).toBe(5);

@@ -1,7 +1,7 @@
 /** A replay that breaks off between any two of its steps, in every way: it goes on, and nothing is lost or doubled. */
 import { describe, it, vi } from "vitest";
 import { DeliveryLog } from "../../src/delivery/log.ts";
-import { Replays } from "../../src/replay/replays.ts";
+import { Steps } from "../../src/replay/steps.ts";
 import { breakable, firstCalls, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
 import { rule } from "../support/s3-script.ts";
 import { ALL, expectCopied, inReplays, runReplays, shippedJob } from "./shipped.ts";
@@ -18,7 +18,7 @@ describe("a replay", () => {
     const shipped = await shippedJob(5);
     const { id } = await shipped.begin();
     const first = firstCalls(how, 2);
-    if (of === "Replays") breakable(Replays.prototype, step as (typeof STEPS)[number], first.decide);
+    if (of === "Replays") breakable(Steps.prototype, step as (typeof STEPS)[number], first.decide);
     else breakable(DeliveryLog.prototype, step as (typeof LOG_STEPS)[number], first.decide);
     const ended = await shipped.settle(id);
     // What is planned, is planned: that step comes once.
@@ -35,16 +35,16 @@ describe("a replay", () => {
     for (const step of STEPS) {
       const seen = new Set<number>();
       // Each object dies once at each step: the object is the piece among the arguments.
-      const original = Replays.prototype[step] as (...args: unknown[]) => unknown;
-      vi.spyOn(Replays.prototype as unknown as Record<string, typeof original>, step).mockImplementation(function (
-        this: Replays,
+      const original = Steps.prototype[step] as (...args: unknown[]) => unknown;
+      vi.spyOn(Steps.prototype as unknown as Record<string, typeof original>, step).mockImplementation(function (
+        this: Steps,
         ...args
       ) {
         const number = (args[1] as { number?: number } | undefined)?.number ?? 0;
         if (!seen.has(number)) {
           seen.add(number);
           deaths += 1;
-          (this as unknown as { ctx: DurableObjectState }).ctx.abort("killed");
+          this.ctx.abort("killed");
           throw new Error("dead");
         }
         return original.apply(this, args);
@@ -63,7 +63,7 @@ describe("a replay that is cancelled after it was killed", () => {
     const { id } = await shipped.begin();
     // The first copy is written, and nobody is told; the others are not.
     const first = firstCalls("dies before", 1);
-    breakable(Replays.prototype, "tell", first.decide);
+    breakable(Steps.prototype, "tell", first.decide);
     await shipped.control.script([rule({ do: "hold" }, { method: "PUT", keyIncludes: "T1202" })]);
     await runReplays();
     expect((await shipped.read(id)).done.objects).toBe(0);
@@ -85,7 +85,7 @@ describe("a replay that is cancelled after it was killed", () => {
   it("and whose store shows nothing says so of each that may be there", async ({ expect }) => {
     const shipped = await shippedJob(2);
     const { id } = await shipped.begin(ALL);
-    breakable(Replays.prototype, "tell", firstCalls("dies before", 1).decide);
+    breakable(Steps.prototype, "tell", firstCalls("dies before", 1).decide);
     await runReplays();
     await shipped.control.script([rule({ do: "answer", status: 403 }, { method: "HEAD" })]);
     await shipped.cancel(id);

@@ -1,0 +1,51 @@
+export interface AccountCounts {
+  processed: number;
+  routed: number;
+  not_enabled: number;
+  not_routed: number;
+  set_aside: number;
+  /** Set aside, and then given up by somebody. */
+  discarded: number;
+}
+
+export interface AccountStatus {
+  counts: AccountCounts;
+  /** Events that intake could not hand to the queue. */
+  intakeLost: number;
+  /** Time of intake of the oldest message that has to come again, in ms. */
+  oldestUnfinishedMs: number | null;
+  queueBacklog: number | null;
+  queueSeenMs: number | null;
+  /** Messages that are set aside, with the events in them; the time, in ms, of the first that is still there. */
+  setAsideMessages: { messages: number; events: number; oldestMs: number | null };
+}
+
+/** How the account is, by its row and what the parts of its ledger say. */
+export function accountStatus(
+  sql: SqlStorage,
+  { oldestUnfinishedMs, oldestAsideMs }: { oldestUnfinishedMs: number | null; oldestAsideMs: number | null },
+): AccountStatus {
+  const row = sql
+    .exec<{
+      processed: number;
+      routed: number;
+      not_enabled: number;
+      not_routed: number;
+      set_aside: number;
+      discarded: number;
+      aside_messages: number;
+      intake_lost: number;
+      queue_backlog: number | null;
+      queue_seen_ms: number | null;
+    }>("SELECT * FROM account")
+    .one();
+  const { processed, routed, not_enabled, not_routed, set_aside, discarded } = row;
+  return {
+    counts: { processed, routed, not_enabled, not_routed, set_aside, discarded },
+    intakeLost: row.intake_lost,
+    oldestUnfinishedMs,
+    queueBacklog: row.queue_backlog,
+    queueSeenMs: row.queue_seen_ms,
+    setAsideMessages: { messages: row.aside_messages, events: set_aside, oldestMs: oldestAsideMs },
+  };
+}

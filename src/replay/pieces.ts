@@ -1,0 +1,146 @@
+import type { ReplaySource } from "../delivery/replayed.ts";
+import { REPLAY_PROBLEMS_MAX } from "../limits.ts";
+import type { Piece } from "./rows.ts";
+import type { Problem, ProblemKind } from "./types.ts";
+
+const PIECE = `number, key, day, name, bytes, raw_bytes AS rawBytes, records, sha256, md5, content_type AS contentType,
+  first_event_ms AS firstEventMs, last_event_ms AS lastEventMs, attempts, doubtful`;
+
+/**
+ * What replays have to ship, object by object, and what became of it. Every method that changes anything belongs into a transaction of its caller; what is
+ * counted changes with the piece that it is about, so that planned is always the sum of done, missing, damaged, failed and what is left.
+ */
+export class Pieces {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  /** Takes a page into the plan. @param next from where the next one is asked for; null: this is the last. */
+  plan(seq: number, sources: readonly ReplaySource[], next: number | null): void {
+    for (const source of sources) {
+      this.#sql.exec(
+        `INSERT INTO piece (replay, number, key, day, name, bytes, raw_bytes, records, sha256, md5, content_type, first_event_ms, last_event_ms)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        seq,
+        source.number,
+        source.key,
+        source.day,
+        source.name,
+        source.bytes,
+        source.rawBytes,
+        source.records,
+        source.sha256,
+        source.md5,
+        source.contentType,
+        source.firstEventMs,
+        source.lastEventMs,
+      );
+    }
+    this.#sql.exec("UPDATE replay SET plan_next = ? WHERE seq = ?", next, seq);
+    if (next !== null) return;
+    // What is planned is what there is: since it was counted, the log may have forgotten some of it, as too old.
+    this.#sql.exec(
+      `UPDATE replay SET (planned_objects, planned_records, planned_bytes) =
+         (SELECT count(*), coalesce(sum(records), 0), coalesce(sum(bytes), 0) FROM piece WHERE replay = ?) WHERE seq = ?`,
+      seq,
+      seq,
+    );
+  }
+
+  /** Pieces above a number, in order. */
+  list(seq: number, above: number, limit: number): Piece[] {
+    return this.#sql
+      .exec<Omit<Piece, "doubtful"> & { doubtful: number }>(
+        `SELECT ${PIECE} FROM piece WHERE replay = ? AND number > ? ORDER BY number LIMIT ?`,
+        seq,
+        above,
+        limit,
+      )
+      .toArray()
+      .map((row) => ({ ...row, doubtful: row.doubtful !== 0 }));
+  }
+
+  /** A copy is where it belongs, and its log knows. @returns false if that was known here as well. */
+  done(seq: number, piece: Piece): boolean {
+    return this.#end(seq, piece, "done");
+  }
+
+  /** A piece ends as a problem. Of very many, only the first are remembered one by one. */
+  problem(seq: number, piece: Piece, kind: ProblemKind, why: string): void {
+    if (!this.#end(seq, piece, kind)) return;
+    const { n } = this.#sql.exec<{ n: number }>("SELECT count(*) AS n FROM problem WHERE replay = ?", seq).one();
+    if (n >= REPLAY_PROBLEMS_MAX) return;
+    this.#sql.exec(
+      "INSERT OR IGNORE INTO problem (replay, number, kind, key, why) VALUES (?, ?, ?, ?, ?)",
+      seq,
+      piece.number,
+      kind,
+      piece.key,
+      why,
+    );
+  }
+
+  rename(seq: number, number: number, name: string): void {
+    this.#sql.exec(
+      "UPDATE piece SET name = ?, doubtful = 0, attempts = attempts + 1 WHERE replay = ? AND number = ?",
+      name,
+      seq,
+      number,
+    );
+  }
+
+  /** It is to be tried again. @param doubtful its copy may be there. */
+  failed(seq: number, number: number, doubtful: boolean): void {
+    this.#sql.exec(
+      "UPDATE piece SET attempts = attempts + 1, doubtful = max(doubtful, ?) WHERE replay = ? AND number = ?",
+      doubtful ? 1 : 0,
+      seq,
+      number,
+    );
+  }
+
+  /** Nobody ever began it. */
+  drop(seq: number, number: number): void {
+    this.#sql.exec("DELETE FROM piece WHERE replay = ? AND number = ?", seq, number);
+  }
+
+  /** Of a replay that has just ended: what may have been under way stays, what was never begun goes. */
+  dropUnbegun(seq: number): void {
+    this.#sql.exec(
+      `DELETE FROM piece WHERE replay = ? AND doubtful = 0 AND NOT EXISTS (
+         SELECT 1 FROM replay WHERE seq = piece.replay AND piece.number > cursor AND piece.number <= claimed)`,
+      seq,
+    );
+  }
+
+  /** Those of which something is remembered. */
+  problems(seq: number): Problem[] {
+    return this.#sql
+      .exec<{ number: number; key: string; kind: ProblemKind; why: string }>(
+        "SELECT number, key, kind, why FROM problem WHERE replay = ? ORDER BY number",
+        seq,
+      )
+      .toArray();
+  }
+
+  /** Forgets all of a replay's pieces and problems. */
+  forget(seq: number): void {
+    this.#sql.exec("DELETE FROM piece WHERE replay = ?", seq);
+    this.#sql.exec("DELETE FROM problem WHERE replay = ?", seq);
+  }
+
+  #end(seq: number, { number, records, bytes }: Piece, how: "done" | ProblemKind): boolean {
+    const gone = this.#sql.exec("DELETE FROM piece WHERE replay = ? AND number = ?", seq, number);
+    if (gone.rowsWritten === 0) return false;
+    this.#sql.exec(
+      `UPDATE replay SET ${how}_objects = ${how}_objects + 1, ${how}_records = ${how}_records + ?, ${how}_bytes = ${how}_bytes + ?
+       WHERE seq = ?`,
+      records,
+      bytes,
+      seq,
+    );
+    return true;
+  }
+}

@@ -1,0 +1,154 @@
+import { segmentWith } from "../delivery/chain.ts";
+import type { ReplayPage } from "../delivery/replayed.ts";
+import { errorText, log } from "../log.ts";
+import { answered } from "../platform.ts";
+import { type CopyOutcome, copyObject } from "./copy.ts";
+import { type Ends, INTERNAL, LOG_IS_GONE } from "./ends.ts";
+import type { Plans } from "./plans.ts";
+import { keyOf, type Piece, type ReplayRow } from "./rows.ts";
+import type { Run } from "./run.ts";
+
+/** How long a part of the service may take for one answer, in ms. */
+export const PART_MS = 10_000;
+
+/** Objects that are planned with one call of a log. */
+const PLAN_PAGE = 500;
+
+/**
+ * Part of the replays: the steps that each of them takes, page by page and then object by object. Each can be repeated, wherever it broke off. Public for the
+ * tests, which break every one.
+ */
+export class Steps {
+  readonly ctx: DurableObjectState;
+  readonly #logs: Env["LOG"];
+  readonly #plans: Plans;
+  readonly #ends: Ends;
+  /** Overridden by tests. */
+  planPageSize = PLAN_PAGE;
+
+  constructor(ctx: DurableObjectState, logs: Env["LOG"], plans: Plans, ends: Ends) {
+    this.ctx = ctx;
+    this.#logs = logs;
+    this.#plans = plans;
+    this.#ends = ends;
+  }
+
+  /** Takes the next page of objects into the plan. @returns false if there is nothing to plan for. */
+  async planPage(row: ReplayRow): Promise<boolean> {
+    const { seq, job, since_ms: sinceMs, until_ms: untilMs, asked_ms: askedMs } = row;
+    const after = this.#plans.row(seq)?.plan_next ?? null;
+    if (after === null) return false;
+    const asked = { sinceMs, untilMs, askedMs };
+    const page: ReplayPage = await answered(
+      `the log of job ${job}`,
+      PART_MS,
+      segmentWith(this.#logs, job, after).replayPage(asked, after, this.planPageSize),
+    );
+    return this.#change(() => {
+      const now = this.#plans.row(seq);
+      // It was cancelled meanwhile.
+      if (now === null || now.ended_ms !== null || now.plan_next !== after) return false;
+      this.#plans.pieces.plan(seq, page.sources, page.next);
+      return true;
+    });
+  }
+
+  /** One attempt for one object, and what follows from it. */
+  async attempt(run: Run, piece: Piece): Promise<void> {
+    try {
+      let outcome = await this.copyOne(run, piece);
+      if (outcome.kind === "no_conditional") {
+        this.#change(() => this.#plans.setUnconditional(run.seq));
+        run.conditional = false;
+        // The store does not know the condition; the same attempt goes on without it.
+        outcome = await this.copyOne(run, piece);
+      }
+      await this.settle(run, piece, outcome);
+    } catch (error) {
+      const { id, job } = run.row;
+      log.error("a copy broke", { replay: id, job, object: piece.number, error: errorText(error) });
+      this.#change(() => this.#plans.pieces.failed(run.seq, piece.number, true));
+      run.failed(INTERNAL);
+    }
+  }
+
+  copyOne(run: Run, piece: Piece): Promise<CopyOutcome> {
+    const { source, target, conditional, row } = run;
+    return copyObject(piece, keyOf(row, piece), source, { store: target, path: row.path, conditional });
+  }
+
+  /** What follows from an attempt. A copy that stands is told to its log before it leaves the plan. */
+  async settle(run: Run, piece: Piece, outcome: CopyOutcome): Promise<void> {
+    const { seq, row } = run;
+    const { number } = piece;
+    switch (outcome.kind) {
+      case "delivered": {
+        const told = await this.tell(row, piece, outcome.verified);
+        if (told === "gone") return this.#ends.end(row, "failed", LOG_IS_GONE);
+        this.finish(seq, piece);
+        run.went();
+        return;
+      }
+      case "key_taken":
+      case "no_conditional": {
+        const { firstEventMs, lastEventMs } = piece;
+        const segment = segmentWith(this.#logs, row.job, number);
+        const name = await answered(
+          `the log of job ${row.job}`,
+          PART_MS,
+          segment.replayName(firstEventMs, lastEventMs),
+        );
+        if (name === null) return this.#ends.end(row, "failed", LOG_IS_GONE);
+        this.#change(() => this.#plans.pieces.rename(seq, number, name));
+        // Once is chance; again, and something is wrong with the store.
+        if (piece.attempts === 0) return run.went();
+        const words = "the store says that another object stands under a new key";
+        return run.failed({ kind: "busy", words, retryAfterS: null, cause: "key_taken" });
+      }
+      case "damaged":
+        // A proxy may have cut it short: it is believed when it is read a second time.
+        if (piece.attempts === 0) this.#change(() => this.#plans.pieces.failed(seq, number, false));
+        else this.#problem(run, piece, "damaged", outcome.words);
+        return run.went();
+      case "missing":
+        this.#problem(run, piece, "missing", outcome.words);
+        return run.went();
+      case "refused":
+        this.#problem(run, piece, "failed", `its copy is refused: ${outcome.words}`);
+        return run.went();
+      case "failed":
+        this.#change(() => this.#plans.pieces.failed(seq, number, outcome.doubtful));
+        return run.failed(outcome.error);
+    }
+  }
+
+  /** Has the job's log list and count a copy that stands. */
+  tell(row: ReplayRow, piece: Piece, verified: boolean): Promise<"counted" | "known" | "gone"> {
+    const { number, attempts } = piece;
+    const segment = segmentWith(this.#logs, row.job, number);
+    const { doubtful: _doubtful, ...source } = piece;
+    const copy = {
+      ...source,
+      replay: row.id,
+      key: keyOf(row, piece),
+      attempts: attempts + 1,
+      verified,
+      elsewhere: row.elsewhere,
+    };
+    return answered(`the log of job ${row.job}`, PART_MS, segment.replayed(copy));
+  }
+
+  /** The last step of an object. */
+  finish(seq: number, piece: Piece): void {
+    this.#change(() => this.#plans.pieces.done(seq, piece));
+  }
+
+  #problem({ seq, row }: Run, piece: Piece, kind: "missing" | "damaged" | "failed", why: string): void {
+    this.#change(() => this.#plans.pieces.problem(seq, piece, kind, why));
+    log.warn("an object was not shipped again", { replay: row.id, job: row.job, object: piece.number, kind, why });
+  }
+
+  #change<T>(change: () => T): T {
+    return this.ctx.storage.transactionSync(change);
+  }
+}
