@@ -13,7 +13,7 @@ import { replays } from "../replay/replays.ts";
 import { ANSWER, checked } from "./answers.ts";
 import type { AccountFacts, Facts, JobFacts, KnownAttachment, KnownJob, Told, WaitingReplay } from "./facts.ts";
 import { SILENT } from "./facts.ts";
-import { candidates, functionFacts, heardOf } from "./function-facts.ts";
+import { candidates, functionFacts, heardOf, unnamedMs } from "./function-facts.ts";
 import { knownJob } from "./known-jobs.ts";
 import type { Rhythm } from "./rhythm.ts";
 import { type SampleState, type Samples, sampled } from "./samples.ts";
@@ -189,7 +189,12 @@ async function askFunctions(
     for (const name of gone) known.usual.delete(name);
   }
   // Without the settings nobody knows which are off, and meant to be quiet.
-  return { countedUntilMs, each: settings === SILENT ? [] : functionFacts(known, last), notWatched };
+  return {
+    countedUntilMs,
+    each: settings === SILENT ? [] : functionFacts(known, last),
+    unnamedMs: unnamedMs(lately),
+    notWatched,
+  };
 }
 
 function orUndefined<T>(told: Told<T>): T | undefined {
