@@ -175,7 +175,7 @@ async function askFunctions(
   if (account === SILENT || lately === SILENT) return SILENT;
   const keptMs = outbox === SILENT ? null : outbox.oldestTakenMs;
   const countedUntilMs = Math.min(nowMs, account.oldestUnfinishedMs ?? nowMs, keptMs ?? nowMs);
-  const notWatched = rhythm.listen(heardOf(lately), account.queueSeenMs, countedUntilMs);
+  const notWatched = rhythm.listen(heardOf(lately), account.queueSeenMs, countedUntilMs, nowMs);
   const known = { lately, settings: settings === SILENT ? [] : settings, usual: rhythm.functions() };
   const names = candidates(known, countedUntilMs);
   let last = new Map<string, number>();
