@@ -82,6 +82,8 @@ export interface FunctionsFacts {
   /** Until when their events are counted, in ms: what was taken in later may be on its way. */
   countedUntilMs: number;
   each: readonly FunctionFacts[];
+  /** When an event last came of a function whose name there was no room for, in ms; null: there was room for all. It may be any of them. */
+  unnamedMs: number | null;
   /** Names of which there are too many to learn how their events come. */
   notWatched: number;
 }

@@ -1,4 +1,4 @@
-import type { FunctionCount } from "../control/function-counts.ts";
+import { type FunctionCount, SCRIPT_NAME_MAX, TALLY_BOUNDS, type TallyBounds } from "../control/function-counts.ts";
 import type { FunctionSetting } from "../control/function-settings.ts";
 import type { FunctionFacts, Usual } from "./facts.ts";
 import type { Heard } from "./rhythm.ts";
@@ -17,6 +17,17 @@ export function heardOf(counts: readonly FunctionCount[]): Heard[] {
   return counts.flatMap(({ scriptName, routed, notEnabled, notRouted, lastEventMs }) =>
     scriptName === null ? [] : [{ name: scriptName, lastMs: lastEventMs, events: routed + notEnabled + notRouted }],
   );
+}
+
+/**
+ * When an event last came under a name that there was no room for, in ms; null: there was room for all. Functions that were forgotten are summed under no name as
+ * well, and mean nothing.
+ */
+export function unnamedMs(counts: readonly FunctionCount[], bounds: TallyBounds = TALLY_BOUNDS): number | null {
+  const names = counts.flatMap(({ scriptName }) => scriptName ?? []);
+  const chars = names.reduce((sum, name) => sum + name.length, 0);
+  if (names.length < bounds.names && chars + SCRIPT_NAME_MAX <= bounds.chars) return null;
+  return counts.find(({ scriptName }) => scriptName === null)?.lastEventMs ?? null;
 }
 
 /** Of which it must be known whether they have had any event in thirty days: they are quiet, or should have had some. */

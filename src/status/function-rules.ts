@@ -13,11 +13,10 @@ export function functionFindings(facts: Facts): Found[] {
 export function everyFunctionFinding({ functions, attachments, nowMs }: Facts): Found[] {
   const undone = attachments === SILENT ? [] : attachments.flatMap((each) => attachmentFindings(each, nowMs));
   if (functions === SILENT) return undone;
-  const { each, countedUntilMs } = functions;
+  const { each, countedUntilMs, unnamedMs } = functions;
   const found = each.flatMap((known) => [
     ...switchedOff(known),
-    ...quiet(known, countedUntilMs),
-    ...neverSeen(known, nowMs),
+    ...(mayBeUnnamed(known, unnamedMs) ? [] : [...quiet(known, countedUntilMs), ...neverSeen(known, nowMs)]),
   ]);
   return [...undone, ...found];
 }
@@ -37,6 +36,11 @@ function switchedOff({ name, logging, setMs, dropped, lastEventMs }: FunctionFac
         'PATCH /functions/scripts/{name}/script-settings with {"logship": true} switches it on; if it is meant to be off, take it off the tail consumers of the function, which costs less. What was dropped is gone.',
     },
   ];
+}
+
+/** Whether events of it may have come for which there was no name left, since the last that is known: nobody can tell that it is quiet. */
+export function mayBeUnnamed({ lastEventMs, usual }: FunctionFacts, unnamedMs: number | null): boolean {
+  return unnamedMs !== null && Math.max(lastEventMs ?? 0, usual?.lastMs ?? 0) < unnamedMs;
 }
 
 function quiet({ name, logging, usual }: FunctionFacts, untilMs: number): Found[] {

@@ -1,16 +1,19 @@
+import type * as z from "zod";
 import { readConfig } from "../config.ts";
 import type { FunctionSetting } from "../control/function-settings.ts";
 import { type AccountStatus, accountLedger, type FunctionCount } from "../control/ledger.ts";
 import { controlPlane } from "../control/plane.ts";
+import { readSnapshot } from "../control/snapshot.ts";
 import { chainStatus } from "../delivery/chain.ts";
 import type { LogStatus } from "../delivery/types.ts";
 import { type OutboxStatus, outbox } from "../intake/outbox.ts";
 import { errorText, log } from "../log.ts";
 import { Patience, type Platform, settled } from "../platform.ts";
 import { replays } from "../replay/replays.ts";
+import { ANSWER, checked } from "./answers.ts";
 import type { AccountFacts, Facts, JobFacts, KnownAttachment, KnownJob, Told, WaitingReplay } from "./facts.ts";
 import { SILENT } from "./facts.ts";
-import { candidates, functionFacts, heardOf } from "./function-facts.ts";
+import { candidates, functionFacts, heardOf, unnamedMs } from "./function-facts.ts";
 import { knownJob } from "./known-jobs.ts";
 import type { Rhythm } from "./rhythm.ts";
 import { type SampleState, type Samples, sampled } from "./samples.ts";
@@ -59,9 +62,10 @@ export async function gather(
   sources: Sources = SOURCES,
 ): Promise<Facts> {
   const patience = new Patience(GATHER_PATIENCE.allMs);
-  const ask = async <T>(who: string, question: () => Promise<T>): Promise<Told<T>> => {
+  const ask = async <T>(who: string, shape: z.ZodType | null, question: () => Promise<T>): Promise<Told<T>> => {
     try {
-      return await patience.answer(who, GATHER_PATIENCE.oneMs, question);
+      const answer = await patience.answer(who, GATHER_PATIENCE.oneMs, question);
+      return shape === null ? answer : checked(shape, answer);
     } catch (error) {
       log.warn("no answer to the watch", { who, error: errorText(error) });
       return SILENT;
@@ -93,23 +97,24 @@ export async function gather(
   }
 }
 
-type Ask = <T>(who: string, question: () => Promise<T>) => Promise<Told<T>>;
+/** @param shape what the answer has to be; null: whoever asks has looked. */
+type Ask = <T>(who: string, shape: z.ZodType | null, question: () => Promise<T>) => Promise<Told<T>>;
 
 async function askAll(env: Env, sources: Sources, ask: Ask): Promise<Answers> {
   const { CONTROL, ACCOUNT, OUTBOX }: Bindings = env;
   const [known, settings, account, lately, kept, replays, attachments] = await Promise.all([
-    ask("the control plane", async () => {
-      const snapshot = await controlPlane(CONTROL).configSince("");
-      if (snapshot.jobs === null) throw new Error("no jobs were told");
+    ask("the control plane", null, async () => {
+      const snapshot = readSnapshot(await controlPlane(CONTROL).configSince(""));
+      if (snapshot === null) throw new Error("no jobs were told");
       const config = readConfig(env);
       return snapshot.jobs.map((job) => knownJob(job, config));
     }),
-    ask("the settings of functions", () => controlPlane(CONTROL).functionSettings()),
-    ask("the ledger", () => accountLedger(ACCOUNT).status()),
-    ask("the counts of functions", () => accountLedger(ACCOUNT).functionsLately()),
-    ask("the outbox", () => outbox(OUTBOX).status()),
-    ask("replays", () => sources.replays(env)),
-    ask("attachments", () => sources.attachments(env)),
+    ask("the settings of functions", ANSWER.Settings, () => controlPlane(CONTROL).functionSettings()),
+    ask("the ledger", ANSWER.Account, () => accountLedger(ACCOUNT).status()),
+    ask("the counts of functions", ANSWER.Counts, () => accountLedger(ACCOUNT).functionsLately()),
+    ask("the outbox", ANSWER.Outbox, () => outbox(OUTBOX).status()),
+    ask("replays", ANSWER.Replays, () => sources.replays(env)),
+    ask("attachments", ANSWER.Attachments, () => sources.attachments(env)),
   ]);
   return { known, settings, account, lately, outbox: kept, replays, attachments };
 }
@@ -120,7 +125,7 @@ async function askLogs(
   ask: Ask,
 ): Promise<ReadonlyMap<number, Told<LogStatus | null>>> {
   const answers = await settled(jobs, LOGS_AT_ONCE, ({ id }) =>
-    ask(`the log of job ${id}`, () => chainStatus(LOG, id)),
+    ask(`the log of job ${id}`, ANSWER.Log, () => chainStatus(LOG, id)),
   );
   return new Map(
     jobs.map(({ id }, i) => {
@@ -170,12 +175,12 @@ async function askFunctions(
   if (account === SILENT || lately === SILENT) return SILENT;
   const keptMs = outbox === SILENT ? null : outbox.oldestTakenMs;
   const countedUntilMs = Math.min(nowMs, account.oldestUnfinishedMs ?? nowMs, keptMs ?? nowMs);
-  const notWatched = rhythm.listen(heardOf(lately), account.queueSeenMs, countedUntilMs);
+  const notWatched = rhythm.listen(heardOf(lately), account.queueSeenMs, countedUntilMs, nowMs);
   const known = { lately, settings: settings === SILENT ? [] : settings, usual: rhythm.functions() };
   const names = candidates(known, countedUntilMs);
   let last = new Map<string, number>();
   if (names.length > 0) {
-    const answer = await ask("the events of functions", () => accountLedger(ACCOUNT).lastEvents(names));
+    const answer = await ask("the events of functions", ANSWER.Last, () => accountLedger(ACCOUNT).lastEvents(names));
     if (answer === SILENT) return SILENT;
     last = new Map(answer.map(({ scriptName, lastEventMs }) => [scriptName, lastEventMs]));
     // Somebody had its name forgotten, or nothing has come for thirty days: nobody waits for it any more.
@@ -184,7 +189,12 @@ async function askFunctions(
     for (const name of gone) known.usual.delete(name);
   }
   // Without the settings nobody knows which are off, and meant to be quiet.
-  return { countedUntilMs, each: settings === SILENT ? [] : functionFacts(known, last), notWatched };
+  return {
+    countedUntilMs,
+    each: settings === SILENT ? [] : functionFacts(known, last),
+    unnamedMs: unnamedMs(lately),
+    notWatched,
+  };
 }
 
 function orUndefined<T>(told: Told<T>): T | undefined {

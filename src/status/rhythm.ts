@@ -124,11 +124,13 @@ export class Rhythm {
   /**
    * Takes in a look.
    * @param countedMs when events were last counted; null: never.
-   * @param untilMs until when everything is known that came. A look that is behind an earlier one changes nothing.
+   * @param untilMs until when everything is known that came. A look that is behind an earlier one changes nothing…
+   * @param nowMs …unless that one had a clock that was ahead: nothing would be learned, and everybody be quiet, until that time has come.
    * @returns how many names there was no room for.
    */
-  listen(all: readonly Heard[], countedMs: number | null, untilMs: number): number {
-    const { functions, account, untilMs: knownUntilMs } = this.#state();
+  listen(all: readonly Heard[], countedMs: number | null, untilMs: number, nowMs: number): number {
+    const { functions, account, untilMs: lastUntilMs } = this.#state();
+    const knownUntilMs = Math.min(lastUntilMs, nowMs);
     if (untilMs < knownUntilMs) return 0;
     const byName = new Map(functions);
     const left = listened(byName, all, knownUntilMs);

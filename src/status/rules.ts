@@ -1,6 +1,6 @@
 import { accountFindings } from "./account-rules.ts";
 import { type Facts, type JobFacts, SILENT } from "./facts.ts";
-import { everyFunctionFinding, functionFindings } from "./function-rules.ts";
+import { everyFunctionFinding, functionFindings, mayBeUnnamed } from "./function-rules.ts";
 import { jobFindings } from "./job-rules.ts";
 import { KINDS, type Kind } from "./kinds.ts";
 import { isQuiet } from "./thresholds.ts";
@@ -95,20 +95,25 @@ export function isUntold(facts: Facts, subject: Subject, kind: string): boolean 
       return (
         facts.functions === SILENT ||
         !facts.controlTold ||
-        (of === "function_quiet" && isQuietUntold(facts, subject.name))
+        (of !== "function_off" && isQuietUntold(facts, subject.name))
       );
   }
 }
 
-function isUntoldOf({ log, destination }: JobFacts, kind: Kind, { jobs, account, functions }: Facts): boolean {
+function isUntoldOf(job: JobFacts, kind: Kind, facts: Facts): boolean {
+  const { log, destination } = job;
   if (kind === "key_lost" || kind === "destination_unusable") return destination.kind === "unknown";
-  // It follows from what all the others get.
-  if (
-    kind === "nothing_received" &&
-    (account === SILENT || functions === SILENT || jobs.some((job) => job.log === SILENT))
-  )
-    return true;
+  if (kind === "nothing_received" && isReceiptUntold(job, facts)) return true;
   return log === SILENT && !WITHOUT_LOG.has(kind);
+}
+
+/** That a job gets nothing follows from what others get: one that is silent may be the one that shows it. */
+function isReceiptUntold(job: JobFacts, facts: Facts): boolean {
+  const { jobs, account, functions } = facts;
+  if (account === SILENT || functions === SILENT) return true;
+  return (
+    jobs.some(({ log }) => log === SILENT) && jobFindings(job, facts).every(({ kind }) => kind !== "nothing_received")
+  );
 }
 
 /** Whether it is found all the same, and only not named: others stand before it. */
@@ -118,10 +123,13 @@ function isUnnamed(facts: Facts, name: string, kind: Kind): boolean {
   return isIn(everyFunctionFinding(facts)) && !isIn(functionFindings(facts));
 }
 
-/** Whether nothing has been counted of it for too long, but what was taken in since then is still on its way. */
+/** Whether nothing has been counted of it for too long, but something may have come since: unnamed, or still on its way. */
 function isQuietUntold({ functions, nowMs }: Facts, name: string): boolean {
   if (functions === SILENT) return true;
-  const usual = functions.each.find((each) => each.name === name)?.usual ?? null;
+  const known = functions.each.find((each) => each.name === name);
+  if (known === undefined) return false;
+  if (mayBeUnnamed(known, functions.unnamedMs)) return true;
+  const { usual } = known;
   return usual !== null && isQuiet(usual, nowMs) && !isQuiet(usual, functions.countedUntilMs);
 }
 

@@ -153,7 +153,7 @@ describe("names that senders make up", () => {
       for (let day = 0; day < 40; day++) {
         const atMs = MONDAY + day * DAY_MS;
         const short = Array.from({ length: 1_500 }, (_, n) => say(`${"\u0001".repeat(124)}${n}`, atMs));
-        const left = rhythm.listen([...short, say("x".repeat(256), atMs, 99)], atMs, atMs + HOUR);
+        const left = rhythm.listen([...short, say("x".repeat(256), atMs, 99)], atMs, atMs + HOUR, atMs + HOUR);
         expect(left).toBeGreaterThanOrEqual(501);
       }
       const { bytes } = sql.exec<{ bytes: number }>("SELECT length(state) AS bytes FROM rhythm").one();
@@ -170,14 +170,30 @@ describe("names that senders make up", () => {
       const rhythm = new Rhythm(sql);
       for (let day = 0; day < 6; day++) {
         const atMs = MONDAY + day * DAY_MS;
-        rhythm.listen([say("a", atMs), say("b", atMs)], atMs, atMs + 1);
+        rhythm.listen([say("a", atMs), say("b", atMs)], atMs, atMs + 1, atMs + 1);
       }
       const before = rhythm.functions();
       expect([...before.keys()]).toEqual(["a", "b"]);
-      rhythm.listen([say("c", MONDAY)], MONDAY, MONDAY);
+      rhythm.listen([say("c", MONDAY)], MONDAY, MONDAY, MONDAY + 6 * DAY_MS);
       expect(rhythm.functions()).toEqual(before);
       rhythm.forget(new Set(["a"]));
       expect([...rhythm.functions().keys()]).toEqual(["b"]);
+    });
+  });
+
+  it("are learned on after a clock that was a day ahead was put back", async () => {
+    await runInDurableObject(env.LOG.getByName("rhythm"), (_object, { storage: { sql } }) => {
+      sql.exec(RHYTHM_SQL);
+      const rhythm = new Rhythm(sql);
+      const look = (atMs: number, nowMs: number) => rhythm.listen([say("shop", atMs)], atMs, nowMs, nowMs);
+      for (let at = MONDAY; at <= MONDAY + 2 * DAY_MS; at += HOUR) look(at, at);
+      const end = MONDAY + 2 * DAY_MS;
+      look(end, end + DAY_MS);
+      for (let at = end + HOUR; at < end + 5 * HOUR; at += HOUR) {
+        look(at, at);
+        expect(rhythm.functions().get("shop")?.lastMs).toBe(at);
+        expect(rhythm.account()?.lastMs).toBe(at);
+      }
     });
   });
 });

@@ -131,6 +131,7 @@ const anyFacts: fc.Arbitrary<Facts> = fc
       fc.record({
         countedUntilMs: time,
         each: fc.uniqueArray(anyFunction, { selector: ({ name }) => name, maxLength: 4 }),
+        unnamedMs: maybeTime,
         notWatched: count,
       }),
     ),

@@ -23,7 +23,7 @@ const ofJob = (fields: Partial<JobFacts>, logFields: Partial<LogStatus> | null =
 const ofLog = (fields: Partial<LogStatus>): Facts => ofJob({}, fields);
 const ofAccount = (fields: Partial<AccountFacts>): Facts => facts({ account: account(fields) });
 const ofFunction = (fields: Partial<FunctionFacts>): Facts =>
-  facts({ functions: { countedUntilMs: NOON, each: [fn(fields)], notWatched: 0 } });
+  facts({ functions: { countedUntilMs: NOON, each: [fn(fields)], unnamedMs: null, notWatched: 0 } });
 const pending = (n: number): Pick<LogStatus, "counts"> => ({
   counts: { ...log().counts, received: n, delivered: 0, pending: n },
 });
@@ -97,7 +97,7 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     // What was taken in since may be on its way.
     facts({
       account: account({ usual: { lastMs: ago(2 * HOUR + 1), longestGapMs: HOUR } }),
-      functions: { countedUntilMs: ago(1), each: [], notWatched: 0 },
+      functions: { countedUntilMs: ago(1), each: [], unnamedMs: null, notWatched: 0 },
     }),
     ofAccount({ usual: { lastMs: ago(2 * HOUR + 1), longestGapMs: HOUR } }),
     { severity: "warning" },
@@ -135,13 +135,13 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
   [
     "functions_not_watched",
     facts(),
-    facts({ functions: { countedUntilMs: NOON, each: [], notWatched: 3 } }),
+    facts({ functions: { countedUntilMs: NOON, each: [], unnamedMs: null, notWatched: 3 } }),
     { severity: "warning", subject: { type: "account" } },
   ],
   [
     "functions_more",
-    facts({ functions: { countedUntilMs: NOON, each: many(NAMED_MAX), notWatched: 0 } }),
-    facts({ functions: { countedUntilMs: NOON, each: many(NAMED_MAX + 7), notWatched: 0 } }),
+    facts({ functions: { countedUntilMs: NOON, each: many(NAMED_MAX), unnamedMs: null, notWatched: 0 } }),
+    facts({ functions: { countedUntilMs: NOON, each: many(NAMED_MAX + 7), unnamedMs: null, notWatched: 0 } }),
     { summary: "The same is to be said of 7 functions beside those that are named." },
   ],
   [
@@ -383,7 +383,12 @@ describe("the rules", () => {
   it("do not miss a job's events that may be on their way, or that it was not enabled for", () => {
     const jobs = [job({ enabledSinceMs: ago(HOUR), log: log({ lastReceivedMs: null }) }), others(ago(0))];
     expect(kindsOf(facts({ jobs }))).toEqual(["nothing_received"]);
-    const counted = (countedUntilMs: number): Facts["functions"] => ({ countedUntilMs, each: [], notWatched: 0 });
+    const counted = (countedUntilMs: number): Facts["functions"] => ({
+      countedUntilMs,
+      each: [],
+      unnamedMs: null,
+      notWatched: 0,
+    });
     expect(kindsOf(facts({ jobs, functions: counted(ago(45 * MINUTE)) }))).toEqual([]);
     expect(kindsOf(facts({ jobs: [job({ ...jobs[0], enabledSinceMs: null }), others(NOON)] }))).toEqual([]);
   });
@@ -391,7 +396,9 @@ describe("the rules", () => {
   it("leave functions alone whose events may be on their way, or that are off", () => {
     const usual = { lastMs: ago(2 * HOUR), longestGapMs: 0 };
     const of = (fields: Partial<FunctionFacts>, countedUntilMs: number): string[] =>
-      kindsOf(facts({ functions: { countedUntilMs, each: [fn({ usual, ...fields })], notWatched: 0 } }));
+      kindsOf(
+        facts({ functions: { countedUntilMs, each: [fn({ usual, ...fields })], unnamedMs: null, notWatched: 0 } }),
+      );
     expect(of({}, NOON)).toEqual(["function_quiet"]);
     expect(of({}, ago(90 * MINUTE))).toEqual([]);
     expect(of({ logging: "off" }, NOON)).toEqual([]);
@@ -408,6 +415,7 @@ describe("the rules", () => {
       functions: {
         countedUntilMs: NOON,
         each: ["b", "a"].map((name) => fn({ name, usual: { lastMs: 0, longestGapMs: 0 } })),
+        unnamedMs: null,
         notWatched: 0,
       },
     });
@@ -435,8 +443,12 @@ describe("what is not told", () => {
   const waiting = (usual: { lastMs: number; longestGapMs: number }): Facts =>
     facts({
       account: account({ usual }),
-      functions: { countedUntilMs: ago(31 * MINUTE), each: [fn({ usual })], notWatched: 0 },
+      functions: { countedUntilMs: ago(31 * MINUTE), each: [fn({ usual })], unnamedMs: null, notWatched: 0 },
     });
+  const unnamed = (unnamedMs: number): Facts => {
+    const each = [fn({ usual: QUIET, lastEventMs: QUIET.lastMs })];
+    return facts({ functions: { countedUntilMs: NOON, each, unnamedMs, notWatched: 0 } });
+  };
   const nameOf = (n: number): string => `shop-${String(n).padStart(3, "0")}`;
   const undone = (count: number): KnownAttachment[] =>
     Array.from({ length: count }, (_, n) => ({ script: nameOf(n), state: "undone", sinceMs: ago(1), why: "…" }));
@@ -462,6 +474,9 @@ describe("what is not told", () => {
     ["which it is not, where something came", waiting(LOUD), { type: "account" }, "no_events", false],
     ["whether a function is quiet, or waits", waiting(QUIET), shop, "function_quiet", true],
     ["which it does not, where it came", waiting(LOUD), shop, "function_quiet", false],
+    ["whether one is quiet, or has no name left", unnamed(ago(1)), shop, "function_quiet", true],
+    ["whether one ever came, or had no name", unnamed(ago(1)), shop, "function_never_seen", true],
+    ["but what was named since, is", unnamed(ago(HOUR + 1)), shop, "function_quiet", false],
     ["of one too many to be named", facts({ attachments: undone(NAMED_MAX + 1) }), last, "attachment_undone", true],
     ["but not of one that is well", facts({ attachments: undone(NAMED_MAX) }), last, "attachment_undone", false],
     ["what waits to be shipped again", facts({ replays: "silent" }), ofOne, "replay_waiting", true],

@@ -14,7 +14,7 @@ export function facts(fields: Partial<Facts> = {}): Facts {
     jobs: [job()],
     account: account(),
     outbox: { messages: 0, events: 0, oldestTakenMs: null },
-    functions: { countedUntilMs: NOON, each: [fn()], notWatched: 0 },
+    functions: { countedUntilMs: NOON, each: [fn()], unnamedMs: null, notWatched: 0 },
     replays: [],
     attachments: [],
     ...fields,

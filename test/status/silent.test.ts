@@ -5,7 +5,9 @@ import { LOOK_PATIENCE } from "../../src/api/status.ts";
 import { AccountLedger } from "../../src/control/ledger.ts";
 import { ControlPlane } from "../../src/control/plane.ts";
 import { DeliveryLog } from "../../src/delivery/log.ts";
+import type { LogStatus } from "../../src/delivery/types.ts";
 import { Outbox } from "../../src/intake/outbox.ts";
+import { Replays } from "../../src/replay/replays.ts";
 import { GATHER_PATIENCE } from "../../src/status/gather.ts";
 import { Watch, watch } from "../../src/status/watch.ts";
 import { call, errorsOf } from "../api/harness.ts";
@@ -53,6 +55,48 @@ describe.each(["refused", "hangs"] as const)("whoever is asked and is %s", (brea
     broken = false;
     clock.advance(ANEW_MS);
     expect(await kindsOf()).toEqual([]);
+  });
+});
+
+describe("whoever answers as other code would, without what is looked at,", () => {
+  it.each<[string, object, string, (answer: never) => unknown, string]>([
+    ["the control plane", ControlPlane.prototype, "configSince", () => ({ jobs: [{ id: 1 }] }), "control_silent"],
+    ["its settings", ControlPlane.prototype, "functionSettings", () => [{ name: "shop" }], "control_silent"],
+    ["its attachments", ControlPlane.prototype, "attachments", () => [{ script: "shop" }], "attachments_silent"],
+    ["the ledger", AccountLedger.prototype, "status", () => ({ counts: {} }), "ledger_silent"],
+    ["its functions", AccountLedger.prototype, "functionsLately", () => [{ scriptName: "shop" }], "ledger_silent"],
+    ["the outbox", Outbox.prototype, "status", () => ({ messages: 0 }), "outbox_silent"],
+    ["the replays", Replays.prototype, "status", () => [{}], "replays_silent"],
+    [
+      "a log",
+      DeliveryLog.prototype,
+      "status",
+      ({ setAside, ...before }: LogStatus) => (setAside === undefined ? null : before),
+      "log_silent",
+    ],
+    [
+      "a log that does not count",
+      DeliveryLog.prototype,
+      "status",
+      ({ counts: { delivered, ...counts }, ...before }: LogStatus) => ({
+        ...before,
+        counts,
+        deliveredBytes: delivered,
+      }),
+      "log_silent",
+    ],
+  ])("is as good as silent: %s", async (_who, prototype, method, other, kind) => {
+    setClock(NOON);
+    const job = await createJob(freshBucket().name);
+    await runAlarm(job);
+    const present = Reflect.get(prototype, method) as (...args: unknown[]) => unknown;
+    vi.spyOn(prototype as Record<string, () => unknown>, method).mockImplementation(function (
+      this: unknown,
+      ...args: unknown[]
+    ) {
+      return (other as (answer: unknown) => unknown)(present.apply(this, args));
+    });
+    expect(await kindsOf()).toEqual([kind]);
   });
 });
 

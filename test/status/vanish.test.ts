@@ -336,6 +336,32 @@ describe("events that reach no job", () => {
     await call("DELETE", "/functions/scripts/shop");
     expect(await kindsOf()).toEqual([]);
   });
+
+  it("nobody is called quiet for names that a sender makes up, however many: that they crowd out the others is said", async () => {
+    const clock = setClock(NOON);
+    const job = await createJob(freshBucket().name);
+    const oracle = new Oracle({ at: NOON });
+    const both = async (): Promise<string[]> => {
+      await come(oracle, clock, 1, "shop");
+      await come(oracle, clock, 1, "steady");
+      await runAlarm(job);
+      return kindsOf();
+    };
+    for (let half = 0; half < 60; half++) {
+      clock.advance(30 * MINUTE_MS);
+      expect(await both()).toEqual([]);
+    }
+    // Before anybody else in that hour.
+    clock.advance(HOUR_MS);
+    const madeUp = Array.from({ length: 2_100 }, (_, n) =>
+      oracle.mint(1, { at: clock.nowMs(), scriptName: `made-up-${n}` }),
+    );
+    await deliver(pack(madeUp.flat(), clock.nowMs(), { perMessage: 100 }));
+    for (let quarter = 0; quarter < 3; quarter++) {
+      clock.advance(19 * MINUTE_MS);
+      expect(await both()).toEqual(["functions_not_watched"]);
+    }
+  });
 });
 
 describe("events on their way in", () => {

@@ -1,0 +1,79 @@
+/**
+ * What the answers of the others have to be for rules to say anything of them. While a deployment is under way, a durable object may still run other code than
+ * the watch: an answer that lacks what is looked at would pass for one in which nothing is wrong, or end the look at all the others.
+ */
+import * as z from "zod";
+
+const Ms = z.number().nullable();
+const numbers = <K extends string>(...names: K[]) =>
+  z.looseObject(Object.fromEntries(names.map((name) => [name, z.number()])) as Record<K, z.ZodNumber>);
+
+const Log = z
+  .looseObject({
+    counts: numbers("received", "filtered", "sampled_out", "delivered", "pending", "set_aside", "discarded"),
+    oldestPendingTakenMs: Ms,
+    errorMessage: z.string().nullable(),
+    lastReceivedMs: Ms,
+    failingSinceMs: Ms,
+    parked: z.boolean(),
+    storedBytes: z.number(),
+    segments: z.number(),
+    setAside: z.looseObject({ objects: z.number(), records: z.number(), oldestMs: Ms }),
+    canary: z
+      .looseObject({
+        state: z.enum(["ok", "waiting", "failed", "missing", "damaged", "unreadable"]),
+        sinceMs: z.number(),
+        why: z.string().nullable(),
+      })
+      .nullable(),
+  })
+  .nullable();
+
+const Account = z.looseObject({
+  counts: numbers("processed", "routed", "not_enabled", "not_routed", "set_aside", "discarded"),
+  intakeLost: z.number(),
+  oldestUnfinishedMs: Ms,
+  queueBacklog: z.number().nullable(),
+  queueSeenMs: Ms,
+  setAsideMessages: z.looseObject({ messages: z.number(), events: z.number(), oldestMs: Ms }),
+});
+
+const Outbox = z.looseObject({ events: z.number(), oldestTakenMs: Ms });
+
+const Counts = z.array(
+  z.looseObject({
+    scriptName: z.string().nullable(),
+    routed: z.number(),
+    notEnabled: z.number(),
+    notRouted: z.number(),
+    lastEventMs: z.number(),
+  }),
+);
+
+const Settings = z.array(
+  z.looseObject({ name: z.string(), logging: z.enum(["on", "off", "unset"]), modifiedMs: z.number() }),
+);
+
+const Last = z.array(z.looseObject({ scriptName: z.string(), lastEventMs: z.number() }));
+
+const Replays = z.array(
+  z.looseObject({ job: z.number(), sinceMs: z.number(), error: z.string(), objectsLeft: z.number() }),
+);
+
+const Attachments = z.array(
+  z.looseObject({
+    script: z.string(),
+    state: z.enum(["attached", "undone", "gone", "unknown"]),
+    sinceMs: z.number(),
+    why: z.string(),
+  }),
+);
+
+export const ANSWER = { Log, Account, Outbox, Counts, Settings, Last, Replays, Attachments } as const;
+
+/** The answer, if it is what it should be. @throws Error in words of ours, with nothing of the answer. */
+export function checked<T>(of: z.ZodType, answer: T): T {
+  const { error } = of.safeParse(answer);
+  if (error === undefined) return answer;
+  throw new Error(`the answer is malformed at /${error.issues[0]?.path.join("/") ?? ""}`);
+}
