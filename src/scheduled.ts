@@ -1,6 +1,7 @@
 import type { JobConfig } from "./control/job-config.ts";
 import { driveChain, segmentOf } from "./delivery/chain.ts";
 import type { DeliveryLog } from "./delivery/log.ts";
+import type { LogStatus } from "./delivery/types.ts";
 import { ID_MEMORY_MS } from "./limits.ts";
 import { errorText, log } from "./log.ts";
 import { answered, type Platform } from "./platform.ts";
@@ -78,10 +79,18 @@ export async function handleScheduled(context: ScheduledContext): Promise<void> 
   if (all === null) throw new Error("the control plane does not answer, and no configuration is known yet");
 }
 
-/** Deletes the log of a job that was deleted long ago, last segment first. @returns whether all of it is gone. */
+/**
+ * Deletes the log of a job that was deleted long ago, last segment first; all of it or nothing, as what one of them still holds belongs to the counts of the
+ * whole. @returns whether all of it is gone.
+ */
 async function retireChain(logs: DurableObjectNamespace<DeliveryLog>, id: number): Promise<boolean> {
   let last = 0;
-  while ((await segmentOf(logs, id, last).status())?.sealed) last += 1;
+  for (;;) {
+    const status: LogStatus | null = await segmentOf(logs, id, last).status();
+    if (status !== null && (status.counts.pending > 0 || status.setAside.objects > 0)) return false;
+    if (!status?.sealed) break;
+    last += 1;
+  }
   for (let segment = last; segment >= 0; segment--) if (!(await segmentOf(logs, id, segment).retire())) return false;
   return true;
 }

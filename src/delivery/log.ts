@@ -126,7 +126,8 @@ export class DeliveryLog extends DurableObject<Env> {
   /** Which of these messages it holds, and whether another segment follows. */
   holds(messages: readonly TakenId[]): { ids: string[]; sealed: boolean } {
     const row = this.#state.row();
-    return { ids: this.#appends.known(messages), sealed: row !== null && row.sealed_ms !== null };
+    if (row === null) return { ids: [], sealed: false };
+    return { ids: this.#appends.known(messages), sealed: row.sealed_ms !== null };
   }
 
   /**

@@ -71,7 +71,7 @@ async function offer(
   context: ResendContext,
   patience: Patience,
 ): Promise<Resent> {
-  const terms = new Terms(aside.terms, loaded.message.takenInMs);
+  const terms = new Terms(aside.terms, loaded.message.takenInMs, context.platform.now());
   const taken = new Set<number>();
   const broken = new Map<number, Error["name"]>();
   let counted: MessageCount | null = null;

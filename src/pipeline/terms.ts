@@ -1,6 +1,13 @@
 import { type JobConfig, type JobsSnapshot, type OptOut, type Window, wasIn } from "../control/job-config.ts";
 import type { AsideTerms } from "../control/set-aside.ts";
 import { readJobConfig, readSnapshot } from "../control/snapshot.ts";
+import { ID_MEMORY_MS } from "../limits.ts";
+
+/**
+ * How long after its deletion, in ms, a job still gets what is sent again: its log goes when its memory ends, and one that has gone does not know what it
+ * held. An hour before that, as sending takes its time, and clocks differ.
+ */
+const DELETED_GETS_MS = ID_MEMORY_MS - 3_600_000;
 
 /**
  * What was in force when a message was taken in that is sent again. Windows that ended fifteen days ago may be forgotten; what was noted when it was set
@@ -9,20 +16,23 @@ import { readJobConfig, readSnapshot } from "../control/snapshot.ts";
 export class Terms {
   readonly #terms: AsideTerms | null;
   readonly #takenInMs: number;
+  readonly #nowMs: number;
   /** By what stands in their place. */
   readonly #originals = new WeakMap<JobConfig, JobConfig>();
 
   /** @param terms null: nothing was noted; the windows as they are have to do. */
-  constructor(terms: AsideTerms | null, takenInMs: number) {
+  constructor(terms: AsideTerms | null, takenInMs: number, nowMs: number) {
     this.#terms = terms;
     this.#takenInMs = takenInMs;
+    this.#nowMs = nowMs;
   }
 
   /** @throws if it is no configuration. */
   snapshotOf(answer: unknown): JobsSnapshot {
     const snapshot = readSnapshot(answer);
     if (snapshot === null) throw new Error("the answer is no configuration");
-    return { ...snapshot, jobs: snapshot.jobs.map((job) => this.#withWindow(job)), optOuts: this.#optOuts(snapshot) };
+    const jobs = snapshot.jobs.filter((job) => this.#isThere(job)).map((job) => this.#withWindow(job));
+    return { ...snapshot, jobs, optOuts: this.#optOuts(snapshot) };
   }
 
   /** The same of one job. What is no configuration is left as it is. */
@@ -38,8 +48,12 @@ export class Terms {
 
   /** Jobs that were enabled then, and did not get it now. */
   gone({ jobs }: JobsSnapshot, taken: ReadonlySet<number>): number[] {
-    const there = new Set(jobs.filter(({ discard }) => !discard).map(({ id }) => id));
+    const there = new Set(jobs.filter((job) => !job.discard && this.#isThere(job)).map(({ id }) => id));
     return (this.#terms?.jobs ?? []).filter((id) => !taken.has(id) && !there.has(id));
+  }
+
+  #isThere({ deletedMs }: JobConfig): boolean {
+    return deletedMs === null || this.#nowMs - deletedMs < DELETED_GETS_MS;
   }
 
   #withWindow(job: JobConfig): JobConfig {

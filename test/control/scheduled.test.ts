@@ -11,10 +11,13 @@ const never = <T>(): Promise<T> => new Promise<T>(() => {});
 
 /** What the log of a job does; what is not said, it does well. */
 interface Log {
-  status?: () => Promise<unknown>;
+  status?: (segment: number) => Promise<unknown>;
   drive?: () => Promise<unknown>;
   retire?: () => Promise<boolean>;
 }
+
+/** Of a log with nothing in it. */
+const EMPTY = { sealed: false, counts: { pending: 0 }, setAside: { objects: 0 } };
 
 interface World extends ScheduledContext {
   /** What was brought to its end, in order. */
@@ -25,9 +28,10 @@ function world(jobs: JobConfig[] | null, logs: Record<number, Log> = {}): World 
   const done: string[] = [];
   const ends = (what: string) => async () => void done.push(what);
   const getByName = (name: string) => {
-    const id = Number(name.split(" ")[1]);
+    const [, id = 0, , segment = 0] = name.split(" ").map(Number);
+    const { status, ...log } = logs[id] ?? {};
     return {
-      status: async () => ({ sealed: false }),
+      status: async () => (status === undefined ? EMPTY : status(segment)),
       async drive() {
         done.push(`drive ${id}`);
         return { pendingObjects: 0 };
@@ -36,7 +40,7 @@ function world(jobs: JobConfig[] | null, logs: Record<number, Log> = {}): World 
         done.push(`retire ${id}`);
         return true;
       },
-      ...logs[id],
+      ...log,
     };
   };
   return {
@@ -126,6 +130,16 @@ describe("the scheduled handler", () => {
     });
     await lasts(handleScheduled(it_));
     expect(it_.done.filter((what) => what.startsWith("forget"))).toEqual(["forget 1"]);
+  });
+
+  it.for([
+    ["waits", { counts: { pending: 1 } }],
+    ["is set aside", { setAside: { objects: 1 } }],
+  ] as const)("lets go of no part of a log in any part of which something %s", async ([, held]) => {
+    const status = async (segment: number) => (segment === 0 ? { ...EMPTY, sealed: true, ...held } : EMPTY);
+    const it_ = world([job(1, { deletedMs: NOON - 16 * DAY_MS })], { 1: { status } });
+    await lasts(handleScheduled(it_));
+    expect(it_.done).not.toContain("retire 1");
   });
 
   it("sees to ledger, control plane and all the rest where the jobs cannot be read, and counts as failed", async () => {

@@ -2,7 +2,7 @@
 import { abortAllDurableObjects } from "cloudflare:test";
 import { describe, expect, vi } from "vitest";
 import { Attempts } from "../../src/delivery/attempts.ts";
-import { AccountLedger, DeliveryLog } from "../../src/index.ts";
+import { AccountLedger, ControlPlane, DeliveryLog } from "../../src/index.ts";
 import type { Minted } from "../support/oracle.ts";
 import { api } from "../support/runtime/api.ts";
 import { BREAKAGES, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
@@ -248,6 +248,21 @@ describe("a message that one job has and another has not", () => {
     await world.jobs.change(jobs[1], { enabled: true });
     const { body } = await resend(await only());
     expect(body.result.jobs).toEqual(jobs.map(({ id }) => id));
+  });
+
+  row("is no business of a job whose log has gone, though the control plane does not know yet", async (world) => {
+    const { jobs } = await halfTaken(world, ten(world));
+    await world.jobs.remove(jobs[0]);
+    vi.spyOn(ControlPlane.prototype, "forget").mockImplementation(() => {
+      throw new Error("out of reach");
+    });
+    await days(world, 16);
+    await abortAllDurableObjects();
+    world.injected();
+    expect(await listed()).toMatchObject([{ why_not: null }]);
+    const { body } = await resend(await only());
+    expect(body.result).toMatchObject({ jobs: [jobs[1].id], gone_jobs: [jobs[0].id], routed: 10 });
+    await world.mend();
   });
 
   row("is no business of a job that was created later", async (world) => {

@@ -4,7 +4,7 @@ import { DeliveryLog } from "../../src/delivery/log.ts";
 import { Steps } from "../../src/replay/steps.ts";
 import { breakable, firstCalls, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
 import { rule } from "../support/s3-script.ts";
-import { ALL, expectCopied, inReplays, runReplays, shippedJob } from "./shipped.ts";
+import { ALL, expectCopied, inReplays, runReplays, type Shipped, shippedJob } from "./shipped.ts";
 
 const STEPS = ["planPage", "copyOne", "settle", "tell", "finish"] as const;
 const LOG_STEPS = ["replayPage", "replayed"] as const;
@@ -54,6 +54,32 @@ describe("a replay", () => {
     expect(deaths).toBe(1 + 4 * 3);
     expect(ended).toMatchObject({ state: "done", done: { objects: 3 }, problems: [] });
     await expectCopied(shipped, id, { objects: 3 });
+  });
+});
+
+describe("a copy that stands, though nobody was told,", () => {
+  it.for([
+    [
+      "killed before it tells",
+      async () => void breakable(Replays.prototype, "tell", firstCalls("dies before", 1).decide),
+    ],
+    [
+      "a store that has it, and says 500",
+      ({ control }: Shipped) =>
+        control.script([rule({ do: "answer", status: 500, store: true }, { method: "PUT" }, 3)]),
+    ],
+  ] as const)("is counted when its source has gone meanwhile: %s", async ([_, fail], { expect }) => {
+    const shipped = await shippedJob(3);
+    const { id } = await shipped.begin();
+    await fail(shipped);
+    await runReplays();
+    expect((await shipped.read(id)).done.objects).toBe(0);
+    const standing = (await shipped.control.objects()).filter(({ key }) => key.endsWith(".log.gz")).length - 3;
+    expect(standing).toBeGreaterThan(0);
+    await shipped.control.script([rule({ do: "answer", status: 404, code: "NoSuchKey" }, { method: "GET" })]);
+    const ended = await shipped.settle(id);
+    expect(ended).toMatchObject({ state: "done", done: { objects: standing }, missing: { objects: 3 - standing } });
+    await expectCopied(shipped, id, { objects: standing });
   });
 });
 
