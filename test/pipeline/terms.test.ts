@@ -18,7 +18,7 @@ const NOTED = { jobs: [1, 2, 4, 5], off: ["shop", "till"], kept: [] };
 describe("what was in force when a message was taken in", () => {
   const before = snapshot("epoch.1", JOBS, OPT_OUTS);
   const copy = structuredClone(before);
-  const terms = new Terms(NOTED, NOON);
+  const terms = new Terms(NOTED, NOON, NOON);
   const adjusted = terms.snapshotOf(before);
 
   it("is in force again for it alone, where windows were forgotten; jobs that were discarded, or enabled later, stay out", () => {
@@ -46,7 +46,7 @@ describe("what was in force when a message was taken in", () => {
   });
 
   it("is what is known by now, where nothing was noted", () => {
-    const unknown = new Terms(null, NOON);
+    const unknown = new Terms(null, NOON, NOON);
     expect(unknown.snapshotOf(before)).toEqual(before);
     expect(unknown.gone(before, new Set())).toEqual([]);
   });

@@ -61,7 +61,7 @@ describe("a copy that stands, though nobody was told,", () => {
   it.for([
     [
       "killed before it tells",
-      async () => void breakable(Replays.prototype, "tell", firstCalls("dies before", 1).decide),
+      async () => void breakable(Steps.prototype, "tell", firstCalls("dies before", 1).decide),
     ],
     [
       "a store that has it, and says 500",
