@@ -70,6 +70,7 @@ async function putWebhook(c: AppContext, config: Config, platform: Platform): Pr
       sealed: sealSecrets(secrets, config.accountId, config.keys),
       shown: maskUrl(url),
       enabled: sent.enabled ?? wasEnabled,
+      staysGone: sent.enabled === undefined && !wasEnabled,
     };
     const isKept: boolean = await watch(c.env.WATCH).putWebhook(before?.mark ?? null, draft, isMoved);
     if (isKept) return success(c, { ...present(await required(c)), ...(isNew && { secret: secrets.secret }) });

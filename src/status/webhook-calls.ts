@@ -47,6 +47,8 @@ export interface WebhookDraft {
   sealed: string;
   shown: string;
   enabled: boolean;
+  /** Nothing was said of what its receiver switched off: it is still that, and said to be. */
+  staysGone: boolean;
 }
 
 interface CallRow {
@@ -121,17 +123,18 @@ export class WebhookCalls {
   }
 
   /** Keeps what its owner wants; calls that wait are made at once. To be called in a transaction. */
-  put({ sealed, shown, enabled }: WebhookDraft): void {
+  put({ sealed, shown, enabled, staysGone }: WebhookDraft): void {
     const now = this.#platform.now();
     this.#sql.exec(
       `INSERT INTO webhook (id, mark, sealed, shown, enabled, created_ms, modified_ms) VALUES (1, ?1, ?2, ?3, ?4, ?5, ?5)
        ON CONFLICT (id) DO UPDATE SET mark = ?1, sealed = ?2, shown = ?3, enabled = ?4, modified_ms = ?5,
-         gone_ms = NULL, failures = 0, failing_since_ms = NULL, rest_until_ms = 0`,
+         gone_ms = iif(?6, gone_ms, NULL), failures = 0, failing_since_ms = NULL, rest_until_ms = 0`,
       crypto.randomUUID(),
       sealed,
       shown,
       enabled ? 1 : 0,
       now,
+      staysGone ? 1 : 0,
     );
     if (!enabled) this.#sql.exec("DELETE FROM webhook_call");
   }

@@ -463,6 +463,11 @@ describe("a receiver that answers", () => {
     expect(post.calls).toEqual([]);
     const sight = await theWatch().look();
     expect(sight?.findings.map(({ kind }) => kind)).toContain("webhook_failing");
+    // Another secret says nothing of that, and does not hide it.
+    await putWebhook({ rotate: true });
+    expect(await readWebhook()).toMatchObject({ enabled: false, gone_at: expect.any(String) });
+    await pass(MINUTE_MS, [...found, of(2)]);
+    expect((await theWatch().look())?.findings.map(({ kind }) => kind)).toContain("webhook_failing");
     await putWebhook({ enabled: true });
     await pass(MINUTE_MS, [...found, of(2)]);
     expect(saidBy(post.calls).sort()).toEqual(["opened 1", "opened 2"]);
