@@ -76,6 +76,8 @@ export function readLocalFunctions(env: object): LocalFunctionsResult {
     : { ok: false, fault: "LOCAL_FUNCTIONS: http://localhost:<port>, or absent" };
 }
 
+const ACCOUNT_ID = /^[A-Za-z0-9_-]{1,64}$/;
+
 /** What it takes to know a caller. */
 export interface Access {
   accountId: string;
@@ -95,13 +97,20 @@ export function readAccess(env: object): AccessResult {
   const settings = env as Settings;
   const faults: string[] = [];
   const accountId = settings.ACCOUNT_ID ?? "";
-  if (!/^[A-Za-z0-9_-]{1,64}$/.test(accountId))
-    faults.push("ACCOUNT_ID: 1 to 64 letters, digits, dashes or underscores");
+  if (!ACCOUNT_ID.test(accountId)) faults.push("ACCOUNT_ID: 1 to 64 letters, digits, dashes or underscores");
   const adminToken = readAdminToken(env);
   if (adminToken === null) faults.push("ADMIN_TOKEN: a secret of 16 to 512 printable ASCII characters");
   return faults.length > 0 || adminToken === null
     ? { ok: false, faults }
     : { ok: true, access: { accountId, adminToken } };
+}
+
+/** What it takes to open what is stored: whatever else is malformed, somebody can still be told. null: nothing can be opened. */
+export function readSealing(env: object): { accountId: string; keys: SealingKeys } | null {
+  const { ACCOUNT_ID: accountId = "", SECRETS_KEY, SECRETS_KEY_PREVIOUS } = env as Settings;
+  const current = keyOf(SECRETS_KEY);
+  if (!ACCOUNT_ID.test(accountId) || current === null) return null;
+  return { accountId, keys: { current, previous: SECRETS_KEY_PREVIOUS ? keyOf(SECRETS_KEY_PREVIOUS) : null } };
 }
 
 /** Checks the settings, and names every fault with what it should be. Values are never repeated: some are secrets. */

@@ -22,6 +22,7 @@ const AccountLedger = z.object({
   not_enabled: COUNT,
   not_routed: COUNT,
   set_aside: COUNT,
+  discarded: COUNT,
 });
 export type AccountLedger = z.infer<typeof AccountLedger>;
 
@@ -75,7 +76,7 @@ export function jobBalance(ledger: JobLedger): { received: number; accountedFor:
 export function accountBalance(ledger: AccountLedger): { processed: number; accountedFor: number } {
   return {
     processed: ledger.processed,
-    accountedFor: ledger.routed + ledger.not_enabled + ledger.not_routed + ledger.set_aside,
+    accountedFor: ledger.routed + ledger.not_enabled + ledger.not_routed + ledger.set_aside + ledger.discarded,
   };
 }
 

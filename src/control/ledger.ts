@@ -89,7 +89,7 @@ export class AccountLedger extends DurableObject<Env> {
     this.#sql = ctx.storage.sql;
     this.#ids = new IdMemory(ctx.storage.sql);
     this.#functions = new FunctionHours(ctx.storage.sql);
-    this.#aside = new AsideMessages(ctx.storage.sql);
+    this.#aside = new AsideMessages(ctx.storage.sql, this.#ids, this.#functions);
     migrate(ctx.storage, ACCOUNT_STEPS);
   }
 
@@ -186,7 +186,7 @@ export class AccountLedger extends DurableObject<Env> {
 
   /** Keeps a message that cannot go its way, whole, and counts it; once, however often it comes. */
   setAside({ noted, ...message }: SetAsideMessage): void {
-    const { taken, events } = message;
+    const { taken } = message;
     this.ctx.storage.transactionSync(() => {
       this.#finished(taken.id);
       // Only what was noted with the same time: another that has the id is not finished by somebody who merely says that he is it.
@@ -198,12 +198,7 @@ export class AccountLedger extends DurableObject<Env> {
         );
       if (this.#ids.known([taken]).size > 0) return;
       this.#ids.remember([taken]);
-      this.#aside.keep(message, this.#snapshot(""), platform.now());
-      this.#sql.exec(
-        "UPDATE account SET processed = processed + ?, set_aside = set_aside + ? WHERE id = 1",
-        events,
-        events,
-      );
+      this.#aside.keep(message, platform.now());
     });
   }
 
@@ -226,50 +221,20 @@ export class AccountLedger extends DurableObject<Env> {
   asideSent(id: number, message: MessageCount, state: string): JobsSnapshot | null {
     const { jobs_state } = this.#sql.exec<{ jobs_state: string }>("SELECT jobs_state FROM account").one();
     if (isBehind(state, jobs_state)) return this.#snapshot(jobs_state);
-    this.ctx.storage.transactionSync(() => {
-      const removed = this.#aside.remove(id);
-      if (removed === null) return;
-      const isOwn = removed.countedAs === null || removed.countedAs === message.id;
-      // It was counted by its bytes alone, as nobody could read it; by what it says now it may have been counted as well, as another copy.
-      const isKnown = this.#ids.known([message]).size > 0;
-      const counts = isOwn || !isKnown;
-      if (!isKnown) this.#ids.remember([message]);
-      this.#sql.exec(
-        `UPDATE account SET processed = processed - ? + ?, set_aside = set_aside - ?, routed = routed + ?, not_enabled = not_enabled + ?,
-           not_routed = not_routed + ? WHERE id = 1`,
-        removed.events,
-        counts ? message.events : 0,
-        removed.events,
-        counts ? message.routed : 0,
-        counts ? message.notEnabled : 0,
-        counts ? message.notRouted : 0,
-      );
-      if (counts) this.#functions.add(message.functions, platform.now());
-    });
+    this.ctx.storage.transactionSync(() => this.#aside.countSent(id, message, platform.now()));
     return null;
   }
 
   /** Lets go of a message that nobody wants sent again; its events count as discarded. @returns as how many; null: it is not there (any more). */
   asideDiscarded(id: number): number | null {
-    return this.ctx.storage.transactionSync(() => {
-      const removed = this.#aside.remove(id);
-      if (removed === null) return null;
-      this.#sql.exec(
-        "UPDATE account SET set_aside = set_aside - ?, discarded = discarded + ? WHERE id = 1",
-        removed.events,
-        removed.events,
-      );
-      return removed.events;
-    });
+    return this.ctx.storage.transactionSync(() => this.#aside.countDiscarded(id));
   }
 
   /** Of which messages which jobs' logs are to be asked now whether they hold them. */
   asideToAsk(limit: number): { messages: AsideToAsk[]; jobs: number[] } {
-    return this.ctx.storage.transactionSync(() => {
-      const inForce = this.#snapshot("");
-      const messages = this.#aside.toAsk(limit, inForce, platform.now());
-      return { messages, jobs: inForce.jobs.map(({ id }) => id) };
-    });
+    const messages = this.ctx.storage.transactionSync(() => this.#aside.toAsk(limit, platform.now()));
+    const jobs = this.#sql.exec<{ id: number }>("SELECT id FROM job ORDER BY id").toArray();
+    return { messages, jobs: jobs.map(({ id }) => id) };
   }
 
   /** What these logs have said. */

@@ -1,8 +1,10 @@
 import { fromHex, toHex } from "../bytes.ts";
 import { decodeEnvelope } from "../intake/message.ts";
 import { ID_MEMORY_MS } from "../limits.ts";
-import type { TakenId } from "../storage/id-memory.ts";
-import { type JobConfig, type OptOut, wasIn } from "./job-config.ts";
+import type { IdMemory, TakenId } from "../storage/id-memory.ts";
+import type { FunctionHours } from "./function-hours.ts";
+import { type OptOut, type Window, wasIn } from "./job-config.ts";
+import type { MessageCount } from "./ledger.ts";
 
 export interface SetAsideMessage {
   /** What it is remembered by: the envelope's id, or a hash of what cannot be read. */
@@ -95,22 +97,28 @@ interface Row {
 
 const COLUMNS = "id, at_ms, queue, why, events, unreadable, bytes, header, jobs, off, kept";
 
-/** The messages that the account's ledger keeps. What changes anything belongs into a transaction of its caller, together with the counts. */
+/** The messages that the account's ledger keeps, and what they count as. What changes anything belongs into a transaction of its caller. */
 export class AsideMessages {
   readonly #sql: SqlStorage;
+  readonly #ids: IdMemory;
+  readonly #functions: FunctionHours;
 
-  constructor(sql: SqlStorage) {
+  /** @param ids of what was counted. @param functions the counts by function. */
+  constructor(sql: SqlStorage, ids: IdMemory, functions: FunctionHours) {
     this.#sql = sql;
+    this.#ids = ids;
+    this.#functions = functions;
   }
 
-  /** Keeps a message whole, under an id that none ever had. */
-  keep(
-    { taken, queue, why, unreadable, events, message }: Omit<SetAsideMessage, "noted">,
-    inForce: { jobs: readonly JobConfig[]; optOuts: readonly OptOut[] },
-    nowMs: number,
-  ): void {
+  /** Keeps a message whole, under an id that none ever had, and counts it. */
+  keep({ taken, queue, why, unreadable, events, message }: Omit<SetAsideMessage, "noted">, nowMs: number): void {
     const { next_aside: id } = this.#sql.exec<{ next_aside: number }>("SELECT next_aside FROM account").one();
-    this.#sql.exec("UPDATE account SET next_aside = next_aside + 1, aside_messages = aside_messages + 1 WHERE id = 1");
+    this.#sql.exec(
+      `UPDATE account SET next_aside = next_aside + 1, aside_messages = aside_messages + 1, processed = processed + ?, set_aside = set_aside + ?
+         WHERE id = 1`,
+      events,
+      events,
+    );
     this.#sql.exec(
       "INSERT INTO set_aside (id, at_ms, queue, why, events, message) VALUES (?, ?, ?, ?, ?, ?)",
       id,
@@ -130,7 +138,7 @@ export class AsideMessages {
       nowMs,
     );
     // Of what cannot be read, nobody knows when it was taken in.
-    if (unreadable === undefined) this.#setTerms(id, taken.takenInMs, inForce, nowMs);
+    if (unreadable === undefined) this.#setTerms(id, taken.takenInMs, nowMs);
   }
 
   /** The oldest first. */
@@ -155,8 +163,42 @@ export class AsideMessages {
     return row === undefined ? null : { ...entryOf(row, nowMs), message: row.message, terms: termsOf(row) };
   }
 
+  /** Lets go of a message that all its jobs have, and counts its events as what became of them. One that is gone is passed over. */
+  countSent(id: number, message: MessageCount, nowMs: number): void {
+    const removed = this.#remove(id);
+    if (removed === null) return;
+    const isOwn = removed.countedAs === null || removed.countedAs === message.id;
+    // It was counted by its bytes alone, as nobody could read it; by what it says now it may have been counted as well, as another copy.
+    const isKnown = this.#ids.known([message]).size > 0;
+    const counts = isOwn || !isKnown;
+    if (!isKnown) this.#ids.remember([message]);
+    this.#sql.exec(
+      `UPDATE account SET aside_messages = aside_messages - 1, processed = processed - ? + ?, set_aside = set_aside - ?, routed = routed + ?,
+         not_enabled = not_enabled + ?, not_routed = not_routed + ? WHERE id = 1`,
+      removed.events,
+      counts ? message.events : 0,
+      removed.events,
+      counts ? message.routed : 0,
+      counts ? message.notEnabled : 0,
+      counts ? message.notRouted : 0,
+    );
+    if (counts) this.#functions.add(message.functions, nowMs);
+  }
+
+  /** Lets go of a message, and counts its events as discarded. @returns as how many; null: it is not there (any more). */
+  countDiscarded(id: number): number | null {
+    const removed = this.#remove(id);
+    if (removed === null) return null;
+    this.#sql.exec(
+      "UPDATE account SET aside_messages = aside_messages - 1, set_aside = set_aside - ?, discarded = discarded + ? WHERE id = 1",
+      removed.events,
+      removed.events,
+    );
+    return removed.events;
+  }
+
   /** @returns as how many events it was counted, and under which id; null: it is not there (any more). */
-  remove(id: number): { events: number; countedAs: string | null } | null {
+  #remove(id: number): { events: number; countedAs: string | null } | null {
     const row = this.#sql
       .exec<{ events: number; counted_as: ArrayBuffer | null }>(
         "SELECT events, counted_as FROM aside_note JOIN set_aside USING (id) WHERE id = ?",
@@ -166,7 +208,6 @@ export class AsideMessages {
     if (row === undefined) return null;
     this.#sql.exec("DELETE FROM set_aside WHERE id = ?", id);
     this.#sql.exec("DELETE FROM aside_note WHERE id = ?", id);
-    this.#sql.exec("UPDATE account SET aside_messages = aside_messages - 1 WHERE id = 1");
     return { events: row.events, countedAs: row.counted_as === null ? null : toHex(new Uint8Array(row.counted_as)) };
   }
 
@@ -177,11 +218,7 @@ export class AsideMessages {
   }
 
   /** Those of which the logs are to be asked now, and no more than `limit`. Notes what was in force where it is not noted yet. */
-  toAsk(
-    limit: number,
-    inForce: { jobs: readonly JobConfig[]; optOuts: readonly OptOut[] },
-    nowMs: number,
-  ): AsideToAsk[] {
+  toAsk(limit: number, nowMs: number): AsideToAsk[] {
     const due = this.#sql
       .exec<{ id: number; at_ms: number; header: ArrayBuffer; jobs: string | null }>(
         `SELECT id, at_ms, header, jobs FROM aside_note INDEXED BY aside_note_to_ask JOIN set_aside USING (id)
@@ -198,7 +235,7 @@ export class AsideMessages {
         return [];
       }
       const { id: messageId, takenInMs, keyed } = envelope.value;
-      if (jobs === null) this.#setTerms(id, takenInMs, inForce, nowMs);
+      if (jobs === null) this.#setTerms(id, takenInMs, nowMs);
       const final = nowMs - takenInMs >= LAST_ASK_AFTER_MS;
       return [{ id, taken: { id: messageId, takenInMs, keyed }, final }];
     });
@@ -223,18 +260,21 @@ export class AsideMessages {
     this.#sql.exec("UPDATE aside_note SET ask_ms = ? WHERE id = ?", timeMs, id);
   }
 
-  /** Not of what is so old that windows of its time may be forgotten. */
-  #setTerms(
-    id: number,
-    takenInMs: number,
-    { jobs, optOuts }: { jobs: readonly JobConfig[]; optOuts: readonly OptOut[] },
-    nowMs: number,
-  ): void {
+  /** As the ledger knows windows by now; not of what is so old that those of its time may be forgotten. */
+  #setTerms(id: number, takenInMs: number, nowMs: number): void {
     if (nowMs - takenInMs >= ID_MEMORY_MS) return;
+    const jobs = this.#sql
+      .exec<{ id: number; windows: string }>(
+        "SELECT id, json_extract(config, '$.windows') AS windows FROM job ORDER BY id",
+      )
+      .toArray()
+      .filter(({ windows }) => wasIn({ windows: JSON.parse(windows) as Window[] }, takenInMs));
+    const { functions } = this.#sql.exec<{ functions: string }>("SELECT functions FROM opt_outs").one();
+    const off = (JSON.parse(functions) as OptOut[]).filter((optOut) => wasIn(optOut, takenInMs));
     this.#sql.exec(
       "UPDATE aside_note SET jobs = ?, off = ? WHERE id = ?",
-      JSON.stringify(jobs.filter((job) => wasIn(job, takenInMs)).map((job) => job.id)),
-      JSON.stringify(optOuts.filter((optOut) => wasIn(optOut, takenInMs)).map(({ scriptName }) => scriptName)),
+      JSON.stringify(jobs.map((job) => job.id)),
+      JSON.stringify(off.map(({ scriptName }) => scriptName)),
       id,
     );
   }

@@ -51,9 +51,12 @@ export interface DestinationKind {
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
-/** IPv4 addresses, as a parsed URL writes them, that are of this machine, of private networks, link-local, or of no single host (224 and beyond). */
+/**
+ * IPv4 addresses, as a parsed URL writes them, that are of this machine, of private networks, link-local, for protocols, measurements and documentation, or of
+ * no single host (224 and beyond). https://www.iana.org/assignments/iana-ipv4-special-registry
+ */
 const NOT_PUBLIC_IPV4 =
-  /^(?:(?:0|10|127|22[4-9]|2[3-5]\d)\.|169\.254\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.)/;
+  /^(?:(?:0|10|127|22[4-9]|2[3-5]\d)\.|169\.254\.|192\.(?:168|0\.[02]|88\.99)\.|172\.(?:1[6-9]|2\d|3[01])\.|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.|198\.(?:1[89]|51\.100)\.|203\.0\.113\.)/;
 
 /** Whether a host may be asked from the internet; an IPv6 literal is none that anybody needs. */
 function isPublicHost(hostname: string): boolean {

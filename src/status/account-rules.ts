@@ -41,7 +41,7 @@ function configurationFindings({ configFaults }: Facts): Found[] {
 }
 
 /** That somebody does not answer is said of itself: what only he knows, nobody can tell meanwhile. */
-function silenceFindings({ controlTold, account, outbox, replays, attachments }: Facts): Found[] {
+function silenceFindings({ controlTold, account, functions, outbox, replays, attachments }: Facts): Found[] {
   const silent = (kind: Found["kind"], who: string, untold: string): Found => ({
     kind,
     subject,
@@ -57,6 +57,10 @@ function silenceFindings({ controlTold, account, outbox, replays, attachments }:
       ? []
       : [silent("control_silent", "The control plane", "whether jobs have changed; those last known are looked at")]),
     ...(account === SILENT ? [silent("ledger_silent", "The account's ledger", "what became of events")] : []),
+    // It may tell its sums, and not what is far more: the counts of functions.
+    ...(account !== SILENT && functions === SILENT
+      ? [silent("ledger_silent", "The account's ledger, asked after functions,", "whether any has gone quiet")]
+      : []),
     ...(outbox === SILENT ? [silent("outbox_silent", "The outbox", "whether it holds events")] : []),
     ...(replays === SILENT ? [silent("replays_silent", "What keeps the replays", "whether any waits")] : []),
     ...(attachments === SILENT
@@ -65,7 +69,7 @@ function silenceFindings({ controlTold, account, outbox, replays, attachments }:
   ];
 }
 
-function routingFindings({ jobs, nowMs }: Facts, { status, past, usual }: AccountFacts): Found[] {
+function routingFindings({ jobs, functions, nowMs }: Facts, { status, past, usual }: AccountFacts): Found[] {
   const enabled = jobs.flatMap(({ enabledSinceMs }) => enabledSinceMs ?? []);
   if (enabled.length === 0) {
     const { grewMs, sinceMs, by } = past.notRouted;
@@ -85,9 +89,11 @@ function routingFindings({ jobs, nowMs }: Facts, { status, past, usual }: Accoun
   }
   const since = Math.min(...enabled);
   const never = status.counts.processed === 0;
+  // What was taken in since then may be on its way: it is no silence.
+  const untilMs = functions === SILENT ? null : functions.countedUntilMs;
   const late = never
     ? nowMs - since > AFTER.nothingReceived
-    : usual !== null && nowMs - Math.max(usual.lastMs, since) > AFTER.quiet && isQuiet(usual, nowMs);
+    : usual !== null && untilMs !== null && untilMs - since > AFTER.quiet && isQuiet(usual, untilMs);
   if (!late) return [];
   return [
     {
@@ -169,8 +175,8 @@ function queueFindings({ nowMs }: Facts, { status, backlogSinceMs }: AccountFact
 }
 
 function balanceFindings({ status: { counts } }: AccountFacts): Found[] {
-  const { processed, routed, not_enabled, not_routed, set_aside } = counts;
-  const off = Math.abs(processed - routed - not_enabled - not_routed - set_aside);
+  const { processed, routed, not_enabled, not_routed, set_aside, discarded } = counts;
+  const off = Math.abs(processed - routed - not_enabled - not_routed - set_aside - discarded);
   if (off === 0) return [];
   return [
     {
@@ -179,7 +185,8 @@ function balanceFindings({ status: { counts } }: AccountFacts): Found[] {
       severity: "error",
       sinceMs: null,
       affected: { count: off, what: "events" },
-      summary: "The account's ledger does not add up: processed is not routed + not_enabled + not_routed + set_aside.",
+      summary:
+        "The account's ledger does not add up: processed is not routed + not_enabled + not_routed + set_aside + discarded.",
       advice: "This is an error of the service. Keep GET /ledger as it is now, and report it.",
     },
   ];

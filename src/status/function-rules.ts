@@ -5,16 +5,21 @@ import { counted, type Found, shown, span } from "./words.ts";
 
 /** What is wrong with functions, those that are known for longest first; no more than {@link NAMED_MAX} of each kind. */
 export function functionFindings(facts: Facts): Found[] {
-  const { functions, attachments, nowMs } = facts;
+  const { functions } = facts;
+  return [...bounded(everyFunctionFinding(facts)), ...(functions === SILENT ? [] : unwatched(functions.notWatched))];
+}
+
+/** What is wrong with each function, however many they are. */
+export function everyFunctionFinding({ functions, attachments, nowMs }: Facts): Found[] {
   const undone = attachments === SILENT ? [] : attachments.flatMap((each) => attachmentFindings(each, nowMs));
-  if (functions === SILENT) return bounded(undone);
-  const { each, countedUntilMs, notWatched } = functions;
+  if (functions === SILENT) return undone;
+  const { each, countedUntilMs } = functions;
   const found = each.flatMap((known) => [
     ...switchedOff(known),
     ...quiet(known, countedUntilMs),
     ...neverSeen(known, nowMs),
   ]);
-  return [...bounded([...undone, ...found]), ...unwatched(notWatched)];
+  return [...undone, ...found];
 }
 
 function switchedOff({ name, logging, setMs, dropped, lastEventMs }: FunctionFacts): Found[] {

@@ -183,7 +183,8 @@ async function askFunctions(
     rhythm.forget(new Set(gone));
     for (const name of gone) known.usual.delete(name);
   }
-  return { countedUntilMs, each: functionFacts(known, last), notWatched };
+  // Without the settings nobody knows which are off, and meant to be quiet.
+  return { countedUntilMs, each: settings === SILENT ? [] : functionFacts(known, last), notWatched };
 }
 
 function orUndefined<T>(told: Told<T>): T | undefined {

@@ -1,8 +1,9 @@
 import { accountFindings } from "./account-rules.ts";
 import { type Facts, type JobFacts, SILENT } from "./facts.ts";
-import { functionFindings } from "./function-rules.ts";
+import { everyFunctionFinding, functionFindings } from "./function-rules.ts";
 import { jobFindings } from "./job-rules.ts";
 import { KINDS, type Kind } from "./kinds.ts";
+import { isQuiet } from "./thresholds.ts";
 import type { Finding, Subject } from "./types.ts";
 import { counted, type Found } from "./words.ts";
 
@@ -72,12 +73,16 @@ const WITHOUT_LOG: ReadonlySet<Kind> = new Set(["key_lost", "destination_unusabl
  */
 export function isUntold(facts: Facts, subject: Subject, kind: string): boolean {
   const of = kind as Kind;
+  const isIt = (found: Finding): boolean =>
+    found.kind === of && found.subject.type === subject.type && compared(found.subject, subject) === 0;
+  if (findingsOf(facts).some(isIt)) return false;
   switch (subject.type) {
     case "account":
       if (of === "outbox_waiting") return facts.outbox === SILENT;
       if (of === "functions_not_watched") return facts.functions === SILENT;
       if (of === "functions_more") return facts.functions === SILENT || facts.attachments === SILENT;
-      if (of === "no_job_enabled" || of === "no_events") return facts.account === SILENT || !facts.controlTold;
+      if (of === "no_job_enabled") return facts.account === SILENT || !facts.controlTold;
+      if (of === "no_events") return facts.account === SILENT || !facts.controlTold || isSilenceUntold(facts);
       return OF_LEDGER.has(of) && facts.account === SILENT;
     case "job": {
       if (of === "replay_waiting") return facts.replays === SILENT;
@@ -85,13 +90,47 @@ export function isUntold(facts: Facts, subject: Subject, kind: string): boolean 
       return job === undefined ? !facts.controlTold : isUntoldOf(job, of, facts);
     }
     case "function":
+      if (isUnnamed(facts, subject.name, of)) return true;
       if (of === "attachment_undone" || of === "attachment_unknown") return facts.attachments === SILENT;
-      return facts.functions === SILENT || !facts.controlTold;
+      return (
+        facts.functions === SILENT ||
+        !facts.controlTold ||
+        (of === "function_quiet" && isQuietUntold(facts, subject.name))
+      );
   }
 }
 
-function isUntoldOf({ log, destination }: JobFacts, kind: Kind, { account }: Facts): boolean {
+function isUntoldOf({ log, destination }: JobFacts, kind: Kind, { jobs, account, functions }: Facts): boolean {
   if (kind === "key_lost" || kind === "destination_unusable") return destination.kind === "unknown";
-  if (kind === "nothing_received" && account === SILENT) return true;
+  // It follows from what all the others get.
+  if (
+    kind === "nothing_received" &&
+    (account === SILENT || functions === SILENT || jobs.some((job) => job.log === SILENT))
+  )
+    return true;
   return log === SILENT && !WITHOUT_LOG.has(kind);
+}
+
+/** Whether it is found all the same, and only not named: others stand before it. */
+function isUnnamed(facts: Facts, name: string, kind: Kind): boolean {
+  const isIn = (found: readonly Found[]): boolean =>
+    found.some((each) => each.kind === kind && each.subject.type === "function" && each.subject.name === name);
+  return isIn(everyFunctionFinding(facts)) && !isIn(functionFindings(facts));
+}
+
+/** Whether nothing has been counted of it for too long, but what was taken in since then is still on its way. */
+function isQuietUntold({ functions, nowMs }: Facts, name: string): boolean {
+  if (functions === SILENT) return true;
+  const usual = functions.each.find((each) => each.name === name)?.usual ?? null;
+  return usual !== null && isQuiet(usual, nowMs) && !isQuiet(usual, functions.countedUntilMs);
+}
+
+/** The same of all events together. */
+function isSilenceUntold({ account, functions, nowMs }: Facts): boolean {
+  if (account === SILENT) return true;
+  const { status, usual } = account;
+  // That none has ever come, the sums tell.
+  if (status.counts.processed === 0) return false;
+  if (functions === SILENT) return true;
+  return usual !== null && isQuiet(usual, nowMs) && !isQuiet(usual, functions.countedUntilMs);
 }

@@ -1,4 +1,4 @@
-import { readConfig } from "../config.ts";
+import { readSealing } from "../config.ts";
 import { log } from "../log.ts";
 import type { Platform } from "../platform.ts";
 import { type CallType, callBody, callId } from "./call-body.ts";
@@ -216,9 +216,10 @@ export class WebhookCalls {
   }
 
   #secrets(sealed: string): WebhookSecrets | NotCalled {
-    const config = readConfig(this.#env);
-    if (!config.ok) return { kind: "not called", why: "the configuration is malformed" };
-    const { accountId, keys } = config.config;
+    // That the configuration is malformed is one of the things to be told.
+    const sealing = readSealing(this.#env);
+    if (sealing === null) return { kind: "not called", why: "the configuration is malformed" };
+    const { accountId, keys } = sealing;
     return openSecrets(sealed, accountId, keys) ?? { kind: "not called", why: "no key opens the stored webhook" };
   }
 

@@ -45,7 +45,19 @@ export function parseWebhookUrl(text: string, allowLoopback: boolean): Parsed<st
   if (!/^[!-[\]-~]*$/.test(text)) return { ok: false, why: "must be of ASCII, without spaces and backslashes" };
   // Unlike an endpoint, it may have a query: some receivers have their key there.
   const endpoint = parseEndpoint(text.replace(/\?.*$/, ""), "url", allowLoopback);
-  return endpoint.ok ? { ok: true, value: new URL(text).href } : { ok: false, why: endpoint.why.replace(/^url /, "") };
+  if (!endpoint.ok) return { ok: false, why: endpoint.why.replace(/^url /, "") };
+  if (isInternalName(endpoint.value.hostname)) return { ok: false, why: "must be a public host" };
+  return { ok: true, value: new URL(text).href };
+}
+
+/**
+ * Whether a name is one of private networks alone: without a dot, or below a name that no public DNS has. Loopback is not looked at here.
+ * https://www.iana.org/assignments/special-use-domain-names, and ICANN's resolution on `.internal`.
+ */
+function isInternalName(hostname: string): boolean {
+  const name = hostname.replace(/\.+$/, "");
+  if (name.startsWith("[") || name === "localhost") return false;
+  return !name.includes(".") || /\.(?:internal|local|localdomain|lan|intranet|corp|home|svc|home\.arpa)$/.test(name);
 }
 
 /** What may be shown of an address: where it leads. */

@@ -172,6 +172,15 @@ describe("what is refused", () => {
       "[fd00::1]",
       "localhost",
       "a.localhost.",
+      "198.18.0.1",
+      "198.51.100.7",
+      "192.0.0.8",
+      "203.0.113.9",
+      "intranet",
+      "metadata.google.internal",
+      "METADATA.google.internal.",
+      "printer.local",
+      "router.home.arpa",
     ].map((host): [string, unknown, string] => [host, { url: `https://${host}/x` }, "url: must be a public host"]),
   ])("is %s", async (_what, body, message) => {
     const answer = await put(body, { settings: PUBLIC_ONLY });

@@ -132,10 +132,10 @@ describe("the hours of a log", () => {
       const moved = { ...job, version: 3, outputVersion: 2, destinationVersion: 2 };
       log.configure(moved, 0);
       const error = { kind: "busy", words: "HTTP 503", retryAfterS: null, cause: 503 } as const;
-      log.settle(cut.row, { kind: "failed", error }, job, NOON);
-      log.settle(cut.row, { kind: "delivered", verified: true }, moved, NOON);
-      log.settle(cut.row, { kind: "delivered", verified: true }, moved, NOON);
-      log.settle(cut.row, { kind: "failed", error }, moved, NOON);
+      log.attempts.settle(cut.row, { kind: "failed", error }, job, NOON);
+      log.attempts.settle(cut.row, { kind: "delivered", verified: true }, moved, NOON);
+      log.attempts.settle(cut.row, { kind: "delivered", verified: true }, moved, NOON);
+      log.attempts.settle(cut.row, { kind: "failed", error }, moved, NOON);
     });
     expect(await hoursOf(job)).toMatchObject([{ ok: 1, retried: 0, failed: 0, records: 1, causes: {} }]);
   });

@@ -124,7 +124,7 @@ it("an object that is set aside, and one that is sent again, cost as many rows a
     cursors.length = 0;
     const written = (): number => cursors.splice(0).reduce((sum, { rowsWritten }) => sum + rowsWritten, 0);
     const error = { kind: "refused", words: "HTTP 413", cause: 413 } as const;
-    log.settle(object, { kind: "failed", error }, job, NOON);
+    log.attempts.settle(object, { kind: "failed", error }, job, NOON);
     const rows = [written()];
     log.asideResend(1);
     rows.push(written());

@@ -120,7 +120,7 @@ it("tells of an attempt that nobody waits for any more, and that is no warning",
     if (cut === undefined) throw new Error("nothing was cut");
     log.configure({ ...job, version: 3, outputVersion: 2, destinationVersion: 2 }, 0);
     const error = { kind: "busy", words: "HTTP 503", retryAfterS: null, cause: 503 } as const;
-    log.settle(cut.row, { kind: "failed", error }, job, NOON - 5);
+    log.attempts.settle(cut.row, { kind: "failed", error }, job, NOON - 5);
   });
   expect(lines("info")).toMatchObject([{ outcome: "superseded", status: 503, why: "HTTP 503", ms: 5 }]);
   expect(lines("warn")).toEqual([]);
@@ -132,10 +132,10 @@ it("tells of what breaks on our side, without the words of whatever broke", asyn
     log.configure({ ...job, version: 2, outputVersion: 2 }, 0);
     const [cut] = cutObjects(storage);
     if (cut === undefined) throw new Error("nothing was cut");
-    vi.spyOn(log, "put").mockRejectedValue(
+    vi.spyOn(log.attempts, "put").mockRejectedValue(
       new Error(`cannot load s3://b/x?access-key-id=${ACCESS_KEY}&secret-access-key=${SECRET_KEY}`),
     );
-    await log.uploadOne(cut.row);
+    await log.attempts.uploadOne(cut.row);
   });
   expect(lines("error")).toEqual([
     {

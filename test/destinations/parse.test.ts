@@ -378,6 +378,8 @@ describe("an endpoint", () => {
     ["https://172.32.0.1", "https://172.32.0.1/", "https://172.32.0.1/"],
     ["https://169.254.169.254", "refused: endpoint must be a public host", "refused: endpoint must be a public host"],
     ["https://100.64.0.1", "refused: endpoint must be a public host", "refused: endpoint must be a public host"],
+    ["https://198.19.255.255", "refused: endpoint must be a public host", "refused: endpoint must be a public host"],
+    ["https://192.0.2.1", "refused: endpoint must be a public host", "refused: endpoint must be a public host"],
     ["https://0.0.0.0", "refused: endpoint must be a public host", "refused: endpoint must be a public host"],
     ["https://0x7f.1", "refused: endpoint must be a public host", "https://127.0.0.1/"],
     ["https://localhost.", "refused: endpoint must be a public host", "refused: endpoint must be a public host"],

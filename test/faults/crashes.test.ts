@@ -4,6 +4,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect } from "vitest";
 import { encodeUtf8 } from "../../src/bytes.ts";
 import { controlPlane } from "../../src/control/plane.ts";
+import { Attempts } from "../../src/delivery/attempts.ts";
 import { AccountLedger, BlobStore, ControlPlane, DeliveryLog, Outbox } from "../../src/index.ts";
 import { BREAKAGES, type Breakage, breakable, firstCalls, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
 import type { World } from "../support/runtime/world.ts";
@@ -186,8 +187,9 @@ const unreadable: Scene = async (world, fault) => {
 
 describe("the delivery log", () => {
   rows(DeliveryLog, "log", ["append", "holds"], shipped("the caller"));
-  rows(DeliveryLog, "log", ["alarm", "uploadOne", "put"], shipped("the platform"));
-  rows(DeliveryLog, "log", ["settle"], shipped("the platform"), PROMPT_BREAKAGES);
+  rows(DeliveryLog, "log", ["alarm"], shipped("the platform"));
+  rows(Attempts, "log", ["uploadOne", "put"], shipped("the platform"));
+  rows(Attempts, "log", ["settle"], shipped("the platform"), PROMPT_BREAKAGES);
   rows(DeliveryLog, "log", ["status", "drive"], swept);
   rows(DeliveryLog, "log", ["configure"], changed);
 });

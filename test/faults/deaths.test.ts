@@ -2,6 +2,7 @@
 import { abortAllDurableObjects, evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, vi } from "vitest";
+import { Attempts } from "../../src/delivery/attempts.ts";
 import { segmentOf } from "../../src/delivery/chain.ts";
 import { AccountLedger, DeliveryLog } from "../../src/index.ts";
 import { breakable, firstCalls } from "../support/runtime/breakage.ts";
@@ -116,7 +117,7 @@ describe("everything dies while the store has an object in hand", () => {
     await world.take(world.mint(300, { days: 30 }), 100);
     await world.deliverDue();
     world.clock.advance(60_000);
-    const fault = new Fault(world, DeliveryLog.prototype, "uploadOne", "dies before");
+    const fault = new Fault(world, Attempts.prototype, "uploadOne", "dies before");
     fault.begin();
     await world.runAlarms();
     expect(fault.took()).toBe(true);

@@ -1,6 +1,7 @@
 /** What was set aside is sent again: whatever breaks meanwhile, however often and however late, each record arrives once. */
 import { abortAllDurableObjects } from "cloudflare:test";
 import { describe, expect, vi } from "vitest";
+import { Attempts } from "../../src/delivery/attempts.ts";
 import { AccountLedger, ControlPlane, DeliveryLog } from "../../src/index.ts";
 import type { Minted } from "../support/oracle.ts";
 import { api } from "../support/runtime/api.ts";
@@ -381,12 +382,17 @@ describe("an object that the store refuses for itself", () => {
     expect([await countsOf(job), await attempts(control)]).toMatchObject([{ delivered: 10 }, 1]);
   });
 
-  for (const method of ["asideResend", "uploadOne", "put", "settle"] as const) {
+  for (const [prototype, method] of [
+    [DeliveryLog.prototype, "asideResend"],
+    [Attempts.prototype, "uploadOne"],
+    [Attempts.prototype, "put"],
+    [Attempts.prototype, "settle"],
+  ] as const) {
     for (const breakage of PROMPT_BREAKAGES) {
       row(`is sent again, while ${method}(): ${breakage}`, async (world) => {
         const { job, id } = await refused(world);
         await controlOf(job).script([]);
-        const fault = new Fault(world, DeliveryLog.prototype, method, breakage);
+        const fault = new Fault(world, prototype, method, breakage);
         fault.begin();
         await fault.meet(() => resend(id));
         if (method !== "asideResend") await fault.meet(() => world.runAlarms());

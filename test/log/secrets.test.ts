@@ -2,6 +2,7 @@
 import { expect, it, vi } from "vitest";
 import { AccessRegister } from "../../src/access/register.ts";
 import { ControlPlane } from "../../src/control/plane.ts";
+import { Attempts } from "../../src/delivery/attempts.ts";
 import { DeliveryLog } from "../../src/delivery/log.ts";
 import { platform } from "../../src/platform.ts";
 import { type CallOptions, call, freshBucket, intake, send } from "../api/harness.ts";
@@ -190,7 +191,7 @@ it("no secret is in any line, nor in any answer", async () => {
       vi.spyOn(AccessRegister.prototype, "note").mockImplementation(fail),
       vi.spyOn(AccessRegister.prototype, "identify").mockImplementation(fail),
       vi.spyOn(DeliveryLog.prototype, "status").mockImplementation(fail),
-      vi.spyOn(DeliveryLog.prototype, "put").mockImplementation(fail),
+      vi.spyOn(Attempts.prototype, "put").mockImplementation(fail),
       vi.spyOn(DeliveryLog.prototype, "append").mockImplementation(fail),
     ];
     await ask("GET", "/logship/jobs");

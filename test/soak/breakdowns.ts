@@ -1,6 +1,7 @@
 /** What breaks in an episode beside the stores: calls of durable objects, and the queue. */
 
 import { vi } from "vitest";
+import { Attempts } from "../../src/delivery/attempts.ts";
 import { AccountLedger, BlobStore, ControlPlane, DeliveryLog, Outbox } from "../../src/index.ts";
 import { BREAKAGES, type Breakage, breakable, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
 import type { SendFault } from "../support/runtime/queue.ts";
@@ -18,7 +19,8 @@ const CALLS: readonly (readonly [{ readonly prototype: object }, readonly string
 
 /** Steps within an object, which wait for nothing but the store and the disk. */
 const STEPS: typeof CALLS = [
-  [DeliveryLog, ["uploadOne", "put", "settle", "alarm"]],
+  [DeliveryLog, ["alarm"]],
+  [Attempts, ["uploadOne", "put", "settle"]],
   [ControlPlane, ["alarm"]],
 ];
 

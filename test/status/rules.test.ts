@@ -55,6 +55,16 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
   ],
   ["control_silent", facts(), facts({ controlTold: false }), { severity: "warning" }],
   ["ledger_silent", facts(), facts({ account: "silent", functions: "silent" }), { severity: "warning" }],
+  [
+    "ledger_silent",
+    facts(),
+    facts({ functions: "silent" }),
+    {
+      severity: "warning",
+      summary:
+        "The account's ledger, asked after functions, does not answer: nobody can tell whether any has gone quiet.",
+    },
+  ],
   ["outbox_silent", facts(), facts({ outbox: "silent" }), { severity: "warning" }],
   ["replays_silent", facts(), facts({ replays: "silent" }), { severity: "warning" }],
   ["attachments_silent", facts(), facts({ attachments: "silent" }), { severity: "warning" }],
@@ -81,6 +91,16 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     ofAccount({ usual: { lastMs: ago(2 * HOUR), longestGapMs: HOUR } }),
     ofAccount({ usual: { lastMs: ago(2 * HOUR + 1), longestGapMs: HOUR } }),
     { severity: "warning", sinceMs: ago(2 * HOUR + 1) },
+  ],
+  [
+    "no_events",
+    // What was taken in since may be on its way.
+    facts({
+      account: account({ usual: { lastMs: ago(2 * HOUR + 1), longestGapMs: HOUR } }),
+      functions: { countedUntilMs: ago(1), each: [], notWatched: 0 },
+    }),
+    ofAccount({ usual: { lastMs: ago(2 * HOUR + 1), longestGapMs: HOUR } }),
+    { severity: "warning" },
   ],
   [
     "intake_lost",
@@ -126,7 +146,8 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
   ],
   [
     "out_of_balance",
-    facts(),
+    // What was set aside, and then given up.
+    ofAccount({ status: status({ counts: { ...account().status.counts, processed: 103, discarded: 3 } }) }),
     ofAccount({ status: status({ counts: { ...account().status.counts, processed: 103 } }) }),
     { severity: "error", affected: { count: 3, what: "events" } },
   ],
@@ -407,6 +428,19 @@ describe("the rules", () => {
 describe("what is not told", () => {
   const ofOne = { type: "job", id: 1 } as const;
   const shop = { type: "function", name: "shop" } as const;
+  const silentOther = job({ id: 2, log: "silent" });
+  const QUIET = { lastMs: ago(HOUR), longestGapMs: 0 };
+  const LOUD = { lastMs: ago(MINUTE), longestGapMs: 0 };
+  /** A message that was taken in half an hour ago has to come again. */
+  const waiting = (usual: { lastMs: number; longestGapMs: number }): Facts =>
+    facts({
+      account: account({ usual }),
+      functions: { countedUntilMs: ago(31 * MINUTE), each: [fn({ usual })], notWatched: 0 },
+    });
+  const nameOf = (n: number): string => `shop-${String(n).padStart(3, "0")}`;
+  const undone = (count: number): KnownAttachment[] =>
+    Array.from({ length: count }, (_, n) => ({ script: nameOf(n), state: "undone", sinceMs: ago(1), why: "…" }));
+  const last = { type: "function", name: nameOf(NAMED_MAX) } as const;
   it.each<[string, Facts, Parameters<typeof isUntold>[1], string, boolean]>([
     ["nothing is, where all tell", facts(), ofOne, "parked", false],
     ["what only a log knows", ofJob({ log: "silent" }), ofOne, "parked", true],
@@ -420,6 +454,16 @@ describe("what is not told", () => {
     ["what the outbox knows", facts({ outbox: "silent" }), { type: "account" }, "outbox_waiting", true],
     ["whether any job is enabled", facts({ controlTold: false }), { type: "account" }, "no_job_enabled", true],
     ["that a job gets nothing", facts({ account: "silent" }), ofOne, "nothing_received", true],
+    ["nor that it does, without functions", facts({ functions: "silent" }), ofOne, "nothing_received", true],
+    ["nor without what others get", facts({ jobs: [job(), silentOther] }), ofOne, "nothing_received", true],
+    ["but for what a job does by itself", facts({ jobs: [job(), silentOther] }), ofOne, "parked", false],
+    ["whether any event comes", facts({ functions: "silent" }), { type: "account" }, "no_events", true],
+    ["whether any comes that is on its way", waiting(QUIET), { type: "account" }, "no_events", true],
+    ["which it is not, where something came", waiting(LOUD), { type: "account" }, "no_events", false],
+    ["whether a function is quiet, or waits", waiting(QUIET), shop, "function_quiet", true],
+    ["which it does not, where it came", waiting(LOUD), shop, "function_quiet", false],
+    ["of one too many to be named", facts({ attachments: undone(NAMED_MAX + 1) }), last, "attachment_undone", true],
+    ["but not of one that is well", facts({ attachments: undone(NAMED_MAX) }), last, "attachment_undone", false],
     ["what waits to be shipped again", facts({ replays: "silent" }), ofOne, "replay_waiting", true],
     ["of how many functions", facts({ functions: "silent" }), { type: "account" }, "functions_not_watched", true],
     ["of how many more", facts({ attachments: "silent" }), { type: "account" }, "functions_more", true],

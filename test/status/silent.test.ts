@@ -10,11 +10,12 @@ import { GATHER_PATIENCE } from "../../src/status/gather.ts";
 import { Watch, watch } from "../../src/status/watch.ts";
 import { call, errorsOf } from "../api/harness.ts";
 import { waitingJob } from "../delivery/waiting.ts";
+import { Oracle } from "../support/oracle.ts";
 import { createJob } from "../support/runtime/api.ts";
 import { breakable } from "../support/runtime/breakage.ts";
-import { freshBucket, NOON, runAlarm, setClock } from "../support/runtime/pipeline.ts";
+import { deliver, freshBucket, NOON, pack, runAlarm, setClock } from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";
-import { kindsOf, status } from "./support.ts";
+import { kindsOf, MINUTE_MS, status } from "./support.ts";
 
 /** After which nobody takes one look for another, in ms. */
 const ANEW_MS = 15_000;
@@ -34,6 +35,7 @@ describe.each(["refused", "hangs"] as const)("whoever is asked and is %s", (brea
     ["the control plane", ControlPlane.prototype, "configSince", ["control_silent"]],
     ["its settings of functions", ControlPlane.prototype, "functionSettings", ["control_silent"]],
     ["the ledger", AccountLedger.prototype, "status", ["ledger_silent"]],
+    ["its counts of functions", AccountLedger.prototype, "functionsLately", ["ledger_silent"]],
     ["the outbox", Outbox.prototype, "status", ["outbox_silent"]],
     ["a log", DeliveryLog.prototype, "status", ["log_silent"]],
   ])("is said to be silent: %s", async (_who, prototype, method, kinds) => {
@@ -81,6 +83,32 @@ it("one silent log hides nothing of the others", async () => {
     ["parked", job],
     ["log_silent", other],
   ]);
+});
+
+it("nobody is called quiet while it is not known whose logging is off", async () => {
+  const clock = setClock(NOON);
+  await createJob(freshBucket().name);
+  const oracle = new Oracle({ at: NOON });
+  const come = (scriptName: string): Promise<unknown> =>
+    deliver(pack(oracle.mint(1, { at: clock.nowMs(), scriptName }), clock.nowMs()));
+  // "shop" and "steady" every half hour, for more than a day; then "shop" is taken off, and stays away.
+  for (let half = 0; half < 52; half++) {
+    clock.advance(30 * MINUTE_MS);
+    await come("shop");
+    await come("steady");
+    await kindsOf();
+  }
+  await call("PATCH", "/functions/scripts/shop/script-settings", { logship: false });
+  for (let half = 0; half < 4; half++) {
+    clock.advance(30 * MINUTE_MS);
+    await come("steady");
+    expect(await kindsOf()).not.toContain("function_quiet");
+  }
+  breakable(ControlPlane.prototype, "functionSettings", () => "refused");
+  clock.advance(ANEW_MS);
+  const found = await kindsOf();
+  expect(found).toContain("control_silent");
+  expect(found).not.toContain("function_quiet");
 });
 
 describe("a watch that does not answer", () => {

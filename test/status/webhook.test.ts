@@ -279,6 +279,37 @@ describe("an incident", () => {
     ]);
   });
 
+  it("is told while the configuration is malformed, which may be what it tells; as long as the key is not", async () => {
+    const secret = await putWebhook();
+    const settings = await runInDurableObject(theWatch(), (watch) => (watch as unknown as { env: object }).env);
+    const malformed = (name: string) => {
+      const before: unknown = Reflect.get(settings, name);
+      Reflect.set(settings, name, "hunter2");
+      return () =>
+        before === undefined ? Reflect.deleteProperty(settings, name) : Reflect.set(settings, name, before);
+    };
+    const found = [finding({ kind: "configuration_malformed", subject: { type: "account" } })];
+    const restored = malformed("REQUIRE_OWNERSHIP_CHALLENGE");
+    try {
+      await checkAt(0, found);
+      await checkAt(1, found);
+    } finally {
+      restored();
+    }
+    expect(post.calls.map(({ body }) => body.data.kind)).toEqual(["configuration_malformed"]);
+    await expectSigned(post.calls, secret);
+
+    const restoredKey = malformed("SECRETS_KEY");
+    try {
+      await checkAt(6, [...found, of(1)]);
+      await checkAt(7, [...found, of(1)]);
+    } finally {
+      restoredKey();
+    }
+    expect(post.calls).toHaveLength(1);
+    expect(await readWebhook()).toMatchObject({ waiting: 1, last_answer: "the configuration is malformed" });
+  });
+
   it("of a function that is named like a link, or like nothing, is a line of text that is none", async () => {
     await putWebhook();
     const name = `https://evil.example/\u202e\n${"x".repeat(20_000)}\ud800`;

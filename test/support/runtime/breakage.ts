@@ -28,7 +28,7 @@ export const PROMPT_BREAKAGES = BREAKAGES.filter((breakage) => breakage !== "han
 type Method = (...args: unknown[]) => unknown;
 
 /**
- * Lets a method of every instance of a durable object's class break, until `vi.restoreAllMocks()`.
+ * Lets a method of every instance of a durable object's class break, or of a part of one that has its `ctx`, until `vi.restoreAllMocks()`.
  * @param decide is asked at each call; null: it goes well.
  * @returns how many calls are stuck: they will never be answered, and nothing more comes of them.
  */

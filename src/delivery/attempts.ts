@@ -1,0 +1,139 @@
+import { concat } from "../bytes.ts";
+import type { JobConfig } from "../control/job-config.ts";
+import type { Destination } from "../destinations/destination.ts";
+import { ObjectStore } from "../destinations/object-store.ts";
+import { errorText, log } from "../log.ts";
+import { platform } from "../platform.ts";
+import type { Health } from "./health.ts";
+import type { LogState } from "./log-state.ts";
+import type { Objects } from "./objects.ts";
+import { openDestination } from "./open.ts";
+import { disposition, failureWords, type UploadError } from "./policy.ts";
+import type { ObjectRow } from "./rows.ts";
+import { streamed } from "./stream.ts";
+import { type UploadOutcome, uploadObject } from "./upload.ts";
+import { countedAs, endOf, logUpload, type UploadEnd } from "./upload-end.ts";
+
+/** Objects up to this size are sent from memory, larger ones streamed row by row, in bytes. */
+const BUFFERED_MAX_BYTES = 2_000_000;
+
+/** What an attempt reads and changes of the log that it is part of. */
+export interface AttemptHost {
+  readonly env: Env;
+  readonly state: LogState;
+  readonly objects: Objects;
+  readonly health: Health;
+  /** The job was discarded: drops what waits, and the object of this number, which is under way no longer. Called within a transaction. */
+  discard(number: number): void;
+}
+
+/** Part of a log: one attempt to upload one object, and what follows from it. Its steps are public for the tests, which break it at every one. */
+export class Attempts {
+  readonly ctx: DurableObjectState;
+  readonly #host: AttemptHost;
+
+  constructor(ctx: DurableObjectState, host: AttemptHost) {
+    this.ctx = ctx;
+    this.#host = host;
+  }
+
+  /** One attempt for one object, and what follows from it. It rejects only where what follows cannot be stored. */
+  async uploadOne(object: ObjectRow): Promise<void> {
+    const job = this.#host.state.job();
+    if (job === null) return;
+    const startedMs = platform.now();
+    const fail = (error: UploadError): void => this.settle(object, { kind: "failed", error }, job, startedMs);
+    try {
+      const opened = openDestination(job, this.#host.env);
+      if (!opened.ok) return fail({ kind: "unusable", words: opened.why, cause: "configuration" });
+      let outcome = await this.put(object, opened.value);
+      if (outcome.kind === "no_conditional") {
+        this.ctx.storage.transactionSync(() => this.#host.state.setUnconditional(true));
+        // The store does not know the condition; the same attempt goes on without it.
+        outcome = await this.put(object, opened.value);
+      }
+      this.settle(object, outcome, job, startedMs);
+    } catch (error) {
+      log.error("upload broke", {
+        durable_object: "DeliveryLog",
+        job: job.id,
+        object: object.number,
+        error: errorText(error),
+      });
+      fail({ kind: "busy", words: "internal error", retryAfterS: null, cause: "internal" });
+    }
+  }
+
+  put(object: ObjectRow, destination: Destination): Promise<UploadOutcome> {
+    const { state, objects } = this.#host;
+    const store = new ObjectStore(destination, platform);
+    const body = (): Uint8Array | ReadableStream<Uint8Array> => {
+      if (object.bytes <= BUFFERED_MAX_BYTES) return concat([...objects.pieces(object)]);
+      return streamed(object.bytes, objects.pieces(object));
+    };
+    return uploadObject({ ...object, doubtful: object.doubtful !== 0, contentType: object.content_type }, body, store, {
+      conditional: state.row()?.unconditional !== 1,
+      path: destination.path,
+    });
+  }
+
+  /** What follows from an attempt: the object's state, the log's, and the hour's, all at once; and the attempt's line. */
+  settle(object: ObjectRow, outcome: UploadOutcome, job: JobConfig, startedMs: number): void {
+    const now = platform.now();
+    const end = this.ctx.storage.transactionSync((): UploadEnd => {
+      const ended = this.#conclude(object, outcome, job, now);
+      const counted = countedAs(ended, object, now - startedMs);
+      if (counted !== null) this.#host.health.note(counted, now);
+      return ended;
+    });
+    logUpload(end, object, job.id, now - startedMs);
+  }
+
+  #conclude(object: ObjectRow, outcome: UploadOutcome, job: JobConfig, now: number): UploadEnd {
+    const { state, objects } = this.#host;
+    const current = state.job();
+    if (current?.discard && outcome.kind !== "delivered") {
+      this.#host.discard(object.number);
+      return endOf("superseded", outcome);
+    }
+    // The destination has changed meanwhile: what the old one refused says nothing of the new one; what it took is delivered.
+    const moved = current?.destinationVersion !== job.destinationVersion;
+    if (moved && outcome.kind !== "delivered") return endOf("superseded", outcome);
+    switch (outcome.kind) {
+      case "delivered": {
+        const counts = objects.markDelivered(object, object.key, outcome.verified, now);
+        return endOf(counts ? "delivered" : "superseded", outcome);
+      }
+      case "key_taken": {
+        const counts = objects.renumber(object, now);
+        // Once is chance; again, and something is wrong with the store.
+        if (object.attempts > 0) {
+          const words = "the store says of every key that another object stands there; new keys are being tried";
+          state.failed(words, now, now, state.requireRow().failures + 1, false);
+        }
+        return endOf(counts ? "key_taken" : "superseded", outcome);
+      }
+      case "no_conditional":
+        state.setUnconditional(true);
+        return endOf("superseded", outcome);
+      case "failed":
+        return this.#fail(object, outcome.error, now);
+    }
+  }
+
+  #fail(object: ObjectRow, error: UploadError, now: number): UploadEnd {
+    const { state, objects } = this.#host;
+    const random = platform.random();
+    const forObject = disposition(error, object.attempts + 1, platform.random());
+    const words = failureWords(error, forObject.do);
+    const ended = (counts: boolean) => endOf(counts ? forObject.do : "superseded", { kind: "failed", error });
+    if (forObject.do === "set_aside") return ended(objects.markSetAside(object, words, now));
+    if (!objects.markFailed(object, words, now + forObject.delayMs, error.kind === "unreachable")) return ended(false);
+    // One object that fails over and over on its own makes no outage: the next one is not to wait for it.
+    const failures = objects.countFailing(state.requireRow().failures + 1);
+    const forLog = disposition(error, failures, random);
+    const resumeMs = forLog.do === "set_aside" ? now : now + forLog.delayMs;
+    state.failed(words, resumeMs, now, failures, forLog.do === "park");
+    return ended(true);
+  }
+}

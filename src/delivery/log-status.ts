@@ -1,0 +1,68 @@
+import type { LogState } from "./log-state.ts";
+import type { LogRow } from "./rows.ts";
+import type { LogCounts, LogStatus } from "./types.ts";
+
+/** Pending is counted from what is there, so that the equation can fail. */
+export function countsOf(sql: SqlStorage, row: LogRow): LogCounts {
+  const { received, filtered, sampled_out, delivered, set_aside, discarded } = row;
+  const pending = Number(
+    sql
+      .exec(
+        `SELECT (SELECT coalesce(sum(records), 0) FROM batch)
+              + (SELECT coalesce(sum(records), 0) FROM object WHERE state = 'waiting') AS pending`,
+      )
+      .one().pending,
+  );
+  return { received, filtered, sampled_out, delivered, pending, set_aside, discarded };
+}
+
+/** What the parts of a log say of themselves. */
+type PartsStatus = Pick<LogStatus, "pendingObjects" | "canary"> & { oldestAsideMs: number | null };
+
+/**
+ * How a log is. Until when everything is delivered is worked out, and stored, when somebody asks, not with every delivery: it takes a look at
+ * everything that waits.
+ * @param notAfterMs as in `DeliveryLog.status`.
+ */
+export function statusOf(
+  sql: SqlStorage,
+  state: LogState,
+  { oldestAsideMs, pendingObjects, canary }: PartsStatus,
+  notAfterMs: number | undefined,
+): LogStatus {
+  const row = state.requireRow();
+  const oldest = oldestPendingTakenMs(sql);
+  if (notAfterMs !== undefined) {
+    state.completeUpTo(Math.min(oldest ?? Number.POSITIVE_INFINITY, row.queue_done_ms, notAfterMs));
+  }
+  return {
+    counts: countsOf(sql, row),
+    pendingObjects,
+    oldestPendingTakenMs: oldest,
+    deliveredRawBytes: row.delivered_raw,
+    deliveredBytes: row.delivered_bytes,
+    lastCompleteMs: state.requireRow().last_complete_ms,
+    lastErrorMs: row.last_error_ms,
+    errorMessage: row.error_message,
+    lastReceivedMs: row.last_received_ms,
+    failingSinceMs: row.failing_since_ms,
+    parked: row.parked !== 0,
+    storedBytes: sql.databaseSize,
+    segments: 1,
+    setAside: { objects: row.aside_objects, records: row.set_aside, oldestMs: oldestAsideMs },
+    canary,
+    replayed: { objects: row.replayed_objects, records: row.replayed_records, bytes: row.replayed_bytes },
+    sealed: row.sealed_ms !== null,
+  };
+}
+
+/** Time of intake, in ms since the epoch, of the oldest record that waits; null: none does. */
+function oldestPendingTakenMs(sql: SqlStorage): number | null {
+  const { oldest } = sql
+    .exec<{ oldest: number | null }>(
+      `SELECT min(oldest_taken_ms) AS oldest FROM (
+         SELECT oldest_taken_ms FROM batch UNION ALL SELECT oldest_taken_ms FROM object WHERE state = 'waiting')`,
+    )
+    .one();
+  return oldest;
+}

@@ -1,0 +1,89 @@
+import { platform } from "../platform.ts";
+import type { LogState } from "./log-state.ts";
+import type { Objects } from "./objects.ts";
+import type { LogRow, ObjectRow } from "./rows.ts";
+
+/** Uploads of one log that run side by side; each holds one row of its object in memory. */
+const UPLOADS_AT_ONCE = 4;
+
+/** How long, after a failure, the one upload that is tried keeps the others waiting, in ms. */
+const PROBE_PATIENCE_MS = 15_000;
+
+/** How long after uploads that are under way somebody looks what became of them, in ms. */
+export const LOOK_AGAIN_MS = 15_000;
+
+/** Which objects of a log are uploaded when: some side by side while all is well, one at a time after a failure, until one succeeds. */
+export class Uploads {
+  readonly #state: LogState;
+  readonly #objects: Objects;
+  readonly #attempt: (object: ObjectRow) => Promise<void>;
+  /** Numbers of the objects whose uploads by this instance are under way. Lost in a crash, as they are. */
+  readonly #underWay = new Set<number>();
+  /** When this instance last began an upload, in ms since the epoch. */
+  #lastStartMs = 0;
+
+  /** @param attempt one attempt for one object, and what follows from it. */
+  constructor(state: LogState, objects: Objects, attempt: (object: ObjectRow) => Promise<void>) {
+    this.#state = state;
+    this.#objects = objects;
+    this.#attempt = attempt;
+  }
+
+  /** Numbers of the objects that are under way. */
+  get underWay(): ReadonlySet<number> {
+    return this.#underWay;
+  }
+
+  /** It is known how the upload of this object went. */
+  ended(number: number): void {
+    this.#underWay.delete(number);
+  }
+
+  /** When there is something to begin or to look after, in ms since the epoch; Infinity: there is nothing. */
+  nextMs(row: LogRow, nowMs: number): number {
+    const attempt = Math.max(this.#objects.nextAttemptMs(this.#underWay), this.#freeMs(row));
+    return this.#underWay.size > 0 ? Math.min(attempt, nowMs + LOOK_AGAIN_MS) : attempt;
+  }
+
+  /** Uploads every object that is due. */
+  async run(): Promise<void> {
+    const tried = new Set<number>();
+    const work = async (): Promise<void> => {
+      for (;;) {
+        const object = this.#claim(tried);
+        if (object === null) return;
+        tried.add(object.number);
+        this.#lastStartMs = platform.now();
+        this.#underWay.add(object.number);
+        try {
+          await this.#attempt(object);
+        } finally {
+          this.ended(object.number);
+        }
+        // Only what is still there could be claimed again; a list of all that went would make each claim dearer than the last.
+        if (this.#objects.object(object.number)?.state !== "waiting") tried.delete(object.number);
+      }
+    };
+    while (this.#claim(tried) !== null) {
+      const failing = (this.#state.row()?.failures ?? 0) > 0;
+      await Promise.all(Array.from({ length: failing ? 1 : UPLOADS_AT_ONCE }, work));
+      if (failing && (this.#state.row()?.failures ?? 0) > 0) break;
+    }
+  }
+
+  /** From when another upload may begin, in ms since the epoch; Infinity: when one of those under way ends. */
+  #freeMs(row: Pick<LogRow, "failures" | "resume_ms">): number {
+    if (this.#underWay.size >= UPLOADS_AT_ONCE) return Number.POSITIVE_INFINITY;
+    if (row.failures === 0) return 0;
+    // After a failure one at a time; but one that hangs does not keep the others from finding out that the store is well.
+    return Math.max(row.resume_ms, this.#underWay.size > 0 ? this.#lastStartMs + PROBE_PATIENCE_MS : 0);
+  }
+
+  #claim(tried: ReadonlySet<number>): ObjectRow | null {
+    const row = this.#state.row();
+    const now = platform.now();
+    if (row === null || now < this.#freeMs(row)) return null;
+    const candidates = this.#objects.due(now, tried.size + this.#underWay.size + 1);
+    return candidates.find(({ number }) => !tried.has(number) && !this.#underWay.has(number)) ?? null;
+  }
+}

@@ -1,0 +1,45 @@
+/** What a look costs, as docs/costs.md says it. */
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { expect, it, vi } from "vitest";
+import { DeliveryLog } from "../../src/delivery/log.ts";
+import { watch } from "../../src/status/watch.ts";
+import { waitingJob } from "../delivery/waiting.ts";
+import { createJob } from "../support/runtime/api.ts";
+import { settle } from "../support/runtime/pipeline.ts";
+import "./support.ts";
+
+/** Rows that the watch writes from now on, by what it is that is done to which table; every other object is left out. */
+async function meter(): Promise<() => Record<string, number>> {
+  const run: { what: string; cursor: SqlStorageCursor<Record<string, SqlStorageValue>> }[] = [];
+  await runInDurableObject(watch(env.WATCH), (_watch, { storage }) => {
+    const prototype = Object.getPrototypeOf(storage.sql) as SqlStorage;
+    const exec = prototype.exec;
+    vi.spyOn(prototype, "exec").mockImplementation(function (this: SqlStorage, query, ...values) {
+      const cursor = exec.call(this, query, ...values);
+      const table = /\b(?:sample|rhythm|incident|webhook|webhook_call)\b/.exec(query)?.[0];
+      if (table !== undefined) run.push({ what: `${/\w+/.exec(query)?.[0]} ${table}`, cursor });
+      return cursor;
+    });
+  });
+  return () => {
+    const written: Record<string, number> = {};
+    for (const { what, cursor } of run.splice(0))
+      if (cursor.rowsWritten > 0) written[what] = (written[what] ?? 0) + cursor.rowsWritten;
+    return written;
+  };
+}
+
+it("a look by which nothing is wrong writes what it remembers, and asks each log once", async () => {
+  const { clock, job } = await waitingJob();
+  await createJob("other");
+  await settle(job, clock);
+  await watch(env.WATCH).check();
+  const bill = await meter();
+  const { status } = DeliveryLog.prototype;
+  const asked = vi.spyOn(DeliveryLog.prototype, "status").mockImplementation(status);
+  clock.advance(300_000);
+  await watch(env.WATCH).check();
+  expect(bill()).toEqual({ "INSERT rhythm": 1 });
+  expect(asked).toHaveBeenCalledTimes(2);
+});
