@@ -250,9 +250,9 @@ export class AsideMessages {
         const now = JSON.stringify([...new Set([...before, ...kept])].sort((a, b) => a - b));
         this.#sql.exec("UPDATE aside_note SET kept = ? WHERE id = ? AND kept <> ?", now, id, now);
       }
-      // Who did not answer is asked again as soon as there is another chance.
-      if (!all) continue;
-      this.#askAt(id, final ? null : Math.min(nowMs + ASK_EVERY_MS, taken.takenInMs + LAST_ASK_AFTER_MS));
+      // Who did not answer is asked again as soon as there is another chance; not before the others, as a log may be silent for ever.
+      const again = all ? Math.min(nowMs + ASK_EVERY_MS, taken.takenInMs + LAST_ASK_AFTER_MS) : nowMs;
+      this.#askAt(id, final && all ? null : again);
     }
   }
 

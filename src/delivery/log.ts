@@ -126,6 +126,7 @@ export class DeliveryLog extends DurableObject<Env> {
   /** Which of these messages it holds, and whether another segment follows. */
   holds(messages: readonly TakenId[]): { ids: string[]; sealed: boolean } {
     const row = this.#state.row();
+    // One that has gone knows nothing, and has no tables.
     if (row === null) return { ids: [], sealed: false };
     return { ids: this.#appends.known(messages), sealed: row.sealed_ms !== null };
   }

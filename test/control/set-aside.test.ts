@@ -194,6 +194,18 @@ describe("what was in force when a message was taken in", () => {
     expect(await terms(1)).toMatchObject({ kept: [1, 3] });
   });
 
+  it("has each message asked for in its turn, though somebody never answers", async () => {
+    for (const n of [1, 2, 3]) await setAside(n);
+    const asked: string[] = [];
+    for (let round = 0; round < 3; round++) {
+      clock.advance(300_000);
+      const { messages } = await ledger().asideToAsk(2);
+      asked.push(...messages.map((message) => message.taken.id));
+      await ledger().asideAsked(messages.map((message) => ({ ...message, kept: [1], all: false })));
+    }
+    expect(new Set(asked)).toEqual(new Set([id(1), id(2), id(3)]));
+  });
+
   it("has nobody asked of what says nothing of itself, but for newer code that may come", async () => {
     await setAside(1, { unreadable: "shorter than a header", message: new ArrayBuffer(3) });
     for (let day = 0; day < 20; day++) {

@@ -51,6 +51,15 @@ describe("what was in force when a message was taken in", () => {
     expect(unknown.gone(before, new Set())).toEqual([]);
   });
 
+  it("says nothing of jobs that were deleted so long ago that their logs may have gone: they are gone", () => {
+    const hours = (count: number): number => count * 3_600_000;
+    const jobs = [359, 358].map((ago, i) => job(i + 1, { deletedMs: NOON + hours(400 - ago) }));
+    const late = new Terms(NOTED, NOON, NOON + hours(400));
+    const there = snapshot("epoch.1", jobs, OPT_OUTS);
+    expect(late.snapshotOf(there).jobs.map(({ id }) => id)).toEqual([2]);
+    expect(late.gone(there, new Set([2]))).toEqual([1, 4, 5]);
+  });
+
   it("is never read out of what is no configuration", () => {
     expect(() => terms.snapshotOf({ jobs: [] })).toThrow("no configuration");
     expect(terms.jobOf({ id: 2 })).toEqual({ id: 2 });
