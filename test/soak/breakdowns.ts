@@ -19,8 +19,8 @@ const CALLS: readonly (readonly [{ readonly prototype: object }, readonly string
 
 /** Steps within an object, which wait for nothing but the store and the disk. */
 const STEPS: typeof CALLS = [
-  [DeliveryLog, ["alarm"]],
   [Attempts, ["uploadOne", "put", "settle"]],
+  [DeliveryLog, ["alarm"]],
   [ControlPlane, ["alarm"]],
 ];
 
