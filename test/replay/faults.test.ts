@@ -409,4 +409,21 @@ describe("meanwhile", () => {
     await expectCopied(shipped, id, { objects: 4 });
     expect(await runReplays()).toBe(false);
   });
+
+  it("it is cancelled after an answer was lost: the copy that stands is found, and counted", async ({ expect }) => {
+    const shipped = await shippedJob(2);
+    const { id } = await shipped.begin();
+    await shipped.control.script([
+      rule({ do: "reset", when: "after" }, PUTS, 1),
+      rule({ do: "answer", status: 503 }, PUTS),
+    ]);
+    await runReplays();
+    const standing = (await shipped.control.objects()).filter(({ key }) => key.endsWith(".log.gz")).length - 2;
+    expect(standing).toBe(1);
+    expect(await shipped.read(id)).toMatchObject({ state: "waiting", done: { objects: 0 } });
+    await shipped.cancel(id);
+    for (let turn = 0; turn < 3; turn++) await runReplays();
+    expect(await shipped.read(id)).toMatchObject({ state: "cancelled", done: { objects: 1 } });
+    await expectCopied(shipped, id, { objects: 1 });
+  });
 });
