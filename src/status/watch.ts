@@ -188,7 +188,7 @@ export class Watch extends DurableObject<Env> {
 
   #take(seen: Seen, counts: boolean): Sight {
     const now = platform.now();
-    const own = webhookFinding(this.#calls.state(), now);
+    const own = webhookFinding(this.#calls.state(), this.#calls.opens(), now);
     const findings = own === null ? seen.findings : [...seen.findings, own];
     // Of itself and of the webhook it can always tell.
     const isBlind = (finding: Finding): boolean => !OWN_KINDS.has(finding.kind) && seen.isBlind(finding);

@@ -299,14 +299,20 @@ describe("an incident", () => {
     expect(post.calls.map(({ body }) => body.data.kind)).toEqual(["configuration_malformed"]);
     await expectSigned(post.calls, secret);
 
+    clock.advance(MINUTE_MS);
+    expect((await theWatch().look())?.findings.map(({ kind }) => kind)).not.toContain("webhook_failing");
     const restoredKey = malformed("SECRETS_KEY");
+    let unopened: string[] | undefined;
     try {
+      clock.advance(MINUTE_MS);
+      unopened = (await theWatch().look())?.findings.map(({ kind }) => kind);
       await checkAt(6, [...found, of(1)]);
       await checkAt(7, [...found, of(1)]);
     } finally {
       restoredKey();
     }
     expect(post.calls).toHaveLength(1);
+    expect(unopened).toContain("webhook_failing");
     expect(await readWebhook()).toMatchObject({ waiting: 1, last_answer: "the configuration is malformed" });
   });
 
