@@ -192,7 +192,7 @@ function holdingFindings({ id, past }: JobFacts, log: LogStatus, nowMs: number):
         setAside.objects > 0
           ? { count: setAside.objects, what: "objects" }
           : { count: counts.set_aside, what: "records" },
-      summary: `The store refuses objects of job ${id} for what they are; ${counted(counts.set_aside, "records")} are set aside${grows ? ", and they become more" : ""}.`,
+      summary: `The store refuses objects of job ${id} for what they are. Set aside: ${counted(counts.set_aside, "records")}${grows ? ", and they become more" : ""}.`,
       advice:
         "GET /jobs/{id}/objects says what the store answered, and GET /set-aside lists them. When that is mended, POST /set-aside/{id}/resend; or DELETE what is not wanted.",
     });

@@ -24,10 +24,10 @@ export function lookFailed(): Finding {
   };
 }
 
-/** What is wrong with the webhook; null: nothing. */
-export function webhookFinding(webhook: WebhookState | null, nowMs: number): Finding | null {
+/** What is wrong with the webhook; null: nothing. @param opens whether a key opens what is stored of it. */
+export function webhookFinding(webhook: WebhookState | null, opens: boolean, nowMs: number): Finding | null {
   if (webhook === null) return null;
-  const finding = (sinceMs: number, summary: string, advice: string): Finding => ({
+  const finding = (sinceMs: number | null, summary: string, advice: string): Finding => ({
     kind: WEBHOOK_FAILING,
     subject: { type: "account" },
     severity: "warning",
@@ -44,6 +44,13 @@ export function webhookFinding(webhook: WebhookState | null, nowMs: number): Fin
       "PUT /webhook with another url, or with enabled true if that was an error; or DELETE it.",
     );
   }
+  // No need to wait until a call fails on it: that would be the first that somebody needs.
+  if (webhook.enabled && !opens)
+    return finding(
+      failingSinceMs,
+      "No key opens the stored webhook: nobody can be called.",
+      "Set the key again that sealed it, as SECRETS_KEY or SECRETS_KEY_PREVIOUS; or PUT /webhook with its url.",
+    );
   if (failingSinceMs === null || failures < FAILURES || nowMs - failingSinceMs < FAILING_MS) return null;
   return finding(
     failingSinceMs,

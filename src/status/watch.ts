@@ -31,6 +31,9 @@ const SEND_WAIT_MS = 3_000;
 /** Calls are made, and their alarm is set, for as long as one may take and more, in ms, in case that this object does not live to set it. */
 const SENDING_MS = 60_000;
 
+/** Where somebody wants to be told, it looks by itself if no cron came for so long, in ms: twice its five minutes, and a minute. */
+const NO_CRON_MS = 11 * 60_000;
+
 /** An alarm that should have fired so long ago, in ms, did not. */
 const ALARM_LOST_AFTER_MS = 60_000;
 
@@ -147,7 +150,9 @@ export class Watch extends DurableObject<Env> {
   override async alarm(): Promise<void> {
     this.#armedMs = null;
     try {
-      if (isDue(this.#incidents.tracked(), platform.now())) await this.#look(true);
+      const now = platform.now();
+      const overdue = this.#lookDueMs(now);
+      if (isDue(this.#incidents.tracked(), now) || (overdue !== null && overdue <= now)) await this.#look(true);
     } catch (error) {
       failed(error);
     }
@@ -183,7 +188,7 @@ export class Watch extends DurableObject<Env> {
 
   #take(seen: Seen, counts: boolean): Sight {
     const now = platform.now();
-    const own = webhookFinding(this.#calls.state(), now);
+    const own = webhookFinding(this.#calls.state(), this.#calls.opens(), now);
     const findings = own === null ? seen.findings : [...seen.findings, own];
     // Of itself and of the webhook it can always tell.
     const isBlind = (finding: Finding): boolean => !OWN_KINDS.has(finding.kind) && seen.isBlind(finding);
@@ -228,11 +233,22 @@ export class Watch extends DurableObject<Env> {
     }
   }
 
+  /**
+   * When it looks though no cron has come, in ms since the epoch: a cron that is gone would have nobody told of anything. null: nobody wants to be told. Who
+   * has just begun to live does not know when it last looked, and looks with the next alarm.
+   */
+  #lookDueMs(nowMs: number): number | null {
+    return this.#calls.wanted() ? Math.min(this.#countedMs, nowMs) + NO_CRON_MS : null;
+  }
+
   /** Sets the alarm to when there is something to do next. */
   #arm(tracked: readonly Tracked[] = this.#incidents.tracked()): void {
     const now = platform.now();
     const due = this.#calls.isSending() ? now + SENDING_MS : this.#calls.dueMs();
-    const times = [confirmMs(tracked, now), due].filter((ms) => ms !== null);
+    const look = this.#lookDueMs(now);
+    // A look that is overdue has just failed.
+    const again = look !== null && look <= now ? now + NO_CRON_MS : look;
+    const times = [confirmMs(tracked, now), due, again].filter((ms) => ms !== null);
     if (times.length === 0) return;
     const next = Math.min(...times);
     const armed = this.#armedMs;

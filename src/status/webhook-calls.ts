@@ -150,6 +150,12 @@ export class WebhookCalls {
     return this.#row()?.enabled === 1;
   }
 
+  /** Whether it could be called, as far as keys go; also if there is none. */
+  opens(): boolean {
+    const row = this.#row();
+    return row === null || !("kind" in this.#secrets(row.sealed));
+  }
+
   hasRoom(): boolean {
     return this.#waiting() < WAITING_MAX;
   }

@@ -2,7 +2,7 @@
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
 import type { Finding } from "../../src/status/types.ts";
-import type { Watch } from "../../src/status/watch.ts";
+import { Watch } from "../../src/status/watch.ts";
 import { GIVE_UP_MS, REST_MAX_MS, restMs } from "../../src/status/webhook.ts";
 import { WAITING_MAX, WebhookCalls } from "../../src/status/webhook-calls.ts";
 import { call } from "../api/harness.ts";
@@ -299,14 +299,20 @@ describe("an incident", () => {
     expect(post.calls.map(({ body }) => body.data.kind)).toEqual(["configuration_malformed"]);
     await expectSigned(post.calls, secret);
 
+    clock.advance(MINUTE_MS);
+    expect((await theWatch().look())?.findings.map(({ kind }) => kind)).not.toContain("webhook_failing");
     const restoredKey = malformed("SECRETS_KEY");
+    let unopened: string[] | undefined;
     try {
+      clock.advance(MINUTE_MS);
+      unopened = (await theWatch().look())?.findings.map(({ kind }) => kind);
       await checkAt(6, [...found, of(1)]);
       await checkAt(7, [...found, of(1)]);
     } finally {
       restoredKey();
     }
     expect(post.calls).toHaveLength(1);
+    expect(unopened).toContain("webhook_failing");
     expect(await readWebhook()).toMatchObject({ waiting: 1, last_answer: "the configuration is malformed" });
   });
 
@@ -596,6 +602,42 @@ describe("a look", () => {
     expect(post.calls[1]?.body.data).toMatchObject({ kind: "look_failed", severity: "error" });
     await pass(HOUR_MS, found);
     expect(saidBy(post.calls)).toEqual(["opened 1", "opened account", "over account"]);
+  });
+});
+
+describe("a cron that never comes", () => {
+  const alarmMs = () => runInDurableObject(theWatch(), (_watch, { storage }) => storage.getAlarm());
+
+  it("leaves somebody who wants to be told not in the dark: the watch looks by itself", async () => {
+    await putWebhook();
+    eyes.now([of(1)]);
+    const end = NOON + 15 * MINUTE_MS;
+    for (let at = await alarmMs(); at !== null && at <= end; at = await alarmMs()) {
+      clock.advance(Math.max(at - clock.nowMs(), 0));
+      await runWatchAlarm();
+    }
+    expect(saidBy(post.calls)).toEqual(["opened 1"]);
+  });
+
+  it("that comes leaves the alarm nothing to look at, and who wants no calls has none", async () => {
+    await checkAt(0);
+    expect(await alarmMs()).toBeNull();
+    await putWebhook();
+    await checkAt(5);
+    await checkAt(10);
+    const looks = vi.mocked(Watch.prototype.see).mock.calls.length;
+    clock.advance(NOON + 11 * MINUTE_MS - clock.nowMs());
+    await runWatchAlarm();
+    expect(vi.mocked(Watch.prototype.see).mock.calls.length).toBe(looks);
+    expect(await alarmMs()).toBe(NOON + 21 * MINUTE_MS);
+  });
+
+  it("does not have a look that fails made again and again", async () => {
+    await putWebhook();
+    eyes.fails(new Error("nobody can look"));
+    clock.advance(12 * MINUTE_MS);
+    await runWatchAlarm();
+    expect(await alarmMs()).toBeGreaterThanOrEqual(clock.nowMs() + 10 * MINUTE_MS);
   });
 });
 

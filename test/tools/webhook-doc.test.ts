@@ -30,6 +30,8 @@ describe("the check in docs/webhook.md", () => {
     expect(isOurs({ ...headers, "webhook-id": "inc_2_opened" }, body, next, nowS)).toBe(false);
     for (const late of [nowS + 301, nowS - 301]) expect(isOurs(headers, body, next, late)).toBe(false);
     expect(isOurs({ ...headers, "webhook-timestamp": "soon" }, body, next, nowS)).toBe(false);
+    const { "webhook-signature": _signature, ...unsigned } = headers;
+    for (const bare of [unsigned, {}]) expect(isOurs(bare, body, next, nowS)).toBe(false);
   });
 
   it("takes the published one", async () => {
