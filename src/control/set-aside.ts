@@ -163,10 +163,10 @@ export class AsideMessages {
     return row === undefined ? null : { ...entryOf(row, nowMs), message: row.message, terms: termsOf(row) };
   }
 
-  /** Lets go of a message that all its jobs have, and counts its events as what became of them. One that is gone is passed over. */
-  countSent(id: number, message: MessageCount, nowMs: number): void {
+  /** Lets go of a message that all its jobs have, and counts its events as what became of them. @returns false: it is not there (any more). */
+  countSent(id: number, message: MessageCount, nowMs: number): boolean {
     const removed = this.#remove(id);
-    if (removed === null) return;
+    if (removed === null) return false;
     const isOwn = removed.countedAs === null || removed.countedAs === message.id;
     // It was counted by its bytes alone, as nobody could read it; by what it says now it may have been counted as well, as another copy.
     const isKnown = this.#ids.known([message]).size > 0;
@@ -183,6 +183,7 @@ export class AsideMessages {
       counts ? message.notRouted : 0,
     );
     if (counts) this.#functions.add(message.functions, nowMs);
+    return true;
   }
 
   /** Lets go of a message, and counts its events as discarded. @returns as how many; null: it is not there (any more). */
