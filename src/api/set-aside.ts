@@ -138,6 +138,7 @@ async function resend(c: AppContext, platform: { now(): number }): Promise<Respo
     blobs: blobStore(c.env.BLOBS),
     platform,
   });
+  if (resent.kind === "gone") throw notFound();
   if (resent.kind !== "sent") throw refusal(resent);
   const { events, routed, notEnabled, notRouted } = resent.count;
   return success(c, {
@@ -175,7 +176,7 @@ async function discard(c: AppContext): Promise<Response> {
 }
 
 /** Why a message was not sent again. */
-function refusal(resent: Exclude<Resent, { kind: "sent" }>): ApiError {
+function refusal(resent: Exclude<Resent, { kind: "sent" | "gone" }>): ApiError {
   switch (resent.kind) {
     case "unreadable":
       return oneError(409, CODE.conflict, unreadable(resent.why));

@@ -1,3 +1,4 @@
+import { ID_MEMORY_MS } from "../limits.ts";
 import { NDJSON, type OutputFormat } from "../output/format.ts";
 
 /** A span of time in which a job was enabled, in ms since the epoch, widened by {@link CLOCK_SKEW_MS} at both ends. */
@@ -101,6 +102,17 @@ export function optedOut(optOuts: readonly OptOut[]): (scriptName: string, taken
     const optOut = byName.get(scriptName);
     return optOut !== undefined && wasIn(optOut, takenInMs);
   };
+}
+
+/**
+ * How long after its deletion, in ms, a job still gets what is sent again: its log goes when its memory ends, and one that has gone does not know what it
+ * held. An hour before that, as sending takes its time, and clocks differ.
+ */
+const DELETED_GETS_MS = ID_MEMORY_MS - 3_600_000;
+
+/** Whether a job may get what was set aside and is sent again. */
+export function getsAgain({ deletedMs }: Pick<JobConfig, "deletedMs">, nowMs: number): boolean {
+  return deletedMs === null || nowMs - deletedMs < DELETED_GETS_MS;
 }
 
 /** Functions whose logging is off, for all that the one who knows these opt-outs knows. */

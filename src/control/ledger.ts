@@ -130,15 +130,14 @@ export class AccountLedger extends DurableObject<Env> {
   }
 
   /**
-   * Counts the events of a message that was set aside as what became of them now that all jobs have it, and lets go of it. One that is gone already
-   * is passed over.
-   * @returns as {@link AccountLedger.count}.
+   * Counts the events of a message that was set aside as what became of them now that all jobs have it, and lets go of it.
+   * @returns as {@link AccountLedger.count}; `gone`: somebody else has sent or discarded it meanwhile, and it is counted as that.
    */
-  asideSent(id: number, message: MessageCount, state: string): JobsSnapshot | null {
+  asideSent(id: number, message: MessageCount, state: string): JobsSnapshot | "gone" | null {
     const newer = this.#jobs.since(state);
     if (newer !== null) return newer;
-    this.ctx.storage.transactionSync(() => this.#aside.countSent(id, message, platform.now()));
-    return null;
+    const counted = this.ctx.storage.transactionSync(() => this.#aside.countSent(id, message, platform.now()));
+    return counted ? null : "gone";
   }
 
   /** Lets go of a message that nobody wants sent again; its events count as discarded. @returns as how many; null: it is not there (any more). */

@@ -3,7 +3,7 @@ import { decodeEnvelope } from "../intake/message.ts";
 import { ID_MEMORY_MS } from "../limits.ts";
 import type { IdMemory, TakenId } from "../storage/id-memory.ts";
 import type { FunctionHours } from "./function-hours.ts";
-import { type OptOut, type Window, wasIn } from "./job-config.ts";
+import { getsAgain, type OptOut, type Window, wasIn } from "./job-config.ts";
 import type { MessageCount } from "./outcome.ts";
 
 export interface SetAsideMessage {
@@ -143,6 +143,7 @@ export class AsideMessages {
 
   /** The oldest first. */
   list(offset: number, limit: number, nowMs: number): AsideEntry[] {
+    const gettingAgain = this.#gettingAgain(nowMs);
     return this.#sql
       .exec<Row>(
         `SELECT ${COLUMNS} FROM aside_note JOIN set_aside USING (id) ORDER BY id LIMIT ? OFFSET ?`,
@@ -150,7 +151,7 @@ export class AsideMessages {
         offset,
       )
       .toArray()
-      .map((row) => entryOf(row, nowMs));
+      .map((row) => entryOf(row, gettingAgain, nowMs));
   }
 
   get(id: number, nowMs: number): AsideMessage | null {
@@ -160,13 +161,14 @@ export class AsideMessages {
         id,
       )
       .toArray()[0];
-    return row === undefined ? null : { ...entryOf(row, nowMs), message: row.message, terms: termsOf(row) };
+    if (row === undefined) return null;
+    return { ...entryOf(row, this.#gettingAgain(nowMs), nowMs), message: row.message, terms: termsOf(row) };
   }
 
-  /** Lets go of a message that all its jobs have, and counts its events as what became of them. One that is gone is passed over. */
-  countSent(id: number, message: MessageCount, nowMs: number): void {
+  /** Lets go of a message that all its jobs have, and counts its events as what became of them. @returns false: it is not there (any more). */
+  countSent(id: number, message: MessageCount, nowMs: number): boolean {
     const removed = this.#remove(id);
-    if (removed === null) return;
+    if (removed === null) return false;
     const isOwn = removed.countedAs === null || removed.countedAs === message.id;
     // It was counted by its bytes alone, as nobody could read it; by what it says now it may have been counted as well, as another copy.
     const isKnown = this.#ids.known([message]).size > 0;
@@ -183,6 +185,7 @@ export class AsideMessages {
       counts ? message.notRouted : 0,
     );
     if (counts) this.#functions.add(message.functions, nowMs);
+    return true;
   }
 
   /** Lets go of a message, and counts its events as discarded. @returns as how many; null: it is not there (any more). */
@@ -260,6 +263,16 @@ export class AsideMessages {
     this.#sql.exec("UPDATE aside_note SET ask_ms = ? WHERE id = ?", timeMs, id);
   }
 
+  /** Jobs that may get what is sent again: of the others, nobody has to tell what they hold. */
+  #gettingAgain(nowMs: number): ReadonlySet<number> {
+    const jobs = this.#sql
+      .exec<{ id: number; deletedMs: number | null }>(
+        "SELECT id, json_extract(config, '$.deletedMs') AS deletedMs FROM job",
+      )
+      .toArray();
+    return new Set(jobs.filter((job) => getsAgain(job, nowMs)).map(({ id }) => id));
+  }
+
   /** As the ledger knows windows by now; not of what is so old that those of its time may be forgotten. */
   #setTerms(id: number, takenInMs: number, nowMs: number): void {
     if (nowMs - takenInMs >= ID_MEMORY_MS) return;
@@ -285,7 +298,7 @@ function termsOf({ jobs, off, kept }: Row): AsideTerms | null {
   return { jobs: JSON.parse(jobs), off: JSON.parse(off), kept: JSON.parse(kept) } as AsideTerms;
 }
 
-function entryOf(row: Row, nowMs: number): AsideEntry {
+function entryOf(row: Row, gettingAgain: ReadonlySet<number>, nowMs: number): AsideEntry {
   const envelope = decodeEnvelope(row.header);
   const takenInMs = row.unreadable === null && envelope.ok ? envelope.value.takenInMs : null;
   const terms = termsOf(row);
@@ -299,6 +312,7 @@ function entryOf(row: Row, nowMs: number): AsideEntry {
     events: row.events,
     bytes: row.bytes,
     unreadable: row.unreadable,
-    forgotten: isOld && terms !== null ? terms.jobs.filter((job) => !terms.kept.includes(job)) : [],
+    forgotten:
+      isOld && terms !== null ? terms.jobs.filter((job) => gettingAgain.has(job) && !terms.kept.includes(job)) : [],
   };
 }

@@ -11,7 +11,7 @@ import { Terms } from "./terms.ts";
 
 /** What sending a message again needs of the world. */
 export interface ResendContext extends Pick<ConsumerContext, "append"> {
-  /** Counts it as what became of it, and lets go of it; or says, as {@link ConsumerContext.count}, that jobs have changed. */
+  /** Counts it as what became of it, and lets go of it; or says, as {@link ConsumerContext.count}, that jobs have changed; or `gone`: it was not there any more. */
   count(message: MessageCount, state: string): Promise<unknown>;
   blobs: Pick<Blobs, "get">;
   platform: Pick<Platform, "now">;
@@ -26,6 +26,8 @@ export type Resent =
       gone: number[];
       count: MessageCount;
     }
+  /** Somebody else has sent or discarded it meanwhile. */
+  | { kind: "gone" }
   /** Not by this code. */
   | { kind: "unreadable"; why: string }
   /** Nobody can tell whether these jobs' logs have it: it stays set aside. */
@@ -75,6 +77,7 @@ async function offer(
   const taken = new Set<number>();
   const broken = new Map<number, Error["name"]>();
   let counted: MessageCount | null = null;
+  let isGone = false;
   const asConsumer: ConsumerContext = {
     async append(job, build, suspects) {
       const again = { isKept: aside.terms?.kept.includes(job.id) ?? false };
@@ -84,6 +87,8 @@ async function offer(
     async count({ done: [message], state }) {
       if (message === undefined) return null;
       const newer: unknown = await context.count(message, state);
+      isGone = newer === "gone";
+      if (isGone) return null;
       if (newer === null) counted = message;
       return newer === null ? null : terms.snapshotOf(newer);
     },
@@ -112,6 +117,7 @@ async function offer(
   };
   // Of the queue nothing is known: what is claimed to be complete stays as it is.
   await commitAndCount([loaded], terms.snapshotOf(jobs), { name: aside.queue, backlog: null, doneMs: 0 }, noting);
+  if (isGone) return { kind: "gone" };
   if (counted !== null) return { kind: "sent", jobs: sorted(taken), gone: terms.gone(jobs, taken), count: counted };
   const forgotten = [...broken].filter(([, name]) => name === ForgottenError.name).map(([id]) => id);
   if (forgotten.length > 0) return { kind: "forgotten", jobs: sorted(forgotten) };

@@ -1,13 +1,13 @@
-import { type JobConfig, type JobsSnapshot, type OptOut, type Window, wasIn } from "../control/job-config.ts";
+import {
+  getsAgain,
+  type JobConfig,
+  type JobsSnapshot,
+  type OptOut,
+  type Window,
+  wasIn,
+} from "../control/job-config.ts";
 import type { AsideTerms } from "../control/set-aside.ts";
 import { readJobConfig, readSnapshot } from "../control/snapshot.ts";
-import { ID_MEMORY_MS } from "../limits.ts";
-
-/**
- * How long after its deletion, in ms, a job still gets what is sent again: its log goes when its memory ends, and one that has gone does not know what it
- * held. An hour before that, as sending takes its time, and clocks differ.
- */
-const DELETED_GETS_MS = ID_MEMORY_MS - 3_600_000;
 
 /**
  * What was in force when a message was taken in that is sent again. Windows that ended fifteen days ago may be forgotten; what was noted when it was set
@@ -31,7 +31,7 @@ export class Terms {
   snapshotOf(answer: unknown): JobsSnapshot {
     const snapshot = readSnapshot(answer);
     if (snapshot === null) throw new Error("the answer is no configuration");
-    const jobs = snapshot.jobs.filter((job) => this.#isThere(job)).map((job) => this.#withWindow(job));
+    const jobs = snapshot.jobs.filter((job) => getsAgain(job, this.#nowMs)).map((job) => this.#withWindow(job));
     return { ...snapshot, jobs, optOuts: this.#optOuts(snapshot) };
   }
 
@@ -48,12 +48,8 @@ export class Terms {
 
   /** Jobs that were enabled then, and did not get it now. */
   gone({ jobs }: JobsSnapshot, taken: ReadonlySet<number>): number[] {
-    const there = new Set(jobs.filter((job) => !job.discard && this.#isThere(job)).map(({ id }) => id));
+    const there = new Set(jobs.filter((job) => !job.discard && getsAgain(job, this.#nowMs)).map(({ id }) => id));
     return (this.#terms?.jobs ?? []).filter((id) => !taken.has(id) && !there.has(id));
-  }
-
-  #isThere({ deletedMs }: JobConfig): boolean {
-    return deletedMs === null || this.#nowMs - deletedMs < DELETED_GETS_MS;
   }
 
   #withWindow(job: JobConfig): JobConfig {

@@ -177,7 +177,7 @@ export class Replays extends DurableObject<Env> {
       objects,
       untilMs: platform.now() + RUN_MS,
     });
-    if (row.ended_ms !== null) return this.#lookAtRest(run);
+    if (row.ended_ms !== null) return this.#lookAtRest(run, objects);
     for (let page = 0; this.#plans.row(seq)?.plan_next != null; page++) {
       if (page >= PAGES_PER_RUN) return;
       if (!(await this.steps.planPage(row))) return;
@@ -218,9 +218,11 @@ export class Replays extends DurableObject<Env> {
   }
 
   /** Of a replay that is over: what was on its way when it was killed may have arrived, and nobody knows. Each is looked at once. */
-  async #lookAtRest({ row, seq, target }: Run): Promise<void> {
-    const first = (): Piece | undefined => this.#plans.pieces.list(seq, 0, 1)[0];
-    for (let piece = first(); piece !== undefined; piece = first()) {
+  async #lookAtRest({ row, seq, target }: Run, objects: number): Promise<void> {
+    const untilMs = platform.now() + RUN_MS;
+    // After an outage these may be thousands: beyond what an invocation may ask, each would seem not to be told of.
+    for (const piece of this.#plans.pieces.list(seq, 0, objects)) {
+      if (platform.now() >= untilMs) break;
       const shown = compare(await target.head(keyOf(row, piece)), piece);
       if (shown === "same") {
         if ((await this.steps.tell(row, piece, true)) === "gone") return this.#ends.giveUp(row, LOG_IS_GONE);

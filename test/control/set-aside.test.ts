@@ -42,7 +42,7 @@ describe("a message that is sent again", () => {
   it("moves its events to what became of them, once", async () => {
     await setAside(1);
     expect(await ledger().asideSent(1, sent(1), "other.1")).toBeNull();
-    expect(await ledger().asideSent(1, sent(1), "other.1")).toBeNull();
+    expect(await ledger().asideSent(1, sent(1), "other.1")).toBe("gone");
     expect(await counts()).toEqual({ ...NOTHING, processed: 3, routed: 2, not_enabled: 1 });
     expect(await ledger().functionCount("shop")).toMatchObject({ routed: 2, notEnabled: 1 });
     expect(await ledger().asideMessage(1)).toBeNull();
@@ -180,6 +180,10 @@ describe("what was in force when a message was taken in", () => {
     expect(await terms(1)).toMatchObject({ kept: [1, 2] });
     // Of job 3 nobody can tell.
     expect((await ledger().asideList(0, 10)).entries).toMatchObject([{ forgotten: [3] }]);
+    // Nor has anybody to, once it is gone: it gets nothing any more.
+    const deleted = jobs.map((each) => ({ ...each, deletedMs: NOON + DAY_MS }));
+    await ledger().keepJobs({ state: "epoch.2.mark", jobs: deleted, optOuts, optOutVersion: 1 });
+    expect((await ledger().asideList(0, 10)).entries).toMatchObject([{ forgotten: [] }]);
   });
 
   it("has whoever did not answer asked again with the next chance, and keeps what the others said", async () => {

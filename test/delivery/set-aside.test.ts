@@ -173,6 +173,21 @@ it("what is sent again is taken as long as a log can tell that it never had it, 
   });
 });
 
+it("a log that has gone, and is still in memory, holds nothing, and says so", async () => {
+  const clock = setClock(NOON);
+  const job = jobInto(freshBucket().name);
+  await inLog(job, async (log) => {
+    log.configure({ ...job, deletedMs: NOON, windows: [] }, 0);
+    expect(log.append(appendOf(1, NOON)).kind).toBe("taken");
+    clock.advance(16 * DAY_MS);
+    expect(await log.retire()).toBe(true);
+    const messages = [{ id: id(1), takenInMs: NOON, keyed: false }];
+    expect(log.holds(messages)).toEqual({ ids: [], sealed: false });
+    expect(log.keepIds(messages)).toEqual({ forgotten: [], sealed: false });
+    expect(log.append(appendOf(1, NOON, { again: { isKept: false } })).kind).toBe("behind");
+  });
+});
+
 it("a log of earlier code knows what it had set aside", async () => {
   setClock(NOON);
   const job = jobInto(freshBucket().name);

@@ -313,6 +313,20 @@ describe("a message that no job has", () => {
     expect(body.result.jobs).toContain(second.id);
   });
 
+  row("is given up while it is sent again: the answer does not say that it was counted as sent", async (world) => {
+    await world.createJob();
+    await untaken(world, world.mint(10));
+    const append = DeliveryLog.prototype.append;
+    vi.spyOn(DeliveryLog.prototype, "append").mockImplementation(function (this: DeliveryLog, request) {
+      return api("DELETE", "/logship/set-aside/message-1").then(() => append.call(this, request)) as never;
+    });
+    expect((await resend("message-1")).status).toBe(404);
+    world.injected();
+    // Its job has it all the same. Beside it there is the event by which the world ends.
+    world.accountLeftOut.routed = { atLeast: 0, atMost: 1 };
+    expect(await world.accountCounts()).toMatchObject({ processed: 10, routed: 0, set_aside: 0, discarded: 10 });
+  });
+
   row("is given up", async (world) => {
     await world.createJob();
     const events = world.mint(10);

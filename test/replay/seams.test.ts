@@ -108,6 +108,26 @@ describe("a replay that is cancelled after it was killed", () => {
     expect(await inReplays((_, { sql }) => sql.exec("SELECT count(*) AS n FROM piece").one().n)).toBe(0);
   });
 
+  it("after an outage looks at no more objects at once than it may ask about", async ({ expect }) => {
+    const shipped = await shippedJob(4);
+    const { id } = await shipped.begin();
+    await shipped.control.script([rule({ do: "reset", when: "after" }, { method: "PUT", keyIncludes: ".log.gz" })]);
+    await runReplays();
+    await shipped.control.script([]);
+    await inReplays((object) => {
+      object.objectsPerRun = 1;
+    });
+    await shipped.cancel(id);
+    const heads = async () => (await shipped.control.requests()).filter(({ method }) => method === "HEAD").length;
+    const before = await heads();
+    for (let turn = 1; turn <= 4; turn++) {
+      await runReplays();
+      expect(await heads()).toBe(before + turn);
+    }
+    expect(await shipped.read(id)).toMatchObject({ state: "cancelled", done: { objects: 4 }, problems: [] });
+    await expectCopied(shipped, id, { objects: 4 });
+  });
+
   it("and whose store shows nothing says so of each that may be there", async ({ expect }) => {
     const shipped = await shippedJob(2);
     const { id } = await shipped.begin(ALL);

@@ -61,7 +61,7 @@ export class World {
   /** What came in since the queue was last known to be empty. */
   readonly #inFlight = new Map<string, Minted>();
   /** Of the account's ledger, beside what follows from the events: what a test sets aside, or loses, on purpose. */
-  readonly accountLeftOut: { set_aside?: Count; processed?: Count } = {};
+  readonly accountLeftOut: { set_aside?: Count; processed?: Count; routed?: Count } = {};
 
   constructor(startMs: number) {
     this.clock = setClock(startMs);
