@@ -1,0 +1,57 @@
+/** Looks of the watch whose findings are scripted, and the receiver of its calls: at noon before each test, with nothing found and nobody told. */
+import { runInDurableObject } from "cloudflare:test";
+import { beforeEach, type MockInstance, vi } from "vitest";
+import type { Finding } from "../../src/status/types.ts";
+import { NOON, setClock } from "../support/runtime/pipeline.ts";
+import { finding } from "./findings.ts";
+import { type Receiver, receiver, runWatchAlarm, sees, theWatch } from "./receiver.ts";
+
+export const MINUTE_MS = 60_000;
+export const HOUR_MS = 3_600_000;
+
+export const of = (id: number, fields: Partial<Finding> = {}): Finding =>
+  finding({ subject: { type: "job", id }, ...fields });
+
+export let clock: ReturnType<typeof setClock>;
+export let eyes: ReturnType<typeof sees>;
+export let post: Receiver;
+export let errors: MockInstance;
+
+beforeEach(() => {
+  vi.spyOn(console, "warn").mockImplementation(() => {});
+  errors = vi.spyOn(console, "error").mockImplementation(() => {});
+  clock = setClock(NOON);
+  eyes = sees();
+  post = receiver();
+});
+
+/** One look of the cron, so many minutes after noon. */
+export async function checkAt(minute: number, findings: readonly Finding[] = []): Promise<void> {
+  clock.advance(NOON + minute * MINUTE_MS - clock.nowMs());
+  eyes.now(findings);
+  await theWatch().check();
+}
+
+/** The cron every five minutes, and every alarm when it is due, for so long. */
+export async function pass(ms: number, findings: readonly Finding[]): Promise<void> {
+  eyes.now(findings);
+  const end = clock.nowMs() + ms;
+  for (let cron = clock.nowMs() + 5 * MINUTE_MS; clock.nowMs() < end; ) {
+    const alarmMs = await runInDurableObject(theWatch(), (_watch, { storage }) => storage.getAlarm());
+    const next = Math.min(end, cron, Math.max(alarmMs ?? end, clock.nowMs()));
+    clock.advance(next - clock.nowMs());
+    if (alarmMs !== null && alarmMs <= next) await runWatchAlarm();
+    if (next !== cron) continue;
+    await theWatch().check();
+    cron += 5 * MINUTE_MS;
+  }
+}
+
+/** An incident of each of these jobs, told or waiting to be. */
+export async function begin(...jobs: readonly number[]): Promise<Finding[]> {
+  const findings = jobs.map((id) => of(id));
+  await checkAt((clock.nowMs() - NOON) / MINUTE_MS, findings);
+  clock.advance(MINUTE_MS);
+  await runWatchAlarm();
+  return findings;
+}
