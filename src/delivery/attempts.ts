@@ -1,13 +1,12 @@
 import { concat } from "../bytes.ts";
 import type { JobConfig } from "../control/job-config.ts";
-import type { Destination } from "../destinations/destination.ts";
+import type { Destination, Parsed } from "../destinations/destination.ts";
 import { ObjectStore } from "../destinations/object-store.ts";
 import { errorText, log } from "../log.ts";
 import { platform } from "../platform.ts";
 import type { Health } from "./health.ts";
 import type { LogState } from "./log-state.ts";
 import type { Objects } from "./objects.ts";
-import { openDestination } from "./open.ts";
 import { disposition, failureWords, type UploadError } from "./policy.ts";
 import type { ObjectRow } from "./rows.ts";
 import { streamed } from "./stream.ts";
@@ -19,7 +18,8 @@ const BUFFERED_MAX_BYTES = 2_000_000;
 
 /** What an attempt reads and changes of the log that it is part of. */
 export interface AttemptHost {
-  readonly env: Env;
+  /** Where the job's objects go to; or why nobody can tell, in words. */
+  open(job: JobConfig): Parsed<Destination>;
   readonly state: LogState;
   readonly objects: Objects;
   readonly health: Health;
@@ -44,7 +44,7 @@ export class Attempts {
     const startedMs = platform.now();
     const fail = (error: UploadError): void => this.settle(object, { kind: "failed", error }, job, startedMs);
     try {
-      const opened = openDestination(job, this.#host.env);
+      const opened = this.#host.open(job);
       if (!opened.ok) return fail({ kind: "unusable", words: opened.why, cause: "configuration" });
       let outcome = await this.put(object, opened.value);
       if (outcome.kind === "no_conditional") {

@@ -1,5 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import type { JobConfig } from "../control/job-config.ts";
+import type { Destination, Parsed } from "../destinations/destination.ts";
 import { ID_MEMORY_MS, SEGMENT_MAX_BYTES } from "../limits.ts";
 import { errorText, log } from "../log.ts";
 import { platform, within } from "../platform.ts";
@@ -54,6 +55,8 @@ export class DeliveryLog extends DurableObject<Env> {
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     const { sql } = ctx.storage;
+    // By its settings as they are by then: the tests have it redeployed with others.
+    const open = (job: JobConfig): Parsed<Destination> => openDestination(job, this.env);
     this.#state = new LogState(sql, ctx.id.toString());
     this.#batches = new Batches(sql, this.#state);
     this.#objects = new Objects(sql, this.#state);
@@ -61,7 +64,7 @@ export class DeliveryLog extends DurableObject<Env> {
     this.#replayed = new Replayed(sql, this.#state);
     this.canary = new Canary(sql, this.#state, {
       identity: (jobId) => env.LOG.idFromName(segmentName(jobId, 0)).toString(),
-      open: (job) => openDestination(job, env),
+      open,
       commit: (change) =>
         this.#alarm.transaction(() => {
           change();
@@ -71,7 +74,7 @@ export class DeliveryLog extends DurableObject<Env> {
     this.#aside = new AsideObjects(sql, this.#state);
     this.#appends = new Appends(sql, this.#state, this.#batches);
     this.attempts = new Attempts(ctx, {
-      env,
+      open,
       state: this.#state,
       objects: this.#objects,
       health: this.#health,
