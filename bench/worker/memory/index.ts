@@ -17,7 +17,8 @@ import { clock } from "../clock.ts";
 import { type Batch, batchOf } from "../queue-batch.ts";
 import { MessagePool } from "./pool.ts";
 
-export { AccountLedger, BlobStore, ControlPlane, DeliveryLog, Outbox } from "../../../src/index.ts";
+// All that the deployment binds, whatever is added to it.
+export * from "../../../src/index.ts";
 
 platform.now = () => Math.floor(clock.nowMs);
 
