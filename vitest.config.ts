@@ -39,6 +39,7 @@ export default defineConfig({
           include: ["test/**/*.test.ts"],
           exclude: [
             "test/e2e/**",
+            "test/browser/**",
             "test/unit-support/**",
             "test/tools/**",
             // `npm run soak` runs it, which notices when the runtime hangs under so many crashes.

@@ -263,3 +263,12 @@ export const REPLAY_PROBLEMS_MAX = 100;
 export const ASIDE_SHOWN_UNITS = 1024 * 1024;
 /** …or, where these cannot be read, its bytes. All of it can be downloaded. */
 export const ASIDE_SHOWN_BYTES = 128 * 1024;
+
+/** How long somebody stays signed in to the dashboard, in ms: a working day. */
+export const SESSION_MS = 12 * 3_600_000;
+
+/** Most sessions that are open at once; one more closes the oldest. */
+export const SESSIONS_MAX = 1_000;
+
+/** Body of a form of the dashboard, in bytes: a filter and output options in the longest spelling of a form, three bytes for each. */
+export const FORM_MAX_BYTES = 128 * 1024;

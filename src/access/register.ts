@@ -5,6 +5,7 @@ import { migrate } from "../storage/migrate.ts";
 import { emailKey, sameHash } from "./credentials.ts";
 import { type Permission, ROLES, type Role } from "./roles.ts";
 import { ACCESS_STEPS } from "./schema.ts";
+import { type Holder, locatorOf, Sessions } from "./sessions.ts";
 
 export interface Token {
   id: string;
@@ -35,6 +36,13 @@ export interface Known {
   permissions: Permission[];
   /** Since the epoch; null: never. */
   expiresMs: number | null;
+}
+
+/** Who is signed in. */
+export interface SignedIn {
+  known: Known | "admin";
+  /** When the session ends, since the epoch. */
+  expiresMs: number;
 }
 
 /** `full`: there are as many as there may be. `taken`: there is a member with this address. */
@@ -85,16 +93,50 @@ interface MemberRow {
  */
 export class AccessRegister extends DurableObject<Env> {
   readonly #sql: SqlStorage;
+  readonly #sessions: Sessions;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     this.#sql = ctx.storage.sql;
+    this.#sessions = new Sessions(ctx.storage.sql);
     migrate(ctx.storage, ACCESS_STEPS);
   }
 
   /** Whose proof it is; `known` null: nobody's, or of a token that has expired. */
   identify(proof: Proof): { known: Known | null } {
     return { known: proof.kind === "token" ? this.#tokenOf(proof.hash) : this.#memberOf(proof.email, proof.hash) };
+  }
+
+  /** Opens a session of the dashboard, known by the hash of its id. @returns when it ends, in ms since the epoch. */
+  openSession(hash: Uint8Array, holder: Holder): number {
+    return this.ctx.storage.transactionSync(() => this.#sessions.open(hash, holder, platform.now()));
+  }
+
+  /**
+   * Whose session it is, with the permissions of now; null: nobody's, or of somebody who is known no more.
+   * @param adminHash of the ADMIN_TOKEN in force; null: there is none, and so no admin.
+   */
+  sessionOf(hash: Uint8Array, adminHash: Uint8Array | null): { session: SignedIn | null } {
+    const session = this.#sessions.find(hash, platform.now());
+    if (session === null) return { session: null };
+    const { holder, expiresMs } = session;
+    if (holder.kind === "admin") {
+      const isHolder = adminHash !== null && sameHash(holder.hash, adminHash);
+      return { session: isHolder ? { known: "admin", expiresMs } : null };
+    }
+    const known = holder.kind === "token" ? this.#tokenById(holder.id) : this.#memberById(holder.id);
+    if (known === null) return { session: null };
+    return { session: { known, expiresMs: Math.min(expiresMs, known.expiresMs ?? Number.POSITIVE_INFINITY) } };
+  }
+
+  /** Closes a session; it need not be there. */
+  closeSession(hash: Uint8Array): void {
+    this.#sessions.close(hash);
+  }
+
+  /** Closes the other sessions of whoever holds this one. @returns how many there were. */
+  closeOtherSessions(hash: Uint8Array): number {
+    return this.#sessions.closeOthers(hash);
   }
 
   /** By the time of their creation. */
@@ -213,21 +255,23 @@ export class AccessRegister extends DurableObject<Env> {
   #tokenOf(hash: Uint8Array): Known | null {
     const rows = this.#sql.exec<TokenRow>("SELECT * FROM token WHERE locator = ?", locatorOf(hash)).toArray();
     const row = rows.find((each) => sameHash(new Uint8Array(each.hash), hash));
-    if (row === undefined || isOver(row, platform.now())) return null;
-    return {
-      kind: "token",
-      id: row.id,
-      name: row.name,
-      permissions: JSON.parse(row.permissions) as Permission[],
-      expiresMs: row.expires_ms,
-    };
+    return row === undefined ? null : knownToken(row);
+  }
+
+  #tokenById(id: string): Known | null {
+    const row = this.#sql.exec<TokenRow>("SELECT * FROM token WHERE id = ?", id).toArray()[0];
+    return row === undefined ? null : knownToken(row);
   }
 
   #memberOf(email: string, hash: Uint8Array): Known | null {
     const row = this.#sql.exec<MemberRow>("SELECT * FROM member WHERE email_key = ?", emailKey(email)).toArray()[0];
     if (row === undefined || !sameHash(new Uint8Array(row.hash), hash)) return null;
-    const { id, email: name, role } = memberOf(row);
-    return { kind: "member", id, name, permissions: [...ROLES[role]], expiresMs: null };
+    return knownMember(memberOf(row));
+  }
+
+  #memberById(id: string): Known | null {
+    const member = this.member(id);
+    return member === null ? null : knownMember(member);
   }
 
   #count(table: "token" | "member"): number {
@@ -239,9 +283,20 @@ function isOver({ expires_ms }: TokenRow, nowMs: number): boolean {
   return expires_ms !== null && expires_ms <= nowMs;
 }
 
-/** The first six bytes: an index over these says nothing of the rest, which is compared in constant time. */
-function locatorOf(hash: Uint8Array): number {
-  return hash.slice(0, 6).reduce((value, byte) => value * 256 + byte, 0);
+/** null: it has expired. */
+function knownToken(row: TokenRow): Known | null {
+  if (isOver(row, platform.now())) return null;
+  return {
+    kind: "token",
+    id: row.id,
+    name: row.name,
+    permissions: JSON.parse(row.permissions) as Permission[],
+    expiresMs: row.expires_ms,
+  };
+}
+
+function knownMember({ id, email, role }: Member): Known {
+  return { kind: "member", id, name: email, permissions: [...ROLES[role]], expiresMs: null };
 }
 
 function memberOf({ id, email, role, created_ms, modified_ms }: MemberRow): Member {

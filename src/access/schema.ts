@@ -32,4 +32,20 @@ export const ACCESS_STEPS = [
         entry  TEXT NOT NULL        -- JSON of AuditEntry
       ) STRICT;`,
   },
+  {
+    id: 2,
+    why: "who is signed in to the dashboard, known by the hash of what their cookie holds",
+    sql: `
+      CREATE TABLE session (
+        number     INTEGER PRIMARY KEY, -- grows: the oldest goes first
+        locator    INTEGER NOT NULL,    -- the first bytes of the hash: finds the row, proves nothing
+        hash       BLOB NOT NULL,       -- SHA-256 of the id, which is nowhere
+        kind       TEXT NOT NULL,       -- admin, token, member
+        holder     TEXT NOT NULL,       -- id of the token or member
+        admin_hash BLOB,                -- SHA-256 of the ADMIN_TOKEN that opened it; null: a token or member did
+        created_ms INTEGER NOT NULL,
+        expires_ms INTEGER NOT NULL
+      ) STRICT;
+      CREATE INDEX session_by_locator ON session (locator);`,
+  },
 ] as const satisfies readonly Migration[];

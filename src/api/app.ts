@@ -2,6 +2,8 @@ import { type Handler, Hono } from "hono";
 import { type Caller, PLATFORM_BEARER } from "../access/roles.ts";
 import { Senders } from "../access/senders.ts";
 import { type ConfigResult, hasUpstream, readAccess, readAdminToken, readConfig } from "../config.ts";
+import type { Insiders } from "../dashboard/inner-api.ts";
+import { isForReading, mountDashboard, nothingHere } from "../dashboard/mount.tsx";
 import { ApiError, CODE, type ErrorEntry, oneError, unavailable } from "../errors.ts";
 import { discardRest } from "../intake/body.ts";
 import { errorText, log } from "../log.ts";
@@ -68,8 +70,8 @@ export const GROUPS: readonly ResourceGroup[] = [
 /** The HTTP surface: each request is checked for credentials, account, permission and configuration, in this order, before its route sees it. */
 export function createApp(platform: Platform): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
-  const world: World = { platform, senders: new Senders() };
-  app.use(EVERYWHERE, numbered(platform));
+  const world: World = { platform, senders: new Senders(), insiders: new WeakMap() };
+  app.use(EVERYWHERE, numbered(platform, world.insiders));
   app.use(EVERYWHERE, async (c, next) => {
     await next();
     await discardRest(c.req.raw);
@@ -78,8 +80,11 @@ export function createApp(platform: Platform): Hono<AppEnv> {
     for (const name of names) for (const resource of resources) mount(app, name + resource.path, resource, world);
   }
   mountDescription(app, GROUPS);
+  mountDashboard(app, world);
   app.notFound((c) =>
-    refused(c, 404, [{ code: CODE.noRoute, message: "no such route; /docs has those that there are" }]),
+    isForReading(c.req.raw)
+      ? nothingHere(c)
+      : refused(c, 404, [{ code: CODE.noRoute, message: "no such route; /docs has those that there are" }]),
   );
   app.onError((error, c) => {
     if (error instanceof ApiError) {
@@ -105,6 +110,8 @@ function refused(c: AppContext, status: ApiError["status"], entries: readonly Er
 interface World {
   platform: Platform;
   senders: Senders;
+  /** Requests of the dashboard's own. */
+  insiders: Insiders;
 }
 
 /** Every method that the resource does not have is a 405 that says which it has, to those who may know. */
@@ -144,8 +151,8 @@ function guarded(route: Route, action: string | null, world: World): Handler<App
   };
 }
 
-function gateOf(c: AppContext, world: World): Gate {
-  return { adminToken: readAdminToken(c.env), register: c.env.ACCESS, ...world };
+function gateOf(c: AppContext, { platform, senders }: World): Gate {
+  return { adminToken: readAdminToken(c.env), register: c.env.ACCESS, platform, senders };
 }
 
 /**
@@ -177,6 +184,12 @@ async function admitted(c: AppContext, world: World, foreign = false): Promise<C
   const access = readAccess(c.env);
   if (!access.ok) throw misconfigured(readConfig(c.env));
   const { accountId, adminToken } = access.access;
+  const insider = world.insiders.get(c.req.raw);
+  if (insider !== undefined) {
+    c.set("caller", insider.caller);
+    requireAccount(c, accountId);
+    return insider.caller;
+  }
   if (foreign && hasUpstream(c.env) && c.req.param("account_id") === accountId) {
     if (foreignBearer(c.req.raw.headers, adminToken) !== null) {
       c.set("caller", PLATFORM_BEARER);

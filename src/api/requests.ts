@@ -1,6 +1,7 @@
 import type { MiddlewareHandler } from "hono";
 import { routePath } from "hono/route";
 import type { Caller } from "../access/roles.ts";
+import type { Insiders } from "../dashboard/inner-api.ts";
 import { inLogContext, log } from "../log.ts";
 import type { Platform } from "../platform.ts";
 import type { AppContext, AppEnv } from "./route.ts";
@@ -11,9 +12,15 @@ export const EVERYWHERE = "/*";
 /**
  * Gives each request a number of ours, which its answer carries as `X-Request-Id`, its lines as `request_id`, and the audit's note; and writes one line when
  * it is answered. That has the pattern of the route and not the path, which holds names; and of the caller neither name nor address.
+ * @param insiders requests of the dashboard's own: they have the number of the page that asks, and its line.
  */
-export function numbered(platform: Pick<Platform, "now">): MiddlewareHandler<AppEnv> {
+export function numbered(platform: Pick<Platform, "now">, insiders: Insiders): MiddlewareHandler<AppEnv> {
   return (c, next) => {
+    const insider = insiders.get(c.req.raw);
+    if (insider !== undefined) {
+      c.set("requestId", insider.requestId);
+      return next();
+    }
     const startedMs = platform.now();
     const requestId = crypto.randomUUID();
     c.set("requestId", requestId);

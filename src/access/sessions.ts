@@ -1,0 +1,97 @@
+import { SESSION_MS, SESSIONS_MAX } from "../limits.ts";
+import { sameHash } from "./credentials.ts";
+
+/** Whose session it is: the admin's holds the hash of the ADMIN_TOKEN it was opened with, so that another one ends it. */
+export type Holder = { kind: "admin"; hash: Uint8Array } | { kind: "token" | "member"; id: string };
+
+/** An open session. */
+export interface Session {
+  holder: Holder;
+  /** Since the epoch. */
+  expiresMs: number;
+}
+
+interface SessionRow {
+  [column: string]: SqlStorageValue;
+  locator: number;
+  hash: ArrayBuffer;
+  kind: string;
+  holder: string;
+  admin_hash: ArrayBuffer | null;
+  created_ms: number;
+  expires_ms: number;
+}
+
+/**
+ * Who is signed in to the dashboard. A session is known by the hash of its id, which only the browser holds; it stands for its holder, whose permissions
+ * are looked up each time.
+ */
+export class Sessions {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  /** Opens one. Those that are over go; of more than there may be, the oldest. @returns when it ends, in ms since the epoch. */
+  open(hash: Uint8Array, holder: Holder, nowMs: number): number {
+    const expiresMs = nowMs + SESSION_MS;
+    this.#sql.exec("DELETE FROM session WHERE expires_ms <= ?", nowMs);
+    this.#sql.exec(
+      "INSERT INTO session (locator, hash, kind, holder, admin_hash, created_ms, expires_ms) VALUES (?, ?, ?, ?, ?, ?, ?)",
+      locatorOf(hash),
+      hash.slice().buffer,
+      holder.kind,
+      holder.kind === "admin" ? "admin" : holder.id,
+      holder.kind === "admin" ? holder.hash.slice().buffer : null,
+      nowMs,
+      expiresMs,
+    );
+    this.#sql.exec(
+      "DELETE FROM session WHERE number <= (SELECT number FROM session ORDER BY number DESC LIMIT 1 OFFSET ?)",
+      SESSIONS_MAX,
+    );
+    return expiresMs;
+  }
+
+  /** The open session with this id; null: there is none, or it is over. */
+  find(hash: Uint8Array, nowMs: number): Session | null {
+    const row = this.#row(hash);
+    if (row === undefined || row.expires_ms <= nowMs) return null;
+    return { holder: holderOf(row), expiresMs: row.expires_ms };
+  }
+
+  /** Closes it, if it is open. */
+  close(hash: Uint8Array): void {
+    this.#sql.exec("DELETE FROM session WHERE locator = ? AND hash = ?", locatorOf(hash), hash.slice().buffer);
+  }
+
+  /** Closes those of a holder, but for one. @returns how many there were. */
+  closeOthers(hash: Uint8Array): number {
+    const row = this.#row(hash);
+    if (row === undefined) return 0;
+    return this.#sql
+      .exec(
+        "DELETE FROM session WHERE kind = ? AND holder = ? AND number <> ? RETURNING number",
+        row.kind,
+        row.holder,
+        row.number as number,
+      )
+      .toArray().length;
+  }
+
+  #row(hash: Uint8Array): SessionRow | undefined {
+    const rows = this.#sql.exec<SessionRow>("SELECT * FROM session WHERE locator = ?", locatorOf(hash)).toArray();
+    return rows.find((each) => sameHash(new Uint8Array(each.hash), hash));
+  }
+}
+
+function holderOf({ kind, holder, admin_hash }: SessionRow): Holder {
+  if (kind === "admin") return { kind, hash: new Uint8Array(admin_hash ?? new ArrayBuffer(0)) };
+  return { kind: kind as "token" | "member", id: holder };
+}
+
+/** The first six bytes: an index over these says nothing of the rest, which is compared in constant time. */
+export function locatorOf(hash: Uint8Array): number {
+  return hash.slice(0, 6).reduce((value, byte) => value * 256 + byte, 0);
+}

@@ -1,0 +1,38 @@
+import { createHash } from "node:crypto";
+import { encodeUtf8 } from "../bytes.ts";
+import pageScript from "./client/page.client.js";
+import { STYLE } from "./style/style.ts";
+
+/** The scripts that there are: `page` on every page, and what moves has its own. */
+const SCRIPTS = {
+  page: pageScript,
+} as const;
+
+export type ScriptName = keyof typeof SCRIPTS;
+
+export { STYLE };
+
+/** What lets the pages' style sheet, and no other, by their Content-Security-Policy. */
+export const STYLE_HASH = `sha256-${createHash("sha256").update(STYLE).digest("base64")}`;
+
+interface Asset {
+  path: string;
+  body: Uint8Array<ArrayBuffer>;
+}
+
+const assets = new Map<ScriptName, Asset>(
+  Object.entries(SCRIPTS).map(([name, text]) => {
+    const hash = createHash("sha256").update(text).digest("base64url").slice(0, 16);
+    return [name as ScriptName, { path: `/assets/${name}-${hash}.js`, body: encodeUtf8(text) }];
+  }),
+);
+
+/** Where a script is; another text is elsewhere, so that each may be kept for ever. */
+export function scriptPath(name: ScriptName): string {
+  return assets.get(name)?.path ?? "";
+}
+
+/** null: nothing is there. */
+export function scriptAt(path: string): Uint8Array<ArrayBuffer> | null {
+  return [...assets.values()].find((asset) => asset.path === path)?.body ?? null;
+}

@@ -1,0 +1,96 @@
+import type { Caller } from "../access/roles.ts";
+import type { ErrorEntry } from "../errors.ts";
+
+/** Somebody whom the dashboard knows already, and the number of the request that asks for him. */
+export interface Insider {
+  caller: Caller;
+  requestId: string;
+}
+
+/** Requests that the dashboard itself makes to the API, and for whom. Nothing that comes from outside can be in it: it knows the very objects. */
+export type Insiders = WeakMap<Request, Insider>;
+
+/** What the API answered; `info` is `result_info` of a list. */
+export type InnerAnswer<T> =
+  | { ok: true; status: number; result: T; info: ListInfo; messages: readonly { code: number; message: string }[] }
+  | { ok: false; status: number; errors: readonly ErrorEntry[] };
+
+export interface ListInfo {
+  count: number;
+  page: number;
+  per_page: number;
+  total_count: number;
+  [more: string]: unknown;
+}
+
+/** The API refused: what a page shows instead of itself. */
+export class InnerFailure extends Error {
+  readonly status: number;
+  readonly errors: readonly ErrorEntry[];
+
+  constructor(status: number, errors: readonly ErrorEntry[]) {
+    super(errors[0]?.message ?? `HTTP ${status}`);
+    this.status = status;
+    this.errors = errors;
+  }
+}
+
+type Query = Readonly<Record<string, string | number | boolean | undefined>>;
+
+/** The API, for one signed-in caller: the same routes, checks, permissions and notes in the audit as over HTTP, without the way there. */
+export class InnerApi {
+  readonly #ask: (request: Request) => Promise<Response>;
+  readonly #base: string;
+
+  /**
+   * @param base what stands before `/logship`, `/functions`, `/tokens` …
+   * @param ask has it answered, as asked by somebody who is known.
+   */
+  constructor(base: string, ask: (request: Request) => Promise<Response>) {
+    this.#base = base;
+    this.#ask = ask;
+  }
+
+  /** `result` of a GET. @throws InnerFailure for any other answer than a 2xx. */
+  async get<T>(path: string, query: Query = {}): Promise<T> {
+    return unwrap(await this.send<T>("GET", path, undefined, query)).result;
+  }
+
+  /** A GET of a list, with its `result_info`. @throws InnerFailure */
+  async list<T>(path: string, query: Query = {}): Promise<{ items: readonly T[]; info: ListInfo }> {
+    const { result, info } = unwrap(await this.send<T[]>("GET", path, undefined, query));
+    return { items: result, info };
+  }
+
+  /** Any request; a refusal is an answer, too. */
+  async send<T>(method: string, path: string, body?: unknown, query: Query = {}): Promise<InnerAnswer<T>> {
+    const response = await this.raw(method, path, body, query);
+    const envelope = (await response.json()) as Envelope<T>;
+    if (!response.ok) return { ok: false, status: response.status, errors: envelope.errors };
+    const info = envelope.result_info ?? { count: 0, page: 1, per_page: 0, total_count: 0 };
+    return { ok: true, status: response.status, result: envelope.result, info, messages: envelope.messages };
+  }
+
+  /** As it is answered: for files. */
+  raw(method: string, path: string, body?: unknown, query: Query = {}): Promise<Response> {
+    const url = new URL(this.#base + path);
+    for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, `${value}`);
+    const init: RequestInit =
+      body === undefined
+        ? { method }
+        : { method, headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+    return this.#ask(new Request(url, init));
+  }
+}
+
+interface Envelope<T> {
+  result: T;
+  result_info?: ListInfo;
+  errors: ErrorEntry[];
+  messages: { code: number; message: string }[];
+}
+
+function unwrap<T>(answer: InnerAnswer<T>): Extract<InnerAnswer<T>, { ok: true }> {
+  if (answer.ok) return answer;
+  throw new InnerFailure(answer.status, answer.errors);
+}

@@ -1,0 +1,23 @@
+import type { Page } from "./page.ts";
+import { accessPages } from "./pages/access.tsx";
+import { createPages } from "./pages/create/create.tsx";
+import { functionPages } from "./pages/functions.tsx";
+import { jobPages } from "./pages/job/job.tsx";
+import { jobsPages } from "./pages/jobs.tsx";
+import { livePages } from "./pages/live.tsx";
+import { overviewPages } from "./pages/overview.tsx";
+import { asidePages } from "./pages/set-aside.tsx";
+import { statusPages } from "./pages/status.tsx";
+
+/** All pages but the one for signing in. Of two that fit a path, the first takes it. */
+export const PAGES: readonly Page[] = [
+  ...overviewPages,
+  ...jobsPages,
+  ...createPages,
+  ...jobPages,
+  ...functionPages,
+  ...livePages,
+  ...asidePages,
+  ...accessPages,
+  ...statusPages,
+];

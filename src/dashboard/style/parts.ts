@@ -1,0 +1,48 @@
+/** Panels, states, notices, tables, facts, snippets. */
+export const PARTS = `
+.panel{background:var(--surface);border:1px solid var(--line);border-radius:var(--radius);padding:1rem;margin-bottom:var(--gap)}
+.panel>header{display:flex;flex-wrap:wrap;gap:.25rem 1rem;align-items:baseline;justify-content:space-between;margin-bottom:.75rem}
+.panel>:last-child{margin-bottom:0}
+.columns{display:grid;gap:var(--gap);grid-template-columns:minmax(0,1fr)}
+@media (min-width:52rem){.columns{grid-template-columns:repeat(2,minmax(0,1fr))}}
+.columns>.panel{margin:0}
+.columns{margin-bottom:var(--gap)}
+.state{white-space:nowrap}
+.mark{margin-right:.4em;font-size:.8em}
+.ok .mark,.state.ok{color:var(--ok)}
+.warn .mark,.state.warn{color:var(--warn)}
+.bad .mark,.state.bad{color:var(--bad)}
+.info .mark,.state.info{color:var(--info)}
+.quiet .mark,.state.quiet{color:var(--quiet)}
+.notice{border:1px solid var(--line);border-left-width:4px;border-radius:var(--radius);padding:.6rem .9rem;margin-bottom:var(--gap);background:var(--surface)}
+.notice>:last-child{margin-bottom:0}
+.notice.ok{background:var(--ok-ground);border-color:var(--ok)}
+.notice.warn{background:var(--warn-ground);border-color:var(--warn)}
+.notice.bad{background:var(--bad-ground);border-color:var(--bad)}
+.notice.info{background:var(--info-ground);border-color:var(--info)}
+.notice-title{font-weight:600;margin-bottom:.25rem}
+.empty{padding:1rem;border:1px dashed var(--edge);border-radius:var(--radius);color:var(--quiet)}
+.empty-title{font-weight:600;color:var(--text)}
+.empty>:last-child{margin-bottom:0}
+.facts{margin:0 0 .5rem;display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,11rem),1fr));gap:.6rem 1.5rem}
+.facts dt{color:var(--quiet);font-size:.93rem}
+.facts dd{margin:0;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}
+table.list{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums;margin-bottom:.5rem}
+.list th,.list td{text-align:left;vertical-align:top;padding:.4rem .75rem .4rem 0;border-top:1px solid var(--line);font-weight:400}
+.list thead th{border-top:0;color:var(--quiet);font-size:.93rem;white-space:nowrap}
+.list tbody th{font-weight:600;overflow-wrap:anywhere}
+.list .figures{text-align:right}
+.list tr>:last-child{padding-right:0}
+@media (max-width:44rem){
+  .list,.list tbody,.list tr,.list td,.list tbody th{display:block}
+  .list thead{position:absolute;left:-999rem}
+  .list tr{border-top:1px solid var(--line);padding:.5rem 0}
+  .list td,.list tbody th{border:0;padding:.1rem 0;text-align:left}
+  .list .figures{text-align:left}
+  .list td[data-label]:not([data-label=""])::before{content:attr(data-label) ": ";color:var(--quiet)}
+}
+.snippet{margin:0 0 .75rem}
+.snippet figcaption{display:flex;justify-content:space-between;align-items:end;gap:1rem;margin-bottom:.25rem;color:var(--quiet)}
+.pager{display:flex;gap:1rem;align-items:center}
+.lead{font-size:1.14rem}
+`;

@@ -1,0 +1,115 @@
+/** The dashboard in the runtime: signs in, asks for pages, sends forms; and holds every page to what all of them promise. */
+import { env } from "cloudflare:workers";
+import { expect } from "vitest";
+import { createApp } from "../../src/api/app.ts";
+import { type Platform, platform } from "../../src/platform.ts";
+import { ADMIN_TOKEN } from "../support/constants.ts";
+
+export const ORIGIN = "https://logship.test";
+
+/** What a browser says of a form that a page of its own origin sends. */
+const OWN = { origin: ORIGIN, "sec-fetch-site": "same-origin" } as const;
+
+export interface Shown {
+  status: number;
+  headers: Headers;
+  /** The page; "" of a redirect. */
+  html: string;
+  /** Where a redirect leads; null: it is none. */
+  location: string | null;
+}
+
+/** One browser: its cookie, and the token that its forms carry. */
+export class Visitor {
+  readonly #app: ReturnType<typeof createApp>;
+  readonly #settings: object;
+  cookie: string | null = null;
+
+  /** @param settings instead of those of vitest.config.ts. */
+  constructor({ world = platform, settings = {} }: { world?: Platform; settings?: object } = {}) {
+    this.#app = createApp(world);
+    this.#settings = settings;
+  }
+
+  /** Signed in, with the admin's token unless told otherwise. */
+  static async signedIn(
+    fields: Record<string, string> = { token: ADMIN_TOKEN },
+    options: { world?: Platform; settings?: object } = {},
+  ): Promise<Visitor> {
+    const visitor = new Visitor(options);
+    const answer = await visitor.submit("/sign-in", fields);
+    expect(answer.status).toBe(303);
+    return visitor;
+  }
+
+  async get(path: string, headers: Record<string, string> = {}): Promise<Shown> {
+    return this.#send(path, { method: "GET", headers });
+  }
+
+  /** Sends a form as a page of ours would. */
+  async submit(path: string, fields: Record<string, string> | URLSearchParams = {}): Promise<Shown> {
+    const form = new URLSearchParams(fields);
+    if (this.cookie !== null && !form.has("csrf")) form.set("csrf", await this.csrf());
+    return this.post(path, form, OWN);
+  }
+
+  /** Sends a form as it is. */
+  async post(path: string, form: URLSearchParams, headers: Record<string, string>): Promise<Shown> {
+    const type = { "content-type": "application/x-www-form-urlencoded" };
+    return this.#send(path, { method: "POST", headers: { ...type, ...headers }, body: form.toString() });
+  }
+
+  /** What the forms of this session carry, read from a page. */
+  async csrf(): Promise<string> {
+    const { html } = await this.get("/");
+    return /name="csrf" value="([\w-]+)"/.exec(html)?.[1] ?? "";
+  }
+
+  async #send(path: string, init: { method: string; headers: Record<string, string>; body?: string }): Promise<Shown> {
+    const headers = { ...init.headers, ...(this.cookie !== null && { cookie: this.cookie }) };
+    const response = await this.#app.request(ORIGIN + path, { ...init, headers }, {
+      ...env,
+      ...this.#settings,
+    } as unknown as Env);
+    const set = response.headers.get("set-cookie");
+    if (set !== null) {
+      expect(set).toMatch(/^__Host-logship=[\w-]*; Path=\/; Secure; HttpOnly; SameSite=Lax; Max-Age=\d+$/);
+      this.cookie = set.includes("Max-Age=0") ? null : (set.split(";")[0] ?? null);
+    }
+    const shown = {
+      status: response.status,
+      headers: response.headers,
+      html: await response.text(),
+      location: response.headers.get("location"),
+    };
+    if ((shown.headers.get("content-type") ?? "").startsWith("text/html")) expectPage(shown);
+    return shown;
+  }
+}
+
+/** What every page promises: nothing foreign is loaded or run, nothing is kept, and no secret stands in it. */
+export function expectPage({ headers, html }: Shown): void {
+  const policy = headers.get("content-security-policy") ?? "";
+  expect(policy).toMatch(/^default-src 'none'; style-src 'sha256-[\w+/=]+'; script-src 'self'; /);
+  expect(policy).toContain("frame-ancestors 'none'");
+  expect(policy).not.toContain("unsafe");
+  expect(headers.get("cache-control")).toBe("no-store");
+  expect(html).toMatch(/^<!DOCTYPE html><html lang="en">[\s\S]*<\/html>$/);
+  expect(html).not.toMatch(/<[^>]* (?:style|on\w+)=/i);
+  expect(html.match(/<script\b[^>]*>/g)?.every((tag) => / src="\/assets\/[\w-]+\.js"/.test(tag))).not.toBe(false);
+  for (const secret of [ADMIN_TOKEN, "test-secret-key", "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="])
+    expect(html).not.toContain(secret);
+}
+
+/** The text of a page as somebody reads it, roughly: without markup, spaces as one. */
+export function textOf(html: string): string {
+  return html
+    .replace(/<style>[\s\S]*?<\/style>|<title>[\s\S]*?<\/title>/g, " ")
+    .replace(/<[^>]+>/g, " ")
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&quot;", '"')
+    .replaceAll("&#39;", "'")
+    .replaceAll("&amp;", "&")
+    .replace(/\s+/g, " ");
+}
