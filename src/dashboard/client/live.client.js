@@ -69,6 +69,8 @@ const ui = {
   form: part("live-filter", HTMLFormElement),
   filter: part("field-filter", HTMLTextAreaElement),
   script: part("field-script", HTMLInputElement),
+  what: part("live-what", HTMLDetailsElement),
+  wanted: part("live-wanted", HTMLElement),
   job: document.getElementById("field-job"),
   search: part("field-search", HTMLInputElement),
   found: part("live-found", HTMLElement),
@@ -221,7 +223,7 @@ function rowOf(/** @type {Arrived} */ arrived) {
   const cells = /** @type {const} */ ([
     ["Outcome", marked(kindOfOutcome(record.Outcome), brief(record.Outcome, 40))],
     ["Function", name],
-    ["Event", `${brief(record.EventType, 30)} ${eventOf(record)}`],
+    ["Event", `${brief(record.EventType, 30)} ${eventOf(record)}`.trim()],
     ["First line", lineOf(arrived)],
   ]);
   for (const [label, inside] of cells) {
@@ -345,8 +347,10 @@ class Link {
   /** Until when there is no attempt, in ms since the epoch. */
   #again = 0;
   #heardMs = Date.now();
-  /** What is to be in force. */
+  /** What is in force. */
   wanted = { filter: "", script: "" };
+  /** What is to be: whether it can be, the server says. @type {typeof this.wanted | null} */
+  #asked = null;
 
   connect() {
     if (this.#socket !== null || this.#end !== "") return;
@@ -373,6 +377,11 @@ class Link {
 
   say(/** @type {object} */ message) {
     if (this.#isOpen) this.#socket?.send(JSON.stringify(message));
+  }
+
+  want(/** @type {typeof this.wanted} */ wanted) {
+    this.#asked = wanted;
+    this.say({ type: "filter", ...wanted });
   }
 
   drawn(/** @type {number} */ number) {
@@ -407,11 +416,12 @@ class Link {
     const message = JSON.parse(data);
     if (message.type === "hello") {
       [this.#isOpen, this.#wait] = [true, BACKOFF_MS.first];
-      if (this.wanted.filter !== "" || this.wanted.script !== "") this.say({ type: "filter", ...this.wanted });
+      const { filter, script } = this.#asked ?? this.wanted;
+      if (filter !== "" || script !== "" || this.#asked !== null) this.want({ filter, script });
       if (isPaused) this.say({ type: "pause" });
       this.showState();
     }
-    if (message.type === "filter") showFaults(message.faults);
+    if (message.type === "filter") this.#judged(message.faults);
     if (message.type !== "records") return;
     pending.push(...message.records);
     const [dropped, paused] = [message.counts.dropped - counts.dropped, message.counts.paused - counts.paused];
@@ -420,6 +430,17 @@ class Link {
     pending.push({ number: message.number });
     counts = message.counts;
     drawSoon();
+  }
+
+  #judged(/** @type {string[]} */ faults) {
+    const asked = this.#asked;
+    this.#asked = null;
+    if (faults.length === 0 && asked !== null) {
+      const isNew = asked.filter !== this.wanted.filter || asked.script !== this.wanted.script;
+      this.wanted = asked;
+      if (isNew) clearList();
+    }
+    showFaults(faults);
   }
 
   async #closed(/** @type {number} */ code, /** @type {string} */ reason) {
@@ -454,14 +475,20 @@ function showFaults(/** @type {string[]} */ faults) {
   ui.faults.replaceChildren(...faults.map((fault) => element("span", "live-fault", visible(fault))));
   if (faults.length > 0) ui.filter.setAttribute("aria-invalid", "true");
   else ui.filter.removeAttribute("aria-invalid");
+  // Of a filter that is wrong, the one before is in force.
+  if (faults.length > 0) ui.what.open = true;
+  else showWanted();
+}
+
+function showWanted() {
+  const { filter, script } = link.wanted;
+  const what = filter === "" ? "all records" : "the records that it wants";
+  ui.wanted.textContent = `${what}${script === "" ? "" : ` of ${brief(script, 100)}`}`;
 }
 
 ui.form.addEventListener("submit", (event) => {
   event.preventDefault();
-  link.wanted = { filter: ui.filter.value.trim(), script: ui.script.value.trim() };
-  showFaults([]);
-  clearList();
-  link.say({ type: "filter", ...link.wanted });
+  link.want({ filter: ui.filter.value.trim(), script: ui.script.value.trim() });
 });
 
 ui.job?.addEventListener("change", () => {
@@ -472,6 +499,7 @@ ui.job?.addEventListener("change", () => {
 const link = new Link();
 link.wanted = { filter: ui.filter.value.trim(), script: ui.script.value.trim() };
 ui.app.hidden = false;
+showWanted();
 showCounts();
 link.connect();
 setInterval(() => link.tell(), TELL_MS);
