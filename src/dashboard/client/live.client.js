@@ -17,6 +17,8 @@ const SPEAK_MS = 5000;
 /** How long a page that nobody sees stays connected, in ms. */
 const UNSEEN_MS = 600_000;
 const PING_MS = 30_000;
+/** How long a socket may take to open, in ms. */
+const CONNECT_MS = 10_000;
 const BACKOFF_MS = { first: 1000, most: 30_000 };
 
 /** As the server shows them elsewhere: characters that steer terminals, or turn the order of what stands around them. */
@@ -344,8 +346,6 @@ class Link {
   #isOpen = false;
   #told = 0;
   #drawn = 0;
-  /** Until when there is no attempt, in ms since the epoch. */
-  #again = 0;
   #heardMs = Date.now();
   /** What is in force. */
   wanted = { filter: "", script: "" };
@@ -362,6 +362,7 @@ class Link {
     url.protocol = url.protocol.replace("http", "ws");
     const socket = new WebSocket(url);
     this.#socket = socket;
+    this.#heardMs = Date.now();
     socket.addEventListener("message", ({ data }) => socket === this.#socket && this.#take(String(data)));
     socket.addEventListener("close", ({ code, reason }) => socket === this.#socket && this.#closed(code, reason));
     this.showState();
@@ -394,10 +395,12 @@ class Link {
   }
 
   ping() {
-    if (!this.#isOpen) return;
-    // A line that is dead says nothing of it by itself.
-    if (Date.now() - this.#heardMs > 2.5 * PING_MS) return this.#closed(1006, "");
-    this.#socket?.send("ping");
+    // A line that is dead says nothing of it by itself, nor does one that never comes about.
+    const silentMs = Date.now() - this.#heardMs;
+    if (this.#socket !== null && silentMs > (this.#isOpen ? 2.5 * PING_MS : CONNECT_MS)) {
+      this.#socket.close();
+      this.#closed(1006, "");
+    } else if (this.#isOpen && silentMs > PING_MS) this.#socket?.send("ping");
   }
 
   showState() {
@@ -405,8 +408,7 @@ class Link {
     else if (this.#isOpen)
       ui.state.textContent = isPaused ? "Paused: nothing is sent." : "Connected: records appear as they arrive.";
     else if (this.#socket !== null) ui.state.textContent = "Connecting…";
-    else
-      ui.state.textContent = `Not connected. Trying again in ${Math.max(1, Math.ceil((this.#again - Date.now()) / 1000))} s.`;
+    else ui.state.textContent = "Not connected. Trying again in a moment.";
     ui.state.classList.toggle("live-off", !this.#isOpen);
   }
 
@@ -451,7 +453,6 @@ class Link {
     else if (!wasOpen && code < 4000) await this.#askWhy();
     const wait = code === 4429 ? BACKOFF_MS.most : this.#wait * (0.75 + Math.random() / 2);
     this.#wait = Math.min(BACKOFF_MS.most, this.#wait * 2);
-    this.#again = Date.now() + wait;
     if (this.#end === "") setTimeout(() => this.connect(), wait);
     this.showState();
     if (this.#end === "" && reason !== "") ui.state.textContent = `Not connected: ${visible(reason)}. Trying again.`;
@@ -460,7 +461,7 @@ class Link {
   /** Of a socket that was refused, a browser does not say why. */
   async #askWhy() {
     try {
-      const { status } = await fetch("/live/socket");
+      const { status } = await fetch("/live/socket", { signal: AbortSignal.timeout(CONNECT_MS) });
       if (status === 401) this.#end = "You are signed out. Sign in again to go on watching.";
       if (status === 403) this.#end = "You may not see records: this needs the permission logs:read.";
     } catch {
@@ -503,7 +504,7 @@ showWanted();
 showCounts();
 link.connect();
 setInterval(() => link.tell(), TELL_MS);
-setInterval(() => link.ping(), PING_MS);
+setInterval(() => link.ping(), 5000);
 setInterval(speakCounts, SPEAK_MS);
 
 /** @type {ReturnType<typeof setTimeout> | undefined} */
