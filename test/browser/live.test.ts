@@ -160,6 +160,7 @@ it("comes back by itself, and says when it cannot", async () => {
   await page.getByText("Not connected").waitFor();
   await stage.shipper.restart();
   await page.getByText("Connected: records appear").waitFor({ timeout: 60_000 });
+  await page.getByText(/Not connected for \d+ s: what arrived then is missing here/).waitFor();
   await send([event("ok")]);
   await seen(page, 1);
   await page.context().clearCookies();

@@ -347,6 +347,8 @@ class Link {
   #told = 0;
   #drawn = 0;
   #heardMs = Date.now();
+  /** Since when there is no socket, where there was one. @type {number | null} */
+  #lostMs = null;
   /** What is in force. */
   wanted = { filter: "", script: "" };
   /** What is to be: whether it can be, the server says. @type {typeof this.wanted | null} */
@@ -371,6 +373,7 @@ class Link {
   /** @param {string} why it is not to come back before {@link connect}. */
   disconnect(why) {
     const socket = this.#socket;
+    if (this.#isOpen) this.#lostMs = Date.now();
     [this.#socket, this.#isOpen] = [null, false];
     socket?.close(1000);
     ui.state.textContent = why;
@@ -418,6 +421,12 @@ class Link {
     const message = JSON.parse(data);
     if (message.type === "hello") {
       [this.#isOpen, this.#wait] = [true, BACKOFF_MS.first];
+      if (this.#lostMs !== null) {
+        const seconds = Math.max(1, Math.round((Date.now() - this.#lostMs) / 1000));
+        pending.push({ gap: `Not connected for ${seconds.toLocaleString("en")} s: what arrived then is missing here` });
+        this.#lostMs = null;
+        drawSoon();
+      }
       const { filter, script } = this.#asked ?? this.wanted;
       if (filter !== "" || script !== "" || this.#asked !== null) this.want({ filter, script });
       if (isPaused) this.say({ type: "pause" });
@@ -447,6 +456,7 @@ class Link {
 
   async #closed(/** @type {number} */ code, /** @type {string} */ reason) {
     const wasOpen = this.#isOpen;
+    if (wasOpen) this.#lostMs = Date.now();
     [this.#socket, this.#isOpen] = [null, false];
     if (code === 4401) this.#end = "You are signed out. Sign in again to go on watching.";
     else if (code === 4403) this.#end = "You may not see records any more: this needs the permission logs:read.";
