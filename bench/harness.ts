@@ -52,6 +52,7 @@ export async function startHarness(): Promise<Harness> {
           compatibility_flags: config.compatibility_flags,
           durable_objects: config.durable_objects,
           migrations: config.migrations,
+          rules: config.rules,
           vars: {
             ACCOUNT_ID: ACCOUNT,
             ADMIN_TOKEN: TOKEN,

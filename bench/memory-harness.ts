@@ -97,7 +97,7 @@ function remove(root: string): void {
 
 /** In a folder of its own, not in the project: its .dev.vars would count. */
 function writeConfig(root: string): string {
-  const { compatibility_date, compatibility_flags, durable_objects, migrations } = unstable_readConfig(
+  const { compatibility_date, compatibility_flags, durable_objects, migrations, rules } = unstable_readConfig(
     { config: SHIPPER_CONFIG },
     { hideWarnings: true },
   );
@@ -111,6 +111,7 @@ function writeConfig(root: string): string {
       compatibility_flags,
       durable_objects,
       migrations,
+      rules,
       vars: {
         ACCOUNT_ID: ACCOUNT,
         ADMIN_TOKEN: TOKEN,
