@@ -14,6 +14,16 @@ export class KeptJobs {
     return isBehind(state, current) ? this.#snapshot(current) : null;
   }
 
+  /** As {@link KeptJobs.since}; and until when somebody watches records arrive, as the same row says it, and costs nothing more to be asked. */
+  sinceAndWatched(state: JobsSnapshot["state"]): { newer: JobsSnapshot | null; watchedUntilMs: number } {
+    const { current, watchedUntilMs } = this.#sql
+      .exec<{ current: string; watchedUntilMs: number }>(
+        "SELECT jobs_state AS current, watched_until_ms AS watchedUntilMs FROM account",
+      )
+      .one();
+    return { newer: isBehind(state, current) ? this.#snapshot(current) : null, watchedUntilMs };
+  }
+
   /** The ids of the jobs. */
   ids(): number[] {
     const jobs = this.#sql.exec<{ id: number }>("SELECT id FROM job ORDER BY id").toArray();

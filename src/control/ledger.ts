@@ -56,36 +56,33 @@ export class AccountLedger extends DurableObject<Env> {
    * then nothing was counted, and the messages must be offered to these.
    */
   count({ done, failed, backlog, state }: Outcome): JobsSnapshot | Watched | null {
-    const newer = this.#jobs.since(state);
+    const { newer, watchedUntilMs } = this.#jobs.sinceAndWatched(state);
     if (newer !== null) return newer;
     const now = platform.now();
-    const { fresh, watchedUntilMs } = this.ctx.storage.transactionSync(() => {
+    const fresh = this.ctx.storage.transactionSync(() => {
       this.#unfinished.note(failed);
       for (const { id } of done) this.#unfinished.finished(id);
       const known = this.#ids.known(done);
       const fresh = done.filter(({ id }) => !known.has(id));
-      if (fresh.length === 0) return { fresh, watchedUntilMs: 0 };
+      if (fresh.length === 0) return fresh;
       this.#ids.remember(fresh);
       const sum = (of: (message: MessageCount) => number): number =>
         fresh.reduce((total, message) => total + of(message), 0);
-      // Said by the row that is written anyway: whether somebody watches costs nothing to know.
-      const { watchedUntilMs } = this.#sql
-        .exec<{ watchedUntilMs: number }>(
-          `UPDATE account SET processed = processed + ?, routed = routed + ?, not_enabled = not_enabled + ?, not_routed = not_routed + ?,
-           queue_backlog = ?, queue_seen_ms = ? WHERE id = 1 RETURNING watched_until_ms AS watchedUntilMs`,
-          sum(({ events }) => events),
-          sum(({ routed }) => routed),
-          sum(({ notEnabled }) => notEnabled),
-          sum(({ notRouted }) => notRouted),
-          backlog,
-          now,
-        )
-        .one();
+      this.#sql.exec(
+        `UPDATE account SET processed = processed + ?, routed = routed + ?, not_enabled = not_enabled + ?, not_routed = not_routed + ?,
+           queue_backlog = ?, queue_seen_ms = ? WHERE id = 1`,
+        sum(({ events }) => events),
+        sum(({ routed }) => routed),
+        sum(({ notEnabled }) => notEnabled),
+        sum(({ notRouted }) => notRouted),
+        backlog,
+        now,
+      );
       this.#functions.add(
         fresh.flatMap(({ functions }) => functions),
         now,
       );
-      return { fresh, watchedUntilMs };
+      return fresh;
     });
     // What is counted once is held once.
     for (const { recent } of fresh) if (recent !== undefined) this.#recent.add(recent);
