@@ -1,6 +1,7 @@
 /** What somebody can do about what a store said, by its code, and where that says nothing, by its status. */
 const BY_CODE: Readonly<Record<string, string>> = {
-  InvalidAccessKeyId: "The store does not know this access key id. Check that it is whole, and that it is of this store.",
+  InvalidAccessKeyId:
+    "The store does not know this access key id. Check that it is whole, and that it is of this store.",
   SignatureDoesNotMatch:
     "The secret access key is not the one that belongs to this access key id. Enter both again; a character may be missing.",
   AccessDenied:
@@ -22,15 +23,23 @@ export function adviceOn(message: string): string {
   const [, status = "", code = ""] = /HTTP (\d{3})(?: ([A-Za-z0-9]+))?/.exec(message) ?? [];
   const known = Object.hasOwn(BY_CODE, code) ? BY_CODE[code] : undefined;
   if (known !== undefined) return known;
-  if (message.includes("but the object is not there") || message.includes("the store keeps") || message.includes("does not show"))
+  if (
+    message.includes("but the object is not there") ||
+    message.includes("the store keeps") ||
+    message.includes("does not show")
+  )
     return "Something answers there, but it does not keep what it is sent. Check that the endpoint is that of the store itself.";
   if (status === "401" || status === "403") return REFUSED;
   if (status === "404") return "There is nothing of this name there. Check the bucket, the account, and the endpoint.";
-  if (status.startsWith("3")) return "The store sends elsewhere, which is never followed. The bucket is in another region, or behind another endpoint.";
-  if (status.startsWith("5") || status === "429") return "The store does not work at the moment. Try again in a minute.";
+  if (status.startsWith("3"))
+    return "The store sends elsewhere, which is never followed. The bucket is in another region, or behind another endpoint.";
+  if (status.startsWith("5") || status === "429")
+    return "The store does not work at the moment. Try again in a minute.";
   if (status.startsWith("4")) return "The store does not take the request. Check region and endpoint.";
-  if (message.includes("no answer in time")) return "Nothing answered within 20 seconds. Check the endpoint's host name.";
-  if (message.includes("connection failed")) return "Nothing could be reached there. Check the endpoint's host name, and that it is open to the internet.";
+  if (message.includes("no answer in time"))
+    return "Nothing answered within 20 seconds. Check the endpoint's host name.";
+  if (message.includes("connection failed"))
+    return "Nothing could be reached there. Check the endpoint's host name, and that it is open to the internet.";
   return "Check what is entered below.";
 }
 

@@ -52,7 +52,11 @@ export function readEntryForm(form: URLSearchParams): DestinationEntry {
  * The entry with the keys of the draft where none were entered. Keys of a stored job are for its scheme, endpoint, account and bucket alone; those that
  * somebody entered here may go to another bucket of the same store.
  */
-export function withKeptKeys(entry: DestinationEntry, { destination, keysOfJob }: Draft, context: DestinationContext): DestinationEntry {
+export function withKeptKeys(
+  entry: DestinationEntry,
+  { destination, keysOfJob }: Draft,
+  context: DestinationContext,
+): DestinationEntry {
   if (!mayKeep(entry, destination, keysOfJob, context)) return entry;
   return {
     ...entry,
@@ -61,7 +65,12 @@ export function withKeptKeys(entry: DestinationEntry, { destination, keysOfJob }
   };
 }
 
-function mayKeep(after: DestinationEntry, before: DestinationEntry, keysOfJob: boolean, context: DestinationContext): boolean {
+function mayKeep(
+  after: DestinationEntry,
+  before: DestinationEntry,
+  keysOfJob: boolean,
+  context: DestinationContext,
+): boolean {
   if (keysOfJob) return sameStoreEntry(before, after, context);
   const [one, other] = [before, after].map((entry) => ({ ...entry, bucket: "any", path: "" })) as [
     DestinationEntry,
@@ -86,8 +95,10 @@ export function missingOf(entry: DestinationEntry): EntryFaults {
     if (entry.secretName === "") faults.secret_name = "Enter the name of the secret.";
     return faults;
   }
-  if (entry.accessKeyId === "") faults.access_key_id = "Enter the access key id. One is kept for the store it was entered for alone.";
-  if (entry.secretAccessKey === "") faults.secret_access_key = "Enter the secret access key. One is kept for the store it was entered for alone.";
+  if (entry.accessKeyId === "")
+    faults.access_key_id = "Enter the access key id. One is kept for the store it was entered for alone.";
+  if (entry.secretAccessKey === "")
+    faults.secret_access_key = "Enter the secret access key. One is kept for the store it was entered for alone.";
   return faults;
 }
 

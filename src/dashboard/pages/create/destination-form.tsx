@@ -145,7 +145,12 @@ const Credentials: FC<{ entry: DestinationEntry; faults: EntryFaults }> = ({ ent
   </fieldset>
 );
 
-const Choice: FC<{ value: string; label: string; chosen: boolean; hint: string }> = ({ value, label, chosen, hint }) => (
+const Choice: FC<{ value: string; label: string; chosen: boolean; hint: string }> = ({
+  value,
+  label,
+  chosen,
+  hint,
+}) => (
   <div class="check">
     <input
       type="radio"

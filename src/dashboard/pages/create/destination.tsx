@@ -72,7 +72,11 @@ function changedTo({ config }: PageContext, draft: Draft, entry: DestinationEntr
     draft.keysOfJob &&
     entry.accessKeyId === draft.destination.accessKeyId &&
     entry.secretAccessKey === draft.destination.secretAccessKey;
-  const changed = marked({ ...draft, destination: entry, keysOfJob, tested: null, shared: false }, "destination", false);
+  const changed = marked(
+    { ...draft, destination: entry, keysOfJob, tested: null, shared: false },
+    "destination",
+    false,
+  );
   return moved ? marked({ ...changed, challenge: null, proof: null }, "ownership", false) : changed;
 }
 
@@ -96,7 +100,13 @@ async function pasted(page: PageContext, kept: Kept, conf: string): Promise<Page
   const { id, draft } = kept;
   const read = entryOf(conf, page.config.destinations);
   if (!read.ok)
-    return view(page, kept, draft.destination, {}, `${read.why}. What you pasted is not shown again, as there may be keys in it.`);
+    return view(
+      page,
+      kept,
+      draft.destination,
+      {},
+      `${read.why}. What you pasted is not shown again, as there may be keys in it.`,
+    );
   const entry = withKeptKeys(read.value, draft, page.config.destinations);
   await saveDraft(page, id, changedTo(page, draft, entry));
   return seeOther(stepPath(id, "destination"));
@@ -142,8 +152,8 @@ function view(page: PageContext, kept: Kept, entry: DestinationEntry, faults: En
       localEntry(config) === null ? null : (
         <Panel id="local" title="Or the local bucket">
           <p>
-            This is local development: a bucket named <code>traces</code> is there, behind a local S3 endpoint, with keys
-            that open nothing anywhere else.
+            This is local development: a bucket named <code>traces</code> is there, behind a local S3 endpoint, with
+            keys that open nothing anywhere else.
           </p>
           <Form viewer={viewer} action={here}>
             <button type="submit" name="do" value="local">
@@ -163,8 +173,8 @@ function view(page: PageContext, kept: Kept, entry: DestinationEntry, faults: En
             error={paste}
             hint={
               <>
-                Such as <code>{"s3://bucket/logs/{DATE}?region=…&access-key-id=…&secret-access-key=…"}</code>. It fills the
-                form above, and is not shown again.
+                Such as <code>{"s3://bucket/logs/{DATE}?region=…&access-key-id=…&secret-access-key=…"}</code>. It fills
+                the form above, and is not shown again.
               </>
             }
           />

@@ -128,4 +128,3 @@ export function newDraft(destination: DestinationEntry, body: ShippingBody): Dra
     refusal: [],
   };
 }
-

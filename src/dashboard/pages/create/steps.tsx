@@ -113,7 +113,9 @@ export function stepView(
     ],
     parts: [
       <Progress kept={kept} step={step} />,
-      faults.length > 0 ? <Errors title="This has to be changed before the job can be created" errors={faults} /> : null,
+      faults.length > 0 ? (
+        <Errors title="This has to be changed before the job can be created" errors={faults} />
+      ) : null,
       ...parts,
       <div class="leave">
         <p class="quiet">What you enter is kept for a week, for you alone; nothing ships before the last step.</p>
