@@ -2,7 +2,8 @@ import { BASE } from "./base.ts";
 import { CREATE } from "./create.ts";
 import { FORMS } from "./forms.ts";
 import { PARTS } from "./parts.ts";
+import { SHIPPING } from "./shipping.ts";
 import { TOKENS } from "./tokens.ts";
 
 /** The one style sheet of all pages; it stands in each, so that a page is there with its first answer. */
-export const STYLE = [TOKENS, BASE, PARTS, FORMS, CREATE].join("");
+export const STYLE = [TOKENS, BASE, PARTS, FORMS, CREATE, SHIPPING].join("");

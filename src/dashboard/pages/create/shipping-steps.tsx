@@ -102,14 +102,16 @@ async function formView(
         </Notice>
       ) : null,
       <Form viewer={viewer} action={stepPath(kept.id, step)} label={step === "records" ? "Records" : "Output"}>
-        {/* What the return key presses is the first button of a form. */}
-        <button type="submit" name="do" value="continue" class="unseen" tabindex={-1}>
-          Continue
-        </button>
         {step === "records" ? (
           <RecordsForm body={body} fields={fields} faults={faults} viewer={viewer} />
         ) : (
-          <OutputForm body={body} faults={faults} viewer={viewer} />
+          <>
+            {/* What the return key presses is the first button of a form. */}
+            <button type="submit" name="do" value="continue" class="unseen" tabindex={-1}>
+              Save and go on
+            </button>
+            <OutputForm body={body} faults={faults} viewer={viewer} />
+          </>
         )}
         <div class="actions">
           <button type="submit" name="do" value="continue" class="primary">
@@ -149,6 +151,9 @@ export async function takePreview(page: PageContext): Promise<PageAnswer> {
   return seeOther(stepPath(kept.id, "ownership"));
 }
 
+/** What the panel says itself, where it is so. */
+const SAID = /^(?:the sample is an example|there are no recent events in memory)/;
+
 async function previewOf({ api, viewer }: PageContext, { id, draft: { body } }: Kept): Promise<Child> {
   if (!may(viewer, "logs:read")) {
     return (
@@ -164,11 +169,13 @@ async function previewOf({ api, viewer }: PageContext, { id, draft: { body } }: 
   return (
     <>
       <PreviewPanel preview={answer.result} body={body} />
-      {answer.messages.map(({ message }) => (
-        <p class="quiet">
-          <Foreign text={message} />
-        </p>
-      ))}
+      {answer.messages
+        .filter(({ message }) => !SAID.test(message))
+        .map(({ message }) => (
+          <p class="quiet">
+            <Foreign text={message} />
+          </p>
+        ))}
       {answer.result.events === 0 && (
         <Panel id="how" title="How to get some events">
           <p>

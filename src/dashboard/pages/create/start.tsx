@@ -4,13 +4,22 @@ import { type DestinationEntry, emptyEntry, entryOf } from "../../../destination
 import { CODE, oneError } from "../../../errors.ts";
 import { DRAFTS_OF_OWNER_MAX } from "../../../limits.ts";
 import { type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
-import { Foreign } from "../../parts/foreign.tsx";
+import { Foreign, visible } from "../../parts/foreign.tsx";
 import { Action } from "../../parts/form.tsx";
 import { Panel, Table } from "../../parts/panel.tsx";
 import { Ago } from "../../parts/values.tsx";
 import type { ShippingBody } from "../shipping/body.ts";
 import { localEntry } from "./destination-entry.ts";
-import { type Kept, listDrafts, newDraft, newDraftId, requireDraft, saveDraft, takeDraft } from "./draft.ts";
+import {
+  type Draft,
+  type Kept,
+  listDrafts,
+  newDraft,
+  newDraftId,
+  requireDraft,
+  saveDraft,
+  takeDraft,
+} from "./draft.ts";
 import { firstOpen, STEPS, stepPath } from "./steps.tsx";
 
 /** What a new job has before anything is entered. */
@@ -84,7 +93,7 @@ const Drafts = ({ drafts, page: { viewer }, nowMs }: { drafts: readonly Kept[]; 
       rows={drafts.map(({ id, draft, changedMs }) => {
         const step = firstOpen(draft);
         const { name } = draft.body;
-        const about = `${name == null || name === "" ? "without a name" : name.slice(0, 80)} (${id.slice(0, 6)})`;
+        const about = `${name == null || name === "" ? "without a name" : visible(name.slice(0, 80))} (${id.slice(0, 6)})`;
         return [
           <a href={stepPath(id, step)}>
             {name == null || name === "" ? "without a name" : <Foreign text={name} max={120} />}
@@ -122,17 +131,17 @@ export async function takeStart(page: PageContext, form: URLSearchParams): Promi
   const { config } = page;
   const kind = form.get("kind");
   const local = kind === "local" ? localEntry(config) : null;
-  return begun(page, local ?? emptyEntry(kind === "s3" ? "s3" : "objstore", config.accountId), NEW_BODY, false);
+  return begun(page, local ?? emptyEntry(kind === "s3" ? "s3" : "objstore", config.accountId), NEW_BODY, {});
 }
 
 async function begun(
   page: PageContext,
   destination: DestinationEntry,
   body: ShippingBody,
-  keysOfJob: boolean,
+  more: Partial<Draft>,
 ): Promise<Response> {
   const id = newDraftId();
-  await saveDraft(page, id, { ...newDraft(destination, body), keysOfJob });
+  await saveDraft(page, id, { ...newDraft(destination, body), ...more });
   return seeOther(stepPath(id, "destination"));
 }
 
@@ -161,7 +170,9 @@ export async function duplicate(page: PageContext): Promise<Response> {
   const destination = entry?.ok === true ? entry.value : emptyEntry("objstore", config.accountId);
   const before = job.body.name == null || job.body.name === "" ? `job ${id}` : job.body.name;
   const name = cut(before, NAME_MAX - COPY.length) + COPY;
-  return begun(page, destination, { ...(job.body as ShippingBody), name }, true);
+  // What it ships was found to be right when the job was created.
+  const done: Draft["done"] = ["records", "output"];
+  return begun(page, destination, { ...(job.body as ShippingBody), name }, { keysOfJob: true, done });
 }
 
 /** No half of a pair stays at the end. */
