@@ -88,7 +88,7 @@ const Drafts = ({ drafts, page: { viewer }, nowMs }: { drafts: readonly Kept[]; 
         { label: "Destination" },
         { label: "At step" },
         { label: "Changed" },
-        { label: "" },
+        { label: "Action" },
       ]}
       rows={drafts.map(({ id, draft, changedMs }) => {
         const step = firstOpen(draft);
