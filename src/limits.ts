@@ -270,5 +270,5 @@ export const SESSION_MS = 12 * 3_600_000;
 /** Most sessions that are open at once; one more closes the oldest. */
 export const SESSIONS_MAX = 1_000;
 
-/** Body of a form of the dashboard, in bytes: a filter and output options in the longest spelling of a form, three bytes for each. */
-export const FORM_MAX_BYTES = 128 * 1024;
+/** Body of a form of the dashboard, in bytes: a filter (as it was, as JSON, and in its fields) and output options in the longest spelling of a form, nine bytes for some characters. */
+export const FORM_MAX_BYTES = 512 * 1024;
