@@ -272,3 +272,7 @@ export const SESSIONS_MAX = 1_000;
 
 /** Body of a form of the dashboard, in bytes: a filter and output options in the longest spelling of a form, three bytes for each. */
 export const FORM_MAX_BYTES = 128 * 1024;
+
+/** Lines of an object that one answer shows, and the bytes that they come to. */
+export const OBJECT_LINES_MAX = 200;
+export const OBJECT_TEXT_MAX_BYTES = 1024 * 1024;
