@@ -270,9 +270,6 @@ export const SESSION_MS = 12 * 3_600_000;
 /** Most sessions that are open at once; one more closes the oldest. */
 export const SESSIONS_MAX = 1_000;
 
-/** Body of a form of the dashboard, in bytes: a filter and output options in the longest spelling of a form, three bytes for each. */
-export const FORM_MAX_BYTES = 128 * 1024;
-
 /** How long a job that somebody began to create is kept after its last change, in ms: as long as the proof in it is good for… */
 export const DRAFT_MS = OWNERSHIP_CHALLENGE_S * 1_000;
 /** …how many of them there are of one owner, and in all; one more takes the place of the oldest… */
@@ -289,3 +286,7 @@ export const CHALLENGE_READ_MS = 15_000;
 
 /** Body of a form of the dashboard, in bytes: a filter (as it was, as JSON, and in its fields) and output options in the longest spelling of a form, nine bytes for some characters. */
 export const FORM_MAX_BYTES = 512 * 1024;
+
+/** Lines of an object that one answer shows, and the bytes that they come to. */
+export const OBJECT_LINES_MAX = 200;
+export const OBJECT_TEXT_MAX_BYTES = 1024 * 1024;

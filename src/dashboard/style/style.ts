@@ -1,4 +1,5 @@
 import { BASE } from "./base.ts";
+import { CHARTS } from "./charts.ts";
 import { CREATE } from "./create.ts";
 import { FORMS } from "./forms.ts";
 import { PARTS } from "./parts.ts";
@@ -6,4 +7,4 @@ import { SHIPPING } from "./shipping.ts";
 import { TOKENS } from "./tokens.ts";
 
 /** The one style sheet of all pages; it stands in each, so that a page is there with its first answer. */
-export const STYLE = [TOKENS, BASE, PARTS, FORMS, CREATE, SHIPPING].join("");
+export const STYLE = [TOKENS, BASE, PARTS, FORMS, CHARTS, CREATE, SHIPPING].join("");
