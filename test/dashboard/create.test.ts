@@ -1,4 +1,5 @@
-import { describe, expect, inject, it } from "vitest";
+import { describe, expect, inject, it, vi } from "vitest";
+import { ControlPlane } from "../../src/control/plane.ts";
 import { call, errorsOf, freshBucket, type Job, listJobs } from "../api/harness.ts";
 import { ACCESS_KEY, SECRET_KEY } from "../support/constants.ts";
 import { destinationConf } from "../support/runtime/api.ts";
@@ -119,7 +120,21 @@ describe("the way to a job", () => {
     expect(textOf((await creator.get("preview")).html)).toContain("needs the permission logs:read");
     await creator.pass("preview");
     await creator.pass("ownership", { do: "skip" });
-    expect((await creator.post("finish")).status).toBe(303);
+    const { location } = await creator.post("finish");
+    expect(location).toBe("/jobs/new?created=1");
+    expect(textOf((await visitor.get(location ?? "")).html)).toContain("Job 1 is created");
+  });
+
+  it("takes a job for created that is stored, though not in force yet: another try would make another one", async () => {
+    const creator = await Creator.begin();
+    await creator.toTheEnd();
+    const { create } = ControlPlane.prototype;
+    vi.spyOn(ControlPlane.prototype, "create").mockImplementation(async function (this: ControlPlane, draft) {
+      const change = await create.call(this, draft);
+      return change.kind === "changed" ? { ...change, inForce: false } : change;
+    });
+    expect((await creator.post("finish")).location).toBe("/jobs/1?created");
+    expect(await jobs()).toHaveLength(1);
   });
 });
 
