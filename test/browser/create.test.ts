@@ -35,14 +35,10 @@ async function create(page: Page, folder: string): Promise<number> {
   return Number(/\/jobs\/(\d+)/.exec(page.url())?.[1]);
 }
 
-async function sendEvents(name: string): Promise<void> {
-  const path = "/logship/datasets/functions_trace_events/events";
-  const answer = await stage.shipper.api.request("POST", path, [
-    { ScriptName: name, Outcome: "ok", EventType: "fetch" },
-    { ScriptName: name, Outcome: "exception", EventType: "fetch" },
-  ]);
-  expect(answer.status).toBe(202);
-}
+const EVENTS = [
+  { ScriptName: "shop", Outcome: "ok", EventType: "fetch" },
+  { ScriptName: "shop", Outcome: "exception", EventType: "fetch" },
+];
 
 describe("the way to a job, up to its first object", () => {
   it("by mouse and keyboard, and the page follows by itself", async () => {
@@ -50,8 +46,11 @@ describe("the way to a job, up to its first object", () => {
     const said = complaints(page);
     const id = await create(page, "with-script");
     await page.getByText("No event has come since the job was created").waitFor();
-    await sendEvents("shop");
-    await page.getByText(/2 records wait/).waitFor();
+    await stage.shipper.api.postEvents(EVENTS);
+    await page
+      .locator("#first-object")
+      .getByText(/2 records wait/)
+      .waitFor();
     await page.getByText("The first object is in your bucket").waitFor({ timeout: 80_000 });
     const link = page.locator("#first-object").getByRole("link");
     expect(await link.textContent()).toMatch(/^with-script\/\d{8}\/.*\.log\.gz$/);
@@ -63,11 +62,11 @@ describe("the way to a job, up to its first object", () => {
   it("without any script", async () => {
     const page = await stage.signedIn({ javaScriptEnabled: false });
     const id = await create(page, "without-script");
-    await sendEvents("shop");
+    await stage.shipper.api.postEvents(EVENTS);
     await expect
       .poll(
         async () => {
-          await stage.shipper.api.request("POST", `/logship/jobs/${id}/flush`);
+          await stage.shipper.api.flush(id);
           await page.getByRole("link", { name: "look again" }).click();
           return page.locator("#first-object").textContent();
         },
