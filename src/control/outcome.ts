@@ -18,6 +18,19 @@ export interface MessageCount extends TakenId {
   recent?: RecentRecords;
 }
 
+/** What the ledger says of messages that it has counted while somebody watches records arrive. */
+export interface Watched {
+  /** The ids of those that it counted now, and not before: each is shown once. */
+  watched: readonly string[];
+}
+
+/** The ids of {@link Watched}; null: the answer is something else. */
+export function readWatched(answer: unknown): readonly string[] | null {
+  if (typeof answer !== "object" || answer === null) return null;
+  const { watched } = answer as { watched?: unknown };
+  return Array.isArray(watched) && watched.every((id) => typeof id === "string") ? watched : null;
+}
+
 /** What became of some messages. */
 export interface Outcome {
   /** Committed by all their jobs. */

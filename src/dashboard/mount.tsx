@@ -11,6 +11,7 @@ import type { Platform } from "../platform.ts";
 import { scriptAt } from "./assets.ts";
 import { InnerApi, InnerFailure, type Insiders } from "./inner-api.ts";
 import { frame } from "./layout.tsx";
+import { mountLiveSocket } from "./live-socket.ts";
 import type { Page, PageAnswer, PageContext, View } from "./page.ts";
 import { failureView, notConfigured, notFound, notPermitted, SESSION_OVER, silent } from "./pages/failures.tsx";
 import { signIn, signInView, signOut } from "./pages/sign-in.tsx";
@@ -52,6 +53,7 @@ export function mountDashboard(app: Hono<AppEnv>, world: DashboardWorld): void {
     requireSameOrigin(c);
     return signOut(c, await formOf(c));
   });
+  mountLiveSocket(app);
   for (const page of PAGES) mountPage(page, { ...world, app });
 }
 
