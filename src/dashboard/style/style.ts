@@ -1,8 +1,9 @@
 import { BASE } from "./base.ts";
 import { FORMS } from "./forms.ts";
 import { LIVE } from "./live.ts";
+import { OVERVIEW } from "./overview.ts";
 import { PARTS } from "./parts.ts";
 import { TOKENS } from "./tokens.ts";
 
 /** The one style sheet of all pages; it stands in each, so that a page is there with its first answer. */
-export const STYLE = [TOKENS, BASE, PARTS, FORMS, LIVE].join("");
+export const STYLE = [TOKENS, BASE, PARTS, FORMS, LIVE, OVERVIEW].join("");
