@@ -314,3 +314,5 @@ export const CHALLENGE_MAX_BYTES = 4_096;
 
 /** How long reading it back may take, in ms: somebody waits for the page. */
 export const CHALLENGE_READ_MS = 15_000;
+/** Body of a form of the dashboard, in bytes: a filter (as it was, as JSON, and in its fields) and output options in the longest spelling of a form, nine bytes for some characters. */
+export const FORM_MAX_BYTES = 512 * 1024;

@@ -52,7 +52,8 @@ export function isEqual(a: unknown, b: unknown): boolean {
   return sorted(a) === sorted(b);
 }
 
-function sorted(value: unknown): string | undefined {
+/** JSON with the keys of each object in order. */
+export function sorted(value: unknown): string | undefined {
   return JSON.stringify(value, (_key, each: unknown) =>
     typeof each === "object" && each !== null && !Array.isArray(each)
       ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)))
