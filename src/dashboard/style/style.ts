@@ -1,4 +1,5 @@
 import { BASE } from "./base.ts";
+import { CHARTS } from "./charts.ts";
 import { CREATE } from "./create.ts";
 import { FORMS } from "./forms.ts";
 import { LIVE } from "./live.ts";
@@ -13,6 +14,7 @@ export const STYLE = [
   BASE,
   PARTS,
   FORMS,
+  CHARTS,
   CREATE,
   LIVE,
   OVERVIEW,
