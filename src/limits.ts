@@ -269,6 +269,8 @@ export const SESSION_MS = 12 * 3_600_000;
 
 /** Most sessions that are open at once; one more closes the oldest. */
 export const SESSIONS_MAX = 1_000;
+/** …and of these, those of one token, one member, or the admin. */
+export const SESSIONS_OF_ONE_MAX = 20;
 
 /** Body of a form of the dashboard, in bytes: a filter and output options in the longest spelling of a form, three bytes for each. */
 export const FORM_MAX_BYTES = 128 * 1024;
