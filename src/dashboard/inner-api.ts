@@ -62,6 +62,11 @@ export class InnerApi {
     return { items: result, info };
   }
 
+  /** `result` of a change that is not expected to be refused. @throws InnerFailure */
+  async change<T>(method: string, path: string, body?: unknown): Promise<T> {
+    return unwrap(await this.send<T>(method, path, body)).result;
+  }
+
   /** Any request; a refusal is an answer, too. */
   async send<T>(method: string, path: string, body?: unknown, query: Query = {}): Promise<InnerAnswer<T>> {
     const response = await this.raw(method, path, body, query);
