@@ -297,9 +297,8 @@ export const SESSION_MS = 12 * 3_600_000;
 
 /** Most sessions that are open at once; one more closes the oldest. */
 export const SESSIONS_MAX = 1_000;
-
-/** Body of a form of the dashboard, in bytes: a filter and output options in the longest spelling of a form, three bytes for each. */
-export const FORM_MAX_BYTES = 128 * 1024;
+/** …and of these, those of one token, one member, or the admin. */
+export const SESSIONS_OF_ONE_MAX = 20;
 
 /** How long a job that somebody began to create is kept after its last change, in ms: as long as the proof in it is good for… */
 export const DRAFT_MS = OWNERSHIP_CHALLENGE_S * 1_000;
@@ -314,6 +313,7 @@ export const CHALLENGE_MAX_BYTES = 4_096;
 
 /** How long reading it back may take, in ms: somebody waits for the page. */
 export const CHALLENGE_READ_MS = 15_000;
+
 /** Body of a form of the dashboard, in bytes: a filter (as it was, as JSON, and in its fields) and output options in the longest spelling of a form, nine bytes for some characters. */
 export const FORM_MAX_BYTES = 512 * 1024;
 /** Lines of an object that one answer shows, and the bytes that they come to. */

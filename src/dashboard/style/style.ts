@@ -3,6 +3,7 @@ import { CHARTS } from "./charts.ts";
 import { CREATE } from "./create.ts";
 import { FORMS } from "./forms.ts";
 import { LIVE } from "./live.ts";
+import { OPS } from "./ops.ts";
 import { OVERVIEW } from "./overview.ts";
 import { PARTS } from "./parts.ts";
 import { SHIPPING } from "./shipping.ts";
@@ -17,6 +18,7 @@ export const STYLE = [
   CHARTS,
   CREATE,
   LIVE,
+  OPS,
   OVERVIEW,
   SHIPPING,
 ].join("");
