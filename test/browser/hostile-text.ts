@@ -15,7 +15,7 @@ const MARKUP = [
   `<img class=hostile-made src=//${ELSEWHERE}/pixel.png><link rel=stylesheet href=//${ELSEWHERE}/style.css>`,
   `<meta http-equiv=refresh content="0;url=//${ELSEWHERE}/"><base href="//${ELSEWHERE}/">`,
   `<iframe class=hostile-made srcdoc="<script>parent.hostileRan='frame'</script>"></iframe>`,
-  "javascript:window.hostileRan='url' --> ]]> {{7*7}} ${7*7} &lt;b&gt; &#60;i&#62;",
+  "javascript:window.hostileRan='url' --> ]]> {{7*7}} $\u007b7*7} &lt;b&gt; &#60;i&#62;",
 ];
 
 /** The class of elements that only hostile markup would make. */
