@@ -19,6 +19,8 @@ export interface Seeded {
   functions: Readonly<Record<"plain" | "odd" | "silent", string>>;
   tokens: Readonly<Record<RoleName, Credential>>;
   member: string;
+  /** A job that is not finished yet; the admin's. */
+  draft: string;
 }
 
 export interface Credential {
@@ -54,7 +56,7 @@ export async function call<T>(shipper: IsolatedShipper, method: string, path: st
  * Fills a shipper by its API alone.
  * @param store where the jobs deliver to that fail: it has to stay as long as the shipper.
  */
-export async function seed(shipper: IsolatedShipper, store: HostileStore): Promise<Seeded> {
+export async function seed(shipper: IsolatedShipper, store: HostileStore): Promise<Omit<Seeded, "draft">> {
   const { api } = shipper;
   const create = async (body: object): Promise<number> => (await api.createJob({ ...body })).id;
   const delivering = await create({ ...jobInto("shop"), name: "all traces" });

@@ -21,7 +21,8 @@ export function theWorld(): () => World {
   beforeAll(async () => {
     store = await HostileStore.start();
     stage = await Stage.set();
-    world = { stage, store, seeded: await seed(stage.shipper, store) };
+    const seeded = await seed(stage.shipper, store);
+    world = { stage, store, seeded: { ...seeded, draft: await beginDraft(stage, seeded.jobs.odd) } };
   });
   afterAll(async () => {
     await stage?.[Symbol.asyncDispose]();
@@ -31,6 +32,24 @@ export function theWorld(): () => World {
     if (world === undefined) throw new Error("the world is not there yet");
     return world;
   };
+}
+
+/** Goes the way to a copy of a job up to its last step. @returns the draft's id. */
+async function beginDraft(stage: Stage, job: number): Promise<string> {
+  if (!PATTERNS.includes("/jobs/new/:draft/finish")) return "";
+  const page = await stage.signedIn();
+  await page.evaluate(async (action) => {
+    const csrf = document.querySelector<HTMLInputElement>("input[name=csrf]")?.value ?? "";
+    location.assign((await fetch(action, { method: "POST", body: new URLSearchParams({ csrf }) })).url);
+  }, `/jobs/${job}/duplicate`);
+  for (const next of ["destination", "records", "output", "preview", "ownership"]) {
+    await page.waitForURL(`**/jobs/new/*/${next}`);
+    await page.getByRole("button", { name: /^(Continue|Skip)/ }).click();
+  }
+  await page.waitForURL("**/jobs/new/*/finish");
+  const id = /new\/([^/]+)\/finish/.exec(page.url())?.[1] ?? "";
+  await page.context().close();
+  return id;
 }
 
 /** The patterns that lead to pages, and not to files. */
