@@ -3,7 +3,6 @@ import type { Seeded } from "./seed.ts";
 
 const odd = ({ functions }: Seeded): string => encodeURIComponent(functions.odd);
 const draft = (step: string) => (seeded: Seeded) => [`/jobs/new/${seeded.draft}/${step}`];
-const delivering = (rest: string) => (seeded: Seeded) => [`/jobs/${seeded.jobs.delivering}${rest}`];
 
 /** By the patterns of src/dashboard/pages.ts; places.test.ts says which is missing. */
 export const PLACES: Readonly<Record<string, (seeded: Seeded) => readonly string[]>> = {

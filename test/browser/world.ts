@@ -44,7 +44,7 @@ async function beginDraft(stage: Stage, job: number): Promise<string> {
   }, `/jobs/${job}/duplicate`);
   for (const next of ["destination", "records", "output", "preview", "ownership"]) {
     await page.waitForURL(`**/jobs/new/*/${next}`);
-    await page.getByRole("button", { name: /^(Continue|Skip)/ }).click();
+    await page.locator("main button.primary").first().click();
   }
   await page.waitForURL("**/jobs/new/*/finish");
   const id = /new\/([^/]+)\/finish/.exec(page.url())?.[1] ?? "";
