@@ -7,7 +7,8 @@ import { freshBucket } from "../api/harness.ts";
 import { ACCESS_KEY, SECRET_KEY } from "../support/constants.ts";
 import { destinationConf } from "../support/runtime/api.ts";
 import { type Action, rule } from "../support/s3-script.ts";
-import { Creator, formIn, s3Form } from "./creating.ts";
+import { untouched } from "./browser-form.ts";
+import { Creator, s3Form } from "./creating.ts";
 import { textOf, Visitor } from "./support.ts";
 
 const LOCAL = { settings: { OBJSTORE_ENDPOINT: "http://localhost:9/cdn-cgi/local/r2/s3" } };
@@ -204,7 +205,7 @@ describe("what is entered", () => {
 
   it("is of one kind of store or the other", async () => {
     const creator = await Creator.begin({ kind: "objstore" });
-    expect(formIn((await creator.get("destination")).html, `${creator.base}/destination`).get("account_id")).toBe(
+    expect(untouched((await creator.get("destination")).html, `${creator.base}/destination`).get("account_id")).toBe(
       "test-account",
     );
     const s3 = await creator.get("destination?scheme=s3");

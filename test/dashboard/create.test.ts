@@ -1,5 +1,6 @@
 import { describe, expect, inject, it, vi } from "vitest";
 import { ControlPlane } from "../../src/control/plane.ts";
+import { filterDo } from "../../src/dashboard/pages/shipping/filter-read.ts";
 import { call, errorsOf, freshBucket, type Job, listJobs } from "../api/harness.ts";
 import { ACCESS_KEY, SECRET_KEY } from "../support/constants.ts";
 import { destinationConf } from "../support/runtime/api.ts";
@@ -181,7 +182,7 @@ describe("what creating the job is refused for", () => {
     const creator = await Creator.begin();
     await creator.chooseBucket();
     // A button of the form itself shows it again, and takes nothing as final.
-    const shown = await creator.send("records", { do: "filter:show" });
+    const shown = await creator.send("records", { do: filterDo("show") });
     expect([shown.status, (await creator.get("output")).location]).toEqual([200, `${creator.base}/records`]);
     await creator.send("records");
     const name = await creator.send("output", { name: "n".repeat(513) });

@@ -2,6 +2,7 @@
 import { expect, inject } from "vitest";
 import { type Bucket, freshBucket } from "../api/harness.ts";
 import { ACCESS_KEY, SECRET_KEY } from "../support/constants.ts";
+import { untouched } from "./browser-form.ts";
 import { type Shown, Visitor } from "./support.ts";
 
 type Options = NonNullable<Parameters<typeof Visitor.signedIn>[1]>;
@@ -65,7 +66,7 @@ export class Creator {
   /** Sends the form of a step as a browser shows it, but for what is said here. */
   async send(step: string, fields: Record<string, string> = {}): Promise<Shown> {
     const { html } = await this.get(step);
-    const form = formIn(html, `${this.base}/${step}`);
+    const form = untouched(html, `${this.base}/${step}`);
     form.set("do", "continue");
     for (const [name, value] of Object.entries(fields)) form.set(name, value);
     return this.#noted(await this.visitor.submit(`${this.base}/${step}`, form));
@@ -89,40 +90,4 @@ export class Creator {
     this.pages.push(shown.html);
     return shown;
   }
-}
-
-const decoded = (text: string): string =>
-  text
-    .replaceAll("&lt;", "<")
-    .replaceAll("&gt;", ">")
-    .replaceAll("&quot;", '"')
-    .replaceAll("&#39;", "'")
-    .replaceAll("&amp;", "&");
-
-/** What a browser sends of the first form with that action, no button of it pressed. @throws if there is none. */
-export function formIn(html: string, action: string): URLSearchParams {
-  const markup = html.split("<form ").find((each) => each.startsWith(`method="post" action="${action}"`));
-  if (markup === undefined) throw new Error(`no form of ${action}`);
-  const form = new URLSearchParams();
-  const controls = /<input ([^>]*)>|<textarea ([^>]*)>([\s\S]*?)<\/textarea>|<select ([^>]*)>([\s\S]*?)<\/select>/g;
-  for (const [, input, area, text, select, options] of (markup.split("</form>")[0] ?? "").matchAll(controls)) {
-    const attributes = input ?? area ?? select ?? "";
-    const of = (name: string): string | undefined => {
-      const value = new RegExp(`(?:^| )${name}="([^"]*)"`).exec(attributes)?.[1];
-      return value === undefined ? undefined : decoded(value);
-    };
-    const name = of("name");
-    if (name === undefined) continue;
-    const isBox = of("type") === "checkbox" || of("type") === "radio";
-    if (isBox && of("checked") === undefined) continue;
-    const chosen =
-      /<option value="([^"]*)" selected=""/.exec(options ?? "") ?? /<option value="([^"]*)"/.exec(options ?? "");
-    if (select !== undefined) form.append(name, decoded(chosen?.[1] ?? ""));
-    else
-      form.append(
-        name,
-        area === undefined ? (of("value") ?? (isBox ? "on" : "")) : decoded(text ?? "").replace(/^\n/, ""),
-      );
-  }
-  return form;
 }

@@ -51,8 +51,10 @@ export async function takeForm(page: PageContext, step: FormStep, form: URLSearc
   const refusal = draft.refusal.filter((fault) => stepOf(fault) !== step);
   const changed: Draft = { ...draft, body, refusal };
   if (again) {
-    await saveDraft(page, id, changed);
-    return formView(page, { ...kept, draft: changed }, step, [], 200);
+    // Half of something may be in it: nobody gets past this step with that.
+    const open = marked(changed, step, false);
+    await saveDraft(page, id, open);
+    return formView(page, { ...kept, draft: open }, step, [], 200);
   }
   const faults = shippingFaults(body).filter((fault) => stepOf(fault) === step);
   await saveDraft(page, id, marked(changed, step, faults.length === 0));
