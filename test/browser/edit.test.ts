@@ -142,12 +142,9 @@ it.each([
 ] as const)("is open to everybody, and fits (%s, %i px)", async (colorScheme, width) => {
   const page = await stage.signedIn({ colorScheme, viewport: { width, height: 800 } });
   const id = await created();
-  const level = (inner: object) => ({ and: [inner] });
-  const filter = JSON.stringify({
-    where: level(
-      level(level(level(level({ key: "outcome".replace("o", "O"), operator: "in", value: ["x".repeat(200), "b"] })))),
-    ),
-  });
+  let where: object = { key: "Outcome", operator: "in", value: ["x".repeat(200), "b"] };
+  for (let level = 0; level < 20; level++) where = { [level % 2 === 0 ? "and" : "or"]: [where] };
+  const filter = JSON.stringify({ where });
   await stage.shipper.api.updateJob(id, {
     filter,
     name: "n".repeat(512),
@@ -161,4 +158,7 @@ it.each([
   const { violations } = await new AxeBuilder({ page }).analyze();
   expect(violations.map(({ id: rule, nodes }) => [rule, nodes.map(({ html }) => html)])).toEqual([]);
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
+  // However deep a condition lies, there is room for its value.
+  const box = await page.getByLabel("of condition 1").last().boundingBox();
+  expect(box?.width).toBeGreaterThan(120);
 });

@@ -14,6 +14,7 @@ details>summary{cursor:pointer;padding:.2rem 0;margin-bottom:.5rem}
 .condition .small{justify-self:start}
 @media (min-width:44rem){.condition{grid-template-columns:minmax(0,3fr) minmax(0,3fr) minmax(0,4fr) auto;align-items:start}}
 .filter-group .filter-group .filter-group{padding:.25rem .4rem}
+.filter-group .filter-group .filter-group .filter-group .filter-group .filter-group{padding:.25rem 0;border-width:1px 0 0 1px}
 .preview-bar{display:block;margin-bottom:.5rem;border:1px solid var(--line)}
 .part-kept{fill:var(--bar)}
 .part-filtered,.part-sampled-out{fill:var(--edge)}
