@@ -6,11 +6,15 @@ import { bytes, count, duration, plural } from "../../parts/values.tsx";
 import { bucketed, RANGES, type Range, type Sum, startOf, whole } from "./series.ts";
 import type { HourView } from "./views.ts";
 
+const HOUR_MS = 3_600_000;
+
 /** Asks how a job's uploads went. @throws InnerFailure */
 export async function loadHealth({ api, nowMs }: PageContext, jobId: number, range: Range): Promise<Sum[]> {
   const firstMs = startOf(range, nowMs);
   const { items } = await api.list<HourView>(`/logship/jobs/${jobId}/health`, {
     since: new Date(firstMs).toISOString(),
+    // The present hour is meant even in its first moment; those yet to come are left out.
+    until: new Date(firstMs + RANGES[range].hours * HOUR_MS).toISOString(),
   });
   return bucketed(items, firstMs, RANGES[range].step);
 }
