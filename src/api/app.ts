@@ -29,6 +29,7 @@ import { ACCOUNT_PATH, type AppContext, type AppEnv, type Resource, type Resourc
 import { scriptRoutes } from "./scripts.ts";
 import { setAsideRoutes } from "./set-aside.ts";
 import { statusRoutes } from "./status.ts";
+import { usageRoutes } from "./usage.ts";
 import { validationRoutes } from "./validation.ts";
 import { webhookRoutes } from "./webhook.ts";
 
@@ -61,6 +62,7 @@ export const GROUPS: readonly ResourceGroup[] = [
       ...statusRoutes,
       ...incidentRoutes,
       ...webhookRoutes,
+      ...usageRoutes,
       ...auditRoutes,
     ],
   },

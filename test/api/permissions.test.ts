@@ -29,6 +29,7 @@ const LOGS: { readonly [route: string]: Permission } = {
   "DELETE /jobs/:job_id/replay/:replay_id": "logs:edit",
   "GET /ledger": "logs:read",
   "GET /status": "logs:read",
+  "GET /usage": "logs:read",
   "POST /ownership": "logs:edit",
   "POST /ownership/validate": "logs:edit",
   "POST /validate/destination": "logs:edit",
