@@ -20,7 +20,7 @@ export const HealthPanel: FC<{ jobId: number; range: Range; sums: readonly Sum[]
   const all = whole(sums);
   const { label, step } = RANGES[range];
   const buckets = sums.map(({ startMs }) => bucketOf(startMs, step));
-  const per = step === 1 ? "an hour" : step === 24 ? "a day" : `${step} hours`;
+  const per = step === 1 ? "hour" : step === 24 ? "day" : `${step} hours`;
   const ended = all.ok + all.retried + all.failed;
   return (
     <Panel id="health" title="Health" aside={<Ranges jobId={jobId} range={range} />}>
@@ -34,7 +34,7 @@ export const HealthPanel: FC<{ jobId: number; range: Range; sums: readonly Sum[]
             <Uploads sums={sums} all={all} buckets={buckets} label={label} per={per} />
             <Bars
               id="chart-records"
-              title={`Records delivered, ${per}`}
+              title={`Records delivered per ${per}`}
               sentence={`${plural(all.records, "record")} delivered in the last ${label}; ${mostOf(sums, ({ records }) => records, buckets, count)}.`}
               buckets={buckets}
               series={[{ name: "records", tone: "bar", values: sums.map(({ records }) => records) }]}
@@ -42,7 +42,7 @@ export const HealthPanel: FC<{ jobId: number; range: Range; sums: readonly Sum[]
             />
             <Bars
               id="chart-bytes"
-              title={`Bytes delivered, ${per}`}
+              title={`Bytes delivered per ${per}`}
               sentence={`${bytes(all.raw)} before compression, ${bytes(all.compressed)} as stored${ratio(all)} in the last ${label}; ${mostOf(sums, ({ raw }) => raw, buckets, bytes)}.`}
               buckets={buckets}
               series={[
@@ -81,7 +81,7 @@ interface ChartProps {
 const Uploads: FC<ChartProps> = ({ sums, all, buckets, label, per }) => (
   <Bars
     id="chart-uploads"
-    title={`Uploads, ${per}`}
+    title={`Uploads per ${per}`}
     sentence={`${count(all.ok)} uploads ok, ${count(all.retried)} retried, ${count(all.failed)} failed in the last ${label}.`}
     buckets={buckets}
     series={[
@@ -98,7 +98,7 @@ const Durations: FC<ChartProps> = ({ sums, all, buckets, label, per }) => {
   return (
     <Bars
       id="chart-duration"
-      title={`Time of an upload, ${per}`}
+      title={`Time of an upload per ${per}`}
       sentence={
         all.ok === 0
           ? `No upload went well in the last ${label}.`
