@@ -1,4 +1,5 @@
-import { describe, expect, inject, it } from "vitest";
+import { describe, expect, inject, it, vi } from "vitest";
+import { ControlPlane } from "../../src/control/plane.ts";
 import { call, errorsOf, freshBucket, type Job, listJobs } from "../api/harness.ts";
 import { ACCESS_KEY, SECRET_KEY } from "../support/constants.ts";
 import { destinationConf } from "../support/runtime/api.ts";
@@ -119,7 +120,21 @@ describe("the way to a job", () => {
     expect(textOf((await creator.get("preview")).html)).toContain("needs the permission logs:read");
     await creator.pass("preview");
     await creator.pass("ownership", { do: "skip" });
-    expect((await creator.post("finish")).status).toBe(303);
+    const { location } = await creator.post("finish");
+    expect(location).toBe("/jobs/new?created=1");
+    expect(textOf((await visitor.get(location ?? "")).html)).toContain("Job 1 is created");
+  });
+
+  it("takes a job for created that is stored, though not in force yet: another try would make another one", async () => {
+    const creator = await Creator.begin();
+    await creator.toTheEnd();
+    const { create } = ControlPlane.prototype;
+    vi.spyOn(ControlPlane.prototype, "create").mockImplementation(async function (this: ControlPlane, draft) {
+      const change = await create.call(this, draft);
+      return change.kind === "changed" ? { ...change, inForce: false } : change;
+    });
+    expect((await creator.post("finish")).location).toBe("/jobs/1?created");
+    expect(await jobs()).toHaveLength(1);
   });
 });
 
@@ -156,14 +171,7 @@ describe("what creating the job is refused for", () => {
   it("is said where it is of no step: a hundred jobs", async () => {
     const creator = await Creator.begin();
     await creator.toTheEnd();
-    const conf = destinationConf(freshBucket().name);
-    for (let i = 0; i < 100; i += 10) {
-      await Promise.all(
-        Array.from({ length: 10 }, () =>
-          call<Job>("POST", "/logship/jobs", { destination_conf: conf, enabled: false }),
-        ),
-      );
-    }
+    vi.spyOn(ControlPlane.prototype, "creationRefusal").mockReturnValue("exceeded max jobs allowed");
     const refused = await creator.post("finish");
     expect([refused.status, textOf(refused.html)]).toEqual([403, expect.stringContaining("exceeded max jobs allowed")]);
     expect((await creator.get("finish")).status).toBe(200);
@@ -172,6 +180,9 @@ describe("what creating the job is refused for", () => {
   it("is noticed at its step already: a name that is too long", async () => {
     const creator = await Creator.begin();
     await creator.chooseBucket();
+    // A button of the form itself shows it again, and takes nothing as final.
+    const shown = await creator.send("records", { do: "filter:show" });
+    expect([shown.status, (await creator.get("output")).location]).toEqual([200, `${creator.base}/records`]);
     await creator.send("records");
     const name = await creator.send("output", { name: "n".repeat(513) });
     expect([name.status, textOf(name.html)]).toEqual([400, expect.stringContaining("512")]);

@@ -42,7 +42,8 @@ time{white-space:nowrap}
   .banner nav ul{flex-direction:column}
   .who{margin:auto 0 0;padding:0 .5rem;flex-direction:column;align-items:flex-start}
 }
-.trail{display:flex;gap:.5rem;margin-bottom:.25rem}
+.trail{display:flex;flex-wrap:wrap;gap:0 .5rem;margin-bottom:.25rem}
+.trail a{overflow-wrap:anywhere;min-width:0}
 .trail a::after{content:" /";color:var(--quiet)}
 @media print{.banner,.skip{display:none}}
 @media (prefers-reduced-motion:no-preference){a,button{transition:background-color .1s}}

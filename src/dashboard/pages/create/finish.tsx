@@ -2,7 +2,7 @@ import type { FC } from "hono/jsx";
 import type { ErrorEntry } from "../../../errors.ts";
 import { type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
-import { Form } from "../../parts/form.tsx";
+import { Form, may } from "../../parts/form.tsx";
 import { Notice, Panel } from "../../parts/panel.tsx";
 import type { JobView } from "../../views.ts";
 import { inShort } from "../shipping/body.ts";
@@ -34,11 +34,11 @@ export async function takeFinish(page: PageContext): Promise<PageAnswer> {
       destination_conf: conf.ok ? conf.value : "",
       ...(draft.proof !== null && { ownership_challenge: draft.proof }),
     });
-    if (answer.ok) return seeOther(`/jobs/${answer.result.id}?created`);
+    if (answer.ok) return created(page, answer.result.id);
     // It is there, and the log or the ledger hears of it within a minute: another try would make another one.
     const storedAs =
       answer.status === 503 ? /^job (\d+) is stored\b/.exec(answer.errors[0]?.message ?? "")?.[1] : undefined;
-    if (storedAs !== undefined) return seeOther(`/jobs/${storedAs}?created`);
+    if (storedAs !== undefined) return created(page, Number(storedAs));
     refused = answer;
   } catch (error) {
     await saveDraft(page, id, draft);
@@ -47,6 +47,11 @@ export async function takeFinish(page: PageContext): Promise<PageAnswer> {
   const changed = withRefusal(draft, refused.errors);
   await saveDraft(page, id, changed);
   return view(page, { ...kept, draft: changed }, refused.errors, refused.status);
+}
+
+/** To the job's page; whoever may not read that is told here. */
+function created({ viewer }: PageContext, id: number): Response {
+  return seeOther(may(viewer, "logs:read") ? `/jobs/${id}?created` : `/jobs/new?created=${id}`);
 }
 
 /** The draft with why it was refused; a step that has to be gone through again is not done. */

@@ -8,7 +8,7 @@ import { InnerFailure } from "../../inner-api.ts";
 import { type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Field, Form } from "../../parts/form.tsx";
-import { Facts, Notice, Panel } from "../../parts/panel.tsx";
+import { Notice, Panel } from "../../parts/panel.tsx";
 import { adviceOn } from "./advice.ts";
 import { confOf, type Draft, type Kept, saveDraft } from "./draft.ts";
 import { reached } from "./shipping-steps.tsx";
@@ -169,17 +169,12 @@ function view(page: PageContext, kept: Kept, fault: Fault | null): View {
             : "This deployment does not require it: you can go on without. It never hurts to know that the objects can be read."}
         </p>
         {draft.challenge === null ? null : (
-          <Facts
-            rows={[
-              ["Bucket", <Foreign text={draft.destination.bucket} />],
-              [
-                "Object",
-                <code>
-                  <Foreign text={draft.challenge} />
-                </code>,
-              ],
-            ]}
-          />
+          <p>
+            It is in the bucket <Foreign text={draft.destination.bucket} />, as{" "}
+            <code>
+              <Foreign text={draft.challenge} />
+            </code>
+          </p>
         )}
         <div class="actions">
           <Form viewer={viewer} action={here} class="action">

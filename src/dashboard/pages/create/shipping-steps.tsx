@@ -101,24 +101,26 @@ async function formView(
           <p>What is wrong stands beside what it is about.</p>
         </Notice>
       ) : null,
-      <Form viewer={viewer} action={stepPath(kept.id, step)} label={step === "records" ? "Records" : "Output"}>
-        {step === "records" ? (
-          <RecordsForm body={body} fields={fields} faults={faults} viewer={viewer} />
-        ) : (
-          <>
-            {/* What the return key presses is the first button of a form. */}
-            <button type="submit" name="do" value="continue" class="unseen" tabindex={-1}>
-              Save and go on
+      <Panel id={`${step}-form`} title={step === "records" ? "What is shipped" : "How it is written"}>
+        <Form viewer={viewer} action={stepPath(kept.id, step)} label={step === "records" ? "Records" : "Output"}>
+          {step === "records" ? (
+            <RecordsForm body={body} fields={fields} faults={faults} viewer={viewer} />
+          ) : (
+            <>
+              {/* What the return key presses is the first button of a form. */}
+              <button type="submit" name="do" value="continue" class="unseen" tabindex={-1}>
+                Save and go on
+              </button>
+              <OutputForm body={body} faults={faults} viewer={viewer} />
+            </>
+          )}
+          <div class="actions">
+            <button type="submit" name="do" value="continue" class="primary">
+              Save and continue
             </button>
-            <OutputForm body={body} faults={faults} viewer={viewer} />
-          </>
-        )}
-        <div class="actions">
-          <button type="submit" name="do" value="continue" class="primary">
-            Save and continue
-          </button>
-        </div>
-      </Form>,
+          </div>
+        </Form>
+      </Panel>,
     ],
     { status },
   );

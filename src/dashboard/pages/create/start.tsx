@@ -6,7 +6,7 @@ import { DRAFTS_OF_OWNER_MAX } from "../../../limits.ts";
 import { type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { Foreign, visible } from "../../parts/foreign.tsx";
 import { Action } from "../../parts/form.tsx";
-import { Panel, Table } from "../../parts/panel.tsx";
+import { Notice, Panel, Table } from "../../parts/panel.tsx";
 import { Ago } from "../../parts/values.tsx";
 import type { ShippingBody } from "../shipping/body.ts";
 import { localEntry } from "./destination-entry.ts";
@@ -31,7 +31,8 @@ const COPY = " (copy)";
 
 /** What to begin with, and what was begun. */
 export async function showStart(page: PageContext): Promise<View> {
-  const { viewer, nowMs, config } = page;
+  const { viewer, nowMs, config, query } = page;
+  const created = /^\d{1,15}$/.exec(query.get("created") ?? "")?.[0];
   const drafts = await listDrafts(page);
   const begin = (kind: string, label: string) => (
     <Action viewer={viewer} action="/jobs/new" label={label} needs="logs:edit" kind="primary" fields={{ kind }} />
@@ -41,6 +42,11 @@ export async function showStart(page: PageContext): Promise<View> {
     section: "jobs",
     trail: [{ href: "/jobs", label: "Jobs" }],
     parts: [
+      created === undefined ? null : (
+        <Notice kind="ok" title={`Job ${created} is created`}>
+          <p>To see how it goes needs the permission logs:read.</p>
+        </Notice>
+      ),
       <Panel id="begin" title="Where are the records to go?">
         <p>
           A job ships the trace events of your functions into a bucket, as compressed objects. Six short steps; nothing
@@ -88,7 +94,7 @@ const Drafts = ({ drafts, page: { viewer }, nowMs }: { drafts: readonly Kept[]; 
         { label: "Destination" },
         { label: "At step" },
         { label: "Changed" },
-        { label: "" },
+        { label: "Action" },
       ]}
       rows={drafts.map(({ id, draft, changedMs }) => {
         const step = firstOpen(draft);

@@ -51,8 +51,9 @@ export const ShippingFacts: FC<{ body: ShippingBody }> = ({ body }) => {
           ["Fields", fields === null ? "all" : <Foreign text={fields.join(", ")} max={500} />],
           ["Sample", sampleWords(options.sample_rate)],
           ["Written as", options.output_type === "csv" ? "CSV" : "NDJSON"],
-          ["Times", options.timestamp_format ?? "unixnano"],
-          ["Template", options.record_template == null || options.record_template === "" ? "none" : "one of its own"],
+          ...(options.record_template == null || options.record_template === ""
+            ? []
+            : ([["Template", "one of its own"]] as const)),
           [
             "An object is cut",
             `after ${duration(limitOf(body.max_upload_interval_seconds, UPLOAD_INTERVAL_S.fallback) * 1_000)}, ${count(

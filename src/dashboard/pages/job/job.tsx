@@ -7,6 +7,7 @@ import { Facts, Notice, Panel, State } from "../../parts/panel.tsx";
 import { Ago, plural, Time } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
 import type { JobView } from "../../views.ts";
+import { FirstObject, loadFirstObject } from "../create/first-object.tsx";
 import { actionPages } from "./actions.tsx";
 import { HealthPanel, loadHealth } from "./health.tsx";
 import { LedgerPanel, PendingPanel } from "./ledger.tsx";
@@ -44,6 +45,7 @@ async function jobView(page: PageContext): Promise<View> {
         <Done query={query} />
         <About job={job} viewer={viewer} nowMs={nowMs} />
       </>,
+      query.has("created") ? loadFirstObject(page, job).then((first) => <FirstObject {...first} />) : null,
       ledger.then((found) => <PendingPanel job={job} ledger={found} />),
       ledger.then((found) => <LedgerPanel jobId={job.id} ledger={found} />),
       loadHealth(page, job.id, range).then((sums) => <HealthPanel jobId={job.id} range={range} sums={sums} />),
