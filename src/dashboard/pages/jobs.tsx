@@ -66,7 +66,7 @@ async function waitingOf(api: InnerApi, id: number): Promise<Waiting> {
 
 const Deleted: FC<{ query: URLSearchParams }> = ({ query }) => {
   const id = /^\d{1,15}$/.exec(query.get("deleted") ?? "")?.[0];
-  if (id === undefined) return <></>;
+  if (id === undefined) return null;
   return (
     <Notice kind="info" title={`Job ${id} is deleted`}>
       <p>
@@ -144,7 +144,7 @@ const JobsPanel: FC<{
           const { kind, words } = stateOf(job);
           return [
             <a href={`/jobs/${job.id}`}>
-              <Foreign text={nameOf(job)} max={120} />
+              <Foreign text={nameOf(job)} max={80} />
             </a>,
             <State kind={kind}>{words}</State>,
             <WaitingNow waiting={waiting[i] ?? null} />,

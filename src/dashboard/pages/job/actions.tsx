@@ -5,7 +5,7 @@ import { Panel } from "../../parts/panel.tsx";
 import { count, plural } from "../../parts/values.tsx";
 import type { JobView } from "../../views.ts";
 import type { LedgerView } from "./views.ts";
-import { nameOf } from "./words.ts";
+import { nameOf, shortNameOf } from "./words.ts";
 
 const needs = { permission: "logs:edit" } as const;
 
@@ -51,7 +51,7 @@ async function deleteView(page: PageContext): Promise<View> {
     section: "jobs",
     trail: [
       { href: "/jobs", label: "Jobs" },
-      { href: `/jobs/${job.id}`, label: name },
+      { href: `/jobs/${job.id}`, label: shortNameOf(job) },
     ],
     parts: [
       <>

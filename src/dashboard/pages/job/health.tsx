@@ -6,11 +6,15 @@ import { bytes, count, duration, plural } from "../../parts/values.tsx";
 import { bucketed, RANGES, type Range, type Sum, startOf, whole } from "./series.ts";
 import type { HourView } from "./views.ts";
 
+const HOUR_MS = 3_600_000;
+
 /** Asks how a job's uploads went. @throws InnerFailure */
 export async function loadHealth({ api, nowMs }: PageContext, jobId: number, range: Range): Promise<Sum[]> {
   const firstMs = startOf(range, nowMs);
   const { items } = await api.list<HourView>(`/logship/jobs/${jobId}/health`, {
     since: new Date(firstMs).toISOString(),
+    // The present hour is meant even in its first moment; those yet to come are left out.
+    until: new Date(firstMs + RANGES[range].hours * HOUR_MS).toISOString(),
   });
   return bucketed(items, firstMs, RANGES[range].step);
 }
@@ -20,7 +24,7 @@ export const HealthPanel: FC<{ jobId: number; range: Range; sums: readonly Sum[]
   const all = whole(sums);
   const { label, step } = RANGES[range];
   const buckets = sums.map(({ startMs }) => bucketOf(startMs, step));
-  const per = step === 1 ? "an hour" : step === 24 ? "a day" : `${step} hours`;
+  const per = step === 1 ? "hour" : step === 24 ? "day" : `${step} hours`;
   const ended = all.ok + all.retried + all.failed;
   return (
     <Panel id="health" title="Health" aside={<Ranges jobId={jobId} range={range} />}>
@@ -34,7 +38,7 @@ export const HealthPanel: FC<{ jobId: number; range: Range; sums: readonly Sum[]
             <Uploads sums={sums} all={all} buckets={buckets} label={label} per={per} />
             <Bars
               id="chart-records"
-              title={`Records delivered, ${per}`}
+              title={`Records delivered per ${per}`}
               sentence={`${plural(all.records, "record")} delivered in the last ${label}; ${mostOf(sums, ({ records }) => records, buckets, count)}.`}
               buckets={buckets}
               series={[{ name: "records", tone: "bar", values: sums.map(({ records }) => records) }]}
@@ -42,7 +46,7 @@ export const HealthPanel: FC<{ jobId: number; range: Range; sums: readonly Sum[]
             />
             <Bars
               id="chart-bytes"
-              title={`Bytes delivered, ${per}`}
+              title={`Bytes delivered per ${per}`}
               sentence={`${bytes(all.raw)} before compression, ${bytes(all.compressed)} as stored${ratio(all)} in the last ${label}; ${mostOf(sums, ({ raw }) => raw, buckets, bytes)}.`}
               buckets={buckets}
               series={[
@@ -81,7 +85,7 @@ interface ChartProps {
 const Uploads: FC<ChartProps> = ({ sums, all, buckets, label, per }) => (
   <Bars
     id="chart-uploads"
-    title={`Uploads, ${per}`}
+    title={`Uploads per ${per}`}
     sentence={`${count(all.ok)} uploads ok, ${count(all.retried)} retried, ${count(all.failed)} failed in the last ${label}.`}
     buckets={buckets}
     series={[
@@ -98,7 +102,7 @@ const Durations: FC<ChartProps> = ({ sums, all, buckets, label, per }) => {
   return (
     <Bars
       id="chart-duration"
-      title={`Time of an upload, ${per}`}
+      title={`Time of an upload per ${per}`}
       sentence={
         all.ok === 0
           ? `No upload went well in the last ${label}.`

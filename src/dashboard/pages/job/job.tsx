@@ -78,7 +78,7 @@ const Done: FC<{ query: URLSearchParams }> = ({ query }): Child => {
       </Notice>
     );
   if (query.has("resumed")) return <Notice kind="ok" title="The job is on, and takes every event from now on" />;
-  return <></>;
+  return null;
 };
 
 const About: FC<{ job: JobView; viewer: Viewer; nowMs: number }> = ({ job, viewer, nowMs }) => {

@@ -8,7 +8,7 @@ import { Ago, bytes, count, duration, plural, Time } from "../../parts/values.ts
 import type { JobView } from "../../views.ts";
 import { jobPath } from "./actions.tsx";
 import type { LinesView, ObjectView } from "./views.ts";
-import { nameOf, objectState, reasonWords } from "./words.ts";
+import { objectState, reasonWords, shortNameOf } from "./words.ts";
 
 const OBJECTS_PER_PAGE = 50;
 const LINES_PER_PAGE = 50;
@@ -123,7 +123,7 @@ async function objectsView({ api, params, query, nowMs }: PageContext): Promise<
 function trailOf(job: JobView): { href: string; label: string }[] {
   return [
     { href: "/jobs", label: "Jobs" },
-    { href: `/jobs/${job.id}`, label: nameOf(job) },
+    { href: `/jobs/${job.id}`, label: shortNameOf(job) },
   ];
 }
 

@@ -110,9 +110,7 @@ export const ReplayEntry: FC<{
 };
 
 const Gap: FC<{ what: string; objects: number }> = ({ what, objects }) =>
-  objects === 0 ? (
-    <></>
-  ) : (
+  objects === 0 ? null : (
     <>
       , <State kind="warn">{`${count(objects)} ${what}`}</State>
     </>

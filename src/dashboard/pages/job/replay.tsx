@@ -13,7 +13,7 @@ import type { JobView } from "../../views.ts";
 import { jobPath } from "./actions.tsx";
 import { isUnderWay, ReplayEntry } from "./replay-entry.tsx";
 import type { ReplayDetailView, ReplayView } from "./views.ts";
-import { nameOf } from "./words.ts";
+import { shortNameOf } from "./words.ts";
 
 const PER_PAGE = 20;
 const HOUR_MS = 3_600_000;
@@ -85,7 +85,7 @@ async function replaysView(page: PageContext, refused?: Refused): Promise<View> 
 function trailOf(job: JobView): { href: string; label: string }[] {
   return [
     { href: "/jobs", label: "Jobs" },
-    { href: `/jobs/${job.id}`, label: nameOf(job) },
+    { href: `/jobs/${job.id}`, label: shortNameOf(job) },
   ];
 }
 
@@ -263,7 +263,7 @@ export const LastReplays: FC<{
   viewer: Viewer;
   nowMs: number;
 }> = ({ jobId, replays, total, viewer, nowMs }) => {
-  if (replays.length === 0) return <></>;
+  if (replays.length === 0) return null;
   return (
     <Panel
       id="replays"

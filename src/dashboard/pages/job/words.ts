@@ -13,6 +13,12 @@ export function nameOf({ id, name }: Pick<JobView, "id" | "name">): string {
   return name === null || name.trim() === "" ? `Job ${id}` : name;
 }
 
+/** The same where there is little room: above a page's title. */
+export function shortNameOf(job: Pick<JobView, "id" | "name">): string {
+  const name = nameOf(job);
+  return name.length <= 60 ? name : `${name.slice(0, 60).toWellFormed()}…`;
+}
+
 export function stateOf({ enabled, error_message }: Pick<JobView, "enabled" | "error_message">): {
   kind: Kind;
   words: string;
