@@ -32,4 +32,7 @@ export function mountLiveSocket(app: Hono<AppEnv>): void {
     if (webSocket === null) throw new Error("no socket");
     return new Response(null, { status: 101, webSocket });
   });
+  app.all(LIVE_SOCKET_PATH, () => {
+    throw oneError(405, CODE.methodNotAllowed, "this socket takes GET", { Allow: "GET" });
+  });
 }

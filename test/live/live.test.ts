@@ -126,6 +126,11 @@ describe("those who watch", () => {
     const longest = filter(`€${"x".repeat(8_192 - 3 - filter("").length)}`);
     viewing.say({ type: "filter", filter: longest, script: "s".repeat(1_024) });
     expect(await viewing.next("filter")).toEqual({ type: "filter", faults: [] });
+    // And with as much under way as there may be.
+    for (let n = 0; n < 101; n++) await push("a");
+    for (let n = 0; n < 100; n++) await viewing.next("records");
+    viewing.say({ type: "drawn", number: 100 });
+    expect((await viewing.next("records")).counts).toMatchObject({ seen: 101, filtered: 101 });
     viewing.say({ type: "filter", filter: filter("b"), script: "" });
     await viewing.next("filter");
     await push("a", "b");
@@ -133,8 +138,8 @@ describe("those who watch", () => {
     await evictDurableObject(live(env.LIVE));
     await push("b", "c");
     const after = await viewing.next("records");
-    expect([outcomes(after), after.number, after.counts?.seen]).toEqual([["b"], 2, 4]);
-    viewing.say({ type: "drawn", number: 2 });
+    expect([outcomes(after), after.number, after.counts?.seen]).toEqual([["b"], 103, 105]);
+    viewing.say({ type: "drawn", number: 103 });
     await viewing.heard();
     expect(viewing.closed).toBeNull();
   });

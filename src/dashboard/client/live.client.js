@@ -17,6 +17,8 @@ const SPEAK_MS = 5000;
 /** How long a page that nobody sees stays connected, in ms. */
 const UNSEEN_MS = 600_000;
 const PING_MS = 30_000;
+/** How long a socket may take to open, in ms. */
+const CONNECT_MS = 10_000;
 const BACKOFF_MS = { first: 1000, most: 30_000 };
 
 /** As the server shows them elsewhere: characters that steer terminals, or turn the order of what stands around them. */
@@ -69,6 +71,8 @@ const ui = {
   form: part("live-filter", HTMLFormElement),
   filter: part("field-filter", HTMLTextAreaElement),
   script: part("field-script", HTMLInputElement),
+  what: part("live-what", HTMLDetailsElement),
+  wanted: part("live-wanted", HTMLElement),
   job: document.getElementById("field-job"),
   search: part("field-search", HTMLInputElement),
   found: part("live-found", HTMLElement),
@@ -221,7 +225,7 @@ function rowOf(/** @type {Arrived} */ arrived) {
   const cells = /** @type {const} */ ([
     ["Outcome", marked(kindOfOutcome(record.Outcome), brief(record.Outcome, 40))],
     ["Function", name],
-    ["Event", `${brief(record.EventType, 30)} ${eventOf(record)}`],
+    ["Event", `${brief(record.EventType, 30)} ${eventOf(record)}`.trim()],
     ["First line", lineOf(arrived)],
   ]);
   for (const [label, inside] of cells) {
@@ -342,11 +346,13 @@ class Link {
   #isOpen = false;
   #told = 0;
   #drawn = 0;
-  /** Until when there is no attempt, in ms since the epoch. */
-  #again = 0;
   #heardMs = Date.now();
-  /** What is to be in force. */
+  /** Since when there is no socket, where there was one. @type {number | null} */
+  #lostMs = null;
+  /** What is in force. */
   wanted = { filter: "", script: "" };
+  /** What is to be: whether it can be, the server says. @type {typeof this.wanted | null} */
+  #asked = null;
 
   connect() {
     if (this.#socket !== null || this.#end !== "") return;
@@ -358,6 +364,7 @@ class Link {
     url.protocol = url.protocol.replace("http", "ws");
     const socket = new WebSocket(url);
     this.#socket = socket;
+    this.#heardMs = Date.now();
     socket.addEventListener("message", ({ data }) => socket === this.#socket && this.#take(String(data)));
     socket.addEventListener("close", ({ code, reason }) => socket === this.#socket && this.#closed(code, reason));
     this.showState();
@@ -366,6 +373,7 @@ class Link {
   /** @param {string} why it is not to come back before {@link connect}. */
   disconnect(why) {
     const socket = this.#socket;
+    if (this.#isOpen) this.#lostMs = Date.now();
     [this.#socket, this.#isOpen] = [null, false];
     socket?.close(1000);
     ui.state.textContent = why;
@@ -373,6 +381,11 @@ class Link {
 
   say(/** @type {object} */ message) {
     if (this.#isOpen) this.#socket?.send(JSON.stringify(message));
+  }
+
+  want(/** @type {typeof this.wanted} */ wanted) {
+    this.#asked = wanted;
+    this.say({ type: "filter", ...wanted });
   }
 
   drawn(/** @type {number} */ number) {
@@ -385,10 +398,12 @@ class Link {
   }
 
   ping() {
-    if (!this.#isOpen) return;
-    // A line that is dead says nothing of it by itself.
-    if (Date.now() - this.#heardMs > 2.5 * PING_MS) return this.#closed(1006, "");
-    this.#socket?.send("ping");
+    // A line that is dead says nothing of it by itself, nor does one that never comes about.
+    const silentMs = Date.now() - this.#heardMs;
+    if (this.#socket !== null && silentMs > (this.#isOpen ? 2.5 * PING_MS : CONNECT_MS)) {
+      this.#socket.close();
+      this.#closed(1006, "");
+    } else if (this.#isOpen && silentMs > PING_MS) this.#socket?.send("ping");
   }
 
   showState() {
@@ -396,8 +411,7 @@ class Link {
     else if (this.#isOpen)
       ui.state.textContent = isPaused ? "Paused: nothing is sent." : "Connected: records appear as they arrive.";
     else if (this.#socket !== null) ui.state.textContent = "Connecting…";
-    else
-      ui.state.textContent = `Not connected. Trying again in ${Math.max(1, Math.ceil((this.#again - Date.now()) / 1000))} s.`;
+    else ui.state.textContent = "Not connected. Trying again in a moment.";
     ui.state.classList.toggle("live-off", !this.#isOpen);
   }
 
@@ -407,11 +421,18 @@ class Link {
     const message = JSON.parse(data);
     if (message.type === "hello") {
       [this.#isOpen, this.#wait] = [true, BACKOFF_MS.first];
-      if (this.wanted.filter !== "" || this.wanted.script !== "") this.say({ type: "filter", ...this.wanted });
+      if (this.#lostMs !== null) {
+        const seconds = Math.max(1, Math.round((Date.now() - this.#lostMs) / 1000));
+        pending.push({ gap: `Not connected for ${seconds.toLocaleString("en")} s: what arrived then is missing here` });
+        this.#lostMs = null;
+        drawSoon();
+      }
+      const { filter, script } = this.#asked ?? this.wanted;
+      if (filter !== "" || script !== "" || this.#asked !== null) this.want({ filter, script });
       if (isPaused) this.say({ type: "pause" });
       this.showState();
     }
-    if (message.type === "filter") showFaults(message.faults);
+    if (message.type === "filter") this.#judged(message.faults);
     if (message.type !== "records") return;
     pending.push(...message.records);
     const [dropped, paused] = [message.counts.dropped - counts.dropped, message.counts.paused - counts.paused];
@@ -422,15 +443,26 @@ class Link {
     drawSoon();
   }
 
+  #judged(/** @type {string[]} */ faults) {
+    const asked = this.#asked;
+    this.#asked = null;
+    if (faults.length === 0 && asked !== null) {
+      const isNew = asked.filter !== this.wanted.filter || asked.script !== this.wanted.script;
+      this.wanted = asked;
+      if (isNew) clearList();
+    }
+    showFaults(faults);
+  }
+
   async #closed(/** @type {number} */ code, /** @type {string} */ reason) {
     const wasOpen = this.#isOpen;
+    if (wasOpen) this.#lostMs = Date.now();
     [this.#socket, this.#isOpen] = [null, false];
     if (code === 4401) this.#end = "You are signed out. Sign in again to go on watching.";
     else if (code === 4403) this.#end = "You may not see records any more: this needs the permission logs:read.";
     else if (!wasOpen && code < 4000) await this.#askWhy();
     const wait = code === 4429 ? BACKOFF_MS.most : this.#wait * (0.75 + Math.random() / 2);
     this.#wait = Math.min(BACKOFF_MS.most, this.#wait * 2);
-    this.#again = Date.now() + wait;
     if (this.#end === "") setTimeout(() => this.connect(), wait);
     this.showState();
     if (this.#end === "" && reason !== "") ui.state.textContent = `Not connected: ${visible(reason)}. Trying again.`;
@@ -439,7 +471,7 @@ class Link {
   /** Of a socket that was refused, a browser does not say why. */
   async #askWhy() {
     try {
-      const { status } = await fetch("/live/socket");
+      const { status } = await fetch("/live/socket", { signal: AbortSignal.timeout(CONNECT_MS) });
       if (status === 401) this.#end = "You are signed out. Sign in again to go on watching.";
       if (status === 403) this.#end = "You may not see records: this needs the permission logs:read.";
     } catch {
@@ -454,14 +486,20 @@ function showFaults(/** @type {string[]} */ faults) {
   ui.faults.replaceChildren(...faults.map((fault) => element("span", "live-fault", visible(fault))));
   if (faults.length > 0) ui.filter.setAttribute("aria-invalid", "true");
   else ui.filter.removeAttribute("aria-invalid");
+  // Of a filter that is wrong, the one before is in force.
+  if (faults.length > 0) ui.what.open = true;
+  else showWanted();
+}
+
+function showWanted() {
+  const { filter, script } = link.wanted;
+  const what = filter === "" ? "all records" : "the records that it wants";
+  ui.wanted.textContent = `${what}${script === "" ? "" : ` of ${brief(script, 100)}`}`;
 }
 
 ui.form.addEventListener("submit", (event) => {
   event.preventDefault();
-  link.wanted = { filter: ui.filter.value.trim(), script: ui.script.value.trim() };
-  showFaults([]);
-  clearList();
-  link.say({ type: "filter", ...link.wanted });
+  link.want({ filter: ui.filter.value.trim(), script: ui.script.value.trim() });
 });
 
 ui.job?.addEventListener("change", () => {
@@ -472,10 +510,11 @@ ui.job?.addEventListener("change", () => {
 const link = new Link();
 link.wanted = { filter: ui.filter.value.trim(), script: ui.script.value.trim() };
 ui.app.hidden = false;
+showWanted();
 showCounts();
 link.connect();
 setInterval(() => link.tell(), TELL_MS);
-setInterval(() => link.ping(), PING_MS);
+setInterval(() => link.ping(), 5000);
 setInterval(speakCounts, SPEAK_MS);
 
 /** @type {ReturnType<typeof setTimeout> | undefined} */

@@ -49,41 +49,6 @@ interface JobFilter {
 
 const Live: FC<{ jobs: readonly JobFilter[]; filter: string; script: string }> = ({ jobs, filter, script }) => (
   <div id="live-app" hidden>
-    <Panel id="wanted" title="What to show">
-      <form id="live-filter" aria-label="What to show" autocomplete="off">
-        <div class="live-filter">
-          <Field
-            name="filter"
-            label="Filter"
-            rows={3}
-            value={filter}
-            spellcheck={false}
-            hint={
-              <>
-                In the language of a job’s filter, as{" "}
-                <code>{'{"where":{"key":"Outcome","operator":"!eq","value":"ok"}}'}</code>; empty: all. It sees whole
-                records.
-              </>
-            }
-          />
-          <div>
-            <JobFilters jobs={jobs} />
-            <Field
-              name="script"
-              label="Function"
-              value={visible(script)}
-              spellcheck={false}
-              hint="Its whole name; empty: all."
-            />
-          </div>
-        </div>
-        <p id="live-faults" class="error" role="alert" />
-        <button type="submit" class="primary">
-          Apply
-        </button>{" "}
-        <span class="quiet">The list begins anew.</span>
-      </form>
-    </Panel>
     <Panel id="arriving" title="As they arrive">
       <p class="quiet">
         A record is here up to ten seconds after its event, and a moment more: the queue gathers that long. The newest
@@ -103,6 +68,44 @@ const Live: FC<{ jobs: readonly JobFilter[]; filter: string; script: string }> =
         ]}
       />
       <p id="live-spoken" class="unseen" aria-live="polite" />
+      <details class="live-what" id="live-what" open={filter !== "" || script !== ""}>
+        <summary>
+          Filter <span class="quiet" id="live-wanted" />
+        </summary>
+        <form id="live-filter" aria-label="What to show" autocomplete="off">
+          <div class="live-filter">
+            <Field
+              name="filter"
+              label="Filter"
+              rows={3}
+              value={filter}
+              spellcheck={false}
+              hint={
+                <>
+                  In the language of a job’s filter, as{" "}
+                  <code>{'{"where":{"key":"Outcome","operator":"!eq","value":"ok"}}'}</code>; empty: all. It sees whole
+                  records.
+                </>
+              }
+            />
+            <div>
+              <JobFilters jobs={jobs} />
+              <Field
+                name="script"
+                label="Function"
+                value={visible(script)}
+                spellcheck={false}
+                hint="Its whole name; empty: all."
+              />
+            </div>
+          </div>
+          <p id="live-faults" class="error" role="alert" />
+          <button type="submit" class="primary">
+            Apply
+          </button>{" "}
+          <span class="quiet">The list begins anew.</span>
+        </form>
+      </details>
       <div class="live-bar">
         <button type="button" id="live-pause" aria-keyshortcuts="Space">
           Pause

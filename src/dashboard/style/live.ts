@@ -1,6 +1,11 @@
 /** Records as they arrive. */
 export const LIVE = `
 [hidden]{display:none!important}
+.live-what{border:1px solid var(--line);border-radius:var(--radius);padding:.5rem .75rem;margin-bottom:.75rem}
+.live-what summary{cursor:pointer;font-weight:600;min-height:1.5rem}
+.live-what summary .quiet{font-weight:400}
+.live-what[open] summary{margin-bottom:.75rem}
+.live-what form>:last-child{margin-bottom:.25rem}
 .live-filter{display:grid;gap:0 1.5rem;grid-template-columns:minmax(0,1fr)}
 @media (min-width:52rem){.live-filter{grid-template-columns:minmax(0,2fr) minmax(0,1fr)}}
 .live-bar{display:flex;flex-wrap:wrap;gap:.5rem 1rem;align-items:end;margin:0 0 .5rem}
@@ -13,9 +18,9 @@ export const LIVE = `
 .live-table button{white-space:nowrap;border-color:var(--line)}
 .live-table td{overflow-wrap:anywhere}
 .list td.live-gap{background:var(--warn-ground);padding-left:.5rem}
-.live-table .foreign{display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:3;overflow:hidden}
 @media (min-width:44rem){
   .live-table{table-layout:fixed}
+  .live-table .foreign{display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:3;overflow:hidden}
   .live-table th:nth-child(1){width:9rem}
   .live-table th:nth-child(2){width:8rem}
   .live-table th:nth-child(3){width:9rem}
