@@ -1,7 +1,8 @@
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { ROW_PATIENCE } from "../../src/dashboard/pages/overview/asks.ts";
-import { DeliveryLog } from "../../src/index.ts";
+import { USAGE_PATIENCE } from "../../src/api/usage.ts";
+import { LOOK_PATIENCE, ROW_PATIENCE } from "../../src/dashboard/pages/overview/asks.ts";
+import { ControlPlane, DeliveryLog } from "../../src/index.ts";
 import { FRESH, Watch } from "../../src/status/watch.ts";
 import { token } from "../api/principals.ts";
 import { Oracle } from "../support/oracle.ts";
@@ -11,12 +12,14 @@ import { textOf, Visitor } from "./support.ts";
 
 // What is true at this moment is what these tests ask.
 FRESH.ms = 0;
-const PATIENCE = ROW_PATIENCE.ms;
+const PATIENCE = { row: ROW_PATIENCE.ms, look: LOOK_PATIENCE.ms, usage: USAGE_PATIENCE.ms };
 beforeEach(() => {
   setClock(NOON);
 });
 afterEach(() => {
-  ROW_PATIENCE.ms = PATIENCE;
+  ROW_PATIENCE.ms = PATIENCE.row;
+  LOOK_PATIENCE.ms = PATIENCE.look;
+  USAGE_PATIENCE.ms = PATIENCE.usage;
 });
 
 async function overview(visitor?: Visitor, headers: Record<string, string> = {}): Promise<string> {
@@ -115,9 +118,13 @@ describe("the overview", () => {
     expect(text).toContain("Since 60 s ago .");
   });
 
-  it("says that nobody can tell, where the watch does not answer, and shows all the rest", async () => {
+  it.each([
+    ["fails", () => Promise.reject(new Error("out of reach"))],
+    ["hangs", () => new Promise<never>(() => {})],
+  ])("says that nobody can tell, where the watch %s, and shows all the rest", async (_how, silence) => {
     await shipped();
-    vi.spyOn(Watch.prototype, "look").mockRejectedValue(new Error("out of reach"));
+    LOOK_PATIENCE.ms = 200;
+    vi.spyOn(Watch.prototype, "look").mockImplementation(silence);
     const text = textOf(await overview());
     expect(text).toContain("Nobody can tell at the moment whether anything is wrong");
     expect(text).toContain("7 records");
@@ -128,13 +135,12 @@ describe("the overview", () => {
     const silent = await shipped();
     const name = `job ${silent} segment 0`;
     ROW_PATIENCE.ms = 50;
-    for (const method of ["health"] as const) {
-      const original = DeliveryLog.prototype[method];
-      vi.spyOn(DeliveryLog.prototype, method).mockImplementation(function (this: DeliveryLog, ...args) {
-        if (this.ctx.id.equals(env.LOG.idFromName(name))) return new Promise(() => {}) as never;
-        return original.apply(this, args);
-      });
-    }
+    USAGE_PATIENCE.ms = 50;
+    const { health } = DeliveryLog.prototype;
+    vi.spyOn(DeliveryLog.prototype, "health").mockImplementation(function (this: DeliveryLog, ...args) {
+      if (this.ctx.id.equals(env.LOG.idFromName(name))) return new Promise(() => {}) as never;
+      return health.apply(this, args);
+    });
     const text = textOf(await overview());
     expect(text).toContain("does not answer");
     expect(text).toContain("Everything is well: 1 job delivers");
@@ -188,7 +194,6 @@ describe("whoever may not read logs", () => {
 it("an API that is silent about the jobs is said to be, not shown as none", async () => {
   await shipped();
   const visitor = await Visitor.signedIn();
-  const { ControlPlane } = await import("../../src/index.ts");
   vi.spyOn(ControlPlane.prototype, "list").mockImplementation(() => {
     throw new Error("out of reach");
   });

@@ -100,10 +100,10 @@ function waiting({
 const LastDay: FC<{ hours: readonly HealthHourView[] }> = ({ hours }) => {
   const records = hours.reduce((sum, hour) => sum + hour.records, 0);
   return (
-    <>
+    <span class="spark">
       <Sparkline values={hours.map((hour) => hour.records)} label={dayInWords(hours)} />
       <span class="quiet">{plural(records, "record")}</span>
-    </>
+    </span>
   );
 };
 
