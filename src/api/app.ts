@@ -20,6 +20,7 @@ import { healthRoutes } from "./health.ts";
 import { incidentRoutes } from "./incidents.ts";
 import { jobRoutes } from "./jobs.ts";
 import { ledgerRoutes } from "./ledger.ts";
+import { objectRoutes } from "./objects.ts";
 import { ownershipRoutes } from "./ownership.ts";
 import { previewRoutes } from "./preview.ts";
 import { replayRoutes } from "./replay.ts";
@@ -48,6 +49,7 @@ export const GROUPS: readonly ResourceGroup[] = [
     resources: [
       ...eventRoutes,
       ...jobRoutes,
+      ...objectRoutes,
       ...healthRoutes,
       ...ledgerRoutes,
       ...ownershipRoutes,

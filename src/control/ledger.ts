@@ -9,7 +9,7 @@ import { FunctionHours } from "./function-hours.ts";
 import { type JobsSnapshot, offNow } from "./job-config.ts";
 import { KeptJobs } from "./kept-jobs.ts";
 import { type MonthUse, parseUse, useAt, withUse } from "./month-use.ts";
-import type { MessageCount, Outcome } from "./outcome.ts";
+import type { MessageCount, Outcome, Watched } from "./outcome.ts";
 import { type RecentRecords, RecentRing } from "./recent.ts";
 import {
   type AsideAsked,
@@ -54,19 +54,19 @@ export class AccountLedger extends DurableObject<Env> {
 
   /**
    * Counts messages that all their jobs have committed; one that is counted already is passed over. Remembers those that have to come again.
-   * @returns null, or the jobs as they are by now if they were routed by a state that is behind: then nothing was counted, and the messages must be
-   * offered to these.
+   * @returns null, or which were counted now, if somebody watches them; or the jobs as they are by now if they were routed by a state that is behind:
+   * then nothing was counted, and the messages must be offered to these.
    */
-  count({ done, failed, backlog, work, state }: Outcome): JobsSnapshot | null {
+  count({ done, failed, backlog, work, state }: Outcome): JobsSnapshot | Watched | null {
     const newer = this.#jobs.since(state);
     if (newer !== null) return newer;
     const now = platform.now();
-    const fresh = this.ctx.storage.transactionSync(() => {
+    const { fresh, watchedUntilMs } = this.ctx.storage.transactionSync(() => {
       this.#unfinished.note(failed);
       for (const { id } of done) this.#unfinished.finished(id);
       const known = this.#ids.known(done);
       const fresh = done.filter(({ id }) => !known.has(id));
-      if (fresh.length === 0) return fresh;
+      if (fresh.length === 0) return { fresh, watchedUntilMs: 0 };
       this.#ids.remember(fresh);
       const sum = (of: (message: MessageCount) => number): number =>
         fresh.reduce((total, message) => total + of(message), 0);
@@ -82,27 +82,34 @@ export class AccountLedger extends DurableObject<Env> {
         },
         now,
       );
-      // One row, whatever is in it: what a month has used costs nothing to know.
-      this.#sql.exec(
-        `UPDATE account SET processed = processed + ?, routed = routed + ?, not_enabled = not_enabled + ?, not_routed = not_routed + ?,
-           queue_backlog = ?, queue_seen_ms = ?, month_use = ? WHERE id = 1`,
-        events,
-        sum(({ routed }) => routed),
-        sum(({ notEnabled }) => notEnabled),
-        sum(({ notRouted }) => notRouted),
-        backlog,
-        now,
-        JSON.stringify(use),
-      );
+      // One row, whatever is in it: what a month has used, and whether somebody watches, costs nothing to know.
+      const { watchedUntilMs } = this.#sql
+        .exec<{ watchedUntilMs: number }>(
+          `UPDATE account SET processed = processed + ?, routed = routed + ?, not_enabled = not_enabled + ?, not_routed = not_routed + ?,
+           queue_backlog = ?, queue_seen_ms = ?, month_use = ? WHERE id = 1 RETURNING watched_until_ms AS watchedUntilMs`,
+          events,
+          sum(({ routed }) => routed),
+          sum(({ notEnabled }) => notEnabled),
+          sum(({ notRouted }) => notRouted),
+          backlog,
+          now,
+          JSON.stringify(use),
+        )
+        .one();
       this.#functions.add(
         fresh.flatMap(({ functions }) => functions),
         now,
       );
-      return fresh;
+      return { fresh, watchedUntilMs };
     });
     // What is counted once is held once.
     for (const { recent } of fresh) if (recent !== undefined) this.#recent.add(recent);
-    return null;
+    return fresh.length > 0 && watchedUntilMs > now ? { watched: fresh.map(({ id }) => id) } : null;
+  }
+
+  /** Somebody watches records arrive until then, in ms since the epoch; 0: nobody does. */
+  watchedUntil(ms: number): void {
+    this.#sql.exec("UPDATE account SET watched_until_ms = ? WHERE id = 1", ms);
   }
 
   /** The newest records that consumers have handed over, oldest first; nothing after the object was evicted. */

@@ -20,6 +20,19 @@ export interface MessageCount extends TakenId {
   recent?: RecentRecords;
 }
 
+/** What the ledger says of messages that it has counted while somebody watches records arrive. */
+export interface Watched {
+  /** The ids of those that it counted now, and not before: each is shown once. */
+  watched: readonly string[];
+}
+
+/** The ids of {@link Watched}; null: the answer is something else. */
+export function readWatched(answer: unknown): readonly string[] | null {
+  if (typeof answer !== "object" || answer === null) return null;
+  const { watched } = answer as { watched?: unknown };
+  return Array.isArray(watched) && watched.every((id) => typeof id === "string") ? watched : null;
+}
+
 /** What it took to commit some messages. */
 export interface Work {
   /** Batches of the queue that begin with them: none or one. */

@@ -1,6 +1,6 @@
 import { type JobConfig, type JobsSnapshot, optedOut, wasIn } from "../control/job-config.ts";
 import type { FunctionCount, MessageCount, Outcome } from "../control/ledger.ts";
-import type { Work } from "../control/outcome.ts";
+import { readWatched, type Work } from "../control/outcome.ts";
 import type { RecentRecords } from "../control/recent.ts";
 import { readJobConfig, readSnapshot } from "../control/snapshot.ts";
 import type { Append } from "../delivery/types.ts";
@@ -10,6 +10,7 @@ import { type Platform, settled } from "../platform.ts";
 import type { TakenId } from "../storage/id-memory.ts";
 import type { AsideContext } from "./aside.ts";
 import { appendsOf, buildAppend, idOf, type Offered } from "./build.ts";
+import { type Arrived, arrivedOf } from "./live.ts";
 import type { Loaded } from "./load.ts";
 import { recentOf } from "./recent.ts";
 
@@ -25,8 +26,8 @@ export interface ConsumerContext extends AsideContext {
   ): Promise<{ kind: "taken" } | { kind: "stale"; job: unknown }>;
   /**
    * Counts what was committed.
-   * @returns null; or a {@link JobsSnapshot}, not looked at yet: there is a newer configuration, nothing was counted, and the messages must be
-   * offered to its jobs, too.
+   * @returns null; or, while somebody watches, {@link Watched}; or a {@link JobsSnapshot}, not looked at yet: there is a newer configuration, nothing was
+   * counted, and the messages must be offered to its jobs, too.
    */
   count(outcome: Outcome): Promise<unknown>;
   /** Which of these were counted: nothing is left to do for them. */
@@ -35,6 +36,8 @@ export interface ConsumerContext extends AsideContext {
   expectAgain(messages: readonly TakenId[]): Promise<void>;
   /** Whether recent records are handed over for previews, with the next count. Asking takes the turn. */
   handsOverRecent(): boolean;
+  /** Sends records to whoever watches. Returns at once: how that ends is nobody's concern here. */
+  show(records: Arrived): void;
   blobs: Pick<Blobs, "get" | "drop">;
   platform: Pick<Platform, "now">;
 }
@@ -91,6 +94,11 @@ export async function commitAndCount(
       };
       const answer = await context.count(outcome);
       if (answer === null) return { failed, noted: true };
+      const watched = readWatched(answer);
+      if (watched !== null) {
+        showOrNot(group, new Set(watched), current, context);
+        return { failed, noted: true };
+      }
       const newer = readSnapshot(answer);
       if (newer === null) throw new Error("the ledger's answer is no configuration");
       current = newer;
@@ -111,6 +119,22 @@ function recentOrNone(group: readonly Loaded[], { optOuts }: JobsSnapshot): Read
     const kind = error instanceof Error ? error.name : typeof error;
     log.error("recent records could not be handed over", { error: kind });
     return null;
+  }
+}
+
+/** For those who watch, who are worth no delay either. */
+function showOrNot(
+  group: readonly Loaded[],
+  ids: ReadonlySet<string>,
+  { optOuts }: JobsSnapshot,
+  context: ConsumerContext,
+): void {
+  try {
+    const arrived = arrivedOf(group, ids, optOuts);
+    if (arrived.lines.length + arrived.leftOut > 0) context.show(arrived);
+  } catch (error) {
+    const kind = error instanceof Error ? error.name : typeof error;
+    log.error("records could not be shown as they arrived", { error: kind });
   }
 }
 

@@ -95,6 +95,8 @@ async function offer(
     blobs: { get: context.blobs.get, drop: async () => {} },
     platform: context.platform,
     handsOverRecent: () => false,
+    // Nothing of it arrives now.
+    show: () => {},
     jobs: async () => jobs,
     counted: async () => [],
     // It is not on its way: it is set aside until all jobs have it.

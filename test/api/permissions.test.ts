@@ -18,6 +18,8 @@ const LOGS: { readonly [route: string]: Permission } = {
   "DELETE /jobs/:job_id": "logs:edit",
   "GET /jobs/:job_id/ledger": "logs:read",
   "GET /jobs/:job_id/objects": "logs:read",
+  "GET /jobs/:job_id/objects/:number": "logs:read",
+  "GET /jobs/:job_id/objects/:number/records": "logs:read",
   "GET /jobs/:job_id/health": "logs:read",
   "GET /jobs/:job_id/canary": "logs:read",
   "POST /jobs/:job_id/flush": "logs:edit",
