@@ -3,7 +3,7 @@ import { PRICES, type PriceName, VENDOR } from "../../prices.ts";
 import type { UsageOperation, UsageView } from "../account-views.ts";
 import type { PageContext, View } from "../page.ts";
 import { Empty, Facts, Notice, Panel, Table } from "../parts/panel.tsx";
-import { bytes, count, dollars, plural, Time } from "../parts/values.tsx";
+import { bytes, count, dollars, monthInWords, plural, Time } from "../parts/values.tsx";
 
 /** What each operation is called, and its price. */
 const OPERATIONS: readonly { name: keyof UsageView["operations"]; label: string; price: PriceName }[] = [
@@ -21,7 +21,7 @@ const OPERATIONS: readonly { name: keyof UsageView["operations"]; label: string;
 export async function costView({ api }: PageContext): Promise<View> {
   const usage = await api.get<UsageView>("/logship/usage");
   return {
-    title: `What ${usage.month} cost so far`,
+    title: `What ${monthInWords(usage.month)} cost so far`,
     section: "overview",
     trail: [{ href: "/", label: "Overview" }],
     parts:
@@ -61,9 +61,9 @@ const Sum: FC<{ usage: UsageView }> = ({ usage }) => (
           From <Time at={usage.since} /> to <Time at={usage.until} />.{" "}
         </>
       )}
-      The vendor charges for what reaches a destination: {count(usage.counted.records_delivered)} records, $
-      {VENDOR.dollars} for a million. “Beyond the paid plan” is what exceeds what the plan includes a month, if the
-      account does nothing else.
+      The vendor charges for what reaches a destination: {count(usage.counted.records_delivered)} records,{" "}
+      {dollars(VENDOR.dollars)} for a million. “Beyond the paid plan” is what exceeds what the plan includes a month, if
+      the account does nothing else.
     </p>
   </Panel>
 );
@@ -86,7 +86,7 @@ const Billed: FC<{ usage: UsageView }> = ({ usage }) => (
           label,
           count(amount),
           basis,
-          `$${PRICES[price].dollars}`,
+          dollars(PRICES[price].dollars),
           count(PRICES[price].included),
           dollars(list_price_usd),
         ];

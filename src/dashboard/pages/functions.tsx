@@ -26,9 +26,15 @@ async function switchLogging(page: PageContext, form: URLSearchParams): Promise<
   const answer = await set(page, name, logging);
   if (answer !== null) throw answer;
   const back = form.get("back");
-  if (back === null) return seeOther(functionPath(name));
+  if (back === null) return seeOther(await pathAfter(page, name));
   const query = new URLSearchParams(back);
   return seeOther(`/functions${listQuery(query.get("name") ?? "", pageNumber(query.get("page")))}`);
+}
+
+/** Of a function that was never seen nothing is left when nothing is set. */
+async function pathAfter({ api }: PageContext, name: string): Promise<string> {
+  const answer = await api.send("GET", `/functions/scripts/${encodeURIComponent(name.toWellFormed())}`);
+  return answer.status === 404 ? "/functions" : functionPath(name);
 }
 
 /** Of a function that is named in the form. */

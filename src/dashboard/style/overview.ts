@@ -1,5 +1,6 @@
 /** The overview, functions and costs: small charts, sums that are read as a line, steps that are ticked, switches. */
 export const OVERVIEW = `
+.spark{display:flex;flex-wrap:wrap;gap:0 .6rem;align-items:center}
 .sparkline{display:block;max-width:100%}
 .sparkline .bar{fill:var(--bar)}
 .sparkline .floor{fill:var(--line)}

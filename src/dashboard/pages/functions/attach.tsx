@@ -39,7 +39,7 @@ export async function attachView({ config, env, origin }: PageContext): Promise<
           </p>
           <Snippet id="local-curl" label="Upload of a function that runs here" text={uploadCurl(origin, accountId)} />
           <p>
-            It then answers at <code>{localUrl(localFunctions, "shop")}</code>.
+            <code>shop.js</code> is its module; it then answers at <code>{localUrl(localFunctions, "shop")}</code>.
           </p>
         </Panel>
       ),

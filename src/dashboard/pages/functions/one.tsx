@@ -117,13 +117,15 @@ const Settings: FC<{ of: FunctionView; url: string | null; viewer: Viewer; nowMs
           <Action
             viewer={viewer}
             action={`${functionPath(id)}/logging`}
-            label="Leave it undecided"
-            about="whether its events ship"
+            label="Unset"
+            about="logging of this function"
             needs="functions:edit"
             kind="small"
             fields={{ logging: "unset" }}
           />{" "}
-          <span class="quiet">Unset ships, as on does; it says that nobody decided.</span>
+          <span class="quiet">
+            Unset ships{logging === "off" && " again"}, as on does; it says that nobody decided.
+          </span>
         </p>
       )}
       {attachment !== null && (

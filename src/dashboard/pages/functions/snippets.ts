@@ -22,7 +22,7 @@ await env.LOGSHIP.ship([event], { idempotencyKey: "order-42" });`;
 export function eventsCurl(origin: string, accountId: string): string {
   return `curl -s ${quoted(`${api(origin, accountId)}/logship/datasets/functions_trace_events/events`)} \\
   -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -H 'Idempotency-Key: order-42' \\
-  -d '{"scriptName":"shop","outcome":"ok","eventTimestamp":1795176000000,"event":{"request":{"url":"https://shop.example/","method":"GET"}}}'`;
+  -d '{"scriptName":"shop","outcome":"ok","eventTimestamp":'$(date +%s)'000,"event":{"request":{"url":"https://shop.example/","method":"GET"}}}'`;
 }
 
 /** An upload of a function; where it runs is the service's to say. */

@@ -3,7 +3,7 @@ import type { AccountLedgerView, FindingView, StatusView, UsageView } from "../.
 import { Foreign } from "../../parts/foreign.tsx";
 import { may } from "../../parts/form.tsx";
 import { Facts, Notice, Panel, State } from "../../parts/panel.tsx";
-import { Ago, count, dollars, plural } from "../../parts/values.tsx";
+import { Ago, count, dollars, monthInWords, plural } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
 import { functionPath } from "../functions/logging.tsx";
 
@@ -42,6 +42,8 @@ export const FunctionsPanel: FC<{
     >
       {status === null ? (
         <p>Whether any function went quiet cannot be told at the moment.</p>
+      ) : found.length === 0 && total === 0 ? (
+        <p class="quiet">No function was seen yet.</p>
       ) : found.length === 0 ? (
         <p>
           <State kind="ok">No function has gone quiet</State>, and none sends events while its logging is off.
@@ -172,7 +174,11 @@ export const LedgerPanel: FC<{ ledger: AccountLedgerView; nowMs: number }> = ({ 
 
 /** What this month cost so far, beside what the vendor's own would. */
 export const CostPanel: FC<{ usage: UsageView; nowMs: number }> = ({ usage, nowMs }) => (
-  <Panel id="cost" title={`What ${usage.month} cost so far`} aside={<a href="/cost">How that is counted</a>}>
+  <Panel
+    id="cost"
+    title={`What ${monthInWords(usage.month)} cost so far`}
+    aside={<a href="/cost">How that is counted</a>}
+  >
     {usage.since === null ? (
       <p class="quiet">Nothing was counted yet.</p>
     ) : (

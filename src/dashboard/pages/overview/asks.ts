@@ -10,6 +10,9 @@ export const DETAILED_MAX = 25;
 /** How long one job may hold up the page, in ms. Overridden by tests, which do not wait. */
 export const ROW_PATIENCE = { ms: 1_500 };
 
+/** How long the look at everything may hold up the page, in ms: it stands first. What it finds later is there with the next. Overridden by tests. */
+export const LOOK_PATIENCE = { ms: 8_000 };
+
 /** A job, and how it fares; null: its log does not answer at the moment. */
 export interface JobRow {
   job: JobView;
@@ -65,7 +68,7 @@ async function fares(api: InnerApi, id: number): Promise<JobRow["fares"]> {
 /** null: nobody can tell at the moment whether anything is wrong. */
 export async function askStatus(api: InnerApi): Promise<StatusView | null> {
   try {
-    return await api.get<StatusView>("/logship/status");
+    return await within(LOOK_PATIENCE.ms, api.get<StatusView>("/logship/status"), null);
   } catch (error) {
     if (!(error instanceof InnerFailure)) log.error("the status could not be asked for", { error: errorText(error) });
     return null;

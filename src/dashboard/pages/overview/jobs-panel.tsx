@@ -17,6 +17,7 @@ export const JobsPanel: FC<{ jobs: Jobs | null; viewer: Viewer; nowMs: number }>
     title="Jobs"
     refresh={REFRESH_S}
     aside={
+      (jobs === null || jobs.all.length > 0) &&
       may(viewer, "logs:edit") && (
         <a class="button small" href="/jobs/new">
           Create a job
@@ -41,7 +42,6 @@ export const JobsPanel: FC<{ jobs: Jobs | null; viewer: Viewer; nowMs: number }>
             { label: "Last 24 hours" },
             { label: "Delivered up to" },
             { label: "Waiting", figures: true },
-            { label: "Error" },
           ]}
           rows={jobs.rows.map((row) => cells(row, nowMs))}
         />
@@ -67,13 +67,14 @@ function cells({ job, fares }: JobRow, nowMs: number): Child[] {
     fares === null ? silent : <LastDay hours={fares.hours} />,
     job.last_complete === null ? <span class="quiet">nothing yet</span> : <Ago at={job.last_complete} nowMs={nowMs} />,
     fares === null ? silent : waiting(fares.ledger),
-    job.error_message === null ? "" : <Foreign text={job.error_message} max={160} />,
   ];
 }
 
 const JobState: FC<{ job: JobView }> = ({ job }) =>
   job.error_message !== null ? (
-    <State kind="bad">failing</State>
+    <>
+      <State kind="bad">failing</State>: <Foreign text={job.error_message} max={160} />
+    </>
   ) : job.enabled ? (
     <State kind="ok">on</State>
   ) : (
@@ -99,10 +100,10 @@ function waiting({
 const LastDay: FC<{ hours: readonly HealthHourView[] }> = ({ hours }) => {
   const records = hours.reduce((sum, hour) => sum + hour.records, 0);
   return (
-    <>
+    <span class="spark">
       <Sparkline values={hours.map((hour) => hour.records)} label={dayInWords(hours)} />
       <span class="quiet">{plural(records, "record")}</span>
-    </>
+    </span>
   );
 };
 
