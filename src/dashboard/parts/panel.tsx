@@ -65,6 +65,8 @@ export interface Column {
   label: string;
   /** Figures stand to the right, one below the other. */
   figures?: boolean;
+  /** The label is for whoever does not see that the column holds what can be done. */
+  unseen?: boolean;
 }
 
 /**
@@ -80,9 +82,9 @@ export const Table: FC<{ caption: string; columns: readonly Column[]; rows: read
     <caption class="unseen">{caption}</caption>
     <thead>
       <tr>
-        {columns.map(({ label, figures }) => (
+        {columns.map(({ label, figures, unseen }) => (
           <th scope="col" class={figures === true ? "figures" : undefined}>
-            {label}
+            {unseen === true ? <span class="unseen">{label}</span> : label}
           </th>
         ))}
       </tr>
@@ -97,7 +99,7 @@ export const Table: FC<{ caption: string; columns: readonly Column[]; rows: read
                 {cell}
               </th>
             ) : (
-              <td class={figures} data-label={columns[i]?.label}>
+              <td class={figures} data-label={columns[i]?.unseen === true ? "" : columns[i]?.label}>
                 {cell}
               </td>
             );
