@@ -47,6 +47,9 @@ describe("what is wrong", () => {
       order.map((each) => text.indexOf(each)).sort((a, b) => a - b),
     );
     expect(html).toContain('href="/jobs/3"');
+    expect(html).not.toContain('<a href="/set-aside">What is set aside');
+    eyes.now([of(3, { kind: "objects_set_aside" })]);
+    expect((await admin.get("/status")).html).toContain('<a href="/set-aside">What is set aside');
     expect(html).toContain('href="/functions/a%2Fb%20c"');
     expect(html).toMatch(/<section class="panel" id="findings"[^>]* data-refresh="15"/);
   });
