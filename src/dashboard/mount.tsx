@@ -11,6 +11,7 @@ import type { Platform } from "../platform.ts";
 import { scriptAt } from "./assets.ts";
 import { InnerApi, InnerFailure, type Insiders } from "./inner-api.ts";
 import { frame } from "./layout.tsx";
+import { mountLiveSocket } from "./live-socket.ts";
 import { type Page, type PageAnswer, type PageContext, seeOther, type View } from "./page.ts";
 import {
   FOREIGN_FORM,
@@ -58,6 +59,7 @@ export function mountDashboard(app: Hono<AppEnv>, world: DashboardWorld): void {
   app.all("/sign-in", () => refuseMethod("GET, HEAD, POST"));
   app.post("/sign-out", (c) => shown(c, async () => (isSameOrigin(c.req.raw) ? signOut(c) : FOREIGN_FORM)));
   app.all("/sign-out", () => refuseMethod("POST"));
+  mountLiveSocket(app);
   for (const page of PAGES) mountPage(page, { ...world, app });
 }
 

@@ -3,7 +3,7 @@ import type { Child, FC, PropsWithChildren } from "hono/jsx";
 export type Kind = "ok" | "warn" | "bad" | "info" | "quiet";
 
 /** Shapes beside colours: nobody has to tell green from red. */
-const MARKS: Readonly<Record<Kind, string>> = { ok: "●", warn: "▲", bad: "■", info: "◆", quiet: "○" };
+export const MARKS: Readonly<Record<Kind, string>> = { ok: "●", warn: "▲", bad: "■", info: "◆", quiet: "○" };
 
 /** A state in a word or two. */
 export const State: FC<PropsWithChildren<{ kind: Kind }>> = ({ kind, children }) => (
@@ -62,11 +62,10 @@ export const Facts: FC<{ rows: readonly (readonly [name: string, value: Child])[
 );
 
 export interface Column {
+  /** "": of what can be done, which says itself what it is. */
   label: string;
   /** Figures stand to the right, one below the other. */
   figures?: boolean;
-  /** The label is for whoever does not see that the column holds what can be done. */
-  unseen?: boolean;
 }
 
 /**
@@ -82,9 +81,9 @@ export const Table: FC<{ caption: string; columns: readonly Column[]; rows: read
     <caption class="unseen">{caption}</caption>
     <thead>
       <tr>
-        {columns.map(({ label, figures, unseen }) => (
+        {columns.map(({ label, figures }) => (
           <th scope="col" class={figures === true ? "figures" : undefined}>
-            {unseen === true ? <span class="unseen">{label}</span> : label}
+            {label === "" ? <span class="unseen">Actions</span> : label}
           </th>
         ))}
       </tr>
@@ -99,7 +98,7 @@ export const Table: FC<{ caption: string; columns: readonly Column[]; rows: read
                 {cell}
               </th>
             ) : (
-              <td class={figures} data-label={columns[i]?.unseen === true ? "" : columns[i]?.label}>
+              <td class={figures} data-label={columns[i]?.label}>
                 {cell}
               </td>
             );

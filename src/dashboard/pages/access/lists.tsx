@@ -104,7 +104,7 @@ const Tokens = (props: { tokens: readonly TokenView[]; total: number; viewer: Vi
         { label: "Permissions" },
         { label: "Expires" },
         { label: "Created" },
-        { label: "What to do", unseen: true },
+        { label: "" },
       ]}
       rows={props.tokens.map((token) => [
         <>
@@ -140,7 +140,7 @@ const Members = (props: { members: readonly MemberView[]; total: number; viewer:
         { label: "Permissions" },
         { label: "Added" },
         { label: "Changed" },
-        { label: "What to do", unseen: true },
+        { label: "" },
       ]}
       rows={props.members.map((member) => [
         <>

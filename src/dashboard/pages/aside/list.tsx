@@ -62,7 +62,7 @@ async function listView({ api, query, here, viewer, nowMs }: PageContext): Promi
                 { label: "Holds", figures: true },
                 { label: "Size", figures: true },
                 { label: "Since" },
-                { label: "What to do", unseen: true },
+                { label: "" },
               ]}
               rows={items.map((entry) => [
                 <>
