@@ -3,6 +3,7 @@ import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { createApp } from "../../src/api/app.ts";
 import { csrfOf } from "../../src/dashboard/session.ts";
+import { FORM_MAX_BYTES } from "../../src/limits.ts";
 import { platform } from "../../src/platform.ts";
 import { call } from "../api/harness.ts";
 import { token } from "../api/principals.ts";
@@ -109,7 +110,7 @@ describe("a form", () => {
       expect((await visitor.post("/sign-in", form(csrf), { ...OWN, "content-type": type })).status).toBe(415);
     }
     const large = form(csrf);
-    large.set("name", "x".repeat(200_000));
+    large.set("name", "x".repeat(FORM_MAX_BYTES));
     expect((await visitor.post("/access/tokens", large, OWN)).status).toBe(413);
     expect(await names()).toEqual([]);
   });

@@ -6,5 +6,7 @@ export const OPS = `
 .findings p{margin-bottom:.2rem;max-width:70rem}
 .findings .lead{font-size:1rem;font-weight:600}
 .beside{display:flex;flex-wrap:wrap;gap:0 1rem}
+.facts time{white-space:normal}
+.list tbody th .quiet{font-weight:400}
 pre.text{white-space:pre-wrap;overflow-wrap:anywhere;overflow-x:visible}
 `;

@@ -100,7 +100,8 @@ export const Changes: FC<{
 };
 
 const Resource: FC<{ change: Change }> = ({ change: { action, resource } }) => {
-  if (resource === null) return <span class="quiet">not known</span>;
+  if (resource === null)
+    return <span class="quiet">{action.startsWith("webhook.") ? "the webhook" : "not known"}</span>;
   if (action.startsWith("job.") && /^[1-9]\d{0,14}$/.test(resource))
     return <a href={`/jobs/${resource}`}>job {resource}</a>;
   return <Foreign text={resource} max={120} />;

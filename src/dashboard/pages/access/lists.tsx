@@ -150,7 +150,7 @@ const Members = (props: { members: readonly MemberView[]; total: number; viewer:
         member.role,
         <Permissions of={member.permissions} />,
         <Time at={member.created_on} />,
-        member.modified_on === member.created_on ? "" : <Time at={member.modified_on} />,
+        member.modified_on === member.created_on ? "never" : <Time at={member.modified_on} />,
         <a href={`/access/members/${member.id}`}>
           Change<span class="unseen"> {visible(member.email)}</span>
         </a>,

@@ -6,6 +6,7 @@ import { Foreign } from "../../parts/foreign.tsx";
 import { Action, Form } from "../../parts/form.tsx";
 import { Pager, pageOf } from "../../parts/pager.tsx";
 import { Empty, Facts, Notice, Panel } from "../../parts/panel.tsx";
+import { Records, recordOfLine } from "../../parts/record.tsx";
 import { bytes, count, Time } from "../../parts/values.tsx";
 import { type AsideView, AT, amountOf, type MessageView, type ObjectView, placeOf, TRAIL, Whence } from "./entry.tsx";
 
@@ -19,9 +20,11 @@ export const asideOnePages: readonly Page[] = [
   },
 ];
 
-/** Records on one page, and what is shown of each, in UTF-16 units; a download has all of it. */
+/** Records on one page. */
 const PER_PAGE = 20;
-const RECORD_SHOWN = 20_000;
+
+/** What is shown of bytes that are no records, in characters of their base64; a download has all of it. */
+const BYTES_SHOWN = 20_000;
 
 type Read =
   | (MessageView & { content: { records: readonly string[] | null; base64: string | null; complete: boolean } })
@@ -116,7 +119,7 @@ const Content = ({
       <Panel id="content" title="Its bytes">
         <p class="quiet">They cannot be read as records. In base64{!complete && ", the beginning"}:</p>
         <pre class="text">
-          <Foreign text={base64 ?? ""} max={RECORD_SHOWN} />
+          <Foreign text={base64 ?? ""} max={BYTES_SHOWN} />
         </pre>
       </Panel>
     );
@@ -129,43 +132,18 @@ const Content = ({
       aside={!complete && <span class="quiet">The download has all of them.</span>}
     >
       {records.length === 0 && <Empty title="It holds no record" />}
-      {records.slice(first, first + PER_PAGE).map((record, i) => (
-        <details open={records.length <= 3}>
-          <summary>
-            Record {count(first + i + 1)} <Foreign text={nameOf(record)} max={120} />
-          </summary>
-          <pre class="text">
-            <Foreign text={indented(record)} max={RECORD_SHOWN} />
-          </pre>
-        </details>
-      ))}
+      {records.length > 0 && (
+        <Records
+          label="Records of the message"
+          records={records
+            .slice(first, first + PER_PAGE)
+            .map((text, i) => ({ record: recordOfLine(text), number: first + i + 1 }))}
+        />
+      )}
       <Pager of="records" here={here} page={page} perPage={PER_PAGE} total={records.length} />
     </Panel>
   );
 };
-
-/** Whose record it is, as far as it says so. */
-function nameOf(record: string): string {
-  const { ScriptName, EventType, Outcome } = fieldsOf(record);
-  return [ScriptName, EventType, Outcome].filter((each) => typeof each === "string" && each !== "").join(" · ");
-}
-
-function indented(record: string): string {
-  try {
-    return JSON.stringify(JSON.parse(record), null, 2);
-  } catch {
-    return record;
-  }
-}
-
-function fieldsOf(record: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(record);
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
-  } catch {
-    return {};
-  }
-}
 
 /** As the API sends it: a file that no browser renders. */
 async function download({ api, ...context }: PageContext): Promise<Response> {

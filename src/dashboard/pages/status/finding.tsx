@@ -91,6 +91,18 @@ export const Findings: FC<{ findings: readonly FindingView[]; viewer: Viewer; no
   </>
 );
 
+/** Where something can be done about it, but for where its subject is. */
+const PLACES: Readonly<Record<string, { href: string; label: string }>> = {
+  messages_set_aside: { href: "/set-aside", label: "What is set aside" },
+  objects_set_aside: { href: "/set-aside", label: "What is set aside" },
+  webhook_failing: { href: "/status/webhook", label: "The webhook" },
+};
+
+const Place: FC<{ kind: string; viewer: Viewer }> = ({ kind, viewer }) => {
+  const place = Object.hasOwn(PLACES, kind) && may(viewer, "logs:edit") ? PLACES[kind] : undefined;
+  return place === undefined ? null : <a href={place.href}>{place.label}</a>;
+};
+
 const One: FC<{ finding: FindingView; viewer: Viewer; nowMs: number }> = ({ finding, viewer, nowMs }) => (
   <li>
     <p class="lead">
@@ -113,6 +125,7 @@ const One: FC<{ finding: FindingView; viewer: Viewer; nowMs: number }> = ({ find
       </span>
       {finding.affected !== null && <span>{affectedText(finding.affected)} affected</span>}
       <code>{finding.kind}</code>
+      <Place kind={finding.kind} viewer={viewer} />
     </p>
   </li>
 );
