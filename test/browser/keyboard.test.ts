@@ -19,6 +19,8 @@ async function markStops(): Promise<number> {
     const groups = new Set<string>();
     let marked = 0;
     for (const element of candidates) {
+      // What the return key presses, where another button comes first: nobody has to get there.
+      if (element.matches("button.unseen[tabindex='-1']")) continue;
       if (element.matches(":disabled") || !element.checkVisibility({ visibilityProperty: true })) continue;
       if (element instanceof HTMLInputElement && element.type === "radio") {
         if (element.name !== "" && groups.has(element.name)) continue;
