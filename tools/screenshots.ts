@@ -2,12 +2,13 @@
  * Makes the pictures of docs/images anew: of a shipper with a shop's data, in light and dark. Needs Chromium, as the tests in a browser do.
  * `npm run screenshots`
  */
-import { mkdirSync, statSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { Stage } from "../test/browser/browser.ts";
 import { HostileStore } from "../test/e2e/hostile-store.ts";
 import { ROOT } from "./paths.ts";
+import { shrink } from "./png.ts";
 import { type Showcase, send, showcase } from "./showcase.ts";
 
 const FOLDER = process.env.SCREENSHOTS ?? join(ROOT, "docs/images");
@@ -90,8 +91,9 @@ async function take(page: Page, { name, width = WIDE, heightMax = HEIGHT_MAX }: 
   await page.setViewportSize({ width, height: Math.min(Math.max(height, 480), heightMax) });
   await page.evaluate(() => window.scrollTo(0, 0));
   const path = join(FOLDER, `${name}-${scheme}.png`);
-  await page.screenshot({ path, animations: "disabled", caret: "hide" });
-  console.log(`${path}: ${Math.round(statSync(path).size / 1_000)} kB`);
+  const picture = shrink(await page.screenshot({ animations: "disabled", caret: "hide" }));
+  writeFileSync(path, picture);
+  console.log(`${path}: ${Math.round(picture.length / 1_000)} kB`);
 }
 
 mkdirSync(FOLDER, { recursive: true });

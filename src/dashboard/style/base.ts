@@ -44,7 +44,7 @@ time{white-space:nowrap}
   .who{margin:auto 0 0;padding:0 .5rem;flex-direction:column;align-items:flex-start}
 }
 .trail{display:flex;gap:.5rem;margin-bottom:.25rem}
-.trail a::after{content:" /";color:var(--quiet)}
+.trail a::after{content:" /";display:inline-block;white-space:pre;color:var(--quiet)}
 @media print{.banner,.skip{display:none}}
 @media (prefers-reduced-motion:no-preference){a,button{transition:background-color .1s}}
 `;
