@@ -91,7 +91,19 @@ describe("what somebody else wrote is text, and nothing but text", () => {
 });
 
 /** Pages that show texts of others: had they shown none, nothing would have been tried. */
-const SHOWING = ["/jobs"];
+const SHOWING = [
+  "/",
+  "/jobs",
+  "/jobs/new",
+  "/jobs/new/:draft/finish",
+  "/jobs/:job_id",
+  "/jobs/:job_id/objects/:number",
+  "/functions",
+  "/functions/:name",
+  "/access",
+  "/access/audit",
+  "/access/members/:id",
+];
 
 describe.runIf(PAGE_PATTERNS.includes("/live"))("as it arrives", () => {
   it("/live", async () => {
