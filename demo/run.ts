@@ -151,8 +151,9 @@ function sayWhereThingsAre({ api, bucket, sample }: Running, state: string): voi
   const lines = [
     "",
     "  Where things are:",
+    `    Pages   ${new URL("/", api.url)}: jobs, functions, live records; the token is ADMIN_TOKEN in ${shown(DEV_VARS)}`,
     `    API     ${api.url}/jobs`,
-    `            with Authorization: Bearer <ADMIN_TOKEN in ${shown(DEV_VARS)}>`,
+    "            with Authorization: Bearer <the same token>",
     `    Bucket  ${bucket.url}`,
     `            S3, region auto, keys ${LOCAL_BUCKET.accessKeyId} / ${LOCAL_BUCKET.secretAccessKey}`,
     `    Sample  ${sample.url}: /orders/1, /checkout, /report, /newsletter, /prices/tea, /parcels/1, /reservations/tea`,

@@ -1,3 +1,4 @@
+import { waitUntil } from "cloudflare:workers";
 import { createApp } from "./api/app.ts";
 import { readConfig, readPreviewRecent } from "./config.ts";
 import { keepAsked } from "./control/keep-asked.ts";
@@ -10,6 +11,7 @@ import { Gatherer } from "./intake/gather.ts";
 import { outbox } from "./intake/outbox.ts";
 import { handleTail } from "./intake/tail.ts";
 import { tailContext } from "./intake/tail-context.ts";
+import { showLive } from "./live/push.ts";
 import type { ConsumerContext } from "./pipeline/commit.ts";
 import { consumeDead, consumeEvents } from "./pipeline/consume.ts";
 import { JobsCache } from "./pipeline/jobs-cache.ts";
@@ -27,6 +29,7 @@ export { LocalFunctions } from "./functions/local-functions.ts";
 export { BlobStore } from "./intake/blob-store.ts";
 export { Outbox } from "./intake/outbox.ts";
 export { Shipper } from "./intake/shipper.ts";
+export { Live } from "./live/live.ts";
 export { Replays } from "./replay/replays.ts";
 export { Watch } from "./status/watch.ts";
 
@@ -50,6 +53,7 @@ function consumer(env: Env): ConsumerContext {
     counted: (ids) => accountLedger(env.ACCOUNT).counted(ids),
     expectAgain: (messages) => accountLedger(env.ACCOUNT).expectAgain(messages),
     handsOverRecent: () => readPreviewRecent(env) && recentTurns.take(platform.now()),
+    show: (records) => waitUntil(showLive(env.LIVE, records)),
     setAside: (message) => accountLedger(env.ACCOUNT).setAside(message),
     blobs: blobStore(env.BLOBS),
     platform,

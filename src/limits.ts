@@ -264,11 +264,58 @@ export const ASIDE_SHOWN_UNITS = 1024 * 1024;
 /** …or, where these cannot be read, its bytes. All of it can be downloaded. */
 export const ASIDE_SHOWN_BYTES = 128 * 1024;
 
+/** Of one group of messages, how many records are handed over to whoever watches: at most so many… */
+export const LIVE_PUSH_MAX_RECORDS = 500;
+/** …with so many bytes of JSON in all: an event of 1 MiB is among them, whatever was escaped in it. */
+export const LIVE_PUSH_MAX_BYTES = 2 * 1024 * 1024;
+
+/** A record that is shown live, in bytes of JSON; of a larger one its short fields are. */
+export const LIVE_RECORD_MAX_BYTES = 64 * 1024;
+
+/** Who watches at once: each may have {@link LIVE_WINDOW_UNITS} under way, and all of them are in the memory of one durable object. */
+export const LIVE_SOCKETS_MAX = 50;
+
+/** What is under way to one who watches, and not drawn yet: at most so many records… */
+export const LIVE_WINDOW_RECORDS = LIVE_PUSH_MAX_RECORDS;
+/** …of so many UTF-16 units… */
+export const LIVE_WINDOW_UNITS = 1_000_000;
+/** …in so many messages. */
+export const LIVE_WINDOW_MESSAGES = 100;
+
+/** Name of the function whose records somebody wants to see, in bytes: no platform has longer ones, and it must fit beside a filter. */
+export const LIVE_SCRIPT_MAX_BYTES = 1_024;
+
+/** A message of one who watches, in bytes: a filter, with each of its characters escaped, and its names. */
+export const LIVE_MESSAGE_MAX_BYTES = 32 * 1024;
+/** How many of them there may be… */
+export const LIVE_MESSAGES_MAX = 200;
+/** …in so long, in ms. */
+export const LIVE_MESSAGES_MS = 10_000;
+
 /** How long somebody stays signed in to the dashboard, in ms: a working day. */
 export const SESSION_MS = 12 * 3_600_000;
 
 /** Most sessions that are open at once; one more closes the oldest. */
 export const SESSIONS_MAX = 1_000;
+/** …and of these, those of one token, one member, or the admin. */
+export const SESSIONS_OF_ONE_MAX = 20;
 
-/** Body of a form of the dashboard, in bytes: a filter and output options in the longest spelling of a form, three bytes for each. */
-export const FORM_MAX_BYTES = 128 * 1024;
+/** How long a job that somebody began to create is kept after its last change, in ms: as long as the proof in it is good for… */
+export const DRAFT_MS = OWNERSHIP_CHALLENGE_S * 1_000;
+/** …how many of them there are of one owner, and in all; one more takes the place of the oldest… */
+export const DRAFTS_OF_OWNER_MAX = 20;
+export const DRAFTS_MAX = 500;
+/** …and what one holds, in UTF-16 units of JSON: a job's fields add up to some 60,000 at most, as texts that are all escaped. */
+export const DRAFT_MAX_UNITS = 128 * 1024;
+
+/** The object that holds an ownership challenge, as it is read back, in bytes: the token has 60. */
+export const CHALLENGE_MAX_BYTES = 4_096;
+
+/** How long reading it back may take, in ms: somebody waits for the page. */
+export const CHALLENGE_READ_MS = 15_000;
+
+/** Body of a form of the dashboard, in bytes: a filter (as it was, as JSON, and in its fields) and output options in the longest spelling of a form, nine bytes for some characters. */
+export const FORM_MAX_BYTES = 512 * 1024;
+/** Lines of an object that one answer shows, and the bytes that they come to. */
+export const OBJECT_LINES_MAX = 200;
+export const OBJECT_TEXT_MAX_BYTES = 1024 * 1024;

@@ -97,6 +97,7 @@ async function main(): Promise<number> {
   const lines = [
     "",
     `The shipper runs${server.port === wanted ? "" : `; port ${wanted} is taken`}.`,
+    `  Dashboard ${server.url}/`,
     `  API       ${api}/jobs`,
     `  Docs      ${server.url}/docs`,
     `  Functions http://<script_name>.localhost:${host.port}/, once uploaded to ${account}/functions/scripts/<script_name>`,
@@ -106,7 +107,7 @@ async function main(): Promise<number> {
       ? [`  Bucket    ${localObjectStore(server.url)}/traces`]
       : [`  objstore:// leads to OBJSTORE_ENDPOINT of ${file}, not to the local bucket`]),
     "",
-    "A job that ships into the local bucket:",
+    "Sign in to the dashboard with the token, and create a job there; or here, one that ships into the local bucket:",
     "",
     `  TOKEN=$(sed -n 's/^ADMIN_TOKEN=//p' ${file} | tr -d '"')`,
     `  curl -sS ${api}/jobs -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" -d '${body}'`,

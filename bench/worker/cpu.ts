@@ -126,6 +126,7 @@ async function consumed(bodies: readonly ArrayBuffer[], job: JobConfig): Promise
     counted: async () => [],
     // As in each isolate, of however many records: once a second.
     handsOverRecent: () => turns.take(NOON),
+    show: () => {},
     setAside: () => Promise.reject(new Error("nothing is set aside")),
     blobs: NO_BLOBS,
     platform: { now: () => NOON },

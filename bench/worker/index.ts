@@ -39,6 +39,7 @@ export const Outbox = metered("Outbox", shipper.Outbox);
 export const AccessRegister = metered("AccessRegister", shipper.AccessRegister);
 export const Watch = metered("Watch", shipper.Watch);
 export const Replays = metered("Replays", shipper.Replays);
+export const Live = metered("Live", shipper.Live);
 
 playThePlatform();
 

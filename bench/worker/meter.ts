@@ -14,6 +14,7 @@ export const CLASSES: { readonly [binding: string]: string } = {
   ACCESS: "AccessRegister",
   WATCH: "Watch",
   REPLAYS: "Replays",
+  LIVE: "Live",
 };
 
 let use = noUse();

@@ -86,4 +86,16 @@ export const ACCOUNT_STEPS = [
       CREATE INDEX aside_note_to_ask ON aside_note (ask_ms) WHERE ask_ms IS NOT NULL;
       INSERT INTO aside_note (id, header, bytes, ask_ms) SELECT id, substr(message, 1, 40), length(message), 0 FROM set_aside;`,
   },
+  {
+    id: 5,
+    why: "records are shown as they arrive, while somebody watches",
+    sql: "ALTER TABLE account ADD COLUMN watched_until_ms INTEGER NOT NULL DEFAULT 0;",
+  },
+  {
+    id: 6,
+    why: "it can be said what a month has used so far",
+    sql: `
+      -- JSON of MonthUse (month-use.ts); NULL: nothing was counted since this step
+      ALTER TABLE account ADD COLUMN month_use TEXT;`,
+  },
 ] as const satisfies readonly Migration[];

@@ -8,7 +8,8 @@ import type { FunctionCount } from "./function-counts.ts";
 import { FunctionHours } from "./function-hours.ts";
 import { type JobsSnapshot, offNow } from "./job-config.ts";
 import { KeptJobs } from "./kept-jobs.ts";
-import type { MessageCount, Outcome } from "./outcome.ts";
+import { type MonthUse, parseUse, useAt, withUse } from "./month-use.ts";
+import type { MessageCount, Outcome, Watched } from "./outcome.ts";
 import { type RecentRecords, RecentRing } from "./recent.ts";
 import {
   type AsideAsked,
@@ -19,6 +20,7 @@ import {
   type SetAsideMessage,
 } from "./set-aside.ts";
 import { Unfinished } from "./unfinished.ts";
+import { queueUnits } from "./usage.ts";
 
 export { ACCOUNT_STEPS } from "./account-schema.ts";
 export type { AccountCounts, AccountStatus } from "./account-status.ts";
@@ -52,41 +54,62 @@ export class AccountLedger extends DurableObject<Env> {
 
   /**
    * Counts messages that all their jobs have committed; one that is counted already is passed over. Remembers those that have to come again.
-   * @returns null, or the jobs as they are by now if they were routed by a state that is behind: then nothing was counted, and the messages must be
-   * offered to these.
+   * @returns null, or which were counted now, if somebody watches them; or the jobs as they are by now if they were routed by a state that is behind:
+   * then nothing was counted, and the messages must be offered to these.
    */
-  count({ done, failed, backlog, state }: Outcome): JobsSnapshot | null {
+  count({ done, failed, backlog, work, state }: Outcome): JobsSnapshot | Watched | null {
     const newer = this.#jobs.since(state);
     if (newer !== null) return newer;
     const now = platform.now();
-    const fresh = this.ctx.storage.transactionSync(() => {
+    const { fresh, watchedUntilMs } = this.ctx.storage.transactionSync(() => {
       this.#unfinished.note(failed);
       for (const { id } of done) this.#unfinished.finished(id);
       const known = this.#ids.known(done);
       const fresh = done.filter(({ id }) => !known.has(id));
-      if (fresh.length === 0) return fresh;
+      if (fresh.length === 0) return { fresh, watchedUntilMs: 0 };
       this.#ids.remember(fresh);
       const sum = (of: (message: MessageCount) => number): number =>
         fresh.reduce((total, message) => total + of(message), 0);
-      this.#sql.exec(
-        `UPDATE account SET processed = processed + ?, routed = routed + ?, not_enabled = not_enabled + ?, not_routed = not_routed + ?,
-           queue_backlog = ?, queue_seen_ms = ? WHERE id = 1`,
-        sum(({ events }) => events),
-        sum(({ routed }) => routed),
-        sum(({ notEnabled }) => notEnabled),
-        sum(({ notRouted }) => notRouted),
-        backlog,
+      const events = sum((message) => message.events);
+      const use = withUse(
+        this.#monthUse(),
+        {
+          ...(work ?? { batches: 1, appends: 0, offered: 0 }),
+          groups: 1,
+          messages: fresh.length,
+          messageUnits: sum(({ bytes }) => queueUnits(bytes ?? 0)),
+          events,
+        },
         now,
       );
+      // One row, whatever is in it: what a month has used, and whether somebody watches, costs nothing to know.
+      const { watchedUntilMs } = this.#sql
+        .exec<{ watchedUntilMs: number }>(
+          `UPDATE account SET processed = processed + ?, routed = routed + ?, not_enabled = not_enabled + ?, not_routed = not_routed + ?,
+           queue_backlog = ?, queue_seen_ms = ?, month_use = ? WHERE id = 1 RETURNING watched_until_ms AS watchedUntilMs`,
+          events,
+          sum(({ routed }) => routed),
+          sum(({ notEnabled }) => notEnabled),
+          sum(({ notRouted }) => notRouted),
+          backlog,
+          now,
+          JSON.stringify(use),
+        )
+        .one();
       this.#functions.add(
         fresh.flatMap(({ functions }) => functions),
         now,
       );
-      return fresh;
+      return { fresh, watchedUntilMs };
     });
     // What is counted once is held once.
     for (const { recent } of fresh) if (recent !== undefined) this.#recent.add(recent);
-    return null;
+    return fresh.length > 0 && watchedUntilMs > now ? { watched: fresh.map(({ id }) => id) } : null;
+  }
+
+  /** Somebody watches records arrive until then, in ms since the epoch; 0: nobody does. */
+  watchedUntil(ms: number): void {
+    this.#sql.exec("UPDATE account SET watched_until_ms = ? WHERE id = 1", ms);
   }
 
   /** The newest records that consumers have handed over, oldest first; nothing after the object was evicted. */
@@ -209,6 +232,15 @@ export class AccountLedger extends DurableObject<Env> {
   /** Time of intake of the oldest message that has to come again, in ms; null: there is none. */
   oldestUnfinishedMs(): number | null {
     return this.#unfinished.oldestMs();
+  }
+
+  /** What this month (UTC) has used so far; null: nothing was ever counted. */
+  monthUse(): MonthUse | null {
+    return useAt(this.#monthUse(), platform.now());
+  }
+
+  #monthUse(): MonthUse | null {
+    return parseUse(this.#sql.exec<{ month_use: string | null }>("SELECT month_use FROM account").one().month_use);
   }
 
   status(): AccountStatus {

@@ -1,11 +1,13 @@
 import { createHash } from "node:crypto";
 import { encodeUtf8 } from "../bytes.ts";
+import liveScript from "./client/live.client.js";
 import pageScript from "./client/page.client.js";
 import { STYLE } from "./style/style.ts";
 
 /** The scripts that there are: `page` on every page, and what moves has its own. */
 const SCRIPTS = {
   page: pageScript,
+  live: liveScript,
 } as const;
 
 export type ScriptName = keyof typeof SCRIPTS;

@@ -1,3 +1,4 @@
+import { readWatched } from "../control/outcome.ts";
 import { log } from "../log.ts";
 import type { AsideContext } from "./aside.ts";
 import type { ConsumerContext } from "./commit.ts";
@@ -49,9 +50,10 @@ export class Tally {
         return result;
       },
       count: async (outcome) => {
-        const newer = await context.count(outcome);
-        if (newer === null) this.#events += outcome.done.reduce((sum, { events }) => sum + events, 0);
-        return newer;
+        const answer = await context.count(outcome);
+        if (answer === null || readWatched(answer) !== null)
+          this.#events += outcome.done.reduce((sum, { events }) => sum + events, 0);
+        return answer;
       },
     };
   }

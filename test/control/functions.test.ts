@@ -4,6 +4,7 @@ import { describe, expect, it, vi } from "vitest";
 import { CLOCK_SKEW_MS, type JobConfig, type JobsSnapshot } from "../../src/control/job-config.ts";
 import { accountLedger } from "../../src/control/ledger.ts";
 import { controlPlane } from "../../src/control/plane.ts";
+import { readSnapshot } from "../../src/control/snapshot.ts";
 import { segmentOf } from "../../src/delivery/chain.ts";
 import { AccountLedger, ControlPlane, DeliveryLog } from "../../src/index.ts";
 import { Oracle } from "../support/oracle.ts";
@@ -40,7 +41,7 @@ const logJob = (id: number): Promise<JobConfig> =>
 async function ledgerSnapshot(): Promise<JobsSnapshot | null> {
   const { state } = await snapshot();
   const epoch = state.split(".")[0] ?? "";
-  return ledger().count({ done: [], failed: [], backlog: 0, state: `${epoch}.0` });
+  return readSnapshot(await ledger().count({ done: [], failed: [], backlog: 0, state: `${epoch}.0` }));
 }
 
 const job = async (fields: object = {}): Promise<number> => createJob(freshBucket().name, fields);

@@ -9,6 +9,7 @@ import { encodeMessage } from "../../src/intake/message.ts";
 import { NDJSON } from "../../src/output/format.ts";
 import type { ConsumerContext } from "../../src/pipeline/commit.ts";
 import type { Fragment } from "../../src/pipeline/fragment.ts";
+import type { Arrived } from "../../src/pipeline/live.ts";
 import type { LoadedRecord } from "../../src/pipeline/load.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";
@@ -140,6 +141,10 @@ export interface World extends ConsumerContext {
   readonly expected: TakenId[];
   /** How often recent records are handed over, from now on. */
   turns: number;
+  /** Whether somebody watches: the ledger says so with each count. */
+  watched: boolean;
+  /** What those who watch were sent. */
+  readonly shown: Arrived[];
   blobs: ScriptedBlobs;
   /** Everything that happened, in order. */
   readonly log: string[];
@@ -164,6 +169,8 @@ export function world(config: JobConfig[] | null, log: string[] = []): World {
     done: new Set(),
     expected: [],
     turns: 0,
+    watched: false,
+    shown: [],
     log,
     jobs: async () => (it.config === null ? null : snapshot(STATE, it.config, it)),
     async append(offeredTo, build, suspects) {
@@ -186,7 +193,8 @@ export function world(config: JobConfig[] | null, log: string[] = []): World {
       if (newer !== undefined) return snapshot(NEWER_STATE, newer, it);
       it.counts.push(outcome);
       it.log.push("count");
-      return null;
+      const fresh = outcome.done.map((message) => message.id).filter((each) => !it.done.has(each));
+      return it.watched ? { watched: fresh } : null;
     },
     async setAside(message) {
       asides += 1;
@@ -197,6 +205,7 @@ export function world(config: JobConfig[] | null, log: string[] = []): World {
     counted: async (ids) => ids.filter((taken) => it.done.has(taken.id)).map((taken) => taken.id),
     expectAgain: async (messages) => void it.expected.push(...messages),
     handsOverRecent: () => it.turns > 0 && it.turns-- > 0,
+    show: (records) => void it.shown.push(records),
     blobs: scriptedBlobs(),
     platform: { now: () => it.nowMs },
   };

@@ -4,7 +4,7 @@ import { escaped } from "./foreign.tsx";
 export type Kind = "ok" | "warn" | "bad" | "info" | "quiet";
 
 /** Shapes beside colours: nobody has to tell green from red. */
-const MARKS: Readonly<Record<Kind, string>> = { ok: "●", warn: "▲", bad: "■", info: "◆", quiet: "○" };
+export const MARKS: Readonly<Record<Kind, string>> = { ok: "●", warn: "▲", bad: "■", info: "◆", quiet: "○" };
 
 /** A state in a word or two. */
 export const State: FC<PropsWithChildren<{ kind: Kind }>> = ({ kind, children }) => (

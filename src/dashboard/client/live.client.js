@@ -1,0 +1,487 @@
+// Records as they arrive: the list of /live. docs/live.md has what is said over the socket.
+// @ts-check
+
+/** @typedef {{ [name: string]: unknown }} Json */
+/** @typedef {{ seen: number, shown: number, filtered: number, dropped: number, paused: number }} Counts */
+/** @typedef {{ record: Json, tooLarge?: number }} Arrived */
+/** @typedef {{ arrived: Arrived, row: HTMLTableRowElement, text: string | null }} Entry */
+
+/** How many records stay in the list; the oldest go. */
+const KEPT = 1000;
+/** How many are drawn in one frame. */
+const DRAWN_AT_ONCE = 60;
+/** How often the server is told what is drawn, in ms: it hears so many messages and no more. */
+const TELL_MS = 250;
+/** How often the counts are spoken, in ms. */
+const SPEAK_MS = 5000;
+/** How long a page that nobody sees stays connected, in ms. */
+const UNSEEN_MS = 600_000;
+const PING_MS = 30_000;
+const BACKOFF_MS = { first: 1000, most: 30_000 };
+
+/** As the server shows them elsewhere: characters that steer terminals, or turn the order of what stands around them. */
+const STEERING =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it is about
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g;
+
+function visible(/** @type {string} */ text) {
+  return text.toWellFormed().replace(STEERING, (character) => {
+    const code = character.charCodeAt(0);
+    if (code < 0x20) return String.fromCharCode(0x2400 + code);
+    if (code === 0x7f) return "\u2421";
+    return `<U+${code.toString(16).toUpperCase().padStart(4, "0")}>`;
+  });
+}
+
+/** Somebody else's text, in short. */
+function brief(/** @type {unknown} */ value, max = 300) {
+  const text = typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value);
+  return visible(text.length > max ? `${text.slice(0, max)}…` : text);
+}
+
+/** @template {HTMLElement} T */
+function part(/** @type {string} */ id, /** @type {new () => T} */ kind) {
+  const found = document.getElementById(id);
+  if (found instanceof kind) return found;
+  throw new Error(`the page has no ${id}`);
+}
+
+/** @template {keyof HTMLElementTagNameMap} K */
+function element(
+  /** @type {K} */ name,
+  /** @type {string} */ className = "",
+  /** @type {(Node | string)[]} */ ...inside
+) {
+  const made = document.createElement(name);
+  if (className !== "") made.className = className;
+  made.append(...inside);
+  return made;
+}
+
+const ui = {
+  app: part("live-app", HTMLElement),
+  state: part("live-state", HTMLElement),
+  spoken: part("live-spoken", HTMLElement),
+  rows: part("live-rows", HTMLTableSectionElement),
+  table: part("live-table", HTMLTableElement),
+  empty: part("live-empty", HTMLElement),
+  faults: part("live-faults", HTMLElement),
+  form: part("live-filter", HTMLFormElement),
+  filter: part("field-filter", HTMLTextAreaElement),
+  script: part("field-script", HTMLInputElement),
+  job: document.getElementById("field-job"),
+  search: part("field-search", HTMLInputElement),
+  found: part("live-found", HTMLElement),
+  pause: part("live-pause", HTMLButtonElement),
+  clear: part("live-clear", HTMLButtonElement),
+  record: part("live-record", HTMLDialogElement),
+  json: part("live-json", HTMLElement),
+  large: part("live-large", HTMLElement),
+  close: part("live-close", HTMLButtonElement),
+};
+
+const COUNTED = /** @type {const} */ (["seen", "shown", "filtered", "dropped", "paused"]);
+
+/** @returns {Counts} */
+const none = () => ({ seen: 0, shown: 0, filtered: 0, dropped: 0, paused: 0 });
+
+// What is in the list, and what is to come into it.
+
+/** Newest first. @type {Entry[]} */
+let entries = [];
+/** In the order in which they came; `number` stands behind the last record of each message. @type {(Arrived | { number: number } | { gap: string })[]} */
+let pending = [];
+let isPaused = false;
+let isDrawing = false;
+/** Of the sockets before, and of this one. */
+const before = none();
+let counts = none();
+let spokenOf = "";
+
+function drawSoon() {
+  if (isDrawing || isPaused || pending.length === 0) return;
+  isDrawing = true;
+  requestAnimationFrame(draw);
+}
+
+function draw() {
+  isDrawing = false;
+  if (isPaused) return;
+  const rows = [];
+  let drawn = 0;
+  let at = 0;
+  for (; at < pending.length && drawn < DRAWN_AT_ONCE; at++) {
+    const next = /** @type {typeof pending[number]} */ (pending[at]);
+    if ("number" in next) link.drawn(next.number);
+    else if ("gap" in next) rows.push(gapRow(next.gap));
+    else {
+      const entry = { arrived: next, row: rowOf(next), text: null };
+      entries.unshift(entry);
+      hideUnlessFound(entry);
+      rows.push(entry.row);
+      drawn += 1;
+    }
+  }
+  // What stands right behind has nothing to draw.
+  for (let next = pending[at]; next !== undefined && "number" in next; next = pending[++at]) link.drawn(next.number);
+  pending = pending.slice(at);
+  ui.rows.prepend(...rows.reverse());
+  entries.length = Math.min(entries.length, KEPT);
+  while (ui.rows.rows.length > KEPT) ui.rows.lastElementChild?.remove();
+  keepOneReachable();
+  showCounts();
+  drawSoon();
+}
+
+function showCounts() {
+  for (const name of COUNTED) part(`live-${name}`, HTMLElement).textContent = total(name).toLocaleString("en");
+  ui.empty.hidden = ui.rows.rows.length > 0;
+  ui.table.hidden = ui.rows.rows.length === 0;
+}
+
+const total = (/** @type {keyof Counts} */ name) => before[name] + counts[name];
+
+function speakCounts() {
+  const text = `${total("seen")} arrived, ${total("shown")} shown, ${total("filtered")} filtered, ${total("dropped")} dropped`;
+  if (text === spokenOf) return;
+  ui.spoken.textContent = text;
+  spokenOf = text;
+}
+
+// Rows.
+
+/** Shapes beside colours. @type {Record<string, string>} */
+const MARKS = { ok: "●", warn: "▲", bad: "■", info: "◆", quiet: "○" };
+
+function marked(/** @type {string} */ kind, /** @type {string} */ text) {
+  const mark = element("span", "mark", MARKS[kind] ?? "");
+  mark.setAttribute("aria-hidden", "true");
+  return element("span", `live-mark ${kind}`, mark, text);
+}
+
+function kindOfOutcome(/** @type {unknown} */ outcome) {
+  if (outcome === "ok") return "ok";
+  return outcome === "canceled" || outcome === "responseStreamDisconnected" ? "warn" : "bad";
+}
+
+/** @type {Record<string, string>} */
+const LEVELS = { error: "bad", warn: "warn", info: "info" };
+
+/** What a record is about, in the words of its kind. */
+function eventOf(/** @type {Json} */ { Event, EventType, Entrypoint }) {
+  const event = /** @type {any} */ (typeof Event === "object" && Event !== null ? Event : {});
+  switch (EventType) {
+    case "fetch": {
+      const status = event.Response?.Status;
+      return `${brief(event.Request?.Method, 20)} ${brief(event.Request?.URL)}${status === undefined ? "" : ` → ${brief(status, 20)}`}`;
+    }
+    case "scheduled":
+      return brief(event.Cron);
+    case "queue":
+      return `${brief(event.Queue)}: ${brief(event.BatchSize, 20)} messages`;
+    case "alarm":
+      return brief(Entrypoint);
+    case "worker_rpc":
+      return `${brief(Entrypoint, 100)}.${brief(event.RPCMethod, 100)}()`;
+    case "email":
+      return `from ${brief(event.MailFrom)}`;
+    default:
+      return brief(Event);
+  }
+}
+
+/** What was thrown, or else logged, first. */
+function lineOf(/** @type {Arrived} */ { record, tooLarge }) {
+  if (tooLarge !== undefined) return marked("warn", `too large to show: ${tooLarge.toLocaleString("en")} bytes`);
+  const thrown = /** @type {any} */ (record.Exceptions)?.[0];
+  if (thrown) return marked("bad", `${brief(thrown.name, 100)}: ${brief(thrown.message)}`);
+  const log = /** @type {any} */ (record.Logs)?.[0];
+  if (!log) return "";
+  const level = brief(log.Level, 20);
+  const text = Array.isArray(log.Message) ? log.Message.join(" ") : "";
+  return marked(LEVELS[log.Level] ?? "quiet", `${level} ${brief(text)}`);
+}
+
+function rowOf(/** @type {Arrived} */ arrived) {
+  const { record } = arrived;
+  const at = new Date(Number(record.EventTimestampMs));
+  const name = brief(record.ScriptName, 100);
+  const time = element("time", "");
+  if (!Number.isNaN(at.getTime())) {
+    time.dateTime = at.toISOString();
+    time.title = `${at.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "long" })} (your time)\n${time.dateTime}`;
+    time.textContent = time.dateTime.slice(11, 23);
+  }
+  const button = element("button", "small mono", time, element("span", "unseen", ` UTC: open the record of ${name}`));
+  button.type = "button";
+  button.tabIndex = -1;
+  const heading = element("th", "", button);
+  heading.scope = "row";
+  const row = element("tr", "", heading);
+  const cells = /** @type {const} */ ([
+    ["Outcome", marked(kindOfOutcome(record.Outcome), brief(record.Outcome, 40))],
+    ["Function", name],
+    ["Event", `${brief(record.EventType, 30)} ${eventOf(record)}`],
+    ["First line", lineOf(arrived)],
+  ]);
+  for (const [label, inside] of cells) {
+    const cell = element("td", "", element("bdi", "foreign", inside));
+    cell.dataset.label = label;
+    row.append(cell);
+  }
+  return row;
+}
+
+function gapRow(/** @type {string} */ text) {
+  const cell = element("td", "live-gap", marked("warn", text));
+  cell.colSpan = 5;
+  return element("tr", "", cell);
+}
+
+const buttons = () => /** @type {HTMLButtonElement[]} */ ([...ui.rows.querySelectorAll("tr:not([hidden]) button")]);
+
+/** The list is one stop on the way through the page; arrows lead through it. */
+function keepOneReachable() {
+  const reachable = ui.rows.querySelector("tr:not([hidden]) button[tabindex='0']");
+  if (reachable !== null) return;
+  for (const old of ui.rows.querySelectorAll("button[tabindex='0']")) old.setAttribute("tabindex", "-1");
+  const first = /** @type {HTMLElement | null} */ (ui.rows.querySelector("tr:not([hidden]) button"));
+  if (first !== null) first.tabIndex = 0;
+}
+
+function reach(/** @type {HTMLButtonElement | undefined} */ button) {
+  if (button === undefined) return;
+  for (const old of ui.rows.querySelectorAll("button[tabindex='0']")) old.setAttribute("tabindex", "-1");
+  button.tabIndex = 0;
+  button.focus();
+}
+
+ui.rows.addEventListener("keydown", (event) => {
+  const all = buttons();
+  const at = all.indexOf(/** @type {HTMLButtonElement} */ (document.activeElement));
+  if (at === -1) return;
+  /** @type {Record<string, number>} */
+  const steps = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 };
+  const to = steps[event.key];
+  if (to === undefined) return;
+  event.preventDefault();
+  reach(all[to]);
+});
+
+ui.rows.addEventListener("click", (event) => {
+  const row = /** @type {Element} */ (event.target).closest("tr");
+  const entry = entries.find((each) => each.row === row);
+  if (entry === undefined || getSelection()?.isCollapsed === false) return;
+  const { record, tooLarge } = entry.arrived;
+  ui.large.textContent =
+    tooLarge === undefined
+      ? ""
+      : `This record is too large to show: it has ${tooLarge.toLocaleString("en")} bytes. These are its short fields; a job ships all of it.`;
+  ui.json.textContent = visible(JSON.stringify(record, null, 2));
+  ui.record.showModal();
+});
+ui.close.addEventListener("click", () => ui.record.close());
+
+// Search: in what is in the list, in this browser.
+
+function hideUnlessFound(/** @type {Entry} */ entry) {
+  const wanted = ui.search.value.trim().toLowerCase();
+  if (wanted !== "") entry.text ??= JSON.stringify(entry.arrived.record).toLowerCase();
+  entry.row.hidden = wanted !== "" && entry.text?.includes(wanted) !== true;
+}
+
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let searching;
+ui.search.addEventListener("input", () => {
+  clearTimeout(searching);
+  searching = setTimeout(() => {
+    for (const entry of entries) hideUnlessFound(entry);
+    const found = entries.filter(({ row }) => !row.hidden).length;
+    const of = entries.length.toLocaleString("en");
+    ui.found.textContent = ui.search.value.trim() === "" ? "" : `${found.toLocaleString("en")} of ${of} records match.`;
+    keepOneReachable();
+  }, 150);
+});
+
+function clearList() {
+  entries = [];
+  // What is on its way to the list is as good as drawn.
+  for (const each of pending) if ("number" in each) link.drawn(each.number);
+  pending = [];
+  ui.rows.replaceChildren();
+  showCounts();
+}
+ui.clear.addEventListener("click", clearList);
+
+// Pause.
+
+function setPaused(/** @type {boolean} */ paused) {
+  isPaused = paused;
+  ui.pause.textContent = paused ? "Resume" : "Pause";
+  link.say({ type: paused ? "pause" : "resume" });
+  link.showState();
+  drawSoon();
+}
+ui.pause.addEventListener("click", () => setPaused(!isPaused));
+addEventListener("keydown", (event) => {
+  if (event.key !== " " || event.ctrlKey || event.altKey || event.metaKey || ui.record.open) return;
+  const focused = /** @type {HTMLElement | null} */ (document.activeElement);
+  if (focused?.closest("input, textarea, select, button, a, summary, [contenteditable]")) return;
+  event.preventDefault();
+  setPaused(!isPaused);
+});
+
+// The socket.
+
+class Link {
+  /** @type {WebSocket | null} */
+  #socket = null;
+  #wait = BACKOFF_MS.first;
+  /** Why there will be no socket any more; "": there will. */
+  #end = "";
+  #isOpen = false;
+  #told = 0;
+  #drawn = 0;
+  /** Until when there is no attempt, in ms since the epoch. */
+  #again = 0;
+  #heardMs = Date.now();
+  /** What is to be in force. */
+  wanted = { filter: "", script: "" };
+
+  connect() {
+    if (this.#socket !== null || this.#end !== "") return;
+    for (const name of COUNTED) before[name] += counts[name];
+    [counts, this.#told, this.#drawn] = [none(), 0, 0];
+    // Numbers of a socket that is gone mean nothing to this one.
+    pending = pending.filter((each) => !("number" in each));
+    const url = new URL("/live/socket", location.href);
+    url.protocol = url.protocol.replace("http", "ws");
+    const socket = new WebSocket(url);
+    this.#socket = socket;
+    socket.addEventListener("message", ({ data }) => socket === this.#socket && this.#take(String(data)));
+    socket.addEventListener("close", ({ code, reason }) => socket === this.#socket && this.#closed(code, reason));
+    this.showState();
+  }
+
+  /** @param {string} why it is not to come back before {@link connect}. */
+  disconnect(why) {
+    const socket = this.#socket;
+    [this.#socket, this.#isOpen] = [null, false];
+    socket?.close(1000);
+    ui.state.textContent = why;
+  }
+
+  say(/** @type {object} */ message) {
+    if (this.#isOpen) this.#socket?.send(JSON.stringify(message));
+  }
+
+  drawn(/** @type {number} */ number) {
+    this.#drawn = number;
+  }
+
+  tell() {
+    if (this.#drawn > this.#told) this.say({ type: "drawn", number: this.#drawn });
+    this.#told = this.#drawn;
+  }
+
+  ping() {
+    if (!this.#isOpen) return;
+    // A line that is dead says nothing of it by itself.
+    if (Date.now() - this.#heardMs > 2.5 * PING_MS) return this.#closed(1006, "");
+    this.#socket?.send("ping");
+  }
+
+  showState() {
+    if (this.#end !== "") ui.state.textContent = this.#end;
+    else if (this.#isOpen)
+      ui.state.textContent = isPaused ? "Paused: nothing is sent." : "Connected: records appear as they arrive.";
+    else if (this.#socket !== null) ui.state.textContent = "Connecting…";
+    else
+      ui.state.textContent = `Not connected. Trying again in ${Math.max(1, Math.ceil((this.#again - Date.now()) / 1000))} s.`;
+    ui.state.classList.toggle("live-off", !this.#isOpen);
+  }
+
+  #take(/** @type {string} */ data) {
+    this.#heardMs = Date.now();
+    if (data === "pong") return;
+    const message = JSON.parse(data);
+    if (message.type === "hello") {
+      [this.#isOpen, this.#wait] = [true, BACKOFF_MS.first];
+      if (this.wanted.filter !== "" || this.wanted.script !== "") this.say({ type: "filter", ...this.wanted });
+      if (isPaused) this.say({ type: "pause" });
+      this.showState();
+    }
+    if (message.type === "filter") showFaults(message.faults);
+    if (message.type !== "records") return;
+    pending.push(...message.records);
+    const [dropped, paused] = [message.counts.dropped - counts.dropped, message.counts.paused - counts.paused];
+    if (dropped > 0) pending.push({ gap: `${dropped.toLocaleString("en")} dropped to keep up` });
+    if (paused > 0) pending.push({ gap: `${paused.toLocaleString("en")} arrived while this was paused` });
+    pending.push({ number: message.number });
+    counts = message.counts;
+    drawSoon();
+  }
+
+  async #closed(/** @type {number} */ code, /** @type {string} */ reason) {
+    const wasOpen = this.#isOpen;
+    [this.#socket, this.#isOpen] = [null, false];
+    if (code === 4401) this.#end = "You are signed out. Sign in again to go on watching.";
+    else if (code === 4403) this.#end = "You may not see records any more: this needs the permission logs:read.";
+    else if (!wasOpen && code < 4000) await this.#askWhy();
+    const wait = code === 4429 ? BACKOFF_MS.most : this.#wait * (0.75 + Math.random() / 2);
+    this.#wait = Math.min(BACKOFF_MS.most, this.#wait * 2);
+    this.#again = Date.now() + wait;
+    if (this.#end === "") setTimeout(() => this.connect(), wait);
+    this.showState();
+    if (this.#end === "" && reason !== "") ui.state.textContent = `Not connected: ${visible(reason)}. Trying again.`;
+  }
+
+  /** Of a socket that was refused, a browser does not say why. */
+  async #askWhy() {
+    try {
+      const { status } = await fetch("/live/socket");
+      if (status === 401) this.#end = "You are signed out. Sign in again to go on watching.";
+      if (status === 403) this.#end = "You may not see records: this needs the permission logs:read.";
+    } catch {
+      // Offline: it is tried again.
+    }
+  }
+}
+
+// Filter.
+
+function showFaults(/** @type {string[]} */ faults) {
+  ui.faults.replaceChildren(...faults.map((fault) => element("span", "live-fault", visible(fault))));
+  if (faults.length > 0) ui.filter.setAttribute("aria-invalid", "true");
+  else ui.filter.removeAttribute("aria-invalid");
+}
+
+ui.form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  link.wanted = { filter: ui.filter.value.trim(), script: ui.script.value.trim() };
+  showFaults([]);
+  clearList();
+  link.say({ type: "filter", ...link.wanted });
+});
+
+ui.job?.addEventListener("change", () => {
+  const chosen = /** @type {HTMLSelectElement} */ (ui.job).selectedOptions[0];
+  if (chosen?.dataset.filter !== undefined) ui.filter.value = chosen.dataset.filter;
+});
+
+const link = new Link();
+link.wanted = { filter: ui.filter.value.trim(), script: ui.script.value.trim() };
+ui.app.hidden = false;
+showCounts();
+link.connect();
+setInterval(() => link.tell(), TELL_MS);
+setInterval(() => link.ping(), PING_MS);
+setInterval(speakCounts, SPEAK_MS);
+
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let leaving;
+document.addEventListener("visibilitychange", () => {
+  clearTimeout(leaving);
+  if (document.hidden) leaving = setTimeout(() => link.disconnect("Not connected while nobody looks."), UNSEEN_MS);
+  else link.connect();
+});

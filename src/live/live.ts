@@ -1,0 +1,231 @@
+import { DurableObject } from "cloudflare:workers";
+import { hashOf } from "../access/credentials.ts";
+import { accessRegister } from "../access/register.ts";
+import { fromBase64, toBase64, utf8Length } from "../bytes.ts";
+import { readAdminToken } from "../config.ts";
+import { accountLedger } from "../control/ledger.ts";
+import { LIVE_MESSAGE_MAX_BYTES, LIVE_MESSAGES_MAX, LIVE_MESSAGES_MS, LIVE_SOCKETS_MAX } from "../limits.ts";
+import { errorText, log } from "../log.ts";
+import type { Arrived } from "../pipeline/live.ts";
+import { answered, platform, settled } from "../platform.ts";
+import { RecordLine } from "../record/line.ts";
+import { CLOSE, filterMessage, helloMessage, readClientMessage } from "./protocol.ts";
+import { Watcher, type WatcherState } from "./watcher.ts";
+
+/** How often sessions are looked at, and the ledger is told that somebody watches, in ms: whoever is signed out sees nothing more within a minute… */
+const ROUND_MS = 45_000;
+/** …for how long the ledger believes it: two rounds, and some more. */
+const WATCHED_MS = 100_000;
+
+/** How long the ledger and the register may take, in ms. */
+const ANSWER_MS = 3_000;
+
+/** How many sessions are asked for at once. */
+const ASKED_AT_ONCE = 6;
+
+/** The header by which {@link Live.fetch} is told whose socket it is: the hash of the session's id, in base64. */
+export const SESSION_HEADER = "x-live-session";
+
+/** WebSocket.OPEN. */
+const OPEN = 1;
+
+/**
+ * Shows records as they arrive to those who watch. It holds none: what comes is sent on, or dropped. Between records it sleeps (the platform keeps the
+ * sockets), and while nobody watches nobody calls it.
+ */
+export class Live extends DurableObject<Env> {
+  /** Those awake; all there is to know of them is with their sockets, too. */
+  readonly #watchers = new WeakMap<WebSocket, Watcher>();
+  readonly #heard = new WeakMap<WebSocket, { sinceMs: number; messages: number }>();
+  /** Until when the ledger believes that somebody watches. */
+  #watchedUntilMs = 0;
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    // Answered by the platform: it wakes nobody.
+    ctx.setWebSocketAutoResponse(new WebSocketRequestResponsePair("ping", "pong"));
+  }
+
+  /** Takes the socket of a session that has been checked. One too many is closed at once, in words: of a refusal before, no script in a browser learns the reason. */
+  override async fetch(request: Request): Promise<Response> {
+    const session = fromBase64(request.headers.get(SESSION_HEADER) ?? "");
+    const { 0: client, 1: server } = new WebSocketPair();
+    if (this.#open().length >= LIVE_SOCKETS_MAX) {
+      server.accept();
+      server.close(CLOSE.full, `${LIVE_SOCKETS_MAX} are watching already`);
+      return new Response(null, { status: 101, webSocket: client });
+    }
+    this.ctx.acceptWebSocket(server);
+    const watcher = Watcher.newcomer(session);
+    this.#watchers.set(server, watcher);
+    keep(server, watcher);
+    server.send(helloMessage());
+    if (this.#watchedUntilMs < platform.now() + ROUND_MS) await this.#announce();
+    if ((await this.ctx.storage.getAlarm()) === null) await this.#nextRound();
+    return new Response(null, { status: 101, webSocket: client });
+  }
+
+  /** Shows records to all who watch. */
+  push({ lines, leftOut }: Arrived): void {
+    const open = this.#open();
+    if (open.length === 0) return;
+    const records = lines.map((line) => RecordLine.read(line));
+    for (const socket of open) {
+      const watcher = this.#watcherOf(socket);
+      send(socket, watcher.offer(records, leftOut));
+      keep(socket, watcher);
+    }
+  }
+
+  override webSocketMessage(socket: WebSocket, message: string | ArrayBuffer): void {
+    const fault = this.#take(socket, message);
+    if (fault !== null) close(socket, ...fault);
+  }
+
+  override webSocketClose(socket: WebSocket, code: number): void {
+    // What nobody sent (1005, 1006, 1015) nobody may send.
+    close(socket, code >= 3000 || code === 1000 ? code : 1000, "");
+  }
+
+  override webSocketError(socket: WebSocket): void {
+    close(socket, 1011, "");
+  }
+
+  /** Ends the sockets of sessions that are over, and says that somebody still watches. Never throws: an alarm that fails is forgotten one day. */
+  override async alarm(): Promise<void> {
+    try {
+      await this.#endOver();
+      await this.#announce();
+      if (this.#open().length > 0) await this.#nextRound();
+    } catch (error) {
+      log.error("a round of those who watch failed", { error: errorText(error) });
+      await this.#nextRound();
+    }
+  }
+
+  /** @returns how to close it; null: all is well. */
+  #take(socket: WebSocket, message: string | ArrayBuffer): [code: number, reason: string] | null {
+    if (typeof message !== "string") return [CLOSE.invalid, "messages are JSON text"];
+    if (message.length > LIVE_MESSAGE_MAX_BYTES || utf8Length(message) > LIVE_MESSAGE_MAX_BYTES)
+      return [CLOSE.tooLarge, `a message has at most ${LIVE_MESSAGE_MAX_BYTES} bytes`];
+    if (this.#isFlood(socket))
+      return [CLOSE.flood, `at most ${LIVE_MESSAGES_MAX} messages in ${LIVE_MESSAGES_MS / 1000} s`];
+    const said = readClientMessage(message);
+    if (said === null) return [CLOSE.invalid, "no such message"];
+    const watcher = this.#watcherOf(socket);
+    switch (said.type) {
+      case "filter":
+        send(socket, filterMessage(watcher.want(said.filter, said.script)));
+        break;
+      case "pause":
+        watcher.pause();
+        break;
+      case "resume":
+        send(socket, watcher.resume());
+        break;
+      case "drawn": {
+        const answer = watcher.drawn(said.number);
+        if (answer === false) return [CLOSE.invalid, "a message of that number was not sent"];
+        send(socket, answer);
+      }
+    }
+    keep(socket, watcher);
+    return null;
+  }
+
+  #isFlood(socket: WebSocket): boolean {
+    const now = platform.now();
+    const heard = this.#heard.get(socket);
+    if (heard === undefined || Math.abs(now - heard.sinceMs) >= LIVE_MESSAGES_MS) {
+      this.#heard.set(socket, { sinceMs: now, messages: 1 });
+      return false;
+    }
+    heard.messages += 1;
+    return heard.messages > LIVE_MESSAGES_MAX;
+  }
+
+  #open(): WebSocket[] {
+    return this.ctx.getWebSockets().filter(({ readyState }) => readyState === OPEN);
+  }
+
+  #watcherOf(socket: WebSocket): Watcher {
+    const known = this.#watchers.get(socket);
+    if (known !== undefined) return known;
+    const watcher = Watcher.awoken(socket.deserializeAttachment() as WatcherState);
+    this.#watchers.set(socket, watcher);
+    return watcher;
+  }
+
+  /** Tells the ledger whether somebody watches. If it does not hear it, nothing is shown until it does. */
+  async #announce(): Promise<void> {
+    const until = this.#open().length > 0 ? platform.now() + WATCHED_MS : 0;
+    try {
+      await answered("the ledger", ANSWER_MS, accountLedger(this.env.ACCOUNT).watchedUntil(until));
+      this.#watchedUntilMs = until;
+    } catch (error) {
+      this.#watchedUntilMs = 0;
+      log.error("the ledger does not learn that somebody watches", { error: errorText(error) });
+    }
+  }
+
+  async #nextRound(): Promise<void> {
+    await this.ctx.storage.setAlarm(platform.now() + ROUND_MS);
+  }
+
+  /** Whoever's session nobody can tell of is closed as well: it comes again, and is checked then. */
+  async #endOver(): Promise<void> {
+    const bySession = new Map<string, WebSocket[]>();
+    for (const socket of this.#open()) {
+      const session = toBase64(this.#watcherOf(socket).session);
+      bySession.set(session, [...(bySession.get(session) ?? []), socket]);
+    }
+    const admin = readAdminToken(this.env);
+    const adminHash = admin === null ? null : hashOf(admin);
+    const sessions = [...bySession];
+    const answers = await settled(sessions, ASKED_AT_ONCE, ([session]) =>
+      answered(
+        "the access register",
+        ANSWER_MS,
+        accessRegister(this.env.ACCESS).sessionOf(fromBase64(session), adminHash),
+      ),
+    );
+    for (const [i, [, sockets]] of sessions.entries()) {
+      const answer = answers[i];
+      const known = answer?.status === "fulfilled" ? answer.value.session?.known : undefined;
+      for (const socket of sockets) {
+        if (answer?.status !== "fulfilled") close(socket, CLOSE.unknown, "nobody can tell whether you are signed in");
+        else if (known === undefined) close(socket, CLOSE.session, "you are signed out");
+        else if (known !== "admin" && !known.permissions.includes("logs:read"))
+          close(socket, CLOSE.permission, "this needs the permission logs:read");
+      }
+    }
+  }
+}
+
+/** With its socket, all that is known of one who watches outlives the object's sleep. */
+function keep(socket: WebSocket, watcher: Watcher): void {
+  socket.serializeAttachment(watcher.state);
+}
+
+/** What cannot be sent any more, nobody waits for. */
+function send(socket: WebSocket, message: string | null): void {
+  if (message === null) return;
+  try {
+    socket.send(message);
+  } catch {
+    // It was closed a moment ago.
+  }
+}
+
+function close(socket: WebSocket, code: number, reason: string): void {
+  try {
+    socket.close(code, reason);
+  } catch {
+    // It is.
+  }
+}
+
+/** The one of the account. */
+export function live(namespace: DurableObjectNamespace<Live>): DurableObjectStub<Live> {
+  return namespace.getByName("live");
+}

@@ -1,0 +1,44 @@
+import { utf8Length } from "../bytes.ts";
+import { type OptOut, offNow, optedOut } from "../control/job-config.ts";
+import { LIVE_PUSH_MAX_BYTES, LIVE_PUSH_MAX_RECORDS } from "../limits.ts";
+import type { Loaded, LoadedRecord } from "./load.ts";
+
+/** Records that have just been counted, on their way to whoever watches. */
+export interface Arrived {
+  /** Canonical lines, whole, oldest first. */
+  lines: string[];
+  /** How many there are beside these, which are too many or too large to be handed over. */
+  leftOut: number;
+}
+
+/**
+ * The newest records of a group, whole, whatever any job thinks of them, but none of a function whose logging is off, or was when they were taken in: at
+ * most {@link LIVE_PUSH_MAX_RECORDS} of {@link LIVE_PUSH_MAX_BYTES}; the others are counted.
+ * @param ids of the messages that are shown. A copy of one is passed over.
+ */
+export function arrivedOf(group: readonly Loaded[], ids: ReadonlySet<string>, optOuts: readonly OptOut[]): Arrived {
+  const [wasOff, isOff] = [optedOut(optOuts), offNow(optOuts)];
+  const seen = new Set<string>();
+  const lines: string[] = [];
+  const room = { records: LIVE_PUSH_MAX_RECORDS, bytes: LIVE_PUSH_MAX_BYTES };
+  let leftOut = 0;
+  for (const { message, records, ascii } of group.toReversed()) {
+    if (!ids.has(message.id) || seen.has(message.id)) continue;
+    seen.add(message.id);
+    for (let i = records.length - 1; i >= 0; i--) {
+      const { whole } = records[i] as LoadedRecord;
+      if (optOuts.length > 0 && (isOff.has(whole.ScriptName) || wasOff(whole.ScriptName, message.takenInMs))) continue;
+      const bytes = room.records === 0 ? 0 : ascii ? whole.line.length : utf8Length(whole.line);
+      if (room.records > 0 && bytes <= room.bytes) {
+        lines.push(whole.line);
+        room.records -= 1;
+        room.bytes -= bytes;
+        continue;
+      }
+      leftOut += 1;
+      // One that could never have come along keeps no others from it; after any other there is no gap.
+      if (bytes <= LIVE_PUSH_MAX_BYTES) room.records = 0;
+    }
+  }
+  return { lines: lines.reverse(), leftOut };
+}

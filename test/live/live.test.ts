@@ -1,0 +1,226 @@
+import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { hashOf } from "../../src/access/credentials.ts";
+import { accessRegister } from "../../src/access/register.ts";
+import { accountLedger } from "../../src/control/ledger.ts";
+import { live } from "../../src/live/live.ts";
+import { Visitor } from "../dashboard/support.ts";
+import { api } from "../support/runtime/api.ts";
+import { NOON, setClock } from "../support/runtime/pipeline.ts";
+import { arrived, HANDSHAKE, knock, outcomes, Viewing } from "./viewing.ts";
+
+let clock: ReturnType<typeof setClock>;
+beforeEach(() => {
+  clock = setClock(NOON);
+  vi.spyOn(console, "error").mockImplementation(() => {});
+});
+let opened: Viewing[] = [];
+const watch = async (visitor?: Visitor): Promise<Viewing> => {
+  const viewing = await Viewing.open(visitor);
+  opened.push(viewing);
+  await viewing.next("hello");
+  return viewing;
+};
+afterEach(async () => {
+  for (const viewing of opened) if (viewing.closed === null) viewing.socket.close(1000, "");
+  await Promise.all(opened.map((viewing) => viewing.end()));
+  opened = [];
+});
+
+const push = (...texts: string[]) => live(env.LIVE).push(arrived(texts));
+const round = () => runDurableObjectAlarm(live(env.LIVE));
+const filter = (outcome: string) => JSON.stringify({ where: { key: "Outcome", operator: "eq", value: outcome } });
+const token = async (permissions: string[]): Promise<{ id: string; value: string }> =>
+  (await api<{ id: string; value: string }>("POST", "/tokens", { name: "t", permissions })).body.result;
+
+/** What the ledger says of a message that it counts now. */
+let counted = 0;
+const count = () => {
+  counted += 1;
+  const id = counted.toString(16).padStart(32, "0");
+  const sums = { events: 1, routed: 0, notEnabled: 0, notRouted: 1, functions: [] };
+  const done = [{ id, takenInMs: clock.nowMs(), keyed: false, ...sums }];
+  return accountLedger(env.ACCOUNT)
+    .count({ done, failed: [], backlog: null, state: "zzz.999" })
+    .then((answer) => (answer !== null && "watched" in answer ? [...answer.watched] : answer) as unknown);
+};
+
+describe("the way in", () => {
+  const cookie = async (visitor: Promise<Visitor>): Promise<string> => (await visitor).cookie ?? "";
+
+  it("is for whoever is signed in", async () => {
+    expect((await knock(HANDSHAKE)).status).toBe(401);
+    expect((await knock({ ...HANDSHAKE, cookie: `__Host-logship=${"x".repeat(43)}` })).status).toBe(401);
+  });
+
+  it("is closed with the session", async () => {
+    const mine = await cookie(Visitor.signedIn());
+    clock.advance(13 * 3_600_000);
+    expect((await knock({ ...HANDSHAKE, cookie: mine })).status).toBe(401);
+  });
+
+  it("needs logs:read", async () => {
+    const { value } = await token(["events:write"]);
+    const answer = await knock({ ...HANDSHAKE, cookie: await cookie(Visitor.signedIn({ token: value })) });
+    expect([answer.status, await answer.text()]).toEqual([403, expect.stringContaining("logs:read")]);
+  });
+
+  it.each([
+    ["another origin", { origin: "https://evil.example" }],
+    ["another site", { "sec-fetch-site": "cross-site" }],
+    ["nowhere", { origin: "" }],
+  ])("is closed to a page of %s", async (_name, change) => {
+    const mine = await cookie(Visitor.signedIn());
+    expect((await knock({ ...HANDSHAKE, ...change, cookie: mine })).status).toBe(403);
+  });
+
+  it("takes WebSockets alone", async () => {
+    const mine = await cookie(Visitor.signedIn());
+    const answer = await knock({ cookie: mine });
+    expect([answer.status, answer.headers.get("upgrade")]).toEqual([426, "websocket"]);
+  });
+
+  it("lets fifty in, and tells the next one why not", async () => {
+    const visitor = await Visitor.signedIn();
+    for (let n = 0; n < 50; n++) await watch(visitor);
+    const late = await Viewing.open(visitor);
+    expect(await late.end()).toEqual([4429, "50 are watching already"]);
+    opened[0]?.socket.close(1000, "");
+    await opened[0]?.end();
+    await watch(visitor);
+  });
+});
+
+describe("those who watch", () => {
+  it("see records, as they arrive, each as its filter wants", async () => {
+    const visitor = await Visitor.signedIn();
+    const [all, some] = [await watch(visitor), await watch(visitor)];
+    some.say({ type: "filter", filter: filter("b"), script: "" });
+    expect(await some.next("filter")).toEqual({ type: "filter", faults: [] });
+    await push("a", "b", "c");
+    const first = await all.next("records");
+    expect([outcomes(first), first.number]).toEqual([["a", "b", "c"], 1]);
+    const filtered = await some.next("records");
+    expect([outcomes(filtered), filtered.counts]).toEqual([
+      ["b"],
+      { seen: 3, shown: 1, filtered: 2, dropped: 0, paused: 0 },
+    ]);
+  });
+
+  it("are told what is wrong with a filter, and the one before stays", async () => {
+    const viewing = await watch();
+    viewing.say({ type: "filter", filter: filter("b"), script: "" });
+    await viewing.next("filter");
+    for (const text of ["{", '{"where":{"key":"Nope","operator":"eq","value":1}}', "é".repeat(5_000)]) {
+      viewing.say({ type: "filter", filter: text, script: "" });
+      expect((await viewing.next("filter")).faults).not.toEqual([]);
+    }
+    await push("a", "b");
+    expect(outcomes(await viewing.next("records"))).toEqual(["b"]);
+  });
+
+  it("stay as they are while the object sleeps", async () => {
+    const viewing = await watch();
+    // As long as a filter may be, and of characters that take two bytes each once there is one above U+00FF.
+    const longest = filter(`€${"x".repeat(8_192 - 3 - filter("").length)}`);
+    viewing.say({ type: "filter", filter: longest, script: "s".repeat(1_024) });
+    expect(await viewing.next("filter")).toEqual({ type: "filter", faults: [] });
+    viewing.say({ type: "filter", filter: filter("b"), script: "" });
+    await viewing.next("filter");
+    await push("a", "b");
+    await viewing.next("records");
+    await evictDurableObject(live(env.LIVE));
+    await push("b", "c");
+    const after = await viewing.next("records");
+    expect([outcomes(after), after.number, after.counts?.seen]).toEqual([["b"], 2, 4]);
+    viewing.say({ type: "drawn", number: 2 });
+    await viewing.heard();
+    expect(viewing.closed).toBeNull();
+  });
+
+  it("are sent nothing while they pause, and told how many there were", async () => {
+    const viewing = await watch();
+    viewing.say({ type: "pause" });
+    await viewing.heard();
+    await push("a", "b");
+    viewing.say({ type: "resume" });
+    const said = await viewing.next("records");
+    expect([said.records, said.counts]).toEqual([[], { seen: 0, shown: 0, filtered: 0, dropped: 0, paused: 2 }]);
+  });
+
+  it.each([
+    ["what is no JSON", "{", 4400],
+    ["what nobody understands", '{"type":"shout"}', 4400],
+    ["more than it takes", '{"type":"pause","more":1}', 4400],
+    ["that it has drawn what was never sent", '{"type":"drawn","number":1}', 4400],
+    ["too much at once", JSON.stringify({ type: "filter", filter: "x".repeat(33_000), script: "" }), 4413],
+  ])("are cut off when one says %s", async (_name, text, code) => {
+    const viewing = await watch();
+    viewing.say(text);
+    const [closed, reason] = await viewing.end();
+    expect([closed, reason === ""]).toEqual([code, false]);
+  });
+
+  it("are cut off for bytes, and for a flood", async () => {
+    const bytes = await watch();
+    bytes.socket.send(new Uint8Array(3).buffer);
+    expect((await bytes.end())[0]).toBe(4400);
+    const flood = await watch();
+    for (let n = 0; n < 250; n++) flood.say({ type: "pause" });
+    expect((await flood.end())[0]).toBe(4420);
+  });
+
+  it("see nothing more within a minute of the end of their session", async () => {
+    const { id, value } = await token(["logs:read"]);
+    const [revoked, other] = [await watch(await Visitor.signedIn({ token: value })), await watch()];
+    await api("DELETE", `/tokens/${id}`);
+    expect(await round()).toBe(true);
+    expect(await revoked.end()).toEqual([4401, "you are signed out"]);
+    await other.heard();
+    expect(other.closed).toBeNull();
+  });
+
+  it("see nothing more when they sign out", async () => {
+    const visitor = await Visitor.signedIn();
+    const viewing = await watch(visitor);
+    const id = (visitor.cookie ?? "").split("=")[1] ?? "";
+    await accessRegister(env.ACCESS).closeSession(hashOf(id));
+    await round();
+    expect((await viewing.end())[0]).toBe(4401);
+  });
+});
+
+describe("the ledger", () => {
+  it("says what it counted while somebody watches, and nothing otherwise", async () => {
+    expect(await count()).toBeNull();
+    const viewing = await watch();
+    expect(await count()).toEqual([expect.any(String)]);
+    // It remembers.
+    await evictDurableObject(accountLedger(env.ACCOUNT));
+    expect(await count()).toHaveLength(1);
+    viewing.socket.close(1000, "");
+    await viewing.end();
+    expect(await round()).toBe(true);
+    expect(await count()).toBeNull();
+    // Nobody is there, and no alarm is set any more.
+    expect(await round()).toBe(false);
+  });
+
+  it("believes it for no longer than it is told", async () => {
+    await watch();
+    clock.advance(90_000);
+    expect(await count()).toHaveLength(1);
+    clock.advance(20_000);
+    expect(await count()).toBeNull();
+    await round();
+    expect(await count()).toHaveLength(1);
+  });
+
+  it("shows what is counted once, once", async () => {
+    await watch();
+    expect(await count()).toHaveLength(1);
+    counted -= 1;
+    expect(await count()).toBeNull();
+  });
+});

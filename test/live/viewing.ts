@@ -1,0 +1,97 @@
+/** Somebody who watches, in the runtime: through the app's own door, with the cookie of a session. */
+import { env } from "cloudflare:workers";
+import { expect } from "vitest";
+import { createApp } from "../../src/api/app.ts";
+import { LIVE_SOCKET_PATH } from "../../src/dashboard/live-socket.ts";
+import type { Arrived } from "../../src/pipeline/live.ts";
+import { platform } from "../../src/platform.ts";
+import { recordLine } from "../../src/record/encode.ts";
+import type { TraceRecord } from "../../src/record/fields.ts";
+import { ORIGIN, Visitor } from "../dashboard/support.ts";
+import { traceRecord } from "../record/samples.ts";
+
+export type Counts = { seen: number; shown: number; filtered: number; dropped: number; paused: number };
+
+export interface Said {
+  type: "hello" | "filter" | "records";
+  faults?: string[];
+  number?: number;
+  counts?: Counts;
+  records?: { record: Partial<TraceRecord>; tooLarge?: number }[];
+}
+
+/** What a browser sends when a page of ours opens a socket. */
+export const HANDSHAKE = { upgrade: "websocket", origin: ORIGIN, "sec-fetch-site": "same-origin" } as const;
+
+export async function knock(headers: Record<string, string>): Promise<Response> {
+  return createApp(platform).request(ORIGIN + LIVE_SOCKET_PATH, { headers }, env as unknown as Env);
+}
+
+/** A socket, and all that came over it. */
+export class Viewing {
+  readonly socket: WebSocket;
+  readonly said: Said[] = [];
+  /** Code and reason; null: it is open. */
+  closed: [code: number, reason: string] | null = null;
+  #wake = (): void => {};
+
+  private constructor(socket: WebSocket) {
+    this.socket = socket;
+    socket.addEventListener("message", ({ data }) => {
+      this.said.push(JSON.parse(String(data)) as Said);
+      this.#wake();
+    });
+    socket.addEventListener("close", ({ code, reason }) => {
+      this.closed = [code, reason];
+      this.#wake();
+    });
+    socket.accept();
+  }
+
+  static async open(visitor?: Visitor): Promise<Viewing> {
+    const { cookie } = visitor ?? (await Visitor.signedIn());
+    const answer = await knock({ ...HANDSHAKE, cookie: cookie ?? "" });
+    expect(answer.status).toBe(101);
+    if (answer.webSocket === null) throw new Error("no socket");
+    return new Viewing(answer.webSocket);
+  }
+
+  say(message: object | string): void {
+    this.socket.send(typeof message === "string" ? message : JSON.stringify(message));
+  }
+
+  /** The next message of a kind that nobody has taken yet. */
+  async next(type: Said["type"]): Promise<Said> {
+    for (;;) {
+      const at = this.said.findIndex((each) => each.type === type);
+      if (at !== -1) return this.said.splice(at, 1)[0] as Said;
+      if (this.closed !== null) throw new Error(`closed: ${this.closed.join(" ")}`);
+      await this.#something();
+    }
+  }
+
+  async end(): Promise<[code: number, reason: string]> {
+    while (this.closed === null) await this.#something();
+    return this.closed;
+  }
+
+  /** Says something, and waits until all that was said before has been heard. */
+  async heard(): Promise<void> {
+    this.say({ type: "filter", filter: "{", script: "" });
+    await this.next("filter");
+  }
+
+  #something(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+}
+
+/** Records that are told by their outcome, as consumers hand them over. */
+export const arrived = (outcomes: readonly string[], leftOut = 0): Arrived => ({
+  lines: outcomes.map((outcome) => recordLine(traceRecord({ Outcome: outcome }))),
+  leftOut,
+});
+
+export const outcomes = ({ records = [] }: Said): (string | undefined)[] => records.map(({ record }) => record.Outcome);
