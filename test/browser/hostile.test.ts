@@ -109,7 +109,7 @@ describe.runIf(PAGE_PATTERNS.includes("/live"))("as it arrives", () => {
   it("/live", async () => {
     await visitPage(page, "/live");
     await world().stage.shipper.api.postEvents(hostileEvents(Date.now()));
-    await page.getByText(MARK).first().waitFor({ timeout: 45_000 });
+    await page.getByText(MARK).filter({ visible: true }).first().waitFor({ timeout: 45_000 });
     await unfold(page);
     const { shows, ...rest } = (await harm()) as { shows: boolean };
     expect(rest).toEqual(NONE);

@@ -7,7 +7,6 @@ export const PARTS = `
 @media (min-width:52rem){.columns{grid-template-columns:repeat(2,minmax(0,1fr))}}
 .columns>.panel{margin:0}
 .columns{margin-bottom:var(--gap)}
-.state{white-space:nowrap}
 .mark{margin-right:.4em;font-size:.8em}
 .ok .mark,.state.ok{color:var(--ok)}
 .warn .mark,.state.warn{color:var(--warn)}
