@@ -33,9 +33,9 @@ function shots(stage: Stage, { all }: Showcase, draft: string): Shot[] {
     { name: "create-destination", show: (page) => page.goto(`${draft}/destination`) },
     { name: "create-records", show: (page) => page.goto(`${draft}/records`), heightMax: 1_500 },
     { name: "create-preview", show: (page) => page.goto(`${draft}/preview`) },
-    { name: "job", show: (page) => page.goto(`/jobs/${all}`), heightMax: 1_500 },
+    { name: "job", show: (page) => page.goto(`/jobs/${all}`), heightMax: 1_430 },
     { name: "functions", show: (page) => page.goto("/functions") },
-    { name: "live", show: (page) => live(page, stage), heightMax: 900 },
+    { name: "live", show: (page) => live(page, stage), heightMax: 1_000 },
   ];
 }
 
@@ -45,7 +45,7 @@ async function live(page: Page, stage: Stage): Promise<void> {
   // The page's socket is open before anything is sent.
   await page.waitForTimeout(1_500);
   for (let i = 0; i < 3; i++) {
-    await send(stage.shipper, 40, Date.now());
+    await send(stage.shipper, 18, Date.now());
     await page.waitForTimeout(2_500);
   }
   await page.waitForTimeout(2_000);

@@ -38,7 +38,7 @@ async function harm(): Promise<unknown> {
       for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
         const { parentElement, nodeValue } = node;
         // What is edited has to stay what it is.
-        if (parentElement?.closest("textarea, style, script, option") === null) texts.push(nodeValue ?? "");
+        if (parentElement?.closest("textarea, style, script") === null) texts.push(nodeValue ?? "");
       }
       const elements = [...document.querySelectorAll("*")];
       const attributes = elements.flatMap((element) =>
