@@ -44,6 +44,7 @@ export async function showcase(shipper: IsolatedShipper, store: HostileStore): P
   });
   const failing = await api.createJob({ ...store.job("archive-eu"), name: "Archive in the EU" });
   store.server.script("archive-eu", [rule({ do: "answer", status: 403, code: "AccessDenied" })]);
+  await setLogging(shipper, { checkout: true, "load-test": false });
   await addPast(shipper, [all.id, errors.id]);
 
   let sent = 0;
@@ -68,6 +69,18 @@ export async function showcase(shipper: IsolatedShipper, store: HostileStore): P
     enough: ({ error_message }) => error_message !== null,
   });
   return { all: all.id, errors: errors.id, failing: failing.id };
+}
+
+/** Switches logging of functions on or off. */
+async function setLogging({ url, token }: IsolatedShipper, wanted: Readonly<Record<string, boolean>>): Promise<void> {
+  for (const [name, logship] of Object.entries(wanted)) {
+    const response = await fetch(`${url}/client/v4/accounts/local/functions/scripts/${name}/script-settings`, {
+      method: "PATCH",
+      headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
+      body: JSON.stringify({ logship }),
+    });
+    if (!response.ok) throw new Error(`switching ${name}: HTTP ${response.status}`);
+  }
 }
 
 /** Posts events of all functions. @returns how many. */

@@ -54,6 +54,37 @@ describe("what is changed is changed by forms", () => {
     await page.getByText("You are signed out").waitFor();
     await page.context().close();
   });
+
+  it.runIf(PAGE_PATTERNS.includes("/jobs/:job_id"))("pauses a job, has it go on, and uploads what waits", async () => {
+    const path = `/jobs/${world().seeded.jobs.delivering}`;
+    await visitPage(without, path);
+    await without.getByRole("button", { name: "Pause" }).click();
+    await without.getByRole("button", { name: "Resume" }).click();
+    await without.getByRole("button", { name: "Pause" }).waitFor();
+    await without.getByRole("button", { name: /^Flush/ }).click();
+    await without.getByRole("button", { name: /^Flush/ }).waitFor();
+    await visitPage(without, `${path}/objects`);
+    expect(await without.locator("table tbody tr").count()).toBeGreaterThan(0);
+  });
+
+  it.runIf(PAGE_PATTERNS.includes("/functions/:name"))("switches a function off and on", async () => {
+    await visitPage(without, `/functions/${world().seeded.functions.plain}`);
+    for (const isOn of [false, true]) {
+      await without.getByRole("switch").first().click();
+      await without.locator(`[role=switch][aria-checked=${isOn}]`).first().waitFor();
+    }
+  });
+
+  it.runIf(PAGE_PATTERNS.includes("/access/tokens"))("makes a token, which is shown once", async () => {
+    await visitPage(without, "/access/tokens");
+    await without.getByLabel("Name").fill("made without a script");
+    await without.getByRole("checkbox", { name: /logs:read/ }).check();
+    await without.locator("main button.primary").click();
+    await without.getByText(/^logship_token_\w+/).waitFor();
+    await visitPage(without, "/access");
+    await without.getByText("made without a script").waitFor();
+    expect(await without.getByText(/logship_token_\w{20}/).count()).toBe(0);
+  });
 });
 
 it("all scripts of all pages together are small", async () => {

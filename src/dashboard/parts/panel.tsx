@@ -1,4 +1,5 @@
 import type { Child, FC, PropsWithChildren } from "hono/jsx";
+import { escaped } from "./foreign.tsx";
 
 export type Kind = "ok" | "warn" | "bad" | "info" | "quiet";
 
@@ -109,7 +110,7 @@ export const Table: FC<{ caption: string; columns: readonly Column[]; rows: read
   </table>
 );
 
-/** A text to copy as it stands. @param id its own, for the button. */
+/** A text to copy as it stands: code, or JSON. @param id its own, for the button. */
 export const Snippet: FC<{ id: string; label: string; text: string }> = ({ id, label, text }) => (
   <figure class="snippet">
     <figcaption>
@@ -121,7 +122,7 @@ export const Snippet: FC<{ id: string; label: string; text: string }> = ({ id, l
     {/* It scrolls where it is wider than the screen: the keyboard must get there. */}
     <section class="scroll" tabindex={0} aria-label={label}>
       <pre>
-        <code id={id}>{text}</code>
+        <code id={id}>{escaped(text)}</code>
       </pre>
     </section>
   </figure>

@@ -10,12 +10,9 @@ import { addsUp, pendingWords } from "./words.ts";
 export const PendingPanel: FC<{ job: JobView; ledger: LedgerView }> = ({ job, ledger }) => (
   <Panel id="pending" title="Waiting now" refresh={5}>
     <p>
-      {ledger.pending === 0 ? (
-        <State kind="ok">empty</State>
-      ) : (
-        <State kind={job.error_message === null ? "info" : "warn"}>{count(ledger.pending)}</State>
-      )}{" "}
-      {pendingWords(job, ledger)}
+      <State kind={ledger.pending === 0 ? "ok" : job.error_message === null ? "info" : "warn"}>
+        {pendingWords(job, ledger)}
+      </State>
     </p>
     {!job.enabled && <p class="quiet">The job is paused: it takes nothing new, and delivers what it had taken.</p>}
   </Panel>
