@@ -10,15 +10,4 @@ import { SHIPPING } from "./shipping.ts";
 import { TOKENS } from "./tokens.ts";
 
 /** The one style sheet of all pages; it stands in each, so that a page is there with its first answer. */
-export const STYLE = [
-  TOKENS,
-  BASE,
-  PARTS,
-  FORMS,
-  CHARTS,
-  CREATE,
-  LIVE,
-  OPS,
-  OVERVIEW,
-  SHIPPING,
-].join("");
+export const STYLE = [TOKENS, BASE, PARTS, FORMS, CHARTS, CREATE, LIVE, OPS, OVERVIEW, SHIPPING].join("");
