@@ -1,26 +1,9 @@
 /** From counts to money: pure. */
-import { PRICE_NAMES, PRICES, type PriceName, VENDOR } from "./prices.ts";
+import { ASSUMED_SECONDS, beyondPlan, OBJECT_GB } from "../src/control/usage.ts";
+import { PRICE_NAMES, PRICES, type PriceName, VENDOR } from "../src/prices.ts";
 import type { ObjectUse, Scenario, Simulated } from "./protocol.ts";
 
-/** Bytes of one billed queue operation, and what the platform adds to each message. https://developers.cloudflare.com/queues/platform/pricing/ */
-const QUEUE_UNIT_BYTES = 64_000;
-const QUEUE_METADATA_BYTES = 100;
-
-/** Memory that a durable object is billed for, whatever it uses, in GB. https://developers.cloudflare.com/durable-objects/platform/pricing/ */
-const OBJECT_GB = 0.128;
-
 const MONTH_S = 30 * 86_400;
-
-/**
- * For how long a durable object is at work, in s: not measured, as nobody can offline. A request that writes is answered when the write is
- * durable elsewhere; an upload waits for the store.
- */
-export const ASSUMED_SECONDS = { reading: 0.005, writing: 0.03, upload: 0.5 } as const;
-
-/** How many operations it is to write, to read or to delete a message of that size. */
-export function queueUnits(bytes: number): number {
-  return Math.ceil((bytes + QUEUE_METADATA_BYTES) / QUEUE_UNIT_BYTES);
-}
 
 /** What a bill depends on beside what was counted. */
 export interface Terms {
@@ -58,15 +41,13 @@ export function bill(scenario: Scenario, simulated: Simulated, terms: Terms): Bi
   const dollars = PRICE_NAMES.reduce((sum, name) => sum + perMillion[name].dollars, 0);
   const awakeGbSeconds = (use.activeObjects * scenario.seconds * OBJECT_GB * 1e6) / events;
   const perMonth = MONTH_S / scenario.seconds;
-  const beyond = (amount: number, { dollars, included }: { dollars: number; included: number }): number =>
-    (Math.max(0, amount - included) / 1e6) * dollars;
   return {
     perMillion,
     dollars,
     awakeDollars:
       dollars - perMillion.objectGbSeconds.dollars + (awakeGbSeconds / 1e6) * PRICES.objectGbSeconds.dollars,
-    monthDollars: PRICE_NAMES.reduce((sum, name) => sum + beyond(amounts[name] * perMonth, PRICES[name]), 0),
-    vendor: { dollars: jobs * VENDOR.dollars, monthDollars: beyond(events * jobs * perMonth, VENDOR) },
+    monthDollars: PRICE_NAMES.reduce((sum, name) => sum + beyondPlan(amounts[name] * perMonth, PRICES[name]), 0),
+    vendor: { dollars: jobs * VENDOR.dollars, monthDollars: beyondPlan(events * jobs * perMonth, VENDOR) },
   };
 }
 

@@ -1,7 +1,7 @@
 /** The results as text. */
-import { ASSUMED_SECONDS } from "./billing.ts";
+import { ASSUMED_SECONDS } from "../src/control/usage.ts";
+import { PRICE_NAMES, type PriceName } from "../src/prices.ts";
 import type { CostResult, CpuResult, GrowthResult, Results } from "./measure.ts";
-import { PRICE_NAMES, type PriceName } from "./prices.ts";
 import { memoryReport } from "./report-memory.ts";
 import { type Summary, summary } from "./stats.ts";
 import { count, table } from "./table.ts";

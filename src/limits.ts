@@ -297,6 +297,26 @@ export const SESSION_MS = 12 * 3_600_000;
 
 /** Most sessions that are open at once; one more closes the oldest. */
 export const SESSIONS_MAX = 1_000;
+/** …and of these, those of one token, one member, or the admin. */
+export const SESSIONS_OF_ONE_MAX = 20;
 
-/** Body of a form of the dashboard, in bytes: a filter and output options in the longest spelling of a form, three bytes for each. */
-export const FORM_MAX_BYTES = 128 * 1024;
+/** How long a job that somebody began to create is kept after its last change, in ms: as long as the proof in it is good for… */
+export const DRAFT_MS = OWNERSHIP_CHALLENGE_S * 1_000;
+/** …how many of them there are of one owner, and in all; one more takes the place of the oldest… */
+export const DRAFTS_OF_OWNER_MAX = 20;
+export const DRAFTS_MAX = 500;
+/** …and what one holds, in UTF-16 units of JSON: a job's fields add up to some 60,000 at most, as texts that are all escaped. */
+export const DRAFT_MAX_UNITS = 128 * 1024;
+
+/** The object that holds an ownership challenge, as it is read back, in bytes: the token has 60. */
+export const CHALLENGE_MAX_BYTES = 4_096;
+
+/** How long reading it back may take, in ms: somebody waits for the page. */
+export const CHALLENGE_READ_MS = 15_000;
+
+/** Body of a form of the dashboard, in bytes: a filter (as it was, as JSON, and in its fields) and output options in the longest spelling of a form, nine bytes for some characters. */
+export const FORM_MAX_BYTES = 512 * 1024;
+
+/** Lines of an object that one answer shows, and the bytes that they come to. */
+export const OBJECT_LINES_MAX = 200;
+export const OBJECT_TEXT_MAX_BYTES = 1024 * 1024;

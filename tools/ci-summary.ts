@@ -1,7 +1,7 @@
 /**
- * Prints `N passed, N failed` from the report of vitest's JSON reporter, for a CI that reads the last line. Exits with 1 unless there were tests
- * and nothing failed.
- * `node tools/ci-summary.ts <report.json> <exit code of vitest> <number of other checks that failed>`
+ * Prints `N passed, N failed` from reports of vitest's JSON reporter, for a CI that reads the last line. Exits with 1 unless there were tests in each
+ * of them and nothing failed.
+ * `node tools/ci-summary.ts <number of other checks that failed> <report.json> <exit code of vitest> [<report.json> <exit code of vitest> …]`
  */
 import { readFileSync } from "node:fs";
 import * as z from "zod";
@@ -18,15 +18,8 @@ export interface Summary {
   readonly failed: number;
 }
 
-export interface Beside {
-  /** Of vitest: an error outside of any test shows only there. */
-  readonly exitCode: number;
-  /** Checks that failed besides the tests; they count as failed. */
-  readonly otherFailures: number;
-}
-
-/** @throws Error if the text is not such a report. */
-export function summarize(report: string, { exitCode, otherFailures }: Beside): Summary {
+/** @param exitCode of vitest: an error outside of any test shows only there. @throws Error if the text is not such a report. */
+export function summarize(report: string, exitCode: number): Summary {
   const { success, numPassedTests, numFailedTests, testResults } = Report.parse(JSON.parse(report));
   // A file that could not be loaded failed, though none of its tests is known.
   const unloaded = testResults.filter(
@@ -34,19 +27,55 @@ export function summarize(report: string, { exitCode, otherFailures }: Beside): 
   );
   const failed = numFailedTests + unloaded.length;
   const unexplained = failed === 0 && (!success || exitCode !== 0 || numPassedTests === 0) ? 1 : 0;
-  return { passed: numPassedTests, failed: failed + unexplained + otherFailures };
+  return { passed: numPassedTests, failed: failed + unexplained };
+}
+
+/** One run of vitest. */
+export interface Run {
+  /** What its reporter wrote; an Error: why there is nothing to read. */
+  readonly report: string | Error;
+  readonly exitCode: number;
+}
+
+/**
+ * All runs as one. One without a report counts as one failure, and those of the others still count.
+ * @param otherFailures checks that failed besides the tests; they count as failed.
+ * @param complain is told what is wrong with a report.
+ */
+export function summarizeAll(
+  runs: readonly Run[],
+  otherFailures: number,
+  complain: (text: string) => void = () => {},
+): Summary {
+  const summaries = runs.map(({ report, exitCode }): Summary => {
+    try {
+      if (report instanceof Error) throw report;
+      return summarize(report, exitCode);
+    } catch (error) {
+      complain(`no report of the tests: ${error instanceof Error ? error.message : String(error)}`);
+      return { passed: 0, failed: 1 };
+    }
+  });
+  const sum = (of: keyof Summary): number => summaries.reduce((total, each) => total + each[of], 0);
+  // Of nothing at all nobody says that it went well; nor where it is not told how much else failed.
+  const unknown = runs.length === 0 || !Number.isInteger(otherFailures) ? 1 : 0;
+  return { passed: sum("passed"), failed: sum("failed") + (unknown === 1 ? 1 : otherFailures) };
+}
+
+function readReport(path: string): string | Error {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
 }
 
 if (import.meta.main) {
-  const [path = "", exitCode, otherFailures] = process.argv.slice(2);
-  try {
-    const beside = { exitCode: Number(exitCode), otherFailures: Number(otherFailures) };
-    const { passed, failed } = summarize(readFileSync(path, "utf8"), beside);
-    console.log(`${passed} passed, ${failed} failed`);
-    process.exitCode = failed === 0 ? 0 : 1;
-  } catch (error) {
-    console.error(`no report of the tests: ${error instanceof Error ? error.message : String(error)}`);
-    console.log("0 passed, 1 failed");
-    process.exitCode = 1;
-  }
+  const [otherFailures, ...pairs] = process.argv.slice(2);
+  const runs: Run[] = [];
+  for (let i = 0; i < pairs.length; i += 2)
+    runs.push({ report: readReport(pairs[i] ?? ""), exitCode: Number(pairs[i + 1]) });
+  const { passed, failed } = summarizeAll(runs, Number(otherFailures), console.error);
+  console.log(`${passed} passed, ${failed} failed`);
+  process.exitCode = failed === 0 ? 0 : 1;
 }

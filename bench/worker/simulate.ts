@@ -4,13 +4,13 @@
  */
 
 import { readIntakeConfig } from "../../src/config.ts";
+import { queueUnits } from "../../src/control/usage.ts";
 import { chainStatus } from "../../src/delivery/chain.ts";
 import worker from "../../src/index.ts";
 import { blobStore } from "../../src/intake/blob-store.ts";
 import { Gatherer } from "../../src/intake/gather.ts";
 import { handleTail } from "../../src/intake/tail.ts";
 import { platform } from "../../src/platform.ts";
-import { queueUnits } from "../billing.ts";
 import type { Scenario, Simulated } from "../protocol.ts";
 import { RecordMix, seeded, type TraceItem } from "../records.ts";
 import { clock } from "./clock.ts";

@@ -107,21 +107,28 @@ export class AccessRegister extends DurableObject<Env> {
     return { known: proof.kind === "token" ? this.#tokenOf(proof.hash) : this.#memberOf(proof.email, proof.hash) };
   }
 
-  /** Opens a session of the dashboard, known by the hash of its id. @returns when it ends, in ms since the epoch. */
-  openSession(hash: Uint8Array, holder: Holder): number {
-    return this.ctx.storage.transactionSync(() => this.#sessions.open(hash, holder, platform.now()));
+  /**
+   * Opens a session of the dashboard, known by the hash of its id.
+   * @param before what the same browser had until now: it is closed; null: nothing.
+   * @returns when it ends, in ms since the epoch.
+   */
+  openSession(hash: Uint8Array, holder: Holder, before: Uint8Array | null): number {
+    return this.ctx.storage.transactionSync(() => {
+      if (before !== null) this.#sessions.close(before);
+      return this.#sessions.open(hash, holder, platform.now());
+    });
   }
 
   /**
    * Whose session it is, with the permissions of now; null: nobody's, or of somebody who is known no more.
-   * @param adminHash of the ADMIN_TOKEN in force; null: there is none, and so no admin.
+   * @param adminProof what a session opened with the ADMIN_TOKEN in force has; null: there is none, and so no admin.
    */
-  sessionOf(hash: Uint8Array, adminHash: Uint8Array | null): { session: SignedIn | null } {
+  sessionOf(hash: Uint8Array, adminProof: Uint8Array | null): { session: SignedIn | null } {
     const session = this.#sessions.find(hash, platform.now());
     if (session === null) return { session: null };
     const { holder, expiresMs } = session;
     if (holder.kind === "admin") {
-      const isHolder = adminHash !== null && sameHash(holder.hash, adminHash);
+      const isHolder = adminProof !== null && sameHash(holder.proof, adminProof);
       return { session: isHolder ? { known: "admin", expiresMs } : null };
     }
     const known = holder.kind === "token" ? this.#tokenById(holder.id) : this.#memberById(holder.id);

@@ -42,7 +42,7 @@ export const ACCESS_STEPS = [
         hash       BLOB NOT NULL,       -- SHA-256 of the id, which is nowhere
         kind       TEXT NOT NULL,       -- admin, token, member
         holder     TEXT NOT NULL,       -- id of the token or member
-        admin_hash BLOB,                -- SHA-256 of the ADMIN_TOKEN that opened it; null: a token or member did
+        admin_proof BLOB,               -- by which ADMIN_TOKEN it was opened; null: a token or member did
         created_ms INTEGER NOT NULL,
         expires_ms INTEGER NOT NULL
       ) STRICT;

@@ -1,8 +1,8 @@
-import { SESSION_MS, SESSIONS_MAX } from "../limits.ts";
+import { SESSION_MS, SESSIONS_MAX, SESSIONS_OF_ONE_MAX } from "../limits.ts";
 import { sameHash } from "./credentials.ts";
 
-/** Whose session it is: the admin's holds the hash of the ADMIN_TOKEN it was opened with, so that another one ends it. */
-export type Holder = { kind: "admin"; hash: Uint8Array } | { kind: "token" | "member"; id: string };
+/** Whose session it is: the admin's holds what proves by which ADMIN_TOKEN it was opened, so that another one ends it. */
+export type Holder = { kind: "admin"; proof: Uint8Array } | { kind: "token" | "member"; id: string };
 
 /** An open session. */
 export interface Session {
@@ -17,7 +17,7 @@ interface SessionRow {
   hash: ArrayBuffer;
   kind: string;
   holder: string;
-  admin_hash: ArrayBuffer | null;
+  admin_proof: ArrayBuffer | null;
   created_ms: number;
   expires_ms: number;
 }
@@ -33,19 +33,28 @@ export class Sessions {
     this.#sql = sql;
   }
 
-  /** Opens one. Those that are over go; of more than there may be, the oldest. @returns when it ends, in ms since the epoch. */
+  /**
+   * Opens one. Those that are over go; of more than there may be, the oldest: first of the same holder, so that nobody signs out others by signing in often.
+   * @returns when it ends, in ms since the epoch.
+   */
   open(hash: Uint8Array, holder: Holder, nowMs: number): number {
     const expiresMs = nowMs + SESSION_MS;
     this.#sql.exec("DELETE FROM session WHERE expires_ms <= ?", nowMs);
     this.#sql.exec(
-      "INSERT INTO session (locator, hash, kind, holder, admin_hash, created_ms, expires_ms) VALUES (?, ?, ?, ?, ?, ?, ?)",
+      "INSERT INTO session (locator, hash, kind, holder, admin_proof, created_ms, expires_ms) VALUES (?, ?, ?, ?, ?, ?, ?)",
       locatorOf(hash),
       hash.slice().buffer,
       holder.kind,
-      holder.kind === "admin" ? "admin" : holder.id,
-      holder.kind === "admin" ? holder.hash.slice().buffer : null,
+      nameOf(holder),
+      holder.kind === "admin" ? holder.proof.slice().buffer : null,
       nowMs,
       expiresMs,
+    );
+    this.#sql.exec(
+      "DELETE FROM session WHERE kind = ?1 AND holder = ?2 AND number <= (SELECT number FROM session WHERE kind = ?1 AND holder = ?2 ORDER BY number DESC LIMIT 1 OFFSET ?3)",
+      holder.kind,
+      nameOf(holder),
+      SESSIONS_OF_ONE_MAX,
     );
     this.#sql.exec(
       "DELETE FROM session WHERE number <= (SELECT number FROM session ORDER BY number DESC LIMIT 1 OFFSET ?)",
@@ -86,8 +95,12 @@ export class Sessions {
   }
 }
 
-function holderOf({ kind, holder, admin_hash }: SessionRow): Holder {
-  if (kind === "admin") return { kind, hash: new Uint8Array(admin_hash ?? new ArrayBuffer(0)) };
+function nameOf(holder: Holder): string {
+  return holder.kind === "admin" ? "admin" : holder.id;
+}
+
+function holderOf({ kind, holder, admin_proof }: SessionRow): Holder {
+  if (kind === "admin") return { kind, proof: new Uint8Array(admin_proof ?? new ArrayBuffer(0)) };
   return { kind: kind as "token" | "member", id: holder };
 }
 

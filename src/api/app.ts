@@ -20,6 +20,7 @@ import { healthRoutes } from "./health.ts";
 import { incidentRoutes } from "./incidents.ts";
 import { jobRoutes } from "./jobs.ts";
 import { ledgerRoutes } from "./ledger.ts";
+import { objectRoutes } from "./objects.ts";
 import { ownershipRoutes } from "./ownership.ts";
 import { previewRoutes } from "./preview.ts";
 import { replayRoutes } from "./replay.ts";
@@ -28,6 +29,7 @@ import { ACCOUNT_PATH, type AppContext, type AppEnv, type Resource, type Resourc
 import { scriptRoutes } from "./scripts.ts";
 import { setAsideRoutes } from "./set-aside.ts";
 import { statusRoutes } from "./status.ts";
+import { usageRoutes } from "./usage.ts";
 import { validationRoutes } from "./validation.ts";
 import { webhookRoutes } from "./webhook.ts";
 
@@ -47,6 +49,7 @@ export const GROUPS: readonly ResourceGroup[] = [
     resources: [
       ...eventRoutes,
       ...jobRoutes,
+      ...objectRoutes,
       ...healthRoutes,
       ...ledgerRoutes,
       ...ownershipRoutes,
@@ -59,6 +62,7 @@ export const GROUPS: readonly ResourceGroup[] = [
       ...statusRoutes,
       ...incidentRoutes,
       ...webhookRoutes,
+      ...usageRoutes,
       ...auditRoutes,
     ],
   },

@@ -2,6 +2,7 @@ import type * as z from "zod";
 import { CODE, faultsError, missing, oneError } from "../errors.ts";
 import { type Body, decodeUtf8, readBody } from "../intake/body.ts";
 import { API_BODY_MAX_BYTES } from "../limits.ts";
+import type { Fault } from "../record/record.ts";
 
 const STATUS_CODE = { 400: CODE.invalid, 413: CODE.tooLarge, 415: CODE.mediaType } as const;
 
@@ -57,10 +58,15 @@ export async function jsonBody<S extends z.ZodType>(request: Request, schema: S)
     sent.set(request, parsed.data);
     return parsed.data;
   }
-  throw faultsError(400, CODE.invalid, parsed.error.issues.flatMap(issueFaults));
+  throw faultsError(400, CODE.invalid, shapeFaults(parsed.error));
 }
 
-function issueFaults(issue: z.core.$ZodIssue): { pointer: string; message: string }[] {
+/** What is wrong with the shape of a body: one entry a fault, as the API says it. */
+export function shapeFaults(error: z.ZodError): Fault[] {
+  return error.issues.flatMap(issueFaults);
+}
+
+function issueFaults(issue: z.core.$ZodIssue): Fault[] {
   const base = pointerOf(issue.path);
   const name = base === "" ? "the body" : base.slice(1).replaceAll("/", ".");
   if (issue.code === "unrecognized_keys") {

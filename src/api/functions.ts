@@ -86,8 +86,12 @@ async function listFunctions(c: AppContext): Promise<Response> {
   for (const setting of settings) learn(setting.name, { setting });
   for (const attachment of attachments) learn(attachment.script, { attachment });
   for (const count of counts) if (count.scriptName !== null) learn(count.scriptName, { count });
-  const sorted = [...known.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
-  const { shown, info } = pageOf(queryOf(c, FunctionsPage), sorted);
+  const { name = "", ...page } = queryOf(c, FunctionsPage);
+  const wanted = name.toLowerCase();
+  const sorted = [...known.values()]
+    .filter((each) => wanted === "" || each.name.toLowerCase().includes(wanted))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+  const { shown, info } = pageOf(page, sorted);
   const views = shown.map((each) => presentFunction(each, spelling(c)));
   const unlisted = counts.find(({ scriptName }) => scriptName === null) ?? null;
   return listed(c, views, info, { unlisted: presentCount(unlisted) });

@@ -4,7 +4,7 @@ import { readJob } from "../control/job-rules.ts";
 import { CreateJob, type JobBody, READ_ONLY_KEYS, UpdateJob } from "../control/job-schema.ts";
 import { controlPlane, type JobChange, type JobDraft, type StoredJob } from "../control/plane.ts";
 import { destinationPurpose, seal, unseal } from "../control/secrets.ts";
-import { chainObjects, driveChain } from "../delivery/chain.ts";
+import { driveChain } from "../delivery/chain.ts";
 import type { Destination } from "../destinations/destination.ts";
 import { ObjectStore } from "../destinations/object-store.ts";
 import { isMasked, parseDestination, sameStore, unmaskDestination } from "../destinations/parse.ts";
@@ -20,11 +20,9 @@ import {
   DiscardQuery,
   FLUSH_JOB,
   JOB_LEDGER,
-  JOB_OBJECTS,
   JobsPage,
   LIST_DATASET_JOBS,
   LIST_JOBS,
-  ObjectsQuery,
   READ_JOB,
   UPDATE_JOB,
 } from "./docs/jobs.ts";
@@ -108,21 +106,6 @@ export const jobRoutes: readonly Resource[] = [
             bytes_compressed: status.deliveredBytes,
             replayed: status.replayed,
           });
-        },
-      },
-    },
-  },
-  {
-    path: "/jobs/:job_id/objects",
-    methods: {
-      GET: {
-        permission: "logs:read",
-        doc: JOB_OBJECTS,
-        async handle(c) {
-          const { config } = await requireJob(c);
-          const { after, limit } = queryOf(c, ObjectsQuery);
-          const { entries, total } = await chainObjects(c.env.LOG, config.id, after, limit);
-          return listed(c, entries, { page: 1, perPage: limit, total });
         },
       },
     },

@@ -91,4 +91,11 @@ export const ACCOUNT_STEPS = [
     why: "records are shown as they arrive, while somebody watches",
     sql: "ALTER TABLE account ADD COLUMN watched_until_ms INTEGER NOT NULL DEFAULT 0;",
   },
+  {
+    id: 6,
+    why: "it can be said what a month has used so far",
+    sql: `
+      -- JSON of MonthUse (month-use.ts); NULL: nothing was counted since this step
+      ALTER TABLE account ADD COLUMN month_use TEXT;`,
+  },
 ] as const satisfies readonly Migration[];

@@ -75,4 +75,15 @@ export const CONTROL_STEPS = [
         fault       TEXT              -- why it did not tell since checked_ms, in words; null: it did
       ) STRICT, WITHOUT ROWID;`,
   },
+  {
+    id: 6,
+    why: "the dashboard keeps what somebody has entered of a job that is not created yet",
+    sql: `
+      CREATE TABLE draft (
+        id         TEXT PRIMARY KEY,
+        owner      TEXT NOT NULL,    -- kind and id of who made it
+        sealed     TEXT NOT NULL,    -- all that was entered, keys included
+        changed_ms INTEGER NOT NULL
+      ) STRICT, WITHOUT ROWID;`,
+  },
 ] as const satisfies readonly Migration[];

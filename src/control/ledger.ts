@@ -8,6 +8,7 @@ import type { FunctionCount } from "./function-counts.ts";
 import { FunctionHours } from "./function-hours.ts";
 import { type JobsSnapshot, offNow } from "./job-config.ts";
 import { KeptJobs } from "./kept-jobs.ts";
+import { type MonthUse, parseUse, useAt, withUse } from "./month-use.ts";
 import type { MessageCount, Outcome, Watched } from "./outcome.ts";
 import { type RecentRecords, RecentRing } from "./recent.ts";
 import {
@@ -19,6 +20,7 @@ import {
   type SetAsideMessage,
 } from "./set-aside.ts";
 import { Unfinished } from "./unfinished.ts";
+import { queueUnits } from "./usage.ts";
 
 export { ACCOUNT_STEPS } from "./account-schema.ts";
 export type { AccountCounts, AccountStatus } from "./account-status.ts";
@@ -55,7 +57,7 @@ export class AccountLedger extends DurableObject<Env> {
    * @returns null, or which were counted now, if somebody watches them; or the jobs as they are by now if they were routed by a state that is behind:
    * then nothing was counted, and the messages must be offered to these.
    */
-  count({ done, failed, backlog, state }: Outcome): JobsSnapshot | Watched | null {
+  count({ done, failed, backlog, work, state }: Outcome): JobsSnapshot | Watched | null {
     const { newer, watchedUntilMs } = this.#jobs.sinceAndWatched(state);
     if (newer !== null) return newer;
     const now = platform.now();
@@ -68,15 +70,29 @@ export class AccountLedger extends DurableObject<Env> {
       this.#ids.remember(fresh);
       const sum = (of: (message: MessageCount) => number): number =>
         fresh.reduce((total, message) => total + of(message), 0);
+      const events = sum((message) => message.events);
+      const use = withUse(
+        this.#monthUse(),
+        {
+          ...(work ?? { batches: 1, appends: 0, offered: 0 }),
+          groups: 1,
+          messages: fresh.length,
+          messageUnits: sum(({ bytes }) => queueUnits(bytes ?? 0)),
+          events,
+        },
+        now,
+      );
+      // One row, whatever is in it: what a month has used costs nothing to know.
       this.#sql.exec(
         `UPDATE account SET processed = processed + ?, routed = routed + ?, not_enabled = not_enabled + ?, not_routed = not_routed + ?,
-           queue_backlog = ?, queue_seen_ms = ? WHERE id = 1`,
-        sum(({ events }) => events),
+           queue_backlog = ?, queue_seen_ms = ?, month_use = ? WHERE id = 1`,
+        events,
         sum(({ routed }) => routed),
         sum(({ notEnabled }) => notEnabled),
         sum(({ notRouted }) => notRouted),
         backlog,
         now,
+        JSON.stringify(use),
       );
       this.#functions.add(
         fresh.flatMap(({ functions }) => functions),
@@ -214,6 +230,15 @@ export class AccountLedger extends DurableObject<Env> {
   /** Time of intake of the oldest message that has to come again, in ms; null: there is none. */
   oldestUnfinishedMs(): number | null {
     return this.#unfinished.oldestMs();
+  }
+
+  /** What this month (UTC) has used so far; null: nothing was ever counted. */
+  monthUse(): MonthUse | null {
+    return useAt(this.#monthUse(), platform.now());
+  }
+
+  #monthUse(): MonthUse | null {
+    return parseUse(this.#sql.exec<{ month_use: string | null }>("SELECT month_use FROM account").one().month_use);
   }
 
   status(): AccountStatus {

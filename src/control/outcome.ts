@@ -14,6 +14,8 @@ export interface MessageCount extends TakenId {
   notRouted: number;
   /** The same by function; adds up to the three. */
   functions: readonly FunctionCount[];
+  /** Size of the message as the queue has it; absent: not known. */
+  bytes?: number;
   /** Some of its records, for previews: held in memory only, and no part of any count. */
   recent?: RecentRecords;
 }
@@ -31,6 +33,16 @@ export function readWatched(answer: unknown): readonly string[] | null {
   return Array.isArray(watched) && watched.every((id) => typeof id === "string") ? watched : null;
 }
 
+/** What it took to commit some messages. */
+export interface Work {
+  /** Batches of the queue that begin with them: none or one. */
+  batches: number;
+  /** Calls in which a job's log took records. */
+  appends: number;
+  /** Records that jobs were offered in these: an event counts once for each of them. */
+  offered: number;
+}
+
 /** What became of some messages. */
 export interface Outcome {
   /** Committed by all their jobs. */
@@ -39,6 +51,8 @@ export interface Outcome {
   failed: readonly TakenId[];
   /** Messages that wait in the queue, as it says. */
   backlog: number | null;
+  /** What it took, for the month's use; absent: it was not counted. */
+  work?: Work;
   /** The state of the control plane that they were routed by. */
   state: string;
 }

@@ -9,6 +9,7 @@ import { migrate } from "../storage/migrate.ts";
 import { Attachments } from "./attachments.ts";
 import { CONTROL_STEPS } from "./control-schema.ts";
 import { ControlState, configOf, type JobRow } from "./control-state.ts";
+import { Drafts, type StoredDraft } from "./drafts.ts";
 import { type FunctionPatch, type FunctionSetting, FunctionSettings } from "./function-settings.ts";
 import { created, deleted, type JobDraft, updated } from "./job-change.ts";
 import { CLOCK_SKEW_MS, isBehind, type JobConfig, type JobsSnapshot, type Window } from "./job-config.ts";
@@ -50,6 +51,7 @@ export class ControlPlane extends DurableObject<Env> {
   readonly #functions: FunctionSettings;
   readonly #attachments: Attachments;
   readonly #local: LocalStore;
+  readonly #drafts: Drafts;
   readonly #state: ControlState;
   readonly #rollout: Rollout;
   /** Overridden by tests, which do not wait. */
@@ -61,6 +63,7 @@ export class ControlPlane extends DurableObject<Env> {
     this.#functions = new FunctionSettings(this.#sql);
     this.#attachments = new Attachments(this.#sql);
     this.#local = new LocalStore(this.#sql);
+    this.#drafts = new Drafts(this.#sql);
     this.#state = new ControlState(this.#sql, this.#functions);
     this.#rollout = new Rollout(ctx, env, this.#state, this.patience);
     ctx.blockConcurrencyWhile(async () => {
@@ -278,6 +281,25 @@ export class ControlPlane extends DurableObject<Env> {
   /** null: no such function runs locally. */
   localFunction(name: string): StoredCode | null {
     return this.#local.get(name);
+  }
+
+  /** Keeps what somebody has entered of a job. @returns false: the id is somebody else's. */
+  saveDraft(id: string, owner: string, sealed: string): boolean {
+    return this.ctx.storage.transactionSync(() => this.#drafts.save(id, owner, sealed, platform.now()));
+  }
+
+  /** null: there is none, it is over, or it is somebody else's. */
+  draft(id: string, owner: string): StoredDraft | null {
+    return this.#drafts.find(id, owner, platform.now());
+  }
+
+  drafts(owner: string): StoredDraft[] {
+    return this.#drafts.list(owner, platform.now());
+  }
+
+  /** Takes a draft out; of two who ask at once, one gets it. */
+  takeDraft(id: string, owner: string): StoredDraft | null {
+    return this.#drafts.take(id, owner, platform.now());
   }
 
   /** Brings changes to where they were not confirmed: it was armed with each of them, in case this object does not live to do it itself. */

@@ -66,3 +66,8 @@ export function destinationPurpose(accountId: string): string {
 export function replayPurpose(accountId: string): string {
   return `destination_conf of a replay of account ${accountId}`;
 }
+
+/** The purpose of a sealed draft of a job. @param owner whose it is: nobody else's row opens as it. */
+export function draftPurpose(accountId: string, owner: string, id: string): string {
+  return `draft ${id} of ${owner} of account ${accountId}`;
+}

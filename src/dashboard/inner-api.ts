@@ -1,5 +1,5 @@
 import type { Caller } from "../access/roles.ts";
-import type { ErrorEntry } from "../errors.ts";
+import { CODE, type ErrorEntry } from "../errors.ts";
 
 /** Somebody whom the dashboard knows already, and the number of the request that asks for him. */
 export interface Insider {
@@ -62,6 +62,11 @@ export class InnerApi {
     return { items: result, info };
   }
 
+  /** `result` of a change that is not expected to be refused. @throws InnerFailure */
+  async change<T>(method: string, path: string, body?: unknown): Promise<T> {
+    return unwrap(await this.send<T>(method, path, body)).result;
+  }
+
   /** Any request; a refusal is an answer, too. */
   async send<T>(method: string, path: string, body?: unknown, query: Query = {}): Promise<InnerAnswer<T>> {
     const response = await this.raw(method, path, body, query);
@@ -73,6 +78,9 @@ export class InnerApi {
 
   /** As it is answered: for files. */
   raw(method: string, path: string, body?: unknown, query: Query = {}): Promise<Response> {
+    // A name that means another place in a path would ask another route than the one which was meant.
+    if (path.split("/").some((part) => DOTS.test(part)))
+      return Promise.resolve(Response.json({ errors: [NOTHING] }, { status: 404 }));
     const url = new URL(this.#base + path);
     for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, `${value}`);
     const init: RequestInit =
@@ -82,6 +90,11 @@ export class InnerApi {
     return this.#ask(new Request(url, init));
   }
 }
+
+/** What an address takes for here, or one above. */
+const DOTS = /^(?:\.|%2e){1,2}$/i;
+
+const NOTHING: ErrorEntry = { code: CODE.noRoute, message: "there is nothing of this name" };
 
 interface Envelope<T> {
   result: T;

@@ -12,7 +12,7 @@ const NAVIGATION: readonly { section: Section; href: string; label: string; need
   { section: "jobs", href: "/jobs", label: "Jobs", needs: "logs:read" },
   { section: "functions", href: "/functions", label: "Functions", needs: "functions:read" },
   { section: "live", href: "/live", label: "Live", needs: "logs:read" },
-  { section: "set-aside", href: "/set-aside", label: "Set aside", needs: "logs:read" },
+  { section: "set-aside", href: "/set-aside", label: "Set aside", needs: "logs:edit" },
   { section: "status", href: "/status", label: "Status", needs: "logs:read" },
   { section: "access", href: "/access", label: "Access", needs: "access:edit" },
 ];
@@ -86,7 +86,9 @@ const Banner: FC<{ viewer: Viewer; section: Section | null; accountId: string }>
     <div class="who">
       <p>
         <span class="unseen">Signed in as </span>
-        <bdi>{visible(viewer.caller.name)}</bdi>
+        <a href="/session">
+          <bdi>{visible(viewer.caller.name)}</bdi>
+        </a>
       </p>
       <p>
         <a href="/docs">API</a>

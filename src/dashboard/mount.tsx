@@ -12,8 +12,16 @@ import { scriptAt } from "./assets.ts";
 import { InnerApi, InnerFailure, type Insiders } from "./inner-api.ts";
 import { frame } from "./layout.tsx";
 import { mountLiveSocket } from "./live-socket.ts";
-import type { Page, PageAnswer, PageContext, View } from "./page.ts";
-import { failureView, notConfigured, notFound, notPermitted, SESSION_OVER, silent } from "./pages/failures.tsx";
+import { type Page, type PageAnswer, type PageContext, seeOther, type View } from "./page.ts";
+import {
+  FOREIGN_FORM,
+  failureView,
+  notConfigured,
+  notFound,
+  notPermitted,
+  SESSION_OVER,
+  silent,
+} from "./pages/failures.tsx";
 import { signIn, signInView, signOut } from "./pages/sign-in.tsx";
 import { PAGES } from "./pages.ts";
 import { CSRF_FIELD } from "./parts/form.tsx";
@@ -44,15 +52,13 @@ export function mountDashboard(app: Hono<AppEnv>, world: DashboardWorld): void {
       "Cross-Origin-Resource-Policy": "same-origin",
     });
   });
-  app.get("/sign-in", async (c) => render(await signInView(c, await viewer(c)), null, c));
-  app.post("/sign-in", async (c) => {
-    requireSameOrigin(c);
-    return render(await signIn(c, await formOf(c), world.platform), null, c);
-  });
-  app.post("/sign-out", async (c) => {
-    requireSameOrigin(c);
-    return signOut(c, await formOf(c));
-  });
+  app.get("/sign-in", (c) => shown(c, (who) => signInView(c, who)));
+  app.post("/sign-in", (c) =>
+    shown(c, async () => (isSameOrigin(c.req.raw) ? signIn(c, await formOf(c), world.platform) : FOREIGN_FORM)),
+  );
+  app.all("/sign-in", () => refuseMethod("GET, HEAD, POST"));
+  app.post("/sign-out", (c) => shown(c, async () => (isSameOrigin(c.req.raw) ? signOut(c) : FOREIGN_FORM)));
+  app.all("/sign-out", () => refuseMethod("POST"));
   mountLiveSocket(app);
   for (const page of PAGES) mountPage(page, { ...world, app });
 }
@@ -72,50 +78,62 @@ function mountPage({ path, get, post }: Page, inside: Inside): void {
   if (post !== undefined) {
     app.post(path, (c) =>
       answered(c, inside, async (page) => {
-        requireSameOrigin(c);
+        if (!isSameOrigin(c.req.raw)) return FOREIGN_FORM;
         const form = await formOf(c);
         const id = sessionId(c.req.raw.headers);
         if (page.viewer === null || id === null) return SESSION_OVER;
-        if (!isCsrfOf(id, form.get(CSRF_FIELD))) throw oneError(403, CODE.auth, FOREIGN_FORM);
+        if (!isCsrfOf(id, form.get(CSRF_FIELD))) return FOREIGN_FORM;
         if (post.permission !== null) requirePermission(page.viewer.caller, post.permission);
         form.delete(CSRF_FIELD);
         return post.take(page, form);
       }),
     );
   }
-  app.all(path, () => {
-    const allow = [...(get === undefined ? [] : ["GET", "HEAD"]), ...(post === undefined ? [] : ["POST"])].join(", ");
-    throw oneError(405, CODE.methodNotAllowed, `this page takes ${allow}`, { Allow: allow });
-  });
+  app.all(path, () =>
+    refuseMethod([...(get === undefined ? [] : ["GET", "HEAD"]), ...(post === undefined ? [] : ["POST"])].join(", ")),
+  );
 }
 
-const FOREIGN_FORM = "this form was not sent by a page of this session: load the page anew and send it again";
+/** @throws ApiError 405 */
+function refuseMethod(allow: string): never {
+  throw oneError(405, CODE.methodNotAllowed, `this page takes ${allow}`, { Allow: allow });
+}
 
-type Unchecked = Omit<PageContext, "viewer"> & { viewer: Viewer | null };
+/** In place of what a page is made from, where nobody is signed in. */
+interface Nobody {
+  viewer: null;
+}
+
+const NOBODY: Nobody = { viewer: null };
 
 /** Runs a page, and makes an answer of whatever becomes of it. */
 async function answered(
   c: AppContext,
   inside: Inside,
-  run: (page: PageContext & { viewer: Viewer }) => Promise<PageAnswer>,
+  run: (page: PageContext | Nobody) => Promise<PageAnswer>,
 ): Promise<Response> {
+  return shown(c, async (who) => {
+    const config = readConfig(c.env);
+    if (config.ok) return run(who === null ? NOBODY : contextOf(c, inside, config.config, who));
+    // What is wrong with the settings is for who is signed in, unless it is what keeps everybody from being so.
+    return who === null && readAccess(c.env).ok ? run(NOBODY) : notConfigured(config.faults);
+  });
+}
+
+/** Runs what answers with a page, and makes one of whatever becomes of it. */
+async function shown(c: AppContext, run: (who: Viewer | null) => Promise<PageAnswer>): Promise<Response> {
   let who: Viewer | null = null;
   try {
     who = await viewer(c);
-    const config = readConfig(c.env);
-    if (!config.ok) return await render(notConfigured(config.faults), who, c);
-    // A page asks who is there before it uses anything of them.
-    const page: Unchecked = contextOf(c, inside, config.config, who);
-    return await render(await run(page as PageContext), who, c);
+    return await render(await run(who), who, c);
   } catch (error) {
     return await render(failed(error, c), who, c);
   }
 }
 
-function contextOf(c: AppContext, { app, platform, insiders }: Inside, config: Config, who: Viewer | null): Unchecked {
+function contextOf(c: AppContext, { app, platform, insiders }: Inside, config: Config, who: Viewer): PageContext {
   const url = new URL(c.req.url);
   const ask = async (request: Request): Promise<Response> => {
-    if (who === null) throw new Error("nobody is signed in");
     insiders.set(request, { caller: who.caller, requestId: c.var.requestId });
     return await app.fetch(request, c.env);
   };
@@ -140,11 +158,6 @@ async function viewer(c: AppContext): Promise<Viewer | null> {
   return who;
 }
 
-/** @throws ApiError 403 */
-function requireSameOrigin(c: AppContext): void {
-  if (!isSameOrigin(c.req.raw)) throw oneError(403, CODE.auth, FOREIGN_FORM);
-}
-
 /** @throws ApiError what is wrong with the body. */
 async function formOf(c: AppContext): Promise<URLSearchParams> {
   if (mediaType(c.req.raw) !== "application/x-www-form-urlencoded")
@@ -159,18 +172,24 @@ function toSignIn(c: AppContext): Response {
   const url = new URL(c.req.url);
   const here = url.pathname + url.search;
   const to = here === "/" ? "" : `?${new URLSearchParams({ to: here })}`;
-  return c.redirect(`/sign-in${to}`, 303);
+  return seeOther(`/sign-in${to}`);
 }
 
 async function render(answer: PageAnswer, who: Viewer | null, c: AppContext): Promise<Response> {
   if (answer instanceof Response) return answer;
   const access = readAccess(c.env);
   const [before, after] = await frame(answer, who, access.ok ? access.access.accountId : "");
-  return streamed(before, answer.parts, after, answer.status ?? 200);
+  const response = streamed(before, answer.parts, after, answer.status ?? 200);
+  if (response.status === 503 || response.status === 429) response.headers.set("Retry-After", "5");
+  return response;
 }
 
 /** A failure as a page. A bug says nothing of itself, but to the log. */
 function failed(error: unknown, c: AppContext): View {
+  if (error instanceof InnerFailure || error instanceof ApiError) {
+    const entries = error instanceof ApiError ? error.entries : error.errors;
+    c.set("codes", [...new Set(entries.map(({ code }) => code))]);
+  }
   if (error instanceof InnerFailure) return error.status === 404 ? notFound(error.errors) : failureView(error);
   if (error instanceof ApiError) {
     if (error.status === 403) return notPermitted(error.entries);

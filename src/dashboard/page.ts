@@ -60,5 +60,5 @@ export interface Page {
 
 /** After a change: the browser asks for a page anew, and reloading that repeats nothing. */
 export function seeOther(path: string, headers: Readonly<Record<string, string>> = {}): Response {
-  return new Response(null, { status: 303, headers: { Location: path, ...headers } });
+  return new Response(null, { status: 303, headers: { Location: path, "Cache-Control": "no-store", ...headers } });
 }

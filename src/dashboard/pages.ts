@@ -7,6 +7,7 @@ import { jobsPages } from "./pages/jobs.tsx";
 import { livePages } from "./pages/live.tsx";
 import { overviewPages } from "./pages/overview.tsx";
 import { asidePages } from "./pages/set-aside.tsx";
+import { editPages } from "./pages/shipping/edit.tsx";
 import { statusPages } from "./pages/status.tsx";
 
 /** All pages but the one for signing in. Of two that fit a path, the first takes it. */
@@ -14,6 +15,7 @@ export const PAGES: readonly Page[] = [
   ...overviewPages,
   ...jobsPages,
   ...createPages,
+  ...editPages,
   ...jobPages,
   ...functionPages,
   ...livePages,

@@ -12,7 +12,7 @@ import { answered } from "../platform.ts";
 export const SESSION_COOKIE = "__Host-logship";
 
 /** How long the register may take to say who is signed in, in ms. */
-const REGISTER_MS = 3_000;
+export const REGISTER_MS = 3_000;
 
 /** 32 bytes in base64url. */
 const SESSION_ID = /^[A-Za-z0-9_-]{43}$/;
@@ -53,6 +53,14 @@ export function cookieOf(id: string, ms: number): string {
 /** `Set-Cookie` that takes it away. */
 export const NO_COOKIE = cookieOf("", 0);
 
+/**
+ * That a session was opened with this ADMIN_TOKEN. Made with the session's id, which only the browser holds: whoever reads what is stored can try no guess
+ * at a token that somebody has thought up.
+ */
+export function adminProof(adminToken: string, id: string): Uint8Array {
+  return createHmac("sha256", id).update("opened by ADMIN_TOKEN\n").update(adminToken).digest();
+}
+
 /** What the forms of a session carry. It follows from the session's id, which no script and no other origin can read. */
 export function csrfOf(id: string): string {
   return createHmac("sha256", id).update("forms of the dashboard").digest("base64url");
@@ -87,11 +95,11 @@ export async function viewerOf(
   const id = sessionId(headers);
   if (id === null) return null;
   const sessionHash = hashOf(id);
-  const adminHash = adminToken === null ? null : hashOf(adminToken);
+  const proof = adminToken === null ? null : adminProof(adminToken, id);
   const answer: { session: SignedIn | null } = await answered(
     "the access register",
     REGISTER_MS,
-    accessRegister(register).sessionOf(sessionHash, adminHash),
+    accessRegister(register).sessionOf(sessionHash, proof),
   );
   if (answer.session === null) return null;
   const { known, expiresMs } = answer.session;

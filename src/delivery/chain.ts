@@ -179,6 +179,34 @@ export async function chainObjects(
   }
 }
 
+/** Objects of a job with a number below `before`, the newest first, and how many there are in all. As above, the chain is walked from its first segment. */
+export async function chainObjectsBefore(
+  logs: Logs,
+  jobId: number,
+  before: number,
+  limit: number,
+): Promise<{ entries: ObjectEntry[]; total: number }> {
+  const totals: number[] = [];
+  for (let segment = 0; ; segment++) {
+    const { total, sealed } = await segmentOf(logs, jobId, segment).objects(0, 0);
+    totals.push(total);
+    if (!sealed) break;
+  }
+  const entries: ObjectEntry[] = [];
+  for (let segment = totals.length - 1; segment >= 0 && entries.length < limit; segment--) {
+    if (totals[segment] === 0) continue;
+    const page = (await segmentOf(logs, jobId, segment).objectsBefore(before, limit - entries.length)) as ObjectEntry[];
+    entries.push(...page);
+  }
+  return { entries, total: totals.reduce((sum, each) => sum + each, 0) };
+}
+
+/** One object of a job; null: there is none of this number (any more). */
+export async function chainObject(logs: Logs, jobId: number, number: number): Promise<ObjectEntry | null> {
+  const { entries } = await chainObjects(logs, jobId, number - 1, 1);
+  return entries[0]?.number === number ? entries[0] : null;
+}
+
 /** What of a whole log a replay can ship again, and the keys of some of it: the first and the last of each segment. */
 export async function chainReplayable(
   logs: Logs,

@@ -207,6 +207,11 @@ export class DeliveryLog extends DurableObject<Env> {
     return { entries, total: this.#objects.count(after), sealed: row.sealed_ms !== null };
   }
 
+  /** Those with a smaller number, the newest first. @param limit at most so many. */
+  objectsBefore(before: number, limit: number): ObjectEntry[] {
+    return this.#state.row() === null ? [] : this.#objects.listBefore(before, limit).map(entryOf);
+  }
+
   /** A part of the objects that are set aside, the oldest first, and how many there are. */
   asideObjects(offset: number, limit: number): { entries: AsideObject[]; total: number; sealed: boolean } {
     const row = this.#state.row();

@@ -211,6 +211,13 @@ export class Objects {
       .toArray();
   }
 
+  /** Objects with a number below `before`, the newest first. */
+  listBefore(before: number, limit: number): ObjectRow[] {
+    return this.#sql
+      .exec<ObjectRow>("SELECT * FROM object WHERE number < ? ORDER BY number DESC LIMIT ?", before, limit)
+      .toArray();
+  }
+
   /** How many objects have a number above `after`. */
   count(after: number): number {
     return Number(this.#sql.exec("SELECT count(*) AS n FROM object WHERE number > ?", after).one().n);

@@ -22,6 +22,7 @@ const PATH_PARAMETERS: { readonly [name: string]: PathParameter } = {
   },
   dataset: { schema: z.enum(DATASETS).describe("The second is another name of the first."), example: DATASETS[0] },
   job_id: { schema: z.int().min(1).describe("Id of a job."), example: "1" },
+  number: { schema: z.int().min(1).describe("Number of an object of the job."), example: "$OBJECT_NUMBER" },
   replay_id: { schema: id.describe("Id of a replay."), example: "$REPLAY_ID" },
   script_name: {
     schema: z.string().min(1).max(255).meta({

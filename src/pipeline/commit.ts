@@ -1,6 +1,6 @@
 import { type JobConfig, type JobsSnapshot, optedOut, wasIn } from "../control/job-config.ts";
 import type { FunctionCount, MessageCount, Outcome } from "../control/ledger.ts";
-import { readWatched } from "../control/outcome.ts";
+import { readWatched, type Work } from "../control/outcome.ts";
 import type { RecentRecords } from "../control/recent.ts";
 import { readJobConfig, readSnapshot } from "../control/snapshot.ts";
 import type { Append } from "../delivery/types.ts";
@@ -49,6 +49,8 @@ export interface QueueState {
   backlog: number | null;
   /** As in {@link Append}. */
   doneMs: number;
+  /** Whether a batch begins with this group. */
+  isFirst: boolean;
 }
 
 /** Appends of one group that are built and under way side by side: each holds its job's share of the group in memory, and an isolate has 128 MB (docs/costs.md). */
@@ -70,13 +72,14 @@ export async function commitAndCount(
   let current = jobs;
   // What a log has taken stays as it was offered, and stays routed, though a later round may know of opt-outs, or of a discard, that this one did not.
   const routed = new Map<string, Offer>();
+  const work: Work = { batches: queue.isFirst ? 1 : 0, appends: 0, offered: 0 };
   const handsOver = context.handsOverRecent();
   for (let rounds = 0; rounds < REBUILDS_MAX; rounds++) {
     const offers = offersOf(group, current).map((offer) => {
       const before = routed.get(offer.message.id);
       return before?.loaded === offer.loaded ? before : offer;
     });
-    const failed = await commitAll(offers, current, queue.doneMs, routed, context);
+    const failed = await commitAll(offers, current, queue.doneMs, { routed, work }, context);
     const counted = unique(offers).map((offer) => routed.get(offer.message.id) ?? offer);
     const recent = handsOver ? recentOrNone(group, current) : null;
     try {
@@ -86,6 +89,7 @@ export async function commitAndCount(
           .map((offer) => countOf(offer, routed, recent?.get(offer.message.id))),
         failed: counted.filter(({ message }) => failed.has(message.id)).map(({ message }) => idOf(message)),
         backlog: queue.backlog,
+        work,
         state: current.state,
       };
       const answer = await context.count(outcome);
@@ -167,14 +171,14 @@ function offeredTo(job: JobConfig, offers: readonly Offer[]): Offer[] {
 
 /**
  * Offers messages to every job that was enabled when they were taken in.
- * @param routed gets those that a job has taken, by id, as they were offered.
+ * @param taken gets those that a job has taken, by id, as they were offered; and what that took.
  * @returns the ids of those that a job could not take.
  */
 async function commitAll(
   offers: readonly Offer[],
   { jobs, optOutVersion }: JobsSnapshot,
   doneMs: number,
-  routed: Map<string, Offer>,
+  taken: { routed: Map<string, Offer>; work: Work },
   context: ConsumerContext,
 ): Promise<Set<string>> {
   const failed = new Set<string>();
@@ -197,7 +201,11 @@ async function commitAll(
   wanted.forEach((entry, i) => {
     const result = results[i];
     if (result?.status === "fulfilled") {
-      for (const offer of result.value) routed.set(offer.message.id, offer);
+      for (const offer of result.value) {
+        taken.routed.set(offer.message.id, offer);
+        taken.work.offered += offer.records.length;
+      }
+      if (result.value.length > 0) taken.work.appends += 1;
     }
     if (result?.status === "rejected") fail(entry.job, entry.offers, result.reason);
   });
@@ -228,7 +236,11 @@ function countOf(
     count.lastEventMs = Math.max(count.lastEventMs, whole.EventTimestampMs);
     sum[fate] += 1;
   }
-  const count = { ...idOf(message), events: loaded.records.length, ...sum, functions: [...functions.values()] };
+  const { body } = loaded.delivery;
+  const count: MessageCount = {
+    ...{ ...idOf(message), events: loaded.records.length, ...sum, functions: [...functions.values()] },
+    ...(body instanceof ArrayBuffer && { bytes: body.byteLength }),
+  };
   return recent === undefined ? count : { ...count, recent };
 }
 

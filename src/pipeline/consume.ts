@@ -67,8 +67,10 @@ async function consume(
   let before = calls.made;
   let costliest = 0;
   let full = false;
+  let isFirst = true;
   const flush = async (): Promise<void> => {
-    if (group.length > 0) again.push(...(await commitGroup(group, jobs, queue, context)));
+    if (group.length > 0) again.push(...(await commitGroup(group, jobs, { ...queue, isFirst }, context)));
+    isFirst &&= group.length === 0;
     group = [];
     bytes = 0;
     costliest = Math.max(costliest, calls.made - before);

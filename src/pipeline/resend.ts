@@ -118,7 +118,12 @@ async function offer(
     },
   };
   // Of the queue nothing is known: what is claimed to be complete stays as it is.
-  await commitAndCount([loaded], terms.snapshotOf(jobs), { name: aside.queue, backlog: null, doneMs: 0 }, noting);
+  await commitAndCount(
+    [loaded],
+    terms.snapshotOf(jobs),
+    { name: aside.queue, backlog: null, doneMs: 0, isFirst: false },
+    noting,
+  );
   if (isGone) return { kind: "gone" };
   if (counted !== null) return { kind: "sent", jobs: sorted(taken), gone: terms.gone(jobs, taken), count: counted };
   const forgotten = [...broken].filter(([, name]) => name === ForgottenError.name).map(([id]) => id);

@@ -28,6 +28,17 @@ async function ship(scriptName: string, events: number, at = NOON): Promise<void
 const NEVER = { last_event: null, shipped: 0, dropped: { logging_off: 0, no_job: 0 } };
 const NO_SUCH = [404, [[7003, undefined, "no such function"]]];
 
+it("a list is of those whose names contain what is asked for, in capitals or not, and comes in pages", async () => {
+  setClock(NOON);
+  for (const name of ["Shop", "shop-2", "till", "a%b"]) await patch(name, { logship: true });
+  const namesOf = async (query: string) => (await list(query)).map(({ id }) => id);
+  expect(await namesOf("?name=SHO")).toEqual(["Shop", "shop-2"]);
+  expect(await namesOf("?name=sho&per_page=1&page=2")).toEqual(["shop-2"]);
+  expect(await namesOf("?name=%25")).toEqual(["a%b"]);
+  expect(await namesOf("?name=")).toHaveLength(4);
+  expect(await namesOf("?name=none")).toEqual([]);
+});
+
 describe("script settings", () => {
   const echoed: [what: string, body: Settings, answer: Settings][] = [
     ["on", { logship: true }, { logship: true, tail_consumers: null }],

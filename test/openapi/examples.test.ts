@@ -1,7 +1,7 @@
 /** Every example of the document, as its command line says, sent to the running service. */
 import { env } from "cloudflare:workers";
 import { createHash } from "node:crypto";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { EXAMPLE_DESTINATION } from "../../src/api/docs/common.ts";
 import { accountLedger } from "../../src/control/ledger.ts";
 import { type Platform, platform } from "../../src/platform.ts";
@@ -10,17 +10,32 @@ import { member, token } from "../api/principals.ts";
 import { id, one } from "../pipeline/scripted.ts";
 import { NOON } from "../record/samples.ts";
 import { ACCOUNT, ADMIN_TOKEN } from "../support/constants.ts";
+import { Oracle } from "../support/oracle.ts";
+import { deliver, pack } from "../support/runtime/pipeline.ts";
 import { commandOf, wordsOf } from "./shell.ts";
 import { OPERATIONS, pointerTo, validatorOf } from "./support.ts";
+
+const kept = new Map<string, Uint8Array<ArrayBuffer>>();
 
 /** A world whose stores take everything, as the keys of the examples open nothing, and say so as a store does: with the MD5 of what they took. */
 const generous: Platform = {
   ...platform,
-  async fetch(_url, { body }) {
+  async fetch(url, { method, body }) {
+    if (method === "GET") return new Response(kept.get(url) ?? null);
     const taken = new Uint8Array(await new Response(body ?? null).arrayBuffer());
+    kept.set(url, taken);
     return new Response(null, { headers: { etag: `"${createHash("md5").update(taken).digest("hex")}"` } });
   },
 };
+
+/** One object of job 1, in a store of that world. */
+async function deliverOne(): Promise<void> {
+  vi.spyOn(platform, "fetch").mockImplementation(generous.fetch);
+  await call("PUT", "/logship/jobs/1", { enabled: true });
+  await deliver(pack(new Oracle({ at: Date.now() }).mint(3), Date.now()));
+  await call("POST", "/logship/jobs/1/flush");
+  await call("PUT", "/logship/jobs/1", { enabled: false });
+}
 
 const EXAMPLES = OPERATIONS.flatMap(({ method, path, operation }) =>
   operation["x-codeSamples"].map(({ label, source }) => ({ method, path, operation, label, source })),
@@ -41,6 +56,7 @@ async function prepare(): Promise<{ [variable: string]: string }> {
     since: "2026-11-20T00:00:00Z",
     until: "2026-11-21T00:00:00Z",
   });
+  await deliverOne();
   const REPLAY_ID = replay.body.result.id;
   const [TOKEN_ID, MEMBER_ID] = [(await token(["logs:read"])).id, (await member("Log Share Reader")).id];
   const taken = { id: id(1), takenInMs: NOON, keyed: false };
@@ -54,6 +70,7 @@ async function prepare(): Promise<{ [variable: string]: string }> {
     MEMBER_ID,
     REPLAY_ID,
     ASIDE_ID: "message-1",
+    OBJECT_NUMBER: "1",
   };
 }
 
@@ -67,6 +84,7 @@ async function bodyOf(source: string): Promise<{ type: string; value: unknown }>
     MEMBER_ID: "",
     REPLAY_ID: "",
     ASIDE_ID: "",
+    OBJECT_NUMBER: "",
   };
   const { headers, body = "" } = commandOf(wordsOf(source, variables));
   const parsed = (text: string, type: string): unknown => (type.endsWith("/json") ? JSON.parse(text) : text);

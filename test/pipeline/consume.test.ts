@@ -90,10 +90,12 @@ describe("a batch of the queue", () => {
         {
           ...{ id: id(1), takenInMs: NOON, keyed: false, events: 2, routed: 2, notEnabled: 0, notRouted: 0 },
           functions: [{ scriptName: "shop", routed: 2, notEnabled: 0, notRouted: 0, lastEventMs: NOON }],
+          bytes: expect.any(Number),
         },
         {
           ...{ id: id(2), ...early, events: 1, routed: 0, notEnabled: 0, notRouted: 1 },
           functions: [{ scriptName: "shop", routed: 0, notEnabled: 0, notRouted: 1, lastEventMs: NOON }],
+          bytes: expect.any(Number),
         },
       ],
     ]);
@@ -220,7 +222,8 @@ describe("jobs", () => {
     expect(fates()).toEqual([again, again]);
     // Not counted yet, they will be, once: until then they are known to be on their way.
     const failed = [id(1), id(2)].map((each) => ({ id: each, takenInMs: NOON, keyed: false }));
-    expect(it_.counts).toEqual([{ done: [], failed, backlog: 0, state: STATE }]);
+    const work = { batches: 1, appends: 2, offered: 4 };
+    expect(it_.counts).toEqual([{ done: [], failed, backlog: 0, work, state: STATE }]);
     expect(errors).toHaveBeenCalled();
   });
 

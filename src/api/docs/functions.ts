@@ -55,7 +55,9 @@ const FunctionView = z
   })
   .meta({ id: "Function" });
 
-export const FunctionsPage = paging(FUNCTIONS_PER_PAGE);
+export const FunctionsPage = paging(FUNCTIONS_PER_PAGE).extend({
+  name: z.string().optional().describe("Only those whose names contain this, in capitals or not; empty: all."),
+});
 
 export const LIST_FUNCTIONS: RouteDoc = {
   summary: "List the functions",
@@ -64,7 +66,7 @@ export const LIST_FUNCTIONS: RouteDoc = {
   query: FunctionsPage,
   result: FunctionView,
   list: z.object({ unlisted: z.object(COUNTS).describe("The counts of functions that are not listed by name.") }),
-  examples: [{ name: "All functions" }],
+  examples: [{ name: "All functions" }, { name: "By a part of their names", query: { name: "sho" } }],
 };
 
 export const READ_FUNCTION: RouteDoc = {

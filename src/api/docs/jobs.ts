@@ -3,7 +3,7 @@ import * as z from "zod";
 import { CreateJob, JOB_FIELDS, OutputOptions, UpdateJob } from "../../control/job-schema.ts";
 import { JOBS_MAX } from "../../limits.ts";
 import { DATASETS } from "../../record/fields.ts";
-import { flag, paging, wholeNumberOr } from "../query.ts";
+import { flag, paging } from "../query.ts";
 import type { RouteDoc } from "../route.ts";
 import { Count, EXAMPLE_DESTINATION, Time } from "./common.ts";
 
@@ -56,48 +56,11 @@ const JobLedger = z
   })
   .meta({ id: "JobLedger", description: "What became of every record that was offered to the job." });
 
-const ObjectEntry = z
-  .object({
-    number: z.int().min(1).describe("Grows with every object: the order in which they were cut."),
-    key: z.string().describe("Below the bucket."),
-    state: z.enum(["waiting", "delivered", "set_aside", "discarded"]),
-    records: Count,
-    bytes: Count.describe("As it is stored."),
-    raw_bytes: Count.describe("Before compression."),
-    first_event: Time.describe("Time of the earliest event in it."),
-    last_event: Time.describe("Time of the latest event in it."),
-    reason: z
-      .enum(["bytes", "records", "interval", "scheduled", "manual", "config", "deleted", "replay"])
-      .describe("Why it was cut; `replay`: it was not, it is a copy."),
-    attempts: Count.describe("How often its upload was tried."),
-    cut_at: Time,
-    uploaded_at: Time.nullable(),
-    verified: z
-      .boolean()
-      .nullable()
-      .describe("`false`: the store says that it has the object, but would not show it. null: it is not uploaded."),
-    error: z.string().nullable().describe("Why the last try failed."),
-    replay: z
-      .strictObject({
-        id: z.string().describe("Of the replay."),
-        of: z.int().min(1).describe("The number of the object that it is a copy of."),
-        destination: z.string().nullable().describe("Bucket and endpoint, if it is not at the job's own destination."),
-      })
-      .nullable()
-      .describe("Of a copy that a replay wrote; null: it is no copy."),
-  })
-  .meta({ id: "ObjectEntry" });
-
 /** Every job of the account fits one page. */
 export const JobsPage = paging(JOBS_MAX);
 
 export const DiscardQuery = z.object({
   discard: flag.describe("Drops what the job has taken and not delivered; it is counted as discarded."),
-});
-
-export const ObjectsQuery = z.object({
-  after: wholeNumberOr(0, 0, Number.MAX_SAFE_INTEGER).describe("Objects with larger numbers than this alone."),
-  limit: wholeNumberOr(100, 1, 1_000).describe("How many at most."),
 });
 
 export const LIST_JOBS: RouteDoc = {
@@ -169,15 +132,6 @@ export const JOB_LEDGER: RouteDoc = {
   summary: "Read what became of a job's records",
   result: JobLedger,
   examples: [{ name: "The counts" }],
-};
-
-export const JOB_OBJECTS: RouteDoc = {
-  summary: "List the objects of a job",
-  description: "In the order of their numbers. Delivered ones are kept in this list for 30 days.",
-  query: ObjectsQuery,
-  result: ObjectEntry,
-  list: true,
-  examples: [{ name: "The first ones" }, { name: "Those after number 7", query: { after: "7", limit: "50" } }],
 };
 
 export const FLUSH_JOB: RouteDoc = {

@@ -32,7 +32,7 @@ function copyButtons(/** @type {ParentNode} */ root) {
 }
 
 /**
- * Parts that change by themselves: `data-refresh` has the seconds. The page is asked for again, and each such part replaced by the one with its id; one
+ * Parts that change by themselves: `data-refresh` has the seconds. The page is asked for again, saying so, as the parts that stay may be left out; and each such part replaced by the one with its id; one
  * that has no `data-refresh` any more is done. Nobody is interrupted in the middle of one, and nothing is asked for a page that nobody sees.
  */
 function refreshing() {
@@ -45,7 +45,7 @@ function refreshing() {
       return;
     }
     try {
-      const answer = await fetch(location.href, { headers: { accept: "text/html" } });
+      const answer = await fetch(location.href, { headers: { accept: "text/html", "x-logship-refresh": "1" } });
       // Signed out meanwhile: the page that says so is not this one.
       if (answer.redirected) return location.reload();
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");

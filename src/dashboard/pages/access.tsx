@@ -1,3 +1,15 @@
 import type { Page } from "../page.ts";
+import { auditPages } from "./access/audit.tsx";
+import { listPages } from "./access/lists.tsx";
+import { memberPages } from "./access/members.tsx";
+import { sessionPages } from "./access/session.tsx";
+import { tokenPages } from "./access/tokens.tsx";
 
-export const accessPages: readonly Page[] = [];
+/** Who may do what, and who did: tokens, members, the audit; and one's own session. */
+export const accessPages: readonly Page[] = [
+  ...listPages,
+  ...tokenPages,
+  ...memberPages,
+  ...auditPages,
+  ...sessionPages,
+];

@@ -85,6 +85,21 @@ export function notConfigured(faults: readonly string[]): View {
   };
 }
 
+/** A form that no page of this session has sent, as far as anybody can tell. */
+export const FOREIGN_FORM: View = {
+  title: "Nothing was changed",
+  status: 403,
+  section: null,
+  parts: [
+    <Notice kind="bad" title="This form was not sent by a page of your session">
+      <p>
+        You may have signed in anew since it was loaded. Load its page again and fill it in there.{" "}
+        <a href="/">Go to the overview</a>
+      </p>
+    </Notice>,
+  ],
+};
+
 /** The session ended while a form was open. */
 export const SESSION_OVER: View = {
   title: "You are signed out",

@@ -1,3 +1,66 @@
-import type { Page } from "../page.ts";
+import { InnerFailure } from "../inner-api.ts";
+import { type Page, type PageAnswer, type PageContext, seeOther } from "../page.ts";
+import { attachView } from "./functions/attach.tsx";
+import { listQuery, listView, pageNumber } from "./functions/list.tsx";
+import { functionPath, hasPath } from "./functions/logging.tsx";
+import { functionView } from "./functions/one.tsx";
 
-export const functionPages: readonly Page[] = [];
+export const functionPages: readonly Page[] = [
+  {
+    path: "/functions",
+    get: { permission: "functions:read", show: (page) => listView(page) },
+    post: { permission: "functions:edit", take: decide },
+  },
+  { path: "/attach", get: { permission: null, show: attachView } },
+  { path: "/functions/:name", get: { permission: "functions:read", show: functionView } },
+  { path: "/functions/:name/logging", post: { permission: "functions:edit", take: switchLogging } },
+  { path: "/functions/:name/forget", post: { permission: "functions:edit", take: forget } },
+];
+
+/** What the API is to be sent for each setting. */
+const LOGSHIP: { readonly [logging: string]: boolean | null } = { on: true, off: false, unset: null };
+
+async function switchLogging(page: PageContext, form: URLSearchParams): Promise<PageAnswer> {
+  const name = page.params.name ?? "";
+  const logging = form.get("logging") ?? "";
+  const answer = await set(page, name, logging);
+  if (answer !== null) throw answer;
+  const back = form.get("back");
+  if (back === null) return seeOther(await pathAfter(page, name));
+  const query = new URLSearchParams(back);
+  return seeOther(`/functions${listQuery(query.get("name") ?? "", pageNumber(query.get("page")))}`);
+}
+
+/** Of a function that was never seen nothing is left when nothing is set. */
+async function pathAfter({ api }: PageContext, name: string): Promise<string> {
+  const answer = await api.send("GET", `/functions/scripts/${encodeURIComponent(name.toWellFormed())}`);
+  return answer.status === 404 ? "/functions" : functionPath(name);
+}
+
+/** Of a function that is named in the form. */
+async function decide(page: PageContext, form: URLSearchParams): Promise<PageAnswer> {
+  const name = (form.get("function") ?? "").trim();
+  const logging = form.get("logging") ?? "";
+  if (name === "") return listView(page, { name, logging, fault: "Enter the name of the function." });
+  if (!hasPath(name)) return listView(page, { name, logging, fault: "No function can have this name." });
+  const refused = await set(page, name, logging);
+  if (refused === null) return seeOther(functionPath(name));
+  if (refused.status >= 500) throw refused;
+  return listView(page, { name, logging, fault: refused.message });
+}
+
+/** null: it is in force. */
+async function set({ api }: PageContext, name: string, logging: string): Promise<InnerFailure | null> {
+  const logship = Object.hasOwn(LOGSHIP, logging) ? LOGSHIP[logging] : undefined;
+  if (logship === undefined) return new InnerFailure(400, [{ code: 1001, message: "logging is on, off or unset" }]);
+  const path = `/functions/scripts/${encodeURIComponent(name.toWellFormed())}/script-settings`;
+  const answer = await api.send("PATCH", path, { logship });
+  return answer.ok ? null : new InnerFailure(answer.status, answer.errors);
+}
+
+async function forget({ api, params }: PageContext): Promise<PageAnswer> {
+  const name = params.name ?? "";
+  const answer = await api.send("DELETE", `/functions/scripts/${encodeURIComponent(name.toWellFormed())}`);
+  if (!answer.ok) throw new InnerFailure(answer.status, answer.errors);
+  return seeOther("/functions");
+}

@@ -1,54 +1,204 @@
+import type { FC } from "hono/jsx";
+import { within } from "../../platform.ts";
+import type { InnerApi } from "../inner-api.ts";
 import type { Page, PageContext, View } from "../page.ts";
-import { Foreign } from "../parts/foreign.tsx";
+import { Foreign, visible } from "../parts/foreign.tsx";
 import { may } from "../parts/form.tsx";
-import { Empty, Panel, State, Table } from "../parts/panel.tsx";
-import { Ago } from "../parts/values.tsx";
+import { Empty, Notice, Panel, State, Table } from "../parts/panel.tsx";
+import { Ago, count, duration, plural } from "../parts/values.tsx";
+import type { Viewer } from "../session.ts";
 import type { JobView } from "../views.ts";
+import type { LedgerView } from "./job/views.ts";
+import { nameOf, stateOf } from "./job/words.ts";
 
 export const jobsPages: readonly Page[] = [{ path: "/jobs", get: { permission: "logs:read", show: jobsView } }];
 
-async function jobsView({ api, viewer, nowMs }: PageContext): Promise<View> {
+/** How long one job may take to say what waits, in ms: a page of a hundred must not hang on one. */
+const LEDGER_MS = 2_500;
+
+/** Characters of a search, and of an error in the list. */
+const SEARCH_MAX = 100;
+const ERROR_MAX = 300;
+
+/** What waits of a job; null: it does not say. */
+type Waiting = Pick<LedgerView, "pending" | "oldest_pending_seconds"> | null;
+
+interface AccountView {
+  draining: readonly { id: number; deleted_at: string; pending: number | null; error_message: string | null }[];
+}
+
+async function jobsView({ api, viewer, nowMs, query }: PageContext): Promise<View> {
+  const account = api.get<AccountView>("/logship/ledger");
+  // It is looked at further below: until then it must not be an unhandled rejection.
+  account.catch(() => {});
   const { items } = await api.list<JobView>("/logship/jobs");
+  const search = (query.get("q") ?? "").trim().slice(0, SEARCH_MAX);
+  const found = items.filter((job) => isFound(job, search));
+  const waiting = Promise.all(found.map(({ id }) => waitingOf(api, id)));
   return {
     title: "Jobs",
     section: "jobs",
     parts: [
-      <Panel
-        id="jobs"
-        title="All jobs"
-        aside={
-          may(viewer, "logs:edit") && (
-            <a class="button primary" href="/jobs/new">
-              Create a job
-            </a>
-          )
-        }
-      >
-        {items.length === 0 ? (
-          <Empty title="There is no job yet">
-            <p>A job ships the trace events of your functions into a bucket of yours.</p>
-          </Empty>
-        ) : (
-          <Table
-            caption="Jobs"
-            columns={[{ label: "Job" }, { label: "State" }, { label: "Delivered up to" }, { label: "Error" }]}
-            rows={items.map((job) => [
-              <a href={`/jobs/${job.id}`}>
-                <Foreign text={job.name ?? `job ${job.id}`} />
-              </a>,
-              job.error_message !== null ? (
-                <State kind="bad">failing</State>
-              ) : job.enabled ? (
-                <State kind="ok">on</State>
-              ) : (
-                <State kind="quiet">paused</State>
-              ),
-              job.last_complete === null ? "" : <Ago at={job.last_complete} nowMs={nowMs} />,
-              job.error_message === null ? "" : <Foreign text={job.error_message} />,
-            ])}
-          />
-        )}
-      </Panel>,
+      <>
+        <Deleted query={query} />
+        {items.length > 0 && <Search search={search} />}
+      </>,
+      waiting.then((all) => (
+        <JobsPanel jobs={found} waiting={all} total={items.length} search={search} viewer={viewer} nowMs={nowMs} />
+      )),
+      account.then(({ draining }) => (draining.length === 0 ? null : <Draining draining={draining} nowMs={nowMs} />)),
     ],
   };
 }
+
+/** By name, number, or where it delivers to; a key is no place. */
+function isFound(job: JobView, search: string): boolean {
+  if (search === "") return true;
+  const wanted = search.toLowerCase();
+  const place = job.destination_conf.split("?")[0] ?? "";
+  return String(job.id) === search || [job.name ?? "", place].some((text) => text.toLowerCase().includes(wanted));
+}
+
+async function waitingOf(api: InnerApi, id: number): Promise<Waiting> {
+  const answer = await within(LEDGER_MS, api.send<LedgerView>("GET", `/logship/jobs/${id}/ledger`), null);
+  return answer?.ok === true ? answer.result : null;
+}
+
+const Deleted: FC<{ query: URLSearchParams }> = ({ query }) => {
+  const id = /^\d{1,15}$/.exec(query.get("deleted") ?? "")?.[0];
+  if (id === undefined) return null;
+  return (
+    <Notice kind="info" title={`Job ${id} is deleted`}>
+      <p>
+        {query.has("discarded")
+          ? "What waited was dropped, and counted as discarded."
+          : "What waited is delivered in the background; until that is done it is listed below."}
+      </p>
+    </Notice>
+  );
+};
+
+const Search: FC<{ search: string }> = ({ search }) => (
+  <search>
+    <form method="get" action="/jobs" class="search">
+      <div class="field">
+        <label for="field-q">Find a job by name, number or bucket</label>
+        <input type="search" id="field-q" name="q" value={visible(search)} maxlength={SEARCH_MAX} />
+      </div>
+      <button type="submit">Find</button>
+      {search !== "" && <a href="/jobs">Show all jobs</a>}
+    </form>
+  </search>
+);
+
+const JobsPanel: FC<{
+  jobs: readonly JobView[];
+  waiting: readonly Waiting[];
+  total: number;
+  search: string;
+  viewer: Viewer;
+  nowMs: number;
+}> = ({ jobs, waiting, total, search, viewer, nowMs }) => (
+  <Panel
+    id="jobs"
+    title={
+      search === ""
+        ? total === 0
+          ? "All jobs"
+          : plural(total, "job")
+        : `${count(jobs.length)} of ${plural(total, "job")}`
+    }
+    refresh={15}
+    aside={
+      may(viewer, "logs:edit") ? (
+        <a class="button primary" href="/jobs/new">
+          Create a job
+        </a>
+      ) : (
+        <span class="quiet">Creating a job needs the permission logs:edit</span>
+      )
+    }
+  >
+    {total === 0 ? (
+      <Empty title="There is no job yet">
+        <p>A job ships the trace events of your functions into a bucket of yours.</p>
+      </Empty>
+    ) : jobs.length === 0 ? (
+      <Empty title="No job fits">
+        <p>
+          <a href="/jobs">Show all jobs</a>
+        </p>
+      </Empty>
+    ) : (
+      <Table
+        caption="Jobs"
+        columns={[
+          { label: "Job" },
+          { label: "State" },
+          { label: "Waiting now" },
+          { label: "Delivered up to" },
+          { label: "Destination" },
+          { label: "Last error" },
+        ]}
+        rows={jobs.map((job, i) => {
+          const { kind, words } = stateOf(job);
+          return [
+            <a href={`/jobs/${job.id}`}>
+              <Foreign text={nameOf(job)} max={80} />
+            </a>,
+            <State kind={kind}>{words}</State>,
+            <WaitingNow waiting={waiting[i] ?? null} />,
+            job.last_complete === null ? "nothing yet" : <Ago at={job.last_complete} nowMs={nowMs} />,
+            job.destination_conf === "" ? (
+              "no key opens it"
+            ) : (
+              <Foreign text={job.destination_conf.split("?")[0] ?? ""} max={120} />
+            ),
+            job.error_message === null ? (
+              "none"
+            ) : (
+              <>
+                <Foreign text={job.error_message} max={ERROR_MAX} />
+                {job.last_error !== null && (
+                  <span class="quiet">
+                    {" "}
+                    <Ago at={job.last_error} nowMs={nowMs} />
+                  </span>
+                )}
+              </>
+            ),
+          ];
+        })}
+      />
+    )}
+  </Panel>
+);
+
+const WaitingNow: FC<{ waiting: Waiting }> = ({ waiting }) => {
+  if (waiting === null) return <State kind="warn">does not answer</State>;
+  const { pending, oldest_pending_seconds: oldest } = waiting;
+  if (pending === 0) return <>nothing</>;
+  return (
+    <>
+      {plural(pending, "record")}
+      {oldest !== null && <span class="quiet"> for {duration(oldest * 1_000)}</span>}
+    </>
+  );
+};
+
+/** Deleted jobs whose logs still deliver. */
+const Draining: FC<AccountView & { nowMs: number }> = ({ draining, nowMs }) => (
+  <Panel id="draining" title="Deleted, and still delivering" refresh={15}>
+    <p>What these jobs had taken is delivered first; then they are gone.</p>
+    <Table
+      caption="Deleted jobs that still deliver"
+      columns={[{ label: "Job" }, { label: "Deleted" }, { label: "Waiting now" }, { label: "Last error" }]}
+      rows={draining.map(({ id, deleted_at, pending, error_message }) => [
+        `Job ${id}`,
+        <Ago at={deleted_at} nowMs={nowMs} />,
+        pending === null ? <State kind="warn">does not answer</State> : plural(pending, "record"),
+        error_message === null ? "none" : <Foreign text={error_message} max={ERROR_MAX} />,
+      ])}
+    />
+  </Panel>
+);

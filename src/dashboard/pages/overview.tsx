@@ -1,12 +1,92 @@
-import type { Page, PageContext, View } from "../page.ts";
-import { Notice } from "../parts/panel.tsx";
+import { readIntakeConfig } from "../../config.ts";
+import type { AccountLedgerView, FunctionView, UsageView } from "../account-views.ts";
+import type { InnerApi } from "../inner-api.ts";
+import type { Page, PageContext, Part, View } from "../page.ts";
+import { may } from "../parts/form.tsx";
+import { Notice, Panel } from "../parts/panel.tsx";
+import { plural } from "../parts/values.tsx";
+import { costView } from "./cost.tsx";
+import { Closed, CostPanel, FunctionsPanel, LedgerPanel } from "./overview/account.tsx";
+import { askJobsOrNot, askStatus } from "./overview/asks.ts";
+import { FirstSteps, stepsOf } from "./overview/first-steps.tsx";
+import { JobsPanel } from "./overview/jobs-panel.tsx";
+import { Verdict } from "./overview/verdict.tsx";
 
-export const overviewPages: readonly Page[] = [{ path: "/", get: { permission: null, show: overviewView } }];
+export const overviewPages: readonly Page[] = [
+  { path: "/", get: { permission: null, show: overviewView } },
+  { path: "/cost", get: { permission: "logs:read", show: costView } },
+];
 
-async function overviewView({ viewer }: PageContext): Promise<View> {
-  return {
-    title: "Overview",
-    section: "overview",
-    parts: [<Notice kind="info" title={`Signed in as ${viewer.caller.name}`} />],
+/** Sent by the script that looks again: the parts that stay as they are need not be made. */
+const REFRESH_HEADER = "x-logship-refresh";
+
+async function overviewView(page: PageContext): Promise<View> {
+  const { viewer } = page;
+  const parts = may(viewer, "logs:read") ? shippingParts(page) : otherParts(page);
+  return { title: "Overview", section: "overview", parts };
+}
+
+/** Everything is asked for at once; what is slow holds up only what stands below it. */
+function shippingParts({ api, viewer, nowMs, env, request }: PageContext): Part[] {
+  const status = askStatus(api);
+  const jobs = askJobsOrNot(api);
+  const ledger = awaited(api.get<AccountLedgerView>("/logship/ledger"));
+  const selfName = readIntakeConfig(env).selfName ?? "logship";
+  const verdict = async () => <Verdict status={await status} jobs={await jobs} />;
+  const firstSteps = async () => {
+    const [known, counts] = [await jobs, await ledger.catch(() => null)];
+    // Whoever has walked the way, or cannot be told how far, sees none.
+    if (known === null || counts === null) return null;
+    const steps = stepsOf(known, counts);
+    if (steps.job && steps.function && steps.delivered) return null;
+    return <FirstSteps steps={steps} viewer={viewer} selfName={selfName} />;
   };
+  const jobsPanel = async () => <JobsPanel jobs={await jobs} viewer={viewer} nowMs={nowMs} />;
+  const often = [verdict(), firstSteps(), jobsPanel()];
+  if (request.headers.has(REFRESH_HEADER)) return often;
+  const functions = may(viewer, "functions:read") ? awaited(functionsTotal(api)) : null;
+  const usage = awaited(api.get<UsageView>("/logship/usage"));
+  const functionsPanel = async () => (
+    <FunctionsPanel status={await status} total={await functions} viewer={viewer} nowMs={nowMs} />
+  );
+  const ledgerPanel = async () => <LedgerPanel ledger={await ledger} nowMs={nowMs} />;
+  const costPanel = async () => <CostPanel usage={await usage} nowMs={nowMs} />;
+  return [...often, functionsPanel(), ledgerPanel(), costPanel()];
+}
+
+/** That it fails is known to whoever awaits it, later. */
+function awaited<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
+}
+
+async function functionsTotal(api: InnerApi): Promise<number> {
+  const { info } = await api.list<FunctionView>("/functions/scripts", { per_page: 1 });
+  return info.total_count;
+}
+
+/** For whoever may not read what is shipped. */
+function otherParts({ api, viewer }: PageContext): Part[] {
+  const mayAccess = may(viewer, "access:edit");
+  return [
+    <Notice kind="info" title="What is shipped is not open to you">
+      <Closed what="Jobs, status, ledger and costs" permission="logs:read" />
+    </Notice>,
+    may(viewer, "functions:read") &&
+      (async () => (
+        <Panel id="functions" title="Functions">
+          <p>
+            <a href="/functions">{plural(await functionsTotal(api), "function")}</a>: whose events ship, and what became
+            of them.
+          </p>
+        </Panel>
+      ))(),
+    mayAccess && (
+      <Panel id="access" title="Access">
+        <p>
+          <a href="/access">Tokens, members and the audit</a>
+        </p>
+      </Panel>
+    ),
+  ].filter((part) => part !== false);
 }

@@ -1,3 +1,7 @@
 import type { Page } from "../page.ts";
+import { asideListPages } from "./aside/list.tsx";
+import { asideOnePages } from "./aside/one.tsx";
+import { resendPages } from "./aside/resend.tsx";
 
-export const asidePages: readonly Page[] = [];
+/** What could not go its way, until somebody decides. */
+export const asidePages: readonly Page[] = [...asideListPages, ...resendPages, ...asideOnePages];

@@ -1,16 +1,19 @@
 import { hashOf } from "../../access/credentials.ts";
 import { accessRegister } from "../../access/register.ts";
+import type { Caller } from "../../access/roles.ts";
 import { Senders } from "../../access/senders.ts";
+import type { Holder } from "../../access/sessions.ts";
 import { authenticate } from "../../api/auth.ts";
 import type { AppContext } from "../../api/route.ts";
 import { readAdminToken } from "../../config.ts";
 import { ApiError } from "../../errors.ts";
 import { SESSION_MS } from "../../limits.ts";
-import type { Platform } from "../../platform.ts";
+import { errorText, log } from "../../log.ts";
+import { answered, type Platform } from "../../platform.ts";
 import { type PageAnswer, seeOther, type View } from "../page.ts";
-import { CSRF_FIELD, Field } from "../parts/form.tsx";
+import { Field } from "../parts/form.tsx";
 import { Notice, Panel } from "../parts/panel.tsx";
-import { cookieOf, isCsrfOf, NO_COOKIE, newSessionId, sessionId, type Viewer } from "../session.ts";
+import { adminProof, cookieOf, NO_COOKIE, newSessionId, REGISTER_MS, sessionId, type Viewer } from "../session.ts";
 
 /** @param who signed in already: they are sent on. */
 export async function signInView(c: AppContext, who: Viewer | null): Promise<PageAnswer> {
@@ -39,52 +42,70 @@ export async function signIn(c: AppContext, form: URLSearchParams, platform: Pla
   ];
   const to = ownPath(form.get("to"));
   const refused = (title: string, status: number): View => view(to, email, <Notice kind="bad" title={title} />, status);
-  const headers = new Headers();
-  try {
-    if (token !== "") headers.set("authorization", `Bearer ${token}`);
-    if (email !== "") headers.set("x-auth-email", email);
-    if (key !== "") headers.set("x-auth-key", key);
-  } catch {
-    return refused("Those are not known here: there are characters in them that no token and no key has.", 401);
-  }
-  if ([...headers].length === 0) return refused("Enter a token, or an e-mail address with its key.", 400);
+  if (token === "" && (email === "" || key === ""))
+    return refused("Enter a token, or an e-mail address with its key.", 400);
   if (token !== "" && (email !== "" || key !== ""))
     return refused("Enter either a token, or an e-mail address with its key: not both.", 400);
+  // Characters that no token and no key has: of a header with such ones the runtime writes a line, with all of it.
+  if (![token, email, key].every((each) => /^[\u0021-\u007e]*$/.test(each))) return refused(UNKNOWN, 401);
+  const headers = new Headers(
+    token === "" ? { "x-auth-email": email, "x-auth-key": key } : { authorization: `Bearer ${token}` },
+  );
   const adminToken = readAdminToken(c.env);
   const register = c.env.ACCESS;
   try {
     const caller = await authenticate(headers, { adminToken, register, platform, senders: new Senders() }, false);
     c.set("caller", caller);
+    // Always another id, so that nobody can have known it before; what this browser had is over.
     const id = newSessionId();
-    const holder =
-      caller.kind === "admin"
-        ? { kind: "admin" as const, hash: hashOf(adminToken ?? "") }
-        : { kind: caller.kind as "token" | "member", id: caller.id };
-    await accessRegister(register).openSession(hashOf(id), holder);
+    const before = sessionId(c.req.raw.headers);
+    await answered(
+      "the access register",
+      REGISTER_MS,
+      accessRegister(register).openSession(
+        hashOf(id),
+        holderOf(caller, id, adminToken),
+        before === null ? null : hashOf(before),
+      ),
+    );
     // By way of the page that says so if the browser has not kept it.
     return seeOther(`/sign-in?${new URLSearchParams({ to, kept: "" })}`, { "Set-Cookie": cookieOf(id, SESSION_MS) });
   } catch (error) {
-    if (!(error instanceof ApiError)) throw error;
-    if (error.status !== 401)
-      return refused("It cannot be told at the moment whose these are. Try again in a few seconds.", 503);
-    return refused(
-      "Those are not known here. Check that they are whole, and that they have not expired or been deleted.",
-      401,
-    );
+    if (error instanceof ApiError && error.status === 401) return refused(UNKNOWN, 401);
+    if (!(error instanceof ApiError)) log.error("a session could not be opened", { error: errorText(error) });
+    return refused("It cannot be told at the moment whose these are. Try again in a few seconds.", 503);
   }
 }
 
-/** Closes the session; of somebody who has none, there is nothing to close. */
-export async function signOut(c: AppContext, form: URLSearchParams): Promise<Response> {
+/** The same for all that are wrong: nothing is said of how. */
+const UNKNOWN = "Those are not known here. Check that they are whole, and that they have not expired or been deleted.";
+
+function holderOf(caller: Caller, sessionId: string, adminToken: string | null): Holder {
+  if (caller.kind === "token" || caller.kind === "member") return { kind: caller.kind, id: caller.id };
+  if (caller.kind === "admin" && adminToken !== null)
+    return { kind: "admin", proof: adminProof(adminToken, sessionId) };
+  throw new Error(`no session is for a caller of the kind ${caller.kind}`);
+}
+
+/**
+ * Closes the session. That the form is a page's of this origin is checked before; it need not be one of this very session, so that a page which was
+ * left open since an earlier one signs out, too.
+ * @throws if the register does not answer: whoever is told that they are signed out is.
+ */
+export async function signOut(c: AppContext): Promise<Response> {
   const id = sessionId(c.req.raw.headers);
-  if (id !== null && isCsrfOf(id, form.get(CSRF_FIELD))) await accessRegister(c.env.ACCESS).closeSession(hashOf(id));
+  if (id !== null)
+    await answered("the access register", REGISTER_MS, accessRegister(c.env.ACCESS).closeSession(hashOf(id)));
   return seeOther("/sign-in?out", { "Set-Cookie": NO_COOKIE });
 }
 
+/** Longest path that is come back to, in UTF-16 units: it goes through headers. */
+const PATH_MAX = 2_000;
+
 /** A path of this origin; whatever else was sent, the overview. */
-function ownPath(sent: string | null): string {
+export function ownPath(sent: string | null): string {
   const base = "https://logship.invalid";
-  if (sent === null || !sent.startsWith("/") || !URL.canParse(sent, base)) return "/";
+  if (sent === null || sent.length > PATH_MAX || !sent.startsWith("/") || !URL.canParse(sent, base)) return "/";
   const url = new URL(sent, base);
   return url.origin === base && !url.pathname.startsWith("//") ? url.pathname + url.search : "/";
 }

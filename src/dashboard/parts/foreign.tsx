@@ -14,6 +14,11 @@ export function visible(text: string): string {
   });
 }
 
+/** A text of somebody else's that is copied as JSON, or as code: steering characters stand there escaped, so that it still says the same. */
+export function escaped(text: string): string {
+  return text.replace(STEERING, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
 /** Somebody else's text: of a record, a name, a store. @param max characters that are shown; the rest is counted. */
 export const Foreign: FC<{ text: string; max?: number }> = ({ text, max = 2_000 }) => {
   const shown = text.length > max ? text.slice(0, max) : text;

@@ -27,7 +27,7 @@ export interface FieldProps {
   hint?: Child;
   /** What is wrong with what was sent. */
   error?: string | undefined;
-  type?: "text" | "password" | "number" | "email" | "url" | "search";
+  type?: "text" | "password" | "number" | "email" | "url" | "search" | "date";
   required?: boolean;
   autocomplete?: string;
   /** Of a password that must not be offered again, and texts that no spelling checker is to see. */
@@ -82,6 +82,7 @@ export const Field: FC<FieldProps> = ({ name, label, hint, error, rows, value, t
 export interface Option {
   value: string;
   label: string;
+  disabled?: boolean;
 }
 
 /** One of several, by name. */
@@ -107,7 +108,7 @@ export const Select: FC<{
       )}
       <select id={id} name={name} aria-describedby={described === "" ? undefined : described}>
         {options.map((option) => (
-          <option value={option.value} selected={option.value === value}>
+          <option value={option.value} selected={option.value === value} disabled={option.disabled}>
             {option.label}
           </option>
         ))}
@@ -129,7 +130,8 @@ export const Check: FC<{
   checked?: boolean;
   hint?: Child;
   id?: string;
-}> = ({ name, label, value = "true", checked, hint, id = `field-${name}` }) => (
+  disabled?: boolean;
+}> = ({ name, label, value = "true", checked, hint, id = `field-${name}`, disabled }) => (
   <div class="check">
     <input
       type="checkbox"
@@ -137,6 +139,7 @@ export const Check: FC<{
       name={name}
       value={value}
       checked={checked}
+      disabled={disabled}
       aria-describedby={hint === undefined ? undefined : `${id}-hint`}
     />
     <label for={id}>{label}</label>

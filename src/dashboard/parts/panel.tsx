@@ -1,9 +1,10 @@
 import type { Child, FC, PropsWithChildren } from "hono/jsx";
+import { escaped } from "./foreign.tsx";
 
 export type Kind = "ok" | "warn" | "bad" | "info" | "quiet";
 
 /** Shapes beside colours: nobody has to tell green from red. */
-const MARKS: Readonly<Record<Kind, string>> = { ok: "●", warn: "▲", bad: "■", info: "◆", quiet: "○" };
+export const MARKS: Readonly<Record<Kind, string>> = { ok: "●", warn: "▲", bad: "■", info: "◆", quiet: "○" };
 
 /** A state in a word or two. */
 export const State: FC<PropsWithChildren<{ kind: Kind }>> = ({ kind, children }) => (
@@ -62,6 +63,7 @@ export const Facts: FC<{ rows: readonly (readonly [name: string, value: Child])[
 );
 
 export interface Column {
+  /** "": of what can be done, which says itself what it is. */
   label: string;
   /** Figures stand to the right, one below the other. */
   figures?: boolean;
@@ -82,7 +84,7 @@ export const Table: FC<{ caption: string; columns: readonly Column[]; rows: read
       <tr>
         {columns.map(({ label, figures }) => (
           <th scope="col" class={figures === true ? "figures" : undefined}>
-            {label}
+            {label === "" ? <span class="unseen">Actions</span> : label}
           </th>
         ))}
       </tr>
@@ -108,7 +110,7 @@ export const Table: FC<{ caption: string; columns: readonly Column[]; rows: read
   </table>
 );
 
-/** A text to copy as it stands. @param id its own, for the button. */
+/** A text to copy as it stands: code, or JSON. @param id its own, for the button. */
 export const Snippet: FC<{ id: string; label: string; text: string }> = ({ id, label, text }) => (
   <figure class="snippet">
     <figcaption>
@@ -120,7 +122,7 @@ export const Snippet: FC<{ id: string; label: string; text: string }> = ({ id, l
     {/* It scrolls where it is wider than the screen: the keyboard must get there. */}
     <section class="scroll" tabindex={0} aria-label={label}>
       <pre>
-        <code id={id}>{text}</code>
+        <code id={id}>{escaped(text)}</code>
       </pre>
     </section>
   </figure>

@@ -30,10 +30,17 @@ export function duration(ms: number): string {
   return `${Math.round(h / 24)} d`;
 }
 
-/** `$1.23`, `$0.0042`. */
+/** `$1.23`, `$0.0042`; what is hardly anything is less than the smallest that is told apart. */
 export function dollars(value: number): string {
+  if (value > 0 && value < 0.0001) return "< $0.0001";
   if (value !== 0 && Math.abs(value) < 0.01) return `$${value.toPrecision(2)}`;
   return `$${value.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`;
+}
+
+/** `November 2026`. @param month `2026-11`. */
+export function monthInWords(month: string): string {
+  const at = new Date(`${month}-01T00:00:00Z`);
+  return at.toLocaleString("en", { month: "long", year: "numeric", timeZone: "UTC" });
 }
 
 /** A time in UTC, to the second; the reader's own shows on hover. @param at since the epoch, in ms, or RFC 3339. */

@@ -1,6 +1,7 @@
 /** Elements, and the frame of a page: the navigation at the side where there is room, above where there is none. */
 export const BASE = `
 *{box-sizing:border-box}
+[hidden]{display:none!important}
 html{font:14px/1.5 var(--font);color:var(--text);background:var(--ground);scroll-padding-top:1rem;overflow-wrap:break-word}
 body{margin:0;min-height:100vh}
 @media (min-width:60rem){body:has(.banner){display:grid;grid-template-columns:13rem minmax(0,1fr)}}
@@ -13,7 +14,7 @@ h3{font-size:1rem;margin:1rem 0 .25rem}
 p{margin:0 0 .5rem}
 ul,ol{margin:0 0 .5rem;padding-left:1.2rem}
 a{color:var(--accent);text-underline-offset:.15em}
-:focus-visible{outline:2px solid var(--accent);outline-offset:2px;border-radius:2px}
+:focus-visible,input:focus-within{outline:2px solid var(--accent);outline-offset:2px;border-radius:2px}
 code,pre,.mono{font-family:var(--mono);font-size:.93em}
 code{overflow-wrap:anywhere}
 pre{margin:0;padding:.75rem;background:var(--sunken);border:1px solid var(--line);border-radius:var(--radius);overflow-x:auto}
@@ -42,8 +43,9 @@ time{white-space:nowrap}
   .banner nav ul{flex-direction:column}
   .who{margin:auto 0 0;padding:0 .5rem;flex-direction:column;align-items:flex-start}
 }
-.trail{display:flex;gap:.5rem;margin-bottom:.25rem}
-.trail a::after{content:" /";color:var(--quiet)}
+.trail{display:flex;flex-wrap:wrap;gap:0 .5rem;margin-bottom:.25rem}
+.trail a{overflow-wrap:anywhere;min-width:0}
+.trail a::after{content:" /";display:inline-block;white-space:pre;color:var(--quiet)}
 @media print{.banner,.skip{display:none}}
 @media (prefers-reduced-motion:no-preference){a,button{transition:background-color .1s}}
 `;

@@ -7,7 +7,6 @@ export const PARTS = `
 @media (min-width:52rem){.columns{grid-template-columns:repeat(2,minmax(0,1fr))}}
 .columns>.panel{margin:0}
 .columns{margin-bottom:var(--gap)}
-.state{white-space:nowrap}
 .mark{margin-right:.4em;font-size:.8em}
 .ok .mark,.state.ok{color:var(--ok)}
 .warn .mark,.state.warn{color:var(--warn)}
@@ -24,7 +23,7 @@ export const PARTS = `
 .empty{padding:1rem;border:1px dashed var(--edge);border-radius:var(--radius);color:var(--quiet)}
 .empty-title{font-weight:600;color:var(--text)}
 .empty>:last-child{margin-bottom:0}
-.facts{margin:0 0 .5rem;display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,11rem),1fr));gap:.6rem 1.5rem}
+.facts{margin:0 0 .5rem;display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,12.5rem),1fr));gap:.6rem 1.5rem}
 .facts dt{color:var(--quiet);font-size:.93rem}
 .facts dd{margin:0;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}
 table.list{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums;margin-bottom:.5rem}
@@ -33,6 +32,7 @@ table.list{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums
 .list tbody th{font-weight:600;overflow-wrap:anywhere}
 .list .figures{text-align:right}
 .list tr>:last-child{padding-right:0}
+@media (min-width:44rem){.list tbody th{min-width:10rem}}
 @media (max-width:44rem){
   .list,.list tbody,.list tr,.list td,.list tbody th{display:block}
   .list thead{position:absolute;left:-999rem}

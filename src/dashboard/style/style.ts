@@ -1,8 +1,13 @@
 import { BASE } from "./base.ts";
+import { CHARTS } from "./charts.ts";
+import { CREATE } from "./create.ts";
 import { FORMS } from "./forms.ts";
 import { LIVE } from "./live.ts";
+import { OPS } from "./ops.ts";
+import { OVERVIEW } from "./overview.ts";
 import { PARTS } from "./parts.ts";
+import { SHIPPING } from "./shipping.ts";
 import { TOKENS } from "./tokens.ts";
 
 /** The one style sheet of all pages; it stands in each, so that a page is there with its first answer. */
-export const STYLE = [TOKENS, BASE, PARTS, FORMS, LIVE].join("");
+export const STYLE = [TOKENS, BASE, PARTS, FORMS, CHARTS, CREATE, LIVE, OPS, OVERVIEW, SHIPPING].join("");

@@ -1,0 +1,138 @@
+import type { Config } from "../config.ts";
+import { destinationPurpose, unseal } from "../control/secrets.ts";
+import { chainObject, chainObjects, chainObjectsBefore } from "../delivery/chain.ts";
+import type { ObjectEntry } from "../delivery/types.ts";
+import { ObjectStore } from "../destinations/object-store.ts";
+import { parseDestination } from "../destinations/parse.ts";
+import { type Known, objectStream, openObject, ReadFault, readLines } from "../destinations/read-object.ts";
+import { type ApiError, CODE, oneError, unavailable } from "../errors.ts";
+import { OBJECT_TEXT_MAX_BYTES } from "../limits.ts";
+import type { Platform } from "../platform.ts";
+import { fileOf } from "./aside-content.ts";
+import { JOB_OBJECTS, OBJECT_LINES, ObjectLinesQuery, ObjectQuery, ObjectsQuery, READ_OBJECT } from "./docs/objects.ts";
+import { listed, success } from "./envelope.ts";
+import { requireJob } from "./jobs.ts";
+import { queryOf } from "./query.ts";
+import type { AppContext, Resource } from "./route.ts";
+
+export const objectRoutes: readonly Resource[] = [
+  {
+    path: "/jobs/:job_id/objects",
+    methods: {
+      GET: {
+        permission: "logs:read",
+        doc: JOB_OBJECTS,
+        async handle(c) {
+          const { config } = await requireJob(c);
+          const { after, before, limit } = queryOf(c, ObjectsQuery);
+          const { entries, total } =
+            before === undefined
+              ? await chainObjects(c.env.LOG, config.id, after, limit)
+              : await chainObjectsBefore(c.env.LOG, config.id, before, limit);
+          return listed(c, entries, { page: 1, perPage: limit, total });
+        },
+      },
+    },
+  },
+  {
+    path: "/jobs/:job_id/objects/:number",
+    methods: {
+      GET: {
+        permission: "logs:read",
+        doc: READ_OBJECT,
+        async handle(c, config, platform) {
+          const { download } = queryOf(c, ObjectQuery);
+          if (!download) return success(c, await requireEntry(c));
+          return reading(async () => {
+            const { entry, store, known } = await deliveredObject(c, config, platform);
+            const stream = objectStream(await openObject(store, known));
+            return fileOf(stream, fileName(entry.key), "application/gzip");
+          });
+        },
+      },
+    },
+  },
+  {
+    path: "/jobs/:job_id/objects/:number/records",
+    methods: {
+      GET: {
+        permission: "logs:read",
+        doc: OBJECT_LINES,
+        async handle(c, config, platform) {
+          const { skip, limit } = queryOf(c, ObjectLinesQuery);
+          return reading(async () => {
+            const { store, known } = await deliveredObject(c, config, platform);
+            const asked = { skip, limit, bytesMax: OBJECT_TEXT_MAX_BYTES };
+            return success(c, await readLines(await openObject(store, known), known, asked));
+          });
+        },
+      },
+    },
+  },
+];
+
+/** @throws ApiError 404. */
+async function requireEntry(c: AppContext): Promise<ObjectEntry> {
+  const { config } = await requireJob(c);
+  const text = c.req.param("number") ?? "";
+  const entry = /^[1-9]\d{0,14}$/.test(text) ? await chainObject(c.env.LOG, config.id, Number(text)) : null;
+  if (entry === null)
+    throw oneError(404, CODE.noRoute, "no such object, or it is no longer in the list: that keeps 30 days");
+  return entry;
+}
+
+const NOT_THERE: { readonly [state in Exclude<ObjectEntry["state"], "delivered">]: string } = {
+  waiting: "it is not uploaded yet; flush the job, or wait for its upload",
+  set_aside: "its store refuses it, and it is set aside: /set-aside has it",
+  discarded: "it was discarded, and never delivered",
+};
+
+/** @throws ApiError for one that does not lie where the job delivers to. */
+async function deliveredObject(
+  c: AppContext,
+  config: Config,
+  platform: Platform,
+): Promise<{ entry: ObjectEntry; store: ObjectStore; known: Known }> {
+  const [job, entry] = await Promise.all([requireJob(c), requireEntry(c)]);
+  if (entry.state !== "delivered") throw conflict(NOT_THERE[entry.state]);
+  if (entry.replay?.destination != null)
+    throw conflict(
+      `a replay has written it to another destination, ${entry.replay.destination}; the job has no keys to that`,
+    );
+  const conf = unseal(job.config.destination, destinationPurpose(config.accountId), config.keys);
+  if (conf === null) throw conflict("no key opens the job's stored destination");
+  const destination = parseDestination(conf, config.destinations);
+  if (!destination.ok) throw conflict(`the job's destination: ${destination.why}`);
+  const known = { key: entry.key, bytes: entry.bytes, rawBytes: entry.raw_bytes };
+  return { entry, store: new ObjectStore(destination.value, platform), known };
+}
+
+function conflict(why: string): ApiError {
+  return oneError(409, CODE.conflict, `the object cannot be read: ${why}`);
+}
+
+/** @throws ApiError instead of what is wrong with the object. */
+async function reading(read: () => Promise<Response>): Promise<Response> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!(error instanceof ReadFault)) throw error;
+    const words = `the object cannot be read: ${error.message}`;
+    switch (error.kind) {
+      case "gone":
+        throw oneError(404, CODE.noRoute, words);
+      case "forbidden":
+        throw oneError(403, CODE.notAllowed, words);
+      case "refused":
+      case "damaged":
+        throw conflict(error.message);
+      case "silent":
+        throw unavailable(words);
+    }
+  }
+}
+
+/** Of a key, its last part, in characters that a header may have. */
+function fileName(key: string): string {
+  return (key.split("/").at(-1) ?? "").replace(/[^\w.-]/g, "_") || "object.log.gz";
+}

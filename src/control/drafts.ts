@@ -1,0 +1,89 @@
+import { DRAFT_MS, DRAFTS_MAX, DRAFTS_OF_OWNER_MAX } from "../limits.ts";
+
+/** A job that somebody is about to create, as it is stored: what it says is sealed by whoever keeps it here. */
+export interface StoredDraft {
+  id: string;
+  sealed: string;
+  changedMs: number;
+}
+
+interface DraftRow {
+  [column: string]: SqlStorageValue;
+  id: string;
+  sealed: string;
+  changed_ms: number;
+}
+
+/** Part of the control plane: jobs that are not created yet. Each is its owner's alone, and lives for a week after its last change. */
+export class Drafts {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  /**
+   * Keeps a draft, in place of what it was. Those that are over go; of more than there may be, of one owner and in all, the ones that were not changed for the
+   * longest time.
+   * @returns false: the id is somebody else's, and nothing was changed.
+   */
+  save(id: string, owner: string, sealed: string, nowMs: number): boolean {
+    const { rowsWritten } = this.#sql.exec(
+      `INSERT INTO draft (id, owner, sealed, changed_ms) VALUES (?, ?, ?, ?)
+       ON CONFLICT (id) DO UPDATE SET sealed = excluded.sealed, changed_ms = excluded.changed_ms WHERE owner = excluded.owner`,
+      id,
+      owner,
+      sealed,
+      nowMs,
+    );
+    if (rowsWritten === 0) return false;
+    this.#sql.exec("DELETE FROM draft WHERE changed_ms <= ?", nowMs - DRAFT_MS);
+    // The one just saved stays, whatever the clock says.
+    this.#sql.exec(
+      "DELETE FROM draft WHERE id IN (SELECT id FROM draft WHERE owner = ? ORDER BY id = ? DESC, changed_ms DESC, id LIMIT -1 OFFSET ?)",
+      owner,
+      id,
+      DRAFTS_OF_OWNER_MAX,
+    );
+    this.#sql.exec(
+      "DELETE FROM draft WHERE id IN (SELECT id FROM draft ORDER BY id = ? DESC, changed_ms DESC, id LIMIT -1 OFFSET ?)",
+      id,
+      DRAFTS_MAX,
+    );
+    return true;
+  }
+
+  /** null: there is none, it is over, or it is somebody else's. */
+  find(id: string, owner: string, nowMs: number): StoredDraft | null {
+    const rows = this.#sql.exec<DraftRow>(
+      "SELECT id, sealed, changed_ms FROM draft WHERE id = ? AND owner = ? AND changed_ms > ?",
+      id,
+      owner,
+      nowMs - DRAFT_MS,
+    );
+    return rows.toArray().map(storedDraft)[0] ?? null;
+  }
+
+  /** Those of one owner, the last changed first. */
+  list(owner: string, nowMs: number): StoredDraft[] {
+    return this.#sql
+      .exec<DraftRow>(
+        "SELECT id, sealed, changed_ms FROM draft WHERE owner = ? AND changed_ms > ? ORDER BY changed_ms DESC, id",
+        owner,
+        nowMs - DRAFT_MS,
+      )
+      .toArray()
+      .map(storedDraft);
+  }
+
+  /** Takes it out: of two who ask at the same time, one gets it. null: as with {@link Drafts.find}. */
+  take(id: string, owner: string, nowMs: number): StoredDraft | null {
+    const draft = this.find(id, owner, nowMs);
+    if (draft !== null) this.#sql.exec("DELETE FROM draft WHERE id = ?", id);
+    return draft;
+  }
+}
+
+function storedDraft({ id, sealed, changed_ms }: DraftRow): StoredDraft {
+  return { id, sealed, changedMs: changed_ms };
+}

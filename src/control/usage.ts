@@ -1,0 +1,122 @@
+/**
+ * From what is counted in a month to what is billed for it, and to money: pure. docs/costs.md has the measurements that the factors here come from
+ * (`npm run bench -- --only=costs`), and a test holds these to it.
+ */
+import { PRICES, type Price, type PriceName, VENDOR } from "../prices.ts";
+import type { MonthUse } from "./month-use.ts";
+
+/** Bytes of one billed queue operation, and what the platform adds to each message. https://developers.cloudflare.com/queues/platform/pricing/ */
+const QUEUE_UNIT_BYTES = 64_000;
+const QUEUE_METADATA_BYTES = 100;
+
+/** Memory that a durable object is billed for, whatever it uses, in GB. https://developers.cloudflare.com/durable-objects/platform/pricing/ */
+export const OBJECT_GB = 0.128;
+
+/**
+ * For how long a durable object is at work, in s: not measured, as nobody can offline. A request that writes is answered when the write is
+ * durable elsewhere; an upload waits for the store.
+ */
+export const ASSUMED_SECONDS = { reading: 0.005, writing: 0.03, upload: 0.5 } as const;
+
+/** The cron of wrangler.jsonc, in ms. */
+const CRON_EVERY_MS = 300_000;
+
+/** Rows written, as the runtime counts them for the bill. */
+const ROWS = { append: 4, group: 3, object: 15, retry: 4, cron: 2 } as const;
+
+/** Requests of durable objects; what a run of the cron asks, the watch included, and what it asks of each job. */
+const REQUESTS = { append: 1, group: 1, batch: 0.8, upload: 1.6, cron: 18, cronAndJob: 2 } as const;
+
+/** CPU time, in ms: from trace item to message for an event, from message to fragment for an event and a job. As measured on one machine. */
+const CPU_MS = { event: 0.0125, offered: 0.0132 } as const;
+
+/** How many operations it is to write, to read or to delete a message of that size. */
+export function queueUnits(bytes: number): number {
+  return Math.ceil((bytes + QUEUE_METADATA_BYTES) / QUEUE_UNIT_BYTES);
+}
+
+/** What destinations got in the same time, over all jobs, as their logs counted it. */
+export interface Delivered {
+  uploads: { ok: number; retried: number; failed: number };
+  records: number;
+}
+
+/**
+ * How a number came about: `counted` as it happened; `derived` from what was counted, by factors that are measured; `estimated`, by what nobody can
+ * measure here.
+ */
+export type Basis = "counted" | "derived" | "estimated";
+
+export interface Operation {
+  amount: number;
+  basis: Basis;
+  /** In US dollars, by list price: nothing is included. */
+  dollars: number;
+}
+
+/** What is billed and known; rows read and HEADs are next to nothing, and left out. */
+export type OperationName = Exclude<PriceName, "rowsRead" | "storeClassB">;
+
+export interface Bill {
+  operations: { readonly [name in OperationName]: Operation };
+  /** By list price. */
+  dollars: number;
+  /** What exceeds the paid plan in an account that does nothing else. */
+  beyondPlanDollars: number;
+  /** The vendor's own log shipping, for the same records. */
+  vendor: { dollars: number; beyondPlanDollars: number };
+}
+
+/**
+ * What a month costs so far.
+ * @param jobs how many there are.
+ * @param nowMs until when it was counted.
+ */
+export function billOf(use: MonthUse, { uploads, records }: Delivered, jobs: number, nowMs: number): Bill {
+  const attempts = uploads.ok + uploads.retried + uploads.failed;
+  const crons = Math.floor(Math.max(0, nowMs - use.sinceMs) / CRON_EVERY_MS);
+  const writing = REQUESTS.append * use.appends + REQUESTS.group * use.groups + REQUESTS.upload * attempts;
+  const reading = REQUESTS.batch * use.batches + (REQUESTS.cron + REQUESTS.cronAndJob * jobs) * crons;
+  const busySeconds =
+    writing * ASSUMED_SECONDS.writing + reading * ASSUMED_SECONDS.reading + attempts * ASSUMED_SECONDS.upload;
+  const amounts: { [name in OperationName]: [amount: number, basis: Basis] } = {
+    // Each message is written, read and deleted.
+    queueOperations: [3 * use.messageUnits, "counted"],
+    storeClassA: [attempts, "counted"],
+    logEvents: [use.batches + attempts, "counted"],
+    requests: [use.batches + crons, "derived"],
+    rowsWritten: [
+      ROWS.append * use.appends +
+        ROWS.group * use.groups +
+        ROWS.object * uploads.ok +
+        ROWS.retry * (uploads.retried + uploads.failed) +
+        ROWS.cron * crons,
+      "derived",
+    ],
+    objectRequests: [writing + reading, "derived"],
+    cpuMs: [CPU_MS.event * use.events + CPU_MS.offered * use.offered, "estimated"],
+    objectGbSeconds: [busySeconds * OBJECT_GB, "estimated"],
+  };
+  const operations = Object.fromEntries(
+    Object.entries(amounts).map(([name, [exact, basis]]) => {
+      const amount = Math.round(exact);
+      return [name, { amount, basis, dollars: cost(amount, PRICES[name as OperationName]) }];
+    }),
+  ) as Bill["operations"];
+  const each = Object.entries(operations) as [OperationName, Operation][];
+  return {
+    operations,
+    dollars: each.reduce((sum, [, { dollars }]) => sum + dollars, 0),
+    beyondPlanDollars: each.reduce((sum, [name, { amount }]) => sum + beyondPlan(amount, PRICES[name]), 0),
+    vendor: { dollars: cost(records, VENDOR), beyondPlanDollars: beyondPlan(records, VENDOR) },
+  };
+}
+
+/** What of an amount of a whole month exceeds what is included, in US dollars. */
+export function beyondPlan(amount: number, price: Price): number {
+  return cost(Math.max(0, amount - price.included), price);
+}
+
+function cost(amount: number, { dollars }: Price): number {
+  return (amount / 1e6) * dollars;
+}

@@ -1,0 +1,128 @@
+import type { FC } from "hono/jsx";
+import type { ListInfo } from "../../inner-api.ts";
+import type { Page, PageContext, View } from "../../page.ts";
+import { Foreign } from "../../parts/foreign.tsx";
+import { Pager, pageOf } from "../../parts/pager.tsx";
+import { Empty, Panel, State, Table } from "../../parts/panel.tsx";
+import { Time } from "../../parts/values.tsx";
+import { TRAIL } from "./words.tsx";
+
+export const auditPages: readonly Page[] = [
+  { path: "/access/audit", get: { permission: "access:edit", show: auditView } },
+];
+
+const PER_PAGE = 25;
+
+/** What of a body is shown, in UTF-16 units. */
+const BODY_SHOWN = 4_000;
+
+interface Change {
+  id: number;
+  at: string;
+  actor: { kind: string; id: string; name: string };
+  action: string;
+  resource: string | null;
+  outcome: "done" | "unconfirmed";
+  body: unknown;
+  request_id: string | null;
+}
+
+async function auditView(context: PageContext): Promise<View> {
+  const page = pageOf(context.query);
+  const list = await context.api.list<Change>("/logship/audit", { page, per_page: PER_PAGE });
+  return {
+    title: "Changes",
+    section: "access",
+    trail: TRAIL,
+    parts: [
+      <p class="quiet">
+        Every change that was made over the API or on these pages, the latest first; kept for 90 days. What was only
+        read is not in it, nor what was refused, nor events.
+      </p>,
+      <Panel id="changes" title="All changes">
+        <Changes here={context.here} page={page} perPage={PER_PAGE} list={list} />
+      </Panel>,
+    ],
+  };
+}
+
+/** Notes of the audit, and the way through them. */
+export const Changes: FC<{
+  here: string;
+  page: number;
+  perPage: number;
+  list: { items: readonly unknown[]; info: ListInfo };
+  /** Whether there is a way to further pages. */
+  paged?: boolean;
+}> = ({ here, page, perPage, list, paged = true }) => {
+  const changes = list.items as readonly Change[];
+  if (changes.length === 0 && page === 1)
+    return (
+      <Empty title="Nothing was changed yet">
+        <p>Changes of jobs, functions, tokens, members and the webhook are noted here, with who made them.</p>
+      </Empty>
+    );
+  return (
+    <>
+      {changes.length > 0 && (
+        <Table
+          caption="Changes"
+          columns={[
+            { label: "When" },
+            { label: "Who" },
+            { label: "What" },
+            { label: "Of" },
+            { label: "Outcome" },
+            { label: "Sent" },
+          ]}
+          rows={changes.map((change) => [
+            <Time at={change.at} />,
+            <>
+              <Foreign text={change.actor.name} max={120} />
+              <span class="quiet"> {change.actor.kind}</span>
+            </>,
+            <code>
+              <Foreign text={change.action} max={80} />
+            </code>,
+            <Resource change={change} />,
+            change.outcome === "done" ? (
+              <State kind="ok">done</State>
+            ) : (
+              <State kind="warn">unconfirmed: it may have been made</State>
+            ),
+            <Body change={change} />,
+          ])}
+        />
+      )}
+      {paged && <Pager of="changes" here={here} page={page} perPage={perPage} total={list.info.total_count} />}
+    </>
+  );
+};
+
+const Resource: FC<{ change: Change }> = ({ change: { action, resource } }) => {
+  if (resource === null)
+    return <span class="quiet">{action.startsWith("webhook.") ? "the webhook" : "not known"}</span>;
+  if (action.startsWith("job.") && /^[1-9]\d{0,14}$/.test(resource))
+    return <a href={`/jobs/${resource}`}>job {resource}</a>;
+  return <Foreign text={resource} max={120} />;
+};
+
+const Body: FC<{ change: Change }> = ({ change: { id, body, request_id } }) => (
+  <details>
+    <summary>
+      Details<span class="unseen"> of change {id}</span>
+    </summary>
+    {body === null ? (
+      <p class="quiet">Nothing was sent.</p>
+    ) : (
+      <pre class="text">
+        <Foreign text={JSON.stringify(body, null, 2)} max={BODY_SHOWN} />
+      </pre>
+    )}
+    {request_id !== null && (
+      <p class="quiet">
+        Request <Foreign text={request_id} max={120} />
+      </p>
+    )}
+  </details>
+);

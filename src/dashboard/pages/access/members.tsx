@@ -1,0 +1,219 @@
+import { notHeld, ROLE_NAMES, ROLES, type Role } from "../../../access/roles.ts";
+import type { Page, PageAnswer, PageContext, View } from "../../page.ts";
+import { seeOther } from "../../page.ts";
+import { type Faults, faultsOf, NO_FAULTS, RestOf } from "../../parts/faults.tsx";
+import { Foreign, visible } from "../../parts/foreign.tsx";
+import { Field, Form, type Option, Select } from "../../parts/form.tsx";
+import { Facts, Notice, Panel, Snippet } from "../../parts/panel.tsx";
+import { Time } from "../../parts/values.tsx";
+import type { Viewer } from "../../session.ts";
+import { isOwn, oneOf } from "./lists.tsx";
+import { type MemberView, Permissions, Roles, TRAIL } from "./words.tsx";
+
+export const memberPages: readonly Page[] = [
+  {
+    path: "/access/members",
+    get: {
+      permission: "access:edit",
+      show: async (context) => addView(context, new URLSearchParams(), NO_FAULTS, 200),
+    },
+    post: { permission: "access:edit", take: add },
+  },
+  {
+    path: "/access/members/:id",
+    get: { permission: "access:edit", show: (context) => changeView(context, null, NO_FAULTS, 200) },
+    post: { permission: "access:edit", take: change },
+  },
+  {
+    path: "/access/members/:id/delete",
+    get: { permission: "access:edit", show: removeView },
+    post: { permission: "access:edit", take: remove },
+  },
+];
+
+/** The roles to choose from; those with more than the viewer has are there, and say why they are closed. */
+function rolesFor({ caller }: Viewer): Option[] {
+  return ROLE_NAMES.map((role) => {
+    const missing = notHeld(caller, ROLES[role]);
+    return missing.length === 0
+      ? { value: role, label: role }
+      : { value: role, label: `${role} (you do not have ${missing.join(", ")})`, disabled: true };
+  });
+}
+
+/** What is chosen before anybody chooses: the one that can do least. */
+const LEAST: Role = "Log Share Reader";
+
+function addView({ viewer }: PageContext, sent: URLSearchParams, faults: Faults, status: number): View {
+  return {
+    title: "Add a member",
+    section: "access",
+    status,
+    trail: TRAIL,
+    parts: [
+      <RestOf faults={faults} title="The member was not added" />,
+      <Form viewer={viewer} action="/access/members" label="Add a member">
+        <Field
+          name="email"
+          type="email"
+          label="E-mail address"
+          value={sent.get("email") ?? ""}
+          error={faults.at("email")}
+          hint="What they sign in with, together with a key. It cannot be changed later. Nothing is sent to it."
+          required
+          maxlength={254}
+          autocomplete="off"
+        />
+        <Select
+          name="role"
+          label="Role"
+          options={rolesFor(viewer)}
+          value={sent.get("role") ?? LEAST}
+          error={faults.at("role")}
+        />
+        <div class="actions">
+          <button type="submit" class="primary">
+            Add the member
+          </button>
+          <a href="/access">Cancel</a>
+        </div>
+      </Form>,
+      <RolesPanel />,
+    ],
+  };
+}
+
+const RolesPanel = () => (
+  <Panel id="roles" title="What each role may do">
+    <Roles />
+  </Panel>
+);
+
+async function add(context: PageContext, form: URLSearchParams): Promise<View> {
+  const answer = await context.api.send<MemberView & { api_key: string }>("POST", "/members", {
+    email: (form.get("email") ?? "").trim(),
+    role: form.get("role") ?? "",
+  });
+  if (!answer.ok) return addView(context, form, faultsOf(answer.errors, ["email", "role"]), answer.status);
+  const { api_key, ...member } = answer.result;
+  return {
+    title: "The member is added",
+    section: "access",
+    trail: TRAIL,
+    parts: [
+      <Notice kind="warn" title="Copy the key now: it is shown this once">
+        <p>
+          Give it to them in a way that nobody else reads. Only a hash of it is kept: if it is lost, remove the member
+          and add them again.
+        </p>
+      </Notice>,
+      <Snippet id="secret" label="API key" text={api_key} />,
+      <Panel id="about" title="Who it is for">
+        <MemberFacts member={member} />
+        <p>
+          They sign in here with the address and this key; programs send both as <code>X-Auth-Email</code> and{" "}
+          <code>X-Auth-Key</code>.
+        </p>
+      </Panel>,
+      <p>
+        <a href="/access">Back to all members</a>
+      </p>,
+    ],
+  };
+}
+
+const MemberFacts = ({ member }: { member: MemberView }) => (
+  <Facts
+    rows={[
+      ["E-mail address", <Foreign text={member.email} max={254} />],
+      ["Role", member.role],
+      ["Permissions", <Permissions of={member.permissions} />],
+      ["Added", <Time at={member.created_on} />],
+      ["Id", <code>{member.id}</code>],
+    ]}
+  />
+);
+
+/** @param sent the role that was refused; null: nothing was sent yet. */
+async function changeView(context: PageContext, sent: string | null, faults: Faults, status: number): Promise<View> {
+  const { viewer, params, query } = context;
+  const member = await oneOf<MemberView>(context, "/members", params.id ?? "");
+  const at = `/access/members/${member.id}`;
+  return {
+    title: "Change a member",
+    section: "access",
+    status,
+    trail: TRAIL,
+    parts: [
+      query.has("saved") && <Notice kind="ok" title={`The role is ${member.role} now`} />,
+      isOwn(viewer, "member", member.id) && (
+        <Notice kind="warn" title="This is you: with another role you may not be able to come back here" />
+      ),
+      <RestOf faults={faults} title="The role was not changed" />,
+      <Panel id="about" title="This member">
+        <MemberFacts member={member} />
+      </Panel>,
+      <Form viewer={viewer} action={at} label="Role">
+        <Select
+          name="role"
+          label="Role"
+          options={rolesFor(viewer)}
+          value={sent ?? member.role}
+          error={faults.at("role")}
+          hint="It counts from their next request on."
+        />
+        <div class="actions">
+          <button type="submit" class="primary">
+            Change the role
+          </button>
+          <a href={`${at}/delete`}>
+            Remove<span class="unseen"> {visible(member.email)}</span>
+          </a>
+        </div>
+      </Form>,
+      <RolesPanel />,
+    ],
+  };
+}
+
+async function change(context: PageContext, form: URLSearchParams): Promise<PageAnswer> {
+  const path = `/members/${encodeURIComponent(context.params.id ?? "")}`;
+  const role = form.get("role") ?? "";
+  const answer = await context.api.send<MemberView>("PUT", path, { role });
+  if (answer.ok) return seeOther(`/access/members/${answer.result.id}?saved`);
+  return changeView(context, role, faultsOf(answer.errors, ["role"]), answer.status);
+}
+
+async function removeView(context: PageContext): Promise<View> {
+  const member = await oneOf<MemberView>(context, "/members", context.params.id ?? "");
+  return {
+    title: "Remove a member",
+    section: "access",
+    trail: TRAIL,
+    parts: [
+      isOwn(context.viewer, "member", member.id) && (
+        <Notice kind="warn" title="This is you: removing yourself signs you out" />
+      ),
+      <Panel id="about" title="This member">
+        <MemberFacts member={member} />
+      </Panel>,
+      <p>
+        Their key is refused from the next request on, and they are signed out. Tokens that they created stay, and what
+        they did stays in the audit.
+      </p>,
+      <Form viewer={context.viewer} action={`/access/members/${member.id}/delete`}>
+        <div class="actions">
+          <button type="submit" class="danger">
+            Remove the member
+          </button>
+          <a href={`/access/members/${member.id}`}>Keep them</a>
+        </div>
+      </Form>,
+    ],
+  };
+}
+
+async function remove({ api, params }: PageContext): Promise<Response> {
+  await api.change("DELETE", `/members/${encodeURIComponent(params.id ?? "")}`);
+  return seeOther("/access?gone=member");
+}

@@ -1,0 +1,168 @@
+import { PERMISSIONS } from "../../../access/roles.ts";
+import type { Page, PageContext, View } from "../../page.ts";
+import { seeOther } from "../../page.ts";
+import { type Faults, faultsOf, NO_FAULTS, RestOf } from "../../parts/faults.tsx";
+import { Foreign } from "../../parts/foreign.tsx";
+import { Check, Field, Form, may } from "../../parts/form.tsx";
+import { Facts, Notice, Panel, Snippet } from "../../parts/panel.tsx";
+import { Time } from "../../parts/values.tsx";
+import { isOwn, oneOf } from "./lists.tsx";
+import { OPENS, Permissions, type TokenView, TRAIL } from "./words.tsx";
+
+export const tokenPages: readonly Page[] = [
+  {
+    path: "/access/tokens",
+    get: {
+      permission: "access:edit",
+      show: async (context) => formView(context, new URLSearchParams(), NO_FAULTS, 200),
+    },
+    post: { permission: "access:edit", take: create },
+  },
+  {
+    path: "/access/tokens/:id/delete",
+    get: { permission: "access:edit", show: deleteView },
+    post: { permission: "access:edit", take: remove },
+  },
+];
+
+function formView({ viewer }: PageContext, sent: URLSearchParams, faults: Faults, status: number): View {
+  const chosen = sent.getAll("permission");
+  return {
+    title: "Create a token",
+    section: "access",
+    status,
+    trail: TRAIL,
+    parts: [
+      <RestOf faults={faults} title="The token was not created" />,
+      <Form viewer={viewer} action="/access/tokens" label="Create a token">
+        <Field
+          name="name"
+          label="Name"
+          value={sent.get("name") ?? ""}
+          error={faults.at("name")}
+          hint="For people: what it is for, or who has it. At most 120 characters."
+          required
+          maxlength={120}
+          autocomplete="off"
+        />
+        <fieldset>
+          <legend>What it may do</legend>
+          {faults.at("permissions") !== undefined && <p class="error">{faults.at("permissions")}</p>}
+          {PERMISSIONS.map((permission) => (
+            <Check
+              name="permission"
+              id={`permission-${permission.replace(":", "-")}`}
+              value={permission}
+              label={<code>{permission}</code>}
+              checked={chosen.includes(permission)}
+              disabled={!may(viewer, permission)}
+              hint={
+                may(viewer, permission)
+                  ? OPENS[permission]
+                  : `${OPENS[permission]} You cannot grant it, as you do not have it.`
+              }
+            />
+          ))}
+        </fieldset>
+        <Field
+          name="expires_on"
+          type="date"
+          label="Last day on which it is valid (optional)"
+          value={sent.get("expires_on") ?? ""}
+          error={faults.at("expires_on")}
+          hint="It ends at midnight UTC after this day. Without one it is valid until it is deleted."
+        />
+        <div class="actions">
+          <button type="submit" class="primary">
+            Create the token
+          </button>
+          <a href="/access">Cancel</a>
+        </div>
+      </Form>,
+    ],
+  };
+}
+
+async function create(context: PageContext, form: URLSearchParams): Promise<View> {
+  const day = (form.get("expires_on") ?? "").trim();
+  const answer = await context.api.send<TokenView & { value: string }>("POST", "/tokens", {
+    name: form.get("name") ?? "",
+    permissions: form.getAll("permission"),
+    expires_on: day === "" ? null : dayEnd(day),
+  });
+  if (!answer.ok)
+    return formView(context, form, faultsOf(answer.errors, ["name", "permissions", "expires_on"]), answer.status);
+  const { value, ...token } = answer.result;
+  return {
+    title: "The token is created",
+    section: "access",
+    trail: TRAIL,
+    parts: [
+      <Notice kind="warn" title="Copy it now: it is shown this once">
+        <p>Only a hash of it is kept. If it is lost, delete it and create another one.</p>
+      </Notice>,
+      <Snippet id="secret" label="Token" text={value} />,
+      <Panel id="about" title="What it is">
+        <TokenFacts token={token} />
+        <p>
+          Programs send it as <code>Authorization: Bearer …</code>; people sign in with it here.{" "}
+          <a href="/docs">The API</a>
+        </p>
+      </Panel>,
+      <p>
+        <a href="/access">Back to all tokens</a>
+      </p>,
+    ],
+  };
+}
+
+/** The last moment of a day, UTC; what is no day stays as it is, and is refused. */
+function dayEnd(day: string): string {
+  return /^\d{4}-\d{2}-\d{2}$/.test(day) ? `${day}T23:59:59.999Z` : day;
+}
+
+async function deleteView(context: PageContext): Promise<View> {
+  const token = await oneOf<TokenView>(context, "/tokens", context.params.id ?? "");
+  return {
+    title: "Delete a token",
+    section: "access",
+    trail: TRAIL,
+    parts: [
+      isOwn(context.viewer, "token", token.id) && (
+        <Notice kind="warn" title="You are signed in with this token: deleting it signs you out" />
+      ),
+      <Panel id="about" title="This token">
+        <TokenFacts token={token} />
+      </Panel>,
+      <p>
+        Whoever uses it is refused from the next request on: events that are sent with it are not taken any more, and
+        whoever is signed in with it is signed out. What was done with it stays.
+      </p>,
+      <Form viewer={context.viewer} action={`/access/tokens/${token.id}/delete`}>
+        <div class="actions">
+          <button type="submit" class="danger">
+            Delete the token
+          </button>
+          <a href="/access">Keep it</a>
+        </div>
+      </Form>,
+    ],
+  };
+}
+
+const TokenFacts = ({ token }: { token: TokenView }) => (
+  <Facts
+    rows={[
+      ["Name", <Foreign text={token.name} max={120} />],
+      ["Permissions", <Permissions of={token.permissions} />],
+      ["Valid until", token.expires_on === null ? "it is deleted" : <Time at={token.expires_on} />],
+      ["Created", <Time at={token.issued_on} />],
+      ["Id", <code>{token.id}</code>],
+    ]}
+  />
+);
+
+async function remove({ api, params }: PageContext): Promise<Response> {
+  await api.change("DELETE", `/tokens/${encodeURIComponent(params.id ?? "")}`);
+  return seeOther("/access?gone=token");
+}

@@ -1,0 +1,110 @@
+import type { Page, PageContext, View } from "../../page.ts";
+import { Foreign } from "../../parts/foreign.tsx";
+import { Action, Form, may } from "../../parts/form.tsx";
+import { Pager, pageOf } from "../../parts/pager.tsx";
+import { Empty, Notice, Panel, Table } from "../../parts/panel.tsx";
+import { Ago, bytes, count, plural } from "../../parts/values.tsx";
+import { type AsideView, AT, amountOf, placeOf, Whence } from "./entry.tsx";
+
+export const asideListPages: readonly Page[] = [{ path: AT, get: { permission: "logs:edit", show: listView } }];
+
+const PER_PAGE = 20;
+
+async function listView({ api, query, here, viewer, nowMs }: PageContext): Promise<View> {
+  const page = pageOf(query);
+  const { items, info } = await api.list<AsideView>("/logship/set-aside", { page, per_page: PER_PAGE });
+  const silent = info.unanswered_jobs as readonly number[];
+  const sendable = items.filter(({ resendable }) => resendable);
+  const total = info.total_count;
+  return {
+    title: "Set aside",
+    section: "set-aside",
+    parts: [
+      query.has("deleted") && <Notice kind="ok" title="It is deleted, and counted as discarded" />,
+      silent.length > 0 && (
+        <Notice kind="warn" title="Not everything can be shown">
+          <p>
+            The logs of {plural(silent.length, "job")} do not answer at the moment ({silent.slice(0, 20).join(", ")}
+            {silent.length > 20 && " …"}): what they have set aside is missing here.
+          </p>
+        </Notice>
+      ),
+      <p>
+        What could not go its way is kept whole here, and holds up nothing else, until somebody sends it again or
+        deletes it. Sending again is safe: nothing comes twice.
+      </p>,
+      <Panel
+        id="aside"
+        title={total === 0 ? "Nothing is set aside" : `${count(total)} set aside`}
+        aside={
+          sendable.length > 1 &&
+          may(viewer, "logs:edit") && (
+            <Form viewer={viewer} action={`${AT}/resend`}>
+              {sendable.map(({ id }) => (
+                <input type="hidden" name="id" value={id} />
+              ))}
+              <button type="submit">Send all {sendable.length} of this page again</button>
+            </Form>
+          )
+        }
+      >
+        {total === 0 && silent.length === 0 ? (
+          <Empty title="Everything went its way">
+            <p>Here would be messages that cannot be read or processed, and objects that their store refuses.</p>
+          </Empty>
+        ) : (
+          items.length > 0 && (
+            <Table
+              caption="What is set aside"
+              columns={[
+                { label: "What" },
+                { label: "Why" },
+                { label: "Holds", figures: true },
+                { label: "Size", figures: true },
+                { label: "Since" },
+                { label: "" },
+              ]}
+              rows={items.map((entry) => [
+                <>
+                  <a href={placeOf(entry.id)}>{entry.id}</a>
+                  <br />
+                  <span class="quiet">
+                    <Whence of={entry} />
+                  </span>
+                </>,
+                <>
+                  <Foreign text={entry.why} max={300} />
+                  {entry.why_not !== null && (
+                    <p class="quiet">
+                      It cannot be sent again: <Foreign text={entry.why_not} max={300} />
+                    </p>
+                  )}
+                </>,
+                amountOf(entry),
+                bytes(entry.bytes),
+                <Ago at={entry.set_aside_at} nowMs={nowMs} />,
+                <>
+                  {entry.resendable && (
+                    <Action
+                      viewer={viewer}
+                      action={`${AT}/resend`}
+                      label="Send again"
+                      about={entry.id}
+                      needs="logs:edit"
+                      kind="small"
+                      fields={{ id: entry.id }}
+                    />
+                  )}{" "}
+                  <a href={`${placeOf(entry.id)}/delete`}>
+                    Delete<span class="unseen"> {entry.id}</span>
+                  </a>
+                </>,
+              ])}
+            />
+          )
+        )}
+        <Pager of="things set aside" here={here} page={page} perPage={PER_PAGE} total={total} />
+      </Panel>,
+    ],
+  };
+}

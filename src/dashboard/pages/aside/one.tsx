@@ -1,0 +1,189 @@
+import type { Child } from "hono/jsx";
+import type { ErrorEntry } from "../../../errors.ts";
+import { InnerFailure } from "../../inner-api.ts";
+import { type Page, type PageContext, seeOther, type View } from "../../page.ts";
+import { Foreign } from "../../parts/foreign.tsx";
+import { Action, Form } from "../../parts/form.tsx";
+import { Pager, pageOf } from "../../parts/pager.tsx";
+import { Empty, Facts, Notice, Panel } from "../../parts/panel.tsx";
+import { Records, recordOfLine } from "../../parts/record.tsx";
+import { bytes, count, Time } from "../../parts/values.tsx";
+import { type AsideView, AT, amountOf, type MessageView, type ObjectView, placeOf, TRAIL, Whence } from "./entry.tsx";
+
+export const asideOnePages: readonly Page[] = [
+  { path: `${AT}/:id`, get: { permission: "logs:edit", show: oneView } },
+  { path: `${AT}/:id/download`, get: { permission: "logs:edit", show: download } },
+  {
+    path: `${AT}/:id/delete`,
+    get: { permission: "logs:edit", show: deleteView },
+    post: { permission: "logs:edit", take: remove },
+  },
+];
+
+/** Records on one page. */
+const PER_PAGE = 20;
+
+/** What is shown of bytes that are no records, in characters of their base64; a download has all of it. */
+const BYTES_SHOWN = 20_000;
+
+type Read =
+  | (MessageView & { content: { records: readonly string[] | null; base64: string | null; complete: boolean } })
+  | (ObjectView & { bytes_raw: number; first_event: string; last_event: string; cut_at: string });
+
+const pathOf = ({ params }: PageContext): string => `/logship/set-aside/${encodeURIComponent(params.id ?? "")}`;
+
+async function oneView(context: PageContext): Promise<View> {
+  const entry = await context.api.get<Read>(pathOf(context));
+  const { viewer } = context;
+  return {
+    title: entry.id,
+    section: "set-aside",
+    trail: TRAIL,
+    parts: [
+      <Panel
+        id="about"
+        title="What it is"
+        aside={
+          <div class="actions">
+            <a class="button small" href={`${placeOf(entry.id)}/download`}>
+              Download
+            </a>
+            {entry.resendable && (
+              <Action
+                viewer={viewer}
+                action={`${AT}/resend`}
+                label="Send again"
+                needs="logs:edit"
+                kind="small"
+                fields={{ id: entry.id }}
+              />
+            )}
+            <a href={`${placeOf(entry.id)}/delete`}>Delete</a>
+          </div>
+        }
+      >
+        <About entry={entry} />
+        {entry.why_not !== null ? (
+          <Notice kind="warn" title="It cannot be sent again">
+            <p>
+              <Foreign text={entry.why_not} max={600} />
+            </p>
+          </Notice>
+        ) : (
+          <p class="quiet">{MEANING[entry.kind]}</p>
+        )}
+      </Panel>,
+      entry.kind === "message" && <Content entry={entry} {...context} />,
+    ],
+  };
+}
+
+const MEANING = {
+  message:
+    "Sent again, it goes to every job that was enabled when it was taken in and has not had it yet, by the filter and format of today.",
+  object:
+    "Sent again, its records are pending, and its upload begins at once, to where the job delivers by now. If its store refuses it again, it comes back here.",
+} as const;
+
+const About = ({ entry }: { entry: Read | AsideView }) => {
+  const rows: (readonly [string, Child])[] = [
+    ["What", <Whence of={entry} />],
+    ["Why it is here", <Foreign text={entry.why} max={600} />],
+    ["Holds", amountOf(entry)],
+    ["Size", bytes(entry.bytes)],
+    ["Set aside", <Time at={entry.set_aside_at} />],
+  ];
+  if (entry.kind === "message") {
+    rows.push(["Taken in", entry.taken_in === null ? "not known" : <Time at={entry.taken_in} />]);
+    rows.push(["Queue", <Foreign text={entry.queue} max={120} />]);
+  } else {
+    rows.push(["Key", <Foreign text={entry.key} max={1_100} />]);
+    if ("bytes_raw" in entry) {
+      rows.push(["Before compression", bytes(entry.bytes_raw)]);
+      rows.push(["Events from", <Time at={entry.first_event} />]);
+      rows.push(["Events until", <Time at={entry.last_event} />]);
+      rows.push(["Cut", <Time at={entry.cut_at} />]);
+    }
+  }
+  return <Facts rows={rows} />;
+};
+
+const Content = ({
+  entry,
+  query,
+  here,
+}: { entry: Read & { kind: "message" } } & Pick<PageContext, "query" | "here">) => {
+  const { records, base64, complete } = entry.content;
+  if (records === null)
+    return (
+      <Panel id="content" title="Its bytes">
+        <p class="quiet">They cannot be read as records. In base64{!complete && ", the beginning"}:</p>
+        <pre class="text">
+          <Foreign text={base64 ?? ""} max={BYTES_SHOWN} />
+        </pre>
+      </Panel>
+    );
+  const page = pageOf(query);
+  const first = (page - 1) * PER_PAGE;
+  return (
+    <Panel
+      id="content"
+      title={complete ? `Its records: ${count(records.length)}` : `Its first ${count(records.length)} records`}
+      aside={!complete && <span class="quiet">The download has all of them.</span>}
+    >
+      {records.length === 0 && <Empty title="It holds no record" />}
+      {records.length > 0 && (
+        <Records
+          label="Records of the message"
+          records={records
+            .slice(first, first + PER_PAGE)
+            .map((text, i) => ({ record: recordOfLine(text), number: first + i + 1 }))}
+        />
+      )}
+      <Pager of="records" here={here} page={page} perPage={PER_PAGE} total={records.length} />
+    </Panel>
+  );
+};
+
+/** As the API sends it: a file that no browser renders. */
+async function download({ api, ...context }: PageContext): Promise<Response> {
+  const response = await api.raw("GET", pathOf({ api, ...context }), undefined, { download: true });
+  if (response.ok) return new Response(response.body, response);
+  const { errors } = (await response.json()) as { errors: readonly ErrorEntry[] };
+  throw new InnerFailure(response.status, errors);
+}
+
+async function deleteView(context: PageContext): Promise<View> {
+  const entry = await context.api.get<Read>(pathOf(context));
+  return {
+    title: `Delete ${entry.id}`,
+    section: "set-aside",
+    trail: TRAIL,
+    parts: [
+      <Panel id="about" title="What it is">
+        <About entry={entry} />
+      </Panel>,
+      <Notice kind="warn" title="What it holds is gone for good">
+        <p>
+          {entry.kind === "message"
+            ? `Nobody sends it again: ${amountOf(entry)} count as discarded by the account. `
+            : `It is never uploaded: ${amountOf(entry)} of job ${entry.job} count as discarded. `}
+          <a href={`${placeOf(entry.id)}/download`}>Download it first</a> if somebody may need it.
+        </p>
+      </Notice>,
+      <Form viewer={context.viewer} action={`${placeOf(entry.id)}/delete`}>
+        <div class="actions">
+          <button type="submit" class="danger">
+            Delete it for good
+          </button>
+          <a href={placeOf(entry.id)}>Keep it</a>
+        </div>
+      </Form>,
+    ],
+  };
+}
+
+async function remove(context: PageContext): Promise<Response> {
+  await context.api.change("DELETE", pathOf(context));
+  return seeOther(`${AT}?deleted`);
+}

@@ -1,0 +1,130 @@
+import { EXAMPLE_DESTINATION } from "../../../api/docs/common.ts";
+import type { Config } from "../../../config.ts";
+import { buildDestination, type DestinationEntry, entryOf, sameStoreEntry } from "../../../destinations/build.ts";
+import type { DestinationContext } from "../../../destinations/destination.ts";
+import { parsePlace, samePlace } from "../../../destinations/parse.ts";
+import type { Draft } from "./draft.ts";
+
+/** Names of the form's fields, as its faults name them. */
+export type EntryField =
+  | "bucket"
+  | "path"
+  | "account_id"
+  | "region"
+  | "endpoint"
+  | "sse"
+  | "access_key_id"
+  | "secret_access_key"
+  | "secret_name";
+
+export type EntryFaults = Partial<Record<EntryField | "whole", string>>;
+
+/** The local bucket's endpoint, as `npm start` and `npm run demo` set it. */
+const LOCAL_ENDPOINT = /^http:\/\/(?:localhost|127\.0\.0\.1)(?::\d+)?\/cdn-cgi\/local\/r2\/s3\/?$/;
+
+/** The bucket that local development has, keys and all: these are written in wrangler.jsonc, and open nothing anywhere else. null: there is none. */
+export function localEntry({ destinations }: Config): DestinationEntry | null {
+  if (!destinations.allowLoopback || !LOCAL_ENDPOINT.test(destinations.objstoreEndpoint)) return null;
+  const entry = entryOf(EXAMPLE_DESTINATION, destinations);
+  return entry.ok ? entry.value : null;
+}
+
+/** What a form says, with no keys but those that were entered in it. */
+export function readEntryForm(form: URLSearchParams): DestinationEntry {
+  const text = (name: string): string => (form.get(name) ?? "").trim();
+  const scheme = form.get("scheme");
+  return {
+    scheme: scheme === "s3" || scheme === "r2" ? scheme : "objstore",
+    bucket: text("bucket"),
+    path: text("path").replace(/^\/+|\/+$/g, ""),
+    accountId: text("account_id"),
+    region: text("region"),
+    endpoint: text("endpoint"),
+    sse: form.get("sse") === "true",
+    credentials: form.get("credentials") === "env" ? "env" : "keys",
+    accessKeyId: text("access_key_id"),
+    secretAccessKey: text("secret_access_key"),
+    secretName: text("secret_name"),
+  };
+}
+
+/**
+ * The entry with the keys of the draft where none were entered. Keys of a stored job are for its scheme, endpoint, account and bucket alone; those that
+ * somebody entered here may go to another bucket of the same store.
+ */
+export function withKeptKeys(
+  entry: DestinationEntry,
+  { destination, keysOfJob }: Draft,
+  context: DestinationContext,
+): DestinationEntry {
+  if (!mayKeep(entry, destination, keysOfJob, context)) return entry;
+  return {
+    ...entry,
+    accessKeyId: entry.accessKeyId || destination.accessKeyId,
+    secretAccessKey: entry.secretAccessKey || destination.secretAccessKey,
+  };
+}
+
+function mayKeep(
+  after: DestinationEntry,
+  before: DestinationEntry,
+  keysOfJob: boolean,
+  context: DestinationContext,
+): boolean {
+  if (keysOfJob) return sameStoreEntry(before, after, context);
+  const [one, other] = [before, after].map((entry) => ({ ...entry, bucket: "any", path: "" })) as [
+    DestinationEntry,
+    DestinationEntry,
+  ];
+  // What was no place yet, the keys were never used for.
+  return !isPlace(one, context) || sameStoreEntry(one, other, context);
+}
+
+function isPlace(entry: DestinationEntry, context: DestinationContext): boolean {
+  const built = buildDestination(entry);
+  return built.ok && parsePlace(built.value, context).ok;
+}
+
+/** What is missing, all at once: the rest, the API says. */
+export function missingOf(entry: DestinationEntry): EntryFaults {
+  const faults: EntryFaults = {};
+  if (entry.bucket === "") faults.bucket = "Enter the name of the bucket.";
+  if (entry.scheme === "s3" && entry.region === "") faults.region = "Enter the region; auto, where the store has none.";
+  if (entry.scheme !== "s3" && entry.accountId === "") faults.account_id = "Enter the account that the bucket is of.";
+  if (entry.credentials === "env") {
+    if (entry.secretName === "") faults.secret_name = "Enter the name of the secret.";
+    return faults;
+  }
+  if (entry.accessKeyId === "")
+    faults.access_key_id = "Enter the access key id. One is kept for the store it was entered for alone.";
+  if (entry.secretAccessKey === "")
+    faults.secret_access_key = "Enter the secret access key. One is kept for the store it was entered for alone.";
+  return faults;
+}
+
+const BLAMED: readonly (readonly [RegExp, EntryField])[] = [
+  [/^the bucket\b/, "bucket"],
+  [/^the path\b/, "path"],
+  [/^region\b/, "region"],
+  [/^endpoint\b/, "endpoint"],
+  [/^sse\b/, "sse"],
+  [/^account-id\b/, "account_id"],
+  [/^access-key-id\b/, "access_key_id"],
+  [/^secret-access-key\b/, "secret_access_key"],
+  [/^(?:credentials\b|the secret \S|there is no secret \S)/, "secret_name"],
+];
+
+/** Which field a fault of a destination is of, in the API's words. */
+export function faultOf(message: string): EntryFaults {
+  const field = BLAMED.find(([words]) => words.test(message))?.[1] ?? "whole";
+  return { [field]: message };
+}
+
+/** Whether an entry leads elsewhere than another one, so that what was proved of the one is none of the other. */
+export function isMoved(before: DestinationEntry, after: DestinationEntry, context: DestinationContext): boolean {
+  const [one, other] = [before, after].map((entry) => {
+    const built = buildDestination(entry);
+    return built.ok ? parsePlace(built.value, context) : null;
+  });
+  return one?.ok !== true || other?.ok !== true || !samePlace(one.value, other.value);
+}

@@ -1,0 +1,187 @@
+import { controlPlane, type StoredJob } from "../../../control/plane.ts";
+import { destinationPurpose, unseal } from "../../../control/secrets.ts";
+import { type DestinationEntry, emptyEntry, entryOf } from "../../../destinations/build.ts";
+import { CODE, oneError } from "../../../errors.ts";
+import { DRAFTS_OF_OWNER_MAX } from "../../../limits.ts";
+import { type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
+import { Foreign, visible } from "../../parts/foreign.tsx";
+import { Action } from "../../parts/form.tsx";
+import { Notice, Panel, Table } from "../../parts/panel.tsx";
+import { Ago } from "../../parts/values.tsx";
+import type { ShippingBody } from "../shipping/body.ts";
+import { localEntry } from "./destination-entry.ts";
+import {
+  type Draft,
+  type Kept,
+  listDrafts,
+  newDraft,
+  newDraftId,
+  requireDraft,
+  saveDraft,
+  takeDraft,
+} from "./draft.ts";
+import { firstOpen, STEPS, stepPath } from "./steps.tsx";
+
+/** What a new job has before anything is entered. */
+const NEW_BODY: ShippingBody = { dataset: "functions_trace_events", enabled: true };
+
+/** Longest name of a job, in UTF-16 units, as the API has it. */
+const NAME_MAX = 512;
+const COPY = " (copy)";
+
+/** What to begin with, and what was begun. */
+export async function showStart(page: PageContext): Promise<View> {
+  const { viewer, nowMs, config, query } = page;
+  const created = /^\d{1,15}$/.exec(query.get("created") ?? "")?.[0];
+  const drafts = await listDrafts(page);
+  const begin = (kind: string, label: string) => (
+    <Action viewer={viewer} action="/jobs/new" label={label} needs="logs:edit" kind="primary" fields={{ kind }} />
+  );
+  return {
+    title: "Create a job",
+    section: "jobs",
+    trail: [{ href: "/jobs", label: "Jobs" }],
+    parts: [
+      created === undefined ? null : (
+        <Notice kind="ok" title={`Job ${created} is created`}>
+          <p>To see how it goes needs the permission logs:read.</p>
+        </Notice>
+      ),
+      <Panel id="begin" title="Where are the records to go?">
+        <p>
+          A job ships the trace events of your functions into a bucket, as compressed objects. Six short steps; nothing
+          ships before the last one.
+        </p>
+        <div class="choices">
+          <div>
+            <h3>Object storage of the platform</h3>
+            <p>
+              A bucket beside your functions, <code>objstore://</code>, by its account id and a key.
+            </p>
+            {begin("objstore", "Use a platform bucket")}
+          </div>
+          <div>
+            <h3>AWS S3, or another S3 store</h3>
+            <p>
+              Anything that speaks S3 over https, <code>s3://</code>, by region, endpoint and a key.
+            </p>
+            {begin("s3", "Use an S3 bucket")}
+          </div>
+          {localEntry(config) === null ? null : (
+            <div>
+              <h3>The local bucket</h3>
+              <p>It is there in local development, with keys that open nothing elsewhere: to try things out.</p>
+              {begin("local", "Begin with the local bucket")}
+            </div>
+          )}
+        </div>
+      </Panel>,
+      drafts.length === 0 ? null : (
+        <Panel id="drafts" title="Begun, and not finished">
+          <Drafts drafts={drafts} page={page} nowMs={nowMs} />
+        </Panel>
+      ),
+    ],
+  };
+}
+
+const Drafts = ({ drafts, page: { viewer }, nowMs }: { drafts: readonly Kept[]; page: PageContext; nowMs: number }) => (
+  <>
+    <Table
+      caption="Drafts of jobs"
+      columns={[
+        { label: "Draft" },
+        { label: "Destination" },
+        { label: "At step" },
+        { label: "Changed" },
+        { label: "Action" },
+      ]}
+      rows={drafts.map(({ id, draft, changedMs }) => {
+        const step = firstOpen(draft);
+        const { name } = draft.body;
+        const about = `${name == null || name === "" ? "without a name" : visible(name.slice(0, 80))} (${id.slice(0, 6)})`;
+        return [
+          <a href={stepPath(id, step)}>
+            {name == null || name === "" ? "without a name" : <Foreign text={name} max={120} />}
+            <span class="unseen"> ({id.slice(0, 6)})</span>
+          </a>,
+          draft.destination.bucket === "" ? (
+            ""
+          ) : (
+            <Foreign
+              text={`${draft.destination.scheme}://${draft.destination.bucket}/${draft.destination.path}`}
+              max={120}
+            />
+          ),
+          STEPS.find((each) => each.name === step)?.label ?? "",
+          <Ago at={changedMs} nowMs={nowMs} />,
+          <Action
+            viewer={viewer}
+            action={`/jobs/new/${id}/discard`}
+            label="Throw away"
+            about={about}
+            needs="logs:edit"
+            kind="small"
+          />,
+        ];
+      })}
+    />
+    <p class="quiet">
+      Yours alone. Each is kept for a week after its last change, and the newest {DRAFTS_OF_OWNER_MAX} of them.
+    </p>
+  </>
+);
+
+/** Begins a draft. */
+export async function takeStart(page: PageContext, form: URLSearchParams): Promise<Response> {
+  const { config } = page;
+  const kind = form.get("kind");
+  const local = kind === "local" ? localEntry(config) : null;
+  return begun(page, local ?? emptyEntry(kind === "s3" ? "s3" : "objstore", config.accountId), NEW_BODY, {});
+}
+
+async function begun(
+  page: PageContext,
+  destination: DestinationEntry,
+  body: ShippingBody,
+  more: Partial<Draft>,
+): Promise<Response> {
+  const id = newDraftId();
+  await saveDraft(page, id, { ...newDraft(destination, body), ...more });
+  return seeOther(stepPath(id, "destination"));
+}
+
+/** To where a draft is. */
+export async function showDraft(page: PageContext): Promise<Response> {
+  const { id, draft } = await requireDraft(page, page.params.draft ?? "");
+  return seeOther(stepPath(id, firstOpen(draft)));
+}
+
+export async function discardDraft(page: PageContext): Promise<PageAnswer> {
+  await takeDraft(page, page.params.draft ?? "");
+  return seeOther("/jobs/new");
+}
+
+/**
+ * A draft from a job that is there. Its keys are read here and sealed again in the draft, where they are for the same store alone; no page shows them.
+ * @throws ApiError 404
+ */
+export async function duplicate(page: PageContext): Promise<Response> {
+  const { config, env, params } = page;
+  const id = /^[1-9]\d{0,14}$/.test(params.job_id ?? "") ? Number(params.job_id) : null;
+  const job: StoredJob | null = id === null ? null : await controlPlane(env.CONTROL).get(id);
+  if (job === null) throw oneError(404, CODE.jobNotFound, "job not found");
+  const conf = unseal(job.config.destination, destinationPurpose(config.accountId), config.keys);
+  const entry = conf === null ? null : entryOf(conf, config.destinations);
+  const destination = entry?.ok === true ? entry.value : emptyEntry("objstore", config.accountId);
+  const before = job.body.name == null || job.body.name === "" ? `job ${id}` : job.body.name;
+  const name = cut(before, NAME_MAX - COPY.length) + COPY;
+  // What it ships was found to be right when the job was created.
+  const done: Draft["done"] = ["records", "output"];
+  return begun(page, destination, { ...(job.body as ShippingBody), name }, { keysOfJob: true, done });
+}
+
+/** No half of a pair stays at the end. */
+function cut(text: string, max: number): string {
+  return text.length <= max ? text : text.slice(0, max).replace(/[\ud800-\udbff]$/, "");
+}

@@ -1,0 +1,60 @@
+import { readIntakeConfig } from "../../../config.ts";
+import { localUrl } from "../../../functions/local.ts";
+import type { PageContext, View } from "../../page.ts";
+import { Panel, Snippet } from "../../parts/panel.tsx";
+import { attachJsonc, attachToml, BINDING_CALL, bindingJsonc, eventsCurl, uploadCurl } from "./snippets.ts";
+
+/** Every way in which a function's events come here, ready to copy. */
+export async function attachView({ config, env, origin }: PageContext): Promise<View> {
+  const selfName = readIntakeConfig(env).selfName ?? "logship";
+  const { accountId, localFunctions, upstream } = config;
+  return {
+    title: "Attach a function",
+    section: "functions",
+    trail: [{ href: "/functions", label: "Functions" }],
+    parts: [
+      <Panel id="tail" title="By its project file">
+        <p>
+          Put this into the project file of the function, and deploy it. That is all: existing jobs pick it up with its
+          first event.
+        </p>
+        <Snippet id="tail-jsonc" label="Project file (JSONC)" text={attachJsonc(selfName)} />
+        <Snippet id="tail-toml" label="Project file (TOML)" text={attachToml(selfName)} />
+      </Panel>,
+      upstream !== null && (
+        <Panel id="upload" title="With its upload">
+          <p>
+            An upload through this API goes on to the platform, and <code>logship: true</code> attaches the function. It
+            needs a token of the platform's in <code>$TOKEN</code>; none of this service's is ever sent on.
+          </p>
+          <Snippet id="upload-curl" label="Upload of a function" text={uploadCurl(origin, accountId)} />
+        </Panel>
+      ),
+      localFunctions !== null && (
+        <Panel id="local" title="Run one here">
+          <p>
+            In local development an uploaded function runs on an origin of its own, and its events ship.{" "}
+            <code>$TOKEN</code> is the <code>ADMIN_TOKEN</code> in <code>.dev.vars</code>, or a token with{" "}
+            <code>functions:edit</code>.
+          </p>
+          <Snippet id="local-curl" label="Upload of a function that runs here" text={uploadCurl(origin, accountId)} />
+          <p>
+            <code>shop.js</code> is its module; it then answers at <code>{localUrl(localFunctions, "shop")}</code>.
+          </p>
+        </Panel>
+      ),
+      <Panel id="binding" title="By a service binding">
+        <p>For events that a function makes itself, with the same checks as over HTTP.</p>
+        <Snippet id="binding-jsonc" label="Service binding (JSONC)" text={bindingJsonc(selfName)} />
+        <Snippet id="binding-call" label="Call of the binding" text={BINDING_CALL} />
+      </Panel>,
+      <Panel id="http" title="Over HTTP">
+        <p>
+          From anywhere, with a token that holds <code>events:write</code> in <code>$TOKEN</code>. Sent again with the
+          same <code>Idempotency-Key</code>, nothing doubles.
+        </p>
+        <Snippet id="http-curl" label="One event over HTTP" text={eventsCurl(origin, accountId)} />
+      </Panel>,
+    ].filter((part) => part !== false),
+  };
+}

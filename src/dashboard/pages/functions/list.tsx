@@ -1,0 +1,218 @@
+import type { Child, FC } from "hono/jsx";
+import type { FunctionView } from "../../account-views.ts";
+import type { ListInfo } from "../../inner-api.ts";
+import type { PageContext, View } from "../../page.ts";
+import { Foreign } from "../../parts/foreign.tsx";
+import { Field, Form, may, Select } from "../../parts/form.tsx";
+import { Empty, Panel, State, Table } from "../../parts/panel.tsx";
+import { Ago, count, plural } from "../../parts/values.tsx";
+import type { Viewer } from "../../session.ts";
+import { functionPath, hasPath, LoggingSwitch } from "./logging.tsx";
+
+const PER_PAGE = 50;
+
+/** Longest part of a name that is looked for, in UTF-16 units: that of a name. */
+const WANTED_MAX = 255;
+
+/** What was sent to decide for a function by its name, and what is wrong with it. */
+export interface Decided {
+  name: string;
+  logging: string;
+  fault: string;
+}
+
+/** @param decided null: nobody decided anything. */
+export async function listView(page: PageContext, decided: Decided | null = null): Promise<View> {
+  const { api, query, viewer, nowMs } = page;
+  const wanted = (query.get("name") ?? "").slice(0, WANTED_MAX);
+  const number = pageNumber(query.get("page"));
+  const { items, info } = await api.list<FunctionView>("/functions/scripts", {
+    page: number,
+    per_page: PER_PAGE,
+    ...(wanted !== "" && { name: wanted }),
+  });
+  return {
+    title: "Functions",
+    status: decided === null ? 200 : 400,
+    section: "functions",
+    parts: [
+      <Panel
+        id="all"
+        title={wanted === "" ? "All functions" : "Functions found"}
+        aside={
+          <a class="button small" href="/attach">
+            How to attach one
+          </a>
+        }
+      >
+        <form method="get" action="/functions" class="filter" aria-label="Functions by name">
+          <Field name="name" label="Part of the name" type="search" value={wanted} autocomplete="off" />
+          <button type="submit">Find</button>
+        </form>
+        {items.length === 0 ? (
+          <NothingHere wanted={wanted} info={info} />
+        ) : (
+          <>
+            <Table
+              caption="Functions, with their counts of the last 30 days"
+              columns={[
+                { label: "Function" },
+                { label: "Logging" },
+                { label: "Last event" },
+                { label: "Shipped", figures: true },
+                { label: "Dropped", figures: true },
+                { label: "Attached" },
+              ]}
+              rows={items.map((each) => cells(each, viewer, nowMs, listQuery(wanted, number)))}
+            />
+            <Pager wanted={wanted} number={number} info={info} />
+          </>
+        )}
+        <p class="quiet">
+          Counts are those of the last 30 days. Shipped: offered to a job that was on; what its filter leaves out is in
+          the job's ledger.
+          <Unlisted info={info} />
+        </p>
+      </Panel>,
+      <Decide viewer={viewer} decided={decided} />,
+    ],
+  };
+}
+
+function cells(each: FunctionView, viewer: Viewer, nowMs: number, back: string): Child[] {
+  const name = <Foreign text={each.id} max={120} />;
+  return [
+    hasPath(each.id) ? <a href={functionPath(each.id)}>{name}</a> : name,
+    <LoggingSwitch of={each} viewer={viewer} back={back} />,
+    each.last_event === null ? <span class="quiet">none in 30 days</span> : <Ago at={each.last_event} nowMs={nowMs} />,
+    count(each.shipped),
+    <Dropped dropped={each.dropped} />,
+    <Attached of={each} />,
+  ];
+}
+
+const Dropped: FC<{ dropped: FunctionView["dropped"] }> = ({ dropped: { logging_off, no_job } }) => (
+  <>
+    {count(logging_off + no_job)}
+    {logging_off > 0 && <span class="quiet"> {count(logging_off)} as logging was off</span>}
+    {no_job > 0 && <span class="quiet"> {count(no_job)} as no job was on</span>}
+  </>
+);
+
+/** What is known of how its events come here. */
+export const Attached: FC<{ of: FunctionView }> = ({ of: { attachment, last_event } }) => {
+  if (attachment === null)
+    return last_event === null ? <span class="quiet">not seen</span> : <span>its events come</span>;
+  switch (attachment.state) {
+    case "attached":
+      return <State kind="ok">by upload</State>;
+    case "undone":
+      return <State kind="bad">undone</State>;
+    case "gone":
+      return <State kind="quiet">script is gone</State>;
+    default:
+      return <State kind="warn">not known</State>;
+  }
+};
+
+const NothingHere: FC<{ wanted: string; info: ListInfo }> = ({ wanted, info }) => {
+  if (info.total_count > 0)
+    return (
+      <Empty title="There is no such page any more">
+        <p>
+          <a href={`/functions${listQuery(wanted, 1)}`}>{plural(info.total_count, "function")} on the pages before</a>
+        </p>
+      </Empty>
+    );
+  return wanted === "" ? (
+    <Empty title="No function was seen yet">
+      <p>
+        A function is here with its first event: <a href="/attach">attach one</a>. Existing jobs pick it up by
+        themselves.
+      </p>
+    </Empty>
+  ) : (
+    <Empty title="No function has that in its name">
+      <p>
+        One that was not seen for 30 days, and has no setting, is forgotten. <a href="/functions">Show all functions</a>
+      </p>
+    </Empty>
+  );
+};
+
+const Pager: FC<{ wanted: string; number: number; info: ListInfo }> = ({ wanted, number, info }) => {
+  const pages = Math.max(1, Math.ceil(info.total_count / PER_PAGE));
+  if (pages === 1) return <p class="quiet">{plural(info.total_count, "function")}</p>;
+  return (
+    <nav class="pager" aria-label="Pages of functions">
+      {number > 1 && (
+        <a rel="prev" href={`/functions${listQuery(wanted, number - 1)}`}>
+          Previous
+        </a>
+      )}
+      <span>
+        Page {count(number)} of {count(pages)}, {plural(info.total_count, "function")}
+      </span>
+      {number < pages && (
+        <a rel="next" href={`/functions${listQuery(wanted, number + 1)}`}>
+          Next
+        </a>
+      )}
+    </nav>
+  );
+};
+
+const Unlisted: FC<{ info: ListInfo }> = ({ info }) => {
+  const { unlisted } = info as ListInfo & { unlisted?: Pick<FunctionView, "shipped" | "dropped"> };
+  if (unlisted === undefined) return null;
+  const { shipped, dropped } = unlisted;
+  const all = shipped + dropped.logging_off + dropped.no_job;
+  if (all === 0) return null;
+  return <> Beside these, {plural(all, "event")} came under names that are not kept.</>;
+};
+
+/** A function can be set before it is seen: what is off before its first event never ships anything. */
+const Decide: FC<{ viewer: Viewer; decided: Decided | null }> = ({ viewer, decided }) =>
+  may(viewer, "functions:edit") ? (
+    <Panel id="decide" title="Decide before the first event">
+      <details open={decided !== null}>
+        <summary>Switch logging of a function that was not seen yet</summary>
+        <Form viewer={viewer} action="/functions">
+          <Field
+            name="function"
+            label="Name of the function"
+            value={decided?.name}
+            error={decided?.fault}
+            required
+            maxlength={WANTED_MAX}
+            autocomplete="off"
+            hint="As it is deployed; capitals count."
+          />
+          <Select
+            name="logging"
+            label="Logging"
+            value={decided?.logging ?? "off"}
+            options={[
+              { value: "off", label: "off: its events are dropped, and counted" },
+              { value: "on", label: "on: its events ship, as they do if nobody decides" },
+            ]}
+          />
+          <button type="submit">Save</button>
+        </Form>
+      </details>
+    </Panel>
+  ) : null;
+
+/** `?name=…&page=…` of a list, or "". */
+export function listQuery(wanted: string, number: number): string {
+  const query = new URLSearchParams();
+  if (wanted !== "") query.set("name", wanted);
+  if (number > 1) query.set("page", `${number}`);
+  return query.size === 0 ? "" : `?${query}`;
+}
+
+/** What is no number of a page is the first. */
+export function pageNumber(text: string | null): number {
+  const number = /^\d{1,6}$/.test(text ?? "") ? Number(text) : 1;
+  return Math.max(1, number);
+}

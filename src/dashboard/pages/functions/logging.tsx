@@ -1,0 +1,55 @@
+import type { FC } from "hono/jsx";
+import type { FunctionView } from "../../account-views.ts";
+import { visible } from "../../parts/foreign.tsx";
+import { Form, may } from "../../parts/form.tsx";
+import { State } from "../../parts/panel.tsx";
+import type { Viewer } from "../../session.ts";
+
+/** Where a function's page is. */
+export function functionPath(name: string): string {
+  return `/functions/${encodeURIComponent(name.toWellFormed())}`;
+}
+
+/** Whether a name can stand in an address: a browser takes dots alone for a way up. */
+export function hasPath(name: string): boolean {
+  return name !== "." && name !== "..";
+}
+
+/** Logging of a function, in words. */
+export const LoggingState: FC<{ logging: FunctionView["logging"] }> = ({ logging }) =>
+  logging === "off" ? (
+    <State kind="warn">off</State>
+  ) : logging === "on" ? (
+    <State kind="ok">on</State>
+  ) : (
+    <State kind="info">on, unset</State>
+  );
+
+/**
+ * A switch for whoever may turn it; words for everybody else. `unset` ships, so it is a switch that is on.
+ * @param back query of the list to go back to; absent: the function's own page.
+ */
+export const LoggingSwitch: FC<{ of: Pick<FunctionView, "id" | "logging">; viewer: Viewer; back?: string }> = ({
+  of: { id, logging },
+  viewer,
+  back,
+}) => {
+  if (!may(viewer, "functions:edit") || !hasPath(id)) return <LoggingState logging={logging} />;
+  const isOn = logging !== "off";
+  return (
+    <Form viewer={viewer} action={`${functionPath(id)}/logging`} class="action">
+      <input type="hidden" name="logging" value={isOn ? "off" : "on"} />
+      {back !== undefined && <input type="hidden" name="back" value={back} />}
+      <button
+        type="submit"
+        role="switch"
+        aria-checked={isOn ? "true" : "false"}
+        aria-label={`Logging of ${visible(id)}`}
+        class="small switch"
+      >
+        <span class="track" aria-hidden="true" />
+        <span aria-hidden="true">{logging === "unset" ? "on, unset" : logging}</span>
+      </button>
+    </Form>
+  );
+};

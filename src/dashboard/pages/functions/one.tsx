@@ -1,0 +1,166 @@
+import type { Child, FC } from "hono/jsx";
+import { controlPlane } from "../../../control/plane.ts";
+import { localUrl } from "../../../functions/local.ts";
+import type { FindingView, FunctionView, StatusView } from "../../account-views.ts";
+import type { PageContext, Part, View } from "../../page.ts";
+import { Foreign } from "../../parts/foreign.tsx";
+import { Action, may } from "../../parts/form.tsx";
+import { Facts, Notice, Panel, State } from "../../parts/panel.tsx";
+import { Ago, count, Time } from "../../parts/values.tsx";
+import type { Viewer } from "../../session.ts";
+import { Closed } from "../overview/account.tsx";
+import { Attached } from "./list.tsx";
+import { functionPath, LoggingSwitch } from "./logging.tsx";
+
+/** A function: what came of it, how it is set, and what is wrong with it. */
+export async function functionView(page: PageContext): Promise<View> {
+  const { api, viewer, nowMs, params } = page;
+  const name = params.name ?? "";
+  const [known, url] = await Promise.all([
+    api.get<FunctionView>(`/functions/scripts/${encodeURIComponent(name.toWellFormed())}`),
+    whereItRuns(page, name),
+  ]);
+  const findings: Part = may(viewer, "logs:read") ? (
+    (async () => <Findings found={await findingsOf(page, name)} nowMs={nowMs} />)()
+  ) : (
+    <Closed what="What is found to be wrong" permission="logs:read" />
+  );
+  return {
+    title: name,
+    section: "functions",
+    trail: [{ href: "/functions", label: "Functions" }],
+    parts: [
+      findings,
+      <Counts of={known} nowMs={nowMs} />,
+      <Settings of={known} url={url} viewer={viewer} nowMs={nowMs} />,
+      <Forget name={name} viewer={viewer} />,
+    ],
+  };
+}
+
+async function findingsOf({ api }: PageContext, name: string): Promise<FindingView[]> {
+  const { findings } = await api.get<StatusView>("/logship/status");
+  return findings.filter(({ subject }) => subject.type === "function" && subject.name === name);
+}
+
+/** Where its uploaded code answers, in local development; null: no such code runs here. */
+async function whereItRuns({ config, env }: PageContext, name: string): Promise<string | null> {
+  if (config.localFunctions === null) return null;
+  const url = localUrl(config.localFunctions, name);
+  if (url === null) return null;
+  const version: string | null = await controlPlane(env.CONTROL).localVersion(name);
+  return version === null ? null : url;
+}
+
+const Findings: FC<{ found: readonly FindingView[]; nowMs: number }> = ({ found, nowMs }): Child =>
+  found.map(({ severity, summary, advice, since }) => (
+    <Notice kind={severity === "error" ? "bad" : "warn"} title={summary}>
+      <p>
+        <Foreign text={advice} />
+        {since !== null && (
+          <span class="quiet">
+            {" "}
+            Since <Ago at={since} nowMs={nowMs} />.
+          </span>
+        )}
+      </p>
+    </Notice>
+  ));
+
+const Counts: FC<{ of: FunctionView; nowMs: number }> = ({ of, nowMs }) => {
+  const { shipped, dropped, last_event } = of;
+  return (
+    <Panel id="counts" title="Its events in the last 30 days">
+      <Facts
+        rows={[
+          ["Shipped", count(shipped)],
+          ["Dropped, as logging was off", count(dropped.logging_off)],
+          ["Dropped, as no job was on", count(dropped.no_job)],
+          ["Last event", last_event === null ? "none in 30 days" : <Ago at={last_event} nowMs={nowMs} />],
+        ]}
+      />
+      <p class="quiet">
+        Shipped: offered to at least one job. What a job's filter or sample leaves out is in that job's ledger.
+      </p>
+    </Panel>
+  );
+};
+
+const Settings: FC<{ of: FunctionView; url: string | null; viewer: Viewer; nowMs: number }> = ({
+  of,
+  url,
+  viewer,
+  nowMs,
+}) => {
+  const { id, logging, tail_consumers, modified_on, attachment } = of;
+  return (
+    <Panel id="settings" title="Settings">
+      <Facts
+        rows={[
+          ["Logging", <LoggingSwitch of={of} viewer={viewer} />],
+          ["Attached", <Attached of={of} />],
+          ["Last changed", modified_on === null ? "nothing is set" : <Time at={modified_on} />],
+          [
+            "Tail consumers, as they were set here",
+            tail_consumers === null || tail_consumers.length === 0 ? (
+              <span class="quiet">none</span>
+            ) : (
+              <Foreign text={tail_consumers.map(({ service }) => service).join(", ")} max={400} />
+            ),
+          ],
+          ...(url === null ? [] : [["Runs here", <a href={url}>{url}</a>] as const]),
+        ]}
+      />
+      <p>{MEANS[logging]}</p>
+      {logging !== "unset" && (
+        <p>
+          <Action
+            viewer={viewer}
+            action={`${functionPath(id)}/logging`}
+            label="Unset"
+            about="logging of this function"
+            needs="functions:edit"
+            kind="small"
+            fields={{ logging: "unset" }}
+          />{" "}
+          <span class="quiet">
+            Unset ships{logging === "off" && " again"}, as on does; it says that nobody decided.
+          </span>
+        </p>
+      )}
+      {attachment !== null && (
+        <p>
+          <State kind={attachment.state === "attached" ? "ok" : attachment.state === "undone" ? "bad" : "warn"}>
+            {attachment.state}
+          </State>
+          : <Foreign text={attachment.why} max={600} /> Since <Time at={attachment.since} />, last looked at{" "}
+          <Ago at={attachment.checked_at} nowMs={nowMs} />.
+        </p>
+      )}
+    </Panel>
+  );
+};
+
+/** What each setting does. */
+const MEANS: { readonly [logging in FunctionView["logging"]]: string } = {
+  on: "Its events ship to every job that is on.",
+  unset: "Its events ship to every job that is on: attaching it, or sending its events, is opting in.",
+  off: "Its events are dropped as they come, and counted. What was taken in before still ships; what is dropped is gone.",
+};
+
+const Forget: FC<{ name: string; viewer: Viewer }> = ({ name, viewer }) => (
+  <Panel id="forget" title="Forget this function">
+    <p>
+      Its settings, its counts and code that runs here locally are deleted; the counts stay in the sum of all. It does
+      not keep it off: events that come later ship, and it appears again. What was shipped stays where it is.
+    </p>
+    <Action
+      viewer={viewer}
+      action={`${functionPath(name)}/forget`}
+      label="Forget"
+      about="this function"
+      needs="functions:edit"
+      kind="danger"
+    />
+  </Panel>
+);

@@ -1,0 +1,43 @@
+/** What attaches a function, ready to copy. Nothing here is secret: a token is always `$TOKEN`. */
+
+/** For a project file in JSONC. @param selfName this deployment's own name. */
+export function attachJsonc(selfName: string): string {
+  return `"tail_consumers": [{ "service": ${JSON.stringify(selfName)} }]`;
+}
+
+/** For a project file in TOML, whose basic strings are those of JSON. */
+export function attachToml(selfName: string): string {
+  return `[[tail_consumers]]\nservice = ${JSON.stringify(selfName)}`;
+}
+
+/** A service binding, and the call. */
+export function bindingJsonc(selfName: string): string {
+  return `"services": [{ "binding": "LOGSHIP", "service": ${JSON.stringify(selfName)}, "entrypoint": "Shipper" }]`;
+}
+
+export const BINDING_CALL = `const event = { scriptName: "shop", outcome: "ok", eventTimestamp: Date.now(), event: null };
+await env.LOGSHIP.ship([event], { idempotencyKey: "order-42" });`;
+
+/** One event over HTTP. @param origin of this deployment. */
+export function eventsCurl(origin: string, accountId: string): string {
+  return `curl -s ${quoted(`${api(origin, accountId)}/logship/datasets/functions_trace_events/events`)} \\
+  -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -H 'Idempotency-Key: order-42' \\
+  -d '{"scriptName":"shop","outcome":"ok","eventTimestamp":'$(date +%s)'000,"event":{"request":{"url":"https://shop.example/","method":"GET"}}}'`;
+}
+
+/** An upload of a function; where it runs is the service's to say. */
+export function uploadCurl(origin: string, accountId: string): string {
+  return `curl -s -X PUT ${quoted(`${api(origin, accountId)}/functions/scripts/shop`)} \\
+  -H "Authorization: Bearer $TOKEN" \\
+  -F 'metadata={"main_module": "shop.js", "logship": true}' \\
+  -F 'shop.js=@shop.js;type=application/javascript+module'`;
+}
+
+function api(origin: string, accountId: string): string {
+  return `${origin}/client/v4/accounts/${encodeURIComponent(accountId)}`;
+}
+
+/** For a shell: nothing in it means anything. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,189 @@
+import type { FC } from "hono/jsx";
+import type { PageContext } from "../../page.ts";
+import { Bars, type Bucket } from "../../parts/chart.tsx";
+import { Empty, Panel, Table } from "../../parts/panel.tsx";
+import { bytes, count, duration, plural } from "../../parts/values.tsx";
+import { bucketed, RANGES, type Range, type Sum, startOf, whole } from "./series.ts";
+import type { HourView } from "./views.ts";
+
+const HOUR_MS = 3_600_000;
+
+/** Asks how a job's uploads went. @throws InnerFailure */
+export async function loadHealth({ api, nowMs }: PageContext, jobId: number, range: Range): Promise<Sum[]> {
+  const firstMs = startOf(range, nowMs);
+  const { items } = await api.list<HourView>(`/logship/jobs/${jobId}/health`, {
+    since: new Date(firstMs).toISOString(),
+    // The present hour is meant even in its first moment; those yet to come are left out.
+    until: new Date(firstMs + RANGES[range].hours * HOUR_MS).toISOString(),
+  });
+  return bucketed(items, firstMs, RANGES[range].step);
+}
+
+/** How uploads went: what became of each, what they brought, how long they took. */
+export const HealthPanel: FC<{ jobId: number; range: Range; sums: readonly Sum[] }> = ({ jobId, range, sums }) => {
+  const all = whole(sums);
+  const { label, step } = RANGES[range];
+  const buckets = sums.map(({ startMs }) => bucketOf(startMs, step));
+  const per = step === 1 ? "hour" : step === 24 ? "day" : `${step} hours`;
+  const ended = all.ok + all.retried + all.failed;
+  return (
+    <Panel id="health" title="Health" aside={<Ranges jobId={jobId} range={range} />}>
+      {ended === 0 ? (
+        <Empty title={`No upload ended in the last ${label}`}>
+          <p>An upload belongs to the hour in which it ended. Without records, nothing is uploaded.</p>
+        </Empty>
+      ) : (
+        <>
+          <div class="columns">
+            <Uploads sums={sums} all={all} buckets={buckets} label={label} per={per} />
+            <Bars
+              id="chart-records"
+              title={`Records delivered per ${per}`}
+              sentence={`${plural(all.records, "record")} delivered in the last ${label}; ${mostOf(sums, ({ records }) => records, buckets, count)}.`}
+              buckets={buckets}
+              series={[{ name: "records", tone: "bar", values: sums.map(({ records }) => records) }]}
+              format={count}
+            />
+            <Bars
+              id="chart-bytes"
+              title={`Bytes delivered per ${per}`}
+              sentence={`${bytes(all.raw)} before compression, ${bytes(all.compressed)} as stored${ratio(all)} in the last ${label}; ${mostOf(sums, ({ raw }) => raw, buckets, bytes)}.`}
+              buckets={buckets}
+              series={[
+                { name: "as stored", tone: "bar", values: sums.map(({ compressed }) => compressed) },
+                {
+                  name: "saved by compression",
+                  tone: "faint",
+                  values: sums.map(({ raw, compressed }) => Math.max(0, raw - compressed)),
+                },
+              ]}
+              format={bytes}
+              table={{
+                columns: ["before compression", "as stored"],
+                rows: sums.map(({ raw, compressed }) => [bytes(raw), bytes(compressed)]),
+              }}
+            />
+            <Durations sums={sums} all={all} buckets={buckets} label={label} per={per} />
+          </div>
+          <Causes errors={all.errors} label={label} />
+        </>
+      )}
+    </Panel>
+  );
+};
+
+type All = ReturnType<typeof whole>;
+
+interface ChartProps {
+  sums: readonly Sum[];
+  all: All;
+  buckets: readonly Bucket[];
+  label: string;
+  per: string;
+}
+
+const Uploads: FC<ChartProps> = ({ sums, all, buckets, label, per }) => (
+  <Bars
+    id="chart-uploads"
+    title={`Uploads per ${per}`}
+    sentence={`${count(all.ok)} uploads ok, ${count(all.retried)} retried, ${count(all.failed)} failed in the last ${label}.`}
+    buckets={buckets}
+    series={[
+      { name: "ok", tone: "ok", values: sums.map(({ ok }) => ok) },
+      { name: "retried", tone: "warn", values: sums.map(({ retried }) => retried) },
+      { name: "failed", tone: "bad", values: sums.map(({ failed }) => failed) },
+    ]}
+    format={count}
+  />
+);
+
+const Durations: FC<ChartProps> = ({ sums, all, buckets, label, per }) => {
+  const mean = ({ totalMs, ok }: Pick<Sum, "totalMs" | "ok">): number => (ok === 0 ? 0 : totalMs / ok);
+  return (
+    <Bars
+      id="chart-duration"
+      title={`Time of an upload per ${per}`}
+      sentence={
+        all.ok === 0
+          ? `No upload went well in the last ${label}.`
+          : `An upload took ${duration(mean(all))} on average, and ${duration(all.longestMs)} at most, in the last ${label}.`
+      }
+      buckets={buckets}
+      series={[
+        { name: "mean", tone: "bar", values: sums.map(mean) },
+        {
+          name: "up to the longest",
+          tone: "faint",
+          values: sums.map((sum) => Math.max(0, sum.longestMs - mean(sum))),
+        },
+      ]}
+      format={duration}
+      table={{
+        columns: ["mean", "longest"],
+        rows: sums.map((sum) => [duration(mean(sum)), duration(sum.longestMs)]),
+      }}
+    />
+  );
+};
+
+const Ranges: FC<{ jobId: number; range: Range }> = ({ jobId, range }) => (
+  <nav class="range" aria-label="How far back">
+    {(Object.keys(RANGES) as Range[]).map((each) => (
+      <a href={`/jobs/${jobId}?range=${each}#health`} aria-current={each === range ? "true" : undefined}>
+        {RANGES[each].label}
+      </a>
+    ))}
+  </nav>
+);
+
+/** What is known of a cause, by its HTTP status or word. */
+const CAUSES: Readonly<Record<string, string>> = {
+  "401": "the credentials are unknown to the store",
+  "403": "the credentials may not write there",
+  "404": "the bucket is not there",
+  "429": "the store asks for less",
+  "500": "the store failed",
+  "503": "the store is busy",
+  timeout: "the store did not answer in time",
+  connection_failed: "the store could not be reached",
+};
+
+const Causes: FC<{ errors: Readonly<Record<string, number>>; label: string }> = ({ errors, label }) => {
+  const rows = Object.entries(errors).sort(([, a], [, b]) => b - a);
+  if (rows.length === 0) return <p>No upload ended in an error in the last {label}.</p>;
+  return (
+    <>
+      <h3>What uploads failed on</h3>
+      <Table
+        caption={`Failed and retried uploads of the last ${label}, by cause`}
+        columns={[{ label: "Cause" }, { label: "Means" }, { label: "Uploads", figures: true }]}
+        rows={rows.map(([cause, n]) => [
+          /^\d+$/.test(cause) ? `HTTP ${cause}` : cause.replaceAll("_", " "),
+          CAUSES[cause] ?? "",
+          count(n),
+        ])}
+      />
+    </>
+  );
+};
+
+function bucketOf(startMs: number, step: number): Bucket {
+  const iso = new Date(startMs).toISOString();
+  const [day, time] = [iso.slice(0, 10), iso.slice(11, 16)];
+  return step === 24 ? { label: day, short: day } : { label: `${day} ${time}`, short: `${day.slice(5)} ${time}` };
+}
+
+function mostOf(
+  sums: readonly Sum[],
+  value: (sum: Sum) => number,
+  buckets: readonly Bucket[],
+  format: (value: number) => string,
+): string {
+  const most = Math.max(0, ...sums.map(value));
+  const at = buckets[sums.findIndex((sum) => value(sum) === most)];
+  return most === 0 || at === undefined ? "none of it at any time" : `most at ${at.label} UTC: ${format(most)}`;
+}
+
+function ratio({ raw, compressed }: All): string {
+  return compressed === 0 ? "" : ` (${(raw / compressed).toFixed(1)} to 1)`;
+}

@@ -1,0 +1,122 @@
+import type { Child, FC } from "hono/jsx";
+import { percent, type Series, Share } from "../../parts/chart.tsx";
+import { Facts, Notice, Panel, State } from "../../parts/panel.tsx";
+import { bytes, count, plural } from "../../parts/values.tsx";
+import type { JobView } from "../../views.ts";
+import type { LedgerView } from "./views.ts";
+import { addsUp, pendingWords } from "./words.ts";
+
+/** What waits, and when it goes. It looks again by itself. */
+export const PendingPanel: FC<{ job: JobView; ledger: LedgerView }> = ({ job, ledger }) => (
+  <Panel id="pending" title="Waiting now" refresh={5}>
+    <p>
+      <State kind={ledger.pending === 0 ? "ok" : job.error_message === null ? "info" : "warn"}>
+        {pendingWords(job, ledger)}
+      </State>
+    </p>
+    {!job.enabled && <p class="quiet">The job is paused: it takes nothing new, and delivers what it had taken.</p>}
+  </Panel>
+);
+
+/** What became of every record, as a way that divides. */
+export const LedgerPanel: FC<{ jobId: number; ledger: LedgerView }> = ({ jobId, ledger }) => {
+  const { received, filtered, sampled_out, delivered, pending, set_aside, discarded } = ledger;
+  const passed = Math.max(0, received - filtered - sampled_out);
+  const { ok, sum } = addsUp(ledger);
+  const of = received;
+  return (
+    <Panel id="ledger" title="What became of every record" refresh={5}>
+      <ul class="flow">
+        <li>
+          <Row name="Received" what="offered to this job" value={received} of={of} tone="bar" />
+          <ol>
+            <li>
+              <Row name="Filtered" what="the filter did not keep them" value={filtered} of={of} tone="quiet" />
+            </li>
+            <li>
+              <Row name="Sampled out" what="not in the sample" value={sampled_out} of={of} tone="quiet" />
+            </li>
+            <li>
+              <Row name="Routed on" what="for the bucket" value={passed} of={of} tone="bar" />
+              <ol>
+                <li>
+                  <Row name="Delivered" what="in the bucket" value={delivered} of={of} tone="ok" />
+                </li>
+                <li>
+                  <Row name="Pending" what="waiting here" value={pending} of={of} tone="info" />
+                </li>
+                <li>
+                  <Row
+                    name={set_aside > 0 ? <a href="/set-aside">Set aside</a> : "Set aside"}
+                    what="the store refused them"
+                    value={set_aside}
+                    of={of}
+                    tone="bad"
+                  />
+                </li>
+                <li>
+                  <Row name="Discarded" what="dropped because somebody asked" value={discarded} of={of} tone="warn" />
+                </li>
+              </ol>
+            </li>
+          </ol>
+        </li>
+      </ul>
+      {ok ? (
+        <p class="equation">
+          <State kind="ok">It adds up</State> {count(received)} received = {count(filtered)} filtered +{" "}
+          {count(sampled_out)} sampled out + {count(delivered)} delivered + {count(pending)} pending +{" "}
+          {count(set_aside)} set aside + {count(discarded)} discarded
+        </p>
+      ) : (
+        <Notice kind="bad" title="It does not add up">
+          <p>
+            {count(received)} were received, and {count(sum)} are accounted for: {count(Math.abs(received - sum))}{" "}
+            {received > sum ? "are missing" : "are too many"}. Reload the page; if it stays, this is a fault of logship:
+            report it with these numbers.
+          </p>
+        </Notice>
+      )}
+      <Facts
+        rows={[
+          ["Delivered, before compression", bytes(ledger.bytes_raw)],
+          ["Delivered, as stored", bytes(ledger.bytes_compressed)],
+          [
+            "Compression",
+            ledger.bytes_compressed === 0
+              ? "nothing is delivered yet"
+              : `${(ledger.bytes_raw / ledger.bytes_compressed).toFixed(1)} to 1`,
+          ],
+          ["Shipped again, counted apart", <Replayed jobId={jobId} {...ledger.replayed} />],
+        ]}
+      />
+    </Panel>
+  );
+};
+
+const Row: FC<{ name: Child; what: string; value: number; of: number; tone: Series["tone"] }> = ({
+  name,
+  what,
+  value,
+  of,
+  tone,
+}) => (
+  <div class="flow-row">
+    <span>
+      {name} <span class="quiet">{what}</span>
+    </span>
+    <span class="flow-count">
+      <strong>{count(value)}</strong> <span class="quiet">{percent(value, of)}</span>
+    </span>
+    <Share share={of === 0 ? 0 : value / of} tone={tone} />
+  </div>
+);
+
+const Replayed: FC<LedgerView["replayed"] & { jobId: number }> = ({ jobId, objects, records, bytes: size }) =>
+  objects === 0 ? (
+    <>nothing</>
+  ) : (
+    <a href={`/jobs/${jobId}/replay`}>
+      {plural(records, "record")} in {plural(objects, "object")}, {bytes(size)}
+    </a>
+  );

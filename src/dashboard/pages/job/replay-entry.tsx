@@ -1,0 +1,117 @@
+import type { FC } from "hono/jsx";
+import { Foreign } from "../../parts/foreign.tsx";
+import { Action } from "../../parts/form.tsx";
+import { type Kind, State } from "../../parts/panel.tsx";
+import { Ago, bytes, count, plural, Time } from "../../parts/values.tsx";
+import type { Viewer } from "../../session.ts";
+import type { ReplayView } from "./views.ts";
+
+export function isUnderWay({ state }: Pick<ReplayView, "state">): boolean {
+  return state === "running" || state === "waiting";
+}
+
+/** How a replay is, in a word or two. */
+export function replayState(replay: ReplayView): { kind: Kind; words: string } {
+  const trouble = replay.missing.objects + replay.damaged.objects + replay.failed.objects;
+  switch (replay.state) {
+    case "running":
+      return { kind: "info", words: "running" };
+    case "waiting":
+      return { kind: "warn", words: "waiting after an error" };
+    case "done":
+      if (replay.planned.objects === 0) return { kind: "quiet", words: "nothing to ship" };
+      return trouble === 0 ? { kind: "ok", words: "done" } : { kind: "warn", words: "done, with gaps" };
+    case "cancelled":
+      return { kind: "quiet", words: "cancelled" };
+    case "failed":
+      return { kind: "bad", words: "failed" };
+    default:
+      return { kind: "quiet", words: String(replay.state) };
+  }
+}
+
+/** One replay: its span, how far it is, and what did not go. @param isLinked to its own page. */
+export const ReplayEntry: FC<{
+  jobId: number;
+  replay: ReplayView;
+  viewer: Viewer;
+  nowMs: number;
+  isLinked?: boolean;
+}> = ({ jobId, replay, viewer, nowMs, isLinked }) => {
+  const { kind, words } = replayState(replay);
+  const { planned, done } = replay;
+  const over = planned.objects - replay.left.objects;
+  const span = `${replay.since.slice(0, 16).replace("T", " ")} to ${replay.until.slice(0, 16).replace("T", " ")} UTC`;
+  return (
+    <div class="replay">
+      <p>
+        <State kind={kind}>{words}</State>{" "}
+        {isLinked === true ? <a href={`/jobs/${jobId}/replay/${replay.id}`}>{span}</a> : <strong>{span}</strong>}
+        <span class="quiet">
+          {" "}
+          begun <Ago at={replay.started_at} nowMs={nowMs} />
+          {replay.ended_at !== null && (
+            <>
+              , ended <Ago at={replay.ended_at} nowMs={nowMs} />
+            </>
+          )}
+        </span>
+      </p>
+      {replay.destination_conf !== null && (
+        <p>
+          To{" "}
+          <code>
+            <Foreign text={replay.destination_conf} max={1_024} />
+          </code>
+        </p>
+      )}
+      {planned.objects === 0 ? (
+        <p>No delivered object has events in that time.</p>
+      ) : (
+        <>
+          <p>
+            <progress max={planned.objects} value={over} aria-label={`Replay of ${span}`}>
+              {`${over} of ${planned.objects}`}
+            </progress>
+          </p>
+          <p>
+            {count(done.objects)} of {plural(planned.objects, "object")} shipped: {plural(done.records, "record")},{" "}
+            {bytes(done.bytes)}
+            <Gap what="missing" objects={replay.missing.objects} />
+            <Gap what="damaged" objects={replay.damaged.objects} />
+            <Gap what="refused" objects={replay.failed.objects} />
+            {replay.left.objects > 0 && `; ${count(replay.left.objects)} ${isUnderWay(replay) ? "to go" : "not begun"}`}
+          </p>
+        </>
+      )}
+      {replay.error_message !== null && (
+        <p>
+          <Foreign text={replay.error_message} max={1_000} />
+          {replay.next_attempt !== null && (
+            <>
+              {" "}
+              Next try <Time at={replay.next_attempt} short />.
+            </>
+          )}
+        </p>
+      )}
+      {isUnderWay(replay) && (
+        <Action
+          viewer={viewer}
+          action={`/jobs/${jobId}/replay/${replay.id}/cancel`}
+          label="Cancel"
+          about={`the replay of ${span}`}
+          needs="logs:edit"
+          kind="small"
+        />
+      )}
+    </div>
+  );
+};
+
+const Gap: FC<{ what: string; objects: number }> = ({ what, objects }) =>
+  objects === 0 ? null : (
+    <>
+      , <State kind="warn">{`${count(objects)} ${what}`}</State>
+    </>
+  );

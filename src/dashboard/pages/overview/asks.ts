@@ -1,0 +1,76 @@
+import { errorText, log } from "../../../log.ts";
+import { within } from "../../../platform.ts";
+import type { HealthHourView, JobLedgerView, StatusView } from "../../account-views.ts";
+import { type InnerApi, InnerFailure } from "../../inner-api.ts";
+import type { JobView } from "../../views.ts";
+
+/** So many jobs are asked how they fare; the others are a link away. */
+export const DETAILED_MAX = 25;
+
+/** How long one job may hold up the page, in ms. Overridden by tests, which do not wait. */
+export const ROW_PATIENCE = { ms: 1_500 };
+
+/** How long the look at everything may hold up the page, in ms: it stands first. What it finds later is there with the next. Overridden by tests. */
+export const LOOK_PATIENCE = { ms: 8_000 };
+
+/** A job, and how it fares; null: its log does not answer at the moment. */
+export interface JobRow {
+  job: JobView;
+  fares: { ledger: JobLedgerView; hours: readonly HealthHourView[] } | null;
+}
+
+export interface Jobs {
+  rows: readonly JobRow[];
+  /** All of them, those without a row included. */
+  all: readonly JobView[];
+}
+
+/** The jobs, those first that somebody should look at. However many there are, and whoever is silent, it takes hardly longer than one answer. */
+async function askJobs(api: InnerApi): Promise<Jobs> {
+  const { items } = await api.list<JobView>("/logship/jobs");
+  const detailed = items.toSorted((a, b) => urgency(a) - urgency(b)).slice(0, DETAILED_MAX);
+  const rows = await Promise.all(detailed.map(async (job) => ({ job, fares: await fares(api, job.id) })));
+  return { rows, all: items };
+}
+
+/** null: they cannot be read at the moment. */
+export async function askJobsOrNot(api: InnerApi): Promise<Jobs | null> {
+  try {
+    return await askJobs(api);
+  } catch (error) {
+    if (!(error instanceof InnerFailure)) log.error("the jobs could not be asked for", { error: errorText(error) });
+    return null;
+  }
+}
+
+function urgency({ error_message, enabled }: JobView): number {
+  return error_message !== null ? 0 : enabled ? 1 : 2;
+}
+
+async function fares(api: InnerApi, id: number): Promise<JobRow["fares"]> {
+  const asked = Promise.all([
+    api.get<JobLedgerView>(`/logship/jobs/${id}/ledger`),
+    api.get<HealthHourView[]>(`/logship/jobs/${id}/health`),
+  ]);
+  try {
+    const answer = await within(ROW_PATIENCE.ms, asked, null);
+    return answer === null ? null : { ledger: answer[0], hours: answer[1] };
+  } catch (error) {
+    if (!(error instanceof InnerFailure))
+      log.warn("a job's row could not be made", { job: id, error: errorText(error) });
+    return null;
+  } finally {
+    // Whoever is late fails for nobody.
+    asked.catch(() => {});
+  }
+}
+
+/** null: nobody can tell at the moment whether anything is wrong. */
+export async function askStatus(api: InnerApi): Promise<StatusView | null> {
+  try {
+    return await within(LOOK_PATIENCE.ms, api.get<StatusView>("/logship/status"), null);
+  } catch (error) {
+    if (!(error instanceof InnerFailure)) log.error("the status could not be asked for", { error: errorText(error) });
+    return null;
+  }
+}

@@ -1,0 +1,116 @@
+import type { Child, FC } from "hono/jsx";
+import type { HealthHourView } from "../../account-views.ts";
+import { Foreign } from "../../parts/foreign.tsx";
+import { may } from "../../parts/form.tsx";
+import { Panel, State, Table } from "../../parts/panel.tsx";
+import { Sparkline } from "../../parts/sparkline.tsx";
+import { Ago, count, duration, plural } from "../../parts/values.tsx";
+import type { Viewer } from "../../session.ts";
+import type { JobView } from "../../views.ts";
+import type { JobRow, Jobs } from "./asks.ts";
+import { REFRESH_S } from "./verdict.tsx";
+
+/** The jobs, and how they fare. @param jobs null: they could not be read. */
+export const JobsPanel: FC<{ jobs: Jobs | null; viewer: Viewer; nowMs: number }> = ({ jobs, viewer, nowMs }) => (
+  <Panel
+    id="jobs"
+    title="Jobs"
+    refresh={REFRESH_S}
+    aside={
+      (jobs === null || jobs.all.length > 0) &&
+      may(viewer, "logs:edit") && (
+        <a class="button small" href="/jobs/new">
+          Create a job
+        </a>
+      )
+    }
+  >
+    {jobs === null ? (
+      <p>
+        The jobs cannot be read at the moment. What is delivered does not depend on it; they are asked for again by
+        themselves.
+      </p>
+    ) : jobs.all.length === 0 ? (
+      <p class="quiet">There is no job yet. What comes meanwhile is counted, and dropped.</p>
+    ) : (
+      <>
+        <Table
+          caption="Jobs, with what they shipped in the last 24 hours"
+          columns={[
+            { label: "Job" },
+            { label: "State" },
+            { label: "Last 24 hours" },
+            { label: "Delivered up to" },
+            { label: "Waiting", figures: true },
+          ]}
+          rows={jobs.rows.map((row) => cells(row, nowMs))}
+        />
+        {jobs.all.length > jobs.rows.length && (
+          <p>
+            <a href="/jobs">
+              {plural(jobs.all.length - jobs.rows.length, "job")} more, {count(jobs.all.length)} in all
+            </a>
+          </p>
+        )}
+      </>
+    )}
+  </Panel>
+);
+
+function cells({ job, fares }: JobRow, nowMs: number): Child[] {
+  const silent = <span class="quiet">does not answer</span>;
+  return [
+    <a href={`/jobs/${job.id}`}>
+      <Foreign text={job.name === null || job.name === "" ? `job ${job.id}` : job.name} max={80} />
+    </a>,
+    <JobState job={job} />,
+    fares === null ? silent : <LastDay hours={fares.hours} />,
+    job.last_complete === null ? <span class="quiet">nothing yet</span> : <Ago at={job.last_complete} nowMs={nowMs} />,
+    fares === null ? silent : waiting(fares.ledger),
+  ];
+}
+
+const JobState: FC<{ job: JobView }> = ({ job }) =>
+  job.error_message !== null ? (
+    <>
+      <State kind="bad">failing</State>: <Foreign text={job.error_message} max={160} />
+    </>
+  ) : job.enabled ? (
+    <State kind="ok">on</State>
+  ) : (
+    <State kind="quiet">paused</State>
+  );
+
+function waiting({
+  pending,
+  oldest_pending_seconds,
+}: {
+  pending: number;
+  oldest_pending_seconds: number | null;
+}): Child {
+  if (pending === 0) return "0";
+  return (
+    <>
+      {count(pending)}
+      {oldest_pending_seconds !== null && <span class="quiet"> for {duration(oldest_pending_seconds * 1_000)}</span>}
+    </>
+  );
+}
+
+const LastDay: FC<{ hours: readonly HealthHourView[] }> = ({ hours }) => {
+  const records = hours.reduce((sum, hour) => sum + hour.records, 0);
+  return (
+    <span class="spark">
+      <Sparkline values={hours.map((hour) => hour.records)} label={dayInWords(hours)} />
+      <span class="quiet">{plural(records, "record")}</span>
+    </span>
+  );
+};
+
+/** What the bars of a day say. */
+export function dayInWords(hours: readonly HealthHourView[]): string {
+  const records = hours.reduce((sum, hour) => sum + hour.records, 0);
+  if (records === 0) return "no records delivered in the last 24 hours";
+  const most = hours.reduce((best, hour) => (hour.records > best.records ? hour : best));
+  return `${plural(records, "record")} in the last 24 hours, most at ${most.hour.slice(11, 16)} UTC: ${count(most.records)}`;
+}

@@ -1,0 +1,86 @@
+import type { FC } from "hono/jsx";
+import type { ErrorEntry } from "../../../errors.ts";
+import { Foreign } from "../../parts/foreign.tsx";
+import { faultAt, type Options, optionsOf, type ShippingBody } from "./body.ts";
+
+const MODE = "fields";
+const PICK = "field";
+const placeField = (name: string) => `place-${name}`;
+
+/** Which fields of a record are shipped, and in which order. Without a script: every field has a place, as a number. */
+export const FieldsForm: FC<{
+  body: ShippingBody;
+  fields: Readonly<Record<string, string>>;
+  faults: readonly ErrorEntry[];
+}> = ({ body, fields, faults }) => {
+  const chosen = optionsOf(body).field_names ?? [];
+  const names = [...new Set([...chosen, ...Object.keys(fields)])];
+  const error = faultAt(faults, "/output_options/field_names");
+  return (
+    <fieldset class="fields">
+      <legend>Fields</legend>
+      <Mode value="all" label="All fields" checked={chosen.length === 0} />
+      <Mode value="some" label="Only these, in this order" checked={chosen.length > 0} />
+      {error !== undefined && <p class="error">{error}</p>}
+      <div class="picks">
+        <p class="hint">
+          Fields are written in the order of their numbers; those without one come last. With none ticked, all are
+          shipped.
+        </p>
+        <ul>
+          {names.map((name) => (
+            <li>
+              <input
+                type="checkbox"
+                id={`${PICK}-${name}`}
+                name={PICK}
+                value={name}
+                checked={chosen.includes(name)}
+                aria-describedby={`${PICK}-${name}-hint`}
+              />
+              <label for={`${PICK}-${name}`}>
+                <Foreign text={name} />
+              </label>
+              <label class="unseen" for={placeField(name)}>
+                Place of {name}
+              </label>
+              <input
+                type="number"
+                id={placeField(name)}
+                name={placeField(name)}
+                min={1}
+                value={chosen.includes(name) ? `${chosen.indexOf(name) + 1}` : ""}
+              />
+              <p class="hint" id={`${PICK}-${name}-hint`}>
+                <Foreign text={fields[name] ?? ""} />
+              </p>
+            </li>
+          ))}
+        </ul>
+      </div>
+    </fieldset>
+  );
+};
+
+const Mode: FC<{ value: string; label: string; checked: boolean }> = ({ value, label, checked }) => (
+  <div class="check">
+    <input type="radio" id={`${MODE}-${value}`} name={MODE} value={value} checked={checked} />
+    <label for={`${MODE}-${value}`}>{label}</label>
+  </div>
+);
+
+/** Options with the fields that were chosen. */
+export function readFields(form: URLSearchParams, options: Options): Options {
+  const before = options.field_names ?? [];
+  const mode = form.get(MODE);
+  if (mode !== "all" && mode !== "some") return options;
+  const place = (name: string) => Number(form.get(placeField(name)) || Number.NaN);
+  // A sort keeps the order of what it does not tell apart: places that are not numbers come last, as they were sent.
+  const rank = (name: string) => (Number.isNaN(place(name)) ? Number.POSITIVE_INFINITY : place(name));
+  const picked = mode === "all" ? [] : [...new Set(form.getAll(PICK))];
+  const names = picked.sort((a, b) => (rank(a) === rank(b) ? 0 : rank(a) - rank(b)));
+  if (names.length === before.length && names.every((name, i) => name === before[i])) return options;
+  if (names.length > 0) return { ...options, field_names: names };
+  const { field_names: _all, ...others } = options;
+  return others;
+}

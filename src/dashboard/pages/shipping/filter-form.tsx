@@ -1,0 +1,262 @@
+import type { FC } from "hono/jsx";
+import type { ErrorEntry } from "../../../errors.ts";
+import { resolveKey } from "../../../filter/fields.ts";
+import { OPERATORS, operatorsOn } from "../../../filter/operators.ts";
+import { FILTER_MAX_BYTES } from "../../../limits.ts";
+import type { Fault } from "../../../record/record.ts";
+import { Field } from "../../parts/form.tsx";
+import { Notice } from "../../parts/panel.tsx";
+import { plural } from "../../parts/values.tsx";
+import { DO_FIELD } from "./body.ts";
+import {
+  FILTER_JSON,
+  FILTER_WAS,
+  filterDo,
+  filterFaults,
+  joinField,
+  keyField,
+  operatorField,
+  valueField,
+} from "./filter-read.ts";
+import {
+  BUILDER_MAX_DEPTH,
+  type FilterCondition,
+  isGroup,
+  type Join,
+  type Placed,
+  placed,
+  readTree,
+  shownValue,
+  takesList,
+} from "./filter-tree.ts";
+import { plain, quoted } from "./text.ts";
+
+/** What stands in the list of keys beside the fields: paths that records of the common kinds have. */
+const PATHS = [
+  ...["Event.Request.Method", "Event.Request.URL", "Event.Response.Status", "Event.RayID", "Event.Cron"],
+  ...["Event.Queue", "Event.BatchSize", "Event.RPCMethod", "Event.MailFrom", "Event.RcptTo"],
+  ...["ScriptVersion.ID", "ScriptVersion.Message", "ScriptVersion.Tag"],
+] as const;
+
+const WORDS: Readonly<Record<string, string>> = {
+  eq: "is",
+  "!eq": "is not",
+  lt: "is less than",
+  leq: "is at most",
+  gt: "is greater than",
+  geq: "is at least",
+  startsWith: "begins with",
+  endsWith: "ends with",
+  "!startsWith": "does not begin with",
+  "!endsWith": "does not end with",
+  contains: "contains",
+  "!contains": "does not contain",
+  in: "is one of",
+  "!in": "is none of",
+};
+
+/** The filter: built of conditions and groups of them, and as the JSON that it is. Everything is a button of the form, so that no script is needed. */
+export const FilterForm: FC<{
+  filter: string;
+  fields: Readonly<Record<string, string>>;
+  faults: readonly ErrorEntry[];
+}> = ({ filter, fields, faults }) => {
+  const tree = readTree(filter);
+  const found = filterFaults(faults);
+  const root = tree.ok && tree.root !== null ? placed(tree.root) : null;
+  const places = new Set(root === null ? [] : placesOf(root));
+  const elsewhere = found.filter(({ pointer }) => !places.has(pointer)).map(({ message }) => message);
+  return (
+    <fieldset id="filter">
+      <legend>Filter</legend>
+      <p class="hint">
+        Which records are shipped. One that does not fit is counted as filtered. The filter sees the whole record,
+        whatever fields are shipped.
+      </p>
+      <input type="hidden" name={FILTER_WAS} value={quoted(filter)} />
+      <datalist id="filter-keys">
+        {[...Object.keys(fields).filter((name) => typeof resolveKey(name) !== "string"), ...PATHS].map((key) => (
+          <option value={key} />
+        ))}
+      </datalist>
+      {!tree.ok && (
+        <Notice kind="info" title="This filter is shown as the text that it is">
+          <p>It does not have the shape that the builder knows. It is kept exactly as it is until you change it.</p>
+        </Notice>
+      )}
+      {tree.ok && elsewhere.map((message) => <p class="error">{message}</p>)}
+      {tree.ok && root === null && <p>There is no filter: every record is shipped.</p>}
+      {root !== null && <Node at={root} faults={found} />}
+      {tree.ok && (root === null || !isGroup(root.node)) && (
+        <div class="actions">
+          <Do change="add" n={0} label="Add a condition" />
+          <Do change="group" n={0} label="Add a group" />
+        </div>
+      )}
+      <details open={!tree.ok}>
+        <summary>As JSON</summary>
+        <Field
+          name={FILTER_JSON}
+          label="Filter as JSON"
+          value={filter}
+          rows={Math.min(12, 3 + Math.floor(filter.length / 90))}
+          error={tree.ok || elsewhere.length === 0 ? undefined : elsewhere.join("; ")}
+          hint={
+            <>
+              At most {plural(FILTER_MAX_BYTES, "byte")}. If you change this text, it counts, and not what stands in the
+              fields above. Empty: no filter.
+            </>
+          }
+        />
+        <div class="actions">
+          <Do change="show" n={0} label="Use this JSON" />
+        </div>
+      </details>
+    </fieldset>
+  );
+};
+
+function placesOf({ place, nodes }: Placed): string[] {
+  return [place, ...nodes.flatMap(placesOf)];
+}
+
+interface NodeProps {
+  at: Placed;
+  faults: readonly Fault[];
+}
+
+const Node: FC<NodeProps> = ({ at, faults }) =>
+  isGroup(at.node) ? (
+    <Group at={at} join={at.node.join} faults={faults} />
+  ) : (
+    <Condition at={at} condition={at.node} faults={faults} />
+  );
+
+const Group: FC<NodeProps & { join: Join }> = ({ at: { n, number, place, depth, nodes }, join, faults }) => {
+  const about = ` group ${number}`;
+  return (
+    <fieldset class="filter-group">
+      <legend>Group {number}</legend>
+      <p class="filter-join">
+        <label for={joinField(n)}>
+          A record must fit<span class="unseen"> in group {number}</span>
+        </label>{" "}
+        <select id={joinField(n)} name={joinField(n)}>
+          <option value="and" selected={join === "and"}>
+            all of these (and)
+          </option>
+          <option value="or" selected={join === "or"}>
+            any of these (or)
+          </option>
+        </select>
+      </p>
+      <Faults faults={faults} place={place} />
+      <ul class="filter-nodes">
+        {nodes.map((each) => (
+          <li>
+            <Node at={each} faults={faults} />
+          </li>
+        ))}
+      </ul>
+      <div class="actions">
+        <Do change="add" n={n} label="Add a condition" about={` to${about}`} />
+        {depth + 1 < BUILDER_MAX_DEPTH && <Do change="group" n={n} label="Add a group" about={` to${about}`} />}
+        <Do change="remove" n={n} label="Remove the group" about={` ${number}`} />
+      </div>
+    </fieldset>
+  );
+};
+
+const Condition: FC<NodeProps & { condition: FilterCondition }> = ({ at, condition: node, faults }) => {
+  const { n, number, place } = at;
+  const key = resolveKey(node.key);
+  const fitting = typeof key === "string" ? [...OPERATORS.keys()] : operatorsOn(key.type);
+  const operators = fitting.includes(node.operator) ? fitting : [...fitting, node.operator];
+  const value = shownValue(node.value, node.operator);
+  const isFaulty = faults.some(({ pointer }) => pointer === place);
+  const shared = {
+    "aria-invalid": isFaulty ? ("true" as const) : undefined,
+    "aria-describedby": isFaulty ? `condition-${n}-error` : undefined,
+  };
+  return (
+    <>
+      <div class="condition">
+        <Label id={keyField(n)} text={`Field of condition ${number}`} />
+        <input
+          id={keyField(n)}
+          name={keyField(n)}
+          value={plain(node.key)}
+          list="filter-keys"
+          placeholder="Field"
+          autocomplete="off"
+          spellcheck={false}
+          {...shared}
+        />
+        <Label id={operatorField(n)} text={`Operator of condition ${number}`} />
+        <select id={operatorField(n)} name={operatorField(n)}>
+          {operators.map((operator) => (
+            <option value={operator} selected={operator === node.operator}>
+              {WORDS[operator] === undefined ? plain(operator) : `${WORDS[operator]} (${operator})`}
+            </option>
+          ))}
+        </select>
+        <Label
+          id={valueField(n)}
+          text={`${takesList(node.operator) ? "Values, one in each line," : "Value"} of condition ${number}`}
+        />
+        {takesList(node.operator) || Array.isArray(node.value) ? (
+          <textarea
+            id={valueField(n)}
+            name={valueField(n)}
+            rows={Math.min(8, value.split("\n").length + 1)}
+            placeholder="one value in each line"
+            spellcheck={false}
+            {...shared}
+          >
+            {`\n${value}`}
+          </textarea>
+        ) : (
+          <input
+            id={valueField(n)}
+            name={valueField(n)}
+            value={value}
+            placeholder="Value"
+            autocomplete="off"
+            spellcheck={false}
+            {...shared}
+          />
+        )}
+        <Do change="remove" n={n} label="Remove" about={` condition ${number}`} />
+      </div>
+      <Faults faults={faults} place={place} id={`condition-${n}-error`} />
+    </>
+  );
+};
+
+const Label: FC<{ id: string; text: string }> = ({ id, text }) => (
+  <label class="unseen" for={id}>
+    {text}
+  </label>
+);
+
+const Faults: FC<{ faults: readonly Fault[]; place: string; id?: string }> = ({ faults, place, id }) => {
+  const there = faults.filter(({ pointer }) => pointer === place);
+  return there.length === 0 ? null : (
+    <p class="error" id={id}>
+      {there.map(({ message }) => message).join("; ")}
+    </p>
+  );
+};
+
+/** A button of the builder: it sends the whole form, and leads back here. */
+const Do: FC<{ change: Parameters<typeof filterDo>[0]; n: number; label: string; about?: string }> = ({
+  change,
+  n,
+  label,
+  about,
+}) => (
+  <button type="submit" class="small" name={DO_FIELD} value={filterDo(change, n)} formaction="#filter">
+    {label}
+    {about !== undefined && <span class="unseen">{about}</span>}
+  </button>
+);

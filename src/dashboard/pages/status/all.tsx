@@ -1,0 +1,184 @@
+import type { Child } from "hono/jsx";
+import type { Page, PageContext, View } from "../../page.ts";
+import { Errors } from "../../parts/failure.tsx";
+import { Foreign } from "../../parts/foreign.tsx";
+import { may } from "../../parts/form.tsx";
+import { Pager, pageOf } from "../../parts/pager.tsx";
+import { Empty, Notice, Panel, Table } from "../../parts/panel.tsx";
+import { duration, plural, Time } from "../../parts/values.tsx";
+import { Findings, type IncidentView, isSilent, Severity, type StatusView, Subject } from "./finding.tsx";
+import { WebhookPanel, type WebhookView } from "./webhook-view.tsx";
+
+export const wrongPages: readonly Page[] = [{ path: "/status", get: { permission: "logs:read", show: statusView } }];
+
+/** Seconds after which findings are looked at again; the service looks every ten seconds at most. */
+const REFRESH_S = 15;
+
+const PER_PAGE = 20;
+
+async function statusView(context: PageContext): Promise<View> {
+  const incidents = context.api.list<IncidentView>("/logship/incidents");
+  return {
+    title: "Status",
+    section: "status",
+    parts: [findings(context), goingOn(context, incidents), webhook(context), past(context, incidents)],
+  };
+}
+
+/** Refreshed whatever it says: that nobody can tell is over one day, too. */
+async function findings({ api, viewer, nowMs }: PageContext): Promise<Child> {
+  const answer = await api.send<StatusView>("GET", "/logship/status");
+  return (
+    <Panel
+      id="findings"
+      title="Now"
+      refresh={REFRESH_S}
+      aside={
+        answer.ok && (
+          <span class="quiet">
+            Looked at <Time at={answer.result.checked_at} />
+          </span>
+        )
+      }
+    >
+      {answer.ok ? (
+        <Said status={answer.result} viewer={viewer} nowMs={nowMs} />
+      ) : (
+        <Errors title="Nobody can tell at the moment whether anything is wrong" errors={answer.errors} />
+      )}
+    </Panel>
+  );
+}
+
+const Said = ({ status, ...who }: { status: StatusView } & Pick<PageContext, "viewer" | "nowMs">) => {
+  const silent = status.findings.filter(isSilent);
+  const others = status.findings.filter((each) => !isSilent(each));
+  const groups = [
+    { title: "Errors: records are not arriving, or are lost", of: others.filter(isError) },
+    { title: "Warnings: they may be soon, or nobody can tell", of: others.filter((each) => !isError(each)) },
+    { title: "No answer from these: what they alone know is missing here", of: silent },
+  ].filter(({ of }) => of.length > 0);
+  return (
+    <>
+      {status.ok ? (
+        <Notice kind="ok" title="Everything is well">
+          <p>Every part of the service was asked, and none has anything to say.</p>
+        </Notice>
+      ) : (
+        <Notice
+          kind={status.errors > 0 ? "bad" : "warn"}
+          title={`${plural(status.errors, "error")}, ${plural(status.warnings, "warning")}`}
+        />
+      )}
+      {groups.map(({ title, of }) => (
+        <>
+          <h3>{title}</h3>
+          <Findings findings={of} {...who} />
+        </>
+      ))}
+    </>
+  );
+};
+
+const isError = ({ severity }: { severity: string }): boolean => severity === "error";
+
+type Incidents = Promise<{ items: readonly IncidentView[] }>;
+
+async function goingOn(context: PageContext, incidents: Incidents): Promise<Child> {
+  const open = (await incidents).items.filter(({ over_since }) => over_since === null);
+  return (
+    <Panel id="incidents" title="Incidents that go on" refresh={REFRESH_S}>
+      {open.length === 0 ? (
+        <Empty title="No incident goes on">
+          <p>What was wrong for a minute or more is an incident, until it was not seen for 15 minutes.</p>
+        </Empty>
+      ) : (
+        <IncidentTable caption="Incidents that go on" incidents={open} {...context} />
+      )}
+    </Panel>
+  );
+}
+
+async function past(context: PageContext, incidents: Incidents): Promise<Child> {
+  const over = (await incidents).items.filter(({ over_since }) => over_since !== null);
+  const page = pageOf(context.query);
+  const shown = over.slice((page - 1) * PER_PAGE, page * PER_PAGE);
+  return (
+    <Panel id="past" title="Incidents that are over">
+      {over.length === 0 ? (
+        <Empty title="There was no incident in the last 30 days" />
+      ) : (
+        <>
+          {shown.length > 0 && <IncidentTable caption="Incidents that are over" incidents={shown} {...context} />}
+          <Pager of="past incidents" here={context.here} page={page} perPage={PER_PAGE} total={over.length} />
+        </>
+      )}
+    </Panel>
+  );
+}
+
+const IncidentTable = ({
+  caption,
+  incidents,
+  viewer,
+  nowMs,
+}: { caption: string; incidents: readonly IncidentView[] } & Pick<PageContext, "viewer" | "nowMs">) => (
+  <Table
+    caption={caption}
+    columns={[
+      { label: "What" },
+      { label: "Severity" },
+      { label: "About" },
+      { label: "Began" },
+      { label: "Lasted" },
+      { label: "Came back", figures: true },
+    ]}
+    rows={incidents.map((each) => [
+      <>
+        <Foreign text={each.summary} max={600} /> <code class="quiet">{each.kind}</code>
+      </>,
+      <Severity of={each.severity} />,
+      <Subject of={each.subject} viewer={viewer} />,
+      <Time at={each.since} />,
+      each.over_since === null ? (
+        `${lasted(each.since, nowMs)} by now`
+      ) : (
+        <>
+          {lasted(each.since, Date.parse(each.over_since))}, until <Time at={each.over_since} />
+        </>
+      ),
+      each.flaps === 0 ? "no" : plural(each.flaps, "time"),
+    ])}
+  />
+);
+
+function lasted(since: string, untilMs: number): string {
+  return duration(Math.max(0, untilMs - Date.parse(since)));
+}
+
+async function webhook({ api, viewer, nowMs }: PageContext): Promise<Child> {
+  if (!may(viewer, "logs:edit"))
+    return (
+      <Panel id="webhook" title="Webhook">
+        <p class="quiet">
+          Somebody may be called when something is wrong. To see who needs the permission <code>logs:edit</code>.
+        </p>
+      </Panel>
+    );
+  const state = await api.get<WebhookView | null>("/logship/webhook");
+  return (
+    <Panel
+      id="webhook"
+      title="Webhook"
+      aside={<a href="/status/webhook">{state === null ? "Set a webhook" : "Change or test the webhook"}</a>}
+    >
+      {state === null ? (
+        <Empty title="Nobody is called when something is wrong">
+          <p>A webhook is one signed call when an incident begins, and one when it is over.</p>
+        </Empty>
+      ) : (
+        <WebhookPanel state={state} nowMs={nowMs} />
+      )}
+    </Panel>
+  );
+}

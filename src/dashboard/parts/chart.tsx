@@ -1,0 +1,146 @@
+import type { FC } from "hono/jsx";
+import { Empty, type Kind, MARKS, Table } from "./panel.tsx";
+
+export interface Series {
+  name: string;
+  /** `bar`: neither good nor bad; `faint`: what is beside it. */
+  tone: Kind | "bar" | "faint";
+  /** One a bucket, none below 0. */
+  values: readonly number[];
+}
+
+export interface Bucket {
+  /** As it stands in a table: `2026-11-20 12:00`. */
+  label: string;
+  /** As it stands below the chart, where it is the first or the last. */
+  short: string;
+}
+
+export interface BarsProps {
+  /** Its own on the page. */
+  id: string;
+  title: string;
+  /** What the chart shows, in a sentence that says it without the chart. */
+  sentence: string;
+  buckets: readonly Bucket[];
+  /** From below to above. */
+  series: readonly Series[];
+  format: (value: number) => string;
+  /** What the table beside it has, where that is more than the series. */
+  table?: { columns: readonly string[]; rows: readonly (readonly string[])[] };
+}
+
+/** The height of the drawing; it is stretched to whatever room there is. */
+const HEIGHT = 100;
+const STEP = 10;
+const GAP = 2;
+
+/** Where the parts of a stack begin and end, from above. Every value above 0 is seen: it is one unit high at least. */
+export function stack(values: readonly number[], most: number): { y: number; height: number }[] {
+  let from = HEIGHT;
+  return values.map((value) => {
+    const height = value > 0 && most > 0 ? Math.max(1, (value / most) * HEIGHT) : 0;
+    from = Math.max(0, from - height);
+    return { y: from, height };
+  });
+}
+
+/**
+ * Bars over time, one stack a bucket. No text is in the drawing, so that it may be stretched; the sentence says what it shows, and a table has each number.
+ */
+export const Bars: FC<BarsProps> = ({ id, title, sentence, buckets, series, format, table }) => {
+  const totals = buckets.map((_, i) => series.reduce((sum, { values }) => sum + (values[i] ?? 0), 0));
+  const most = Math.max(0, ...totals);
+  const { columns, rows } = table ?? {
+    columns: series.map(({ name }) => name),
+    rows: buckets.map((_, i) => series.map(({ values }) => format(values[i] ?? 0))),
+  };
+  return (
+    <figure class="chart" aria-labelledby={`${id}-title`}>
+      <figcaption>
+        <h3 id={`${id}-title`}>{title}</h3>
+        {series.length > 1 && (
+          <p class="legend">
+            {series.map(({ name, tone }) => (
+              <span>
+                <Swatch tone={tone} /> {name}
+              </span>
+            ))}
+          </p>
+        )}
+      </figcaption>
+      {most === 0 ? (
+        <Empty title={sentence} />
+      ) : (
+        <>
+          <p class="quiet axis">{format(most)}</p>
+          <svg
+            role="img"
+            aria-label={sentence}
+            viewBox={`0 0 ${Math.max(1, buckets.length) * STEP - GAP} ${HEIGHT}`}
+            preserveAspectRatio="none"
+          >
+            {buckets.map(({ label }, i) => (
+              <g>
+                <title>{`${label} UTC: ${columns.map((name, at) => `${name} ${rows[i]?.[at] ?? ""}`).join(", ")}`}</title>
+                {stack(
+                  series.map(({ values }) => values[i] ?? 0),
+                  most,
+                ).map(({ y, height }, at) =>
+                  height === 0 ? null : (
+                    <rect
+                      class={`fill-${series[at]?.tone}`}
+                      x={i * STEP}
+                      y={y.toFixed(2)}
+                      width={STEP - GAP}
+                      height={height.toFixed(2)}
+                    />
+                  ),
+                )}
+              </g>
+            ))}
+          </svg>
+          <p class="quiet axis ends">
+            <span>{buckets[0]?.short}</span>
+            <span>{buckets.at(-1)?.short} UTC</span>
+          </p>
+          <p>{sentence}</p>
+          <details>
+            <summary>
+              As a table<span class="unseen">: {title}</span>
+            </summary>
+            <Table
+              caption={title}
+              columns={[{ label: "From (UTC)" }, ...columns.map((label) => ({ label, figures: true }))]}
+              rows={buckets.map(({ label }, i) => [label, ...(rows[i] ?? [])])}
+            />
+          </details>
+        </>
+      )}
+    </figure>
+  );
+};
+
+const Swatch: FC<{ tone: Series["tone"] }> = ({ tone }) => (
+  <span class={`swatch-${tone}`} aria-hidden="true">
+    {tone === "bar" || tone === "faint" ? "■" : MARKS[tone]}
+  </span>
+);
+
+/** A part of a whole as a line. It says nothing that does not stand beside it. @param share from 0 to 1. */
+export const Share: FC<{ share: number; tone?: Series["tone"] }> = ({ share, tone = "bar" }) => {
+  const width = Math.min(1, Math.max(0, Number.isFinite(share) ? share : 0)) * 100;
+  return (
+    <svg class="share" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">
+      <rect class={`fill-${tone}`} x="0" y="0" width={width.toFixed(2)} height="1" />
+    </svg>
+  );
+};
+
+/** `12.3 %`; what is not nothing is never 0 %, and what is not all never 100 %. */
+export function percent(part: number, whole: number): string {
+  if (whole === 0 || part === 0) return "0 %";
+  const share = (part / whole) * 100;
+  if (part < whole && share >= 99.95) return "> 99.9 %";
+  return share < 0.1 ? "< 0.1 %" : `${share.toFixed(share >= 99.95 ? 0 : 1)} %`;
+}

@@ -1,0 +1,125 @@
+import type { Kind } from "./panel.tsx";
+
+/** What of a record stands in its row. Texts are somebody else's. */
+export interface RecordSummary {
+  /** Since the epoch; null: it says none that could be one. */
+  atMs: number | null;
+  outcome: string;
+  kind: Kind;
+  script: string;
+  /** What called the function, in short. */
+  event: string;
+  /** The first exception, or else the first log line. */
+  line: string;
+  /** Whether that is an exception, or a log of level error or warn. */
+  lineKind: Kind;
+  /** Of exceptions and logs, how many more there are. */
+  more: number;
+}
+
+/** Characters of a text in a row. */
+const SHORT = 300;
+
+/** The largest time that a date can have. ECMA-262, 21.4.1.1. */
+const DATE_MAX_MS = 8.64e15;
+
+const OUTCOMES: ReadonlyMap<string, Kind> = new Map([
+  ["ok", "ok"],
+  ["", "quiet"],
+  ["canceled", "warn"],
+  ["responseStreamDisconnected", "warn"],
+  ["unknown", "quiet"],
+]);
+
+/** The row of a record, whatever it is: fields that are not there, or are something else, stand for nothing. Never throws. */
+export function summaryOf(record: unknown): RecordSummary {
+  const fields = objectOf(record);
+  const outcome = textOf(fields.Outcome);
+  const exceptions = listOf(fields.Exceptions);
+  const logs = listOf(fields.Logs);
+  const [line, lineKind] = firstLine(exceptions, logs);
+  return {
+    atMs: timeOf(fields.EventTimestampMs),
+    outcome: short(outcome),
+    kind: OUTCOMES.get(outcome) ?? "bad",
+    script: short(textOf(fields.ScriptName)),
+    event: short(eventOf(textOf(fields.EventType), objectOf(fields.Event))),
+    line: short(line),
+    lineKind,
+    more: Math.max(0, exceptions.length + logs.length - 1),
+  };
+}
+
+/** An event in a few words; CONTRACT 7 has the kinds. */
+function eventOf(type: string, event: Record<string, unknown>): string {
+  const request = objectOf(event.Request);
+  const status = textOf(objectOf(event.Response).Status);
+  switch (type) {
+    case "scheduled":
+      return words("cron", textOf(event.Cron));
+    case "queue":
+      return words("queue", textOf(event.Queue), sized(textOf(event.BatchSize)));
+    case "email":
+      return words("email from", textOf(event.MailFrom));
+    case "worker_rpc":
+      return words("rpc", textOf(event.RPCMethod));
+    case "hibernatable_web_socket":
+      return words("websocket", textOf(event.WebSocketEventType));
+    case "fetch":
+      return words(textOf(request.Method), textOf(request.URL), status) || type;
+    default:
+      return words(textOf(request.Method), textOf(request.URL), status) || type;
+  }
+}
+
+function firstLine(exceptions: readonly unknown[], logs: readonly unknown[]): [string, Kind] {
+  if (exceptions.length > 0) {
+    const { name, message } = objectOf(exceptions[0]);
+    return [[textOf(name), textOf(message)].filter(Boolean).join(": "), "bad"];
+  }
+  if (logs.length === 0) return ["", "quiet"];
+  const { Level, Message } = objectOf(logs[0]);
+  const level = textOf(Level);
+  const kind: Kind = level === "error" ? "bad" : level === "warn" ? "warn" : "quiet";
+  const message = Array.isArray(Message) ? Message.slice(0, 20).map(textOf).join(" ") : textOf(Message);
+  return [words(level === "" || level === "log" ? "" : `${level}:`, message), kind];
+}
+
+function sized(size: string): string {
+  return size === "" ? "" : `(${size})`;
+}
+
+function words(...parts: readonly string[]): string {
+  return parts.filter(Boolean).join(" ");
+}
+
+function short(text: string): string {
+  return text.length <= SHORT ? text : `${text.slice(0, SHORT)}…`.toWellFormed();
+}
+
+function objectOf(value: unknown): Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === "string") return value;
+  return typeof value === "number" || typeof value === "boolean" ? String(value) : "";
+}
+
+function timeOf(value: unknown): number | null {
+  return typeof value === "number" && Math.abs(value) <= DATE_MAX_MS ? value : null;
+}
+
+/** The whole of a record, to be read: JSON with indentation; a text as it stands. */
+export function wholeOf(record: unknown): string {
+  if (typeof record === "string") return record;
+  try {
+    return JSON.stringify(record, null, 2) ?? String(record);
+  } catch {
+    return "It cannot be shown here: it is nested too deeply.";
+  }
+}

@@ -1,0 +1,23 @@
+/** The forms of what a job ships: fields with their places, the filter builder, the bar of a preview. */
+export const SHIPPING = `
+fieldset.fields:has(#fields-all:checked) .picks{display:none}
+.picks ul{list-style:none;margin:0;padding:0}
+.picks li{display:grid;grid-template-columns:auto minmax(0,1fr) 5rem;gap:0 .5rem;align-items:center;padding:.3rem 0;border-top:1px solid var(--line)}
+.picks .hint{grid-column:2/-1;margin:0}
+.picks input[type=checkbox]{width:1.1em;height:1.1em;accent-color:var(--accent)}
+details>summary{cursor:pointer;padding:.2rem 0;margin-bottom:.5rem}
+.filter-group{margin-bottom:.5rem;padding:.5rem .75rem;border-left-width:3px;min-width:0}
+.filter-group legend{color:var(--quiet);font-size:.93rem;font-weight:400}
+.filter-join select{width:auto;max-width:100%}
+.filter-nodes{list-style:none;margin:0 0 .5rem;padding:0}
+.condition{display:grid;grid-template-columns:minmax(0,1fr);gap:.35rem;margin-bottom:.5rem}
+.condition .small{justify-self:start}
+@media (min-width:44rem){.condition{grid-template-columns:minmax(0,3fr) minmax(0,3fr) minmax(0,4fr) auto;align-items:start}}
+.filter-group .filter-group .filter-group{padding:.25rem .4rem}
+.filter-group .filter-group .filter-group .filter-group .filter-group .filter-group{padding:.25rem 0;border-width:1px 0 0 1px}
+.preview-bar{display:block;margin-bottom:.5rem;border:1px solid var(--line)}
+.part-kept{fill:var(--bar)}
+.part-filtered,.part-sampled-out{fill:var(--edge)}
+.save{position:sticky;bottom:0;background:var(--ground);padding:.5rem 0;border-top:1px solid var(--line)}
+html:has(.save){scroll-padding-bottom:4rem}
+`;

@@ -1,0 +1,87 @@
+import { AxeBuilder } from "@axe-core/playwright";
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, it } from "vitest";
+import { complaints } from "./browser.ts";
+import { NOTHING } from "./places.ts";
+import { holdStill, PAGE_PATTERNS, placesOf, theWorld, unfold, visit, visitPage } from "./world.ts";
+
+const world = theWorld();
+const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+const COLOURS = ["color-contrast", "link-in-text-block"];
+const SCHEMES = ["light", "dark"] as const;
+const WIDTHS = [360, 1440] as const;
+
+let page: Page;
+let said: string[];
+beforeAll(async () => {
+  page = await world().stage.signedIn();
+  await holdStill(page);
+  said = complaints(page);
+});
+
+/** What axe has against a page as it stands, in lines; and whether it is wider than its window. */
+async function faults(where: string): Promise<string[]> {
+  const found: string[] = [];
+  await unfold(page);
+  for (const width of WIDTHS) {
+    await page.setViewportSize({ width, height: 900 });
+    const wider = await page.evaluate(() => {
+      const root = document.documentElement;
+      if (root.scrollWidth <= window.innerWidth) return null;
+      const wide = [...document.querySelectorAll("main *, .banner *")].filter(
+        (each) => each.getBoundingClientRect().right > window.innerWidth + 1 && each.closest(".scroll, pre") === null,
+      );
+      return `${root.scrollWidth} px: ${wide
+        .slice(-3)
+        .map((each) => each.outerHTML.slice(0, 160))
+        .join(" | ")}`;
+    });
+    if (wider !== null) found.push(`${where} at ${width}: scrolls sideways, ${wider}`);
+    for (const scheme of SCHEMES) {
+      // Colours that are still on their way from one scheme to the other are neither.
+      await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
+      const axe = new AxeBuilder({ page }).setLegacyMode(true);
+      // Of a scheme, colours are all that there is.
+      const { violations } = await (scheme === "light" ? axe.withTags(RULES) : axe.withRules(COLOURS)).analyze();
+      for (const { id, help, nodes } of violations)
+        found.push(
+          `${where} at ${width}, ${scheme}: ${id}: ${help}: ${nodes
+            .slice(0, 3)
+            .map(({ html }) => html.slice(0, 200))
+            .join(" | ")}`,
+        );
+    }
+  }
+  return found;
+}
+
+describe("nothing is wrong for whoever does not see it, or sees little, on a phone or a wide screen", () => {
+  it.for(PAGE_PATTERNS)("%s", async (pattern) => {
+    said.length = 0;
+    for (const path of placesOf(pattern, world())) {
+      await visitPage(page, path);
+      expect(await faults(path)).toEqual([]);
+    }
+    expect(said).toEqual([]);
+  });
+
+  it.for(NOTHING)("%s, where nothing is", async (path) => {
+    expect(await visit(page, path)).toBe(404);
+    expect(await faults(path)).toEqual([]);
+  });
+
+  it("the page for signing in", async () => {
+    const signedIn = page;
+    page = await (await world().stage.profile()).newPage();
+    try {
+      await visitPage(page, "/sign-in");
+      expect(await faults("/sign-in")).toEqual([]);
+      await page.getByRole("button", { name: "Sign in" }).click();
+      await page.getByRole("alert").or(page.getByRole("status")).first().waitFor();
+      expect(await faults("/sign-in with a fault")).toEqual([]);
+    } finally {
+      await page.context().close();
+      page = signedIn;
+    }
+  });
+});

@@ -1,0 +1,78 @@
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { complaints, Stage } from "./browser.ts";
+
+let stage: Stage;
+beforeAll(async () => {
+  stage = await Stage.set();
+});
+afterAll(() => stage?.[Symbol.asyncDispose]());
+
+/** From the list of jobs to the page of a new one that ships into a folder of the local bucket. @returns its id. */
+async function create(page: Page, folder: string): Promise<number> {
+  await page.goto("/jobs/new");
+  await page.getByRole("button", { name: "Begin with the local bucket" }).click();
+  await page.getByLabel("Path below it").fill(`${folder}/{DATE}`);
+  await page.getByRole("button", { name: "Test", exact: true }).click();
+  await page.getByText("Reachable and writable").waitFor();
+  // Left and gone on with: what was entered is still there.
+  await page.goto("/jobs/new");
+  await page.getByRole("link", { name: /^without a name/ }).click();
+  await page.getByRole("heading", { level: 1, name: "Create a job: records" }).waitFor();
+  await page.getByText("Step 2 of 6").waitFor();
+  await page.getByRole("button", { name: "Save and continue" }).click();
+  await page.getByLabel("Name", { exact: true }).fill(`job of ${folder}`);
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { level: 1, name: "Create a job: preview" }).waitFor();
+  await page.getByRole("button", { name: "Continue", exact: true }).click();
+  await page.getByRole("button", { name: "Write a token into the bucket" }).click();
+  await page.getByRole("button", { name: "Read it back for me" }).click();
+  await page.getByText("It is proved that you can read the bucket.").waitFor();
+  expect(await page.content()).not.toContain("local-secret-key");
+  await page.getByRole("button", { name: "Create job" }).click();
+  await page.waitForURL(/\/jobs\/\d+\?created$/);
+  await page.getByRole("heading", { level: 2, name: "The first object" }).waitFor();
+  return Number(/\/jobs\/(\d+)/.exec(page.url())?.[1]);
+}
+
+const EVENTS = [
+  { ScriptName: "shop", Outcome: "ok", EventType: "fetch" },
+  { ScriptName: "shop", Outcome: "exception", EventType: "fetch" },
+];
+
+describe("the way to a job, up to its first object", () => {
+  it("by mouse and keyboard, and the page follows by itself", async () => {
+    const page = await stage.signedIn();
+    const said = complaints(page);
+    const id = await create(page, "with-script");
+    await page.getByText("No event has come since the job was created").waitFor();
+    await stage.shipper.api.postEvents(EVENTS);
+    await page
+      .locator("#first-object")
+      .getByText(/2 records wait/)
+      .waitFor();
+    await page.getByText("The first object is in your bucket").waitFor({ timeout: 80_000 });
+    const link = page.locator("#first-object").getByRole("link");
+    expect(await link.textContent()).toMatch(/^with-script\/\d{8}\/.*\.log\.gz$/);
+    expect(await link.getAttribute("href")).toBe(`/jobs/${id}/objects/1`);
+    expect(await stage.shipper.recordsBelow("with-script")).toHaveLength(2);
+    expect(said).toEqual([]);
+  });
+
+  it("without any script", async () => {
+    const page = await stage.signedIn({ javaScriptEnabled: false });
+    const id = await create(page, "without-script");
+    await stage.shipper.api.postEvents(EVENTS);
+    await expect
+      .poll(
+        async () => {
+          await stage.shipper.api.flush(id);
+          await page.getByRole("link", { name: "look again" }).click();
+          return page.locator("#first-object").textContent();
+        },
+        { timeout: 60_000, interval: 2_000 },
+      )
+      .toContain("The first object is in your bucket");
+    expect(await page.locator("#first-object").getByRole("link").textContent()).toMatch(/^without-script\//);
+  });
+});

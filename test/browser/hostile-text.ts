@@ -1,0 +1,90 @@
+/** What an attacker would write wherever somebody may write anything: in a URL that is visited, a log line, a name. */
+
+/** In every text of them; a page that shows one shows this. */
+export const MARK = "hostile-text";
+
+/** Where it would lead to, load from, or post to. Nothing may ever ask for it. */
+export const ELSEWHERE = "elsewhere.invalid";
+
+/** Markup that a page must show and never take: each would run something, load something, or make an element of the class {@link MADE}. */
+const MARKUP = [
+  "<script>window.hostileRan='script';alert(1)</script>",
+  `"><img class=hostile-made src=x onerror="window.hostileRan='onerror';alert(2)">`,
+  `'><svg class='hostile-made' onload="window.hostileRan='onload'"></svg>`,
+  `</title></style></textarea></script></noscript><b class="hostile-made">made</b>`,
+  `<img class=hostile-made src=//${ELSEWHERE}/pixel.png><link rel=stylesheet href=//${ELSEWHERE}/style.css>`,
+  `<meta http-equiv=refresh content="0;url=//${ELSEWHERE}/"><base href="//${ELSEWHERE}/">`,
+  `<iframe class=hostile-made srcdoc="<script>parent.hostileRan='frame'</script>"></iframe>`,
+  "javascript:window.hostileRan='url' --> ]]> {{7*7}} $\u007b7*7} &lt;b&gt; &#60;i&#62;",
+];
+
+/** The class of elements that only hostile markup would make. */
+export const MADE = "hostile-made";
+
+/** ESC ] 0 sets a terminal's title, ESC [ clears it; then one that turns the text's direction, a NUL, and half of a pair. */
+const STEERING =
+  "\u001b]0;owned\u0007\u001b[2J\u001b[31mred\u009b0m \u202egnp.exe\u202c \u2066x\u2069 \u0000 \ufeff \ud800";
+
+/** Of control characters and of lone surrogates nothing is left: what a name may be made of. */
+export const NAME = `${MARK} ${MARKUP.slice(0, 2).join(" ")} \u202egnp.exe\u202c \u2066x \u200f`;
+
+/** Everything at once. */
+export const TEXT = `${MARK} ${MARKUP.join("\n")} ${STEERING}`;
+
+/** A text that begins like {@link TEXT} and goes on, without any place to break it, up to 16,000 characters. */
+export const LONG = `${TEXT} ${"W".repeat(16_000 - TEXT.length - 1)}`;
+
+/** What a page must show as codes, never as itself. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it is about
+export const STEERS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/;
+
+/** Trace items of every kind, with a hostile text wherever a text goes. @param at in ms since the epoch. */
+export function hostileEvents(at: number, text: string = TEXT): Record<string, unknown>[] {
+  const events: unknown[] = [
+    {
+      request: { url: `https://shop.example/${text}`, method: text, headers: { "cf-ray": text } },
+      response: { status: 500 },
+    },
+    { request: { url: text, method: "GET" } },
+    { cron: text, scheduledTime: at },
+    { scheduledTime: at },
+    { queue: text, batchSize: 3 },
+    { mailFrom: text, rcptTo: text, rawSize: 1234 },
+    { rpcMethod: text },
+    { getWebSocketEvent: { webSocketEventType: text } },
+    { consumedEvents: [{ scriptName: text }] },
+    null,
+  ];
+  return events.map((event, i) => ({
+    scriptName: FUNCTION,
+    outcome: i === 0 ? "ok" : text,
+    eventTimestamp: at + i,
+    event,
+    dispatchNamespace: text,
+    entrypoint: text,
+    scriptTags: [text, text],
+    scriptVersion: { id: text, tag: text, message: text },
+    cpuTime: 9_007_199_254_740_991,
+    wallTime: 3,
+    exceptions: [{ name: text.slice(0, 2_000), message: text, timestamp: at }],
+    logs: [
+      { level: text.slice(0, 200), message: [text, { [text.slice(0, 900)]: text.slice(0, 900) }], timestamp: at },
+      { level: "error", message: ["\u001b[2J", 1, null], timestamp: at },
+    ],
+  }));
+}
+
+/** A record as it is shipped, whose `Event` and `EventType` are anything. @param at in ms since the epoch. */
+export function hostileRecord(at: number, text: string = TEXT): Record<string, unknown> {
+  return {
+    EventType: text,
+    Event: { [text.slice(0, 500)]: { __proto__x: text, Request: text, Response: [text] } },
+    EventTimestampMs: at,
+    ScriptName: FUNCTION,
+    Outcome: text,
+    Logs: [{ Level: text.slice(0, 100), Message: [text], TimestampMs: 253_402_300_799_999 }],
+  };
+}
+
+/** A function's name that a path can hold. */
+export const FUNCTION = `"><img class=hostile-made src=x onerror=alert(3)> ${MARK} \u202egnp`;

@@ -1,0 +1,118 @@
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, it } from "vitest";
+import { complaints } from "./browser.ts";
+import { hostileEvents, MADE, MARK, STEERS } from "./hostile-text.ts";
+import { PAGE_PATTERNS, placesOf, theWorld, unfold, visitPage } from "./world.ts";
+
+const world = theWorld();
+
+let page: Page;
+let said: string[];
+/** What was asked for from anywhere but the shipper. */
+const elsewhere: string[] = [];
+const dialogs: string[] = [];
+/** Addresses at which a hostile text was seen. */
+const shown = new Set<string>();
+
+beforeAll(async () => {
+  page = await world().stage.signedIn();
+  said = complaints(page);
+  page.context().on("request", (request) => {
+    const url = request.url();
+    if (!url.startsWith(`${world().stage.shipper.url}/`) && !url.startsWith("data:")) elsewhere.push(url);
+  });
+  page.context().on("page", (opened) => elsewhere.push(`a window: ${opened.url()}`));
+  page.on("dialog", async (dialog) => {
+    dialogs.push(dialog.message());
+    await dialog.dismiss();
+  });
+});
+
+/** What came of hostile texts on the page as it stands. */
+async function harm(): Promise<unknown> {
+  return page.evaluate(
+    ([made, steers, mark]) => {
+      const steering = new RegExp(steers);
+      const texts: string[] = [];
+      const walker = document.createTreeWalker(document.documentElement, NodeFilter.SHOW_TEXT);
+      for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
+        const { parentElement, nodeValue } = node;
+        // What is edited has to stay what it is.
+        if (parentElement?.closest("textarea, style, script") === null) texts.push(nodeValue ?? "");
+      }
+      const elements = [...document.querySelectorAll("*")];
+      const attributes = elements.flatMap((element) =>
+        [...element.attributes].map(({ name, value }) => ({ element, name, value })),
+      );
+      for (const { name, value } of attributes)
+        if (["title", "aria-label", "alt", "placeholder", "data-label", "summary", "label"].includes(name))
+          texts.push(value);
+      texts.push(document.title);
+      return {
+        ran: Reflect.get(window, "hostileRan") ?? null,
+        made: elements.filter((each) => each.classList.contains(made)).map((each) => each.outerHTML.slice(0, 200)),
+        handlers: attributes
+          .filter(({ name }) => name.startsWith("on") || name === "style")
+          .map(({ name, value }) => `${name}=${value.slice(0, 100)}`),
+        frames: document.querySelectorAll("iframe, frame, object, embed, base, meta[http-equiv]").length,
+        links: attributes
+          .filter(
+            ({ name, value }) =>
+              ["href", "src", "action", "formaction", "xlink:href"].includes(name) &&
+              /^\s*(javascript|vbscript):/i.test(value),
+          )
+          .map(({ value }) => value.slice(0, 100)),
+        steering: texts.filter((text) => steering.test(text)).map((text) => JSON.stringify(text.slice(0, 100))),
+        // innerHTML of the whole would have it in an address as well.
+        shows: texts.some((text) => text.includes(mark)),
+      };
+    },
+    [MADE, STEERS.source, MARK] as const,
+  );
+}
+
+const NONE = { ran: null, made: [], handlers: [], frames: 0, links: [], steering: [] };
+
+describe("what somebody else wrote is text, and nothing but text", () => {
+  it.for(PAGE_PATTERNS)("%s", async (pattern) => {
+    for (const path of placesOf(pattern, world())) {
+      await visitPage(page, path);
+      await unfold(page);
+      const { shows, ...rest } = (await harm()) as { shows: boolean };
+      expect(rest, path).toEqual(NONE);
+      if (shows) shown.add(pattern);
+    }
+    expect({ said, elsewhere, dialogs }).toEqual({ said: [], elsewhere: [], dialogs: [] });
+  });
+
+  it("was there to be seen", () => {
+    expect([...shown]).toEqual(expect.arrayContaining(SHOWING.filter((pattern) => PAGE_PATTERNS.includes(pattern))));
+  });
+});
+
+/** Pages that show texts of others: had they shown none, nothing would have been tried. */
+const SHOWING = [
+  "/",
+  "/jobs",
+  "/jobs/new",
+  "/jobs/new/:draft/finish",
+  "/jobs/:job_id",
+  "/jobs/:job_id/objects/:number",
+  "/functions",
+  "/functions/:name",
+  "/access",
+  "/access/audit",
+  "/access/members/:id",
+];
+
+describe.runIf(PAGE_PATTERNS.includes("/live"))("as it arrives", () => {
+  it("/live", async () => {
+    await visitPage(page, "/live");
+    await world().stage.shipper.api.postEvents(hostileEvents(Date.now()));
+    await page.getByText(MARK).filter({ visible: true }).first().waitFor({ timeout: 45_000 });
+    await unfold(page);
+    const { shows, ...rest } = (await harm()) as { shows: boolean };
+    expect(rest).toEqual(NONE);
+    expect({ shows, said, elsewhere, dialogs }).toEqual({ shows: true, said: [], elsewhere: [], dialogs: [] });
+  });
+});

@@ -1,0 +1,167 @@
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, it } from "vitest";
+import { call } from "./seed.ts";
+import { holdStill, PAGE_PATTERNS, placesOf, theWorld, visitPage } from "./world.ts";
+
+const world = theWorld();
+
+let page: Page;
+beforeAll(async () => {
+  page = await world().stage.signedIn();
+  await holdStill(page);
+});
+
+/** Marks everything that a mouse could use, and says how much that is. Of radio buttons of one name, the keyboard stops at one. */
+async function markStops(): Promise<number> {
+  return page.evaluate(() => {
+    const candidates = document.querySelectorAll<HTMLElement>(
+      "a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0'], [contenteditable]",
+    );
+    const groups = new Set<string>();
+    let marked = 0;
+    for (const element of candidates) {
+      // What the return key presses, where another button comes first: nobody has to get there.
+      if (element.matches("button.unseen[tabindex='-1']")) continue;
+      if (element.matches(":disabled") || !element.checkVisibility({ visibilityProperty: true })) continue;
+      if (element instanceof HTMLInputElement && element.type === "radio") {
+        if (element.name !== "" && groups.has(element.name)) continue;
+        groups.add(element.name);
+        element.dataset.stop = `radio:${element.name}`;
+      } else element.dataset.stop = `${marked}`;
+      marked += 1;
+    }
+    return marked;
+  });
+}
+
+interface Stop {
+  stop: string | null;
+  html: string;
+  /** Whether somebody sees where the focus is. */
+  seen: boolean;
+}
+
+/** Where the focus is; null: nowhere on the page. */
+async function focused(): Promise<Stop | null> {
+  return page.evaluate(() => {
+    const element = document.activeElement;
+    if (!(element instanceof HTMLElement) || element === document.body) return null;
+    const { outlineStyle, outlineWidth } = getComputedStyle(element);
+    const box = element.getBoundingClientRect();
+    const isRadio = element instanceof HTMLInputElement && element.type === "radio";
+    return {
+      stop: isRadio ? `radio:${element.name}` : (element.dataset.stop ?? null),
+      html: element.outerHTML.slice(0, 160),
+      seen: outlineStyle !== "none" && Number.parseFloat(outlineWidth) >= 1 && box.width > 0 && box.height > 0,
+    };
+  });
+}
+
+/** Goes through a page by the tab key alone, until it is through. @returns what went wrong, in lines. */
+async function tabThrough(where: string): Promise<string[]> {
+  const stops = await markStops();
+  const reached = new Set<string>();
+  const wrong: string[] = [];
+  for (let presses = 0; presses < stops + 20; presses++) {
+    await page.keyboard.press("Tab");
+    const at = await focused();
+    if (at === null) {
+      if (reached.size > 0) break;
+      continue;
+    }
+    if (!at.seen) wrong.push(`${where}: nobody sees the focus on ${at.html}`);
+    if (at.stop !== null) {
+      // Round once: from the last to the first.
+      if (reached.has(at.stop) && reached.size >= stops) break;
+      reached.add(at.stop);
+    }
+  }
+  if (reached.size < stops) {
+    const missed = await page.evaluate(
+      (known) =>
+        [...document.querySelectorAll<HTMLElement>("[data-stop]")]
+          .filter(({ dataset }) => !known.includes(dataset.stop ?? ""))
+          .map(({ outerHTML }) => outerHTML.slice(0, 160)),
+      [...reached],
+    );
+    wrong.push(`${where}: ${missed.length} of ${stops} are not reached: ${missed.slice(0, 3).join(" | ")}`);
+  }
+  return wrong;
+}
+
+describe("the tab key alone reaches everything, and one sees where it is", () => {
+  it.for(PAGE_PATTERNS)("%s", async (pattern) => {
+    for (const path of placesOf(pattern, world())) {
+      await visitPage(page, path);
+      expect(await tabThrough(path)).toEqual([]);
+    }
+  });
+});
+
+/** Presses tab until what is focused fits. @throws Error if nothing does. */
+async function tabTo(by: Page, selector: string): Promise<void> {
+  for (let presses = 0; presses < 300; presses++) {
+    await by.keyboard.press("Tab");
+    if (await by.evaluate((wanted) => document.activeElement?.matches(wanted) === true, selector)) return;
+  }
+  throw new Error(`the tab key never comes to ${selector}`);
+}
+
+/** Whether a job is on, as the API has it. */
+async function isEnabled(id: number): Promise<boolean> {
+  const { enabled } = await call<{ enabled: boolean }>(world().stage.shipper, "GET", `/logship/jobs/${id}`);
+  return enabled;
+}
+
+describe.runIf(PAGE_PATTERNS.includes("/jobs/:job_id"))("by keyboard alone", () => {
+  it("a job is paused, and goes on", async () => {
+    const id = world().seeded.jobs.delivering;
+    const button = `form[action="/jobs/${id}/enabled"] button`;
+    for (const [label, enabled] of [
+      ["Pause", false],
+      ["Resume", true],
+    ] as const) {
+      await visitPage(page, `/jobs/${id}`);
+      await tabTo(page, button);
+      expect(await page.locator(button).innerText()).toContain(label);
+      await page.keyboard.press("Enter");
+      await page
+        .locator(button)
+        .getByText(enabled ? "Pause" : "Resume")
+        .waitFor();
+      expect(await isEnabled(id)).toBe(enabled);
+    }
+  });
+
+  it("logging of a function is switched off, and on again", async () => {
+    const name = world().seeded.functions.plain;
+    const button = `form[action="/functions/${name}/logging"] [role=switch]`;
+    for (const isOn of [false, true]) {
+      await visitPage(page, `/functions/${name}`);
+      await tabTo(page, button);
+      await page.keyboard.press("Space");
+      await page.locator(`${button}[aria-checked=${isOn}]`).waitFor();
+      const settings = await call(world().stage.shipper, "GET", `/functions/scripts/${name}/script-settings`);
+      expect(settings).toMatchObject({ logship: isOn });
+    }
+  });
+});
+
+it("signs in, skips what stands before the content, and signs out", async () => {
+  const by = await (await world().stage.profile()).newPage();
+  await visitPage(by, "/sign-in");
+  await tabTo(by, "input[name=token]");
+  await by.keyboard.type(world().stage.shipper.token);
+  await by.keyboard.press("Enter");
+  await by.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  await by.keyboard.press("Tab");
+  expect(await by.evaluate(() => document.activeElement?.getAttribute("href"))).toBe("#main");
+  await by.keyboard.press("Enter");
+  await by.waitForURL("**/#main");
+  expect(await by.evaluate(() => document.activeElement?.id)).toBe("main");
+  await by.reload();
+  await tabTo(by, ".banner form button");
+  await by.keyboard.press("Enter");
+  await by.getByText("You are signed out").waitFor();
+  await by.context().close();
+});

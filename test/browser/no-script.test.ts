@@ -1,0 +1,110 @@
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, it } from "vitest";
+import { PAGE_PATTERNS, placesOf, theWorld, visitPage } from "./world.ts";
+
+const world = theWorld();
+
+/** Pages that are about what happens while one looks, and say so. */
+const LIVE = ["/live"];
+
+/** All scripts together, in bytes as they are sent without compression. */
+const BUDGET = 60_000;
+
+let without: Page;
+let withScripts: Page;
+beforeAll(async () => {
+  without = await world().stage.signedIn({ javaScriptEnabled: false });
+  withScripts = await world().stage.signedIn();
+});
+
+const headings = (page: Page): Promise<string[]> => page.locator("h1, h2").allInnerTexts();
+
+describe("a browser without scripts shows the same", () => {
+  it.for(PAGE_PATTERNS)("%s", async (pattern) => {
+    for (const path of placesOf(pattern, world())) {
+      await visitPage(without, path);
+      await visitPage(withScripts, path);
+      expect((await without.locator("main").innerText()).length, path).toBeGreaterThan(30);
+      if (LIVE.includes(pattern)) {
+        expect(await without.locator("main").innerText()).toMatch(/script/i);
+        continue;
+      }
+      expect(await headings(without), path).toEqual(await headings(withScripts));
+      // A button that does something by a script alone is not there without one.
+      const dead = await without
+        .locator("main button:enabled")
+        .evaluateAll((buttons) =>
+          buttons
+            .filter(
+              (each) =>
+                each.checkVisibility() &&
+                ((each as HTMLButtonElement).type !== "submit" || (each as HTMLButtonElement).form === null),
+            )
+            .map((each) => each.outerHTML.slice(0, 160)),
+        );
+      expect(dead, path).toEqual([]);
+    }
+  });
+});
+
+describe("what is changed is changed by forms", () => {
+  it("signs out, and in again", async () => {
+    const page = await world().stage.signedIn({ javaScriptEnabled: false });
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByText("You are signed out").waitFor();
+    await page.context().close();
+  });
+
+  it.runIf(PAGE_PATTERNS.includes("/jobs/:job_id"))("pauses a job, has it go on, and uploads what waits", async () => {
+    const path = `/jobs/${world().seeded.jobs.delivering}`;
+    await visitPage(without, path);
+    await without.getByRole("button", { name: "Pause" }).click();
+    await without.getByRole("button", { name: "Resume" }).click();
+    await without.getByRole("button", { name: "Pause" }).waitFor();
+    await without.getByRole("button", { name: /^Flush/ }).click();
+    await without.getByRole("button", { name: /^Flush/ }).waitFor();
+    await visitPage(without, `${path}/objects`);
+    expect(await without.locator("table tbody tr").count()).toBeGreaterThan(0);
+  });
+
+  it.runIf(PAGE_PATTERNS.includes("/functions/:name"))("switches a function off and on", async () => {
+    await visitPage(without, `/functions/${world().seeded.functions.plain}`);
+    for (const isOn of [false, true]) {
+      await without.getByRole("switch").first().click();
+      await without.locator(`[role=switch][aria-checked=${isOn}]`).first().waitFor();
+    }
+  });
+
+  it.runIf(PAGE_PATTERNS.includes("/access/tokens"))("makes a token, which is shown once", async () => {
+    await visitPage(without, "/access/tokens");
+    await without.getByLabel("Name").fill("made without a script");
+    await without.getByRole("checkbox", { name: /logs:read/ }).check();
+    await without.locator("main button.primary").click();
+    await without.getByText(/^logship_token_\w+/).waitFor();
+    await visitPage(without, "/access");
+    await without.getByText("made without a script").waitFor();
+    expect(await without.getByText(/logship_token_\w{20}/).count()).toBe(0);
+  });
+});
+
+it("all scripts of all pages together are small", async () => {
+  const scripts = new Set<string>();
+  for (const pattern of PAGE_PATTERNS) {
+    const [path] = placesOf(pattern, world());
+    if (path === undefined) continue;
+    await visitPage(withScripts, path);
+    for (const src of await withScripts
+      .locator("script")
+      .evaluateAll((all) => all.map((each) => each.getAttribute("src"))))
+      scripts.add(src ?? "");
+  }
+  expect(scripts.size).toBeGreaterThan(0);
+  const sizes = await Promise.all(
+    [...scripts].map(async (src) => {
+      const answer = await withScripts.request.get(src);
+      expect(answer.status(), src).toBe(200);
+      return (await answer.body()).byteLength;
+    }),
+  );
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(BUDGET);
+});

@@ -1,0 +1,57 @@
+/** Where the pages are: for each pattern the addresses at which a seeded shipper has one. */
+import type { Seeded } from "./seed.ts";
+
+const odd = ({ functions }: Seeded): string => encodeURIComponent(functions.odd);
+const draft = (step: string) => (seeded: Seeded) => [`/jobs/new/${seeded.draft}/${step}`];
+const delivering = (rest: string) => (seeded: Seeded) => [`/jobs/${seeded.jobs.delivering}${rest}`];
+
+/** By the patterns of src/dashboard/pages.ts; places.test.ts says which is missing. */
+export const PLACES: Readonly<Record<string, (seeded: Seeded) => readonly string[]>> = {
+  "/": () => ["/"],
+  "/cost": () => ["/cost"],
+  "/jobs": () => ["/jobs"],
+  "/jobs/new": () => ["/jobs/new"],
+  "/jobs/new/:draft": ({ draft: id }) => [`/jobs/new/${id}`],
+  "/jobs/new/:draft/destination": draft("destination"),
+  "/jobs/new/:draft/records": draft("records"),
+  "/jobs/new/:draft/output": draft("output"),
+  "/jobs/new/:draft/preview": draft("preview"),
+  "/jobs/new/:draft/ownership": draft("ownership"),
+  "/jobs/new/:draft/finish": draft("finish"),
+  "/jobs/:job_id": ({ jobs }) => [
+    ...Object.values(jobs).map((id) => `/jobs/${id}`),
+    `/jobs/${jobs.delivering}?range=30d`,
+  ],
+  "/jobs/:job_id/edit": ({ jobs }) => [jobs.paused, jobs.odd].map((id) => `/jobs/${id}/edit`),
+  "/jobs/:job_id/delete": delivering("/delete"),
+  "/jobs/:job_id/objects": delivering("/objects"),
+  "/jobs/:job_id/objects/:number": (seeded) => delivering(`/objects/${seeded.object}`)(seeded),
+  "/jobs/:job_id/objects/:number/download": (seeded) => delivering(`/objects/${seeded.object}/download`)(seeded),
+  "/jobs/:job_id/replay": delivering("/replay"),
+  "/jobs/:job_id/replay/:replay_id": (seeded) => delivering(`/replay/${seeded.replay}`)(seeded),
+  "/functions": () => ["/functions"],
+  "/functions/:name": (seeded) => ["/functions/shop", `/functions/${odd(seeded)}`, "/functions/never-called"],
+  "/attach": () => ["/attach"],
+  "/live": () => ["/live"],
+  "/set-aside": () => ["/set-aside"],
+  "/set-aside/:id": ({ aside }) => [`/set-aside/${aside}`],
+  "/set-aside/:id/download": ({ aside }) => [`/set-aside/${aside}/download`],
+  "/set-aside/:id/delete": ({ aside }) => [`/set-aside/${aside}/delete`],
+  "/status": () => ["/status"],
+  "/status/webhook": () => ["/status/webhook"],
+  "/status/webhook/delete": () => ["/status/webhook/delete"],
+  "/access": () => ["/access"],
+  "/access/tokens": () => ["/access/tokens"],
+  "/access/tokens/:id/delete": ({ tokens }) => [`/access/tokens/${tokens.reader.id}/delete`],
+  "/access/members": () => ["/access/members"],
+  "/access/members/:id": ({ member }) => [`/access/members/${member}`],
+  "/access/members/:id/delete": ({ member }) => [`/access/members/${member}/delete`],
+  "/access/audit": () => ["/access/audit"],
+  "/session": () => ["/session"],
+};
+
+/** A file rather than a page. */
+export const FILES: readonly string[] = ["/jobs/:job_id/objects/:number/download", "/set-aside/:id/download"];
+
+/** What no pattern has: nothing is there, or not any more. */
+export const NOTHING = ["/nothing-here", "/jobs/999999"];

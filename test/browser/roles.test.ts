@@ -1,0 +1,102 @@
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, it } from "vitest";
+import { PAGES, type PageEntry } from "./pages-there-are.ts";
+import { FILES } from "./places.ts";
+import { call, ROLES, type RoleName } from "./seed.ts";
+import { placesOf, theWorld, visit } from "./world.ts";
+
+const world = theWorld();
+const ROLE_NAMES = Object.keys(ROLES) as RoleName[];
+
+/** Everything that can be changed. */
+async function state(): Promise<unknown> {
+  const { shipper } = world().stage;
+  const ask = (path: string): Promise<unknown> => call(shipper, "GET", path);
+  const settings = ["/functions/scripts/shop/script-settings", "/functions/scripts/never-called/script-settings"];
+  const lists = ["/tokens", "/members"];
+  const webhook = await call<Record<string, unknown>>(shipper, "GET", "/logship/webhook");
+  const jobs = await call<Record<string, unknown>[]>(shipper, "GET", "/logship/jobs");
+  return {
+    asked: await Promise.all([...settings, ...lists].map(ask)),
+    webhook: [webhook.url, webhook.enabled, webhook.modified_at],
+    // What their logs say of themselves goes on.
+    jobs: jobs.map(({ last_complete: _1, last_error: _2, error_message: _3, ...job }) => job),
+  };
+}
+
+function mayNot(role: RoleName, permission: string | null | undefined): permission is string {
+  return typeof permission === "string" && !(ROLES[role] as readonly string[]).includes(permission);
+}
+
+/** Where a form of an action goes to. */
+function takerOf(action: string): PageEntry | undefined {
+  const path = new URL(action, "http://localhost").pathname.split("/");
+  return PAGES.find(({ path: pattern, post }) => {
+    const parts = pattern.split("/");
+    return (
+      post !== undefined &&
+      parts.length === path.length &&
+      parts.every((part, i) => (part.startsWith(":") ? path[i] !== "" : part === path[i]))
+    );
+  });
+}
+
+describe.for(ROLE_NAMES)("with %s alone", (role) => {
+  let page: Page;
+  beforeAll(async () => {
+    const { stage, seeded } = world();
+    page = await stage.signedIn({}, seeded.tokens[role].value);
+  });
+
+  it("every page shows itself, or says what it needs; and none offers what it would then refuse", async () => {
+    for (const { path: pattern, get } of PAGES) {
+      if (get === undefined || FILES.includes(pattern)) continue;
+      for (const path of placesOf(pattern, world())) {
+        const status = await visit(page, path);
+        if (mayNot(role, get.permission)) {
+          expect({ path, status }).toEqual({ path, status: 403 });
+          expect(await page.locator("main").innerText(), path).toContain(get.permission);
+          continue;
+        }
+        expect({ path, status }).toEqual({ path, status: 200 });
+        // A part that was refused is one that should not have been asked for.
+        expect(await page.getByText("This part cannot be shown").count(), path).toBe(0);
+        const actions = await page
+          .locator("form[method=post]")
+          .evaluateAll((forms) => forms.map((form) => form.getAttribute("action") ?? location.pathname));
+        for (const action of actions) {
+          const needs = takerOf(action)?.post?.permission;
+          if (mayNot(role, needs)) expect.soft(`${path} offers ${action}`).toBe(`nothing that needs ${needs}`);
+        }
+      }
+    }
+  });
+
+  it("sending the form all the same changes nothing", async () => {
+    const before = await state();
+    await visit(page, "/");
+    const csrf = await page.locator("input[name=csrf]").first().inputValue();
+    for (const { path, post } of PAGES) {
+      if (!mayNot(role, post?.permission)) continue;
+      const address = path.replace(/:\w+/g, "1");
+      const status = await page.evaluate(
+        async ([to, token]) => {
+          const body = new URLSearchParams({ csrf: token, enabled: "false", name: "x", logship: "false" });
+          return (await fetch(to, { method: "POST", body, redirect: "manual" })).status;
+        },
+        [address, csrf] as const,
+      );
+      expect({ path, status }).toEqual({ path, status: 403 });
+    }
+    expect(await state()).toEqual(before);
+  });
+});
+
+it("what is closed in the navigation says so", async () => {
+  const { stage, seeded } = world();
+  const page = await stage.signedIn({}, seeded.tokens.functions.value);
+  const closed = await page.locator("nav .closed").allInnerTexts();
+  expect(closed.length).toBeGreaterThan(0);
+  for (const text of closed) expect(text).toMatch(/needs the permission \w+:\w+/);
+  await page.context().close();
+});

@@ -1,0 +1,225 @@
+import { env } from "cloudflare:workers";
+import { beforeEach, describe, expect, it } from "vitest";
+import { readConfig } from "../../src/config.ts";
+import { controlPlane } from "../../src/control/plane.ts";
+import { runLocally, runnableOf } from "../../src/functions/local.ts";
+import { FRESH } from "../../src/status/watch.ts";
+import { call } from "../api/harness.ts";
+import { member, token } from "../api/principals.ts";
+import { module, upload } from "../functions/uploads.ts";
+import { Oracle } from "../support/oracle.ts";
+import { createJob } from "../support/runtime/api.ts";
+import { deliver, freshBucket, NOON, pack, setClock } from "../support/runtime/pipeline.ts";
+import { textOf, Visitor } from "./support.ts";
+
+FRESH.ms = 0;
+let clock = { advance: (_ms: number): void => {}, nowMs: () => NOON };
+beforeEach(() => {
+  clock = setClock(NOON);
+});
+
+async function ship(scriptName: string, events: number): Promise<void> {
+  // What was switched before is in force.
+  clock.advance(1_000);
+  const minted = new Oracle({ at: clock.nowMs(), name: scriptName }).mint(events, { scriptName });
+  const { acked } = await deliver(pack(minted, clock.nowMs()));
+  expect(acked).toHaveLength(1);
+}
+
+const patch = (name: string, body: object) =>
+  call("PATCH", `/functions/scripts/${encodeURIComponent(name)}/script-settings`, body);
+
+const loggingOf = async (name: string) =>
+  (await call<{ logging: string }>("GET", `/functions/scripts/${encodeURIComponent(name)}`)).body.result?.logging;
+
+const LOCAL = { settings: { LOCAL_FUNCTIONS: "http://localhost:8788" } };
+
+async function text(path: string, visitor?: Visitor): Promise<string> {
+  const page = await (visitor ?? (await Visitor.signedIn())).get(path);
+  expect(page.status).toBe(200);
+  return textOf(page.html);
+}
+
+describe("the functions", () => {
+  it("say where there are none how to attach one", async () => {
+    const { html } = await (await Visitor.signedIn()).get("/functions");
+    expect(textOf(html)).toContain("No function was seen yet");
+    expect(html).toContain('href="/attach"');
+  });
+
+  it("are listed with their counts and switches", async () => {
+    await createJob(freshBucket().name);
+    await patch("noisy", { logship: false });
+    await ship("shop", 5);
+    await ship("noisy", 3);
+    const { html } = await (await Visitor.signedIn()).get("/functions");
+    expect(textOf(html)).toMatch(/noisy off .* 0 3 3 as logging was off/);
+    expect(textOf(html)).toMatch(/shop on, unset .* 5 0 its events come/);
+    expect(html).toMatch(/role="switch" aria-checked="false" aria-label="Logging of noisy"/);
+    expect(html).toMatch(/role="switch" aria-checked="true" aria-label="Logging of shop"/);
+  });
+
+  it("come in pages, and are found by a part of their names; a switch leads back to where it was", async () => {
+    for (let i = 0; i < 53; i++) await patch(`shop-${`${i}`.padStart(2, "0")}`, { logship: true });
+    const visitor = await Visitor.signedIn();
+    const first = await text("/functions", visitor);
+    expect(first).toContain("Page 1 of 2, 53 functions");
+    expect([first.includes("shop-49"), first.includes("shop-50")]).toEqual([true, false]);
+    const second = await visitor.get("/functions?page=2");
+    expect(textOf(second.html)).toContain("shop-52");
+    expect(second.html).toContain('name="back" value="?page=2"');
+    expect(await text("/functions?page=7", visitor)).toContain("There is no such page any more");
+    expect(await text("/functions?page=-1", visitor)).toContain("Page 1 of 2");
+    const found = await text("/functions?name=OP-5", visitor);
+    expect([found.includes("shop-51"), found.includes("shop-49"), found.includes("3 functions")]).toEqual([
+      true,
+      false,
+      true,
+    ]);
+    expect(await text("/functions?name=nothing", visitor)).toContain("No function has that in its name");
+    const fields = { logging: "off", back: "?name=OP-5&page=2" };
+    expect((await visitor.submit("/functions/shop-51/logging", fields)).location).toBe("/functions?name=OP-5&page=2");
+    // Somewhere else is nowhere to go back to.
+    const evil = { logging: "off", back: "https://evil.example/?page=https://evil.example" };
+    expect((await visitor.submit("/functions/shop-51/logging", evil)).location).toBe("/functions");
+  });
+
+  it("are switched off, on, and left undecided", async () => {
+    const visitor = await Visitor.signedIn();
+    await ship("shop", 1);
+    for (const logging of ["off", "on", "unset"]) {
+      const answer = await visitor.submit("/functions/shop/logging", { logging });
+      expect([answer.status, answer.location]).toEqual([303, "/functions/shop"]);
+      expect(await loggingOf("shop")).toBe(logging);
+    }
+    expect((await visitor.submit("/functions/shop/logging", { logging: "constructor" })).status).toBe(400);
+    // Of one that was never seen nothing is left then.
+    await patch("later", { logship: false });
+    const undecided = await visitor.submit("/functions/later/logging", { logging: "unset" });
+    expect([undecided.location, await loggingOf("later")]).toEqual(["/functions", undefined]);
+  });
+
+  it("are set before they are seen, or it is said what is wrong, beside what was sent", async () => {
+    const visitor = await Visitor.signedIn();
+    const set = await visitor.submit("/functions", { function: "later", logging: "off" });
+    expect([set.status, set.location, await loggingOf("later")]).toEqual([303, "/functions/later", "off"]);
+    for (const name of ["", "a/b", ".", ".."]) {
+      const refused = await visitor.submit("/functions", { function: name, logging: "off" });
+      expect(refused.status).toBe(400);
+      expect(refused.html).toMatch(/<details open="">[\s\S]*aria-invalid="true"/);
+      expect(refused.html).toContain(`value="${name}"`);
+    }
+  });
+
+  it.each(["a b?c#d%2F&e", "ünïcode ✓", '"><img src=x>', "x".repeat(255)])(
+    "of any name have a page that their list leads to: %s",
+    async (name) => {
+      const visitor = await Visitor.signedIn();
+      await patch(name, { logship: true });
+      const { html } = await visitor.get("/functions");
+      const path = `/functions/${encodeURIComponent(name)}`.replaceAll("'", "&#39;");
+      expect(html).toContain(`href="${path}"`);
+      expect(html).not.toContain("<img");
+      const page = await visitor.get(path);
+      expect([page.status, textOf(page.html).includes(name.slice(0, 80))]).toEqual([200, true]);
+      expect((await visitor.submit(`${path}/logging`, { logging: "off" })).location).toBe(path);
+      expect(await loggingOf(name)).toBe("off");
+    },
+  );
+});
+
+describe("a function", () => {
+  it("shows its counts, and what is found to be wrong with it", async () => {
+    await createJob(freshBucket().name);
+    await patch("noisy", { logship: false });
+    await ship("noisy", 3);
+    const page = await text("/functions/noisy");
+    expect(page).toContain("Shipped 0 Dropped, as logging was off 3 Dropped, as no job was on 0");
+    expect(page).toContain('Logging of "noisy" is off, and its events come');
+    expect(page).toContain("Its events are dropped as they come, and counted.");
+  });
+
+  it("that nobody knows is not found", async () => {
+    const page = await (await Visitor.signedIn()).get("/functions/nobody");
+    expect([page.status, textOf(page.html).includes("no such function")]).toEqual([404, true]);
+  });
+
+  it("is forgotten", async () => {
+    const visitor = await Visitor.signedIn();
+    await patch("shop", { logship: false });
+    expect((await visitor.submit("/functions/shop/forget")).location).toBe("/functions");
+    expect((await visitor.get("/functions/shop")).status).toBe(404);
+    expect((await visitor.submit("/functions/shop/forget")).status).toBe(404);
+  });
+
+  it("that runs here says where it answers", async () => {
+    const config = readConfig({ ...env, ...LOCAL.settings });
+    if (!config.ok) throw new Error(config.faults.join());
+    const runnable = runnableOf("shop", upload([module("index.js", "export default {}")]), config.config);
+    if (runnable.kind === "refused") throw new Error(runnable.why);
+    expect(await runLocally(env, runnable)).toBeNull();
+    expect(await controlPlane(env.CONTROL).localVersion("shop")).not.toBeNull();
+    await patch("shop", { logship: true });
+    await patch("till", { logship: true });
+    const visitor = await Visitor.signedIn(undefined, LOCAL);
+    expect(await text("/functions/shop", visitor)).toContain("Runs here http://shop.localhost:8788/");
+    expect(await text("/functions/till", visitor)).not.toContain("Runs here");
+    expect(await text("/functions/shop")).not.toContain("Runs here");
+  });
+});
+
+describe("who may what", () => {
+  it("a reader of functions turns no switch, and is told what it takes", async () => {
+    await patch("shop", { logship: true });
+    const { secret } = await token(["functions:read"]);
+    const visitor = await Visitor.signedIn({ token: secret });
+    const { html } = await visitor.get("/functions");
+    expect(html).not.toContain('role="switch"');
+    expect(textOf(html)).not.toContain("Decide before the first event");
+    const one = await text("/functions/shop", visitor);
+    expect(one).toContain("needs the permission functions:edit");
+    expect(one).toContain("What is found to be wrong: needs the permission logs:read");
+    for (const [path, fields] of [
+      ["/functions/shop/logging", { logging: "off" }],
+      ["/functions/shop/forget", {}],
+      ["/functions", { function: "shop", logging: "off" }],
+    ] as const)
+      expect((await visitor.submit(path, { ...fields })).status).toBe(403);
+    expect(await loggingOf("shop")).toBe("on");
+  });
+
+  it("an admin of functions may do all of it, and sees nothing of logs", async () => {
+    await patch("shop", { logship: true });
+    const { secret } = await member("Functions Admin");
+    const visitor = await Visitor.signedIn({ email: "ada@example.com", key: secret });
+    expect((await visitor.submit("/functions/shop/logging", { logging: "off" })).status).toBe(303);
+    expect(await loggingOf("shop")).toBe("off");
+  });
+
+  it("a reader of logs sees no function", async () => {
+    const { secret } = await token(["logs:read"]);
+    const visitor = await Visitor.signedIn({ token: secret });
+    expect((await visitor.get("/functions")).status).toBe(403);
+    expect((await visitor.get("/functions/shop")).status).toBe(403);
+    expect((await visitor.get("/attach")).status).toBe(200);
+  });
+});
+
+describe("how to attach one", () => {
+  it("is ready to copy, with this deployment's own name and address, and no token", async () => {
+    const visitor = await Visitor.signedIn(undefined, { settings: { SELF_NAME: "my-shipper" } });
+    const page = await text("/attach", visitor);
+    expect(page).toContain('"tail_consumers": [{ "service": "my-shipper" }]');
+    expect(page).toContain('[[tail_consumers]] service = "my-shipper"');
+    expect(page).toContain('"services": [{ "binding": "LOGSHIP", "service": "my-shipper", "entrypoint": "Shipper" }]');
+    expect(page).toContain("https://logship.test/client/v4/accounts/test-account/logship/datasets/");
+    expect(page).toContain("Authorization: Bearer $TOKEN");
+    expect(page).not.toContain("Run one here");
+  });
+
+  it("says in local development how to run one here, and where it answers", async () => {
+    const page = await text("/attach", await Visitor.signedIn(undefined, LOCAL));
+    expect(page).toContain("it then answers at http://shop.localhost:8788/");
+    expect(page).toContain("/functions/scripts/shop");
+  });
+});

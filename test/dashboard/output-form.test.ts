@@ -1,0 +1,123 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { ShippingBody } from "../../src/dashboard/pages/shipping/body.ts";
+import { OutputForm, readOutputForm } from "../../src/dashboard/pages/shipping/output-form.tsx";
+import type { ErrorEntry } from "../../src/errors.ts";
+import { VIEWER, validBody } from "./bodies.ts";
+import { untouched } from "./browser-form.ts";
+import { textOf } from "./support.ts";
+
+async function shown(body: ShippingBody, faults: readonly ErrorEntry[] = []): Promise<string> {
+  return String(await OutputForm({ body, faults, viewer: VIEWER })?.toString());
+}
+
+type Fields = Record<string, string | undefined>;
+
+/** What a form says after somebody set some of its fields; undefined takes one away. @param unsaved what the form shows, if it is not what is stored. */
+async function read(before: ShippingBody, fields: Fields, unsaved = before): Promise<ShippingBody> {
+  const form = untouched(await shown(unsaved));
+  for (const [name, value] of Object.entries(fields)) {
+    if (value === undefined) form.delete(name);
+    else form.set(name, value);
+  }
+  return readOutputForm(form, before).body;
+}
+
+describe("a form of the output", () => {
+  it("changes nothing of any job if nobody touched it", async () => {
+    await fc.assert(
+      fc.asyncProperty(validBody, async (body) => {
+        expect(await read(body, {})).toEqual(body);
+      }),
+      { numRuns: 300 },
+    );
+  });
+  it("says what was changed, and nothing of what was not, however often it is shown before it is saved", async () => {
+    await fc.assert(
+      fc.asyncProperty(validBody, fc.constantFrom("ndjson", "csv"), fc.boolean(), async (body, type, on) => {
+        const once = await read(body, { output_type: type, enabled: on ? "true" : undefined, name: "new" });
+        expect(await read(body, {}, once)).toEqual(once);
+        const { output_options: _options, enabled, name, ...others } = once;
+        const { output_options: _before, enabled: _enabled, name: _name, ...same } = body;
+        expect([enabled ?? false, name, others]).toEqual([on, "new", same]);
+        const added = Object.keys(once.output_options ?? {}).filter((key) => !(key in (body.output_options ?? {})));
+        if (!body.logpull_options) expect(added.filter((key) => key !== "output_type")).toEqual([]);
+      }),
+      { numRuns: 300 },
+    );
+  });
+  it("shows the defaults of its type without writing them down", async () => {
+    const form = untouched(await shown({ output_options: { output_type: "csv" } }));
+    expect([form.get("record_prefix"), form.get("record_suffix"), form.get("field_delimiter")]).toEqual([
+      "",
+      "\\n",
+      ",",
+    ]);
+    expect(untouched(await shown({})).get("record_suffix")).toBe("}\\n");
+    expect(await read({}, { output_type: "csv" })).toEqual({ output_options: { output_type: "csv" } });
+  });
+  it("tells an empty text from none", async () => {
+    expect(await read({}, { record_prefix: "" })).toEqual({ output_options: { record_prefix: "" } });
+    const empty = { output_options: { record_prefix: "" } };
+    expect(await read(empty, {})).toEqual(empty);
+  });
+  it("reads texts as they are meant", async () => {
+    const body = await read(
+      {},
+      { batch_prefix: "a,b\\n", record_suffix: "\\u0000\\t\\\\", record_template: '{{ "\\n" }}\r\nx' },
+    );
+    expect(body.output_options).toEqual({
+      batch_prefix: "a,b\n",
+      record_suffix: "\0\t\\",
+      record_template: '{{ "\\n" }}\nx',
+    });
+  });
+  it("keeps what it does not show, and says so", async () => {
+    const body = {
+      frequency: "high",
+      output_options: { merge_subrequests: true, sample_rate: 0.5, field_names: ["Outcome"] },
+    };
+    expect(textOf(await shown(body))).toMatch(/Kept as they are: frequency high ?, merge_subrequests true/);
+    expect(await read(body, { output_type: "csv" })).toEqual({
+      ...body,
+      output_options: { ...body.output_options, output_type: "csv" },
+    });
+  });
+  it.each([
+    ["60", 60],
+    ["", undefined],
+    ["0", undefined],
+    ["abc", "abc"],
+    ["12", 12],
+  ])("reads the limit %j as %j", async (sent, limit) => {
+    expect((await read({}, { max_upload_interval_seconds: sent })).max_upload_interval_seconds).toBe(limit);
+  });
+  it("clears a limit that is emptied", async () => {
+    expect(await read({ max_upload_records: 5000 }, { max_upload_records: "" })).toEqual({ max_upload_records: 0 });
+    expect(await read({ max_upload_records: null }, { max_upload_records: "0" })).toEqual({ max_upload_records: null });
+  });
+  it("has what is wrong beside the field, what was sent in it, and opens what is folded", async () => {
+    const faults = [
+      {
+        code: 1001,
+        message: "max_upload_records: must be 0 or from 1000 to 1000000",
+        source: { pointer: "/max_upload_records" },
+      },
+      {
+        code: 1004,
+        message: "creating a new job is not allowed: bad template: offset 0: no",
+        source: { pointer: "/output_options/record_template" },
+      },
+    ];
+    const html = await shown({ max_upload_records: "abc" }, faults);
+    expect(html).toMatch(/id="field-max_upload_records-error">max_upload_records: must be 0 or from 1000 to 1000000</);
+    expect(html).toMatch(/id="field-record_template-error">bad template: offset 0: no</);
+    expect(html).toMatch(/name="max_upload_records"[^>]*value="abc"|value="abc"[^>]*name="max_upload_records"/);
+    expect(html).toMatch(/<details open="">/);
+    expect(await shown({})).not.toContain("<details open");
+  });
+  it("takes nothing from a form that is another one", () => {
+    const body = { enabled: true };
+    expect(readOutputForm(new URLSearchParams({ name: "x" }), body).body).toEqual(body);
+  });
+});

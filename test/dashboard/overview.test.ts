@@ -1,0 +1,204 @@
+import { env } from "cloudflare:workers";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { USAGE_PATIENCE } from "../../src/api/usage.ts";
+import { LOOK_PATIENCE, ROW_PATIENCE } from "../../src/dashboard/pages/overview/asks.ts";
+import { ControlPlane, DeliveryLog } from "../../src/index.ts";
+import { FRESH, Watch } from "../../src/status/watch.ts";
+import { token } from "../api/principals.ts";
+import { Oracle } from "../support/oracle.ts";
+import { api, createJob } from "../support/runtime/api.ts";
+import { deliver, freshBucket, NOON, pack, setClock, settle } from "../support/runtime/pipeline.ts";
+import { textOf, Visitor } from "./support.ts";
+
+// What is true at this moment is what these tests ask.
+FRESH.ms = 0;
+const PATIENCE = { row: ROW_PATIENCE.ms, look: LOOK_PATIENCE.ms, usage: USAGE_PATIENCE.ms };
+beforeEach(() => {
+  setClock(NOON);
+});
+afterEach(() => {
+  ROW_PATIENCE.ms = PATIENCE.row;
+  LOOK_PATIENCE.ms = PATIENCE.look;
+  USAGE_PATIENCE.ms = PATIENCE.usage;
+});
+
+async function overview(visitor?: Visitor, headers: Record<string, string> = {}): Promise<string> {
+  const page = await (visitor ?? (await Visitor.signedIn())).get("/", headers);
+  expect(page.status).toBe(200);
+  return page.html;
+}
+
+/** Somebody who holds these permissions alone. */
+async function holding(...permissions: string[]): Promise<Visitor> {
+  const { secret } = await token(permissions as never);
+  return Visitor.signedIn({ token: secret });
+}
+
+/** One job that has delivered records of a function. */
+async function shipped(records = 7): Promise<number> {
+  const clock = setClock(NOON);
+  const job = await createJob(freshBucket().name, { name: "all traces" });
+  await deliver(pack(new Oracle({ at: NOON }).mint(records), clock.nowMs()));
+  await settle(job, clock);
+  return job;
+}
+
+describe("whoever has just deployed", () => {
+  it("is shown the way to the first job, with the snippet for this very deployment", async () => {
+    const html = await overview();
+    const text = textOf(html);
+    expect(text).toContain("Nothing is wrong, and nothing ships yet: there is no job");
+    expect(text).toContain('"tail_consumers": [{ "service": "logship" }]');
+    expect(html).toContain('href="/jobs/new"');
+    expect(text).not.toContain("(done)");
+    expect(text).toContain("Nothing was counted yet.");
+  });
+
+  it("sees each step ticked as it is done, and no way any more at its end", async () => {
+    await createJob(freshBucket().name);
+    const text = textOf(await overview());
+    expect(text).toMatch(/Step 1: Create a job \(done\).*Step 2: Attach a function (?!\(done\))/);
+    await shipped();
+    expect(textOf(await overview())).not.toContain("Step 1");
+  });
+
+  it("is told that somebody else has to create a job", async () => {
+    const text = textOf(await overview(await holding("logs:read")));
+    expect(text).toContain("Somebody with the permission logs:edit has to do that.");
+  });
+});
+
+describe("the overview", () => {
+  it("says that everything is well, and of each job what it shipped", async () => {
+    await shipped();
+    const html = await overview();
+    const text = textOf(html);
+    expect(text).toContain("Everything is well: 1 job delivers, nothing waits");
+    expect(html).toContain('aria-label="7 records in the last 24 hours, most at 12:00 UTC: 7"');
+    expect(text).toMatch(
+      /7 processed = 7 offered to jobs \+ 0 logging off \+ 0 no job on \+ 0 set aside \+ 0 discarded/,
+    );
+    expect(text).toContain("What November 2100 cost so far");
+    for (const id of ["verdict", "jobs"]) expect(html).toMatch(new RegExp(`id="${id}"[^>]*data-refresh="15"`));
+  });
+
+  it("says how long the oldest record waits", async () => {
+    const clock = setClock(NOON);
+    await createJob(freshBucket().name);
+    await deliver(pack(new Oracle({ at: NOON }).mint(3), clock.nowMs()));
+    clock.advance(20_000);
+    const text = textOf(await overview());
+    expect(text).toContain("Everything is well: 1 job delivers, nothing waits longer than 20 s");
+    expect(text).toContain("3 for 20 s");
+  });
+
+  it("says what is wrong, with whom, and where more is said of it", async () => {
+    const job = await createJob(freshBucket().name);
+    await createJob(freshBucket().name);
+    const name = '"><script>alert(1)</script>';
+    vi.spyOn(Watch.prototype, "look").mockResolvedValue({
+      checkedMs: NOON,
+      findings: [
+        {
+          ...{ kind: "parked", severity: "error", sinceMs: null, affected: null, advice: "Mend it." },
+          ...{ subject: { type: "job", id: job }, summary: "Nothing is delivered." },
+        },
+        {
+          ...{ kind: "function_quiet", severity: "warning", sinceMs: NOON - 60_000, affected: null, advice: "Look." },
+          ...{ subject: { type: "function", name }, summary: `No event of ${name} has come.` },
+        },
+      ],
+    });
+    const html = await overview();
+    const text = textOf(html);
+    expect(text).toMatch(/2 things are wrong job \d+ : Nothing is delivered\./);
+    expect(html).toContain('href="/status"');
+    expect(html).not.toContain("<script>alert");
+    expect(html).toContain(`href="/functions/${encodeURIComponent(name)}"`);
+    expect(text).toContain("Since 60 s ago .");
+  });
+
+  it.each([
+    ["fails", () => Promise.reject(new Error("out of reach"))],
+    ["hangs", () => new Promise<never>(() => {})],
+  ])("says that nobody can tell, where the watch %s, and shows all the rest", async (_how, silence) => {
+    await shipped();
+    LOOK_PATIENCE.ms = 200;
+    vi.spyOn(Watch.prototype, "look").mockImplementation(silence);
+    const text = textOf(await overview());
+    expect(text).toContain("Nobody can tell at the moment whether anything is wrong");
+    expect(text).toContain("7 records");
+    expect(text).not.toContain("cannot be shown");
+  });
+
+  it("does not wait for a job that does not answer", async () => {
+    const silent = await shipped();
+    const name = `job ${silent} segment 0`;
+    ROW_PATIENCE.ms = 50;
+    USAGE_PATIENCE.ms = 50;
+    const { health } = DeliveryLog.prototype;
+    vi.spyOn(DeliveryLog.prototype, "health").mockImplementation(function (this: DeliveryLog, ...args) {
+      if (this.ctx.id.equals(env.LOG.idFromName(name))) return new Promise(() => {}) as never;
+      return health.apply(this, args);
+    });
+    const text = textOf(await overview());
+    expect(text).toContain("does not answer");
+    expect(text).toContain("Everything is well: 1 job delivers");
+  });
+
+  it("shows 25 jobs in detail, those that fail first, and a link to the others", async () => {
+    const { name } = freshBucket();
+    for (let i = 0; i < 27; i++) await createJob(name, { name: `job number ${i}`, enabled: i !== 0 });
+    const html = await overview();
+    expect(html.match(/class="sparkline"/g)).toHaveLength(25);
+    expect(textOf(html)).toContain("2 jobs more, 27 in all");
+    expect(html).not.toContain("job number 0<");
+  });
+
+  it("makes only what is looked at again when a script looks again", async () => {
+    await shipped();
+    const text = textOf(await overview(undefined, { "x-logship-refresh": "1" }));
+    expect(text).toContain("Everything is well");
+    expect(text).toContain("all traces");
+    expect(text).not.toContain("cost so far");
+    expect(text).not.toContain("processed");
+  });
+});
+
+describe("whoever may not read logs", () => {
+  it("sees functions alone, if these are open to him, and what is closed", async () => {
+    await shipped();
+    const visitor = await holding("functions:read");
+    const text = textOf(await overview(visitor));
+    expect(text).toContain("What is shipped is not open to you");
+    expect(text).toContain("needs the permission logs:read");
+    expect(text).toContain("1 function : whose events ship");
+    expect(text).not.toMatch(/all traces|7 records|cost so far/);
+    expect((await visitor.get("/cost")).status).toBe(403);
+  });
+
+  it("sees access alone, if that is what he may", async () => {
+    const text = textOf(await overview(await holding("access:edit")));
+    expect(text).toContain("Tokens, members and the audit");
+    expect(text).not.toContain("whose events ship");
+  });
+
+  it("sees logs without functions, and what that takes", async () => {
+    await shipped();
+    const text = textOf(await overview(await holding("logs:read")));
+    expect(text).toContain("The functions themselves: needs the permission functions:read .");
+    expect(text).toContain("Everything is well");
+  });
+});
+
+it("an API that is silent about the jobs is said to be, not shown as none", async () => {
+  await shipped();
+  const visitor = await Visitor.signedIn();
+  vi.spyOn(ControlPlane.prototype, "list").mockImplementation(() => {
+    throw new Error("out of reach");
+  });
+  const text = textOf(await overview(visitor));
+  expect(text).toContain("The jobs cannot be read at the moment.");
+  expect(text).not.toContain("Step 1");
+  expect((await api("GET", "/logship/jobs")).status).toBe(503);
+});

@@ -1,0 +1,271 @@
+/** What was set aside, as pages: read, downloaded, sent again, deleted. */
+import { env } from "cloudflare:workers";
+import { gunzipSync } from "node:zlib";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { createApp } from "../../src/api/app.ts";
+import { accountLedger } from "../../src/control/ledger.ts";
+import { DeliveryLog } from "../../src/index.ts";
+import { encodeMessage } from "../../src/intake/message.ts";
+import { platform } from "../../src/platform.ts";
+import { recordLine } from "../../src/record/encode.ts";
+import { call } from "../api/harness.ts";
+import { token } from "../api/principals.ts";
+import { id } from "../pipeline/scripted.ts";
+import { traceRecord } from "../record/samples.ts";
+import { Oracle } from "../support/oracle.ts";
+import { createJob } from "../support/runtime/api.ts";
+import { deliver, freshBucket, logStatus, NOON, pack, runAlarm, setClock } from "../support/runtime/pipeline.ts";
+import { rule } from "../support/s3-script.ts";
+import { IMAGE, LONG, OBEYED, SCRIPT, STEERING } from "./hostile.ts";
+import { ORIGIN, textOf, Visitor } from "./support.ts";
+
+const lineOf = (ScriptName: string): string => recordLine(traceRecord({ ScriptName, EventTimestampMs: NOON }));
+
+/** Sets a readable message aside. */
+async function aside(n: number, lines: readonly string[], why = "failed too often"): Promise<void> {
+  const taken = { id: id(n), takenInMs: NOON, keyed: false };
+  const body = new TextEncoder().encode(lines.map((line) => `${line}\n`).join(""));
+  const message = encodeMessage({ ...taken, records: lines.length }, body).buffer;
+  await accountLedger(env.ACCOUNT).setAside({ taken, queue: "q", why, events: lines.length, message });
+}
+
+/** Sets something aside that nobody can read. */
+async function unreadable(n: number, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+  const why = "shorter than a header";
+  const taken = { id: id(n), takenInMs: NOON, keyed: true };
+  await accountLedger(env.ACCOUNT).setAside({
+    taken,
+    queue: "q",
+    why,
+    unreadable: why,
+    events: 1,
+    message: bytes.buffer,
+  });
+}
+
+/** A job with an object of two records that its store refuses for itself. */
+async function refusedObject(): Promise<number> {
+  const { name, control } = freshBucket();
+  const job = await createJob(name);
+  await control.script([
+    rule({ do: "answer", status: 413, code: "EntityTooLarge" }, { method: "PUT", keyIncludes: ".log.gz" }),
+  ]);
+  await deliver(pack(new Oracle({ at: NOON }).mint(2), clock.nowMs()));
+  clock.advance(60_000);
+  await runAlarm(job);
+  await call("PUT", `/logship/jobs/${job}`, { enabled: false });
+  expect((await logStatus(job)).counts.set_aside).toBe(2);
+  return job;
+}
+
+const ids = async (): Promise<string[]> =>
+  (await call<{ id: string }[]>("GET", "/logship/set-aside")).body.result.map((each) => each.id);
+
+let clock: ReturnType<typeof setClock>;
+let admin: Visitor;
+beforeEach(async () => {
+  clock = setClock(NOON);
+  vi.spyOn(console, "error").mockImplementation(() => {});
+  vi.spyOn(console, "warn").mockImplementation(() => {});
+  admin = await Visitor.signedIn();
+});
+
+const textAt = async (path: string): Promise<string> => textOf((await admin.get(path)).html);
+
+describe("the list", () => {
+  it("says that everything went its way", async () => {
+    expect(await textAt("/set-aside")).toContain("Everything went its way");
+  });
+
+  it("says of each what it is, why, how much, and whether it can be sent again", async () => {
+    await aside(1, [lineOf("shop"), lineOf("till")]);
+    await unreadable(2, new Uint8Array(3));
+    const job = await refusedObject();
+    const { html } = await admin.get("/set-aside");
+    const text = textOf(html);
+    for (const said of [
+      "3 set aside",
+      "message-1 a message of the queue failed too often 2 events",
+      "It cannot be sent again: its records cannot be read: shorter than a header 1 event 3 B",
+      `object-${job}-1 an object of job ${job} an object was set aside: HTTP 413 EntityTooLarge 2 records`,
+      "Send all 2 of this page again",
+    ])
+      expect(text).toContain(said);
+    expect(html).toContain(`href="/jobs/${job}"`);
+    expect(html.match(/name="id" value="message-2"/g)).toBeNull();
+  });
+
+  it("comes in pages", async () => {
+    for (let n = 1; n <= 22; n++) await aside(n, [lineOf("shop")]);
+    expect(await textAt("/set-aside")).toContain("1 to 20 of 22");
+    expect(await textAt("/set-aside?page=2")).toContain("message-22");
+    expect(await textAt("/set-aside?page=9")).toContain("There are 22 things set aside only");
+  });
+
+  it("names the jobs whose logs do not answer", async () => {
+    const job = await refusedObject();
+    vi.spyOn(DeliveryLog.prototype, "asideObjects").mockImplementation(() => {
+      throw new Error("out of reach");
+    });
+    const text = await textAt("/set-aside");
+    expect(text).toContain(`The logs of 1 job do not answer at the moment (${job})`);
+    expect(text).not.toContain("Everything went its way");
+  });
+});
+
+describe("one", () => {
+  it("shows the records of a message as texts, whatever they hold", async () => {
+    const lines = [SCRIPT, IMAGE, STEERING, LONG].map(lineOf);
+    await aside(
+      1,
+      [
+        ...lines,
+        `{"ScriptName":${JSON.stringify(IMAGE)},"Logs":[${JSON.stringify(SCRIPT)}],"EventTimestampMs":1e300}`,
+        "null",
+        "7",
+        "no JSON <img",
+      ],
+      SCRIPT,
+    );
+    for (const path of ["/set-aside", "/set-aside/message-1", "/set-aside/message-1/delete"]) {
+      const { html, status } = await admin.get(path);
+      expect([path, status, OBEYED.exec(html)]).toEqual([path, 200, null]);
+    }
+    const text = await textAt("/set-aside/message-1");
+    for (const said of ["Its records: 8", SCRIPT, IMAGE, "no JSON <img"]) expect(text).toContain(said);
+  });
+
+  it("shows many records in pages, and a large one cut", async () => {
+    await aside(
+      1,
+      Array.from({ length: 45 }, (_, i) => lineOf(`shop ${i}`)),
+    );
+    await aside(2, [recordLine(traceRecord({ ScriptName: "x".repeat(30_000), EventTimestampMs: NOON }))]);
+    expect(await textAt("/set-aside/message-1")).toContain("1 to 20 of 45");
+    const last = await textAt("/set-aside/message-1?page=3");
+    expect([last.includes("shop 44"), last.includes("shop 40"), last.includes("shop 39")]).toEqual([true, true, false]);
+    expect(await textAt("/set-aside/message-2")).toContain("more characters");
+  });
+
+  it("shows the bytes of what cannot be read", async () => {
+    await unreadable(1, new Uint8Array([60, 105, 109, 103]));
+    const text = await textAt("/set-aside/message-1");
+    for (const said of ["They cannot be read as records", "PGltZw==", "It cannot be sent again"])
+      expect(text).toContain(said);
+    expect(text).not.toContain("Send again ");
+  });
+
+  it("shows what is known of an object", async () => {
+    const job = await refusedObject();
+    const text = await textAt(`/set-aside/object-${job}-1`);
+    for (const said of [`an object of job ${job}`, "2 records", ".log.gz", "Before compression", "2100-11-20 12:00:0"])
+      expect(text).toContain(said);
+  });
+
+  it("is downloaded as a file that no browser renders", async () => {
+    await aside(1, [lineOf(SCRIPT)]);
+    const job = await refusedObject();
+    const file = async (path: string): Promise<Response> =>
+      createApp(platform).request(ORIGIN + path, { headers: { cookie: admin.cookie ?? "" } }, env as unknown as Env);
+    const message = await file("/set-aside/message-1/download");
+    expect([message.status, message.headers.get("content-disposition")]).toEqual([
+      200,
+      'attachment; filename="message-1.ndjson"',
+    ]);
+    expect(message.headers.get("content-security-policy")).toBe("sandbox; default-src 'none'");
+    expect(message.headers.get("x-content-type-options")).toBe("nosniff");
+    expect(await message.text()).toBe(`${lineOf(SCRIPT)}\n`);
+    const object = await file(`/set-aside/object-${job}-1/download`);
+    expect(
+      gunzipSync(new Uint8Array(await object.arrayBuffer()))
+        .toString()
+        .trim()
+        .split("\n"),
+    ).toHaveLength(2);
+    expect((await admin.get("/set-aside/message-9/download")).status).toBe(404);
+  });
+
+  it.each(["message-9", "object-1-1", "nothing", "..", "%2e%2e", SCRIPT])(
+    "is a 404 where nothing is: %j",
+    async (name) => {
+      for (const path of [`/set-aside/${encodeURIComponent(name)}`, `/set-aside/${encodeURIComponent(name)}/delete`]) {
+        const { html, status } = await admin.get(path);
+        if (name === ".." && !path.endsWith("/delete")) continue;
+        expect([path, status, OBEYED.exec(html)]).toEqual([path, 404, null]);
+      }
+    },
+  );
+});
+
+describe("sending again", () => {
+  it("says which jobs have it now, and it is gone", async () => {
+    const job = await createJob(freshBucket().name);
+    clock.advance(1_000);
+    const taken = { id: id(1), takenInMs: clock.nowMs(), keyed: false };
+    const body = new TextEncoder().encode(`${lineOf("shop")}\n`);
+    await accountLedger(env.ACCOUNT).setAside({
+      ...{ taken, queue: "q", why: "failed too often", events: 1 },
+      message: encodeMessage({ ...taken, records: 1 }, body).buffer,
+    });
+    const answer = await admin.submit("/set-aside/resend", { id: "message-1" });
+    const text = textOf(answer.html);
+    expect([answer.status, text]).toEqual([200, expect.stringContaining("1 of 1 sent again")]);
+    expect(text).toContain(
+      `1 event: 1 to a job, 0 of functions that were switched off, 0 for no job. They have it now: job ${job}.`,
+    );
+    expect(await ids()).toEqual([]);
+    expect((await logStatus(job)).counts.pending).toBe(1);
+    const again = await admin.submit("/set-aside/resend", { id: "message-1" });
+    expect([again.status, textOf(again.html)]).toEqual([404, expect.stringContaining("not here any more")]);
+    expect((await logStatus(job)).counts.pending).toBe(1);
+  });
+
+  it("of a page says of each what became of it", async () => {
+    await aside(1, [lineOf("shop")]);
+    await unreadable(2, new Uint8Array(3));
+    const job = await refusedObject();
+    const named = ["message-1", "message-2", `object-${job}-1`, "message-9", SCRIPT, "../../webhook/test", "message-1"];
+    const answer = await admin.submit("/set-aside/resend", new URLSearchParams(named.map((each) => ["id", each])));
+    const text = textOf(answer.html);
+    expect([answer.status, OBEYED.exec(answer.html)]).toEqual([200, null]);
+    for (const said of [
+      "2 of 6 sent again",
+      "message-2 ■ still set aside its records cannot be read",
+      `object-${job}-1 ● sent 2 records wait for the upload of job ${job} again`,
+      "message-9 ○ not here any more",
+    ])
+      expect(text).toContain(said);
+    expect(await ids()).toEqual(["message-2"]);
+  });
+
+  it("of nothing is refused", async () => {
+    expect((await admin.submit("/set-aside/resend")).status).toBe(400);
+  });
+});
+
+describe("deleting", () => {
+  it("counts as discarded, after a page that says so", async () => {
+    await aside(1, [lineOf("shop"), lineOf("till")]);
+    const job = await refusedObject();
+    expect(await textAt("/set-aside/message-1/delete")).toContain("2 events count as discarded by the account");
+    expect(await textAt(`/set-aside/object-${job}-1/delete`)).toContain(`2 records of job ${job} count as discarded`);
+    for (const each of ["message-1", `object-${job}-1`])
+      expect((await admin.submit(`/set-aside/${each}/delete`)).location).toBe("/set-aside?deleted");
+    expect(await ids()).toEqual([]);
+    expect((await logStatus(job)).counts).toMatchObject({ set_aside: 0, discarded: 2 });
+    expect((await admin.submit("/set-aside/message-1/delete")).status).toBe(404);
+  });
+});
+
+it("is closed without logs:edit, as it holds records", async () => {
+  await aside(1, [lineOf("shop")]);
+  const reader = await Visitor.signedIn({ token: (await token(["logs:read"])).secret });
+  const one = "/set-aside/message-1";
+  for (const path of ["/set-aside", one, `${one}/download`, `${one}/delete`]) {
+    const { status, html } = await reader.get(path);
+    expect([path, status, textOf(html)]).toEqual([path, 403, expect.stringContaining("logs:edit")]);
+  }
+  for (const path of ["/set-aside/resend", `${one}/delete`])
+    expect((await reader.submit(path, { id: "message-1" })).status).toBe(403);
+  expect(await ids()).toEqual(["message-1"]);
+});

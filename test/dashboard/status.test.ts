@@ -1,0 +1,206 @@
+/** What is wrong, what was, and who is told, as pages. */
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { FRESH, Watch } from "../../src/status/watch.ts";
+import { call } from "../api/harness.ts";
+import { token } from "../api/principals.ts";
+import { finding } from "../status/findings.ts";
+import { putWebhook, readWebhook, URL_OF_RECEIVER } from "../status/receiver.ts";
+import { begin, checkAt, clock, eyes, of, pass, post } from "../status/watching.ts";
+import { IMAGE, LONG, OBEYED, SCRIPT, STEERING } from "./hostile.ts";
+import { textOf, Visitor } from "./support.ts";
+
+FRESH.ms = 0;
+
+let admin: Visitor;
+beforeEach(async () => {
+  admin = await Visitor.signedIn();
+});
+
+const textAt = async (path: string, who = admin): Promise<string> => textOf((await who.get(path)).html);
+
+describe("what is wrong", () => {
+  it("is nothing, and says when that was seen", async () => {
+    const text = await textAt("/status");
+    for (const said of ["Everything is well", "Looked at 2100-11-20 12:00:00 UTC", "No incident goes on"])
+      expect(text).toContain(said);
+  });
+
+  it("stands by its severity, with since when, how much, and what to do, and leads to what it is about", async () => {
+    eyes.now([
+      of(3, { sinceMs: clock.nowMs() - 300_000, affected: { count: 1_234_567_890, what: "records" } }),
+      finding({ kind: "lagging", severity: "warning", subject: { type: "job", id: 4 }, summary: "Job 4 is late." }),
+      finding({ kind: "function_quiet", severity: "warning", subject: { type: "function", name: "a/b c" } }),
+      finding({ kind: "ledger_silent", severity: "warning", subject: { type: "account" }, summary: "No ledger." }),
+    ]);
+    const { html } = await admin.get("/status");
+    const text = textOf(html);
+    for (const said of [
+      "1 error, 3 warnings",
+      "Uploads fail: HTTP 503.",
+      "Look at the store.",
+      "5 min ago",
+      "1,234,567,890 records affected",
+    ])
+      expect(text).toContain(said);
+    const order = ["Errors:", "Uploads fail", "Warnings:", "Job 4 is late.", "No answer from these", "No ledger."];
+    expect(order.map((each) => text.indexOf(each))).toEqual(
+      order.map((each) => text.indexOf(each)).sort((a, b) => a - b),
+    );
+    expect(html).toContain('href="/jobs/3"');
+    expect(html).not.toContain('<a href="/set-aside">What is set aside');
+    eyes.now([of(3, { kind: "objects_set_aside" })]);
+    expect((await admin.get("/status")).html).toContain('<a href="/set-aside">What is set aside');
+    expect(html).toContain('href="/functions/a%2Fb%20c"');
+    expect(html).toMatch(/<section class="panel" id="findings"[^>]* data-refresh="15"/);
+  });
+
+  it("shows names as texts, and many of them behind a click", async () => {
+    const names = [SCRIPT, IMAGE, STEERING, LONG, "\ud800", ".."];
+    eyes.now([
+      ...names.map((name) => finding({ subject: { type: "function", name }, summary: name, advice: name })),
+      ...Array.from({ length: 120 }, (_, i) => of(i + 1)),
+    ]);
+    const { html, status } = await admin.get("/status");
+    expect([status, OBEYED.exec(html)]).toEqual([200, null]);
+    expect(textOf(html)).toContain("76 further ones");
+    expect(textOf(html)).toContain("␛]0;owned␇<U+202E>gnp.exe");
+  });
+
+  it("is not known where the watch does not answer: the panel says so, and looks again", async () => {
+    vi.spyOn(Watch.prototype, "look").mockImplementation(async () => null);
+    const { html, status } = await admin.get("/status");
+    expect([status, textOf(html)]).toEqual([200, expect.stringContaining("Nobody can tell at the moment")]);
+    expect(textOf(html)).not.toContain("Everything is well");
+    expect(html).toContain('data-refresh="15"');
+  });
+
+  it("is for who reads logs; of functions there is a name and no link, and of the webhook who may look", async () => {
+    eyes.now([finding({ subject: { type: "function", name: "shop" } })]);
+    await putWebhook();
+    const reader = await Visitor.signedIn({ token: (await token(["logs:read"])).secret });
+    const { html } = await reader.get("/status");
+    expect(html).not.toContain('href="/functions/shop"');
+    expect(textOf(html)).toContain("About function shop");
+    expect(textOf(html)).toContain("needs the permission logs:edit");
+    expect(html).not.toContain("hooks.example.com");
+    const other = await Visitor.signedIn({ token: (await token(["functions:read", "logs:edit"])).secret });
+    expect([(await other.get("/status")).status, (await reader.get("/status/webhook")).status]).toEqual([403, 403]);
+  });
+});
+
+describe("incidents", () => {
+  it("go on, and are over, with how long each lasted", async () => {
+    await putWebhook();
+    const found = await begin(1, 2);
+    let text = await textAt("/status");
+    expect(text).toContain("60 s by now");
+    expect(text).toContain("There was no incident in the last 30 days");
+    await pass(10 * 60_000, found);
+    await pass(60 * 60_000, found.slice(1));
+    text = await textAt("/status");
+    const cut = text.indexOf("Incidents that are over");
+    const [now, past] = [text.slice(0, cut), text.slice(cut)];
+    expect([now.includes("job 2"), past.includes("job 1"), past.includes("job 2")]).toEqual([true, true, false]);
+    expect(past).toMatch(/1[0-9] min, until 2100-11-20 12:1\d:00 UTC/);
+  });
+
+  it("that are over come in pages", async () => {
+    const found = Array.from({ length: 25 }, (_, i) => of(i + 1, { summary: `Job ${i + 1} fails ${SCRIPT}` }));
+    await checkAt(0, found);
+    await checkAt(5, found);
+    for (const minute of [10, 15, 20, 25, 30]) await checkAt(minute);
+    const first = await admin.get("/status");
+    expect(textOf(first.html)).toContain("1 to 20 of 25");
+    expect(first.html).not.toMatch(OBEYED);
+    expect(await textAt("/status?page=2")).toContain("21 to 25 of 25");
+    expect(await textAt("/status?page=7")).toContain("There are 25 past incidents only");
+  });
+});
+
+describe("the webhook", () => {
+  const at = "/status/webhook";
+
+  it("is set, its secret shown once, and its address masked from then on", async () => {
+    expect(await textAt("/status")).toContain("Nobody is called when something is wrong");
+    expect(await textAt(at)).toContain("Set a webhook");
+    const answer = await admin.submit(at, { url: ` ${URL_OF_RECEIVER} `, enabled: "true" });
+    expect([answer.status, answer.headers.get("cache-control")]).toEqual([200, "no-store"]);
+    const secret = /whsec_[\w+/=]+/.exec(answer.html)?.[0] ?? "";
+    expect(secret.length).toBeGreaterThan(30);
+    for (const path of ["/status", at, `${at}/delete`, "/access/audit"]) {
+      const { html } = await admin.get(path);
+      for (const hidden of [secret, "webhook-part", "query-part"]) expect(html).not.toContain(hidden);
+      if (path !== "/access/audit") expect(html).toContain("https://hooks.example.com/****");
+    }
+  });
+
+  it("keeps its address where it is sent back masked, and gets a new secret when asked", async () => {
+    const secret = await putWebhook();
+    const off = await admin.submit(at, { url: "https://hooks.example.com/****" });
+    expect([off.status, off.location]).toEqual([303, `${at}?saved`]);
+    expect(await readWebhook()).toMatchObject({ enabled: false });
+    expect(await textAt(`${at}?saved`)).toContain("off: nobody is called");
+    const rotated = await admin.submit(at, { url: "https://hooks.example.com/****", enabled: "true", rotate: "true" });
+    const fresh = /whsec_[\w+/=]+/.exec(rotated.html)?.[0];
+    expect([rotated.status, fresh === secret, fresh === undefined]).toEqual([200, false, false]);
+    await admin.submit(`${at}/test`);
+    expect(post.calls.map(({ url }) => url)).toEqual([URL_OF_RECEIVER]);
+  });
+
+  it.each([
+    "",
+    "http://hooks.example.com/x",
+    "https://intranet/x",
+    "https://10.0.0.1/",
+    IMAGE,
+    `https://x.test/${"y".repeat(9_000)}`,
+  ])("is refused with the address %j, beside its field", async (url) => {
+    const answer = await admin.submit(at, { url, enabled: "true" });
+    expect([answer.status, OBEYED.exec(answer.html)]).toEqual([400, null]);
+    expect(answer.html).toMatch(/id="field-url-error"/);
+    expect(await readWebhook()).toBeNull();
+  });
+
+  it("is tested, and says what the receiver answered", async () => {
+    await putWebhook();
+    const taken = await admin.submit(`${at}/test`);
+    expect([taken.status, textOf(taken.html)]).toEqual([
+      200,
+      expect.stringContaining("The receiver took the test call"),
+    ]);
+    const soon = await admin.submit(`${at}/test`);
+    expect([soon.status, textOf(soon.html)]).toEqual([429, expect.stringContaining("tested a moment ago")]);
+    expect(soon.headers.get("retry-after")).not.toBeNull();
+    clock.advance(60_000);
+    post.answers(500);
+    const failed = await admin.submit(`${at}/test`);
+    expect([failed.status, textOf(failed.html)]).toEqual([200, expect.stringContaining("did not take the test call")]);
+    expect(textOf(failed.html)).toContain("HTTP 500");
+  });
+
+  it("says since when it fails", async () => {
+    await putWebhook();
+    post.answers(503);
+    await begin(1);
+    expect(await textAt("/status")).toContain("■ failing: 1 try in a row, since 2100-11-20 12:01:00 UTC");
+    expect(await textAt("/status")).toContain("HTTP 503");
+  });
+
+  it("is deleted after a page that says what that means; where there is none, that is a 404", async () => {
+    await putWebhook();
+    expect(await textAt(`${at}/delete`)).toContain("its secret is forgotten");
+    expect((await admin.submit(`${at}/delete`)).location).toBe("/status");
+    expect(await readWebhook()).toBeNull();
+    expect([(await admin.get(`${at}/delete`)).status, (await admin.submit(`${at}/delete`)).status]).toEqual([404, 404]);
+    expect((await admin.submit(`${at}/test`)).status).toBe(404);
+  });
+
+  it("is changed by nobody without logs:edit", async () => {
+    await putWebhook();
+    const reader = await Visitor.signedIn({ token: (await token(["logs:read"])).secret });
+    for (const path of [at, `${at}/test`, `${at}/delete`])
+      expect((await reader.submit(path, { url: "x" })).status).toBe(403);
+    expect([await readWebhook(), post.calls]).toMatchObject([{ enabled: true }, []]);
+    expect((await call<unknown[]>("GET", "/logship/audit")).body.result).toHaveLength(2);
+  });
+});
