@@ -50,6 +50,8 @@ export async function startHarness(): Promise<Harness> {
           main: join(ROOT, "bench/worker/index.ts"),
           compatibility_date: config.compatibility_date,
           compatibility_flags: config.compatibility_flags,
+          // Scripts for browsers are texts here.
+          rules: config.rules,
           durable_objects: config.durable_objects,
           migrations: config.migrations,
           rules: config.rules,
