@@ -110,7 +110,7 @@ it("no secret is in any line, nor in any answer", async () => {
       await ask("POST", "/logship/jobs", body);
     await ask("POST", EVENTS, `[${secret}`, intake().options);
   }
-  await send(`http://logship.test/?token=${ci.secret}`, { method: "GET" });
+  await send(`http://logship.test/nothing?token=${ci.secret}`, { method: "GET" });
 
   // Destinations that are refused, for one reason after another.
   for (const bad of [
