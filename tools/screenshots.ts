@@ -10,6 +10,7 @@ import { HostileStore } from "../test/e2e/hostile-store.ts";
 import { ROOT } from "./paths.ts";
 import { shrink } from "./png.ts";
 import { type Showcase, send, showcase } from "./showcase.ts";
+import { until } from "./until.ts";
 
 const FOLDER = process.env.SCREENSHOTS ?? join(ROOT, "docs/images");
 
@@ -32,11 +33,25 @@ function shots(stage: Stage, { all }: Showcase, draft: string): Shot[] {
     { name: "overview-narrow", show: (page) => page.goto("/"), width: NARROW, heightMax: 1_400 },
     { name: "create-destination", show: (page) => page.goto(`${draft}/destination`) },
     { name: "create-records", show: (page) => page.goto(`${draft}/records`), heightMax: 1_500 },
-    { name: "create-preview", show: (page) => page.goto(`${draft}/preview`) },
+    { name: "create-preview", show: (page) => preview(page, stage, `${draft}/preview`) },
     { name: "job", show: (page) => page.goto(`/jobs/${all}`), heightMax: 1_430 },
     { name: "functions", show: (page) => page.goto("/functions") },
     { name: "live", show: (page) => live(page, stage), heightMax: 1_000 },
   ];
+}
+
+/** Of events that are held in memory, for a moment: so some are sent. */
+async function preview(page: Page, stage: Stage, path: string): Promise<void> {
+  await send(stage.shipper, 200, Date.now());
+  await until({
+    what: "recent events",
+    withinMs: 30_000,
+    look: async () => {
+      await page.goto(path);
+      return page.getByText("would be shipped").count();
+    },
+    enough: (found) => found > 0,
+  });
 }
 
 /** Waits for records to come. */

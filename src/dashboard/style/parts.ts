@@ -39,6 +39,7 @@ table.list{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums
   .list tr{border-top:1px solid var(--line);padding:.5rem 0}
   .list td,.list tbody th{border:0;padding:.1rem 0;text-align:left}
   .list .figures{text-align:left}
+  .list td:empty{display:none}
   .list td[data-label]:not([data-label=""])::before{content:attr(data-label) ": ";color:var(--quiet)}
 }
 .snippet{margin:0 0 .75rem}
