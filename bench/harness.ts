@@ -54,7 +54,6 @@ export async function startHarness(): Promise<Harness> {
           rules: config.rules,
           durable_objects: config.durable_objects,
           migrations: config.migrations,
-          rules: config.rules,
           vars: {
             ACCOUNT_ID: ACCOUNT,
             ADMIN_TOKEN: TOKEN,
