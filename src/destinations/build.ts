@@ -1,5 +1,5 @@
 import type { DestinationContext, Parsed } from "./destination.ts";
-import { MASK, parsePlace, sameStore } from "./parse.ts";
+import { MASK, parsePlace, sameStore, withoutOuterSlashes } from "./parse.ts";
 
 /** A `destination_conf` in its parts, as somebody enters them. A text that is empty is not there. */
 export interface DestinationEntry {
@@ -53,7 +53,7 @@ export function buildDestination(entry: DestinationEntry): Parsed<string> {
   const query = parameters.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join("&");
   return {
     ok: true,
-    value: `${scheme}://${bucket}/${path.replace(/^\/+|\/+$/g, "")}${query === "" ? "" : `?${query}`}`,
+    value: `${scheme}://${bucket}/${withoutOuterSlashes(path)}${query === "" ? "" : `?${query}`}`,
   };
 }
 

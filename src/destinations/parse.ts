@@ -72,8 +72,16 @@ function readPlace(
   };
 }
 
+/** A path without slashes at its ends. One look at each: a pattern would try every run of them from each of its slashes. */
+export function withoutOuterSlashes(path: string): string {
+  let [from, until] = [0, path.length];
+  while (path[from] === "/") from += 1;
+  while (until > from && path[until - 1] === "/") until -= 1;
+  return path.slice(from, until);
+}
+
 function parsePath(raw: string): Parsed<string> {
-  const path = raw.replace(/^\/+|\/+$/g, "");
+  const path = withoutOuterSlashes(raw);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
   if (/[\u0000-\u001f\u007f]/.test(path)) return { ok: false, why: "the path must not contain control characters" };
   // URLs swallow such segments, and the object would land elsewhere.

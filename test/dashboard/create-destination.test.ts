@@ -137,6 +137,12 @@ describe("what is entered", () => {
       await creator.chooseBucket({ access_key_id: "", secret_access_key: "" });
   });
 
+  it("takes no longer to refuse where it is made of slashes", async () => {
+    const creator = await Creator.begin();
+    const path = `a${"/".repeat(150_000)}a`;
+    expect((await creator.post("destination", s3Form(creator.bucket.name, { path }))).status).toBe(400);
+  }, 5_000);
+
   it("is sealed where it is stored", async () => {
     const creator = await Creator.begin();
     await creator.chooseBucket();

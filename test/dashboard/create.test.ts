@@ -247,6 +247,30 @@ describe("a copy of a job", () => {
     expect(await other.control.requests()).toEqual([]);
   });
 
+  it("keeps them for it when one of the two is replaced, and when that makes the whole too long to be a destination", async () => {
+    const { name } = freshBucket();
+    const id = await jobWith(name);
+    const visitor = await Visitor.signedIn();
+    const other = freshBucket();
+    const start = destinationConf(name, "").split("&access-key-id=")[0] ?? "";
+    // The longest that still is one without the secret.
+    const longest = "A".repeat(4_096 - `${start}&access-key-id=`.length);
+    const ways = [{}, { endpoint: "store.example" }, { scheme: "r2", account_id: "a".repeat(32) }];
+    for (const [access_key_id, more] of ["another", longest].flatMap((key) => ways.map((way) => [key, way] as const))) {
+      const base = (await visitor.submit(`/jobs/${id}/duplicate`)).location?.replace("/destination", "");
+      await visitor.submit(`${base}/destination`, s3Form(name, { path: "", access_key_id, secret_access_key: "" }));
+      expect((await visitor.get(`${base}/destination`)).html).toMatch(/id="field-secret_access_key-hint">One is kept/);
+      const elsewhere = s3Form(other.name, { access_key_id: "", secret_access_key: "", ...more });
+      const refused = await visitor.submit(`${base}/destination`, elsewhere);
+      expect([more, refused.status, textOf(refused.html)]).toEqual([
+        more,
+        400,
+        expect.stringContaining("Enter the secret access key"),
+      ]);
+    }
+    expect(await other.control.requests()).toEqual([]);
+  });
+
   it("is one of a job that is there", async () => {
     const visitor = await Visitor.signedIn();
     for (const id of ["1", "0", "x", "99999999999999999999"])

@@ -2,7 +2,7 @@ import { EXAMPLE_DESTINATION } from "../../../api/docs/common.ts";
 import type { Config } from "../../../config.ts";
 import { buildDestination, type DestinationEntry, entryOf, sameStoreEntry } from "../../../destinations/build.ts";
 import type { DestinationContext } from "../../../destinations/destination.ts";
-import { parsePlace, samePlace } from "../../../destinations/parse.ts";
+import { parsePlace, samePlace, withoutOuterSlashes } from "../../../destinations/parse.ts";
 import type { Draft } from "./draft.ts";
 
 /** Names of the form's fields, as its faults name them. */
@@ -36,7 +36,7 @@ export function readEntryForm(form: URLSearchParams): DestinationEntry {
   return {
     scheme: scheme === "s3" || scheme === "r2" ? scheme : "objstore",
     bucket: text("bucket"),
-    path: text("path").replace(/^\/+|\/+$/g, ""),
+    path: withoutOuterSlashes(text("path")),
     accountId: text("account_id"),
     region: text("region"),
     endpoint: text("endpoint"),
@@ -80,8 +80,9 @@ function mayKeep(
   return !isPlace(one, context) || sameStoreEntry(one, other, context);
 }
 
+/** Whatever its keys are: one that makes the whole too long would have the others go anywhere. */
 function isPlace(entry: DestinationEntry, context: DestinationContext): boolean {
-  const built = buildDestination(entry);
+  const built = buildDestination({ ...entry, credentials: "keys", accessKeyId: "", secretAccessKey: "" });
   return built.ok && parsePlace(built.value, context).ok;
 }
 
@@ -118,6 +119,11 @@ const BLAMED: readonly (readonly [RegExp, EntryField])[] = [
 export function faultOf(message: string): EntryFaults {
   const field = BLAMED.find(([words]) => words.test(message))?.[1] ?? "whole";
   return { [field]: message };
+}
+
+/** Whether any key of an entry is one that another has, too. */
+export function sharesKeys(a: DestinationEntry, b: DestinationEntry): boolean {
+  return (["accessKeyId", "secretAccessKey"] as const).some((name) => a[name] !== "" && a[name] === b[name]);
 }
 
 /** Whether an entry leads elsewhere than another one, so that what was proved of the one is none of the other. */

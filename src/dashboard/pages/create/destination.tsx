@@ -15,6 +15,7 @@ import {
   localEntry,
   missingOf,
   readEntryForm,
+  sharesKeys,
   withKeptKeys,
 } from "./destination-entry.ts";
 import { DestinationForm } from "./destination-form.tsx";
@@ -68,10 +69,8 @@ function changedTo({ config }: PageContext, draft: Draft, entry: DestinationEntr
   const isSame = JSON.stringify(entry) === JSON.stringify(draft.destination);
   if (isSame) return draft;
   const moved = isMoved(draft.destination, entry, config.destinations);
-  const keysOfJob =
-    draft.keysOfJob &&
-    entry.accessKeyId === draft.destination.accessKeyId &&
-    entry.secretAccessKey === draft.destination.secretAccessKey;
+  // As long as one of them is the job's: whoever gives another id for its secret may not take that elsewhere.
+  const keysOfJob = draft.keysOfJob && sharesKeys(entry, draft.destination);
   const changed = marked(
     { ...draft, destination: entry, keysOfJob, tested: null, shared: false },
     "destination",
