@@ -316,6 +316,8 @@ export const CHALLENGE_READ_MS = 15_000;
 
 /** Body of a form of the dashboard, in bytes: a filter (as it was, as JSON, and in its fields) and output options in the longest spelling of a form, nine bytes for some characters. */
 export const FORM_MAX_BYTES = 512 * 1024;
+/** …and how many fields it has: the largest filter in the builder comes to some 1,500, as its text is bounded; whoever looks one up passes the others. */
+export const FORM_MAX_FIELDS = 5_000;
 
 /** Lines of an object that one answer shows, and the bytes that they come to. */
 export const OBJECT_LINES_MAX = 200;

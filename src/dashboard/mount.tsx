@@ -5,7 +5,7 @@ import type { AppContext, AppEnv } from "../api/route.ts";
 import { type Config, readAccess, readAdminToken, readConfig } from "../config.ts";
 import { ApiError, CODE, oneError } from "../errors.ts";
 import { decodeUtf8, readBody } from "../intake/body.ts";
-import { FORM_MAX_BYTES } from "../limits.ts";
+import { FORM_MAX_BYTES, FORM_MAX_FIELDS } from "../limits.ts";
 import { errorText, log } from "../log.ts";
 import type { Platform } from "../platform.ts";
 import { scriptAt } from "./assets.ts";
@@ -164,7 +164,10 @@ async function formOf(c: AppContext): Promise<URLSearchParams> {
     throw oneError(415, CODE.mediaType, "a form is sent as application/x-www-form-urlencoded");
   const text = decodeUtf8(bodyBytes(await readBody(c.req.raw, FORM_MAX_BYTES)));
   if (!text.ok) throw oneError(400, CODE.invalid, text.why);
-  return new URLSearchParams(text.value);
+  const form = new URLSearchParams(text.value);
+  if (form.size > FORM_MAX_FIELDS)
+    throw oneError(413, CODE.tooLarge, `a form has at most ${FORM_MAX_FIELDS.toLocaleString("en")} fields`);
+  return form;
 }
 
 /** Where somebody signs in, and comes back from. */

@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { createApp } from "../../src/api/app.ts";
 import { csrfOf } from "../../src/dashboard/session.ts";
-import { FORM_MAX_BYTES } from "../../src/limits.ts";
+import { FORM_MAX_BYTES, FORM_MAX_FIELDS } from "../../src/limits.ts";
 import { platform } from "../../src/platform.ts";
 import { call } from "../api/harness.ts";
 import { token } from "../api/principals.ts";
@@ -112,6 +112,9 @@ describe("a form", () => {
     const large = form(csrf);
     large.set("name", "x".repeat(FORM_MAX_BYTES));
     expect((await visitor.post("/access/tokens", large, OWN)).status).toBe(413);
+    const many = form(csrf);
+    for (let n = 0; n < FORM_MAX_FIELDS; n++) many.append("permission", "");
+    expect((await visitor.post("/access/tokens", many, OWN)).status).toBe(413);
     expect(await names()).toEqual([]);
   });
 

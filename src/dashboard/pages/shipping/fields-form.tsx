@@ -77,8 +77,8 @@ export function readFields(form: URLSearchParams, options: Options): Options {
   const place = (name: string) => Number(form.get(placeField(name)) || Number.NaN);
   // A sort keeps the order of what it does not tell apart: places that are not numbers come last, as they were sent.
   const rank = (name: string) => (Number.isNaN(place(name)) ? Number.POSITIVE_INFINITY : place(name));
-  const picked = mode === "all" ? [] : [...new Set(form.getAll(PICK))];
-  const names = picked.sort((a, b) => (rank(a) === rank(b) ? 0 : rank(a) - rank(b)));
+  const picked = mode === "all" ? [] : [...new Set(form.getAll(PICK))].map((name) => ({ name, rank: rank(name) }));
+  const names = picked.sort((a, b) => (a.rank === b.rank ? 0 : a.rank - b.rank)).map(({ name }) => name);
   if (names.length === before.length && names.every((name, i) => name === before[i])) return options;
   if (names.length > 0) return { ...options, field_names: names };
   const { field_names: _all, ...others } = options;
