@@ -23,7 +23,7 @@ export const MADE = "hostile-made";
 
 /** ESC ] 0 sets a terminal's title, ESC [ clears it; then one that turns the text's direction, a NUL, and half of a pair. */
 const STEERING =
-  "\u001b]0;owned\u0007\u001b[2J\u001b[31mred\u009b0m \u202egnp.exe\u202c \u2066x\u2069 \u0000 \ufeff \ud800";
+  "\u001b]0;owned\u0007\u001b[2J\u001b[31mred\u009b0m \u202egnp.exe\u202c \u2066x\u2069 \u0000 \ufeff \u200b\u2028\u{e0041} \ud800";
 
 /** Of control characters and of lone surrogates nothing is left: what a name may be made of. */
 export const NAME = `${MARK} ${MARKUP.slice(0, 2).join(" ")} \u202egnp.exe\u202c \u2066x \u200f`;
@@ -35,8 +35,8 @@ export const TEXT = `${MARK} ${MARKUP.join("\n")} ${STEERING}`;
 export const LONG = `${TEXT} ${"W".repeat(16_000 - TEXT.length - 1)}`;
 
 /** What a page must show as codes, never as itself. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it is about
-export const STEERS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/;
+export const STEERS =
+  /(?!\t|\n|\u034f|[\u180b-\u180d]|\u180f|\u200c|\u200d|[\ufe00-\ufe0f])[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]/u;
 
 /** Trace items of every kind, with a hostile text wherever a text goes. @param at in ms since the epoch. */
 export function hostileEvents(at: number, text: string = TEXT): Record<string, unknown>[] {

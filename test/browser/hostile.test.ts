@@ -32,7 +32,7 @@ beforeAll(async () => {
 async function harm(): Promise<unknown> {
   return page.evaluate(
     ([made, steers, mark]) => {
-      const steering = new RegExp(steers);
+      const steering = new RegExp(steers, "u");
       const texts: string[] = [];
       const walker = document.createTreeWalker(document.documentElement, NodeFilter.SHOW_TEXT);
       for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {

@@ -21,14 +21,13 @@ const PING_MS = 30_000;
 const CONNECT_MS = 10_000;
 const BACKOFF_MS = { first: 1000, most: 30_000 };
 
-/** As the server shows them elsewhere: characters that steer terminals, or turn the order of what stands around them. */
+/** As the server shows them elsewhere: characters that steer terminals, break lines or turn the order of what stands around them, and such as nobody sees. */
 const STEERING =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it is about
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g;
+  /(?!\t|\n|\u034f|[\u180b-\u180d]|\u180f|\u200c|\u200d|[\ufe00-\ufe0f])[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]/gu;
 
 function visible(/** @type {string} */ text) {
   return text.toWellFormed().replace(STEERING, (character) => {
-    const code = character.charCodeAt(0);
+    const code = character.codePointAt(0) ?? 0;
     if (code < 0x20) return String.fromCharCode(0x2400 + code);
     if (code === 0x7f) return "\u2421";
     return `<U+${code.toString(16).toUpperCase().padStart(4, "0")}>`;
@@ -168,8 +167,12 @@ function kindOfOutcome(/** @type {unknown} */ outcome) {
   return outcome === "canceled" || outcome === "responseStreamDisconnected" ? "warn" : "bad";
 }
 
-/** @type {Record<string, string>} */
-const LEVELS = { error: "bad", warn: "warn", info: "info" };
+/** A level may be any text. @type {Map<unknown, string>} */
+const LEVELS = new Map([
+  ["error", "bad"],
+  ["warn", "warn"],
+  ["info", "info"],
+]);
 
 /** What a record is about, in the words of its kind. */
 function eventOf(/** @type {Json} */ { Event, EventType, Entrypoint }) {
@@ -203,7 +206,7 @@ function lineOf(/** @type {Arrived} */ { record, tooLarge }) {
   if (!log) return "";
   const level = brief(log.Level, 20);
   const text = Array.isArray(log.Message) ? log.Message.join(" ") : "";
-  return marked(LEVELS[log.Level] ?? "quiet", `${level} ${brief(text)}`);
+  return marked(LEVELS.get(log.Level) ?? "quiet", `${level} ${brief(text)}`);
 }
 
 function rowOf(/** @type {Arrived} */ arrived) {
