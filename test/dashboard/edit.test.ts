@@ -212,6 +212,13 @@ describe("the destination of a job that is edited", () => {
     expect(answer.html).not.toContain("wrong secret");
     expect((await stored(id)).destination_conf).toBe(destinationConf(bucket.name));
   });
+  it("is not shown again where it is broken: anything in it may be a key", async () => {
+    const id = await created();
+    for (const destination_conf of [`s3://${bucket.name}&x=${SECRET_KEY}`, `s3://b/x&access-key-id=${SECRET_KEY}`]) {
+      const { status, html } = await save(id, { destination_conf });
+      expect([status, html.includes(SECRET_KEY)]).toEqual([400, false]);
+    }
+  });
   it("takes other keys, as they are", async () => {
     const id = await created();
     const before = (await bucket.control.puts()).length;

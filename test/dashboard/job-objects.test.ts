@@ -146,6 +146,17 @@ describe("the page of replays", () => {
     expect([bad.status, bad.html.includes(SECRET_KEY)]).toEqual([400, false]);
     expect(bad.html).toContain('id="field-destination_conf-error"');
     expect(bad.html).toContain("secret-access-key=****");
+    // Where what is pasted is broken, anything in it may be a key.
+    const broken = [
+      conf.replace("?", "&"),
+      conf.replace(/\/[^/?]*\?/, "&"),
+      conf.replace("secret-access-key=", "secret_access_key="),
+      conf.replace(SECRET_KEY, `x&${SECRET_KEY}`),
+    ];
+    for (const destination_conf of broken) {
+      const { status, html } = await visitor.submit(`${path}/replay`, { since: at(0), until: at(9), destination_conf });
+      expect([destination_conf, status, html.includes(SECRET_KEY)]).toEqual([destination_conf, 400, false]);
+    }
   });
 
   it("goes to another destination, and never shows its keys", async () => {

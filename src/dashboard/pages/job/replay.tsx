@@ -10,6 +10,7 @@ import { Empty, Panel, Table } from "../../parts/panel.tsx";
 import { count } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
 import type { JobView } from "../../views.ts";
+import { isHarmless } from "../shipping/destination-read.ts";
 import { jobPath } from "./actions.tsx";
 import { isUnderWay, ReplayEntry } from "./replay-entry.tsx";
 import type { ReplayDetailView, ReplayView } from "./views.ts";
@@ -148,7 +149,7 @@ const Begin: FC<{ job: JobView; viewer: Viewer; nowMs: number; refused: Refused 
           <Field
             name="destination_conf"
             label="Destination"
-            value={maskDestination(entered.destination)}
+            value={shownAgain(entered.destination)}
             spellcheck={false}
             autocomplete="off"
             maxlength={4_096}
@@ -178,6 +179,12 @@ const Begin: FC<{ job: JobView; viewer: Viewer; nowMs: number; refused: Refused 
     </Panel>
   );
 };
+
+/** A destination with its keys masked; where anything else in it may be one, nothing of it. */
+function shownAgain(destination: string): string {
+  const masked = maskDestination(destination);
+  return isHarmless(masked) ? masked : "";
+}
 
 /** To the minute, as it may be entered. */
 function minuteOf(ms: number): string {

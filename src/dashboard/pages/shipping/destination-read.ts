@@ -55,9 +55,10 @@ const QUESTION_MARK: ErrorEntry = {
 const HARMLESS: ReadonlySet<string> = new Set(["account-id", "region", "endpoint", "sse", "credentials"]);
 
 /** Whether nothing in it can be a secret: what is not known to be none counts as one. */
-function isHarmless(conf: string): boolean {
-  const [, , path = "", query = ""] = PARTS.exec(conf) ?? [];
-  if (!PARTS.test(conf) || path.includes("key")) return false;
+export function isHarmless(conf: string): boolean {
+  const [, bucket = "", path = "", query = ""] = PARTS.exec(conf) ?? [];
+  // Without its question mark, or with another character in its place, the keys are part of something else.
+  if (!PARTS.test(conf) || /[&=]|key/.test(bucket) || path.includes("key")) return false;
   return [...new URLSearchParams(query)].every(([name, value]) => HARMLESS.has(name) || value === MASK);
 }
 
