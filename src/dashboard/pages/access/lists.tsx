@@ -24,7 +24,7 @@ async function accessView(context: PageContext): Promise<View> {
     api.list<TokenView>("/tokens", { page: tokenPage, per_page: PER_PAGE }),
     api.list<MemberView>("/members", { page: memberPage, per_page: PER_PAGE }),
   ]);
-  const gone = GONE[query.get("gone") ?? ""];
+  const gone = GONE.get(query.get("gone"));
   return {
     title: "Access",
     section: "access",
@@ -73,10 +73,10 @@ async function accessView(context: PageContext): Promise<View> {
   };
 }
 
-const GONE: Readonly<Record<string, string>> = {
-  token: "The token is deleted: it opens nothing any more.",
-  member: "The member is removed: their key opens nothing any more.",
-};
+const GONE: ReadonlyMap<string | null, string> = new Map([
+  ["token", "The token is deleted: it opens nothing any more."],
+  ["member", "The member is removed: their key opens nothing any more."],
+]);
 
 async function changes(context: PageContext): Promise<Child> {
   const list = await context.api.list("/logship/audit", { page: 1, per_page: CHANGES });

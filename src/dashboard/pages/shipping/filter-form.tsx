@@ -196,7 +196,7 @@ const Condition: FC<NodeProps & { condition: FilterCondition }> = ({ at, conditi
         <select id={operatorField(n)} name={operatorField(n)}>
           {operators.map((operator) => (
             <option value={operator} selected={operator === node.operator}>
-              {WORDS[operator] === undefined ? plain(operator) : `${WORDS[operator]} (${operator})`}
+              {!Object.hasOwn(WORDS, operator) ? plain(operator) : `${WORDS[operator]} (${operator})`}
             </option>
           ))}
         </select>
