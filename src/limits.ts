@@ -274,6 +274,8 @@ export const LIVE_RECORD_MAX_BYTES = 64 * 1024;
 
 /** Who watches at once: each may have {@link LIVE_WINDOW_UNITS} under way, and all of them are in the memory of one durable object. */
 export const LIVE_SOCKETS_MAX = 50;
+/** …and of these, with one token, as one member, or as the admin: nobody keeps all others from watching. */
+export const LIVE_SOCKETS_OF_ONE_MAX = 20;
 
 /** What is under way to one who watches, and not drawn yet: at most so many records… */
 export const LIVE_WINDOW_RECORDS = LIVE_PUSH_MAX_RECORDS;

@@ -4,7 +4,7 @@ import type { AppEnv } from "../api/route.ts";
 import { concat, toBase64 } from "../bytes.ts";
 import { readAdminToken } from "../config.ts";
 import { CODE, oneError } from "../errors.ts";
-import { live, SESSION_HEADER } from "../live/live.ts";
+import { HOLDER_HEADER, live, SESSION_HEADER } from "../live/live.ts";
 import { adminProof, isSameOrigin, sessionId, viewerOf } from "./session.ts";
 
 /** Where the live page gets its records. */
@@ -28,8 +28,13 @@ export function mountLiveSocket(app: Hono<AppEnv>): void {
     if (!isSameOrigin(c.req.raw)) throw oneError(403, CODE.auth, "this socket is for the pages of this service");
     // Nothing of the request goes on but whose it is; and what proves the admin's session, which takes the id that stays here.
     const [token, id] = [readAdminToken(c.env), sessionId(c.req.raw.headers)];
-    const proof = token === null || id === null ? new Uint8Array() : adminProof(token, id);
-    const headers = { upgrade: "websocket", [SESSION_HEADER]: toBase64(concat([viewer.sessionHash, proof])) };
+    const { kind, id: callerId } = viewer.caller;
+    const proof = kind !== "admin" || token === null || id === null ? new Uint8Array() : adminProof(token, id);
+    const headers = {
+      upgrade: "websocket",
+      [SESSION_HEADER]: toBase64(concat([viewer.sessionHash, proof])),
+      [HOLDER_HEADER]: `${kind}:${callerId}`,
+    };
     const { webSocket } = await live(c.env.LIVE).fetch("https://live/", { headers });
     if (webSocket === null) throw new Error("no socket");
     return new Response(null, { status: 101, webSocket });

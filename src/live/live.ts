@@ -2,7 +2,13 @@ import { DurableObject } from "cloudflare:workers";
 import { accessRegister } from "../access/register.ts";
 import { fromBase64, toBase64, utf8Length } from "../bytes.ts";
 import { accountLedger } from "../control/ledger.ts";
-import { LIVE_MESSAGE_MAX_BYTES, LIVE_MESSAGES_MAX, LIVE_MESSAGES_MS, LIVE_SOCKETS_MAX } from "../limits.ts";
+import {
+  LIVE_MESSAGE_MAX_BYTES,
+  LIVE_MESSAGES_MAX,
+  LIVE_MESSAGES_MS,
+  LIVE_SOCKETS_MAX,
+  LIVE_SOCKETS_OF_ONE_MAX,
+} from "../limits.ts";
 import { errorText, log } from "../log.ts";
 import type { Arrived } from "../pipeline/live.ts";
 import { answered, platform, settled } from "../platform.ts";
@@ -23,6 +29,9 @@ const ASKED_AT_ONCE = 6;
 
 /** The header by which {@link Live.fetch} is told whose socket it is: the hash of the session's id, and what proves the admin's, in base64. */
 export const SESSION_HEADER = "x-live-session";
+
+/** …and the header that tells those who watch with one token, or as one member, from all others. */
+export const HOLDER_HEADER = "x-live-holder";
 
 /** SHA-256. */
 const HASH_BYTES = 32;
@@ -51,13 +60,15 @@ export class Live extends DurableObject<Env> {
   override async fetch(request: Request): Promise<Response> {
     const session = fromBase64(request.headers.get(SESSION_HEADER) ?? "");
     const { 0: client, 1: server } = new WebSocketPair();
-    if (this.#open().length >= LIVE_SOCKETS_MAX) {
+    const holder = request.headers.get(HOLDER_HEADER) ?? "";
+    const full = this.#fullFor(holder);
+    if (full !== null) {
       server.accept();
-      server.close(CLOSE.full, `${LIVE_SOCKETS_MAX} are watching already`);
+      server.close(CLOSE.full, full);
       return new Response(null, { status: 101, webSocket: client });
     }
     this.ctx.acceptWebSocket(server);
-    const watcher = Watcher.newcomer(session);
+    const watcher = Watcher.newcomer(session, holder);
     this.#watchers.set(server, watcher);
     keep(server, watcher);
     server.send(helloMessage());
@@ -143,6 +154,14 @@ export class Live extends DurableObject<Env> {
     }
     heard.messages += 1;
     return heard.messages > LIVE_MESSAGES_MAX;
+  }
+
+  /** Why nobody else may watch, in words; null: somebody may. */
+  #fullFor(holder: string): string | null {
+    const open = this.#open();
+    if (open.length >= LIVE_SOCKETS_MAX) return `${LIVE_SOCKETS_MAX} are watching already`;
+    const own = open.filter((socket) => this.#watcherOf(socket).holder === holder);
+    return own.length < LIVE_SOCKETS_OF_ONE_MAX ? null : `you are watching ${own.length} times already`;
   }
 
   #open(): WebSocket[] {

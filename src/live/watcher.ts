@@ -15,6 +15,8 @@ import { type Counts, recordJson, recordsMessage } from "./protocol.ts";
 export interface WatcherState {
   /** Hash of the session's id, in base64. */
   session: string;
+  /** Whose session it is. */
+  holder: string;
   /** UTF-8: as a text of two bytes a character, the longest filter would not fit. */
   filter: Uint8Array;
   /** Of which function, in UTF-8; empty: any. */
@@ -47,9 +49,11 @@ export class Watcher {
     this.#wants = parsed.ok && parsed.filter !== null ? compileFilter(parsed.filter) : null;
   }
 
-  static newcomer(session: Uint8Array): Watcher {
+  /** @param holder who watches, as {@link Watcher.holder} says it. */
+  static newcomer(session: Uint8Array, holder: string): Watcher {
     return new Watcher({
       session: toBase64(session),
+      holder,
       filter: new Uint8Array(),
       script: new Uint8Array(),
       isPaused: false,
@@ -71,6 +75,11 @@ export class Watcher {
 
   get session(): Uint8Array {
     return fromBase64(this.#state.session);
+  }
+
+  /** Tells those who watch with one token, or as one member, from all others. */
+  get holder(): string {
+    return this.#state.holder;
   }
 
   get counts(): Readonly<Counts> {

@@ -31,8 +31,8 @@ afterEach(async () => {
 const push = (...texts: string[]) => live(env.LIVE).push(arrived(texts));
 const round = () => runDurableObjectAlarm(live(env.LIVE));
 const filter = (outcome: string) => JSON.stringify({ where: { key: "Outcome", operator: "eq", value: outcome } });
-const token = async (permissions: string[]): Promise<{ id: string; value: string }> =>
-  (await api<{ id: string; value: string }>("POST", "/tokens", { name: "t", permissions })).body.result;
+const token = async (permissions: string[], name = "t"): Promise<{ id: string; value: string }> =>
+  (await api<{ id: string; value: string }>("POST", "/tokens", { name, permissions })).body.result;
 
 /** What the ledger says of a message that it counts now. */
 let counted = 0;
@@ -82,13 +82,28 @@ describe("the way in", () => {
   });
 
   it("lets fifty in, and tells the next one why not", async () => {
-    const visitor = await Visitor.signedIn();
-    for (let n = 0; n < 50; n++) await watch(visitor);
-    const late = await Viewing.open(visitor);
+    const visitors = [await Visitor.signedIn()];
+    for (const name of ["a", "b"]) {
+      const { value } = await token(["logs:read"], name);
+      visitors.push(await Visitor.signedIn({ token: value }));
+    }
+    for (let n = 0; n < 50; n++) await watch(visitors[n % 3]);
+    const late = await Viewing.open(visitors[1]);
     expect(await late.end()).toEqual([4429, "50 are watching already"]);
     opened[0]?.socket.close(1000, "");
     await opened[0]?.end();
-    await watch(visitor);
+    await watch(visitors[1]);
+  });
+
+  it("lets nobody in so often that others are kept out", async () => {
+    const { value } = await token(["logs:read"]);
+    const [one, again] = [await Visitor.signedIn({ token: value }), await Visitor.signedIn({ token: value })];
+    for (let n = 0; n < 20; n++) await watch(n % 2 === 0 ? one : again);
+    // Not after it has slept either.
+    await evictDurableObject(live(env.LIVE));
+    const late = await Viewing.open(again);
+    expect(await late.end()).toEqual([4429, "you are watching 20 times already"]);
+    await watch();
   });
 });
 

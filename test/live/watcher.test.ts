@@ -14,7 +14,7 @@ const line = (fields: Partial<TraceRecord>): RecordLine => {
   return read;
 };
 const read = (message: string | null): Said | null => (message === null ? null : (JSON.parse(message) as Said));
-const newcomer = () => Watcher.newcomer(new Uint8Array(32));
+const newcomer = () => Watcher.newcomer(new Uint8Array(32), "admin:admin");
 
 type Step =
   | { kind: "offer"; records: number; wanted: number; leftOut: number; units: number }
