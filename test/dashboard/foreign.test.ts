@@ -1,6 +1,8 @@
 import { expect, it } from "vitest";
 import liveScript from "../../src/dashboard/client/live.client.js";
 import { escaped, STEERING, visible } from "../../src/dashboard/parts/foreign.tsx";
+import { Field, Select } from "../../src/dashboard/parts/form.tsx";
+import { Empty, Notice } from "../../src/dashboard/parts/panel.tsx";
 
 /** What would do something, by what it does. */
 const HARMFUL: Readonly<Record<string, string>> = {
@@ -36,6 +38,17 @@ it("texts of all scripts, and emoji, are left as they are", () => {
     "\u0600\u0661",
   ])
     expect([visible(text), escaped(text)]).toEqual([text, text]);
+});
+
+it("what the API says of a text, in a title or beside a field, turns nothing either", async () => {
+  const text = "unknown key \u202egnp.exe";
+  const parts = [
+    Notice({ kind: "bad", title: text }),
+    Empty({ title: text }),
+    Field({ name: "a", label: "A", error: text }),
+    Select({ name: "a", label: "A", options: [], error: text }),
+  ];
+  for (const part of parts) expect(`${await part}`).toContain("unknown key &lt;U+202E&gt;gnp.exe");
 });
 
 it("what is shown live is shown by the same rule", () => {

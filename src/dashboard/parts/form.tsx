@@ -1,6 +1,7 @@
 import type { Child, FC, PropsWithChildren } from "hono/jsx";
 import type { Permission } from "../../access/roles.ts";
 import type { Viewer } from "../session.ts";
+import { visible } from "./foreign.tsx";
 
 /** The name under which forms carry what proves that they are ours. */
 export const CSRF_FIELD = "csrf";
@@ -72,7 +73,7 @@ export const Field: FC<FieldProps> = ({ name, label, hint, error, rows, value, t
       )}
       {error !== undefined && (
         <p class="error" id={`${id}-error`}>
-          {error}
+          {visible(error)}
         </p>
       )}
     </div>
@@ -115,7 +116,7 @@ export const Select: FC<{
       </select>
       {error !== undefined && (
         <p class="error" id={`${id}-error`}>
-          {error}
+          {visible(error)}
         </p>
       )}
     </div>

@@ -1,5 +1,5 @@
 import type { Child, FC, PropsWithChildren } from "hono/jsx";
-import { escaped } from "./foreign.tsx";
+import { escaped, visible } from "./foreign.tsx";
 
 export type Kind = "ok" | "warn" | "bad" | "info" | "quiet";
 
@@ -23,7 +23,7 @@ export const Notice: FC<PropsWithChildren<{ kind: Kind; title: string }>> = ({ k
       <span class="mark" aria-hidden="true">
         {MARKS[kind]}
       </span>
-      {title}
+      {visible(title)}
     </p>
     {children}
   </div>
@@ -45,7 +45,7 @@ export const Panel: FC<
 /** Where there is nothing yet: what would stand here, and what to do about it. */
 export const Empty: FC<PropsWithChildren<{ title: string }>> = ({ title, children }) => (
   <div class="empty">
-    <p class="empty-title">{title}</p>
+    <p class="empty-title">{visible(title)}</p>
     {children}
   </div>
 );

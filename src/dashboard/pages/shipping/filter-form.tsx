@@ -4,6 +4,7 @@ import { resolveKey } from "../../../filter/fields.ts";
 import { OPERATORS, operatorsOn } from "../../../filter/operators.ts";
 import { FILTER_MAX_BYTES } from "../../../limits.ts";
 import type { Fault } from "../../../record/record.ts";
+import { visible } from "../../parts/foreign.tsx";
 import { Field } from "../../parts/form.tsx";
 import { Notice } from "../../parts/panel.tsx";
 import { plural } from "../../parts/values.tsx";
@@ -84,7 +85,7 @@ export const FilterForm: FC<{
           <p>It does not have the shape that the builder knows. It is kept exactly as it is until you change it.</p>
         </Notice>
       )}
-      {tree.ok && elsewhere.map((message) => <p class="error">{message}</p>)}
+      {tree.ok && elsewhere.map((message) => <p class="error">{visible(message)}</p>)}
       {tree.ok && root === null && <p>There is no filter: every record is shipped.</p>}
       {root !== null && <Node at={root} faults={found} />}
       {tree.ok && (root === null || !isGroup(root.node)) && (
@@ -243,7 +244,7 @@ const Faults: FC<{ faults: readonly Fault[]; place: string; id?: string }> = ({ 
   const there = faults.filter(({ pointer }) => pointer === place);
   return there.length === 0 ? null : (
     <p class="error" id={id}>
-      {there.map(({ message }) => message).join("; ")}
+      {visible(there.map(({ message }) => message).join("; "))}
     </p>
   );
 };
