@@ -158,6 +158,9 @@ describe("the webhook", () => {
     const answer = await admin.submit(at, { url, enabled: "true" });
     expect([answer.status, OBEYED.exec(answer.html)]).toEqual([400, null]);
     expect(answer.html).toMatch(/id="field-url-error"/);
+    // The path of an address may open things: no page shows it again.
+    expect(url !== "" && answer.html.includes(`value="${url}`)).toBe(false);
+    expect(answer.html.includes("not on this page any more")).toBe(url !== "");
     expect(await readWebhook()).toBeNull();
   });
 

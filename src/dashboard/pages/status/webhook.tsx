@@ -37,6 +37,7 @@ interface Refused {
 function formView(context: PageContext, state: WebhookView | null, refused: Refused | null = null): View {
   const { viewer, nowMs, query } = context;
   const { form, faults } = refused ?? { form: null, faults: NO_FAULTS };
+  const sent = form?.get("url") ?? "";
   return {
     title: "Webhook",
     section: "status",
@@ -45,6 +46,11 @@ function formView(context: PageContext, state: WebhookView | null, refused: Refu
     parts: [
       query.has("saved") && <Notice kind="ok" title="Saved: it counts from the next call on" />,
       <RestOf faults={faults} title="The webhook was not changed" />,
+      sent !== "" && sent !== state?.url && (
+        <Notice kind="warn" title="The address that you entered is not on this page any more">
+          <p>Its path may open things, so no page shows it again. Enter it once more.</p>
+        </Notice>
+      ),
       state === null ? (
         <Empty title="Nobody is called when something is wrong">
           <p>
@@ -69,7 +75,7 @@ function formView(context: PageContext, state: WebhookView | null, refused: Refu
             name="url"
             type="text"
             label="Address"
-            value={form?.get("url") ?? state?.url ?? ""}
+            value={state?.url ?? ""}
             error={faults.at("url")}
             hint={
               state === null
