@@ -86,7 +86,7 @@ const Uploads: FC<ChartProps> = ({ sums, all, buckets, label, per }) => (
   <Bars
     id="chart-uploads"
     title={`Uploads per ${per}`}
-    sentence={`${count(all.ok)} uploads ok, ${count(all.retried)} retried, ${count(all.failed)} failed in the last ${label}.`}
+    sentence={`${plural(all.ok, "upload")} ok, ${count(all.retried)} retried, ${count(all.failed)} failed in the last ${label}.`}
     buckets={buckets}
     series={[
       { name: "ok", tone: "ok", values: sums.map(({ ok }) => ok) },

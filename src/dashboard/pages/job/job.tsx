@@ -21,6 +21,9 @@ import { limitsWords, nameOf, outputWords, recordsWords, stateOf } from "./words
 const LAST_OBJECTS = 10;
 const LAST_REPLAYS = 3;
 
+/** Seconds between two looks. */
+const REFRESH_S = 5;
+
 export const jobPages: readonly Page[] = [
   { path: "/jobs/:job_id", get: { permission: "logs:read", show: jobView } },
   ...actionPages,
@@ -77,34 +80,42 @@ const Done: FC<{ query: URLSearchParams }> = ({ query }): Child => {
         <p>It takes nothing new from now on, and delivers what it had taken.</p>
       </Notice>
     );
+  if (query.has("created")) return <Notice kind="ok" title="The job is created" />;
   if (query.has("resumed")) return <Notice kind="ok" title="The job is on, and takes every event from now on" />;
   return null;
 };
+
+/** Whether delivery fails; it looks again by itself, as what changes of {@link About} does. */
+const Trouble: FC<{ job: JobView; nowMs: number }> = ({ job, nowMs }) => (
+  <div id="trouble" data-refresh={REFRESH_S}>
+    {job.error_message !== null && (
+      <Notice kind="bad" title="Delivery fails at the moment">
+        <p>
+          <Foreign text={job.error_message} max={2_000} />
+        </p>
+        <p>
+          {job.last_error !== null && (
+            <>
+              Last seen <Ago at={job.last_error} nowMs={nowMs} />.{" "}
+            </>
+          )}
+          It is tried again by itself, and nothing is lost meanwhile. <a href="/status">What to do about it</a>
+        </p>
+      </Notice>
+    )}
+  </div>
+);
 
 const About: FC<{ job: JobView; viewer: Viewer; nowMs: number }> = ({ job, viewer, nowMs }) => {
   const { kind, words } = stateOf(job);
   return (
     <>
-      {job.error_message !== null && (
-        <Notice kind="bad" title="Delivery fails at the moment">
-          <p>
-            <Foreign text={job.error_message} max={2_000} />
-          </p>
-          <p>
-            {job.last_error !== null && (
-              <>
-                Last seen <Ago at={job.last_error} nowMs={nowMs} />.{" "}
-              </>
-            )}
-            It is tried again by itself, and nothing is lost meanwhile.
-          </p>
-        </Notice>
-      )}
+      <Trouble job={job} nowMs={nowMs} />
       <Panel
         id="about"
         title="About"
         aside={
-          <span>
+          <span id="state" data-refresh={REFRESH_S}>
             <State kind={kind}>{words}</State>
           </span>
         }
@@ -119,7 +130,9 @@ const About: FC<{ job: JobView; viewer: Viewer; nowMs: number }> = ({ job, viewe
             ["Canary", job.canary === true ? "on" : "off"],
             [
               "Delivered up to",
-              job.last_complete === null ? "nothing yet" : <Ago at={job.last_complete} nowMs={nowMs} />,
+              <span id="delivered-to" data-refresh={REFRESH_S}>
+                {job.last_complete === null ? "nothing yet" : <Ago at={job.last_complete} nowMs={nowMs} />}
+              </span>,
             ],
             ["Created", <Time at={job.time_created} />],
             ["Changed", <Time at={job.time_modified} />],

@@ -49,7 +49,7 @@ export const FunctionsPanel: FC<{
           <State kind="ok">No function has gone quiet</State>, and none sends events while its logging is off.
         </p>
       ) : (
-        <ul class="findings">
+        <ul class="named">
           {found.slice(0, NAMED_MAX).map((finding) => (
             <li>
               <FunctionFinding finding={finding} viewer={viewer} nowMs={nowMs} />
