@@ -49,7 +49,7 @@ function shippingParts({ api, viewer, nowMs, env, config, request }: PageContext
   const functionsPanel = async () => (
     <FunctionsPanel status={await status} total={await functions} viewer={viewer} nowMs={nowMs} />
   );
-  const ledgerPanel = async () => <LedgerPanel ledger={await ledger} nowMs={nowMs} />;
+  const ledgerPanel = async () => <LedgerPanel ledger={await ledger} viewer={viewer} nowMs={nowMs} />;
   const costPanel = async () => <CostPanel usage={await usage} nowMs={nowMs} />;
   return [...often, functionsPanel(), ledgerPanel(), costPanel()];
 }

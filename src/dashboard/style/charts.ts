@@ -27,7 +27,7 @@ export const CHARTS = `
 .records{list-style:none;margin:0 0 .5rem;padding:0}
 .records>li{border-top:1px solid var(--line)}
 .record>summary{padding:.35rem 0;font-variant-numeric:tabular-nums}
-.record>summary>*{margin-right:.75rem}
+.record>summary>*{margin-right:.5rem}
 .record>summary .state{white-space:normal}
 .record-number{display:inline-block;min-width:2.5ch;text-align:right}
 .record-script{font-weight:600}

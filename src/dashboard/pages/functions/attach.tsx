@@ -17,6 +17,7 @@ import {
 export async function attachView({ config, env, origin }: PageContext): Promise<View> {
   const selfName = readIntakeConfig(env).selfName ?? "logship";
   const { accountId, localFunctions, upstream } = config;
+  const runsAt = localFunctions === null ? null : localUrl(localFunctions, "shop");
   return {
     title: "Attach a function",
     section: "functions",
@@ -39,7 +40,7 @@ export async function attachView({ config, env, origin }: PageContext): Promise<
           <Snippet id="upload-curl" label="Upload of a function" text={uploadCurl(origin, accountId)} />
         </Panel>
       ),
-      localFunctions !== null && (
+      runsAt !== null && (
         <Panel id="local" title="Run one here">
           <p>
             In local development an uploaded function runs on an origin of its own, and its events ship. One after the
@@ -49,8 +50,8 @@ export async function attachView({ config, env, origin }: PageContext): Promise<
           <Snippet id="local-module" label="Module to upload" text={SHOP_MODULE} />
           <Snippet id="local-curl" label="Upload of a function that runs here" text={uploadCurl(origin, accountId)} />
           <p>
-            It then answers at <a href={localUrl(localFunctions, "shop")}>{localUrl(localFunctions, "shop")}</a>: each
-            request is an event, and one for <code>/throw</code> fails.
+            It then answers at <a href={runsAt}>{runsAt}</a>: each request is an event, and one for <code>/throw</code>{" "}
+            fails.
           </p>
         </Panel>
       ),

@@ -45,7 +45,7 @@ async function jobView(page: PageContext): Promise<View> {
     trail: [{ href: "/jobs", label: "Jobs" }],
     parts: [
       <>
-        <Done query={query} />
+        <Done query={query} job={job} />
         <About job={job} viewer={viewer} nowMs={nowMs} />
       </>,
       query.has("created") ? loadFirstObject(page, job).then((first) => <FirstObject {...first} />) : null,
@@ -63,14 +63,20 @@ async function jobView(page: PageContext): Promise<View> {
 }
 
 /** What was just done, after the redirect. */
-const Done: FC<{ query: URLSearchParams }> = ({ query }): Child => {
+const Done: FC<{ query: URLSearchParams; job: JobView }> = ({ query, job }): Child => {
   const left = query.get("flushed");
   if (left !== null && /^\d{1,9}$/.test(left)) {
+    if (Number(left) > 0 && job.error_message !== null)
+      return (
+        <Notice kind="warn" title={`Flushed: ${plural(Number(left), "object")} could not be uploaded`}>
+          <p>Nothing of it is lost; why it failed is below.</p>
+        </Notice>
+      );
     return Number(left) === 0 ? (
       <Notice kind="ok" title="Flushed: everything that waited is delivered" />
     ) : (
       <Notice kind="info" title={`Flushed: ${plural(Number(left), "object")} still on the way`}>
-        <p>They are uploaded in the background. What waits is below.</p>
+        <p>The upload goes on in the background. What waits is below.</p>
       </Notice>
     );
   }
@@ -99,7 +105,9 @@ const Trouble: FC<{ job: JobView; nowMs: number }> = ({ job, nowMs }) => (
               Last seen <Ago at={job.last_error} nowMs={nowMs} />.{" "}
             </>
           )}
-          It is tried again by itself, and nothing is lost meanwhile. <a href="/status">What to do about it</a>
+          {!job.error_message.includes("nothing is lost") &&
+            "It is tried again by itself, and nothing is lost meanwhile. "}
+          <a href="/status">What to do about it</a>
         </p>
       </Notice>
     )}
@@ -172,8 +180,9 @@ const Actions: FC<{ job: JobView; viewer: Viewer }> = ({ job, viewer }) => {
         <Way viewer={viewer} href={`${path}/delete`} label="Delete" />
       </div>
       <p class="quiet">
-        Flush uploads what waits now, and waits for it up to 20 seconds. A paused job takes nothing new; what it skips
-        is not kept for it.
+        {may(viewer, "logs:edit")
+          ? "Flush uploads what waits now, and waits for it up to 20 seconds. A paused job takes nothing new; what it skips is not kept for it."
+          : "Changing a job needs the permission logs:edit."}
       </p>
     </>
   );

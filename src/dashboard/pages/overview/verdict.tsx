@@ -3,6 +3,7 @@ import type { FindingView, StatusView } from "../../account-views.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Notice } from "../../parts/panel.tsx";
 import { duration, plural } from "../../parts/values.tsx";
+import { jobPath } from "../status/finding.tsx";
 import type { Jobs } from "./asks.ts";
 
 /** So many findings are named; the page of the status has all. */
@@ -51,7 +52,8 @@ function said(status: StatusView | null, jobs: Jobs | null): Child {
 }
 
 /** What is wrong, with whom: a job is a link where the sentence names it, with its name beside it if it has one. */
-const Summary: FC<{ finding: FindingView; jobs: Jobs | null }> = ({ finding: { subject, summary }, jobs }) => {
+const Summary: FC<{ finding: FindingView; jobs: Jobs | null }> = ({ finding, jobs }) => {
+  const { subject, summary } = finding;
   if (subject.type !== "job") return <Foreign text={summary} />;
   const { id } = subject;
   const name = jobs?.all.find((job) => job.id === id)?.name ?? "";
@@ -59,7 +61,7 @@ const Summary: FC<{ finding: FindingView; jobs: Jobs | null }> = ({ finding: { s
   return (
     <>
       {named !== null && <Foreign text={summary.slice(0, named.index)} />}
-      <a href={`/jobs/${id}`}>{named?.[0] ?? `Job ${id}`}</a>
+      <a href={jobPath(finding, id)}>{named?.[0] ?? `Job ${id}`}</a>
       {name.trim() !== "" && (
         <>
           {" "}
