@@ -44,11 +44,9 @@ async function jobView(page: PageContext): Promise<View> {
     section: "jobs",
     trail: [{ href: "/jobs", label: "Jobs" }],
     parts: [
-      <>
-        <Done query={query} job={job} />
-        <About job={job} viewer={viewer} nowMs={nowMs} />
-      </>,
+      <Done query={query} job={job} />,
       query.has("created") ? loadFirstObject(page, job).then((first) => <FirstObject {...first} />) : null,
+      <About job={job} viewer={viewer} nowMs={nowMs} />,
       ledger.then((found) => <PendingPanel job={job} ledger={found} />),
       ledger.then((found) => <LedgerPanel jobId={job.id} ledger={found} />),
       loadHealth(page, job.id, range).then((sums) => <HealthPanel jobId={job.id} range={range} sums={sums} />),
