@@ -37,7 +37,7 @@ const Frame: FC<{ view: View; viewer: Viewer | null; accountId: string }> = ({ v
       <meta charset="utf-8" />
       <meta name="viewport" content="width=device-width, initial-scale=1" />
       <meta name="color-scheme" content="light dark" />
-      <title>{`${visible(view.title)} · logship`}</title>
+      <title>{visible(titleOf(view))}</title>
       <link rel="icon" href={ICON} />
       <style>{raw(STYLE)}</style>
       {(["page", ...(view.scripts ?? [])] satisfies ScriptName[]).map((name) => (
@@ -63,6 +63,13 @@ const Frame: FC<{ view: View; viewer: Viewer | null; accountId: string }> = ({ v
     </body>
   </html>
 );
+
+/** What a tab, and the history, call a page: with whatever it is below, as every job has its objects. */
+function titleOf({ title, trail = [] }: View): string {
+  const [, ...below] = trail;
+  const said = below.map(({ label }) => label).filter((label) => !title.toLowerCase().includes(label.toLowerCase()));
+  return [title, ...said.reverse(), "logship"].join(" · ");
+}
 
 /** Three lines that become an arrow: drawn here, so that nothing is asked for. */
 const ICON = `data:image/svg+xml,${encodeURIComponent(

@@ -196,6 +196,8 @@ function failed(error: unknown, c: AppContext): View {
   if (error instanceof InnerFailure) return error.status === 404 ? notFound(error.errors) : failureView(error);
   if (error instanceof ApiError) {
     if (error.status === 403) return notPermitted(error.entries);
+    // Going back or trying again, as is said of what was refused, helps nobody where nothing is.
+    if (error.status === 404) return notFound(error.entries);
     return failureView({ status: error.status, errors: error.entries });
   }
   log.error("page failed", { method: c.req.method, route: c.req.routePath, error: errorText(error) });

@@ -11,7 +11,7 @@ afterAll(() => stage?.[Symbol.asyncDispose]());
 /** From the list of jobs to the page of a new one that ships into a folder of the local bucket. @returns its id. */
 async function create(page: Page, folder: string): Promise<number> {
   await page.goto("/jobs/new");
-  await page.getByRole("button", { name: "Begin with the local bucket" }).click();
+  await page.getByRole("button", { name: "Use the local bucket" }).click();
   await page.getByLabel("Path below it").fill(`${folder}/{DATE}`);
   await page.getByRole("button", { name: "Test", exact: true }).click();
   await page.getByText("Reachable and writable").waitFor();

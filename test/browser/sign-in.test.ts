@@ -17,3 +17,15 @@ it("signs in, and out again", async () => {
   await page.waitForURL("**/sign-in");
   expect(said).toEqual([]);
 });
+
+it("a reload makes no second one of what is shown once", async () => {
+  const page = await stage.signedIn();
+  await page.goto("/access/tokens");
+  await page.getByLabel("Name", { exact: true }).fill("made once");
+  await page.getByRole("checkbox", { name: /logs:read/ }).check();
+  await page.getByRole("button", { name: "Create the token" }).click();
+  await page.getByText(/^logship_token_\w+/).waitFor();
+  await page.reload();
+  await page.getByRole("heading", { level: 1, name: "Access" }).waitFor();
+  expect(await page.getByRole("row", { name: /made once/ }).count()).toBe(1);
+});

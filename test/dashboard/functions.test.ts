@@ -54,7 +54,7 @@ describe("the functions", () => {
     await ship("noisy", 3);
     const { html } = await (await Visitor.signedIn()).get("/functions");
     expect(textOf(html)).toMatch(/noisy off .* 0 3 3 as logging was off/);
-    expect(textOf(html)).toMatch(/shop on, unset .* 5 0 its events come/);
+    expect(textOf(html)).toMatch(/shop on by default .* 5 0 its events come/);
     expect(html).toMatch(/role="switch" aria-checked="false" aria-label="Logging of noisy"/);
     expect(html).toMatch(/role="switch" aria-checked="true" aria-label="Logging of shop"/);
   });
@@ -219,7 +219,9 @@ describe("how to attach one", () => {
 
   it("says in local development how to run one here, and where it answers", async () => {
     const page = await text("/attach", await Visitor.signedIn(undefined, LOCAL));
-    expect(page).toContain("it then answers at http://shop.localhost:8788/");
+    expect(page).toMatch(/It then answers at http:\/\/shop\.localhost:8788\/ :/);
+    // Its lines need a token and a file: both are there to be copied before.
+    expect(page).toMatch(/TOKEN=\$\(sed .* cat > shop\.js .* -F 'shop\.js=@shop\.js;/);
     expect(page).toContain("/functions/scripts/shop");
   });
 });

@@ -70,11 +70,17 @@ describe("the page of a job", () => {
     for (const words of [
       "Delivery fails at the moment",
       "HTTP 403 AccessDenied",
-      "1 object of them is cut",
+      "1 object is cut",
       "What uploads failed on",
       "the credentials may not write there",
     ])
       expect(said).toContain(words);
+    expect(said.match(/nothing is lost/g)).toHaveLength(1);
+    // A page that stays open says so, too, and that it is over.
+    const { html } = await visitor.get(`/jobs/${job}`);
+    for (const id of ["trouble", "state", "delivered-to"])
+      expect(html).toMatch(new RegExp(`id="${id}" data-refresh="5"`));
+    expect(await text(visitor, `/jobs/${job}?flushed=1`)).toContain("Flushed: 1 object could not be uploaded");
   });
 
   it("flushes, pauses and resumes", async () => {

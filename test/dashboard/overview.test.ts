@@ -111,11 +111,34 @@ describe("the overview", () => {
     });
     const html = await overview();
     const text = textOf(html);
-    expect(text).toMatch(/2 things are wrong job \d+ : Nothing is delivered\./);
+    expect(text).toMatch(/2 things are wrong Job \d+ : Nothing is delivered\./);
     expect(html).toContain('href="/status"');
     expect(html).not.toContain("<script>alert");
     expect(html).toContain(`href="/functions/${encodeURIComponent(name)}"`);
     expect(text).toContain("Since 60 s ago .");
+  });
+
+  it("names a job once, with its name beside its number, as a link", async () => {
+    const job = await createJob(freshBucket().name, { name: "all traces" });
+    const other = await createJob(freshBucket().name);
+    const found = (id: number, summary: string) => ({
+      ...{ kind: "parked", severity: "error" as const, sinceMs: null, affected: null, advice: "Mend it." },
+      ...{ subject: { type: "job" as const, id }, summary },
+    });
+    vi.spyOn(Watch.prototype, "look").mockResolvedValue({
+      checkedMs: NOON,
+      findings: [
+        found(job, `Uploads of job ${job} fail: HTTP 403.`),
+        found(other, `Job ${other} is parked: HTTP 404.`),
+        found(other, `Of ${other}0 jobs, job ${other}0 is another.`),
+      ],
+    });
+    const html = await overview();
+    const text = textOf(html);
+    expect(text).toContain(`Uploads of job ${job} ( all traces ) fail: HTTP 403.`);
+    expect(text).toMatch(new RegExp(`(?<!: )Job ${other} is parked`));
+    expect(html).toContain(`<a href="/jobs/${other}">Job ${other}</a>`);
+    expect(text).toContain(`Job ${other} : Of ${other}0 jobs, job ${other}0 is another.`);
   });
 
   it.each([

@@ -48,7 +48,7 @@ describe("a preview", () => {
   });
   it("says so where there is nothing to try it on", async () => {
     const text = textOf(await shown({ ...(await asked({}, [])), source: "recent" }));
-    expect(text).toContain("source: recent");
+    expect(text).toContain("Preview on recent events");
     expect(text).toContain("There are no recent events to try this on");
   });
   it("cuts a record that is huge, and counts what is cut off", async () => {

@@ -36,6 +36,7 @@ describe("what is wrong", () => {
     const text = textOf(html);
     for (const said of [
       "1 error, 3 warnings",
+      "About job 3 Since",
       "Uploads fail: HTTP 503.",
       "Look at the store.",
       "5 min ago",

@@ -232,7 +232,8 @@ function rowOf(/** @type {Arrived} */ arrived) {
     ["First line", lineOf(arrived)],
   ]);
   for (const [label, inside] of cells) {
-    const cell = element("td", "", element("bdi", "foreign", inside));
+    // An empty cell is left out where rows are blocks.
+    const cell = element("td", "", ...(inside === "" ? [] : [element("bdi", "foreign", inside)]));
     cell.dataset.label = label;
     row.append(cell);
   }

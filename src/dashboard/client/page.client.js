@@ -62,10 +62,17 @@ function refreshing() {
   }, seconds * 1000);
 }
 
+/** What is shown once is not made once more by a reload: that leads to where the page's link leads. */
+function shownOnce() {
+  const on = document.querySelector("a[data-reload]")?.getAttribute("href");
+  if (on) history.replaceState(null, "", on);
+}
+
 function enhance(/** @type {ParentNode} */ root) {
   localTimes(root);
   copyButtons(root);
 }
 
 enhance(document);
+shownOnce();
 refreshing();

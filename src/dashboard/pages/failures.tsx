@@ -4,6 +4,11 @@ import { Errors } from "../parts/failure.tsx";
 import { Foreign } from "../parts/foreign.tsx";
 import { Empty, Notice } from "../parts/panel.tsx";
 
+/** What the API says begins in small letters: it stands behind other words there. */
+function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 /** Nothing is at this address, or not any more. */
 export function notFound(errors: readonly ErrorEntry[] = []): View {
   return {
@@ -11,7 +16,7 @@ export function notFound(errors: readonly ErrorEntry[] = []): View {
     status: 404,
     section: null,
     parts: [
-      <Empty title={errors[0]?.message ?? "There is nothing at this address."}>
+      <Empty title={sentence(errors[0]?.message ?? "there is nothing at this address")}>
         <p>
           It may have been deleted, or the address is not whole. <a href="/">Go to the overview</a>
         </p>

@@ -4,7 +4,7 @@ import { InnerFailure } from "../inner-api.ts";
 import type { Page, PageContext, View } from "../page.ts";
 import { Foreign, visible } from "../parts/foreign.tsx";
 import { Field } from "../parts/form.tsx";
-import { Empty, Facts, type Kind, Notice, Panel, State, Table } from "../parts/panel.tsx";
+import { Empty, type Kind, Notice, Panel, State, Table } from "../parts/panel.tsx";
 import { Time } from "../parts/values.tsx";
 import type { JobView } from "../views.ts";
 
@@ -41,6 +41,15 @@ async function liveView({ api, query }: PageContext): Promise<View> {
   };
 }
 
+/** What is counted since the page was opened. */
+const COUNTS = [
+  ["seen", "Arrived"],
+  ["shown", "Shown"],
+  ["filtered", "Filtered"],
+  ["dropped", "Dropped to keep up"],
+  ["paused", "Missed while paused"],
+] as const;
+
 interface JobFilter {
   id: number;
   name: string;
@@ -50,23 +59,23 @@ interface JobFilter {
 const Live: FC<{ jobs: readonly JobFilter[]; filter: string; script: string }> = ({ jobs, filter, script }) => (
   <div id="live-app" hidden>
     <Panel id="arriving" title="As they arrive">
-      <p class="quiet">
-        A record is here up to ten seconds after its event, and a moment more: the queue gathers that long. The newest
-        1,000 stay in the list. Nothing is stored for this, and pausing keeps nothing: what arrives meanwhile is only
-        counted.
+      <p>
+        <span id="live-state" role="status">
+          Connecting…
+        </span>{" "}
+        <span class="quiet">
+          A record is here up to ten seconds after its event, and a moment more: the queue gathers that long. The newest
+          1,000 stay in the list, and nothing is stored for it.
+        </span>
       </p>
-      <p id="live-state" role="status">
-        Connecting…
-      </p>
-      <Facts
-        rows={[
-          ["Arrived", <span id="live-seen">0</span>],
-          ["Shown", <span id="live-shown">0</span>],
-          ["Filtered", <span id="live-filtered">0</span>],
-          ["Dropped to keep up", <span id="live-dropped">0</span>],
-          ["While paused", <span id="live-paused">0</span>],
-        ]}
-      />
+      <dl class="live-counts">
+        {COUNTS.map(([name, label]) => (
+          <div>
+            <dt>{label}</dt>
+            <dd id={`live-${name}`}>0</dd>
+          </div>
+        ))}
+      </dl>
       <p id="live-spoken" class="unseen" aria-live="polite" />
       <details class="live-what" id="live-what" open={filter !== "" || script !== ""}>
         <summary>
@@ -119,8 +128,8 @@ const Live: FC<{ jobs: readonly JobFilter[]; filter: string; script: string }> =
       <div id="live-empty">
         <Empty title="Nothing has arrived yet">
           <p>
-            Records appear here when a function sends its trace events: attach it by <code>tail_consumers</code>, or
-            send some to <a href="/docs">POST …/events</a>. Whether any job ships them does not matter.
+            Records appear here when a function sends its trace events, whether any job ships them or not.{" "}
+            <a href="/attach">Attach a function, or send an event by hand</a>
           </p>
         </Empty>
       </div>
@@ -207,11 +216,7 @@ async function recent(api: PageContext["api"]): Promise<Child> {
     <Panel id="recent" title="Before this page was opened">
       {rows.length === 0 ? (
         <Empty title="No recent records are held">
-          {answer.messages.map(({ message }) => (
-            <p>
-              <Foreign text={message} />
-            </p>
-          ))}
+          <p>Some of the newest are held in memory, for minutes at most. What jobs shipped is in their objects.</p>
         </Empty>
       ) : (
         <>

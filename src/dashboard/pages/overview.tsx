@@ -27,7 +27,7 @@ async function overviewView(page: PageContext): Promise<View> {
 }
 
 /** Everything is asked for at once; what is slow holds up only what stands below it. */
-function shippingParts({ api, viewer, nowMs, env, request }: PageContext): Part[] {
+function shippingParts({ api, viewer, nowMs, env, config, request }: PageContext): Part[] {
   const status = askStatus(api);
   const jobs = askJobsOrNot(api);
   const ledger = awaited(api.get<AccountLedgerView>("/logship/ledger"));
@@ -39,7 +39,7 @@ function shippingParts({ api, viewer, nowMs, env, request }: PageContext): Part[
     if (known === null || counts === null) return null;
     const steps = stepsOf(known, counts);
     if (steps.job && steps.function && steps.delivered) return null;
-    return <FirstSteps steps={steps} viewer={viewer} selfName={selfName} />;
+    return <FirstSteps steps={steps} viewer={viewer} selfName={selfName} isLocal={config.localFunctions !== null} />;
   };
   const jobsPanel = async () => <JobsPanel jobs={await jobs} viewer={viewer} nowMs={nowMs} />;
   const often = [verdict(), firstSteps(), jobsPanel()];
@@ -49,7 +49,7 @@ function shippingParts({ api, viewer, nowMs, env, request }: PageContext): Part[
   const functionsPanel = async () => (
     <FunctionsPanel status={await status} total={await functions} viewer={viewer} nowMs={nowMs} />
   );
-  const ledgerPanel = async () => <LedgerPanel ledger={await ledger} nowMs={nowMs} />;
+  const ledgerPanel = async () => <LedgerPanel ledger={await ledger} viewer={viewer} nowMs={nowMs} />;
   const costPanel = async () => <CostPanel usage={await usage} nowMs={nowMs} />;
   return [...often, functionsPanel(), ledgerPanel(), costPanel()];
 }

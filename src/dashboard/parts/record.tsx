@@ -23,18 +23,18 @@ export const RecordRow: FC<{
   return (
     <details class="record">
       <summary>
-        {number !== undefined && <span class="record-number quiet">{number}</span>}
-        {atMs !== null && <Time at={atMs} />}
+        {number !== undefined && <span class="record-number quiet">{number}</span>}{" "}
+        {atMs !== null && <Time at={atMs} />}{" "}
         {outcome !== "" && (
           <State kind={kind}>
             <Foreign text={outcome} />
           </State>
-        )}
+        )}{" "}
         {script !== "" && (
           <span class="record-script">
             <Foreign text={script} />
           </span>
-        )}
+        )}{" "}
         {event !== "" && (
           <span class="mono">
             <Foreign text={event} />

@@ -18,6 +18,8 @@ a{color:var(--accent);text-underline-offset:.15em}
 code,pre,.mono{font-family:var(--mono);font-size:.93em}
 code{overflow-wrap:anywhere}
 pre{margin:0;padding:.75rem;background:var(--sunken);border:1px solid var(--line);border-radius:var(--radius);overflow-x:auto}
+details>summary{cursor:pointer;padding:.25rem 0}
+details[open]>summary{margin-bottom:.5rem}
 .scroll{overflow-x:auto}
 .scroll pre{overflow:visible;width:max-content;min-width:100%}
 time{white-space:nowrap}
@@ -47,5 +49,5 @@ time{white-space:nowrap}
 .trail a{overflow-wrap:anywhere;min-width:0}
 .trail a::after{content:" /";display:inline-block;white-space:pre;color:var(--quiet)}
 @media print{.banner,.skip{display:none}}
-@media (prefers-reduced-motion:no-preference){a,button{transition:background-color .1s}}
+@media (prefers-reduced-motion:no-preference){a{transition:background-color .1s}}
 `;

@@ -16,7 +16,6 @@ export const CHARTS = `
 .fill-info{fill:var(--info)}.swatch-info{color:var(--info)}
 .fill-quiet{fill:var(--edge)}.swatch-quiet{color:var(--edge)}
 .share{display:block;width:100%;height:.5rem;background:var(--sunken);border-radius:2px}
-details>summary{cursor:pointer;padding:.15rem 0}
 .flow,.flow ol{list-style:none;margin:0;padding:0}
 .flow ol{border-left:2px solid var(--line);margin:0 0 .25rem .3rem;padding-left:.9rem}
 .flow-row{display:grid;grid-template-columns:minmax(0,1fr) auto;gap:0 .75rem;padding:.2rem 0;font-variant-numeric:tabular-nums}
@@ -28,13 +27,12 @@ details>summary{cursor:pointer;padding:.15rem 0}
 .records{list-style:none;margin:0 0 .5rem;padding:0}
 .records>li{border-top:1px solid var(--line)}
 .record>summary{padding:.35rem 0;font-variant-numeric:tabular-nums}
-.record>summary>*{margin-right:.75rem}
+.record>summary>*{margin-right:.5rem}
 .record>summary .state{white-space:normal}
 .record-number{display:inline-block;min-width:2.5ch;text-align:right}
 .record-script{font-weight:600}
 .record-line{display:block;padding-left:1rem}
 .whole{white-space:pre-wrap;overflow-wrap:anywhere;overflow-x:visible;margin:0 0 .5rem}
-.list .figures{white-space:nowrap}
 .search{display:flex;flex-wrap:wrap;gap:.5rem;align-items:end;margin-bottom:.75rem}
 .search .field{margin:0;flex:1 1 14rem}
 progress{width:100%;max-width:24rem;height:.75rem;accent-color:var(--accent)}

@@ -10,7 +10,7 @@ export const CREATE = `
 .button[aria-current]{border-color:var(--accent);background:var(--info-ground);font-weight:600}
 .leave{display:flex;margin-top:1.5rem;flex-wrap:wrap;gap:.25rem 1rem;align-items:baseline;justify-content:space-between;border-top:1px solid var(--line);padding-top:.75rem}
 .choices{display:grid;gap:var(--gap);grid-template-columns:repeat(auto-fill,minmax(min(100%,17rem),1fr))}
-.choices>div{border:1px solid var(--line);border-radius:var(--radius);padding:.75rem 1rem}
+.choices>div{display:flex;flex-direction:column;align-items:flex-start;border:1px solid var(--line);border-radius:var(--radius);padding:.75rem 1rem}
+.choices .action{margin-top:auto}
 .choices h3{margin-top:0}
-details>summary{cursor:pointer;padding:.25rem 0}
 `;

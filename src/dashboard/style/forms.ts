@@ -21,6 +21,7 @@ button.primary:hover,.button.primary:hover{filter:brightness(1.1)}
 button.danger{border-color:var(--bad);color:var(--bad)}
 button.small,.button.small{min-height:1.75rem;padding:.1rem .6rem}
 button:disabled{color:var(--quiet);border-style:dashed;cursor:not-allowed;background:none}
+@media (prefers-reduced-motion:no-preference){button{transition:background-color .1s}}
 .action{display:inline-block}
 .actions{display:flex;flex-wrap:wrap;gap:.5rem;align-items:center;margin-bottom:.5rem}
 `;

@@ -1,8 +1,11 @@
 /** Records as they arrive. */
 export const LIVE = `
-[hidden]{display:none!important}
-.live-what{border:1px solid var(--line);border-radius:var(--radius);padding:.5rem .75rem;margin-bottom:.75rem}
-.live-what summary{cursor:pointer;font-weight:600;min-height:1.5rem}
+.live-what{border:1px solid var(--line);border-radius:var(--radius);padding:.25rem .75rem;margin-bottom:.75rem}
+.live-what summary{font-weight:600}
+.live-counts{display:flex;flex-wrap:wrap;gap:.1rem 1.5rem;margin:0 0 .75rem;font-variant-numeric:tabular-nums}
+.live-counts>div{display:flex;gap:.4rem}
+.live-counts dt{color:var(--quiet)}
+.live-counts dd{margin:0;font-weight:600}
 .live-what summary .quiet{font-weight:400}
 .live-what[open] summary{margin-bottom:.75rem}
 .live-what form>:last-child{margin-bottom:.25rem}

@@ -5,17 +5,17 @@ export const OVERVIEW = `
 .sparkline .bar{fill:var(--bar)}
 .sparkline .floor{fill:var(--line)}
 .verdict{font-size:1.14rem}
-.findings{list-style:none;padding:0;margin:0}
-.findings>li{margin-bottom:.5rem}
+.named{list-style:none;padding:0;margin:0}
+.named>li{margin-bottom:.5rem}
 .sum{display:flex;flex-wrap:wrap;gap:.25rem .6rem;align-items:baseline;margin:0 0 .5rem;font-variant-numeric:tabular-nums}
 .sum .sign{color:var(--quiet)}
 .sum b{font-weight:600}
-.steps{list-style:none;padding:0;margin:0;counter-reset:step}
-.steps>li{display:grid;grid-template-columns:1.6rem minmax(0,1fr);gap:0 .5rem;padding:.6rem 0;border-top:1px solid var(--line)}
-.steps>li:first-child{border-top:0}
-.steps .tick{font-weight:600;color:var(--quiet)}
-.steps .done .tick{color:var(--ok)}
-.steps h3{margin:0 0 .25rem}
+.way{list-style:none;padding:0;margin:0}
+.way>li{display:grid;grid-template-columns:1.6rem minmax(0,1fr);gap:0 .5rem;padding:.6rem 0;border-top:1px solid var(--line)}
+.way>li:first-child{border-top:0}
+.way .tick{font-weight:600;color:var(--quiet)}
+.way .done .tick{color:var(--ok)}
+.way h3{margin:0 0 .25rem}
 .price{font-size:1.6rem;font-weight:600;font-variant-numeric:tabular-nums;line-height:1.2}
 .switch{display:inline-flex;align-items:center;gap:.5rem}
 .track{display:inline-block;width:2rem;height:1.05rem;border:1px solid var(--edge);border-radius:1rem;background:var(--sunken);position:relative;flex:none}

@@ -22,7 +22,9 @@ export const PARTS = `
 .notice-title{font-weight:600;margin-bottom:.25rem}
 .empty{padding:1rem;border:1px dashed var(--edge);border-radius:var(--radius);color:var(--quiet)}
 .empty-title{font-weight:600;color:var(--text)}
+.empty:not(:last-child){margin-bottom:.75rem}
 .empty>:last-child{margin-bottom:0}
+main>p,main>form,main>.empty:not(:last-child){margin-bottom:var(--gap)}
 .facts{margin:0 0 .5rem;display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,12.5rem),1fr));gap:.6rem 1.5rem}
 .facts dt{color:var(--quiet);font-size:.93rem}
 .facts dd{margin:0;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}
@@ -30,9 +32,11 @@ table.list{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums
 .list th,.list td{text-align:left;vertical-align:top;padding:.4rem .75rem .4rem 0;border-top:1px solid var(--line);font-weight:400}
 .list thead th{border-top:0;color:var(--quiet);font-size:.93rem;white-space:nowrap}
 .list tbody th{font-weight:600;overflow-wrap:anywhere}
-.list .figures{text-align:right}
+.list .figures{text-align:right;white-space:nowrap}
 .list tr>:last-child{padding-right:0}
+.list details>summary{padding-top:0}
 @media (min-width:44rem){.list tbody th{min-width:10rem}}
+@media (max-width:75rem){.list td time{white-space:normal}}
 @media (max-width:44rem){
   .list,.list tbody,.list tr,.list td,.list tbody th{display:block}
   .list thead{position:absolute;left:-999rem}

@@ -5,7 +5,6 @@ fieldset.fields:has(#fields-all:checked) .picks{display:none}
 .picks li{display:grid;grid-template-columns:auto minmax(0,1fr) 5rem;gap:0 .5rem;align-items:center;padding:.3rem 0;border-top:1px solid var(--line)}
 .picks .hint{grid-column:2/-1;margin:0}
 .picks input[type=checkbox]{width:1.1em;height:1.1em;accent-color:var(--accent)}
-details>summary{cursor:pointer;padding:.2rem 0;margin-bottom:.5rem}
 .filter-group{margin-bottom:.5rem;padding:.5rem .75rem;border-left-width:3px;min-width:0}
 .filter-group legend{color:var(--quiet);font-size:.93rem;font-weight:400}
 .filter-join select{width:auto;max-width:100%}

@@ -116,7 +116,9 @@ async function add(context: PageContext, form: URLSearchParams): Promise<View> {
         </p>
       </Panel>,
       <p>
-        <a href="/access">Back to all members</a>
+        <a href="/access" data-reload>
+          Back to all members
+        </a>
       </p>,
     ],
   };

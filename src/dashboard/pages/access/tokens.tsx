@@ -110,7 +110,9 @@ async function create(context: PageContext, form: URLSearchParams): Promise<View
         </p>
       </Panel>,
       <p>
-        <a href="/access">Back to all tokens</a>
+        <a href="/access" data-reload>
+          Back to all tokens
+        </a>
       </p>,
     ],
   };

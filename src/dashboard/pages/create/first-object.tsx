@@ -6,6 +6,7 @@ import { Foreign } from "../../parts/foreign.tsx";
 import { Notice, Panel, Snippet, State } from "../../parts/panel.tsx";
 import { bytes, count, plural, Time } from "../../parts/values.tsx";
 import type { JobView } from "../../views.ts";
+import { attachJsonc, eventsCurl } from "../functions/snippets.ts";
 
 /** An upload starts within so many seconds after its object is due: what the queue and the alarm need. */
 const STARTS_WITHIN_S = 15;
@@ -45,8 +46,9 @@ export interface FirstObjectProps {
   look: FirstLook;
   /** What functions name as their tail consumer. */
   selfName: string;
-  /** Where events are sent to. */
-  eventsUrl: string;
+  /** Of this deployment: where events are sent to. */
+  origin: string;
+  accountId: string;
 }
 
 /** Asks how far a job is. @throws InnerFailure as the API does; a log that has not heard of its job yet is none. */
@@ -62,7 +64,8 @@ export async function loadFirstObject(
     jobId: job.id,
     look: lookOf(job, ledger.ok ? ledger.result : null, objects.items),
     selfName: readIntakeConfig(env).selfName ?? "logship",
-    eventsUrl: `${origin}/client/v4/accounts/${config.accountId}/logship/datasets/functions_trace_events/events`,
+    origin,
+    accountId: config.accountId,
   };
 }
 
@@ -83,14 +86,14 @@ export function lookOf(job: JobView, ledger: LedgerView | null, objects: readonl
 }
 
 /** The way of a new job to its first object; it looks again by itself until that is there. */
-export const FirstObject: FC<FirstObjectProps> = ({ jobId, look, selfName, eventsUrl }) => (
+export const FirstObject: FC<FirstObjectProps> = ({ jobId, look, ...here }) => (
   <Panel
     id="first-object"
     title="The first object"
     refresh={look.kind === "delivered" || look.kind === "paused" ? undefined : REFRESH_S}
   >
     <Look look={look} jobId={jobId} />
-    {(look.kind === "nothing" || look.kind === "dropped") && <HowTo selfName={selfName} eventsUrl={eventsUrl} />}
+    {(look.kind === "nothing" || look.kind === "dropped") && <HowTo {...here} />}
     {look.kind !== "delivered" && look.kind !== "paused" && (
       <p class="quiet">
         This part looks again every {REFRESH_S} seconds. Without scripts,{" "}
@@ -161,21 +164,13 @@ const Delivered: FC<{ object: ObjectView; jobId: number }> = ({ object, jobId })
   </Notice>
 );
 
-const HowTo: FC<{ selfName: string; eventsUrl: string }> = ({ selfName, eventsUrl }) => (
+const HowTo: FC<Omit<FirstObjectProps, "jobId" | "look">> = ({ selfName, origin, accountId }) => (
   <>
     <p>
-      Attach a function and call it: its configuration names this service, and its next deployment sends its events. Or
-      see <a href="/functions">the functions</a>.
+      Put the first text into the project file of a function, deploy it, and call it; or send an event by hand, with a
+      token that holds <code>events:write</code> in <code>$TOKEN</code>. <a href="/attach">Other ways</a>
     </p>
-    <Snippet
-      id="first-attach"
-      label="In the function's wrangler.jsonc"
-      text={`"tail_consumers": [{ "service": ${JSON.stringify(selfName)} }]`}
-    />
-    <Snippet
-      id="first-event"
-      label="Or send an event by hand"
-      text={`curl -s '${eventsUrl}' \\\n  -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\\n  -d '{"ScriptName":"hello","Outcome":"ok","EventType":"fetch"}'`}
-    />
+    <Snippet id="first-attach" label="Project file (JSONC)" text={attachJsonc(selfName)} />
+    <Snippet id="first-event" label="One event over HTTP" text={eventsCurl(origin, accountId)} />
   </>
 );

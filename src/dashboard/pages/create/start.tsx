@@ -71,7 +71,7 @@ export async function showStart(page: PageContext): Promise<View> {
             <div>
               <h3>The local bucket</h3>
               <p>It is there in local development, with keys that open nothing elsewhere: to try things out.</p>
-              {begin("local", "Begin with the local bucket")}
+              {begin("local", "Use the local bucket")}
             </div>
           )}
         </div>

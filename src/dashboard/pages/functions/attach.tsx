@@ -2,12 +2,22 @@ import { readIntakeConfig } from "../../../config.ts";
 import { localUrl } from "../../../functions/local.ts";
 import type { PageContext, View } from "../../page.ts";
 import { Panel, Snippet } from "../../parts/panel.tsx";
-import { attachJsonc, attachToml, BINDING_CALL, bindingJsonc, eventsCurl, uploadCurl } from "./snippets.ts";
+import {
+  attachJsonc,
+  attachToml,
+  BINDING_CALL,
+  bindingJsonc,
+  eventsCurl,
+  LOCAL_TOKEN,
+  SHOP_MODULE,
+  uploadCurl,
+} from "./snippets.ts";
 
 /** Every way in which a function's events come here, ready to copy. */
 export async function attachView({ config, env, origin }: PageContext): Promise<View> {
   const selfName = readIntakeConfig(env).selfName ?? "logship";
   const { accountId, localFunctions, upstream } = config;
+  const runsAt = localFunctions === null ? null : localUrl(localFunctions, "shop");
   return {
     title: "Attach a function",
     section: "functions",
@@ -30,16 +40,18 @@ export async function attachView({ config, env, origin }: PageContext): Promise<
           <Snippet id="upload-curl" label="Upload of a function" text={uploadCurl(origin, accountId)} />
         </Panel>
       ),
-      localFunctions !== null && (
+      runsAt !== null && (
         <Panel id="local" title="Run one here">
           <p>
-            In local development an uploaded function runs on an origin of its own, and its events ship.{" "}
-            <code>$TOKEN</code> is the <code>ADMIN_TOKEN</code> in <code>.dev.vars</code>, or a token with{" "}
-            <code>functions:edit</code>.
+            In local development an uploaded function runs on an origin of its own, and its events ship. One after the
+            other, in the folder of this project:
           </p>
+          <Snippet id="local-token" label="Token for all that follows" text={LOCAL_TOKEN} />
+          <Snippet id="local-module" label="Module to upload" text={SHOP_MODULE} />
           <Snippet id="local-curl" label="Upload of a function that runs here" text={uploadCurl(origin, accountId)} />
           <p>
-            <code>shop.js</code> is its module; it then answers at <code>{localUrl(localFunctions, "shop")}</code>.
+            It then answers at <a href={runsAt}>{runsAt}</a>: each request is an event, and one for <code>/throw</code>{" "}
+            fails.
           </p>
         </Panel>
       ),
@@ -50,8 +62,8 @@ export async function attachView({ config, env, origin }: PageContext): Promise<
       </Panel>,
       <Panel id="http" title="Over HTTP">
         <p>
-          From anywhere, with a token that holds <code>events:write</code> in <code>$TOKEN</code>. Sent again with the
-          same <code>Idempotency-Key</code>, nothing doubles.
+          From anywhere, with a token that holds <code>events:write</code> in <code>$TOKEN</code>. The same request sent
+          again with the same <code>Idempotency-Key</code> doubles nothing.
         </p>
         <Snippet id="http-curl" label="One event over HTTP" text={eventsCurl(origin, accountId)} />
       </Panel>,

@@ -22,7 +22,7 @@ export const LoggingState: FC<{ logging: FunctionView["logging"] }> = ({ logging
   ) : logging === "on" ? (
     <State kind="ok">on</State>
   ) : (
-    <State kind="info">on, unset</State>
+    <State kind="info">on by default</State>
   );
 
 /**
@@ -48,7 +48,7 @@ export const LoggingSwitch: FC<{ of: Pick<FunctionView, "id" | "logging">; viewe
         class="small switch"
       >
         <span class="track" aria-hidden="true" />
-        <span aria-hidden="true">{logging === "unset" ? "on, unset" : logging}</span>
+        <span aria-hidden="true">{logging === "unset" ? "on by default" : logging}</span>
       </button>
     </Form>
   );

@@ -20,18 +20,33 @@ await env.LOGSHIP.ship([event], { idempotencyKey: "order-42" });`;
 
 /** One event over HTTP. @param origin of this deployment. */
 export function eventsCurl(origin: string, accountId: string): string {
-  return `curl -s ${quoted(`${api(origin, accountId)}/logship/datasets/functions_trace_events/events`)} \\
+  return `curl -sS ${quoted(`${api(origin, accountId)}/logship/datasets/functions_trace_events/events`)} \\
   -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -H 'Idempotency-Key: order-42' \\
   -d '{"scriptName":"shop","outcome":"ok","eventTimestamp":'$(date +%s)'000,"event":{"request":{"url":"https://shop.example/","method":"GET"}}}'`;
 }
 
 /** An upload of a function; where it runs is the service's to say. */
 export function uploadCurl(origin: string, accountId: string): string {
-  return `curl -s -X PUT ${quoted(`${api(origin, accountId)}/functions/scripts/shop`)} \\
+  return `curl -sS -X PUT ${quoted(`${api(origin, accountId)}/functions/scripts/shop`)} \\
   -H "Authorization: Bearer $TOKEN" \\
   -F 'metadata={"main_module": "shop.js", "logship": true}' \\
   -F 'shop.js=@shop.js;type=application/javascript+module'`;
 }
+
+/** The admin's token of local development, for the lines that name it. */
+export const LOCAL_TOKEN = `TOKEN=$(sed -n 's/^ADMIN_TOKEN=//p' .dev.vars | tr -d '"')`;
+
+/** A module to upload, as a file. */
+export const SHOP_MODULE = `cat > shop.js <<'END'
+export default {
+  fetch(request) {
+    const { pathname } = new URL(request.url);
+    console.log("visited", pathname);
+    if (pathname === "/throw") throw new Error("out of tea");
+    return new Response("tea\\n");
+  },
+};
+END`;
 
 function api(origin: string, accountId: string): string {
   return `${origin}/client/v4/accounts/${encodeURIComponent(accountId)}`;

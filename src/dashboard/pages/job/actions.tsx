@@ -5,7 +5,7 @@ import { Panel } from "../../parts/panel.tsx";
 import { count, plural } from "../../parts/values.tsx";
 import type { JobView } from "../../views.ts";
 import type { LedgerView } from "./views.ts";
-import { nameOf, shortNameOf } from "./words.ts";
+import { shortNameOf } from "./words.ts";
 
 const needs = { permission: "logs:edit" } as const;
 
@@ -44,7 +44,7 @@ async function deleteView(page: PageContext): Promise<View> {
   const job = await api.get<JobView>(jobPath(page));
   const answer = await api.send<LedgerView>("GET", `${jobPath(page)}/ledger`);
   const pending = answer.ok ? answer.result.pending : null;
-  const name = nameOf(job);
+  const name = job.name === null || job.name.trim() === "" ? `job ${job.id}` : job.name;
   const action = `/jobs/${job.id}/delete`;
   return {
     title: `Delete ${name}`,

@@ -39,7 +39,7 @@ export const HealthPanel: FC<{ jobId: number; range: Range; sums: readonly Sum[]
             <Bars
               id="chart-records"
               title={`Records delivered per ${per}`}
-              sentence={`${plural(all.records, "record")} delivered in the last ${label}; ${mostOf(sums, ({ records }) => records, buckets, count)}.`}
+              sentence={`${plural(all.records, "record")} delivered in the last ${label}${mostOf(sums, ({ records }) => records, buckets, count)}.`}
               buckets={buckets}
               series={[{ name: "records", tone: "bar", values: sums.map(({ records }) => records) }]}
               format={count}
@@ -47,7 +47,7 @@ export const HealthPanel: FC<{ jobId: number; range: Range; sums: readonly Sum[]
             <Bars
               id="chart-bytes"
               title={`Bytes delivered per ${per}`}
-              sentence={`${bytes(all.raw)} before compression, ${bytes(all.compressed)} as stored${ratio(all)} in the last ${label}; ${mostOf(sums, ({ raw }) => raw, buckets, bytes)}.`}
+              sentence={`${bytes(all.raw)} before compression, ${bytes(all.compressed)} as stored${ratio(all)} in the last ${label}${mostOf(sums, ({ raw }) => raw, buckets, bytes)}.`}
               buckets={buckets}
               series={[
                 { name: "as stored", tone: "bar", values: sums.map(({ compressed }) => compressed) },
@@ -86,7 +86,7 @@ const Uploads: FC<ChartProps> = ({ sums, all, buckets, label, per }) => (
   <Bars
     id="chart-uploads"
     title={`Uploads per ${per}`}
-    sentence={`${count(all.ok)} uploads ok, ${count(all.retried)} retried, ${count(all.failed)} failed in the last ${label}.`}
+    sentence={`${plural(all.ok, "upload")} ok, ${count(all.retried)} retried, ${count(all.failed)} failed in the last ${label}.`}
     buckets={buckets}
     series={[
       { name: "ok", tone: "ok", values: sums.map(({ ok }) => ok) },
@@ -181,7 +181,7 @@ function mostOf(
 ): string {
   const most = Math.max(0, ...sums.map(value));
   const at = buckets[sums.findIndex((sum) => value(sum) === most)];
-  return most === 0 || at === undefined ? "none of it at any time" : `most at ${at.label} UTC: ${format(most)}`;
+  return most === 0 || at === undefined ? "" : `; most at ${at.label} UTC: ${format(most)}`;
 }
 
 function ratio({ raw, compressed }: All): string {

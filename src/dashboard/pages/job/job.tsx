@@ -21,6 +21,9 @@ import { limitsWords, nameOf, outputWords, recordsWords, stateOf } from "./words
 const LAST_OBJECTS = 10;
 const LAST_REPLAYS = 3;
 
+/** Seconds between two looks. */
+const REFRESH_S = 5;
+
 export const jobPages: readonly Page[] = [
   { path: "/jobs/:job_id", get: { permission: "logs:read", show: jobView } },
   ...actionPages,
@@ -41,11 +44,9 @@ async function jobView(page: PageContext): Promise<View> {
     section: "jobs",
     trail: [{ href: "/jobs", label: "Jobs" }],
     parts: [
-      <>
-        <Done query={query} />
-        <About job={job} viewer={viewer} nowMs={nowMs} />
-      </>,
+      <Done query={query} job={job} />,
       query.has("created") ? loadFirstObject(page, job).then((first) => <FirstObject {...first} />) : null,
+      <About job={job} viewer={viewer} nowMs={nowMs} />,
       ledger.then((found) => <PendingPanel job={job} ledger={found} />),
       ledger.then((found) => <LedgerPanel jobId={job.id} ledger={found} />),
       loadHealth(page, job.id, range).then((sums) => <HealthPanel jobId={job.id} range={range} sums={sums} />),
@@ -60,14 +61,20 @@ async function jobView(page: PageContext): Promise<View> {
 }
 
 /** What was just done, after the redirect. */
-const Done: FC<{ query: URLSearchParams }> = ({ query }): Child => {
+const Done: FC<{ query: URLSearchParams; job: JobView }> = ({ query, job }): Child => {
   const left = query.get("flushed");
   if (left !== null && /^\d{1,9}$/.test(left)) {
+    if (Number(left) > 0 && job.error_message !== null)
+      return (
+        <Notice kind="warn" title={`Flushed: ${plural(Number(left), "object")} could not be uploaded`}>
+          <p>Nothing of it is lost; why it failed is below.</p>
+        </Notice>
+      );
     return Number(left) === 0 ? (
       <Notice kind="ok" title="Flushed: everything that waited is delivered" />
     ) : (
       <Notice kind="info" title={`Flushed: ${plural(Number(left), "object")} still on the way`}>
-        <p>They are uploaded in the background. What waits is below.</p>
+        <p>The upload goes on in the background. What waits is below.</p>
       </Notice>
     );
   }
@@ -77,34 +84,44 @@ const Done: FC<{ query: URLSearchParams }> = ({ query }): Child => {
         <p>It takes nothing new from now on, and delivers what it had taken.</p>
       </Notice>
     );
+  if (query.has("created")) return <Notice kind="ok" title="The job is created" />;
   if (query.has("resumed")) return <Notice kind="ok" title="The job is on, and takes every event from now on" />;
   return null;
 };
+
+/** Whether delivery fails; it looks again by itself, as what changes of {@link About} does. */
+const Trouble: FC<{ job: JobView; nowMs: number }> = ({ job, nowMs }) => (
+  <div id="trouble" data-refresh={REFRESH_S}>
+    {job.error_message !== null && (
+      <Notice kind="bad" title="Delivery fails at the moment">
+        <p>
+          <Foreign text={job.error_message} max={2_000} />
+        </p>
+        <p>
+          {job.last_error !== null && (
+            <>
+              Last seen <Ago at={job.last_error} nowMs={nowMs} />.{" "}
+            </>
+          )}
+          {!job.error_message.includes("nothing is lost") &&
+            "It is tried again by itself, and nothing is lost meanwhile. "}
+          <a href="/status">What to do about it</a>
+        </p>
+      </Notice>
+    )}
+  </div>
+);
 
 const About: FC<{ job: JobView; viewer: Viewer; nowMs: number }> = ({ job, viewer, nowMs }) => {
   const { kind, words } = stateOf(job);
   return (
     <>
-      {job.error_message !== null && (
-        <Notice kind="bad" title="Delivery fails at the moment">
-          <p>
-            <Foreign text={job.error_message} max={2_000} />
-          </p>
-          <p>
-            {job.last_error !== null && (
-              <>
-                Last seen <Ago at={job.last_error} nowMs={nowMs} />.{" "}
-              </>
-            )}
-            It is tried again by itself, and nothing is lost meanwhile.
-          </p>
-        </Notice>
-      )}
+      <Trouble job={job} nowMs={nowMs} />
       <Panel
         id="about"
         title="About"
         aside={
-          <span>
+          <span id="state" data-refresh={REFRESH_S}>
             <State kind={kind}>{words}</State>
           </span>
         }
@@ -119,7 +136,9 @@ const About: FC<{ job: JobView; viewer: Viewer; nowMs: number }> = ({ job, viewe
             ["Canary", job.canary === true ? "on" : "off"],
             [
               "Delivered up to",
-              job.last_complete === null ? "nothing yet" : <Ago at={job.last_complete} nowMs={nowMs} />,
+              <span id="delivered-to" data-refresh={REFRESH_S}>
+                {job.last_complete === null ? "nothing yet" : <Ago at={job.last_complete} nowMs={nowMs} />}
+              </span>,
             ],
             ["Created", <Time at={job.time_created} />],
             ["Changed", <Time at={job.time_modified} />],
@@ -159,8 +178,9 @@ const Actions: FC<{ job: JobView; viewer: Viewer }> = ({ job, viewer }) => {
         <Way viewer={viewer} href={`${path}/delete`} label="Delete" />
       </div>
       <p class="quiet">
-        Flush uploads what waits now, and waits for it up to 20 seconds. A paused job takes nothing new; what it skips
-        is not kept for it.
+        {may(viewer, "logs:edit")
+          ? "Flush uploads what waits now, and waits for it up to 20 seconds. A paused job takes nothing new; what it skips is not kept for it."
+          : "Changing a job needs the permission logs:edit."}
       </p>
     </>
   );

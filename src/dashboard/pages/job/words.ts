@@ -63,9 +63,7 @@ export function pendingWords(job: JobView, ledger: LedgerView): string {
   const age = oldest === null ? "" : `, the oldest for ${duration(oldest * 1_000)}`;
   const what = `${plural(pending, "record")} ${pending === 1 ? "waits" : "wait"}${age}.`;
   const cut =
-    objects === 0
-      ? ""
-      : ` ${plural(objects, "object")} of them ${objects === 1 ? "is" : "are"} cut and not uploaded yet.`;
+    objects === 0 ? "" : ` ${plural(objects, "object")} ${objects === 1 ? "is" : "are"} cut and not uploaded yet.`;
   if (job.error_message !== null)
     return `${what}${cut} Uploads fail at the moment and are tried again; none of it is lost.`;
   if (objects > 0) return `${what}${cut} Uploads are under way.`;

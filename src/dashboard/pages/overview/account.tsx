@@ -49,7 +49,7 @@ export const FunctionsPanel: FC<{
           <State kind="ok">No function has gone quiet</State>, and none sends events while its logging is off.
         </p>
       ) : (
-        <ul class="findings">
+        <ul class="named">
           {found.slice(0, NAMED_MAX).map((finding) => (
             <li>
               <FunctionFinding finding={finding} viewer={viewer} nowMs={nowMs} />
@@ -71,18 +71,14 @@ const FunctionFinding: FC<{ finding: FindingView; viewer: Viewer; nowMs: number 
   const { subject, severity, summary, since } = finding;
   return (
     <>
-      <State kind={severity === "error" ? "bad" : "warn"}>
-        {subject.type === "function" && may(viewer, "functions:read") ? (
-          <a href={functionPath(subject.name)}>
-            <Foreign text={subject.name} max={60} />
-          </a>
-        ) : subject.type === "function" ? (
-          <Foreign text={subject.name} max={60} />
-        ) : (
-          "functions"
-        )}
-      </State>
-      : <Foreign text={summary} max={400} />
+      <State kind={severity === "error" ? "bad" : "warn"}>{severity}</State>{" "}
+      {subject.type === "function" && may(viewer, "functions:read") ? (
+        <a href={functionPath(subject.name)}>
+          <Foreign text={summary} max={400} />
+        </a>
+      ) : (
+        <Foreign text={summary} max={400} />
+      )}
       {since !== null && (
         <span class="quiet">
           {" "}
@@ -101,13 +97,17 @@ export const Closed: FC<{ what: string; permission: string }> = ({ what, permiss
 );
 
 /** What became of everything that ever came, as a sum that anybody can check. */
-export const LedgerPanel: FC<{ ledger: AccountLedgerView; nowMs: number }> = ({ ledger, nowMs }) => {
+export const LedgerPanel: FC<{ ledger: AccountLedgerView; viewer: Viewer; nowMs: number }> = ({
+  ledger,
+  viewer,
+  nowMs,
+}) => {
   const { processed, routed, not_enabled, not_routed, set_aside, discarded, queue, outbox } = ledger;
   const parts: readonly [number, Child][] = [
     [routed, "offered to jobs"],
     [not_enabled, "logging off"],
     [not_routed, "no job on"],
-    [set_aside, <a href="/set-aside">set aside</a>],
+    [set_aside, may(viewer, "logs:edit") ? <a href="/set-aside">set aside</a> : "set aside"],
     [discarded, "discarded"],
   ];
   const sum = parts.reduce((all, [part]) => all + part, 0);

@@ -22,10 +22,15 @@ export function stepsOf({ all }: Jobs, ledger: AccountLedgerView): Steps {
   };
 }
 
-/** The way to the first records, for whoever has just deployed; gone when it has been walked. */
-export const FirstSteps: FC<{ steps: Steps; viewer: Viewer; selfName: string }> = ({ steps, viewer, selfName }) => (
+/** The way to the first records, for whoever has just deployed; gone when it has been walked. @param isLocal functions run here. */
+export const FirstSteps: FC<{ steps: Steps; viewer: Viewer; selfName: string; isLocal: boolean }> = ({
+  steps,
+  viewer,
+  selfName,
+  isLocal,
+}) => (
   <Panel id="first-steps" title="The way to your first records" refresh={REFRESH_S}>
-    <ol class="steps">
+    <ol class="way">
       <Step number={1} done={steps.job} title="Create a job">
         <p>A job ships the trace events of your functions into a bucket of yours.</p>
         {!steps.job &&
@@ -46,7 +51,9 @@ export const FirstSteps: FC<{ steps: Steps; viewer: Viewer; selfName: string }> 
         </p>
         {!steps.function && <Snippet id="attach-first" label="Project file (JSONC)" text={attachJsonc(selfName)} />}
         <p>
-          <a href="/attach">Other ways: TOML, a service binding, HTTP</a>
+          <a href="/attach">
+            {isLocal ? "Run one here, locally; or other ways" : "Other ways"}: TOML, a service binding, HTTP
+          </a>
         </p>
       </Step>
       <Step number={3} done={steps.delivered} title="Watch them arrive">

@@ -3,6 +3,7 @@ import type { FindingView, StatusView } from "../../account-views.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Notice } from "../../parts/panel.tsx";
 import { duration, plural } from "../../parts/values.tsx";
+import { jobPath } from "../status/finding.tsx";
 import type { Jobs } from "./asks.ts";
 
 /** So many findings are named; the page of the status has all. */
@@ -32,10 +33,10 @@ function said(status: StatusView | null, jobs: Jobs | null): Child {
   const title = `${plural(findings.length, "thing is", "things are")} wrong`;
   return (
     <Notice kind={status.errors > 0 ? "bad" : "warn"} title={title}>
-      <ul class="findings">
+      <ul class="named">
         {findings.slice(0, NAMED_MAX).map((finding) => (
           <li>
-            <Summary finding={finding} />
+            <Summary finding={finding} jobs={jobs} />
           </li>
         ))}
       </ul>
@@ -50,17 +51,28 @@ function said(status: StatusView | null, jobs: Jobs | null): Child {
   );
 }
 
-/** What is wrong, with whom. */
-export const Summary: FC<{ finding: FindingView }> = ({ finding: { subject, summary } }) => (
-  <>
-    {subject.type === "job" && (
-      <>
-        <a href={`/jobs/${subject.id}`}>job {subject.id}</a>:{" "}
-      </>
-    )}
-    <Foreign text={summary} />
-  </>
-);
+/** What is wrong, with whom: a job is a link where the sentence names it, with its name beside it if it has one. */
+const Summary: FC<{ finding: FindingView; jobs: Jobs | null }> = ({ finding, jobs }) => {
+  const { subject, summary } = finding;
+  if (subject.type !== "job") return <Foreign text={summary} />;
+  const { id } = subject;
+  const name = jobs?.all.find((job) => job.id === id)?.name ?? "";
+  const named = new RegExp(`\\bjob ${id}\\b`, "i").exec(summary);
+  return (
+    <>
+      {named !== null && <Foreign text={summary.slice(0, named.index)} />}
+      <a href={jobPath(finding, id)}>{named?.[0] ?? `Job ${id}`}</a>
+      {name.trim() !== "" && (
+        <>
+          {" "}
+          (<Foreign text={name} max={80} />)
+        </>
+      )}
+      {named === null && ": "}
+      <Foreign text={named === null ? summary : summary.slice(named.index + named[0].length)} />
+    </>
+  );
+};
 
 /** Nothing is wrong; and what there is. */
 export function wellSentence(jobs: Jobs | null): string {

@@ -61,6 +61,7 @@ export const Refused: FC<{ faults: readonly ErrorEntry[] }> = ({ faults }) => (
   <Errors
     title="Nothing was changed: this was refused"
     errors={faults.map((fault) => ({ ...fault, message: inShort(fault.message) }))}
+    placeOf={(pointer) => (/^\/(?:destination_conf|ownership_challenge)/.test(pointer) ? "#destination" : null)}
   />
 );
 

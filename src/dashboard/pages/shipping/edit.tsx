@@ -5,6 +5,7 @@ import { type Page, type PageAnswer, type PageContext, seeOther } from "../../pa
 import { visible } from "../../parts/foreign.tsx";
 import { Notice } from "../../parts/panel.tsx";
 import type { JobView } from "../../views.ts";
+import { shortNameOf } from "../job/words.ts";
 import { DO_FIELD, type ShippingBody } from "./body.ts";
 import { type DestinationAsked, readDestination } from "./destination-read.ts";
 import { bodyOf, changes, digestOf } from "./edit-change.ts";
@@ -95,7 +96,7 @@ function editView({ viewer }: PageContext, job: JobView, fields: Fields, asked: 
     section: "jobs",
     trail: [
       { href: "/jobs", label: "Jobs" },
-      { href: `/jobs/${job.id}`, label: name },
+      { href: `/jobs/${job.id}`, label: shortNameOf(job) },
     ],
     parts: [
       notice === "saved" && (

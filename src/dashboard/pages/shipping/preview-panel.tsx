@@ -19,11 +19,7 @@ const REASONS = {
 
 /** What a job would make of the events that were asked about. */
 export const PreviewPanel: FC<{ preview: PreviewView; body: ShippingBody }> = ({ preview, body }) => (
-  <Panel
-    id="preview"
-    title={preview.source === "recent" ? "Preview on recent events" : "Preview on given events"}
-    aside={<span class="quiet">source: {preview.source}</span>}
-  >
+  <Panel id="preview" title={preview.source === "recent" ? "Preview on recent events" : "Preview on given events"}>
     {preview.events === 0 ? (
       <Empty title="There are no recent events to try this on">
         <p>

@@ -40,7 +40,7 @@ export const RecordsForm: FC<{
         <legend>Sample</legend>
         <Field
           name={RATE}
-          label="Share of the filtered records that is kept"
+          label="Share of the records that is kept"
           type="number"
           min={0}
           max={1}
@@ -50,8 +50,8 @@ export const RecordsForm: FC<{
           error={faultAt(faults, "/output_options/sample_rate")}
           hint={
             <>
-              Above 0, at most 1; empty is 1, all of them. At present: {rateWords(rate)}. What is not kept is counted as
-              sampled out, and cannot be had later.
+              Of those that fit the filter: above 0, at most 1; empty is 1, all of them. At present: {rateWords(rate)}.
+              What is not kept is counted as sampled out, and cannot be had later.
             </>
           }
         />

@@ -6,7 +6,16 @@ import { may } from "../../parts/form.tsx";
 import { Pager, pageOf } from "../../parts/pager.tsx";
 import { Empty, Notice, Panel, Table } from "../../parts/panel.tsx";
 import { duration, plural, Time } from "../../parts/values.tsx";
-import { Findings, type IncidentView, isSilent, Severity, type StatusView, Subject } from "./finding.tsx";
+import {
+  Findings,
+  type IncidentView,
+  isSilent,
+  type JobNames,
+  jobNames,
+  Severity,
+  type StatusView,
+  Subject,
+} from "./finding.tsx";
 import { WebhookPanel, type WebhookView } from "./webhook-view.tsx";
 
 export const wrongPages: readonly Page[] = [{ path: "/status", get: { permission: "logs:read", show: statusView } }];
@@ -28,6 +37,7 @@ async function statusView(context: PageContext): Promise<View> {
 /** Refreshed whatever it says: that nobody can tell is over one day, too. */
 async function findings({ api, viewer, nowMs }: PageContext): Promise<Child> {
   const answer = await api.send<StatusView>("GET", "/logship/status");
+  const names = await jobNames(api, answer.ok ? answer.result.findings : []);
   return (
     <Panel
       id="findings"
@@ -42,7 +52,7 @@ async function findings({ api, viewer, nowMs }: PageContext): Promise<Child> {
       }
     >
       {answer.ok ? (
-        <Said status={answer.result} viewer={viewer} nowMs={nowMs} />
+        <Said status={answer.result} viewer={viewer} names={names} nowMs={nowMs} />
       ) : (
         <Errors title="Nobody can tell at the moment whether anything is wrong" errors={answer.errors} />
       )}
@@ -50,7 +60,7 @@ async function findings({ api, viewer, nowMs }: PageContext): Promise<Child> {
   );
 }
 
-const Said = ({ status, ...who }: { status: StatusView } & Pick<PageContext, "viewer" | "nowMs">) => {
+const Said = ({ status, ...who }: { status: StatusView; names: JobNames } & Pick<PageContext, "viewer" | "nowMs">) => {
   const silent = status.findings.filter(isSilent);
   const others = status.findings.filter((each) => !isSilent(each));
   const groups = [
@@ -67,7 +77,10 @@ const Said = ({ status, ...who }: { status: StatusView } & Pick<PageContext, "vi
       ) : (
         <Notice
           kind={status.errors > 0 ? "bad" : "warn"}
-          title={`${plural(status.errors, "error")}, ${plural(status.warnings, "warning")}`}
+          title={[
+            ...(status.errors > 0 ? [plural(status.errors, "error")] : []),
+            ...(status.warnings > 0 ? [plural(status.warnings, "warning")] : []),
+          ].join(", ")}
         />
       )}
       {groups.map(({ title, of }) => (
@@ -86,6 +99,7 @@ type Incidents = Promise<{ items: readonly IncidentView[] }>;
 
 async function goingOn(context: PageContext, incidents: Incidents): Promise<Child> {
   const open = (await incidents).items.filter(({ over_since }) => over_since === null);
+  const names = await jobNames(context.api, open);
   return (
     <Panel id="incidents" title="Incidents that go on" refresh={REFRESH_S}>
       {open.length === 0 ? (
@@ -93,7 +107,7 @@ async function goingOn(context: PageContext, incidents: Incidents): Promise<Chil
           <p>What was wrong for a minute or more is an incident, until it was not seen for 15 minutes.</p>
         </Empty>
       ) : (
-        <IncidentTable caption="Incidents that go on" incidents={open} {...context} />
+        <IncidentTable caption="Incidents that go on" incidents={open} names={names} {...context} />
       )}
     </Panel>
   );
@@ -103,13 +117,16 @@ async function past(context: PageContext, incidents: Incidents): Promise<Child> 
   const over = (await incidents).items.filter(({ over_since }) => over_since !== null);
   const page = pageOf(context.query);
   const shown = over.slice((page - 1) * PER_PAGE, page * PER_PAGE);
+  const names = await jobNames(context.api, shown);
   return (
     <Panel id="past" title="Incidents that are over">
       {over.length === 0 ? (
         <Empty title="There was no incident in the last 30 days" />
       ) : (
         <>
-          {shown.length > 0 && <IncidentTable caption="Incidents that are over" incidents={shown} {...context} />}
+          {shown.length > 0 && (
+            <IncidentTable caption="Incidents that are over" incidents={shown} names={names} {...context} />
+          )}
           <Pager of="past incidents" here={context.here} page={page} perPage={PER_PAGE} total={over.length} />
         </>
       )}
@@ -120,9 +137,13 @@ async function past(context: PageContext, incidents: Incidents): Promise<Child> 
 const IncidentTable = ({
   caption,
   incidents,
+  names,
   viewer,
   nowMs,
-}: { caption: string; incidents: readonly IncidentView[] } & Pick<PageContext, "viewer" | "nowMs">) => (
+}: { caption: string; incidents: readonly IncidentView[]; names: JobNames } & Pick<
+  PageContext,
+  "viewer" | "nowMs"
+>) => (
   <Table
     caption={caption}
     columns={[
@@ -138,7 +159,7 @@ const IncidentTable = ({
         <Foreign text={each.summary} max={600} /> <code class="quiet">{each.kind}</code>
       </>,
       <Severity of={each.severity} />,
-      <Subject of={each.subject} viewer={viewer} />,
+      <Subject of={each} viewer={viewer} names={names} />,
       <Time at={each.since} />,
       each.over_since === null ? (
         `${lasted(each.since, nowMs)} by now`

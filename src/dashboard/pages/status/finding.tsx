@@ -1,9 +1,11 @@
 import type { FC } from "hono/jsx";
+import type { InnerApi } from "../../inner-api.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { may } from "../../parts/form.tsx";
 import { State } from "../../parts/panel.tsx";
 import { Ago, plural } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
+import type { JobView } from "../../views.ts";
 
 /** What a finding or an incident is about. */
 export type SubjectView = { type: "account" } | { type: "job"; id: number } | { type: "function"; name: string };
@@ -50,10 +52,45 @@ export const isSilent = ({ kind }: FindingView): boolean => SILENT.has(kind);
 export const Severity: FC<{ of: FindingView["severity"] }> = ({ of }) =>
   of === "error" ? <State kind="bad">error</State> : <State kind="warn">warning</State>;
 
+/** What jobs are called, by their ids, as far as they are called anything. */
+export type JobNames = ReadonlyMap<number, string>;
+
+/** What is shown of findings, beside what they say. */
+interface Around {
+  viewer: Viewer;
+  names: JobNames;
+}
+
+/** Asked for only where a job is spoken of. Without names there are numbers: it never fails. */
+export async function jobNames(api: InnerApi, about: readonly { subject: SubjectView }[]): Promise<JobNames> {
+  if (!about.some(({ subject }) => subject.type === "job")) return new Map();
+  const listed = await api.list<JobView>("/logship/jobs").catch(() => ({ items: [] }));
+  return new Map(listed.items.flatMap(({ id, name }) => (name === null || name.trim() === "" ? [] : [[id, name]])));
+}
+
+/** Where a job is shown. One that is deleted has no page any more: it stands below the others until it has delivered. */
+export function jobPath({ kind }: Pick<FindingView, "kind">, id: number): string {
+  return kind.startsWith("draining") ? "/jobs#draining" : `/jobs/${id}`;
+}
+
 /** What it is about, with a link for whoever may look at it. */
-export const Subject: FC<{ of: SubjectView; viewer: Viewer }> = ({ of, viewer }) => {
+export const Subject: FC<{ of: Pick<FindingView, "kind" | "subject"> } & Around> = ({ of: finding, viewer, names }) => {
+  const of = finding.subject;
   if (of.type === "account") return <>the account</>;
-  if (of.type === "job") return <a href={`/jobs/${of.id}`}>job {of.id}</a>;
+  if (of.type === "job") {
+    const name = names.get(of.id);
+    return (
+      <>
+        <a href={jobPath(finding, of.id)}>job {of.id}</a>
+        {name !== undefined && (
+          <>
+            {" "}
+            (<Foreign text={name} max={80} />)
+          </>
+        )}
+      </>
+    );
+  }
   const name = <Foreign text={of.name} max={200} />;
   if (!may(viewer, "functions:read")) return <>function {name}</>;
   return <a href={`/functions/${encodeURIComponent(of.name.toWellFormed())}`}>function {name}</a>;
@@ -68,10 +105,7 @@ export function affectedText({ count, what }: NonNullable<FindingView["affected"
 const AT_ONCE = 50;
 
 /** Findings one below the other, each with what to do about it. */
-export const Findings: FC<{ findings: readonly FindingView[]; viewer: Viewer; nowMs: number }> = ({
-  findings,
-  ...who
-}) => (
+export const Findings: FC<{ findings: readonly FindingView[]; nowMs: number } & Around> = ({ findings, ...who }) => (
   <>
     <ul class="findings">
       {findings.slice(0, AT_ONCE).map((each) => (
@@ -98,12 +132,32 @@ const PLACES: Readonly<Record<string, { href: string; label: string }>> = {
   webhook_failing: { href: "/status/webhook", label: "The webhook" },
 };
 
-const Place: FC<{ kind: string; viewer: Viewer }> = ({ kind, viewer }) => {
-  const place = Object.hasOwn(PLACES, kind) && may(viewer, "logs:edit") ? PLACES[kind] : undefined;
+const DESTINATION = { href: "/edit#destination", label: "Change the destination" };
+
+/** The same of a job, below its page. */
+const PLACES_OF_JOB: Readonly<Record<string, { href: string; label: string }>> = {
+  key_lost: DESTINATION,
+  destination_unusable: DESTINATION,
+  parked: DESTINATION,
+  failing: DESTINATION,
+  canary_failed: DESTINATION,
+  canary_unreadable: DESTINATION,
+  filter_keeps_nothing: { href: "/edit#records", label: "Change the filter" },
+  sample_keeps_nothing: { href: "/edit#records", label: "Change the sample" },
+  replay_waiting: { href: "/replay", label: "Its replays" },
+};
+
+const Place: FC<{ of: FindingView; viewer: Viewer }> = ({ of: { kind, subject }, viewer }) => {
+  if (!may(viewer, "logs:edit")) return null;
+  if (subject.type === "job" && Object.hasOwn(PLACES_OF_JOB, kind)) {
+    const place = PLACES_OF_JOB[kind];
+    return <a href={`/jobs/${subject.id}${place?.href}`}>{place?.label}</a>;
+  }
+  const place = Object.hasOwn(PLACES, kind) ? PLACES[kind] : undefined;
   return place === undefined ? null : <a href={place.href}>{place.label}</a>;
 };
 
-const One: FC<{ finding: FindingView; viewer: Viewer; nowMs: number }> = ({ finding, viewer, nowMs }) => (
+const One: FC<{ finding: FindingView; nowMs: number } & Around> = ({ finding, viewer, names, nowMs }) => (
   <li>
     <p class="lead">
       <Severity of={finding.severity} /> <Foreign text={finding.summary} />
@@ -113,7 +167,7 @@ const One: FC<{ finding: FindingView; viewer: Viewer; nowMs: number }> = ({ find
     </p>
     <p class="beside quiet">
       <span>
-        About <Subject of={finding.subject} viewer={viewer} />
+        About <Subject of={finding} viewer={viewer} names={names} />
       </span>
       <span>
         Since{" "}
@@ -125,7 +179,7 @@ const One: FC<{ finding: FindingView; viewer: Viewer; nowMs: number }> = ({ find
       </span>
       {finding.affected !== null && <span>{affectedText(finding.affected)} affected</span>}
       <code>{finding.kind}</code>
-      <Place kind={finding.kind} viewer={viewer} />
+      <Place of={finding} viewer={viewer} />
     </p>
   </li>
 );

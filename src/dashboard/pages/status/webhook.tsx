@@ -151,7 +151,9 @@ async function save(context: PageContext, form: URLSearchParams): Promise<PageAn
           needs="logs:edit"
           kind="primary"
         />
-        <a href={AT}>Back to the webhook</a>
+        <a href={AT} data-reload>
+          Back to the webhook
+        </a>
       </div>,
     ],
   };

@@ -1,0 +1,31 @@
+/** Where a finding leads to: what it is about, and where that is mended. */
+import { expect, it, vi } from "vitest";
+import { FRESH, Watch } from "../../src/status/watch.ts";
+import { token } from "../api/principals.ts";
+import { createJob } from "../support/runtime/api.ts";
+import { freshBucket, NOON, setClock } from "../support/runtime/pipeline.ts";
+import { OBEYED, SCRIPT } from "./hostile.ts";
+import { textOf, Visitor } from "./support.ts";
+
+FRESH.ms = 0;
+
+it("leads to where it is mended, names the job, and sends nobody to the page of one that is deleted", async () => {
+  setClock(NOON);
+  const job = await createJob(freshBucket().name, { name: `nightly ${SCRIPT}` });
+  const of = (id: number, kind: string, severity: "error" | "warning" = "error") => ({
+    ...{ kind, severity, sinceMs: null, affected: null, summary: `Job ${id} is not well.`, advice: "Mend it." },
+    subject: { type: "job" as const, id },
+  });
+  vi.spyOn(Watch.prototype, "look").mockResolvedValue({
+    checkedMs: NOON,
+    findings: [of(job, "parked"), of(job, "filter_keeps_nothing"), of(99, "draining_stuck", "warning")],
+  });
+  const { html } = await (await Visitor.signedIn()).get("/status");
+  expect(html).toContain(`<a href="/jobs/${job}/edit#destination">Change the destination</a>`);
+  expect(html).toContain(`<a href="/jobs/${job}/edit#records">Change the filter</a>`);
+  expect(textOf(html)).toContain(`About job ${job} ( nightly ${SCRIPT}`);
+  expect([html.includes('href="/jobs#draining">job 99'), html.includes('href="/jobs/99')]).toEqual([true, false]);
+  expect([textOf(html).includes("2 errors, 1 warning"), OBEYED.exec(html)]).toEqual([true, null]);
+  const reader = await Visitor.signedIn({ token: (await token(["logs:read"])).secret });
+  expect((await reader.get("/status")).html).not.toContain("Change the destination");
+});

@@ -1,0 +1,29 @@
+import { expect, it } from "vitest";
+import { BASE } from "../../src/dashboard/style/base.ts";
+import { CHARTS } from "../../src/dashboard/style/charts.ts";
+import { CREATE } from "../../src/dashboard/style/create.ts";
+import { FORMS } from "../../src/dashboard/style/forms.ts";
+import { LIVE } from "../../src/dashboard/style/live.ts";
+import { OPS } from "../../src/dashboard/style/ops.ts";
+import { OVERVIEW } from "../../src/dashboard/style/overview.ts";
+import { PARTS } from "../../src/dashboard/style/parts.ts";
+import { SHIPPING } from "../../src/dashboard/style/shipping.ts";
+import { STYLE } from "../../src/dashboard/style/style.ts";
+import { TOKENS } from "../../src/dashboard/style/tokens.ts";
+
+const SHEETS = { BASE, CHARTS, CREATE, FORMS, LIVE, OPS, OVERVIEW, PARTS, SHIPPING, TOKENS };
+
+/** What the rules of a sheet are for, each as it stands. */
+function selectorsOf(sheet: string): string[] {
+  const lines = sheet.replaceAll(/\/\*[\s\S]*?\*\//g, "").matchAll(/(?:^|[{}])\s*([^@{}]+)(?=\{)/g);
+  return [...lines].flatMap(([, selectors = ""]) => selectors.split(",")).map((each) => each.trim());
+}
+
+it("no part of the style sheet says anew what another one says: all of it is on every page", () => {
+  expect(Object.values(SHEETS).reduce((sum, sheet) => sum + sheet.length, 0)).toBe(STYLE.length);
+  const of = new Map<string, string[]>();
+  for (const [name, sheet] of Object.entries(SHEETS))
+    for (const selector of new Set(selectorsOf(sheet))) of.set(selector, [...(of.get(selector) ?? []), name]);
+  expect(of.get(".panel")).toEqual(["PARTS"]);
+  expect([...of].filter(([, names]) => names.length > 1)).toEqual([]);
+});
