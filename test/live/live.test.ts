@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { hashOf } from "../../src/access/credentials.ts";
 import { accessRegister } from "../../src/access/register.ts";
 import { accountLedger } from "../../src/control/ledger.ts";
+import type { Outcome } from "../../src/control/outcome.ts";
 import { live } from "../../src/live/live.ts";
 import { Visitor } from "../dashboard/support.ts";
 import { api } from "../support/runtime/api.ts";
@@ -36,13 +37,13 @@ const token = async (permissions: string[]): Promise<{ id: string; value: string
 
 /** What the ledger says of a message that it counts now. */
 let counted = 0;
-const count = () => {
+const count = (said: Pick<Outcome, "work"> = { work: { batches: 1, appends: 0, offered: 0 } }) => {
   counted += 1;
   const id = counted.toString(16).padStart(32, "0");
   const sums = { events: 1, routed: 0, notEnabled: 0, notRouted: 1, functions: [] };
   const done = [{ id, takenInMs: clock.nowMs(), keyed: false, ...sums }];
   return accountLedger(env.ACCOUNT)
-    .count({ done, failed: [], backlog: null, state: "zzz.999" })
+    .count({ done, failed: [], backlog: null, ...said, state: "zzz.999" })
     .then((answer) => (answer !== null && "watched" in answer ? [...answer.watched] : answer) as unknown);
 };
 
@@ -219,6 +220,12 @@ describe("the ledger", () => {
     clock.advance(20_000);
     expect(await count()).toBeNull();
     await round();
+    expect(await count()).toHaveLength(1);
+  });
+
+  it("gives consumers of an older version the answer that they know", async () => {
+    await watch();
+    expect(await count({})).toBeNull();
     expect(await count()).toHaveLength(1);
   });
 
