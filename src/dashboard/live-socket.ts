@@ -1,11 +1,11 @@
 import type { Hono } from "hono";
 import { requirePermission } from "../api/auth.ts";
 import type { AppEnv } from "../api/route.ts";
-import { toBase64 } from "../bytes.ts";
+import { concat, toBase64 } from "../bytes.ts";
 import { readAdminToken } from "../config.ts";
 import { CODE, oneError } from "../errors.ts";
 import { live, SESSION_HEADER } from "../live/live.ts";
-import { isSameOrigin, viewerOf } from "./session.ts";
+import { adminProof, isSameOrigin, sessionId, viewerOf } from "./session.ts";
 
 /** Where the live page gets its records. */
 export const LIVE_SOCKET_PATH = "/live/socket";
@@ -26,8 +26,10 @@ export function mountLiveSocket(app: Hono<AppEnv>): void {
       return c.text("this is for WebSockets", 426);
     }
     if (!isSameOrigin(c.req.raw)) throw oneError(403, CODE.auth, "this socket is for the pages of this service");
-    // Nothing of the request goes on but whose it is.
-    const headers = { upgrade: "websocket", [SESSION_HEADER]: toBase64(viewer.sessionHash) };
+    // Nothing of the request goes on but whose it is; and what proves the admin's session, which takes the id that stays here.
+    const [token, id] = [readAdminToken(c.env), sessionId(c.req.raw.headers)];
+    const proof = token === null || id === null ? new Uint8Array() : adminProof(token, id);
+    const headers = { upgrade: "websocket", [SESSION_HEADER]: toBase64(concat([viewer.sessionHash, proof])) };
     const { webSocket } = await live(c.env.LIVE).fetch("https://live/", { headers });
     if (webSocket === null) throw new Error("no socket");
     return new Response(null, { status: 101, webSocket });

@@ -1,8 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
-import { hashOf } from "../access/credentials.ts";
 import { accessRegister } from "../access/register.ts";
 import { fromBase64, toBase64, utf8Length } from "../bytes.ts";
-import { readAdminToken } from "../config.ts";
 import { accountLedger } from "../control/ledger.ts";
 import { LIVE_MESSAGE_MAX_BYTES, LIVE_MESSAGES_MAX, LIVE_MESSAGES_MS, LIVE_SOCKETS_MAX } from "../limits.ts";
 import { errorText, log } from "../log.ts";
@@ -23,8 +21,11 @@ const ANSWER_MS = 3_000;
 /** How many sessions are asked for at once. */
 const ASKED_AT_ONCE = 6;
 
-/** The header by which {@link Live.fetch} is told whose socket it is: the hash of the session's id, in base64. */
+/** The header by which {@link Live.fetch} is told whose socket it is: the hash of the session's id, and what proves the admin's, in base64. */
 export const SESSION_HEADER = "x-live-session";
+
+/** SHA-256. */
+const HASH_BYTES = 32;
 
 /** WebSocket.OPEN. */
 const OPEN = 1;
@@ -179,14 +180,12 @@ export class Live extends DurableObject<Env> {
       const session = toBase64(this.#watcherOf(socket).session);
       bySession.set(session, [...(bySession.get(session) ?? []), socket]);
     }
-    const admin = readAdminToken(this.env);
-    const adminHash = admin === null ? null : hashOf(admin);
     const sessions = [...bySession];
     const answers = await settled(sessions, ASKED_AT_ONCE, ([session]) =>
       answered(
         "the access register",
         ANSWER_MS,
-        accessRegister(this.env.ACCESS).sessionOf(fromBase64(session), adminHash),
+        accessRegister(this.env.ACCESS).sessionOf(...partsOf(fromBase64(session))),
       ),
     );
     for (const [i, [, sockets]] of sessions.entries()) {
@@ -200,6 +199,13 @@ export class Live extends DurableObject<Env> {
       }
     }
   }
+}
+
+/**
+ * The session's hash, and the admin's proof as of the handshake; null: there was none. Another ADMIN_TOKEN is another deployment, and that ends all sockets.
+ */
+function partsOf(session: Uint8Array): [hash: Uint8Array, proof: Uint8Array | null] {
+  return [session.slice(0, HASH_BYTES), session.length > HASH_BYTES ? session.slice(HASH_BYTES) : null];
 }
 
 /** With its socket, all that is known of one who watches outlives the object's sleep. */

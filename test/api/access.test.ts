@@ -115,8 +115,6 @@ describe("credentials", () => {
 
 describe("paths", () => {
   const unknown = [
-    "",
-    "/",
     "/client/v4",
     "/client/v4/accounts/test-account",
     "/client/v4/accounts/test-account/logship",
