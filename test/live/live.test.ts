@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { hashOf } from "../../src/access/credentials.ts";
 import { accessRegister } from "../../src/access/register.ts";
-import { accountLedger } from "../../src/control/ledger.ts";
+import { AccountLedger, accountLedger } from "../../src/control/ledger.ts";
 import type { Outcome } from "../../src/control/outcome.ts";
 import { live } from "../../src/live/live.ts";
 import { Visitor } from "../dashboard/support.ts";
@@ -211,6 +211,25 @@ describe("the ledger", () => {
     expect(await count()).toBeNull();
     // Nobody is there, and no alarm is set any more.
     expect(await round()).toBe(false);
+  });
+
+  it("hears of whoever comes while it is told that nobody is there", async () => {
+    const first = await watch();
+    first.socket.close(1000, "");
+    await first.end();
+    const { watchedUntil } = AccountLedger.prototype;
+    const held = { told: 0, isOpen: false };
+    vi.spyOn(AccountLedger.prototype, "watchedUntil").mockImplementation(async function (this: AccountLedger, ms) {
+      held.told += 1;
+      while (!held.isOpen) await scheduler.wait(1);
+      watchedUntil.call(this, ms);
+    } as never);
+    const over = round();
+    await vi.waitFor(() => expect(held.told).toBe(1));
+    await watch();
+    held.isOpen = true;
+    await over;
+    expect(await count()).toHaveLength(1);
   });
 
   it("believes it for no longer than it is told", async () => {
