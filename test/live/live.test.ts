@@ -1,8 +1,8 @@
-import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { hashOf } from "../../src/access/credentials.ts";
-import { accessRegister } from "../../src/access/register.ts";
+import { AccessRegister, accessRegister } from "../../src/access/register.ts";
 import { AccountLedger, accountLedger } from "../../src/control/ledger.ts";
 import type { Outcome } from "../../src/control/outcome.ts";
 import { live } from "../../src/live/live.ts";
@@ -194,6 +194,41 @@ describe("those who watch", () => {
     await accessRegister(env.ACCESS).closeSession(hashOf(id));
     await round();
     expect((await viewing.end())[0]).toBe(4401);
+  });
+});
+
+describe("a round", () => {
+  it("ends the sockets of whoever may not read logs any more", async () => {
+    const member = { email: "ada@example.com", role: "Log Share Reader" };
+    const { id, api_key } = (await api<{ id: string; api_key: string }>("POST", "/members", member)).body.result;
+    const viewing = await watch(await Visitor.signedIn({ email: member.email, key: api_key }));
+    expect((await api("PUT", `/members/${id}`, { role: "Functions Admin" })).status).toBe(200);
+    await round();
+    expect(await viewing.end()).toEqual([4403, "this needs the permission logs:read"]);
+  });
+
+  it("ends the sockets of those of whom nobody can tell", async () => {
+    const viewing = await watch();
+    vi.spyOn(AccessRegister.prototype, "sessionOf").mockImplementation(() => {
+      throw new Error("gone");
+    });
+    await round();
+    expect(await viewing.end()).toEqual([4503, "nobody can tell whether you are signed in"]);
+  });
+
+  it("that fails is followed by another", async () => {
+    const viewing = await watch();
+    await runInDurableObject(live(env.LIVE), (_live, state) => {
+      vi.spyOn(state, "getWebSockets").mockImplementationOnce(() => {
+        throw new Error("not now");
+      });
+    });
+    expect(await round()).toBe(true);
+    clock.advance(110_000);
+    expect(await count()).toBeNull();
+    expect(await round()).toBe(true);
+    expect(await count()).toHaveLength(1);
+    expect(viewing.closed).toBeNull();
   });
 });
 
