@@ -1,6 +1,6 @@
 import type * as z from "zod";
 import { accountLedger } from "../control/ledger.ts";
-import { type MonthUse, monthName, monthOf, monthStartMs } from "../control/month-use.ts";
+import { type MonthUse, monthName, monthOf } from "../control/month-use.ts";
 import { controlPlane, type StoredJob } from "../control/plane.ts";
 import { billOf, type Operation, type OperationName } from "../control/usage.ts";
 import { chainHealth } from "../delivery/chain.ts";
@@ -36,14 +36,14 @@ export const usageRoutes: readonly Resource[] = [
             accountLedger(c.env.ACCOUNT).monthUse() as Promise<MonthUse | null>,
             controlPlane(c.env.CONTROL).list() as Promise<StoredJob[]>,
           ]);
-          const month = monthOf(nowMs);
-          const use = kept ?? { ...NO_USE, month, sinceMs: nowMs };
+          // Between two clocks a month may just be over: all of this is of the one that is counted.
+          const use = kept ?? { ...NO_USE, month: monthOf(nowMs), sinceMs: nowMs };
           const ids = jobs.map(({ config }) => config.id);
-          const { sum, silent } = await uploadsOf(c.env, ids, Math.max(use.sinceMs, monthStartMs(month)), nowMs);
+          const { sum, silent } = await uploadsOf(c.env, ids, use.sinceMs, nowMs);
           const { ok, retried, failed, records, bytes } = sum;
           const bill = billOf(use, { uploads: { ok, retried, failed }, records }, jobs.length, nowMs);
           return success(c, {
-            month: monthName(month),
+            month: monthName(use.month),
             since: kept === null ? null : new Date(use.sinceMs).toISOString(),
             until: new Date(nowMs).toISOString(),
             counted: {

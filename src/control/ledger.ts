@@ -102,7 +102,9 @@ export class AccountLedger extends DurableObject<Env> {
     });
     // What is counted once is held once.
     for (const { recent } of fresh) if (recent !== undefined) this.#recent.add(recent);
-    return fresh.length > 0 && watchedUntilMs > now ? { watched: fresh.map(({ id }) => id) } : null;
+    // A consumer that says nothing of its work is of a version before this answer: it would take it for a failure, and everything would come again.
+    const isUnderstood = work !== undefined;
+    return isUnderstood && fresh.length > 0 && watchedUntilMs > now ? { watched: fresh.map(({ id }) => id) } : null;
   }
 
   /** Somebody watches records arrive until then, in ms since the epoch; 0: nobody does. */

@@ -182,6 +182,8 @@ export class Live extends DurableObject<Env> {
     try {
       await answered("the ledger", ANSWER_MS, accountLedger(this.env.ACCOUNT).watchedUntil(until));
       this.#watchedUntilMs = until;
+      // Whoever has come meanwhile saw that it was told already.
+      if (until === 0 && this.#open().length > 0) await this.#announce();
     } catch (error) {
       this.#watchedUntilMs = 0;
       log.error("the ledger does not learn that somebody watches", { error: errorText(error) });

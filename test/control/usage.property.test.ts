@@ -60,7 +60,37 @@ describe("the use of a month", () => {
     );
   });
 
+  it("does not wait for a month that a clock ran ahead to", () => {
+    const [ahead, back] = [Date.UTC(2027, 4, 5), Date.UTC(2026, 10, 20)];
+    const each = { batches: 1, groups: 1, messages: 1, messageUnits: 1, events: 7, appends: 1, offered: 7 };
+    const wrong = withUse(null, { ...each, events: 1_000 }, ahead);
+    expect(useAt(wrong, back)).toMatchObject({ month: monthOf(back), sinceMs: back, events: 0 });
+    expect(withUse(wrong, each, back)).toEqual({ month: monthOf(back), sinceMs: back, ...each });
+  });
+
   it("is not known before anything was counted", () => {
     expect(useAt(parseUse(null), 0)).toBeNull();
+  });
+
+  it("never keeps records from being counted, whatever the row holds and whoever counts", () => {
+    const each = { batches: 1, groups: 1, messages: 1, messageUnits: 1, events: 7, appends: 1, offered: 7 };
+    const now = Date.UTC(2026, 10, 20);
+    const broken = fc.oneof(
+      fc.string(),
+      fc.json(),
+      fc
+        .record({ month: fc.oneof(fc.jsonValue(), fc.nat()), sinceMs: fc.jsonValue(), events: fc.jsonValue() })
+        .map((row) => JSON.stringify(row)),
+    );
+    fc.assert(
+      fc.property(broken, (text) => {
+        const use = parseUse(JSON.stringify(withUse(parseUse(text), each, now)));
+        expect(use?.month).toBe(monthOf(now));
+        for (const name of Object.keys(each) as (keyof Used)[]) expect(use?.[name]).toBeGreaterThanOrEqual(each[name]);
+      }),
+    );
+    const older = { batches: 1, groups: 1 } as Used;
+    const row = JSON.stringify(withUse(withUse(null, each, now), older, now));
+    expect(parseUse(row)).toMatchObject({ ...each, batches: 2, groups: 2 });
   });
 });

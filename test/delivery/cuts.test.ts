@@ -2,6 +2,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { segmentOf } from "../../src/delivery/chain.ts";
+import type { ObjectEntry } from "../../src/delivery/types.ts";
 import { NDJSON } from "../../src/output/format.ts";
 import { assertClean, Oracle } from "../support/oracle.ts";
 import { api, createJob, destinationConf } from "../support/runtime/api.ts";
@@ -377,6 +378,15 @@ describe("a segment that is full", () => {
     const numbers = (await jobObjects(job)).map(({ number }) => number);
     expect(numbers).toEqual([1, 1_000_000_001]);
     expect((await api<unknown[]>("GET", `/logship/jobs/${job}/objects?after=1`)).body.result).toHaveLength(1);
+    const newest = async (query: string): Promise<number[]> => {
+      const { result } = (await api<ObjectEntry[]>("GET", `/logship/jobs/${job}/objects?before=${query}`)).body;
+      return result.map(({ number }) => number);
+    };
+    expect(await newest(`${Number.MAX_SAFE_INTEGER}`)).toEqual([1_000_000_001, 1]);
+    expect(await newest(`${Number.MAX_SAFE_INTEGER}&limit=1`)).toEqual([1_000_000_001]);
+    expect(await newest("1000000001")).toEqual([1]);
+    for (const number of numbers)
+      expect((await api("GET", `/logship/jobs/${job}/objects/${number}`)).body.result).toMatchObject({ number });
     // The first segment is gone from the way of a change, too: the next append starts at its ids and ends at the second.
     await deliver(pack(oracle.mint(5), clock.nowMs()));
     expect((await logStatus(job, 1)).counts.received).toBe(25);

@@ -3,7 +3,7 @@ import { gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { StoreAnswer } from "../../src/destinations/object-store.ts";
-import { objectStream, openObject, ReadFault, readLines } from "../../src/destinations/read-object.ts";
+import { objectStream, openObject, READ_PATIENCE, ReadFault, readLines } from "../../src/destinations/read-object.ts";
 
 afterEach(() => {
   vi.useRealTimers();
@@ -218,6 +218,16 @@ describe("what is not what was delivered", () => {
     await vi.waitFor(() => expect(vi.getTimerCount()).toBe(1));
     await vi.advanceTimersByTimeAsync(10_000);
     expect(await stalled).toEqual(["silent", "the store stopped sending"]);
+  });
+
+  it("is left where reading up to the lines takes too long", async () => {
+    const { linesMs } = READ_PATIENCE;
+    READ_PATIENCE.linesMs = -1;
+    try {
+      expect(await fault(() => read(raw))).toEqual(["silent", "reading up to there takes too long"]);
+    } finally {
+      READ_PATIENCE.linesMs = linesMs;
+    }
   });
 
   it("is let go where the store answers too late", async () => {

@@ -1,9 +1,10 @@
-import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { hashOf } from "../../src/access/credentials.ts";
-import { accessRegister } from "../../src/access/register.ts";
-import { accountLedger } from "../../src/control/ledger.ts";
+import { AccessRegister, accessRegister } from "../../src/access/register.ts";
+import { AccountLedger, accountLedger } from "../../src/control/ledger.ts";
+import type { Outcome } from "../../src/control/outcome.ts";
 import { live } from "../../src/live/live.ts";
 import { Visitor } from "../dashboard/support.ts";
 import { api } from "../support/runtime/api.ts";
@@ -36,13 +37,13 @@ const token = async (permissions: string[], name = "t"): Promise<{ id: string; v
 
 /** What the ledger says of a message that it counts now. */
 let counted = 0;
-const count = () => {
+const count = (said: Pick<Outcome, "work"> = { work: { batches: 1, appends: 0, offered: 0 } }) => {
   counted += 1;
   const id = counted.toString(16).padStart(32, "0");
   const sums = { events: 1, routed: 0, notEnabled: 0, notRouted: 1, functions: [] };
   const done = [{ id, takenInMs: clock.nowMs(), keyed: false, ...sums }];
   return accountLedger(env.ACCOUNT)
-    .count({ done, failed: [], backlog: null, state: "zzz.999" })
+    .count({ done, failed: [], backlog: null, ...said, state: "zzz.999" })
     .then((answer) => (answer !== null && "watched" in answer ? [...answer.watched] : answer) as unknown);
 };
 
@@ -211,6 +212,41 @@ describe("those who watch", () => {
   });
 });
 
+describe("a round", () => {
+  it("ends the sockets of whoever may not read logs any more", async () => {
+    const member = { email: "ada@example.com", role: "Log Share Reader" };
+    const { id, api_key } = (await api<{ id: string; api_key: string }>("POST", "/members", member)).body.result;
+    const viewing = await watch(await Visitor.signedIn({ email: member.email, key: api_key }));
+    expect((await api("PUT", `/members/${id}`, { role: "Functions Admin" })).status).toBe(200);
+    await round();
+    expect(await viewing.end()).toEqual([4403, "this needs the permission logs:read"]);
+  });
+
+  it("ends the sockets of those of whom nobody can tell", async () => {
+    const viewing = await watch();
+    vi.spyOn(AccessRegister.prototype, "sessionOf").mockImplementation(() => {
+      throw new Error("gone");
+    });
+    await round();
+    expect(await viewing.end()).toEqual([4503, "nobody can tell whether you are signed in"]);
+  });
+
+  it("that fails is followed by another", async () => {
+    const viewing = await watch();
+    await runInDurableObject(live(env.LIVE), (_live, state) => {
+      vi.spyOn(state, "getWebSockets").mockImplementationOnce(() => {
+        throw new Error("not now");
+      });
+    });
+    expect(await round()).toBe(true);
+    clock.advance(110_000);
+    expect(await count()).toBeNull();
+    expect(await round()).toBe(true);
+    expect(await count()).toHaveLength(1);
+    expect(viewing.closed).toBeNull();
+  });
+});
+
 describe("the ledger", () => {
   it("says what it counted while somebody watches, and nothing otherwise", async () => {
     expect(await count()).toBeNull();
@@ -227,6 +263,25 @@ describe("the ledger", () => {
     expect(await round()).toBe(false);
   });
 
+  it("hears of whoever comes while it is told that nobody is there", async () => {
+    const first = await watch();
+    first.socket.close(1000, "");
+    await first.end();
+    const { watchedUntil } = AccountLedger.prototype;
+    const held = { told: 0, isOpen: false };
+    vi.spyOn(AccountLedger.prototype, "watchedUntil").mockImplementation(async function (this: AccountLedger, ms) {
+      held.told += 1;
+      while (!held.isOpen) await scheduler.wait(1);
+      watchedUntil.call(this, ms);
+    } as never);
+    const over = round();
+    await vi.waitFor(() => expect(held.told).toBe(1));
+    await watch();
+    held.isOpen = true;
+    await over;
+    expect(await count()).toHaveLength(1);
+  });
+
   it("believes it for no longer than it is told", async () => {
     await watch();
     clock.advance(90_000);
@@ -234,6 +289,12 @@ describe("the ledger", () => {
     clock.advance(20_000);
     expect(await count()).toBeNull();
     await round();
+    expect(await count()).toHaveLength(1);
+  });
+
+  it("gives consumers of an older version the answer that they know", async () => {
+    await watch();
+    expect(await count({})).toBeNull();
     expect(await count()).toHaveLength(1);
   });
 

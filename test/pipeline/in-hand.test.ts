@@ -239,6 +239,23 @@ describe("what a batch may ask in all", () => {
     expect(expected(it_)).toEqual([32, 33, 34, 35].map(id));
     // Whole groups: a hundred appends and a count for each.
     expect(calls()).toBe(1 + 8 * 101 + 1);
+    // They are one batch for the month's use.
+    expect(it_.counts.map(({ work }) => work?.batches)).toEqual([1, ...Array(7).fill(0)]);
+  });
+
+  it("holds for what is shown to those who watch, which is not shown where no call is left for it", async () => {
+    const shown = async (count: number, bodies: ArrayBuffer[]) => {
+      const some = Array.from({ length: count }, (_, n) => job(n + 1, { filter: NOBODY }));
+      const it_ = Object.assign(worldAfter(0, some), { watched: true });
+      const delivered = deliver(bodies);
+      await consumeEvents(delivered.batch, it_);
+      return [it_.counts.length, it_.shown.length, delivered.fates().filter((fate) => fate === "ack").length];
+    };
+    // With the configuration and the count, one of 900 is left, or none.
+    expect(await shown(897, [one(1)])).toEqual([1, 1, 1]);
+    expect(await shown(898, [one(1)])).toEqual([1, 0, 1]);
+    // A group of 450 calls, and only 449 are left for another one.
+    expect(await shown(448, fats.slice(0, 8))).toEqual([1, 1, 4]);
   });
 
   it("is reached by half as much of what comes again, as the logs are asked first what they know; it comes again soon all the same", async () => {

@@ -12,6 +12,8 @@ import { decodeMessage } from "../../src/intake/message.ts";
 import { OUTBOX_STEPS } from "../../src/intake/outbox.ts";
 import { buildAppend } from "../../src/pipeline/build.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";
+import { REPLAY_STEPS } from "../../src/replay/schema.ts";
+import { WATCH_STEPS } from "../../src/status/watch-schema.ts";
 import { IdMemory } from "../../src/storage/id-memory.ts";
 import { type Migration, migrate } from "../../src/storage/migrate.ts";
 import { loadedRecord } from "../pipeline/scripted.ts";
@@ -29,6 +31,8 @@ const SCHEMAS: Record<string, readonly Migration[]> = {
   blobs: BLOB_STEPS,
   outbox: OUTBOX_STEPS,
   access: ACCESS_STEPS,
+  watch: WATCH_STEPS,
+  replays: REPLAY_STEPS,
 };
 
 describe.each(Object.entries(SCHEMAS))("the schema of %s", (name, steps) => {

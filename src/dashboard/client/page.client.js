@@ -31,9 +31,26 @@ function copyButtons(/** @type {ParentNode} */ root) {
   }
 }
 
+/** Where nobody has moved, typed or scrolled for so long, in ms… */
+const IDLE_MS = 600_000;
+/** …the page is asked for so often and no more, in ms: every look at it costs requests, for as long as it is open on some screen. */
+const IDLE_EVERY_MS = 60_000;
+
+let actedMs = Date.now();
+let askedMs = actedMs;
+for (const name of ["pointermove", "pointerdown", "keydown", "scroll", "visibilitychange"]) {
+  document.addEventListener(
+    name,
+    () => {
+      actedMs = Date.now();
+    },
+    { capture: true, passive: true },
+  );
+}
+
 /**
  * Parts that change by themselves: `data-refresh` has the seconds. The page is asked for again, saying so, as the parts that stay may be left out; and each such part replaced by the one with its id; one
- * that has no `data-refresh` any more is done. Nobody is interrupted in the middle of one, and nothing is asked for a page that nobody sees.
+ * that has no `data-refresh` any more is done. Nobody is interrupted in the middle of one, nothing is asked for a page that nobody sees, and less for one that nobody uses.
  */
 function refreshing() {
   const parts = /** @type {HTMLElement[]} */ ([...document.querySelectorAll("[data-refresh][id]")]);
@@ -44,6 +61,9 @@ function refreshing() {
       document.addEventListener("visibilitychange", refreshing, { once: true });
       return;
     }
+    const now = Date.now();
+    if (Math.abs(now - actedMs) >= IDLE_MS && Math.abs(now - askedMs) < IDLE_EVERY_MS) return refreshing();
+    askedMs = now;
     try {
       const answer = await fetch(location.href, { headers: { accept: "text/html", "x-logship-refresh": "1" } });
       // Signed out meanwhile: the page that says so is not this one.
