@@ -1,7 +1,7 @@
 import { expect, it, vi } from "vitest";
 import { USAGE_PATIENCE } from "../../src/api/usage.ts";
-import type { UsageView } from "../../src/dashboard/account-views.ts";
 import { dollars, monthInWords } from "../../src/dashboard/parts/values.tsx";
+import type { UsageView } from "../../src/dashboard/views/account.ts";
 import { DeliveryLog } from "../../src/index.ts";
 import { Oracle } from "../support/oracle.ts";
 import { api, createJob } from "../support/runtime/api.ts";

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { lookOf } from "../../src/dashboard/pages/create/first-object.tsx";
-import type { JobView } from "../../src/dashboard/views.ts";
+import type { JobView } from "../../src/dashboard/views/job.ts";
 import { call } from "../api/harness.ts";
 import { Oracle } from "../support/oracle.ts";
 import { createJob } from "../support/runtime/api.ts";

@@ -3,7 +3,6 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { timeEntered } from "../../src/dashboard/pages/job/replay.tsx";
 import { bucketed, RANGES, type Range, rangeOf, startOf, whole } from "../../src/dashboard/pages/job/series.ts";
-import type { HourView, LedgerView, ObjectView } from "../../src/dashboard/pages/job/views.ts";
 import {
   addsUp,
   limitsWords,
@@ -15,7 +14,7 @@ import {
   stateOf,
 } from "../../src/dashboard/pages/job/words.ts";
 import { percent, stack } from "../../src/dashboard/parts/chart.tsx";
-import type { JobView } from "../../src/dashboard/views.ts";
+import type { HourView, JobView, LedgerView, ObjectView } from "../../src/dashboard/views/job.ts";
 
 const HOUR_MS = 3_600_000;
 const count = fc.nat({ max: 10_000 });

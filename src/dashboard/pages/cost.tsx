@@ -1,9 +1,9 @@
 import type { FC } from "hono/jsx";
 import { PRICES, type PriceName, VENDOR } from "../../prices.ts";
-import type { UsageOperation, UsageView } from "../account-views.ts";
 import type { PageContext, View } from "../page.ts";
 import { Empty, Facts, Notice, Panel, Table } from "../parts/panel.tsx";
 import { bytes, count, dollars, monthInWords, plural, Time } from "../parts/values.tsx";
+import type { UsageOperation, UsageView } from "../views/account.ts";
 
 /** What each operation is called, and its price. */
 const OPERATIONS: readonly { name: keyof UsageView["operations"]; label: string; price: PriceName }[] = [

@@ -7,8 +7,7 @@ import { may } from "../parts/form.tsx";
 import { Empty, Notice, Panel, State, Table } from "../parts/panel.tsx";
 import { Ago, count, duration, plural } from "../parts/values.tsx";
 import type { Viewer } from "../session.ts";
-import type { JobView } from "../views.ts";
-import type { LedgerView } from "./job/views.ts";
+import type { JobView, LedgerView } from "../views/job.ts";
 import { nameOf, stateOf } from "./job/words.ts";
 
 export const jobsPages: readonly Page[] = [{ path: "/jobs", get: { permission: "logs:read", show: jobsView } }];

@@ -6,7 +6,7 @@ import { Foreign, visible } from "../parts/foreign.tsx";
 import { Field } from "../parts/form.tsx";
 import { Empty, type Kind, Notice, Panel, State, Table } from "../parts/panel.tsx";
 import { Time } from "../parts/values.tsx";
-import type { JobView } from "../views.ts";
+import type { JobView } from "../views/job.ts";
 
 export const livePages: readonly Page[] = [{ path: "/live", get: { permission: "logs:read", show: liveView } }];
 

@@ -1,10 +1,10 @@
 import { readIntakeConfig } from "../../config.ts";
-import type { AccountLedgerView, FunctionView, UsageView } from "../account-views.ts";
 import type { InnerApi } from "../inner-api.ts";
 import type { Page, PageContext, Part, View } from "../page.ts";
 import { may } from "../parts/form.tsx";
 import { Notice, Panel } from "../parts/panel.tsx";
 import { plural } from "../parts/values.tsx";
+import type { AccountLedgerView, FunctionView, UsageView } from "../views/account.ts";
 import { costView } from "./cost.tsx";
 import { Closed, CostPanel, FunctionsPanel, LedgerPanel } from "./overview/account.tsx";
 import { askJobsOrNot, askStatus } from "./overview/asks.ts";

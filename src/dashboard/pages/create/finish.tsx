@@ -4,7 +4,7 @@ import { type PageAnswer, type PageContext, seeOther, type View } from "../../pa
 import { Foreign } from "../../parts/foreign.tsx";
 import { Form, may } from "../../parts/form.tsx";
 import { Notice, Panel } from "../../parts/panel.tsx";
-import type { JobView } from "../../views.ts";
+import type { JobView } from "../../views/job.ts";
 import { inShort } from "../shipping/body.ts";
 import { confOf, type Draft, type Kept, saveDraft, takeDraft } from "./draft.ts";
 import { reached } from "./shipping-steps.tsx";

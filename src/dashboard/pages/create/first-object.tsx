@@ -5,7 +5,7 @@ import type { PageContext } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Notice, Panel, Snippet, State } from "../../parts/panel.tsx";
 import { bytes, count, plural, Time } from "../../parts/values.tsx";
-import type { JobView } from "../../views.ts";
+import type { JobView } from "../../views/job.ts";
 import { attachJsonc, eventsCurl } from "../functions/snippets.ts";
 
 /** An upload starts within so many seconds after its object is due: what the queue and the alarm need. */

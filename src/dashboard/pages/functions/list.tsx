@@ -1,5 +1,4 @@
 import type { Child, FC } from "hono/jsx";
-import type { FunctionView } from "../../account-views.ts";
 import type { ListInfo } from "../../inner-api.ts";
 import type { PageContext, View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
@@ -7,6 +6,7 @@ import { Field, Form, may, Select } from "../../parts/form.tsx";
 import { Empty, Panel, State, Table } from "../../parts/panel.tsx";
 import { Ago, count, plural } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
+import type { FunctionView } from "../../views/account.ts";
 import { functionPath, hasPath, LoggingSwitch } from "./logging.tsx";
 
 const PER_PAGE = 50;

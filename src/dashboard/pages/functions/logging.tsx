@@ -1,9 +1,9 @@
 import type { FC } from "hono/jsx";
-import type { FunctionView } from "../../account-views.ts";
 import { visible } from "../../parts/foreign.tsx";
 import { Form, may } from "../../parts/form.tsx";
 import { State } from "../../parts/panel.tsx";
 import type { Viewer } from "../../session.ts";
+import type { FunctionView } from "../../views/account.ts";
 
 /** Where a function's page is. */
 export function functionPath(name: string): string {

@@ -1,13 +1,13 @@
 import type { Child, FC } from "hono/jsx";
 import { controlPlane } from "../../../control/plane.ts";
 import { localUrl } from "../../../functions/local.ts";
-import type { FindingView, FunctionView, StatusView } from "../../account-views.ts";
 import type { PageContext, Part, View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Action, may } from "../../parts/form.tsx";
 import { Facts, Notice, Panel, State } from "../../parts/panel.tsx";
 import { Ago, count, Time } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
+import type { FindingView, FunctionView, StatusView } from "../../views/account.ts";
 import { Closed } from "../overview/account.tsx";
 import { Attached } from "./list.tsx";
 import { functionPath, LoggingSwitch } from "./logging.tsx";

@@ -3,8 +3,7 @@ import { type Page, type PageAnswer, type PageContext, seeOther, type View } fro
 import { Form } from "../../parts/form.tsx";
 import { Panel } from "../../parts/panel.tsx";
 import { count, plural } from "../../parts/values.tsx";
-import type { JobView } from "../../views.ts";
-import type { LedgerView } from "./views.ts";
+import type { JobView, LedgerView } from "../../views/job.ts";
 import { shortNameOf } from "./words.ts";
 
 const needs = { permission: "logs:edit" } as const;

@@ -3,8 +3,8 @@ import type { PageContext } from "../../page.ts";
 import { Bars, type Bucket } from "../../parts/chart.tsx";
 import { Empty, Panel, Table } from "../../parts/panel.tsx";
 import { bytes, count, duration, plural } from "../../parts/values.tsx";
+import type { HourView } from "../../views/job.ts";
 import { bucketed, RANGES, type Range, type Sum, startOf, whole } from "./series.ts";
-import type { HourView } from "./views.ts";
 
 const HOUR_MS = 3_600_000;
 

@@ -6,7 +6,7 @@ import { Action, may } from "../../parts/form.tsx";
 import { Facts, Notice, Panel, State } from "../../parts/panel.tsx";
 import { Ago, plural, Time } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
-import type { JobView } from "../../views.ts";
+import type { JobView, LedgerView, ObjectView, ReplayView } from "../../views/job.ts";
 import { FirstObject, loadFirstObject } from "../create/first-object.tsx";
 import { actionPages } from "./actions.tsx";
 import { HealthPanel, loadHealth } from "./health.tsx";
@@ -14,7 +14,6 @@ import { LedgerPanel, PendingPanel } from "./ledger.tsx";
 import { LastObjects, objectPages } from "./objects.tsx";
 import { LastReplays, replayPages } from "./replay.tsx";
 import { rangeOf } from "./series.ts";
-import type { LedgerView, ObjectView, ReplayView } from "./views.ts";
 import { limitsWords, nameOf, outputWords, recordsWords, stateOf } from "./words.ts";
 
 /** Objects, and replays, on the page of their job. */

@@ -2,8 +2,7 @@ import type { Child, FC } from "hono/jsx";
 import { percent, type Series, Share } from "../../parts/chart.tsx";
 import { Facts, Notice, Panel, State } from "../../parts/panel.tsx";
 import { bytes, count, plural } from "../../parts/values.tsx";
-import type { JobView } from "../../views.ts";
-import type { LedgerView } from "./views.ts";
+import type { JobView, LedgerView } from "../../views/job.ts";
 import { addsUp, pendingWords } from "./words.ts";
 
 /** What waits, and when it goes. It looks again by itself. */

@@ -5,9 +5,8 @@ import { Foreign } from "../../parts/foreign.tsx";
 import { Empty, Facts, Notice, Panel, State, Table } from "../../parts/panel.tsx";
 import { Records, recordOfLine } from "../../parts/record.tsx";
 import { Ago, bytes, count, duration, plural, Time } from "../../parts/values.tsx";
-import type { JobView } from "../../views.ts";
+import type { JobView, LinesView, ObjectView } from "../../views/job.ts";
 import { jobPath } from "./actions.tsx";
-import type { LinesView, ObjectView } from "./views.ts";
 import { objectState, reasonWords, shortNameOf } from "./words.ts";
 
 const OBJECTS_PER_PAGE = 50;

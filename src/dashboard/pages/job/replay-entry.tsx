@@ -4,7 +4,7 @@ import { Action } from "../../parts/form.tsx";
 import { type Kind, State } from "../../parts/panel.tsx";
 import { Ago, bytes, count, plural, Time } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
-import type { ReplayView } from "./views.ts";
+import type { ReplayView } from "../../views/job.ts";
 
 export function isUnderWay({ state }: Pick<ReplayView, "state">): boolean {
   return state === "running" || state === "waiting";

@@ -9,11 +9,10 @@ import { Field, Form, may } from "../../parts/form.tsx";
 import { Empty, Panel, Table } from "../../parts/panel.tsx";
 import { count } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
-import type { JobView } from "../../views.ts";
+import type { JobView, ReplayDetailView, ReplayView } from "../../views/job.ts";
 import { isHarmless } from "../shipping/destination-read.ts";
 import { jobPath } from "./actions.tsx";
 import { isUnderWay, ReplayEntry } from "./replay-entry.tsx";
-import type { ReplayDetailView, ReplayView } from "./views.ts";
 import { shortNameOf } from "./words.ts";
 
 const PER_PAGE = 20;

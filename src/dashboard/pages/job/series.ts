@@ -1,4 +1,4 @@
-import type { HourView } from "./views.ts";
+import type { HourView } from "../../views/job.ts";
 
 const HOUR_MS = 3_600_000;
 

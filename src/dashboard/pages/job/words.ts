@@ -2,8 +2,7 @@
 import { UPLOAD_BYTES, UPLOAD_INTERVAL_S, UPLOAD_RECORDS } from "../../../limits.ts";
 import type { Kind } from "../../parts/panel.tsx";
 import { bytes, count, duration, plural } from "../../parts/values.tsx";
-import type { JobView } from "../../views.ts";
-import type { LedgerView, ObjectView } from "./views.ts";
+import type { JobView, LedgerView, ObjectView } from "../../views/job.ts";
 
 /** An upload starts within so many seconds after its object is due. CONTRACT 4. */
 const STARTS_WITHIN_S = 15;

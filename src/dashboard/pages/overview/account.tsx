@@ -1,10 +1,10 @@
 import type { Child, FC } from "hono/jsx";
-import type { AccountLedgerView, FindingView, StatusView, UsageView } from "../../account-views.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { may } from "../../parts/form.tsx";
 import { Facts, Notice, Panel, State } from "../../parts/panel.tsx";
 import { Ago, count, dollars, monthInWords, plural } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
+import type { AccountLedgerView, FindingView, StatusView, UsageView } from "../../views/account.ts";
 import { functionPath } from "../functions/logging.tsx";
 
 /** What of the status is about functions that do not ship as they used to, or as somebody wants. */

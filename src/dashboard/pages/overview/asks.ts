@@ -1,8 +1,8 @@
 import { errorText, log } from "../../../log.ts";
 import { within } from "../../../platform.ts";
-import type { HealthHourView, JobLedgerView, StatusView } from "../../account-views.ts";
 import { type InnerApi, InnerFailure } from "../../inner-api.ts";
-import type { JobView } from "../../views.ts";
+import type { StatusView } from "../../views/account.ts";
+import type { HourView, JobView, LedgerView } from "../../views/job.ts";
 
 /** So many jobs are asked how they fare; the others are a link away. */
 export const DETAILED_MAX = 25;
@@ -16,7 +16,7 @@ export const LOOK_PATIENCE = { ms: 8_000 };
 /** A job, and how it fares; null: its log does not answer at the moment. */
 export interface JobRow {
   job: JobView;
-  fares: { ledger: JobLedgerView; hours: readonly HealthHourView[] } | null;
+  fares: { ledger: LedgerView; hours: readonly HourView[] } | null;
 }
 
 export interface Jobs {
@@ -49,8 +49,8 @@ function urgency({ error_message, enabled }: JobView): number {
 
 async function fares(api: InnerApi, id: number): Promise<JobRow["fares"]> {
   const asked = Promise.all([
-    api.get<JobLedgerView>(`/logship/jobs/${id}/ledger`),
-    api.get<HealthHourView[]>(`/logship/jobs/${id}/health`),
+    api.get<LedgerView>(`/logship/jobs/${id}/ledger`),
+    api.get<HourView[]>(`/logship/jobs/${id}/health`),
   ]);
   try {
     const answer = await within(ROW_PATIENCE.ms, asked, null);

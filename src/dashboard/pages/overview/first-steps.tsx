@@ -1,8 +1,8 @@
 import type { Child, FC } from "hono/jsx";
-import type { AccountLedgerView } from "../../account-views.ts";
 import { may } from "../../parts/form.tsx";
 import { Panel, Snippet } from "../../parts/panel.tsx";
 import type { Viewer } from "../../session.ts";
+import type { AccountLedgerView } from "../../views/account.ts";
 import { attachJsonc } from "../functions/snippets.ts";
 import type { Jobs } from "./asks.ts";
 import { REFRESH_S } from "./verdict.tsx";

@@ -1,12 +1,11 @@
 import type { Child, FC } from "hono/jsx";
-import type { HealthHourView } from "../../account-views.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { may } from "../../parts/form.tsx";
 import { Panel, State, Table } from "../../parts/panel.tsx";
 import { Sparkline } from "../../parts/sparkline.tsx";
 import { Ago, count, duration, plural } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
-import type { JobView } from "../../views.ts";
+import type { HourView, JobView } from "../../views/job.ts";
 import type { JobRow, Jobs } from "./asks.ts";
 import { REFRESH_S } from "./verdict.tsx";
 
@@ -97,7 +96,7 @@ function waiting({
   );
 }
 
-const LastDay: FC<{ hours: readonly HealthHourView[] }> = ({ hours }) => {
+const LastDay: FC<{ hours: readonly HourView[] }> = ({ hours }) => {
   const records = hours.reduce((sum, hour) => sum + hour.records, 0);
   return (
     <span class="spark">
@@ -108,7 +107,7 @@ const LastDay: FC<{ hours: readonly HealthHourView[] }> = ({ hours }) => {
 };
 
 /** What the bars of a day say. */
-export function dayInWords(hours: readonly HealthHourView[]): string {
+export function dayInWords(hours: readonly HourView[]): string {
   const records = hours.reduce((sum, hour) => sum + hour.records, 0);
   if (records === 0) return "no records delivered in the last 24 hours";
   const most = hours.reduce((best, hour) => (hour.records > best.records ? hour : best));

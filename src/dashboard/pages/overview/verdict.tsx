@@ -1,8 +1,8 @@
 import type { Child, FC } from "hono/jsx";
-import type { FindingView, StatusView } from "../../account-views.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Notice } from "../../parts/panel.tsx";
 import { duration, plural } from "../../parts/values.tsx";
+import type { FindingView, StatusView } from "../../views/account.ts";
 import { jobPath } from "../status/finding.tsx";
 import type { Jobs } from "./asks.ts";
 

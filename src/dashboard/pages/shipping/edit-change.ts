@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { JobView } from "../../views.ts";
+import type { JobView } from "../../views/job.ts";
 import { isEqual, type ShippingBody, sorted } from "./body.ts";
 
 /** What an owner says of a job, but for its destination. */

@@ -5,7 +5,7 @@ import { Foreign } from "../../parts/foreign.tsx";
 import { Form } from "../../parts/form.tsx";
 import { Notice, Panel, Table } from "../../parts/panel.tsx";
 import type { Viewer } from "../../session.ts";
-import type { JobView } from "../../views.ts";
+import type { JobView } from "../../views/job.ts";
 import { DO_FIELD, inShort, type ShippingBody } from "./body.ts";
 import { DestinationForm } from "./destination-form.tsx";
 import type { DestinationAsked } from "./destination-read.ts";

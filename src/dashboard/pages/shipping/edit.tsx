@@ -4,7 +4,7 @@ import { type InnerAnswer, InnerFailure } from "../../inner-api.ts";
 import { type Page, type PageAnswer, type PageContext, seeOther } from "../../page.ts";
 import { visible } from "../../parts/foreign.tsx";
 import { Notice } from "../../parts/panel.tsx";
-import type { JobView } from "../../views.ts";
+import type { JobView } from "../../views/job.ts";
 import { shortNameOf } from "../job/words.ts";
 import { DO_FIELD, type ShippingBody } from "./body.ts";
 import { type DestinationAsked, readDestination } from "./destination-read.ts";

@@ -5,7 +5,7 @@ import { may } from "../../parts/form.tsx";
 import { State } from "../../parts/panel.tsx";
 import { Ago, plural } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
-import type { JobView } from "../../views.ts";
+import type { JobView } from "../../views/job.ts";
 
 /** What a finding or an incident is about. */
 export type SubjectView = { type: "account" } | { type: "job"; id: number } | { type: "function"; name: string };

@@ -1,4 +1,4 @@
-/** What the API answers of the account, of functions, and of how jobs fare, as pages read it: as views.ts. */
+/** What the API answers of the account and of functions, as pages read it: as job.ts. */
 
 export interface FindingView {
   kind: string;
@@ -29,30 +29,6 @@ export interface AccountLedgerView {
   outbox: { messages: number; events: number; oldest: string | null };
   intake_lost: number;
   draining: { id: number; deleted_at: string; pending: number | null; error_message: string | null }[];
-}
-
-export interface JobLedgerView {
-  received: number;
-  filtered: number;
-  sampled_out: number;
-  delivered: number;
-  pending: number;
-  set_aside: number;
-  discarded: number;
-  pending_objects: number;
-  oldest_pending_seconds: number | null;
-  bytes_raw: number;
-  bytes_compressed: number;
-}
-
-export interface HealthHourView {
-  hour: string;
-  uploads: { ok: number; retried: number; failed: number };
-  errors: Record<string, number>;
-  records: number;
-  bytes_raw: number;
-  bytes_compressed: number;
-  duration_ms: { sum: number; max: number };
 }
 
 export interface FunctionView {
