@@ -1,0 +1,79 @@
+/** Whatever a form or an address says, the answer is a page that says so, and soon: never a fault of ours. */
+import { expect, it } from "vitest";
+import { call, freshBucket, type Job } from "../api/harness.ts";
+import { destinationConf } from "../support/runtime/api.ts";
+import { Creator } from "./creating.ts";
+import { ORIGIN } from "./support.ts";
+
+const OWN = { origin: ORIGIN, "sec-fetch-site": "same-origin" };
+
+/** How long an answer may take, in ms: several times of what the slowest takes, and far less than what is not bounded. */
+const SOON_MS = 5_000;
+
+const nested = (levels: number) => `{"where":${'{"and":['.repeat(levels)}1${"]}".repeat(levels)}}`;
+const condition = (parts: object) => JSON.stringify(JSON.stringify({ where: parts }));
+
+const FORMS: readonly Record<string, string>[] = [
+  { "filter-was": JSON.stringify(nested(20_000)), do: "filter:add:0" },
+  { "filter-was": JSON.stringify(nested(19)), do: "filter:group:9999" },
+  { "filter-was": "[".repeat(200_000), do: "filter:show:0" },
+  { "filter-was": '""', "filter-json": "[".repeat(200_000), do: "save" },
+  { "filter-was": '""', "filter-json": '{"where":{"__proto__":{"and":[]},"key":"a"}}', do: "preview" },
+  { "filter-was": condition({ key: "__proto__", operator: "constructor", value: "x" }), do: "filter:show:0" },
+  { "filter-was": '""', fields: "some", field: "__proto__", "place-__proto__": "NaN", sample_rate: "1e999" },
+  { "filter-was": '""', fields: "some", field: "constructor", "place-constructor": "-Infinity", sample_rate: "x" },
+  { "output-was": "__proto__", output_type: "constructor", record_template: "\u0000{{", max_upload_bytes: "1e400" },
+  { "output-was": "csv", field_delimiter: "\\udc00", max_upload_interval_seconds: "0x10", name: "\u0000".repeat(600) },
+  { scheme: "__proto__", bucket: "a".repeat(5_000), endpoint: "https://[::1]", access_key_id: "\r\nx: y", do: "test" },
+  { do: "paste", conf: `s3://${"?".repeat(100_000)}` },
+  { do: "check", token: "x".repeat(300_000) },
+  { since: "x".repeat(100_000), until: "9999-99-99", destination_conf: `s3://b/{DATE}?${"a=b&".repeat(3_000)}` },
+  { url: `https://x/${"a".repeat(100_000)}`, enabled: "true" },
+  { email: "\u0000@x", role: "__proto__", name: "x", permission: "__proto__", expires_on: "0000-00-00" },
+  { destination_conf: `objstore://${"/".repeat(100_000)}`, "destination-path": `${"/".repeat(50_000)}?`, do: "save" },
+];
+
+it("whatever a form says", async () => {
+  const creator = await Creator.begin();
+  await creator.toTheEnd();
+  const { visitor, base } = creator;
+  const body = { destination_conf: destinationConf(freshBucket().name), dataset: "functions_trace_events" };
+  const { id } = (await call<Job>("POST", "/logship/jobs", body)).body.result;
+  const csrf = await visitor.csrf();
+  const steps = ["destination", "records", "output", "preview", "ownership"].map((step) => `${base}/${step}`);
+  const others = ["/status/webhook", "/access/members", "/access/tokens", "/functions", "/set-aside/resend"];
+  for (const path of [...steps, `/jobs/${id}/edit`, `/jobs/${id}/replay`, `/jobs/${id}/enabled`, ...others]) {
+    for (const [n, fields] of FORMS.entries()) {
+      const begunMs = Date.now();
+      const { status, location } = await visitor.post(path, new URLSearchParams({ csrf, ...fields }), OWN);
+      const isSoon = Date.now() - begunMs < SOON_MS;
+      expect({ path, n, isOurs: status >= 500, isSoon }).toEqual({ path, n, isOurs: false, isSoon: true });
+      if (location === null) continue;
+      // What was kept of it can be shown.
+      const next = await visitor.get(location.split("#")[0] ?? "");
+      const isWhole = next.status < 500 && !next.html.includes("This part cannot be shown");
+      expect({ path, n, location, isWhole }).toEqual({ path, n, location, isWhole: true });
+    }
+  }
+}, 120_000);
+
+it("whatever an address says", async () => {
+  const { visitor } = await Creator.begin();
+  const places = [
+    `/jobs?q=${"%2e".repeat(3_000)}`,
+    `/live?job=__proto__&script=${"x".repeat(10_000)}`,
+    "/access?gone=__proto__&tokens=999999&members=-1",
+    "/access?gone=constructor",
+    "/access/audit?page=999999",
+    `/functions?name=${"%F0%9F%98%80".repeat(200)}&page=999999`,
+    "/status?page=999999",
+    "/set-aside?page=999999",
+    "/session?closed=9999",
+    "/jobs/new?created=999999999999999",
+  ];
+  for (const place of places) {
+    const { status, html } = await visitor.get(place);
+    const isWhole = status === 200 && !/cannot be shown|\[native code\]|\[object/.test(html);
+    expect({ place, isWhole }).toEqual({ place, isWhole: true });
+  }
+});
