@@ -254,7 +254,10 @@ describe("the ledger", () => {
     await first.end();
     const { watchedUntil } = AccountLedger.prototype;
     const held = { told: 0, isOpen: false };
-    vi.spyOn(AccountLedger.prototype, "watchedUntil").mockImplementation(async function (this: AccountLedger, ms) {
+    vi.spyOn(AccountLedger.prototype, "watchedUntil").mockImplementation(async function (
+      this: AccountLedger,
+      ms: number,
+    ) {
       held.told += 1;
       while (!held.isOpen) await scheduler.wait(1);
       watchedUntil.call(this, ms);
