@@ -229,3 +229,36 @@ describe("methods", () => {
     expect(answer.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
   });
 });
+
+describe("without encryption", () => {
+  const ask = async (address: string, method = "GET"): Promise<[number, string]> => {
+    const { createApp } = await import("../../src/api/app.ts");
+    const { platform } = await import("../../src/platform.ts");
+    const { origin } = new URL(address);
+    const body = method === "POST" ? new URLSearchParams({ token: ADMIN_TOKEN }).toString() : null;
+    const headers = { origin, "content-type": "application/x-www-form-urlencoded" };
+    const answer = await createApp(platform).request(address, { method, headers, body }, env as unknown as Env);
+    expect(method === "POST" && answer.status !== 303 ? answer.headers.get("set-cookie") : null).toBeNull();
+    return [answer.status, await answer.text()];
+  };
+
+  it.each([
+    "http://logship.test/sign-in?to=%2Fjobs",
+    "http://localhost.evil.example/sign-in",
+    "http://10.0.0.1:8787/sign-in",
+  ])("nobody is asked for a token: %s", async (address) => {
+    const [status, page] = await ask(address);
+    expect([status, page.includes("<input")]).toEqual([403, false]);
+    expect(page).toContain(`href="${address.replace("http://", "https://")}"`);
+    expect((await ask(address, "POST"))[0]).toBe(403);
+  });
+
+  it.each(["http://localhost:8787", "http://127.0.0.1:8787", "http://[::1]:8787", "http://logship.localhost"])(
+    "one's own machine is as good: %s",
+    async (origin) => {
+      const [status, page] = await ask(`${origin}/sign-in`);
+      expect([status, page.includes('name="token"')]).toEqual([200, true]);
+      expect((await ask(`${origin}/sign-in`, "POST"))[0]).toBe(303);
+    },
+  );
+});

@@ -15,11 +15,38 @@ import { Field } from "../parts/form.tsx";
 import { Notice, Panel } from "../parts/panel.tsx";
 import { adminProof, cookieOf, NO_COOKIE, newSessionId, REGISTER_MS, sessionId, type Viewer } from "../session.ts";
 
+/** Hosts that are this machine: what is sent to them leaves it never. */
+const OWN_MACHINE = /^(?:(?:[\w-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
+
+/** The same address over https; null: it is that already, or on this machine. Over anything else a token could be read on its way, and no browser keeps the cookie. */
+function overHttps(address: string): string | null {
+  const url = new URL(address);
+  if (url.protocol === "https:" || OWN_MACHINE.test(url.hostname)) return null;
+  return `https://${url.host}${url.pathname}${url.search}`;
+}
+
+function onlyOverHttps(address: string): View {
+  return {
+    title: "Sign in to logship",
+    status: 403,
+    section: null,
+    parts: [
+      <Notice kind="bad" title="This page was asked for without encryption">
+        <p>
+          A token that is entered here could be read on its way. <a href={address}>Open it over https</a>
+        </p>
+      </Notice>,
+    ],
+  };
+}
+
 /** @param who signed in already: they are sent on. */
 export async function signInView(c: AppContext, who: Viewer | null): Promise<PageAnswer> {
   const query = new URL(c.req.url).searchParams;
   const to = ownPath(query.get("to"));
   if (who !== null) return seeOther(to);
+  const elsewhere = overHttps(c.req.url);
+  if (elsewhere !== null) return onlyOverHttps(elsewhere);
   const failure = query.has("kept") ? (
     <Notice kind="bad" title="Your browser did not keep the session">
       <p>
@@ -35,6 +62,8 @@ export async function signInView(c: AppContext, who: Viewer | null): Promise<Pag
 
 /** Opens a session for whoever the credentials belong to. */
 export async function signIn(c: AppContext, form: URLSearchParams, platform: Platform): Promise<PageAnswer> {
+  const elsewhere = overHttps(c.req.url);
+  if (elsewhere !== null) return onlyOverHttps(elsewhere);
   const [token, email, key] = ["token", "email", "key"].map((name) => (form.get(name) ?? "").trim()) as [
     string,
     string,
