@@ -43,7 +43,10 @@ async function jobView(page: PageContext): Promise<View> {
     section: "jobs",
     trail: [{ href: "/jobs", label: "Jobs" }],
     parts: [
-      <Done query={query} job={job} />,
+      <>
+        <Done query={query} job={job} />
+        <Trouble job={job} nowMs={nowMs} />
+      </>,
       query.has("created") ? loadFirstObject(page, job).then((first) => <FirstObject {...first} />) : null,
       <About job={job} viewer={viewer} nowMs={nowMs} />,
       ledger.then((found) => <PendingPanel job={job} ledger={found} />),
@@ -114,46 +117,43 @@ const Trouble: FC<{ job: JobView; nowMs: number }> = ({ job, nowMs }) => (
 const About: FC<{ job: JobView; viewer: Viewer; nowMs: number }> = ({ job, viewer, nowMs }) => {
   const { kind, words } = stateOf(job);
   return (
-    <>
-      <Trouble job={job} nowMs={nowMs} />
-      <Panel
-        id="about"
-        title="About"
-        aside={
-          <span id="state" data-refresh={REFRESH_S}>
-            <State kind={kind}>{words}</State>
-          </span>
-        }
-      >
-        <Facts
-          rows={[
-            ["Number", String(job.id)],
-            ["Destination", <Destination conf={job.destination_conf} />],
-            ["Records", recordsWords(job)],
-            ["Output", outputWords(job)],
-            ["An object is cut", limitsWords(job)],
-            ["Canary", job.canary === true ? "on" : "off"],
-            [
-              "Delivered up to",
-              <span id="delivered-to" data-refresh={REFRESH_S}>
-                {job.last_complete === null ? "nothing yet" : <Ago at={job.last_complete} nowMs={nowMs} />}
-              </span>,
-            ],
-            ["Created", <Time at={job.time_created} />],
-            ["Changed", <Time at={job.time_modified} />],
-          ]}
-        />
-        {job.filter !== null && job.filter !== "" && (
-          <details>
-            <summary>The filter</summary>
-            <pre class="whole">
-              <Foreign text={job.filter} max={8_192} />
-            </pre>
-          </details>
-        )}
-        <Actions job={job} viewer={viewer} />
-      </Panel>
-    </>
+    <Panel
+      id="about"
+      title="About"
+      aside={
+        <span id="state" data-refresh={REFRESH_S}>
+          <State kind={kind}>{words}</State>
+        </span>
+      }
+    >
+      <Facts
+        rows={[
+          ["Number", String(job.id)],
+          ["Destination", <Destination conf={job.destination_conf} />],
+          ["Records", recordsWords(job)],
+          ["Output", outputWords(job)],
+          ["An object is cut", limitsWords(job)],
+          ["Canary", job.canary === true ? "on" : "off"],
+          [
+            "Delivered up to",
+            <span id="delivered-to" data-refresh={REFRESH_S}>
+              {job.last_complete === null ? "nothing yet" : <Ago at={job.last_complete} nowMs={nowMs} />}
+            </span>,
+          ],
+          ["Created", <Time at={job.time_created} />],
+          ["Changed", <Time at={job.time_modified} />],
+        ]}
+      />
+      {job.filter !== null && job.filter !== "" && (
+        <details>
+          <summary>The filter</summary>
+          <pre class="whole">
+            <Foreign text={job.filter} max={8_192} />
+          </pre>
+        </details>
+      )}
+      <Actions job={job} viewer={viewer} />
+    </Panel>
   );
 };
 
