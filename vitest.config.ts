@@ -6,6 +6,8 @@ export default defineConfig({
   test: {
     // What a passing test logs is what it provoked.
     silent: "passed-only",
+    // By default one processor is left idle, and of two that is half of them.
+    maxWorkers: "100%",
     projects: [
       {
         // Everything that runs in the runtime: handlers, durable objects, and the pure middle, as it will run.
@@ -63,6 +65,8 @@ export default defineConfig({
         test: {
           name: "e2e",
           include: ["test/e2e/**/*.test.ts"],
+          // After all others: processes that are timed from outside are not to share a machine with a fault matrix.
+          sequence: { groupOrder: 1 },
           testTimeout: 180_000,
           hookTimeout: 60_000,
           fileParallelism: false,

@@ -76,7 +76,7 @@ export const OutputOptions = z
       .nullable()
       .optional()
       .describe(
-        "Share of the filtered records that is kept; 1 by default. The same record gets the same answer always.",
+        "Share of the records that fit the filter that is shipped; 1 by default. The same record gets the same answer always.",
       ),
     "CVE-2021-44228": z
       .boolean()
