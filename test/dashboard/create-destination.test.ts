@@ -198,7 +198,7 @@ describe("what is entered", () => {
     const away = await Creator.begin();
     expect((await away.get("destination")).html).not.toContain("Use the local bucket");
     const visitor = await Visitor.signedIn(undefined, LOCAL);
-    expect((await visitor.get("/jobs/new")).html).toContain("Begin with the local bucket");
+    expect((await visitor.get("/jobs/new")).html).toContain("Use the local bucket");
     const creator = await Creator.begin({ visitor, kind: "local" });
     const { html } = await creator.get("destination");
     expect(html).toContain('value="traces"');

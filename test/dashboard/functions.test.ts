@@ -141,7 +141,7 @@ describe("a function", () => {
 
   it("that nobody knows is not found", async () => {
     const page = await (await Visitor.signedIn()).get("/functions/nobody");
-    expect([page.status, textOf(page.html).includes("no such function")]).toEqual([404, true]);
+    expect([page.status, textOf(page.html).includes("No such function")]).toEqual([404, true]);
   });
 
   it("is forgotten", async () => {
