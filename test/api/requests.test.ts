@@ -189,7 +189,7 @@ describe("the number of a request", () => {
   });
 
   it("stands outside of the API, too", async () => {
-    for (const path of ["/", "/nothing", "/client/v4", `/client/v4/accounts/${ACCOUNT}`]) {
+    for (const path of ["/nothing", "/jobs/1/nothing", "/client/v4", `/client/v4/accounts/${ACCOUNT}`]) {
       const { line } = await lineOf(() => send(`http://logship.test${path}`, { method: "GET" }));
       expect(line).toMatchObject({ status: 404, route: null, errors: [7003] });
     }
