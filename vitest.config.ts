@@ -1,6 +1,69 @@
 import { cloudflareTest } from "@cloudflare/vitest-pool-workers";
-import { defineConfig } from "vitest/config";
+import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
 import { SOAK_VARIABLE } from "./test/support/soak-settings.ts";
+
+/**
+ * Tests in the runtime, as it will run. Storage is reset after each test.
+ * @param isolate whether each file has a runtime of its own, which takes seconds to start; else one serves many, and what a module remembers outlives a file.
+ */
+function inRuntime(
+  name: string,
+  isolate: boolean,
+  include: string[],
+  exclude: string[],
+): TestProjectInlineConfiguration {
+  return {
+    plugins: [
+      cloudflareTest(({ inject }) => ({
+        wrangler: { configPath: "./wrangler.jsonc" },
+        miniflare: {
+          // Every setting is stated, so that a developer's own .dev.vars changes nothing.
+          bindings: {
+            ACCOUNT_ID: "test-account",
+            ADMIN_TOKEN: "admin-token-of-the-tests",
+            SECRETS_KEY: "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=",
+            SECRETS_KEY_PREVIOUS: "",
+            ALLOW_LOOPBACK_DESTINATIONS: "true",
+            OBJSTORE_ENDPOINT: inject("s3Url"),
+            SELF_NAME: "logship",
+            DEFAULT_SCRIPT_NAME: "unnamed",
+            PREVIEW_RECENT: "true",
+            LOCAL_FUNCTIONS: "",
+            DEST_TEST: JSON.stringify({
+              host: new URL(inject("s3Url")).host,
+              access_key_id: "test-access-key",
+              secret_access_key: "test-secret-key",
+            }),
+          },
+        },
+      })),
+    ],
+    test: {
+      name,
+      include,
+      exclude,
+      isolate,
+      globalSetup: "./test/support/global-setup.ts",
+      setupFiles: "./test/support/runtime/setup.ts",
+      testTimeout: 30_000,
+    },
+  };
+}
+
+/** What turns no clock ahead and kills nothing: from record to object, and pages. */
+const SHARED = [
+  "access",
+  "dashboard",
+  "destinations",
+  "filter",
+  "intake",
+  "log",
+  "openapi",
+  "output",
+  "pipeline",
+  "record",
+  "storage",
+].map((folder) => `test/${folder}/**/*.test.ts`);
 
 export default defineConfig({
   test: {
@@ -9,49 +72,22 @@ export default defineConfig({
     // By default one processor is left idle, and of two that is half of them.
     maxWorkers: "100%",
     projects: [
-      {
-        // Everything that runs in the runtime: handlers, durable objects, and the pure middle, as it will run.
-        plugins: [
-          cloudflareTest(({ inject }) => ({
-            wrangler: { configPath: "./wrangler.jsonc" },
-            miniflare: {
-              // Every setting is stated, so that a developer's own .dev.vars changes nothing.
-              bindings: {
-                ACCOUNT_ID: "test-account",
-                ADMIN_TOKEN: "admin-token-of-the-tests",
-                SECRETS_KEY: "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=",
-                SECRETS_KEY_PREVIOUS: "",
-                ALLOW_LOOPBACK_DESTINATIONS: "true",
-                OBJSTORE_ENDPOINT: inject("s3Url"),
-                SELF_NAME: "logship",
-                DEFAULT_SCRIPT_NAME: "unnamed",
-                PREVIEW_RECENT: "true",
-                LOCAL_FUNCTIONS: "",
-                DEST_TEST: JSON.stringify({
-                  host: new URL(inject("s3Url")).host,
-                  access_key_id: "test-access-key",
-                  secret_access_key: "test-secret-key",
-                }),
-              },
-            },
-          })),
+      inRuntime("shared", false, SHARED, []),
+      // Handlers, durable objects, and every fault.
+      inRuntime(
+        "runtime",
+        true,
+        ["test/**/*.test.ts"],
+        [
+          ...SHARED,
+          "test/e2e/**",
+          "test/browser/**",
+          "test/unit-support/**",
+          "test/tools/**",
+          // `npm run soak` runs it, which notices when the runtime hangs under so many crashes.
+          ...(process.env[SOAK_VARIABLE] === undefined ? ["test/soak/soak.test.ts"] : []),
         ],
-        test: {
-          name: "runtime",
-          include: ["test/**/*.test.ts"],
-          exclude: [
-            "test/e2e/**",
-            "test/browser/**",
-            "test/unit-support/**",
-            "test/tools/**",
-            // `npm run soak` runs it, which notices when the runtime hangs under so many crashes.
-            ...(process.env[SOAK_VARIABLE] === undefined ? ["test/soak/soak.test.ts"] : []),
-          ],
-          globalSetup: "./test/support/global-setup.ts",
-          setupFiles: "./test/support/runtime/setup.ts",
-          testTimeout: 30_000,
-        },
-      },
+      ),
       {
         // The tests' own tools, and those of the demo, in Node.
         test: {

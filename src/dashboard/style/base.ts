@@ -46,7 +46,7 @@ time{white-space:nowrap}
   .who{margin:auto 0 0;padding:0 .5rem;flex-direction:column;align-items:flex-start}
 }
 .trail{display:flex;flex-wrap:wrap;gap:0 .5rem;margin-bottom:.25rem}
-.trail a{overflow-wrap:anywhere;min-width:0}
+.trail a{overflow-wrap:anywhere;min-width:0;padding:.15rem 0}
 .trail a::after{content:" /";display:inline-block;white-space:pre;color:var(--quiet)}
 @media print{.banner,.skip{display:none}}
 @media (prefers-reduced-motion:no-preference){a{transition:background-color .1s}}
