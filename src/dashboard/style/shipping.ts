@@ -17,6 +17,5 @@ fieldset.fields:has(#fields-all:checked) .picks{display:none}
 .preview-bar{display:block;margin-bottom:.5rem;border:1px solid var(--line)}
 .part-kept{fill:var(--bar)}
 .part-filtered,.part-sampled-out{fill:var(--edge)}
-.save{position:sticky;bottom:0;background:var(--ground);padding:.5rem 0;border-top:1px solid var(--line)}
-html:has(.save){scroll-padding-bottom:4rem}
+.save{padding:.5rem 0;border-top:1px solid var(--line)}
 `;
