@@ -50,7 +50,7 @@ function inRuntime(
   };
 }
 
-/** What turns no clock ahead and kills nothing: from record to object, and pages. */
+/** Folders whose tests leave nothing behind in a module, so that their files can stand in any order in one runtime: from record to object, and pages. */
 const SHARED = [
   "access",
   "dashboard",

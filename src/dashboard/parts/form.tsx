@@ -42,27 +42,48 @@ export interface FieldProps {
   rows?: number;
 }
 
+/** Ids of what is said of a control beside its label; undefined: nothing is. */
+function describedBy(id: string, hint: Child, error: string | undefined): string | undefined {
+  const ids = [hint !== undefined && `${id}-hint`, error !== undefined && `${id}-error`].filter(Boolean);
+  return ids.length === 0 ? undefined : ids.join(" ");
+}
+
+/** A control between its label with the hint and its fault. @param id the control's. */
+const Labelled: FC<PropsWithChildren<{ id: string; label: string; hint: Child; error: string | undefined }>> = ({
+  id,
+  label,
+  hint,
+  error,
+  children,
+}) => (
+  <div class="field">
+    <label for={id}>{label}</label>
+    {hint !== undefined && (
+      <p class="hint" id={`${id}-hint`}>
+        {hint}
+      </p>
+    )}
+    {children}
+    {error !== undefined && (
+      <p class="error" id={`${id}-error`}>
+        {visible(error)}
+      </p>
+    )}
+  </div>
+);
+
 /** A field with its label, hint and fault, tied together for who cannot see that they stand together. */
 export const Field: FC<FieldProps> = ({ name, label, hint, error, rows, value, type = "text", ...more }) => {
   const id = `field-${name}`;
-  const described = [hint !== undefined && `${id}-hint`, error !== undefined && `${id}-error`]
-    .filter(Boolean)
-    .join(" ");
   const shared = {
     id,
     name,
-    "aria-describedby": described === "" ? undefined : described,
+    "aria-describedby": describedBy(id, hint, error),
     "aria-invalid": error === undefined ? undefined : ("true" as const),
     ...more,
   };
   return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      {hint !== undefined && (
-        <p class="hint" id={`${id}-hint`}>
-          {hint}
-        </p>
-      )}
+    <Labelled id={id} label={label} hint={hint} error={error}>
       {rows === undefined ? (
         <input type={type} value={value} {...shared} />
       ) : (
@@ -71,12 +92,7 @@ export const Field: FC<FieldProps> = ({ name, label, hint, error, rows, value, t
           {`\n${value ?? ""}`}
         </textarea>
       )}
-      {error !== undefined && (
-        <p class="error" id={`${id}-error`}>
-          {visible(error)}
-        </p>
-      )}
-    </div>
+    </Labelled>
   );
 };
 
@@ -96,30 +112,16 @@ export const Select: FC<{
   error?: string | undefined;
 }> = ({ name, label, options, value, hint, error }) => {
   const id = `field-${name}`;
-  const described = [hint !== undefined && `${id}-hint`, error !== undefined && `${id}-error`]
-    .filter(Boolean)
-    .join(" ");
   return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      {hint !== undefined && (
-        <p class="hint" id={`${id}-hint`}>
-          {hint}
-        </p>
-      )}
-      <select id={id} name={name} aria-describedby={described === "" ? undefined : described}>
+    <Labelled id={id} label={label} hint={hint} error={error}>
+      <select id={id} name={name} aria-describedby={describedBy(id, hint, error)}>
         {options.map((option) => (
           <option value={option.value} selected={option.value === value} disabled={option.disabled}>
             {option.label}
           </option>
         ))}
       </select>
-      {error !== undefined && (
-        <p class="error" id={`${id}-error`}>
-          {visible(error)}
-        </p>
-      )}
-    </div>
+    </Labelled>
   );
 };
 

@@ -1,11 +1,14 @@
 /** What the API answers of the account and of functions, as pages read it: as job.ts. */
 
+/** What a finding or an incident is about. */
+export type SubjectView = { type: "account" } | { type: "job"; id: number } | { type: "function"; name: string };
+
 export interface FindingView {
   kind: string;
   severity: "error" | "warning";
-  subject: { type: "account" } | { type: "job"; id: number } | { type: "function"; name: string };
+  subject: SubjectView;
   since: string | null;
-  affected: { count: number; what: string } | null;
+  affected: { count: number; what: "records" | "events" | "messages" | "objects" } | null;
   summary: string;
   advice: string;
 }
@@ -15,7 +18,15 @@ export interface StatusView {
   checked_at: string;
   errors: number;
   warnings: number;
-  findings: FindingView[];
+  findings: readonly FindingView[];
+}
+
+export interface IncidentView extends FindingView {
+  id: string;
+  since: string;
+  opened_at: string;
+  over_since: string | null;
+  flaps: number;
 }
 
 export interface AccountLedgerView {

@@ -6,16 +6,8 @@ import { may } from "../../parts/form.tsx";
 import { Pager, pageOf } from "../../parts/pager.tsx";
 import { Empty, Notice, Panel, Table } from "../../parts/panel.tsx";
 import { duration, plural, Time } from "../../parts/values.tsx";
-import {
-  Findings,
-  type IncidentView,
-  isSilent,
-  type JobNames,
-  jobNames,
-  Severity,
-  type StatusView,
-  Subject,
-} from "./finding.tsx";
+import type { IncidentView, StatusView } from "../../views/account.ts";
+import { Findings, isSilent, type JobNames, jobNames, Severity, Subject } from "./finding.tsx";
 import { WebhookPanel, type WebhookView } from "./webhook-view.tsx";
 
 export const wrongPages: readonly Page[] = [{ path: "/status", get: { permission: "logs:read", show: statusView } }];

@@ -5,36 +5,8 @@ import { may } from "../../parts/form.tsx";
 import { State } from "../../parts/panel.tsx";
 import { Ago, plural } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
+import type { FindingView, SubjectView } from "../../views/account.ts";
 import type { JobView } from "../../views/job.ts";
-
-/** What a finding or an incident is about. */
-export type SubjectView = { type: "account" } | { type: "job"; id: number } | { type: "function"; name: string };
-
-export interface FindingView {
-  kind: string;
-  severity: "error" | "warning";
-  subject: SubjectView;
-  since: string | null;
-  affected: { count: number; what: "records" | "events" | "messages" | "objects" } | null;
-  summary: string;
-  advice: string;
-}
-
-export interface StatusView {
-  ok: boolean;
-  checked_at: string;
-  errors: number;
-  warnings: number;
-  findings: readonly FindingView[];
-}
-
-export interface IncidentView extends FindingView {
-  id: string;
-  since: string;
-  opened_at: string;
-  over_since: string | null;
-  flaps: number;
-}
 
 /** Kinds that say that somebody does not answer: what they alone know is missing. */
 const SILENT: ReadonlySet<string> = new Set([
