@@ -1,0 +1,25 @@
+import { createFileRoute } from "@tanstack/react-router";
+
+const ROWS = 200;
+/** Between two rows, in ms. */
+const ROW_MS = 100;
+
+/** A long answer that comes row by row: what is recorded of a visitor who does not wait for its end. */
+export const Route = createFileRoute("/api/catalogue")({
+  server: {
+    handlers: {
+      GET: () => {
+        let row = 0;
+        console.log("printing the catalogue");
+        const rows = new ReadableStream<Uint8Array>({
+          async pull(controller) {
+            if (row === ROWS) return controller.close();
+            if (row > 0) await new Promise((resolve) => setTimeout(resolve, ROW_MS));
+            controller.enqueue(new TextEncoder().encode(`tea ${++row}\n`));
+          },
+        });
+        return new Response(rows, { headers: { "Content-Type": "text/plain" } });
+      },
+    },
+  },
+});

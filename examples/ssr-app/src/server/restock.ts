@@ -1,0 +1,19 @@
+import { WorkflowEntrypoint, type WorkflowEvent, type WorkflowStep } from "cloudflare:workers";
+
+export interface Restocking {
+  readonly tea: string;
+  readonly packets: number;
+}
+
+/** Orders tea from the garden and waits for the ship. Steps that are done stay done, whatever is restarted in between. */
+export class Restock extends WorkflowEntrypoint<Env, Restocking> {
+  override async run(event: WorkflowEvent<Restocking>, step: WorkflowStep): Promise<void> {
+    const { tea, packets } = event.payload;
+    console.log("restocking", { tea, packets });
+    await step.do("order from the garden", async () => `${packets} of ${tea}`);
+    await step.sleep("the ship is under way", "1 second");
+    // A number, and no object: one that crosses the border of a step is held until it is disposed of.
+    const added = await step.do("put into stock", async () => this.env.STOCK.getByName(tea).add(packets));
+    console.log("restocked", { tea, packets: added });
+  }
+}

@@ -1,0 +1,23 @@
+export interface Tea {
+  /** As in addresses. */
+  readonly id: string;
+  readonly name: string;
+  /** Price of a packet. */
+  readonly coins: number;
+  readonly from: string;
+}
+
+export const TEAS: readonly Tea[] = [
+  { id: "sencha", name: "Sencha", coins: 7, from: "Uji, Japan" },
+  { id: "assam", name: "Assam", coins: 5, from: "Jorhat, India" },
+  { id: "oolong", name: "Oolong", coins: 9, from: "Anxi, China" },
+  { id: "rooibos", name: "Rooibos", coins: 4, from: "Clanwilliam, South Africa" },
+];
+
+export function findTea(id: string): Tea | undefined {
+  return TEAS.find((tea) => tea.id === id);
+}
+
+export function isTea(id: string): boolean {
+  return findTea(id) !== undefined;
+}
