@@ -3,8 +3,9 @@ import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join, relative } from "node:path";
 import { ApiClient } from "../tools/api-client.ts";
 import { Bucket } from "../tools/bucket.ts";
-import { type BuiltWorker, buildWorker, DevServer } from "../tools/dev-server.ts";
+import { type BuiltWorker, buildWorker, startDevServer } from "../tools/dev-server.ts";
 import { ensureDevVars, readDevVars } from "../tools/dev-vars.ts";
+import type { LocalServer } from "../tools/local-server.ts";
 import { DEFAULT_PORT, DEV_VARS, localObjectStore, ROOT, SHIPPER_CONFIG } from "../tools/paths.ts";
 import { until } from "../tools/until.ts";
 import { SAMPLE_NAME } from "./events.ts";
@@ -14,8 +15,8 @@ const STATES = join(ROOT, ".wrangler/demo");
 const SAMPLE_CONFIG = join(ROOT, "demo/sample/wrangler.jsonc");
 
 export interface Running {
-  readonly shipper: DevServer;
-  readonly sample: DevServer;
+  readonly shipper: LocalServer;
+  readonly sample: LocalServer;
   readonly api: ApiClient;
   readonly bucket: Bucket;
 }
@@ -28,7 +29,7 @@ export interface StartOptions {
   /** Told of each step. */
   readonly say: (text: string) => void;
   /** Gets each server as soon as it runs, for whoever must stop it. */
-  readonly servers: DevServer[];
+  readonly servers: LocalServer[];
 }
 
 /** A path as the user would write it. */
@@ -58,7 +59,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-function portWords(server: DevServer, wanted: number): string {
+function portWords(server: LocalServer, wanted: number): string {
   return server.port === wanted ? server.url : `${server.url} (port ${wanted} is taken)`;
 }
 
@@ -82,9 +83,9 @@ export async function start(options: StartOptions): Promise<Running> {
   }
 }
 
-async function startShipper({ state, signal, say, servers }: StartOptions): Promise<DevServer> {
+async function startShipper({ state, signal, say, servers }: StartOptions): Promise<LocalServer> {
   say("Starting the shipper: wrangler dev, with a local queue, durable objects and S3 endpoint …");
-  const shipper = await DevServer.start({
+  const shipper = await startDevServer({
     config: SHIPPER_CONFIG,
     persistTo: join(state, "shipper"),
     registry: join(state, "registry"),
@@ -112,9 +113,9 @@ async function startSample(
   built: BuiltWorker,
   port: number,
   { state, signal, say, servers }: StartOptions,
-): Promise<DevServer> {
+): Promise<LocalServer> {
   say(`Starting the sample function ${SAMPLE_NAME}, with the shipper as its tail consumer …`);
-  const sample = await DevServer.start({
+  const sample = await startDevServer({
     ...built,
     port,
     persistTo: join(state, "sample-state"),

@@ -6,7 +6,7 @@ import { rmSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { type ApiClient, type JobLedger, jobBalance } from "../tools/api-client.ts";
 import { type Bucket, LOCAL_BUCKET, localDestination } from "../tools/bucket.ts";
-import type { DevServer } from "../tools/dev-server.ts";
+import type { LocalServer } from "../tools/local-server.ts";
 import { DEV_VARS } from "../tools/paths.ts";
 import { pause, type UntilOptions, until } from "../tools/until.ts";
 import { faultsOf } from "./check.ts";
@@ -23,7 +23,7 @@ const DELIVERED_WITHIN_MS = 60_000;
 const LOOK_FOR_OBJECTS_MS = 2_000;
 
 const startedAt = Date.now();
-const servers: DevServer[] = [];
+const servers: LocalServer[] = [];
 
 /** Each step with the seconds it begins at. */
 function say(text: string): void {

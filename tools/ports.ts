@@ -28,3 +28,20 @@ export async function pickPort(preferred: number): Promise<number> {
   for (let port = preferred; port <= last; port++) if (await isFree(port)) return port;
   throw new Error(`no free port from ${preferred} to ${last}`);
 }
+
+/** Ports of the servers of this process that are starting: two that start at once must not pick the same one. */
+const startingOn = new Set<number>();
+
+export interface ClaimedPort {
+  readonly port: number;
+  /** To be called once somebody listens there, or nobody will. */
+  readonly release: () => void;
+}
+
+/** The first port from `from` on that is free, and that no other server of this process is about to take. */
+export async function claimPort(from: number): Promise<ClaimedPort> {
+  let port = await pickPort(from);
+  while (startingOn.has(port)) port = await pickPort(port + 1);
+  startingOn.add(port);
+  return { port, release: () => void startingOn.delete(port) };
+}

@@ -2,10 +2,11 @@
 import { join, relative } from "node:path";
 import { parseArgs, stripVTControlCharacters } from "node:util";
 import { localDestination } from "./bucket.ts";
-import { DevServer } from "./dev-server.ts";
+import { startDevServer } from "./dev-server.ts";
 import { ensureDevVars, readDevVars } from "./dev-vars.ts";
 import { foldObjects } from "./fold.ts";
 import { NO_EXPLORER, startFunctionHost } from "./function-host.ts";
+import type { LocalServer } from "./local-server.ts";
 import { DEFAULT_PORT, DEV_VARS, localObjectStore, ROOT, SHIPPER_CONFIG } from "./paths.ts";
 
 /** An OBJSTORE_ENDPOINT that is the local bucket behind some port, and not a store of the developer's own. */
@@ -47,13 +48,13 @@ async function main(): Promise<number> {
     process.stdout.write(process.stdout.isTTY ? text : stripVTControlCharacters(text));
   };
   const [onOutput, onHostOutput] = [foldObjects(show), foldObjects(show)];
-  const servers: DevServer[] = [];
+  const servers: LocalServer[] = [];
   const stop = async (): Promise<void> => {
     isStopping = true;
     await Promise.all(servers.map((each) => each.stop()));
   };
-  let server: DevServer;
-  let host: DevServer;
+  let server: LocalServer;
+  let host: LocalServer;
   try {
     // First: the shipper is told where it is. From its start on it prints what the functions log.
     let hostRuns = false;
@@ -66,7 +67,7 @@ async function main(): Promise<number> {
     });
     servers.push(host);
     const functions = host.url;
-    server = await DevServer.start({
+    server = await startDevServer({
       config: SHIPPER_CONFIG,
       port: wanted,
       persistTo: state,

@@ -1,7 +1,8 @@
 /** Every kind of invocation of a real function, on its real way: each becomes one record in the bucket, and exactly this one. */
 import { join } from "node:path";
 import { it } from "vitest";
-import { buildWorker, DevServer } from "../../tools/dev-server.ts";
+import { buildWorker, startDevServer } from "../../tools/dev-server.ts";
+import type { LocalServer } from "../../tools/local-server.ts";
 import { ROOT } from "../../tools/paths.ts";
 import { until } from "../../tools/until.ts";
 import { IsolatedShipper, jobInto, RECEIVED_WITHIN_MS } from "./shipper.ts";
@@ -58,9 +59,9 @@ it("ships a request, what it throws or rejects, a cron, a batch, an alarm and an
 });
 
 /** The demo's shop, built (from source, `wrangler dev` swallows what it throws), with the shipper as its tail consumer. */
-async function startSample(shipper: IsolatedShipper): Promise<DevServer> {
+async function startSample(shipper: IsolatedShipper): Promise<LocalServer> {
   const built = await buildWorker(join(ROOT, "demo/sample/wrangler.jsonc"), join(shipper.folder, "sample"));
-  const sample = await DevServer.start({
+  const sample = await startDevServer({
     ...built,
     port: SAMPLE_PORT,
     persistTo: join(shipper.folder, "sample-state"),

@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ApiClient } from "../../tools/api-client.ts";
 import { Bucket, localDestination } from "../../tools/bucket.ts";
-import { type BuiltWorker, buildWorker, DevServer } from "../../tools/dev-server.ts";
+import { type BuiltWorker, buildWorker, startDevServer } from "../../tools/dev-server.ts";
+import type { LocalServer } from "../../tools/local-server.ts";
 import { localObjectStore, SHIPPER_CONFIG } from "../../tools/paths.ts";
 import { readSingleMember } from "../support/gzip-member.ts";
 import { ndjson } from "../support/oracle.ts";
@@ -41,11 +42,11 @@ export class IsolatedShipper implements AsyncDisposable {
   readonly #built: BuiltWorker;
   readonly #settings: Settings;
   readonly #token: string;
-  #server: DevServer;
+  #server: LocalServer;
   #lives = 1;
   #isUp = true;
 
-  private constructor(folder: string, built: BuiltWorker, settings: Settings, token: string, server: DevServer) {
+  private constructor(folder: string, built: BuiltWorker, settings: Settings, token: string, server: LocalServer) {
     this.#folder = folder;
     this.#built = built;
     this.#settings = settings;
@@ -184,11 +185,11 @@ function startServer(
   built: BuiltWorker,
   { OBJSTORE_ENDPOINT, ...others }: Settings,
   unasked = false,
-): Promise<DevServer> {
+): Promise<LocalServer> {
   const envFile = join(folder, "settings.env");
   const lines = Object.entries(others).map(([name, value]) => `${name}=${value}\n`);
   writeFileSync(envFile, lines.join(""), { mode: 0o600 });
-  return DevServer.start({
+  return startDevServer({
     ...built,
     port: FIRST_PORT,
     persistTo: join(folder, "state"),
