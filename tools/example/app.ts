@@ -21,6 +21,9 @@ const SHIPPER_NAME = "logship";
 const NOT_COPIED =
   /^(node_modules|dist|\.wrangler|\.tanstack|\.dev\.vars|\.dev\.vars\.(?!example$).+|\.env|\.env\..+)$/;
 
+/** Where the build writes the values it took from its environment, below the application. */
+export const BUILT_SECRETS = "dist/server/.dev.vars";
+
 /** Of `vite`, below the application. */
 const VITE = "node_modules/vite/bin/vite.js";
 
@@ -38,7 +41,7 @@ export async function installExample(signal?: AbortSignal, app: string = EXAMPLE
     env: toolEnv(),
   });
   try {
-    await npm.done("npm ci");
+    await npm.done("npm ci", signal);
   } catch (error) {
     signal?.throwIfAborted();
     throw new Error(`the example's packages could not be installed; once, that takes a network.\n${wordsOf(error)}`);
