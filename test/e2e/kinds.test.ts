@@ -65,7 +65,7 @@ async function startSample(shipper: IsolatedShipper): Promise<LocalServer> {
     ...built,
     port: SAMPLE_PORT,
     persistTo: join(shipper.folder, "sample-state"),
-    registry: join(shipper.folder, "registry"),
+    registry: shipper.registry,
     logFile: join(shipper.folder, "sample.log"),
   });
   await until({
