@@ -21,3 +21,9 @@ export function findTea(id: string): Tea | undefined {
 export function isTea(id: string): boolean {
   return findTea(id) !== undefined;
 }
+
+/** Where the shop delivers to. No courier goes to the moon: such an order fails when it is packed, each time. */
+export const PLACES: readonly string[] = ["home", "the moon"];
+
+/** Of one order. */
+export const PACKETS_MAX = 10;
