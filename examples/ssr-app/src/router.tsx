@@ -1,21 +1,13 @@
 import { createRouter } from "@tanstack/react-router";
 import { routeTree } from "./routeTree.gen.ts";
+import { Fault, NotFound } from "./ui/notices.tsx";
 
 export function getRouter() {
   return createRouter({
     routeTree,
     scrollRestoration: true,
-    defaultErrorComponent: () => (
-      <main>
-        <h1>That went wrong</h1>
-        <p role="alert">We know of it already.</p>
-      </main>
-    ),
-    defaultNotFoundComponent: () => (
-      <main>
-        <h1>There is no such page</h1>
-      </main>
-    ),
+    defaultErrorComponent: Fault,
+    defaultNotFoundComponent: NotFound,
   });
 }
 
