@@ -36,7 +36,11 @@ export function urlOf(record: TraceRecord): string {
 }
 
 /** What a record is about, in words that depend on its kind; no times. */
-export function aboutOf({ Entrypoint, Event, EventType }: TraceRecord): string {
+export function aboutOf({
+  Entrypoint,
+  Event,
+  EventType,
+}: Pick<TraceRecord, "Entrypoint" | "Event" | "EventType">): string {
   switch (EventType) {
     case "fetch": {
       const event = FetchEvent.safeParse(Event);
