@@ -6,8 +6,11 @@ const TEXT_MAX = 1_000;
 /** Sends what nobody catches on this page to the shop, which makes a record of it: no trace event tells of a visitor's browser. */
 export function reportErrors(page: Window): void {
   let left = REPORTS_MAX;
+  let last: unknown;
   const report = (thrown: unknown) => {
-    if (left-- <= 0) return;
+    // One error may come as a rejected promise, and again as what a component threw that waited for it.
+    if (thrown === last || left-- <= 0) return;
+    last = thrown;
     const { name, message } = thrown instanceof Error ? thrown : { name: "Error", message: String(thrown) };
     const body = { name: cut(name), message: cut(message), page: cut(page.location.pathname) };
     // `keepalive`: it is sent even if the visitor leaves the page. That it could not be sent would end up here again.

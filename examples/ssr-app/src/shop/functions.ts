@@ -12,8 +12,11 @@ const HELD_MS = 1_000;
 
 export const listTeas = createServerFn().handler(() => TEAS);
 
-/** The address, which only those who deploy the shop know. */
-export const readAddress = createServerFn().handler(() => env.SHOP_ADDRESS);
+/** The address, which only those who deploy the shop know. It goes into a page at build time: without it there is no build. */
+export const readAddress = createServerFn().handler((): string => {
+  if (!env.SHOP_ADDRESS) throw new Error("SHOP_ADDRESS is not set: see .dev.vars.example");
+  return env.SHOP_ADDRESS;
+});
 
 export interface TeaOnShelf extends Tea {
   readonly note: string | null;
