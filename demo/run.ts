@@ -3,7 +3,8 @@
  * Everything runs on this machine, in a state folder of its own. `--once` ends by itself: 0 if every event arrived exactly once, 1 if not.
  */
 import { parseArgs } from "node:util";
-import { type ApiClient, type JobLedger, jobBalance } from "../tools/api-client.ts";
+import type { ApiClient } from "../tools/api-client.ts";
+import { type JobLedger, jobBalance } from "../tools/api-results.ts";
 import { LOCAL_BUCKET, localDestination } from "../tools/bucket.ts";
 import { type Foreground, runInForeground, shown } from "../tools/foreground.ts";
 import { bucketLines, showAll, showNew } from "../tools/local-shipper.ts";

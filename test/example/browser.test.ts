@@ -3,7 +3,7 @@ import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it, onTestFailed } from "vitest";
 import { complaints, launch } from "../browser/browser.ts";
 import { log, thrown } from "../support/expected-records.ts";
-import { asked, browserError, held, ordered, rendered, restocked, watched } from "./shop-records.ts";
+import { asked, browserError, fetched, held, inReact, ordered, rendered, restocked, watched } from "./shop-records.ts";
 import { Watch } from "./watch.ts";
 import { theWorld, type World } from "./world.ts";
 
@@ -66,7 +66,6 @@ it("is all there without script", async () => {
   await page.goto("/");
   await page.getByRole("link", { name: "Sencha" }).click();
   await page.getByRole("heading", { level: 1, name: "Sencha" }).waitFor();
-  await page.getByText("No note yet.").waitFor();
   await page.getByRole("listitem").filter({ hasText: REVIEW }).waitFor();
   await page.goto("/about");
   await page.getByText(world.address).waitFor();
@@ -135,8 +134,15 @@ it("makes every kind of event happen that takes a button", async () => {
     }),
   );
 
-  await click(page, "Watch the stock", /^\d+ packets$/);
-  await page.getByRole("button", { name: "Stop watching", exact: true }).click();
+  await page.getByRole("button", { name: "Watch the stock", exact: true }).click();
+  const stop = page.getByRole("button", { name: "Stop watching", exact: true });
+  await page
+    .getByRole("row")
+    .filter({ has: stop })
+    .getByRole("status")
+    .filter({ hasText: /^\d+ packets$/ })
+    .waitFor();
+  await stop.click();
   await page.getByRole("button", { name: "Watch the stock", exact: true }).waitFor();
   watch.expect(...watched(at("/stock/assam"), ["how many?"], 1_000));
   expect(said).toEqual([]);
@@ -146,6 +152,15 @@ it("makes every kind of event happen that takes a button", async () => {
   expect((await reported).status()).toBe(202);
   watch.expect(...browserError(world.shop, "/kinds", "Error", "the button gave up"));
   expect(said).toEqual(["the button gave up"]);
+
+  // The server has rendered the rest of the page; the browser tries once more.
+  const tried = page.waitForResponse(at("/browser-errors"));
+  await page.goto("/trouble/component", { waitUntil: "networkidle" });
+  expect((await tried).status()).toBe(202);
+  watch.expect(
+    fetched(at("/trouble/component"), 200, { Logs: [inReact("the component gave up")] }),
+    ...browserError(world.shop, "/trouble/component", "Error", "the component gave up"),
+  );
   await context.close();
 });
 

@@ -2,7 +2,7 @@
 import { beforeAll, expect, it, onTestFailed } from "vitest";
 import { SHOP_NAME } from "../../tools/example/app.ts";
 import { DURING, type Json, log, recordOf, thrown } from "../support/expected-records.ts";
-import { browserError, fetched, rendered, rpc, STACK, watched } from "./shop-records.ts";
+import { browserError, fetched, inReact, rendered, rpc, STACK, watched } from "./shop-records.ts";
 import { truncatedLogs } from "./truncated.ts";
 import { Watch } from "./watch.ts";
 import { theWorld, type World } from "./world.ts";
@@ -72,9 +72,6 @@ it("records a streamed page once, whose reviews follow in the same answer", asyn
 it("records what the framework swallows", async () => {
   const swallowed = (path: string, status: number, message: string, ...Logs: Json[]): void =>
     watch.expect(fetched(at(path), status, { Logs, Exceptions: [thrown("Error", message)] }));
-  const inReact = (message: string): Json =>
-    log("error", "Error in renderToReadableStream:", `Error: ${message}`, `{"componentStack":"${"\\n    at …"}"}`);
-
   await ask("/trouble/loader", 500);
   swallowed(
     "/trouble/loader",

@@ -5,6 +5,11 @@ import { DURING, type Json, log, recordOf, requestEvent, thrown } from "../suppo
 /** A stack, as {@link ./texts.ts} leaves it. */
 export const STACK = "\n    at …";
 
+/** What React says itself of an error while it renders, and nobody else does. */
+export function inReact(message: string): Json {
+  return log("error", "Error in renderToReadableStream:", `Error: ${message}`, '{"componentStack":"\\n    at …"}');
+}
+
 /** A request. @param status null: nobody answered it. */
 export function fetched(
   url: string,

@@ -1,5 +1,6 @@
 /** Everything that the shop ships from some moment on, held against everything that it should have. */
-import { type AccountLedger, type ApiClient, accountBalance, jobBalance } from "../../tools/api-client.ts";
+import type { ApiClient } from "../../tools/api-client.ts";
+import { type AccountLedger, accountBalance, jobBalance } from "../../tools/api-results.ts";
 import { until } from "../../tools/until.ts";
 import { recordsBelow } from "../e2e/read-records.ts";
 import { jobInto } from "../e2e/shipper.ts";
@@ -19,26 +20,32 @@ export class Watch {
   readonly #folder: string;
   readonly #job: number;
   readonly #fromMs = Date.now();
-  readonly #processedBefore: number;
+  readonly #before: AccountLedger;
   readonly #expected: Json[] = [];
+  #dropped = 0;
 
-  private constructor(world: World, folder: string, job: number, processedBefore: number) {
+  private constructor(world: World, folder: string, job: number, before: AccountLedger) {
     this.#world = world;
     this.#folder = folder;
     this.#job = job;
-    this.#processedBefore = processedBefore;
+    this.#before = before;
   }
 
   /** @param folder of the bucket, of its own. */
   static async begin(world: World, folder: string): Promise<Watch> {
-    const { processed } = await world.api.accountLedger();
+    const before = await world.api.accountLedger();
     const { id } = await world.api.createJob(jobInto(folder));
-    return new Watch(world, folder, id, processed);
+    return new Watch(world, folder, id, before);
   }
 
   /** These are to be shipped, each as often as it is named. */
   expect(...records: readonly Json[]): void {
     this.#expected.push(...records);
+  }
+
+  /** So many are to be counted, and not to be shipped. */
+  expectDropped(count: number): void {
+    this.#dropped += count;
   }
 
   /** Waits until as many were received as are expected by now. @throws Error if that takes too long. */
@@ -87,18 +94,16 @@ export class Watch {
   async #ledgerFaults(api: ApiClient): Promise<string[]> {
     const wanted = this.#expected.length;
     const [job, account] = [await api.jobLedger(this.#job), await api.accountLedger()];
-    const ofJob = jobBalance(job);
-    const processed = account.processed - this.#processedBefore;
-    return [
-      ...(ofJob.received === ofJob.accountedFor ? [] : [`the job's ledger does not balance: ${JSON.stringify(job)}`]),
-      ...(job.delivered === wanted ? [] : [`the job's ledger shows ${job.delivered} delivered, not ${wanted}`]),
-      ...balanceFaults(account),
-      ...(processed === wanted ? [] : [`the account's ledger shows ${processed} processed, not ${wanted}`]),
+    const [ofJob, ofAccount] = [jobBalance(job), accountBalance(account)];
+    const since = (count: "processed" | "routed" | "not_enabled"): number => account[count] - this.#before[count];
+    const counts: [what: string, is: number, should: number][] = [
+      ["delivered by the job", job.delivered, wanted],
+      ["accounted for by the job", ofJob.accountedFor, ofJob.received],
+      ["processed", since("processed"), wanted + this.#dropped],
+      ["routed", since("routed"), wanted],
+      ["dropped, as logging is off,", since("not_enabled"), this.#dropped],
+      ["accounted for by the account", ofAccount.accountedFor, ofAccount.processed],
     ];
+    return counts.flatMap(([what, is, should]) => (is === should ? [] : [`${what} were ${is}, should be ${should}`]));
   }
-}
-
-function balanceFaults(account: AccountLedger): string[] {
-  const { processed, accountedFor } = accountBalance(account);
-  return processed === accountedFor ? [] : [`the account's ledger does not balance: ${JSON.stringify(account)}`];
 }
