@@ -54,7 +54,7 @@ function nameOf(text: string): string {
 }
 
 function times(count: number): string {
-  return count === 1 ? "once" : `${count} times`;
+  return count === 1 ? "once" : count === 2 ? "twice" : `${count} times`;
 }
 
 function differences(expected: string, arrived: string): string[] {

@@ -4,7 +4,3 @@ import type { Shipper } from "../../src/intake/shipper.ts";
 
 /** A binding with `"entrypoint": "Shipper"` is what the example takes it for. */
 export const taken = (bound: Service<Shipper>): ShipperRpc => bound;
-
-/** It takes no option that the entrypoint does not know of. */
-export const options = (given: Parameters<ShipperRpc["ship"]>[1] & {}): Required<Parameters<Shipper["ship"]>>[1] =>
-  given;
