@@ -1,4 +1,6 @@
 import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
 import {
@@ -7,6 +9,7 @@ import {
   installExample,
   isExampleInstalled,
   SHOP_NAME,
+  type ShopSecrets,
   startShop,
 } from "../../tools/example/app.ts";
 import { IsolatedShipper } from "../e2e/shipper.ts";
@@ -26,43 +29,66 @@ export interface Example {
   readonly logFile: string;
 }
 
+const SECRETS: ShopSecrets = {
+  PAYMENT_TOKEN: randomBytes(24).toString("base64url"),
+  // With all that would have to be escaped on a page, and in a file of secrets.
+  SHOP_ADDRESS: "Tea & Co., Quay 7 <east>",
+};
+
 /** Builds the shop once, and serves it beside a shipper whose queue gathers for a second. Packages are installed if they are not there. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   if (!isExampleInstalled()) await installExample();
-  const shipper = await IsolatedShipper.start({
-    queueWaitS: 1,
-    port: SHIPPER_PORT,
-    // Local development does not say which function an event is of.
-    settings: { DEFAULT_SCRIPT_NAME: SHOP_NAME },
-  });
+  const folder = mkdtempSync(join(tmpdir(), "logship-example-"));
+  const ends: (() => Promise<void>)[] = [async () => rmSync(folder, { recursive: true, force: true })];
+  const end = async (): Promise<void> => {
+    for (const each of ends.toReversed()) await each();
+  };
   try {
-    const app = join(shipper.folder, "app");
-    const secrets = { PAYMENT_TOKEN: randomBytes(24).toString("base64url"), SHOP_ADDRESS: "Tea & Co., Quay 7 <east>" };
-    copyExample(app);
-    await buildExample(app, secrets);
-    const logFile = join(shipper.folder, "shop.log");
+    const [built, started] = await Promise.allSettled([build(join(folder, "app")), startShipper()]);
+    if (started.status === "fulfilled") ends.push(() => started.value[Symbol.asyncDispose]());
+    const [app, shipper] = [settled(built), settled(started)];
+    const logFile = join(folder, "shop.log");
     const shop = await startShop({
       app,
-      state: join(shipper.folder, "shop"),
+      state: join(folder, "shop"),
       registry: shipper.registry,
       port: SHOP_PORT,
       logFile,
     });
+    ends.push(() => shop.stop());
     project.provide("example", {
       shop: shop.url,
       shipper: shipper.url,
       token: shipper.token,
       app,
-      paymentToken: secrets.PAYMENT_TOKEN,
-      address: secrets.SHOP_ADDRESS,
+      paymentToken: SECRETS.PAYMENT_TOKEN,
+      address: SECRETS.SHOP_ADDRESS,
       logFile,
     });
-    return async () => {
-      await shop.stop();
-      await shipper[Symbol.asyncDispose]();
-    };
+    return end;
   } catch (error) {
-    await shipper[Symbol.asyncDispose]();
+    await end();
     throw error;
   }
+}
+
+async function build(app: string): Promise<string> {
+  copyExample(app);
+  await buildExample(app, SECRETS);
+  return app;
+}
+
+function startShipper(): Promise<IsolatedShipper> {
+  return IsolatedShipper.start({
+    queueWaitS: 1,
+    port: SHIPPER_PORT,
+    // Local development does not say which function an event is of.
+    settings: { DEFAULT_SCRIPT_NAME: SHOP_NAME },
+  });
+}
+
+/** @throws what it was rejected with. */
+function settled<T>(result: PromiseSettledResult<T>): T {
+  if (result.status === "rejected") throw result.reason;
+  return result.value;
 }

@@ -25,9 +25,6 @@ async function known(): Promise<KnownFunction | undefined> {
 it("ships nothing of a shop that is opted out, says why, and goes on when it is opted in again", async () => {
   onTestFailed(() => console.log(world.said()));
   const watch = await Watch.begin(world, "opt-out");
-  watch.expect(fetched(await visit("before"), 404));
-  await watch.arrived();
-
   const offBefore = (await known())?.dropped.logging_off ?? 0;
   await world.api.setLogging(SHOP_NAME, false);
   try {

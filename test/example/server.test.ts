@@ -30,6 +30,20 @@ async function ask(path: string, status: number, init: RequestInit = {}): Promis
 
 const at = (path: string): string => world.shop + path;
 
+// First: the upgrade is recorded when the durable object has been idle for ten seconds.
+it("records a web socket's messages and its close", async () => {
+  const url = at("/stock/oolong");
+  const socket = new WebSocket(url.replace(/^http/, "ws"));
+  const told = await new Promise((resolve, reject) => {
+    socket.onerror = () => reject(new Error("the web socket failed"));
+    socket.onopen = () => socket.send("how many?");
+    socket.onmessage = ({ data }) => resolve(data);
+  });
+  expect(told).toBe('{"packets":20}');
+  socket.close(4_000, "bye");
+  watch.expect(...watched(url, ["how many?"], 4_000));
+});
+
 it("serves the prerendered page and other assets, of which there is no record", async () => {
   const about = await ask("/about", 200);
   expect(about).toContain("<address>Tea &amp; Co., Quay 7 &lt;east&gt;</address>");
@@ -162,19 +176,6 @@ it("records a request to a durable object twice: of the function, and of the obj
     fetched(at("/stock/rooibos"), 200, { Entrypoint: "Stock", Logs: [log("log", "stock asked")] }),
     rendered(at("/stock/coffee"), 404),
   );
-});
-
-it("records a web socket's messages and its close", async () => {
-  const url = at("/stock/oolong");
-  const socket = new WebSocket(url.replace(/^http/, "ws"));
-  const told = await new Promise((resolve, reject) => {
-    socket.onerror = () => reject(new Error("the web socket failed"));
-    socket.onopen = () => socket.send("how many?");
-    socket.onmessage = ({ data }) => resolve(data);
-  });
-  expect(told).toBe('{"packets":20}');
-  socket.close(4_000, "bye");
-  watch.expect(...watched(url, ["how many?"], 4_000));
 });
 
 it("records a visitor who leaves in the middle of an answer", async () => {
