@@ -1,4 +1,4 @@
-import { createRootRoute, HeadContent, Link, Outlet, Scripts, useRouter } from "@tanstack/react-router";
+import { createRootRoute, HeadContent, Link, Outlet, Scripts, useRouter, useRouterState } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useRef } from "react";
 import shopCss from "../ui/shop.css?url";
 
@@ -41,6 +41,7 @@ function Document({ children }: { children: ReactNode }) {
 function Layout() {
   const main = useRef<HTMLElement>(null);
   const router = useRouter();
+  const isLoading = useRouterState({ select: (state) => state.isLoading });
   // A page that is changed by script is announced by nothing, unless the focus goes there.
   useEffect(
     () =>
@@ -63,7 +64,7 @@ function Layout() {
           <Link to="/kinds">Every kind of trace event</Link>
         </nav>
       </header>
-      <main id="content" ref={main} tabIndex={-1}>
+      <main id="content" ref={main} tabIndex={-1} aria-busy={isLoading}>
         <Outlet />
       </main>
       <footer>
