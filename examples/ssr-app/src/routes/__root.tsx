@@ -27,7 +27,11 @@ function Document({ children }: { children: ReactNode }) {
         <HeadContent />
         <noscript>
           {/* What follows in the stream is put in its place by a script: without one, it is shown where it arrives. */}
-          <style>{'[hidden][id^="S:"] { display: block !important } .coming { display: none }'}</style>
+          <style>
+            {
+              '[hidden][id^="S:"] { display: block !important; max-width: 64rem; margin: auto; padding: 1rem } .coming { display: none }'
+            }
+          </style>
         </noscript>
       </head>
       <body>
