@@ -3,6 +3,9 @@ import { plain } from "./text.ts";
 
 const CONTEXT = 2;
 
+/** Characters of a line that are shown. */
+const LINE_MAX = 2_000;
+
 interface Line {
   readonly mark: " " | "-" | "+";
   readonly text: string;
@@ -19,7 +22,7 @@ export function diffLines(before: string, after: string): string[] {
     const near = lines.slice(Math.max(0, index - CONTEXT), index + CONTEXT + 1);
     if (!near.some(({ mark }) => mark !== " ")) continue;
     if (index !== last + 1 || shown.length === 0) shown.push(`@@ line ${line.number} @@`);
-    shown.push(`${line.mark} ${plain(line.text.replace(/\r$/, "").replaceAll("\t", "    "))}`.trimEnd());
+    shown.push(`${line.mark} ${plain(line.text.replace(/\r$/, "").replaceAll("\t", "    "), LINE_MAX)}`.trimEnd());
     last = index;
   }
   return shown;

@@ -86,8 +86,11 @@ export function position(text: string, offset: number): { line: number; column: 
   return { line: text.slice(0, start).split("\n").length, column: offset - start + 1 };
 }
 
-/** Names and texts of a project file are anybody's: no character of them may steer the terminal, or break the line. */
-export function plain(text: string): string {
+/**
+ * Names and texts of a project file are anybody's: no character of them may steer the terminal, or break the line.
+ * @param most characters of it that are shown.
+ */
+export function plain(text: string, most = 200): string {
   const escaped = (character: string) => `\\u{${character.codePointAt(0)?.toString(16)}}`;
-  return text.replace(/\p{Cc}|\p{Cf}|\p{Zl}|\p{Zp}|\p{Cs}/gu, escaped).slice(0, 200);
+  return text.slice(0, most).replace(/\p{Cc}|\p{Cf}|\p{Zl}|\p{Zp}|\p{Cs}/gu, escaped);
 }
