@@ -104,13 +104,21 @@ function addAtTop({ source: { text }, blocks }: Tree, property: string): Edit[] 
 }
 
 function remove(text: string, place: Place, index: number): string {
-  const { source, blocks, pairs } = readTree(text);
+  const tree = readTree(text);
+  const { source, blocks, pairs } = tree;
   const path = [...pathOf(place), CONSUMERS];
-  const table = blocks.filter((block) => block.kind === "array" && isPath(block.path, path))[index];
-  if (table !== undefined) return applyEdits(text, removeTable(source.comments, text, table));
+  const tables = blocks.filter((block) => block.kind === "array" && isPath(block.path, path));
+  const table = tables[index];
+  if (table !== undefined) {
+    const edits =
+      keepsPlace(tree, place) || tables.length > 1
+        ? removeTable(source.comments, text, table)
+        : emptyTable(text, table, `[${writtenKey(pathOf(place))}]`);
+    return applyEdits(text, edits);
+  }
   const pair = pairs.find((each) => isPath(each.path, path));
   if (!pair?.list) throw new ProjectFault(`there is no ${CONSUMERS}`);
-  if (pair.list.items.length > 1 || hasOtherComments(source, pair.list)) {
+  if (pair.list.items.length > 1 || hasOtherComments(source, pair.list) || !keepsPlace(tree, place)) {
     return applyEdits(text, removeItem(source, pair.list, index));
   }
   if (pair.parent?.list) {
@@ -118,6 +126,19 @@ function remove(text: string, place: Place, index: number): string {
     return applyEdits(text, removeItem(source, pair.parent.list, at));
   }
   return applyEdits(text, [cutHere(text, pair)]);
+}
+
+/** Whether an environment is still there without its consumers: a dotted key, or a table below it, may be all that makes it one. */
+function keepsPlace({ blocks, pairs }: Tree, place: Place): boolean {
+  const path = pathOf(place);
+  const isOther = (other: readonly string[]) =>
+    startsWith(other, path) && !(other[path.length] === CONSUMERS && other.length > path.length);
+  return place === null || blocks.some((block) => isOther(block.path)) || pairs.some((pair) => isOther(pair.path));
+}
+
+/** Leaves the header of the environment in the place of its only entry. */
+function emptyTable(text: string, table: Block, header: string): Edit[] {
+  return [{ ...table.header, text: header }, ...table.pairs.map((pair) => cutHere(text, pair))];
 }
 
 /** Header and pairs of an entry; comments on their lines and between them stay. */
