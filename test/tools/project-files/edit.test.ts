@@ -113,6 +113,16 @@ describe("detaching", () => {
       "# one\n# two\n# three\n# four\n# five\n[vars]\n",
     ],
     [
+      "the only table, but not the environment that it alone makes one",
+      '[[env.live.tail_consumers]] # one\nservice = "logship" # two\n',
+      "[env.live] # one\n# two\n",
+    ],
+    [
+      "the only dotted key, but not the environment that it alone makes one",
+      'env.live.tail_consumers = [{ service = "logship" }]\n',
+      "env.live.tail_consumers = []\n",
+    ],
+    [
       "a line, but no comment",
       'name = "x"\ntail_consumers = [{ service = "logship" }] # ours\n',
       'name = "x"\n# ours\n',
@@ -204,6 +214,7 @@ describe("what it refuses", () => {
       '{"name": "x", "env": {"a": {"name": "logship"}}}',
       "the shipper itself",
     ],
+    ["a Pages project", '{"pages_build_output_dir": "dist"}', "a Pages project"],
     ["a file that is off everywhere", '{"logship": false, "env": {"a": {}}}', "logging is switched off at every place"],
   ])("%s", (_what, text, message) => {
     expect(() => edit(text, jsonc, attaching())).toThrow(message);
