@@ -2,8 +2,8 @@
 import { sectionsOf } from "./edit.ts";
 import { isBuilt, type ProjectFile, readProjectFile } from "./files.ts";
 import type { Found } from "./find.ts";
-import { ProjectFault } from "./model.ts";
-import { accountOf, type Deployment, isPages, projectNotes, sharedNames, shipperFaults } from "./notes.ts";
+import { isPages, ProjectFault } from "./model.ts";
+import { accountOf, type Deployment, projectNotes, sharedNames, shipperFaults } from "./notes.ts";
 import type { Section } from "./sections.ts";
 import { type PlaceVerdict, verdictsOf } from "./verdicts.ts";
 

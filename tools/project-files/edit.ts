@@ -1,7 +1,6 @@
 /** Carries a plan out on the text of a project file, and believes it only when a parser says that nothing else has changed. */
 import { isDeepStrictEqual } from "node:util";
-import { CONSUMERS, isObject, type Json, type Language, own, type Place, ProjectFault } from "./model.ts";
-import { isPages } from "./notes.ts";
+import { CONSUMERS, isObject, isPages, type Json, type Language, own, type Place, ProjectFault } from "./model.ts";
 import { entryIndex, plan, type Step, type Wish } from "./plan.ts";
 import { type Consumer, isService, readSections, type Section } from "./sections.ts";
 

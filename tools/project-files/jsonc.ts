@@ -1,7 +1,7 @@
 /** Project files in JSON with comments, edited by the positions of their syntax tree: what is not changed stays as it is, byte for byte. */
 import { type Node, type ParseError, parse, parseTree, printParseErrorCode, visit } from "jsonc-parser";
 import { hasOtherComments, insertLast, type List, type ListStyle, removeItem, type Source } from "./lists.ts";
-import { CONSUMERS, isObject, type Json, type Language, type Place, ProjectFault } from "./model.ts";
+import { CONSUMERS, isObject, type Json, type Language, type Place, ProjectFault, refuseDepth } from "./model.ts";
 import { applyEdits, indentation, lineEnding, position, type Range, startsLine } from "./text.ts";
 
 /** As the platform's own tool reads `wrangler.json` and `wrangler.jsonc`. */
@@ -14,6 +14,7 @@ export const jsonc: Language = { parse: parseText, comments: commentTexts, add, 
 
 function parseText(text: string): Json {
   const errors: ParseError[] = [];
+  refuseDeepText(text);
   const value: unknown = parse(text, errors, OPTIONS);
   const [error] = errors;
   if (error !== undefined) {
@@ -21,6 +22,7 @@ function parseText(text: string): Json {
     throw new ProjectFault(`${line}:${column}: not JSON: ${printParseErrorCode(error.error)}`);
   }
   if (!isObject(value)) throw new ProjectFault("1:1: not a JSON object");
+  refuseDepth(value);
   const root = rootOf(text);
   refuseTwins(text, root, NAMES);
   const environments = child(root, "env");
@@ -31,6 +33,16 @@ function parseText(text: string): Json {
     if (environment?.type === "object") refuseTwins(text, environment, NAMES);
   }
   return value;
+}
+
+/** The parser calls itself for each level. */
+function refuseDeepText(text: string): void {
+  try {
+    visit(text, {}, OPTIONS);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new ProjectFault("nested too deeply");
+  }
 }
 
 /** @throws ProjectFault if a property, of these names or of any, stands twice in an object: the last one counts for the platform's tool. */

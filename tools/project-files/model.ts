@@ -36,7 +36,24 @@ export function own(object: Json, key: string): unknown {
   return Object.hasOwn(object, key) ? object[key] : undefined;
 }
 
+/** Levels of a project file that are still read: a dozen is much. */
+const DEPTH_MAX = 100;
+
+/** @throws ProjectFault for what is so deep that comparing it would overflow the stack. */
+export function refuseDepth(value: Json): void {
+  let level: unknown[] = [value];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > DEPTH_MAX) throw new ProjectFault(`nested deeper than ${DEPTH_MAX} levels`);
+    level = level.flatMap((each) => (typeof each === "object" && each !== null ? Object.values(each) : []));
+  }
+}
+
 /** How a place is called in a message. */
 export function placeName(place: Place): string {
   return place === null ? "the top level" : `environment "${place}"`;
+}
+
+/** A project that cannot have consumers in its file. */
+export function isPages(value: Json): boolean {
+  return Object.hasOwn(value, "pages_build_output_dir");
 }

@@ -1,5 +1,5 @@
 /** What else can be wrong with a project, or with several of them together. */
-import { isObject, type Json, own, type Place, placeName } from "./model.ts";
+import { isObject, own, type Place, placeName } from "./model.ts";
 import { isAttached, type Section } from "./sections.ts";
 import { plain } from "./text.ts";
 
@@ -37,14 +37,9 @@ function bindingNotes({ raw, place }: Section, service: string): string[] {
   });
 }
 
-/** A project that cannot have consumers in its file. */
-export function isPages(value: Json): boolean {
-  return Object.hasOwn(value, "pages_build_output_dir");
-}
-
 /**
- * Faults of the shipper's own project: it passes over the events of the function that SELF_NAME names, which has to be itself, or each of
- * its calls would make the next one.
+ * Faults of the shipper's own project: it passes over the events of the function that SELF_NAME names, which has to be itself: attached to itself,
+ * each of its calls would else make the next one.
  */
 export function shipperFaults(sections: readonly Section[], service: string): string[] {
   return sections.flatMap((section) => {
@@ -63,7 +58,7 @@ export function shipperFaults(sections: readonly Section[], service: string): st
     const why = place !== null && vars === undefined ? "; environments do not inherit vars" : "";
     return [
       ...faults,
-      `${plain(placeName(place))}: vars.SELF_NAME is ${is}, and has to be "${plain(scriptName)}"${why}: else it would ship its own events`,
+      `${plain(placeName(place))}: vars.SELF_NAME is ${is}, and has to be "${plain(scriptName)}"${why}: else it does not know its own events, and ships them`,
     ];
   });
 }

@@ -4,7 +4,7 @@
  */
 import { parse, TomlError } from "smol-toml";
 import { hasOtherComments, insertLast, type ListStyle, removeItem } from "./lists.ts";
-import { CONSUMERS, isObject, type Json, type Language, type Place, ProjectFault } from "./model.ts";
+import { CONSUMERS, isObject, type Json, type Language, type Place, ProjectFault, refuseDepth } from "./model.ts";
 import { applyEdits, type Edit, indentation, isBlank, lineEnd, lineEnding, lineStart, type Range } from "./text.ts";
 import { cutHere, cutLines } from "./toml-lines.ts";
 import { type Block, isPath, type Pair, readTree, startsWith, type Tree, writtenKey } from "./toml-tree.ts";
@@ -17,6 +17,7 @@ function parseText(text: string): Json {
   try {
     const value: unknown = parse(text);
     if (!isObject(value)) throw new ProjectFault("1:1: not a TOML table");
+    refuseDepth(value);
     return value;
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { edit } from "../../../tools/project-files/edit.ts";
 import { jsonc } from "../../../tools/project-files/jsonc.ts";
-import { isObject, type Language } from "../../../tools/project-files/model.ts";
+import { isObject, type Language, ProjectFault } from "../../../tools/project-files/model.ts";
 import { toml } from "../../../tools/project-files/toml.ts";
 import { attaching, detaching, fixtures } from "./fixtures.ts";
 
@@ -153,6 +153,50 @@ describe("detaching", () => {
   });
 });
 
+describe("attaching", () => {
+  it.each([
+    [
+      "as far in as the comment in an empty list",
+      jsonc,
+      '{"tail_consumers": [\n      // who\n  ]}',
+      '{"tail_consumers": [\n      // who\n      { "service": "logship" }\n  ]}',
+    ],
+    [
+      "after a comment without an end",
+      toml,
+      "# nothing yet",
+      '# nothing yet\ntail_consumers = [{ service = "logship" }]',
+    ],
+    [
+      "above a header without a key before it",
+      toml,
+      "# of all\n\n# of the tables\n[vars]\n",
+      '# of all\n\ntail_consumers = [{ service = "logship" }]\n\n# of the tables\n[vars]\n',
+    ],
+    [
+      "into an inline table without anything",
+      toml,
+      "env = { live = {} }\n[vars]\n",
+      'env = { live = { tail_consumers = [{ service = "logship" }] } }\ntail_consumers = [{ service = "logship" }]\n[vars]\n',
+    ],
+    [
+      "beside dotted keys in an inline table",
+      toml,
+      "env = { live.logpush = true }\n",
+      'env = { live.logpush = true, live.tail_consumers = [{ service = "logship" }] }\n',
+    ],
+    [
+      "with an [env] table",
+      toml,
+      "[env]\nlive.logpush = true\n",
+      '[env]\nlive.logpush = true\nlive.tail_consumers = [{ service = "logship" }]\n',
+    ],
+  ])("%s", (_what, language, before, after) => {
+    expect(edit(before, language, attaching()).text).toBe(after);
+    expect(edit(after, language, detaching()).text).toBe(before);
+  });
+});
+
 describe("where it attaches", () => {
   const placesOf = (text: string, place?: string | null) =>
     edit(text, jsonc, attaching(place))
@@ -226,6 +270,15 @@ describe("what it refuses", () => {
     ["an array of environments", '[[env]]\nname = "x"\n', '"env" is no object'],
   ])("of TOML %s", (_what, text, message) => {
     expect(() => edit(text, toml, attaching())).toThrow(message);
+  });
+
+  it.each([
+    ["JSON lists", jsonc, `{"a": ${"[".repeat(300_000)}${"]".repeat(300_000)}}`],
+    ["JSON objects", jsonc, `${'{"a":'.repeat(150)}1${"}".repeat(150)}`],
+    ["TOML lists", toml, `a = ${"[".repeat(300_000)}`],
+    ["TOML keys", toml, `tail_consumer${".service".repeat(20_000)} = "logship"\n`],
+  ])("%s that are nested for ever", (_what, language, text) => {
+    expect(() => edit(text, language, attaching())).toThrow(ProjectFault);
   });
 
   it("an environment that is not there, and names those that are", () => {
