@@ -5,7 +5,7 @@
  *     npm run attach -- ../shop/wrangler.toml --env production
  *     npm run attach -- ../shop --detach --dry-run             shows what would change
  */
-import { statSync } from "node:fs";
+import { realpathSync } from "node:fs";
 import { dirname } from "node:path";
 import { parseArgs } from "node:util";
 import { SHIPPER_CONFIG } from "./paths.ts";
@@ -19,7 +19,7 @@ import {
 } from "./project-files/command-line.ts";
 import { diffLines } from "./project-files/diff.ts";
 import { edit } from "./project-files/edit.ts";
-import { fileInFolder, isBuilt, readProjectFile, writeProjectFile } from "./project-files/files.ts";
+import { fileInFolder, isBuilt, kindOf, readProjectFile, writeProjectFile } from "./project-files/files.ts";
 import { ProjectFault, placeName } from "./project-files/model.ts";
 import type { Step } from "./project-files/plan.ts";
 import { plain } from "./project-files/text.ts";
@@ -78,7 +78,7 @@ function usage(why: string): number {
 }
 
 function projectFile(path: string, from: string): string {
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return path;
+  if (kindOf(path) !== "folder") return path;
   const found = fileInFolder(path);
   if (found === null) throw new ProjectFault("there is no wrangler.json, wrangler.jsonc or wrangler.toml in it");
   for (const ignored of found.ignored) {
@@ -90,6 +90,10 @@ function projectFile(path: string, from: string): string {
 function run(path: string, shown: string, values: ReturnType<typeof parse>["values"]): void {
   const service = values.service ?? serviceName(SHIPPER_CONFIG);
   const file = readProjectFile(path);
+  // Whatever it is deployed as.
+  if (!values.detach && file.realPath === realpathSync(SHIPPER_CONFIG)) {
+    throw new ProjectFault("the shipper's own project file: it must not consume its own events");
+  }
   const place = values.env === undefined ? undefined : values.env || null;
   const { steps, text } = edit(file.text, file.language, { service, place, detach: values.detach });
   const changes = steps.filter(({ action }) => action !== "none");

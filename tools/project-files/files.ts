@@ -43,11 +43,20 @@ export interface ProjectFile {
   readonly language: Language;
 }
 
+/** What a path leads to, links followed; null: nothing, or nothing that one may look at. */
+export function kindOf(path: string): "file" | "folder" | "other" | null {
+  try {
+    const stats = statSync(path);
+    if (stats.isFile()) return "file";
+    return stats.isDirectory() ? "folder" : "other";
+  } catch {
+    return null;
+  }
+}
+
 /** The project file of a folder, as the platform's tool takes it, with those that it then ignores. */
 export function fileInFolder(folder: string): { path: string; ignored: string[] } | null {
-  const [path, ...ignored] = FILE_NAMES.map((name) => join(folder, name)).filter(
-    (each) => statSync(each, { throwIfNoEntry: false })?.isFile() === true,
-  );
+  const [path, ...ignored] = FILE_NAMES.map((name) => join(folder, name)).filter((each) => kindOf(each) === "file");
   return path === undefined ? null : { path, ignored };
 }
 
@@ -116,7 +125,7 @@ export function isBuilt(path: string): boolean {
  * Replaces the text of a file, whole or not at all: by a new file beside it that takes its place, with its mode. Of a link, the file behind it.
  * @throws ProjectFault if somebody else changed it in the meantime, or it cannot be written.
  */
-export function writeProjectFile({ path, realPath, text }: ProjectFile, next: string): void {
+export function writeProjectFile({ realPath, text }: ProjectFile, next: string): void {
   const draft = join(dirname(realPath), `.${basename(realPath)}.${randomBytes(6).toString("hex")}.tmp`);
   if (readText(realPath) !== text) throw new ProjectFault("it was changed in the meantime; nothing was written");
   try {
@@ -136,7 +145,7 @@ export function writeProjectFile({ path, realPath, text }: ProjectFile, next: st
     renameSync(draft, realPath);
   } catch (error) {
     rmSync(draft, { force: true });
-    throw new ProjectFault(`${plain(path)} cannot be written: ${codeOf(error)}`);
+    throw new ProjectFault(`cannot be written: ${codeOf(error)}`);
   }
 }
 

@@ -1,7 +1,7 @@
 /** Finds the project files of a set of paths. */
-import { readdirSync, statSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { FILE_NAMES, fileInFolder } from "./files.ts";
+import { FILE_NAMES, fileInFolder, kindOf } from "./files.ts";
 
 /** How far a search goes, so that one of a whole disk ends. */
 const DEPTH_MAX = 8;
@@ -25,9 +25,9 @@ export interface Search {
 
 /** @param path of a project file, or a folder that is searched with all below it; links are not followed, nor what is built or installed. */
 export function findProjects(path: string): Search {
-  const stats = statSync(path, { throwIfNoEntry: false });
-  if (stats === undefined) return { found: [], faults: [{ path, words: "there is no such file" }] };
-  if (!stats.isDirectory()) return { found: [{ path, ignored: [], shadowedBy: null }], faults: [] };
+  const kind = kindOf(path);
+  if (kind === null) return { found: [], faults: [{ path, words: "there is no such file" }] };
+  if (kind !== "folder") return { found: [{ path, ignored: [], shadowedBy: null }], faults: [] };
   const found: Found[] = [];
   const faults: { path: string; words: string }[] = [];
   let queue = [path];
@@ -71,7 +71,7 @@ function shadowOf(path: string): string | null {
   for (const name of names) {
     for (let folder = dirname(dirname(path)); ; folder = dirname(folder)) {
       const above = join(folder, name);
-      if (statSync(above, { throwIfNoEntry: false })?.isFile()) return above;
+      if (kindOf(above) === "file") return above;
       if (dirname(folder) === folder) break;
     }
   }
