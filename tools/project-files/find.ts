@@ -4,8 +4,8 @@ import { dirname, join } from "node:path";
 import { FILE_NAMES, fileInFolder, kindOf } from "./files.ts";
 
 /** How far a search goes, so that one of a whole disk ends. */
-const DEPTH_MAX = 8;
-const FOLDERS_MAX = 5_000;
+const DEPTH_MAX = 16;
+const FOLDERS_MAX = 20_000;
 
 const SKIPPED = new Set(["node_modules", "dist"]);
 

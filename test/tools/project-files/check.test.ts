@@ -200,7 +200,7 @@ describe("a search", () => {
   });
 
   it("ends, and says where", () => {
-    const deep = Array.from({ length: 12 }, (_, index) => `d${index}`);
+    const deep = Array.from({ length: 18 }, (_, index) => `d${index}`);
     const { faults, sum } = check({ [join(...deep, "wrangler.json")]: "{}" });
     expect(faults).toEqual([expect.objectContaining({ words: expect.stringContaining("not searched") })]);
     expect(sum.isGood).toBe(false);
