@@ -11,6 +11,7 @@
 import { Route as rootRouteImport } from './routes/__root'
 import { Route as IndexRouteImport } from './routes/index'
 import { Route as AboutRouteImport } from './routes/about'
+import { Route as KindsRouteImport } from './routes/kinds'
 import { Route as ApiCatalogueRouteImport } from './routes/api.catalogue'
 import { Route as ApiStocktakingRouteImport } from './routes/api.stocktaking'
 import { Route as ApiTroubleRouteImport } from './routes/api.trouble'
@@ -26,6 +27,11 @@ const IndexRoute = IndexRouteImport.update({
 const AboutRoute = AboutRouteImport.update({
   id: '/about',
   path: '/about',
+  getParentRoute: () => rootRouteImport,
+} as any)
+const KindsRoute = KindsRouteImport.update({
+  id: '/kinds',
+  path: '/kinds',
   getParentRoute: () => rootRouteImport,
 } as any)
 const ApiCatalogueRoute = ApiCatalogueRouteImport.update({
@@ -62,6 +68,7 @@ const ApiPricesTeaRoute = ApiPricesTeaRouteImport.update({
 export interface FileRoutesByFullPath {
   '/': typeof IndexRoute
   '/about': typeof AboutRoute
+  '/kinds': typeof KindsRoute
   '/api/catalogue': typeof ApiCatalogueRoute
   '/api/stocktaking': typeof ApiStocktakingRoute
   '/api/trouble': typeof ApiTroubleRoute
@@ -72,6 +79,7 @@ export interface FileRoutesByFullPath {
 export interface FileRoutesByTo {
   '/': typeof IndexRoute
   '/about': typeof AboutRoute
+  '/kinds': typeof KindsRoute
   '/api/catalogue': typeof ApiCatalogueRoute
   '/api/stocktaking': typeof ApiStocktakingRoute
   '/api/trouble': typeof ApiTroubleRoute
@@ -83,6 +91,7 @@ export interface FileRoutesById {
   __root__: typeof rootRouteImport
   '/': typeof IndexRoute
   '/about': typeof AboutRoute
+  '/kinds': typeof KindsRoute
   '/api/catalogue': typeof ApiCatalogueRoute
   '/api/stocktaking': typeof ApiStocktakingRoute
   '/api/trouble': typeof ApiTroubleRoute
@@ -95,6 +104,7 @@ export interface FileRouteTypes {
   fullPaths:
     | '/'
     | '/about'
+    | '/kinds'
     | '/api/catalogue'
     | '/api/stocktaking'
     | '/api/trouble'
@@ -105,6 +115,7 @@ export interface FileRouteTypes {
   to:
     | '/'
     | '/about'
+    | '/kinds'
     | '/api/catalogue'
     | '/api/stocktaking'
     | '/api/trouble'
@@ -115,6 +126,7 @@ export interface FileRouteTypes {
     | '__root__'
     | '/'
     | '/about'
+    | '/kinds'
     | '/api/catalogue'
     | '/api/stocktaking'
     | '/api/trouble'
@@ -126,6 +138,7 @@ export interface FileRouteTypes {
 export interface RootRouteChildren {
   IndexRoute: typeof IndexRoute
   AboutRoute: typeof AboutRoute
+  KindsRoute: typeof KindsRoute
   ApiCatalogueRoute: typeof ApiCatalogueRoute
   ApiStocktakingRoute: typeof ApiStocktakingRoute
   ApiTroubleRoute: typeof ApiTroubleRoute
@@ -148,6 +161,13 @@ declare module '@tanstack/react-router' {
       path: '/about'
       fullPath: '/about'
       preLoaderRoute: typeof AboutRouteImport
+      parentRoute: typeof rootRouteImport
+    }
+    '/kinds': {
+      id: '/kinds'
+      path: '/kinds'
+      fullPath: '/kinds'
+      preLoaderRoute: typeof KindsRouteImport
       parentRoute: typeof rootRouteImport
     }
     '/api/catalogue': {
@@ -198,6 +218,7 @@ declare module '@tanstack/react-router' {
 const rootRouteChildren: RootRouteChildren = {
   IndexRoute: IndexRoute,
   AboutRoute: AboutRoute,
+  KindsRoute: KindsRoute,
   ApiCatalogueRoute: ApiCatalogueRoute,
   ApiStocktakingRoute: ApiStocktakingRoute,
   ApiTroubleRoute: ApiTroubleRoute,

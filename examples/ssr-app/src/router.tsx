@@ -1,22 +1,19 @@
 import { createRouter } from "@tanstack/react-router";
 import { routeTree } from "./routeTree.gen.ts";
+import { Fault, NotFound } from "./ui/notices.tsx";
 
 export function getRouter() {
-  return createRouter({
+  const router = createRouter({
     routeTree,
     scrollRestoration: true,
-    defaultErrorComponent: () => (
-      <main>
-        <h1>That went wrong</h1>
-        <p role="alert">We know of it already.</p>
-      </main>
-    ),
-    defaultNotFoundComponent: () => (
-      <main>
-        <h1>There is no such page</h1>
-      </main>
-    ),
+    // In the browser only. What a loader threw, the server has reported; what a component threw while it was rendered, nobody has.
+    defaultOnCatch: (error) => {
+      if (!router.state.matches.some((match) => match.error === error)) reportError(error);
+    },
+    defaultErrorComponent: Fault,
+    defaultNotFoundComponent: NotFound,
   });
+  return router;
 }
 
 declare module "@tanstack/react-router" {

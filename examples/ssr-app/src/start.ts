@@ -5,11 +5,12 @@ import { report } from "./server/report.ts";
 const csrf = createCsrfMiddleware({ filter: ({ handlerType }) => handlerType === "serverFn" });
 
 /** What a route's own handler throws becomes an answer with status 500, and nothing more. */
-const reportedRequests = createMiddleware().server(async ({ next, pathname }) => {
+const reportedRequests = createMiddleware().server(async ({ next, pathname, request }) => {
   try {
     return await next();
   } catch (error) {
-    report(`request for ${pathname}`, error);
+    // A visitor who has left is no error, though the framework throws for that as well where the platform tells it (`enable_request_signal`).
+    if (!request.signal.aborted) report(`request for ${pathname}`, error);
     throw error;
   }
 });

@@ -1,24 +1,74 @@
-import { createRootRoute, HeadContent, Link, Outlet, Scripts } from "@tanstack/react-router";
+import { createRootRoute, HeadContent, Link, Outlet, Scripts, useRouter } from "@tanstack/react-router";
+import { type ReactNode, useEffect, useRef } from "react";
+import shopCss from "../ui/shop.css?url";
+
 export const Route = createRootRoute({
   head: () => ({
     meta: [
       { charSet: "utf-8" },
       { name: "viewport", content: "width=device-width, initial-scale=1" },
+      { name: "color-scheme", content: "light dark" },
       { title: "Tea shop" },
+      { name: "description", content: "A small shop for good tea." },
+    ],
+    links: [
+      { rel: "stylesheet", href: shopCss },
+      { rel: "icon", href: "/favicon.svg", type: "image/svg+xml" },
     ],
   }),
-  component: () => (
+  shellComponent: Document,
+  component: Layout,
+});
+
+function Document({ children }: { children: ReactNode }) {
+  return (
     <html lang="en">
       <head>
         <HeadContent />
+        <noscript>
+          {/* What follows in the stream is put in its place by a script: without one, it is shown where it arrives. */}
+          <style>{'[hidden][id^="S:"] { display: block !important } .coming { display: none }'}</style>
+        </noscript>
       </head>
       <body>
-        <nav>
-          <Link to="/">Teas</Link> <Link to="/about">About</Link>
-        </nav>
-        <Outlet />
+        {children}
         <Scripts />
       </body>
     </html>
-  ),
-});
+  );
+}
+
+function Layout() {
+  const main = useRef<HTMLElement>(null);
+  const router = useRouter();
+  // A page that is changed by script is announced by nothing, unless the focus goes there.
+  useEffect(
+    () =>
+      router.subscribe("onRendered", ({ fromLocation, pathChanged }) => {
+        if (fromLocation !== undefined && pathChanged) main.current?.focus({ preventScroll: true });
+      }),
+    [router],
+  );
+  return (
+    <>
+      <a className="skip" href="#content">
+        To the content
+      </a>
+      <header>
+        <nav aria-label="Shop">
+          <Link to="/" activeOptions={{ exact: true }}>
+            Teas
+          </Link>
+          <Link to="/about">About</Link>
+          <Link to="/kinds">Every kind of trace event</Link>
+        </nav>
+      </header>
+      <main id="content" ref={main} tabIndex={-1}>
+        <Outlet />
+      </main>
+      <footer>
+        <p>A shop that sells nothing: what happens in it becomes trace events, and those are shipped.</p>
+      </footer>
+    </>
+  );
+}

@@ -19,13 +19,13 @@ function Trouble() {
   const { kind, late } = Route.useLoaderData();
   if (kind === "component") throw new Error("the component gave up");
   return (
-    <main>
+    <>
       <h1>{kind}</h1>
       {late && (
-        <Suspense fallback={<p>It is coming …</p>}>
+        <Suspense fallback={<p className="coming">It is coming …</p>}>
           <Await promise={late}>{(text) => <p>{text}</p>}</Await>
         </Suspense>
       )}
-    </main>
+    </>
   );
 }

@@ -1,3 +1,5 @@
+import { report } from "./report.ts";
+
 export interface Order {
   readonly id: string;
   readonly tea: string;
@@ -6,20 +8,36 @@ export interface Order {
 }
 
 /**
- * One invocation, and one trace event, for each batch. A message is acknowledged once its order is packed: what is thrown at a later one has only that one,
- * and those after it, delivered again.
+ * One invocation, and one trace event, for each batch. Each message is acknowledged or sent back for itself, so that one order that fails holds up no other;
+ * what failed is thrown at the end, which makes the outcome `exception`. On a developer's machine that sends back acknowledged messages as well, and a queue
+ * may deliver twice anywhere: an order with a receipt is not packed again.
  */
 export async function packOrders(batch: MessageBatch<Order>, env: Env): Promise<void> {
+  const failures: unknown[] = [];
   for (const message of batch.messages) {
-    const order = message.body;
-    // The dead-letter queue of the other one, where an order arrives that failed each time.
-    if (batch.queue.endsWith("-dead")) {
-      console.error("order given up", order);
-    } else {
-      console.log("packing an order", { ...order, attempt: message.attempts });
-      if (order.to === "the moon") throw new Error(`no courier goes to ${order.to}`);
-      await env.SHELF.put(`receipts/${order.id}.txt`, `${order.packets} of ${order.tea}, to ${order.to}`);
+    try {
+      await takeOrder(message, batch.queue, env);
+      message.ack();
+    } catch (error) {
+      failures.push(error);
+      message.retry();
     }
-    message.ack();
+  }
+  if (failures.length === 0) return;
+  for (const failure of failures.slice(1)) report("packing an order", failure);
+  throw failures[0];
+}
+
+async function takeOrder({ body: order, attempts }: Message<Order>, queue: string, env: Env): Promise<void> {
+  const receipt = `receipts/${order.id}.txt`;
+  if ((await env.SHELF.head(receipt)) !== null) {
+    console.log("order packed before", { id: order.id });
+  } else if (queue.endsWith("-dead")) {
+    // The dead-letter queue of the other one, where an order arrives that failed each time.
+    console.error("order given up", order);
+  } else {
+    console.log("packing an order", { ...order, attempt: attempts });
+    if (order.to === "the moon") throw new Error(`no courier goes to ${order.to}`);
+    await env.SHELF.put(receipt, `${order.packets} of ${order.tea}, to ${order.to}`);
   }
 }

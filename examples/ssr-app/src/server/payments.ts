@@ -17,6 +17,8 @@ export async function takePayment(request: Request, env: Env): Promise<Response>
 
 /** Over hashes, which are of one length: how long it takes says nothing of the token. */
 async function isBank(request: Request, env: Env): Promise<boolean> {
+  // Or `Bearer undefined` would do.
+  if (!env.PAYMENT_TOKEN) throw new Error("PAYMENT_TOKEN is not set: see .dev.vars.example");
   const hash = (text: string) => crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
   const [sent, agreed] = await Promise.all([
     hash(request.headers.get("Authorization") ?? ""),

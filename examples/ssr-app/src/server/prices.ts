@@ -6,14 +6,22 @@ import { report } from "./report.ts";
 export class Prices extends WorkerEntrypoint<Env> {
   /**
    * @returns coins.
-   * @throws RangeError for what is no tea. For the platform a call that throws has gone well, so it is reported.
+   * @throws RangeError for what is no tea or no number of packets. For the platform a call that throws has gone well, so it is reported.
    */
   quote(id: string, packets: number): number {
     console.log("price asked", { tea: id, packets });
-    const tea = findTea(id);
-    if (tea !== undefined) return tea.coins * packets;
-    const error = new RangeError(`there is no tea ${id}`);
-    report("Prices.quote", error);
-    throw error;
+    try {
+      return coinsOf(id, packets);
+    } catch (error) {
+      report("Prices.quote", error);
+      throw error;
+    }
   }
+}
+
+function coinsOf(id: string, packets: number): number {
+  const tea = findTea(id);
+  if (tea === undefined) throw new RangeError(`there is no tea ${id}`);
+  if (!Number.isSafeInteger(packets) || packets < 1) throw new RangeError("packets: 1 or more");
+  return tea.coins * packets;
 }

@@ -5,13 +5,15 @@ export interface Tea {
   /** Price of a packet. */
   readonly coins: number;
   readonly from: string;
+  /** Of a cup of it, as in CSS. */
+  readonly colour: string;
 }
 
 export const TEAS: readonly Tea[] = [
-  { id: "sencha", name: "Sencha", coins: 7, from: "Uji, Japan" },
-  { id: "assam", name: "Assam", coins: 5, from: "Jorhat, India" },
-  { id: "oolong", name: "Oolong", coins: 9, from: "Anxi, China" },
-  { id: "rooibos", name: "Rooibos", coins: 4, from: "Clanwilliam, South Africa" },
+  { id: "sencha", name: "Sencha", coins: 7, from: "Uji, Japan", colour: "#8fa33b" },
+  { id: "assam", name: "Assam", coins: 5, from: "Jorhat, India", colour: "#a8501f" },
+  { id: "oolong", name: "Oolong", coins: 9, from: "Anxi, China", colour: "#c98a2b" },
+  { id: "rooibos", name: "Rooibos", coins: 4, from: "Clanwilliam, South Africa", colour: "#b3392c" },
 ];
 
 export function findTea(id: string): Tea | undefined {
@@ -21,3 +23,9 @@ export function findTea(id: string): Tea | undefined {
 export function isTea(id: string): boolean {
   return findTea(id) !== undefined;
 }
+
+/** Where the shop delivers to. No courier goes to the moon: such an order fails when it is packed, each time. */
+export const PLACES: readonly string[] = ["home", "the moon"];
+
+/** Of one order. */
+export const PACKETS_MAX = 10;

@@ -1,0 +1,28 @@
+import { Link, useRouter } from "@tanstack/react-router";
+
+/** Instead of a page that cannot be shown. What was thrown is none of the visitor's business. */
+export function Fault() {
+  const router = useRouter();
+  return (
+    <>
+      <h1>That went wrong</h1>
+      <p role="alert">We know of it already.</p>
+      <p>
+        <button type="button" onClick={() => router.invalidate()}>
+          Try again
+        </button>
+      </p>
+    </>
+  );
+}
+
+export function NotFound() {
+  return (
+    <>
+      <h1>There is no such page</h1>
+      <p>
+        But there are <Link to="/">teas</Link>.
+      </p>
+    </>
+  );
+}
