@@ -5,7 +5,6 @@ import { plain } from "./text.ts";
 
 /** How many characters a misspelt name is away from the right one. */
 const MISSPELT_MAX = 2;
-const DEPTH_MAX = 6;
 
 /** Names that are none of the platform's, but read as if. */
 const OTHER_NAMES = ["tailconsumers", "tailconsumer", "tails", "tail", "tailworkers", "tailworker", "consumers"];
@@ -55,7 +54,6 @@ function looksLikeConsumers(key: string): boolean {
 
 /** In TOML a line below a header belongs to that table, however it is indented. */
 function misplaced(object: Json, service: string, skipped: readonly string[], path: readonly string[]): string[] {
-  if (path.length > DEPTH_MAX) return [];
   return Object.entries(object).flatMap(([key, value]) => {
     // Previews of a deployment have consumers of their own.
     if (skipped.includes(key) || (path.length === 0 && key === "previews") || !isObject(value)) return [];

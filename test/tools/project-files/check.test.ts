@@ -1,22 +1,6 @@
-import { join, relative } from "node:path";
 import { describe, expect, it } from "vitest";
-import { checkProjects } from "../../../tools/project-files/check.ts";
-import { findProjects } from "../../../tools/project-files/find.ts";
-import { projectLines, sumUp } from "../../../tools/project-files/report.ts";
 import { distance } from "../../../tools/project-files/suspicions.ts";
-import { folderOf } from "./temporary.ts";
-
-function check(files: Record<string, string>) {
-  const folder = folderOf(files);
-  const { found, faults } = findProjects(folder);
-  const result = checkProjects(found, "logship", (path) => relative(folder, path));
-  return {
-    ...result,
-    faults,
-    text: result.reports.flatMap(projectLines).join("\n"),
-    sum: sumUp(result, faults.length),
-  };
-}
+import { check } from "./checking.ts";
 
 /** The lines about one project file, written as JSON. */
 function lines(project: object): string {
@@ -88,6 +72,11 @@ describe("a deployment", () => {
       'SILENT: tail_consumers with "logship" stands below "observability"',
     ],
     ["not meant to: another consumer", { tail_consumers: [{ service: "alerts" }] }, "not meant to: nothing says"],
+    [
+      "not meant to, where an environment alone is attached",
+      { env: { live: ours } },
+      /top level {2}shop {7}not meant to/,
+    ],
     ["not meant to: a preview", { previews: ours }, "not meant to: nothing says"],
   ])("is %s", (_what, project, words) => {
     expect(lines(project)).toMatch(words);
@@ -135,6 +124,9 @@ describe("the shipper's own project", () => {
     ],
   ])("with %s is wrong", (_what, project, words) => {
     expect(shipper(project)).toContain(words);
+    const { sum } = check({ "wrangler.json": JSON.stringify({ name: "logship", ...project }) });
+    expect(sum.isGood).toBe(false);
+    expect(sum.lines).toEqual([expect.stringMatching(/; 1 thing wrong beside\.$/)]);
   });
 });
 
@@ -175,39 +167,6 @@ describe("notes", () => {
     expect(two({ account_id: "1" }, { account_id: "2" })).toEqual([]);
     expect(two({ account_id: "1" }, { account_id: "1" })).toHaveLength(1);
     expect(two({ account_id: "1" }, {})).toHaveLength(1);
-  });
-});
-
-describe("a search", () => {
-  it("takes the file that wrangler takes, and names those that it ignores, and one above that it prefers", () => {
-    const { text } = check({
-      "wrangler.json": '{"name": "above"}',
-      "shop/wrangler.toml": 'name = "old"',
-      "shop/wrangler.jsonc": '{"name": "shop"}',
-    });
-    expect(text).toContain("shop/wrangler.jsonc\n  top level  shop");
-    expect(text).toContain("note: shop/wrangler.toml is ignored: wrangler takes shop/wrangler.jsonc");
-    expect(text).toContain("note: wrangler takes wrangler.json instead of it, unless --config names it");
-    expect(text).not.toContain("old");
-  });
-
-  it("goes into folders, but not into what is installed, built or hidden", () => {
-    const files = ["apps/a", "node_modules/b", "dist", ".wrangler/c", "apps/node_modules/d"].map((folder) => [
-      `${folder}/wrangler.json`,
-      "{}",
-    ]);
-    expect(check(Object.fromEntries(files)).reports.map(({ project }) => project)).toEqual(["apps/a/wrangler.json"]);
-  });
-
-  it("ends, and says where", () => {
-    const deep = Array.from({ length: 18 }, (_, index) => `d${index}`);
-    const { faults, sum } = check({ [join(...deep, "wrangler.json")]: "{}" });
-    expect(faults).toEqual([expect.objectContaining({ words: expect.stringContaining("not searched") })]);
-    expect(sum.isGood).toBe(false);
-  });
-
-  it("that finds nothing is said", () => {
-    expect(check({ "readme.md": "" }).faults).toHaveLength(1);
   });
 });
 
