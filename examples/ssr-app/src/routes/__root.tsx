@@ -1,4 +1,4 @@
-import { createRootRoute, HeadContent, Link, Outlet, Scripts, useRouter } from "@tanstack/react-router";
+import { createRootRoute, HeadContent, Link, Outlet, Scripts, useRouter, useRouterState } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useRef } from "react";
 import shopCss from "../ui/shop.css?url";
 
@@ -27,7 +27,11 @@ function Document({ children }: { children: ReactNode }) {
         <HeadContent />
         <noscript>
           {/* What follows in the stream is put in its place by a script: without one, it is shown where it arrives. */}
-          <style>{'[hidden][id^="S:"] { display: block !important } .coming { display: none }'}</style>
+          <style>
+            {
+              '[hidden][id^="S:"] { display: block !important; max-width: 64rem; margin: auto; padding: 1rem } .coming { display: none }'
+            }
+          </style>
         </noscript>
       </head>
       <body>
@@ -41,6 +45,7 @@ function Document({ children }: { children: ReactNode }) {
 function Layout() {
   const main = useRef<HTMLElement>(null);
   const router = useRouter();
+  const isLoading = useRouterState({ select: (state) => state.isLoading });
   // A page that is changed by script is announced by nothing, unless the focus goes there.
   useEffect(
     () =>
@@ -63,7 +68,7 @@ function Layout() {
           <Link to="/kinds">Every kind of trace event</Link>
         </nav>
       </header>
-      <main id="content" ref={main} tabIndex={-1}>
+      <main id="content" ref={main} tabIndex={-1} aria-busy={isLoading}>
         <Outlet />
       </main>
       <footer>

@@ -15,7 +15,10 @@ function Kinds() {
   return (
     <>
       <h1>Every kind of trace event</h1>
-      <p>Each control below makes one kind of event happen. Its record is in the bucket soon after.</p>
+      <p>
+        Each control below makes one kind of event happen. Its record is in the bucket soon after. An error page that a
+        browser shows makes one more, of tea-shop-browser.
+      </p>
       <noscript>The buttons take JavaScript; the links do not.</noscript>
       <table>
         <thead>
