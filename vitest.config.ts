@@ -82,6 +82,7 @@ export default defineConfig({
           ...SHARED,
           "test/e2e/**",
           "test/browser/**",
+          "test/example/**",
           "test/unit-support/**",
           "test/tools/**",
           // `npm run soak` runs it, which notices when the runtime hangs under so many crashes.

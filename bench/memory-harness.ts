@@ -3,7 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { unstable_readConfig } from "wrangler";
-import { type BuiltWorker, buildWorker, DevServer } from "../tools/dev-server.ts";
+import { type BuiltWorker, buildWorker, startDevServer } from "../tools/dev-server.ts";
+import type { LocalServer } from "../tools/local-server.ts";
 import { ROOT, SHIPPER_CONFIG } from "../tools/paths.ts";
 import { runtimes } from "./cpu-clock.ts";
 import { ProcessMemory } from "./process-memory.ts";
@@ -18,7 +19,7 @@ const PATIENCE_MS = 120_000;
 export class MemoryHarness {
   readonly #root: string;
   readonly #worker: BuiltWorker;
-  #server: DevServer;
+  #server: LocalServer;
   #memory: ProcessMemory;
   #asked = 0;
 
@@ -87,7 +88,7 @@ export class MemoryHarness {
 }
 
 interface Running {
-  server: DevServer;
+  server: LocalServer;
   memory: ProcessMemory;
 }
 
@@ -130,7 +131,7 @@ async function run(root: string, { config, script }: BuiltWorker): Promise<Runni
   const others = new Set(runtimes(process.pid));
   // The runtime takes flags of its engine from the environment alone; this one lets the worker collect its garbage when it is asked to.
   process.env.MINIFLARE_WORKERD_V8_FLAGS = "--expose-gc";
-  const server = await DevServer.start({ config, script, persistTo: join(root, "state"), registry }).finally(() => {
+  const server = await startDevServer({ config, script, persistTo: join(root, "state"), registry }).finally(() => {
     delete process.env.MINIFLARE_WORKERD_V8_FLAGS;
   });
   try {
@@ -150,7 +151,7 @@ const HELD_BYTES = 64_000_000;
  * is measured with it.
  * @throws if none grows by just that.
  */
-async function memoryOf(server: DevServer, pids: readonly number[]): Promise<ProcessMemory> {
+async function memoryOf(server: LocalServer, pids: readonly number[]): Promise<ProcessMemory> {
   const hold = (bytes: number): Promise<void> =>
     call(server, "/bench/hold", { method: "POST", body: JSON.stringify(bytes) });
   await hold(0);
@@ -173,7 +174,7 @@ const TRIES = 5;
  * A connection inside the runtime that was idle while it computed for long may be closed, and the next request on it fails. It is made again: of a
  * command the worker knows the number, and nothing else that is asked here does anything twice but the creation of a job, before which nothing is computed.
  */
-async function call<T>(server: DevServer, path: string, init: RequestInit): Promise<T> {
+async function call<T>(server: LocalServer, path: string, init: RequestInit): Promise<T> {
   for (let tries = 1; ; tries++) {
     const response = await fetch(server.url + path, { ...init, signal: AbortSignal.timeout(PATIENCE_MS) });
     if (response.ok) return (await response.json()) as T;

@@ -1,6 +1,7 @@
 /** Whether what arrived is what was sent: every record once, and as it should be. Pure. */
+
+import { aboutOf, type TraceRecord, urlOf } from "../tools/show.ts";
 import type { Expected } from "./events.ts";
-import { aboutOf, type TraceRecord, urlOf } from "./show.ts";
 
 /** Of a long value, in a complaint, in characters. */
 const SHOWN = 200;

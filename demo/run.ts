@@ -2,17 +2,17 @@
  * The main job on embedded defaults: a sample function and a client send events, the shipper puts them into a bucket, the bucket is read back.
  * Everything runs on this machine, in a state folder of its own. `--once` ends by itself: 0 if every event arrived exactly once, 1 if not.
  */
-import { rmSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { type ApiClient, type JobLedger, jobBalance } from "../tools/api-client.ts";
-import { type Bucket, LOCAL_BUCKET, localDestination } from "../tools/bucket.ts";
-import type { DevServer } from "../tools/dev-server.ts";
+import type { ApiClient } from "../tools/api-client.ts";
+import { type JobLedger, jobBalance } from "../tools/api-results.ts";
+import { LOCAL_BUCKET, localDestination } from "../tools/bucket.ts";
+import { type Foreground, runInForeground, shown } from "../tools/foreground.ts";
+import { bucketLines, showAll, showNew } from "../tools/local-shipper.ts";
 import { DEV_VARS } from "../tools/paths.ts";
-import { pause, type UntilOptions, until } from "../tools/until.ts";
+import { type UntilOptions, until } from "../tools/until.ts";
 import { faultsOf } from "./check.ts";
 import { type Expected, postedEvents, sampleSchedules, sampleVisits, type Trigger } from "./events.ts";
-import { freshState, type Running, shown, start } from "./processes.ts";
-import { objectLines, recordsOf } from "./show.ts";
+import { type Running, STATES, start } from "./processes.ts";
 
 const FOLDER = "demo";
 /** The least a job takes. */
@@ -20,18 +20,15 @@ const INTERVAL_S = 30;
 /** tail() gathers for 2 s and the queue for 10 s at most; a slow machine takes its time. In ms. */
 const RECEIVED_WITHIN_MS = 60_000;
 const DELIVERED_WITHIN_MS = 60_000;
-const LOOK_FOR_OBJECTS_MS = 2_000;
 
-const startedAt = Date.now();
-const servers: DevServer[] = [];
-
-/** Each step with the seconds it begins at. */
-function say(text: string): void {
-  console.log(`${((Date.now() - startedAt) / 1_000).toFixed(1).padStart(5)} s  ${text}`);
-}
+type Say = Foreground["say"];
 
 /** @returns what is wrong, in words; nothing if all is well. And the keys that are in the bucket. */
-async function runMainJob({ api, bucket, sample }: Running): Promise<{ faults: string[]; keys: Set<string> }> {
+async function runMainJob({
+  shipper: { api, bucket },
+  sample,
+  say,
+}: Running): Promise<{ faults: string[]; keys: Set<string> }> {
   const job = await api.createJob({
     name: "demo",
     enabled: true,
@@ -42,23 +39,23 @@ async function runMainJob({ api, bucket, sample }: Running): Promise<{ faults: s
   say(`POST /jobs: job ${job.id} ships to ${place}, after ${INTERVAL_S} s at the latest.`);
 
   const faults: string[] = [];
-  const expected = [...(await askSample(sample.url, faults)), ...(await postEvents(api))];
+  const expected = [...(await askSample(sample.url, faults, say)), ...(await postEvents(api, say))];
   say(`Waiting for the queue (12 s at most) until the job's ledger shows ${expected.length} received …`);
-  await ledgerUntil(api, job.id, faults, {
+  await ledgerUntil(api, job.id, faults, say, {
     what: `the ledger to show ${expected.length} received`,
     withinMs: RECEIVED_WITHIN_MS,
     enough: ({ received }) => received >= expected.length,
   });
   say(`Triggering the schedule: GET ${api.scheduledUrl}`);
   await api.triggerScheduled();
-  await ledgerUntil(api, job.id, faults, {
+  await ledgerUntil(api, job.id, faults, say, {
     what: "the ledger to show nothing pending",
     withinMs: DELIVERED_WITHIN_MS,
     enough: ({ pending }) => pending === 0,
   });
 
   say("Reading the bucket back, with signed S3 GETs. Times are UTC.");
-  const read = await readNew(bucket, new Set());
+  const read = await showNew(bucket, FOLDER, new Set());
   const arrived = read.flatMap(({ records }) => records);
   faults.push(...faultsOf(expected, arrived), ...ledgerFaults(await api.jobLedger(job.id), expected.length));
   const { error_message } = await api.job(job.id);
@@ -71,7 +68,7 @@ async function runMainJob({ api, bucket, sample }: Running): Promise<{ faults: s
 }
 
 /** Requests as visitors would send them, and the sample's own schedule. @returns what must be shipped for them. */
-async function askSample(url: string, faults: string[]): Promise<Expected[]> {
+async function askSample(url: string, faults: string[], say: Say): Promise<Expected[]> {
   const visits = await trigger(sampleVisits(url), faults);
   const requests = visits.filter(({ type }) => type === "fetch");
   const threw = requests.filter(({ outcome }) => outcome === "exception").length;
@@ -100,7 +97,7 @@ async function trigger(triggers: readonly Trigger[], faults: string[]): Promise<
 }
 
 /** Events of a function elsewhere, over HTTP. @returns what must be shipped for them. */
-async function postEvents(api: ApiClient): Promise<Expected[]> {
+async function postEvents(api: ApiClient, say: Say): Promise<Expected[]> {
   const posted = postedEvents(Date.now());
   const accepted = await api.postEvents(
     posted.map(({ event }) => event),
@@ -115,6 +112,7 @@ async function ledgerUntil(
   api: ApiClient,
   job: number,
   faults: string[],
+  say: Say,
   wait: Pick<UntilOptions<JobLedger>, "what" | "withinMs" | "enough">,
 ): Promise<void> {
   try {
@@ -134,28 +132,14 @@ function ledgerFaults(ledger: JobLedger, expected: number): string[] {
   ];
 }
 
-/** Reads and shows the objects that are not known yet. The probe of the job's creation is none: it lies under the year 1. */
-async function readNew(bucket: Bucket, known: ReadonlySet<string>) {
-  const keys = (await bucket.list(`${FOLDER}/`)).filter((key) => !known.has(key) && key.endsWith(".log.gz"));
-  const read = [];
-  for (const key of keys) {
-    const object = { key, bytes: await bucket.get(key) };
-    const records = recordsOf(object);
-    console.log(["", ...objectLines(object, records).map((line) => `  ${line}`)].join("\n"));
-    read.push({ key, records });
-  }
-  return read;
-}
-
-function sayWhereThingsAre({ api, bucket, sample }: Running, state: string): void {
+function sayWhereThingsAre({ shipper, sample, state }: Running): void {
   const lines = [
     "",
     "  Where things are:",
-    `    Pages   ${new URL("/", api.url)}: jobs, functions, live records; the token is ADMIN_TOKEN in ${shown(DEV_VARS)}`,
-    `    API     ${api.url}/jobs`,
+    `    Pages   ${shipper.server.url}/: jobs, functions, live records; the token is ADMIN_TOKEN in ${shown(DEV_VARS)}`,
+    `    API     ${shipper.api.url}/jobs`,
     "            with Authorization: Bearer <the same token>",
-    `    Bucket  ${bucket.url}`,
-    `            S3, region auto, keys ${LOCAL_BUCKET.accessKeyId} / ${LOCAL_BUCKET.secretAccessKey}`,
+    ...bucketLines(shipper),
     `    Sample  ${sample.url}: /orders/1, /checkout, /report, /newsletter, /prices/tea, /parcels/1, /reservations/tea`,
     `    State   ${shown(state)}: removed at the end; what both print is in shipper.log and sample.log there`,
     "",
@@ -164,7 +148,7 @@ function sayWhereThingsAre({ api, bucket, sample }: Running, state: string): voi
 }
 
 /** Shows what else arrives, until it is interrupted. */
-async function stay({ api, bucket, sample }: Running, keys: Set<string>): Promise<never> {
+async function stay({ shipper: { api, bucket }, sample }: Running, keys: Set<string>): Promise<never> {
   const lines = [
     "",
     "  Both keep running. Ask the sample for more; it is shipped, and shown here, within 45 s:",
@@ -174,10 +158,7 @@ async function stay({ api, bucket, sample }: Running, keys: Set<string>): Promis
     "  Press Ctrl-C to stop.",
   ];
   console.log(lines.join("\n"));
-  for (;;) {
-    for (const { key } of await readNew(bucket, keys)) keys.add(key);
-    await pause(LOOK_FOR_OBJECTS_MS);
-  }
+  return showAll(bucket, FOLDER, keys);
 }
 
 function readArguments(): { once: boolean } {
@@ -189,59 +170,19 @@ function readArguments(): { once: boolean } {
   }
 }
 
-/** @returns the exit code. */
-async function main(): Promise<number> {
-  const { once } = readArguments();
-  let exitCode: number | null = null;
-  const interruption = new AbortController();
-  const interrupted = new Promise<number>((resolve) => {
-    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-      process.on(signal, () => {
-        interruption.abort(new Error("interrupted"));
-        resolve(exitCode ?? 130);
-      });
-    }
-  });
-  const state = freshState();
-  const starting = start({ state, signal: interruption.signal, say, servers });
-  const work = async (): Promise<number> => {
-    const running = await starting;
-    const lost = firstToEnd(running);
-    sayWhereThingsAre(running, state);
-    const { faults, keys } = await Promise.race([runMainJob(running), lost]);
-    exitCode = faults.length === 0 ? 0 : 1;
-    if (!once) await Promise.race([stay(running, keys), lost]);
-    return exitCode;
-  };
-  try {
-    exitCode = await Promise.race([work(), interrupted]);
-  } catch (error) {
-    say(`The demo failed: ${error instanceof Error ? error.message : String(error)}`);
-    exitCode = 1;
-  }
-  console.log();
-  say("Stopping.");
-  await starting.catch(() => {});
-  await Promise.all(servers.map((server) => server.stop()));
-  if (exitCode === 1) say(`Kept for a look: ${shown(state)} (removed by the next run)`);
-  else rmSync(state, { recursive: true, force: true });
-  return exitCode;
-}
-
-/** Rejects when one of the servers ends, which none should by itself. */
-function firstToEnd({ shipper, sample }: Running): Promise<never> {
-  const lost = Promise.race([
-    shipper.ended.then((how): never => {
-      throw new Error(`the shipper ended by itself (${how})`);
-    }),
-    sample.ended.then((how): never => {
-      throw new Error(`the sample function ended by itself (${how})`);
-    }),
-  ]);
-  // At the end they are stopped, and nobody listens any more.
-  lost.catch(() => {});
-  return lost;
-}
-
+const { once } = readArguments();
+let shownKeys = new Set<string>();
+const exitCode = await runInForeground<Running>({
+  name: "The demo",
+  states: STATES,
+  start,
+  work: async (running) => {
+    sayWhereThingsAre(running);
+    const { faults, keys } = await runMainJob(running);
+    shownKeys = keys;
+    return faults.length === 0 ? 0 : 1;
+  },
+  ...(!once && { stay: (running) => stay(running, shownKeys) }),
+});
 // Not `process.exitCode`: a connection or a timer of work that was interrupted would keep the process.
-process.exit(await main());
+process.exit(exitCode);

@@ -1,84 +1,12 @@
 import { gzipSync } from "node:zlib";
 import * as z from "zod";
-
-const COUNT = z.number().int().nonnegative();
-
-const JobLedger = z.object({
-  received: COUNT,
-  filtered: COUNT,
-  sampled_out: COUNT,
-  delivered: COUNT,
-  pending: COUNT,
-  set_aside: COUNT,
-  discarded: COUNT,
-  pending_objects: COUNT,
-  replayed: z.object({ objects: COUNT, records: COUNT, bytes: COUNT }),
-});
-export type JobLedger = z.infer<typeof JobLedger>;
-
-const AccountLedger = z.object({
-  processed: COUNT,
-  routed: COUNT,
-  not_enabled: COUNT,
-  not_routed: COUNT,
-  set_aside: COUNT,
-  discarded: COUNT,
-});
-export type AccountLedger = z.infer<typeof AccountLedger>;
-
-const Job = z.object({
-  id: z.number().int().positive(),
-  destination_conf: z.string(),
-  error_message: z.string().nullable(),
-});
-export type Job = z.infer<typeof Job>;
-
-const ObjectEntry = z.object({
-  number: COUNT,
-  key: z.string(),
-  state: z.string(),
-  records: COUNT,
-  bytes: COUNT,
-  reason: z.string(),
-});
-export type ObjectEntry = z.infer<typeof ObjectEntry>;
-
-const Amount = z.object({ objects: COUNT, records: COUNT, bytes: COUNT });
-
-const Replay = z.object({
-  id: z.string(),
-  state: z.string(),
-  planned: Amount,
-  done: Amount,
-  missing: Amount,
-  damaged: Amount,
-  failed: Amount,
-  left: Amount,
-  error_message: z.string().nullable(),
-});
-export type Replay = z.infer<typeof Replay>;
+import { AccountLedger, COUNT, Job, JobLedger, KnownFunction, ObjectEntry, Replay } from "./api-results.ts";
 
 const Envelope = z.object({
   success: z.boolean(),
   errors: z.array(z.object({ code: z.number(), message: z.string() })),
   result: z.unknown(),
 });
-
-/** Both sides of CONTRACT's equations; a ledger is right when they are the same at every moment. */
-export function jobBalance(ledger: JobLedger): { received: number; accountedFor: number } {
-  const { filtered, sampled_out, delivered, pending, set_aside, discarded } = ledger;
-  return {
-    received: ledger.received,
-    accountedFor: filtered + sampled_out + delivered + pending + set_aside + discarded,
-  };
-}
-
-export function accountBalance(ledger: AccountLedger): { processed: number; accountedFor: number } {
-  return {
-    processed: ledger.processed,
-    accountedFor: ledger.routed + ledger.not_enabled + ledger.not_routed + ledger.set_aside + ledger.discarded,
-  };
-}
 
 /** How a request of events is sent. */
 export interface EventsForm {
@@ -174,6 +102,16 @@ export class ApiClient {
     return this.#call("GET", `/functions/scripts/${name}`, undefined, this.#account);
   }
 
+  async functions(): Promise<KnownFunction[]> {
+    return z.array(KnownFunction).parse(await this.#call("GET", "/functions/scripts", undefined, this.#account));
+  }
+
+  /** Switches the logging of a function on or off. */
+  async setLogging(name: string, logship: boolean): Promise<void> {
+    const sent = { body: JSON.stringify({ logship }), type: "application/json" };
+    await this.#call("PATCH", `/functions/scripts/${name}/script-settings`, sent, this.#account);
+  }
+
   /** @param body as the API takes it: `since`, `until`, `destination_conf`. */
   async beginReplay(id: number, body: Readonly<Record<string, unknown>>): Promise<Replay> {
     const sent = { body: JSON.stringify(body), type: "application/json" };
@@ -201,7 +139,7 @@ export class ApiClient {
 
   /** @throws Error with the API's own words. */
   async #call(
-    method: "GET" | "POST" | "PUT" | "DELETE",
+    method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE",
     path: string,
     sent?: {
       readonly body: string | Uint8Array<ArrayBuffer> | FormData;

@@ -1,4 +1,5 @@
-import { DevServer, type DevServerOptions } from "./dev-server.ts";
+import { type DevServerOptions, startDevServer } from "./dev-server.ts";
+import type { LocalServer } from "./local-server.ts";
 import { FUNCTION_HOST_CONFIG } from "./paths.ts";
 
 /** Switches off the page, and the API, with which `wrangler dev` shows and changes what all local workers have stored. */
@@ -8,6 +9,6 @@ export const NO_EXPLORER = { X_LOCAL_EXPLORER: "false", X_LOCAL_OBSERVABILITY: "
  * The function host, which runs uploaded functions: a `wrangler dev` of its own, beside that of the shipper. Start it first, as the shipper is told its
  * origin (`LOCAL_FUNCTIONS`); they find each other in the registry, in whatever order they come up.
  */
-export function startFunctionHost(options: Omit<DevServerOptions, "config" | "environment">): Promise<DevServer> {
-  return DevServer.start({ ...options, config: FUNCTION_HOST_CONFIG, environment: NO_EXPLORER });
+export function startFunctionHost(options: Omit<DevServerOptions, "config" | "environment">): Promise<LocalServer> {
+  return startDevServer({ ...options, config: FUNCTION_HOST_CONFIG, environment: NO_EXPLORER });
 }

@@ -21,3 +21,6 @@ export const DEFAULT_PORT = 8787;
 export function localObjectStore(serverUrl: string): string {
   return `${serverUrl}/cdn-cgi/local/r2/s3`;
 }
+
+/** The application that shows how one is attached. */
+export const EXAMPLE_APP = join(ROOT, "examples/ssr-app");

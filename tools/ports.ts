@@ -1,4 +1,6 @@
 import { createServer } from "node:net";
+import { parseArgs } from "node:util";
+import { DEFAULT_PORT } from "./paths.ts";
 
 /** A port may be taken on one of these and free on the others. */
 const HOSTS = ["127.0.0.1", "::1", "0.0.0.0"];
@@ -27,4 +29,39 @@ export async function pickPort(preferred: number): Promise<number> {
   const last = Math.min(preferred + TRIES_MAX - 1, 65_535);
   for (let port = preferred; port <= last; port++) if (await isFree(port)) return port;
   throw new Error(`no free port from ${preferred} to ${last}`);
+}
+
+/** Ports of the servers of this process that are starting: two that start at once must not pick the same one. */
+const startingOn = new Set<number>();
+
+export interface ClaimedPort {
+  readonly port: number;
+  /** To be called once somebody listens there, or nobody will. */
+  readonly release: () => void;
+}
+
+/** The first port from `from` on that is free, and that no other server of this process is about to take. */
+export async function claimPort(from: number): Promise<ClaimedPort> {
+  let port = await pickPort(from);
+  while (startingOn.has(port)) port = await pickPort(port + 1);
+  startingOn.add(port);
+  return { port, release: () => void startingOn.delete(port) };
+}
+
+/** `--port` of the command line, its only option; 8787 without. Ends the process if there is anything else. @param command as the user writes it. */
+export function readPort(command: string): number {
+  try {
+    const { port } = parseArgs({ options: { port: { type: "string" } } }).values;
+    if (port === undefined) return DEFAULT_PORT;
+    if (/^\d{1,5}$/.test(port) && Number(port) > 0 && Number(port) <= 65_535) return Number(port);
+  } catch {
+    // Said below.
+  }
+  console.error(`usage: ${command} [-- --port <1 to 65535>]`);
+  process.exit(2);
+}
+
+/** Where the second of two servers looks for a port of its own. */
+export function portAfter(port: number): number {
+  return port < 65_535 ? port + 1 : DEFAULT_PORT + 1;
 }

@@ -1,30 +1,20 @@
 /** The shipper on this machine, and the host of uploaded functions beside it: `wrangler dev` with `.dev.vars`, state kept in `.wrangler/state`, until Ctrl-C. */
 import { join, relative } from "node:path";
-import { parseArgs, stripVTControlCharacters } from "node:util";
+import { stripVTControlCharacters } from "node:util";
 import { localDestination } from "./bucket.ts";
-import { DevServer } from "./dev-server.ts";
+import { startDevServer } from "./dev-server.ts";
 import { ensureDevVars, readDevVars } from "./dev-vars.ts";
 import { foldObjects } from "./fold.ts";
 import { NO_EXPLORER, startFunctionHost } from "./function-host.ts";
-import { DEFAULT_PORT, DEV_VARS, localObjectStore, ROOT, SHIPPER_CONFIG } from "./paths.ts";
+import type { LocalServer } from "./local-server.ts";
+import { DEV_VARS, localObjectStore, ROOT, SHIPPER_CONFIG } from "./paths.ts";
+import { portAfter, readPort } from "./ports.ts";
 
 /** An OBJSTORE_ENDPOINT that is the local bucket behind some port, and not a store of the developer's own. */
 const LOCAL_ENDPOINT = /^https?:\/\/localhost(:\d+)?\/cdn-cgi\/local\/r2\/s3\/?$/;
 
-function readPort(): number {
-  try {
-    const { port } = parseArgs({ options: { port: { type: "string" } } }).values;
-    if (port === undefined) return DEFAULT_PORT;
-    if (/^\d{1,5}$/.test(port) && Number(port) > 0 && Number(port) <= 65_535) return Number(port);
-  } catch {
-    // Said below.
-  }
-  console.error("usage: npm start [-- --port <1 to 65535>]");
-  process.exit(2);
-}
-
 async function main(): Promise<number> {
-  const wanted = readPort();
+  const wanted = readPort("npm start");
   const interruption = new AbortController();
   const interrupted = new Promise<void>((resolve) => {
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
@@ -47,18 +37,18 @@ async function main(): Promise<number> {
     process.stdout.write(process.stdout.isTTY ? text : stripVTControlCharacters(text));
   };
   const [onOutput, onHostOutput] = [foldObjects(show), foldObjects(show)];
-  const servers: DevServer[] = [];
+  const servers: LocalServer[] = [];
   const stop = async (): Promise<void> => {
     isStopping = true;
     await Promise.all(servers.map((each) => each.stop()));
   };
-  let server: DevServer;
-  let host: DevServer;
+  let server: LocalServer;
+  let host: LocalServer;
   try {
     // First: the shipper is told where it is. From its start on it prints what the functions log.
     let hostRuns = false;
     host = await startFunctionHost({
-      port: wanted < 65_535 ? wanted + 1 : DEFAULT_PORT + 1,
+      port: portAfter(wanted),
       persistTo: join(state, "functions"),
       probe: "/",
       onOutput: (text) => hostRuns && onHostOutput(text),
@@ -66,7 +56,7 @@ async function main(): Promise<number> {
     });
     servers.push(host);
     const functions = host.url;
-    server = await DevServer.start({
+    server = await startDevServer({
       config: SHIPPER_CONFIG,
       port: wanted,
       persistTo: state,

@@ -1,6 +1,6 @@
 /**
  * Runs a command in a process group of its own, and sees that all of it ends: when told to, or when the process that started this one is
- * gone, however it went (the channel between the two closes even on SIGKILL). Started by dev-server.ts only.
+ * gone, however it went (the channel between the two closes even on SIGKILL). Started by supervised.ts only.
  *
  * Linux and macOS: elsewhere there are no process groups.
  */

@@ -1,15 +1,9 @@
 /** `npm run demo`, as a new user starts it. */
-import { type ChildProcess, spawn } from "node:child_process";
-import { randomUUID } from "node:crypto";
 import { createServer, type Server } from "node:net";
-import { join } from "node:path";
-import { afterEach, beforeEach, describe, it, onTestFinished } from "vitest";
+import { afterEach, beforeEach, describe, it } from "vitest";
 import { readDevVars } from "../../tools/dev-vars.ts";
-import { ROOT } from "../../tools/paths.ts";
-import { until } from "../../tools/until.ts";
-import { processesWith } from "./processes.ts";
+import { startCommand } from "./command.ts";
 
-const MARK = "LOGSHIP_TEST_MARK";
 const canSeeProcesses = process.platform === "linux";
 
 /** Kind, outcome and what it was about: one line of each. */
@@ -43,12 +37,7 @@ describe("the demo", () => {
     expect(demo.processes().length).toBeGreaterThan(2);
     demo.process.kill("SIGKILL");
     await demo.ended;
-    await until({
-      what: "everything to end",
-      withinMs: 10_000,
-      look: async () => demo.processes(),
-      enough: (left) => left.length === 0,
-    });
+    await demo.processesGone();
   });
 
   it("ends with 0 when every event arrived exactly once, on free ports, and leaves nothing running", async ({
@@ -78,36 +67,7 @@ describe("the demo", () => {
 });
 
 function start(...args: readonly string[]) {
-  const mark = randomUUID();
-  const child: ChildProcess = spawn(process.execPath, [join(ROOT, "demo/run.ts"), ...args], {
-    cwd: ROOT,
-    env: { ...process.env, [MARK]: mark },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  onTestFinished(() => void child.kill("SIGTERM"));
-  let text = "";
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.setEncoding("utf8").on("data", (chunk: string) => {
-      text += chunk;
-    });
-  }
-  const ended = new Promise<number | null>((resolve, reject) => {
-    child.once("error", reject);
-    child.once("close", resolve);
-  });
-  return {
-    process: child,
-    ended,
-    output: () => text,
-    processes: () => processesWith(MARK, mark),
-    said: (words: string) =>
-      until({
-        what: `the demo to say "${words}"`,
-        withinMs: 60_000,
-        look: async () => text.slice(-2_000),
-        enough: () => text.includes(words),
-      }),
-  };
+  return startCommand("demo/run.ts", args);
 }
 
 /** A server on the port, unless there is one. */

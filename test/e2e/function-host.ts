@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { type IncomingHttpHeaders, type IncomingMessage, request } from "node:http";
 import { join } from "node:path";
-import type { DevServer } from "../../tools/dev-server.ts";
 import { startFunctionHost } from "../../tools/function-host.ts";
+import type { LocalServer } from "../../tools/local-server.ts";
 import { until } from "../../tools/until.ts";
 import type { IsolatedShipper } from "./shipper.ts";
 
@@ -12,7 +12,7 @@ const FOUND_WITHIN_MS = 15_000;
  * The host of the functions that are uploaded to this shipper.
  * @param port the one that the shipper was told.
  */
-export async function startHostOf({ folder }: IsolatedShipper, port: number): Promise<DevServer> {
+export async function startHostOf({ folder }: IsolatedShipper, port: number): Promise<LocalServer> {
   const host = await startFunctionHost({
     port,
     persistTo: join(folder, "host-state"),

@@ -345,7 +345,7 @@ describe("the process", () => {
   it.runIf(canSeeProcesses)(
     "uses no more memory for having been asked for a while what nobody should ask",
     async () => {
-      const memory = (): number => runtimeMemoryMb("MINIFLARE_REGISTRY_PATH", join(shipper.folder, "registry"));
+      const memory = (): number => runtimeMemoryMb("MINIFLARE_REGISTRY_PATH", shipper.registry);
       const round = async (): Promise<number> => {
         for (let n = 0; n < 4; n++) {
           await call("/logship/jobs", { method: "POST", body: LARGE });

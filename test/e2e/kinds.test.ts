@@ -1,17 +1,16 @@
 /** Every kind of invocation of a real function, on its real way: each becomes one record in the bucket, and exactly this one. */
 import { join } from "node:path";
 import { it } from "vitest";
-import { buildWorker, DevServer } from "../../tools/dev-server.ts";
+import { buildWorker, startDevServer } from "../../tools/dev-server.ts";
+import type { LocalServer } from "../../tools/local-server.ts";
 import { ROOT } from "../../tools/paths.ts";
 import { until } from "../../tools/until.ts";
+import { DURING, type Json, log, recordOf, requestEvent, thrown, withoutTimes } from "../support/expected-records.ts";
 import { IsolatedShipper, jobInto, RECEIVED_WITHIN_MS } from "./shipper.ts";
 
 /** Far from the shippers of other tests. */
 const SAMPLE_PORT = 18_887;
 const DELIVERED_WITHIN_MS = 30_000;
-
-/** Stands for every time that lies between the start of the test and its end. */
-const DURING = "during the test";
 
 /** What the platform does at three in the morning, and once a month; `time` is when it was due. */
 const DUE_MS = 1_700_000_000_000;
@@ -58,13 +57,13 @@ it("ships a request, what it throws or rejects, a cron, a batch, an alarm and an
 });
 
 /** The demo's shop, built (from source, `wrangler dev` swallows what it throws), with the shipper as its tail consumer. */
-async function startSample(shipper: IsolatedShipper): Promise<DevServer> {
+async function startSample(shipper: IsolatedShipper): Promise<LocalServer> {
   const built = await buildWorker(join(ROOT, "demo/sample/wrangler.jsonc"), join(shipper.folder, "sample"));
-  const sample = await DevServer.start({
+  const sample = await startDevServer({
     ...built,
     port: SAMPLE_PORT,
     persistTo: join(shipper.folder, "sample-state"),
-    registry: join(shipper.folder, "registry"),
+    registry: shipper.registry,
     logFile: join(shipper.folder, "sample.log"),
   });
   await until({
@@ -94,36 +93,10 @@ function requestsTo(url: string): Request[] {
   ];
 }
 
-type Json = Readonly<Record<string, unknown>>;
-
-/** One log line. */
-const log = (Level: string, ...Message: readonly string[]): Json => ({ Level, Message, TimestampMs: DURING });
-
-const thrown = (name: string, message: string): Json => ({ name, message, TimestampMs: DURING });
-
 function recordsFor(url: string): Json[] {
-  // Local development names no function and measures no times.
-  const record = (EventType: string, Event: Json, more: Json = {}): Json => ({
-    CPUTimeMs: 0,
-    DispatchNamespace: "",
-    Entrypoint: "",
-    Event,
-    EventTimestampMs: DURING,
-    EventType,
-    Exceptions: [],
-    Logs: [],
-    Outcome: "ok",
-    ScriptName: "unnamed",
-    ScriptTags: [],
-    ScriptVersion: { ID: "", Message: "", Tag: "" },
-    WallTimeMs: 0,
-    ...more,
-  });
-  const answered = (path: string, Status: number, { Method = "GET", RayID = "" } = {}): Json => ({
-    RayID,
-    Request: { URL: `${url}${path}`, Method },
-    Response: { Status },
-  });
+  const record = (EventType: string, Event: Json, more: Json = {}): Json => recordOf("unnamed", EventType, Event, more);
+  const answered = (path: string, status: number, more: { Method?: string; RayID?: string } = {}): Json =>
+    requestEvent(`${url}${path}`, status, more);
   return [
     record("fetch", answered("/orders/7?event=one", 200, { RayID: "57d55f210d7b95f3" }), {
       Logs: [log("log", "order looked up", '{"path":"/orders/7","items":3}')],
@@ -132,15 +105,11 @@ function recordsFor(url: string): Json[] {
       Logs: [log("log", "order looked up", '{"path":"/orders/8","items":3}')],
     }),
     record("fetch", answered("/nowhere?event=three", 404)),
-    record(
-      "fetch",
-      { RayID: "", Request: { URL: `${url}/checkout?event=four`, Method: "GET" }, Response: {} },
-      {
-        Exceptions: [thrown("PaymentError", "the bank did not answer")],
-        Logs: [log("log", "charging the card")],
-        Outcome: "exception",
-      },
-    ),
+    record("fetch", requestEvent(`${url}/checkout?event=four`, null), {
+      Exceptions: [thrown("PaymentError", "the bank did not answer")],
+      Logs: [log("log", "charging the card")],
+      Outcome: "exception",
+    }),
     record("fetch", answered("/newsletter?event=five", 202), {
       Exceptions: [thrown("Error", "the mail server is full")],
       Logs: [log("info", "signed up; the mail goes out after the answer")],
@@ -204,15 +173,6 @@ function recordsFor(url: string): Json[] {
       },
     ),
   ];
-}
-
-/** Every whole number of milliseconds in the window becomes {@link DURING}; any other time stays as it is, and is seen. */
-function withoutTimes(record: unknown, fromMs: number, untilMs: number): unknown {
-  const isDuring = (value: unknown): boolean =>
-    Number.isInteger(value) && Number(value) >= fromMs && Number(value) <= untilMs;
-  return JSON.parse(JSON.stringify(record), (key, value) =>
-    key.endsWith("TimestampMs") || key === "ScheduledTimeMs" ? (isDuring(value) ? DURING : value) : value,
-  );
 }
 
 /** In an order of their own: that of the bucket is the order of arrival. As text, so that the order of the fields counts as well. */

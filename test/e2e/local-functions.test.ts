@@ -4,8 +4,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { LOCAL_UPLOAD_MAX_BYTES } from "../../src/limits.ts";
-import type { Job, ModuleFiles } from "../../tools/api-client.ts";
-import type { DevServer } from "../../tools/dev-server.ts";
+import type { ModuleFiles } from "../../tools/api-client.ts";
+import type { Job } from "../../tools/api-results.ts";
+import type { LocalServer } from "../../tools/local-server.ts";
 import { pickPort } from "../../tools/ports.ts";
 import { until } from "../../tools/until.ts";
 import { type Answered, ask, firstMessage, startHostOf } from "./function-host.ts";
@@ -16,7 +17,7 @@ const HOST_PORT = 19_087;
 const DELIVERED_WITHIN_MS = 30_000;
 
 let shipper: IsolatedShipper;
-let host: DevServer;
+let host: LocalServer;
 
 beforeAll(async () => {
   const port = await pickPort(HOST_PORT);

@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import { buildWorker, DevServer } from "../../tools/dev-server.ts";
+import { buildWorker, startDevServer } from "../../tools/dev-server.ts";
+import type { LocalServer } from "../../tools/local-server.ts";
 import { ROOT } from "../../tools/paths.ts";
 import { until } from "../../tools/until.ts";
 import type { IsolatedShipper } from "./shipper.ts";
@@ -12,9 +13,9 @@ const FOUND_WITHIN_MS = 15_000;
  * and started again it notices nothing: it has to be started after that.
  * @param port a free one from there on.
  */
-export async function startProducer({ folder }: IsolatedShipper, port: number): Promise<DevServer> {
+export async function startProducer({ folder }: IsolatedShipper, port: number): Promise<LocalServer> {
   const built = await buildWorker(join(ROOT, "test/e2e/producer/wrangler.jsonc"), join(folder, "producer"));
-  const producer = await DevServer.start({
+  const producer = await startDevServer({
     ...built,
     port,
     persistTo: join(folder, "producer-state"),

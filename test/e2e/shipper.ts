@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ApiClient } from "../../tools/api-client.ts";
 import { Bucket, localDestination } from "../../tools/bucket.ts";
-import { type BuiltWorker, buildWorker, DevServer } from "../../tools/dev-server.ts";
+import { type BuiltWorker, buildWorker, startDevServer } from "../../tools/dev-server.ts";
+import type { LocalServer } from "../../tools/local-server.ts";
 import { localObjectStore, SHIPPER_CONFIG } from "../../tools/paths.ts";
-import { readSingleMember } from "../support/gzip-member.ts";
-import { ndjson } from "../support/oracle.ts";
+import { recordsBelow } from "./read-records.ts";
 
 /** Far from where a developer's own `wrangler dev` listens. */
 const FIRST_PORT = 18_787;
@@ -23,6 +23,8 @@ export interface ShipperOptions {
   readonly settings?: Settings;
   /** How long the queue gathers a batch, in seconds; as wrangler.jsonc says by default. */
   readonly queueWaitS?: number;
+  /** Where it listens, or on the next free port. */
+  readonly port?: number;
 }
 
 export interface Restart {
@@ -41,19 +43,32 @@ export class IsolatedShipper implements AsyncDisposable {
   readonly #built: BuiltWorker;
   readonly #settings: Settings;
   readonly #token: string;
-  #server: DevServer;
+  readonly #port: number;
+  #server: LocalServer;
   #lives = 1;
   #isUp = true;
 
-  private constructor(folder: string, built: BuiltWorker, settings: Settings, token: string, server: DevServer) {
+  private constructor(
+    folder: string,
+    built: BuiltWorker,
+    settings: Settings,
+    token: string,
+    port: number,
+    server: LocalServer,
+  ) {
     this.#folder = folder;
     this.#built = built;
     this.#settings = settings;
     this.#token = token;
+    this.#port = port;
     this.#server = server;
   }
 
-  static async start({ settings: given = {}, queueWaitS }: ShipperOptions = {}): Promise<IsolatedShipper> {
+  static async start({
+    settings: given = {},
+    queueWaitS,
+    port = FIRST_PORT,
+  }: ShipperOptions = {}): Promise<IsolatedShipper> {
     const folder = mkdtempSync(join(tmpdir(), "logship-e2e-"));
     try {
       const built = await buildWorker(SHIPPER_CONFIG, folder);
@@ -66,7 +81,14 @@ export class IsolatedShipper implements AsyncDisposable {
         ALLOW_LOOPBACK_DESTINATIONS: "true",
         ...given,
       };
-      return new IsolatedShipper(folder, built, settings, token, await startServer(folder, built, settings));
+      return new IsolatedShipper(
+        folder,
+        built,
+        settings,
+        token,
+        port,
+        await startServer(folder, built, settings, port),
+      );
     } catch (error) {
       rmSync(folder, { recursive: true, force: true });
       throw error;
@@ -102,19 +124,19 @@ export class IsolatedShipper implements AsyncDisposable {
     return this.#folder;
   }
 
+  /** Where it and others find each other. */
+  get registry(): string {
+    return registryIn(this.#folder);
+  }
+
   /** Where queues, durable objects and buckets are on disk. */
   get state(): string {
     return join(this.#folder, "state");
   }
 
-  /** The records of all objects below a folder of the local bucket. @throws if one is no strict single-member gzip. */
-  async recordsBelow(folder: string): Promise<unknown[]> {
-    const objects = (await this.bucket.read(`${folder}/`)).filter(({ key }) => key.endsWith(".log.gz"));
-    return objects.flatMap(({ key, bytes }) => {
-      const member = readSingleMember(bytes);
-      if (!member.ok) throw new Error(`${key}: ${member.reason}`);
-      return ndjson(member.raw);
-    });
+  /** {@link recordsBelow} of its bucket. */
+  recordsBelow(folder: string): Promise<unknown[]> {
+    return recordsBelow(this.bucket, folder);
   }
 
   /** Ends it before its time; what is on disk stays until it is disposed of. */
@@ -137,12 +159,18 @@ export class IsolatedShipper implements AsyncDisposable {
     this.#isUp = false;
     await this.#server.kill("SIGKILL");
     // What a killed process leaves in the local registry is believed: other workers would go on calling it.
-    rmSync(join(this.#folder, "registry"), { recursive: true, force: true });
+    rmSync(this.registry, { recursive: true, force: true });
   }
 
   /** A new start, after a kill, on what is on disk. */
   async restart({ settings = {}, unasked = false }: Restart = {}): Promise<void> {
-    this.#server = await startServer(this.#folder, this.#built, { ...this.#settings, ...settings }, unasked);
+    this.#server = await startServer(
+      this.#folder,
+      this.#built,
+      { ...this.#settings, ...settings },
+      this.#port,
+      unasked,
+    );
     this.#lives += 1;
     this.#isUp = true;
   }
@@ -174,6 +202,10 @@ export class IsolatedShipper implements AsyncDisposable {
   }
 }
 
+function registryIn(folder: string): string {
+  return join(folder, "registry");
+}
+
 /** A SECRETS_KEY as it should be. */
 export function randomSecretsKey(): string {
   return randomBytes(32).toString("base64");
@@ -183,16 +215,17 @@ function startServer(
   folder: string,
   built: BuiltWorker,
   { OBJSTORE_ENDPOINT, ...others }: Settings,
+  port: number,
   unasked = false,
-): Promise<DevServer> {
+): Promise<LocalServer> {
   const envFile = join(folder, "settings.env");
   const lines = Object.entries(others).map(([name, value]) => `${name}=${value}\n`);
   writeFileSync(envFile, lines.join(""), { mode: 0o600 });
-  return DevServer.start({
+  return startDevServer({
     ...built,
-    port: FIRST_PORT,
+    port,
     persistTo: join(folder, "state"),
-    registry: join(folder, "registry"),
+    registry: registryIn(folder),
     envFile,
     logFile: join(folder, "shipper.log"),
     ...(!unasked && { probe: "/" }),

@@ -1,7 +1,7 @@
-/** What the demo says of objects and records. Pure: text in, text out, and nothing that a terminal would obey. */
+/** What is said of objects and records on a terminal. Pure: text in, text out, and nothing that a terminal would obey. */
 import { gunzipSync } from "node:zlib";
 import * as z from "zod";
-import type { StoredObject } from "../tools/bucket.ts";
+import type { StoredObject } from "./bucket.ts";
 
 const TraceRecord = z.object({
   Entrypoint: z.string(),
@@ -36,7 +36,11 @@ export function urlOf(record: TraceRecord): string {
 }
 
 /** What a record is about, in words that depend on its kind; no times. */
-export function aboutOf({ Entrypoint, Event, EventType }: TraceRecord): string {
+export function aboutOf({
+  Entrypoint,
+  Event,
+  EventType,
+}: Pick<TraceRecord, "Entrypoint" | "Event" | "EventType">): string {
   switch (EventType) {
     case "fetch": {
       const event = FetchEvent.safeParse(Event);

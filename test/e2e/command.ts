@@ -1,0 +1,54 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
+import { onTestFinished } from "vitest";
+import { ROOT } from "../../tools/paths.ts";
+import { until } from "../../tools/until.ts";
+import { processesWith } from "./processes.ts";
+
+/** In the environment of a command, and of all that it starts. */
+const MARK = "LOGSHIP_TEST_MARK";
+
+const SAID_WITHIN_MS = 60_000;
+const GONE_WITHIN_MS = 10_000;
+
+/** A command of ours, as a user starts it. It is told to end with the test. */
+export function startCommand(script: string, args: readonly string[] = []) {
+  const mark = randomUUID();
+  const child: ChildProcess = spawn(process.execPath, [join(ROOT, script), ...args], {
+    cwd: ROOT,
+    env: { ...process.env, [MARK]: mark },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  onTestFinished(() => void child.kill("SIGTERM"));
+  let text = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding("utf8").on("data", (chunk: string) => {
+      text += chunk;
+    });
+  }
+  const ended = new Promise<number | null>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", resolve);
+  });
+  /** It, and all that it has started. Linux only. */
+  const processes = (): string[] => processesWith(MARK, mark);
+  const processesUntil = (what: string, enough: (there: readonly string[]) => boolean): Promise<string[]> =>
+    until({ what, withinMs: GONE_WITHIN_MS, look: async () => processes(), enough });
+  return {
+    process: child,
+    ended,
+    output: () => text,
+    processes,
+    /** Waits until it has started more than so many. */
+    processesThere: (more: number) => processesUntil(`more than ${more} processes`, (there) => there.length > more),
+    processesGone: () => processesUntil("everything to end", (left) => left.length === 0),
+    said: (words: string) =>
+      until({
+        what: `${script} to say "${words}"`,
+        withinMs: SAID_WITHIN_MS,
+        look: async () => text.slice(-2_000),
+        enough: () => text.includes(words),
+      }),
+  };
+}

@@ -1,0 +1,15 @@
+/** Of all exceptions and logs of a record, in characters. */
+const TEXT_MAX = 16_384;
+const MARK = "<<<Logship: messages truncated>>>";
+
+/** What is left of log lines that are too much, by the rule of the record's documentation; there are no exceptions. Written anew, as the code is not to prove itself. */
+export function truncatedLogs(lines: readonly string[]): string[] {
+  const kept: string[] = [];
+  let left = TEXT_MAX;
+  for (const line of lines) {
+    if (line.length > left) return left > 0 ? [...kept, line.slice(0, left) + MARK, MARK] : [...kept, MARK];
+    kept.push(line);
+    left -= line.length;
+  }
+  return kept;
+}

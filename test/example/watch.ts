@@ -1,0 +1,109 @@
+/** Everything that the shop ships from some moment on, held against everything that it should have. */
+import type { ApiClient } from "../../tools/api-client.ts";
+import { type AccountLedger, accountBalance, jobBalance } from "../../tools/api-results.ts";
+import { until } from "../../tools/until.ts";
+import { recordsBelow } from "../e2e/read-records.ts";
+import { jobInto } from "../e2e/shipper.ts";
+import { type Json, withoutTimes } from "../support/expected-records.ts";
+import { recordFaults } from "./record-faults.ts";
+import { fetched } from "./shop-records.ts";
+import { withoutPlaces } from "./texts.ts";
+import type { World } from "./world.ts";
+
+/** A web socket's two requests are recorded when its durable object has been idle for ten seconds; then `tail()` gathers for two, and the queue for one. In ms. */
+const RECEIVED_WITHIN_MS = 45_000;
+const DELIVERED_WITHIN_MS = 30_000;
+
+/** A job of its own for one test file, which ships all that the shop does. */
+export class Watch {
+  readonly #world: World;
+  readonly #folder: string;
+  readonly #job: number;
+  readonly #fromMs = Date.now();
+  readonly #before: AccountLedger;
+  readonly #expected: Json[] = [];
+  #dropped = 0;
+
+  private constructor(world: World, folder: string, job: number, before: AccountLedger) {
+    this.#world = world;
+    this.#folder = folder;
+    this.#job = job;
+    this.#before = before;
+  }
+
+  /** @param folder of the bucket, of its own. */
+  static async begin(world: World, folder: string): Promise<Watch> {
+    const before = await world.api.accountLedger();
+    const { id } = await world.api.createJob(jobInto(folder));
+    return new Watch(world, folder, id, before);
+  }
+
+  /** These are to be shipped, each as often as it is named. */
+  expect(...records: readonly Json[]): void {
+    this.#expected.push(...records);
+  }
+
+  /** So many are to be counted, and not to be shipped. */
+  expectDropped(count: number): void {
+    this.#dropped += count;
+  }
+
+  /** Waits until as many were received as are expected by now. @throws Error if that takes too long. */
+  async arrived(): Promise<void> {
+    await until({
+      what: `the ledger to show ${this.#expected.length} received`,
+      withinMs: RECEIVED_WITHIN_MS,
+      look: () => this.#world.api.jobLedger(this.#job),
+      enough: ({ received }) => received >= this.#expected.length,
+    });
+  }
+
+  /**
+   * Ends it, whatever has arrived.
+   * @returns what is wrong with what is in the bucket, or with what the ledgers say of it, in words.
+   */
+  async end(): Promise<string[]> {
+    const { api, bucket, shop } = this.#world;
+    const faults: string[] = [];
+    const wait = async (waiting: Promise<unknown>): Promise<void> => {
+      await waiting.catch((error: Error) => faults.push(error.message));
+    };
+    await wait(this.arrived());
+    // One more: what arrives unexpectedly does so before this one.
+    const last = `${shop}/nowhere?last-of=${this.#folder}`;
+    await (await fetch(last)).arrayBuffer();
+    this.expect(fetched(last, 404));
+    await wait(this.arrived());
+    await api.flush(this.#job);
+    await wait(
+      until({
+        what: "the ledger to show nothing pending",
+        withinMs: DELIVERED_WITHIN_MS,
+        look: () => api.jobLedger(this.#job),
+        enough: ({ pending }) => pending === 0,
+      }),
+    );
+    const read = await recordsBelow(bucket, this.#folder);
+    const untilMs = Date.now();
+    const arrived = read.map((record) => withoutPlaces(withoutTimes(record, this.#fromMs, untilMs)));
+    faults.push(...recordFaults(this.#expected, arrived), ...(await this.#ledgerFaults(api)));
+    await api.deleteJob(this.#job);
+    return faults;
+  }
+
+  async #ledgerFaults(api: ApiClient): Promise<string[]> {
+    const wanted = this.#expected.length;
+    const [job, account] = [await api.jobLedger(this.#job), await api.accountLedger()];
+    const [ofJob, ofAccount] = [jobBalance(job), accountBalance(account)];
+    const since = (count: "processed" | "routed" | "not_enabled"): number => account[count] - this.#before[count];
+    const counts: [what: string, is: number, should: number][] = [
+      ["delivered by the job", job.delivered, wanted],
+      ["accounted for by the job", ofJob.accountedFor, ofJob.received],
+      ["processed", since("processed"), wanted + this.#dropped],
+      ["routed", since("routed"), wanted],
+      ["dropped, as logging is off,", since("not_enabled"), this.#dropped],
+      ["accounted for by the account", ofAccount.accountedFor, ofAccount.processed],
+    ];
+    return counts.flatMap(([what, is, should]) => (is === should ? [] : [`${what} were ${is}, should be ${should}`]));
+  }
+}

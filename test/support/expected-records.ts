@@ -1,0 +1,53 @@
+/** What a record of local development looks like: nothing names its function's version or measures it. */
+
+export type Json = Readonly<Record<string, unknown>>;
+
+/** Stands for every time that lies between the start of the test and its end. */
+export const DURING = "during the test";
+
+/** One log line. */
+export function log(Level: string, ...Message: readonly string[]): Json {
+  return { Level, Message, TimestampMs: DURING };
+}
+
+export function thrown(name: string, message: string): Json {
+  return { name, message, TimestampMs: DURING };
+}
+
+/** A record in which all went well and nothing was said, but for what is given. */
+export function recordOf(ScriptName: string, EventType: string, Event: Json, more: Json = {}): Json {
+  return {
+    CPUTimeMs: 0,
+    DispatchNamespace: "",
+    Entrypoint: "",
+    Event,
+    EventTimestampMs: DURING,
+    EventType,
+    Exceptions: [],
+    Logs: [],
+    Outcome: "ok",
+    ScriptName,
+    ScriptTags: [],
+    ScriptVersion: { ID: "", Message: "", Tag: "" },
+    WallTimeMs: 0,
+    ...more,
+  };
+}
+
+/** `Event` of a request. @param Status null: it was not answered. */
+export function requestEvent(
+  URL: string,
+  Status: number | null,
+  { Method = "GET", RayID = "" }: { readonly Method?: string; readonly RayID?: string } = {},
+): Json {
+  return { RayID, Request: { URL, Method }, Response: Status === null ? {} : { Status } };
+}
+
+/** Every whole number of milliseconds in the window becomes {@link DURING}; any other time stays as it is, and is seen. */
+export function withoutTimes(record: unknown, fromMs: number, untilMs: number): unknown {
+  const isDuring = (value: unknown): boolean =>
+    Number.isInteger(value) && Number(value) >= fromMs && Number(value) <= untilMs;
+  return JSON.parse(JSON.stringify(record), (key, value) =>
+    key.endsWith("TimestampMs") || key === "ScheduledTimeMs" ? (isDuring(value) ? DURING : value) : value,
+  );
+}

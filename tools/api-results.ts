@@ -1,0 +1,83 @@
+/** What the shipper's API answers, as far as the demo and the tests look at it. */
+import * as z from "zod";
+
+export const COUNT = z.number().int().nonnegative();
+
+export const JobLedger = z.object({
+  received: COUNT,
+  filtered: COUNT,
+  sampled_out: COUNT,
+  delivered: COUNT,
+  pending: COUNT,
+  set_aside: COUNT,
+  discarded: COUNT,
+  pending_objects: COUNT,
+  replayed: z.object({ objects: COUNT, records: COUNT, bytes: COUNT }),
+});
+export type JobLedger = z.infer<typeof JobLedger>;
+
+export const AccountLedger = z.object({
+  processed: COUNT,
+  routed: COUNT,
+  not_enabled: COUNT,
+  not_routed: COUNT,
+  set_aside: COUNT,
+  discarded: COUNT,
+});
+export type AccountLedger = z.infer<typeof AccountLedger>;
+
+export const Job = z.object({
+  id: z.number().int().positive(),
+  destination_conf: z.string(),
+  error_message: z.string().nullable(),
+});
+export type Job = z.infer<typeof Job>;
+
+export const ObjectEntry = z.object({
+  number: COUNT,
+  key: z.string(),
+  state: z.string(),
+  records: COUNT,
+  bytes: COUNT,
+  reason: z.string(),
+});
+export type ObjectEntry = z.infer<typeof ObjectEntry>;
+
+export const KnownFunction = z.object({
+  /** Its name. */
+  id: z.string(),
+  logging: z.enum(["on", "off", "unset"]),
+  dropped: z.object({ logging_off: COUNT, no_job: COUNT }),
+});
+export type KnownFunction = z.infer<typeof KnownFunction>;
+
+const Amount = z.object({ objects: COUNT, records: COUNT, bytes: COUNT });
+
+export const Replay = z.object({
+  id: z.string(),
+  state: z.string(),
+  planned: Amount,
+  done: Amount,
+  missing: Amount,
+  damaged: Amount,
+  failed: Amount,
+  left: Amount,
+  error_message: z.string().nullable(),
+});
+export type Replay = z.infer<typeof Replay>;
+
+/** Both sides of CONTRACT's equations; a ledger is right when they are the same at every moment. */
+export function jobBalance(ledger: JobLedger): { received: number; accountedFor: number } {
+  const { filtered, sampled_out, delivered, pending, set_aside, discarded } = ledger;
+  return {
+    received: ledger.received,
+    accountedFor: filtered + sampled_out + delivered + pending + set_aside + discarded,
+  };
+}
+
+export function accountBalance(ledger: AccountLedger): { processed: number; accountedFor: number } {
+  return {
+    processed: ledger.processed,
+    accountedFor: ledger.routed + ledger.not_enabled + ledger.not_routed + ledger.set_aside + ledger.discarded,
+  };
+}

@@ -1,0 +1,135 @@
+/** The example, from its packages to what is served: built in a folder of its own, so that nothing of a developer's is used, and nothing overwritten. */
+import { cpSync, existsSync, readFileSync, symlinkSync } from "node:fs";
+import { basename, join } from "node:path";
+import { wranglerEnv } from "../dev-server.ts";
+import { LocalServer, type ServerOptions } from "../local-server.ts";
+import { EXAMPLE_APP } from "../paths.ts";
+import { SupervisedProcess, toolEnv } from "../supervised.ts";
+import { until } from "../until.ts";
+import { isInstalled } from "./installed.ts";
+
+/** The shop's name, in its project file. */
+export const SHOP_NAME = "tea-shop";
+
+/** What it calls itself where an error is one of a visitor's browser. */
+export const BROWSER_NAME = "tea-shop-browser";
+
+/** The shipper's, in its own. */
+const SHIPPER_NAME = "logship";
+
+/** What the build makes, the packages, and the files of a developer's own. */
+const NOT_COPIED =
+  /^(node_modules|dist|\.wrangler|\.tanstack|\.dev\.vars|\.dev\.vars\.(?!example$).+|\.env|\.env\..+)$/;
+
+/** Where the build writes the values it took from its environment, below the application. */
+export const BUILT_SECRETS = "dist/server/.dev.vars";
+
+/** Of `vite`, below the application. */
+const VITE = "node_modules/vite/bin/vite.js";
+
+export function isExampleInstalled(app: string = EXAMPLE_APP): boolean {
+  const [lock, installed] = ["package-lock.json", "node_modules/.package-lock.json"].map((name) => join(app, name));
+  if (lock === undefined || installed === undefined || !existsSync(installed)) return false;
+  return isInstalled(readFileSync(lock, "utf8"), readFileSync(installed, "utf8"));
+}
+
+/** `npm ci` there. @throws Error with npm's own words, and what it takes. */
+export async function installExample(signal?: AbortSignal, app: string = EXAMPLE_APP): Promise<void> {
+  const npm = new SupervisedProcess({
+    argv: [...npmCommand(process.env.npm_execpath), "ci", "--no-audit", "--no-fund"],
+    cwd: app,
+    env: toolEnv(),
+  });
+  try {
+    await npm.done("npm ci", signal);
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw new Error(`the example's packages could not be installed; once, that takes a network.\n${wordsOf(error)}`);
+  }
+}
+
+/** The npm that runs us; else the one on the PATH. */
+export function npmCommand(execPath: string | undefined): string[] {
+  return execPath !== undefined && basename(execPath) === "npm-cli.js" ? [process.execPath, execPath] : ["npm"];
+}
+
+/** The values that the build takes from its environment. */
+export interface ShopSecrets {
+  readonly PAYMENT_TOKEN: string;
+  readonly SHOP_ADDRESS: string;
+}
+
+export interface ShopOptions extends Omit<ServerOptions, "probe"> {
+  /** With what was built: {@link buildExample}. */
+  readonly app: string;
+  /** Folder of queues, durable objects and buckets. */
+  readonly state: string;
+  /** The same as the shipper's. */
+  readonly registry: string;
+}
+
+/** A copy of what is in the repository, beside the packages that are installed there. */
+export function copyExample(to: string): void {
+  cpSync(EXAMPLE_APP, to, {
+    recursive: true,
+    filter: (path) => path === EXAMPLE_APP || !NOT_COPIED.test(basename(path)),
+  });
+  symlinkSync(join(EXAMPLE_APP, "node_modules"), join(to, "node_modules"), "dir");
+}
+
+/** `vite build`, of a copy. @throws Error with Vite's own words. */
+export async function buildExample(
+  app: string,
+  secrets: ShopSecrets,
+  { logFile, signal }: Pick<ServerOptions, "logFile" | "signal"> = {},
+): Promise<void> {
+  const vite = new SupervisedProcess({
+    argv: [process.execPath, VITE, "build"],
+    cwd: app,
+    // A registry of its own: what runs while pages are rendered for good is to ship nothing.
+    env: wranglerEnv(join(app, ".wrangler/registry"), { ...secrets }),
+    ...(logFile !== undefined && { logFile }),
+  });
+  await vite.done("vite build", signal);
+}
+
+/**
+ * `vite preview`, of what was built. Start the shipper first: the shop looks it up as it starts, and hands its first trace event to it. An asset shows that
+ * it is ready, as no function runs for one.
+ * @throws Error with Vite's own words if it does not start.
+ */
+export async function startShop({
+  app,
+  state,
+  registry,
+  logFile,
+  onOutput,
+  ...options
+}: ShopOptions): Promise<LocalServer> {
+  await until({
+    what: `${SHIPPER_NAME} to be in the registry`,
+    withinMs: 15_000,
+    look: async () => existsSync(join(registry, SHIPPER_NAME)),
+    enough: Boolean,
+  });
+  return LocalServer.start(
+    {
+      name: "vite preview",
+      line: /Local:\s+(https?:\/\/[^\s/]+)\//,
+      portTaken: /Port \d+ is already in use|EADDRINUSE/i,
+      firstPort: 4_173,
+      command: (port) => ({
+        argv: [process.execPath, VITE, "preview", "--port", String(port), "--strictPort"],
+        cwd: app,
+        env: wranglerEnv(registry, { SHOP_STATE: state }),
+        ...(logFile !== undefined && { logFile }),
+        ...(onOutput !== undefined && { onOutput }),
+      }),
+    },
+    { ...options, probe: "/about" },
+  );
+}
+
+function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

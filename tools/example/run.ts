@@ -1,0 +1,102 @@
+/**
+ * `npm run example`: the application of examples/ssr-app, built and served beside the shipper, with a job that ships its traces into a bucket. Everything
+ * runs on this machine, in a state folder of its own, until Ctrl-C.
+ */
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import { LOCAL_BUCKET, localDestination } from "../bucket.ts";
+import { type Foreground, portWords, runInForeground, shown } from "../foreground.ts";
+import type { LocalServer } from "../local-server.ts";
+import { bucketLines, type LocalShipper, showAll, startLocalShipper } from "../local-shipper.ts";
+import { DEV_VARS, EXAMPLE_APP, ROOT } from "../paths.ts";
+import { portAfter, readPort } from "../ports.ts";
+import {
+  BUILT_SECRETS,
+  buildExample,
+  copyExample,
+  installExample,
+  isExampleInstalled,
+  SHOP_NAME,
+  startShop,
+} from "./app.ts";
+
+const FOLDER = "tea-shop";
+/** The least a job takes. */
+const INTERVAL_S = 30;
+
+interface Running extends Pick<Foreground, "say" | "state"> {
+  readonly shipper: LocalShipper;
+  readonly shop: LocalServer;
+}
+
+async function start(foreground: Foreground, port: number): Promise<Running> {
+  const { state, signal, say, keep } = foreground;
+  if (!isExampleInstalled()) {
+    say(`Installing the packages of ${shown(EXAMPLE_APP)}: npm ci …`);
+    await installExample(signal);
+  }
+  const app = join(state, "app");
+  say(`Building a copy of ${shown(EXAMPLE_APP)}: vite build …`);
+  copyExample(app);
+  const secrets = { PAYMENT_TOKEN: randomBytes(24).toString("base64url"), SHOP_ADDRESS: "Tea shop, Harbour Street 1" };
+  await buildExample(app, secrets, { signal, logFile: join(state, "build.log") });
+  const shipper = await startLocalShipper(foreground, SHOP_NAME, port);
+  say(`Starting the shop ${SHOP_NAME}: vite preview, with the shipper as its tail consumer …`);
+  const wanted = portAfter(shipper.server.port);
+  const shop = await startShop({
+    app,
+    state: join(state, "shop"),
+    registry: shipper.registry,
+    port: wanted,
+    logFile: join(state, "shop.log"),
+    signal,
+  });
+  keep("the shop", shop);
+  say(`The shop answers on ${portWords(shop, wanted)}.`);
+  return { shipper, shop, say, state };
+}
+
+async function createJob({ shipper: { api }, say }: Running): Promise<number> {
+  const job = await api.createJob({
+    name: "example",
+    enabled: true,
+    destination_conf: localDestination(`${FOLDER}/{DATE}`),
+    max_upload_interval_seconds: INTERVAL_S,
+  });
+  const place = `objstore://${LOCAL_BUCKET.name}/${FOLDER}/{DATE}`;
+  say(`POST /jobs: job ${job.id} ships to ${place}, after ${INTERVAL_S} s at the latest.`);
+  return job.id;
+}
+
+function sayWhereThingsAre({ shipper, shop, state }: Running, job: number): void {
+  const lines = [
+    "",
+    "  Where things are:",
+    `    Kinds   ${shop.url}/kinds: every kind of trace event, each with what causes it`,
+    `    Shop    ${shop.url}/: its pages; ${shop.url}/about is an asset, which leaves no record`,
+    `    Bank    POST ${shop.url}/payments; its token is PAYMENT_TOKEN in ${shown(join(state, "app", BUILT_SECRETS))}`,
+    `    Live    ${shipper.server.url}/live: records as they arrive; the token is ADMIN_TOKEN in ${shown(DEV_VARS)}`,
+    `    Pages   ${shipper.server.url}/: jobs, functions, objects; the job is ${shipper.server.url}/jobs/${job}`,
+    ...bucketLines(shipper),
+    `    State   ${shown(state)}: removed at the end; what both print is in shipper.log and shop.log there`,
+    "",
+    "  What the shop does is shipped, and shown here, within 45 s; or, once the queue has handed it over (12 s), by triggering the schedule:",
+    `    curl '${shipper.api.scheduledUrl}'`,
+    "  Press Ctrl-C to stop.",
+  ];
+  console.log(lines.join("\n"));
+}
+
+const port = readPort("npm run example");
+const exitCode = await runInForeground<Running>({
+  name: "The example",
+  states: join(ROOT, ".wrangler/example"),
+  start: (foreground) => start(foreground, port),
+  work: async (running) => {
+    sayWhereThingsAre(running, await createJob(running));
+    return 0;
+  },
+  stay: ({ shipper }) => showAll(shipper.bucket, FOLDER),
+});
+// Not `process.exitCode`: a connection or a timer of work that was interrupted would keep the process.
+process.exit(exitCode);

@@ -1,0 +1,93 @@
+/** The shipper beside one function of which it gets the trace events, for those who want to see it work. */
+import { join } from "node:path";
+import { ApiClient } from "./api-client.ts";
+import { Bucket, LOCAL_BUCKET } from "./bucket.ts";
+import { startDevServer } from "./dev-server.ts";
+import { ensureDevVars, readDevVars } from "./dev-vars.ts";
+import { type Foreground, portWords, shown } from "./foreground.ts";
+import type { LocalServer } from "./local-server.ts";
+import { DEFAULT_PORT, DEV_VARS, localObjectStore, SHIPPER_CONFIG } from "./paths.ts";
+import { objectLines, recordsOf, type TraceRecord } from "./show.ts";
+import { pause } from "./until.ts";
+
+const ACCOUNT = "local";
+
+const LOOK_FOR_OBJECTS_MS = 2_000;
+
+export interface LocalShipper {
+  readonly server: LocalServer;
+  readonly api: ApiClient;
+  readonly bucket: Bucket;
+  /** Where it, and what is to find it, write down that they are there. */
+  readonly registry: string;
+}
+
+/**
+ * @param functionName of every trace event: local development does not say which function one is of.
+ * @throws Error with wrangler's own words if it does not start.
+ */
+export async function startLocalShipper(
+  { state, signal, say, keep }: Foreground,
+  functionName: string,
+  port: number = DEFAULT_PORT,
+): Promise<LocalShipper> {
+  const created = ensureDevVars();
+  say(
+    created ? `Secrets: created ${shown(DEV_VARS)}, with fresh random ones.` : `Secrets: those of ${shown(DEV_VARS)}.`,
+  );
+  const { adminToken } = readDevVars();
+  say("Starting the shipper: wrangler dev, with a local queue, durable objects and S3 endpoint …");
+  const registry = join(state, "registry");
+  const server = await startDevServer({
+    config: SHIPPER_CONFIG,
+    port,
+    persistTo: join(state, "shipper"),
+    registry,
+    logFile: join(state, "shipper.log"),
+    probe: "/",
+    vars: (url) => ({
+      ACCOUNT_ID: ACCOUNT,
+      OBJSTORE_ENDPOINT: localObjectStore(url),
+      ALLOW_LOOPBACK_DESTINATIONS: "true",
+      DEFAULT_SCRIPT_NAME: functionName,
+    }),
+    signal,
+  });
+  keep("the shipper", server);
+  say(`The shipper answers on ${portWords(server, port)}.`);
+  const api = new ApiClient(server.url, { token: adminToken, account: ACCOUNT });
+  return { server, api, bucket: new Bucket(server.url), registry };
+}
+
+/** How to get at the bucket. */
+export function bucketLines({ bucket }: LocalShipper): string[] {
+  return [
+    `    Bucket  ${bucket.url}`,
+    `            S3, region auto, keys ${LOCAL_BUCKET.accessKeyId} / ${LOCAL_BUCKET.secretAccessKey}`,
+  ];
+}
+
+/** Reads and shows the objects in a folder that are not known yet. The probe of a job's creation is none: it lies under the year 1. */
+export async function showNew(
+  bucket: Bucket,
+  folder: string,
+  known: ReadonlySet<string>,
+): Promise<{ key: string; records: TraceRecord[] }[]> {
+  const keys = (await bucket.list(`${folder}/`)).filter((key) => !known.has(key) && key.endsWith(".log.gz"));
+  const read = [];
+  for (const key of keys) {
+    const object = { key, bytes: await bucket.get(key) };
+    const records = recordsOf(object);
+    console.log(["", ...objectLines(object, records).map((line) => `  ${line}`)].join("\n"));
+    read.push({ key, records });
+  }
+  return read;
+}
+
+/** Shows every object that is written into a folder from now on. @param known is added to. */
+export async function showAll(bucket: Bucket, folder: string, known: Set<string> = new Set()): Promise<never> {
+  for (;;) {
+    for (const { key } of await showNew(bucket, folder, known)) known.add(key);
+    await pause(LOOK_FOR_OBJECTS_MS);
+  }
+}

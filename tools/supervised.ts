@@ -1,0 +1,152 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { appendFileSync, mkdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { stripVTControlCharacters } from "node:util";
+import type { FromSupervisor, ToSupervisor } from "./supervise.ts";
+import { pause } from "./until.ts";
+
+/** Output kept for a complaint, in characters. */
+const OUTPUT_KEPT = 200_000;
+
+/** How {@link SupervisedProcess.ended} says that all went well. */
+const WELL = "exit code 0";
+
+export interface Command {
+  /** The program and its arguments. */
+  readonly argv: readonly string[];
+  readonly cwd: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** Gets everything that it prints. */
+  readonly logFile?: string;
+  readonly onOutput?: (text: string) => void;
+}
+
+export interface Readiness {
+  /** What it is called in a complaint. */
+  readonly name: string;
+  /** The line that says where it listens; the URL is its first group. */
+  readonly line: RegExp;
+  /** Where it is to listen. */
+  readonly url: string;
+  /** A path that is asked then, whatever it answers. */
+  readonly probe?: string | undefined;
+  readonly withinMs: number;
+  /** Ends the wait. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** What a tool of somebody else's gets of our environment: all but what changes its behaviour behind our back. */
+export function toolEnv(more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
+  const env: NodeJS.ProcessEnv = { ...process.env };
+  // A test runner's NODE_ENV would be bundled into what is built.
+  for (const name of Object.keys(env))
+    if (/^(NODE_ENV|NODE_OPTIONS|TEST|VITEST.*|CLOUDFLARE_ENV)$/.test(name)) delete env[name];
+  return { ...env, ...(!process.stdout.isTTY && { NO_COLOR: "1", FORCE_COLOR: "0" }), ...more };
+}
+
+/** One process tree below a supervisor of its own. It ends with `stop()`, or with the process that started it. */
+export class SupervisedProcess {
+  /** Settles when it has ended, however it ended. */
+  readonly ended: Promise<string>;
+  readonly #supervisor: ChildProcess;
+  #group: number | null = null;
+  #output = "";
+  #hasEnded = false;
+
+  constructor({ argv, cwd, env, logFile, onOutput }: Command) {
+    if (logFile !== undefined) mkdirSync(dirname(logFile), { recursive: true });
+    this.#supervisor = fork(join(import.meta.dirname, "supervise.ts"), argv, {
+      cwd,
+      detached: true,
+      execArgv: [],
+      env,
+      stdio: ["ignore", "pipe", "pipe", "ipc"],
+    });
+    const take = (chunk: string): void => {
+      this.#output = (this.#output + stripVTControlCharacters(chunk)).slice(-OUTPUT_KEPT);
+      if (logFile !== undefined) appendFileSync(logFile, stripVTControlCharacters(chunk));
+      onOutput?.(chunk);
+    };
+    this.#supervisor.stdout?.setEncoding("utf8").on("data", take);
+    this.#supervisor.stderr?.setEncoding("utf8").on("data", take);
+    this.#supervisor.on("message", (message) => {
+      const { group } = message as FromSupervisor;
+      this.#group = group;
+    });
+    this.ended = new Promise((resolve) => {
+      this.#supervisor.once("error", (error) => resolve(error.message));
+      // `close`, not `exit`: by then all output has been read.
+      this.#supervisor.once("close", (code, signal) => resolve(signal ?? `exit code ${code}`));
+    });
+    this.ended.then(() => {
+      this.#hasEnded = true;
+    });
+    // If somebody ended the supervisor alone, the rest is ours to end.
+    this.#supervisor.once("exit", () => {
+      this.#killGroup("SIGKILL");
+      this.#group = null;
+    });
+  }
+
+  /** The latest of what it printed, without colours. */
+  get output(): string {
+    return this.#output;
+  }
+
+  /** @throws Error with its own words if it ends early, is not ready in time, or listens elsewhere. */
+  async ready({ name, line, url, probe, withinMs, signal }: Readiness): Promise<void> {
+    const deadline = Date.now() + withinMs;
+    while (!line.test(this.#output)) {
+      signal?.throwIfAborted();
+      if (this.#hasEnded)
+        throw new Error(`${name} ended (${await this.ended}) before it was ready:\n${this.#excerpt()}`);
+      if (Date.now() > deadline)
+        throw new Error(`${name} was not ready within ${withinMs / 1000} s:\n${this.#excerpt()}`);
+      await Promise.race([pause(50), this.ended]);
+    }
+    const announced = line.exec(this.#output)?.[1];
+    if (announced !== url) throw new Error(`${name} listens on ${announced}, not on ${url}`);
+    if (probe === undefined) return;
+    const answer = await fetch(url + probe, { signal: AbortSignal.timeout(Math.max(1, deadline - Date.now())) });
+    await answer.arrayBuffer();
+  }
+
+  /** Waits for its end. @throws Error with its own words if it does not go well. */
+  async done(name: string, signal?: AbortSignal): Promise<void> {
+    const stop = (): void => void this.stop();
+    signal?.addEventListener("abort", stop);
+    if (signal?.aborted) stop();
+    const how = await this.ended;
+    signal?.removeEventListener("abort", stop);
+    signal?.throwIfAborted();
+    if (how !== WELL) throw new Error(`${name} failed (${how}):\n${this.#output.trim() || "(it printed nothing)"}`);
+  }
+
+  /** Ends it tidily, and all that it started; by force if that takes too long. */
+  async stop(): Promise<void> {
+    const message: ToSupervisor = { do: "stop" };
+    if (this.#supervisor.connected) this.#supervisor.send(message, () => {});
+    await this.ended;
+  }
+
+  /** Sends a signal to all of it at once, as a crash of the machine would. */
+  async kill(signal: "SIGKILL"): Promise<void> {
+    this.#killGroup(signal);
+    await this.ended;
+  }
+
+  #killGroup(signal: NodeJS.Signals): void {
+    try {
+      if (this.#group !== null) process.kill(-this.#group, signal);
+    } catch {
+      // Nothing is left of it.
+    }
+  }
+
+  /** The last lines that say something. */
+  #excerpt(): string {
+    const lines = this.#output.split("\n").map((line) => line.trimEnd());
+    const telling = lines.filter((line) => line !== "" && !/^\s*stack: /.test(line));
+    return telling.slice(-20).join("\n") || "(it printed nothing)";
+  }
+}
