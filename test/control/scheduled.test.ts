@@ -159,7 +159,13 @@ describe("the scheduled handler", () => {
         drive: never,
       }),
     };
-    const scripted = { ...env, ACCOUNT: hanging, OUTBOX: hanging, CONTROL: control, SECRETS_KEY: "no key" };
+    // No real one: its own delays would wait for a clock that stands still, and be ended from another object's context.
+    const idle = { getByName: () => ({ check: async () => {}, drive: async () => {} }) };
+    const scripted = {
+      ...env,
+      ...{ ACCOUNT: hanging, OUTBOX: hanging, CONTROL: control, WATCH: idle, REPLAYS: idle },
+      SECRETS_KEY: "no key",
+    };
     const run = worker.scheduled(createScheduledController(), scripted as never);
     const refused = expect(run).rejects.toThrow("SECRETS_KEY");
     expect(await lasts(run)).toBe(30_000);

@@ -37,12 +37,22 @@ async function deliverOne(): Promise<void> {
   await call("PUT", "/logship/jobs/1", { enabled: false });
 }
 
+/** @returns the id of a replay of job 1. */
+async function replayJob(): Promise<string> {
+  const span = { since: "2026-11-20T00:00:00Z", until: "2026-11-21T00:00:00Z" };
+  return (await call<{ id: string }>("POST", "/logship/jobs/1/replay", span)).body.result.id;
+}
+
 const EXAMPLES = OPERATIONS.flatMap(({ method, path, operation }) =>
   operation["x-codeSamples"].map(({ label, source }) => ({ method, path, operation, label, source })),
 );
 
-/** The job, the function, the webhook, the replay, the token, the member and the message that examples name, or mean. */
-async function prepare(): Promise<{ [variable: string]: string }> {
+/**
+ * The job, the function, the webhook, the replay, the token, the member and the message that examples name, or mean. What one does not name by its variable
+ * is not made for it: there are more than a hundred.
+ */
+async function prepare(source: string): Promise<{ [variable: string]: string }> {
+  const names = (variable: string): boolean => source.includes(`$${variable}`);
   const job = await call<{ id: number }>(
     "POST",
     "/logship/jobs",
@@ -52,16 +62,13 @@ async function prepare(): Promise<{ [variable: string]: string }> {
   expect([job.status, job.body.errors, job.body.result?.id]).toEqual([201, [], 1]);
   await call("PATCH", "/functions/scripts/shop/script-settings", { logship: true });
   await call("PUT", "/logship/webhook", { url: "https://hooks.example.com/logship" });
-  const replay = await call<{ id: string }>("POST", "/logship/jobs/1/replay", {
-    since: "2026-11-20T00:00:00Z",
-    until: "2026-11-21T00:00:00Z",
-  });
-  await deliverOne();
-  const REPLAY_ID = replay.body.result.id;
-  const [TOKEN_ID, MEMBER_ID] = [(await token(["logs:read"])).id, (await member("Log Share Reader")).id];
+  if (names("OBJECT_NUMBER")) await deliverOne();
+  const REPLAY_ID = names("REPLAY_ID") ? await replayJob() : "";
+  const TOKEN_ID = names("TOKEN_ID") ? (await token(["logs:read"])).id : "";
+  const MEMBER_ID = names("MEMBER_ID") ? (await member("Log Share Reader")).id : "";
   const taken = { id: id(1), takenInMs: NOON, keyed: false };
   const aside = { taken, queue: "logship-events", why: "failed too often", events: 1, message: one(1) };
-  await accountLedger(env.ACCOUNT).setAside(aside);
+  if (names("ASIDE_ID")) await accountLedger(env.ACCOUNT).setAside(aside);
   return {
     BASE_URL: "http://logship.test",
     ACCOUNT_ID: ACCOUNT,
@@ -102,7 +109,7 @@ describe("every example", () => {
   });
 
   it.each(EXAMPLES)("is accepted as it stands: $method $path, $label", async ({ method, path, operation, source }) => {
-    const variables = await prepare();
+    const variables = await prepare(source);
     const command = commandOf(wordsOf(source, variables));
     expect(command.method).toBe(method);
     const answer = await send(command.url, command, {

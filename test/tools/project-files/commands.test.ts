@@ -1,0 +1,214 @@
+import { spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { ROOT } from "../../../tools/paths.ts";
+import { folderOf } from "./temporary.ts";
+
+const TIMEOUT_MS = 20_000;
+
+/** Runs a command as npm does: in the project's root, with the user's folder in INIT_CWD. */
+function run(command: "attach" | "doctor", args: string[], folder: string) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [join(ROOT, `tools/${command}.ts`), ...args], {
+    cwd: ROOT,
+    env: { ...process.env, INIT_CWD: folder },
+    encoding: "utf8",
+    timeout: TIMEOUT_MS,
+  });
+  return { code: status, out: stdout, err: stderr };
+}
+
+const SHOP = `{
+  "name": "shop", // ours
+  "logship": true,
+  "env": {
+    "production": {},
+    "playground": { "logship": false }
+  }
+}
+`;
+
+describe("npm run attach", () => {
+  it("attaches by a relative path, says where, and what follows; a second time there is nothing to do", () => {
+    const folder = folderOf({ "shop/wrangler.jsonc": SHOP });
+    const first = run("attach", ["shop"], folder);
+    expect(first).toEqual({
+      code: 0,
+      err: "",
+      out: `shop/wrangler.jsonc, consumer "logship"
+  the top level: attached (logship is true)
+  environment "production": attached (logship is true at the top level, which it inherits)
+  environment "playground": left alone: logship is false
+
+It counts from the next deployment on:
+  npx wrangler deploy --config shop/wrangler.jsonc --env ""
+  npx wrangler deploy --config shop/wrangler.jsonc --env production
+`,
+    });
+    const path = join(folder, "shop/wrangler.jsonc");
+    const attached = readFileSync(path, "utf8");
+    expect(attached).toBe(
+      SHOP.replace(
+        '"production": {}',
+        '"production": {\n      "tail_consumers": [{ "service": "logship" }]\n    }',
+      ).replace("  }\n}\n", '  },\n  "tail_consumers": [{ "service": "logship" }]\n}\n'),
+    );
+    const { mtimeMs, ino } = statSync(path);
+    const second = run("attach", [path], folder);
+    expect(second.code).toBe(0);
+    expect(second.out).toContain('environment "production": was attached already');
+    expect(second.out).toMatch(/\n\nNothing to do\.\n$/);
+    expect([statSync(path).mtimeMs, statSync(path).ino]).toEqual([mtimeMs, ino]);
+    expect(run("attach", ["--detach", "shop"], folder).code).toBe(0);
+    expect(readFileSync(path, "utf8")).toBe(SHOP);
+    expect(readdirSync(join(folder, "shop"))).toEqual(["wrangler.jsonc"]);
+  });
+
+  it("shows with --dry-run what would change, and writes nothing", () => {
+    const folder = folderOf({ "wrangler.toml": 'name = "shop"\r\n\r\n[vars]\r\nA = 1\r\n' });
+    const { code, out } = run("attach", [".", "--dry-run"], folder);
+    expect(code).toBe(0);
+    expect(out).toContain('@@ line 1 @@\n  name = "shop"\n+ tail_consumers = [{ service = "logship" }]\n\n  [vars]\n');
+    expect(out).toMatch(/Nothing was written\.\n$/);
+    expect(readFileSync(join(folder, "wrangler.toml"), "utf8")).toBe('name = "shop"\r\n\r\n[vars]\r\nA = 1\r\n');
+    expect(readdirSync(folder)).toEqual(["wrangler.toml"]);
+  });
+
+  it("keeps the mode of a file, and a link to it", () => {
+    const folder = folderOf({ "real/wrangler.json": "{}", "shop/.keep": "" });
+    chmodSync(join(folder, "real/wrangler.json"), 0o640);
+    symlinkSync("../real/wrangler.json", join(folder, "shop/wrangler.json"));
+    expect(run("attach", ["shop"], folder).code).toBe(0);
+    expect(lstatSync(join(folder, "shop/wrangler.json")).isSymbolicLink()).toBe(true);
+    expect(readFileSync(join(folder, "real/wrangler.json"), "utf8")).toContain("tail_consumers");
+    expect(statSync(join(folder, "real/wrangler.json")).mode & 0o777).toBe(0o640);
+    expect(readdirSync(join(folder, "real"))).toEqual(["wrangler.json"]);
+  });
+
+  it("takes another name of the shipper, an environment, and the top level alone", () => {
+    const folder = folderOf({ "wrangler.jsonc": SHOP });
+    expect(run("attach", ["--env", "", "--service", "logship-eu", "."], folder).out).toContain('consumer "logship-eu"');
+    expect(run("attach", ["--env", "playground", "."], folder).out).toContain('environment "playground": attached');
+    const text = readFileSync(join(folder, "wrangler.jsonc"), "utf8");
+    expect(text).toContain('"playground": { "logship": false, "tail_consumers": [{ "service": "logship" }] }');
+    expect(text).toContain('"production": {},');
+    expect(text).toContain('  "tail_consumers": [{ "service": "logship-eu" }]\n}');
+  });
+
+  it("says that a build is in between", () => {
+    const folder = folderOf({ "wrangler.jsonc": '{"name": "shop"}', ".wrangler/deploy/config.json": "{}" });
+    expect(run("attach", ["."], folder).out).toContain("build it again");
+  });
+
+  it.each([
+    [
+      ["wrangler.jsonc", "--env", "live"],
+      1,
+      'wrangler.jsonc: there is no environment "live"; the file has "production", "playground"',
+    ],
+    [["nothing.toml"], 1, "nothing.toml: cannot be read: there is no such file"],
+    [["empty"], 1, "empty: there is no wrangler.json, wrangler.jsonc or wrangler.toml in it"],
+    [["notes.txt"], 1, "notes.txt: no project file"],
+    [["package.json"], 1, "package.json: no project file, but that of a package"],
+    [["folder.json/"], 1, "folder.json: there is no wrangler.json"],
+    [["broken.toml"], 1, "broken.toml: 2:5: not TOML"],
+    [["latin.json"], 1, "latin.json: not UTF-8"],
+    [["large.json"], 1, "large.json: larger than 1,000,000 bytes"],
+    [["built.json"], 1, "built.json: generated by a build, and overwritten by the next one: edit ../wrangler.jsonc"],
+    [["esc\u001b.json"], 1, "esc\\u{1b}.json: cannot be read"],
+    [[join(ROOT, "wrangler.jsonc")], 1, "the shipper's own project file"],
+    [[join(ROOT, "wrangler.jsonc"), "--service", "logship-eu"], 1, "the shipper's own project file"],
+    [[], 2, "usage: npm run attach"],
+    [["a", "b"], 2, "usage: npm run attach"],
+    [["--wrong"], 2, "usage: npm run attach"],
+    [["--service", "Not A Name", "."], 2, "usage: npm run attach"],
+    [["--env"], 2, "usage: npm run attach"],
+  ])("refuses %j with %i", (args, code, message) => {
+    const folder = folderOf({
+      "wrangler.jsonc": SHOP,
+      "notes.txt": "",
+      "package.json": "{}",
+      "empty/readme.md": "",
+      "folder.json/x": "",
+      "broken.toml": "a = 1\nb = \n",
+      "large.json": `{${" ".repeat(1_000_000)}}`,
+      "built.json": '{"configPath": "/x/wrangler.jsonc", "userConfigPath": "../wrangler.jsonc", "name": "shop"}',
+    });
+    writeFileSync(join(folder, "latin.json"), Buffer.from('{"name": "caf\xe9"}', "latin1"));
+    const result = run("attach", args, folder);
+    expect(result.err).toContain(message);
+    expect(result.out).toBe("");
+    expect(result.code).toBe(code);
+    expect(readFileSync(join(folder, "wrangler.jsonc"), "utf8")).toBe(SHOP);
+  });
+});
+
+describe("npm run doctor", () => {
+  it("leaves with 0 when all that should be attached is", () => {
+    const folder = folderOf({
+      "shop/wrangler.jsonc": '{"name": "shop", "tail_consumers": [{"service": "logship"}]}',
+      "tools/wrangler.toml": 'name = "tools"\n',
+    });
+    expect(run("doctor", ["shop", "tools/wrangler.toml", "."], folder)).toEqual({
+      code: 0,
+      err: "",
+      out: `shop/wrangler.jsonc
+  top level  shop  attached
+
+tools/wrangler.toml
+  top level  tools  not meant to: nothing says that its events are to ship
+
+2 project files, 2 deployments: 1 attached, 0 would stay silent, 1 not meant to.
+`,
+    });
+  });
+
+  it("leaves with 1 when something would stay silent, and what it says to run helps", () => {
+    const folder = folderOf({ "shop/wrangler.jsonc": SHOP });
+    mkdirSync(join(folder, "else"));
+    const { code, out } = run("doctor", ["../shop"], join(folder, "else"));
+    expect(code).toBe(1);
+    const commands = [...out.matchAll(/run: npm run attach -- (\S+) --env (\S+)$/gm)];
+    expect(commands.map(([, path, env]) => [path, env])).toEqual([
+      ["../shop/wrangler.jsonc", '""'],
+      ["../shop/wrangler.jsonc", "production"],
+    ]);
+    for (const [, path = "", env = ""] of commands)
+      run("attach", [path, "--env", env.replace('""', "")], join(folder, "else"));
+    expect(run("doctor", ["../shop"], join(folder, "else")).code).toBe(0);
+  });
+
+  it("leaves with 1 when a path is none, and checks the others", () => {
+    const folder = folderOf({ "wrangler.json": "{}" });
+    const { code, out } = run("doctor", ["nowhere", "."], folder);
+    expect(code).toBe(1);
+    expect(out).toContain("nowhere\n  cannot be checked: there is no such file");
+    expect(out).toContain("wrangler.json\n  top level");
+    expect(out).toMatch(/1 path could not be checked\.\n$/);
+  });
+
+  it("asks about a deployment of another name", () => {
+    const folder = folderOf({ "wrangler.json": '{"tail_consumers": [{"service": "logship-eu"}]}' });
+    expect(run("doctor", ["."], folder).code).toBe(1);
+    expect(run("doctor", ["--service", "logship-eu", "."], folder).code).toBe(0);
+  });
+
+  it.each([[[]], [["--wrong", "."]], [["--service", "A B", "."]]])("leaves %j with 2", (args) => {
+    const { code, err, out } = run("doctor", args, ROOT);
+    expect([code, out]).toEqual([2, ""]);
+    expect(err).toContain("usage: npm run doctor");
+  });
+
+  it("finds nothing wrong with the shipper and its sample", () => {
+    expect(run("doctor", ["wrangler.jsonc", "demo"], ROOT).code).toBe(0);
+  });
+});

@@ -1,0 +1,306 @@
+import { describe, expect, it } from "vitest";
+import { edit } from "../../../tools/project-files/edit.ts";
+import { jsonc } from "../../../tools/project-files/jsonc.ts";
+import { isObject, type Language, ProjectFault } from "../../../tools/project-files/model.ts";
+import { toml } from "../../../tools/project-files/toml.ts";
+import { attaching, detaching, fixtures } from "./fixtures.ts";
+
+/** What attaching and detaching does not restore to the byte, as it cannot know what was there before. */
+const NOT_RESTORED: Record<string, string> = {
+  "05-single-line.json": "an empty list goes",
+  "13-only-tables.toml": "the header of an environment that had only tables below it stays",
+};
+
+describe.each(fixtures())("$name", ({ name, text, attached, language }) => {
+  it("becomes what is committed, which differs in the lines that are meant alone", () => {
+    expect(edit(text, language, attaching()).text).toBe(attached);
+    expect(attached).not.toBe(text);
+  });
+
+  it("is not changed a second time, and says so", () => {
+    const again = edit(attached, language, attaching());
+    expect(again.text).toBe(attached);
+    expect(again.steps.every(({ action }) => action === "none")).toBe(true);
+    expect(again.steps.some(({ words }) => words.startsWith("was attached already"))).toBe(true);
+  });
+
+  it("is what it was once it is detached", () => {
+    const back = edit(attached, language, detaching()).text;
+    if (name in NOT_RESTORED) expect(withoutEmpty(language, back)).toEqual(withoutEmpty(language, text));
+    else expect(back).toBe(text);
+    expect(edit(back, language, detaching()).text).toBe(back);
+  });
+});
+
+function withoutEmpty(language: Language, text: string): unknown {
+  return JSON.parse(
+    JSON.stringify(language.parse(text), (key, value) =>
+      key === "tail_consumers" && Array.isArray(value) && value.length === 0 ? undefined : value,
+    ),
+  );
+}
+
+describe("detaching", () => {
+  it.each([
+    [
+      "the first of two",
+      '{"tail_consumers": [{"service": "logship"}, {"service": "a"}]}',
+      '{"tail_consumers": [{"service": "a"}]}',
+    ],
+    [
+      "the last of two",
+      '{"tail_consumers": [{"service": "a"}, {"service": "logship"}]}',
+      '{"tail_consumers": [{"service": "a"}]}',
+    ],
+    [
+      "the only one, and the property",
+      '{\n  "name": "x",\n  "tail_consumers": [{"service": "logship"}],\n  "vars": {}\n}',
+      '{\n  "name": "x",\n  "vars": {}\n}',
+    ],
+    [
+      "the last property without a comma",
+      '{\n  "name": "x", // n\n  "tail_consumers": [{"service": "logship"}]\n}',
+      '{\n  "name": "x" // n\n}',
+    ],
+    [
+      "one that is listed twice",
+      '{"tail_consumers": [{"service": "logship"}, {"service": "a"}, {"service": "logship"},]}',
+      '{"tail_consumers": [{"service": "a"},]}',
+    ],
+    [
+      "one between comments",
+      '{"tail_consumers": [\n  // a\n  {"service": "a"}, // a too\n  // b\n  {"service": "logship"}, // b too\n  // c\n  {"service": "c"} // c too\n]}',
+      '{"tail_consumers": [\n  // a\n  {"service": "a"}, // a too\n  // b\n  // b too\n  // c\n  {"service": "c"} // c too\n]}',
+    ],
+    [
+      "the only one of a list with a comment, which keeps the list",
+      '{"tail_consumers": [\n  // who\n  {"service": "logship"}\n]}',
+      '{"tail_consumers": [\n  // who\n]}',
+    ],
+    [
+      "one with comments inside of its braces, which go along",
+      '{"tail_consumers": [{"service": "a"}, {/* x */"service": "logship"}]}',
+      '{"tail_consumers": [{"service": "a"}]}',
+    ],
+    [
+      "one with commas in front",
+      '{"tail_consumers": [\n    {"service": "a"}\n  , {"service": "logship"}\n]}',
+      '{"tail_consumers": [\n    {"service": "a"}\n]}',
+    ],
+    [
+      "not one of another environment",
+      '{"tail_consumers": [{"service": "logship", "environment": "staging"}]}',
+      '{"tail_consumers": [{"service": "logship", "environment": "staging"}]}',
+    ],
+  ])("takes out of JSON %s", (_what, before, after) => {
+    expect(edit(before, jsonc, detaching()).text).toBe(after);
+  });
+
+  it.each([
+    [
+      "the first table",
+      '[[tail_consumers]]\nservice = "logship"\n\n[[tail_consumers]]\nservice = "a"\n',
+      '[[tail_consumers]]\nservice = "a"\n',
+    ],
+    [
+      "the table between two",
+      '[[tail_consumers]]\nservice = "a"\n\n[[tail_consumers]]\nservice = "logship"\n\n[vars]\nA = 1\n',
+      '[[tail_consumers]]\nservice = "a"\n\n[vars]\nA = 1\n',
+    ],
+    [
+      "a table, but no comment",
+      '# one\n[[tail_consumers]] # two\n# three\nservice = "logship" # four\n# five\n[vars]\n',
+      "# one\n# two\n# three\n# four\n# five\n[vars]\n",
+    ],
+    [
+      "the only table, but not the environment that it alone makes one",
+      '[[env.live.tail_consumers]] # one\nservice = "logship" # two\n',
+      "[env.live] # one\n# two\n",
+    ],
+    [
+      "the only dotted key, but not the environment that it alone makes one",
+      'env.live.tail_consumers = [{ service = "logship" }]\n',
+      "env.live.tail_consumers = []\n",
+    ],
+    [
+      "a line, but no comment",
+      'name = "x"\ntail_consumers = [{ service = "logship" }] # ours\n',
+      'name = "x"\n# ours\n',
+    ],
+    [
+      "a part of an inline table",
+      'env = { live = { tail_consumers = [{ service = "logship" }], logpush = true } }',
+      "env = { live = { logpush = true } }",
+    ],
+    [
+      "the last line of a file without an end",
+      'name = "x"\r\ntail_consumers = [{ service = "logship" }]',
+      'name = "x"',
+    ],
+  ])("takes out of TOML %s", (_what, before, after) => {
+    expect(edit(before, toml, detaching()).text).toBe(after);
+  });
+
+  it("keeps to an environment that is named", () => {
+    const text =
+      '{ "tail_consumers": [{ "service": "logship" }], "env": { "live": { "tail_consumers": [{ "service": "logship" }] } } }';
+    expect(edit(text, jsonc, detaching("live")).text).toBe(
+      '{ "tail_consumers": [{ "service": "logship" }], "env": { "live": {} } }',
+    );
+    expect(edit(text, jsonc, detaching(null)).text).toBe(
+      '{ "env": { "live": { "tail_consumers": [{ "service": "logship" }] } } }',
+    );
+  });
+});
+
+describe("attaching", () => {
+  it.each([
+    [
+      "as far in as the comment in an empty list",
+      jsonc,
+      '{"tail_consumers": [\n      // who\n  ]}',
+      '{"tail_consumers": [\n      // who\n      { "service": "logship" }\n  ]}',
+    ],
+    [
+      "after a comment without an end",
+      toml,
+      "# nothing yet",
+      '# nothing yet\ntail_consumers = [{ service = "logship" }]',
+    ],
+    [
+      "above a header without a key before it",
+      toml,
+      "# of all\n\n# of the tables\n[vars]\n",
+      '# of all\n\ntail_consumers = [{ service = "logship" }]\n\n# of the tables\n[vars]\n',
+    ],
+    [
+      "into an inline table without anything",
+      toml,
+      "env = { live = {} }\n[vars]\n",
+      'env = { live = { tail_consumers = [{ service = "logship" }] } }\ntail_consumers = [{ service = "logship" }]\n[vars]\n',
+    ],
+    [
+      "beside dotted keys in an inline table",
+      toml,
+      "env = { live.logpush = true }\n",
+      'env = { live.logpush = true, live.tail_consumers = [{ service = "logship" }] }\n',
+    ],
+    [
+      "with an [env] table",
+      toml,
+      "[env]\nlive.logpush = true\n",
+      '[env]\nlive.logpush = true\nlive.tail_consumers = [{ service = "logship" }]\n',
+    ],
+  ])("%s", (_what, language, before, after) => {
+    expect(edit(before, language, attaching()).text).toBe(after);
+    expect(edit(after, language, detaching()).text).toBe(before);
+  });
+});
+
+describe("where it attaches", () => {
+  const placesOf = (text: string, place?: string | null) =>
+    edit(text, jsonc, attaching(place))
+      .steps.filter(({ action }) => action === "add")
+      .map((step) => step.place);
+
+  it.each([
+    ['{"env": {"a": {}, "b": {}}}', [null, "a", "b"]],
+    ['{"env": {"a": {"logship": false}, "b": {}}}', [null, "b"]],
+    ['{"env": {"a": {"logpush": true}, "b": {}}}', ["a"]],
+    ['{"logship": true, "env": {"a": {}, "b": {"logpush": false}, "c": {"logship": true}}}', [null, "a", "c"]],
+    ['{"logpush": false, "env": {"a": {}, "b": {"logpush": true}}}', ["b"]],
+    ['{"logship": true, "logpush": true}', [null]],
+  ])("%s: %j", (text, places) => {
+    expect(placesOf(text)).toEqual(places);
+  });
+
+  it("is the place that is named, whatever the switch says", () => {
+    expect(placesOf('{"logship": true, "env": {"a": {"logship": false}}}', "a")).toEqual(["a"]);
+    expect(placesOf('{"env": {"a": {"logship": true}}}', null)).toEqual([null]);
+  });
+
+  it("says of an environment that is off, but attached, that its events ship", () => {
+    const text = '{"logship": true, "env": {"a": {"logship": false, "tail_consumers": [{"service": "logship"}]}}}';
+    expect(edit(text, jsonc, attaching()).steps[1]?.words).toMatch(
+      /^left alone: logship is false; it is attached all the same, and its events do ship/,
+    );
+  });
+});
+
+describe("what it refuses", () => {
+  it.each([
+    ["no JSON", '{\n  "name": }', "2:11: not JSON: ValueExpected"],
+    ["nothing", "", "1:1: not JSON: ValueExpected"],
+    ["no object", "[]", "1:1: not a JSON object"],
+    [
+      "a property twice",
+      '{"tail_consumers": [],\n "tail_consumers": []}',
+      '2:2: "tail_consumers" stands here a second time',
+    ],
+    ["an environment twice", '{"env": {"a": {}, "a": {}}}', '1:19: "a" stands here a second time'],
+    [
+      "contradictory names",
+      '{"logship": true, "logpush": false}',
+      /"logship" is true, and "logpush", which is another name of it, false/,
+    ],
+    [
+      "a switch that is none",
+      '{"env": {"a": {"logship": "yes"}}}',
+      'environment "a": "logship" is neither true nor false',
+    ],
+    ["consumers that are no list", '{"tail_consumers": {"service": "a"}}', '"tail_consumers" is no array'],
+    ["a consumer that is no object", '{"tail_consumers": ["logship"]}', "an entry that is no object, number 1"],
+    ["environments that are none", '{"env": []}', '"env" is no object'],
+    ["an environment that is none", '{"env": {"a": null}}', 'environment "a" is no object'],
+    ["the shipper itself", '{"name": "logship"}', "the shipper itself"],
+    [
+      "the shipper under another environment's name",
+      '{"name": "x", "env": {"a": {"name": "logship"}}}',
+      "the shipper itself",
+    ],
+    ["a Pages project", '{"pages_build_output_dir": "dist"}', "a Pages project"],
+    ["a file that is off everywhere", '{"logship": false, "env": {"a": {}}}', "logging is switched off at every place"],
+  ])("%s", (_what, text, message) => {
+    expect(() => edit(text, jsonc, attaching())).toThrow(message);
+  });
+
+  it.each([
+    ["no TOML", 'name = "x"\nenv = \n', /^2:\d+: not TOML: /],
+    ["a table twice", "[env.a]\n[env.a]\n", /^\d:\d+: not TOML: /],
+    ["an array of environments", '[[env]]\nname = "x"\n', '"env" is no object'],
+  ])("of TOML %s", (_what, text, message) => {
+    expect(() => edit(text, toml, attaching())).toThrow(message);
+  });
+
+  it.each([
+    ["JSON lists", jsonc, `{"a": ${"[".repeat(300_000)}${"]".repeat(300_000)}}`],
+    ["JSON objects", jsonc, `${'{"a":'.repeat(150)}1${"}".repeat(150)}`],
+    ["TOML lists", toml, `a = ${"[".repeat(300_000)}`],
+    ["TOML keys", toml, `tail_consumer${".service".repeat(20_000)} = "logship"\n`],
+  ])("%s that are nested for ever", (_what, language, text) => {
+    expect(() => edit(text, language, attaching())).toThrow(ProjectFault);
+  });
+
+  it("an environment that is not there, and names those that are", () => {
+    expect(() => edit('{"env": {"a": {}, "b\\u001b": {}}}', jsonc, attaching("constructor"))).toThrow(
+      'there is no environment "constructor"; the file has "a", "b\\u{1b}"',
+    );
+    expect(() => edit("{}", jsonc, detaching("live"))).toThrow("the file has no environments");
+  });
+
+  it("whatever an editor would change beside what is meant", () => {
+    const meddling: Language = { ...jsonc, add: (text, ...rest) => jsonc.add(text, ...rest).replace("shop", "shed") };
+    expect(() => edit('{"name": "shop"}', meddling, attaching())).toThrow("it would say something else");
+    const careless: Language = { ...jsonc, add: (text, ...rest) => jsonc.add(text, ...rest).replace("/* kept */", "") };
+    expect(() => edit("{/* kept */}", careless, attaching())).toThrow("a comment would be lost");
+    const idle: Language = { ...jsonc, remove: (text) => text };
+    expect(() => edit('{"tail_consumers": [{"service": "logship"}]}', idle, detaching())).toThrow(
+      "an entry did not go away",
+    );
+  });
+});
+
+it("parses what it writes into objects", () => {
+  for (const { attached, language } of fixtures())
+    expect(isObject(language.parse(attached.replace(/^\uFEFF/, "")))).toBe(true);
+});

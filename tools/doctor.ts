@@ -1,0 +1,71 @@
+/**
+ * `npm run doctor`: looks at project files before they are deployed, and says whose events would not reach the shipper; see docs/attach.md.
+ *
+ *     npm run doctor -- ../shop ../billing/wrangler.toml
+ *     npm run doctor -- ..                               every project below
+ */
+import { parseArgs } from "node:util";
+import { SHIPPER_CONFIG } from "./paths.ts";
+import { checkProjects } from "./project-files/check.ts";
+import { absolutePath, isScriptName, serviceName, shownPath, userFolder } from "./project-files/command-line.ts";
+import { findProjects } from "./project-files/find.ts";
+import { ProjectFault } from "./project-files/model.ts";
+import { projectLines, sumUp } from "./project-files/report.ts";
+import { plain } from "./project-files/text.ts";
+
+const USAGE = `usage: npm run doctor -- <project files or folders…> [--service <name>]
+
+  --service <name>  the shipper, if it is deployed under another name than that of its wrangler.jsonc`;
+
+function parse() {
+  return parseArgs({
+    options: { service: { type: "string" }, help: { type: "boolean", default: false } },
+    allowPositionals: true,
+  });
+}
+
+function usage(why: string): number {
+  console.error(`${plain(why)}\n\n${USAGE}`);
+  return 2;
+}
+
+function main(): number {
+  const from = userFolder(process.env);
+  let parsed: ReturnType<typeof parse>;
+  try {
+    parsed = parse();
+  } catch (error) {
+    return usage(error instanceof Error ? error.message : String(error));
+  }
+  const { values, positionals } = parsed;
+  if (values.help) {
+    console.log(USAGE);
+    return 0;
+  }
+  if (positionals.length === 0) return usage("at least one path is expected");
+  if (values.service !== undefined && !isScriptName(values.service)) return usage("--service: no name of a function");
+  let service: string;
+  try {
+    service = values.service ?? serviceName(SHIPPER_CONFIG);
+  } catch (error) {
+    if (!(error instanceof ProjectFault)) throw error;
+    console.error(`${error.message}: --service names the shipper`);
+    return 1;
+  }
+  const show = (path: string) => shownPath(path, from);
+  const searches = positionals.map((path) => findProjects(absolutePath(path, from)));
+  const faults = searches.flatMap((search) => search.faults);
+  const check = checkProjects(
+    searches.flatMap((search) => search.found),
+    service,
+    show,
+  );
+  for (const report of check.reports) console.log(`${projectLines(report).join("\n")}\n`);
+  for (const { path, words } of faults) console.log(`${show(path)}\n  cannot be checked: ${words}\n`);
+  for (const note of check.notes) console.log(`note: ${note}\n`);
+  const { lines, isGood } = sumUp(check, faults.length);
+  console.log(lines.join("\n"));
+  return isGood ? 0 : 1;
+}
+
+process.exitCode = main();

@@ -1,0 +1,111 @@
+/** Carries a plan out on the text of a project file, and believes it only when a parser says that nothing else has changed. */
+import { isDeepStrictEqual } from "node:util";
+import { CONSUMERS, isObject, isPages, type Json, type Language, own, type Place, ProjectFault } from "./model.ts";
+import { entryIndex, plan, type Step, type Wish } from "./plan.ts";
+import { type Consumer, isService, readSections, type Section } from "./sections.ts";
+
+const BYTE_ORDER_MARK = "\uFEFF";
+
+export interface Edited {
+  readonly steps: readonly Step[];
+  /** The same text if nothing was to be done. */
+  readonly text: string;
+}
+
+/** Sections of a project file's text. @throws ProjectFault. */
+export function sectionsOf(text: string, language: Language): Section[] {
+  return readSections(language.parse(withoutMark(text)));
+}
+
+/**
+ * Adds or removes the service as a tail consumer.
+ * @throws ProjectFault if that cannot be done, or is not certain to have been done and nothing else.
+ */
+export function edit(text: string, language: Language, wish: Wish): Edited {
+  const before = withoutMark(text);
+  const value = language.parse(before);
+  if (isPages(value) && !wish.detach) throw new ProjectFault("a Pages project, which takes no tail_consumers");
+  const steps = plan(readSections(value), wish);
+  let after = before;
+  for (const { place, action } of steps) {
+    if (action === "add") after = attempt(() => language.add(after, place, wish.service));
+    if (action === "remove") after = removeAll(after, language, place, wish.service);
+  }
+  if (after !== before) verify(before, after, language, expected(value, steps, wish.service));
+  return { steps, text: text.slice(0, text.length - before.length) + after };
+}
+
+function withoutMark(text: string): string {
+  return text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text;
+}
+
+function removeAll(text: string, language: Language, place: Place, service: string): string {
+  let rest = text;
+  for (;;) {
+    const index = entryIndex(readSections(attempt(() => language.parse(rest))), place, service);
+    if (index === -1) return rest;
+    const next = attempt(() => language.remove(rest, place, index));
+    if (next.length >= rest.length) throw unsure("an entry did not go away");
+    rest = next;
+  }
+}
+
+/** An edit that went wrong is a fault of this code, not of the file. */
+function attempt<Result>(action: () => Result): Result {
+  try {
+    return action();
+  } catch (error) {
+    throw unsure(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function unsure(why: string): ProjectFault {
+  return new ProjectFault(
+    `it is written in a way that cannot be changed safely (${why}); nothing was written: edit it by hand`,
+  );
+}
+
+/** What the file is to say afterwards. */
+function expected(value: Json, steps: readonly Step[], service: string): Json {
+  let result = value;
+  for (const { place, action } of steps) {
+    if (action === "none") continue;
+    const change = (section: Json): Json => {
+      const consumers = (own(section, CONSUMERS) ?? []) as Consumer[];
+      const next =
+        action === "add" ? [...consumers, { service }] : consumers.filter((each) => !isService(each, service));
+      return withProperty(section, CONSUMERS, next);
+    };
+    if (place === null) result = change(result);
+    else {
+      const environments = result.env as Record<string, Json>;
+      result = withProperty(result, "env", withProperty(environments, place, change(environments[place] as Json)));
+    }
+  }
+  return result;
+}
+
+function withProperty(object: Json, key: string, value: unknown): Json {
+  return Object.assign(Object.create(Object.getPrototypeOf(object)), object, { [key]: value });
+}
+
+/** Whatever edited the text, this reads it anew. An empty list and none are the same. */
+function verify(before: string, after: string, language: Language, wanted: Json): void {
+  const got = attempt(() => language.parse(after));
+  if (!isDeepStrictEqual(comparable(got), comparable(wanted))) throw unsure("it would say something else");
+  if (!isDeepStrictEqual(language.comments(after), language.comments(before))) throw unsure("a comment would be lost");
+}
+
+function comparable(value: Json): unknown {
+  const environments = own(value, "env");
+  if (!isObject(environments)) return normal(value);
+  const sections = Object.entries(environments).map(([name, section]) => [name, normal(section)]);
+  return withProperty(normal(value), "env", Object.fromEntries(sections));
+}
+
+function normal(section: unknown): Json {
+  if (!isObject(section)) throw unsure("an environment is no object");
+  const { [CONSUMERS]: consumers, ...rest } = section;
+  if (!Array.isArray(consumers) || consumers.length === 0) return rest;
+  return { ...rest, [CONSUMERS]: consumers.map((each: Json) => ({ ...each })) };
+}

@@ -1,0 +1,156 @@
+/** Project files in JSON with comments, edited by the positions of their syntax tree: what is not changed stays as it is, byte for byte. */
+import { type Node, type ParseError, parse, parseTree, printParseErrorCode, visit } from "jsonc-parser";
+import { hasOtherComments, insertLast, type List, type ListStyle, removeItem, type Source } from "./lists.ts";
+import { CONSUMERS, isObject, type Json, type Language, type Place, ProjectFault, refuseDepth } from "./model.ts";
+import { applyEdits, indentation, lineEnding, position, type Range, startsLine } from "./text.ts";
+
+/** As the platform's own tool reads `wrangler.json` and `wrangler.jsonc`. */
+const OPTIONS = { allowTrailingComma: true };
+
+/** What of a tree decides where a consumer goes; a name that stands there twice leaves open which one counts. */
+const NAMES = ["env", CONSUMERS, "logpush", "logship", "name"];
+
+export const jsonc: Language = { parse: parseText, comments: commentTexts, add, remove };
+
+function parseText(text: string): Json {
+  const errors: ParseError[] = [];
+  refuseDeepText(text);
+  const value: unknown = parse(text, errors, OPTIONS);
+  const [error] = errors;
+  if (error !== undefined) {
+    const { line, column } = position(text, error.offset);
+    throw new ProjectFault(`${line}:${column}: not JSON: ${printParseErrorCode(error.error)}`);
+  }
+  if (!isObject(value)) throw new ProjectFault("1:1: not a JSON object");
+  refuseDepth(value);
+  const root = rootOf(text);
+  refuseTwins(text, root, NAMES);
+  const environments = child(root, "env");
+  if (environments?.type !== "object") return value;
+  refuseTwins(text, environments, null);
+  for (const property of environments.children ?? []) {
+    const environment = property.children?.[1];
+    if (environment?.type === "object") refuseTwins(text, environment, NAMES);
+  }
+  return value;
+}
+
+/** The parser calls itself for each level. */
+function refuseDeepText(text: string): void {
+  try {
+    visit(text, {}, OPTIONS);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new ProjectFault("nested too deeply");
+  }
+}
+
+/** @throws ProjectFault if a property, of these names or of any, stands twice in an object: the last one counts for the platform's tool. */
+function refuseTwins(text: string, object: Node, names: readonly string[] | null): void {
+  const seen = new Set<string>();
+  for (const property of object.children ?? []) {
+    const key = String(property.children?.[0]?.value);
+    if (seen.has(key) && (names === null || names.includes(key))) {
+      const { line, column } = position(text, property.offset);
+      throw new ProjectFault(`${line}:${column}: "${key}" stands here a second time`);
+    }
+    seen.add(key);
+  }
+}
+
+function add(text: string, place: Place, service: string): string {
+  const source = sourceOf(text);
+  const object = placeOf(text, place);
+  const style = styleOf(text);
+  const existing = child(object, CONSUMERS);
+  if (existing !== undefined) {
+    const last = existing.children?.at(-1);
+    const isLong = last !== undefined && text.slice(last.offset, last.offset + last.length).includes("\n");
+    const write = (indent: string) => (isLong ? longEntry(text, service, indent, style) : entry(service, style));
+    return applyEdits(text, insertLast(source, listOf(existing), write, style));
+  }
+  const gap = style.compact ? "" : " ";
+  const write = () => `${JSON.stringify(CONSUMERS)}:${gap}[${entry(service, style)}]`;
+  // An empty object of a file that has more lines than one is meant to grow.
+  const ownLine = !style.compact && (place === null || text.trim().includes("\n"));
+  return applyEdits(text, insertLast(source, listOf(object), write, { ...style, ownLine, padding: gap }));
+}
+
+function remove(text: string, place: Place, index: number): string {
+  const source = sourceOf(text);
+  const object = placeOf(text, place);
+  const consumers = child(object, CONSUMERS);
+  if (consumers === undefined) throw new ProjectFault(`there is no ${CONSUMERS}`);
+  const list = listOf(consumers);
+  if (list.items.length > 1 || hasOtherComments(source, list)) return applyEdits(text, removeItem(source, list, index));
+  const properties = object.children ?? [];
+  const at = properties.findIndex((property) => property.children?.[1] === consumers);
+  const property = properties[at];
+  const own = source.comments.some(
+    ({ start, end }) =>
+      property !== undefined &&
+      property.offset <= start &&
+      end <= property.offset + property.length &&
+      !list.items.some((item) => item.start <= start && end <= item.end),
+  );
+  // A comment between the name and the brackets: the list stays for its sake.
+  return applyEdits(text, own ? removeItem(source, list, index) : removeItem(source, listOf(object), at));
+}
+
+function entry(service: string, { compact }: ListStyle): string {
+  return compact ? `{"service":${JSON.stringify(service)}}` : `{ "service": ${JSON.stringify(service)} }`;
+}
+
+function longEntry(text: string, service: string, indent: string, { unit }: ListStyle): string {
+  const eol = lineEnding(text);
+  return `{${eol}${indent}${unit}"service": ${JSON.stringify(service)}${eol}${indent}}`;
+}
+
+function styleOf(text: string): ListStyle {
+  const first = rootOf(text).children?.[0];
+  const indent = first !== undefined && startsLine(text, first.offset) ? indentation(text, first.offset) : "";
+  return { unit: indent === "" ? "  " : indent, compact: /^\s*\{\s*"(?:[^"\\]|\\.)*":\S/.test(text) };
+}
+
+function commentTexts(text: string): string[] {
+  const root = rootOf(text);
+  const environments = child(root, "env")?.children?.flatMap((property) => property.children?.[1] ?? []) ?? [];
+  const entries = [root, ...environments].flatMap((object) => child(object, CONSUMERS)?.children ?? []);
+  return sourceOf(text)
+    .comments.filter(
+      ({ start, end }) => !entries.some(({ offset, length }) => offset <= start && end <= offset + length),
+    )
+    .map(({ start, end }) => text.slice(start, end));
+}
+
+function sourceOf(text: string): Source {
+  const comments: Range[] = [];
+  visit(text, { onComment: (start, length) => void comments.push({ start, end: start + length }) }, OPTIONS);
+  return { text, comments };
+}
+
+function rootOf(text: string): Node {
+  const root = parseTree(text, [], OPTIONS);
+  if (root?.type !== "object") throw new ProjectFault("1:1: not a JSON object");
+  return root;
+}
+
+function placeOf(text: string, place: Place): Node {
+  const root = rootOf(text);
+  const environments = place === null ? undefined : child(root, "env");
+  const object = place === null ? root : environments && child(environments, place);
+  if (object?.type !== "object") throw new ProjectFault(`there is no environment "${place}"`);
+  return object;
+}
+
+function child(object: Node, key: string): Node | undefined {
+  if (object.type !== "object") return undefined;
+  return object.children?.find((property) => property.children?.[0]?.value === key)?.children?.[1];
+}
+
+function listOf({ offset, length, children = [] }: Node): List {
+  return {
+    inner: { start: offset + 1, end: offset + length - 1 },
+    items: children.map((each) => ({ start: each.offset, end: each.offset + each.length })),
+  };
+}

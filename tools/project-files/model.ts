@@ -1,0 +1,59 @@
+/** What project files of either language are read into, and the faults that reading and changing them can have. */
+
+export const CONSUMERS = "tail_consumers";
+
+/** A place in a project file: an environment by its name, or the top level. */
+export type Place = string | null;
+
+export type Json = Record<string, unknown>;
+
+/** A project file that cannot be read, or not be changed; the message is for whoever wrote it. */
+export class ProjectFault extends Error {
+  override name = "ProjectFault";
+}
+
+/** A language that project files are written in. */
+export interface Language {
+  /**
+   * @param text without a byte order mark.
+   * @throws ProjectFault with line and column.
+   */
+  parse(text: string): Json;
+  /** The texts of all comments, in their order. Those inside an entry of `tail_consumers` between braces are left out, as they go with it. */
+  comments(text: string): string[];
+  /** The text with an entry for the service added as the last one at a place that exists. */
+  add(text: string, place: Place, service: string): string;
+  /** The text without the entry of this index at the place; the last one takes the property along, unless a comment stands there. */
+  remove(text: string, place: Place, index: number): string;
+}
+
+export function isObject(value: unknown): value is Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A property of an object's own; never one of its prototype. */
+export function own(object: Json, key: string): unknown {
+  return Object.hasOwn(object, key) ? object[key] : undefined;
+}
+
+/** Levels of a project file that are still read: a dozen is much. */
+const DEPTH_MAX = 100;
+
+/** @throws ProjectFault for what is so deep that comparing it would overflow the stack. */
+export function refuseDepth(value: Json): void {
+  let level: unknown[] = [value];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > DEPTH_MAX) throw new ProjectFault(`nested deeper than ${DEPTH_MAX} levels`);
+    level = level.flatMap((each) => (typeof each === "object" && each !== null ? Object.values(each) : []));
+  }
+}
+
+/** How a place is called in a message. */
+export function placeName(place: Place): string {
+  return place === null ? "the top level" : `environment "${place}"`;
+}
+
+/** A project that cannot have consumers in its file. */
+export function isPages(value: Json): boolean {
+  return Object.hasOwn(value, "pages_build_output_dir");
+}

@@ -1,0 +1,91 @@
+/** What else can be wrong with a project, or with several of them together. */
+import { isObject, own, type Place, placeName } from "./model.ts";
+import { isAttached, type Section } from "./sections.ts";
+import { plain } from "./text.ts";
+
+/** The shipper's entry point for events that a function sends itself. */
+const ENTRYPOINT = "Shipper";
+
+/** Another one, of the host that runs functions locally. */
+const OTHER_ENTRYPOINTS: readonly unknown[] = ["LocalFunctions"];
+
+/** Names of a project's properties that the platform's tool does not know, or that lead elsewhere. */
+export function projectNotes(sections: readonly Section[], service: string): string[] {
+  const unknown = sections.filter(({ raw }) => Object.hasOwn(raw, "logship")).map(({ place }) => placeName(place));
+  return [
+    ...(unknown.length === 0
+      ? []
+      : [
+          `wrangler warns that "logship" is an unexpected field (${plain(unknown.join(", "))}), which is harmless: it passes over it`,
+        ]),
+    ...sections.flatMap((section) => bindingNotes(section, service)),
+  ];
+}
+
+function bindingNotes({ raw, place }: Section, service: string): string[] {
+  const bindings = own(raw, "services");
+  if (!Array.isArray(bindings)) return [];
+  return bindings.filter(isObject).flatMap((binding) => {
+    const entrypoint = own(binding, "entrypoint");
+    if (own(binding, "service") !== service || entrypoint === ENTRYPOINT) return [];
+    if (OTHER_ENTRYPOINTS.includes(entrypoint)) return [];
+    const name = plain(String(own(binding, "binding")));
+    const has = entrypoint === undefined ? "no entrypoint" : `the entrypoint ${plain(JSON.stringify(entrypoint))}`;
+    return [
+      `${plain(placeName(place))}: the binding ${name} to "${service}" has ${has}: ${name}.ship() is only there with "entrypoint": "${ENTRYPOINT}"`,
+    ];
+  });
+}
+
+/**
+ * Faults of the shipper's own project: it passes over the events of the function that SELF_NAME names, which has to be itself: attached to itself,
+ * each of its calls would else make the next one.
+ */
+export function shipperFaults(sections: readonly Section[], service: string): string[] {
+  return sections.flatMap((section) => {
+    const { raw, place, scriptName } = section;
+    const faults: string[] = [];
+    if (scriptName === service && isAttached(section, service)) {
+      faults.push(
+        `${plain(placeName(place))}: it is its own consumer, so that each of its calls makes another one: remove it`,
+      );
+    }
+    if (scriptName === null) return faults;
+    const vars = own(raw, "vars");
+    const selfName = isObject(vars) ? own(vars, "SELF_NAME") : undefined;
+    if (selfName === scriptName) return faults;
+    const is = selfName === undefined ? "not set" : plain(JSON.stringify(selfName));
+    const why = place !== null && vars === undefined ? "; environments do not inherit vars" : "";
+    return [
+      ...faults,
+      `${plain(placeName(place))}: vars.SELF_NAME is ${is}, and has to be "${plain(scriptName)}"${why}: else it does not know its own events, and ships them`,
+    ];
+  });
+}
+
+export interface Deployment {
+  /** The project file, as it is shown. */
+  readonly project: string;
+  readonly place: Place;
+  readonly scriptName: string | null;
+  /** null: not said; it may be any. */
+  readonly account: string | null;
+}
+
+/** Deployments under one name: each overwrites the other, and nobody can tell their records apart. */
+export function sharedNames(deployments: readonly Deployment[]): string[] {
+  const byName = Map.groupBy(deployments, ({ scriptName }) => scriptName);
+  return [...byName].flatMap(([name, all]) => {
+    const accounts = all.map(({ account }) => account);
+    const isApart = !accounts.includes(null) && new Set(accounts).size === all.length;
+    if (name === null || all.length < 2 || isApart) return [];
+    const where = all.map(({ project, place }) => `${placeName(place)} of ${project}`).join(" and ");
+    return [`"${plain(name)}" is what ${where} deploy to: their records cannot be told apart`];
+  });
+}
+
+/** The account that a section deploys to; environments inherit it. */
+export function accountOf({ raw }: Section, top: Section | undefined): string | null {
+  const account = own(raw, "account_id") ?? own(top?.raw ?? {}, "account_id");
+  return typeof account === "string" && account !== "" ? account : null;
+}

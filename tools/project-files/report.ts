@@ -1,0 +1,70 @@
+/** The words of a check, in lines. */
+import type { Check, ProjectReport } from "./check.ts";
+import { shellWord } from "./command-line.ts";
+import { plain } from "./text.ts";
+import type { PlaceVerdict, Verdict } from "./verdicts.ts";
+
+const WORDS: Record<Verdict, string> = {
+  attached: "attached",
+  silent: "SILENT",
+  none: "not meant to",
+  shipper: "shipper",
+};
+
+export interface Sum {
+  readonly lines: readonly string[];
+  /** Whether all that should be attached is, everything could be checked, and nothing is wrong. */
+  readonly isGood: boolean;
+}
+
+/** A project in lines: a row for each deployment, and below it why and what to do. */
+export function projectLines({ project, fault, places, wrong, notes }: ProjectReport): string[] {
+  if (fault !== null) return [project, `  cannot be checked: ${fault}`];
+  const rows = places.map(({ place, scriptName }) => [
+    place === null ? "top level" : plain(place),
+    scriptName === null ? "(no name)" : plain(scriptName),
+  ]);
+  const widths = [0, 1].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const lines = places.flatMap((place, index) => {
+    const cells = (rows[index] ?? []).map((cell, column) => cell.padEnd(widths[column] ?? 0));
+    return placeLines(cells.join("  "), place, project);
+  });
+  return [project, ...lines, ...wrong.map((words) => `  WRONG: ${words}`), ...notes.map((words) => `  note: ${words}`)];
+}
+
+function placeLines(head: string, { place, verdict, reasons, notes }: PlaceVerdict, project: string): string[] {
+  const indent = `  ${" ".repeat(head.length)}  `;
+  const [first, ...others] = reasons;
+  const run = `run: npm run attach -- ${shellWord(project)} --env ${place === null ? '""' : shellWord(place)}`;
+  return [
+    `  ${head}  ${WORDS[verdict]}${first === undefined ? "" : `: ${first}`}`,
+    ...others.map((reason) => `${indent}${reason}`),
+    ...(verdict === "silent" ? [`${indent}${run}`] : []),
+    ...notes.map((note) => `${indent}note: ${note}`),
+  ];
+}
+
+/** The sum of a check. @param unread paths that could not be searched. */
+export function sumUp({ reports }: Check, unread: number): Sum {
+  const places = reports.flatMap((report) => report.places);
+  const count = (verdict: Verdict) => places.filter((place) => place.verdict === verdict).length;
+  const [attached, silent, none, shipper] = [count("attached"), count("silent"), count("none"), count("shipper")];
+  const wrong = reports.flatMap((report) => report.wrong).length;
+  const faults = reports.filter(({ fault }) => fault !== null).length + unread;
+  const parts = [
+    `${attached} attached`,
+    `${silent} would stay silent`,
+    `${none} not meant to`,
+    ...(shipper > 0 ? [`${shipper} of the shipper itself`] : []),
+  ];
+  const ends = [
+    ...(wrong > 0 ? [`${counted(wrong, "thing")} wrong beside`] : []),
+    ...(faults > 0 ? [`${counted(faults, "path")} could not be checked`] : []),
+  ];
+  const head = `${counted(reports.length, "project file")}, ${counted(places.length, "deployment")}: ${parts.join(", ")}`;
+  return { lines: [`${[head, ...ends].join("; ")}.`], isGood: silent === 0 && wrong === 0 && faults === 0 };
+}
+
+function counted(number: number, what: string): string {
+  return `${number.toLocaleString("en")} ${what}${number === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,89 @@
+/** Signs in a project file that somebody meant to attach it, but did not. */
+import { CONSUMERS, isObject, type Json, own } from "./model.ts";
+import { type Consumer, isService, type Section } from "./sections.ts";
+import { plain } from "./text.ts";
+
+/** How many characters a misspelt name is away from the right one. */
+const MISSPELT_MAX = 2;
+
+/** Names that are none of the platform's, but read as if. */
+const OTHER_NAMES = ["tailconsumers", "tailconsumer", "tails", "tail", "tailworkers", "tailworker", "consumers"];
+
+/** What of a section looks like this service as a consumer, in words. Empty for what is as it should be. */
+export function suspicionsOf({ raw, consumers, place }: Section, service: string): string[] {
+  return [
+    ...consumers.flatMap((consumer) => nearMiss(consumer, service) ?? []),
+    ...streaming(raw, service),
+    ...misspelt(raw, service),
+    ...misplaced(raw, service, place === null ? ["env"] : [], []),
+  ];
+}
+
+function nearMiss(consumer: Consumer, service: string): string | null {
+  const { service: name, environment, namespace } = consumer;
+  if (isService(consumer, service)) return null;
+  if (name === service) {
+    const what = environment ? `environment ${JSON.stringify(environment)}` : `namespace ${JSON.stringify(namespace)}`;
+    return `its consumer "${service}" has ${plain(what)}, which makes it another service`;
+  }
+  if (name.startsWith(`${service}-`)) {
+    const suffix = name.slice(service.length + 1);
+    return `its consumer is "${plain(name)}", not "${service}": what wrangler deploy --env ${plain(suffix)} calls the shipper; if that is meant, --service ${plain(name)}`;
+  }
+  if (distance(name.toLowerCase(), service.toLowerCase()) > MISSPELT_MAX) return null;
+  return `its consumer is "${plain(name)}", not "${service}"`;
+}
+
+function streaming(raw: Json, service: string): string[] {
+  if (!mentions(own(raw, "streaming_tail_consumers"), service)) return [];
+  return [
+    `"${service}" stands in streaming_tail_consumers, but the shipper has no handler for streams: it belongs in ${CONSUMERS}`,
+  ];
+}
+
+function misspelt(raw: Json, service: string): string[] {
+  return Object.keys(raw)
+    .filter((key) => key !== CONSUMERS && key !== "streaming_tail_consumers" && looksLikeConsumers(key))
+    .filter((key) => mentions(raw[key], service))
+    .map((key) => `"${plain(key)}" names "${service}", but the property is called "${CONSUMERS}"`);
+}
+
+function looksLikeConsumers(key: string): boolean {
+  return distance(key, CONSUMERS) <= MISSPELT_MAX || OTHER_NAMES.includes(key.toLowerCase().replaceAll(/[^a-z]/g, ""));
+}
+
+/** In TOML a line below a header belongs to that table, however it is indented. */
+function misplaced(object: Json, service: string, skipped: readonly string[], path: readonly string[]): string[] {
+  return Object.entries(object).flatMap(([key, value]) => {
+    // Previews of a deployment have consumers of their own.
+    if (skipped.includes(key) || (path.length === 0 && key === "previews") || !isObject(value)) return [];
+    const inner = [...path, key];
+    const here = mentions(own(value, CONSUMERS), service)
+      ? [
+          `${CONSUMERS} with "${service}" stands below "${plain(inner.join("."))}", where it is nothing; in TOML it has to stand above that header`,
+        ]
+      : [];
+    return [...here, ...misplaced(value, service, [], inner)];
+  });
+}
+
+/** Whether a value looks as if it named the service as a consumer. */
+function mentions(value: unknown, service: string): boolean {
+  if (typeof value === "string") return value.toLowerCase() === service.toLowerCase();
+  if (Array.isArray(value)) return value.some((each) => mentions(each, service));
+  return isObject(value) && mentions(own(value, "service"), service);
+}
+
+/** The number of characters to insert, remove or replace that make one of the other (Levenshtein). */
+export function distance(one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= one.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= other.length; j++) {
+      const replaced = (row[j - 1] ?? 0) + (one[i - 1] === other[j - 1] ? 0 : 1);
+      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[other.length] ?? 0;
+}
