@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ApiClient } from "../../tools/api-client.ts";
@@ -7,6 +7,7 @@ import { Bucket, localDestination } from "../../tools/bucket.ts";
 import { type BuiltWorker, buildWorker, startDevServer } from "../../tools/dev-server.ts";
 import type { LocalServer } from "../../tools/local-server.ts";
 import { localObjectStore, SHIPPER_CONFIG } from "../../tools/paths.ts";
+import { setQueueWait } from "./queue-wait.ts";
 import { recordsBelow } from "./read-records.ts";
 
 /** Far from where a developer's own `wrangler dev` listens. */
@@ -231,14 +232,6 @@ function startServer(
     ...(!unasked && { probe: "/" }),
     vars: (url) => ({ OBJSTORE_ENDPOINT: OBJSTORE_ENDPOINT ?? localObjectStore(url) }),
   });
-}
-
-/** In the copy of the configuration that a build has. @throws Error if it is not where it is looked for. */
-function setQueueWait(config: string, seconds: number): void {
-  const text = readFileSync(config, "utf8");
-  const changed = text.replace(/("queue": "logship-events",[^}]*?"max_batch_timeout": )\d+/, `$1${seconds}`);
-  if (changed === text) throw new Error(`${config} has no max_batch_timeout of logship-events`);
-  writeFileSync(config, changed);
 }
 
 /** The path of a job's destination, as `destination_conf` and an audit need it. */
