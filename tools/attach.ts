@@ -20,6 +20,7 @@ import {
 import { diffLines } from "./project-files/diff.ts";
 import { edit } from "./project-files/edit.ts";
 import { fileInFolder, isBuilt, kindOf, readProjectFile, writeProjectFile } from "./project-files/files.ts";
+import { shadowOf } from "./project-files/find.ts";
 import { ProjectFault, placeName } from "./project-files/model.ts";
 import type { Step } from "./project-files/plan.ts";
 import { plain } from "./project-files/text.ts";
@@ -59,7 +60,7 @@ function main(): number {
   try {
     const path = projectFile(absolutePath(given, from), from);
     shown = shownPath(path, from);
-    run(path, shown, values);
+    run(path, from, values);
     return 0;
   } catch (error) {
     if (!(error instanceof ProjectFault)) throw error;
@@ -87,7 +88,8 @@ function projectFile(path: string, from: string): string {
   return found.path;
 }
 
-function run(path: string, shown: string, values: ReturnType<typeof parse>["values"]): void {
+function run(path: string, from: string, values: ReturnType<typeof parse>["values"]): void {
+  const shown = shownPath(path, from);
   const service = values.service ?? serviceName(SHIPPER_CONFIG);
   const file = readProjectFile(path);
   // Whatever it is deployed as.
@@ -99,8 +101,12 @@ function run(path: string, shown: string, values: ReturnType<typeof parse>["valu
   const changes = steps.filter(({ action }) => action !== "none");
   const isDry = values["dry-run"];
   if (changes.length > 0 && !isDry) writeProjectFile(file, text);
+  const shadow = shadowOf(path);
   console.log(isDry ? `${shown}, consumer "${service}": what would be done` : `${shown}, consumer "${service}"`);
   for (const { place: where, words } of steps) console.log(`  ${plain(placeName(where))}: ${plain(words)}`);
+  if (shadow !== null) {
+    console.log(`  but wrangler takes ${shownPath(shadow, from)} instead of it, unless --config names it`);
+  }
   if (changes.length === 0) console.log("\nNothing to do.");
   else if (isDry) console.log(`\n${diffLines(file.text, text).join("\n")}\n\nNothing was written.`);
   else console.log(`\n${next(path, shown, steps, changes).join("\n")}`);
@@ -110,10 +116,12 @@ function run(path: string, shown: string, values: ReturnType<typeof parse>["valu
 function next(path: string, shown: string, steps: readonly Step[], changes: readonly Step[]): string[] {
   const config = ` --config ${shellWord(shown)}`;
   const built = isBuilt(path);
+  const folder = dirname(shown) === "." ? "this folder" : dirname(shown);
   const lines = built
-    ? [`A build writes what is deployed from ${shellWord(dirname(shown))}: build it again, then`]
-    : [];
-  lines.push("It counts from the next deployment on:");
+    ? [
+        `A build writes what is deployed from ${folder}. Build it again (where it builds for one environment, with CLOUDFLARE_ENV=<name>), then deploy there:`,
+      ]
+    : ["It counts from the next deployment on:"];
   for (const { place } of changes) {
     // With environments, wrangler wants to be told that the top level is meant.
     const target = place === null ? (steps.length > 1 ? ' --env ""' : "") : ` --env ${shellWord(place)}`;

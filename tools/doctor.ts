@@ -7,10 +7,17 @@
 import { parseArgs } from "node:util";
 import { SHIPPER_CONFIG } from "./paths.ts";
 import { checkProjects } from "./project-files/check.ts";
-import { absolutePath, isScriptName, serviceName, shownPath, userFolder } from "./project-files/command-line.ts";
+import {
+  absolutePath,
+  attachCommand,
+  isScriptName,
+  serviceName,
+  shownPath,
+  userFolder,
+} from "./project-files/command-line.ts";
 import { findProjects } from "./project-files/find.ts";
 import { ProjectFault } from "./project-files/model.ts";
-import { projectLines, sumUp } from "./project-files/report.ts";
+import { projectLines, sumUp, unnamedNote } from "./project-files/report.ts";
 import { plain } from "./project-files/text.ts";
 
 const USAGE = `usage: npm run doctor -- <project files or folders…> [--service <name>]
@@ -60,9 +67,11 @@ function main(): number {
     service,
     show,
   );
-  for (const report of check.reports) console.log(`${projectLines(report).join("\n")}\n`);
+  const attach = attachCommand(from, values.service);
+  for (const report of check.reports) console.log(`${projectLines(report, attach).join("\n")}\n`);
   for (const { path, words } of faults) console.log(`${show(path)}\n  cannot be checked: ${words}\n`);
-  for (const note of check.notes) console.log(`note: ${note}\n`);
+  const notes = [...check.notes, ...unnamedNote(searches.flatMap((search) => search.unnamed).map(show))];
+  for (const note of notes) console.log(`note: ${note}\n`);
   const { lines, isGood } = sumUp(check, faults.length);
   console.log(lines.join("\n"));
   return isGood ? 0 : 1;

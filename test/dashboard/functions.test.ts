@@ -211,6 +211,7 @@ describe("how to attach one", () => {
     const page = await text("/attach", visitor);
     expect(page).toContain('"tail_consumers": [{ "service": "my-shipper" }]');
     expect(page).toContain('[[tail_consumers]] service = "my-shipper"');
+    expect(page).toContain("npm run attach -- <project file> --service my-shipper writes it");
     expect(page).toContain('"services": [{ "binding": "LOGSHIP", "service": "my-shipper", "entrypoint": "Shipper" }]');
     expect(page).toContain("https://logship.test/client/v4/accounts/test-account/logship/datasets/");
     expect(page).toContain("Authorization: Bearer $TOKEN");

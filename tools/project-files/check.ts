@@ -2,7 +2,7 @@
 import { sectionsOf } from "./edit.ts";
 import { isBuilt, type ProjectFile, readProjectFile } from "./files.ts";
 import type { Found } from "./find.ts";
-import { isPages, ProjectFault } from "./model.ts";
+import { ProjectFault } from "./model.ts";
 import { accountOf, type Deployment, projectNotes, sharedNames, shipperFaults } from "./notes.ts";
 import type { Section } from "./sections.ts";
 import { type PlaceVerdict, verdictsOf } from "./verdicts.ts";
@@ -57,15 +57,11 @@ function reportOf(
 ): ProjectReport {
   const places = verdictsOf(sections, service);
   const isShipper = places.some(({ verdict }) => verdict === "shipper");
-  const isOfPages = sections[0] !== undefined && isPages(sections[0].raw);
   return {
     project,
     fault: null,
     places,
-    wrong: [
-      ...(isShipper ? shipperFaults(sections, service) : []),
-      ...(isOfPages ? ["a Pages project, which takes no tail_consumers from its project file"] : []),
-    ],
+    wrong: isShipper ? shipperFaults(sections, service) : [],
     notes: [
       ...projectNotes(sections, service),
       ...ignored.map((path) => `${show(path)} is ignored: wrangler takes ${project}`),

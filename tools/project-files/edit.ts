@@ -1,6 +1,16 @@
 /** Carries a plan out on the text of a project file, and believes it only when a parser says that nothing else has changed. */
 import { isDeepStrictEqual } from "node:util";
-import { CONSUMERS, isObject, isPages, type Json, type Language, own, type Place, ProjectFault } from "./model.ts";
+import {
+  CONSUMERS,
+  isObject,
+  isPages,
+  type Json,
+  type Language,
+  own,
+  PAGES_WORDS,
+  type Place,
+  ProjectFault,
+} from "./model.ts";
 import { entryIndex, plan, type Step, type Wish } from "./plan.ts";
 import { type Consumer, isService, readSections, type Section } from "./sections.ts";
 
@@ -24,7 +34,7 @@ export function sectionsOf(text: string, language: Language): Section[] {
 export function edit(text: string, language: Language, wish: Wish): Edited {
   const before = withoutMark(text);
   const value = language.parse(before);
-  if (isPages(value) && !wish.detach) throw new ProjectFault("a Pages project, which takes no tail_consumers");
+  if (isPages(value) && !wish.detach) throw new ProjectFault(PAGES_WORDS);
   const steps = plan(readSections(value), wish);
   let after = before;
   for (const { place, action } of steps) {

@@ -1,7 +1,7 @@
 /** Finds the project files of a set of paths. */
-import { readdirSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { FILE_NAMES, fileInFolder, kindOf } from "./files.ts";
+import { type Dirent, readdirSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { FILE_NAMES, fileInFolder, isGenerated, kindOf } from "./files.ts";
 
 /** How far a search goes, so that one of a whole disk ends. */
 const DEPTH_MAX = 16;
@@ -13,22 +13,25 @@ export interface Found {
   readonly path: string;
   /** Others in its folder, which the platform's tool does not look at. */
   readonly ignored: readonly string[];
-  /** One in a folder above that the tool takes instead of this one, unless it is told which. */
+  /** One in its folder, or above, that the tool takes instead of this one, unless it is told which. */
   readonly shadowedBy: string | null;
 }
 
 export interface Search {
   readonly found: readonly Found[];
+  /** What looks like a project file by a name that the tool does not look for, as `wrangler.staging.toml`. */
+  readonly unnamed: readonly string[];
   /** What could not be searched, with the reason. */
   readonly faults: readonly { readonly path: string; readonly words: string }[];
 }
 
-/** @param path of a project file, or a folder that is searched with all below it; links are not followed, nor what is built or installed. */
+/** @param path of a project file, or a folder that is searched with all below it; links are not followed, and what is built or installed is passed over. */
 export function findProjects(path: string): Search {
   const kind = kindOf(path);
-  if (kind === null) return { found: [], faults: [{ path, words: "there is no such file" }] };
-  if (kind !== "folder") return { found: [{ path, ignored: [], shadowedBy: null }], faults: [] };
+  if (kind === null) return { found: [], unnamed: [], faults: [{ path, words: "there is no such file" }] };
+  if (kind !== "folder") return { found: [{ path, ignored: [], shadowedBy: shadowOf(path) }], unnamed: [], faults: [] };
   const found: Found[] = [];
+  const unnamed: string[] = [];
   const faults: { path: string; words: string }[] = [];
   let queue = [path];
   let folders = 0;
@@ -37,13 +40,15 @@ export function findProjects(path: string): Search {
     for (const folder of queue) {
       if (depth > DEPTH_MAX || folders >= FOLDERS_MAX) {
         faults.push({ path: folder, words: "not searched: too many folders, or too deep; name it, or one below it" });
-        return { found, faults };
+        return { found, unnamed, faults };
       }
       folders += 1;
       const own = fileInFolder(folder);
-      if (own !== null) found.push({ ...own, shadowedBy: shadowOf(own.path) });
+      if (own !== null && !isGenerated(own.path)) found.push({ ...own, shadowedBy: shadowOf(own.path) });
       try {
-        next.push(...subfoldersOf(folder));
+        const entries = readdirSync(folder, { withFileTypes: true });
+        next.push(...subfoldersOf(folder, entries));
+        unnamed.push(...unnamedOf(folder, entries));
       } catch {
         faults.push({ path: folder, words: "a folder that cannot be read" });
       }
@@ -52,24 +57,28 @@ export function findProjects(path: string): Search {
   }
   if (found.length === 0 && faults.length === 0)
     faults.push({ path, words: `found no ${FILE_NAMES.join(", ")} in it` });
-  return { found, faults };
+  return { found, unnamed, faults };
 }
 
-function subfoldersOf(folder: string): string[] {
-  return readdirSync(folder, { withFileTypes: true })
+function unnamedOf(folder: string, entries: readonly Dirent[]): string[] {
+  return entries
+    .filter((entry) => !entry.isDirectory() && /^wrangler[._-].+\.(?:jsonc?|toml)$/.test(entry.name))
+    .map(({ name }) => join(folder, name))
+    .toSorted();
+}
+
+function subfoldersOf(folder: string, entries: readonly Dirent[]): string[] {
+  return entries
     .filter((entry) => entry.isDirectory() && !entry.name.startsWith(".") && !SKIPPED.has(entry.name))
     .map(({ name }) => join(folder, name))
     .toSorted();
 }
 
 /** The tool looks for each name in all folders above before it looks for the next name. */
-function shadowOf(path: string): string | null {
-  const names = FILE_NAMES.slice(
-    0,
-    FILE_NAMES.findIndex((name) => path.endsWith(name)),
-  );
+export function shadowOf(path: string): string | null {
+  const names = FILE_NAMES.slice(0, Math.max(0, (FILE_NAMES as readonly string[]).indexOf(basename(path))));
   for (const name of names) {
-    for (let folder = dirname(dirname(path)); ; folder = dirname(folder)) {
+    for (let folder = dirname(path); ; folder = dirname(folder)) {
       const above = join(folder, name);
       if (kindOf(above) === "file") return above;
       if (dirname(folder) === folder) break;

@@ -2,7 +2,7 @@
 import { type Node, type ParseError, parse, parseTree, printParseErrorCode, visit } from "jsonc-parser";
 import { hasOtherComments, insertLast, type List, type ListStyle, removeItem, type Source } from "./lists.ts";
 import { CONSUMERS, isObject, type Json, type Language, type Place, ProjectFault, refuseDepth } from "./model.ts";
-import { applyEdits, indentation, lineEnding, position, type Range, startsLine } from "./text.ts";
+import { applyEdits, indentation, lineEnding, plain, position, type Range, startsLine } from "./text.ts";
 
 /** As the platform's own tool reads `wrangler.json` and `wrangler.jsonc`. */
 const OPTIONS = { allowTrailingComma: true };
@@ -45,34 +45,41 @@ function refuseDeepText(text: string): void {
   }
 }
 
-/** @throws ProjectFault if a property, of these names or of any, stands twice in an object: the last one counts for the platform's tool. */
+/** @throws ProjectFault if a property, of these names or of any, stands twice in an object (the last one counts for the platform's tool), or is no name. */
 function refuseTwins(text: string, object: Node, names: readonly string[] | null): void {
   const seen = new Set<string>();
   for (const property of object.children ?? []) {
     const key = String(property.children?.[0]?.value);
-    if (seen.has(key) && (names === null || names.includes(key))) {
-      const { line, column } = position(text, property.offset);
-      throw new ProjectFault(`${line}:${column}: "${key}" stands here a second time`);
-    }
+    // The parser would set the prototype by it, so that nobody sees what it says.
+    if (key === "__proto__") throw faultAt(text, property, "is no name to use");
+    if (seen.has(key) && (names === null || names.includes(key)))
+      throw faultAt(text, property, "stands here a second time");
     seen.add(key);
   }
+}
+
+function faultAt(text: string, property: Node, what: string): ProjectFault {
+  const { line, column } = position(text, property.offset);
+  return new ProjectFault(`${line}:${column}: "${plain(String(property.children?.[0]?.value))}" ${what}`);
 }
 
 function add(text: string, place: Place, service: string): string {
   const source = sourceOf(text);
   const object = placeOf(text, place);
   const style = styleOf(text);
+  const gap = style.compact ? "" : " ";
   const existing = child(object, CONSUMERS);
   if (existing !== undefined) {
     const last = existing.children?.at(-1);
-    const isLong = last !== undefined && text.slice(last.offset, last.offset + last.length).includes("\n");
-    const write = (indent: string) => (isLong ? longEntry(text, service, indent, style) : entry(service, style));
+    const lastText = last === undefined ? "" : text.slice(last.offset, last.offset + last.length);
+    const padding = lastText.startsWith('{"') ? "" : gap;
+    const write = (indent: string) =>
+      lastText.includes("\n") ? longEntry(text, service, indent, style) : entry(service, gap, padding);
     return applyEdits(text, insertLast(source, listOf(existing), write, style));
   }
-  const gap = style.compact ? "" : " ";
-  const write = () => `${JSON.stringify(CONSUMERS)}:${gap}[${entry(service, style)}]`;
-  // An empty object of a file that has more lines than one is meant to grow.
-  const ownLine = !style.compact && (place === null || text.trim().includes("\n"));
+  const write = () => `${JSON.stringify(CONSUMERS)}:${gap}[${entry(service, gap, gap)}]`;
+  // An empty object on a line of its own is meant to grow.
+  const ownLine = !style.compact && (place === null || startsLine(text, object.parent?.offset ?? 0));
   return applyEdits(text, insertLast(source, listOf(object), write, { ...style, ownLine, padding: gap }));
 }
 
@@ -97,8 +104,8 @@ function remove(text: string, place: Place, index: number): string {
   return applyEdits(text, own ? removeItem(source, list, index) : removeItem(source, listOf(object), at));
 }
 
-function entry(service: string, { compact }: ListStyle): string {
-  return compact ? `{"service":${JSON.stringify(service)}}` : `{ "service": ${JSON.stringify(service)} }`;
+function entry(service: string, gap: string, padding: string): string {
+  return `{${padding}"service":${gap}${JSON.stringify(service)}${padding}}`;
 }
 
 function longEntry(text: string, service: string, indent: string, { unit }: ListStyle): string {

@@ -53,6 +53,10 @@ export function placeName(place: Place): string {
   return place === null ? "the top level" : `environment "${place}"`;
 }
 
+/** Why a Pages project cannot be attached. */
+export const PAGES_WORDS =
+  "a Pages project, which takes no tail_consumers; it can send events itself, over a service binding";
+
 /** A project that cannot have consumers in its file. */
 export function isPages(value: Json): boolean {
   return Object.hasOwn(value, "pages_build_output_dir");

@@ -60,7 +60,8 @@ function environmentsOf(sections: readonly Section[]): string {
 
 function addition(section: Section, service: string): Step {
   const { place, logging } = section;
-  const because = logging === null ? "" : ` (${loggingWords(logging, place)})`;
+  const words = logging === null ? "" : loggingWords(logging, place);
+  const because = logging === null ? "" : logging.value ? ` (${words})` : `, though ${words}`;
   if (isAttached(section, service)) return { place, action: "none", words: `was attached already${because}` };
   return { place, action: "add", words: `attached${because}` };
 }

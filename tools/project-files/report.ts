@@ -1,6 +1,6 @@
 /** The words of a check, in lines. */
 import type { Check, ProjectReport } from "./check.ts";
-import { shellWord } from "./command-line.ts";
+import type { Place } from "./model.ts";
 import { plain } from "./text.ts";
 import type { PlaceVerdict, Verdict } from "./verdicts.ts";
 
@@ -17,8 +17,12 @@ export interface Sum {
   readonly isGood: boolean;
 }
 
+/** The command that attaches a place of a project. */
+export type AttachCommand = (project: string, place: Place) => string;
+
 /** A project in lines: a row for each deployment, and below it why and what to do. */
-export function projectLines({ project, fault, places, wrong, notes }: ProjectReport): string[] {
+export function projectLines(report: ProjectReport, attach: AttachCommand): string[] {
+  const { project, fault, places, wrong, notes } = report;
   if (fault !== null) return [project, `  cannot be checked: ${fault}`];
   const rows = places.map(({ place, scriptName }) => [
     place === null ? "top level" : plain(place),
@@ -27,20 +31,27 @@ export function projectLines({ project, fault, places, wrong, notes }: ProjectRe
   const widths = [0, 1].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   const lines = places.flatMap((place, index) => {
     const cells = (rows[index] ?? []).map((cell, column) => cell.padEnd(widths[column] ?? 0));
-    return placeLines(cells.join("  "), place, project);
+    return placeLines(cells.join("  "), place, attach(project, place.place));
   });
   return [project, ...lines, ...wrong.map((words) => `  WRONG: ${words}`), ...notes.map((words) => `  note: ${words}`)];
 }
 
-function placeLines(head: string, { place, verdict, reasons, notes }: PlaceVerdict, project: string): string[] {
+function placeLines(head: string, { verdict, isMended, reasons, notes }: PlaceVerdict, attach: string): string[] {
   const indent = `  ${" ".repeat(head.length)}  `;
   const [first, ...others] = reasons;
-  const run = `run: npm run attach -- ${shellWord(project)} --env ${place === null ? '""' : shellWord(place)}`;
   return [
     `  ${head}  ${WORDS[verdict]}${first === undefined ? "" : `: ${first}`}`,
     ...others.map((reason) => `${indent}${reason}`),
-    ...(verdict === "silent" ? [`${indent}${run}`] : []),
+    ...(isMended ? [`${indent}run: ${attach}`] : []),
     ...notes.map((note) => `${indent}note: ${note}`),
+  ];
+}
+
+/** Project files that a search saw, but has not checked: nobody knows whether they are deployed. */
+export function unnamedNote(paths: readonly string[]): string[] {
+  if (paths.length === 0) return [];
+  return [
+    `not checked, as wrangler takes them only by --config: ${paths.join(", ")}; name those that are deployed to have them checked`,
   ];
 }
 

@@ -5,6 +5,10 @@ import { plain } from "./text.ts";
 /** Names of the switch; the second is the vendor's. */
 export const SWITCHES = ["logship", "logpush"] as const;
 
+/** Far more than any project has: each change of one reads the file anew. The platform takes as many consumers. */
+const ENVIRONMENTS_MAX = 100;
+const CONSUMERS_MAX = 100;
+
 export interface Consumer {
   readonly service: string;
   readonly environment?: unknown;
@@ -39,7 +43,10 @@ export function readSections(value: Json): Section[] {
   const environments = own(value, "env");
   if (environments === undefined) return [top];
   if (!isObject(environments)) throw new ProjectFault('"env" is no object');
-  return [top, ...Object.keys(environments).map((name) => readSection(own(environments, name), name, top))];
+  const names = Object.keys(environments);
+  if (names.includes("")) throw new ProjectFault('"env" has an environment without a name, which cannot be deployed');
+  if (names.length > ENVIRONMENTS_MAX) throw new ProjectFault(`more than ${ENVIRONMENTS_MAX} environments`);
+  return [top, ...names.map((name) => readSection(own(environments, name), name, top))];
 }
 
 function readSection(raw: unknown, place: Place, top: Section | null): Section {
@@ -77,6 +84,7 @@ function readConsumers(raw: Json, place: Place): Consumer[] {
   const consumers = own(raw, CONSUMERS);
   if (consumers === undefined) return [];
   if (!Array.isArray(consumers)) throw fault(place, `"${CONSUMERS}" is no array`);
+  if (consumers.length > CONSUMERS_MAX) throw fault(place, `"${CONSUMERS}" has more than ${CONSUMERS_MAX} entries`);
   return consumers.map((consumer: unknown, index) => {
     if (!isObject(consumer)) throw fault(place, `"${CONSUMERS}" has an entry that is no object, number ${index + 1}`);
     const service = own(consumer, "service");

@@ -1,13 +1,16 @@
 /** Signs in a project file that somebody meant to attach it, but did not. */
 import { CONSUMERS, isObject, type Json, own } from "./model.ts";
-import { type Consumer, isService, type Section } from "./sections.ts";
+import { type Consumer, isService, type Section, SWITCHES } from "./sections.ts";
 import { plain } from "./text.ts";
 
-/** How many characters a misspelt name is away from the right one. */
+/** How many characters a misspelt name is away from the right one; fewer for a short name, which others are like by chance. */
 const MISSPELT_MAX = 2;
 
 /** Names that are none of the platform's, but read as if. */
 const OTHER_NAMES = ["tailconsumers", "tailconsumer", "tails", "tail", "tailworkers", "tailworker", "consumers"];
+
+/** Where keys are the user's own, or go to the platform as they are. */
+const FREE = ["vars", "define", "unsafe"];
 
 /** What of a section looks like this service as a consumer, in words. Empty for what is as it should be. */
 export function suspicionsOf({ raw, consumers, place }: Section, service: string): string[] {
@@ -30,7 +33,8 @@ function nearMiss(consumer: Consumer, service: string): string | null {
     const suffix = name.slice(service.length + 1);
     return `its consumer is "${plain(name)}", not "${service}": what wrangler deploy --env ${plain(suffix)} calls the shipper; if that is meant, --service ${plain(name)}`;
   }
-  if (distance(name.toLowerCase(), service.toLowerCase()) > MISSPELT_MAX) return null;
+  const most = Math.min(MISSPELT_MAX, Math.floor(service.length / 3));
+  if (distance(name.toLowerCase(), service.toLowerCase()) > most) return null;
   return `its consumer is "${plain(name)}", not "${service}"`;
 }
 
@@ -52,19 +56,28 @@ function looksLikeConsumers(key: string): boolean {
   return distance(key, CONSUMERS) <= MISSPELT_MAX || OTHER_NAMES.includes(key.toLowerCase().replaceAll(/[^a-z]/g, ""));
 }
 
-/** In TOML a line below a header belongs to that table, however it is indented. */
+/** In TOML a line below a header belongs to that table, however it is indented; below `[[kv_namespaces]]`, to the last of several. */
 function misplaced(object: Json, service: string, skipped: readonly string[], path: readonly string[]): string[] {
   return Object.entries(object).flatMap(([key, value]) => {
-    // Previews of a deployment have consumers of their own.
-    if (skipped.includes(key) || (path.length === 0 && key === "previews") || !isObject(value)) return [];
+    // Previews of a deployment have settings of their own.
+    if (skipped.includes(key) || (path.length === 0 && key === "previews")) return [];
     const inner = [...path, key];
-    const here = mentions(own(value, CONSUMERS), service)
-      ? [
-          `${CONSUMERS} with "${service}" stands below "${plain(inner.join("."))}", where it is nothing; in TOML it has to stand above that header`,
-        ]
-      : [];
-    return [...here, ...misplaced(value, service, [], inner)];
+    const tables = (Array.isArray(value) ? value : [value]).filter(isObject);
+    return tables.flatMap((table) => [
+      ...strays(table, service, inner).map(
+        (what) =>
+          `${what} stands below "${plain(inner.join("."))}", where it is nothing; in TOML it has to stand above that header`,
+      ),
+      ...misplaced(table, service, [], inner),
+    ]);
   });
+}
+
+function strays(table: Json, service: string, [outermost = ""]: readonly string[]): string[] {
+  return [
+    ...(mentions(own(table, CONSUMERS), service) ? [`${CONSUMERS} with "${service}"`] : []),
+    ...(FREE.includes(outermost) ? [] : SWITCHES.filter((name) => own(table, name) === true)),
+  ];
 }
 
 /** Whether a value looks as if it named the service as a consumer. */

@@ -33,20 +33,25 @@ function pathOf(place: Place): string[] {
 function add(text: string, place: Place, service: string): string {
   const tree = readTree(text);
   const path = pathOf(place);
-  const entry = `{ service = ${JSON.stringify(service)} }`;
   return applyEdits(
     text,
-    addToArray(tree, [...path, CONSUMERS], entry) ??
+    addToArray(tree, [...path, CONSUMERS], service) ??
       addTable(tree, [...path, CONSUMERS], service) ??
-      addProperty(tree, path, `${CONSUMERS} = [${entry}]`),
+      addProperty(tree, path, `${CONSUMERS} = [${entry(service, " ")}]`),
   );
 }
 
-function addToArray({ source, pairs }: Tree, path: string[], entry: string): Edit[] | null {
+function entry(service: string, padding: string): string {
+  return `{${padding}service = ${JSON.stringify(service)}${padding}}`;
+}
+
+function addToArray({ source, pairs }: Tree, path: string[], service: string): Edit[] | null {
   const pair = pairs.find((each) => isPath(each.path, path));
   if (pair === undefined) return null;
   if (pair.list === null || pair.value.type !== "InlineArray") throw new ProjectFault(`${CONSUMERS} is no array`);
-  return insertLast(source, pair.list, () => entry, { unit: STYLE.unit });
+  const last = pair.list.items.at(-1);
+  const padding = last !== undefined && /^\{\S/.test(source.text.slice(last.start)) ? "" : " ";
+  return insertLast(source, pair.list, () => entry(service, padding), { unit: STYLE.unit });
 }
 
 /** One more `[[tail_consumers]]` after the last one, set off by an empty line if that one is. */

@@ -1,6 +1,6 @@
 /** Says of every deployment of a project whether its events would reach the shipper, and why not. */
-import type { Place } from "./model.ts";
-import { isAttached, loggingWords, type Section } from "./sections.ts";
+import { isPages, PAGES_WORDS, type Place } from "./model.ts";
+import { isAttached, isService, loggingWords, type Section } from "./sections.ts";
 import { suspicionsOf } from "./suspicions.ts";
 
 /** `silent`: its events are meant to ship, as far as one can see, and would not. `none`: nothing says that they should. */
@@ -10,30 +10,48 @@ export interface PlaceVerdict {
   readonly place: Place;
   readonly scriptName: string | null;
   readonly verdict: Verdict;
+  /** Whether `npm run attach` mends it. */
+  readonly isMended: boolean;
   /** Why, if it is not attached. */
   readonly reasons: readonly string[];
   /** What else should be looked at here. */
   readonly notes: readonly string[];
 }
 
+type Finding = Omit<PlaceVerdict, "isMended">;
+
 /** @param sections of one project, the top level first. */
 export function verdictsOf(sections: readonly Section[], service: string): PlaceVerdict[] {
   const [top] = sections;
+  const isOfPages = top !== undefined && isPages(top.raw);
   return sections.map((section) => {
     const lost = section.place !== null && top !== undefined && isAttached(top, service);
-    return verdictOf(section, service, lost);
+    const verdict = verdictOf(section, service, lost);
+    const result = isOfPages ? ofPages(verdict) : verdict;
+    return { ...result, isMended: result.verdict === "silent" && !isOfPages };
   });
 }
 
-function verdictOf(section: Section, service: string, lost: boolean): PlaceVerdict {
-  const { place, scriptName, logging } = section;
+/** However it is written, nothing of it arrives. */
+function ofPages(verdict: Finding): Finding {
+  const isMeant = verdict.verdict === "attached" || verdict.verdict === "silent";
+  return { ...verdict, verdict: isMeant ? "silent" : verdict.verdict, reasons: [PAGES_WORDS], notes: [] };
+}
+
+function verdictOf(section: Section, service: string, lost: boolean): Finding {
+  const { place, scriptName, logging, consumers } = section;
   const suspicions = suspicionsOf(section, service);
   const common = { place, scriptName };
   if (scriptName === service) {
     return { ...common, verdict: "shipper", reasons: ["the shipper itself, which is not to be attached"], notes: [] };
   }
   if (isAttached(section, service)) {
-    const notes = logging?.value === false ? [...suspicions, shipsAllTheSame(section)] : suspicions;
+    const times = consumers.filter((consumer) => isService(consumer, service)).length;
+    const notes = [
+      ...suspicions,
+      ...(logging?.value === false ? [shipsAllTheSame(section)] : []),
+      ...(times > 1 ? [`"${service}" stands in its tail_consumers ${times} times; once is enough`] : []),
+    ];
     return { ...common, verdict: "attached", reasons: [], notes };
   }
   if (logging?.value === false) {

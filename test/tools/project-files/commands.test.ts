@@ -9,7 +9,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ROOT } from "../../../tools/paths.ts";
 import { folderOf } from "./temporary.ts";
@@ -104,9 +104,16 @@ It counts from the next deployment on:
     expect(text).toContain('  "tail_consumers": [{ "service": "logship-eu" }]\n}');
   });
 
+  it("says when wrangler takes another file", () => {
+    const folder = folderOf({ "wrangler.toml": "", "wrangler.jsonc": "{}" });
+    expect(run("attach", ["wrangler.toml"], folder).out).toContain(
+      "but wrangler takes wrangler.jsonc instead of it, unless --config names it",
+    );
+  });
+
   it("says that a build is in between", () => {
     const folder = folderOf({ "wrangler.jsonc": '{"name": "shop"}', ".wrangler/deploy/config.json": "{}" });
-    expect(run("attach", ["."], folder).out).toContain("build it again");
+    expect(run("attach", ["."], folder).out).toContain("Build it again");
   });
 
   it.each([
@@ -117,6 +124,7 @@ It counts from the next deployment on:
     ],
     [["nothing.toml"], 1, "nothing.toml: cannot be read: there is no such file"],
     [["empty"], 1, "empty: there is no wrangler.json, wrangler.jsonc or wrangler.toml in it"],
+    [["shpo"], 1, "shpo: cannot be read: there is no such file"],
     [["notes.txt"], 1, "notes.txt: no project file"],
     [["package.json"], 1, "package.json: no project file, but that of a package"],
     [["folder.json/"], 1, "folder.json: there is no wrangler.json"],
@@ -177,7 +185,7 @@ tools/wrangler.toml
     mkdirSync(join(folder, "else"));
     const { code, out } = run("doctor", ["../shop"], join(folder, "else"));
     expect(code).toBe(1);
-    const commands = [...out.matchAll(/run: npm run attach -- (\S+) --env (\S+)$/gm)];
+    const commands = [...out.matchAll(/run: npm --prefix \S+ run attach -- (\S+) --env (\S+)$/gm)];
     expect(commands.map(([, path, env]) => [path, env])).toEqual([
       ["../shop/wrangler.jsonc", '""'],
       ["../shop/wrangler.jsonc", "production"],
@@ -200,6 +208,21 @@ tools/wrangler.toml
     const folder = folderOf({ "wrangler.json": '{"tail_consumers": [{"service": "logship-eu"}]}' });
     expect(run("doctor", ["."], folder).code).toBe(1);
     expect(run("doctor", ["--service", "logship-eu", "."], folder).code).toBe(0);
+    expect(run("doctor", ["--service", "logship-us", "."], folder).out).toContain("--service logship-us\n");
+  });
+
+  it("names a command that npm finds from where the user is, and project files that it has not checked", () => {
+    const folder = folderOf({
+      "shop/wrangler.json": '{"logpush": true}',
+      "shop/package.json": "{}",
+      "shop/wrangler.staging.toml": "",
+    });
+    const within = run("doctor", [folder], join(ROOT, "docs")).out;
+    expect(within).toMatch(/run: npm run attach -- \S+\/shop\/wrangler\.json --env ""\n/);
+    const beside = run("doctor", ["."], join(folder, "shop")).out;
+    const [, prefix = ""] = /run: npm --prefix (\S+) run attach -- wrangler\.json --env ""\n/.exec(beside) ?? [];
+    expect(resolve(folder, "shop", prefix)).toBe(ROOT);
+    expect(beside).toContain("not checked, as wrangler takes them only by --config: wrangler.staging.toml; name those");
   });
 
   it.each([[[]], [["--wrong", "."]], [["--service", "A B", "."]]])("leaves %j with 2", (args) => {

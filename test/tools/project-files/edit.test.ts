@@ -162,6 +162,24 @@ describe("attaching", () => {
       '{"tail_consumers": [\n      // who\n      { "service": "logship" }\n  ]}',
     ],
     [
+      "on the line of an environment that has none of its own",
+      jsonc,
+      '{\n  "env": { "a": {} }, "logpush": true\n}',
+      '{\n  "env": { "a": { "tail_consumers": [{ "service": "logship" }] } }, "logpush": true, "tail_consumers": [{ "service": "logship" }]\n}',
+    ],
+    [
+      "without spaces inside of braces, as its neighbour in JSON",
+      jsonc,
+      '{ "tail_consumers": [{"service": "a"}] }',
+      '{ "tail_consumers": [{"service": "a"}, {"service": "logship"}] }',
+    ],
+    [
+      "without spaces inside of braces, as its neighbour in TOML",
+      toml,
+      'tail_consumers = [\n  {service = "a"}\n]\n',
+      'tail_consumers = [\n  {service = "a"},\n  {service = "logship"}\n]\n',
+    ],
+    [
       "after a comment without an end",
       toml,
       "# nothing yet",
@@ -214,9 +232,18 @@ describe("where it attaches", () => {
     expect(placesOf(text)).toEqual(places);
   });
 
+  it("takes an environment that is called like a property of all objects", () => {
+    const { text } = edit("[env.constructor]\n[env.__proto__]\n", toml, attaching());
+    const attached = `tail_consumers = [{ service = "logship" }]\n`;
+    expect(text).toBe(`${attached}\n[env.constructor]\n${attached}[env.__proto__]\n${attached}`);
+    expect(placesOf('{"env": {"constructor": {}, "toString": {}}}')).toEqual([null, "constructor", "toString"]);
+  });
+
   it("is the place that is named, whatever the switch says", () => {
     expect(placesOf('{"logship": true, "env": {"a": {"logship": false}}}', "a")).toEqual(["a"]);
     expect(placesOf('{"env": {"a": {"logship": true}}}', null)).toEqual([null]);
+    const { steps } = edit('{"env": {"a": {"logship": false}}}', jsonc, attaching("a"));
+    expect(steps).toEqual([{ place: "a", action: "add", words: "attached, though logship is false" }]);
   });
 
   it("says of an environment that is off, but attached, that its events ship", () => {
@@ -251,6 +278,8 @@ describe("what it refuses", () => {
     ["consumers that are no list", '{"tail_consumers": {"service": "a"}}', '"tail_consumers" is no array'],
     ["a consumer that is no object", '{"tail_consumers": ["logship"]}', "an entry that is no object, number 1"],
     ["environments that are none", '{"env": []}', '"env" is no object'],
+    ["an environment that cannot be deployed", '{"env": {"": {}}}', "an environment without a name"],
+    ["a name that hides what it says", '{"env": {\n"__proto__": {}}}', '2:1: "__proto__" is no name to use'],
     ["an environment that is none", '{"env": {"a": null}}', 'environment "a" is no object'],
     ["the shipper itself", '{"name": "logship"}', "the shipper itself"],
     [
@@ -279,6 +308,13 @@ describe("what it refuses", () => {
     ["TOML keys", toml, `tail_consumer${".service".repeat(20_000)} = "logship"\n`],
   ])("%s that are nested for ever", (_what, language, text) => {
     expect(() => edit(text, language, attaching())).toThrow(ProjectFault);
+  });
+
+  it.each([
+    ["environments", { env: Object.fromEntries(Array.from({ length: 101 }, (_, n) => [n, {}])) }, "100 environments"],
+    ["consumers", { tail_consumers: Array(101).fill({ service: "a" }) }, "more than 100 entries"],
+  ])("more %s than any project has, each of which takes time", (_what, project, message) => {
+    expect(() => edit(JSON.stringify(project), jsonc, attaching())).toThrow(message);
   });
 
   it("an environment that is not there, and names those that are", () => {

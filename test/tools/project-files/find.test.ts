@@ -1,6 +1,8 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { findProjects } from "../../../tools/project-files/find.ts";
 import { check } from "./checking.ts";
+import { folderOf } from "./temporary.ts";
 
 describe("a search", () => {
   it("takes the file that wrangler takes, and names those that it ignores, and one above that it prefers", () => {
@@ -21,6 +23,24 @@ describe("a search", () => {
       "{}",
     ]);
     expect(check(Object.fromEntries(files)).reports.map(({ project }) => project)).toEqual(["apps/a/wrangler.json"]);
+  });
+
+  it("passes over what a build generated, and what wrangler takes only by --config, which it says", () => {
+    const { reports, unnamed, faults } = check({
+      "wrangler.jsonc": "{}",
+      "wrangler.staging.toml": "",
+      "build/server/wrangler.json": '{"configPath": "/x/wrangler.jsonc", "userConfigPath": "../../wrangler.jsonc"}',
+    });
+    expect(reports.map(({ project }) => project)).toEqual(["wrangler.jsonc"]);
+    expect([unnamed, faults]).toEqual([["wrangler.staging.toml"], []]);
+  });
+
+  it("says of a file that is named when wrangler takes another one", () => {
+    const folder = folderOf({ "wrangler.toml": "", "wrangler.jsonc": "{}", "old-wrangler.toml": "" });
+    const shadows = ["wrangler.toml", "wrangler.jsonc", "old-wrangler.toml"].map(
+      (name) => findProjects(join(folder, name)).found[0]?.shadowedBy,
+    );
+    expect(shadows).toEqual([join(folder, "wrangler.jsonc"), null, null]);
   });
 
   it("ends, and says where", () => {

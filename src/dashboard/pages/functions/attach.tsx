@@ -3,6 +3,7 @@ import { localUrl } from "../../../functions/local.ts";
 import type { PageContext, View } from "../../page.ts";
 import { Panel, Snippet } from "../../parts/panel.tsx";
 import {
+  attachCommand,
   attachJsonc,
   attachToml,
   BINDING_CALL,
@@ -30,6 +31,10 @@ export async function attachView({ config, env, origin }: PageContext): Promise<
         </p>
         <Snippet id="tail-jsonc" label="Project file (JSONC)" text={attachJsonc(selfName)} />
         <Snippet id="tail-toml" label="Project file (TOML)" text={attachToml(selfName)} />
+        <p>
+          In this service's checkout, <code>{attachCommand(selfName)}</code> writes it, for each environment as well:
+          they do not inherit it.
+        </p>
       </Panel>,
       upstream !== null && (
         <Panel id="upload" title="With its upload">

@@ -10,6 +10,11 @@ export function attachToml(selfName: string): string {
   return `[[tail_consumers]]\nservice = ${JSON.stringify(selfName)}`;
 }
 
+/** Writes either. The checkout's own project file may have another name: that of an environment is not in it. */
+export function attachCommand(selfName: string): string {
+  return `npm run attach -- <project file> --service ${selfName}`;
+}
+
 /** A service binding, and the call. */
 export function bindingJsonc(selfName: string): string {
   return `"services": [{ "binding": "LOGSHIP", "service": ${JSON.stringify(selfName)}, "entrypoint": "Shipper" }]`;
