@@ -1,6 +1,6 @@
 /** Whether what arrived is what was sent: every record once, and as it should be. Pure. */
 
-import { aboutOf, type TraceRecord, urlOf } from "../tools/show.ts";
+import { aboutOf, type TraceRecord, urlOf } from "../tools/client/show.ts";
 import type { Expected } from "./events.ts";
 
 /** Of a long value, in a complaint, in characters. */

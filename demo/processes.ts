@@ -1,10 +1,10 @@
 /** The two processes of the demo. */
 import { join } from "node:path";
-import { type BuiltWorker, buildWorker, startDevServer } from "../tools/dev-server.ts";
-import { type Foreground, portWords } from "../tools/foreground.ts";
-import type { LocalServer } from "../tools/local-server.ts";
-import { type LocalShipper, startLocalShipper } from "../tools/local-shipper.ts";
 import { ROOT } from "../tools/paths.ts";
+import { type BuiltWorker, buildWorker, startDevServer } from "../tools/servers/dev-server.ts";
+import { type Foreground, portWords } from "../tools/servers/foreground.ts";
+import type { LocalServer } from "../tools/servers/local-server.ts";
+import { type LocalShipper, startLocalShipper } from "../tools/servers/local-shipper.ts";
 import { until } from "../tools/until.ts";
 import { SAMPLE_NAME } from "./events.ts";
 

@@ -3,12 +3,12 @@
  * Everything runs on this machine, in a state folder of its own. `--once` ends by itself: 0 if every event arrived exactly once, 1 if not.
  */
 import { parseArgs } from "node:util";
-import type { ApiClient } from "../tools/api-client.ts";
-import { type JobLedger, jobBalance } from "../tools/api-results.ts";
-import { LOCAL_BUCKET, localDestination } from "../tools/bucket.ts";
-import { type Foreground, runInForeground, shown } from "../tools/foreground.ts";
-import { bucketLines, showAll, showNew } from "../tools/local-shipper.ts";
+import type { ApiClient } from "../tools/client/api-client.ts";
+import { type JobLedger, jobBalance } from "../tools/client/api-results.ts";
+import { LOCAL_BUCKET, localDestination } from "../tools/client/bucket.ts";
 import { DEV_VARS } from "../tools/paths.ts";
+import { type Foreground, runInForeground, shown } from "../tools/servers/foreground.ts";
+import { bucketLines, showAll, showNew } from "../tools/servers/local-shipper.ts";
 import { type UntilOptions, until } from "../tools/until.ts";
 import { faultsOf } from "./check.ts";
 import { type Expected, postedEvents, sampleSchedules, sampleVisits, type Trigger } from "./events.ts";

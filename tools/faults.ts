@@ -1,5 +1,5 @@
 /** `npm run faults`: every row of the fault matrix, with what it counted; see docs/delivery.md. */
-import { exitOnSignals, reportFaults } from "./report-faults.ts";
+import { exitOnSignals, reportFaults } from "./faults/report-faults.ts";
 
 exitOnSignals();
 const code = await reportFaults(["test/faults", "test/e2e/faults.test.ts"], { onLine: console.log });

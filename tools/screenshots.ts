@@ -8,8 +8,8 @@ import type { Page } from "playwright-core";
 import { Stage } from "../test/browser/browser.ts";
 import { HostileStore } from "../test/e2e/hostile-store.ts";
 import { ROOT } from "./paths.ts";
-import { shrink } from "./png.ts";
-import { type Showcase, send, showcase } from "./showcase.ts";
+import { shrink } from "./pictures/png.ts";
+import { type Showcase, send, showcase } from "./pictures/showcase.ts";
 import { until } from "./until.ts";
 
 const FOLDER = process.env.SCREENSHOTS ?? join(ROOT, "docs/images");

@@ -9,8 +9,8 @@ import { randomInt } from "node:crypto";
 import { parseArgs } from "node:util";
 import * as z from "zod";
 import { SOAK_VARIABLE, type SoakSettings } from "../test/support/soak-settings.ts";
-import { faultTable } from "./fault-report.ts";
-import { exitOnSignals, reportFaults } from "./report-faults.ts";
+import { faultTable } from "./faults/fault-report.ts";
+import { exitOnSignals, reportFaults } from "./faults/report-faults.ts";
 
 /** Episodes that one process runs: the isolates that they begin add up. */
 const EPISODES_AT_ONCE = 25;

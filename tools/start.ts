@@ -1,14 +1,14 @@
 /** The shipper on this machine, and the host of uploaded functions beside it: `wrangler dev` with `.dev.vars`, state kept in `.wrangler/state`, until Ctrl-C. */
 import { join, relative } from "node:path";
 import { stripVTControlCharacters } from "node:util";
-import { localDestination } from "./bucket.ts";
-import { startDevServer } from "./dev-server.ts";
-import { ensureDevVars, readDevVars } from "./dev-vars.ts";
+import { localDestination } from "./client/bucket.ts";
 import { foldObjects } from "./fold.ts";
-import { NO_EXPLORER, startFunctionHost } from "./function-host.ts";
-import type { LocalServer } from "./local-server.ts";
 import { DEV_VARS, localObjectStore, ROOT, SHIPPER_CONFIG } from "./paths.ts";
-import { portAfter, readPort } from "./ports.ts";
+import { startDevServer } from "./servers/dev-server.ts";
+import { ensureDevVars, readDevVars } from "./servers/dev-vars.ts";
+import { NO_EXPLORER, startFunctionHost } from "./servers/function-host.ts";
+import type { LocalServer } from "./servers/local-server.ts";
+import { portAfter, readPort } from "./servers/ports.ts";
 
 /** An OBJSTORE_ENDPOINT that is the local bucket behind some port, and not a store of the developer's own. */
 const LOCAL_ENDPOINT = /^https?:\/\/localhost(:\d+)?\/cdn-cgi\/local\/r2\/s3\/?$/;

@@ -1,5 +1,5 @@
 /** A shipper with something of everything that pages can show, most of it written by somebody who means ill. */
-import { localDestination } from "../../tools/bucket.ts";
+import { localDestination } from "../../tools/client/bucket.ts";
 import { until } from "../../tools/until.ts";
 import type { HostileStore } from "../e2e/hostile-store.ts";
 import { type IsolatedShipper, jobInto } from "../e2e/shipper.ts";

@@ -1,7 +1,7 @@
 /** `npm run demo`, as a new user starts it. */
 import { createServer, type Server } from "node:net";
 import { afterEach, beforeEach, describe, it } from "vitest";
-import { readDevVars } from "../../tools/dev-vars.ts";
+import { readDevVars } from "../../tools/servers/dev-vars.ts";
 import { startCommand } from "./command.ts";
 
 const canSeeProcesses = process.platform === "linux";

@@ -1,5 +1,5 @@
 /** What the tests of faults ask of a shipper and of the store outside of it. */
-import type { ApiClient } from "../../tools/api-client.ts";
+import type { ApiClient } from "../../tools/client/api-client.ts";
 import { until } from "../../tools/until.ts";
 import type { Expectation, Report } from "../support/audit.ts";
 import { readSingleMember } from "../support/gzip-member.ts";

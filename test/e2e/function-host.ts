@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { type IncomingHttpHeaders, type IncomingMessage, request } from "node:http";
 import { join } from "node:path";
-import { startFunctionHost } from "../../tools/function-host.ts";
-import type { LocalServer } from "../../tools/local-server.ts";
+import { startFunctionHost } from "../../tools/servers/function-host.ts";
+import type { LocalServer } from "../../tools/servers/local-server.ts";
 import { until } from "../../tools/until.ts";
 import type { IsolatedShipper } from "./shipper.ts";
 

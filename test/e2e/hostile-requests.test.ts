@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { localDestination } from "../../tools/bucket.ts";
+import { localDestination } from "../../tools/client/bucket.ts";
 import { until } from "../../tools/until.ts";
 import { rule } from "../support/s3-script.ts";
 import { HostileStore } from "./hostile-store.ts";

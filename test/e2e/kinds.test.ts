@@ -1,9 +1,9 @@
 /** Every kind of invocation of a real function, on its real way: each becomes one record in the bucket, and exactly this one. */
 import { join } from "node:path";
 import { it } from "vitest";
-import { buildWorker, startDevServer } from "../../tools/dev-server.ts";
-import type { LocalServer } from "../../tools/local-server.ts";
 import { ROOT } from "../../tools/paths.ts";
+import { buildWorker, startDevServer } from "../../tools/servers/dev-server.ts";
+import type { LocalServer } from "../../tools/servers/local-server.ts";
 import { until } from "../../tools/until.ts";
 import { DURING, type Json, log, recordOf, requestEvent, thrown, withoutTimes } from "../support/expected-records.ts";
 import { IsolatedShipper, jobInto, RECEIVED_WITHIN_MS } from "./shipper.ts";

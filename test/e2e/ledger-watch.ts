@@ -1,4 +1,4 @@
-import { type AccountLedger, accountBalance, type JobLedger, jobBalance } from "../../tools/api-results.ts";
+import { type AccountLedger, accountBalance, type JobLedger, jobBalance } from "../../tools/client/api-results.ts";
 import { pause } from "../../tools/until.ts";
 import type { IsolatedShipper } from "./shipper.ts";
 

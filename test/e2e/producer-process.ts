@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import { buildWorker, startDevServer } from "../../tools/dev-server.ts";
-import type { LocalServer } from "../../tools/local-server.ts";
 import { ROOT } from "../../tools/paths.ts";
+import { buildWorker, startDevServer } from "../../tools/servers/dev-server.ts";
+import type { LocalServer } from "../../tools/servers/local-server.ts";
 import { until } from "../../tools/until.ts";
 import type { IsolatedShipper } from "./shipper.ts";
 

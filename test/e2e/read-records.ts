@@ -1,4 +1,4 @@
-import type { Bucket } from "../../tools/bucket.ts";
+import type { Bucket } from "../../tools/client/bucket.ts";
 import { readSingleMember } from "../support/gzip-member.ts";
 import { ndjson } from "../support/oracle.ts";
 

@@ -2,11 +2,11 @@ import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ApiClient } from "../../tools/api-client.ts";
-import { Bucket, localDestination } from "../../tools/bucket.ts";
-import { type BuiltWorker, buildWorker, startDevServer } from "../../tools/dev-server.ts";
-import type { LocalServer } from "../../tools/local-server.ts";
+import { ApiClient } from "../../tools/client/api-client.ts";
+import { Bucket, localDestination } from "../../tools/client/bucket.ts";
 import { localObjectStore, SHIPPER_CONFIG } from "../../tools/paths.ts";
+import { type BuiltWorker, buildWorker, startDevServer } from "../../tools/servers/dev-server.ts";
+import type { LocalServer } from "../../tools/servers/local-server.ts";
 import { setQueueWait } from "./queue-wait.ts";
 import { recordsBelow } from "./read-records.ts";
 

@@ -13,7 +13,7 @@ import Cloudflare, {
   PermissionDeniedError,
 } from "cloudflare";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { localDestination } from "../../tools/bucket.ts";
+import { localDestination } from "../../tools/client/bucket.ts";
 import { until } from "../../tools/until.ts";
 import { assertClean, Oracle } from "../support/oracle.ts";
 import { IsolatedShipper, pathOf, RECEIVED_WITHIN_MS, randomSecretsKey } from "./shipper.ts";

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { wranglerEnv } from "../../tools/dev-server.ts";
 import { BUILT_SECRETS, copyExample } from "../../tools/example/app.ts";
-import { SupervisedProcess } from "../../tools/supervised.ts";
+import { wranglerEnv } from "../../tools/servers/dev-server.ts";
+import { SupervisedProcess } from "../../tools/servers/supervised.ts";
 import { theWorld, type World } from "./world.ts";
 
 let world: World;

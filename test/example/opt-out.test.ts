@@ -1,5 +1,5 @@
 import { beforeAll, expect, it, onTestFailed } from "vitest";
-import type { KnownFunction } from "../../tools/api-results.ts";
+import type { KnownFunction } from "../../tools/client/api-results.ts";
 import { SHOP_NAME } from "../../tools/example/app.ts";
 import { until } from "../../tools/until.ts";
 import { fetched } from "./shop-records.ts";

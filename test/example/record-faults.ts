@@ -1,6 +1,6 @@
 /** Whether the records that arrived are those that were to be, as many times as they were to be. Pure. */
 import * as z from "zod";
-import { aboutOf } from "../../tools/show.ts";
+import { aboutOf } from "../../tools/client/show.ts";
 
 /** What tells one record from another. */
 const Named = z.object({

@@ -2,8 +2,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { it } from "vitest";
-import { readDevVars } from "../../tools/dev-vars.ts";
 import { ROOT } from "../../tools/paths.ts";
+import { readDevVars } from "../../tools/servers/dev-vars.ts";
 import { startCommand } from "../e2e/command.ts";
 
 /** Far from a developer's own servers, and from those of other tests. */

@@ -1,6 +1,6 @@
 /** Everything that the shop ships from some moment on, held against everything that it should have. */
-import type { ApiClient } from "../../tools/api-client.ts";
-import { type AccountLedger, accountBalance, jobBalance } from "../../tools/api-results.ts";
+import type { ApiClient } from "../../tools/client/api-client.ts";
+import { type AccountLedger, accountBalance, jobBalance } from "../../tools/client/api-results.ts";
 import { until } from "../../tools/until.ts";
 import { recordsBelow } from "../e2e/read-records.ts";
 import { jobInto } from "../e2e/shipper.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { inject } from "vitest";
-import { ApiClient } from "../../tools/api-client.ts";
-import { Bucket } from "../../tools/bucket.ts";
+import { ApiClient } from "../../tools/client/api-client.ts";
+import { Bucket } from "../../tools/client/bucket.ts";
 
 /** What {@link ./global-setup.ts} has started. */
 export interface World {

@@ -1,7 +1,7 @@
 import { it } from "vitest";
 import { unstable_readConfig } from "wrangler";
 import { EXAMPLE_DESTINATION } from "../../src/api/docs/common.ts";
-import { LOCAL_BUCKET, localDestination } from "../../tools/bucket.ts";
+import { LOCAL_BUCKET, localDestination } from "../../tools/client/bucket.ts";
 import { SHIPPER_CONFIG } from "../../tools/paths.ts";
 
 it("knows the local bucket and its credentials as wrangler.jsonc has them", ({ expect }) => {

@@ -2,7 +2,7 @@ import { gzipSync } from "node:zlib";
 import { describe, it } from "vitest";
 import { faultsOf } from "../../demo/check.ts";
 import { type Expected, postedEvents, sampleSchedules, sampleVisits } from "../../demo/events.ts";
-import { aboutOf, objectLines, recordsOf, type TraceRecord } from "../../tools/show.ts";
+import { aboutOf, objectLines, recordsOf, type TraceRecord } from "../../tools/client/show.ts";
 
 const SAMPLE = "http://localhost:8788";
 

@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "vitest";
-import { ensureDevVars, readDevVars } from "../../tools/dev-vars.ts";
+import { ensureDevVars, readDevVars } from "../../tools/servers/dev-vars.ts";
 
 let folder: string;
 let path: string;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { faultTable } from "../../tools/fault-report.ts";
+import { faultTable } from "../../tools/faults/fault-report.ts";
 import { SOAK_VARIABLE, soakSettings } from "../support/soak-settings.ts";
 
 describe("the table of faults", () => {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { deflateSync, inflateSync } from "node:zlib";
 import { it } from "vitest";
-import { decode, shrink } from "../../tools/png.ts";
+import { decode, shrink } from "../../tools/pictures/png.ts";
 
 /** A PNG with 8 bits a channel, each row with a filter of its own, as a writer with nothing in mind makes it. */
 function png(width: number, rows: readonly (readonly [filter: number, ...bytes: number[]])[], kind: 2 | 6): Buffer {

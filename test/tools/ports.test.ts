@@ -1,6 +1,6 @@
 import { createServer, type Server } from "node:net";
 import { it, onTestFinished } from "vitest";
-import { isFree, pickPort } from "../../tools/ports.ts";
+import { isFree, pickPort } from "../../tools/servers/ports.ts";
 
 async function listen(port: number, host = "127.0.0.1"): Promise<number> {
   const server: Server = createServer();

@@ -1,10 +1,10 @@
 /** The example, from its packages to what is served: built in a folder of its own, so that nothing of a developer's is used, and nothing overwritten. */
 import { cpSync, existsSync, readFileSync, symlinkSync } from "node:fs";
 import { basename, join } from "node:path";
-import { wranglerEnv } from "../dev-server.ts";
-import { LocalServer, type ServerOptions } from "../local-server.ts";
 import { EXAMPLE_APP } from "../paths.ts";
-import { SupervisedProcess, toolEnv } from "../supervised.ts";
+import { wranglerEnv } from "../servers/dev-server.ts";
+import { LocalServer, type ServerOptions } from "../servers/local-server.ts";
+import { SupervisedProcess, toolEnv } from "../servers/supervised.ts";
 import { until } from "../until.ts";
 import { isInstalled } from "./installed.ts";
 

@@ -4,12 +4,12 @@
  */
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { LOCAL_BUCKET, localDestination } from "../bucket.ts";
-import { type Foreground, portWords, runInForeground, shown } from "../foreground.ts";
-import type { LocalServer } from "../local-server.ts";
-import { bucketLines, type LocalShipper, showAll, startLocalShipper } from "../local-shipper.ts";
+import { LOCAL_BUCKET, localDestination } from "../client/bucket.ts";
 import { DEV_VARS, EXAMPLE_APP, ROOT } from "../paths.ts";
-import { portAfter, readPort } from "../ports.ts";
+import { type Foreground, portWords, runInForeground, shown } from "../servers/foreground.ts";
+import type { LocalServer } from "../servers/local-server.ts";
+import { bucketLines, type LocalShipper, showAll, startLocalShipper } from "../servers/local-shipper.ts";
+import { portAfter, readPort } from "../servers/ports.ts";
 import {
   BUILT_SECRETS,
   buildExample,

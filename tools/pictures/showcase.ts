@@ -2,10 +2,10 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { HostileStore } from "../test/e2e/hostile-store.ts";
-import { type IsolatedShipper, jobInto } from "../test/e2e/shipper.ts";
-import { rule } from "../test/support/s3-script.ts";
-import { until } from "./until.ts";
+import type { HostileStore } from "../../test/e2e/hostile-store.ts";
+import { type IsolatedShipper, jobInto } from "../../test/e2e/shipper.ts";
+import { rule } from "../../test/support/s3-script.ts";
+import { until } from "../until.ts";
 
 const HOUR_MS = 3_600_000;
 

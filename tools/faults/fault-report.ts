@@ -3,7 +3,7 @@
  */
 import { writeSync } from "node:fs";
 import type { Reporter, TestCase, TestModule } from "vitest/node";
-import type { FaultMeta } from "../test/support/fault-meta.ts";
+import type { FaultMeta } from "../../test/support/fault-meta.ts";
 
 /** By this name whoever runs vitest says where the report goes: a file descriptor apart from what the runtime prints of what was broken on purpose. */
 export const REPORT_FD_VARIABLE = "LOGSHIP_REPORT_FD";

@@ -1,5 +1,5 @@
 import { AwsClient } from "aws4fetch";
-import { localObjectStore } from "./paths.ts";
+import { localObjectStore } from "../paths.ts";
 
 /** The bucket that `wrangler dev` serves, and its credentials: as in wrangler.jsonc. They open nothing anywhere else. */
 export const LOCAL_BUCKET = {

@@ -1,14 +1,14 @@
 /** The shipper beside one function of which it gets the trace events, for those who want to see it work. */
 import { join } from "node:path";
-import { ApiClient } from "./api-client.ts";
-import { Bucket, LOCAL_BUCKET } from "./bucket.ts";
+import { ApiClient } from "../client/api-client.ts";
+import { Bucket, LOCAL_BUCKET } from "../client/bucket.ts";
+import { objectLines, recordsOf, type TraceRecord } from "../client/show.ts";
+import { DEFAULT_PORT, DEV_VARS, localObjectStore, SHIPPER_CONFIG } from "../paths.ts";
+import { pause } from "../until.ts";
 import { startDevServer } from "./dev-server.ts";
 import { ensureDevVars, readDevVars } from "./dev-vars.ts";
 import { type Foreground, portWords, shown } from "./foreground.ts";
 import type { LocalServer } from "./local-server.ts";
-import { DEFAULT_PORT, DEV_VARS, localObjectStore, SHIPPER_CONFIG } from "./paths.ts";
-import { objectLines, recordsOf, type TraceRecord } from "./show.ts";
-import { pause } from "./until.ts";
 
 const ACCOUNT = "local";
 

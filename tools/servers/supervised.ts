@@ -2,8 +2,8 @@ import { type ChildProcess, fork } from "node:child_process";
 import { appendFileSync, mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
+import { pause } from "../until.ts";
 import type { FromSupervisor, ToSupervisor } from "./supervise.ts";
-import { pause } from "./until.ts";
 
 /** Output kept for a complaint, in characters. */
 const OUTPUT_KEPT = 200_000;

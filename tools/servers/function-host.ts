@@ -1,6 +1,6 @@
+import { FUNCTION_HOST_CONFIG } from "../paths.ts";
 import { type DevServerOptions, startDevServer } from "./dev-server.ts";
 import type { LocalServer } from "./local-server.ts";
-import { FUNCTION_HOST_CONFIG } from "./paths.ts";
 
 /** Switches off the page, and the API, with which `wrangler dev` shows and changes what all local workers have stored. */
 export const NO_EXPLORER = { X_LOCAL_EXPLORER: "false", X_LOCAL_OBSERVABILITY: "false" } as const;

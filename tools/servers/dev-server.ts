@@ -1,7 +1,7 @@
 import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { DEFAULT_PORT, ROOT, WRANGLER } from "../paths.ts";
 import { LocalServer, localUrl, type ServerOptions } from "./local-server.ts";
-import { DEFAULT_PORT, ROOT, WRANGLER } from "./paths.ts";
 import { SupervisedProcess, toolEnv } from "./supervised.ts";
 
 /** 8787 is the first port that is tried, unless another one is given. */

@@ -1,6 +1,6 @@
 import { createServer } from "node:net";
 import { parseArgs } from "node:util";
-import { DEFAULT_PORT } from "./paths.ts";
+import { DEFAULT_PORT } from "../paths.ts";
 
 /** A port may be taken on one of these and free on the others. */
 const HOSTS = ["127.0.0.1", "::1", "0.0.0.0"];

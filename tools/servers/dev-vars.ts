@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { parseEnv } from "node:util";
-import { DEFAULT_PORT, DEV_VARS, localObjectStore } from "./paths.ts";
+import { DEFAULT_PORT, DEV_VARS, localObjectStore } from "../paths.ts";
 
 /** The text of a new `.dev.vars`: every line explained, every secret fresh. */
 export function devVarsText(): string {
-  return `# Settings and secrets of local development, read by \`wrangler dev\`. Created once by tools/dev-vars.ts and never overwritten;
+  return `# Settings and secrets of local development, read by \`wrangler dev\`. Created once by tools/servers/dev-vars.ts and never overwritten;
 # delete the file for new ones. It stays on this machine: .gitignore lists it, and a deployment has secrets of its own.
 
 # Bearer token with every permission: Authorization: Bearer <ADMIN_TOKEN>.

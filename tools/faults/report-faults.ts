@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { ROOT } from "../paths.ts";
 import { REPORT_FD_VARIABLE } from "./fault-report.ts";
-import { ROOT } from "./paths.ts";
 
 /** In the child: what it and the runtime print of what was broken on purpose goes nowhere, the report comes here. */
 const REPORT_FD = 3;
@@ -29,7 +29,7 @@ export async function reportFaults(
     [
       join(ROOT, "node_modules/vitest/vitest.mjs"),
       "run",
-      "--reporter=./tools/fault-report.ts",
+      "--reporter=./tools/faults/fault-report.ts",
       "--silent=false",
       ...files,
     ],
