@@ -20,7 +20,7 @@ export async function takeBrowserError(request: Request, env: Env): Promise<Resp
   const seen = readError(await request.text());
   if (seen === null) return new Response(null, { status: 400 });
   const nowMs = Date.now();
-  const shipper = env.SHIPPER as unknown as ShipperRpc;
+  const shipper = env.SHIPPER as Env["SHIPPER"] & ShipperRpc;
   await shipper.ship({
     ScriptName: "tea-shop-browser",
     EventType: "browser",
