@@ -12,6 +12,9 @@ const BROWSER = {
   "User-Agent": "Mozilla/5.0 (X11; Linux x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0 Safari/537.36",
 };
 
+/** As its project file says, for one address. */
+const REPORTS_A_MINUTE = 30;
+
 let world: World;
 let watch: Watch;
 
@@ -223,6 +226,25 @@ it("ships an event that the shop makes of what a browser says", async () => {
     fetched(at("/browser-errors"), 403, { Method: "POST" }),
     ...browserError(world.shop, "/teas/sencha", "TypeError", "x is undefined"),
   );
+});
+
+it("takes only so many errors of browsers from one address, of which each is an event", async () => {
+  const body = JSON.stringify({ name: "Error", message: "again and again", page: "/" });
+  const headers = { "Sec-Fetch-Site": "same-origin", "CF-Connecting-IP": "192.0.2.1" };
+  const tell = async (): Promise<number> =>
+    (await fetch(at("/browser-errors"), { method: "POST", body, headers })).status;
+  let taken = 0;
+  // Minutes are counted by the clock: if one ends in between, as many are taken again.
+  while (taken <= 2 * REPORTS_A_MINUTE && (await tell()) === 202) {
+    taken += 1;
+    watch.expect(...browserError(world.shop, "/", "Error", "again and again"));
+  }
+  watch.expect(fetched(at("/browser-errors"), 429, { Method: "POST" }));
+  expect(taken).toBeGreaterThanOrEqual(REPORTS_A_MINUTE);
+  expect(taken).toBeLessThanOrEqual(2 * REPORTS_A_MINUTE);
+  // Whoever else has an error is heard.
+  await ask("/browser-errors", 202, { method: "POST", body, headers: { ...headers, "CF-Connecting-IP": "192.0.2.2" } });
+  watch.expect(...browserError(world.shop, "/", "Error", "again and again"));
 });
 
 it("has each of these in the bucket exactly once, nothing else, and ledgers that balance", async () => {

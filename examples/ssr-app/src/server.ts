@@ -29,8 +29,8 @@ export default {
     if (pathname === "/payments") return takePayment(request, env);
     if (pathname === "/browser-errors") return takeBrowserError(request, env);
     const tea = /^\/stock\/([^/]+)$/.exec(pathname)?.[1];
-    // A name that is no tea would be a durable object of its own.
-    if (tea !== undefined && isTea(tea)) return env.STOCK.getByName(tea).fetch(request);
+    // A name that is no tea would be a durable object of its own. A body that nobody reads would end as an exception in the record.
+    if (tea !== undefined && isTea(tea) && request.method === "GET") return env.STOCK.getByName(tea).fetch(request);
     return framework.fetch(request);
   },
 

@@ -65,7 +65,7 @@ export const GROUPS: readonly Group[] = [
         kind: "An exception that nobody catches",
         record: "fetch, exception",
         says: "No status. Exceptions: SyntaxError.",
-        control: <code>{`curl -H "Authorization: Bearer $PAYMENT_TOKEN" -d 'no JSON' <this origin>/payments`}</code>,
+        control: <code>{`curl -H "Authorization: Bearer $PAYMENT_TOKEN" -d 'no JSON' $SHOP/payments`}</code>,
       },
     ],
   },

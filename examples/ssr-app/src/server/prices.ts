@@ -1,5 +1,5 @@
 import { WorkerEntrypoint } from "cloudflare:workers";
-import { findTea } from "../shop/teas.ts";
+import { findTea, isOrderable, PACKETS_MAX } from "../shop/teas.ts";
 import { report } from "./report.ts";
 
 /** What other functions may ask the shop, over a service binding with `"entrypoint": "Prices"`. Each call is an invocation of its own. */
@@ -22,6 +22,6 @@ export class Prices extends WorkerEntrypoint<Env> {
 function coinsOf(id: string, packets: number): number {
   const tea = findTea(id);
   if (tea === undefined) throw new RangeError(`there is no tea ${id}`);
-  if (!Number.isSafeInteger(packets) || packets < 1) throw new RangeError("packets: 1 or more");
+  if (!isOrderable(packets)) throw new RangeError(`packets: 1 to ${PACKETS_MAX}`);
   return tea.coins * packets;
 }

@@ -12,9 +12,11 @@ export class Restock extends WorkflowEntrypoint<Env, Restocking> {
     console.log("restocking", { tea, packets });
     await step.do("order from the garden", async () => `${packets} of ${tea}`);
     await step.sleep("the ship is under way", "1 second");
-    // A step that is interrupted before its end is written down runs again, and adds again: for stock that is counted once a year that will do.
-    // A number, and no object: one that crosses the border of a step is held until it is disposed of.
-    const added = await step.do("put into stock", async () => this.env.STOCK.getByName(tea).add(packets));
+    // A step that is interrupted before its end is written down runs again. The stock knows this run by its id, and adds once.
+    // It gives a number, and no object: one that crosses the border of a step is held until it is disposed of.
+    const added = await step.do("put into stock", async () =>
+      this.env.STOCK.getByName(tea).add(packets, event.instanceId),
+    );
     console.log("restocked", { tea, packets: added });
   }
 }

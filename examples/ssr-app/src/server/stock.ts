@@ -1,6 +1,8 @@
 import { DurableObject } from "cloudflare:workers";
 
 const FIRST_PACKETS = 20;
+/** Each change is told to all of them, one after the other, while whoever changes it waits. */
+const WATCHERS_MAX = 1_000;
 
 /**
  * How many packets there are of one tea. It is asked by requests, called over RPC, woken by its alarm and watched over web sockets that outlive its sleep:
@@ -8,11 +10,15 @@ const FIRST_PACKETS = 20;
  * and those that belong together are stored together.
  */
 export class Stock extends DurableObject<Env> {
-  /** The number as JSON; or a web socket that is told of each change. */
+  /**
+   * The number as JSON; or a web socket that is told of each change. A page of anybody's may open one, and learns what everybody may know: one that acts in a
+   * visitor's name, or tells what is theirs, would have to check `Origin` first, as cookies come with it from everywhere.
+   */
   override fetch(request: Request): Response {
     const isWatcher = request.headers.get("Upgrade")?.toLowerCase() === "websocket";
     console.log(isWatcher ? "stock watched" : "stock asked");
     if (!isWatcher) return Response.json({ packets: this.#packets });
+    if (this.ctx.getWebSockets().length >= WATCHERS_MAX) return new Response("too many watchers\n", { status: 503 });
     const { 0: client, 1: server } = new WebSocketPair();
     this.ctx.acceptWebSocket(server);
     return new Response(null, { status: 101, webSocket: client });
@@ -26,9 +32,19 @@ export class Stock extends DurableObject<Env> {
     return isThere;
   }
 
-  /** @returns how many were added. */
-  add(packets: number): number {
+  /**
+   * @param reference of the delivery: one that comes again, as its sender cannot know that it has arrived, is not added again.
+   * @returns how many were added, now or before.
+   */
+  add(packets: number, reference: string): number {
+    const key = `added:${reference}`;
+    const before = this.ctx.storage.kv.get<number>(key);
+    if (before !== undefined) {
+      console.log("stock added before", { reference });
+      return before;
+    }
     console.log("stock added", { packets });
+    this.ctx.storage.kv.put(key, packets);
     this.#change(packets);
     return packets;
   }

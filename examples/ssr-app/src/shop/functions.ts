@@ -3,7 +3,7 @@
 import { env, waitUntil } from "cloudflare:workers";
 import { createServerFn } from "@tanstack/react-start";
 import { readNote } from "../server/notes.ts";
-import { findTea, isTea, PACKETS_MAX, PLACES, TEAS, type Tea } from "./teas.ts";
+import { findTea, isOrderable, isTea, PACKETS_MAX, PLACES, TEAS, type Tea } from "./teas.ts";
 
 /** How long reviews take to come, in ms: they are asked elsewhere, which is slow. */
 const REVIEWS_MS = 300;
@@ -46,10 +46,11 @@ interface Wish {
 
 /** @returns the order's id; null if there is not as much. */
 export const placeOrder = createServerFn({ method: "POST" })
+  // The type is what a page sends. Whoever calls it without the page sends anything, or nothing.
   .validator((wish: Wish): Wish => {
+    if (typeof wish !== "object" || wish === null) throw new TypeError("an order is an object");
     const { packets, to } = wish;
-    if (!Number.isInteger(packets) || packets < 1 || packets > PACKETS_MAX)
-      throw new RangeError(`packets: 1 to ${PACKETS_MAX}`);
+    if (!isOrderable(packets)) throw new RangeError(`packets: 1 to ${PACKETS_MAX}`);
     if (!PLACES.includes(to)) throw new RangeError(`to: ${PLACES.join(" or ")}`);
     return { tea: tea(wish.tea), packets, to };
   })
@@ -61,7 +62,7 @@ export const placeOrder = createServerFn({ method: "POST" })
       await env.ORDERS.send({ id, ...wish });
     } catch (error) {
       // Nobody will pack them.
-      await stock.add(wish.packets);
+      await stock.add(wish.packets, id);
       throw error;
     }
     console.log("order placed", { id, ...wish });

@@ -29,3 +29,7 @@ export const PLACES: readonly string[] = ["home", "the moon"];
 
 /** Of one order. */
 export const PACKETS_MAX = 10;
+
+export function isOrderable(packets: number): boolean {
+  return Number.isInteger(packets) && packets >= 1 && packets <= PACKETS_MAX;
+}
