@@ -164,7 +164,8 @@ describe("the URL of an object", () => {
         minLength: 1,
         maxLength: 8,
       })
-      .filter((text) => text !== "." && text !== "..");
+      // A path with such segments is refused before; one may come of a `/` as well.
+      .filter((text) => !text.split("/").some((part) => part === "." || part === ".."));
     await fc.assert(
       fc.asyncProperty(
         fc.array(segment, { minLength: 1, maxLength: 4 }),
