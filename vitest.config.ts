@@ -62,6 +62,7 @@ const SHARED = [
   "output",
   "pipeline",
   "record",
+  "shop",
   "storage",
 ].map((folder) => `test/${folder}/**/*.test.ts`);
 
