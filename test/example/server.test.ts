@@ -135,6 +135,8 @@ it("records what nobody catches, and what is refused before", async () => {
   await ask("/payments", 405);
   await ask("/payments", 401, pay("not json", "a wrong one"));
   await ask("/payments", 500, pay("not json", world.paymentToken));
+  // Nothing of what is not a payment is logged.
+  await ask("/payments", 500, pay('{"order":"1","coins":"5","card":"4111"}', world.paymentToken));
   await ask("/payments", 204, pay('{"order":"1","coins":5}', world.paymentToken));
   const paid = (status: number | null, more: Json = {}): Json =>
     fetched(at("/payments"), status, { Method: "POST", ...more });
@@ -145,6 +147,7 @@ it("records what nobody catches, and what is refused before", async () => {
       Outcome: "exception",
       Exceptions: [thrown("SyntaxError", `Unexpected token 'o', "not json" is not valid JSON`)],
     }),
+    paid(null, { Outcome: "exception", Exceptions: [thrown("TypeError", "coins: a whole number")] }),
     paid(204, { Logs: [log("log", "paid", '{"order":"1","coins":5}')] }),
   );
 });
@@ -226,6 +229,25 @@ it("ships an event that the shop makes of what a browser says", async () => {
     fetched(at("/browser-errors"), 403, { Method: "POST" }),
     ...browserError(world.shop, "/teas/sencha", "TypeError", "x is undefined"),
   );
+});
+
+it("makes no event of what is none, or too large, whoever says it", async () => {
+  const error = { name: "Error", message: "x", page: "/" };
+  const refused: [status: number, body: string][] = [
+    [400, "no JSON"],
+    [400, "null"],
+    [400, JSON.stringify({ ...error, message: 7 })],
+    [400, JSON.stringify({ ...error, message: "x".repeat(1_001) })],
+    [400, JSON.stringify({ ...error, page: "javascript:alert(1)" })],
+    [413, JSON.stringify({ ...error, more: "x".repeat(8_192) })],
+  ];
+  const headers = { "Sec-Fetch-Site": "same-origin", "CF-Connecting-IP": "192.0.2.3" };
+  for (const [status, body] of refused) {
+    await ask("/browser-errors", status, { method: "POST", body, headers });
+    watch.expect(fetched(at("/browser-errors"), status, { Method: "POST" }));
+  }
+  await ask("/browser-errors", 405, { headers });
+  watch.expect(fetched(at("/browser-errors"), 405));
 });
 
 it("takes only so many errors of browsers from one address, of which each is an event", async () => {

@@ -61,7 +61,7 @@ export const placeOrder = createServerFn({ method: "POST" })
     try {
       await env.ORDERS.send({ id, ...wish });
     } catch (error) {
-      // Nobody will pack them.
+      // As far as the shop knows nobody will pack them: the queue has not said that it has the order.
       await stock.add(wish.packets, id);
       throw error;
     }
