@@ -1,12 +1,10 @@
 import { waitUntil } from "cloudflare:workers";
-import { createApp } from "./api/app.ts";
+import { accountLedger } from "./account/ledger.ts";
+import { createApp } from "./app.ts";
 import { readConfig, readPreviewRecent } from "./config.ts";
-import { keepAsked } from "./control/keep-asked.ts";
-import { accountLedger } from "./control/ledger.ts";
 import { controlPlane } from "./control/plane.ts";
 import { appendToChain } from "./delivery/chain.ts";
 import { checkAttachments } from "./functions/attachments.ts";
-import { blobStore } from "./intake/blob-store.ts";
 import { Gatherer } from "./intake/gather.ts";
 import { outbox } from "./intake/outbox.ts";
 import { handleTail } from "./intake/tail.ts";
@@ -17,19 +15,21 @@ import { consumeDead, consumeEvents } from "./pipeline/consume.ts";
 import { JobsCache } from "./pipeline/jobs-cache.ts";
 import { RecentTurns } from "./pipeline/recent.ts";
 import { platform } from "./platform.ts";
+import { blobStore } from "./queue/blob-store.ts";
 import { replays } from "./replay/replays.ts";
 import { handleScheduled } from "./scheduled.ts";
+import { keepAsked } from "./set-aside/pin-ids.ts";
 import { watch } from "./status/watch.ts";
 
 export { AccessRegister } from "./access/register.ts";
-export { AccountLedger } from "./control/ledger.ts";
+export { AccountLedger } from "./account/ledger.ts";
 export { ControlPlane } from "./control/plane.ts";
-export { DeliveryLog } from "./delivery/log.ts";
-export { LocalFunctions } from "./functions/local-functions.ts";
-export { BlobStore } from "./intake/blob-store.ts";
+export { DeliveryLog } from "./delivery/delivery-log.ts";
 export { Outbox } from "./intake/outbox.ts";
 export { Shipper } from "./intake/shipper.ts";
 export { Live } from "./live/live.ts";
+export { LocalFunctions } from "./local/local-functions.ts";
+export { BlobStore } from "./queue/blob-store.ts";
 export { Replays } from "./replay/replays.ts";
 export { Watch } from "./status/watch.ts";
 
@@ -52,8 +52,10 @@ function consumer(env: Env): ConsumerContext {
     },
     counted: (ids) => accountLedger(env.ACCOUNT).counted(ids),
     expectAgain: (messages) => accountLedger(env.ACCOUNT).expectAgain(messages),
-    handsOverRecent: () => readPreviewRecent(env) && recentTurns.take(platform.now()),
-    show: (records) => waitUntil(showLive(env.LIVE, records)),
+    arrivals: {
+      handsOverRecent: () => readPreviewRecent(env) && recentTurns.take(platform.now()),
+      show: (records) => waitUntil(showLive(env.LIVE, records)),
+    },
     setAside: (message) => accountLedger(env.ACCOUNT).setAside(message),
     blobs: blobStore(env.BLOBS),
     platform,

@@ -1,7 +1,7 @@
-import type { JobConfig } from "./control/job-config.ts";
 import { driveChain, segmentOf } from "./delivery/chain.ts";
-import type { DeliveryLog } from "./delivery/log.ts";
+import type { DeliveryLog } from "./delivery/delivery-log.ts";
 import type { LogStatus } from "./delivery/types.ts";
+import type { JobConfig } from "./job/config.ts";
 import { ID_MEMORY_MS } from "./limits.ts";
 import { errorText, log } from "./log.ts";
 import { answered, type Platform } from "./platform.ts";

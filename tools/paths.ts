@@ -7,7 +7,7 @@ export const ROOT = resolve(import.meta.dirname, "..");
 export const SHIPPER_CONFIG = join(ROOT, "wrangler.jsonc");
 
 /** That of the function host, which runs uploaded functions beside it. */
-export const FUNCTION_HOST_CONFIG = join(ROOT, "local/wrangler.jsonc");
+export const FUNCTION_HOST_CONFIG = join(ROOT, "tools/local/wrangler.jsonc");
 
 export const WRANGLER = join(ROOT, "node_modules/.bin/wrangler");
 

@@ -1,6 +1,5 @@
-import { maskDestination } from "../destinations/parse.ts";
+import { maskDestination, maskUrl } from "../destinations/parse.ts";
 import { AUDIT_BODY_MAX, AUDIT_TEXT_MAX } from "../limits.ts";
-import { maskUrl } from "../status/webhook.ts";
 
 /** Keys of bodies whose values are secrets, or prove something: they are left out, wherever they stand. */
 const LEFT_OUT: ReadonlySet<string> = new Set(["ownership_challenge", "value", "api_key", "secret", "password"]);

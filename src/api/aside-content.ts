@@ -1,9 +1,9 @@
+import type { AsideMessage } from "../account/set-aside-messages.ts";
 import { encodeUtf8, toBase64 } from "../bytes.ts";
-import type { AsideMessage } from "../control/set-aside.ts";
-import type { Blobs } from "../intake/blob-store.ts";
-import { decodeMessage } from "../intake/message.ts";
 import { ASIDE_SHOWN_BYTES, ASIDE_SHOWN_UNITS } from "../limits.ts";
-import { readStrictly, wholeMessage } from "../pipeline/load.ts";
+import { readStrictly, wholeMessage } from "../object/load.ts";
+import type { Blobs } from "../queue/blob-store.ts";
+import { decodeMessage } from "../queue/message.ts";
 
 /** What is in a message that was set aside. */
 export interface AsideContent {

@@ -1,8 +1,8 @@
 import type * as z from "zod";
-import { isOpen } from "../control/windows.ts";
 import type { CanaryReport } from "../delivery/canary.ts";
 import { chainCanary } from "../delivery/chain.ts";
 import { unavailable } from "../errors.ts";
+import { isOpen } from "../job/windows.ts";
 import { within } from "../platform.ts";
 import { type CanaryView, READ_CANARY } from "./docs/canary.ts";
 import { success } from "./envelope.ts";

@@ -1,11 +1,11 @@
 import { readIntakeConfig } from "../config.ts";
 import { CODE, faultsError, oneError, unavailable } from "../errors.ts";
-import { blobStore } from "../intake/blob-store.ts";
 import { readBody } from "../intake/body.ts";
 import { SendError } from "../intake/send.ts";
 import { type Taken, takeEvents } from "../intake/take.ts";
 import { EVENTS_BODY_MAX_BYTES, IDEMPOTENCY_KEY_MAX } from "../limits.ts";
 import { errorText, log } from "../log.ts";
+import { blobStore } from "../queue/blob-store.ts";
 import { bodyBytes, mediaType } from "./body.ts";
 import { SEND_EVENTS } from "./docs/events.ts";
 import { type Message, success } from "./envelope.ts";

@@ -1,7 +1,7 @@
-import type { FunctionCount } from "../control/function-counts.ts";
+import type { FunctionCount } from "../account/function-counts.ts";
+import { accountLedger } from "../account/ledger.ts";
 import { isScriptName, ScriptSettings } from "../control/function-schema.ts";
 import type { FunctionPatch, FunctionSetting } from "../control/function-settings.ts";
-import { accountLedger } from "../control/ledger.ts";
 import { controlPlane, type FunctionChange } from "../control/plane.ts";
 import { type ApiError, CODE, oneError, unavailable } from "../errors.ts";
 import type { AttachmentFact } from "../functions/attachments.ts";

@@ -1,12 +1,12 @@
 import { seesSecrets } from "../access/roles.ts";
+import { accountLedger } from "../account/ledger.ts";
 import type { Config } from "../config.ts";
-import { accountLedger } from "../control/ledger.ts";
 import type { StoredJob } from "../control/plane.ts";
-import { destinationPurpose, unseal } from "../control/secrets.ts";
 import { chainStatus } from "../delivery/chain.ts";
 import type { LogStatus } from "../delivery/types.ts";
 import { maskDestination } from "../destinations/parse.ts";
 import { outbox } from "../intake/outbox.ts";
+import { destinationPurpose, unseal } from "../job/secrets.ts";
 import { errorText, log } from "../log.ts";
 import { within } from "../platform.ts";
 import type { AppContext } from "./route.ts";

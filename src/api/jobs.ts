@@ -1,15 +1,15 @@
 import type * as z from "zod";
 import type { Config } from "../config.ts";
-import { readJob } from "../control/job-rules.ts";
-import { CreateJob, type JobBody, READ_ONLY_KEYS, UpdateJob } from "../control/job-schema.ts";
 import { controlPlane, type JobChange, type JobDraft, type StoredJob } from "../control/plane.ts";
-import { destinationPurpose, seal, unseal } from "../control/secrets.ts";
 import { driveChain } from "../delivery/chain.ts";
 import type { Destination } from "../destinations/destination.ts";
 import { ObjectStore } from "../destinations/object-store.ts";
 import { isMasked, parseDestination, sameStore, unmaskDestination } from "../destinations/parse.ts";
 import { writeFault, writeProbe } from "../destinations/probe.ts";
 import { CODE, faultsError, oneError, unavailable } from "../errors.ts";
+import { readJob } from "../job/rules.ts";
+import { CreateJob, type JobBody, READ_ONLY_KEYS, UpdateJob } from "../job/schema.ts";
+import { destinationPurpose, seal, unseal } from "../job/secrets.ts";
 import type { Platform } from "../platform.ts";
 import { DATASETS } from "../record/fields.ts";
 import type { Fault } from "../record/record.ts";

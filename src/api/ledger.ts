@@ -1,4 +1,4 @@
-import { accountLedger } from "../control/ledger.ts";
+import { accountLedger } from "../account/ledger.ts";
 import { controlPlane } from "../control/plane.ts";
 import { outbox } from "../intake/outbox.ts";
 import { ACCOUNT_LEDGER } from "./docs/account.ts";

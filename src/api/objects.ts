@@ -1,11 +1,11 @@
 import type { Config } from "../config.ts";
-import { destinationPurpose, unseal } from "../control/secrets.ts";
 import { chainObject, chainObjects, chainObjectsBefore } from "../delivery/chain.ts";
 import type { ObjectEntry } from "../delivery/types.ts";
 import { ObjectStore } from "../destinations/object-store.ts";
 import { parseDestination } from "../destinations/parse.ts";
 import { type Known, objectStream, openObject, ReadFault, readLines } from "../destinations/read-object.ts";
 import { type ApiError, CODE, oneError, unavailable } from "../errors.ts";
+import { destinationPurpose, unseal } from "../job/secrets.ts";
 import { OBJECT_TEXT_MAX_BYTES } from "../limits.ts";
 import type { Platform } from "../platform.ts";
 import { fileOf } from "./aside-content.ts";

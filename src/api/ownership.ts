@@ -1,11 +1,11 @@
 import type { Config } from "../config.ts";
-import { AskDestination, AskOwnership } from "../control/job-schema.ts";
-import { answersChallenge, issueChallenge } from "../control/ownership.ts";
 import type { Destination } from "../destinations/destination.ts";
 import { ObjectStore } from "../destinations/object-store.ts";
 import { parsePlace, samePlace } from "../destinations/parse.ts";
 import { writeChallenge, writeFault } from "../destinations/probe.ts";
 import { CODE, faultsError } from "../errors.ts";
+import { answersChallenge, issueChallenge } from "../job/ownership.ts";
+import { AskDestination, AskOwnership } from "../job/schema.ts";
 import type { Platform } from "../platform.ts";
 import { jsonBody } from "./body.ts";
 import { CHECK_CHALLENGE, ISSUE_CHALLENGE } from "./docs/destinations.ts";

@@ -1,9 +1,9 @@
 /** The script routes for whoever the platform knows, and we do not: what is asked for goes on to its API with the caller's own bearer, and it decides. */
 import * as z from "zod";
 import { holdsOurs } from "../access/credentials.ts";
+import { accountLedger } from "../account/ledger.ts";
 import type { Config, Upstream } from "../config.ts";
 import type { FunctionPatch, Logging } from "../control/function-settings.ts";
-import { accountLedger } from "../control/ledger.ts";
 import { controlPlane, type FunctionChange } from "../control/plane.ts";
 import { ApiError, CODE, oneError, unavailable } from "../errors.ts";
 import { Consumers, SettingsAnswer, type Sighting, sightingIn } from "../functions/attachments.ts";

@@ -1,13 +1,13 @@
 import type * as z from "zod";
 import type { Config } from "../config.ts";
 import type { StoredJob } from "../control/plane.ts";
-import { destinationPurpose, replayPurpose, seal, unseal } from "../control/secrets.ts";
 import { chainReplayable } from "../delivery/chain.ts";
 import type { Destination } from "../destinations/destination.ts";
 import { ObjectStore, type StoreAnswer } from "../destinations/object-store.ts";
 import { maskDestination, parseDestination } from "../destinations/parse.ts";
 import { answerWords } from "../destinations/probe.ts";
 import { type ApiError, CODE, faultsError, oneError, unavailable } from "../errors.ts";
+import { destinationPurpose, replayPurpose, seal, unseal } from "../job/secrets.ts";
 import { OBJECT_HISTORY_MS, REPLAY_OBJECTS_MAX, REPLAYS_UNDER_WAY_MAX } from "../limits.ts";
 import { type Platform, within } from "../platform.ts";
 import { placeName } from "../replay/places.ts";

@@ -1,10 +1,18 @@
 import type { MiddlewareHandler } from "hono";
 import { routePath } from "hono/route";
 import type { Caller } from "../access/roles.ts";
-import type { Insiders } from "../dashboard/inner-api.ts";
 import { inLogContext, log } from "../log.ts";
 import type { Platform } from "../platform.ts";
 import type { AppContext, AppEnv } from "./route.ts";
+
+/** Somebody whom the dashboard knows already, and the number of the request that asks for him. */
+export interface Insider {
+  caller: Caller;
+  requestId: string;
+}
+
+/** Requests that the dashboard itself makes to the API, and for whom. Nothing that comes from outside can be in it: it knows the very objects. */
+export type Insiders = WeakMap<Request, Insider>;
 
 /** Where {@link numbered} itself stands; a request that met nothing else has no route. */
 export const EVERYWHERE = "/*";

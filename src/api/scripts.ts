@@ -4,8 +4,8 @@ import { ScriptSettings, type TailConsumer } from "../control/function-schema.ts
 import type { FunctionPatch, FunctionSetting } from "../control/function-settings.ts";
 import { controlPlane, type FunctionChange } from "../control/plane.ts";
 import { type ApiError, CODE, faultsError, oneError } from "../errors.ts";
-import { runLocally, runnableOf } from "../functions/local.ts";
 import type { Upload } from "../functions/types.ts";
+import { runLocally, runnableOf } from "../local/runnable.ts";
 import type { Platform } from "../platform.ts";
 import { UPLOAD_SCRIPT } from "./docs/scripts.ts";
 import { success } from "./envelope.ts";

@@ -1,17 +1,18 @@
-import type { JobsSnapshot } from "../control/job-config.ts";
-import { accountLedger } from "../control/ledger.ts";
+import { accountLedger } from "../account/ledger.ts";
+import type { AsideEntry, AsideMessage } from "../account/set-aside-messages.ts";
 import { controlPlane } from "../control/plane.ts";
-import type { AsideEntry, AsideMessage } from "../control/set-aside.ts";
-import { readSnapshot } from "../control/snapshot.ts";
 import { appendToChain } from "../delivery/chain.ts";
 import { chainAside, segmentWith } from "../delivery/chain-aside.ts";
-import type { DeliveryLog } from "../delivery/log.ts";
+import type { DeliveryLog } from "../delivery/delivery-log.ts";
 import type { AsideObject } from "../delivery/types.ts";
 import { type ApiError, CODE, oneError, unavailable } from "../errors.ts";
-import { blobStore } from "../intake/blob-store.ts";
+import type { JobsSnapshot } from "../job/config.ts";
+import { readSnapshot } from "../job/snapshot.ts";
 import { errorText, log } from "../log.ts";
-import { type Resent, resendMessage } from "../pipeline/resend.ts";
+import { commitAndCount } from "../pipeline/commit.ts";
 import { answered } from "../platform.ts";
+import { blobStore } from "../queue/blob-store.ts";
+import { type Resent, resendMessage } from "../set-aside/resend.ts";
 import { contentOf, fileOf } from "./aside-content.ts";
 import { AsidePage, AsideQuery, DELETE_ASIDE, LIST_ASIDE, READ_ASIDE, RESEND_ASIDE } from "./docs/set-aside.ts";
 import { listed, success } from "./envelope.ts";
@@ -134,6 +135,9 @@ async function resend(c: AppContext, platform: { now(): number }): Promise<Respo
   const ledger = accountLedger(c.env.ACCOUNT);
   const resent = await resendMessage(message, await jobsOf(c), {
     append: (job, build, suspects) => appendToChain(c.env.LOG, job, build, suspects),
+    // Of the queue nothing is known: what is claimed to be complete stays as it is.
+    commit: (loaded, jobs, within) =>
+      commitAndCount([loaded], jobs, { backlog: null, doneMs: 0, isFirst: false }, within),
     count: (count, state) => ledger.asideSent(id.id, count, state),
     blobs: blobStore(c.env.BLOBS),
     platform,

@@ -1,8 +1,8 @@
 import type * as z from "zod";
-import { accountLedger } from "../control/ledger.ts";
-import { type MonthUse, monthName, monthOf } from "../control/month-use.ts";
+import { accountLedger } from "../account/ledger.ts";
+import { type MonthUse, monthName, monthOf } from "../account/month-use.ts";
+import { billOf, type Operation, type OperationName } from "../account/usage.ts";
 import { controlPlane, type StoredJob } from "../control/plane.ts";
-import { billOf, type Operation, type OperationName } from "../control/usage.ts";
 import { chainHealth } from "../delivery/chain.ts";
 import { emptyHour, type HealthHour, hourOf, sumOf } from "../delivery/health.ts";
 import { errorText, log } from "../log.ts";

@@ -1,13 +1,13 @@
 import type { Config } from "../config.ts";
-import { readLogpull } from "../control/job-rules.ts";
-import { AskDestination, AskOrigin } from "../control/job-schema.ts";
 import { controlPlane, type StoredJob } from "../control/plane.ts";
-import { destinationPurpose, unseal } from "../control/secrets.ts";
 import type { Destination, Parsed } from "../destinations/destination.ts";
 import { ObjectStore } from "../destinations/object-store.ts";
 import { isMasked, parseDestination, parsePlace, sameFolder } from "../destinations/parse.ts";
 import { writeFault, writeProbe } from "../destinations/probe.ts";
 import { unavailable } from "../errors.ts";
+import { readLogpull } from "../job/rules.ts";
+import { AskDestination, AskOrigin } from "../job/schema.ts";
+import { destinationPurpose, unseal } from "../job/secrets.ts";
 import { DATASETS } from "../record/fields.ts";
 import { jsonBody } from "./body.ts";
 import { DESTINATION_EXISTS, VALIDATE_DESTINATION, VALIDATE_ORIGIN } from "./docs/destinations.ts";

@@ -1,5 +1,6 @@
 import type * as z from "zod";
 import type { Config } from "../config.ts";
+import { maskUrl } from "../destinations/parse.ts";
 import { CODE, faultsError, oneError, unavailable } from "../errors.ts";
 import type { Platform } from "../platform.ts";
 import { testBody } from "../status/call-body.ts";
@@ -8,7 +9,6 @@ import {
   answerWords,
   callWebhook,
   isTaken,
-  maskUrl,
   openSecrets,
   parseWebhookUrl,
   sealSecrets,

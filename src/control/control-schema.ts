@@ -1,5 +1,5 @@
+import { withOutputSql } from "../job/config.ts";
 import type { Migration } from "../storage/migrate.ts";
-import { withOutputSql } from "./job-config.ts";
 
 /** The schema of the control plane; docs/storage.md says of each table how long a row lives. */
 export const CONTROL_STEPS = [

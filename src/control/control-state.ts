@@ -1,6 +1,6 @@
+import type { JobConfig, JobsSnapshot } from "../job/config.ts";
 import { ID_MEMORY_MS, JOBS_MAX, JOBS_REMEMBERED_MAX } from "../limits.ts";
 import type { FunctionSettings } from "./function-settings.ts";
-import type { JobConfig, JobsSnapshot } from "./job-config.ts";
 
 export interface JobRow {
   [column: string]: SqlStorageValue;

@@ -1,6 +1,6 @@
 import * as z from "zod";
+import { SCRIPT_NAME_MAX } from "../account/function-counts.ts";
 import { utf8Length } from "../bytes.ts";
-import { SCRIPT_NAME_MAX } from "./function-counts.ts";
 
 /** JSON of one function's `tail_consumers`, in bytes: a list of all functions must fit one call, 32 MiB. */
 const TAIL_CONSUMERS_MAX_BYTES = 16_384;

@@ -1,8 +1,8 @@
 import { utf8Length } from "../bytes.ts";
+import type { OptOut, Window } from "../job/config.ts";
+import { isOpen, optOutWindows, remembered } from "../job/windows.ts";
 import { FUNCTIONS_MAX, SWITCHES_MAX } from "../limits.ts";
 import type { TailConsumer } from "./function-schema.ts";
-import type { OptOut, Window } from "./job-config.ts";
-import { isOpen, optOutWindows, remembered } from "./windows.ts";
 
 /** `unset` ships, as `on` does: attaching the function, or sending its events, is opting in. */
 export type Logging = "on" | "off" | "unset";

@@ -1,8 +1,11 @@
 import { DurableObject } from "cloudflare:workers";
 import { segmentOf } from "../delivery/chain.ts";
 import type { AttachmentFact, Seen } from "../functions/attachments.ts";
-import { LocalStore } from "../functions/local-store.ts";
 import type { LocalCode, StoredCode } from "../functions/local-types.ts";
+import { created, deleted, type JobDraft, updated } from "../job/change.ts";
+import { CLOCK_SKEW_MS, isBehind, type JobConfig, type JobsSnapshot, type Window } from "../job/config.ts";
+import type { JobBody } from "../job/schema.ts";
+import { enabledWindows, isSettling } from "../job/windows.ts";
 import { ID_MEMORY_MS } from "../limits.ts";
 import { platform } from "../platform.ts";
 import { migrate } from "../storage/migrate.ts";
@@ -11,14 +14,11 @@ import { CONTROL_STEPS } from "./control-schema.ts";
 import { ControlState, configOf, type JobRow } from "./control-state.ts";
 import { Drafts, type StoredDraft } from "./drafts.ts";
 import { type FunctionPatch, type FunctionSetting, FunctionSettings } from "./function-settings.ts";
-import { created, deleted, type JobDraft, updated } from "./job-change.ts";
-import { CLOCK_SKEW_MS, isBehind, type JobConfig, type JobsSnapshot, type Window } from "./job-config.ts";
-import type { JobBody } from "./job-schema.ts";
+import { LocalStore } from "./local-store.ts";
 import { PATIENCE, Rollout } from "./rollout.ts";
-import { enabledWindows, isSettling } from "./windows.ts";
 
+export type { JobDraft } from "../job/change.ts";
 export { CONTROL_STEPS } from "./control-schema.ts";
-export type { JobDraft } from "./job-change.ts";
 
 export interface StoredJob {
   body: Omit<JobBody, "destination_conf">;

@@ -1,11 +1,11 @@
+import { accountLedger } from "../account/ledger.ts";
 import { configureChain } from "../delivery/chain.ts";
+import { isBehind, type JobsSnapshot } from "../job/config.ts";
+import { isState, isVersion } from "../job/snapshot.ts";
 import { errorText, log } from "../log.ts";
 import { answered, platform, settled, within } from "../platform.ts";
 import { Alarm } from "../storage/alarm.ts";
 import { type ControlState, configOf } from "./control-state.ts";
-import { isBehind, type JobsSnapshot } from "./job-config.ts";
-import { accountLedger } from "./ledger.ts";
-import { isState, isVersion } from "./snapshot.ts";
 
 /** How long until a change that was not confirmed is brought to the logs and the ledger again, in ms. */
 const AGAIN_MS = 10_000;

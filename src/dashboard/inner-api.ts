@@ -1,14 +1,4 @@
-import type { Caller } from "../access/roles.ts";
 import { CODE, type ErrorEntry } from "../errors.ts";
-
-/** Somebody whom the dashboard knows already, and the number of the request that asks for him. */
-export interface Insider {
-  caller: Caller;
-  requestId: string;
-}
-
-/** Requests that the dashboard itself makes to the API, and for whom. Nothing that comes from outside can be in it: it knows the very objects. */
-export type Insiders = WeakMap<Request, Insider>;
 
 /** What the API answered; `info` is `result_info` of a list. */
 export type InnerAnswer<T> =

@@ -1,6 +1,7 @@
 import type { Hono } from "hono";
 import { requirePermission } from "../api/auth.ts";
 import { bodyBytes, mediaType } from "../api/body.ts";
+import type { Insiders } from "../api/requests.ts";
 import type { AppContext, AppEnv } from "../api/route.ts";
 import { type Config, readAccess, readAdminToken, readConfig } from "../config.ts";
 import { ApiError, CODE, oneError } from "../errors.ts";
@@ -9,7 +10,7 @@ import { FORM_MAX_BYTES, FORM_MAX_FIELDS } from "../limits.ts";
 import { errorText, log } from "../log.ts";
 import type { Platform } from "../platform.ts";
 import { scriptAt } from "./assets.ts";
-import { InnerApi, InnerFailure, type Insiders } from "./inner-api.ts";
+import { InnerApi, InnerFailure } from "./inner-api.ts";
 import { frame } from "./layout.tsx";
 import { mountLiveSocket } from "./live-socket.ts";
 import { type Page, type PageAnswer, type PageContext, seeOther, type View } from "./page.ts";

@@ -1,8 +1,8 @@
+import type { Append, AppendResult } from "../object/append.ts";
 import { IdMemory, type TakenId } from "../storage/id-memory.ts";
 import type { Batches } from "./batches.ts";
 import { KeptIds } from "./kept-ids.ts";
 import type { LogState } from "./log-state.ts";
-import type { Append, AppendResult } from "./types.ts";
 
 /** What a log takes in, and what it knows of that: each message once. Every method that changes anything belongs into a transaction of its caller. */
 export class Appends {

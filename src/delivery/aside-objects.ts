@@ -1,5 +1,5 @@
+import { dayStamp, keyBelow } from "../destinations/keys.ts";
 import { Chunks } from "./chunks.ts";
-import { dayStamp, keyBelow } from "./keys.ts";
 import type { LogState } from "./log-state.ts";
 import { entryOf } from "./object-entry.ts";
 import type { ObjectRow } from "./rows.ts";

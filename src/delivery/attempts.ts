@@ -1,7 +1,7 @@
 import { concat } from "../bytes.ts";
-import type { JobConfig } from "../control/job-config.ts";
 import type { Destination, Parsed } from "../destinations/destination.ts";
 import { ObjectStore } from "../destinations/object-store.ts";
+import type { JobConfig } from "../job/config.ts";
 import { errorText, log } from "../log.ts";
 import { platform } from "../platform.ts";
 import type { Health } from "./health.ts";

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
+import { dayStamp, keyBelow } from "../destinations/keys.ts";
 import { COMPACT_AT_RAW_BYTES } from "../limits.ts";
+import type { Fragment } from "../object/fragment.ts";
+import { contentOf, joinContents, memberHead, memberTail } from "../object/gzip.ts";
 import { batchTexts, contentType } from "../output/format.ts";
-import type { Fragment } from "../pipeline/fragment.ts";
-import { contentOf, joinContents, memberHead, memberTail } from "../pipeline/gzip.ts";
 import { Chunks } from "./chunks.ts";
-import { dayStamp, keyBelow } from "./keys.ts";
 import type { LogState } from "./log-state.ts";
 import type { BatchRow } from "./rows.ts";
 import type { CutReason } from "./types.ts";

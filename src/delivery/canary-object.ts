@@ -1,15 +1,15 @@
 import { createHash } from "node:crypto";
 import { gunzipSync } from "node:zlib";
 import { concat, toHex } from "../bytes.ts";
+import { keyBelow, objectTag, PROBE_DAY } from "../destinations/keys.ts";
+import { buildAppend } from "../object/build.ts";
+import { deflateFragment } from "../object/fragment.ts";
+import { contentOf, joinContents, memberHead, memberTail } from "../object/gzip.ts";
 import { batchTexts, contentType, type OutputFormat } from "../output/format.ts";
-import { buildAppend } from "../pipeline/build.ts";
-import { deflateFragment } from "../pipeline/fragment.ts";
-import { contentOf, joinContents, memberHead, memberTail } from "../pipeline/gzip.ts";
 import { recordLine } from "../record/encode.ts";
 import type { TraceRecord } from "../record/fields.ts";
 import { RecordLine } from "../record/line.ts";
 import { hourOf, hourStartMs } from "./health.ts";
-import { keyBelow, objectTag, PROBE_DAY } from "./keys.ts";
 
 /** By this, readers who meet one after all can leave it out. */
 export const CANARY_SCRIPT_NAME = "logship-canary";

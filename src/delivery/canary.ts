@@ -1,7 +1,7 @@
-import type { JobConfig } from "../control/job-config.ts";
-import { isOpen } from "../control/windows.ts";
 import type { Destination, Parsed } from "../destinations/destination.ts";
 import { ObjectStore } from "../destinations/object-store.ts";
+import type { JobConfig } from "../job/config.ts";
+import { isOpen } from "../job/windows.ts";
 import { errorText, log } from "../log.ts";
 import { platform } from "../platform.ts";
 import { notWritten, readCanary, type SentCanary, writeCanary } from "./canary-check.ts";

@@ -1,6 +1,6 @@
 import type { TakenId } from "../storage/id-memory.ts";
 import { segmentOf } from "./chain.ts";
-import type { DeliveryLog } from "./log.ts";
+import type { DeliveryLog } from "./delivery-log.ts";
 import { segmentOfNumber } from "./log-state.ts";
 import type { AsideObject } from "./types.ts";
 

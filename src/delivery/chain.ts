@@ -1,21 +1,18 @@
-import type { JobConfig } from "../control/job-config.ts";
+import type { JobConfig } from "../job/config.ts";
+import { type Append, ForgottenError } from "../object/append.ts";
 import type { TakenId } from "../storage/id-memory.ts";
 import type { CanaryReport } from "./canary.ts";
+import type { DeliveryLog } from "./delivery-log.ts";
 import type { HealthHour } from "./health.ts";
-import type { DeliveryLog } from "./log.ts";
-import { NUMBERS_PER_SEGMENT } from "./log-state.ts";
+import { NUMBERS_PER_SEGMENT, segmentName } from "./log-state.ts";
 import type { Replayable, ReplaySpan } from "./replayed.ts";
-import type { Append, LogStatus, ObjectEntry } from "./types.ts";
+import type { LogStatus, ObjectEntry } from "./types.ts";
 
 type Logs = DurableObjectNamespace<DeliveryLog>;
 
 /** The segments of a job's log, one durable object each, from 0. Only the last one takes records. */
 export function segmentOf(logs: Logs, jobId: number, segment: number): DurableObjectStub<DeliveryLog> {
   return logs.getByName(segmentName(jobId, segment));
-}
-
-export function segmentName(jobId: number, segment: number): string {
-  return `job ${jobId} segment ${segment}`;
 }
 
 /** Brings a job's configuration to every segment of its log. @returns the newest version that is in force in any of them. */
@@ -33,14 +30,6 @@ const STALLED_MAX = 3;
 
 /** More segments than any log has: eight terabytes. */
 const SEGMENTS_MAX = 1_000;
-
-/** Nobody can tell any more whether a log has taken a message before: it is not taken again. */
-export class ForgottenError extends Error {
-  constructor(jobId: number) {
-    super(`the log of job ${jobId} has forgotten whether it holds the message`);
-    this.name = "ForgottenError";
-  }
-}
 
 export type ChainResult = { kind: "taken" } | { kind: "stale"; job: JobConfig };
 

@@ -1,7 +1,7 @@
 import { concat } from "../bytes.ts";
 import { COMPACT_AT_RAW_BYTES, FRAGMENT_MAX_RAW_BYTES, ROW_MAX_BYTES } from "../limits.ts";
-import { deflateFragment, type Fragment } from "../pipeline/fragment.ts";
-import { type Content, contentOf, joinContents, storedBlocks } from "../pipeline/gzip.ts";
+import { deflateFragment, type Fragment } from "../object/fragment.ts";
+import { type Content, contentOf, joinContents, storedBlocks } from "../object/gzip.ts";
 import { type BatchRow, type ChunkRow, chunkId, chunkRange } from "./rows.ts";
 
 /**

@@ -1,10 +1,15 @@
-import type { JobConfig } from "../control/job-config.ts";
-import { objectName, objectTag } from "./keys.ts";
+import { objectName, objectTag } from "../destinations/keys.ts";
+import type { JobConfig } from "../job/config.ts";
+import type { AppendedMessage } from "../object/append.ts";
 import type { LogRow } from "./rows.ts";
-import type { AppendedMessage } from "./types.ts";
 
 /** Objects of a later segment have numbers above all those of the earlier ones. */
 export const NUMBERS_PER_SEGMENT = 1_000_000_000;
+
+/** Name of the durable object that holds one segment of a job's log. @param segment from 0. */
+export function segmentName(jobId: number, segment: number): string {
+  return `job ${jobId} segment ${segment}`;
+}
 
 /** Which segment of its log has cut the object of this number. */
 export function segmentOfNumber(number: number): number {

@@ -1,6 +1,6 @@
+import { dayStamp, keyBelow } from "../destinations/keys.ts";
 import { OBJECT_HISTORY_MS } from "../limits.ts";
 import { Chunks } from "./chunks.ts";
-import { dayStamp, keyBelow } from "./keys.ts";
 import type { LogState } from "./log-state.ts";
 import type { ObjectRow } from "./rows.ts";
 

@@ -1,8 +1,8 @@
 import { readConfig } from "../config.ts";
-import type { JobConfig } from "../control/job-config.ts";
-import { destinationPurpose, unseal } from "../control/secrets.ts";
 import type { Destination, Parsed } from "../destinations/destination.ts";
 import { parseDestination } from "../destinations/parse.ts";
+import type { JobConfig } from "../job/config.ts";
+import { destinationPurpose, unseal } from "../job/secrets.ts";
 
 /** Where a job's objects go to, with what it takes to write there; or why nobody can tell, in words. */
 export function openDestination({ destination }: Pick<JobConfig, "destination">, env: Env): Parsed<Destination> {

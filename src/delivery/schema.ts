@@ -1,4 +1,4 @@
-import { withOutputSql } from "../control/job-config.ts";
+import { withOutputSql } from "../job/config.ts";
 import { ID_MEMORY_SQL } from "../storage/id-memory.ts";
 import type { Migration } from "../storage/migrate.ts";
 

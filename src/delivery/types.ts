@@ -1,48 +1,8 @@
-import type { JobConfig } from "../control/job-config.ts";
-import type { Fragment } from "../pipeline/fragment.ts";
-import type { TakenId } from "../storage/id-memory.ts";
-
 /** Why a batch became an object. */
 export type CutReason = "bytes" | "records" | "interval" | "scheduled" | "manual" | "config" | "deleted" | "replay";
 
 /** `waiting`: cut and not delivered; the others are ends. */
 export type ObjectState = "waiting" | "delivered" | "set_aside" | "discarded";
-
-/** One message's share in an append. */
-export interface AppendedMessage extends TakenId {
-  /** Records offered to the job. */
-  received: number;
-  filtered: number;
-  sampledOut: number;
-}
-
-/** All or nothing: messages that were not taken yet, and what is left of them for this job. */
-export interface Append {
-  /** Version of the job's configuration that the fragments were made with. */
-  version: number;
-  messages: AppendedMessage[];
-  fragments: Fragment[];
-  /** Nothing that was taken in before this time, in ms, waits in the queue any more; 0: unknown. */
-  queueDoneMs: number;
-  /**
-   * Its messages were set aside once, and are sent again: their ids are remembered for good. `isKept`: the log has been asked for them when no other
-   * copy could come any more, so that it knows all those it holds.
-   */
-  again?: { isKept: boolean };
-}
-
-export type AppendResult =
-  | { kind: "taken" }
-  /** Some are in already: nothing was taken; build the append again without these. */
-  | { kind: "known"; ids: string[] }
-  /** The job has changed since: nothing was taken; build the append again from this. */
-  | { kind: "stale"; job: JobConfig }
-  /** This log knows an older configuration, or none: nothing was taken; configure it first. */
-  | { kind: "behind" }
-  /** Nobody can tell whether it held a message that was sent again: nothing was taken, nor ever will be. */
-  | { kind: "forgotten" }
-  /** This segment takes no more; it holds these ids. The rest goes to the next segment. */
-  | { kind: "full"; ids: string[] };
 
 /** The counts of one job; `pending` is counted from what is there, so that the equation can fail. */
 export interface LogCounts {

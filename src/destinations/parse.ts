@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { utf8Length } from "../bytes.ts";
-import { folderOf, PROBE_DAY } from "../delivery/keys.ts";
 import type { Destination, DestinationContext, DestinationKind, Parsed, Place } from "./destination.ts";
+import { folderOf, PROBE_DAY } from "./keys.ts";
 import { objstore } from "./objstore.ts";
 import { s3 } from "./s3.ts";
 
@@ -229,4 +229,9 @@ export function samePlace(a: Place, b: Place): boolean {
 /** Whether objects of both come to lie in one folder, by whichever name the two call it. */
 export function sameFolder(a: Place, b: Place): boolean {
   return a.endpoint.href === b.endpoint.href && a.bucket === b.bucket && a.path === b.path;
+}
+
+/** What may be shown of an address: where it leads. */
+export function maskUrl(url: string): string {
+  return URL.canParse(url) && new URL(url).origin !== "null" ? `${new URL(url).origin}/${MASK}` : MASK;
 }

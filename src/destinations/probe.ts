@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { encodeUtf8 } from "../bytes.ts";
-import { keyBelow, PROBE_DAY } from "../delivery/keys.ts";
 import { within } from "../platform.ts";
+import { keyBelow, PROBE_DAY } from "./keys.ts";
 import type { ObjectStore, StoreAnswer } from "./object-store.ts";
 import { compare, confirms, damageWords, isSuccess } from "./stored.ts";
 
@@ -13,7 +13,7 @@ type ProbedStore = Pick<ObjectStore, "put" | "head">;
 
 /**
  * How long a store may take over such an object, in ms. Somebody waits for the answer, and both together must end before a request does
- * (`ANSWER_MS` of src/api/app.ts): that one knows less of what was wrong. What the store does later, does no harm.
+ * (`ANSWER_MS` of src/app.ts): that one knows less of what was wrong. What the store does later, does no harm.
  */
 const PUT_WAIT_MS = 20_000;
 const HEAD_WAIT_MS = 10_000;

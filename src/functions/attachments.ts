@@ -1,7 +1,7 @@
 /** Whether the platform still sends a function's events here: what its answers say of that, and what follows. */
 import * as z from "zod";
 import type { Upstream } from "../config.ts";
-import { CLOCK_SKEW_MS } from "../control/job-config.ts";
+import { CLOCK_SKEW_MS } from "../job/config.ts";
 import { UPSTREAM_SETTINGS_MAX_BYTES } from "../limits.ts";
 import { log } from "../log.ts";
 import { type Platform, settled } from "../platform.ts";

@@ -1,7 +1,7 @@
 import { concat } from "../bytes.ts";
 import { EVENTS_BODY_MAX_BYTES } from "../limits.ts";
 import { within } from "../platform.ts";
-import type { Decoded } from "./message.ts";
+import type { Decoded } from "../queue/message.ts";
 
 export type BodyFault = { status: 400 | 413 | 415; message: string };
 export type Body = { ok: true; bytes: Uint8Array } | { ok: false; fault: BodyFault };

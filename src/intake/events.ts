@@ -9,12 +9,7 @@ import {
 } from "../limits.ts";
 import { recordLine } from "../record/encode.ts";
 import type { TraceRecord } from "../record/fields.ts";
-import { type Fault, type Findings, type MappingContext, toRecord } from "../record/record.ts";
-
-/** UTC days since the epoch. */
-export function utcDay(timeMs: number): number {
-  return Math.floor(timeMs / 86_400_000);
-}
+import { type Fault, type Findings, type MappingContext, toRecord, utcDay } from "../record/record.ts";
 
 export interface AcceptedEvents {
   /** One JSON text a record, in the order of the events. */

@@ -1,10 +1,10 @@
 import { DurableObject } from "cloudflare:workers";
-import { accountLedger } from "../control/ledger.ts";
+import { accountLedger } from "../account/ledger.ts";
 import { errorText, log } from "../log.ts";
 import { Patience, platform, TimeoutError } from "../platform.ts";
+import { blobStore } from "../queue/blob-store.ts";
+import { blobKey } from "../queue/message.ts";
 import { type Migration, migrate } from "../storage/migrate.ts";
-import { blobStore } from "./blob-store.ts";
-import { blobKey } from "./message.ts";
 import type { PackedMessage } from "./packing.ts";
 import { reasonOf, SendError, sendMessages } from "./send.ts";
 

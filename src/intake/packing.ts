@@ -8,7 +8,7 @@ import {
   RECORD_MAX_BYTES,
   ROW_MAX_BYTES,
 } from "../limits.ts";
-import { encodeMessage, splitMessage } from "./message.ts";
+import { encodeMessage, splitMessage } from "../queue/message.ts";
 
 export interface PackedMessage {
   id: string;

@@ -1,5 +1,5 @@
 import { Patience, type Platform, TimeoutError } from "../platform.ts";
-import type { Blobs } from "./blob-store.ts";
+import type { Blobs } from "../queue/blob-store.ts";
 import { type PackedMessage, sendGroups } from "./packing.ts";
 
 /** What intake needs of a queue binding. */

@@ -3,7 +3,7 @@ import { encodeUtf8 } from "../bytes.ts";
 import { readIntakeConfig } from "../config.ts";
 import { EVENTS_BODY_MAX_BYTES, IDEMPOTENCY_KEY_MAX } from "../limits.ts";
 import { platform } from "../platform.ts";
-import { blobStore } from "./blob-store.ts";
+import { blobStore } from "../queue/blob-store.ts";
 import { takeEvents } from "./take.ts";
 
 export interface ShipOptions {

@@ -1,7 +1,7 @@
+import { accountLedger } from "../account/ledger.ts";
 import { readIntakeConfig } from "../config.ts";
-import { accountLedger } from "../control/ledger.ts";
 import { platform } from "../platform.ts";
-import { blobStore } from "./blob-store.ts";
+import { blobStore } from "../queue/blob-store.ts";
 import type { Gatherer } from "./gather.ts";
 import { outbox } from "./outbox.ts";
 import type { TailContext } from "./tail.ts";

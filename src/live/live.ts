@@ -1,7 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { accessRegister } from "../access/register.ts";
+import { accountLedger } from "../account/ledger.ts";
 import { fromBase64, toBase64, utf8Length } from "../bytes.ts";
-import { accountLedger } from "../control/ledger.ts";
 import {
   LIVE_MESSAGE_MAX_BYTES,
   LIVE_MESSAGES_MAX,

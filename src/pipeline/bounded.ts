@@ -1,6 +1,6 @@
 import { SUBREQUESTS_MAX } from "../limits.ts";
 import { answered, type Patience } from "../platform.ts";
-import type { AsideContext } from "./aside.ts";
+import type { AsideContext } from "../set-aside/keep.ts";
 import type { ConsumerContext } from "./commit.ts";
 
 /**
@@ -72,12 +72,14 @@ export function bounded(context: ConsumerContext, patience: Patience, calls: Cal
     counted: (ids) => ask(LEDGER, BOUND_MS.counted, () => context.counted(ids)),
     // Asked whatever came before: it is the last that can be done for these messages, and calls are kept for it.
     expectAgain: (messages) => answered(LEDGER, BOUND_MS.expectAgain, context.expectAgain(messages)),
-    handsOverRecent: () => context.handsOverRecent(),
-    // Nobody waits for it. Where no call is left for it, the others are worth more.
-    show(records) {
-      if (calls.left <= 0) return;
-      calls.make();
-      context.show(records);
+    arrivals: {
+      handsOverRecent: () => context.arrivals.handsOverRecent(),
+      // Nothing waits for it. Where no call is left for it, the others are worth more.
+      show(records) {
+        if (calls.left <= 0) return;
+        calls.make();
+        context.arrivals.show(records);
+      },
     },
     ...aside,
     blobs: {

@@ -1,43 +1,43 @@
-import { type JobConfig, type JobsSnapshot, optedOut, wasIn } from "../control/job-config.ts";
-import type { FunctionCount, MessageCount, Outcome } from "../control/ledger.ts";
-import { readWatched, type Work } from "../control/outcome.ts";
-import type { RecentRecords } from "../control/recent.ts";
-import { readJobConfig, readSnapshot } from "../control/snapshot.ts";
-import type { Append } from "../delivery/types.ts";
-import type { Blobs } from "../intake/blob-store.ts";
+import type { FunctionCount, MessageCount, Outcome } from "../account/ledger.ts";
+import { type CommitCount, readWatched, type Work } from "../account/outcome.ts";
+import type { RecentRecords } from "../account/recent.ts";
+import { type JobConfig, type JobsSnapshot, optedOut, wasIn } from "../job/config.ts";
+import { readJobConfig, readSnapshot } from "../job/snapshot.ts";
 import { errorText, log } from "../log.ts";
+import type { CommitAppend } from "../object/append.ts";
+import { appendsOf, buildAppend, idOf, type Offered } from "../object/build.ts";
+import type { Loaded } from "../object/load.ts";
 import { type Platform, settled } from "../platform.ts";
+import type { Blobs } from "../queue/blob-store.ts";
+import type { AsideContext } from "../set-aside/keep.ts";
 import type { TakenId } from "../storage/id-memory.ts";
-import type { AsideContext } from "./aside.ts";
-import { appendsOf, buildAppend, idOf, type Offered } from "./build.ts";
 import { type Arrived, arrivedOf } from "./live.ts";
-import type { Loaded } from "./load.ts";
 import { recentOf } from "./recent.ts";
 
-/** What the handler needs of the world. */
-export interface ConsumerContext extends AsideContext {
+/** What committing a group takes. */
+export interface CommitContext {
+  append: CommitAppend;
+  count: CommitCount;
+  /** Where copies of what arrives are shown and held; absent: nowhere. */
+  arrivals?: Arrivals;
+}
+
+export interface Arrivals {
+  /** Whether recent records are handed over for previews, with the next count. Asking takes the turn. */
+  handsOverRecent(): boolean;
+  /** Sends records to those that watch. Returns at once, and never throws. */
+  show(records: Arrived): void;
+}
+
+/** What the handler of the queue needs. */
+export interface ConsumerContext extends AsideContext, CommitContext {
   /** The configuration in force; null: it has never been read. */
   jobs(): Promise<JobsSnapshot | null>;
-  /** Commits an append once, asking first for messages that may be in already; `stale` says that the job has changed. */
-  append(
-    job: JobConfig,
-    build: (without: ReadonlySet<string>) => Append,
-    suspects: readonly TakenId[],
-  ): Promise<{ kind: "taken" } | { kind: "stale"; job: unknown }>;
-  /**
-   * Counts what was committed.
-   * @returns null; or, while somebody watches, {@link Watched}; or a {@link JobsSnapshot}, not looked at yet: there is a newer configuration, nothing was
-   * counted, and the messages must be offered to its jobs, too.
-   */
-  count(outcome: Outcome): Promise<unknown>;
   /** Which of these were counted: nothing is left to do for them. */
   counted(ids: readonly TakenId[]): Promise<readonly string[]>;
   /** Notes messages that have to come again, so that nothing is claimed to be complete beyond them. */
   expectAgain(messages: readonly TakenId[]): Promise<void>;
-  /** Whether recent records are handed over for previews, with the next count. Asking takes the turn. */
-  handsOverRecent(): boolean;
-  /** Sends records to whoever watches. Returns at once: how that ends is nobody's concern here. */
-  show(records: Arrived): void;
+  arrivals: Arrivals;
   blobs: Pick<Blobs, "get" | "drop">;
   platform: Pick<Platform, "now">;
 }
@@ -66,14 +66,14 @@ const REBUILDS_MAX = 5;
 export async function commitAndCount(
   group: readonly Loaded[],
   jobs: JobsSnapshot,
-  queue: QueueState,
-  context: ConsumerContext,
+  queue: Pick<QueueState, "backlog" | "doneMs" | "isFirst">,
+  context: CommitContext,
 ): Promise<{ failed: ReadonlySet<string>; noted: boolean }> {
   let current = jobs;
   // What a log has taken stays as it was offered, and stays routed, though a later round may know of opt-outs, or of a discard, that this one did not.
   const routed = new Map<string, Offer>();
   const work: Work = { batches: queue.isFirst ? 1 : 0, appends: 0, offered: 0 };
-  const handsOver = context.handsOverRecent();
+  const handsOver = context.arrivals?.handsOverRecent() ?? false;
   for (let rounds = 0; rounds < REBUILDS_MAX; rounds++) {
     const offers = offersOf(group, current).map((offer) => {
       const before = routed.get(offer.message.id);
@@ -96,7 +96,7 @@ export async function commitAndCount(
       if (answer === null) return { failed, noted: true };
       const watched = readWatched(answer);
       if (watched !== null) {
-        showOrNot(group, new Set(watched), current, context);
+        if (context.arrivals !== undefined) showOrNot(group, new Set(watched), current, context.arrivals);
         return { failed, noted: true };
       }
       const newer = readSnapshot(answer);
@@ -127,11 +127,11 @@ function showOrNot(
   group: readonly Loaded[],
   ids: ReadonlySet<string>,
   { optOuts }: JobsSnapshot,
-  context: ConsumerContext,
+  arrivals: Arrivals,
 ): void {
   try {
     const arrived = arrivedOf(group, ids, optOuts);
-    if (arrived.lines.length + arrived.leftOut > 0) context.show(arrived);
+    if (arrived.lines.length + arrived.leftOut > 0) arrivals.show(arrived);
   } catch (error) {
     const kind = error instanceof Error ? error.name : typeof error;
     log.error("records could not be shown as they arrived", { error: kind });
@@ -179,7 +179,7 @@ async function commitAll(
   { jobs, optOutVersion }: JobsSnapshot,
   doneMs: number,
   taken: { routed: Map<string, Offer>; work: Work },
-  context: ConsumerContext,
+  context: Pick<CommitContext, "append">,
 ): Promise<Set<string>> {
   const failed = new Set<string>();
   const fail = (job: JobConfig, messages: readonly Offer[], error: unknown): void => {
@@ -255,7 +255,7 @@ async function commit(
   offers: readonly Offer[],
   optOutVersion: number,
   queueDoneMs: number,
-  context: ConsumerContext,
+  context: Pick<CommitContext, "append">,
 ): Promise<readonly Offer[]> {
   let current = job;
   for (let builds = 0; builds < REBUILDS_MAX; builds++) {

@@ -1,16 +1,16 @@
-import type { JobsSnapshot } from "../control/job-config.ts";
-import { decodeEnvelope } from "../intake/message.ts";
+import type { JobsSnapshot } from "../job/config.ts";
 import { APPEND_MAX_RAW_BYTES } from "../limits.ts";
 import { errorText, inLogContext, log } from "../log.ts";
+import { idOf } from "../object/build.ts";
+import { type Loaded, load } from "../object/load.ts";
 import { Patience } from "../platform.ts";
+import { decodeEnvelope } from "../queue/message.ts";
+import { giveBack, isOverdue, retry } from "../queue/redelivery.ts";
+import { type AsideContext, putAside } from "../set-aside/keep.ts";
 import type { TakenId } from "../storage/id-memory.ts";
-import { type AsideContext, giveBack, putAside, retry } from "./aside.ts";
 import { bounded, boundedAside, Calls } from "./bounded.ts";
-import { idOf } from "./build.ts";
 import { type ConsumerContext, commitAndCount, type QueueState } from "./commit.ts";
 import { IN_HAND_MS, InHand, takenOf } from "./in-hand.ts";
-import { type Loaded, load } from "./load.ts";
-import { isOverdue } from "./policy.ts";
 import { Tally } from "./tally.ts";
 
 /**

@@ -1,8 +1,8 @@
-import { decodeEnvelope } from "../intake/message.ts";
 import { errorText, log } from "../log.ts";
+import { idOf } from "../object/build.ts";
 import { TimeoutError } from "../platform.ts";
+import { decodeEnvelope } from "../queue/message.ts";
 import type { TakenId } from "../storage/id-memory.ts";
-import { idOf } from "./build.ts";
 import type { ConsumerContext } from "./commit.ts";
 
 /** What other consumers have in hand, and intake is sending, is younger than this, in ms; of what is older, the ledger knows. */

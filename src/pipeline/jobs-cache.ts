@@ -1,5 +1,5 @@
-import { isBehind, type JobsSnapshot } from "../control/job-config.ts";
-import { readSnapshot } from "../control/snapshot.ts";
+import { isBehind, type JobsSnapshot } from "../job/config.ts";
+import { readSnapshot } from "../job/snapshot.ts";
 import { errorText, log } from "../log.ts";
 import { answered } from "../platform.ts";
 

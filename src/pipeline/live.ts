@@ -1,7 +1,7 @@
 import { utf8Length } from "../bytes.ts";
-import { type OptOut, offNow, optedOut } from "../control/job-config.ts";
+import { type OptOut, offNow, optedOut } from "../job/config.ts";
 import { LIVE_PUSH_MAX_BYTES, LIVE_PUSH_MAX_RECORDS } from "../limits.ts";
-import type { Loaded, LoadedRecord } from "./load.ts";
+import type { Loaded, LoadedRecord } from "../object/load.ts";
 
 /** Records that have just been counted, on their way to whoever watches. */
 export interface Arrived {

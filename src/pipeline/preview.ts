@@ -1,10 +1,10 @@
 import { utf8Length } from "../bytes.ts";
-import { utcDay } from "../intake/events.ts";
 import { PREVIEW_TEXT_MAX_BYTES } from "../limits.ts";
+import { FILTERED, recordJudge, SAMPLED_OUT, type ShippingRules } from "../object/build.ts";
+import { loadedRecord } from "../object/load.ts";
 import { batchTexts, contentType, type OutputFormat } from "../output/format.ts";
 import { RecordLine } from "../record/line.ts";
-import { FILTERED, recordJudge, SAMPLED_OUT, type ShippingRules } from "./build.ts";
-import { loadedRecord } from "./load.ts";
+import { utcDay } from "../record/record.ts";
 
 /** What a job would make of some records. Places are those in the list of records. */
 export interface Preview {

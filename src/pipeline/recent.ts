@@ -1,8 +1,8 @@
+import type { RecentRecords } from "../account/recent.ts";
 import { encodeUtf8, utf8Length } from "../bytes.ts";
-import { type OptOut, offNow, optedOut } from "../control/job-config.ts";
-import type { RecentRecords } from "../control/recent.ts";
+import { type OptOut, offNow, optedOut } from "../job/config.ts";
 import { RECENT_EVENT_MAX_BYTES, RECENT_HANDOVER_MAX_BYTES, RECENT_MAX_EVENTS } from "../limits.ts";
-import type { Loaded, LoadedRecord } from "./load.ts";
+import type { Loaded, LoadedRecord } from "../object/load.ts";
 
 /** How often an isolate hands records over, in ms: a flood of events costs no more than a brook of them. */
 const EVERY_MS = 1_000;

@@ -1,6 +1,6 @@
-import { readWatched } from "../control/outcome.ts";
+import { readWatched } from "../account/outcome.ts";
 import { log } from "../log.ts";
-import type { AsideContext } from "./aside.ts";
+import type { AsideContext } from "../set-aside/keep.ts";
 import type { ConsumerContext } from "./commit.ts";
 
 /**

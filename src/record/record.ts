@@ -253,3 +253,8 @@ function messageText(value: unknown): string {
     return Object.prototype.toString.call(value);
   }
 }
+
+/** UTC days since the epoch. */
+export function utcDay(timeMs: number): number {
+  return Math.floor(timeMs / 86_400_000);
+}

@@ -1,7 +1,7 @@
 import { type Config, readConfig } from "../config.ts";
-import { destinationPurpose, replayPurpose, unseal } from "../control/secrets.ts";
 import type { Destination, Parsed } from "../destinations/destination.ts";
 import { parseDestination, parsePlace, sameStore } from "../destinations/parse.ts";
+import { destinationPurpose, replayPurpose, unseal } from "../job/secrets.ts";
 import type { ReplayRow } from "./rows.ts";
 
 /** Where a replay reads and where it writes. */

@@ -1,5 +1,5 @@
-import { dayStamp, keyBelow } from "../delivery/keys.ts";
 import type { ReplaySource } from "../delivery/replayed.ts";
+import { dayStamp, keyBelow } from "../destinations/keys.ts";
 import type { Amount, ReplayState, ReplayView } from "./types.ts";
 
 /** The rows of replays, as schema.ts declares them, and how they are shown. */

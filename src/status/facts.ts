@@ -1,4 +1,4 @@
-import type { AccountStatus } from "../control/ledger.ts";
+import type { AccountStatus } from "../account/ledger.ts";
 import type { LogStatus } from "../delivery/types.ts";
 import type { OutboxStatus } from "../intake/outbox.ts";
 import type { KeptNothing, Mark } from "./marks.ts";

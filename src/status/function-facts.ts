@@ -1,4 +1,4 @@
-import { type FunctionCount, SCRIPT_NAME_MAX, TALLY_BOUNDS, type TallyBounds } from "../control/function-counts.ts";
+import { type FunctionCount, SCRIPT_NAME_MAX, TALLY_BOUNDS, type TallyBounds } from "../account/function-counts.ts";
 import type { FunctionSetting } from "../control/function-settings.ts";
 import type { FunctionFacts, Usual } from "./facts.ts";
 import type { Heard } from "./rhythm.ts";

@@ -1,12 +1,12 @@
 import type * as z from "zod";
+import { type AccountStatus, accountLedger, type FunctionCount } from "../account/ledger.ts";
 import { readConfig } from "../config.ts";
 import type { FunctionSetting } from "../control/function-settings.ts";
-import { type AccountStatus, accountLedger, type FunctionCount } from "../control/ledger.ts";
 import { controlPlane } from "../control/plane.ts";
-import { readSnapshot } from "../control/snapshot.ts";
 import { chainStatus } from "../delivery/chain.ts";
 import type { LogStatus } from "../delivery/types.ts";
 import { type OutboxStatus, outbox } from "../intake/outbox.ts";
+import { readSnapshot } from "../job/snapshot.ts";
 import { errorText, log } from "../log.ts";
 import { Patience, type Platform, settled } from "../platform.ts";
 import { replays } from "../replay/replays.ts";

@@ -1,7 +1,7 @@
 import type { ConfigResult } from "../config.ts";
-import { CLOCK_SKEW_MS, type JobConfig } from "../control/job-config.ts";
-import { destinationPurpose, unseal } from "../control/secrets.ts";
 import { parseDestination } from "../destinations/parse.ts";
+import { CLOCK_SKEW_MS, type JobConfig } from "../job/config.ts";
+import { destinationPurpose, unseal } from "../job/secrets.ts";
 import type { DestinationFact, KnownJob } from "./facts.ts";
 
 /** What the rules look at of a job; nothing of it opens anything. */

@@ -1,4 +1,4 @@
-import type { AccountStatus } from "../control/ledger.ts";
+import type { AccountStatus } from "../account/ledger.ts";
 import type { LogStatus } from "../delivery/types.ts";
 import type { AccountFacts, JobPast, KnownJob } from "./facts.ts";
 import { keptNothing, type Mark, marked } from "./marks.ts";

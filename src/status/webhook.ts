@@ -1,9 +1,9 @@
 /** A webhook as it is kept, and one call of it. What follows from an answer, and when, is policy here; rows are not. */
 import * as z from "zod";
-import { type SealingKeys, seal, unseal } from "../control/secrets.ts";
 import { type Parsed, parseEndpoint } from "../destinations/destination.ts";
 import { retryAfter } from "../destinations/object-store.ts";
 import { MASK } from "../destinations/parse.ts";
+import { type SealingKeys, seal, unseal } from "../job/secrets.ts";
 import { RETRY_AFTER_MAX_S, WEBHOOK_URL_MAX } from "../limits.ts";
 import type { Platform } from "../platform.ts";
 import { newWebhookSecret, signatureHeaders } from "./signature.ts";
@@ -58,11 +58,6 @@ function isInternalName(hostname: string): boolean {
   const name = hostname.replace(/\.+$/, "");
   if (name.startsWith("[") || name === "localhost") return false;
   return !name.includes(".") || /\.(?:internal|local|localdomain|lan|intranet|corp|home|svc|home\.arpa)$/.test(name);
-}
-
-/** What may be shown of an address: where it leads. */
-export function maskUrl(url: string): string {
-  return URL.canParse(url) && new URL(url).origin !== "null" ? `${new URL(url).origin}/${MASK}` : MASK;
 }
 
 /** New secrets for an address. @param before of the webhook so far; its secret goes on signing for a day. */

@@ -1,7 +1,7 @@
 import { exports } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import { GROUPS } from "../../src/api/app.ts";
 import { requirePermission } from "../../src/api/auth.ts";
+import { GROUPS } from "../../src/app.ts";
 import { ApiError } from "../../src/errors.ts";
 import { platform } from "../../src/platform.ts";
 import { ADMIN_TOKEN } from "../support/constants.ts";

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { segmentOf } from "../../src/delivery/chain.ts";
-import { DeliveryLog } from "../../src/delivery/log.ts";
+import { DeliveryLog } from "../../src/delivery/delivery-log.ts";
 import { CANARY_GET, tick } from "../delivery/canary-world.ts";
 import { destinationConf } from "../support/runtime/api.ts";
 import { NOON, runAlarm, setClock } from "../support/runtime/pipeline.ts";

@@ -1,8 +1,8 @@
 /** Holds every answer that a test gets against what the API's own description says of its route. */
 import { expect } from "vitest";
 import * as z from "zod";
-import { GROUPS } from "../../src/api/app.ts";
 import { ACCOUNT_PATH, type Route } from "../../src/api/route.ts";
+import { GROUPS } from "../../src/app.ts";
 import { failuresOf } from "../../src/openapi/failures.ts";
 
 interface Documented {

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import { accountLedger } from "../../src/control/ledger.ts";
+import { accountLedger } from "../../src/account/ledger.ts";
 import { AccountLedger, DeliveryLog } from "../../src/index.ts";
 import { Oracle } from "../support/oracle.ts";
 import { createJob } from "../support/runtime/api.ts";

@@ -1,7 +1,7 @@
 /** Calls the API in the runtime, with any environment and platform, and checks the envelope of every answer, and that it is as documented. */
 import { env } from "cloudflare:workers";
 import { expect, inject } from "vitest";
-import { createApp } from "../../src/api/app.ts";
+import { createApp } from "../../src/app.ts";
 import { type Platform, platform } from "../../src/platform.ts";
 import { blobBinding, type ScriptedQueue, scriptedBlobs, scriptedPlatform, scriptedQueue } from "../intake/scripted.ts";
 import { NOON } from "../record/samples.ts";

@@ -2,7 +2,7 @@
 import { env } from "cloudflare:workers";
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { createApp, GROUPS } from "../../src/api/app.ts";
+import { createApp, GROUPS } from "../../src/app.ts";
 import { platform } from "../../src/platform.ts";
 import { ACCOUNT, ADMIN_TOKEN } from "../support/constants.ts";
 import { destinationConf } from "../support/runtime/api.ts";

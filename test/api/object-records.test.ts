@@ -1,7 +1,7 @@
 /** Records of a delivered object over the API: out of the job's own store, as it stands there, and in words where it does not. */
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createApp } from "../../src/api/app.ts";
+import { createApp } from "../../src/app.ts";
 import type { ObjectEntry } from "../../src/delivery/types.ts";
 import { READ_PATIENCE } from "../../src/destinations/read-object.ts";
 import { platform } from "../../src/platform.ts";

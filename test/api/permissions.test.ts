@@ -1,7 +1,7 @@
 /** Who may call which route: a table that is written by hand, and every kind of caller against all of it. */
 import { describe, expect, it } from "vitest";
 import { PERMISSIONS, type Permission, ROLE_NAMES, type Role } from "../../src/access/roles.ts";
-import { GROUPS } from "../../src/api/app.ts";
+import { GROUPS } from "../../src/app.ts";
 import { NOON } from "../record/samples.ts";
 import { setClock } from "../support/runtime/pipeline.ts";
 import { call, errorsOf, intake } from "./harness.ts";

@@ -2,8 +2,8 @@
 import { createExecutionContext, createMessageBatch, evictDurableObject, getQueueResult } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it } from "vitest";
+import { accountLedger } from "../../src/account/ledger.ts";
 import type { PreviewResult } from "../../src/api/preview.ts";
-import { accountLedger } from "../../src/control/ledger.ts";
 import worker from "../../src/index.ts";
 import type { PackedMessage } from "../../src/intake/packing.ts";
 import { readSingleMember } from "../support/gzip-member.ts";

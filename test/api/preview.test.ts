@@ -1,9 +1,9 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
+import { accountLedger } from "../../src/account/ledger.ts";
 import type { PreviewResult } from "../../src/api/preview.ts";
 import { previewRoutes } from "../../src/api/preview.ts";
 import { encodeUtf8 } from "../../src/bytes.ts";
-import { accountLedger } from "../../src/control/ledger.ts";
 import { AccountLedger } from "../../src/index.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { NOON, traceRecord } from "../record/samples.ts";

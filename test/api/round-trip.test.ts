@@ -4,9 +4,9 @@
  */
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import type { JobConfig } from "../../src/control/job-config.ts";
 import type { StoredJob } from "../../src/control/plane.ts";
 import { controlPlane } from "../../src/control/plane.ts";
+import type { JobConfig } from "../../src/job/config.ts";
 import sdk from "../fixtures/create-body.json";
 import { destinationConf } from "../support/runtime/api.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";

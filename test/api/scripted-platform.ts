@@ -1,7 +1,7 @@
 /** A platform whose API answers as it was told to, and a caller whom only it knows. */
 import { env } from "cloudflare:workers";
 import { expect } from "vitest";
-import { createApp } from "../../src/api/app.ts";
+import { createApp } from "../../src/app.ts";
 import { type Platform, platform } from "../../src/platform.ts";
 import { curlForm, FORM_TYPE } from "../functions/forms.ts";
 import { ACCOUNT } from "../support/constants.ts";

@@ -2,10 +2,10 @@
 import { env, exports } from "cloudflare:workers";
 import { gunzipSync } from "node:zlib";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { accountLedger } from "../../src/control/ledger.ts";
+import { accountLedger } from "../../src/account/ledger.ts";
 import { DeliveryLog } from "../../src/index.ts";
-import { encodeMessage } from "../../src/intake/message.ts";
 import { ASIDE_SHOWN_BYTES, ASIDE_SHOWN_UNITS } from "../../src/limits.ts";
+import { encodeMessage } from "../../src/queue/message.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { id } from "../pipeline/scripted.ts";
 import { traceRecord } from "../record/samples.ts";

@@ -1,8 +1,8 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it, vi } from "vitest";
+import { accountLedger } from "../../src/account/ledger.ts";
 import { USAGE_PATIENCE } from "../../src/api/usage.ts";
-import { accountLedger } from "../../src/control/ledger.ts";
 import { DeliveryLog } from "../../src/index.ts";
 import { Oracle } from "../support/oracle.ts";
 import { createJob } from "../support/runtime/api.ts";

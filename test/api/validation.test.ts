@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { GROUPS } from "../../src/api/app.ts";
+import { GROUPS } from "../../src/app.ts";
 import published from "../fixtures/ownership-answers.json";
 import { NOON } from "../record/samples.ts";
 import { ACCESS_KEY, SECRET_KEY } from "../support/constants.ts";

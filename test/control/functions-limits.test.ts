@@ -1,10 +1,10 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import { CLOCK_SKEW_MS, type Window } from "../../src/control/job-config.ts";
-import { accountLedger } from "../../src/control/ledger.ts";
+import { accountLedger } from "../../src/account/ledger.ts";
 import { controlPlane } from "../../src/control/plane.ts";
 import { DeliveryLog } from "../../src/index.ts";
+import { CLOCK_SKEW_MS, type Window } from "../../src/job/config.ts";
 import { FUNCTIONS_MAX, ROW_MAX_BYTES, SWITCHES_MAX } from "../../src/limits.ts";
 import { api, createJob } from "../support/runtime/api.ts";
 import { freshBucket, NOON, setClock } from "../support/runtime/pipeline.ts";

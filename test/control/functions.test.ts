@@ -1,12 +1,12 @@
 import { abortAllDurableObjects, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import { CLOCK_SKEW_MS, type JobConfig, type JobsSnapshot } from "../../src/control/job-config.ts";
-import { accountLedger } from "../../src/control/ledger.ts";
+import { accountLedger } from "../../src/account/ledger.ts";
 import { controlPlane } from "../../src/control/plane.ts";
-import { readSnapshot } from "../../src/control/snapshot.ts";
 import { segmentOf } from "../../src/delivery/chain.ts";
 import { AccountLedger, ControlPlane, DeliveryLog } from "../../src/index.ts";
+import { CLOCK_SKEW_MS, type JobConfig, type JobsSnapshot } from "../../src/job/config.ts";
+import { readSnapshot } from "../../src/job/snapshot.ts";
 import { Oracle } from "../support/oracle.ts";
 import { api, createJob } from "../support/runtime/api.ts";
 import { deliver, freshBucket, logStatus, NOON, pack, setClock } from "../support/runtime/pipeline.ts";

@@ -1,9 +1,9 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import { accountLedger } from "../../src/control/ledger.ts";
+import { accountLedger } from "../../src/account/ledger.ts";
 import { controlPlane } from "../../src/control/plane.ts";
-import { readSnapshot } from "../../src/control/snapshot.ts";
+import { readSnapshot } from "../../src/job/snapshot.ts";
 import { JOBS_REMEMBERED_MAX } from "../../src/limits.ts";
 import { api, createJob, destinationConf } from "../support/runtime/api.ts";
 import { freshBucket, NOON, setClock } from "../support/runtime/pipeline.ts";

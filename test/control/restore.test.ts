@@ -1,11 +1,11 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import { isBehind, type JobConfig, type JobsSnapshot } from "../../src/control/job-config.ts";
-import { accountLedger } from "../../src/control/ledger.ts";
+import { accountLedger } from "../../src/account/ledger.ts";
 import { controlPlane } from "../../src/control/plane.ts";
 import { segmentOf } from "../../src/delivery/chain.ts";
 import { AccountLedger } from "../../src/index.ts";
+import { isBehind, type JobConfig, type JobsSnapshot } from "../../src/job/config.ts";
 import { Oracle } from "../support/oracle.ts";
 import { api, createJob, destinationConf } from "../support/runtime/api.ts";
 import { deliver, freshBucket, logStatus, NOON, pack, setClock } from "../support/runtime/pipeline.ts";

@@ -1,10 +1,10 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import type { JobConfig } from "../../src/control/job-config.ts";
 import { controlPlane } from "../../src/control/plane.ts";
 import { segmentOf } from "../../src/delivery/chain.ts";
 import { AccountLedger, DeliveryLog } from "../../src/index.ts";
+import type { JobConfig } from "../../src/job/config.ts";
 import { Oracle } from "../support/oracle.ts";
 import { api, createJob } from "../support/runtime/api.ts";
 import { deliver, freshBucket, NOON, pack, runAlarm, setClock } from "../support/runtime/pipeline.ts";

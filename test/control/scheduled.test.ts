@@ -1,8 +1,8 @@
 import { createScheduledController } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { JobConfig } from "../../src/control/job-config.ts";
 import worker from "../../src/index.ts";
+import type { JobConfig } from "../../src/job/config.ts";
 import { handleScheduled, type ScheduledContext } from "../../src/scheduled.ts";
 import { job } from "../pipeline/scripted.ts";
 import { DAY_MS, NOON } from "../record/samples.ts";

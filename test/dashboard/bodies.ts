@@ -1,14 +1,14 @@
 /** Bodies of jobs that the API takes, of every kind. */
 import * as fc from "fast-check";
 import { ADMIN } from "../../src/access/roles.ts";
-import { readJob } from "../../src/control/job-rules.ts";
-import type { JobBody } from "../../src/control/job-schema.ts";
-import { CreateJob, TIMESTAMP_FORMATS } from "../../src/control/job-schema.ts";
 import type { ShippingBody } from "../../src/dashboard/pages/shipping/body.ts";
 import type { Viewer } from "../../src/dashboard/session.ts";
 import { resolveKey } from "../../src/filter/fields.ts";
 import { OPERATORS, operatorsOn } from "../../src/filter/operators.ts";
 import { parseFilter } from "../../src/filter/parse.ts";
+import { readJob } from "../../src/job/rules.ts";
+import type { JobBody } from "../../src/job/schema.ts";
+import { CreateJob, TIMESTAMP_FORMATS } from "../../src/job/schema.ts";
 import { FIELD_NAMES } from "../../src/record/fields.ts";
 import type { Node } from "../filter/support.ts";
 

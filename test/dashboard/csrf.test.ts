@@ -1,7 +1,7 @@
 /** No page of another origin, and no other session, changes anything; and what opens the pages opens nothing else. */
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { createApp } from "../../src/api/app.ts";
+import { createApp } from "../../src/app.ts";
 import { csrfOf } from "../../src/dashboard/session.ts";
 import { FORM_MAX_BYTES, FORM_MAX_FIELDS } from "../../src/limits.ts";
 import { platform } from "../../src/platform.ts";

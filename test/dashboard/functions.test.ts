@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it } from "vitest";
 import { readConfig } from "../../src/config.ts";
 import { controlPlane } from "../../src/control/plane.ts";
-import { runLocally, runnableOf } from "../../src/functions/local.ts";
+import { runLocally, runnableOf } from "../../src/local/runnable.ts";
 import { FRESH } from "../../src/status/watch.ts";
 import { call } from "../api/harness.ts";
 import { member, token } from "../api/principals.ts";

@@ -4,7 +4,7 @@ import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { hashOf } from "../../src/access/credentials.ts";
 import { accessRegister } from "../../src/access/register.ts";
-import { createApp } from "../../src/api/app.ts";
+import { createApp } from "../../src/app.ts";
 import { csrfOf, newSessionId, SESSION_COOKIE } from "../../src/dashboard/session.ts";
 import { SESSION_MS, SESSIONS_MAX, SESSIONS_OF_ONE_MAX } from "../../src/limits.ts";
 import { platform } from "../../src/platform.ts";

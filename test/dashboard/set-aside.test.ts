@@ -2,11 +2,11 @@
 import { env } from "cloudflare:workers";
 import { gunzipSync } from "node:zlib";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { createApp } from "../../src/api/app.ts";
-import { accountLedger } from "../../src/control/ledger.ts";
+import { accountLedger } from "../../src/account/ledger.ts";
+import { createApp } from "../../src/app.ts";
 import { DeliveryLog } from "../../src/index.ts";
-import { encodeMessage } from "../../src/intake/message.ts";
 import { platform } from "../../src/platform.ts";
+import { encodeMessage } from "../../src/queue/message.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { call } from "../api/harness.ts";
 import { token } from "../api/principals.ts";

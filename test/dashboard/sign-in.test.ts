@@ -220,7 +220,7 @@ describe("methods", () => {
   });
 
   it("HEAD has the headers of a page and nothing else", async () => {
-    const { createApp } = await import("../../src/api/app.ts");
+    const { createApp } = await import("../../src/app.ts");
     const { platform } = await import("../../src/platform.ts");
     const answer = await createApp(platform).request(`${ORIGIN}/sign-in`, { method: "HEAD" }, env as unknown as Env);
     expect([answer.status, await answer.text()]).toEqual([200, ""]);
@@ -232,7 +232,7 @@ describe("methods", () => {
 
 describe("without encryption", () => {
   const ask = async (address: string, method = "GET"): Promise<[number, string]> => {
-    const { createApp } = await import("../../src/api/app.ts");
+    const { createApp } = await import("../../src/app.ts");
     const { platform } = await import("../../src/platform.ts");
     const { origin } = new URL(address);
     const body = method === "POST" ? new URLSearchParams({ token: ADMIN_TOKEN }).toString() : null;

@@ -1,7 +1,7 @@
 /** The dashboard in the runtime: signs in, asks for pages, sends forms; and holds every page to what all of them promise. */
 import { env } from "cloudflare:workers";
 import { expect } from "vitest";
-import { createApp } from "../../src/api/app.ts";
+import { createApp } from "../../src/app.ts";
 import { type Platform, platform } from "../../src/platform.ts";
 import { ADMIN_TOKEN } from "../support/constants.ts";
 

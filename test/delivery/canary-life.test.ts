@@ -2,9 +2,9 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import { CLOCK_SKEW_MS, type JobConfig } from "../../src/control/job-config.ts";
 import { chainCanary, chainStatus, segmentOf } from "../../src/delivery/chain.ts";
 import { LOG_STEPS } from "../../src/delivery/schema.ts";
+import { CLOCK_SKEW_MS, type JobConfig } from "../../src/job/config.ts";
 import { ID_MEMORY_MS } from "../../src/limits.ts";
 import { NDJSON } from "../../src/output/format.ts";
 import { platform } from "../../src/platform.ts";

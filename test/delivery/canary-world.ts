@@ -2,12 +2,12 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { readConfig } from "../../src/config.ts";
-import type { JobConfig } from "../../src/control/job-config.ts";
-import { destinationPurpose, seal } from "../../src/control/secrets.ts";
 import type { CanaryReport } from "../../src/delivery/canary.ts";
 import { canaryAfter } from "../../src/delivery/canary-object.ts";
 import { chainCanary, segmentOf } from "../../src/delivery/chain.ts";
 import type { CanaryStatus } from "../../src/delivery/types.ts";
+import type { JobConfig } from "../../src/job/config.ts";
+import { destinationPurpose, seal } from "../../src/job/secrets.ts";
 import { ACCOUNT } from "../support/constants.ts";
 import { destinationConf } from "../support/runtime/api.ts";
 import { freshBucket, logStatus, NOON, runAlarm, setClock } from "../support/runtime/pipeline.ts";

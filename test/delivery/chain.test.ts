@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { appendToChain } from "../../src/delivery/chain.ts";
-import type { DeliveryLog } from "../../src/delivery/log.ts";
-import type { Append, AppendResult } from "../../src/delivery/types.ts";
+import type { DeliveryLog } from "../../src/delivery/delivery-log.ts";
+import type { Append, AppendResult } from "../../src/object/append.ts";
 import { id, job } from "../pipeline/scripted.ts";
 import { NOON } from "../record/samples.ts";
 

@@ -1,9 +1,9 @@
 import { abortAllDurableObjects } from "cloudflare:test";
 import { describe, it } from "vitest";
 import { FRAGMENT_MAX_RAW_BYTES, ROW_MAX_BYTES } from "../../src/limits.ts";
+import { deflateFragment } from "../../src/object/fragment.ts";
+import { contentOf, GZIP_HEADER, gzipTrailer } from "../../src/object/gzip.ts";
 import { NDJSON, type OutputFormat } from "../../src/output/format.ts";
-import { deflateFragment } from "../../src/pipeline/fragment.ts";
-import { contentOf, GZIP_HEADER, gzipTrailer } from "../../src/pipeline/gzip.ts";
 import { noise } from "../record/samples.ts";
 import { freshBucket, logStatus, NOON, runAlarm, setClock, settle } from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";

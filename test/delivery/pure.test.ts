@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, it } from "vitest";
-import { dayStamp, keyBelow, objectName, objectTag, timeStamp } from "../../src/delivery/keys.ts";
 import { disposition, failureWords, type UploadFault } from "../../src/delivery/policy.ts";
+import { dayStamp, keyBelow, objectName, objectTag, timeStamp } from "../../src/destinations/keys.ts";
 
 describe("keys", () => {
   it.for([

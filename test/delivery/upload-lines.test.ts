@@ -1,6 +1,6 @@
 /** The line of an upload: one for each attempt, whatever it came to. */
 import { beforeEach, expect, it, type MockInstance, vi } from "vitest";
-import type { JobConfig } from "../../src/control/job-config.ts";
+import type { JobConfig } from "../../src/job/config.ts";
 import { NDJSON } from "../../src/output/format.ts";
 import { platform } from "../../src/platform.ts";
 import { ACCESS_KEY, SECRET_KEY } from "../support/constants.ts";

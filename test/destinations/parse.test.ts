@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { keyBelow, objectName } from "../../src/delivery/keys.ts";
+import { keyBelow, objectName } from "../../src/destinations/keys.ts";
 import {
   isMasked,
   maskDestination,

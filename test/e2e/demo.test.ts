@@ -67,7 +67,7 @@ describe("the demo", () => {
 });
 
 function start(...args: readonly string[]) {
-  return startCommand("demo/run.ts", args);
+  return startCommand("tools/demo/run.ts", args);
 }
 
 /** A server on the port, unless there is one. */

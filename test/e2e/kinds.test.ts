@@ -58,7 +58,7 @@ it("ships a request, what it throws or rejects, a cron, a batch, an alarm and an
 
 /** The demo's shop, built (from source, `wrangler dev` swallows what it throws), with the shipper as its tail consumer. */
 async function startSample(shipper: IsolatedShipper): Promise<LocalServer> {
-  const built = await buildWorker(join(ROOT, "demo/sample/wrangler.jsonc"), join(shipper.folder, "sample"));
+  const built = await buildWorker(join(ROOT, "tools/demo/sample/wrangler.jsonc"), join(shipper.folder, "sample"));
   const sample = await startDevServer({
     ...built,
     port: SAMPLE_PORT,

@@ -2,10 +2,10 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe } from "vitest";
-import { accountLedger } from "../../src/control/ledger.ts";
+import { accountLedger } from "../../src/account/ledger.ts";
 import { BlobStore, DeliveryLog } from "../../src/index.ts";
-import { encodeMessage, splitMessage } from "../../src/intake/message.ts";
 import { ID_MEMORY_MS } from "../../src/limits.ts";
+import { encodeMessage, splitMessage } from "../../src/queue/message.ts";
 import type { Minted } from "../support/oracle.ts";
 import { type Breakage, breakable, firstCalls } from "../support/runtime/breakage.ts";
 import { pack } from "../support/runtime/pipeline.ts";

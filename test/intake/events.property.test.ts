@@ -1,7 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { acceptEvents, type Located, parseEvents, utcDay } from "../../src/intake/events.ts";
+import { acceptEvents, type Located, parseEvents } from "../../src/intake/events.ts";
 import { recordLine } from "../../src/record/encode.ts";
+import { utcDay } from "../../src/record/record.ts";
 import { anyRecord, NOON, TAKEN } from "../record/samples.ts";
 
 const CONTEXT = { takenInMs: TAKEN, defaultScriptName: "unnamed", lenient: false };

@@ -1,8 +1,9 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { acceptEvents, type Located, parseEvents, utcDay } from "../../src/intake/events.ts";
+import { acceptEvents, type Located, parseEvents } from "../../src/intake/events.ts";
 import { EVENT_MAX_BYTES, EVENTS_MAX_COUNT, TIME_MAX_MS } from "../../src/limits.ts";
 import { recordLine } from "../../src/record/encode.ts";
+import { utcDay } from "../../src/record/record.ts";
 import { anyRecord, DAY_MS, NOON, recordOf, TAKEN, traceRecord } from "../record/samples.ts";
 
 const context = { takenInMs: TAKEN, defaultScriptName: "unnamed", lenient: false };

@@ -1,9 +1,9 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { encodeMessage, splitMessage } from "../../src/intake/message.ts";
 import { type Outbox, outbox } from "../../src/intake/outbox.ts";
 import { type PackedMessage, packRecords } from "../../src/intake/packing.ts";
+import { encodeMessage, splitMessage } from "../../src/queue/message.ts";
 import { noisyLine } from "../record/samples.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
 import { blobBinding, type ScriptedBlobs, type ScriptedQueue, scriptedBlobs, scriptedQueue } from "./scripted.ts";

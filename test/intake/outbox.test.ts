@@ -1,7 +1,7 @@
 import { abortAllDurableObjects, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { accountLedger } from "../../src/control/ledger.ts";
+import { accountLedger } from "../../src/account/ledger.ts";
 import { outbox } from "../../src/intake/outbox.ts";
 import { type PackedMessage, packRecords } from "../../src/intake/packing.ts";
 import { noisyLine } from "../record/samples.ts";

@@ -1,7 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { keyedIds, randomIds } from "../../src/intake/ids.ts";
-import { encodeMessage } from "../../src/intake/message.ts";
 import { type PackedMessage, type PackingContext, packRecords, sendGroups } from "../../src/intake/packing.ts";
 import {
   EVENT_MAX_BYTES,
@@ -13,6 +12,7 @@ import {
   RECORD_MAX_BYTES,
   ROW_MAX_BYTES,
 } from "../../src/limits.ts";
+import { encodeMessage } from "../../src/queue/message.ts";
 import { noise, TAKEN } from "../record/samples.ts";
 import { decoded, unpacked } from "./scripted.ts";
 

@@ -1,9 +1,10 @@
 /** Scripted parts of the platform for intake: a queue that fails when told to, and a clock nobody waits for. */
-import type { Blobs } from "../../src/intake/blob-store.ts";
-import { decodeEnvelope, decodeMessage, joinMessage, type Message } from "../../src/intake/message.ts";
+
 import type { PackedMessage } from "../../src/intake/packing.ts";
 import type { EventQueue } from "../../src/intake/send.ts";
 import type { Platform } from "../../src/platform.ts";
+import type { Blobs } from "../../src/queue/blob-store.ts";
+import { decodeEnvelope, decodeMessage, joinMessage, type Message } from "../../src/queue/message.ts";
 
 export interface ScriptedQueue extends EventQueue {
   /** Every call, in order: the messages as a consumer would decode them, and whether the queue took them. */

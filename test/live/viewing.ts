@@ -1,7 +1,7 @@
 /** Somebody who watches, in the runtime: through the app's own door, with the cookie of a session. */
 import { env } from "cloudflare:workers";
 import { expect } from "vitest";
-import { createApp } from "../../src/api/app.ts";
+import { createApp } from "../../src/app.ts";
 import { LIVE_SOCKET_PATH } from "../../src/dashboard/live-socket.ts";
 import type { Arrived } from "../../src/pipeline/live.ts";
 import { platform } from "../../src/platform.ts";

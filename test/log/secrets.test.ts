@@ -3,7 +3,7 @@ import { expect, it, vi } from "vitest";
 import { AccessRegister } from "../../src/access/register.ts";
 import { ControlPlane } from "../../src/control/plane.ts";
 import { Attempts } from "../../src/delivery/attempts.ts";
-import { DeliveryLog } from "../../src/delivery/log.ts";
+import { DeliveryLog } from "../../src/delivery/delivery-log.ts";
 import { platform } from "../../src/platform.ts";
 import { type CallOptions, call, freshBucket, intake, send } from "../api/harness.ts";
 import { bearer, member, pair, token } from "../api/principals.ts";

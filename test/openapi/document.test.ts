@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import packageJson from "../../package.json" with { type: "json" };
-import { GROUPS } from "../../src/api/app.ts";
+import { GROUPS } from "../../src/app.ts";
 import { openApiDocument } from "../../src/openapi/document.ts";
 import { DOCUMENT, OPERATIONS } from "./support.ts";
 

@@ -2,8 +2,8 @@
 import { env } from "cloudflare:workers";
 import { createHash } from "node:crypto";
 import { describe, expect, it, vi } from "vitest";
+import { accountLedger } from "../../src/account/ledger.ts";
 import { EXAMPLE_DESTINATION } from "../../src/api/docs/common.ts";
-import { accountLedger } from "../../src/control/ledger.ts";
 import { type Platform, platform } from "../../src/platform.ts";
 import { call, send } from "../api/harness.ts";
 import { member, token } from "../api/principals.ts";

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import type * as z from "zod";
 import { CreateMember, CreateToken, UpdateMember } from "../../src/api/docs/access.ts";
 import { ScriptSettings } from "../../src/control/function-schema.ts";
-import { AskDestination, AskOrigin, AskOwnership, CreateJob, UpdateJob } from "../../src/control/job-schema.ts";
+import { AskDestination, AskOrigin, AskOwnership, CreateJob, UpdateJob } from "../../src/job/schema.ts";
 import { Schemas } from "../../src/openapi/schemas.ts";
 import { DOCUMENT, OPERATIONS, pointerTo, validatorOf } from "./support.ts";
 

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import { createApp, GROUPS } from "../../src/api/app.ts";
+import { createApp, GROUPS } from "../../src/app.ts";
 import { openApiDocument } from "../../src/openapi/document.ts";
 import { STYLE_HASH } from "../../src/openapi/page/page.tsx";
 import { platform } from "../../src/platform.ts";

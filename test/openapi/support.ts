@@ -1,7 +1,7 @@
 /** The document as it is served, its operations in one list, and its schemas as a validator of JSON Schema reads them. */
 // Ajv is what the validator of OpenAPI documents runs on; package-lock.json says where it is.
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
-import { GROUPS } from "../../src/api/app.ts";
+import { GROUPS } from "../../src/app.ts";
 import { openApiDocument } from "../../src/openapi/document.ts";
 import type { OpenApi, Operation } from "../../src/openapi/types.ts";
 

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { withDefaults } from "../../src/control/output-rules.ts";
+import { withDefaults } from "../../src/job/output-rules.ts";
 import { FIELD_NAMES, type TraceRecord } from "../../src/record/fields.ts";
 import { anyRecord, traceRecord } from "../record/samples.ts";
 import { objectText } from "./object.ts";

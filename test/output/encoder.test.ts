@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { OutputOptions } from "../../src/control/job-schema.ts";
-import { withDefaults } from "../../src/control/output-rules.ts";
+import { withDefaults } from "../../src/job/output-rules.ts";
+import { OutputOptions } from "../../src/job/schema.ts";
 import { batchTexts, contentType, NDJSON, type OutputFormat } from "../../src/output/format.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { FIELD_NAMES, type FieldName, type TraceRecord } from "../../src/record/fields.ts";

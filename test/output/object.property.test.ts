@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { OutputOptions } from "../../src/control/job-schema.ts";
-import { readOutputOptions } from "../../src/control/output-rules.ts";
+import { readOutputOptions } from "../../src/job/output-rules.ts";
+import { OutputOptions } from "../../src/job/schema.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { FIELD_NAMES, type TraceRecord } from "../../src/record/fields.ts";
 import { anyRecord } from "../record/samples.ts";

@@ -1,8 +1,8 @@
 /** Whole objects for tests: what a reader gets after decompression. */
 import { concat, utf8Length } from "../../src/bytes.ts";
+import { FragmentBuilder } from "../../src/object/fragment.ts";
 import { type FieldTexts, recordEncoder } from "../../src/output/encoder.ts";
 import { batchTexts, NDJSON, type OutputFormat } from "../../src/output/format.ts";
-import { FragmentBuilder } from "../../src/pipeline/fragment.ts";
 import { jsonText } from "../../src/record/encode.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";
 import { RecordLine } from "../../src/record/line.ts";

@@ -1,10 +1,10 @@
 import { createExecutionContext, getQueueResult } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { JobConfig } from "../../src/control/job-config.ts";
+import type { JobConfig } from "../../src/job/config.ts";
 import { APPEND_MAX_RAW_BYTES } from "../../src/limits.ts";
 import { NDJSON } from "../../src/output/format.ts";
 import { consumeEvents } from "../../src/pipeline/consume.ts";
-import { retryDelayS } from "../../src/pipeline/policy.ts";
+import { retryDelayS } from "../../src/queue/redelivery.ts";
 import { NOON } from "../record/samples.ts";
 import { deliver, id, job, linesOf, NEWER_STATE, one, outcomes, record, STATE, shipped, world } from "./scripted.ts";
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { JobsSnapshot } from "../../src/control/job-config.ts";
 import type { ConfigSnapshot } from "../../src/control/plane.ts";
+import type { JobsSnapshot } from "../../src/job/config.ts";
 import { JobsCache } from "../../src/pipeline/jobs-cache.ts";
 import { job, snapshot } from "./scripted.ts";
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import type { OptOut } from "../../src/control/job-config.ts";
+import type { OptOut } from "../../src/job/config.ts";
 import type { Live } from "../../src/live/live.ts";
 import { showLive } from "../../src/live/push.ts";
 import { consumeEvents } from "../../src/pipeline/consume.ts";
@@ -88,10 +88,10 @@ describe("records that somebody watches", () => {
   it("delay and break nothing where they cannot be handed over, and nothing of them is logged", async () => {
     const it_ = world([job(1)]);
     const said = vi.spyOn(console, "error").mockImplementation(() => {});
-    it_.show = () => {
+    it_.arrivals.show = () => {
       throw new SyntaxError("secret text");
     };
-    await consume([one(1)], { show: it_.show });
+    await consume([one(1)], { arrivals: it_.arrivals });
     const line = { message: "records could not be shown as they arrived", error: "SyntaxError" };
     expect(said.mock.calls).toEqual([[{ ...line, batch_id: expect.any(String) }]]);
   });

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import type { OptOut } from "../../src/control/job-config.ts";
-import type { RecentRecords } from "../../src/control/recent.ts";
+import type { RecentRecords } from "../../src/account/recent.ts";
+import type { OptOut } from "../../src/job/config.ts";
 import { consumeEvents } from "../../src/pipeline/consume.ts";
 import { RecentTurns, recentOf } from "../../src/pipeline/recent.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";

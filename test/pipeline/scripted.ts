@@ -2,15 +2,15 @@
 import { createMessageBatch } from "cloudflare:test";
 import { constants, inflateRawSync } from "node:zlib";
 import { type MockInstance, vi } from "vitest";
-import type { JobConfig, JobsSnapshot, OptOut } from "../../src/control/job-config.ts";
-import type { Outcome, SetAsideMessage } from "../../src/control/ledger.ts";
-import type { Append } from "../../src/delivery/types.ts";
-import { encodeMessage } from "../../src/intake/message.ts";
+import type { Outcome, SetAsideMessage } from "../../src/account/ledger.ts";
+import type { JobConfig, JobsSnapshot, OptOut } from "../../src/job/config.ts";
+import type { Append } from "../../src/object/append.ts";
+import type { Fragment } from "../../src/object/fragment.ts";
+import type { LoadedRecord } from "../../src/object/load.ts";
 import { NDJSON } from "../../src/output/format.ts";
 import type { ConsumerContext } from "../../src/pipeline/commit.ts";
-import type { Fragment } from "../../src/pipeline/fragment.ts";
 import type { Arrived } from "../../src/pipeline/live.ts";
-import type { LoadedRecord } from "../../src/pipeline/load.ts";
+import { encodeMessage } from "../../src/queue/message.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";
 import { RecordLine } from "../../src/record/line.ts";
@@ -204,8 +204,10 @@ export function world(config: JobConfig[] | null, log: string[] = []): World {
     },
     counted: async (ids) => ids.filter((taken) => it.done.has(taken.id)).map((taken) => taken.id),
     expectAgain: async (messages) => void it.expected.push(...messages),
-    handsOverRecent: () => it.turns > 0 && it.turns-- > 0,
-    show: (records) => void it.shown.push(records),
+    arrivals: {
+      handsOverRecent: () => it.turns > 0 && it.turns-- > 0,
+      show: (records) => void it.shown.push(records),
+    },
     blobs: scriptedBlobs(),
     platform: { now: () => it.nowMs },
   };

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { describe, it } from "vitest";
 import { readConfig } from "../../src/config.ts";
-import { destinationPurpose, replayPurpose, seal } from "../../src/control/secrets.ts";
+import { destinationPurpose, replayPurpose, seal } from "../../src/job/secrets.ts";
 import { placesOf } from "../../src/replay/places.ts";
 import { ACCOUNT } from "../support/constants.ts";
 

@@ -1,6 +1,6 @@
 /** A replay that breaks off between any two of its steps, in every way: it goes on, and nothing is lost or doubled. */
 import { describe, it, vi } from "vitest";
-import { DeliveryLog } from "../../src/delivery/log.ts";
+import { DeliveryLog } from "../../src/delivery/delivery-log.ts";
 import { Steps } from "../../src/replay/steps.ts";
 import { breakable, firstCalls, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
 import { rule } from "../support/s3-script.ts";

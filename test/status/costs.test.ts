@@ -2,7 +2,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it, vi } from "vitest";
-import { DeliveryLog } from "../../src/delivery/log.ts";
+import { DeliveryLog } from "../../src/delivery/delivery-log.ts";
 import { watch } from "../../src/status/watch.ts";
 import { waitingJob } from "../delivery/waiting.ts";
 import { createJob } from "../support/runtime/api.ts";

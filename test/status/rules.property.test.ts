@@ -2,9 +2,9 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { readConfig } from "../../src/config.ts";
-import type { JobConfig } from "../../src/control/job-config.ts";
-import { destinationPurpose, seal } from "../../src/control/secrets.ts";
 import type { CanaryStatus } from "../../src/delivery/types.ts";
+import type { JobConfig } from "../../src/job/config.ts";
+import { destinationPurpose, seal } from "../../src/job/secrets.ts";
 import type { Facts, JobFacts } from "../../src/status/facts.ts";
 import { knownJob } from "../../src/status/known-jobs.ts";
 import { findingsOf, isUntold, KINDS } from "../../src/status/rules.ts";

@@ -1,10 +1,10 @@
 /** What does not answer is never taken for well: it is said to be silent, and what only it knows stays open. */
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
+import { AccountLedger } from "../../src/account/ledger.ts";
 import { LOOK_PATIENCE } from "../../src/api/status.ts";
-import { AccountLedger } from "../../src/control/ledger.ts";
 import { ControlPlane } from "../../src/control/plane.ts";
-import { DeliveryLog } from "../../src/delivery/log.ts";
+import { DeliveryLog } from "../../src/delivery/delivery-log.ts";
 import type { LogStatus } from "../../src/delivery/types.ts";
 import { Outbox } from "../../src/intake/outbox.ts";
 import { Replays } from "../../src/replay/replays.ts";

@@ -5,14 +5,14 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
+import { accountLedger } from "../../src/account/ledger.ts";
 import { readConfig } from "../../src/config.ts";
-import { accountLedger } from "../../src/control/ledger.ts";
 import { controlPlane } from "../../src/control/plane.ts";
-import { destinationPurpose, seal } from "../../src/control/secrets.ts";
 import { segmentOf } from "../../src/delivery/chain.ts";
-import { DeliveryLog } from "../../src/delivery/log.ts";
+import { DeliveryLog } from "../../src/delivery/delivery-log.ts";
 import type { CanaryStatus } from "../../src/delivery/types.ts";
 import { outbox } from "../../src/intake/outbox.ts";
+import { destinationPurpose, seal } from "../../src/job/secrets.ts";
 import { gather, SOURCES, type Sources } from "../../src/status/gather.ts";
 import { RHYTHM_SQL, Rhythm } from "../../src/status/rhythm.ts";
 import { findingsOf } from "../../src/status/rules.ts";

@@ -1,8 +1,8 @@
 import { gzipSync } from "node:zlib";
 import { describe, it } from "vitest";
-import { faultsOf } from "../../demo/check.ts";
-import { type Expected, postedEvents, sampleSchedules, sampleVisits } from "../../demo/events.ts";
 import { aboutOf, objectLines, recordsOf, type TraceRecord } from "../../tools/client/show.ts";
+import { faultsOf } from "../../tools/demo/check.ts";
+import { type Expected, postedEvents, sampleSchedules, sampleVisits } from "../../tools/demo/events.ts";
 
 const SAMPLE = "http://localhost:8788";
 

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, it } from "vitest";
-import { NEWEST_COMPATIBILITY_DATE } from "../../src/functions/local-code.ts";
+import { NEWEST_COMPATIBILITY_DATE } from "../../src/local/code.ts";
 import { FUNCTION_HOST_CONFIG, SHIPPER_CONFIG } from "../../tools/paths.ts";
 
 /** @returns the text of a configuration without its comments. */

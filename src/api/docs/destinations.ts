@@ -1,6 +1,6 @@
 /** What the API's description says of destinations: proofs of ownership, and validation. */
 import * as z from "zod";
-import { AskDestination, AskOrigin, AskOwnership } from "../../control/job-schema.ts";
+import { AskDestination, AskOrigin, AskOwnership } from "../../job/schema.ts";
 import type { RouteDoc } from "../route.ts";
 import { EXAMPLE_DESTINATION } from "./common.ts";
 

@@ -1,6 +1,6 @@
 /** What the API's description says of jobs. */
 import * as z from "zod";
-import { CreateJob, JOB_FIELDS, OutputOptions, UpdateJob } from "../../control/job-schema.ts";
+import { CreateJob, JOB_FIELDS, OutputOptions, UpdateJob } from "../../job/schema.ts";
 import { JOBS_MAX } from "../../limits.ts";
 import { DATASETS } from "../../record/fields.ts";
 import { flag, paging } from "../query.ts";

@@ -1,6 +1,6 @@
 /** What the API's description says of replays. */
 import * as z from "zod";
-import { CreateJob, DestinationConf } from "../../control/job-schema.ts";
+import { CreateJob, DestinationConf } from "../../job/schema.ts";
 import { REPLAY_OBJECTS_MAX, REPLAY_PROBLEMS_MAX, REPLAYS_MAX, REPLAYS_UNDER_WAY_MAX } from "../../limits.ts";
 import { paging } from "../query.ts";
 import type { RouteDoc } from "../route.ts";

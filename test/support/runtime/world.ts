@@ -11,7 +11,7 @@ import {
 } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { vi } from "vitest";
-import { type AccountCounts, accountLedger } from "../../../src/control/ledger.ts";
+import { type AccountCounts, accountLedger } from "../../../src/account/ledger.ts";
 import { controlPlane } from "../../../src/control/plane.ts";
 import { segmentOf } from "../../../src/delivery/chain.ts";
 import worker, { type DeliveryLog, Outbox, Shipper } from "../../../src/index.ts";

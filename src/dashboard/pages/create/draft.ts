@@ -2,14 +2,25 @@ import * as z from "zod";
 import { toBase64Url } from "../../../bytes.ts";
 import type { StoredDraft } from "../../../control/drafts.ts";
 import { controlPlane } from "../../../control/plane.ts";
-import { draftPurpose, seal, unseal } from "../../../control/secrets.ts";
 import { buildDestination, type DestinationEntry } from "../../../destinations/build.ts";
 import type { Parsed } from "../../../destinations/destination.ts";
 import { CODE, type ErrorEntry, oneError } from "../../../errors.ts";
+import { draftPurpose, seal, unseal } from "../../../job/secrets.ts";
 import { DRAFT_MAX_UNITS } from "../../../limits.ts";
 import type { PageContext } from "../../page.ts";
 import type { ShippingBody } from "../shipping/body.ts";
-import type { StepName } from "./steps.tsx";
+
+/** The way to a job, in its order. */
+export const STEPS = [
+  { name: "destination", label: "Destination" },
+  { name: "records", label: "Records" },
+  { name: "output", label: "Output" },
+  { name: "preview", label: "Preview" },
+  { name: "ownership", label: "Ownership" },
+  { name: "finish", label: "Finish" },
+] as const;
+
+export type StepName = (typeof STEPS)[number]["name"];
 
 /** What the store said when it was last written to. */
 export interface Tested {

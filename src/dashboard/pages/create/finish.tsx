@@ -6,9 +6,9 @@ import { Form, may } from "../../parts/form.tsx";
 import { Notice, Panel } from "../../parts/panel.tsx";
 import type { JobView } from "../../views/job.ts";
 import { inShort } from "../shipping/body.ts";
-import { confOf, type Draft, type Kept, saveDraft, takeDraft } from "./draft.ts";
+import { confOf, type Draft, type Kept, STEPS, saveDraft, takeDraft } from "./draft.ts";
 import { reached } from "./shipping-steps.tsx";
-import { marked, STEPS, stepOf, stepPath, stepView } from "./steps.tsx";
+import { marked, stepOf, stepPath, stepView } from "./steps.tsx";
 import { DestinationFacts, ShippingFacts } from "./summary.tsx";
 
 /** The last step: everything at a glance, and the button. */

@@ -1,8 +1,8 @@
 import type { Child } from "hono/jsx";
 import { shapeFaults } from "../../../api/body.ts";
-import { readJob } from "../../../control/job-rules.ts";
-import { CreateJob, type JobBody } from "../../../control/job-schema.ts";
 import { CODE, type ErrorEntry, faultsError, missing } from "../../../errors.ts";
+import { readJob } from "../../../job/rules.ts";
+import { CreateJob, type JobBody } from "../../../job/schema.ts";
 import { DATASETS } from "../../../record/fields.ts";
 import { type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { Errors } from "../../parts/failure.tsx";
@@ -13,18 +13,9 @@ import type { ShippingBody } from "../shipping/body.ts";
 import { OutputForm, readOutputForm } from "../shipping/output-form.tsx";
 import { PreviewPanel, type PreviewView } from "../shipping/preview-panel.tsx";
 import { RecordsForm, readRecordsForm } from "../shipping/records-form.tsx";
+import type { StepName } from "./draft.ts";
 import { type Draft, type Kept, requireDraft, saveDraft } from "./draft.ts";
-import {
-  firstOpen,
-  isReachable,
-  marked,
-  nextStep,
-  refusedAt,
-  type StepName,
-  stepOf,
-  stepPath,
-  stepView,
-} from "./steps.tsx";
+import { firstOpen, isReachable, marked, nextStep, refusedAt, stepOf, stepPath, stepView } from "./steps.tsx";
 
 type FormStep = "records" | "output";
 

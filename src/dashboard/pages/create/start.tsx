@@ -1,7 +1,7 @@
 import { controlPlane, type StoredJob } from "../../../control/plane.ts";
-import { destinationPurpose, unseal } from "../../../control/secrets.ts";
 import { type DestinationEntry, emptyEntry, entryOf } from "../../../destinations/build.ts";
 import { CODE, oneError } from "../../../errors.ts";
+import { destinationPurpose, unseal } from "../../../job/secrets.ts";
 import { DRAFTS_OF_OWNER_MAX } from "../../../limits.ts";
 import { type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { Foreign, visible } from "../../parts/foreign.tsx";
@@ -17,10 +17,11 @@ import {
   newDraft,
   newDraftId,
   requireDraft,
+  STEPS,
   saveDraft,
   takeDraft,
 } from "./draft.ts";
-import { firstOpen, STEPS, stepPath } from "./steps.tsx";
+import { firstOpen, stepPath } from "./steps.tsx";
 
 /** What a new job has before anything is entered. */
 const NEW_BODY: ShippingBody = { dataset: "functions_trace_events", enabled: true };

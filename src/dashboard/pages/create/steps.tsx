@@ -4,19 +4,7 @@ import type { Part, View } from "../../page.ts";
 import { Errors } from "../../parts/failure.tsx";
 import { Action } from "../../parts/form.tsx";
 import type { Viewer } from "../../session.ts";
-import type { Draft, Kept } from "./draft.ts";
-
-/** The way to a job, in its order. */
-export const STEPS = [
-  { name: "destination", label: "Destination" },
-  { name: "records", label: "Records" },
-  { name: "output", label: "Output" },
-  { name: "preview", label: "Preview" },
-  { name: "ownership", label: "Ownership" },
-  { name: "finish", label: "Finish" },
-] as const;
-
-export type StepName = (typeof STEPS)[number]["name"];
+import { type Draft, type Kept, STEPS, type StepName } from "./draft.ts";
 
 /** Address of a step of a draft. */
 export function stepPath(id: string, step: StepName): string {

@@ -1,5 +1,5 @@
 import { readIntakeConfig } from "../../../config.ts";
-import { localUrl } from "../../../functions/local.ts";
+import { localUrl } from "../../../local/runnable.ts";
 import type { PageContext, View } from "../../page.ts";
 import { Panel, Snippet } from "../../parts/panel.tsx";
 import {

@@ -1,6 +1,6 @@
 import type { Child, FC } from "hono/jsx";
 import { controlPlane } from "../../../control/plane.ts";
-import { localUrl } from "../../../functions/local.ts";
+import { localUrl } from "../../../local/runnable.ts";
 import type { PageContext, Part, View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Action, may } from "../../parts/form.tsx";

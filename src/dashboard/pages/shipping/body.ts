@@ -1,6 +1,6 @@
-import type { OutputOptions } from "../../../control/job-schema.ts";
-import { parseLogpullOptions } from "../../../control/output-rules.ts";
 import type { ErrorEntry } from "../../../errors.ts";
+import { parseLogpullOptions } from "../../../job/output-rules.ts";
+import type { OutputOptions } from "../../../job/schema.ts";
 
 /** What a person typed where the API wants something else than a text; the API says so, and the field shows it again. */
 export type Typed<T> = T | string;

@@ -1,4 +1,4 @@
-import { withDefaults } from "../../../control/output-rules.ts";
+import { withDefaults } from "../../../job/output-rules.ts";
 import { UPLOAD_BYTES, UPLOAD_INTERVAL_S, UPLOAD_RECORDS } from "../../../limits.ts";
 import type { Options } from "./body.ts";
 import { escaped } from "./text.ts";

@@ -1,6 +1,6 @@
 import type { FC } from "hono/jsx";
-import { TIMESTAMP_FORMATS } from "../../../control/job-schema.ts";
 import type { ErrorEntry } from "../../../errors.ts";
+import { TIMESTAMP_FORMATS } from "../../../job/schema.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Check, Field, Select } from "../../parts/form.tsx";
 import { count } from "../../parts/values.tsx";

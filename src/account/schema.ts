@@ -1,0 +1,101 @@
+import { withOutputSql } from "../job/config.ts";
+import { ID_MEMORY_SQL } from "../storage/id-memory.ts";
+import type { Migration } from "../storage/migrate.ts";
+
+/** The schema of the account's ledger; docs/storage.md says of each table how long a row lives. */
+export const ACCOUNT_STEPS = [
+  {
+    id: 1,
+    why: "every message is counted once, and what could not be read is kept",
+    sql: `
+      CREATE TABLE account (
+        id            INTEGER PRIMARY KEY CHECK (id = 1),
+        processed     INTEGER NOT NULL DEFAULT 0, -- events, counted on their own: the sum of the next four, or something is wrong
+        routed        INTEGER NOT NULL DEFAULT 0,
+        not_enabled   INTEGER NOT NULL DEFAULT 0,
+        not_routed    INTEGER NOT NULL DEFAULT 0,
+        set_aside     INTEGER NOT NULL DEFAULT 0,
+        intake_lost   INTEGER NOT NULL DEFAULT 0,
+        queue_backlog INTEGER,                    -- messages, as the queue last said
+        queue_seen_ms INTEGER,
+        jobs_state    TEXT NOT NULL DEFAULT '',   -- of the control plane, when it last brought its jobs here
+        swept_ms      INTEGER NOT NULL DEFAULT 0
+      ) STRICT;
+      INSERT INTO account (id) VALUES (1);
+      CREATE TABLE unfinished (                   -- messages that have to come again
+        id       BLOB PRIMARY KEY,
+        taken_ms INTEGER NOT NULL
+      ) STRICT, WITHOUT ROWID;
+      CREATE TABLE job (
+        id     INTEGER PRIMARY KEY,
+        config TEXT NOT NULL                      -- JSON of JobConfig
+      ) STRICT;
+      CREATE TABLE set_aside (
+        id      INTEGER PRIMARY KEY,
+        at_ms   INTEGER NOT NULL,
+        queue   TEXT NOT NULL,
+        why     TEXT NOT NULL,
+        events  INTEGER NOT NULL,
+        message BLOB NOT NULL
+      ) STRICT;
+      ${ID_MEMORY_SQL}`,
+  },
+  {
+    id: 2,
+    why: "jobs filter, sample and write other formats",
+    sql: `UPDATE job SET config = ${withOutputSql("config")};`,
+  },
+  {
+    id: 3,
+    why: "events are counted by function, and logging of a function can be off",
+    sql: `
+      CREATE TABLE opt_outs (
+        id        INTEGER PRIMARY KEY CHECK (id = 1),
+        version   INTEGER NOT NULL,     -- at which they last changed
+        functions TEXT NOT NULL         -- JSON of OptOut[]
+      ) STRICT;
+      INSERT INTO opt_outs (id, version, functions) VALUES (1, 0, '[]');
+      CREATE TABLE function_hour (
+        hour   INTEGER PRIMARY KEY,     -- since the epoch; the first of a day: all of that day, once it is over
+        counts TEXT NOT NULL            -- of every function that was counted in it, see function-counts.ts
+      ) STRICT;
+      INSERT INTO function_hour (hour, counts) -- what was counted before, under no name: the sums of both are the same from the beginning
+        SELECT unixepoch() / 3600, json_array(json_array(NULL, routed, not_enabled, not_routed, 0))
+          FROM account WHERE routed + not_enabled + not_routed > 0;`,
+  },
+  {
+    id: 4,
+    why: "what was set aside can be sent again, once, however late, or given up",
+    sql: `
+      ALTER TABLE account ADD COLUMN discarded INTEGER NOT NULL DEFAULT 0;      -- events that were set aside, and given up
+      ALTER TABLE account ADD COLUMN aside_messages INTEGER NOT NULL DEFAULT 0; -- rows of set_aside
+      ALTER TABLE account ADD COLUMN next_aside INTEGER NOT NULL DEFAULT 1;     -- no id is used twice
+      UPDATE account SET aside_messages = (SELECT count(*) FROM set_aside),
+        next_aside = (SELECT coalesce(max(id), 0) + 1 FROM set_aside);
+      CREATE TABLE aside_note (          -- of set_aside: what is asked for without its messages, which are large
+        id         INTEGER PRIMARY KEY,
+        header     BLOB NOT NULL,        -- the first 40 bytes of the message
+        bytes      INTEGER NOT NULL,     -- how many it has
+        counted_as BLOB,                 -- the id it was counted under; NULL: it was set aside before that was noted
+        unreadable TEXT,                 -- why its records could not be read then; NULL: they could
+        ask_ms     INTEGER,              -- when the logs are next to be asked whether they hold it; NULL: never again
+        jobs       TEXT,                 -- JSON: ids of jobs that were enabled when it was taken in; NULL: nobody knows
+        off        TEXT,                 -- JSON: names of functions whose logging was off then
+        kept       TEXT NOT NULL DEFAULT '[]' -- JSON: ids of jobs whose logs remember for good whether they hold it
+      ) STRICT;
+      CREATE INDEX aside_note_to_ask ON aside_note (ask_ms) WHERE ask_ms IS NOT NULL;
+      INSERT INTO aside_note (id, header, bytes, ask_ms) SELECT id, substr(message, 1, 40), length(message), 0 FROM set_aside;`,
+  },
+  {
+    id: 5,
+    why: "records are shown as they arrive, while somebody watches",
+    sql: "ALTER TABLE account ADD COLUMN watched_until_ms INTEGER NOT NULL DEFAULT 0;",
+  },
+  {
+    id: 6,
+    why: "it can be said what a month has used so far",
+    sql: `
+      -- JSON of MonthUse (month-use.ts); NULL: nothing was counted since this step
+      ALTER TABLE account ADD COLUMN month_use TEXT;`,
+  },
+] as const satisfies readonly Migration[];

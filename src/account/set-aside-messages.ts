@@ -1,0 +1,318 @@
+import { fromHex, toHex } from "../bytes.ts";
+import { getsAgain, type OptOut, type Window, wasIn } from "../job/config.ts";
+import { ID_MEMORY_MS } from "../limits.ts";
+import { decodeEnvelope } from "../queue/message.ts";
+import type { IdMemory, TakenId } from "../storage/id-memory.ts";
+import type { FunctionHours } from "./function-hours.ts";
+import type { MessageCount } from "./outcome.ts";
+
+export interface SetAsideMessage {
+  /** What it is remembered by: the envelope's id, or a hash of what cannot be read. */
+  taken: TakenId;
+  /** What it says that it is, though it cannot be believed: as that it may have been noted as coming again. */
+  noted?: TakenId;
+  queue: string;
+  why: string;
+  /** Why its records cannot be read, by the code that sets it aside; missing: they can. */
+  unreadable?: string;
+  events: number;
+  message: ArrayBuffer;
+}
+
+/** A message that was set aside, without what is in it. */
+export interface AsideEntry {
+  id: number;
+  atMs: number;
+  /** null: it cannot be read, or not be believed. */
+  takenInMs: number | null;
+  queue: string;
+  why: string;
+  events: number;
+  /** As the queue had it, with what it refers to. */
+  bytes: number;
+  /** Why its records could not be read when it was set aside; null: they could. */
+  unreadable: string | null;
+  /** Jobs that were enabled when it was taken in, whose logs may have forgotten by now whether they hold it. */
+  forgotten: number[];
+}
+
+/** What was in force when a message was taken in. */
+export interface AsideTerms {
+  /** Jobs that were enabled. */
+  jobs: number[];
+  /** Functions whose logging was off. */
+  off: string[];
+  /** Jobs whose logs remember for good whether they hold it. */
+  kept: number[];
+}
+
+/** With what is in it. `terms` null: nobody knows them any more. */
+export interface AsideMessage extends AsideEntry {
+  message: ArrayBuffer;
+  terms: AsideTerms | null;
+}
+
+/** A message of which the logs are to say whether they hold it. */
+export interface AsideToAsk {
+  id: number;
+  taken: TakenId;
+  /** No copy of it can reach a log through the queue any more: what the logs say now stays true. */
+  final: boolean;
+}
+
+/** What the logs have said. */
+export interface AsideAsked extends AsideToAsk {
+  /** Jobs whose logs remember by now, for good, whether they hold it. */
+  kept: readonly number[];
+  /** Every log has answered. */
+  all: boolean;
+}
+
+/**
+ * When the logs are asked for the last time, in ms after intake: the queue deletes its messages after fourteen days, and a log forgets none before
+ * fifteen; half a day for clocks, and for a message that was on its way to the queue for a while.
+ */
+export const LAST_ASK_AFTER_MS = ID_MEMORY_MS - 43_200_000;
+
+/** How often they are asked until then, in ms: a copy of a request that is repeated by its key is forgotten earlier, if it came earlier. */
+const ASK_EVERY_MS = 86_400_000;
+
+/** Bytes of a message that hold its envelope. */
+const HEADER_BYTES = 40;
+
+interface Row {
+  [column: string]: SqlStorageValue;
+  id: number;
+  at_ms: number;
+  queue: string;
+  why: string;
+  events: number;
+  unreadable: string | null;
+  bytes: number;
+  header: ArrayBuffer;
+  jobs: string | null;
+  off: string | null;
+  kept: string;
+}
+
+const COLUMNS = "id, at_ms, queue, why, events, unreadable, bytes, header, jobs, off, kept";
+
+/** The messages that the account's ledger keeps, and what they count as. What changes anything belongs into a transaction of its caller. */
+export class AsideMessages {
+  readonly #sql: SqlStorage;
+  readonly #ids: IdMemory;
+  readonly #functions: FunctionHours;
+
+  /** @param ids of what was counted. @param functions the counts by function. */
+  constructor(sql: SqlStorage, ids: IdMemory, functions: FunctionHours) {
+    this.#sql = sql;
+    this.#ids = ids;
+    this.#functions = functions;
+  }
+
+  /** Keeps a message whole, under an id that none ever had, and counts it. */
+  keep({ taken, queue, why, unreadable, events, message }: Omit<SetAsideMessage, "noted">, nowMs: number): void {
+    const { next_aside: id } = this.#sql.exec<{ next_aside: number }>("SELECT next_aside FROM account").one();
+    this.#sql.exec(
+      `UPDATE account SET next_aside = next_aside + 1, aside_messages = aside_messages + 1, processed = processed + ?, set_aside = set_aside + ?
+         WHERE id = 1`,
+      events,
+      events,
+    );
+    this.#sql.exec(
+      "INSERT INTO set_aside (id, at_ms, queue, why, events, message) VALUES (?, ?, ?, ?, ?, ?)",
+      id,
+      nowMs,
+      queue,
+      why,
+      events,
+      message,
+    );
+    this.#sql.exec(
+      "INSERT INTO aside_note (id, header, bytes, counted_as, unreadable, ask_ms) VALUES (?, ?, ?, ?, ?, ?)",
+      id,
+      message.slice(0, HEADER_BYTES),
+      message.byteLength,
+      fromHex(taken.id).buffer,
+      unreadable ?? null,
+      nowMs,
+    );
+    // Of what cannot be read, nobody knows when it was taken in.
+    if (unreadable === undefined) this.#setTerms(id, taken.takenInMs, nowMs);
+  }
+
+  /** The oldest first. */
+  list(offset: number, limit: number, nowMs: number): AsideEntry[] {
+    const gettingAgain = this.#gettingAgain(nowMs);
+    return this.#sql
+      .exec<Row>(
+        `SELECT ${COLUMNS} FROM aside_note JOIN set_aside USING (id) ORDER BY id LIMIT ? OFFSET ?`,
+        limit,
+        offset,
+      )
+      .toArray()
+      .map((row) => entryOf(row, gettingAgain, nowMs));
+  }
+
+  get(id: number, nowMs: number): AsideMessage | null {
+    const row = this.#sql
+      .exec<Row & { message: ArrayBuffer }>(
+        `SELECT ${COLUMNS}, message FROM aside_note JOIN set_aside USING (id) WHERE id = ?`,
+        id,
+      )
+      .toArray()[0];
+    if (row === undefined) return null;
+    return { ...entryOf(row, this.#gettingAgain(nowMs), nowMs), message: row.message, terms: termsOf(row) };
+  }
+
+  /** Lets go of a message that all its jobs have, and counts its events as what became of them. @returns false: it is not there (any more). */
+  countSent(id: number, message: MessageCount, nowMs: number): boolean {
+    const removed = this.#remove(id);
+    if (removed === null) return false;
+    const isOwn = removed.countedAs === null || removed.countedAs === message.id;
+    // It was counted by its bytes alone, as nobody could read it; by what it says now it may have been counted as well, as another copy.
+    const isKnown = this.#ids.known([message]).size > 0;
+    const counts = isOwn || !isKnown;
+    if (!isKnown) this.#ids.remember([message]);
+    this.#sql.exec(
+      `UPDATE account SET aside_messages = aside_messages - 1, processed = processed - ? + ?, set_aside = set_aside - ?, routed = routed + ?,
+         not_enabled = not_enabled + ?, not_routed = not_routed + ? WHERE id = 1`,
+      removed.events,
+      counts ? message.events : 0,
+      removed.events,
+      counts ? message.routed : 0,
+      counts ? message.notEnabled : 0,
+      counts ? message.notRouted : 0,
+    );
+    if (counts) this.#functions.add(message.functions, nowMs);
+    return true;
+  }
+
+  /** Lets go of a message, and counts its events as discarded. @returns as how many; null: it is not there (any more). */
+  countDiscarded(id: number): number | null {
+    const removed = this.#remove(id);
+    if (removed === null) return null;
+    this.#sql.exec(
+      "UPDATE account SET aside_messages = aside_messages - 1, set_aside = set_aside - ?, discarded = discarded + ? WHERE id = 1",
+      removed.events,
+      removed.events,
+    );
+    return removed.events;
+  }
+
+  /** @returns as how many events it was counted, and under which id; null: it is not there (any more). */
+  #remove(id: number): { events: number; countedAs: string | null } | null {
+    const row = this.#sql
+      .exec<{ events: number; counted_as: ArrayBuffer | null }>(
+        "SELECT events, counted_as FROM aside_note JOIN set_aside USING (id) WHERE id = ?",
+        id,
+      )
+      .toArray()[0];
+    if (row === undefined) return null;
+    this.#sql.exec("DELETE FROM set_aside WHERE id = ?", id);
+    this.#sql.exec("DELETE FROM aside_note WHERE id = ?", id);
+    return { events: row.events, countedAs: row.counted_as === null ? null : toHex(new Uint8Array(row.counted_as)) };
+  }
+
+  /** When the first of them was set aside, in ms since the epoch; null: there is none. */
+  oldestMs(): number | null {
+    const first = this.#sql.exec<{ at_ms: number }>("SELECT at_ms FROM set_aside ORDER BY id LIMIT 1").toArray()[0];
+    return first?.at_ms ?? null;
+  }
+
+  /** Those of which the logs are to be asked now, and no more than `limit`. Notes what was in force where it is not noted yet. */
+  toAsk(limit: number, nowMs: number): AsideToAsk[] {
+    const due = this.#sql
+      .exec<{ id: number; at_ms: number; header: ArrayBuffer; jobs: string | null }>(
+        `SELECT id, at_ms, header, jobs FROM aside_note INDEXED BY aside_note_to_ask JOIN set_aside USING (id)
+           WHERE ask_ms IS NOT NULL AND ask_ms <= ? ORDER BY ask_ms LIMIT ?`,
+        nowMs,
+        limit,
+      )
+      .toArray();
+    return due.flatMap(({ id, at_ms, header, jobs }): AsideToAsk[] => {
+      const envelope = decodeEnvelope(header);
+      if (!envelope.ok) {
+        // Newer code may know what it is, as long as the logs remember.
+        this.#askAt(id, nowMs - at_ms < ID_MEMORY_MS ? nowMs + ASK_EVERY_MS : null);
+        return [];
+      }
+      const { id: messageId, takenInMs, keyed } = envelope.value;
+      if (jobs === null) this.#setTerms(id, takenInMs, nowMs);
+      const final = nowMs - takenInMs >= LAST_ASK_AFTER_MS;
+      return [{ id, taken: { id: messageId, takenInMs, keyed }, final }];
+    });
+  }
+
+  /** Takes down what the logs have said. */
+  asked(answers: readonly AsideAsked[], nowMs: number): void {
+    for (const { id, taken, final, kept, all } of answers) {
+      if (final) {
+        const row = this.#sql.exec<{ kept: string }>("SELECT kept FROM aside_note WHERE id = ?", id).toArray()[0];
+        const before = JSON.parse(row?.kept ?? "[]") as number[];
+        const now = JSON.stringify([...new Set([...before, ...kept])].sort((a, b) => a - b));
+        this.#sql.exec("UPDATE aside_note SET kept = ? WHERE id = ? AND kept <> ?", now, id, now);
+      }
+      // Who did not answer is asked again as soon as there is another chance; not before the others, as a log may be silent for ever.
+      const again = all ? Math.min(nowMs + ASK_EVERY_MS, taken.takenInMs + LAST_ASK_AFTER_MS) : nowMs;
+      this.#askAt(id, final && all ? null : again);
+    }
+  }
+
+  #askAt(id: number, timeMs: number | null): void {
+    this.#sql.exec("UPDATE aside_note SET ask_ms = ? WHERE id = ?", timeMs, id);
+  }
+
+  /** Jobs that may get what is sent again: of the others, nobody has to tell what they hold. */
+  #gettingAgain(nowMs: number): ReadonlySet<number> {
+    const jobs = this.#sql
+      .exec<{ id: number; deletedMs: number | null }>(
+        "SELECT id, json_extract(config, '$.deletedMs') AS deletedMs FROM job",
+      )
+      .toArray();
+    return new Set(jobs.filter((job) => getsAgain(job, nowMs)).map(({ id }) => id));
+  }
+
+  /** As the ledger knows windows by now; not of what is so old that those of its time may be forgotten. */
+  #setTerms(id: number, takenInMs: number, nowMs: number): void {
+    if (nowMs - takenInMs >= ID_MEMORY_MS) return;
+    const jobs = this.#sql
+      .exec<{ id: number; windows: string }>(
+        "SELECT id, json_extract(config, '$.windows') AS windows FROM job ORDER BY id",
+      )
+      .toArray()
+      .filter(({ windows }) => wasIn({ windows: JSON.parse(windows) as Window[] }, takenInMs));
+    const { functions } = this.#sql.exec<{ functions: string }>("SELECT functions FROM opt_outs").one();
+    const off = (JSON.parse(functions) as OptOut[]).filter((optOut) => wasIn(optOut, takenInMs));
+    this.#sql.exec(
+      "UPDATE aside_note SET jobs = ?, off = ? WHERE id = ?",
+      JSON.stringify(jobs.map((job) => job.id)),
+      JSON.stringify(off.map(({ scriptName }) => scriptName)),
+      id,
+    );
+  }
+}
+
+function termsOf({ jobs, off, kept }: Row): AsideTerms | null {
+  if (jobs === null || off === null) return null;
+  return { jobs: JSON.parse(jobs), off: JSON.parse(off), kept: JSON.parse(kept) } as AsideTerms;
+}
+
+function entryOf(row: Row, gettingAgain: ReadonlySet<number>, nowMs: number): AsideEntry {
+  const envelope = decodeEnvelope(row.header);
+  const takenInMs = row.unreadable === null && envelope.ok ? envelope.value.takenInMs : null;
+  const terms = termsOf(row);
+  const isOld = takenInMs !== null && nowMs - takenInMs >= ID_MEMORY_MS;
+  return {
+    id: row.id,
+    atMs: row.at_ms,
+    takenInMs,
+    queue: row.queue,
+    why: row.why,
+    events: row.events,
+    bytes: row.bytes,
+    unreadable: row.unreadable,
+    forgotten:
+      isOld && terms !== null ? terms.jobs.filter((job) => gettingAgain.has(job) && !terms.kept.includes(job)) : [],
+  };
+}

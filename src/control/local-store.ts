@@ -1,0 +1,85 @@
+import { concat } from "../bytes.ts";
+import type { LocalCode, ModuleKind, StoredCode } from "../functions/local-types.ts";
+import { LOCAL_FUNCTIONS_MAX, ROW_MAX_BYTES } from "../limits.ts";
+
+/** {@link LocalCode}, with lengths in place of bytes: these follow each other in the function's chunks. */
+interface Manifest extends Omit<LocalCode, "modules"> {
+  modules: { name: string; kind: ModuleKind; length: number }[];
+}
+
+interface FunctionRow {
+  [column: string]: SqlStorageValue;
+  version: string;
+  manifest: string;
+}
+
+/** Part of the control plane: the code of functions that run in local development. Call what writes in a transaction. */
+export class LocalStore {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  /** @returns why it is not kept; null: it is, in place of what was uploaded under this name before. */
+  put(name: string, version: string, { modules, ...rest }: LocalCode): string | null {
+    const { others } = this.#sql
+      .exec<{ others: number }>("SELECT count(*) AS others FROM local_function WHERE name <> ?", name)
+      .one();
+    if (others >= LOCAL_FUNCTIONS_MAX) return `there are ${LOCAL_FUNCTIONS_MAX} functions; delete one of them`;
+    this.remove(name);
+    const manifest: Manifest = {
+      ...rest,
+      modules: modules.map(({ name, kind, bytes }) => ({ name, kind, length: bytes.length })),
+    };
+    this.#sql.exec(
+      "INSERT INTO local_function (name, version, manifest) VALUES (?, ?, ?)",
+      name,
+      version,
+      JSON.stringify(manifest),
+    );
+    const all = concat(modules.map(({ bytes }) => bytes));
+    for (let n = 0; n * ROW_MAX_BYTES < all.length; n++) {
+      const chunk = all.slice(n * ROW_MAX_BYTES, (n + 1) * ROW_MAX_BYTES);
+      this.#sql.exec("INSERT INTO local_chunk (name, n, bytes) VALUES (?, ?, ?)", name, n, chunk);
+    }
+    return null;
+  }
+
+  /** null: no such function runs here. */
+  version(name: string): string | null {
+    return this.#row(name)?.version ?? null;
+  }
+
+  /** null: no such function runs here. */
+  get(name: string): StoredCode | null {
+    const row = this.#row(name);
+    if (row === null) return null;
+    const chunks = this.#sql
+      .exec<{ bytes: ArrayBuffer }>("SELECT bytes FROM local_chunk WHERE name = ? ORDER BY n", name)
+      .toArray();
+    const all = concat(chunks.map(({ bytes }) => new Uint8Array(bytes)));
+    const { modules, ...rest } = JSON.parse(row.manifest) as Manifest;
+    let at = 0;
+    const code: LocalCode = {
+      ...rest,
+      modules: modules.map(({ name, kind, length }) => {
+        // A copy: a part of a buffer would carry the whole of it through a call.
+        const bytes = all.slice(at, at + length);
+        at += length;
+        return { name, kind, bytes };
+      }),
+    };
+    return { version: row.version, code };
+  }
+
+  /** @returns whether there was one. */
+  remove(name: string): boolean {
+    this.#sql.exec("DELETE FROM local_chunk WHERE name = ?", name);
+    return this.#sql.exec("DELETE FROM local_function WHERE name = ?", name).rowsWritten > 0;
+  }
+
+  #row(name: string): FunctionRow | null {
+    return this.#sql.exec<FunctionRow>("SELECT * FROM local_function WHERE name = ?", name).toArray()[0] ?? null;
+  }
+}

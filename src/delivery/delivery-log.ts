@@ -1,0 +1,353 @@
+import { DurableObject } from "cloudflare:workers";
+import type { Destination, Parsed } from "../destinations/destination.ts";
+import type { JobConfig } from "../job/config.ts";
+import { ID_MEMORY_MS, SEGMENT_MAX_BYTES } from "../limits.ts";
+import { errorText, log } from "../log.ts";
+import type { Append, AppendResult } from "../object/append.ts";
+import { platform, within } from "../platform.ts";
+import { Alarm } from "../storage/alarm.ts";
+import type { TakenId } from "../storage/id-memory.ts";
+import { migrate } from "../storage/migrate.ts";
+import { Appends } from "./appends.ts";
+import { AsideObjects } from "./aside-objects.ts";
+import { Attempts } from "./attempts.ts";
+import { Batches } from "./batches.ts";
+import { Canary, type CanaryReport } from "./canary.ts";
+import { Health, type HealthHour } from "./health.ts";
+import { LogState, segmentName } from "./log-state.ts";
+import { countsOf, statusOf } from "./log-status.ts";
+import { entryOf } from "./object-entry.ts";
+import { Objects } from "./objects.ts";
+import { openDestination } from "./open.ts";
+import { type Replayable, Replayed, type ReplayedObject, type ReplayPage, type ReplaySpan } from "./replayed.ts";
+import { LOG_STEPS } from "./schema.ts";
+import { streamed } from "./stream.ts";
+import type { AsideObject, LogStatus, ObjectEntry } from "./types.ts";
+import { LOOK_AGAIN_MS, Uploads } from "./uploads.ts";
+
+/** How long an alarm waits for uploads before it arms the next one: a slow store must not hold up the next cut. In ms. */
+const ALARM_WAIT_MS = 8_000;
+
+const SWEEP_EVERY_MS = 86_400_000;
+
+/**
+ * The delivery log of one job: the source of truth between the queue and the bucket. What is in here is either on its way to the destination or
+ * counted; everything after an append can be repeated at any step without changing anything. A log is a chain of such objects (segments), of which
+ * only the last takes records.
+ */
+export class DeliveryLog extends DurableObject<Env> {
+  readonly #state: LogState;
+  readonly #batches: Batches;
+  readonly #objects: Objects;
+  readonly #health: Health;
+  readonly #replayed: Replayed;
+  readonly #aside: AsideObjects;
+  readonly #appends: Appends;
+  readonly #uploads: Uploads;
+  readonly #alarm: Alarm;
+  /** Public for the tests, which wait for the canary, and break attempts at every step. */
+  readonly canary: Canary;
+  readonly attempts: Attempts;
+  /** Overridden by tests, which cannot fill a segment, and do not wait. */
+  segmentMaxBytes = SEGMENT_MAX_BYTES;
+  alarmWaitMs = ALARM_WAIT_MS;
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    const { sql } = ctx.storage;
+    // By its settings as they are by then: the tests have it redeployed with others.
+    const open = (job: JobConfig): Parsed<Destination> => openDestination(job, this.env);
+    this.#state = new LogState(sql, ctx.id.toString());
+    this.#batches = new Batches(sql, this.#state);
+    this.#objects = new Objects(sql, this.#state);
+    this.#health = new Health(sql);
+    this.#replayed = new Replayed(sql, this.#state);
+    this.canary = new Canary(sql, this.#state, {
+      identity: (jobId) => env.LOG.idFromName(segmentName(jobId, 0)).toString(),
+      open,
+      commit: (change) =>
+        this.#alarm.transaction(() => {
+          change();
+          this.#arm(platform.now());
+        }),
+    });
+    this.#aside = new AsideObjects(sql, this.#state);
+    this.#appends = new Appends(sql, this.#state, this.#batches);
+    this.attempts = new Attempts(ctx, {
+      open,
+      state: this.#state,
+      objects: this.#objects,
+      health: this.#health,
+      discard: (number) => {
+        this.#uploads.ended(number);
+        this.#discard();
+      },
+    });
+    this.#uploads = new Uploads(this.#state, this.#objects, (object) => this.attempts.uploadOne(object));
+    this.#alarm = new Alarm(ctx.storage);
+    ctx.blockConcurrencyWhile(async () => {
+      migrate(ctx.storage, LOG_STEPS);
+      await this.#alarm.load();
+    });
+  }
+
+  /**
+   * Takes a job's configuration; an older one than it has changes nothing. Whatever is cut for it, is cut under the old configuration.
+   * @param segment this object's place in the chain, from 0.
+   * @returns whether another segment follows, and the version that is in force here; or the one after it, where this version stands for something
+   * else here: the control plane was restored to a time before it gave it, and only a later one can take its place.
+   */
+  configure(job: JobConfig, segment: number): { sealed: boolean; version: number } {
+    const now = platform.now();
+    if (this.#state.retired) {
+      migrate(this.ctx.storage, LOG_STEPS);
+      this.#state.retired = false;
+    }
+    let collides = false;
+    this.#alarm.transaction(() => {
+      const before = this.#state.job();
+      collides = before?.version === job.version && JSON.stringify(before) !== JSON.stringify(job);
+      if (before !== null && before.version >= job.version) return;
+      if (before !== null) {
+        const smaller = job.limits.records < before.limits.records || job.limits.bytes < before.limits.bytes;
+        if (job.outputVersion !== before.outputVersion || smaller) this.#batches.cutAll("config", now);
+        if (job.deletedMs !== null && before.deletedMs === null) this.#batches.cutAll("deleted", now);
+      }
+      this.#state.setJob(job, segment);
+      this.canary.follow(job, now);
+      if (before === null) return this.#arm(now);
+      if (job.discard) this.#discard();
+      if (job.destinationVersion !== before.destinationVersion) this.#objects.readdress(job.path);
+      // Not with every new version: that a function's logging was switched says nothing to a store that asked for patience.
+      if (job.modifiedVersion !== before.modifiedVersion) this.#objects.retryNow();
+      this.#arm(now);
+    });
+    const row = this.#state.requireRow();
+    return { sealed: row.sealed_ms !== null, version: this.#state.requireJob().version + (collides ? 1 : 0) };
+  }
+
+  /** Which of these messages it holds, and whether another segment follows. */
+  holds(messages: readonly TakenId[]): { ids: string[]; sealed: boolean } {
+    const row = this.#state.row();
+    // One that has gone knows nothing, and has no tables.
+    if (row === null) return { ids: [], sealed: false };
+    return { ids: this.#appends.known(messages), sealed: row.sealed_ms !== null };
+  }
+
+  /**
+   * Remembers for good which of these messages it holds.
+   * @returns those of which it cannot tell, as it has forgotten what was taken in with them; and whether another segment follows.
+   */
+  keepIds(messages: readonly TakenId[]): { forgotten: string[]; sealed: boolean } {
+    const row = this.#state.row();
+    if (row === null) return { forgotten: [], sealed: false };
+    const forgotten = this.#alarm.transaction(() => this.#appends.keepHeld(messages));
+    return { forgotten, sealed: row.sealed_ms !== null };
+  }
+
+  /** Commits records, their counts and the ids of their messages, all or nothing. */
+  append(append: Append): AppendResult {
+    const now = platform.now();
+    return this.#alarm.transaction((): AppendResult => {
+      const result = this.#appends.take(append, this.ctx.storage.sql.databaseSize < this.segmentMaxBytes, now);
+      if (result.kind === "taken") this.#arm(now);
+      return result;
+    });
+  }
+
+  /**
+   * Cuts all that waits and uploads it.
+   * @param reason `manual` tries at once even what waits after a failure; `scheduled` keeps to the delays.
+   * @param waitMs how long to wait for the uploads; they go on afterwards.
+   */
+  async drive(reason: "scheduled" | "manual", waitMs: number): Promise<{ pendingObjects: number }> {
+    const now = platform.now();
+    const row = this.#state.row();
+    if (row === null) return { pendingObjects: 0 };
+    this.#alarm.transaction(() => {
+      if (this.#state.requireJob().discard) this.#discard();
+      this.#batches.cutAll(reason, now);
+      if (reason === "manual") {
+        this.#objects.retryNow();
+        this.canary.retryNow(now);
+      }
+      if (now - row.swept_ms >= SWEEP_EVERY_MS) {
+        this.#appends.sweep(now);
+        this.#objects.sweep(now);
+        this.#health.sweep(now);
+        this.#state.swept(now);
+      }
+      this.#arm(now);
+    });
+    await this.#uploadFor(waitMs);
+    this.#alarm.transaction(() => this.#arm(platform.now()));
+    return { pendingObjects: this.#objects.countWaiting() };
+  }
+
+  /**
+   * How the log is.
+   * @param notAfterMs what was taken in since, in ms since the epoch, may be on its way where this log does not see it; undefined: nobody knows, and no
+   * more is claimed than before.
+   */
+  status(notAfterMs?: number): LogStatus | null {
+    if (this.#state.row() === null) return null;
+    const parts = {
+      pendingObjects: this.#objects.countWaiting(),
+      oldestAsideMs: this.#aside.oldestMs(),
+      canary: this.canary.status(platform.now()),
+    };
+    return statusOf(this.ctx.storage.sql, this.#state, parts, notAfterMs);
+  }
+
+  /** @param after list only objects with a greater number. @param limit at most so many; 0 for their number alone. */
+  objects(after: number, limit: number): { entries: ObjectEntry[]; total: number; sealed: boolean } {
+    const row = this.#state.row();
+    if (row === null) return { entries: [], total: 0, sealed: false };
+    const entries = this.#objects.list(after, limit).map(entryOf);
+    return { entries, total: this.#objects.count(after), sealed: row.sealed_ms !== null };
+  }
+
+  /** Those with a smaller number, the newest first. @param limit at most so many. */
+  objectsBefore(before: number, limit: number): ObjectEntry[] {
+    return this.#state.row() === null ? [] : this.#objects.listBefore(before, limit).map(entryOf);
+  }
+
+  /** A part of the objects that are set aside, the oldest first, and how many there are. */
+  asideObjects(offset: number, limit: number): { entries: AsideObject[]; total: number; sealed: boolean } {
+    const row = this.#state.row();
+    if (row === null) return { entries: [], total: 0, sealed: false };
+    return {
+      entries: this.#aside.list(offset, limit),
+      total: row.aside_objects,
+      sealed: row.sealed_ms !== null,
+    };
+  }
+
+  /** null: it is not set aside (any more). */
+  asideObject(number: number): AsideObject | null {
+    return this.#state.row() === null ? null : this.#aside.get(number);
+  }
+
+  /** Its bytes, as they would be uploaded. null: it is not set aside (any more). */
+  asideBytes(number: number): ReadableStream<Uint8Array> | null {
+    const object = this.#state.row() === null ? null : this.#objects.object(number);
+    if (object?.state !== "set_aside") return null;
+    return streamed(object.bytes, this.#objects.pieces(object));
+  }
+
+  /** Has an object uploaded again that was set aside. @returns as it is then; null: it is not set aside (any more), or its job was discarded. */
+  asideResend(number: number): AsideObject | null {
+    const now = platform.now();
+    return this.#alarm.transaction(() => {
+      if (this.#state.row() === null || this.#state.requireJob().discard) return null;
+      const object = this.#aside.resend(number, now);
+      if (object !== null) this.#arm(now);
+      return object;
+    });
+  }
+
+  /** Drops an object that was set aside; its records count as discarded. @returns as it was; null: it is not set aside (any more). */
+  asideDiscard(number: number): AsideObject | null {
+    return this.#alarm.transaction(() => (this.#state.row() === null ? null : this.#aside.discard(number)));
+  }
+
+  /** How the uploads went, by the hour: the hours in which any ended, from `since` up to but not including `until`, both since the epoch. */
+  health(since: number, until: number): { hours: HealthHour[]; sealed: boolean } {
+    const row = this.#state.row();
+    if (row === null) return { hours: [], sealed: false };
+    return { hours: this.#health.between(since, until), sealed: row.sealed_ms !== null };
+  }
+
+  /** How the job's canary fares here, and whether another segment follows. */
+  canaryReport(): { report: CanaryReport | null; sealed: boolean } {
+    const row = this.#state.row();
+    if (row === null) return { report: null, sealed: false };
+    return { report: this.canary.report(platform.now()), sealed: row.sealed_ms !== null };
+  }
+
+  /** What of it a replay can ship again; see {@link Replayed}. */
+  replayable(span: ReplaySpan): Replayable {
+    return this.#replayed.measure(span);
+  }
+
+  replayPage(span: ReplaySpan, after: number, limit: number): ReplayPage {
+    return this.#alarm.transaction(() => this.#replayed.page(span, after, limit));
+  }
+
+  /** Another name for an object that is shipped again, as something else stands under its key. null: the log has gone. */
+  replayName(firstEventMs: number, lastEventMs: number): string | null {
+    if (this.#state.row() === null) return null;
+    return this.#alarm.transaction(() => this.#state.names([{ firstEventMs, lastEventMs }])[0] ?? null);
+  }
+
+  /** Lists and counts an object that was shipped again, once, however often it is told. */
+  replayed(object: ReplayedObject): "counted" | "known" | "gone" {
+    return this.#alarm.transaction(() => this.#replayed.note(object, platform.now()));
+  }
+
+  /** Deletes itself if its job was deleted long enough ago that no queue can hold anything for it. @returns whether it did. */
+  async retire(): Promise<boolean> {
+    const job = this.#state.job();
+    if (job !== null) {
+      const row = this.#state.requireRow();
+      const done =
+        job.deletedMs !== null &&
+        platform.now() - job.deletedMs > ID_MEMORY_MS &&
+        countsOf(this.ctx.storage.sql, row).pending === 0 &&
+        row.aside_objects === 0;
+      if (!done) return false;
+    }
+    await this.ctx.storage.deleteAlarm();
+    await this.ctx.storage.deleteAll();
+    this.#alarm.cleared();
+    this.#state.retired = true;
+    return true;
+  }
+
+  /**
+   * Cuts what is due, uploads what is due, arms the next. It must not throw: an alarm that throws is tried six times within minutes and then
+   * forgotten for ever.
+   */
+  override async alarm(): Promise<void> {
+    this.#alarm.cleared();
+    try {
+      if (this.#state.row() === null) return;
+      this.#alarm.transaction(() => {
+        // An upload that was under way when the job was discarded, and that nobody remembers.
+        if (this.#state.requireJob().discard) this.#discard();
+        this.#batches.cutDue(platform.now());
+      });
+      // No alarm runs beside another: whatever an upload takes, the next cut must not wait for it.
+      const nextCutMs = this.#batches.nextCutMs() - platform.now();
+      await this.#uploadFor(Math.max(0, Math.min(this.alarmWaitMs, nextCutMs)));
+      this.#alarm.transaction(() => this.#arm(platform.now()));
+    } catch (error) {
+      log.error("alarm failed", { durable_object: "DeliveryLog", job: this.#state.job()?.id, error: errorText(error) });
+      await this.ctx.storage.setAlarm(platform.now() + LOOK_AGAIN_MS);
+    }
+  }
+
+  /** Uploads what is due, and waits for it that long; the uploads go on afterwards. The canary has nobody wait. */
+  async #uploadFor(waitMs: number): Promise<void> {
+    const canary = this.canary.begin(platform.now());
+    if (canary !== null) this.ctx.waitUntil(canary);
+    // What had to wait for these may begin at their end, and not only when the alarm looks again.
+    const uploads = this.#uploads.run().then(() => this.#alarm.transaction(() => this.#arm(platform.now())));
+    this.ctx.waitUntil(uploads);
+    await within(waitMs, uploads, undefined);
+  }
+
+  /** Sets the alarm for the next thing to do. */
+  #arm(nowMs: number): void {
+    const row = this.#state.row();
+    if (row === null) return;
+    const due = Math.min(this.#batches.nextCutMs(), this.#uploads.nextMs(row, nowMs), this.canary.nextMs(nowMs));
+    this.#alarm.set(due, nowMs);
+  }
+
+  /** Drops what waits, counted. What is under way is counted when it is known how that ended. */
+  #discard(): void {
+    const dropped = this.#batches.drop() + this.#objects.drop(this.#uploads.underWay);
+    this.#state.countDiscarded(dropped);
+  }
+}

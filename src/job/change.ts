@@ -1,0 +1,74 @@
+import type { JobConfig, Window } from "./config.ts";
+import type { JobMeaning } from "./rules.ts";
+import type { JobBody } from "./schema.ts";
+import { enabledWindows } from "./windows.ts";
+
+/** What the API writes: the body, what it means, and the sealed destination. */
+export interface JobDraft {
+  body: Omit<JobBody, "destination_conf">;
+  meaning: JobMeaning;
+  destination: string;
+  path: string;
+}
+
+/** The configuration of a job that is new. */
+export function created(id: number, draft: JobDraft, version: number, optOutVersion: number, nowMs: number): JobConfig {
+  return {
+    id,
+    version,
+    modifiedVersion: version,
+    outputVersion: version,
+    destinationVersion: version,
+    optOutVersion,
+    windows: enabledWindows([], draft.body.enabled === true, nowMs),
+    ...draft.meaning,
+    destination: draft.destination,
+    path: draft.path,
+    deletedMs: null,
+    discard: false,
+  };
+}
+
+/** The configuration of a job after its owner changed it. @param destinationChanged the destination is another, however it is sealed. */
+export function updated(
+  before: JobConfig,
+  draft: JobDraft,
+  destinationChanged: boolean,
+  version: number,
+  nowMs: number,
+): JobConfig {
+  const outputChanged = JSON.stringify(before.output) !== JSON.stringify(draft.meaning.output);
+  return {
+    ...before,
+    ...draft.meaning,
+    version,
+    modifiedVersion: version,
+    outputVersion: outputChanged ? version : before.outputVersion,
+    destinationVersion: destinationChanged ? version : before.destinationVersion,
+    windows: enabledWindows(before.windows, draft.body.enabled === true, nowMs),
+    destination: draft.destination,
+    path: draft.path,
+  };
+}
+
+/**
+ * The configuration of a job that is deleted, or that was, and is to be discarded as well.
+ * @param windows those in which it was enabled.
+ */
+export function deleted(
+  before: JobConfig,
+  discard: boolean,
+  windows: Window[],
+  version: number,
+  nowMs: number,
+): JobConfig {
+  return {
+    ...before,
+    version,
+    modifiedVersion: version,
+    // Events that were taken in before and are still on their way belong to the job, unless they are to be dropped, too.
+    windows: discard ? [] : windows,
+    deletedMs: before.deletedMs ?? nowMs,
+    discard,
+  };
+}

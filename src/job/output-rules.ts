@@ -1,0 +1,142 @@
+import { utf8Length } from "../bytes.ts";
+import { quote } from "../filter/fields.ts";
+import { FIELD_MAX_USES, RECORD_TEXT_MAX_BYTES } from "../limits.ts";
+import { NDJSON, type OutputFormat, recordLayout } from "../output/format.ts";
+import { compileTemplate } from "../output/template.ts";
+import { type FieldName, isFieldName } from "../record/fields.ts";
+import type { Fault } from "../record/record.ts";
+import { type OutputOptions, TIMESTAMP_FORMATS } from "./schema.ts";
+
+/** What `output_options` ask for, with every default filled in. */
+export interface OutputMeaning {
+  output: OutputFormat;
+  /** Above 0, at most 1. */
+  sampleRate: number;
+}
+
+/**
+ * Reads options of the right shape. Null is the same as absent; an explicit "" is "". `timestamp_format` and `merge_subrequests` change nothing here: every
+ * time of a trace event is in milliseconds by name, and a trace event has no subrequests to merge.
+ * @returns the faults with JSON pointers into `options`.
+ */
+export function readOutputOptions(
+  options: OutputOptions,
+): { ok: true; value: OutputMeaning } | { ok: false; faults: Fault[] } {
+  const output = withDefaults(options);
+  const faults = [...nameFaults(options.field_names ?? []), ...textFaults(output)];
+  return faults.length > 0
+    ? { ok: false, faults }
+    : { ok: true, value: { output, sampleRate: options.sample_rate ?? 1 } };
+}
+
+/** The format that options stand for, whatever fields they name. */
+export function withDefaults(options: OutputOptions): OutputFormat {
+  const csv = options.output_type === "csv";
+  const names = options.field_names ?? [];
+  return {
+    fieldNames: names.length === 0 ? null : (names as FieldName[]),
+    type: csv ? "csv" : "ndjson",
+    batchPrefix: options.batch_prefix ?? "",
+    batchSuffix: options.batch_suffix ?? "",
+    recordPrefix: options.record_prefix ?? (csv ? "" : NDJSON.recordPrefix),
+    recordSuffix: options.record_suffix ?? (csv ? "\n" : NDJSON.recordSuffix),
+    recordDelimiter: options.record_delimiter ?? "",
+    fieldDelimiter: options.field_delimiter ?? NDJSON.fieldDelimiter,
+    recordTemplate: options.record_template ?? "",
+    escapeDollarBrace: options["CVE-2021-44228"] ?? false,
+  };
+}
+
+function nameFaults(names: readonly string[]): Fault[] {
+  const named = new Set<string>();
+  return names.flatMap((name, i) => {
+    const pointer = `/field_names/${i}`;
+    if (!isFieldName(name)) return [{ pointer, message: `unknown field ${quote(name)}` }];
+    if (named.has(name)) return [{ pointer, message: `field ${name} is named twice` }];
+    named.add(name);
+    return [];
+  });
+}
+
+function textFaults(output: OutputFormat): Fault[] {
+  const template = compileTemplate(output.recordTemplate);
+  if (!template.ok) return [{ pointer: "/record_template", message: `bad template: ${template.why}` }];
+  const faults: Fault[] = [];
+  const { texts, fields } = recordLayout(output);
+  for (const [name, uses] of Map.groupBy(fields, (field) => field)) {
+    if (output.recordTemplate !== "" && uses.length > FIELD_MAX_USES) {
+      const message = `bad template: field ${name} stands there ${uses.length} times; at most ${FIELD_MAX_USES}`;
+      faults.push({ pointer: "/record_template", message });
+    }
+  }
+  const bytes = utf8Length(texts.join("") + output.recordDelimiter);
+  if (bytes > RECORD_TEXT_MAX_BYTES) {
+    const message = `prefix, suffix, delimiters and template add ${bytes} bytes to every record; at most ${RECORD_TEXT_MAX_BYTES}`;
+    faults.push({ pointer: "", message });
+  }
+  return faults;
+}
+
+/**
+ * Reads `fields=A,B&sample=0.1&timestamps=rfc3339&CVE-2021-44228=true`, the older way to say some of the same. Names and values are percent-decoded, and a
+ * `+` stays a `+`.
+ * @returns the options, as far as they could be read, and what is wrong with the others.
+ */
+export function parseLogpullOptions(text: string): { options: OutputOptions; faults: string[] } {
+  const options: OutputOptions = {};
+  const faults: string[] = [];
+  const seen = new Set<string>();
+  for (const pair of text.split("&")) {
+    if (pair === "") continue;
+    const equals = pair.indexOf("=");
+    const name = percentDecoded(equals === -1 ? pair : pair.slice(0, equals));
+    const value = equals === -1 ? null : percentDecoded(pair.slice(equals + 1));
+    const shown = quote(name ?? pair);
+    if (name === null) faults.push(`${shown} is not percent-encoded as it should be`);
+    else if (seen.has(name)) faults.push(`${shown} is there twice`);
+    else if (!isLogpullName(name)) faults.push(`unknown option ${shown}`);
+    else {
+      const must = value === null ? "must have a percent-encoded value" : LOGPULL[name](value, options);
+      if (must !== null) faults.push(`${name} ${must}`);
+    }
+    if (name !== null) seen.add(name);
+  }
+  return { options, faults: faults.map((fault) => `logpull_options: ${fault}`) };
+}
+
+/** The options by name. Each sets what its value says, or returns what it must be. */
+const LOGPULL = {
+  fields(value: string, options: OutputOptions): string | null {
+    options.field_names = value === "" ? [] : value.split(",");
+    return null;
+  },
+  sample(value: string, options: OutputOptions): string | null {
+    const rate = /^(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(value) ? Number(value) : 0;
+    if (!(rate > 0 && rate <= 1)) return "must be a number above 0, at most 1";
+    options.sample_rate = rate;
+    return null;
+  },
+  timestamps(value: string, options: OutputOptions): string | null {
+    const format = TIMESTAMP_FORMATS.find((known) => known === value);
+    if (format === undefined) return `must be one of ${TIMESTAMP_FORMATS.join(", ")}`;
+    options.timestamp_format = format;
+    return null;
+  },
+  "CVE-2021-44228"(value: string, options: OutputOptions): string | null {
+    if (value !== "true" && value !== "false") return "must be true or false";
+    options["CVE-2021-44228"] = value === "true";
+    return null;
+  },
+};
+
+function isLogpullName(name: string): name is keyof typeof LOGPULL {
+  return Object.hasOwn(LOGPULL, name);
+}
+
+function percentDecoded(text: string): string | null {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,91 @@
+/** What a month costs, held to what the benchmark measured: the tables of docs/costs.md, for a million events. */
+import { describe, expect, it } from "vitest";
+import type { MonthUse } from "../../src/account/month-use.ts";
+import { billOf, type OperationName, queueUnits } from "../../src/account/usage.ts";
+
+const SINCE = Date.parse("2026-11-01T00:00:00Z");
+
+/** Jobs, events a second, and what a million events were: batches, groups of 4 MB in these, messages' 64 KB, uploads. */
+const SCENARIOS = [
+  { name: "1/s, 1 job", jobs: 1, rate: 1, batches: 88_400, groups: 88_400, units: 343_000, uploads: 30_600 },
+  { name: "100/s, 1 job", jobs: 1, rate: 100, batches: 1_000, groups: 1_000, units: 5_000, uploads: 334 },
+  { name: "1,000/s, 1 job", jobs: 1, rate: 1_000, batches: 100, groups: 300, units: 3_500, uploads: 33 },
+  { name: "100/s, 3 jobs", jobs: 3, rate: 100, batches: 1_000, groups: 1_000, units: 5_000, uploads: 1_000 },
+] as const;
+
+/** As the document has them. */
+const MEASURED: { readonly [name in OperationName]: readonly [number, number, number, number] } = {
+  rowsWritten: [1_040_000, 12_600, 2_700, 31_300],
+  queueOperations: [1_030_000, 15_000, 10_500, 15_000],
+  storeClassA: [30_600, 334, 33, 1_000],
+  objectRequests: [340_000, 3_600, 780, 6_700],
+  requests: [91_800, 1_040, 103, 1_040],
+  logEvents: [119_000, 1_340, 133, 2_000],
+  cpuMs: [26_000, 26_000, 26_000, 53_000],
+  objectGbSeconds: [2_960, 32, 5, 86],
+};
+
+const DOLLARS = [1.78, 0.023, 0.0079, 0.047] as const;
+
+function millionOf({ jobs, rate, batches, groups, units, uploads }: (typeof SCENARIOS)[number]) {
+  const use: MonthUse = {
+    ...{ month: 2026 * 12 + 10, sinceMs: SINCE, events: 1e6, messages: units, messageUnits: units },
+    ...{ batches, groups, appends: groups * jobs, offered: 1e6 * jobs },
+  };
+  const delivered = { uploads: { ok: uploads, retried: 0, failed: 0 }, records: 1e6 * jobs };
+  return billOf(use, delivered, jobs, SINCE + (1e6 / rate) * 1_000);
+}
+
+describe.each(SCENARIOS.map((scenario, i) => ({ ...scenario, i })))("a million events at $name", (scenario) => {
+  const bill = millionOf(scenario);
+
+  it.each(Object.entries(MEASURED))("takes as many %s as were measured, within a quarter", (name, measured) => {
+    const of = measured[scenario.i] ?? 0;
+    const { amount } = bill.operations[name as OperationName];
+    expect(amount).toBeGreaterThan(of * 0.75);
+    expect(amount).toBeLessThan(of * 1.25);
+  });
+
+  it("costs as much, within a tenth", () => {
+    const dollars = DOLLARS[scenario.i] ?? 0;
+    expect(bill.dollars).toBeGreaterThan(dollars * 0.9);
+    expect(bill.dollars).toBeLessThan(dollars * 1.1);
+    expect(bill.vendor.dollars).toBeCloseTo(0.05 * scenario.jobs, 6);
+  });
+});
+
+it("a month of nothing costs nothing but its cron", () => {
+  const none = { batches: 0, groups: 0, messages: 0, messageUnits: 0, events: 0, appends: 0, offered: 0 };
+  const delivered = { uploads: { ok: 0, retried: 0, failed: 0 }, records: 0 };
+  const use = { month: 2026 * 12 + 10, sinceMs: SINCE, ...none };
+  expect(billOf(use, delivered, 0, SINCE).dollars).toBe(0);
+  // A clock that is behind takes nothing back.
+  expect(billOf(use, delivered, 0, SINCE - 3_600_000).dollars).toBe(0);
+  const { operations, beyondPlanDollars, dollars } = billOf(use, delivered, 1, SINCE + 30 * 86_400_000);
+  expect(operations.requests.amount).toBe(8_640);
+  expect(operations.rowsWritten.amount).toBe(17_280);
+  expect(dollars).toBeLessThan(0.1);
+  expect(beyondPlanDollars).toBe(0);
+});
+
+it("what the plan includes is taken off once for each price", () => {
+  const use = {
+    month: 1,
+    sinceMs: SINCE,
+    batches: 1,
+    groups: 1,
+    messages: 2e6,
+    messageUnits: 2e6,
+    events: 2e6,
+    appends: 0,
+    offered: 0,
+  };
+  const bill = billOf(use, { uploads: { ok: 0, retried: 0, failed: 0 }, records: 110e6 }, 1, SINCE);
+  // Six million operations, of which one is included.
+  expect(bill.beyondPlanDollars).toBeCloseTo(5 * 0.4, 9);
+  expect([bill.vendor.dollars, bill.vendor.beyondPlanDollars]).toEqual([5.5, 5]);
+});
+
+it("a message is an operation for each started 64 KB, with what the platform adds", () => {
+  expect([0, 63_900, 63_901, 127_900, 127_901].map(queueUnits)).toEqual([1, 1, 2, 2, 3]);
+});

@@ -1,0 +1,168 @@
+import { env } from "cloudflare:workers";
+import { describe, expect, it } from "vitest";
+import { controlPlane } from "../../src/control/plane.ts";
+import { isState, isVersion, readJobConfig, readSnapshot } from "../../src/job/snapshot.ts";
+import { job, snapshot } from "../pipeline/scripted.ts";
+import { api, createJob } from "../support/runtime/api.ts";
+import { freshBucket, NOON, setClock } from "../support/runtime/pipeline.ts";
+
+type Path = readonly (string | number)[];
+
+/** A copy in which the value at a path is another; `undefined` takes it away. */
+function changed(value: unknown, path: Path, to: unknown): unknown {
+  const copy = structuredClone(value);
+  const last = path.at(-1) as string;
+  const parent = path.slice(0, -1).reduce((at, key) => (at as Record<string, unknown>)[key], copy) as Record<
+    string,
+    unknown
+  >;
+  if (to === undefined) delete parent[last];
+  else parent[last] = to;
+  return copy;
+}
+
+/** Every member of every object in a value. */
+function paths(value: unknown, at: Path = []): Path[] {
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, member]) => {
+    const path = [...at, Array.isArray(value) ? Number(key) : key];
+    return [...(Array.isArray(value) ? [] : [path]), ...paths(member, path)];
+  });
+}
+
+const FULL = snapshot(
+  "A1B2.7.00FF",
+  [
+    job(1, {
+      filter: '{"where":{"key":"Outcome","operator":"eq","value":"ok"}}',
+      windows: [
+        { fromMs: NOON, untilMs: NOON + 9 },
+        { fromMs: NOON + 10, untilMs: null },
+      ],
+      output: { ...job(1).output, fieldNames: ["Outcome", "Event"] },
+    }),
+    job(2, { deletedMs: NOON, discard: true, windows: [], sampleRate: 0.5 }),
+  ],
+  { optOuts: [{ scriptName: "shop", windows: [{ fromMs: 0, untilMs: NOON }] }], optOutVersion: 3 },
+);
+
+describe("what the control plane says", () => {
+  it("is believed when it is whole, and is handed on as it is", () => {
+    expect(readSnapshot(FULL)).toBe(FULL);
+    expect(readSnapshot(snapshot("e.0.", []))).not.toBeNull();
+  });
+
+  it.each([true, false])("is believed without a canary, as before there were any, and with one: %s", (canary) => {
+    const said = snapshot("A1B2.7.00FF", [job(1), job(2, { canary })]);
+    expect(readSnapshot(said)).toBe(said);
+    expect(readSnapshot(changed(said, ["jobs", 1, "canary"], "yes"))).toBeNull();
+    expect(readSnapshot(changed(said, ["jobs", 1, "canary"], null))).toBeNull();
+  });
+
+  it.each(paths(FULL).map((path) => [path.join("."), path] as const))(
+    "is garbage without %s, or with something else there",
+    (_name, path) => {
+      expect(readSnapshot(changed(FULL, path, undefined))).toBeNull();
+      const there: unknown = path.reduce<unknown>((at, key) => (at as never)[key], FULL);
+      const others = [{ what: "else" }, Number.NaN, -1, Array.isArray(there) ? "x" : ["x"]];
+      for (const other of others) expect(readSnapshot(changed(FULL, path, other)), JSON.stringify(other)).toBeNull();
+    },
+  );
+
+  it.each<[string, unknown]>([
+    ["nothing", undefined],
+    ["null", null],
+    ["text", "jobs"],
+    ["a list", []],
+    ["an empty object", {}],
+    ["jobs that are text", { ...FULL, jobs: "x" }],
+    ["jobs that are an object", { ...FULL, jobs: { 0: job(1), length: 1 } }],
+    ["a job that is null", { ...FULL, jobs: [job(1), null] }],
+    ["what it says where nothing has changed", { state: FULL.state, jobs: null }],
+    ["no state", { ...FULL, state: "" }],
+    ["a state without a version", { ...FULL, state: "e" }],
+    ["a state whose version is none", { ...FULL, state: "e.x.m" }],
+    ["a state whose version counts no more", { ...FULL, state: "e.9007199254740993.m" }],
+    ["a version that counts no more", { ...FULL, jobs: [job(1, { version: 2 ** 53 })] }],
+    ["half a version", { ...FULL, jobs: [job(1, { version: 1.5 })] }],
+    ["no job's id", { ...FULL, jobs: [job(0)] }],
+    ["a sample of nothing", { ...FULL, jobs: [job(1, { sampleRate: 0 })] }],
+    ["a sample of more than all", { ...FULL, jobs: [job(1, { sampleRate: 1.01 })] }],
+    ["a limit of nothing", { ...FULL, jobs: [job(1, { limits: { bytes: 0, records: 1, intervalMs: 1 } })] }],
+    ["a window without a beginning", { ...FULL, jobs: [changed(job(1), ["windows", "0", "fromMs"], null)] }],
+    ["a field that no record has", { ...FULL, jobs: [changed(job(1), ["output", "fieldNames"], ["Colour"])] }],
+    ["a kind of output that is none", { ...FULL, jobs: [changed(job(1), ["output", "type"], "xml")] }],
+  ])("is garbage if it is %s", (_what, value) => {
+    expect(readSnapshot(value)).toBeNull();
+  });
+
+  it("may have a window that ends before it begins: it is empty, and no reason to know nothing of anybody", () => {
+    const odd = { ...FULL, jobs: [job(1, { windows: [{ fromMs: 2, untilMs: 1 }] })] };
+    expect(readSnapshot(odd)).toBe(odd);
+  });
+
+  it("may hold what this code does not know: a newer one says more", () => {
+    const newer = {
+      ...FULL,
+      region: "eu",
+      jobs: [{ ...job(1), colour: "red", output: { ...job(1).output, indent: 2 }, limits: { ...job(1).limits, x: 1 } }],
+      optOuts: [{ scriptName: "shop", windows: [{ fromMs: 0, untilMs: null, why: "asked" }], since: 1 }],
+    };
+    expect(readSnapshot(newer)).toBe(newer);
+    expect(newer.jobs[0]).toMatchObject({ colour: "red", output: { indent: 2 }, limits: { x: 1 } });
+  });
+
+  it("of itself is always believed, whatever a job was given", async () => {
+    setClock(NOON);
+    await createJob(freshBucket().name);
+    const second = await createJob(freshBucket().name, {
+      filter: '{"where":{"key":"Outcome","operator":"eq","value":"ok"}}',
+      output_options: { output_type: "csv", field_names: ["Outcome"], sample_rate: 0.25, "CVE-2021-44228": true },
+      max_upload_interval_seconds: 300,
+    });
+    await api("PATCH", "/functions/scripts/shop/script-settings", { logship: false });
+    await api("PUT", `/logship/jobs/${second}`, { enabled: false });
+    await api("DELETE", `/logship/jobs/${second}?discard=true`);
+    const said: unknown = await controlPlane(env.CONTROL).configSince("");
+    expect(readSnapshot(said)?.jobs.length).toBe(2);
+    // What the ledger keeps of it, and gives to whoever routed by less.
+    const kept: unknown = await env.ACCOUNT.getByName("account").count({
+      ...{ done: [], failed: [], backlog: null, state: "" },
+    });
+    expect(readSnapshot(kept)).toEqual(said);
+  });
+});
+
+describe("the parts of it", () => {
+  it("are looked at alone as strictly", () => {
+    const whole = job(1);
+    expect(readJobConfig(whole)).toBe(whole);
+    for (const value of [undefined, null, {}, [], "job", { ...whole, version: "1" }, { ...whole, filter: undefined }])
+      expect(readJobConfig(value)).toBeNull();
+  });
+
+  it.each<[unknown, boolean]>([
+    ["e.1.m", true],
+    ["E0.0.", true],
+    ["e.1", true],
+    ["", false],
+    ["e", false],
+    ["e.-1.m", false],
+    ["e.1.m.n", false],
+    [`${"e".repeat(65)}.1.m`, false],
+    [7, false],
+    [undefined, false],
+  ])("of states, %j is one: %s", (value, expected) => expect(isState(value)).toBe(expected));
+
+  it.each<[unknown, boolean]>([
+    [0, true],
+    [7, true],
+    [-1, false],
+    [1.5, false],
+    [Number.NaN, false],
+    [Number.POSITIVE_INFINITY, false],
+    [2 ** 53, false],
+    ["7", false],
+    [undefined, false],
+  ])("of versions, %j is one: %s", (value, expected) => expect(isVersion(value)).toBe(expected));
+});

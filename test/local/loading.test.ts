@@ -1,0 +1,48 @@
+import { it } from "vitest";
+import { Loading } from "../../tools/local/src/loading.ts";
+
+const CODE: WorkerLoaderWorkerCode = { compatibilityDate: "2026-09-25", mainModule: "index.js", modules: {} };
+
+/** As the runtime's loader does: it keeps what it was given first under an id, a failure as well. */
+function keepingLoader(): Pick<WorkerLoader, "get"> {
+  const kept = new Map<string, Promise<unknown>>();
+  return {
+    get(id, load) {
+      const loaded = kept.get(id ?? "") ?? Promise.resolve(load());
+      kept.set(id ?? "", loaded);
+      const fetch = async (): Promise<Response> => {
+        await loaded;
+        return new Response("ran");
+      };
+      return { getEntrypoint: () => ({ fetch }) } as unknown as WorkerStub;
+    },
+  };
+}
+
+it("asks again for code that could not be had, and only once for what could, each version by itself", async ({
+  expect,
+}) => {
+  const loading = new Loading(keepingLoader());
+  const asked: string[] = [];
+  const outcomes: string[] = [];
+  const visit = async (name: string, version: string, fails: boolean): Promise<void> => {
+    const stub = loading.get(name, version, async () => {
+      asked.push(`${name} ${version}`);
+      if (fails) throw new Error("no answer");
+      return CODE;
+    });
+    try {
+      outcomes.push(await (await stub.getEntrypoint().fetch("http://shop.localhost/")).text());
+    } catch (error) {
+      outcomes.push(String(error));
+    }
+  };
+  await visit("shop", "1", true);
+  await visit("shop", "1", true);
+  await visit("shop", "1", false);
+  await visit("shop", "1", true);
+  await visit("shop", "2", false);
+  await visit("other", "1", false);
+  expect(outcomes).toEqual(["Error: no answer", "Error: no answer", "ran", "ran", "ran", "ran"]);
+  expect(asked).toEqual(["shop 1", "shop 1", "shop 1", "shop 2", "other 1"]);
+});

@@ -1,0 +1,140 @@
+import { deflateRawSync } from "node:zlib";
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { concat, encodeUtf8 } from "../../src/bytes.ts";
+import {
+  blobKey,
+  decodeEnvelope,
+  decodeMessage,
+  encodeMessage,
+  joinMessage,
+  splitMessage,
+} from "../../src/queue/message.ts";
+import { recordLine } from "../../src/record/encode.ts";
+import { anyRecord } from "../record/samples.ts";
+
+const HEADER_BYTES = 40;
+
+const envelope = fc.record({
+  id: fc.stringMatching(/^[0-9a-f]{32}$/),
+  takenInMs: fc.maxSafeNat(),
+  keyed: fc.boolean(),
+});
+
+/** Records by the line, as some of them compress and some do not. */
+const lines = fc.array(fc.oneof(anyRecord.map(recordLine), fc.constant(`"${"a".repeat(500)}"`)), {
+  minLength: 1,
+  maxLength: 4,
+});
+const message = fc.tuple(envelope, lines).map(([head, all]) => ({
+  head,
+  all,
+  bytes: encodeMessage({ ...head, records: all.length }, encodeUtf8(all.map((line) => `${line}\n`).join(""))),
+}));
+
+function flipped(bytes: Uint8Array, bit: number): Uint8Array<ArrayBuffer> {
+  const changed = new Uint8Array(bytes);
+  changed[bit >> 3] = (changed[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+  return changed;
+}
+
+describe("what is in a queue message", () => {
+  it("is every byte of it, or the message is refused: lines that end, in UTF-8, as many as it says", () => {
+    const answers = { taken: 0, refused: 0 };
+    const piece = fc.constantFrom(
+      ...["{}\n", "\n", "{}", "\r\n", "\ufeff", "€", "\u2028", "\u0000"].map(encodeUtf8),
+      ...[[0xff], [0xc3], [0xed, 0xa0, 0x80], [0x80]].map((bytes) => Uint8Array.from(bytes)),
+    );
+    const contents = fc.array(piece, { maxLength: 5 }).map(concat);
+    fc.assert(
+      fc.property(envelope, contents, fc.nat({ max: 5 }), (head, raw, records) => {
+        const decoded = decodeMessage(encodeMessage({ ...head, records }, raw).buffer);
+        answers[decoded.ok ? "taken" : "refused"] += 1;
+        const newlines = raw.filter((byte) => byte === 0x0a).length;
+        const ended = raw.length === 0 || raw.at(-1) === 0x0a;
+        // The lossy reading of what is no UTF-8 is written in other bytes than it was read from.
+        const utf8 =
+          encodeUtf8(new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(raw)).join() === raw.join();
+        expect(decoded.ok).toBe(ended && utf8 && newlines === records);
+        if (!decoded.ok) return;
+        expect([...encodeUtf8(decoded.value.lines.map((line) => `${line}\n`).join(""))]).toEqual([...raw]);
+        expect(decoded.value.ascii).toBe(raw.every((byte) => byte < 0x80));
+      }),
+      { numRuns: 3_000 },
+    );
+    expect(Math.min(answers.taken, answers.refused)).toBeGreaterThan(50);
+  });
+
+  it("is the same, deflated or not, in however many blocks", () => {
+    fc.assert(
+      fc.property(message, fc.integer({ min: 0, max: 9 }), ({ all, bytes, head }, level) => {
+        // Whatever compressor it was that packed it, the checksum is over what comes out.
+        const raw = encodeUtf8(all.map((line) => `${line}\n`).join(""));
+        const again = concat([bytes.subarray(0, HEADER_BYTES), deflateRawSync(raw, { level })]);
+        again[3] = (again[3] ?? 0) | 1;
+        const decoded = decodeMessage(again.buffer);
+        // The flags are under the checksum: only what was packed deflated may be deflated.
+        if ((bytes[3] ?? 0) & 1) expect(decoded).toMatchObject({ ok: true, value: { ...head, lines: all } });
+        else expect(decoded).toEqual({ ok: false, why: "fails its checksum" });
+      }),
+    );
+  });
+});
+
+describe("a reference", () => {
+  it("of which any bit was flipped leads nowhere, or to what fails its checksum, and never to other records", () => {
+    const ends = { refused: 0, elsewhere: 0, unreadable: 0 };
+    fc.assert(
+      fc.property(message, fc.nat({ max: 8 * HEADER_BYTES - 1 }), ({ bytes }, bit) => {
+        const { reference, key, body } = splitMessage(bytes);
+        const blobs = new Map([[key, body]]);
+        const changed = flipped(reference, bit);
+        const read = decodeEnvelope(changed.buffer);
+        if (!read.ok) {
+          ends.refused += 1;
+          return;
+        }
+        if (read.value.elsewhere === null) {
+          // It says that it holds its records itself, which it does not.
+          expect(decodeMessage(changed.buffer).ok).toBe(false);
+          ends.unreadable += 1;
+          return;
+        }
+        const kept = blobs.get(read.value.elsewhere);
+        if (kept === undefined) ends.elsewhere += 1;
+        else {
+          expect(decodeMessage(joinMessage(changed.buffer, kept)).ok).toBe(false);
+          ends.unreadable += 1;
+        }
+      }),
+      { numRuns: 1_000 },
+    );
+    // Each way out was taken, or this shows less than it says.
+    expect(Math.min(...Object.values(ends))).toBeGreaterThan(10);
+  });
+
+  it("has another key with any other bit of id or checksum, and the same whatever else its header says", () => {
+    fc.assert(
+      fc.property(message, fc.nat({ max: 8 * HEADER_BYTES - 1 }), ({ bytes }, bit) => {
+        const at = bit >> 3;
+        const counts = (at >= 4 && at < 20) || at >= 36;
+        expect(blobKey(flipped(bytes, bit)) !== blobKey(bytes)).toBe(counts);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it("is made and undone without a change to what it is made of", () => {
+    fc.assert(
+      fc.property(message, ({ bytes }) => {
+        const before = bytes.slice();
+        const { reference, key, body } = splitMessage(bytes);
+        expect(bytes).toEqual(before);
+        expect(key).toBe(blobKey(bytes));
+        const kept = reference.slice();
+        expect(new Uint8Array(joinMessage(reference.buffer, body))).toEqual(before);
+        expect(reference).toEqual(kept);
+      }),
+    );
+  });
+});

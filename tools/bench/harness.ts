@@ -1,0 +1,113 @@
+/** The worker that is measured, in the runtime, in a process of its own; and that process's clock of CPU time. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createTestHarness, type Unstable_Config, unstable_readConfig } from "wrangler";
+import { ROOT, SHIPPER_CONFIG } from "../paths.ts";
+
+const ACCOUNT = "bench";
+const TOKEN = "token-of-the-benchmark";
+
+/** Settings of the consumer of the shipper's queue, from wrangler.jsonc. */
+export interface ConsumerSettings {
+  batchSize: number;
+  batchTimeoutMs: number;
+}
+
+export interface Harness {
+  consumer: ConsumerSettings;
+  /** The share of its own invocations that the shipper logs, from wrangler.jsonc. */
+  loggedShare: number;
+  /** Makes sure that the worker answers; to be called before every {@link ask}. */
+  awake(): Promise<void>;
+  /** Asks the worker for something; see bench/worker/index.ts. */
+  ask<T>(command: string, argument: unknown): Promise<T>;
+  /** Calls the shipper's own API. @throws if it refuses. */
+  api<T>(method: string, path: string, body: unknown): Promise<T>;
+  close(): Promise<void>;
+}
+
+export async function startHarness(): Promise<Harness> {
+  // None of them is of use here; two want the network.
+  process.env.CLOUDFLARE_CF_FETCH_ENABLED = "false";
+  process.env.WRANGLER_SEND_METRICS = "false";
+  process.env.WRANGLER_WRITE_LOGS = "false";
+  const config: Unstable_Config = unstable_readConfig({ config: SHIPPER_CONFIG }, { hideWarnings: true });
+  const consumer = config.queues.consumers?.find(({ queue }) => queue === "logship-events");
+  if (consumer?.max_batch_size === undefined || consumer.max_batch_timeout === undefined) {
+    throw new Error("wrangler.jsonc states no batch size and timeout for logship-events");
+  }
+  // Not in the project: its .dev.vars would count.
+  const root = mkdtempSync(join(tmpdir(), "logship-bench-"));
+  const remove = (): void => rmSync(root, { recursive: true, force: true });
+  process.once("exit", remove);
+  const server = createTestHarness({
+    root,
+    workers: [
+      {
+        config: {
+          name: "logship-bench",
+          main: join(ROOT, "tools/bench/worker/index.ts"),
+          compatibility_date: config.compatibility_date,
+          compatibility_flags: config.compatibility_flags,
+          // Scripts for browsers are texts here.
+          rules: config.rules,
+          durable_objects: config.durable_objects,
+          migrations: config.migrations,
+          vars: {
+            ACCOUNT_ID: ACCOUNT,
+            ADMIN_TOKEN: TOKEN,
+            SECRETS_KEY: Buffer.alloc(32, 7).toString("base64"),
+            SELF_NAME: "logship",
+          },
+        },
+      },
+    ],
+  });
+  const { url } = await server.listen();
+  const call = async <T>(path: string, init: RequestInit): Promise<T> => {
+    const response = await fetch(new URL(path, url), init);
+    if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+    return (await response.json()) as T;
+  };
+  return {
+    consumer: { batchSize: consumer.max_batch_size, batchTimeoutMs: consumer.max_batch_timeout * 1_000 },
+    loggedShare: loggedShare(config.observability),
+    awake: () => awake(url),
+    ask: (command, argument) => call(`/bench/${command}`, { method: "POST", body: JSON.stringify(argument) }),
+    api: async (method, path, body) => {
+      await awake(url);
+      const answer = await call<{ result: never }>(`/client/v4/accounts/${ACCOUNT}${path}`, {
+        method,
+        body: JSON.stringify(body),
+        headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
+      });
+      return answer.result;
+    },
+    close: async () => {
+      await server.close();
+      remove();
+    },
+  };
+}
+
+/** @see https://developers.cloudflare.com/workers/wrangler/configuration/#observability */
+function loggedShare(observability: Unstable_Config["observability"]): number {
+  const { enabled = false, head_sampling_rate = 1, logs } = observability ?? {};
+  const on = (logs?.enabled ?? enabled) && logs?.invocation_logs !== false;
+  return on ? (logs?.head_sampling_rate ?? head_sampling_rate) : 0;
+}
+
+/**
+ * A connection inside the runtime that was idle while it computed for long may be closed, and the first request on it fails: let that be one that does
+ * nothing, and whose CPU time nobody counts.
+ * @throws if the worker does not answer at all.
+ */
+async function awake(url: URL): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    const response = await fetch(new URL("/bench/ping", url), { method: "POST", body: "null" });
+    await response.text();
+    if (response.ok) return;
+    if (tries === 5) throw new Error(`the worker does not answer: ${response.status}`);
+  }
+}

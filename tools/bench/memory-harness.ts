@@ -1,0 +1,184 @@
+/** The worker whose memory is measured, in `wrangler dev`: there its requests leave the runtime directly, and pass through nobody else's memory. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { unstable_readConfig } from "wrangler";
+import { ROOT, SHIPPER_CONFIG } from "../paths.ts";
+import { type BuiltWorker, buildWorker, startDevServer } from "../servers/dev-server.ts";
+import type { LocalServer } from "../servers/local-server.ts";
+import { runtimes } from "./cpu-clock.ts";
+import { ProcessMemory } from "./process-memory.ts";
+import { ASK_HEADER } from "./protocol.ts";
+
+const ACCOUNT = "bench";
+const TOKEN = "token-of-the-benchmark";
+
+/** The longest that is asked for are the uploads of several GB. In ms. */
+const PATIENCE_MS = 120_000;
+
+export class MemoryHarness {
+  readonly #root: string;
+  readonly #worker: BuiltWorker;
+  #server: LocalServer;
+  #memory: ProcessMemory;
+  #asked = 0;
+
+  private constructor(root: string, worker: BuiltWorker, { server, memory }: Running) {
+    this.#root = root;
+    this.#worker = worker;
+    this.#server = server;
+    this.#memory = memory;
+  }
+
+  /** @throws if it does not start, or its memory cannot be read. Nothing is left then. */
+  static async start(): Promise<MemoryHarness> {
+    process.env.WRANGLER_WRITE_LOGS = "false";
+    const root = mkdtempSync(join(tmpdir(), "logship-bench-"));
+    process.once("exit", () => remove(root));
+    try {
+      // Built first: edits to its source must not restart it.
+      const worker = await buildWorker(writeConfig(root), join(root, "built"));
+      return new MemoryHarness(root, worker, await run(root, worker));
+    } catch (error) {
+      remove(root);
+      throw error;
+    }
+  }
+
+  /** Of the process that the worker runs in. */
+  get memory(): ProcessMemory {
+    return this.#memory;
+  }
+
+  /** Starts the runtime anew, on the same storage: nothing of what was is left in its memory. */
+  async restart(): Promise<void> {
+    await this.#server.stop();
+    const { server, memory } = await run(this.#root, this.#worker);
+    this.#server = server;
+    this.#memory = memory;
+  }
+
+  /** Ends it, and removes all it wrote. */
+  async close(): Promise<void> {
+    await this.#server.stop();
+    remove(this.#root);
+  }
+
+  /** Asks the worker for something; see bench/worker/memory/index.ts. */
+  ask<T>(command: string, argument: unknown = null): Promise<T> {
+    this.#asked += 1;
+    const headers = { [ASK_HEADER]: `${this.#asked}` };
+    return call(this.#server, `/bench/${command}`, { method: "POST", body: JSON.stringify(argument), headers });
+  }
+
+  /** Brings it the messages that it delivers from then on. @param frames as bench/messages.ts makes them. */
+  bring(frames: Uint8Array<ArrayBuffer>): Promise<void> {
+    return call(this.#server, "/bench/pool", { method: "POST", body: frames });
+  }
+
+  /** Calls the shipper's own API. @throws if it refuses. */
+  async api<T>(method: string, path: string, body?: unknown): Promise<T> {
+    const answer = await call<{ result: T }>(this.#server, `/client/v4/accounts/${ACCOUNT}${path}`, {
+      method,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
+    });
+    return answer.result;
+  }
+}
+
+interface Running {
+  server: LocalServer;
+  memory: ProcessMemory;
+}
+
+function remove(root: string): void {
+  rmSync(root, { recursive: true, force: true });
+}
+
+/** In a folder of its own, not in the project: its .dev.vars would count. */
+function writeConfig(root: string): string {
+  const { compatibility_date, compatibility_flags, durable_objects, migrations, rules } = unstable_readConfig(
+    { config: SHIPPER_CONFIG },
+    { hideWarnings: true },
+  );
+  const config = join(root, "wrangler.json");
+  writeFileSync(
+    config,
+    JSON.stringify({
+      name: "logship-bench",
+      main: join(ROOT, "tools/bench/worker/memory/index.ts"),
+      compatibility_date,
+      compatibility_flags,
+      durable_objects,
+      migrations,
+      rules,
+      vars: {
+        ACCOUNT_ID: ACCOUNT,
+        ADMIN_TOKEN: TOKEN,
+        SECRETS_KEY: Buffer.alloc(32, 7).toString("base64"),
+        SELF_NAME: "logship",
+        ALLOW_LOOPBACK_DESTINATIONS: "true",
+      },
+    }),
+  );
+  return config;
+}
+
+async function run(root: string, { config, script }: BuiltWorker): Promise<Running> {
+  const registry = join(root, "registry");
+  mkdirSync(registry, { recursive: true });
+  const others = new Set(runtimes(process.pid));
+  // The runtime takes flags of its engine from the environment alone; this one lets the worker collect its garbage when it is asked to.
+  process.env.MINIFLARE_WORKERD_V8_FLAGS = "--expose-gc";
+  const server = await startDevServer({ config, script, persistTo: join(root, "state"), registry }).finally(() => {
+    delete process.env.MINIFLARE_WORKERD_V8_FLAGS;
+  });
+  try {
+    const candidates = runtimes(process.pid).filter((pid) => !others.has(pid));
+    return { server, memory: await memoryOf(server, candidates) };
+  } catch (error) {
+    await server.stop();
+    throw error;
+  }
+}
+
+/** What the worker is told to hold, so that its process shows; in bytes. */
+const HELD_BYTES = 64_000_000;
+
+/**
+ * The process that the worker runs in is the one that grows when the worker is told to hold something. So the measure is tried, too, before anything
+ * is measured with it.
+ * @throws if none grows by just that.
+ */
+async function memoryOf(server: LocalServer, pids: readonly number[]): Promise<ProcessMemory> {
+  const hold = (bytes: number): Promise<void> =>
+    call(server, "/bench/hold", { method: "POST", body: JSON.stringify(bytes) });
+  await hold(0);
+  const candidates = pids.map((pid) => ({ memory: new ProcessMemory(pid), before: new ProcessMemory(pid).now() }));
+  await hold(HELD_BYTES);
+  const grown = candidates.map(({ memory, before }) => ({ memory, bytes: memory.now() - before }));
+  await hold(0);
+  const found = grown.find(({ bytes }) => Math.abs(bytes - HELD_BYTES) < HELD_BYTES / 8);
+  if (found === undefined) {
+    throw new Error(
+      `no process shows the ${HELD_BYTES} B that the worker holds; seen: ${grown.map(({ bytes }) => bytes)}`,
+    );
+  }
+  return found.memory;
+}
+
+const TRIES = 5;
+
+/**
+ * A connection inside the runtime that was idle while it computed for long may be closed, and the next request on it fails. It is made again: of a
+ * command the worker knows the number, and nothing else that is asked here does anything twice but the creation of a job, before which nothing is computed.
+ */
+async function call<T>(server: LocalServer, path: string, init: RequestInit): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    const response = await fetch(server.url + path, { ...init, signal: AbortSignal.timeout(PATIENCE_MS) });
+    if (response.ok) return (await response.json()) as T;
+    const words = (await response.text()).slice(0, 500);
+    if (tries === TRIES || !words.includes("connection lost")) throw new Error(`${path}: ${response.status} ${words}`);
+  }
+}

@@ -1,0 +1,91 @@
+/** Full messages of the queue, whose records are about a kB each. They are packed here, so that packing them is none of what is measured. */
+import { randomIds } from "../../src/intake/ids.ts";
+import { packRecords } from "../../src/intake/packing.ts";
+import { recordLine } from "../../src/record/encode.ts";
+import { toRecord } from "../../src/record/record.ts";
+import type { PackedSize, Texture } from "./protocol.ts";
+import { RecordMix, seeded } from "./records.ts";
+
+/** Of a record's line and its newline, in bytes: a million of them are a little less than the largest object. */
+const RECORD_BYTES = 999;
+
+/** Records that are packed at a time: some four full messages. */
+const RECORDS_AT_ONCE = 2_000;
+
+const WORDS =
+  "order customer cart cached stale fetched payment region replica retry shard updated missing price item".split(" ");
+
+export interface Packed {
+  size: PackedSize;
+  bodies: Uint8Array<ArrayBuffer>[];
+}
+
+/** @param messages how many. @param atMs time of all their events, and of intake, since the epoch. */
+export function packMessages(texture: Texture, messages: number, atMs: number): Packed {
+  const line = lines(texture, atMs);
+  const bodies: Uint8Array<ArrayBuffer>[] = [];
+  const size = { messages, records: 0, rawBytes: 0, messageBytes: 0 };
+  while (bodies.length < messages) {
+    const some = Array.from({ length: RECORDS_AT_ONCE }, line);
+    const result = packRecords(some, { takenInMs: atMs, idOf: randomIds(), keyed: false });
+    if (!result.ok) throw new Error("a record is too large");
+    // The last one is not full.
+    for (const { body, records } of result.messages.slice(0, -1)) {
+      if (bodies.length === messages) break;
+      bodies.push(body);
+      size.records += records;
+      size.rawBytes += records * RECORD_BYTES;
+      size.messageBytes += body.length;
+    }
+  }
+  return { size, bodies };
+}
+
+/** Makes record lines, each of the same length. */
+function lines(texture: Texture, atMs: number): () => string {
+  const mix = new RecordMix(11);
+  const random = seeded(12);
+  const context = { takenInMs: atMs, defaultScriptName: "unnamed", lenient: true };
+  const lineWith = (item: object, text: string): string => {
+    const whole = { ...item, logs: [{ message: [text], level: "log", timestamp: atMs }] };
+    const record = toRecord(whole, context, "", { faults: [], unknownKeys: new Set() });
+    if (record === null) throw new Error("a trace item is none");
+    return recordLine(record);
+  };
+  const text = texture === "noise" ? () => noise(random) : wordsOf(random);
+  return () => {
+    // No exceptions: a stack alone may be larger. And little beside the noise: the rest of a record does compress.
+    const quiet = texture === "noise" ? { event: { cron: "0 * * * *", scheduledTime: atMs } } : {};
+    const item = { ...mix.next(atMs), exceptions: [], ...quiet };
+    const room = RECORD_BYTES - 1 - lineWith(item, "").length;
+    return lineWith(item, text().slice(0, room));
+  };
+}
+
+/** Random bytes in base64, as long as a record: a compressor makes three quarters of it at best. */
+function noise(random: () => number): string {
+  const words = Uint32Array.from({ length: RECORD_BYTES / 5 }, () => random() * 2 ** 32);
+  return Buffer.from(words.buffer).toString("base64");
+}
+
+/** Words, as long as a record, from anywhere in a long text of them. */
+function wordsOf(random: () => number): () => string {
+  const some = Array.from({ length: 20_000 }, () => WORDS[Math.floor(random() * WORDS.length)]).join(" ");
+  return () => {
+    const from = Math.floor(random() * (some.length - RECORD_BYTES));
+    return some.slice(from, from + RECORD_BYTES);
+  };
+}
+
+/** One body after the other, each behind its length: how they are brought to the worker. */
+export function framed(bodies: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const frames = new Uint8Array(bodies.reduce((sum, { length }) => sum + 4 + length, 0));
+  const view = new DataView(frames.buffer);
+  let at = 0;
+  for (const body of bodies) {
+    view.setUint32(at, body.length);
+    frames.set(body, at + 4);
+    at += 4 + body.length;
+  }
+  return frames;
+}

@@ -1,0 +1,137 @@
+/** What tools/bench/run.ts asks of the worker that it measures, and what comes back. */
+
+/** What one class of durable objects did. */
+export interface ObjectUse {
+  /** RPC calls and alarms: each is a billed request. */
+  requests: number;
+  /** Of these, those that wrote: their answers wait until that is on disk. */
+  writing: number;
+  alarms: number;
+  /** As the runtime counts them for the bill, plus one for each `setAlarm`. */
+  rowsWritten: number;
+  rowsRead: number;
+  setAlarms: number;
+}
+
+/** What was used of the platform's durable parts. */
+export interface Use {
+  /** By class. */
+  objects: { [className: string]: ObjectUse };
+  /** How many durable objects did anything. */
+  activeObjects: number;
+  puts: number;
+  /** Any other request to the object store. */
+  otherStoreRequests: number;
+  /** Lines that the shipper wrote. */
+  logLines: number;
+}
+
+export interface Scenario {
+  /** Ids of all jobs there are: each takes every event. */
+  jobs: number[];
+  eventsPerSecond: number;
+  /** Isolates of the tail handler among which the events are spread by chance. */
+  isolates: number;
+  /** Passes before anything is counted, in s. */
+  warmUpS: number;
+  /** What is counted, in s: whole upload intervals, and whole periods of the cron. */
+  seconds: number;
+  /** Of the queue's consumer, as wrangler.jsonc has them. */
+  batchSize: number;
+  batchTimeoutMs: number;
+  seed: number;
+}
+
+export interface Simulated {
+  events: number;
+  messages: number;
+  messageBytes: number;
+  /** Queue operations for one way of these messages (write, read or delete): one for each started 64 KB. */
+  messageUnits: number;
+  batches: number;
+  crons: number;
+  use: Use;
+}
+
+/** A kind of job whose pipeline is measured. */
+export interface JobShape {
+  /** As in a job's `filter`; null: none. */
+  filter: string | null;
+  /** null: all fields. */
+  fieldNames: string[] | null;
+}
+
+export interface PrepareCpu {
+  records: number;
+  seed: number;
+  shape: JobShape;
+}
+
+export interface Prepared {
+  records: number;
+  /** Of these, those that the job ships. */
+  shipped: number;
+  messages: number;
+  /** The records as they travel, before compression. */
+  rawBytes: number;
+  messageBytes: number;
+  /** What the job ships, before compression. */
+  shippedBytes: number;
+}
+
+/**
+ * What is measured: `intake` from trace items to messages, `pipeline` from messages to fragments, `gzip` of what the pipeline ships and nothing else;
+ * and steps of the pipeline alone. `nothing` is what asking for it takes; it is taken off the others.
+ */
+export const WORKS = ["nothing", "pipeline", "gzip", "intake", "decode", "load", "build", "deflate"] as const;
+export type Work = (typeof WORKS)[number];
+
+/** What came out of a run, so that two of them can be told to have done the same. */
+export interface Ran {
+  bytes: number;
+}
+
+export interface Grown {
+  records: number;
+  delivered: number;
+  pending: number;
+  objects: number;
+  /** Of the job's log and of the account's ledger. */
+  logBytes: number;
+  ledgerBytes: number;
+}
+
+/** What the records of an object hold whose memory is measured: logs that compress well; or text of random characters, which hardly does. */
+export type Texture = "logs" | "noise";
+
+export interface PackedSize {
+  messages: number;
+  records: number;
+  /** Before compression. */
+  rawBytes: number;
+  /** As the queue has them. */
+  messageBytes: number;
+}
+
+/** An object of a log, as it was cut. */
+export interface CutSize {
+  records: number;
+  rawBytes: number;
+  bytes: number;
+}
+
+/** Numbers what the worker is asked whose memory is measured: a connection may break, and what was begun must not be done twice. */
+export const ASK_HEADER = "x-bench-ask";
+
+/** A batch of the queue. */
+export interface Consuming {
+  messages: number;
+  /** Collects garbage before a message is read and before a log is called, so that what is resident is what is held; otherwise as the runtime does. */
+  collecting: boolean;
+}
+
+/** Objects as large as a job allows. */
+export interface Stacking {
+  job: number;
+  objects: number;
+}

@@ -1,0 +1,191 @@
+/**
+ * The work whose CPU time is measured: from outside, as clocks stand still while the runtime executes. Every run does the same work on the same
+ * data and says how much came out, so that whoever measures can tell that it did.
+ */
+import { constants, gzipSync, inflateRawSync } from "node:zlib";
+import { Gatherer } from "../../../src/intake/gather.ts";
+import { handleTail } from "../../../src/intake/tail.ts";
+import type { JobConfig } from "../../../src/job/config.ts";
+import { APPEND_MAX_RAW_BYTES } from "../../../src/limits.ts";
+import { buildAppend } from "../../../src/object/build.ts";
+import type { Fragment } from "../../../src/object/fragment.ts";
+import { deflateFragment, OBJECT_DEFLATE_LEVEL } from "../../../src/object/fragment.ts";
+import { type Loaded, load } from "../../../src/object/load.ts";
+import { NDJSON } from "../../../src/output/format.ts";
+import type { ConsumerContext } from "../../../src/pipeline/commit.ts";
+import { consumeEvents } from "../../../src/pipeline/consume.ts";
+import { RecentTurns } from "../../../src/pipeline/recent.ts";
+import { decodeMessage } from "../../../src/queue/message.ts";
+import type { FieldName } from "../../../src/record/fields.ts";
+import type { JobShape, PrepareCpu, Prepared, Ran, Work } from "../protocol.ts";
+import { RecordMix, type TraceItem } from "../records.ts";
+import { batchOf } from "./queue-batch.ts";
+
+/** 2026-11-20T12:00:00Z. */
+const NOON = 1_795_176_000_000;
+
+const NO_BLOBS = { get: async () => null, put: async () => {}, drop: async () => {} };
+
+interface Data {
+  items: TraceItem[];
+  bodies: ArrayBuffer[];
+  /** Grouped as the queue handler does: what goes into one append. */
+  groups: Loaded[][];
+  job: JobConfig;
+  /** What the job ships, in the pieces that are compressed one by one. */
+  pieces: Uint8Array[];
+}
+
+let data: Data | null = null;
+
+/** Makes the data of all runs that follow. */
+export async function prepare({ records, seed, shape }: PrepareCpu): Promise<Prepared> {
+  const mix = new RecordMix(seed);
+  const items = Array.from({ length: records }, (_, i) => mix.next(NOON + i));
+  const bodies = await gathered(items);
+  const groups = groupsOf(await Promise.all(bodies.map(loaded)));
+  const job = jobOf(shape);
+  const fragments = built(job, groups);
+  const pieces = fragments.map(uncompressed);
+  data = { items, bodies, groups, job, pieces };
+  return {
+    records,
+    shipped: fragments.reduce((sum, fragment) => sum + fragment.records, 0),
+    messages: bodies.length,
+    rawBytes: groups.flat().reduce((sum, { size }) => sum + size, 0),
+    messageBytes: bodies.reduce((sum, body) => sum + body.byteLength, 0),
+    shippedBytes: bytesOf(pieces),
+  };
+}
+
+/** Does a piece of work once. @throws if nothing is prepared. */
+export async function run(work: Work): Promise<Ran> {
+  if (data === null) throw new Error("prepare comes first");
+  return { bytes: await RUNS[work](data) };
+}
+
+const RUNS: { readonly [work in Work]: (data: Data) => number | Promise<number> } = {
+  nothing: () => 0,
+  intake: async ({ items }) => (await gathered(items)).reduce((sum, body) => sum + body.byteLength, 0),
+  pipeline: ({ bodies, job }) => consumed(bodies, job),
+  gzip: ({ pieces }) => bytesOf(pieces.map((piece) => gzipSync(piece, { level: OBJECT_DEFLATE_LEVEL }) as Uint8Array)),
+  decode: ({ bodies }) => bodies.reduce((sum, body) => sum + Number(decodeMessage(body).ok), 0),
+  load: async ({ bodies }) => {
+    let size = 0;
+    for (const body of bodies) size += (await loaded(body)).size;
+    return size;
+  },
+  build: ({ job, groups }) => bytesOf(built(job, groups).map(({ body }) => body)),
+  deflate: ({ pieces }) => bytesOf(pieces.map(deflateFragment)),
+};
+
+/** From trace items to messages, one invocation of `tail()` each. */
+async function gathered(items: readonly TraceItem[]): Promise<ArrayBuffer[]> {
+  const bodies: ArrayBuffer[] = [];
+  const gatherer = new Gatherer();
+  let wake = (): void => {};
+  const sends: Promise<void>[] = [];
+  const context = {
+    queue: {
+      sendBatch: async (messages: { body: Uint8Array }[]) => {
+        for (const { body } of messages) bodies.push(body.slice().buffer as ArrayBuffer);
+      },
+    },
+    blobs: NO_BLOBS,
+    config: { selfName: "logship", defaultScriptName: "unnamed" },
+    platform: {
+      now: () => NOON,
+      sleep: () =>
+        new Promise<void>((resolve) => {
+          wake = resolve;
+        }),
+    },
+    gatherer,
+    waitUntil: (promise: Promise<void>) => sends.push(promise),
+    keep: () => Promise.reject(new Error("the queue takes everything")),
+    countLost: () => Promise.reject(new Error("nothing is lost")),
+  };
+  for (const item of items) await handleTail([item], context);
+  wake();
+  await Promise.all(sends);
+  return bodies;
+}
+
+/** From messages to fragments: the queue handler, with logs that take everything and keep nothing. */
+async function consumed(bodies: readonly ArrayBuffer[], job: JobConfig): Promise<number> {
+  let bytes = 0;
+  const turns = new RecentTurns();
+  const context: ConsumerContext = {
+    jobs: async () => ({ state: "bench.1", jobs: [job], optOuts: [], optOutVersion: 0 }),
+    expectAgain: () => Promise.reject(new Error("every message is whole")),
+    append: async (_job, build) => {
+      bytes += bytesOf(build(new Set()).fragments.map(({ body }) => body));
+      return { kind: "taken" };
+    },
+    count: async () => null,
+    counted: async () => [],
+    // As in each isolate, of however many records: once a second.
+    arrivals: { handsOverRecent: () => turns.take(NOON), show: () => {} },
+    setAside: () => Promise.reject(new Error("nothing is set aside")),
+    blobs: NO_BLOBS,
+    platform: { now: () => NOON },
+  };
+  const batch = batchOf(bodies, NOON);
+  await consumeEvents(batch, context);
+  batch.assertAcknowledged();
+  return bytes;
+}
+
+async function loaded(body: ArrayBuffer): Promise<Loaded> {
+  const [delivery] = batchOf([body], NOON).messages;
+  if (delivery === undefined) throw new Error("no message");
+  const loading = await load(delivery, NO_BLOBS);
+  if (loading.kind !== "loaded") throw new Error(`a message is ${loading.kind}`);
+  return loading.loaded;
+}
+
+function groupsOf(messages: readonly Loaded[]): Loaded[][] {
+  const groups: Loaded[][] = [[]];
+  let size = 0;
+  for (const message of messages) {
+    if (size + message.size > APPEND_MAX_RAW_BYTES) {
+      groups.push([]);
+      size = 0;
+    }
+    groups.at(-1)?.push(message);
+    size += message.size;
+  }
+  return groups;
+}
+
+function built(job: JobConfig, groups: readonly (readonly Loaded[])[]): Fragment[] {
+  return groups.flatMap((group) => buildAppend(job, group, new Set(), 0).fragments);
+}
+
+function uncompressed({ deflated, body }: Fragment): Uint8Array {
+  return deflated ? (inflateRawSync(body, { finishFlush: constants.Z_SYNC_FLUSH }) as Uint8Array) : body;
+}
+
+function bytesOf(parts: readonly Uint8Array[]): number {
+  return parts.reduce((sum, { length }) => sum + length, 0);
+}
+
+function jobOf({ filter, fieldNames }: JobShape): JobConfig {
+  return {
+    id: 1,
+    version: 1,
+    modifiedVersion: 1,
+    outputVersion: 1,
+    destinationVersion: 1,
+    optOutVersion: 0,
+    windows: [{ fromMs: 0, untilMs: null }],
+    filter,
+    sampleRate: 1,
+    output: { ...NDJSON, fieldNames: fieldNames as FieldName[] | null },
+    limits: { bytes: 100_000_000, records: 100_000, intervalMs: 30_000 },
+    destination: "",
+    path: "",
+    deletedMs: null,
+    discard: false,
+  };
+}

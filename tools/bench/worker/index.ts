@@ -1,0 +1,65 @@
+/**
+ * The shipper as it is, with a meter around its durable objects: the same code, bundled the same way, in the same runtime, on the same storage.
+ * tools/bench/run.ts asks over HTTP for what is to be done, and measures it from outside.
+ */
+import worker, * as shipper from "../../../src/index.ts";
+import type { PrepareCpu, Scenario, Work } from "../protocol.ts";
+import { playThePlatform } from "./clock.ts";
+import { prepare, run } from "./cpu.ts";
+import { append, grown, pack } from "./growth.ts";
+import { meteredEnv, meteredState } from "./meter.ts";
+import { simulate } from "./simulate.ts";
+
+type ObjectClass = new (ctx: DurableObjectState, env: Env) => { ctx: DurableObjectState; alarm?(): Promise<void> };
+
+/** One of the shipper's classes of durable objects, metered; its alarm fires when the simulation says so. */
+function metered(name: string, original: unknown): ObjectClass {
+  return class extends (original as ObjectClass) {
+    constructor(ctx: DurableObjectState, env: Env) {
+      super(meteredState(ctx, name), meteredEnv(env));
+    }
+
+    /** As the platform does it: an alarm counts as not set while its handler runs. */
+    async fireAlarm(): Promise<void> {
+      await this.ctx.storage.deleteAlarm();
+      await this.alarm?.();
+    }
+
+    databaseBytes(): number {
+      return this.ctx.storage.sql.databaseSize;
+    }
+  };
+}
+
+export const ControlPlane = metered("ControlPlane", shipper.ControlPlane);
+export const DeliveryLog = metered("DeliveryLog", shipper.DeliveryLog);
+export const AccountLedger = metered("AccountLedger", shipper.AccountLedger);
+export const BlobStore = metered("BlobStore", shipper.BlobStore);
+export const Outbox = metered("Outbox", shipper.Outbox);
+export const AccessRegister = metered("AccessRegister", shipper.AccessRegister);
+export const Watch = metered("Watch", shipper.Watch);
+export const Replays = metered("Replays", shipper.Replays);
+export const Live = metered("Live", shipper.Live);
+
+playThePlatform();
+
+const COMMANDS: { readonly [name: string]: (argument: never, env: Env) => unknown } = {
+  ping: () => null,
+  simulate: (scenario: Scenario, env) => simulate(env, scenario),
+  prepare: (what: PrepareCpu) => prepare(what),
+  run: (work: Work) => run(work),
+  pack: (records: number) => pack(records),
+  append: (_: null, env) => append(env),
+  grown: (jobId: number, env) => grown(env, jobId),
+};
+
+export default {
+  async fetch(request, env, ctx) {
+    const { pathname } = new URL(request.url);
+    const command = COMMANDS[pathname.replace("/bench/", "")];
+    // Anything else is for the shipper's own API: jobs are created as everybody creates them.
+    if (command === undefined) return worker.fetch(request, env, ctx);
+    const result = await command((await request.json()) as never, env);
+    return Response.json(result ?? null);
+  },
+} satisfies ExportedHandler<Env>;

@@ -1,0 +1,171 @@
+/**
+ * The shipper as it is, with nothing around its durable objects, and the real network: for measuring its memory from outside. Only the clock is
+ * played, so that no alarm fires by itself, and the queue.
+ */
+
+import { controlPlane } from "../../../../src/control/plane.ts";
+import { segmentOf } from "../../../../src/delivery/chain.ts";
+import worker from "../../../../src/index.ts";
+import { randomIds } from "../../../../src/intake/ids.ts";
+import type { JobConfig } from "../../../../src/job/config.ts";
+import { APPEND_MAX_RAW_BYTES } from "../../../../src/limits.ts";
+import { buildAppend } from "../../../../src/object/build.ts";
+import { load } from "../../../../src/object/load.ts";
+import { JobsCache } from "../../../../src/pipeline/jobs-cache.ts";
+import { platform } from "../../../../src/platform.ts";
+import { ASK_HEADER, type Consuming, type CutSize, type Stacking } from "../../protocol.ts";
+import { clock } from "../clock.ts";
+import { type Batch, batchOf } from "../queue-batch.ts";
+import { MessagePool } from "./pool.ts";
+
+// All that the deployment binds, whatever is added to it.
+export * from "../../../../src/index.ts";
+
+platform.now = () => Math.floor(clock.nowMs);
+
+/** How long uploads are waited for, in ms. */
+const UPLOAD_MS = 100_000;
+
+/** Messages that are consumed one by one until something is cut, at most. */
+const CUT_MESSAGES_MAX = 20;
+
+const NO_BLOBS = { get: async () => null };
+
+let pool: MessagePool | null = null;
+let held: Uint8Array | null = null;
+
+function poolOfMessages(): MessagePool {
+  if (pool === null) throw new Error("no messages were brought");
+  return pool;
+}
+
+/** The runtime is started with a flag that shows its collector. @throws if it was not. */
+function collect(): void {
+  const { gc } = globalThis as { gc?: () => void };
+  if (gc === undefined) throw new Error("the runtime does not show its collector");
+  gc();
+}
+
+/** One batch of the queue, of so many messages. */
+async function consume({ messages, collecting }: Consuming, env: Env): Promise<void> {
+  const batch = batchOf(poolOfMessages().take(messages, platform.now()), clock.nowMs);
+  await worker.queue(collecting ? collectingBatch(batch) : batch, collecting ? collectingEnv(env) : env);
+  batch.assertAcknowledged();
+}
+
+/** Collects garbage before a message is read. */
+function collectingBatch(batch: Batch): Batch {
+  const messages = batch.messages.map((message) => ({
+    ...message,
+    get body() {
+      collect();
+      return message.body;
+    },
+  }));
+  return { ...batch, messages };
+}
+
+/** Collects garbage before a log is called: what was built for it is complete by then. */
+function collectingEnv(env: Env): Env {
+  const getByName: Env["LOG"]["getByName"] = (name) => {
+    collect();
+    return env.LOG.getByName(name);
+  };
+  return { ...env, LOG: { getByName } as Env["LOG"] };
+}
+
+/** Single messages, until a job's log has cut an object. */
+async function cut(job: number, env: Env): Promise<CutSize> {
+  for (let messages = 0; messages < CUT_MESSAGES_MAX; messages++) {
+    await consume({ messages: 1, collecting: false }, env);
+    const [size] = await objectsOf(job, 1, env);
+    if (size !== undefined) return size;
+  }
+  throw new Error("nothing was cut");
+}
+
+async function objectsOf(job: number, limit: number, env: Env): Promise<CutSize[]> {
+  const { entries } = await segmentOf(env.LOG, job, 0).objects(0, limit);
+  return entries.map(({ records, raw_bytes, bytes }) => ({ records, rawBytes: raw_bytes, bytes }));
+}
+
+/** Objects of the same fragments again and again, as building others would take minutes: to the log they are like any. */
+async function stack({ job: id, objects }: Stacking, env: Env): Promise<CutSize[]> {
+  const job = await jobOf(id, env);
+  const log = segmentOf(env.LOG, id, 0);
+  const messages = Math.floor(APPEND_MAX_RAW_BYTES / poolOfMessages().rawBytesOf(1));
+  const offered = await Promise.all(
+    batchOf(poolOfMessages().take(messages, platform.now()), clock.nowMs).messages.map(async (delivery) => {
+      const loading = await load(delivery, NO_BLOBS);
+      if (loading.kind !== "loaded") throw new Error(`a message is ${loading.kind}`);
+      return loading.loaded;
+    }),
+  );
+  const append = buildAppend(job, offered, new Set(), 0);
+  const idOf = randomIds();
+  while ((await log.objects(0, 0)).total < objects) {
+    const renamed = append.messages.map((message) => ({ ...message, id: idOf(0) }));
+    const result = await log.append({ ...append, messages: renamed });
+    if (result.kind !== "taken") throw new Error(`the log says ${result.kind}`);
+  }
+  return objectsOf(id, objects, env);
+}
+
+async function jobOf(id: number, env: Env): Promise<JobConfig> {
+  const snapshot = await new JobsCache().refresh(controlPlane(env.CONTROL));
+  const job = snapshot?.jobs.find((job) => job.id === id);
+  if (job === undefined) throw new Error(`there is no job ${id}`);
+  return job;
+}
+
+/** Uploads all that a job has cut, and waits for it. @returns how many objects are not delivered. */
+async function drive(job: number, env: Env): Promise<number> {
+  const { pendingObjects } = await segmentOf(env.LOG, job, 0).drive("manual", UPLOAD_MS);
+  return pendingObjects;
+}
+
+const COMMANDS: { readonly [name: string]: (argument: never, env: Env) => unknown } = {
+  ping: () => null,
+  collect: () => collect(),
+  hold: (bytes: number) => {
+    held = bytes === 0 ? null : new Uint8Array(bytes).fill(1);
+    return held?.length ?? 0;
+  },
+  /** Moves the clock. */
+  pass: (ms: number) => clock.advanceTo(clock.nowMs + ms),
+  consume,
+  cut,
+  stack,
+  drive,
+};
+
+/** What was asked last, by its number: who did not hear the answer asks again. */
+let asked: { number: string; answer: Promise<unknown> } | null = null;
+
+async function answerTo(path: string, request: Request, env: Env): Promise<Response | null> {
+  if (path === "/bench/pool") {
+    pool = new MessagePool(await request.arrayBuffer());
+    return Response.json(null);
+  }
+  const command = COMMANDS[path.replace("/bench/", "")];
+  if (command === undefined) return null;
+  const argument = (await request.json()) as never;
+  const number = request.headers.get(ASK_HEADER);
+  const run = async (): Promise<unknown> => command(argument, env);
+  if (number === null) return Response.json((await run()) ?? null);
+  if (asked?.number !== number) asked = { number, answer: run() };
+  return Response.json((await asked.answer) ?? null);
+}
+
+export default {
+  async fetch(request, env, ctx) {
+    const { pathname } = new URL(request.url);
+    try {
+      // Anything else is for the shipper's own API.
+      return (await answerTo(pathname, request, env)) ?? (await worker.fetch(request, env, ctx));
+    } catch (error) {
+      // In few words: what `wrangler dev` would make of it is a page of HTML.
+      return new Response(String(error), { status: 500 });
+    }
+  },
+} satisfies ExportedHandler<Env>;

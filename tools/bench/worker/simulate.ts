@@ -1,0 +1,184 @@
+/**
+ * Minutes of traffic in a few seconds: events arrive by a clock of the simulation's own, and the real code gathers, packs, consumes, appends, cuts
+ * and uploads them. Only the queue and the object store are played: the one by its documented rules, the other takes everything.
+ */
+
+import { queueUnits } from "../../../src/account/usage.ts";
+import { readIntakeConfig } from "../../../src/config.ts";
+import { chainStatus } from "../../../src/delivery/chain.ts";
+import worker from "../../../src/index.ts";
+import { Gatherer } from "../../../src/intake/gather.ts";
+import { handleTail } from "../../../src/intake/tail.ts";
+import { platform } from "../../../src/platform.ts";
+import { blobStore } from "../../../src/queue/blob-store.ts";
+import type { Scenario, Simulated } from "../protocol.ts";
+import { RecordMix, seeded, type TraceItem } from "../records.ts";
+import { clock } from "./clock.ts";
+import { fireAlarm, meteredEnv, nextAlarm, takeUse } from "./meter.ts";
+import { batchOf } from "./queue-batch.ts";
+
+/** As wrangler.jsonc has it. */
+const CRON_MS = 300_000;
+
+/** Trace items that come again and again, each time with the time of then: making them would cost more than what is measured. */
+const POOL = 5_000;
+
+/** Something that is to happen at a time. */
+interface Happening {
+  atMs: number;
+  run(): Promise<void>;
+}
+
+const NOTHING = { events: 0, messages: 0, messageBytes: 0, messageUnits: 0, batches: 0, crons: 0 };
+
+class Simulation {
+  readonly #env: Env;
+  readonly #metered: Env;
+  readonly #scenario: Scenario;
+  readonly #random: () => number;
+  readonly #pool: readonly TraceItem[];
+  readonly #gatherers: readonly Gatherer[];
+  /** Invocations of `tail()` that wait to send; all wait equally long, so the first ends first. */
+  readonly #senders: Happening[] = [];
+  #queue: { body: ArrayBuffer; sentMs: number }[] = [];
+  #counts = { ...NOTHING };
+
+  constructor(env: Env, scenario: Scenario) {
+    this.#env = env;
+    this.#metered = meteredEnv(env);
+    this.#scenario = scenario;
+    this.#random = seeded(scenario.seed);
+    const mix = new RecordMix(scenario.seed);
+    this.#pool = Array.from({ length: POOL }, () => mix.next(clock.nowMs));
+    this.#gatherers = Array.from({ length: scenario.isolates }, () => new Gatherer());
+  }
+
+  /** Lets time pass, with new events or without. */
+  async pass(seconds: number, arriving: boolean): Promise<void> {
+    const untilMs = clock.nowMs + seconds * 1_000;
+    let arrivalMs = arriving ? clock.nowMs + this.#gapMs() : Number.POSITIVE_INFINITY;
+    for (;;) {
+      const next = this.#nextHappening();
+      if (Math.min(next.atMs, arrivalMs) > untilMs) break;
+      const arrives = arrivalMs <= next.atMs;
+      clock.advanceTo(arrives ? arrivalMs : next.atMs);
+      await (arrives ? this.#arrive() : next.run());
+      if (arrives) arrivalMs += this.#gapMs();
+    }
+    clock.advanceTo(untilMs);
+  }
+
+  /** What was counted since the last time. */
+  take(): Simulated {
+    const counts = this.#counts;
+    this.#counts = { ...NOTHING };
+    return { ...counts, use: takeUse() };
+  }
+
+  /** To the next event of a Poisson process. */
+  #gapMs(): number {
+    return (-Math.log(1 - this.#random()) / this.#scenario.eventsPerSecond) * 1_000;
+  }
+
+  /** Whatever comes first, but for the next event. */
+  #nextHappening(): Happening {
+    const cronMs = (Math.floor(clock.nowMs / CRON_MS) + 1) * CRON_MS;
+    let first: Happening = { atMs: cronMs, run: () => this.#cron() };
+    const alarm = nextAlarm();
+    if (alarm !== null && alarm.atMs < first.atMs) {
+      first = { atMs: alarm.atMs, run: () => fireAlarm(this.#env, alarm) };
+    }
+    const [sender] = this.#senders;
+    if (sender !== undefined && sender.atMs < first.atMs) first = sender;
+    const [oldest] = this.#queue;
+    if (oldest !== undefined) {
+      const { batchSize, batchTimeoutMs } = this.#scenario;
+      const atMs = this.#queue.length >= batchSize ? clock.nowMs : oldest.sentMs + batchTimeoutMs;
+      if (atMs < first.atMs) first = { atMs, run: () => this.#deliver() };
+    }
+    return first;
+  }
+
+  /** An invocation of a function has ended somewhere, and its trace item comes. */
+  async #arrive(): Promise<void> {
+    this.#counts.events += 1;
+    const gatherer = this.#gatherers[Math.floor(this.#random() * this.#gatherers.length)];
+    if (gatherer === undefined) throw new Error("a scenario needs at least one isolate");
+    const item = this.#pool[Math.floor(this.#random() * POOL)];
+    const sends: Promise<void>[] = [];
+    let waits = false;
+    const sleep = (ms: number): Promise<void> => {
+      waits = true;
+      return new Promise((wake) => {
+        const run = async (): Promise<void> => {
+          this.#senders.shift();
+          wake();
+          await Promise.all(sends);
+        };
+        this.#senders.push({ atMs: clock.nowMs + ms, run });
+      });
+    };
+    await handleTail([{ ...item, eventTimestamp: platform.now() }], {
+      queue: { sendBatch: async (messages) => this.#send(messages.map(({ body }) => body)) },
+      blobs: blobStore(this.#metered.BLOBS),
+      config: readIntakeConfig(this.#env),
+      gatherer,
+      platform: { now: platform.now, sleep },
+      waitUntil: (promise) => sends.push(promise),
+      keep: () => Promise.reject(new Error("the queue takes everything")),
+      countLost: () => Promise.reject(new Error("nothing is lost")),
+    });
+    if (!waits) await Promise.all(sends);
+  }
+
+  #send(bodies: readonly Uint8Array[]): void {
+    for (const body of bodies) {
+      this.#counts.messages += 1;
+      this.#counts.messageBytes += body.length;
+      this.#counts.messageUnits += queueUnits(body.length);
+      this.#queue.push({ body: body.slice().buffer, sentMs: clock.nowMs });
+    }
+  }
+
+  async #deliver(): Promise<void> {
+    const messages = this.#queue.slice(0, this.#scenario.batchSize);
+    this.#queue = this.#queue.slice(messages.length);
+    this.#counts.batches += 1;
+    const batch = batchOf(
+      messages.map(({ body }) => body),
+      clock.nowMs,
+    );
+    await worker.queue(batch, this.#metered);
+    batch.assertAcknowledged();
+  }
+
+  async #cron(): Promise<void> {
+    this.#counts.crons += 1;
+    await worker.scheduled({ cron: "*/5 * * * *", scheduledTime: clock.nowMs, noRetry: () => {} }, this.#metered);
+  }
+}
+
+/**
+ * Runs a scenario; at its end all that waits is delivered, so that none pays for another.
+ * @throws if a job has not got every event, once: then what was counted is not what it costs.
+ */
+export async function simulate(env: Env, scenario: Scenario): Promise<Simulated> {
+  const before = await deliveredTo(env, scenario.jobs);
+  const simulation = new Simulation(env, scenario);
+  await simulation.pass(scenario.warmUpS, true);
+  const { events } = simulation.take();
+  await simulation.pass(scenario.seconds, true);
+  const simulated = simulation.take();
+  await simulation.pass(CRON_MS / 1_000, false);
+  const after = await deliveredTo(env, scenario.jobs);
+  scenario.jobs.forEach((job, i) => {
+    const delivered = (after[i] ?? 0) - (before[i] ?? 0);
+    const sent = events + simulated.events;
+    if (delivered !== sent) throw new Error(`job ${job} got ${delivered} of ${sent} events`);
+  });
+  return simulated;
+}
+
+function deliveredTo(env: Env, jobs: readonly number[]): Promise<number[]> {
+  return Promise.all(jobs.map(async (job) => (await chainStatus(env.LOG, job))?.counts.delivered ?? 0));
+}

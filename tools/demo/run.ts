@@ -1,0 +1,188 @@
+/**
+ * The main job on embedded defaults: a sample function and a client send events, the shipper puts them into a bucket, the bucket is read back.
+ * Everything runs on this machine, in a state folder of its own. `--once` ends by itself: 0 if every event arrived exactly once, 1 if not.
+ */
+import { parseArgs } from "node:util";
+import type { ApiClient } from "../client/api-client.ts";
+import { type JobLedger, jobBalance } from "../client/api-results.ts";
+import { LOCAL_BUCKET, localDestination } from "../client/bucket.ts";
+import { DEV_VARS } from "../paths.ts";
+import { type Foreground, runInForeground, shown } from "../servers/foreground.ts";
+import { bucketLines, showAll, showNew } from "../servers/local-shipper.ts";
+import { type UntilOptions, until } from "../until.ts";
+import { faultsOf } from "./check.ts";
+import { type Expected, postedEvents, sampleSchedules, sampleVisits, type Trigger } from "./events.ts";
+import { type Running, STATES, start } from "./processes.ts";
+
+const FOLDER = "demo";
+/** The least a job takes. */
+const INTERVAL_S = 30;
+/** tail() gathers for 2 s and the queue for 10 s at most; a slow machine takes its time. In ms. */
+const RECEIVED_WITHIN_MS = 60_000;
+const DELIVERED_WITHIN_MS = 60_000;
+
+type Say = Foreground["say"];
+
+/** @returns what is wrong, in words; nothing if all is well. And the keys that are in the bucket. */
+async function runMainJob({
+  shipper: { api, bucket },
+  sample,
+  say,
+}: Running): Promise<{ faults: string[]; keys: Set<string> }> {
+  const job = await api.createJob({
+    name: "demo",
+    enabled: true,
+    destination_conf: localDestination(`${FOLDER}/{DATE}`),
+    max_upload_interval_seconds: INTERVAL_S,
+  });
+  const place = `objstore://${LOCAL_BUCKET.name}/${FOLDER}/{DATE}`;
+  say(`POST /jobs: job ${job.id} ships to ${place}, after ${INTERVAL_S} s at the latest.`);
+
+  const faults: string[] = [];
+  const expected = [...(await askSample(sample.url, faults, say)), ...(await postEvents(api, say))];
+  say(`Waiting for the queue (12 s at most) until the job's ledger shows ${expected.length} received …`);
+  await ledgerUntil(api, job.id, faults, say, {
+    what: `the ledger to show ${expected.length} received`,
+    withinMs: RECEIVED_WITHIN_MS,
+    enough: ({ received }) => received >= expected.length,
+  });
+  say(`Triggering the schedule: GET ${api.scheduledUrl}`);
+  await api.triggerScheduled();
+  await ledgerUntil(api, job.id, faults, say, {
+    what: "the ledger to show nothing pending",
+    withinMs: DELIVERED_WITHIN_MS,
+    enough: ({ pending }) => pending === 0,
+  });
+
+  say("Reading the bucket back, with signed S3 GETs. Times are UTC.");
+  const read = await showNew(bucket, FOLDER, new Set());
+  const arrived = read.flatMap(({ records }) => records);
+  faults.push(...faultsOf(expected, arrived), ...ledgerFaults(await api.jobLedger(job.id), expected.length));
+  const { error_message } = await api.job(job.id);
+  if (error_message !== null) faults.push(`the job says: ${error_message}`);
+  console.log();
+  if (faults.length === 0)
+    say(`All ${expected.length} events arrived, each exactly once, and the ledger says the same.`);
+  else say(["Not everything arrived as it should:", ...faults.map((fault) => `         - ${fault}`)].join("\n"));
+  return { faults, keys: new Set(read.map(({ key }) => key)) };
+}
+
+/** Requests as visitors would send them, and the sample's own schedule. @returns what must be shipped for them. */
+async function askSample(url: string, faults: string[], say: Say): Promise<Expected[]> {
+  const visits = await trigger(sampleVisits(url), faults);
+  const requests = visits.filter(({ type }) => type === "fetch");
+  const threw = requests.filter(({ outcome }) => outcome === "exception").length;
+  const failed = requests.filter(({ outcome, exceptions }) => outcome === "ok" && exceptions.length > 0).length;
+  const logged = Math.max(...requests.map(({ logs }) => logs.length));
+  say(
+    `Sent ${requests.length} requests to the sample function: ${threw} threw, ${failed} failed after the answer, one logged ${logged} lines.`,
+  );
+  const count = (kind: string): number => visits.filter(({ type }) => type === kind).length;
+  say(
+    `More comes of them: ${count("worker_rpc")} RPC calls, ${count("queue")} queue batch, ${count("alarm")} alarm of a durable object.`,
+  );
+  const schedules = sampleSchedules(url);
+  const runs = await trigger(schedules, faults);
+  say(`Triggered both of its crons, one of which throws: GET ${schedules[0]?.url}`);
+  return [...visits, ...runs];
+}
+
+async function trigger(triggers: readonly Trigger[], faults: string[]): Promise<Expected[]> {
+  for (const { url, status } of triggers) {
+    const response = await fetch(url);
+    await response.arrayBuffer();
+    if (response.status !== status) faults.push(`GET ${url}: the answer was ${response.status}, not ${status}`);
+  }
+  return triggers.flatMap(({ ships }) => ships);
+}
+
+/** Events of a function elsewhere, over HTTP. @returns what must be shipped for them. */
+async function postEvents(api: ApiClient, say: Say): Promise<Expected[]> {
+  const posted = postedEvents(Date.now());
+  const accepted = await api.postEvents(
+    posted.map(({ event }) => event),
+    { ndjson: true, gzip: true },
+  );
+  say(`POST /events: ${accepted} events of another function, as gzipped NDJSON; one is of yesterday.`);
+  return posted;
+}
+
+/** Waits for the ledger. If that takes too long it is a fault, but what did arrive is still shown. */
+async function ledgerUntil(
+  api: ApiClient,
+  job: number,
+  faults: string[],
+  say: Say,
+  wait: Pick<UntilOptions<JobLedger>, "what" | "withinMs" | "enough">,
+): Promise<void> {
+  try {
+    await until({ ...wait, look: () => api.jobLedger(job) });
+  } catch (error) {
+    faults.push(error instanceof Error ? error.message : String(error));
+  }
+  const { received, pending, delivered } = await api.jobLedger(job);
+  say(`The ledger: ${received} received, ${pending} pending, ${delivered} delivered.`);
+}
+
+function ledgerFaults(ledger: JobLedger, expected: number): string[] {
+  const { received, accountedFor } = jobBalance(ledger);
+  return [
+    ...(received === accountedFor ? [] : [`the ledger does not balance: ${JSON.stringify(ledger)}`]),
+    ...(ledger.delivered === expected ? [] : [`the ledger shows ${ledger.delivered} delivered, not ${expected}`]),
+  ];
+}
+
+function sayWhereThingsAre({ shipper, sample, state }: Running): void {
+  const lines = [
+    "",
+    "  Where things are:",
+    `    Pages   ${shipper.server.url}/: jobs, functions, live records; the token is ADMIN_TOKEN in ${shown(DEV_VARS)}`,
+    `    API     ${shipper.api.url}/jobs`,
+    "            with Authorization: Bearer <the same token>",
+    ...bucketLines(shipper),
+    `    Sample  ${sample.url}: /orders/1, /checkout, /report, /newsletter, /prices/tea, /parcels/1, /reservations/tea`,
+    `    State   ${shown(state)}: removed at the end; what both print is in shipper.log and sample.log there`,
+    "",
+  ];
+  console.log(lines.join("\n"));
+}
+
+/** Shows what else arrives, until it is interrupted. */
+async function stay({ shipper: { api, bucket }, sample }: Running, keys: Set<string>): Promise<never> {
+  const lines = [
+    "",
+    "  Both keep running. Ask the sample for more; it is shipped, and shown here, within 45 s:",
+    `    curl ${sample.url}/checkout`,
+    "  or, once the queue has handed it over (12 s), by triggering the schedule:",
+    `    curl '${api.scheduledUrl}'`,
+    "  Press Ctrl-C to stop.",
+  ];
+  console.log(lines.join("\n"));
+  return showAll(bucket, FOLDER, keys);
+}
+
+function readArguments(): { once: boolean } {
+  try {
+    return { once: parseArgs({ options: { once: { type: "boolean", default: false } } }).values.once };
+  } catch {
+    console.error("usage: npm run demo [-- --once]");
+    process.exit(2);
+  }
+}
+
+const { once } = readArguments();
+let shownKeys = new Set<string>();
+const exitCode = await runInForeground<Running>({
+  name: "The demo",
+  states: STATES,
+  start,
+  work: async (running) => {
+    sayWhereThingsAre(running);
+    const { faults, keys } = await runMainJob(running);
+    shownKeys = keys;
+    return faults.length === 0 ? 0 : 1;
+  },
+  ...(!once && { stay: (running) => stay(running, shownKeys) }),
+});
+// Not `process.exitCode`: a connection or a timer of work that was interrupted would keep the process.
+process.exit(exitCode);

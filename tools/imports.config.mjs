@@ -1,0 +1,55 @@
+/**
+ * Which folder of src may import which: only what stands in a row below it. Read from the top, the
+ * rows are the way back of an event, from the pages that show it down to the bytes it is made of.
+ * `npm run check:static` holds them, by value and by type imports, and refuses every circle of files.
+ */
+const ROWS = [
+  ["index"],
+  ["app", "scheduled"],
+  ["dashboard", "openapi"],
+  ["api"],
+  ["status"],
+  ["replay", "local"],
+  ["control", "live"],
+  ["pipeline", "functions"],
+  ["set-aside"],
+  ["delivery"],
+  ["intake"],
+  ["account"],
+  ["object", "config"],
+  ["job"],
+  ["queue", "access", "filter", "output"],
+  ["destinations", "errors"],
+  ["record", "storage"],
+  ["limits", "log", "platform", "prices", "bytes"],
+];
+
+const place = (names) => `^src/(${names.join("|")})(/|\\.tsx?$)`;
+
+/** @type {import("dependency-cruiser").IConfiguration} */
+export default {
+  forbidden: [
+    { name: "no-circle", severity: "error", from: {}, to: { circular: true } },
+    {
+      name: "in-a-row",
+      severity: "error",
+      from: { path: "^src/" },
+      to: { path: "^src/", pathNot: place(ROWS.flat()) },
+    },
+    ...ROWS.flatMap((row, i) =>
+      row.map((name) => ({
+        name: `${name}-only-from-below`,
+        severity: "error",
+        from: { path: place([name]) },
+        to: { path: "^src/", pathNot: place([name, ...ROWS.slice(i + 1).flat()]) },
+      })),
+    ),
+  ],
+  options: {
+    parser: "swc",
+    tsPreCompilationDeps: true,
+    doNotFollow: { path: "node_modules" },
+    tsConfig: { fileName: "tsconfig.json" },
+    exclude: { path: "\\.gen\\.d\\.ts$" },
+  },
+};

@@ -1,0 +1,98 @@
+/** The function host; docs/functions.md says what it is for and what functions can do here. */
+import { env as hostEnv, WorkerEntrypoint } from "cloudflare:workers";
+import type { LocalModule, StoredCode } from "../../../src/functions/local-types.ts";
+import { functionName, toFunction, toVisitor } from "./boundary.ts";
+import { Loading } from "./loading.ts";
+
+/** What is shown of an error, in UTF-16 units: its text is for the function to choose. All of it is in the record. */
+const ERROR_MAX = 2_000;
+
+interface HostEnv {
+  LOADER: WorkerLoader;
+  /** `LocalFunctions` of the shipper. */
+  SHIPPER: {
+    version(name: string): Promise<string | null>;
+    code(name: string): Promise<StoredCode | null>;
+    traced(name: string, items: readonly object[]): Promise<void>;
+  };
+}
+
+const loading = new Loading((hostEnv as unknown as HostEnv).LOADER);
+
+/** Takes the trace events of the function that it was made for. */
+export class Traces extends WorkerEntrypoint<HostEnv, { name: string }> {
+  override async tail(items: TraceItem[]): Promise<void> {
+    // What the runtime hands out cannot be passed on as it is.
+    await this.env.SHIPPER.traced(this.ctx.props.name, JSON.parse(JSON.stringify(items)) as object[]);
+  }
+}
+
+export default {
+  async fetch(request, env, ctx) {
+    const name = functionName(request.url);
+    if (name === null)
+      return say(
+        404,
+        "Uploaded functions run here, each under a host name of its own: http://<script_name>.localhost:<port>/",
+      );
+    let version: string | null;
+    try {
+      version = await env.SHIPPER.version(name);
+    } catch {
+      return say(503, "The shipper, which keeps the code of the functions, does not answer.");
+    }
+    if (version === null) return say(404, `No function ${name} is uploaded.`);
+    try {
+      // One that was replaced meanwhile runs the newer code under the older version, and is not asked again.
+      const stub = loading.get(name, version, () => workerCode(name, env, ctx));
+      return toVisitor(await stub.getEntrypoint().fetch(toFunction(request)));
+    } catch (error) {
+      return say(500, `The function ${name} failed. ${String(error).slice(0, ERROR_MAX)}`);
+    }
+  },
+} satisfies ExportedHandler<HostEnv>;
+
+async function workerCode(name: string, env: HostEnv, ctx: ExecutionContext): Promise<WorkerLoaderWorkerCode> {
+  const stored = await env.SHIPPER.code(name);
+  if (stored === null) throw new Error("It was deleted.");
+  const { mainModule, compatibilityDate, compatibilityFlags, modules } = stored.code;
+  return {
+    mainModule,
+    compatibilityDate,
+    compatibilityFlags,
+    modules: Object.fromEntries(modules.map((module) => [module.name, loadable(module)])),
+    env: {},
+    // No network at all: no loopback, where the shipper, its store and everything else of this machine listen.
+    globalOutbound: null,
+    tails: [(ctx.exports as { Traces: (options: { props: { name: string } }) => Fetcher }).Traces({ props: { name } })],
+  };
+}
+
+function loadable({ kind, bytes }: LocalModule): WorkerLoaderModule {
+  switch (kind) {
+    case "js":
+      return { js: new TextDecoder().decode(bytes) };
+    case "cjs":
+      return { cjs: new TextDecoder().decode(bytes) };
+    case "text":
+      return { text: new TextDecoder().decode(bytes) };
+    case "json":
+      return { json: JSON.parse(new TextDecoder().decode(bytes)) };
+    case "data":
+      return { data: bytes.slice().buffer };
+    case "wasm":
+      return { wasm: bytes.slice().buffer };
+  }
+}
+
+/** In plain text, whatever is in it. */
+function say(status: number, text: string): Response {
+  return new Response(`${text}\n`, {
+    status,
+    headers: {
+      "Content-Type": "text/plain; charset=utf-8",
+      "X-Content-Type-Options": "nosniff",
+      "Cache-Control": "no-store",
+    },
+  });
+}
