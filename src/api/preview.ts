@@ -124,7 +124,7 @@ async function recentLines(env: Env, config: Config): Promise<{ lines: string[];
     .filter((line) => readStrictly(line) !== null);
   const notes: Message[] = [];
   if (lines.length === 0)
-    notes.push(note("no recent events are in memory, where they stay for minutes at most; send some as events"));
+    notes.push(note("there are no recent events in memory, where they stay for minutes at most; send some as events"));
   if (tooLarge > 0) notes.push(note(`${tooLarge} recent events were too large to hold`));
   return { lines, notes };
 }

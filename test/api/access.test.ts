@@ -138,7 +138,7 @@ describe("paths", () => {
       const answer = await send(`http://logship.test${path}`, { method });
       expect([answer.status, errorsOf(answer)]).toEqual([
         404,
-        [[7003, undefined, "no such route; /docs has those that there are"]],
+        [[7003, undefined, "no such route; /docs lists the routes"]],
       ]);
     }
   });
@@ -375,7 +375,7 @@ describe("a part of the platform that fails", () => {
       const answer = await call(method, path, valid, { settings: { [binding]: failing(secret) } });
       expect([answer.status, errorsOf(answer)]).toEqual([
         503,
-        [[1053, undefined, "temporarily unavailable; the request may be repeated"]],
+        [[1053, undefined, "temporarily unavailable; repeat the request"]],
       ]);
       expect(logged).toHaveBeenCalled();
     },
@@ -405,7 +405,7 @@ describe("a part of the platform that fails", () => {
     const answer = await answering;
     expect(answer.status).toBe(503);
     expect(errorsOf(answer)).toEqual([
-      [1053, undefined, "a part of the service does not answer; the request may be repeated"],
+      [1053, undefined, "a part of the service does not answer; repeat the request"],
     ]);
   });
 
@@ -417,7 +417,7 @@ describe("a part of the platform that fails", () => {
       const answer = await call<unknown>("GET", path, undefined, { settings });
       expect(answer.status).toBe(200);
       expect([answer.body.result].flat()).toMatchObject([
-        { id: 1, error_message: "the job's log does not answer at the moment", last_error: null },
+        { id: 1, error_message: "the job's log does not answer", last_error: null },
       ]);
     }
     expect((await listJobs())[0]).toMatchObject({ error_message: null });

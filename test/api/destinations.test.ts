@@ -66,7 +66,7 @@ describe("a destination that cannot be read", () => {
     [
       "masked keys",
       "s3://traces/x?region=auto&access-key-id=****&secret-access-key=****",
-      "a masked secret stands for none here",
+      "a masked secret cannot be used here; send the secret itself",
     ],
     [
       "the admin's token for its keys",

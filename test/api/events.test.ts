@@ -392,7 +392,7 @@ describe("a queue that fails", () => {
         [
           1053,
           undefined,
-          "the queue did not take all events; some may have been taken. Repeat the request with the same Idempotency-Key, and nothing doubles",
+          "the queue did not take all events; some may have been taken. Repeat the request with the same Idempotency-Key: nothing is taken twice",
         ],
       ],
     ]);

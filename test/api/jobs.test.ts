@@ -356,7 +356,7 @@ describe("a change of a job", () => {
     const answer = await call("PUT", `/logship/jobs/${id}`, { name: "x" }, { settings: { CONTROL: restless } });
     expect([answer.status, errorsOf(answer)]).toEqual([
       409,
-      [[1009, undefined, "the job is being changed by others at the same time; try again"]],
+      [[1009, undefined, "the job is being changed concurrently; try again"]],
     ]);
     expect((await read(id)).name).toBeNull();
   });

@@ -74,7 +74,7 @@ describe("the records of an object", () => {
     await call("POST", `/logship/jobs/${shipped.job}/flush`);
     const waiting = (await shipped.list()).find(({ state }) => state === "waiting");
     expect(errorsOf(await shipped.records("", waiting?.number))).toEqual([
-      [1009, undefined, "the object cannot be read: it is not uploaded yet; flush the job, or wait for its upload"],
+      [1009, undefined, "the object cannot be read: it is not uploaded yet; flush the job, or wait"],
     ]);
     expect((await download(`${shipped.path}/${waiting?.number}`)).status).toBe(409);
   });

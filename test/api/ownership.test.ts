@@ -102,7 +102,7 @@ describe("asking for a challenge", () => {
     [
       "masked keys",
       () => destinationConf(bucket.name).replace(SECRET_KEY, "****"),
-      "a masked secret stands for none here",
+      "a masked secret cannot be used here; send the secret itself",
     ],
     [
       "a way up in its path",

@@ -237,7 +237,7 @@ describe("what cannot be noted", () => {
     expect((await patch(world, { tail_consumers: [self] }, { headers, settings })).status).toBe(200);
     expect(warns.mock.calls.map(([line]) => line)).toEqual(
       Array(2).fill(
-        expect.objectContaining({ message: "what was seen of an attachment was not noted", error: expect.any(String) }),
+        expect.objectContaining({ message: "the state of an attachment was not recorded", error: expect.any(String) }),
       ),
     );
     expect(JSON.stringify(warns.mock.calls)).not.toMatch(/shop|platform-token/);

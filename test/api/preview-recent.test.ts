@@ -151,7 +151,7 @@ describe("recent events", () => {
     await deliverNow([...messages(["large"], { padding: 40_000 }), ...messages(["small"])]);
     const { body } = await api<PreviewResult>("POST", "/logship/preview", {});
     expect(body.result.events).toBe(1);
-    expect(body.messages).toEqual([{ code: 1003, message: "1 recent events were too large to be held" }]);
+    expect(body.messages).toEqual([{ code: 1003, message: "1 recent events were too large to hold" }]);
   });
 
   it("are none of a function from when its logging is off, nor of one that is forgotten", async () => {

@@ -187,7 +187,7 @@ describe("an upload", () => {
         [
           1009,
           undefined,
-          "there is nowhere to run this: start with npm start, which runs functions locally (LOCAL_FUNCTIONS), or set UPSTREAM_API",
+          "there is nowhere to run this: run functions locally with npm start (LOCAL_FUNCTIONS), or set UPSTREAM_API",
         ],
       ],
     ]);

@@ -217,8 +217,8 @@ it("no secret is in any line, nor in any answer", async () => {
     "request failed",
     "append failed",
     "a scheduled chore failed",
-    "the queue did not take events",
-    "the access register does not tell who calls",
+    "the queue did not take all events",
+    "the access register did not identify a caller",
     "the control plane failed; the last good configuration is used",
   ])
     expect([...said]).toContain(message);

@@ -152,14 +152,14 @@ describe("the parameters of a query", () => {
         name: "page",
         in: "query",
         required: false,
-        description: "Which page, counted from 1.",
+        description: "Page number, from 1.",
         schema: { type: "integer", minimum: 1, maximum: 1_000_000, default: 1 },
       },
       {
         name: "per_page",
         in: "query",
         required: false,
-        description: "How many entries a page has.",
+        description: "Entries per page.",
         schema: { type: "integer", minimum: 1, maximum: 100, default: 100 },
       },
     ]);
