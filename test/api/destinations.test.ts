@@ -170,7 +170,7 @@ describe("a destination that cannot be written to", () => {
       expect(JSON.stringify(answer.body)).not.toContain("words of the store");
       expect((await bucket.control.requests()).length).toBe(1);
       await expectNothingStored(bucket);
-      // No id was used up, either.
+      // No id was used up.
       await bucket.control.script([]);
       expect((await create(destinationConf(bucket.name))).id).toBe(1);
     },

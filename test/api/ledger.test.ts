@@ -19,7 +19,7 @@ const draining = async (): Promise<Draining[]> => {
   return answer.body.result.draining;
 };
 
-/** Jobs that were deleted while something waited. */
+/** Deleted jobs with waiting records. */
 async function deletedJobs(n: number): Promise<number[]> {
   const clock = setClock(NOON);
   const ids: number[] = [];

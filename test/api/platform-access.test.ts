@@ -18,7 +18,7 @@ describe("what opens this service", () => {
     ["GET", `${SCRIPTS}/shop/script-settings`],
     ["PATCH", `${SCRIPTS}/shop/script-settings`],
   ];
-  /** Everything on all routes, with these headers. */
+  /** All requests to all routes, with these headers. */
   async function tryAll(headers: Record<string, string>, settings = {}): Promise<[number[], Asked[]]> {
     const world = scriptedApi();
     const statuses: number[] = [];

@@ -18,7 +18,7 @@ import {
 
 const AUTHORIZATION = `Bearer ${BEARER}`;
 
-/** The metadata that an upload went on with. */
+/** The metadata of the forwarded upload. */
 function metadataOf({ body, headers }: Asked): unknown {
   const boundary = /boundary=(.*)$/.exec(headers["content-type"] ?? "")?.[1] ?? "";
   const [, first = ""] = body.split(`--${boundary}\r\n`);

@@ -53,7 +53,7 @@ describe("what follows here from what the platform has done", () => {
       `the platform has deleted the script, ${message}`,
     ]);
     const { result } = (await call<{ outcome: string; actor: object }[]>("GET", "/logship/audit")).body;
-    // A refusal of ours is no change of ours.
+    // A refusal is not a change.
     expect(result.map(({ outcome }) => outcome)).toEqual(status === 503 ? Array(3).fill("unconfirmed") : []);
     vi.restoreAllMocks();
   });

@@ -16,7 +16,7 @@ const plain = (metadata: object): Uint8Array => curlForm({ main_module: "my-work
 const read = async (): Promise<Settings | null> =>
   (await call<Settings | null>("GET", "/functions/scripts/my-worker")).body.result;
 
-/** What the function host would run. */
+/** The upload as the function host would run it. */
 async function running(name = "my-worker"): Promise<string | null> {
   const code: { code: { modules: Pick<Module, "bytes">[] } } | null =
     await env.CONTROL.getByName("control").localFunction(name);

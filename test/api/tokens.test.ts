@@ -11,7 +11,7 @@ import { member, pair, token } from "./principals.ts";
 
 const NOT_HELD = "Authorization error: you do not hold what this grants: ";
 
-/** Everything that is stored of who may call, as text. */
+/** All stored access data, as text. */
 const stored = (): Promise<string> =>
   runInDurableObject(accessRegister(env.ACCESS), (_register, { storage: { sql } }) =>
     ["token", "member", "audit"]

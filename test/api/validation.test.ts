@@ -85,7 +85,7 @@ describe("a store that hangs", () => {
   ])("is told of before the request is given up, in words: %s", async (path, status, message) => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const fetch = () => {
-      // By now it is being waited for.
+      // The probe is in progress now.
       vi.advanceTimersByTime(20_000);
       return new Promise<Response>(() => {});
     };
