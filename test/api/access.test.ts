@@ -404,9 +404,7 @@ describe("a part of the platform that fails", () => {
     vi.useRealTimers();
     const answer = await answering;
     expect(answer.status).toBe(503);
-    expect(errorsOf(answer)).toEqual([
-      [1053, undefined, "a part of the service does not answer; repeat the request"],
-    ]);
+    expect(errorsOf(answer)).toEqual([[1053, undefined, "a part of the service does not answer; repeat the request"]]);
   });
 
   it("does not hide a job whose log does not answer: it is shown, and says so", async () => {
