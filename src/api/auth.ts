@@ -94,7 +94,7 @@ export function foreignBearer(headers: Headers, adminToken: string): string | nu
   return credentials?.kind === "token" && !holdsOurs(credentials.token, adminToken) ? credentials.token : null;
 }
 
-/** @throws ApiError 403 naming the permission. */
+/** @throws ApiError 403 naming what is missing. */
 export function requirePermission(caller: Caller, permission: Permission): void {
   if (!caller.permissions.has(permission))
     throw oneError(403, CODE.auth, `Authorization error: this needs the permission ${permission}`);

@@ -12,7 +12,7 @@ import type { AppContext, Resource, RouteDoc } from "./route.ts";
 /** Hours shown by default. */
 const HOURS_SHOWN = 24;
 
-const Hour = z
+export const Hour = z
   .strictObject({
     hour: Time.describe("Start of the hour."),
     uploads: z

@@ -1,5 +1,5 @@
-/** An alarm that is overdue by this, in ms, counts as lost. */
-const LOST_AFTER_MS = 60_000;
+/** An alarm that is overdue by this, in ms, is lost: the platform dropped it. */
+export const LOST_AFTER_MS = 60_000;
 
 /** The one alarm of a durable object. It remembers its time, because every `setAlarm` is billed as a write. */
 export class Alarm {

@@ -3,36 +3,38 @@ import { FIELD_NAMES } from "../../record/fields.ts";
 import type { RouteDoc } from "../route.ts";
 import { Count, JobId, Time } from "./common.ts";
 
+export const AccountLedger = z
+  .object({
+    processed: Count.describe("`routed + not_enabled + not_routed + set_aside + discarded`."),
+    routed: Count.describe("Events offered to at least one job."),
+    not_enabled: Count.describe("Events of functions with logging off."),
+    not_routed: Count.describe("Events for which no job was enabled."),
+    set_aside: Count.describe("Events that could not be processed and wait for your decision."),
+    discarded: Count.describe("Events that were set aside and then deleted."),
+    queue: z.object({
+      backlog_messages: Count.nullable().describe("Messages in the queue when last seen; null: unknown."),
+      seen_at: Time.nullable(),
+    }),
+    outbox: z
+      .object({ messages: Count, events: Count, oldest: Time.nullable() })
+      .describe("Accepted events that the queue has not taken yet; sending is retried until it does."),
+    intake_lost: Count.describe("Events lost at intake."),
+    draining: z
+      .array(
+        z.object({
+          id: JobId,
+          deleted_at: Time,
+          pending: Count.nullable().describe("Waiting records; null: the job's log does not answer."),
+          error_message: z.string().nullable(),
+        }),
+      )
+      .describe("Deleted jobs that still deliver."),
+  })
+  .meta({ id: "AccountLedger" });
+
 export const ACCOUNT_LEDGER: RouteDoc = {
   summary: "Read the account's event counts",
-  result: z
-    .object({
-      processed: Count.describe("`routed + not_enabled + not_routed + set_aside + discarded`."),
-      routed: Count.describe("Events offered to at least one job."),
-      not_enabled: Count.describe("Events of functions with logging off."),
-      not_routed: Count.describe("Events for which no job was enabled."),
-      set_aside: Count.describe("Events that could not be processed and wait for your decision."),
-      discarded: Count.describe("Events that were set aside and then deleted."),
-      queue: z.object({
-        backlog_messages: Count.nullable().describe("Messages in the queue when last seen; null: unknown."),
-        seen_at: Time.nullable(),
-      }),
-      outbox: z
-        .object({ messages: Count, events: Count, oldest: Time.nullable() })
-        .describe("Accepted events that the queue has not taken yet; sending is retried until it does."),
-      intake_lost: Count.describe("Events lost at intake."),
-      draining: z
-        .array(
-          z.object({
-            id: JobId,
-            deleted_at: Time,
-            pending: Count.nullable().describe("Waiting records; null: the job's log does not answer."),
-            error_message: z.string().nullable(),
-          }),
-        )
-        .describe("Deleted jobs that still deliver."),
-    })
-    .meta({ id: "AccountLedger" }),
+  result: AccountLedger,
   examples: [{ name: "The counts" }],
 };
 

@@ -3,7 +3,7 @@ import type { RouteDoc } from "../route.ts";
 import { Count, Time } from "./common.ts";
 import { Finding } from "./status.ts";
 
-const Incident = Finding.extend({
+export const Incident = Finding.extend({
   id: z.string().describe("The same as in the webhook's calls."),
   since: Time.describe("When the fault began."),
   opened_at: Time.describe("When it had lasted long enough to become an incident."),

@@ -8,7 +8,7 @@ import { Count, EXAMPLE_DESTINATION, JobId, Time } from "./common.ts";
 
 const OwnId = JobId.describe("Never reused, even after the job is deleted.");
 
-const Job = z
+export const Job = z
   .object({
     id: OwnId,
     dataset: z.enum(DATASETS).describe("As sent on creation."),
@@ -35,7 +35,7 @@ const Job = z
   .meta({ id: "Job", description: "A read returns what was sent, without options that were never sent." });
 export type Job = z.infer<typeof Job>;
 
-const JobLedger = z
+export const JobLedger = z
   .object({
     received: Count.describe("`filtered + sampled_out + delivered + pending + set_aside + discarded`."),
     filtered: Count.describe("Records rejected by the filter."),

@@ -16,7 +16,7 @@ export const AskReplay = z
   })
   .meta({ id: "AskReplay" });
 
-const Amount = z
+export const Amount = z
   .strictObject({ objects: Count, records: Count, bytes: Count.describe("Compressed.") })
   .meta({ id: "ReplayAmount" });
 
@@ -41,10 +41,10 @@ const fields = {
   ended_at: Time.nullable(),
 };
 
-const Replay = z.strictObject(fields).meta({ id: "Replay", description: "A replay and its progress." });
+export const Replay = z.strictObject(fields).meta({ id: "Replay", description: "A replay and its progress." });
 export type Replay = z.infer<typeof Replay>;
 
-const ReplayDetail = z
+export const ReplayDetail = z
   .strictObject({
     ...fields,
     problems: z

@@ -3,7 +3,7 @@ import { KINDS, WATCH_KINDS } from "../../status/kinds.ts";
 import type { RouteDoc } from "../route.ts";
 import { Count, JobId, Time } from "./common.ts";
 
-const Subject = z.discriminatedUnion("type", [
+export const Subject = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("account") }),
   z.strictObject({ type: z.literal("job"), id: JobId }),
   z.strictObject({ type: z.literal("function"), name: z.string() }),
@@ -27,18 +27,20 @@ export const Finding = z
   .meta({ id: "Finding" });
 export type Finding = z.infer<typeof Finding>;
 
+export const Status = z
+  .strictObject({
+    ok: z.boolean().describe("Nothing is wrong: there is no finding."),
+    checked_at: Time,
+    errors: Count.describe("Findings that are errors."),
+    warnings: Count.describe("Findings that are warnings."),
+    findings: z.array(Finding),
+  })
+  .meta({ id: "Status" });
+
 export const READ_STATUS: RouteDoc = {
   summary: "Show what is wrong",
   description:
     "Asks every part of the service and checks what is remembered. A part that does not answer is reported as silent; if the watch itself does not answer, the status is 503. The worst findings come first.",
-  result: z
-    .strictObject({
-      ok: z.boolean().describe("Nothing is wrong: there is no finding."),
-      checked_at: Time,
-      errors: Count.describe("Findings that are errors."),
-      warnings: Count.describe("Findings that are warnings."),
-      findings: z.array(Finding),
-    })
-    .meta({ id: "Status" }),
+  result: Status,
   examples: [{ name: "What is wrong" }],
 };

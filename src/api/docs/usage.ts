@@ -4,7 +4,7 @@ import { Count, Time } from "./common.ts";
 
 const Dollars = z.number().min(0).describe("US dollars.");
 
-const Operation = z
+export const Operation = z
   .strictObject({
     amount: Count,
     basis: z
@@ -15,7 +15,7 @@ const Operation = z
   .meta({ id: "Operation" });
 
 /** In display order. */
-const Operations = z.strictObject({
+export const Operations = z.strictObject({
   queue_operations: Operation.describe("Writes, reads and deletes of each started 64 KB of a message."),
   rows_written: Operation.describe("Of durable objects."),
   object_requests: Operation.describe("Calls and alarms of durable objects."),
@@ -27,34 +27,36 @@ const Operations = z.strictObject({
 });
 export type Operations = z.infer<typeof Operations>;
 
+export const Usage = z
+  .strictObject({
+    month: z.string().meta({ pattern: "^\\d{4}-\\d{2}$" }).describe("In UTC."),
+    since: Time.nullable().describe("Start of the month, or of counting if later. null: nothing was counted yet."),
+    until: Time,
+    counted: z.strictObject({
+      events: Count.describe("Events taken from the queue."),
+      messages: Count.describe("Messages with these events."),
+      batches: Count.describe("Queue batches with these messages."),
+      records_offered: Count.describe("Events, each counted once per job that was offered it."),
+      appends: Count.describe("Calls that added records to a job's log."),
+      uploads: z.strictObject({ ok: Count, retried: Count, failed: Count }).describe("Attempts of all jobs."),
+      records_delivered: Count.describe("Records delivered by all jobs."),
+      bytes_delivered: Count.describe("Compressed."),
+    }),
+    silent_jobs: z.array(z.int().min(1)).describe("Jobs whose logs did not answer; their uploads are missing here."),
+    operations: Operations,
+    list_price_usd: Dollars.describe("All operations, without the plan's included amounts."),
+    beyond_plan_usd: Dollars.describe("Beyond what the paid plan includes, in an account that does nothing else."),
+    vendor_price_usd: Dollars.describe("The vendor's own log shipping, for `records_delivered`."),
+    vendor_beyond_plan_usd: Dollars.describe("Beyond what the plan includes."),
+    assumptions: z.array(z.string()).describe("Notes on these numbers, as sentences."),
+  })
+  .meta({ id: "Usage" });
+
 export const READ_USAGE: RouteDoc = {
   summary: "Estimate this month's cost",
   description:
     "The counts of this calendar month (UTC), the billed operations and their public list price, and the price of the vendor's own log shipping for the same records. " +
     "Not a bill: discounts and the account's other use are unknown here.",
-  result: z
-    .strictObject({
-      month: z.string().meta({ pattern: "^\\d{4}-\\d{2}$" }).describe("In UTC."),
-      since: Time.nullable().describe("Start of the month, or of counting if later. null: nothing was counted yet."),
-      until: Time,
-      counted: z.strictObject({
-        events: Count.describe("Events taken from the queue."),
-        messages: Count.describe("Messages with these events."),
-        batches: Count.describe("Queue batches with these messages."),
-        records_offered: Count.describe("Events, each counted once per job that was offered it."),
-        appends: Count.describe("Calls that added records to a job's log."),
-        uploads: z.strictObject({ ok: Count, retried: Count, failed: Count }).describe("Attempts of all jobs."),
-        records_delivered: Count.describe("Records delivered by all jobs."),
-        bytes_delivered: Count.describe("Compressed."),
-      }),
-      silent_jobs: z.array(z.int().min(1)).describe("Jobs whose logs did not answer; their uploads are missing here."),
-      operations: Operations,
-      list_price_usd: Dollars.describe("All operations, without the plan's included amounts."),
-      beyond_plan_usd: Dollars.describe("Beyond what the paid plan includes, in an account that does nothing else."),
-      vendor_price_usd: Dollars.describe("The vendor's own log shipping, for `records_delivered`."),
-      vendor_beyond_plan_usd: Dollars.describe("Beyond what the plan includes."),
-      assumptions: z.array(z.string()).describe("Notes on these numbers, as sentences."),
-    })
-    .meta({ id: "Usage" }),
+  result: Usage,
   examples: [{ name: "This month" }],
 };
