@@ -33,9 +33,9 @@ export async function within<T, L>(ms: number, promise: Promise<T>, late: L): Pr
 
 /** A call did not answer in time. It may still take effect later. */
 export class TimeoutError extends Error {
-  /** @param who may appear in a log: no content. */
-  constructor(who: string, ms: number) {
-    super(`${who}: no answer within ${ms} ms`);
+  /** @param callee may appear in a log: no content. */
+  constructor(callee: string, ms: number) {
+    super(`${callee}: no answer within ${ms} ms`);
     this.name = "TimeoutError";
   }
 }
@@ -46,9 +46,9 @@ const LATE = Symbol("late");
  * The promise's value. As with {@link within}, the promise continues.
  * @throws TimeoutError after `ms`; whatever the promise is rejected with.
  */
-export async function answered<T>(who: string, ms: number, promise: Promise<T>): Promise<T> {
+export async function answered<T>(callee: string, ms: number, promise: Promise<T>): Promise<T> {
   const value = await within<T, typeof LATE>(ms, promise, LATE);
-  if (value === LATE) throw new TimeoutError(who, ms);
+  if (value === LATE) throw new TimeoutError(callee, ms);
   return value;
 }
 
@@ -81,17 +81,17 @@ export class Patience {
 
   /**
    * Makes a call with a deadline of `ms`. After a timeout it may still take effect, which must be harmless.
-   * @param who may appear in a log.
-   * @throws TimeoutError after a timeout, or without a call if `who` timed out before or all time is used up; and
+   * @param callee may appear in a log.
+   * @throws TimeoutError after a timeout, or without a call if `callee` timed out before or all time is used up; and
    *   whatever the call throws.
    */
-  async answer<T>(who: string, ms: number, ask: () => Promise<T>): Promise<T> {
+  async answer<T>(callee: string, ms: number, ask: () => Promise<T>): Promise<T> {
     if (this.#isOver) throw new TimeoutError("all calls together", this.#ms);
-    if (this.#silent.has(who)) throw new TimeoutError(who, ms);
+    if (this.#silent.has(callee)) throw new TimeoutError(callee, ms);
     const value = await within<T | typeof LATE, typeof LATE>(ms, Promise.race([ask(), this.#end]), LATE);
     if (value !== LATE) return value;
-    this.#silent.add(who);
-    throw new TimeoutError(who, ms);
+    this.#silent.add(callee);
+    throw new TimeoutError(callee, ms);
   }
 
   end(): void {

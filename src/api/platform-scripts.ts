@@ -101,7 +101,7 @@ function nothingSaid(method: PlatformRequest["method"], why: string): ApiError {
   const after =
     method === "GET"
       ? "repeat the request"
-      : "it may have made the change, nothing was changed here; repeat the request";
+      : "it may have made the change, but nothing was changed here; repeat the request";
   return unavailable(`the platform's API ${why}; ${after}`);
 }
 

@@ -244,7 +244,7 @@ describe("what the platform says", () => {
   it.each(none)("is nothing to go by, and that is told, with nothing changed here: %s", async (_what, answer, why) => {
     const world = scriptedApi(async () => answer());
     const got = await put(world);
-    const after = "it may have made the change, nothing was changed here; repeat the request";
+    const after = "it may have made the change, but nothing was changed here; repeat the request";
     expect([got.status, got.headers.get("retry-after"), got.json?.errors]).toEqual([
       503,
       "5",
