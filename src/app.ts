@@ -41,14 +41,14 @@ import { mountDescription } from "./openapi/serve.ts";
 import { type Platform, within } from "./platform.ts";
 
 /**
- * How long a request may take, in ms: longer than all parts together that know their own bounds (a probe's PUT and HEAD, 30 s; a change on its way to logs and ledger,
- * 15 s). Where one does not answer at all, the caller is told so.
+ * How long a request may take, in ms: longer than all parts with bounds of their own together (a probe's PUT and HEAD,
+ * 30 s; a change on its way to logs and ledger, 15 s).
  */
 const ANSWER_MS = 60_000;
 
-const SILENT = "a part of the service does not answer; the request may be repeated";
+const SILENT = "a part of the service does not answer; repeat the request";
 const SILENT_CHANGE =
-  "a part of the service does not answer; the change may have been made all the same: look before you repeat the request";
+  "a part of the service does not answer; the change may have been made: check before you repeat the request";
 
 export const GROUPS: readonly ResourceGroup[] = [
   {
@@ -78,7 +78,7 @@ export const GROUPS: readonly ResourceGroup[] = [
   { names: ["/members"], resources: memberRoutes },
 ];
 
-/** The HTTP surface: each request is checked for credentials, account, permission and configuration, in this order, before its route sees it. */
+/** The HTTP app. It checks credentials, account, permission and configuration, in this order, before a route's handler. */
 export function createApp(platform: Platform): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
   const world: World = { platform, senders: new Senders(), insiders: new WeakMap() };
@@ -95,19 +95,17 @@ export function createApp(platform: Platform): Hono<AppEnv> {
   app.notFound((c) =>
     isForReading(c.req.raw)
       ? nothingHere(c)
-      : refused(c, 404, [{ code: CODE.noRoute, message: "no such route; /docs has those that there are" }]),
+      : refused(c, 404, [{ code: CODE.noRoute, message: "no such route; /docs lists the routes" }]),
   );
   app.onError((error, c) => {
     if (error instanceof ApiError) {
       for (const [name, value] of Object.entries(error.headers)) c.header(name, value);
       return refused(c, error.status, error.entries);
     }
-    // A bug, or a part of the platform that did not answer. The text stays here: it may say anything.
+    // A bug, or a part of the platform that did not answer. Its text is never answered: it may hold anything.
     log.error("request failed", { method: c.req.method, route: c.req.routePath, error: errorText(error) });
     c.header("Retry-After", "5");
-    return refused(c, 503, [
-      { code: CODE.unavailable, message: "temporarily unavailable; the request may be repeated" },
-    ]);
+    return refused(c, 503, [{ code: CODE.unavailable, message: "temporarily unavailable; repeat the request" }]);
   });
   return app;
 }
@@ -117,15 +115,15 @@ function refused(c: AppContext, status: ApiError["status"], entries: readonly Er
   return c.json(failure(entries), status);
 }
 
-/** What one isolate's app has beside its requests. */
+/** State of one isolate's app. */
 interface World {
   platform: Platform;
   senders: Senders;
-  /** Requests of the dashboard's own. */
+  /** The dashboard's own requests. */
   insiders: Insiders;
 }
 
-/** Every method that the resource does not have is a 405 that says which it has, to those who may know. */
+/** Any other method is a 405 that lists the allowed ones, after the caller is admitted. */
 function mount(app: Hono<AppEnv>, name: string, { methods }: Resource, world: World): void {
   const path = ACCOUNT_PATH + name;
   for (const [method, route] of Object.entries(methods)) {
@@ -142,7 +140,7 @@ function mount(app: Hono<AppEnv>, name: string, { methods }: Resource, world: Wo
   });
 }
 
-/** @param action what it changes, for the audit; null: nothing. */
+/** @param action for the audit; null: changes nothing. */
 function guarded(route: Route, action: string | null, world: World): Handler<AppEnv> {
   return async (c) => {
     const caller = "take" in route ? await sender(c, world) : await admitted(c, world, route.foreign !== undefined);
@@ -167,8 +165,8 @@ function gateOf(c: AppContext, { platform, senders }: World): Gate {
 }
 
 /**
- * Who sends events. A malformed account id costs none: whoever has credentials means this account, as there is no other; nor does a malformed
- * ADMIN_TOKEN cost those of others.
+ * The sender of events. A malformed account id in the configuration loses none: there is only one account. Nor does a
+ * malformed ADMIN_TOKEN lose those of other tokens.
  * @throws as {@link admitted}.
  */
 async function sender(c: AppContext, world: World): Promise<Caller> {
@@ -179,7 +177,7 @@ async function sender(c: AppContext, world: World): Promise<Caller> {
     if (access.ok) requireAccount(c, access.access.accountId);
     return caller;
   } catch (error) {
-    // It may be the admin, whom nothing is left to tell by.
+    // It may be the admin: without a well-formed ADMIN_TOKEN that is unknown.
     if (!access.ok && readAdminToken(c.env) === null && error instanceof ApiError && error.status === 401)
       throw misconfigured(readConfig(c.env));
     throw error;
@@ -187,9 +185,9 @@ async function sender(c: AppContext, world: World): Promise<Caller> {
 }
 
 /**
- * Who calls, and that it is this account.
- * @param foreign whether the route has something for bearers that the platform is to judge. For another account than ours it has not: that is 401 as ever.
- * @throws ApiError 401, 404, or 503 if the configuration, or the register, does not tell.
+ * The caller, for the one account of this deployment.
+ * @param foreign whether the route accepts bearers that the platform judges; never for another account.
+ * @throws ApiError 401, 404, or 503 if the configuration is malformed or the register does not answer.
  */
 async function admitted(c: AppContext, world: World, foreign = false): Promise<Caller> {
   const access = readAccess(c.env);
@@ -201,11 +199,10 @@ async function admitted(c: AppContext, world: World, foreign = false): Promise<C
     requireAccount(c, accountId);
     return insider.caller;
   }
-  if (foreign && hasUpstream(c.env) && c.req.param("account_id") === accountId) {
-    if (foreignBearer(c.req.raw.headers, adminToken) !== null) {
-      c.set("caller", PLATFORM_BEARER);
-      return PLATFORM_BEARER;
-    }
+  const isForeign = foreign && hasUpstream(c.env) && c.req.param("account_id") === accountId;
+  if (isForeign && foreignBearer(c.req.raw.headers, adminToken) !== null) {
+    c.set("caller", PLATFORM_BEARER);
+    return PLATFORM_BEARER;
   }
   const caller = await authenticate(c.req.raw.headers, gateOf(c, world), false);
   c.set("caller", caller);
@@ -213,7 +210,7 @@ async function admitted(c: AppContext, world: World, foreign = false): Promise<C
   return caller;
 }
 
-/** @throws ApiError 404; only ever for whoever is known. */
+/** Call it after authentication. @throws ApiError 404. */
 function requireAccount(c: AppContext, accountId: string): void {
   if (c.req.param("account_id") !== accountId) throw oneError(404, CODE.noRoute, "no such account");
 }

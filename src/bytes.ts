@@ -1,9 +1,7 @@
-/**
- * Bytes and their texts. The runtime's declarations leave `Buffer` untyped where it meets Node's; this is the one place that touches it.
- */
+/** Bytes and text. The only file that uses `Buffer`, which the runtime's declarations leave partly untyped. */
 import { Buffer } from "node:buffer";
 
-/** Joins byte arrays into one of its own buffer. */
+/** Joins byte arrays in a new buffer. */
 export function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;
@@ -36,7 +34,7 @@ export function toBase64(bytes: Uint8Array): string {
   return text;
 }
 
-/** Of base64 in either alphabet; what is neither is skipped. */
+/** Reads base64 in either alphabet; other characters are skipped. */
 export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   const bytes: Uint8Array = Buffer.from(text, "base64");
   return new Uint8Array(bytes);
@@ -44,7 +42,7 @@ export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
 
 const encoder = new TextEncoder();
 
-/** A text in UTF-8, in a buffer of its own. */
+/** A text in UTF-8, in a new buffer. */
 export function encodeUtf8(text: string): Uint8Array<ArrayBuffer> {
   return encoder.encode(text) as Uint8Array<ArrayBuffer>;
 }
@@ -55,12 +53,12 @@ export function utf8Length(text: string): number {
   return length;
 }
 
-/** Whether each character of a text is one byte of UTF-8. */
+/** Whether a text is pure ASCII. */
 export function isAscii(text: string): boolean {
   return utf8Length(text) === text.length;
 }
 
-/** Whether `wanted` stands in `bytes` at a multiple of its length: records of a fixed size, one after the other. */
+/** Whether `wanted` is among the records in `bytes`, all of its size. */
 export function includesAligned(bytes: Uint8Array, wanted: Uint8Array): boolean {
   const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length) as {
     indexOf(value: Uint8Array, from?: number): number;

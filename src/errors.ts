@@ -2,13 +2,13 @@ import type * as z from "zod";
 import { ERRORS_MAX_ENTRIES } from "./limits.ts";
 import type { Fault } from "./record/record.ts";
 
-/** Codes of the API's errors; CONTRACT section 3 says which goes with which status. */
+/** Codes of the API's errors; src/openapi/failures.ts has their HTTP status. */
 export const CODE = {
   tooMany: 971,
   jobNotFound: 1000,
   invalid: 1001,
   wrongChallenge: 1002,
-  /** Of no fault: in `messages`, what is to be known of an answer. */
+  /** Not an error: a note in `messages`. */
   note: 1003,
   notAllowed: 1004,
   conflict: 1009,
@@ -23,11 +23,11 @@ export const CODE = {
 export interface ErrorEntry {
   code: number;
   message: string;
-  /** JSON pointer into the body that was sent. */
+  /** JSON pointer into the body. */
   source?: { pointer: string };
 }
 
-/** A failure that is an answer: whoever notices it throws it, and the app renders it. Bugs are other exceptions, and never shown. */
+/** A failure that the app answers with. Any other exception is a bug, and its text is never answered. */
 export class ApiError extends Error {
   readonly status: 400 | 401 | 403 | 404 | 405 | 409 | 413 | 415 | 429 | 500 | 503;
   readonly entries: readonly ErrorEntry[];
@@ -54,7 +54,7 @@ export function oneError(
   return new ApiError(status, [{ code, message }], headers);
 }
 
-/** One entry a fault, all at once. @param prefix goes before each message. */
+/** One entry per fault. @param prefix goes before each message. */
 export function faultsError(status: ApiError["status"], code: number, faults: readonly Fault[], prefix = ""): ApiError {
   return new ApiError(
     status,
@@ -64,11 +64,11 @@ export function faultsError(status: ApiError["status"], code: number, faults: re
   );
 }
 
-/** What is said of a key that was not sent, in place of zod's words for it, which are of types. */
+/** The message for a missing key, instead of zod's words about types. */
 export const missing: z.core.$ZodErrorMap = ({ code, input }) =>
   code === "invalid_type" && input === undefined ? "is missing" : undefined;
 
-/** Something behind the API does not answer; the request may be repeated. */
+/** 503: a part behind the API does not answer; the request may be repeated. */
 export function unavailable(message: string, retryAfterS = 5): ApiError {
   return oneError(503, CODE.unavailable, message, { "Retry-After": `${retryAfterS}` });
 }

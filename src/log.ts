@@ -1,18 +1,18 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
-/** What a line says beside its message: JSON, and nothing secret. docs/operations.md has the fields. */
+/** Fields of a line besides its message: JSON without secrets. docs/operations.md lists them. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
 const context = new AsyncLocalStorage<LogFields>();
 
-/** Runs something whose every line carries these fields, beside those of whatever it runs in. */
+/** Adds these fields, and those of the enclosing context, to every line logged during `run`. */
 export function inLogContext<T>(fields: LogFields, run: () => T): T {
   return context.run({ ...context.getStore(), ...fields }, run);
 }
 
 /**
- * Lines for whoever runs the service: one object each, which the platform keeps as it is and can be searched by its fields. What a line says of an error
- * goes through {@link errorText}.
+ * Log lines for operators: one object each, which the platform stores and indexes by field. Text of errors goes through
+ * {@link errorText}.
  */
 export const log = {
   info: (message: string, fields: LogFields = {}): void => console.info(line(message, fields)),
@@ -24,18 +24,18 @@ function line(message: string, fields: LogFields): LogFields {
   return { message, ...context.getStore(), ...fields };
 }
 
-/** Longest text of an error in a line, in UTF-16 units. */
+/** Longest error text in a line, in UTF-16 units. */
 const ERROR_TEXT_MAX = 300;
 
-/** What of an error's text is looked at, likewise. */
+/** How much of an error's text is read, likewise. */
 const LOOKED_AT_MAX = 4_096;
 
 /**
- * What may be secret in somebody else's words, by its shape; each becomes `****`. Of a URL, scheme and host stay: what stands before, behind and after
- * them opens things (signed queries, paths of webhooks, user info, destinations with their keys).
+ * Patterns of secrets in foreign text; each match becomes `****`. Of a URL only scheme and host stay: the rest may grant
+ * access (signed queries, webhook paths, user info, destinations with keys).
  */
 const SECRET_SHAPES: readonly (readonly [shape: RegExp, becomes: string])[] = [
-  // `JSON.parse` and its like quote what they could not read.
+  // `JSON.parse` quotes its input.
   [/(?:\.\.\.)?".*"(?:\.\.\.)? is not valid JSON/g, '"****" is not valid JSON'],
   [/\b([a-z][a-z0-9+.-]{0,30}:\/\/)(?:[^\s/?#"'<>]*@)?([^\s/?#"'<>@]*)(?:[/?#][^\s"'<>]*)?/gi, "$1$2/****"],
   [/\b(Bearer|Basic|AWS4-HMAC-SHA256)\s+[^"'<>]*/gi, "$1 ****"],
@@ -45,19 +45,18 @@ const SECRET_SHAPES: readonly (readonly [shape: RegExp, becomes: string])[] = [
   ],
   [/\blogship_(token|key)_[\w-]*/g, "logship_$1_****"],
   [/\bA[KS]IA[A-Z0-9]{8,}/g, "****"],
-  // Keys, hashes, tokens of whatever kind: no word is that long.
+  // Keys, hashes, tokens: no word is that long.
   [/[A-Za-z0-9+/_=-]{32,}/g, "****"],
 ];
 
 /**
- * An error in a few words that may stand in a line: its name and what it says, on one line, at most {@link ERROR_TEXT_MAX} units of it, and nothing that has
- * the shape of a secret. Of whatever was thrown that is no error, only its kind: what it says, and whether it can be made text at all, was for others to
- * choose. Never throws.
+ * An error for a log line: name and message on one line, at most {@link ERROR_TEXT_MAX} units, with secrets masked. Of a
+ * thrown value that is no error, only the type: converting it may run foreign code. Never throws.
  */
 export function errorText(error: unknown): string {
   try {
     if (!(error instanceof Error)) return `thrown: ${typeof error}`;
-    // What was sent stands in such a message, or may: which part of it is at fault is told to the sender.
+    // Its message may quote the request; the sender is told the details.
     if (error.name === "ZodError") return "ZodError";
     return masked(`${error.name}: ${error.message}`);
   } catch {
@@ -67,7 +66,7 @@ export function errorText(error: unknown): string {
 
 function masked(text: string): string {
   let known = text.slice(0, LOOKED_AT_MAX);
-  // Half a secret has no shape that could be known.
+  // A truncated secret may match no pattern.
   if (text.length > LOOKED_AT_MAX) known = known.replace(/\S+$/, "");
   known = known.replace(/[\p{Cc}\p{Cf}\p{Cs}\s]+/gu, " ");
   for (const [shape, becomes] of SECRET_SHAPES) known = known.replace(shape, becomes);

@@ -1,9 +1,9 @@
 /**
- * What code at the edges takes from the world: time, chance, the network, waiting. One object, handed on as an argument, so that tests set
- * a clock, script a network, and never sleep. The pure middle (record, pipeline arithmetic, cuts, keys) takes none of it.
+ * Time, randomness, network and waiting, as one object that is passed as an argument, so that tests set the clock, script
+ * the network and never sleep. The pure middle (record, pipeline arithmetic, cuts, keys) uses none of it.
  */
 export interface Platform {
-  /** Milliseconds since the epoch. In the runtime this clock stands still between two I/O operations. */
+  /** In ms since the epoch. In the runtime this clock stands still between two I/O operations. */
   now(): number;
   /** In [0, 1); for jitter only, never for a decision about a record. */
   random(): number;
@@ -18,9 +18,7 @@ export const platform: Platform = {
   sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
 };
 
-/**
- * The promise's value, or `late` after `ms`. The promise goes on; whoever gives up on it must be able to live with its effect.
- */
+/** The promise's value, or `late` after `ms`. The promise continues, so a late effect must be harmless. */
 export async function within<T, L>(ms: number, promise: Promise<T>, late: L): Promise<T | L> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const deadline = new Promise<L>((resolve) => {
@@ -33,11 +31,11 @@ export async function within<T, L>(ms: number, promise: Promise<T>, late: L): Pr
   }
 }
 
-/** Somebody did not answer in time. What was asked for may happen all the same, later. */
+/** A call did not answer in time. It may still take effect later. */
 export class TimeoutError extends Error {
-  /** @param who in words that may stand in a log: no content. */
-  constructor(who: string, ms: number) {
-    super(`${who}: no answer within ${ms} ms`);
+  /** @param callee may appear in a log: no content. */
+  constructor(callee: string, ms: number) {
+    super(`${callee}: no answer within ${ms} ms`);
     this.name = "TimeoutError";
   }
 }
@@ -45,18 +43,18 @@ export class TimeoutError extends Error {
 const LATE = Symbol("late");
 
 /**
- * The promise's value. As with {@link within}, the promise goes on.
+ * The promise's value. As with {@link within}, the promise continues.
  * @throws TimeoutError after `ms`; whatever the promise is rejected with.
  */
-export async function answered<T>(who: string, ms: number, promise: Promise<T>): Promise<T> {
+export async function answered<T>(callee: string, ms: number, promise: Promise<T>): Promise<T> {
   const value = await within<T, typeof LATE>(ms, promise, LATE);
-  if (value === LATE) throw new TimeoutError(who, ms);
+  if (value === LATE) throw new TimeoutError(callee, ms);
   return value;
 }
 
 /**
- * The patience of one piece of work that asks many: each answer is bounded, all of them together are, and whoever did not answer once is not asked
- * again. One that hangs then costs its bound once, however much there is to ask it. {@link Patience.end} it, or its timer stays.
+ * Deadlines for work that makes many calls: each call is bounded, and so are all together, and a callee that timed out
+ * once is not called again. So one that hangs costs its deadline once. Call {@link Patience.end}, or the timer stays.
  */
 export class Patience {
   readonly #ms: number;
@@ -65,7 +63,7 @@ export class Patience {
   readonly #timer: ReturnType<typeof setTimeout>;
   #isOver = false;
 
-  /** @param ms for everything together. */
+  /** @param ms for all calls together. */
   constructor(ms: number) {
     const end = Promise.withResolvers<typeof LATE>();
     this.#ms = ms;
@@ -76,23 +74,24 @@ export class Patience {
     }, ms);
   }
 
-  /** Nobody is asked any more. */
+  /** The deadline for all calls has passed. */
   get isOver(): boolean {
     return this.#isOver;
   }
 
   /**
-   * Asks, and waits for `ms` at most. What is asked for may happen all the same, later: whoever asks must be able to live with that.
-   * @param who in words that may stand in a log.
-   * @throws TimeoutError if there is no answer in time, or nobody is asked any more; whatever the answer is rejected with.
+   * Makes a call with a deadline of `ms`. After a timeout it may still take effect, which must be harmless.
+   * @param callee may appear in a log.
+   * @throws TimeoutError after a timeout, or without a call if `callee` timed out before or all time is used up; and
+   *   whatever the call throws.
    */
-  async answer<T>(who: string, ms: number, ask: () => Promise<T>): Promise<T> {
-    if (this.#isOver) throw new TimeoutError("everything together", this.#ms);
-    if (this.#silent.has(who)) throw new TimeoutError(who, ms);
+  async answer<T>(callee: string, ms: number, ask: () => Promise<T>): Promise<T> {
+    if (this.#isOver) throw new TimeoutError("all calls together", this.#ms);
+    if (this.#silent.has(callee)) throw new TimeoutError(callee, ms);
     const value = await within<T | typeof LATE, typeof LATE>(ms, Promise.race([ask(), this.#end]), LATE);
     if (value !== LATE) return value;
-    this.#silent.add(who);
-    throw new TimeoutError(who, ms);
+    this.#silent.add(callee);
+    throw new TimeoutError(callee, ms);
   }
 
   end(): void {
@@ -100,7 +99,7 @@ export class Patience {
   }
 }
 
-/** Like `Promise.allSettled` over `items.map(run)`, with at most `atOnce` of them under way. Results stand in the order of the items. */
+/** Like `Promise.allSettled` over `items.map(run)`, with at most `atOnce` at a time. Results are in the order of items. */
 export async function settled<T, R>(
   items: readonly T[],
   atOnce: number,

@@ -1,11 +1,11 @@
 /**
- * Public list prices of the paid plan, in US dollars, as read on 2026-11-20; and what the plan includes a month, which is shared with everything
- * else in the account.
+ * Public list prices of the paid plan, in US dollars, as read on 2026-11-20, and the plan's monthly included amounts,
+ * which the whole account shares.
  */
 export interface Price {
-  /** For a million of what is named, beyond what is included. */
+  /** Per million units beyond the included amount. */
   dollars: number;
-  /** A month. */
+  /** Per month. */
   included: number;
   source: string;
 }
@@ -16,7 +16,7 @@ const OBJECTS = "https://developers.cloudflare.com/durable-objects/platform/pric
 const STORE = "https://developers.cloudflare.com/r2/pricing/";
 
 export const PRICES = {
-  /** Writes, reads and deletes of each started 64 KB of a message. */
+  /** Writes, reads and deletes, each per started 64 KB of a message. */
   queueOperations: { dollars: 0.4, included: 1e6, source: QUEUES },
   /** Invocations. Those of `tail()` are billed by CPU time alone: https://developers.cloudflare.com/workers/observability/logs/tail-workers/ */
   requests: { dollars: 0.3, included: 10e6, source: WORKERS },
@@ -24,16 +24,16 @@ export const PRICES = {
   cpuMs: { dollars: 0.02, included: 30e6, source: WORKERS },
   /** RPC calls and alarms. */
   objectRequests: { dollars: 0.15, included: 1e6, source: OBJECTS },
-  /** GB-seconds: 128 MB for as long as an object is at work, or idle and unable to hibernate. */
+  /** GB-seconds: 128 MB while an object is active, or idle and unable to hibernate. */
   objectGbSeconds: { dollars: 12.5, included: 400_000, source: OBJECTS },
-  /** Inserts, updates and deletes, index entries among them, and `setAlarm`. */
+  /** Inserts, updates and deletes, including index entries, and `setAlarm`. */
   rowsWritten: { dollars: 1, included: 50e6, source: OBJECTS },
   rowsRead: { dollars: 0.001, included: 25e9, source: OBJECTS },
   /** PUTs and the like. */
   storeClassA: { dollars: 4.5, included: 1e6, source: STORE },
   /**
-   * Log events of the shipper itself: its lines; and one for each invocation, `tail()` included, unless `observability.logs.invocation_logs` is false.
-   * Announced to change on 2026-12-01.
+   * Log events of the shipper itself: its lines, and one per invocation, including `tail()`, unless
+   * `observability.logs.invocation_logs` is false. A price change is announced for 2026-12-01.
    */
   logEvents: {
     dollars: 0.6,
@@ -47,5 +47,5 @@ export const PRICES = {
 export type PriceName = keyof typeof PRICES;
 export const PRICE_NAMES = Object.keys(PRICES) as PriceName[];
 
-/** The vendor's own log shipping: for a million events that reach a destination, so that each job counts. */
+/** The vendor's own log shipping, per million events that reach a destination; each job counts. */
 export const VENDOR = { dollars: 0.05, included: 10e6, source: WORKERS } as const satisfies Price;

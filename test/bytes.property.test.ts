@@ -12,13 +12,13 @@ import {
   utf8Length,
 } from "../src/bytes.ts";
 
-/** Bytes that are a view into a larger buffer, as what comes out of a database or a header is. */
+/** Bytes as a view into a larger buffer, like those of a database. */
 const view = fc.tuple(fc.uint8Array(), fc.nat(), fc.nat()).map(([bytes, a, b]) => {
   const [from, to] = [a % (bytes.length + 1), b % (bytes.length + 1)].sort((x, y) => x - y);
   return new Uint8Array(bytes).subarray(from, to);
 });
 
-/** All of Unicode, and both halves of a pair on their own. */
+/** All of Unicode, and lone surrogates. */
 const anyText = fc.string({
   unit: fc.oneof(
     fc.string({ unit: "binary", maxLength: 1 }),
@@ -75,7 +75,7 @@ describe("bytes and their texts", () => {
 describe("a search for a record of a fixed size", () => {
   it("finds what a look at each record finds, and nothing that lies across two", () => {
     const answers = { there: 0, across: 0, nowhere: 0 };
-    // Two values of bytes, so that a record is often found where none begins.
+    // Only two byte values, so that matches across records are frequent.
     const bit = fc.constantFrom(0, 1);
     const whole = fc.tuple(fc.array(bit, { maxLength: 40 }), fc.array(bit, { minLength: 2, maxLength: 4 }));
     fc.assert(
@@ -84,7 +84,7 @@ describe("a search for a record of a fixed size", () => {
         const text = (from: number): string => bytes.slice(from, from + size).join();
         const starts = bytes.map((_, from) => from).filter((from) => text(from) === wanted.join());
         const expected = starts.some((from) => from % size === 0);
-        // Both as they are and as views into something larger.
+        // Both as they are and as views into a larger buffer.
         const padded = Uint8Array.from([1, ...bytes, 1]).subarray(1, -1);
         expect(includesAligned(Uint8Array.from(bytes), Uint8Array.from(wanted))).toBe(expected);
         expect(includesAligned(padded, Uint8Array.from([0, ...wanted]).subarray(1))).toBe(expected);

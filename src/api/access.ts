@@ -17,11 +17,13 @@ import {
   LIST_MEMBERS,
   LIST_TOKENS,
   MembersPage,
+  type Member as MemberView,
   TokensPage,
+  type Token as TokenView,
   UPDATE_MEMBER,
   UpdateMember,
 } from "./docs/access.ts";
-import { listed, success } from "./envelope.ts";
+import { isoTime, listed, success } from "./envelope.ts";
 import { pageOf, queryOf } from "./query.ts";
 import type { AppContext, Resource } from "./route.ts";
 
@@ -29,31 +31,14 @@ export const tokenRoutes: readonly Resource[] = [
   {
     path: "",
     methods: {
-      GET: {
-        permission: "access:edit",
-        doc: LIST_TOKENS,
-        async handle(c) {
-          const tokens: Token[] = await accessRegister(c.env.ACCESS).tokens();
-          const { shown, info } = pageOf(queryOf(c, TokensPage), tokens);
-          return listed(c, shown.map(presentToken), info);
-        },
-      },
+      GET: { permission: "access:edit", doc: LIST_TOKENS, handle: listTokens },
       POST: { permission: "access:edit", action: "token.create", doc: CREATE_TOKEN, handle: createToken },
     },
   },
   {
     path: "/:token_id",
     methods: {
-      DELETE: {
-        permission: "access:edit",
-        action: "token.delete",
-        doc: DELETE_TOKEN,
-        async handle(c) {
-          const id = c.req.param("token_id") ?? "";
-          if (!(await accessRegister(c.env.ACCESS).removeToken(id))) throw none("token");
-          return success(c, { id });
-        },
-      },
+      DELETE: { permission: "access:edit", action: "token.delete", doc: DELETE_TOKEN, handle: deleteToken },
     },
   },
 ];
@@ -62,15 +47,7 @@ export const memberRoutes: readonly Resource[] = [
   {
     path: "",
     methods: {
-      GET: {
-        permission: "access:edit",
-        doc: LIST_MEMBERS,
-        async handle(c) {
-          const members: Member[] = await accessRegister(c.env.ACCESS).members();
-          const { shown, info } = pageOf(queryOf(c, MembersPage), members);
-          return listed(c, shown.map(presentMember), info);
-        },
-      },
+      GET: { permission: "access:edit", doc: LIST_MEMBERS, handle: listMembers },
       POST: { permission: "access:edit", action: "member.create", doc: CREATE_MEMBER, handle: createMember },
     },
   },
@@ -78,19 +55,34 @@ export const memberRoutes: readonly Resource[] = [
     path: "/:member_id",
     methods: {
       PUT: { permission: "access:edit", action: "member.update", doc: UPDATE_MEMBER, handle: updateMember },
-      DELETE: {
-        permission: "access:edit",
-        action: "member.delete",
-        doc: DELETE_MEMBER,
-        async handle(c) {
-          const id = c.req.param("member_id") ?? "";
-          if (!(await accessRegister(c.env.ACCESS).removeMember(id))) throw none("member");
-          return success(c, { id });
-        },
-      },
+      DELETE: { permission: "access:edit", action: "member.delete", doc: DELETE_MEMBER, handle: deleteMember },
     },
   },
 ];
+
+async function listTokens(c: AppContext): Promise<Response> {
+  const tokens: Token[] = await accessRegister(c.env.ACCESS).tokens();
+  const { shown, info } = pageOf(queryOf(c, TokensPage), tokens);
+  return listed(c, shown.map(presentToken), info);
+}
+
+async function listMembers(c: AppContext): Promise<Response> {
+  const members: Member[] = await accessRegister(c.env.ACCESS).members();
+  const { shown, info } = pageOf(queryOf(c, MembersPage), members);
+  return listed(c, shown.map(presentMember), info);
+}
+
+async function deleteToken(c: AppContext): Promise<Response> {
+  const id = c.req.param("token_id") ?? "";
+  if (!(await accessRegister(c.env.ACCESS).removeToken(id))) throw none("token");
+  return success(c, { id });
+}
+
+async function deleteMember(c: AppContext): Promise<Response> {
+  const id = c.req.param("member_id") ?? "";
+  if (!(await accessRegister(c.env.ACCESS).removeMember(id))) throw none("member");
+  return success(c, { id });
+}
 
 async function createToken(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
   const { name, permissions, expires_on = null } = await jsonBody(c.req.raw, CreateToken);
@@ -131,15 +123,11 @@ async function updateMember(c: AppContext): Promise<Response> {
   return success(c, presentMember(changed));
 }
 
-/** @throws ApiError 403 naming what the caller would grant without holding it. */
+/** @throws ApiError 403 naming the permissions that the caller does not hold. */
 function requireHeld(c: AppContext, wanted: readonly Permission[]): void {
   const missing = notHeld(c.var.caller, wanted);
   if (missing.length > 0)
-    throw oneError(
-      403,
-      CODE.auth,
-      `Authorization error: nobody grants what they do not hold; this needs ${missing.join(", ")}`,
-    );
+    throw oneError(403, CODE.auth, `Authorization error: you do not hold what this grants: ${missing.join(", ")}`);
 }
 
 function requireAdded(added: Added, what: "token" | "member", max: number): void {
@@ -149,30 +137,24 @@ function requireAdded(added: Added, what: "token" | "member", max: number): void
       CODE.notAllowed,
       `creating a new ${what} is not allowed: exceeded max ${what}s allowed (${max})`,
     );
-  if (added === "taken") throw oneError(409, CODE.conflict, "there is a member with this email already");
+  if (added === "taken") throw oneError(409, CODE.conflict, "a member with this email exists already");
 }
 
 function none(what: "token" | "member"): ApiError {
   return oneError(404, CODE.noRoute, `no such ${what}`);
 }
 
-/** 32 hex digits, of chance: an id is never used again. */
+/** 32 random hex digits: an id is never used again. */
 function newId(): string {
   return toHex(crypto.getRandomValues(new Uint8Array(16)));
 }
 
-function presentToken({ id, name, permissions, expiresOn, expired, createdMs }: Token): object {
-  const issued_on = new Date(createdMs).toISOString();
-  return { id, name, permissions, status: expired ? "expired" : "active", expires_on: expiresOn, issued_on };
+function presentToken({ id, name, permissions, expiresOn, expired, createdMs }: Token): TokenView {
+  const status = expired ? "expired" : "active";
+  return { id, name, permissions: [...permissions], status, expires_on: expiresOn, issued_on: isoTime(createdMs) };
 }
 
-function presentMember({ id, email, role, createdMs, modifiedMs }: Member): object {
-  return {
-    id,
-    email,
-    role,
-    permissions: ROLES[role],
-    created_on: new Date(createdMs).toISOString(),
-    modified_on: new Date(modifiedMs).toISOString(),
-  };
+function presentMember({ id, email, role, createdMs, modifiedMs }: Member): MemberView {
+  const times = { created_on: isoTime(createdMs), modified_on: isoTime(modifiedMs) };
+  return { id, email, role, permissions: [...ROLES[role]], ...times };
 }

@@ -8,19 +8,19 @@ import { type ApiError, CODE, oneError, unavailable } from "../errors.ts";
 import { errorText, log } from "../log.ts";
 import { answered, type Platform } from "../platform.ts";
 
-/** How long the register may take to say who somebody is, in ms: it is one look at two small tables. */
+/** How long the register may take to identify a caller, in ms: it reads two small tables. */
 const REGISTER_MS = 3_000;
 
-/** What it takes to know a caller. */
+/** What {@link authenticate} needs. */
 export interface Gate {
-  /** null: it is malformed, and opens nothing. */
+  /** null: malformed, so it matches nothing. */
   adminToken: string | null;
   register: DurableObjectNamespace<AccessRegister>;
   platform: Platform;
   senders: Senders;
 }
 
-/** An answer of the register's that is anything else is none. */
+/** The shape of the register's answer; any other counts as no answer. */
 const Identified = z.object({
   known: z
     .object({
@@ -34,9 +34,9 @@ const Identified = z.object({
 });
 
 /**
- * Who is calling. The admin is known without the register, whatever that does.
- * @param intake whether events are sent: who was seen to be allowed to a few minutes ago is believed if the register does not answer now.
- * @throws ApiError 401 without known credentials; 503 if nobody can tell.
+ * Identifies the caller. The admin token needs no register.
+ * @param intake whether events are sent: if the register does not answer, a sender it allowed minutes ago is accepted.
+ * @throws ApiError 401 without known credentials; 503 if the register does not answer.
  */
 export async function authenticate(headers: Headers, gate: Gate, intake: boolean): Promise<Caller> {
   const credentials = readCredentials(headers);
@@ -51,7 +51,7 @@ export async function authenticate(headers: Headers, gate: Gate, intake: boolean
   return { kind, id, name, permissions: new Set(permissions) };
 }
 
-/** @throws ApiError 503 if the register does not answer, and nobody else can. */
+/** @throws ApiError 503 if the register does not answer and no earlier answer applies. */
 async function identify(proof: Proof, gate: Gate, intake: boolean): Promise<Known | null> {
   const { platform, senders } = gate;
   try {
@@ -64,10 +64,10 @@ async function identify(proof: Proof, gate: Gate, intake: boolean): Promise<Know
     senders.learn(proof, known, platform.now());
     return known;
   } catch (error) {
-    log.error("the access register does not tell who calls", { error: errorText(error) });
+    log.error("the access register did not identify a caller", { error: errorText(error) });
     const recalled = intake ? senders.recall(proof, platform.now()) : null;
     if (recalled !== null) return recalled;
-    throw unavailable("it cannot be told at the moment whose credentials these are; the request may be repeated");
+    throw unavailable("the credentials cannot be checked now; repeat the request");
   }
 }
 
@@ -77,7 +77,7 @@ function proofOf(credentials: Credentials): Proof {
     : { kind: "key", email: credentials.email, hash: hashOf(credentials.key) };
 }
 
-/** Said to whoever sends no credentials, or some in another form: of those that can be read, nothing is said. */
+/** Added only if no credentials could be read: of readable ones nothing is said. */
 const FORMS = ": send Authorization: Bearer <token>, or X-Auth-Email with X-Auth-Key";
 
 function unknownCaller(more = ""): ApiError {
@@ -85,8 +85,9 @@ function unknownCaller(more = ""): ApiError {
 }
 
 /**
- * The bearer of a request, if it can be one that the platform knows: it holds nothing of ours. Of any other, and of a pair, nothing may leave this service.
- * @param adminToken not malformed: without it, nobody could tell that it is not sent on.
+ * The bearer of a request, if the platform may know it: it contains no secret of this service. No other credentials
+ * ever leave this service.
+ * @param adminToken must be well-formed: it is what a bearer is compared with.
  */
 export function foreignBearer(headers: Headers, adminToken: string): string | null {
   const credentials = readCredentials(headers);

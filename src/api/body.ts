@@ -4,17 +4,18 @@ import { type Body, decodeUtf8, readBody } from "../intake/body.ts";
 import { API_BODY_MAX_BYTES } from "../limits.ts";
 import type { Fault } from "../record/record.ts";
 
-const STATUS_CODE = { 400: CODE.invalid, 413: CODE.tooLarge, 415: CODE.mediaType } as const;
+/** The code of an error about a body, by its HTTP status. */
+export const BODY_CODE = { 400: CODE.invalid, 413: CODE.tooLarge, 415: CODE.mediaType } as const;
 
-/** What was read out of requests, for the audit: a body can be read only once. */
+/** What was read from each request, kept for the audit: a body can be read only once. */
 const sent = new WeakMap<Request, unknown>();
 
-/** The JSON body of a request that was read and found to be of the stated shape; null: there was none. */
+/** The request's JSON body, once it was read and had the right shape; otherwise null. */
 export function sentBody(request: Request): unknown {
   return sent.get(request) ?? null;
 }
 
-/** Says what of a body the audit may hold, where that is not what {@link jsonBody} read. */
+/** Sets what the audit may keep of a body, if that is not what {@link jsonBody} read. */
 export function noteBody(request: Request, body: unknown): void {
   sent.set(request, body);
 }
@@ -24,50 +25,42 @@ export function mediaType(request: Request): string {
   return (request.headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
 }
 
-/** @throws ApiError what was wrong with the body. */
+/** @throws ApiError what is wrong with the body. */
 export function bodyBytes(body: Body): Uint8Array {
-  if (!body.ok) throw oneError(body.fault.status, STATUS_CODE[body.fault.status], body.fault.message);
+  if (!body.ok) throw oneError(body.fault.status, BODY_CODE[body.fault.status], body.fault.message);
   return body.bytes;
 }
 
-/** @throws ApiError 400 if it is not UTF-8. */
-function bodyText(bytes: Uint8Array): string {
-  const text = decodeUtf8(bytes);
-  if (!text.ok) throw oneError(400, CODE.invalid, text.why);
-  return text.value;
-}
-
 /**
- * A JSON body of the stated shape.
- * @throws ApiError 415 for another media type, 413 if it is too large, 400 with one entry a fault.
+ * A JSON body of the given shape.
+ * @throws ApiError 415 for another media type, 413 if it is too large, 400 with one entry per fault.
  */
 export async function jsonBody<S extends z.ZodType>(request: Request, schema: S): Promise<z.infer<S>> {
   const bytes = bodyBytes(await readBody(request, API_BODY_MAX_BYTES));
   const type = mediaType(request);
   if (type !== "" && type !== "application/json")
     throw oneError(415, CODE.mediaType, "Content-Type must be application/json");
+  const text = decodeUtf8(bytes);
+  if (!text.ok) throw oneError(400, CODE.invalid, text.why);
   let value: unknown;
   try {
-    value = JSON.parse(bodyText(bytes));
-  } catch (error) {
-    if (error instanceof SyntaxError) throw oneError(400, CODE.invalid, "the body is not JSON");
-    throw error;
+    value = JSON.parse(text.value);
+  } catch {
+    throw oneError(400, CODE.invalid, "the body is not JSON");
   }
   const parsed = schema.safeParse(value, { error: missing });
-  if (parsed.success) {
-    sent.set(request, parsed.data);
-    return parsed.data;
-  }
-  throw faultsError(400, CODE.invalid, shapeFaults(parsed.error));
+  if (!parsed.success) throw faultsError(400, CODE.invalid, shapeFaults(parsed.error));
+  sent.set(request, parsed.data);
+  return parsed.data;
 }
 
-/** What is wrong with the shape of a body: one entry a fault, as the API says it. */
+/** What is wrong with the shape of a body, one entry per fault. */
 export function shapeFaults(error: z.ZodError): Fault[] {
   return error.issues.flatMap(issueFaults);
 }
 
 function issueFaults(issue: z.core.$ZodIssue): Fault[] {
-  const base = pointerOf(issue.path);
+  const base = issue.path.map((step) => `/${escapePointer(String(step))}`).join("");
   const name = base === "" ? "the body" : base.slice(1).replaceAll("/", ".");
   if (issue.code === "unrecognized_keys") {
     return issue.keys.map((key) => ({
@@ -76,10 +69,6 @@ function issueFaults(issue: z.core.$ZodIssue): Fault[] {
     }));
   }
   return [{ pointer: base, message: `${name}: ${issue.message}` }];
-}
-
-function pointerOf(path: readonly PropertyKey[]): string {
-  return path.map((step) => `/${escapePointer(String(step))}`).join("");
 }
 
 /** RFC 6901. */

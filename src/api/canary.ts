@@ -1,58 +1,47 @@
-import type * as z from "zod";
 import type { CanaryReport } from "../delivery/canary.ts";
 import { chainCanary } from "../delivery/chain.ts";
 import { unavailable } from "../errors.ts";
 import { isOpen } from "../job/windows.ts";
 import { within } from "../platform.ts";
 import { type CanaryView, READ_CANARY } from "./docs/canary.ts";
-import { success } from "./envelope.ts";
-import { SILENT } from "./job-view.ts";
+import { isoTime, success } from "./envelope.ts";
+import { SILENT, UNCONFIRMED } from "./job-view.ts";
 import { requireJob } from "./jobs.ts";
-import type { Resource } from "./route.ts";
+import type { AppContext, Resource } from "./route.ts";
 
-/** How long the job's log may take to say, in ms. */
+/** How long the job's log may take to answer, in ms. */
 const REPORT_MS = 10_000;
 
 export const canaryRoutes: readonly Resource[] = [
   {
     path: "/jobs/:job_id/canary",
-    methods: {
-      GET: {
-        permission: "logs:read",
-        doc: READ_CANARY,
-        async handle(c) {
-          const { config } = await requireJob(c);
-          if (config.canary !== true) return success(c, none("the job has no canary: its option is off"));
-          if (!isOpen(config.windows)) return success(c, none("no canary is sent while the job is disabled"));
-          const report = await within(REPORT_MS, chainCanary(c.env.LOG, config.id), undefined);
-          if (report === undefined) throw unavailable(SILENT);
-          if (report === null) throw unavailable("the job's log has not confirmed the job yet");
-          return success(c, present(report));
-        },
-      },
-    },
+    methods: { GET: { permission: "logs:read", doc: READ_CANARY, handle: readCanary } },
   },
 ];
 
-type View = z.infer<typeof CanaryView>;
+async function readCanary(c: AppContext): Promise<Response> {
+  const { config } = await requireJob(c);
+  if (config.canary !== true) return success(c, none("the job has no canary: its option is off"));
+  if (!isOpen(config.windows)) return success(c, none("no canary is sent while the job is disabled"));
+  const report = await within(REPORT_MS, chainCanary(c.env.LOG, config.id), undefined);
+  if (report === undefined) throw unavailable(SILENT);
+  if (report === null) throw unavailable(UNCONFIRMED);
+  return success(c, present(report));
+}
 
-function none(why: string): View {
+function none(why: string): CanaryView {
   return { enabled: false, state: null, since: null, last_ok: null, last_run: null, next_run: null, key: null, why };
 }
 
-function present({ state, sinceMs, lastOkMs, lastRunMs, nextRunMs, key, why }: CanaryReport): View {
+function present({ state, sinceMs, lastOkMs, lastRunMs, nextRunMs, key, why }: CanaryReport): CanaryView {
   return {
     enabled: true,
     state,
-    since: time(sinceMs),
-    last_ok: time(lastOkMs),
-    last_run: time(lastRunMs),
-    next_run: time(nextRunMs),
+    since: isoTime(sinceMs),
+    last_ok: isoTime(lastOkMs),
+    last_run: isoTime(lastRunMs),
+    next_run: isoTime(nextRunMs),
     key,
     why,
   };
-}
-
-function time(ms: number | null): string | null {
-  return ms === null ? null : new Date(ms).toISOString();
 }

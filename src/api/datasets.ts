@@ -12,7 +12,7 @@ const FIELDS: Route = {
   },
 };
 
-/** What a record of a dataset has, each field with what it says. A job that names no fields ships all of them: they are also the default. */
+/** The fields of a dataset. A job that names no fields ships all of them, so the default is the same list. */
 export const datasetRoutes: readonly Resource[] = [
   { path: "/datasets/:dataset/fields", methods: { GET: FIELDS } },
   { path: "/datasets/:dataset/fields/default", methods: { GET: { ...FIELDS, doc: DEFAULT_FIELDS } } },

@@ -15,7 +15,7 @@ export function success(
   return c.json({ errors: [], messages: options.messages ?? [], result, success: true }, options.status ?? 200);
 }
 
-/** A list's envelope. @param info what `result_info` says beyond the page. */
+/** A list's envelope. @param info more keys of `result_info`. */
 export function listed(
   c: Context,
   result: readonly unknown[],
@@ -28,4 +28,11 @@ export function listed(
 
 export function failure(entries: readonly ErrorEntry[]): object {
   return { errors: entries, messages: [], result: null, success: false };
+}
+
+/** A time of an answer: RFC 3339, UTC, with milliseconds. */
+export function isoTime(ms: number): string;
+export function isoTime(ms: number | null): string | null;
+export function isoTime(ms: number | null): string | null {
+  return ms === null ? null : new Date(ms).toISOString();
 }

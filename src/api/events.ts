@@ -2,51 +2,43 @@ import { readIntakeConfig } from "../config.ts";
 import { CODE, faultsError, oneError, unavailable } from "../errors.ts";
 import { readBody } from "../intake/body.ts";
 import { SendError } from "../intake/send.ts";
-import { type Taken, takeEvents } from "../intake/take.ts";
+import { takeEvents } from "../intake/take.ts";
 import { EVENTS_BODY_MAX_BYTES, IDEMPOTENCY_KEY_MAX } from "../limits.ts";
 import { errorText, log } from "../log.ts";
+import type { Platform } from "../platform.ts";
 import { blobStore } from "../queue/blob-store.ts";
-import { bodyBytes, mediaType } from "./body.ts";
+import { BODY_CODE, bodyBytes, mediaType } from "./body.ts";
 import { SEND_EVENTS } from "./docs/events.ts";
 import { type Message, success } from "./envelope.ts";
-import { type Resource, requireDataset } from "./route.ts";
+import { type AppContext, type Resource, requireDataset } from "./route.ts";
 
 export const eventRoutes: readonly Resource[] = [
   {
     path: "/datasets/:dataset/events",
-    methods: {
-      POST: {
-        permission: "events:write",
-        doc: SEND_EVENTS,
-        async take(c, platform) {
-          requireDataset(c);
-          const request = c.req.raw;
-          const idempotencyKey = keyOf(request);
-          const ndjson = isNdjson(request);
-          const bytes = bodyBytes(await readBody(request, EVENTS_BODY_MAX_BYTES));
-          const taken = await orUnavailable(
-            takeEvents(
-              { bytes, ndjson, idempotencyKey },
-              {
-                queue: c.env.EVENTS,
-                blobs: blobStore(c.env.BLOBS),
-                platform,
-                defaultScriptName: readIntakeConfig(c.env).defaultScriptName,
-                nowMs: platform.now(),
-              },
-            ),
-          );
-          if (!taken.ok)
-            throw faultsError(taken.status, taken.status === 413 ? CODE.tooLarge : CODE.invalid, taken.faults);
-          const messages = droppedKeys(taken.unknownKeys);
-          return success(c, { accepted: taken.accepted }, { status: 202, messages });
-        },
-      },
-    },
+    methods: { POST: { permission: "events:write", doc: SEND_EVENTS, take: sendEvents } },
   },
 ];
 
-/** What an answer says of keys that no event has. */
+async function sendEvents(c: AppContext, platform: Platform): Promise<Response> {
+  requireDataset(c);
+  const request = c.req.raw;
+  const idempotencyKey = keyOf(request);
+  const ndjson = isNdjson(request);
+  const bytes = bodyBytes(await readBody(request, EVENTS_BODY_MAX_BYTES));
+  const to = {
+    queue: c.env.EVENTS,
+    blobs: blobStore(c.env.BLOBS),
+    platform,
+    defaultScriptName: readIntakeConfig(c.env).defaultScriptName,
+    nowMs: platform.now(),
+  };
+  const taken = await takeEvents({ bytes, ndjson, idempotencyKey }, to).catch(refusedByQueue);
+  if (!taken.ok) throw faultsError(taken.status, BODY_CODE[taken.status], taken.faults);
+  const messages = droppedKeys(taken.unknownKeys);
+  return success(c, { accepted: taken.accepted }, { status: 202, messages });
+}
+
+/** Names the unknown keys of events in an answer. */
 export function droppedKeys(names: readonly string[]): Message[] {
   return names.map((name) => ({
     code: CODE.invalid,
@@ -55,16 +47,12 @@ export function droppedKeys(names: readonly string[]): Message[] {
 }
 
 /** @throws ApiError 503 if the queue did not take everything. */
-async function orUnavailable(taking: Promise<Taken>): Promise<Taken> {
-  try {
-    return await taking;
-  } catch (error) {
-    if (!(error instanceof SendError)) throw error;
-    log.error("the queue did not take events", { error: errorText(error.cause) });
-    throw unavailable(
-      "the queue did not take all events; some may have been taken. Repeat the request with the same Idempotency-Key, and nothing doubles",
-    );
-  }
+function refusedByQueue(error: unknown): never {
+  if (!(error instanceof SendError)) throw error;
+  log.error("the queue did not take all events", { error: errorText(error.cause) });
+  throw unavailable(
+    "the queue did not take all events; some may have been taken. Repeat the request with the same Idempotency-Key: nothing is taken twice",
+  );
 }
 
 /** @throws ApiError 415 for a media type that is neither JSON nor NDJSON. */
@@ -75,7 +63,7 @@ function isNdjson(request: Request): boolean {
   throw oneError(415, CODE.mediaType, "Content-Type must be application/json or application/x-ndjson");
 }
 
-/** @throws ApiError 400 if there is one and it is no key. */
+/** @throws ApiError 400 for a malformed key. */
 function keyOf(request: Request): string | null {
   const key = request.headers.get("idempotency-key");
   if (key === null) return null;

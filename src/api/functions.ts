@@ -9,19 +9,21 @@ import { jsonBody } from "./body.ts";
 import {
   DELETE_FUNCTION,
   FunctionsPage,
+  type FunctionView,
   LIST_FUNCTIONS,
   PATCH_SETTINGS,
   READ_FUNCTION,
   READ_SETTINGS,
+  type Settings,
 } from "./docs/functions.ts";
-import { listed, success } from "./envelope.ts";
+import { isoTime, listed, success } from "./envelope.ts";
 import { pageOf, queryOf } from "./query.ts";
 import type { AppContext, Resource } from "./route.ts";
 
-/** The property that says whether a function's events ship, by both of its names. */
+/** Both names of the property that says whether a function's events ship. */
 export type Property = "logship" | "logpush";
 
-/** What is known of a function: by a setting, by its events, by its attachment at the platform, or by some of these. */
+/** What is known of a function: its settings, counts of its events, its attachment at the platform; at least one. */
 interface Known {
   name: string;
   setting: FunctionSetting | null;
@@ -34,50 +36,47 @@ export const functionRoutes: readonly Resource[] = [
   {
     path: "/:script_name",
     methods: {
-      GET: {
-        permission: "functions:read",
-        doc: READ_FUNCTION,
-        async handle(c) {
-          return success(c, presentFunction(await requireFunction(c), spelling(c)));
-        },
-      },
-      DELETE: {
-        permission: "functions:edit",
-        action: "function.delete",
-        doc: DELETE_FUNCTION,
-        async handle(c) {
-          const name = scriptName(c);
-          const count = await readCount(c, name);
-          const change: FunctionChange | null = await controlPlane(c.env.CONTROL).removeFunction(name);
-          if (change === null && count === null) throw noSuchFunction();
-          if (change !== null) requireInForce(change, name);
-          // Last: while it is counted the function is known, and what failed half-way can be repeated.
-          if (count !== null) await accountLedger(c.env.ACCOUNT).forgetFunction(name);
-          return success(c, { id: name });
-        },
-      },
+      GET: { permission: "functions:read", doc: READ_FUNCTION, handle: readFunction },
+      DELETE: { permission: "functions:edit", action: "function.delete", doc: DELETE_FUNCTION, handle: deleteFunction },
     },
   },
   {
     path: "/:script_name/script-settings",
     methods: {
-      GET: {
-        permission: "functions:read",
-        doc: READ_SETTINGS,
-        async handle(c) {
-          const name = scriptName(c);
-          const setting = await readSetting(c, name);
-          if (setting === null) await requireFunction(c);
-          return success(c, presentSettings(setting, spelling(c)));
-        },
-      },
+      GET: { permission: "functions:read", doc: READ_SETTINGS, handle: readSettings },
       PATCH: { permission: "functions:edit", action: "function.update", doc: PATCH_SETTINGS, handle: patchSettings },
     },
   },
 ];
 
+async function readFunction(c: AppContext): Promise<Response> {
+  return success(c, presentFunction(await requireFunction(c), spelling(c)));
+}
+
+async function deleteFunction(c: AppContext): Promise<Response> {
+  const name = scriptName(c);
+  const count = await readCount(c, name);
+  const change: FunctionChange | null = await controlPlane(c.env.CONTROL).removeFunction(name);
+  if (change === null && count === null) throw noSuchFunction();
+  if (change !== null) requireInForce(change, name);
+  // Last: while it is counted the function is known, so a request that failed half-way can be repeated.
+  if (count !== null) await accountLedger(c.env.ACCOUNT).forgetFunction(name);
+  return success(c, { id: name });
+}
+
+async function readSettings(c: AppContext): Promise<Response> {
+  const setting = await readSetting(c, scriptName(c));
+  if (setting === null) await requireFunction(c);
+  return success(c, presentSettings(setting, spelling(c)));
+}
+
 async function listFunctions(c: AppContext): Promise<Response> {
-  const [settings, attachments, counts] = await Promise.all([readSettings(c), readAttachments(c), readCounts(c)]);
+  const control = controlPlane(c.env.CONTROL);
+  const [settings, attachments, counts]: [FunctionSetting[], AttachmentFact[], FunctionCount[]] = await Promise.all([
+    control.functionSettings(),
+    control.attachments(),
+    accountLedger(c.env.ACCOUNT).functions(),
+  ]);
   const known = new Map<string, Known>();
   const learn = (name: string, part: Partial<Known>): void => {
     const before = known.get(name) ?? { name, setting: null, count: null, attachment: null };
@@ -97,7 +96,7 @@ async function listFunctions(c: AppContext): Promise<Response> {
   return listed(c, views, info, { unlisted: presentCount(unlisted) });
 }
 
-/** A function that nobody has heard of yet can be set, too: it can be opted out before it is first deployed. */
+/** An unknown function can be set, too: it can be opted out before it is first deployed. */
 async function patchSettings(c: AppContext): Promise<Response> {
   const name = scriptName(c);
   const { logship, logpush, tail_consumers } = await jsonBody(c.req.raw, ScriptSettings);
@@ -111,42 +110,30 @@ async function patchSettings(c: AppContext): Promise<Response> {
   return success(c, presentSettings(requireInForce(change, name), property));
 }
 
-function presentFunction({ name, setting, count, attachment }: Known, property: Property): object {
+function presentFunction({ name, setting, count, attachment }: Known, property: Property): FunctionView {
   return {
     id: name,
     logging: setting?.logging ?? "unset",
     ...presentSettings(setting, property),
-    last_event: count === null ? null : new Date(count.lastEventMs).toISOString(),
+    last_event: isoTime(count?.lastEventMs ?? null),
     ...presentCount(count),
-    modified_on: setting === null ? null : new Date(setting.modifiedMs).toISOString(),
+    modified_on: isoTime(setting?.modifiedMs ?? null),
     attachment: attachment === null ? null : presentAttachment(attachment),
   };
 }
 
-function presentAttachment({ state, sinceMs, checkedMs, why }: AttachmentFact): object {
-  return { state, since: new Date(sinceMs).toISOString(), checked_at: new Date(checkedMs).toISOString(), why };
+function presentAttachment({ state, sinceMs, checkedMs, why }: AttachmentFact): FunctionView["attachment"] {
+  return { state, since: isoTime(sinceMs), checked_at: isoTime(checkedMs), why };
 }
 
-export function presentSettings(setting: FunctionSetting | null, property: Property): object {
+export function presentSettings(setting: FunctionSetting | null, property: Property): Settings {
   const logging = setting?.logging ?? "unset";
   return { [property]: logging === "unset" ? null : logging === "on", tail_consumers: setting?.tailConsumers ?? null };
 }
 
-function presentCount(count: FunctionCount | null): object {
+function presentCount(count: FunctionCount | null): Pick<FunctionView, "shipped" | "dropped"> {
   const { routed, notEnabled, notRouted } = count ?? { routed: 0, notEnabled: 0, notRouted: 0 };
   return { shipped: routed, dropped: { logging_off: notEnabled, no_job: notRouted } };
-}
-
-function readSettings(c: AppContext): Promise<FunctionSetting[]> {
-  return controlPlane(c.env.CONTROL).functionSettings();
-}
-
-function readAttachments(c: AppContext): Promise<AttachmentFact[]> {
-  return controlPlane(c.env.CONTROL).attachments();
-}
-
-function readCounts(c: AppContext): Promise<FunctionCount[]> {
-  return accountLedger(c.env.ACCOUNT).functions();
 }
 
 /** null: nothing is set. */
@@ -154,50 +141,45 @@ function readSetting(c: AppContext, name: string): Promise<FunctionSetting | nul
   return controlPlane(c.env.CONTROL).functionSetting(name);
 }
 
-/** null: nothing was counted in the last thirty days. */
+/** null: nothing was counted in the last 30 days. */
 function readCount(c: AppContext, name: string): Promise<FunctionCount | null> {
   return accountLedger(c.env.ACCOUNT).functionCount(name);
 }
 
-/** @throws ApiError 404 for a function without a setting or an attachment that nothing was seen of in the last thirty days. */
+/** @throws ApiError 404 for a function without settings, attachment, or events in the last 30 days. */
 async function requireFunction(c: AppContext): Promise<Known> {
   const name = scriptName(c);
   const [setting, attachment, count] = await Promise.all([
     readSetting(c, name),
-    readAttachment(c, name),
+    controlPlane(c.env.CONTROL).attachment(name) as Promise<AttachmentFact | null>,
     readCount(c, name),
   ]);
   if (setting === null && attachment === null && count === null) throw noSuchFunction();
   return { name, setting, count, attachment };
 }
 
-/** null: it should not be attached, as far as anybody asked for it here. */
-function readAttachment(c: AppContext, name: string): Promise<AttachmentFact | null> {
-  return controlPlane(c.env.CONTROL).attachment(name);
-}
-
 function noSuchFunction(): ApiError {
   return oneError(404, CODE.noRoute, "no such function");
 }
 
-/** @throws ApiError 403 for what was refused, 503 for a change that is stored but not in force everywhere. */
+/** @throws ApiError 403 for a refused change, 503 for a stored one that is not in force everywhere. */
 export function requireInForce(change: FunctionChange, name: string): FunctionSetting | null {
   if (change.kind === "refused")
     throw oneError(403, CODE.notAllowed, `changing the settings of a function is not allowed: ${change.why}`);
   if (!change.inForce)
     throw unavailable(
-      `the setting of ${JSON.stringify(name)} is stored, but not in force yet; it will be within a minute`,
+      `the setting of ${JSON.stringify(name)} is stored but not in force yet; it will be within a minute`,
       60,
     );
   return change.setting;
 }
 
-/** Segments of the path as they were sent: `/client/v4/accounts/{account_id}/functions/scripts/{script_name}/…`. */
+/** Segments of the path as sent: `/client/v4/accounts/{account_id}/functions/scripts/{script_name}/…`. */
 function segments(c: AppContext): string[] {
   return new URL(c.req.url).pathname.split("/");
 }
 
-/** @throws ApiError 400 for what can be no function's name. */
+/** @throws ApiError 400 for a malformed name. */
 export function scriptName(c: AppContext): string {
   let name: string | null = null;
   try {
@@ -213,7 +195,7 @@ export function scriptName(c: AppContext): string {
   );
 }
 
-/** What the property is called where nobody called it anything: as the path has it. */
+/** The spelling of the path, for answers to requests that do not name the property. */
 export function spelling(c: AppContext): Property {
   return segments(c)[5] === "workers" ? "logpush" : "logship";
 }

@@ -9,28 +9,31 @@ import { outbox } from "../intake/outbox.ts";
 import { destinationPurpose, unseal } from "../job/secrets.ts";
 import { errorText, log } from "../log.ts";
 import { within } from "../platform.ts";
+import type { Job } from "./docs/jobs.ts";
+import { isoTime } from "./envelope.ts";
 import type { AppContext } from "./route.ts";
 
-/** How long a job's own log, or what else is asked for a view, may take to say how it is, in ms; a list of jobs must not hang on one of them. */
+/** How long each part that is asked for a view may take, in ms: one silent log must not hold up a list of jobs. */
 const STATUS_MS = 3_000;
 
 const LATE = Symbol("late");
 
-export const SILENT = "the job's log does not answer at the moment";
+export const SILENT = "the job's log does not answer";
+export const UNCONFIRMED = "the job's log has not confirmed the job yet";
 const SEALED =
   "parked: neither SECRETS_KEY nor SECRETS_KEY_PREVIOUS opens the stored destination; set the key again, or send destination_conf again";
 
 /**
- * A job as it is read: what its owner sent, the defaults of what was not sent (but no `output_options` and no sub-keys that were never there),
- * and how delivery goes. Whoever cannot change it does not see its secrets.
- * @param notAfterMs what {@link oldestOutside} said; one reading of it serves a whole list.
+ * A job as the API shows it: what was sent, defaults for the rest (but no `output_options` and no sub-keys that were
+ * never sent), and the state of its delivery. Secrets are masked for callers who cannot change the job.
+ * @param notAfterMs from {@link oldestOutside}; one reading serves a whole list.
  */
 export async function presentJob(
   c: AppContext,
   job: StoredJob,
   config: Config,
   notAfterMs: number | undefined,
-): Promise<object> {
+): Promise<Job> {
   const conf = unseal(job.config.destination, destinationPurpose(config.accountId), config.keys);
   const status = await logStatus(c.env, job.config.id, notAfterMs);
   const { body } = job;
@@ -49,17 +52,17 @@ export async function presentJob(
     max_upload_records: body.max_upload_records === undefined ? 0 : body.max_upload_records,
     max_upload_interval_seconds: body.max_upload_interval_seconds === undefined ? 0 : body.max_upload_interval_seconds,
     ...(body.canary !== undefined && { canary: body.canary }),
-    last_complete: time(status?.lastCompleteMs),
-    last_error: status === undefined ? null : time(status?.lastErrorMs),
+    last_complete: isoTime(status?.lastCompleteMs ?? null),
+    last_error: isoTime(status?.lastErrorMs ?? null),
     error_message: conf === null ? SEALED : status === undefined ? SILENT : (status?.errorMessage ?? null),
-    time_created: time(job.createdMs),
-    time_modified: time(job.modifiedMs),
+    time_created: isoTime(job.createdMs),
+    time_modified: isoTime(job.modifiedMs),
   };
 }
 
 /**
- * Time of intake, in ms since the epoch, of the oldest event that has reached no log: it has to come again, or has not even reached the queue, and
- * may yet be any job's. Infinity: there is none.
+ * Intake time, in ms since the epoch, of the oldest event that has reached no log: it will be redelivered, or waits in
+ * the outbox, and may belong to any job. Infinity: there is none.
  * @returns undefined if the ledger or the outbox did not answer.
  */
 export async function oldestOutside(env: Env): Promise<number | undefined> {
@@ -74,7 +77,7 @@ export async function oldestOutside(env: Env): Promise<number | undefined> {
 }
 
 /**
- * How a job's log is; null if it has never been configured.
+ * The status of a job's log; null if it was never configured.
  * @param notAfterMs as in {@link chainStatus}.
  * @returns undefined if it did not answer.
  */
@@ -86,7 +89,7 @@ export async function logStatus(
   return answerOf(chainStatus(env.LOG, id, notAfterMs), `the log of job ${id}`);
 }
 
-/** @returns undefined if there is no answer in time, or none at all. */
+/** @returns undefined if it fails, or does not answer in time. */
 async function answerOf<T>(answer: Promise<T>, who: string): Promise<T | undefined> {
   try {
     const value = await within(STATUS_MS, answer, LATE);
@@ -96,8 +99,4 @@ async function answerOf<T>(answer: Promise<T>, who: string): Promise<T | undefin
     log.warn("no answer", { who, error: errorText(error) });
   }
   return undefined;
-}
-
-function time(ms: number | null | undefined): string | null {
-  return ms == null ? null : new Date(ms).toISOString();
 }

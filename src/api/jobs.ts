@@ -20,6 +20,7 @@ import {
   DiscardQuery,
   FLUSH_JOB,
   JOB_LEDGER,
+  type Job,
   JobsPage,
   LIST_DATASET_JOBS,
   LIST_JOBS,
@@ -27,15 +28,15 @@ import {
   UPDATE_JOB,
 } from "./docs/jobs.ts";
 import { listed, success } from "./envelope.ts";
-import { logStatus, oldestOutside, presentJob, SILENT } from "./job-view.ts";
+import { logStatus, oldestOutside, presentJob, SILENT, UNCONFIRMED } from "./job-view.ts";
 import { requireProof } from "./ownership.ts";
 import { pageOf, queryOf } from "./query.ts";
 import { type AppContext, type Resource, requireDataset } from "./route.ts";
 
-/** How often a change is made again on a job that somebody else changed meanwhile. */
+/** Attempts at a change while others change the job concurrently. */
 const UPDATE_TRIES = 3;
 
-/** How long a flush waits for its uploads before it answers, in ms; they go on. */
+/** How long a flush waits for its uploads, in ms; after that they continue in the background. */
 const FLUSH_WAIT_MS = 20_000;
 
 export const jobRoutes: readonly Resource[] = [
@@ -48,84 +49,62 @@ export const jobRoutes: readonly Resource[] = [
   },
   {
     path: "/datasets/:dataset/jobs",
-    methods: {
-      GET: {
-        permission: "logs:read",
-        doc: LIST_DATASET_JOBS,
-        handle(c, config) {
-          requireDataset(c);
-          return listJobs(c, config);
-        },
-      },
-    },
+    methods: { GET: { permission: "logs:read", doc: LIST_DATASET_JOBS, handle: listDatasetJobs } },
   },
   {
     path: "/jobs/:job_id",
     methods: {
-      GET: {
-        permission: "logs:read",
-        doc: READ_JOB,
-        async handle(c, config) {
-          const job = await requireJob(c);
-          return success(c, await viewOf(c, job, config));
-        },
-      },
+      GET: { permission: "logs:read", doc: READ_JOB, handle: readJobView },
       PUT: { permission: "logs:edit", action: "job.update", doc: UPDATE_JOB, handle: updateJob },
-      DELETE: {
-        permission: "logs:edit",
-        action: "job.delete",
-        doc: DELETE_JOB,
-        async handle(c) {
-          const { discard } = queryOf(c, DiscardQuery);
-          // Not `requireJob`: a job that is gone, but whose log still drains, can be discarded.
-          const id = jobId(c);
-          const change: JobChange = await controlPlane(c.env.CONTROL).remove(id, discard);
-          requireInForce(change);
-          return success(c, { id });
-        },
-      },
+      DELETE: { permission: "logs:edit", action: "job.delete", doc: DELETE_JOB, handle: deleteJob },
     },
   },
-  {
-    path: "/jobs/:job_id/ledger",
-    methods: {
-      GET: {
-        permission: "logs:read",
-        doc: JOB_LEDGER,
-        async handle(c, _config, platform) {
-          const { config } = await requireJob(c);
-          const status = await logStatus(c.env, config.id, undefined);
-          if (status === undefined) throw unavailable(SILENT);
-          if (status === null) throw unavailable("the job's log has not confirmed the job yet");
-          const oldest = status.oldestPendingTakenMs;
-          return success(c, {
-            ...status.counts,
-            pending_objects: status.pendingObjects,
-            oldest_pending_seconds: oldest === null ? null : Math.max(0, Math.round((platform.now() - oldest) / 1_000)),
-            bytes_raw: status.deliveredRawBytes,
-            bytes_compressed: status.deliveredBytes,
-            replayed: status.replayed,
-          });
-        },
-      },
-    },
-  },
+  { path: "/jobs/:job_id/ledger", methods: { GET: { permission: "logs:read", doc: JOB_LEDGER, handle: readLedger } } },
   {
     path: "/jobs/:job_id/flush",
-    methods: {
-      POST: {
-        permission: "logs:edit",
-        action: "job.flush",
-        doc: FLUSH_JOB,
-        async handle(c) {
-          const { config } = await requireJob(c);
-          const pending = await driveChain(c.env.LOG, config.id, "manual", FLUSH_WAIT_MS);
-          return success(c, { id: config.id, pending_objects: pending });
-        },
-      },
-    },
+    methods: { POST: { permission: "logs:edit", action: "job.flush", doc: FLUSH_JOB, handle: flushJob } },
   },
 ];
+
+async function listDatasetJobs(c: AppContext, config: Config): Promise<Response> {
+  requireDataset(c);
+  return listJobs(c, config);
+}
+
+async function readJobView(c: AppContext, config: Config): Promise<Response> {
+  return success(c, await viewOf(c, await requireJob(c), config));
+}
+
+async function deleteJob(c: AppContext): Promise<Response> {
+  const { discard } = queryOf(c, DiscardQuery);
+  // Not `requireJob`: a deleted job whose log still drains can be discarded.
+  const id = jobId(c);
+  const change: JobChange = await controlPlane(c.env.CONTROL).remove(id, discard);
+  requireInForce(change);
+  return success(c, { id });
+}
+
+async function readLedger(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
+  const { config } = await requireJob(c);
+  const status = await logStatus(c.env, config.id, undefined);
+  if (status === undefined) throw unavailable(SILENT);
+  if (status === null) throw unavailable(UNCONFIRMED);
+  const oldest = status.oldestPendingTakenMs;
+  return success(c, {
+    ...status.counts,
+    pending_objects: status.pendingObjects,
+    oldest_pending_seconds: oldest === null ? null : Math.max(0, Math.round((platform.now() - oldest) / 1_000)),
+    bytes_raw: status.deliveredRawBytes,
+    bytes_compressed: status.deliveredBytes,
+    replayed: status.replayed,
+  });
+}
+
+async function flushJob(c: AppContext): Promise<Response> {
+  const { config } = await requireJob(c);
+  const pending = await driveChain(c.env.LOG, config.id, "manual", FLUSH_WAIT_MS);
+  return success(c, { id: config.id, pending_objects: pending });
+}
 
 async function listJobs(c: AppContext, config: Config): Promise<Response> {
   const jobs: StoredJob[] = await controlPlane(c.env.CONTROL).list();
@@ -135,7 +114,7 @@ async function listJobs(c: AppContext, config: Config): Promise<Response> {
   return listed(c, views, info);
 }
 
-async function viewOf(c: AppContext, job: StoredJob, config: Config): Promise<object> {
+async function viewOf(c: AppContext, job: StoredJob, config: Config): Promise<Job> {
   return presentJob(c, job, config, await oldestOutside(c.env));
 }
 
@@ -143,7 +122,8 @@ async function createJob(c: AppContext, config: Config, platform: Platform): Pro
   const sent = await jsonBody(c.req.raw, CreateJob);
   const not = "creating a new job is not allowed: ";
   const body = { ...withoutReadOnly(sent), dataset: sent.dataset ?? DATASETS[0] } as JobBody;
-  if (isMasked(body.destination_conf)) throw badDestination(not, "a masked secret stands for none here");
+  if (isMasked(body.destination_conf))
+    throw badDestination(not, "a masked secret cannot be used here; send the secret itself");
   const { draft, destination } = readDraft(body, config, not);
   requireProof(sent.ownership_challenge, destination, config, platform);
   const control = controlPlane(c.env.CONTROL);
@@ -167,12 +147,8 @@ async function updateJob(c: AppContext, config: Config, platform: Platform): Pro
     const conf =
       sent.destination_conf === undefined ? stored : ownDestination(sent.destination_conf, stored, config, not);
     if (conf === null) throw badDestination(not, "no key opens the stored destination; send destination_conf again");
-    const body = {
-      ...job.body,
-      ...withoutReadOnly(sent),
-      dataset: job.body.dataset,
-      destination_conf: conf,
-    } as JobBody;
+    const own = { dataset: job.body.dataset, destination_conf: conf };
+    const body = { ...job.body, ...withoutReadOnly(sent), ...own } as JobBody;
     const { draft, destination } = readDraft(body, config, not);
     const moved = conf !== stored;
     if (moved) requireProof(sent.ownership_challenge, destination, config, platform, stored);
@@ -180,10 +156,10 @@ async function updateJob(c: AppContext, config: Config, platform: Platform): Pro
     const change: JobChange = await control.update(job.config.id, job.config.modifiedVersion, draft, moved);
     if (change.kind !== "conflict") return success(c, await viewOf(c, requireInForce(change), config));
   }
-  throw oneError(409, CODE.conflict, "the job is being changed by others at the same time; try again");
+  throw oneError(409, CODE.conflict, "the job is being changed concurrently; try again");
 }
 
-/** @throws ApiError 400 if a body would change what cannot be changed. */
+/** @throws ApiError 400 if a body would change an immutable field. */
 function requireUnchanged(sent: z.infer<typeof UpdateJob>, job: StoredJob): void {
   const faults: Fault[] = [];
   if (sent.dataset != null && !sameDataset(sent.dataset, job.body.dataset)) {
@@ -193,13 +169,12 @@ function requireUnchanged(sent: z.infer<typeof UpdateJob>, job: StoredJob): void
   if (faults.length > 0) throw faultsError(400, CODE.invalid, faults);
 }
 
-/** A sent destination with the stored secrets where it is masked. @throws ApiError if it would carry a stored secret anywhere else. */
+/** A sent destination, its masked secrets replaced by the stored ones. @throws ApiError if the store is not the same. */
 function ownDestination(sent: string, stored: string | null, config: Config, not: string): string {
   if (!isMasked(sent)) return sent;
   if (stored === null) throw badDestination(not, "no key opens the stored secret; send it again");
   const conf = unmaskDestination(sent, stored);
-  if (isMasked(conf))
-    throw badDestination(not, "there is no stored secret that the masked one could stand for; send it");
+  if (isMasked(conf)) throw badDestination(not, "no secret is stored for the masked one; send it");
   const after = parseDestination(conf, config.destinations);
   const before = parseDestination(stored, config.destinations);
   if (!after.ok) throw badDestination(not, after.why);
@@ -212,7 +187,7 @@ function ownDestination(sent: string, stored: string | null, config: Config, not
   return conf;
 }
 
-/** What a body means, and where its destination is. @throws ApiError with every reason why it cannot be. */
+/** Checks a body and parses its destination. @throws ApiError 400 with every fault. */
 function readDraft(body: JobBody, config: Config, not: string): { draft: JobDraft; destination: Destination } {
   const { destination_conf, ...rest } = body;
   const meaning = readJob(body);
@@ -231,7 +206,7 @@ function readDraft(body: JobBody, config: Config, not: string): { draft: JobDraf
   };
 }
 
-/** Writes the probe. @throws ApiError 400 with the store's status and code if it is refused; nothing is stored then. */
+/** Writes a test object. @throws ApiError 400 with the store's status and code if the store refuses it. */
 export async function requireWritable(destination: Destination, platform: Platform, not: string): Promise<void> {
   const fault = writeFault(await writeProbe(new ObjectStore(destination, platform), destination.path));
   if (fault !== null) throw badDestination(not, `error validating destination: ${fault}`);
@@ -241,7 +216,7 @@ export function badDestination(not: string, why: string) {
   return faultsError(400, CODE.notAllowed, [{ pointer: "/destination_conf", message: why }], not);
 }
 
-/** @throws ApiError 404 for what is no id. */
+/** @throws ApiError 404 for a malformed id. */
 function jobId(c: AppContext): number {
   const id = c.req.param("job_id") ?? "";
   if (/^[1-9]\d{0,14}$/.test(id)) return Number(id);
@@ -255,11 +230,11 @@ export async function requireJob(c: AppContext): Promise<StoredJob> {
   return job;
 }
 
-/** @throws ApiError 404, or 503 for a change that is stored but that its log has not confirmed. */
+/** @throws ApiError 404, or 503 for a stored change that the job's log has not confirmed. */
 function requireInForce(change: JobChange): StoredJob {
   if (change.kind !== "changed") throw oneError(404, CODE.jobNotFound, "job not found");
   if (!change.inForce)
-    throw unavailable(`job ${change.job.config.id} is stored, but not in force yet; it will be within a minute`, 60);
+    throw unavailable(`job ${change.job.config.id} is stored but not in force yet; it will be within a minute`, 60);
   return change.job;
 }
 

@@ -2,51 +2,33 @@ import { accountLedger } from "../account/ledger.ts";
 import { controlPlane } from "../control/plane.ts";
 import { outbox } from "../intake/outbox.ts";
 import { ACCOUNT_LEDGER } from "./docs/account.ts";
-import { success } from "./envelope.ts";
+import { isoTime, success } from "./envelope.ts";
 import { logStatus, SILENT } from "./job-view.ts";
-import type { Resource } from "./route.ts";
+import type { AppContext, Resource } from "./route.ts";
 
 export const ledgerRoutes: readonly Resource[] = [
-  {
-    path: "/ledger",
-    methods: {
-      GET: {
-        permission: "logs:read",
-        doc: ACCOUNT_LEDGER,
-        async handle(c) {
-          const [status, kept] = await Promise.all([
-            accountLedger(c.env.ACCOUNT).status(),
-            outbox(c.env.OUTBOX).status(),
-          ]);
-          const deleted = await controlPlane(c.env.CONTROL).draining();
-          const draining = await Promise.all(
-            deleted.map(async ({ id, deletedMs }) => {
-              const log = await logStatus(c.env, id, undefined);
-              return {
-                id,
-                deleted_at: new Date(deletedMs).toISOString(),
-                pending: log === undefined ? null : (log?.counts.pending ?? 0),
-                error_message: log === undefined ? SILENT : (log?.errorMessage ?? null),
-              };
-            }),
-          );
-          return success(c, {
-            ...status.counts,
-            queue: {
-              backlog_messages: status.queueBacklog,
-              seen_at: status.queueSeenMs === null ? null : new Date(status.queueSeenMs).toISOString(),
-            },
-            // What tail() took and the queue has not: it is sent again until it has.
-            outbox: {
-              messages: kept.messages,
-              events: kept.events,
-              oldest: kept.oldestTakenMs === null ? null : new Date(kept.oldestTakenMs).toISOString(),
-            },
-            intake_lost: status.intakeLost,
-            draining: draining.filter(({ pending }) => pending !== 0),
-          });
-        },
-      },
-    },
-  },
+  { path: "/ledger", methods: { GET: { permission: "logs:read", doc: ACCOUNT_LEDGER, handle: readLedger } } },
 ];
+
+async function readLedger(c: AppContext): Promise<Response> {
+  const [status, kept] = await Promise.all([accountLedger(c.env.ACCOUNT).status(), outbox(c.env.OUTBOX).status()]);
+  const deleted = await controlPlane(c.env.CONTROL).draining();
+  const draining = await Promise.all(
+    deleted.map(async ({ id, deletedMs }) => {
+      const log = await logStatus(c.env, id, undefined);
+      return {
+        id,
+        deleted_at: isoTime(deletedMs),
+        pending: log === undefined ? null : (log?.counts.pending ?? 0),
+        error_message: log === undefined ? SILENT : (log?.errorMessage ?? null),
+      };
+    }),
+  );
+  return success(c, {
+    ...status.counts,
+    queue: { backlog_messages: status.queueBacklog, seen_at: isoTime(status.queueSeenMs) },
+    outbox: { messages: kept.messages, events: kept.events, oldest: isoTime(kept.oldestTakenMs) },
+    intake_lost: status.intakeLost,
+    draining: draining.filter(({ pending }) => pending !== 0),
+  });
+}

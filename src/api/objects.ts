@@ -16,78 +16,62 @@ import { queryOf } from "./query.ts";
 import type { AppContext, Resource } from "./route.ts";
 
 export const objectRoutes: readonly Resource[] = [
-  {
-    path: "/jobs/:job_id/objects",
-    methods: {
-      GET: {
-        permission: "logs:read",
-        doc: JOB_OBJECTS,
-        async handle(c) {
-          const { config } = await requireJob(c);
-          const { after, before, limit } = queryOf(c, ObjectsQuery);
-          const { entries, total } =
-            before === undefined
-              ? await chainObjects(c.env.LOG, config.id, after, limit)
-              : await chainObjectsBefore(c.env.LOG, config.id, before, limit);
-          return listed(c, entries, { page: 1, perPage: limit, total });
-        },
-      },
-    },
-  },
+  { path: "/jobs/:job_id/objects", methods: { GET: { permission: "logs:read", doc: JOB_OBJECTS, handle: list } } },
   {
     path: "/jobs/:job_id/objects/:number",
-    methods: {
-      GET: {
-        permission: "logs:read",
-        doc: READ_OBJECT,
-        async handle(c, config, platform) {
-          const { download } = queryOf(c, ObjectQuery);
-          if (!download) return success(c, await requireEntry(c));
-          return reading(async () => {
-            const { entry, store, known } = await deliveredObject(c, config, platform);
-            const stream = objectStream(await openObject(store, known));
-            return fileOf(stream, fileName(entry.key), "application/gzip");
-          });
-        },
-      },
-    },
+    methods: { GET: { permission: "logs:read", doc: READ_OBJECT, handle: read } },
   },
   {
     path: "/jobs/:job_id/objects/:number/records",
-    methods: {
-      GET: {
-        permission: "logs:read",
-        doc: OBJECT_LINES,
-        async handle(c, config, platform) {
-          const { skip, limit } = queryOf(c, ObjectLinesQuery);
-          return reading(async () => {
-            const { store, known } = await deliveredObject(c, config, platform);
-            const asked = { skip, limit, bytesMax: OBJECT_TEXT_MAX_BYTES };
-            return success(c, await readLines(await openObject(store, known), known, asked));
-          });
-        },
-      },
-    },
+    methods: { GET: { permission: "logs:read", doc: OBJECT_LINES, handle: readRecords } },
   },
 ];
+
+async function list(c: AppContext): Promise<Response> {
+  const { config } = await requireJob(c);
+  const { after, before, limit } = queryOf(c, ObjectsQuery);
+  const { entries, total } =
+    before === undefined
+      ? await chainObjects(c.env.LOG, config.id, after, limit)
+      : await chainObjectsBefore(c.env.LOG, config.id, before, limit);
+  return listed(c, entries, { page: 1, perPage: limit, total });
+}
+
+async function read(c: AppContext, config: Config, platform: Platform): Promise<Response> {
+  const { download } = queryOf(c, ObjectQuery);
+  if (!download) return success(c, await requireEntry(c));
+  return reading(async () => {
+    const { entry, store, known } = await deliveredObject(c, config, platform);
+    const stream = objectStream(await openObject(store, known));
+    return fileOf(stream, fileName(entry.key), "application/gzip");
+  });
+}
+
+async function readRecords(c: AppContext, config: Config, platform: Platform): Promise<Response> {
+  const { skip, limit } = queryOf(c, ObjectLinesQuery);
+  return reading(async () => {
+    const { store, known } = await deliveredObject(c, config, platform);
+    const asked = { skip, limit, bytesMax: OBJECT_TEXT_MAX_BYTES };
+    return success(c, await readLines(await openObject(store, known), known, asked));
+  });
+}
 
 /** @throws ApiError 404. */
 async function requireEntry(c: AppContext): Promise<ObjectEntry> {
   const { config } = await requireJob(c);
   const text = c.req.param("number") ?? "";
   const entry = /^[1-9]\d{0,14}$/.test(text) ? await chainObject(c.env.LOG, config.id, Number(text)) : null;
-  if (entry === null)
-    throw oneError(404, CODE.noRoute, "no such object, or it is no longer in the list: that keeps 30 days");
+  if (entry === null) throw oneError(404, CODE.noRoute, "no such object; delivered objects are listed for 30 days");
   return entry;
 }
 
 const NOT_THERE: { readonly [state in Exclude<ObjectEntry["state"], "delivered">]: string } = {
-  waiting: "it is not uploaded yet; flush the job, or wait for its upload",
-  set_aside: "its store refuses it, and it is set aside: /set-aside has it",
-  discarded: "it was discarded, and never delivered",
+  waiting: "it is not uploaded yet; flush the job, or wait",
+  set_aside: "its store refused it; it is listed under /set-aside",
+  discarded: "it was discarded and never delivered",
 };
 
-/** @throws ApiError for one that does not lie where the job delivers to. */
+/** @throws ApiError 409 for an object that is not at the job's destination. */
 async function deliveredObject(
   c: AppContext,
   config: Config,
@@ -97,7 +81,7 @@ async function deliveredObject(
   if (entry.state !== "delivered") throw conflict(NOT_THERE[entry.state]);
   if (entry.replay?.destination != null)
     throw conflict(
-      `a replay has written it to another destination, ${entry.replay.destination}; the job has no keys to that`,
+      `a replay wrote it to another destination, ${entry.replay.destination}, which the job has no keys for`,
     );
   const conf = unseal(job.config.destination, destinationPurpose(config.accountId), config.keys);
   if (conf === null) throw conflict("no key opens the job's stored destination");
@@ -111,7 +95,7 @@ function conflict(why: string): ApiError {
   return oneError(409, CODE.conflict, `the object cannot be read: ${why}`);
 }
 
-/** @throws ApiError instead of what is wrong with the object. */
+/** Turns a fault of the object into an answer. @throws ApiError */
 async function reading(read: () => Promise<Response>): Promise<Response> {
   try {
     return await read();
@@ -132,7 +116,7 @@ async function reading(read: () => Promise<Response>): Promise<Response> {
   }
 }
 
-/** Of a key, its last part, in characters that a header may have. */
+/** The last segment of a key, in characters that are safe in a header. */
 function fileName(key: string): string {
   return (key.split("/").at(-1) ?? "").replace(/[^\w.-]/g, "_") || "object.log.gz";
 }

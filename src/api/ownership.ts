@@ -10,53 +10,45 @@ import type { Platform } from "../platform.ts";
 import { jsonBody } from "./body.ts";
 import { CHECK_CHALLENGE, ISSUE_CHALLENGE } from "./docs/destinations.ts";
 import { success } from "./envelope.ts";
-import type { Resource } from "./route.ts";
+import type { AppContext, Resource } from "./route.ts";
 import { sentDestination } from "./validation.ts";
 
-/** The proof that somebody can read a destination; docs/ownership.md. A destination that is none is an answer, not an error: clients look at `valid`. */
+/**
+ * Proof that the caller can read a destination; docs/ownership.md. A malformed destination is an answer with
+ * `valid: false`, not an error.
+ */
 export const ownershipRoutes: readonly Resource[] = [
   {
     path: "/ownership",
-    methods: {
-      POST: {
-        permission: "logs:edit",
-        action: null,
-        doc: ISSUE_CHALLENGE,
-        async handle(c, config, platform) {
-          const { destination_conf } = await jsonBody(c.req.raw, AskDestination);
-          const destination = sentDestination(destination_conf, config);
-          if (!destination.ok) return success(c, { valid: false, message: destination.why, filename: "" });
-          const { token, key } = issueChallenge(config.accountId, destination.value, config.keys, platform.now());
-          const fault = writeFault(await writeChallenge(new ObjectStore(destination.value, platform), key, token));
-          return success(c, { valid: fault === null, message: fault ?? "", filename: fault === null ? key : "" });
-        },
-      },
-    },
+    methods: { POST: { permission: "logs:edit", action: null, doc: ISSUE_CHALLENGE, handle: issue } },
   },
   {
     path: "/ownership/validate",
-    methods: {
-      POST: {
-        permission: "logs:edit",
-        action: null,
-        doc: CHECK_CHALLENGE,
-        async handle(c, config, platform) {
-          const { destination_conf, ownership_challenge } = await jsonBody(c.req.raw, AskOwnership);
-          const place = parsePlace(destination_conf, config.destinations);
-          const { accountId, keys } = config;
-          const valid =
-            place.ok && answersChallenge(ownership_challenge ?? "", accountId, place.value, keys, platform.now());
-          return success(c, { valid });
-        },
-      },
-    },
+    methods: { POST: { permission: "logs:edit", action: null, doc: CHECK_CHALLENGE, handle: check } },
   },
 ];
 
+async function issue(c: AppContext, config: Config, platform: Platform): Promise<Response> {
+  const { destination_conf } = await jsonBody(c.req.raw, AskDestination);
+  const destination = sentDestination(destination_conf, config);
+  if (!destination.ok) return success(c, { valid: false, message: destination.why, filename: "" });
+  const { token, key } = issueChallenge(config.accountId, destination.value, config.keys, platform.now());
+  const fault = writeFault(await writeChallenge(new ObjectStore(destination.value, platform), key, token));
+  return success(c, { valid: fault === null, message: fault ?? "", filename: fault === null ? key : "" });
+}
+
+async function check(c: AppContext, { accountId, keys, destinations }: Config, platform: Platform): Promise<Response> {
+  const { destination_conf, ownership_challenge } = await jsonBody(c.req.raw, AskOwnership);
+  const place = parsePlace(destination_conf, destinations);
+  const valid = place.ok && answersChallenge(ownership_challenge ?? "", accountId, place.value, keys, platform.now());
+  return success(c, { valid });
+}
+
 /**
- * Checks the proof that whoever asks can read the destination, where one is required. Elsewhere it is not even looked at: configurations keep theirs for
- * years, and it is good for 7 days.
- * @param stored where the job was until now: if it stays there, with other keys perhaps, nobody has to prove that again. null: no key opens that.
+ * Checks the ownership challenge, if this deployment requires one. Otherwise the challenge is ignored: configurations
+ * keep theirs for years, and a challenge is valid for 7 days.
+ * @param stored the job's current destination; the same place, even with other keys, needs no new proof. null: none, or
+ *   no key opens it.
  * @throws ApiError 400, 1002.
  */
 export function requireProof(

@@ -1,4 +1,7 @@
-/** The script routes for whoever the platform knows, and we do not: what is asked for goes on to its API with the caller's own bearer, and it decides. */
+/**
+ * The script routes for callers that the platform knows and this service does not: each request goes on to the
+ * platform's API with the caller's own bearer, and the platform decides.
+ */
 import * as z from "zod";
 import { holdsOurs } from "../access/credentials.ts";
 import { accountLedger } from "../account/ledger.ts";
@@ -28,16 +31,16 @@ import type { AppContext, Handler } from "./route.ts";
 import { requireUpload } from "./script-upload.ts";
 import { inSlot } from "./upload-slots.ts";
 
-/** How long our own part may take once the platform has done its: longer than a change that some job does not follow. Both together are less than a request's bound. */
+/** How long our own change may take after the platform's, in ms. With UPSTREAM_MS, less than a request may take. */
 const FOLLOW_MS = 17_000;
 
-/** What of {@link UPSTREAM_MS} the first of two questions may take, in ms. */
+/** The share of {@link UPSTREAM_MS} for the first of two requests, in ms. */
 const FIRST_MS = 10_000;
 
-/** How long it may take to note what was seen of an attachment, in ms: whoever asked for something else waits for it. */
+/** How long recording the state of an attachment may take, in ms: the caller waits. */
 const NOTE_MS = 2_000;
 
-/** The platform's own settings of a script: of these we change two, and pass on the rest as it is. */
+/** The platform's settings of a script: two are changed here, the rest passes through. */
 const PlatformSettings = z
   .looseObject({
     logship: z.boolean().nullable().optional(),
@@ -50,7 +53,7 @@ const PlatformSettings = z
     when: ({ value }) => typeof value === "object" && value !== null,
   });
 
-/** By method, and path below that of all scripts. */
+/** By method and path below that of all scripts. */
 export const platformHandlers: { readonly [route: string]: Handler } = {
   "GET ": async (c, config, platform) => passedOn(await link(c, config, platform).ask("GET", [])),
   "GET /:script_name": readScript,
@@ -62,10 +65,10 @@ export const platformHandlers: { readonly [route: string]: Handler } = {
 
 type Said = Extract<PlatformAnswer, { kind: "answer" }>;
 
-/** The way of one request to the platform. */
+/** One request's connection to the platform. */
 interface Link {
   upstream: Upstream;
-  /** @throws ApiError 503 if the platform says nothing to go by. */
+  /** @throws ApiError 503 if the platform gives no usable answer. */
   ask(
     method: PlatformRequest["method"],
     segments: readonly string[],
@@ -73,16 +76,16 @@ interface Link {
   ): Promise<Said>;
 }
 
-/** @throws ApiError 503 if there is no platform, or it is this service itself; 400 for a query that must not go on. */
+/** @throws ApiError 503 if no platform is set, or it is this service; 400 for a query that contains a secret. */
 function link(c: AppContext, { upstream, accountId, adminToken }: Config, platform: Platform): Link {
   const bearer = foreignBearer(c.req.raw.headers, adminToken);
-  // The gate lets nobody come here like this.
-  if (upstream === null || bearer === null) throw unavailable("there is no platform to ask");
+  // The gate in app.ts excludes this.
+  if (upstream === null || bearer === null) throw unavailable("no platform is configured (UPSTREAM_API)");
   const { host, search } = new URL(c.req.url);
   if (holdsOurs(search, adminToken))
-    throw oneError(400, CODE.invalid, "the query holds a secret of this service, which is never sent on");
+    throw oneError(400, CODE.invalid, "the query contains a secret of this service, which is never sent on");
   if (new URL(upstream.base).host === host)
-    throw unavailable("configuration: UPSTREAM_API: this service itself, which would ask itself for ever", 60);
+    throw unavailable("configuration: UPSTREAM_API: must not be this service itself", 60);
   return {
     upstream,
     async ask(method, segments, { body, ms = UPSTREAM_MS, query = search } = {}) {
@@ -97,12 +100,12 @@ function link(c: AppContext, { upstream, accountId, adminToken }: Config, platfo
 function nothingSaid(method: PlatformRequest["method"], why: string): ApiError {
   const after =
     method === "GET"
-      ? "the request may be repeated"
-      : "it may have done what was asked for all the same, and nothing was changed here; the request may be repeated";
+      ? "repeat the request"
+      : "it may have made the change, but nothing was changed here; repeat the request";
   return unavailable(`the platform's API ${why}; ${after}`);
 }
 
-/** The platform's answer as it is: its status and its JSON. Of its headers only Retry-After goes along, where it is well-formed. */
+/** The platform's status and JSON, unchanged. Of its headers only a well-formed Retry-After is kept. */
 function passedOn({ status, bytes, json, retryAfter }: Said, method: PlatformRequest["method"] = "GET"): Response {
   if (typeof json !== "object" || json === null || Array.isArray(json))
     throw nothingSaid(method, `answered with HTTP ${status} and no JSON object`);
@@ -116,7 +119,7 @@ function passedOn({ status, bytes, json, retryAfter }: Said, method: PlatformReq
 /** Seconds, or a date. RFC 9110, 10.2.3. */
 const RETRY_AFTER = /^(?:[1-9]\d{0,5}|[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT)$/;
 
-/** A script is no JSON: it comes as a file, with nothing that would have a browser run it. */
+/** A script is not JSON: it is answered as a file, with headers that keep a browser from running it. */
 async function readScript(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const said = await link(c, config, platform).ask("GET", [scriptName(c)]);
   const { status, bytes, json, contentType } = said;
@@ -135,9 +138,9 @@ async function readScript(c: AppContext, config: Config, platform: Platform): Pr
 const SCRIPT_TYPE = /^(?:(?:application|text)\/javascript(?:\+module)?|multipart\/form-data)\s*(?:;|$)/i;
 
 /**
- * The platform first, then our own setting: before it has said yes, nobody knows who is calling. What a crash, or a lost answer, leaves in between is a
- * version of which the platform sends the events here, or does not, as the upload asked for; only a setting of ours from before may still drop them. The same
- * request again makes it whole: it changes nothing that is done already.
+ * Asks the platform first and then changes our own setting: before the platform accepts, the caller is unknown. A crash
+ * in between leaves a version whose events the platform sends here, or not, as the upload asked; an older setting of
+ * ours may still drop them. Repeating the request completes it.
  */
 async function uploadScript(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const { ask, upstream } = link(c, config, platform);
@@ -155,7 +158,7 @@ async function uploadScript(c: AppContext, config: Config, platform: Platform): 
 }
 
 function selfShipping(): ApiError {
-  return oneError(400, CODE.invalid, "logship: this is the shipper, whose own events are never shipped");
+  return oneError(400, CODE.invalid, "logship: the shipper's own events are never shipped");
 }
 
 async function readSettings(c: AppContext, config: Config, platform: Platform): Promise<Response> {
@@ -169,7 +172,10 @@ async function readSettings(c: AppContext, config: Config, platform: Platform): 
   return passedOn(said);
 }
 
-/** What is known of an attachment follows what the platform shows, to whoever it shows it. That it cannot be noted is no fault of the request: the next look shows it. */
+/**
+ * Records the attachment as the platform shows it. A failure to record does not fail the request: the next sighting
+ * records it.
+ */
 async function noteSeen(
   c: AppContext,
   name: string,
@@ -177,7 +183,7 @@ async function noteSeen(
   sighting: Sighting,
   askedMs: number,
 ): Promise<void> {
-  // What tells nothing is no news. The shipper's own events are never shipped, whoever consumes them.
+  // The shipper's own events are never shipped, so its consumers do not matter.
   if (sighting.kind === "unclear" || name === selfName) return;
   try {
     await answered(
@@ -186,13 +192,14 @@ async function noteSeen(
       controlPlane(c.env.CONTROL).noteAttachments([{ name, sighting, askedMs }]),
     );
   } catch (error) {
-    log.warn("what was seen of an attachment was not noted", { error: errorText(error) });
+    log.warn("the state of an attachment was not recorded", { error: errorText(error) });
   }
 }
 
 /**
- * What the platform has of `tail_consumers` is read, changed and written back whole, as it can be written in no other way: who changes it at the same time
- * may be overwritten. It is written even where nothing of it changes: being allowed to write there is what allows to set ours.
+ * The platform's `tail_consumers` can only be written as a whole: they are read, changed and written back, so a
+ * concurrent change may be overwritten. They are written even if nothing changes, because permission to write them is
+ * what permits setting ours.
  */
 async function patchSettings(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const { ask, upstream } = link(c, config, platform);
@@ -211,7 +218,7 @@ async function patchSettings(c: AppContext, config: Config, platform: Platform):
       const read = await ask("GET", path, { ms: FIRST_MS, query: "" });
       if (!isDone(read)) return passedOn(read);
       const { data } = SettingsAnswer.safeParse(read.json);
-      if (data === undefined) throw nothingSaid("GET", "answered with settings that are none");
+      if (data === undefined) throw nothingSaid("GET", "answered with malformed settings");
       consumers = data.result.tail_consumers ?? [];
     }
     body.tail_consumers = translated(consumers, ships, upstream.selfName);
@@ -225,7 +232,7 @@ async function patchSettings(c: AppContext, config: Config, platform: Platform):
     await follow(c, "changed the settings", async () => {
       if (logging !== undefined) await setOurs(c, name, { logging }, attachment);
     });
-    // Who says nothing of shipping may still have written, or be shown, the list that it depends on.
+    // Without a word about shipping, the list of consumers may still have been written or shown.
     if (attachment === null) {
       const shown = SettingsAnswer.safeParse(said.json).data?.result.tail_consumers;
       const consumers = shown !== undefined ? shown : (body.tail_consumers as readonly Consumer[] | null | undefined);
@@ -235,18 +242,18 @@ async function patchSettings(c: AppContext, config: Config, platform: Platform):
   return passedOn(said, "PATCH");
 }
 
-/** @param ships null: whether it is attached stays as it is. */
+/** @param ships null: the attachment stays as it is. */
 function translated(consumers: readonly Consumer[], ships: boolean | null, selfName: string): readonly Consumer[] {
   if (ships === null) return consumers;
   return ships ? attached(consumers, selfName) : detached(consumers, selfName);
 }
 
-/** What is left here if our own part fails is settings and counts of a function that is gone: they stop nothing. */
+/** If our own part fails, settings and counts of the deleted function stay behind, without effect. */
 async function deleteScript(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const { ask } = link(c, config, platform);
   const name = scriptName(c);
   const said = await ask("DELETE", [name]);
-  // The vendor's own description of the API says that there is no body.
+  // The vendor's API description says that there is no body.
   const isBare = isOk(said.status) && said.bytes.length === 0;
   if (isBare || isDone(said)) {
     await follow(c, "deleted the script", async () => {
@@ -258,7 +265,7 @@ async function deleteScript(c: AppContext, config: Config, platform: Platform): 
   return isBare ? success(c, { id: name }) : passedOn(said, "DELETE");
 }
 
-/** @param attachment what the platform has done with it; null: nothing, as far as it was asked. */
+/** @param attachment what the platform did with it; null: nothing was asked. */
 async function setOurs(
   c: AppContext,
   name: string,
@@ -269,10 +276,10 @@ async function setOurs(
   requireInForce(change, name);
 }
 
-/** Our own part, of which the caller is told if it fails: that the platform's is done, too. @throws ApiError */
+/** Runs our own part. If it fails, the error also says that the platform's part is done. @throws ApiError */
 async function follow(c: AppContext, done: string, run: () => Promise<void>): Promise<void> {
   c.set("accepted", true);
-  const before = `the platform has ${done}, but what follows from it here is not done`;
+  const before = `the platform has ${done}, but this service has not followed`;
   try {
     await answered("the control plane", FOLLOW_MS, run());
   } catch (error) {
@@ -280,7 +287,7 @@ async function follow(c: AppContext, done: string, run: () => Promise<void>): Pr
       const entries = error.entries.map((entry) => ({ ...entry, message: `${before}: ${entry.message}` }));
       throw new ApiError(error.status, entries, error.headers);
     }
-    log.error("what the platform did was not followed", { error: errorText(error) });
-    throw unavailable(`${before}; the request may be repeated`);
+    log.error("a change of the platform was not followed", { error: errorText(error) });
+    throw unavailable(`${before}; repeat the request`);
   }
 }

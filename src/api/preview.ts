@@ -12,71 +12,65 @@ import { PREVIEW_TEXT_MAX_BYTES } from "../limits.ts";
 import { readStrictly } from "../object/load.ts";
 import { type Preview, preview } from "../pipeline/preview.ts";
 import type { Platform } from "../platform.ts";
-import { jsonBody } from "./body.ts";
+import { BODY_CODE, jsonBody } from "./body.ts";
+import { Count } from "./docs/common.ts";
 import { type Message, success } from "./envelope.ts";
 import { droppedKeys } from "./events.ts";
-import type { AppContext, Resource } from "./route.ts";
-
-const count = z.int().min(0);
+import type { AppContext, Resource, RouteDoc } from "./route.ts";
 
 const PreviewResult = z.strictObject({
-  source: z.enum(["given", "recent"]).describe("Whether the events were in the request, or are recent ones."),
-  events: count.describe("How many there were: `kept + filtered + sampled_out`."),
-  kept: count,
-  filtered: count,
-  sampled_out: count,
-  truncated: count.describe("Of those kept, how many lose some of their `Exceptions` and `Logs`."),
+  source: z.enum(["given", "recent"]).describe("`given`: the events of the request; `recent`: events held in memory."),
+  events: Count.describe("`kept + filtered + sampled_out`."),
+  kept: Count,
+  filtered: Count,
+  sampled_out: Count,
+  truncated: Count.describe("Kept records whose `Exceptions` and `Logs` are truncated."),
   records: z
-    .array(z.strictObject({ index: count, text: z.string(), truncated: z.boolean() }))
-    .describe("The kept ones as they would be written, each with its place among the events, from 0."),
-  not_kept: z.array(z.strictObject({ index: count, reason: z.enum(["filtered", "sampled_out"]) })),
+    .array(z.strictObject({ index: Count, text: z.string(), truncated: z.boolean() }))
+    .describe("The kept records as they would be written; `index` is the place among the events, from 0."),
+  not_kept: z.array(z.strictObject({ index: Count, reason: z.enum(["filtered", "sampled_out"]) })),
   objects: z
     .array(
       z.strictObject({
-        day: z.string().describe("The UTC day of its records, as in `{DATE}`."),
+        day: z.string().describe("UTC day of its records, as in `{DATE}`."),
         content_type: z.string(),
-        records: count,
-        bytes: count.describe("Before compression, shown or not."),
+        records: Count,
+        bytes: Count.describe("Before compression, including what is not shown."),
         text: z.string(),
-        complete: z.boolean().describe("`false`: the text breaks off before a record that is left out."),
+        complete: z.boolean().describe("`false`: the text ends before a record that is left out."),
       }),
     )
-    .describe("What an object of each day would hold."),
-  left_out: count.describe("Of those kept, how many are not shown."),
+    .describe("The object of each day."),
+  left_out: Count.describe("Kept records that are not shown."),
 });
 export type PreviewResult = z.infer<typeof PreviewResult>;
+
+const PREVIEW: RouteDoc = {
+  summary: "Preview what a job would ship",
+  description:
+    "Applies `filter`, sampling, truncation and `output_options` with the code that ships. The job need not exist, and nothing is stored. The sample is an example; a job's own sample differs. Without `events`, up to 200 recent events held in memory are used.",
+  body: AskPreview,
+  result: PreviewResult,
+  examples: [
+    {
+      name: "One event of two",
+      body: {
+        filter: '{"where":{"key":"Outcome","operator":"!eq","value":"ok"}}',
+        output_options: { field_names: ["EventTimestampMs", "ScriptName", "Outcome"], output_type: "csv" },
+        events: [
+          { EventTimestampMs: 1795176000000, ScriptName: "shop", Outcome: "ok" },
+          { EventTimestampMs: 1795176000250, ScriptName: "shop", Outcome: "exception" },
+        ],
+      },
+    },
+    { name: "Recent events, as they would be shipped by default", body: {} },
+  ],
+};
 
 export const previewRoutes: readonly Resource[] = [
   {
     path: "/preview",
-    methods: {
-      POST: {
-        permission: "logs:read",
-        action: null,
-        doc: {
-          summary: "Show what a job would keep of events, and how it would look",
-          description:
-            "Runs `filter`, sampling, truncation and `output_options` of a job that need not exist, with its own code. Which records a sample keeps is an example: of a job it depends on more. Without `events`, on up to 200 recent ones that are held in memory. Nothing is stored.",
-          body: AskPreview,
-          result: PreviewResult,
-          examples: [
-            {
-              name: "One event of two",
-              body: {
-                filter: '{"where":{"key":"Outcome","operator":"!eq","value":"ok"}}',
-                output_options: { field_names: ["EventTimestampMs", "ScriptName", "Outcome"], output_type: "csv" },
-                events: [
-                  { EventTimestampMs: 1795176000000, ScriptName: "shop", Outcome: "ok" },
-                  { EventTimestampMs: 1795176000250, ScriptName: "shop", Outcome: "exception" },
-                ],
-              },
-            },
-            { name: "Recent events, as they would be shipped by default", body: {} },
-          ],
-        },
-        handle: showPreview,
-      },
-    },
+    methods: { POST: { permission: "logs:read", action: null, doc: PREVIEW, handle: showPreview } },
   },
 ];
 
@@ -92,13 +86,9 @@ async function showPreview(c: AppContext, config: Config, platform: Platform): P
   const { lines, notes } = given ?? (await recentLines(c.env, config));
   const shown = preview(rules.value, lines);
   if (shown.leftOut > 0)
-    notes.push(
-      note(
-        `the last ${shown.leftOut} of the records that are kept are left out: beyond ${PREVIEW_TEXT_MAX_BYTES} bytes`,
-      ),
-    );
+    notes.push(note(`the last ${shown.leftOut} kept records are not shown: beyond ${PREVIEW_TEXT_MAX_BYTES} bytes`));
   if (rules.value.sampleRate < 1)
-    notes.push(note("the sample is an example: a job draws one of its own, with the same share"));
+    notes.push(note("the sample is an example: a job samples other records, at the same rate"));
   return success(c, present(given === null ? "recent" : "given", shown), { messages: notes });
 }
 
@@ -106,37 +96,36 @@ type Given =
   | { ok: true; lines: readonly string[]; notes: Message[] }
   | { ok: false; status: 400 | 413; entries: readonly ErrorEntry[] };
 
-/** Events of a body, as intake would take them now. */
+/** The events of a body, as intake would take them now. */
 function givenLines(events: readonly unknown[], c: AppContext, platform: Platform): Given {
   const located = events.map((value, i) => ({ pointer: `/events/${i}`, value }));
   const { defaultScriptName } = readIntakeConfig(c.env);
   const accepted = acceptEvents(located, { takenInMs: platform.now(), defaultScriptName, lenient: false });
   if (accepted.ok) return { ok: true, lines: accepted.lines, notes: droppedKeys(named(accepted.unknownKeys)) };
   const { status } = accepted;
-  // What is wrong with all of them together has no pointer of its own.
+  // A fault of all events together has no pointer.
   const faults = accepted.faults.map(({ pointer, message }) => ({ pointer: pointer || "/events", message }));
-  return {
-    ok: false,
-    status,
-    entries: faultsError(status, status === 413 ? CODE.tooLarge : CODE.invalid, faults).entries,
-  };
+  return { ok: false, status, entries: faultsError(status, BODY_CODE[status], faults).entries };
 }
 
 /** The records that the ledger holds in memory, oldest first. */
 async function recentLines(env: Env, config: Config): Promise<{ lines: string[]; notes: Message[] }> {
   if (!config.previewRecent)
-    return { lines: [], notes: [note('no recent events are held, as PREVIEW_RECENT is "false": send some as events')] };
+    return {
+      lines: [],
+      notes: [note('no recent events are held, because PREVIEW_RECENT is "false"; send some as events')],
+    };
   const { ndjson, tooLarge }: RecentRecords = await accountLedger(env.ACCOUNT).recent();
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-  // A record that nobody has parsed yet may hold anything where somebody else writes to the queue.
+  // The records are not parsed yet, and other producers of the queue may send anything.
   const lines = decoder
     .decode(ndjson)
     .split("\n")
     .filter((line) => readStrictly(line) !== null);
   const notes: Message[] = [];
   if (lines.length === 0)
-    notes.push(note("there are no recent events in memory, where they stay for minutes at most: send some as events"));
-  if (tooLarge > 0) notes.push(note(`${tooLarge} recent events were too large to be held`));
+    notes.push(note("there are no recent events in memory, where they stay for minutes at most; send some as events"));
+  if (tooLarge > 0) notes.push(note(`${tooLarge} recent events were too large to hold`));
   return { lines, notes };
 }
 

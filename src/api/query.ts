@@ -3,9 +3,9 @@ import { ApiError, CODE } from "../errors.ts";
 import type { AppContext } from "./route.ts";
 
 /**
- * What a query says, read by the schema that also describes it. Parameters that the schema does not name are left alone; of one that is sent twice, the
- * first counts.
- * @throws ApiError 400 with one entry a fault.
+ * Reads the query by the schema that also documents it. Unknown parameters are ignored; of a repeated one, the first
+ * counts.
+ * @throws ApiError 400 with one entry per fault.
  */
 export function queryOf<S extends z.ZodObject>(c: AppContext, schema: S): z.infer<S> {
   const parsed = schema.safeParse(
@@ -18,25 +18,15 @@ export function queryOf<S extends z.ZodObject>(c: AppContext, schema: S): z.infe
   );
 }
 
-/** `true` or `false`, in these words; `false` if it is not sent. */
+/** `true` or `false`; `false` by default. */
 export const flag = z
   .enum(["true", "false"], { error: "must be true or false" })
   .meta({ type: "boolean", enum: undefined, default: false })
   .transform((value) => value === "true")
   .default(false);
 
-/** A whole number of that range, in digits. */
-export function wholeNumber(min: number, max: number) {
-  return numberOf(min, max, {});
-}
-
-/** The same, or this if it is not sent. */
-export function wholeNumberOr(fallback: number, min: number, max: number) {
-  return numberOf(min, max, { default: fallback }).default(fallback);
-}
-
-/** @param more what its description has beside; what is said around a transformation would be lost. */
-function numberOf(min: number, max: number, more: object) {
+/** A whole number in a range, in digits. @param more metadata; set after the transformation it would be lost. */
+export function wholeNumber(min: number, max: number, more: object = {}) {
   return z
     .string()
     .refine(
@@ -50,15 +40,20 @@ function numberOf(min: number, max: number, more: object) {
     .transform(Number);
 }
 
-/** Which page of a list is asked for: by default the first, of the largest size. */
+/** The same with a default. */
+export function wholeNumberOr(fallback: number, min: number, max: number) {
+  return wholeNumber(min, max, { default: fallback }).default(fallback);
+}
+
+/** The page of a list: by default the first, of the largest size. */
 export function paging(perPageMax: number) {
   return z.object({
-    page: wholeNumberOr(1, 1, 1_000_000).describe("Which page, counted from 1."),
-    per_page: wholeNumberOr(perPageMax, 1, perPageMax).describe("How many entries a page has."),
+    page: wholeNumberOr(1, 1, 1_000_000).describe("Page number, from 1."),
+    per_page: wholeNumberOr(perPageMax, 1, perPageMax).describe("Entries per page."),
   });
 }
 
-/** A page of a list that is there as a whole. @param asked what {@link paging} read. */
+/** One page of a complete list; the first argument is what {@link paging} read. */
 export function pageOf<T>(
   { page, per_page: perPage }: { page: number; per_page: number },
   all: readonly T[],

@@ -15,62 +15,63 @@ import { replays } from "../replay/replays.ts";
 import { left } from "../replay/rows.ts";
 import type { ReplayBegun, ReplayView } from "../replay/types.ts";
 import { jsonBody } from "./body.ts";
-import { AskReplay, BEGIN_REPLAY, CANCEL_REPLAY, LIST_REPLAYS, READ_REPLAY, ReplaysPage } from "./docs/replay.ts";
-import { listed, type Message, success } from "./envelope.ts";
+import {
+  AskReplay,
+  BEGIN_REPLAY,
+  CANCEL_REPLAY,
+  LIST_REPLAYS,
+  READ_REPLAY,
+  type Replay,
+  ReplaysPage,
+} from "./docs/replay.ts";
+import { isoTime, listed, type Message, success } from "./envelope.ts";
 import { badDestination, requireJob, requireWritable } from "./jobs.ts";
 import { requireProof } from "./ownership.ts";
 import { pageOf, queryOf } from "./query.ts";
 import type { AppContext, Resource } from "./route.ts";
 import { sentDestination } from "./validation.ts";
 
-/** How long a store may take to show that an object can be read, in ms. */
+/** How long a store may take to answer the test read, in ms. */
 const READ_WAIT_MS = 15_000;
 
 export const replayRoutes: readonly Resource[] = [
   {
     path: "/jobs/:job_id/replay",
     methods: {
-      GET: {
-        permission: "logs:read",
-        doc: LIST_REPLAYS,
-        async handle(c) {
-          const { config } = await requireJob(c);
-          const all: ReplayView[] = await replays(c.env.REPLAYS).list(config.id);
-          const { shown, info } = pageOf(queryOf(c, ReplaysPage), all);
-          return listed(c, shown.map(present), info);
-        },
-      },
+      GET: { permission: "logs:read", doc: LIST_REPLAYS, handle: listReplays },
       POST: { permission: "logs:edit", action: "job.replay", doc: BEGIN_REPLAY, handle: beginReplay },
     },
   },
   {
     path: "/jobs/:job_id/replay/:replay_id",
     methods: {
-      GET: {
-        permission: "logs:read",
-        doc: READ_REPLAY,
-        async handle(c) {
-          const { config } = await requireJob(c);
-          const found = await replays(c.env.REPLAYS).get(config.id, replayId(c));
-          if (found === null) throw noReplay();
-          const problems = found.problems.map(({ number, key, kind, why }) => ({ object: number, key, kind, why }));
-          return success(c, { ...present(found.replay), problems });
-        },
-      },
-      DELETE: {
-        permission: "logs:edit",
-        action: "job.replay_cancel",
-        doc: CANCEL_REPLAY,
-        async handle(c) {
-          const { config } = await requireJob(c);
-          const after: ReplayView | null = await replays(c.env.REPLAYS).cancel(config.id, replayId(c));
-          if (after === null) throw noReplay();
-          return success(c, present(after));
-        },
-      },
+      GET: { permission: "logs:read", doc: READ_REPLAY, handle: readReplay },
+      DELETE: { permission: "logs:edit", action: "job.replay_cancel", doc: CANCEL_REPLAY, handle: cancelReplay },
     },
   },
 ];
+
+async function listReplays(c: AppContext): Promise<Response> {
+  const { config } = await requireJob(c);
+  const all: ReplayView[] = await replays(c.env.REPLAYS).list(config.id);
+  const { shown, info } = pageOf(queryOf(c, ReplaysPage), all);
+  return listed(c, shown.map(present), info);
+}
+
+async function readReplay(c: AppContext): Promise<Response> {
+  const { config } = await requireJob(c);
+  const found = await replays(c.env.REPLAYS).get(config.id, replayId(c));
+  if (found === null) throw noReplay();
+  const problems = found.problems.map(({ number, key, kind, why }) => ({ object: number, key, kind, why }));
+  return success(c, { ...present(found.replay), problems });
+}
+
+async function cancelReplay(c: AppContext): Promise<Response> {
+  const { config } = await requireJob(c);
+  const after: ReplayView | null = await replays(c.env.REPLAYS).cancel(config.id, replayId(c));
+  if (after === null) throw noReplay();
+  return success(c, present(after));
+}
 
 async function beginReplay(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const job = await requireJob(c);
@@ -86,7 +87,7 @@ async function beginReplay(c: AppContext, config: Config, platform: Platform): P
 
   const { keys, ...planned } = await chainReplayable(c.env.LOG, id, span);
   if (planned.objects > REPLAY_OBJECTS_MAX) {
-    const words = `these are ${planned.objects} objects, and a replay has ${REPLAY_OBJECTS_MAX} at most; ask for less time`;
+    const words = `${planned.objects} objects match, and a replay takes at most ${REPLAY_OBJECTS_MAX}; choose a shorter time`;
     throw oneError(400, CODE.notAllowed, not + words);
   }
   await requireReadable(source, keys, platform, not);
@@ -109,27 +110,24 @@ async function beginReplay(c: AppContext, config: Config, platform: Platform): P
   });
   switch (begun.kind) {
     case "same":
-      throw oneError(409, CODE.conflict, `the same replay is under way: ${begun.id}`);
+      throw oneError(409, CODE.conflict, `the same replay is in progress: ${begun.id}`);
     case "full": {
-      const words = `${REPLAYS_UNDER_WAY_MAX} replays are under way; wait for one, or cancel it`;
+      const words = `${REPLAYS_UNDER_WAY_MAX} replays are in progress; wait for one, or cancel it`;
       throw oneError(429, CODE.tooMany, words, { "Retry-After": "60" });
     }
     case "begun":
-      return success(c, present(begun.replay), {
-        status: 202,
-        messages: notes(planned.objects, span.sinceMs, now),
-      });
+      return success(c, present(begun.replay), { status: 202, messages: notes(planned.objects, span.sinceMs, now) });
   }
 }
 
-/** @throws ApiError 400 for a span that has no time in it. */
+/** @throws ApiError 400 for an empty span. */
 function spanOf({ since, until }: z.infer<typeof AskReplay>): { sinceMs: number; untilMs: number } {
   const [sinceMs, untilMs] = [Date.parse(since), Date.parse(until)];
   if (sinceMs < untilMs) return { sinceMs, untilMs };
   throw faultsError(400, CODE.invalid, [{ pointer: "/until", message: "until: must be later than since" }]);
 }
 
-/** Where the job ships. @throws ApiError 400 if that cannot be read. */
+/** Where the job ships. @throws ApiError 400 if no key opens it, or it is not allowed any more. */
 function ownDestination(job: StoredJob, config: Config, not: string): { conf: string; source: Destination } {
   const conf = unseal(job.config.destination, destinationPurpose(config.accountId), config.keys);
   if (conf === null) throw oneError(400, CODE.notAllowed, `${not}no key opens the job's stored destination`);
@@ -139,8 +137,9 @@ function ownDestination(job: StoredJob, config: Config, not: string): { conf: st
 }
 
 /**
- * Asks for some of the objects, and reads none. One that is gone is as good as one that is there: the store lets us look.
- * @throws ApiError 400 if the store lets nobody read with these credentials; 503 if it does not say.
+ * Tests with a GET of the first and the last object, without reading them, that the credentials may read. A missing
+ * object proves it as well as an existing one.
+ * @throws ApiError 400 if the store refuses these credentials; 503 if it does not answer.
  */
 async function requireReadable(
   source: Destination,
@@ -159,13 +158,13 @@ async function requireReadable(
     if (body !== null) return;
     const words = answerWords(answer);
     if (answer.kind === "unreachable" || answer.status >= 500 || answer.status === 429)
-      throw unavailable(`the job's destination cannot be read at the moment: ${words}`, 60);
+      throw unavailable(`the job's destination cannot be read now: ${words}`, 60);
     if ((answer.status === 404 || answer.status === 410) && answer.code !== "NoSuchBucket") return;
-    // Of an object that is gone, a store that lists for nobody says the same: another one is asked.
+    // Without the right to list, a store answers 403 for a missing object, too: try another one.
     refused = oneError(
       400,
       CODE.notAllowed,
-      `${not}these credentials cannot read the job's destination: ${words}; a replay reads what was delivered, so give the job credentials that may`,
+      `${not}these credentials cannot read the job's destination: ${words}; a replay reads what was delivered, so the job needs credentials that may read`,
     );
   }
   if (refused !== null) throw refused;
@@ -173,17 +172,11 @@ async function requireReadable(
 
 function notes(objects: number, sinceMs: number, nowMs: number): Message[] {
   const known = nowMs - OBJECT_HISTORY_MS;
-  const messages: Message[] = [];
-  if (objects === 0)
-    messages.push({ code: CODE.note, message: "nothing to replay: no delivered object has events in that time" });
-  if (sinceMs < known) {
-    const from = new Date(known).toISOString();
-    messages.push({
-      code: CODE.note,
-      message: `objects are known for 30 days: what was cut before ${from} is not among them`,
-    });
-  }
-  return messages;
+  const texts: string[] = [];
+  if (objects === 0) texts.push("nothing to replay: no delivered object has events in that time");
+  if (sinceMs < known)
+    texts.push(`delivered objects are remembered for 30 days: those cut before ${isoTime(known)} are not included`);
+  return texts.map((message) => ({ code: CODE.note, message }));
 }
 
 function replayId(c: AppContext): string {
@@ -196,13 +189,12 @@ function noReplay(): ApiError {
   return oneError(404, CODE.noRoute, "no such replay");
 }
 
-function present(replay: ReplayView): object {
-  const time = (ms: number): string => new Date(ms).toISOString();
+function present(replay: ReplayView): Replay {
   return {
     id: replay.id,
     job_id: replay.job,
-    since: time(replay.sinceMs),
-    until: time(replay.untilMs),
+    since: isoTime(replay.sinceMs),
+    until: isoTime(replay.untilMs),
     destination_conf: replay.destination,
     state: replay.state,
     planned: replay.planned,
@@ -212,8 +204,8 @@ function present(replay: ReplayView): object {
     failed: replay.failed,
     left: left(replay),
     error_message: replay.error,
-    next_attempt: replay.resumeMs === null ? null : time(replay.resumeMs),
-    started_at: time(replay.askedMs),
-    ended_at: replay.endedMs === null ? null : time(replay.endedMs),
+    next_attempt: isoTime(replay.resumeMs),
+    started_at: isoTime(replay.askedMs),
+    ended_at: isoTime(replay.endedMs),
   };
 }

@@ -5,22 +5,23 @@ import { inLogContext, log } from "../log.ts";
 import type { Platform } from "../platform.ts";
 import type { AppContext, AppEnv } from "./route.ts";
 
-/** Somebody whom the dashboard knows already, and the number of the request that asks for him. */
+/** A caller whom the dashboard has authenticated, and the id of the page's request. */
 export interface Insider {
   caller: Caller;
   requestId: string;
 }
 
-/** Requests that the dashboard itself makes to the API, and for whom. Nothing that comes from outside can be in it: it knows the very objects. */
+/** The dashboard's own requests to the API. It is keyed by object, so no request from outside can be in it. */
 export type Insiders = WeakMap<Request, Insider>;
 
-/** Where {@link numbered} itself stands; a request that met nothing else has no route. */
+/** The route of {@link numbered} itself; a request that matches only this has no route. */
 export const EVERYWHERE = "/*";
 
 /**
- * Gives each request a number of ours, which its answer carries as `X-Request-Id`, its lines as `request_id`, and the audit's note; and writes one line when
- * it is answered. That has the pattern of the route and not the path, which holds names; and of the caller neither name nor address.
- * @param insiders requests of the dashboard's own: they have the number of the page that asks, and its line.
+ * Gives each request an id, which its answer carries as `X-Request-Id`, its log lines as `request_id`, and its audit
+ * entry; and logs one line when it is answered. The line has the route's pattern, not the path, which holds names, and
+ * neither name nor address of the caller.
+ * @param insiders the dashboard's own requests: they share the id and the line of their page.
  */
 export function numbered(platform: Pick<Platform, "now">, insiders: Insiders): MiddlewareHandler<AppEnv> {
   return (c, next) => {
@@ -57,7 +58,7 @@ function callerOf(caller: Caller | undefined): Pick<Caller, "kind" | "id"> | nul
   return caller === undefined ? null : { kind: caller.kind, id: caller.id };
 }
 
-/** As the platform numbers requests; null: it did not, or somebody else made it up. */
+/** The platform's id of the request; null: missing or malformed. */
 function rayOf(headers: Headers): string | null {
   const ray = headers.get("cf-ray") ?? "";
   return /^[0-9a-f]{16}(?:-[A-Z]{3})?$/.test(ray) ? ray : null;

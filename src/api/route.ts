@@ -9,59 +9,57 @@ import { DATASETS, type Dataset } from "../record/fields.ts";
 export interface AppEnv {
   Bindings: Env;
   Variables: {
-    /** Who calls; known before any handler runs. */
+    /** Set before any handler runs. */
     caller: Caller;
-    /** The request's number, ours. */
+    /** Our id of the request. */
     requestId: string;
-    /** Codes of the errors that it was answered, each once. */
+    /** Codes of the errors in the answer, each once. */
     codes?: readonly number[];
-    /** The platform has done what a caller it knows asked for: what follows from that here is a change of ours. */
+    /** The platform has made the change that one of its callers asked for; ours follows. */
     accepted?: true;
   };
 }
 
 export type AppContext = Context<AppEnv>;
 
-/** What the API's own description says of a route. The schemas are those that check the request, and that its answers are tested against. */
+/** A route's part of the OpenAPI document. The schemas also check the request; tests check answers against them. */
 export interface RouteDoc {
   /** One line, in the imperative, without a full stop. */
   summary: string;
-  /** What a caller has to know beyond it, in Markdown. */
+  /** More, in Markdown. */
   description?: string;
-  /** Parameters of the query; each of them is a text there. */
+  /** Query parameters; each is read from a string. */
   query?: z.ZodObject;
-  /** Headers beside those of authentication and of the body's type. */
+  /** Headers besides those of authentication and content type. */
   headers?: z.ZodObject;
-  /** The body: JSON of this shape, or what each media type holds. */
+  /** The body: JSON of this shape, or a schema per media type. */
   body?: z.ZodType | { readonly [mediaType: string]: z.ZodType };
-  /** `result` of the envelope; of a list, one of its items. */
+  /** `result` of the envelope; for a list, one item. */
   result: z.ZodType;
-  /** It answers with a list, which says in `result_info` how many there are, and this. */
+  /** The answer is a list; an object adds keys to `result_info`. */
   list?: true | z.ZodObject;
-  /** Media types of files that it answers with instead, where the query asks for one. */
+  /** Media types of files that it answers with if the query asks for one. */
   files?: readonly string[];
-  /** Of an answer that is no failure; 200 if it says nothing. */
+  /** Status of success; default 200. */
   status?: 200 | 201 | 202;
-  /** Failures beside those that follow from what a route takes: openapi/failures.ts. */
+  /** Failures besides those that openapi/failures.ts derives. */
   errors?: readonly (409 | 429)[];
-  /** Requests that are accepted as they stand here, by a service that has the jobs and functions which they name. */
+  /** Requests that are valid as they stand, if the jobs and functions they name exist. */
   examples?: readonly RouteExample[];
 }
 
 export interface RouteExample {
-  /** In a few words. */
   name: string;
-  /** As the query says; none if it says nothing. */
   query?: { readonly [name: string]: string };
-  /** JSON, or the text of a body of the media type. */
+  /** JSON, or the text of a body of {@link mediaType}. */
   body?: unknown;
-  /** `application/json` if it says nothing. */
+  /** Default `application/json`. */
   mediaType?: string;
-  /** Instead of a body: the parts of a form. */
+  /** The parts of a form, instead of a body. */
   form?: readonly FormPart[];
 }
 
-/** A part of a form, by its name; one with a filename is a file. */
+/** A part of a form; with a filename, a file. */
 export interface FormPart {
   name: string;
   text: string;
@@ -71,33 +69,33 @@ export interface FormPart {
 
 export type Handler = (c: AppContext, config: Config, platform: Platform) => Promise<Response>;
 
-/** One method of one route: who may call it, and what it does. */
+/** One method of one path. */
 export type Route = {
   permission: Permission;
   doc: RouteDoc;
   /**
-   * What it changes, in the words of the audit; null: nothing. A method other than GET that does not say so is noted by its method and path; intake
-   * is never noted.
+   * What it changes, as the audit names it; null: nothing. Without it, methods other than GET are audited by method
+   * and path. Intake is never audited.
    */
   action?: string | null;
-  /** For callers with a bearer that is not ours, where there is a platform to judge it: they get here instead, and nowhere else. */
+  /** Handles callers whose bearer the platform judges, instead of `handle`. */
   foreign?: Handler;
 } & (
   | { handle: Handler }
-  /** Intake: it needs the queue alone, and goes on whatever else of the configuration is malformed. */
+  /** Intake: needs only the queue, and works even if the configuration is malformed. */
   | { take(c: AppContext, platform: Platform): Promise<Response> }
 );
 
-/** The methods of one path below that of its group. */
+/** The methods of one path, relative to its group. */
 export interface Resource {
   path: string;
   methods: { readonly [method in "GET" | "POST" | "PUT" | "PATCH" | "DELETE"]?: Route };
 }
 
-/** What every resource is below. */
+/** The prefix of every resource. */
 export const ACCOUNT_PATH = "/client/v4/accounts/:account_id";
 
-/** Resources below one path, under all of its names: the first is ours, the second, if the vendor has another one, the vendor's. */
+/** Resources below one path: its primary name, and the vendor's if that differs. */
 export interface ResourceGroup {
   names: readonly [ours: string, vendors?: string];
   resources: readonly Resource[];
@@ -107,7 +105,7 @@ export function isDataset(name: string): name is Dataset {
   return (DATASETS as readonly string[]).includes(name);
 }
 
-/** @throws ApiError 404 for a dataset that is not ours. */
+/** @throws ApiError 404 for an unknown dataset. */
 export function requireDataset(c: AppContext): string {
   const dataset = c.req.param("dataset") ?? "";
   if (!isDataset(dataset)) throw oneError(404, CODE.noRoute, "no such dataset");

@@ -8,7 +8,7 @@ import type { Upload } from "../functions/types.ts";
 import { runLocally, runnableOf } from "../local/runnable.ts";
 import type { Platform } from "../platform.ts";
 import { UPLOAD_SCRIPT } from "./docs/scripts.ts";
-import { success } from "./envelope.ts";
+import { isoTime, success } from "./envelope.ts";
 import { functionRoutes, type Property, presentSettings, requireInForce, scriptName, spelling } from "./functions.ts";
 import { platformHandlers } from "./platform-scripts.ts";
 import type { AppContext, Resource, Route } from "./route.ts";
@@ -22,7 +22,7 @@ const UPLOAD: Route = {
   handle: inSlot(uploadScript),
 };
 
-/** The routes of functions, with the upload of scripts, for our own callers; and each of them for those whom the platform knows. */
+/** The routes of functions and the upload of scripts, each with its handler for callers that the platform knows. */
 export const scriptRoutes: readonly Resource[] = functionRoutes.map(({ path, methods }) => {
   const all = path === "/:script_name" ? { ...methods, PUT: UPLOAD } : methods;
   const entries = Object.entries(all).map(([method, route]) => {
@@ -32,7 +32,7 @@ export const scriptRoutes: readonly Resource[] = functionRoutes.map(({ path, met
   return { path, methods: Object.fromEntries(entries) };
 });
 
-/** An upload of one of our own callers: it runs here, in local development, or nowhere. */
+/** An upload by one of our own callers: it runs only in local development. */
 async function uploadScript(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const nowhere = whyNowhere(config);
   if (nowhere !== null) throw nowhere;
@@ -43,7 +43,7 @@ async function uploadScript(c: AppContext, config: Config, platform: Platform): 
     id: name,
     etag: etagOf(upload),
     has_modules: true,
-    modified_on: new Date(platform.now()).toISOString(),
+    modified_on: isoTime(platform.now()),
     ...presentSettings(setting, propertyOf(upload) ?? spelling(c)),
     url,
   });
@@ -51,26 +51,21 @@ async function uploadScript(c: AppContext, config: Config, platform: Platform): 
 
 /** null: it can run here. */
 function whyNowhere({ upstream, localFunctions }: Config): Error | null {
-  if (upstream !== null)
-    return oneError(
-      403,
-      CODE.auth,
-      "Authorization error: an upload goes on to the platform, which needs a bearer token of its own; what opens this service is never sent on",
-    );
-  return localFunctions !== null
-    ? null
-    : oneError(
-        409,
-        CODE.conflict,
-        "there is nowhere to run this: start with npm start, which runs functions locally (LOCAL_FUNCTIONS), or set UPSTREAM_API",
-      );
+  if (upstream !== null) {
+    const words =
+      "an upload goes on to the platform and needs the platform's own bearer token, not one of this service";
+    return oneError(403, CODE.auth, `Authorization error: ${words}`);
+  }
+  if (localFunctions !== null) return null;
+  const words = "run functions locally with npm start (LOCAL_FUNCTIONS), or set UPSTREAM_API";
+  return oneError(409, CODE.conflict, `there is nowhere to run this: ${words}`);
 }
 
 /**
- * Switches logging, and has the new version run. Off comes first, and is in force before any event of a version that asked for it; on comes last, so that
- * no version ships that was there before and asked not to. What a crash leaves in between drops events, counted, and never ships one against
- * its version's wish; the same upload again makes it whole.
- * @throws ApiError 400 if it cannot run here: then logging is what it was; and was all the time, but where there was no room for one more function.
+ * Switches logging and runs the new version. Off comes first, so that it is in force before the new version's first
+ * event; on comes last, so that the old version, which asked for off, ships nothing. A crash in between drops events,
+ * counted, and never ships one against its version's setting; the same upload again completes it.
+ * @throws ApiError 400 if it cannot run here; logging is then what it was.
  */
 async function run(
   c: AppContext,
@@ -100,7 +95,7 @@ function refusal(name: string, why: string): ApiError {
   return oneError(400, CODE.invalid, `${JSON.stringify(name)} cannot run here: ${why}`);
 }
 
-/** An upload that says nothing of them has none. @throws ApiError 400 if they are not what can be kept. */
+/** null: the upload names none. @throws ApiError 400 if they are malformed. */
 function tailConsumersOf({ metadata }: Upload): TailConsumer[] | null {
   const { data, error } = ScriptSettings.safeParse({ tail_consumers: metadata.tail_consumers ?? null });
   if (data !== undefined) return data.tail_consumers ?? null;
@@ -114,7 +109,7 @@ function tailConsumersOf({ metadata }: Upload): TailConsumer[] | null {
   );
 }
 
-/** What the upload calls the property; null: it does not. */
+/** The upload's spelling of the property; null: not set. */
 function propertyOf({ metadata }: Upload): Property | null {
   return metadata.logship !== undefined ? "logship" : metadata.logpush !== undefined ? "logpush" : null;
 }

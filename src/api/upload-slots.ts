@@ -1,17 +1,17 @@
-import { ApiError, CODE } from "../errors.ts";
+import { CODE, oneError } from "../errors.ts";
 import { UPLOAD_SLOT_MS, UPLOAD_SMALL_MAX_BYTES, UPLOADS_AT_ONCE } from "../limits.ts";
-import type { Platform } from "../platform.ts";
 import type { Handler } from "./route.ts";
 
 /**
- * Who may upload at the same moment in one isolate. A large upload is a third of its memory, and with a platform behind anybody may send one, known or not: it
- * is the platform that judges, once all of it is here. Beyond its memory an isolate is ended, with the events that it has gathered.
+ * Bounds how many large uploads one isolate takes at once. A large upload uses a third of its memory, and with a
+ * platform behind this service even unknown callers may send one: the platform judges them after the whole upload is
+ * read. An isolate that runs out of memory is ended, with the events that it has gathered.
  */
 export class UploadSlots {
-  /** When they were taken. Whoever hangs up is not heard of again, so a slot frees itself. */
+  /** When each slot was taken. A slot frees itself after a time: the end of an aborted upload is not reported. */
   readonly #taken = new Map<symbol, number>();
 
-  /** @returns what frees it; null: there is none. */
+  /** @returns a function that frees the slot; null: none is free. */
   take(nowMs: number): (() => void) | null {
     for (const [slot, atMs] of this.#taken) if (Math.abs(nowMs - atMs) >= UPLOAD_SLOT_MS) this.#taken.delete(slot);
     if (this.#taken.size >= UPLOADS_AT_ONCE) return null;
@@ -23,17 +23,15 @@ export class UploadSlots {
 
 const slots = new UploadSlots();
 
-/** Has uploads that are large, or may be, take a slot. @throws ApiError 429 if there is none. */
+/** Makes uploads that are large, or may be, take a slot. @throws ApiError 429 if none is free. */
 export function inSlot(handle: Handler): Handler {
-  return async (c, config, platform: Platform) => {
+  return async (c, config, platform) => {
     if (isSmall(c.req.raw.headers)) return handle(c, config, platform);
     const free = slots.take(platform.now());
     if (free === null)
-      throw new ApiError(
-        429,
-        [{ code: CODE.tooMany, message: "other large uploads are under way; the request may be repeated" }],
-        { "Retry-After": "5" },
-      );
+      throw oneError(429, CODE.tooMany, "other large uploads are in progress; repeat the request", {
+        "Retry-After": "5",
+      });
     try {
       return await handle(c, config, platform);
     } finally {
@@ -42,7 +40,7 @@ export function inSlot(handle: Handler): Handler {
   };
 }
 
-/** It says how large it is, and that is how large it stays. */
+/** Only an uncompressed body of a known length is known to be small. */
 function isSmall(headers: Headers): boolean {
   const encoding = (headers.get("content-encoding") ?? "identity").trim().toLowerCase();
   const length = headers.get("content-length") ?? "";

@@ -1,78 +1,71 @@
-import type * as z from "zod";
 import { accountLedger } from "../account/ledger.ts";
 import { type MonthUse, monthName, monthOf } from "../account/month-use.ts";
 import { billOf, type Operation, type OperationName } from "../account/usage.ts";
+import type { Config } from "../config.ts";
 import { controlPlane, type StoredJob } from "../control/plane.ts";
 import { chainHealth } from "../delivery/chain.ts";
 import { emptyHour, type HealthHour, hourOf, sumOf } from "../delivery/health.ts";
 import { errorText, log } from "../log.ts";
-import { answered } from "../platform.ts";
+import { answered, type Platform } from "../platform.ts";
 import { type Operations, READ_USAGE } from "./docs/usage.ts";
-import { success } from "./envelope.ts";
-import type { Resource } from "./route.ts";
+import { isoTime, success } from "./envelope.ts";
+import type { AppContext, Resource } from "./route.ts";
 
-/** How long a job's log may take to say what it uploaded, in ms. Overridden by tests, which do not wait. */
+/** How long a job's log may take to report its uploads, in ms. Tests override it. */
 export const USAGE_PATIENCE = { ms: 3_000 };
 
-/** What every reader of the numbers should know. */
+/** Notes on the numbers, shown with them. */
 const ASSUMPTIONS: readonly string[] = [
-  "List prices are those that were public on 2026-11-20; what your account pays for may be less.",
-  "Rows written and requests of durable objects are derived from what was counted, by factors that were measured with the benchmark: within a quarter of what was measured there.",
-  "CPU time is that of the machine the benchmark ran on, for records of 800 bytes; the seconds of durable objects at work cannot be measured from here.",
-  "Left out: intake over HTTP, the API and the dashboard, replays, canaries, messages that come again, what the platform itself adds, and storage.",
-  "Uploads are remembered for 30 days: on the 31st, those of the 1st are missing. So are those of jobs that were deleted.",
+  "List prices are the public ones of 2026-11-20; your account may pay less.",
+  "Rows written and requests of durable objects are derived from the counts by factors that the benchmark measures; they are within 25 % of what it measured.",
+  "CPU time is that of the benchmark's machine, for records of 800 bytes. The active time of durable objects cannot be measured here.",
+  "Not included: intake over HTTP, the API and the dashboard, replays, canaries, redelivered messages, the platform's own overhead, and storage.",
+  "Uploads are remembered for 30 days: on the 31st, those of the 1st are missing. Uploads of deleted jobs are missing, too.",
 ];
 
 export const usageRoutes: readonly Resource[] = [
-  {
-    path: "/usage",
-    methods: {
-      GET: {
-        permission: "logs:read",
-        doc: READ_USAGE,
-        async handle(c, _config, platform) {
-          const nowMs = platform.now();
-          const [kept, jobs] = await Promise.all([
-            accountLedger(c.env.ACCOUNT).monthUse() as Promise<MonthUse | null>,
-            controlPlane(c.env.CONTROL).list() as Promise<StoredJob[]>,
-          ]);
-          // Between two clocks a month may just be over: all of this is of the one that is counted.
-          const use = kept ?? { ...NO_USE, month: monthOf(nowMs), sinceMs: nowMs };
-          const ids = jobs.map(({ config }) => config.id);
-          const { sum, silent } = await uploadsOf(c.env, ids, use.sinceMs, nowMs);
-          const { ok, retried, failed, records, bytes } = sum;
-          const bill = billOf(use, { uploads: { ok, retried, failed }, records }, jobs.length, nowMs);
-          return success(c, {
-            month: monthName(use.month),
-            since: kept === null ? null : new Date(use.sinceMs).toISOString(),
-            until: new Date(nowMs).toISOString(),
-            counted: {
-              events: use.events,
-              messages: use.messages,
-              batches: use.batches,
-              records_offered: use.offered,
-              appends: use.appends,
-              uploads: { ok, retried, failed },
-              records_delivered: records,
-              bytes_delivered: bytes,
-            },
-            silent_jobs: silent,
-            operations: present(bill.operations),
-            list_price_usd: bill.dollars,
-            beyond_plan_usd: bill.beyondPlanDollars,
-            vendor_price_usd: bill.vendor.dollars,
-            vendor_beyond_plan_usd: bill.vendor.beyondPlanDollars,
-            assumptions: [...ASSUMPTIONS],
-          });
-        },
-      },
-    },
-  },
+  { path: "/usage", methods: { GET: { permission: "logs:read", doc: READ_USAGE, handle: readUsage } } },
 ];
+
+async function readUsage(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
+  const nowMs = platform.now();
+  const [kept, jobs] = await Promise.all([
+    accountLedger(c.env.ACCOUNT).monthUse() as Promise<MonthUse | null>,
+    controlPlane(c.env.CONTROL).list() as Promise<StoredJob[]>,
+  ]);
+  // The ledger's clock and this one may disagree about the month; the ledger's month counts.
+  const use = kept ?? { ...NO_USE, month: monthOf(nowMs), sinceMs: nowMs };
+  const ids = jobs.map(({ config }) => config.id);
+  const { sum, silent } = await uploadsOf(c.env, ids, use.sinceMs, nowMs);
+  const { ok, retried, failed, records, bytes } = sum;
+  const bill = billOf(use, { uploads: { ok, retried, failed }, records }, jobs.length, nowMs);
+  return success(c, {
+    month: monthName(use.month),
+    since: kept === null ? null : isoTime(use.sinceMs),
+    until: isoTime(nowMs),
+    counted: {
+      events: use.events,
+      messages: use.messages,
+      batches: use.batches,
+      records_offered: use.offered,
+      appends: use.appends,
+      uploads: { ok, retried, failed },
+      records_delivered: records,
+      bytes_delivered: bytes,
+    },
+    silent_jobs: silent,
+    operations: present(bill.operations),
+    list_price_usd: bill.dollars,
+    beyond_plan_usd: bill.beyondPlanDollars,
+    vendor_price_usd: bill.vendor.dollars,
+    vendor_beyond_plan_usd: bill.vendor.beyondPlanDollars,
+    assumptions: ASSUMPTIONS,
+  });
+}
 
 const NO_USE = { batches: 0, groups: 0, messages: 0, messageUnits: 0, events: 0, appends: 0, offered: 0 };
 
-/** What the logs of these jobs uploaded, all together, and which of them do not say. All are asked at once. */
+/** The uploads of these jobs, summed, and the jobs whose logs do not answer. All are asked at once. */
 async function uploadsOf(
   env: Env,
   ids: readonly number[],
@@ -86,7 +79,7 @@ async function uploadsOf(
         const asked = chainHealth(env.LOG, id, hourOf(sinceMs), hourOf(nowMs) + 1);
         return await answered(`the log of job ${id}`, USAGE_PATIENCE.ms, asked);
       } catch (error) {
-        log.warn("a log does not say what it uploaded", { job: id, error: errorText(error) });
+        log.warn("a log did not report its uploads", { job: id, error: errorText(error) });
         silent.push(id);
         return [];
       }
@@ -95,7 +88,7 @@ async function uploadsOf(
   return { sum: hours.flat().reduce(sumOf, emptyHour(0)), silent: silent.sort((a, b) => a - b) };
 }
 
-function present(operations: { readonly [name in OperationName]: Operation }): z.input<typeof Operations> {
+function present(operations: { readonly [name in OperationName]: Operation }): Operations {
   const of = ({ amount, basis, dollars }: Operation) => ({ amount, basis, list_price_usd: dollars });
   return {
     queue_operations: of(operations.queueOperations),

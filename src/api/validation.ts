@@ -8,77 +8,63 @@ import { unavailable } from "../errors.ts";
 import { readLogpull } from "../job/rules.ts";
 import { AskDestination, AskOrigin } from "../job/schema.ts";
 import { destinationPurpose, unseal } from "../job/secrets.ts";
+import type { Platform } from "../platform.ts";
 import { DATASETS } from "../record/fields.ts";
 import { jsonBody } from "./body.ts";
 import { DESTINATION_EXISTS, VALIDATE_DESTINATION, VALIDATE_ORIGIN } from "./docs/destinations.ts";
 import { success } from "./envelope.ts";
-import { type AppContext, isDataset, type Resource } from "./route.ts";
+import { type AppContext, isDataset, type Resource, type Route } from "./route.ts";
 
-/** What a job's creation would say of one part of it. A part that is not valid is an answer, not an error: clients look at `valid`. */
+const ASKING = { permission: "logs:edit", action: null } as const satisfies Partial<Route>;
+
+/** Checks one part of a job as its creation would. An invalid part is an answer with `valid: false`, not an error. */
 export const validationRoutes: readonly Resource[] = [
   {
     path: "/validate/destination",
-    methods: {
-      POST: {
-        permission: "logs:edit",
-        action: null,
-        doc: VALIDATE_DESTINATION,
-        async handle(c, config, platform) {
-          const { destination_conf } = await jsonBody(c.req.raw, AskDestination);
-          const destination = sentDestination(destination_conf, config);
-          if (!destination.ok) return verdict(c, [destination.why]);
-          const { value } = destination;
-          const fault = writeFault(await writeProbe(new ObjectStore(value, platform), value.path));
-          return verdict(c, fault === null ? [] : [fault]);
-        },
-      },
-    },
+    methods: { POST: { ...ASKING, doc: VALIDATE_DESTINATION, handle: validateDestination } },
   },
   {
     path: "/validate/destination/exists",
-    methods: {
-      POST: {
-        permission: "logs:edit",
-        action: null,
-        doc: DESTINATION_EXISTS,
-        async handle(c, config) {
-          const { destination_conf } = await jsonBody(c.req.raw, AskDestination);
-          return success(c, { exists: await isInUse(c.env, destination_conf, config) });
-        },
-      },
-    },
+    methods: { POST: { ...ASKING, doc: DESTINATION_EXISTS, handle: destinationExists } },
   },
-  {
-    path: "/validate/origin",
-    methods: {
-      POST: {
-        permission: "logs:edit",
-        action: null,
-        doc: VALIDATE_ORIGIN,
-        async handle(c) {
-          const { logpull_options, dataset } = await jsonBody(c.req.raw, AskOrigin);
-          const faults = isDataset(dataset ?? DATASETS[0]) ? [] : [`dataset: must be one of ${DATASETS.join(", ")}`];
-          const read = readLogpull(logpull_options ?? "");
-          return verdict(c, read.ok ? faults : [...faults, ...read.faults.map(({ message }) => message)]);
-        },
-      },
-    },
-  },
+  { path: "/validate/origin", methods: { POST: { ...ASKING, doc: VALIDATE_ORIGIN, handle: validateOrigin } } },
 ];
+
+async function validateDestination(c: AppContext, config: Config, platform: Platform): Promise<Response> {
+  const { destination_conf } = await jsonBody(c.req.raw, AskDestination);
+  const destination = sentDestination(destination_conf, config);
+  if (!destination.ok) return verdict(c, [destination.why]);
+  const { value } = destination;
+  const fault = writeFault(await writeProbe(new ObjectStore(value, platform), value.path));
+  return verdict(c, fault === null ? [] : [fault]);
+}
+
+async function destinationExists(c: AppContext, config: Config): Promise<Response> {
+  const { destination_conf } = await jsonBody(c.req.raw, AskDestination);
+  return success(c, { exists: await isInUse(c.env, destination_conf, config) });
+}
+
+async function validateOrigin(c: AppContext): Promise<Response> {
+  const { logpull_options, dataset } = await jsonBody(c.req.raw, AskOrigin);
+  const faults = isDataset(dataset ?? DATASETS[0]) ? [] : [`dataset: must be one of ${DATASETS.join(", ")}`];
+  const read = readLogpull(logpull_options ?? "");
+  return verdict(c, read.ok ? faults : [...faults, ...read.faults.map(({ message }) => message)]);
+}
 
 function verdict(c: AppContext, faults: readonly string[]): Response {
   return success(c, { valid: faults.length === 0, message: faults.join("; ") });
 }
 
-/** A destination that is to be written to now: with all of its keys, as there is no job whose keys a mask could stand for. */
+/** Parses a destination for immediate use: no stored keys belong to it, so a masked secret is refused. */
 export function sentDestination(conf: string, config: Config): Parsed<Destination> {
-  if (isMasked(conf)) return { ok: false, why: "a masked secret stands for none here" };
+  if (isMasked(conf)) return { ok: false, why: "a masked secret cannot be used here; send the secret itself" };
   return parseDestination(conf, config.destinations);
 }
 
 /**
- * Whether a job here ships to the same folder, whatever its keys and however its string calls the store. What is no destination, no job can have.
- * @throws ApiError 503 if that depends on a job whose destination no key opens.
+ * Whether a job ships to the same folder, whatever its keys and its spelling of the store. A malformed destination is
+ * never in use.
+ * @throws ApiError 503 if the answer depends on a job whose destination no key opens.
  */
 async function isInUse(env: Env, conf: string, config: Config): Promise<boolean> {
   const wanted = parsePlace(conf, config.destinations);
@@ -91,6 +77,6 @@ async function isInUse(env: Env, conf: string, config: Config): Promise<boolean>
     return place?.ok === true && sameFolder(place.value, wanted.value);
   });
   if (!isThere && confs.includes(null))
-    throw unavailable("no key opens the destination of a job that may be there", 60);
+    throw unavailable("no key opens the stored destination of a job that may ship there", 60);
   return isThere;
 }

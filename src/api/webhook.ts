@@ -17,36 +17,20 @@ import {
 } from "../status/webhook.ts";
 import type { WebhookState } from "../status/webhook-calls.ts";
 import { jsonBody } from "./body.ts";
-import { DELETE_WEBHOOK, PUT_WEBHOOK, PutWebhook, READ_WEBHOOK, TEST_WEBHOOK } from "./docs/webhook.ts";
-import { success } from "./envelope.ts";
+import { DELETE_WEBHOOK, PUT_WEBHOOK, PutWebhook, READ_WEBHOOK, TEST_WEBHOOK, type Webhook } from "./docs/webhook.ts";
+import { isoTime, success } from "./envelope.ts";
 import type { AppContext, Resource } from "./route.ts";
 
-/** How often a change is made again on a webhook that somebody else changed meanwhile. */
+/** Attempts at a change while others change the webhook concurrently. */
 const PUT_TRIES = 3;
 
 export const webhookRoutes: readonly Resource[] = [
   {
     path: "/webhook",
     methods: {
-      GET: {
-        permission: "logs:edit",
-        doc: READ_WEBHOOK,
-        async handle(c) {
-          const webhook = await stored(c);
-          return success(c, webhook === null ? null : present(webhook));
-        },
-      },
+      GET: { permission: "logs:edit", doc: READ_WEBHOOK, handle: readWebhook },
       PUT: { permission: "logs:edit", action: "webhook.update", doc: PUT_WEBHOOK, handle: putWebhook },
-      DELETE: {
-        permission: "logs:edit",
-        action: "webhook.delete",
-        doc: DELETE_WEBHOOK,
-        async handle(c) {
-          const { waiting } = await required(c);
-          await watch(c.env.WATCH).deleteWebhook();
-          return success(c, { waiting });
-        },
-      },
+      DELETE: { permission: "logs:edit", action: "webhook.delete", doc: DELETE_WEBHOOK, handle: deleteWebhook },
     },
   },
   {
@@ -54,6 +38,17 @@ export const webhookRoutes: readonly Resource[] = [
     methods: { POST: { permission: "logs:edit", action: null, doc: TEST_WEBHOOK, handle: testWebhook } },
   },
 ];
+
+async function readWebhook(c: AppContext): Promise<Response> {
+  const webhook = await stored(c);
+  return success(c, webhook === null ? null : present(webhook));
+}
+
+async function deleteWebhook(c: AppContext): Promise<Response> {
+  const { waiting } = await required(c);
+  await watch(c.env.WATCH).deleteWebhook();
+  return success(c, { waiting });
+}
 
 async function putWebhook(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const sent = await jsonBody(c.req.raw, PutWebhook);
@@ -64,7 +59,7 @@ async function putWebhook(c: AppContext, config: Config, platform: Platform): Pr
     const isNew = known === null || sent.rotate === true;
     const secrets: WebhookSecrets = isNew ? withNewSecret(url, known, platform.now()) : { ...known, url };
     const isMoved = url !== known?.url;
-    // One that its receiver has switched off is as good as none once it leads elsewhere.
+    // Its receiver switched it off (410); a new address switches it on again.
     const wasEnabled = before === null || before.enabled || (before.goneMs !== null && isMoved);
     const draft = {
       sealed: sealSecrets(secrets, config.accountId, config.keys),
@@ -75,10 +70,10 @@ async function putWebhook(c: AppContext, config: Config, platform: Platform): Pr
     const isKept: boolean = await watch(c.env.WATCH).putWebhook(before?.mark ?? null, draft, isMoved);
     if (isKept) return success(c, { ...present(await required(c)), ...(isNew && { secret: secrets.secret }) });
   }
-  throw oneError(409, CODE.conflict, "the webhook is being changed by others at the same time; try again");
+  throw oneError(409, CODE.conflict, "the webhook is being changed concurrently; try again");
 }
 
-/** The address that a body asks for. @throws ApiError 400 for none, a bad one, or a masked one that stands for no other. */
+/** The URL that a body asks for. @throws ApiError 400 if it is missing, bad, or masked without a stored one. */
 function urlOf(
   { url }: z.infer<typeof PutWebhook>,
   before: WebhookState | null,
@@ -89,7 +84,7 @@ function urlOf(
   const isKept = url === undefined || (before !== null && url === before.shown);
   if (isKept) {
     if (known !== null) return known.url;
-    throw bad(before === null ? "is missing" : "no key opens the stored one; send it again");
+    throw bad(before === null ? "is missing" : "no key opens the stored URL; send it again");
   }
   const parsed = parseWebhookUrl(url, config.destinations.allowLoopback);
   if (!parsed.ok) throw bad(parsed.why);
@@ -99,7 +94,7 @@ function urlOf(
 async function testWebhook(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const { sealed } = await required(c);
   const secrets = openSecrets(sealed, config.accountId, config.keys);
-  if (secrets === null) throw unavailable("no key opens the stored webhook; send its url again", 60);
+  if (secrets === null) throw unavailable("no key opens the stored webhook; send its URL again", 60);
   if (!(await watch(c.env.WATCH).testTurn()))
     throw oneError(429, CODE.tooMany, "the webhook was tested a moment ago", { "Retry-After": "5" });
   const id = `test_${crypto.randomUUID().replaceAll("-", "")}`;
@@ -123,21 +118,20 @@ async function required(c: AppContext): Promise<WebhookState> {
   return webhook;
 }
 
-function present(webhook: WebhookState): object {
-  const time = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
+function present(webhook: WebhookState): Webhook {
   return {
     url: webhook.shown,
     enabled: webhook.enabled,
-    created_at: time(webhook.createdMs),
-    modified_at: time(webhook.modifiedMs),
-    gone_at: time(webhook.goneMs),
+    created_at: isoTime(webhook.createdMs),
+    modified_at: isoTime(webhook.modifiedMs),
+    gone_at: isoTime(webhook.goneMs),
     waiting: webhook.waiting,
     delivered: webhook.delivered,
     given_up: webhook.givenUp,
     failures: webhook.failures,
-    failing_since: time(webhook.failingSinceMs),
+    failing_since: isoTime(webhook.failingSinceMs),
     last_answer: webhook.lastAnswer,
-    last_call_at: time(webhook.lastTryMs),
-    last_success_at: time(webhook.lastOkMs),
+    last_call_at: isoTime(webhook.lastTryMs),
+    last_success_at: isoTime(webhook.lastOkMs),
   };
 }

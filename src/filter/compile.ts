@@ -3,14 +3,15 @@ import { canonicalNumber, type Test } from "./operators.ts";
 import type { Filter, FilterCondition } from "./parse.ts";
 import { finder } from "./text-search.ts";
 
-/** Whether a record is to be shipped. Never throws, and allocates nothing, whatever the record holds. */
+/** Whether a record is to be shipped. Never throws and allocates nothing, whatever the record holds. */
 export type RecordPredicate = (record: TraceRecord) => boolean;
 
 type ValueTest = (value: unknown) => boolean;
 
 /**
- * Compiles a filter into closures: done once for each version of a job, after which nothing is parsed, split or looked up again.
- * The predicate sees the record as intake made it (lone surrogates are U+FFFD, missing values are empty), before truncation and projection.
+ * Compiles a filter into closures, once per version of a job; nothing is parsed, split or looked up per record. The
+ * predicate sees the record as intake made it (lone surrogates are U+FFFD, missing values are empty), before truncation
+ * and projection.
  */
 export function compileFilter(filter: Filter): RecordPredicate {
   switch (filter.kind) {
@@ -37,7 +38,7 @@ function some(predicates: readonly RecordPredicate[]): RecordPredicate {
   };
 }
 
-/** An operator with `!` is the plain opposite, so that it is true where something is missing. */
+/** An operator with `!` is the plain opposite, so it is true where something is missing. */
 function compileCondition({ path, test, negated }: FilterCondition): RecordPredicate {
   const [field, ...below] = path;
   const matches = compileTest(test, field);
@@ -45,7 +46,7 @@ function compileCondition({ path, test, negated }: FilterCondition): RecordPredi
   return (record) => matches(valueBelow(record[field], below)) !== negated;
 }
 
-/** What lies at the end of a path through objects, by own properties only: neither into arrays nor to what every object inherits. */
+/** The value at the end of a path through own properties of objects; not into arrays. */
 function valueBelow(root: unknown, path: readonly string[]): unknown {
   let value = root;
   for (const name of path) {
@@ -56,7 +57,7 @@ function valueBelow(root: unknown, path: readonly string[]): unknown {
   return value;
 }
 
-/** A value of a type that the test does not apply to is as good as missing: the test fails. */
+/** A value of another type than the test applies to counts as missing: the test fails. */
 function compileTest(test: Test, field: FieldName): ValueTest {
   switch (test.kind) {
     case "eq":
@@ -81,7 +82,7 @@ function compileTest(test: Test, field: FieldName): ValueTest {
   }
 }
 
-/** Equal as written; the number that is written so is found out beforehand. */
+/** Equal as written; the number with this spelling is computed beforehand. */
 function equalTo(text: string): ValueTest {
   const number = canonicalNumber(text);
   return (value) => (typeof value === "boolean" ? String(value) === text : value === text || value === number);
@@ -103,7 +104,7 @@ function containing(text: string): ValueTest {
   };
 }
 
-/** Whether any text of any log has this in it. */
+/** Whether any text of any log contains this. */
 function logged(text: string): ValueTest {
   const isIn = finder(text);
   return (logs) => {
@@ -117,7 +118,7 @@ function logged(text: string): ValueTest {
   };
 }
 
-/** Whether the name or the message of any exception has this in it. */
+/** Whether the name or the message of any exception contains this. */
 function thrown(text: string): ValueTest {
   const isIn = finder(text);
   return (exceptions) => {

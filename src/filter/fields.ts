@@ -1,16 +1,16 @@
 import { FIELD_NAMES, type FieldName, isFieldName, type TraceRecord } from "../record/fields.ts";
 
-/** What stands where a filter's key leads. `any`: below `Event`, where only the record itself can tell. */
+/** The type of the value that a key leads to. `any`: below `Event`, where it depends on the record. */
 export type KeyType = "string" | "int" | "array" | "any";
 
-/** A key that was found to lead somewhere. */
+/** A valid key. */
 export interface ResolvedKey {
   /** The record's field, then the names below it. */
   readonly path: readonly [FieldName, ...string[]];
   readonly type: KeyType;
 }
 
-/** The fields of a record by their type; an object is filtered by what lies below it. */
+/** The types of a record's fields; an object is filtered by what is below it. */
 const TYPES: { readonly [name in FieldName]: KeyType | "object" } = {
   CPUTimeMs: "int",
   DispatchNamespace: "string",
@@ -31,12 +31,12 @@ const VERSION_NAMES: readonly (keyof TraceRecord["ScriptVersion"])[] = ["ID", "M
 const VERSION_KEYS = VERSION_NAMES.map((name) => `ScriptVersion.${name}`);
 
 /**
- * Reads a key: a field's name, or a dotted path into `Event` or `ScriptVersion`. Dots always separate: a name that has one in it cannot be reached.
- * What may lie below `Event` is not known beforehand, so every path there is a key.
- * @returns where it leads, or in words why it leads nowhere.
+ * Reads a key: a field's name, or a dotted path into `Event` or `ScriptVersion`. Dots always separate: a name that
+ * contains one cannot be reached. Every path below `Event` is a key, as its contents are not known beforehand.
+ * @returns the key, or why it is none.
  */
 export function resolveKey(key: string): ResolvedKey | string {
-  // As records are made: no text in them has a lone surrogate.
+  // As in records, which have no lone surrogates.
   const [head = "", ...below] = key.toWellFormed().split(".");
   if (!isFieldName(head)) {
     return `unknown field ${quote(key)}${hint(nearestKey(key, head, below))}`;
@@ -68,7 +68,7 @@ function nearestKey(key: string, head: string, below: readonly string[]): string
   return nearest(key, VERSION_KEYS) ?? (field && [field, ...below].join("."));
 }
 
-/** The known name that differs from this one only in case, or in the way its words are joined. */
+/** The known name that differs only in case or in how its words are joined. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
   const plain = simplified(name);
   return known.find((candidate) => simplified(candidate) === plain);
@@ -78,14 +78,14 @@ function simplified(name: string): string {
   return name.toLowerCase().replace(/[\s_-]/g, "");
 }
 
-/** What follows a refused name. */
+/** The suggestion after a refused name. */
 export function hint(meant: string | undefined): string {
   return meant === undefined ? "" : `, did you mean ${quote(meant)}?`;
 }
 
 const QUOTED_MAX_LENGTH = 60;
 
-/** Somebody else's text as it is shown in a fault: on one line, lone surrogates escaped, and never more than a short piece of it. */
+/** Foreign text as a fault shows it: one line, lone surrogates escaped, shortened. */
 export function quote(text: string): string {
   const piece = text.length > QUOTED_MAX_LENGTH ? `${text.slice(0, QUOTED_MAX_LENGTH)}…` : text;
   return JSON.stringify(piece);

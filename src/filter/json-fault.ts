@@ -1,60 +1,50 @@
-/** Tokens of JSON (RFC 8259), each with the white space before it. The string is unrolled so that no text makes it backtrack. */
-const TOKEN =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON strings must not have them
-  /[\t\n\r ]*([{}[\]:,]|"[^"\\\u0000-\u001f]*(?:\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4})[^"\\\u0000-\u001f]*)*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)/y;
 const SPACE = /[\t\n\r ]*/y;
+// Unrolled, so that no text makes it backtrack.
+const STRING = String.raw`"[^"\\\u0000-\u001f]*(?:\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4})[^"\\\u0000-\u001f]*)*"`;
+const VALUE = String.raw`[{[]|${STRING}|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null`;
 
-/** What may come next: a value, a property's name, `:`, or what follows a value; after `{` and `[` also their end. */
-type Next = "value" | "first value" | "name" | "first name" | "colon" | "more";
+/** The tokens of JSON (RFC 8259) that may come next, by what came before. */
+const NEXT = {
+  value: new RegExp(VALUE, "y"),
+  "value or ]": new RegExp(`${VALUE}|\\]`, "y"),
+  name: new RegExp(STRING, "y"),
+  "name or }": new RegExp(`${STRING}|\\}`, "y"),
+  colon: /:/y,
+  "after {": /[,}]/y,
+  "after [": /[,\]]/y,
+  end: /(?!)/y,
+} as const;
 
 /**
- * Where a text stops being JSON. The runtime's own messages say it for some faults only, and differ from version to version.
+ * Where a text stops being JSON. The runtime's own messages name the position of some faults only.
  * @param text that `JSON.parse` refuses.
- * @returns the position, from 0 in UTF-16 code units, of the first token that cannot stand there; the text's length if it ends too early.
+ * @returns the position, from 0 in UTF-16 code units, of the first token that is not allowed there; the text's length if
+ *   the text ends too early.
  */
 export function jsonFaultAt(text: string): number {
   const open: ("{" | "[")[] = [];
-  let next: Next | null = "value";
+  let next: keyof typeof NEXT = "value";
   for (let at = 0; ; ) {
-    TOKEN.lastIndex = at;
-    const token = TOKEN.exec(text)?.[1];
-    if (token === undefined) return afterSpace(text, at);
-    next = step(next, token, open);
-    if (next === null) return afterSpace(text, at);
-    at = TOKEN.lastIndex;
-  }
-}
-
-function afterSpace(text: string, at: number): number {
-  SPACE.lastIndex = at;
-  SPACE.exec(text);
-  return SPACE.lastIndex;
-}
-
-/** @returns what may follow the token, or null if it cannot stand here. */
-function step(next: Next, token: string, open: ("{" | "[")[]): Next | null {
-  const inside = open.at(-1);
-  switch (token) {
-    case "{":
-    case "[":
-      if (next !== "value" && next !== "first value") return null;
+    at = endOf(SPACE, text, at) ?? at;
+    const end = endOf(NEXT[next], text, at);
+    if (end === null) return at;
+    const token = text[at];
+    at = end;
+    if (token === "{" || token === "[") {
       open.push(token);
-      return token === "{" ? "first name" : "first value";
-    case "}":
-      return inside === "{" && (next === "more" || next === "first name") ? close(open) : null;
-    case "]":
-      return inside === "[" && (next === "more" || next === "first value") ? close(open) : null;
-    case ":":
-      return next === "colon" ? "value" : null;
-    case ",":
-      if (next !== "more" || inside === undefined) return null;
-      return inside === "{" ? "name" : "value";
+      next = token === "{" ? "name or }" : "value or ]";
+    } else if (token === ",") next = open.at(-1) === "{" ? "name" : "value";
+    else if (token === ":") next = "value";
+    else if (token === '"' && next.startsWith("name")) next = "colon";
+    else {
+      if (token === "}" || token === "]") open.pop();
+      next = open.length === 0 ? "end" : `after ${open.at(-1) as "{" | "["}`;
+    }
   }
-  if (next === "value" || next === "first value") return "more";
-  return (next === "name" || next === "first name") && token.startsWith('"') ? "colon" : null;
 }
 
-function close(open: ("{" | "[")[]): Next {
-  open.pop();
-  return "more";
+/** Where a sticky pattern that matches at a position ends; null: it does not match. */
+function endOf(pattern: RegExp, text: string, at: number): number | null {
+  pattern.lastIndex = at;
+  return pattern.test(text) ? pattern.lastIndex : null;
 }

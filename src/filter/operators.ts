@@ -1,8 +1,8 @@
 import { type KeyType, quote } from "./fields.ts";
 
 /**
- * What a condition asks of the value that it finds, its operand read beforehand. Numbers and booleans are equal to a text if they are written
- * like it: 30 and "30", true and "true".
+ * What a condition tests, with its operand already read. Numbers and booleans equal a text if they are written like it:
+ * 30 and "30", true and "true".
  */
 export type Test =
   | { readonly kind: "eq"; readonly text: string }
@@ -15,11 +15,11 @@ export interface Operator {
   readonly name: string;
   readonly test: Test["kind"];
   readonly negated: boolean;
-  /** Types of key that it applies to; every operator applies to `any`. */
+  /** The key types it applies to; every operator applies to `any`. */
   readonly on: readonly KeyType[];
 }
 
-/** CONTRACT section 6, in its order; the types are those of https://developers.cloudflare.com/logs/logpush/logpush-job/filters/ */
+/** In the order of docs/filters.md; types as in https://developers.cloudflare.com/logs/logpush/logpush-job/filters/ */
 const TESTS: readonly Omit<Operator, "name">[] = [
   { test: "eq", negated: false, on: ["string", "int"] },
   { test: "eq", negated: true, on: ["string", "int"] },
@@ -52,13 +52,13 @@ export function appliesTo(operator: Operator, type: KeyType): boolean {
   return type === "any" || operator.on.includes(type);
 }
 
-/** Notes what is wrong with an operand; `below` is where in it (`[2]`), "" for all of it. */
+/** Reports a fault of an operand; `below` is the place in it (`[2]`), "" for all of it. */
 export type OperandFault = (below: string, why: string) => void;
 
 /**
  * Reads the value of a condition.
  * @param type of the key; the operator applies to it.
- * @returns the test, or null: then at least one fault was noted.
+ * @returns the test, or null: then at least one fault was reported.
  */
 export function readTest(kind: Test["kind"], type: KeyType, value: unknown, fault: OperandFault): Test | null {
   switch (kind) {
@@ -104,9 +104,9 @@ function readList(value: unknown, type: KeyType, fault: OperandFault): Test | nu
 }
 
 /**
- * Reads what values are compared with for equality. An int is only ever equal to what is written like an integer.
- * @param bools whether they may be among it.
- * @returns the text that it is compared as, or null: then the fault was noted.
+ * Reads an operand of `eq` or `in`. An int equals only what is written like an integer.
+ * @param bools whether booleans are allowed.
+ * @returns the text to compare with, or null: then the fault was reported.
  */
 function readScalar(value: unknown, type: KeyType, bools: boolean, fault: (why: string) => void): string | null {
   if (type === "int") {
@@ -122,18 +122,18 @@ function readScalar(value: unknown, type: KeyType, bools: boolean, fault: (why: 
     return null;
   }
   if (Math.abs(value) <= Number.MAX_SAFE_INTEGER) return String(value);
-  // What was written is not known any more: 2^53 + 1 has become 2^53.
+  // The written digits are lost: 2^53 + 1 has become 2^53.
   fault("a number beyond 2^53 is not exact: write it as a string");
   return null;
 }
 
-/** The one number that is written like this; NaN for any other text. */
+/** The number with this canonical spelling; NaN for any other text. */
 export function canonicalNumber(text: string): number {
   const number = Number(text);
   return String(number) === text ? number : Number.NaN;
 }
 
-/** RFC 8259 section 6; `Number()` alone would take "", " 5" and "0x10", too. */
+/** RFC 8259 section 6; `Number()` alone also accepts "", " 5" and "0x10". */
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 function readNumber(value: unknown): number | null {
@@ -141,7 +141,7 @@ function readNumber(value: unknown): number | null {
   return typeof number === "number" && Number.isFinite(number) ? number : null;
 }
 
-/** Worded as the vendor's API does, whose value is in quotes as it stands in the JSON; only a value of any depth is left out. */
+/** The vendor's words, with the value as quoted JSON; nested values are abbreviated. */
 function undecodable(value: unknown, kinds: string): string {
   return `failed to decode value ${quote(shown(value))}, supported kinds: ${kinds}`;
 }

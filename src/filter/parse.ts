@@ -3,7 +3,7 @@ import { hint, nearest, quote, type ResolvedKey, resolveKey } from "./fields.ts"
 import { jsonFaultAt } from "./json-fault.ts";
 import { appliesTo, OPERATORS, type Operator, operatorsOn, readTest, type Test } from "./operators.ts";
 
-/** A filter that was found to be sound. */
+/** A valid filter. */
 export type Filter = FilterGroup | FilterCondition;
 
 export interface FilterGroup {
@@ -16,24 +16,23 @@ export interface FilterCondition {
   readonly kind: "condition";
   readonly path: ResolvedKey["path"];
   readonly test: Test;
-  /** True where the test fails, or what it asks for is missing. */
+  /** The condition is true where the test fails or the value is missing. */
   readonly negated: boolean;
 }
 
 const GROUP_KEYS = ["and", "or"] as const;
 const NODE_KEYS = [...GROUP_KEYS, "key", "operator", "value"] as const;
 
-/** How much of a text that is no JSON is shown, in UTF-16 code units. */
+/** How much of a malformed text is shown, in UTF-16 code units. */
 const EXCERPT_LENGTH = 20;
 
 type Json = { readonly [key: string]: unknown };
 
 /**
- * Reads the filter of a job: `{"where": <node>}` as JSON text. Pure; the same text always gives the same filter.
- *
- * Of a key that stands twice in one object the last one counts, as everywhere in JSON. What is null counts as missing.
- * @param text at most 8,192 bytes, which the caller sees to; time and memory grow with its length only. "": no filter.
- * @returns the filter (null: none), or everything that is wrong, at most 100 faults, each in words with its place:
+ * Reads the filter of a job: `{"where": <node>}` as JSON text. Of a repeated key in one object the last one counts. null
+ * counts as missing.
+ * @param text at most 8,192 bytes, checked by the caller; time and memory are linear in it. "": no filter.
+ * @returns the filter (null: none), or at most 100 faults, each with its place:
  *   `bad predicate: where.and[1].or[0]: operator is missing`.
  * @throws never.
  */
@@ -56,7 +55,7 @@ function notJson(text: string): string {
   return `not valid JSON at position ${at}, near ${quote(text.slice(at, at + EXCERPT_LENGTH))}`;
 }
 
-/** Walks a filter and gathers what is wrong with it. Whoever returns null has noted a fault. */
+/** Walks a filter and gathers its faults. A method that returns null has added one. */
 class FilterReader {
   readonly faults: string[] = [];
   #operators = 0;
@@ -74,7 +73,7 @@ class FilterReader {
     this.#unknownKeys(json, ["where"], "");
     const filter = this.#node(json.where, "where", 0);
     if (this.#operators > FILTER_MAX_OPERATORS) {
-      // First, so that no number of other faults hides it.
+      // First, so that other faults cannot push it out of the list.
       this.faults.unshift(`bad predicate: where: ${this.#operators} operators, at most ${FILTER_MAX_OPERATORS}`);
       this.faults.length = Math.min(this.faults.length, ERRORS_MAX_ENTRIES);
     }
@@ -89,7 +88,7 @@ class FilterReader {
     return null;
   }
 
-  /** @param depth how many `and` and `or` lie around the node. */
+  /** @param depth number of enclosing `and` and `or`. */
   #node(json: unknown, at: string, depth: number): Filter | null {
     if (!isObject(json)) {
       this.#fault(at, `must be an object, not ${kindOf(json)}`);
@@ -139,7 +138,7 @@ class FilterReader {
       );
       return null;
     }
-    // A key that leads nowhere may lead to anything: the value is read all the same.
+    // With an invalid key, the value is checked as for any type.
     const type = key?.type ?? "any";
     const test = readTest(operator.test, type, json.value, (below, why) => this.#fault(`${at}.value${below}`, why));
     if (key === null || test === null) return null;

@@ -3,9 +3,9 @@ import { pathParameter } from "./parameters.ts";
 import type { CodeSample } from "./types.ts";
 
 /**
- * An example as a command line, for a shell in which BASE_URL, ACCOUNT_ID and TOKEN are set.
- * @param path as the router has it.
- * @param example text of a form's part has no semicolon: for curl it would end there.
+ * An example as a command line for a shell that has BASE_URL, ACCOUNT_ID and TOKEN.
+ * @param path in the router's form.
+ * @param example must not have a semicolon in a form's text: curl would end the text there.
  */
 export function curlSample(
   method: string,
@@ -29,7 +29,7 @@ export function curlSample(
   return { lang: "Shell", label: name, source: lines.join(" \\\n  ") };
 }
 
-/** As one word of a POSIX shell, in which nothing is expanded. */
+/** As one word of a POSIX shell, without expansion. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -7,36 +7,36 @@ import { COMPONENTS, Schemas } from "./schemas.ts";
 import { tagsAmong } from "./tags.ts";
 import { type Answer, isRef, type OpenApi, type Ref } from "./types.ts";
 
-/** Version of the service, as package.json has it. */
+/** As in package.json. */
 const VERSION = "0.1.0";
 
-const DESCRIPTION = `The HTTP API of logship, which ships the trace events of functions into buckets of yours.
+const DESCRIPTION = `The HTTP API of logship, which ships trace events of functions to your own buckets.
 
-**Credentials** are a bearer token, or the pair of headers \`X-Auth-Email\` and \`X-Auth-Key\`; cookies are never looked at. Each operation says which permission it needs.
+**Credentials** are a bearer token, or the headers \`X-Auth-Email\` and \`X-Auth-Key\` together; cookies are ignored. Each operation names the permission it needs.
 
-**Answers** are JSON of one form: \`{"errors":[],"messages":[],"result":…,"success":true}\`, of lists with \`result_info\`. A failure has no result, and in \`errors\` a number, words and, where it can be told, a JSON pointer into the body that was sent for each fault. Programs go by the status and the number; the words may change. An answer may get more keys than are written here.
+**Answers** are JSON objects: \`{"errors":[],"messages":[],"result":…,"success":true}\`, for lists with \`result_info\`. A failure has no result; each entry of \`errors\` has a code, a message and, if known, a JSON pointer into the request's body. Rely on status and code; messages may change. Answers may have more keys than documented.
 
-**Paths** that begin in \`/logpush\` and \`/workers/scripts\` below the account are other names of \`/logship\` and \`/functions/scripts\`, in the vendor's spelling; what is written there is the same. A method that a path does not have is a 405 with code 7001, whose \`Allow\` says which it has. \`HEAD\` is answered as \`GET\`, without the body.`;
+**Paths** below the account that begin with \`/logpush\` and \`/workers/scripts\` are the vendor's spelling of \`/logship\` and \`/functions/scripts\`. An unsupported method is a 405 with code 7001, whose \`Allow\` lists the supported ones. \`HEAD\` is answered like \`GET\`, without a body.`;
 
 const SECURITY_SCHEMES = {
   bearer: { type: "http", scheme: "bearer", description: "A token." },
-  authEmail: { type: "apiKey", in: "header", name: "X-Auth-Email", description: "Address of a member." },
+  authEmail: { type: "apiKey", in: "header", name: "X-Auth-Email", description: "Email of a member." },
   authKey: { type: "apiKey", in: "header", name: "X-Auth-Key", description: "Key of the same member." },
 };
 
 const HEADERS = {
-  "X-Request-Id": { description: "Names the request, in the logs of the service, too.", schema: { type: "string" } },
+  "X-Request-Id": { description: "Id of the request, also in the service's logs.", schema: { type: "string" } },
   "Retry-After": {
-    description: "After how many seconds the request may be repeated.",
+    description: "Seconds to wait before repeating the request.",
     schema: { type: "integer", minimum: 1 },
   },
-  "WWW-Authenticate": { description: "Which credentials are taken.", schema: { type: "string", const: "Bearer" } },
+  "WWW-Authenticate": { description: "The accepted credentials.", schema: { type: "string", const: "Bearer" } },
 };
 
 /**
- * The API's own description: OpenAPI 3.1.1, from the routes that are mounted and the schemas that check what they take. It says the same wherever it is
- * deployed, byte for byte.
- * @throws Error for a route that cannot be described; the tests build it.
+ * The OpenAPI 3.1.1 document, built from the mounted routes and the schemas that check their input. It is the same in
+ * every deployment, byte for byte.
+ * @throws Error for a route that cannot be described; the tests build the document.
  */
 export function openApiDocument(groups: readonly ResourceGroup[]): OpenApi {
   const schemas = new Schemas();
@@ -66,10 +66,10 @@ export function openApiDocument(groups: readonly ResourceGroup[]): OpenApi {
     info: {
       title: "logship",
       version: VERSION,
-      summary: "Ships trace events of functions into your own bucket.",
+      summary: "Ships trace events of functions to your own bucket.",
       description: DESCRIPTION,
     },
-    servers: [{ url: "/", description: "Where this document was read." }],
+    servers: [{ url: "/", description: "The origin of this document." }],
     security: [{ bearer: [] }, { authEmail: [], authKey: [] }],
     tags: tagsAmong(new Set(operations.flatMap(({ tags }) => tags))),
     paths,
@@ -82,7 +82,7 @@ export function openApiDocument(groups: readonly ResourceGroup[]): OpenApi {
   };
 }
 
-/** Those that some operation refers to. */
+/** The failures that an operation refers to. */
 function failureAnswers(refs: ReadonlySet<string>): { [name: string]: Answer } {
   const all = Object.entries(FAILURES).map(
     ([status, { name, when }]) => [name, failureAnswer(Number(status), when)] as const,

@@ -6,7 +6,7 @@ const ref = (name: string): JsonSchema => ({ $ref: COMPONENTS + name });
 const messages: JsonSchema = { type: "array", items: ref("Message") };
 const count: JsonSchema = { type: "integer", minimum: 0 };
 
-/** The form of every answer, as components; src/api/envelope.ts writes it. */
+/** The envelopes of src/api/envelope.ts as components. */
 export const ENVELOPES: { readonly [name: string]: JsonSchema } = {
   Success: {
     type: "object",
@@ -43,13 +43,13 @@ export const ENVELOPES: { readonly [name: string]: JsonSchema } = {
     type: "object",
     required: ["code", "message"],
     properties: {
-      code: { type: "integer", description: "What kind of fault it is." },
-      message: { type: "string", description: "The fault in words." },
+      code: { type: "integer", description: "Kind of fault." },
+      message: { type: "string", description: "The fault, in words." },
       source: {
         type: "object",
         required: ["pointer"],
         properties: {
-          pointer: { type: "string", description: "JSON pointer (RFC 6901) into the body that was sent." },
+          pointer: { type: "string", description: "JSON pointer (RFC 6901) into the request's body." },
         },
       },
     },
@@ -63,10 +63,10 @@ export const ENVELOPES: { readonly [name: string]: JsonSchema } = {
     type: "object",
     required: ["count", "page", "per_page", "total_count"],
     properties: {
-      count: { ...count, description: "Entries of this page." },
+      count: { ...count, description: "Entries on this page." },
       page: { ...count, minimum: 1 },
       per_page: { ...count, minimum: 1 },
-      total_count: { ...count, description: "Entries of the whole list." },
+      total_count: { ...count, description: "Entries in the whole list." },
     },
   },
 };

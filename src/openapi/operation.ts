@@ -10,13 +10,13 @@ import type { Answer, JsonSchema, MediaType, Operation, Parameter, Ref } from ".
 const JSON_TYPE = "application/json";
 const FORM_TYPE = "multipart/form-data";
 
-/** Where a route is: the paths as the router has them, below that of the account. */
+/** Where a route is mounted: paths in the router's form, relative to the account's. */
 export interface Place {
   method: string;
-  /** What all routes are below. */
+  /** The account's prefix. */
   base: string;
   path: string;
-  /** The same by the first name of its group. */
+  /** The path under the primary name of its group. */
   firstPath: string;
 }
 
@@ -95,7 +95,7 @@ function requestContent({ body, examples = [] }: RouteDoc, schemas: Schemas): { 
   );
 }
 
-/** The body of an example, a form as an object of its parts; null: it has none. */
+/** The body of an example, a form as an object of its parts; null: none. */
 function bodyOf({
   name,
   body,
@@ -107,12 +107,11 @@ function bodyOf({
   return { name, mediaType: FORM_TYPE, value: Object.fromEntries(parts) };
 }
 
-/** A name of letters, digits and dashes. */
 function slug(text: string): string {
   return text.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-");
 }
 
-/** The envelope of an answer that is no failure, around the route's own result. */
+/** The success envelope around the route's result. */
 function successOf(doc: RouteDoc, schemas: Schemas): Answer {
   const one = schemas.of(doc.result);
   const result: JsonSchema = doc.list === undefined ? one : { type: "array", items: one };
@@ -128,7 +127,7 @@ function successOf(doc: RouteDoc, schemas: Schemas): Answer {
     headers: { "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" } },
     content: {
       [JSON_TYPE]: { schema: { allOf: [envelope, own] } },
-      // Of bytes there is nothing to say.
+      // Bytes: any content.
       ...Object.fromEntries((doc.files ?? []).map((mediaType) => [mediaType, { schema: {} }])),
     },
   };

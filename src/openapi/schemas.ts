@@ -5,15 +5,15 @@ const DEFS = "#/$defs/";
 export const COMPONENTS = "#/components/schemas/";
 
 /**
- * Writes zod's schemas as JSON Schema, draft 2020-12, as what is sent has to be. Those with an `id` become components, and all others refer to them.
- * What zod checks by a function, JSON Schema says as far as the schema's `meta` says it.
+ * Converts zod schemas to JSON Schema, draft 2020-12, for input. Schemas with an `id` become components that others refer
+ * to. Checks by functions appear only as far as the schema's `meta` describes them.
  */
 export class Schemas {
   /** By id. */
   readonly components: { [id: string]: JsonSchema } = {};
 
   of(schema: z.ZodType): JsonSchema {
-    // Below a property: at the root, a schema with an id would be no reference.
+    // As a property: at the root, a schema with an id would be inlined.
     const { $defs = {}, properties } = referring(z.toJSONSchema(z.object({ it: schema }), { io: "input" })) as {
       $defs?: { [id: string]: JsonSchema };
       properties: { it: JsonSchema };
@@ -23,7 +23,7 @@ export class Schemas {
   }
 }
 
-/** A copy whose references mean components, and without what is undefined. */
+/** A copy whose references point to components, without undefined values. */
 function referring(schema: object): unknown {
   return JSON.parse(JSON.stringify(schema), (key, value: unknown) =>
     key === "$ref" && typeof value === "string" && value.startsWith(DEFS)

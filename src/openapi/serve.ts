@@ -6,20 +6,20 @@ import { CODE, oneError } from "../errors.ts";
 import { openApiDocument } from "./document.ts";
 import { renderPage, STYLE_HASH } from "./page/page.tsx";
 
-/** What is served as it is, to everybody. */
+/** A public static resource. */
 interface Resource {
   body: Uint8Array<ArrayBuffer>;
   etag: string;
   headers: { readonly [name: string]: string };
 }
 
-/** Nothing may be loaded, run, framed or sent; of the page, its one style sheet is let in. */
+/** Forbids loading, running, framing and sending anything, except the page's style sheet. */
 const policy = (more: string): string =>
   `default-src 'none'; ${more}base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
 /**
- * The API's own description, for programs and for people. Both are the same wherever the service is deployed and say nothing of the deployment, so
- * they need neither credentials nor settings. Written on the first request, and remembered.
+ * Serves the OpenAPI document, as JSON and as a page. Both are the same in every deployment and reveal nothing of it, so
+ * they need neither credentials nor settings. Built on the first request and kept.
  */
 export function mountDescription(app: Hono<AppEnv>, groups: readonly ResourceGroup[]): void {
   mountOne(app, "/openapi.json", () =>
@@ -32,7 +32,7 @@ export function mountDescription(app: Hono<AppEnv>, groups: readonly ResourceGro
 
 function mountOne(app: Hono<AppEnv>, path: string, write: () => Resource): void {
   let written: Resource | undefined;
-  // HEAD is among them: the framework answers it as GET, without the body.
+  // Hono answers HEAD with this, too.
   app.get(path, (c) => {
     written ??= write();
     return answer(c, written);
@@ -52,7 +52,7 @@ function resource(text: string, type: string, contentPolicy: string): Resource {
       "Content-Security-Policy": contentPolicy,
       "X-Content-Type-Options": "nosniff",
       "Referrer-Policy": "no-referrer",
-      // It changes with a deployment: kept for as long as one of these may take to be noticed, then asked for again.
+      // It changes only with a deployment.
       "Cache-Control": "public, max-age=300",
       ETag: etag,
     },
@@ -65,7 +65,7 @@ function answer(c: AppContext, { body, etag, headers }: Resource): Response {
   return c.body(body, 200, { "Content-Type": type ?? "", ...others });
 }
 
-/** `If-None-Match`: compared weakly, as RFC 9110, 13.1.2, asks for. */
+/** `If-None-Match`: weak comparison, RFC 9110, 13.1.2. */
 function isKnown(header: string | undefined, etag: string): boolean {
   return (header ?? "").split(",").some((tag) => tag.trim() === "*" || tag.trim().replace(/^W\//, "") === etag);
 }

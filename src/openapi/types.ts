@@ -1,6 +1,6 @@
 /** The part of OpenAPI 3.1 that the document uses. https://spec.openapis.org/oas/v3.1.1 */
 
-/** JSON Schema, draft 2020-12, as far as anything here looks into it. */
+/** JSON Schema, draft 2020-12: the keywords that are read here. */
 export interface JsonSchema {
   $ref?: string;
   type?: string | string[];
@@ -49,7 +49,7 @@ export interface Answer {
   content: { [mediaType: string]: MediaType };
 }
 
-/** A command line, in the form that readers of OpenAPI show. */
+/** A command line in the `x-codeSamples` extension. */
 export interface CodeSample {
   lang: string;
   label: string;
@@ -65,7 +65,7 @@ export interface Operation {
   requestBody?: { required: true; content: { [mediaType: string]: MediaType } };
   responses: { [status: string]: Answer | Ref };
   "x-permission": string;
-  /** The path whose other name this is. */
+  /** The path that this is an alias of. */
   "x-alias-of"?: string;
   "x-codeSamples": CodeSample[];
 }

@@ -1,10 +1,10 @@
 import type { TraceRecord } from "./fields.ts";
 
-/** How JSON.stringify begins to write a lone surrogate. A backslash in the text itself is doubled, so looking for this finds too much at worst. */
+/** How JSON.stringify begins a lone surrogate. May match other text, too: then only time is lost. */
 const LONE_SURROGATE = "\\ud";
 
 /**
- * The JSON text of a value; of undefined, `null`. Lone surrogates, which no UTF-8 reader could take, become U+FFFD.
+ * The JSON text of a value; `null` for undefined. Lone surrogates, which UTF-8 cannot encode, become U+FFFD.
  * @throws RangeError if the value is nested too deeply for the stack.
  */
 export function jsonText(value: unknown): string {
@@ -13,7 +13,7 @@ export function jsonText(value: unknown): string {
 }
 
 /**
- * A record as one line of JSON, without the newline, all fields in canonical order: the form in which records travel.
+ * A record as one line of JSON, without the newline, its fields in canonical order: the internal form of records.
  * @throws RangeError as {@link jsonText}.
  */
 export function recordLine(record: TraceRecord): string {

@@ -1,4 +1,4 @@
-/** What a trace item was about: the record's `EventType` and `Event`. */
+/** A record's `EventType` and `Event`. */
 export interface EventDescription {
   type: string;
   event: Record<string, unknown>;
@@ -6,7 +6,7 @@ export interface EventDescription {
 
 type Foreign = { readonly [key: string]: unknown };
 
-/** Reads typed values out of foreign data. What is missing is the default; what does not fit is a fault at the pointer, or the default. */
+/** Reads typed values from foreign data. A missing value is the default; a wrong type is a fault, or the default. */
 export interface ValueReader {
   text(value: unknown, pointer: string): string;
   /** 0 or more; fractions are rounded. */
@@ -18,24 +18,24 @@ export interface ValueReader {
   list(value: unknown, pointer: string): readonly unknown[];
 }
 
-/** null says no more than a missing property. */
+/** null counts as missing. */
 const isThere = (value: unknown): boolean => value !== undefined && value !== null;
 
-/** The runtime gives a cron's time as a number, an alarm's as an ISO string (another process) or a Date (the same one). */
+/** The runtime gives a cron's time as a number, an alarm's as an ISO string (other process) or a Date (same process). */
 function asMs(value: unknown): unknown {
   if (typeof value === "string") return Date.parse(value);
   return value instanceof Date ? value.getTime() : value;
 }
 
 /**
- * Recognises the kind of a trace item by the presence of one property, in the order in which the kinds exclude each other: an alarm and a
- * cron both have `scheduledTime`, only a cron has `cron`.
+ * Recognises the kind of a trace item by the presence of one property. The order matters: an alarm and a cron both have
+ * `scheduledTime`, only a cron has `cron`.
  * @param at JSON pointer of the event.
  * @returns `unknown` with an empty event for anything else, null included.
  * @see https://developers.cloudflare.com/workers/runtime-apis/handlers/tail/
  */
 export function describeEvent(value: unknown, read: ValueReader, at: string): EventDescription {
-  // An array is no event, but has none of the properties either.
+  // An array has none of the properties, so it becomes `unknown`.
   const event: Foreign = typeof value === "object" && value !== null ? (value as Foreign) : {};
   const text = (key: string): string => read.text(event[key], `${at}/${key}`);
   const number = (key: string): number => read.number(event[key], `${at}/${key}`);
@@ -70,7 +70,7 @@ export function describeEvent(value: unknown, read: ValueReader, at: string): Ev
 
 function describeFetch(event: Foreign, read: ValueReader, at: string): Record<string, unknown> {
   const request = read.object(event.request, `${at}/request`);
-  // No other header is shipped, so none is looked at.
+  // No other header is shipped.
   const headers = request.headers as Foreign | null | undefined;
   const ray = read.text(headers?.["cf-ray"], `${at}/request/headers/cf-ray`);
   const response = read.object(event.response, `${at}/response`);
@@ -81,12 +81,12 @@ function describeFetch(event: Foreign, read: ValueReader, at: string): Record<st
       URL: read.text(request.url, `${at}/request/url`),
       Method: read.text(request.method, `${at}/request/method`),
     },
-    // No response is what happened (an exception, an aborted client, an upgrade), not a status 0.
+    // A missing response (exception, aborted client, upgrade) is not a status 0.
     Response: isThere(event.response) ? { Status: read.number(response.status, `${at}/response/status`) } : {},
   };
 }
 
-/** Only the end of a socket has a code and says whether it was clean. */
+/** Only a close event has a code and `wasClean`. */
 function describeSocket(socket: Foreign, read: ValueReader, at: string): Record<string, unknown> {
   return {
     WebSocketEventType: read.text(socket.webSocketEventType, `${at}/webSocketEventType`),

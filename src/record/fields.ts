@@ -2,7 +2,7 @@
 export const DATASETS = ["functions_trace_events", "workers_trace_events"] as const;
 export type Dataset = (typeof DATASETS)[number];
 
-/** The fields of a record in their canonical order: a job without `field_names` ships all of them in this order. */
+/** The fields of a record in canonical order; a job without `field_names` ships all in this order. */
 export const FIELD_NAMES = [
   "CPUTimeMs",
   "DispatchNamespace",
@@ -20,7 +20,7 @@ export const FIELD_NAMES = [
 ] as const;
 export type FieldName = (typeof FIELD_NAMES)[number];
 
-/** What each field is, for `GET /datasets/{dataset}/fields`: its type, and what it says, the way clients of the vendor expect it. */
+/** Type and meaning of each field, in the vendor's form, for `GET /datasets/{dataset}/fields`. */
 export const FIELD_DESCRIPTIONS: Readonly<Record<FieldName, string>> = {
   CPUTimeMs: "int; CPU time that the invocation used, in milliseconds",
   DispatchNamespace: "string; dispatch namespace that the function was called in; empty outside of one",
@@ -57,15 +57,15 @@ export interface ExceptionEntry {
 }
 
 /**
- * One invocation of a function. Nothing is null or missing: what was not there is `""`, `[]`, `0` or an object with empty strings.
- * The order of the properties is the canonical order of {@link FIELD_NAMES}; encoders rely on it.
+ * One invocation of a function. No value is null or missing: the default is `""`, `[]`, `0` or an object with empty
+ * strings. The properties are in the canonical order of {@link FIELD_NAMES}; encoders rely on it.
  */
 export interface TraceRecord {
   CPUTimeMs: number;
   DispatchNamespace: string;
   Entrypoint: string;
   Event: Record<string, unknown>;
-  /** Milliseconds since the epoch, as every time in a record. */
+  /** In ms since the epoch, like every time in a record. */
   EventTimestampMs: number;
   EventType: string;
   Exceptions: ExceptionEntry[];

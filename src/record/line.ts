@@ -1,7 +1,7 @@
 import { TIME_MAX_MS } from "../limits.ts";
 import { type ExceptionEntry, FIELD_NAMES, type FieldName, type LogEntry, type TraceRecord } from "./fields.ts";
 
-/** What stands before the value of each field in a canonical line, and after the last one. */
+/** The text before each field's value in a canonical line, and after the last one. */
 const SEPARATORS: readonly string[] = [...FIELD_NAMES.map((name, i) => `${i === 0 ? "{" : ","}"${name}":`), "}"];
 
 const INDEX: ReadonlyMap<string, number> = new Map(FIELD_NAMES.map((name, i) => [name, i]));
@@ -9,34 +9,34 @@ const EXCEPTIONS = FIELD_NAMES.indexOf("Exceptions");
 const OUTCOME = FIELD_NAMES.indexOf("Outcome");
 const TIMESTAMP = FIELD_NAMES.indexOf("EventTimestampMs");
 
-/** The one field that holds foreign JSON, in which any of the separators may stand as well. */
+/** The one field with foreign JSON, which may contain any of the separators. */
 const EVENT = FIELD_NAMES.indexOf("Event");
 
 /**
- * A record as its canonical line (`recordLine`), read where it is needed and nowhere else: the JSON of a field is a slice of the line, and parsing is
- * what a record costs most. A separator begins with a `,` and a `"` that opens a key, and a `"` inside of a string is always escaped; so one can only stand
- * between two fields, or inside of `Event`. The fields up to `Event` are looked for from the front, the others from the back.
+ * A record as its canonical line (`recordLine`), parsed lazily: a field's JSON is a slice of the line, and parsing is
+ * the largest cost of a record. A separator contains an unescaped `"` after a comma, so it can only occur between two
+ * fields or inside `Event`. Fields up to `Event` are searched from the front, the others from the back.
  *
- * What stands between the separators is believed: intake wrote it, and a checksum came with it.
+ * The text between the separators is trusted: intake wrote it, and a checksum came with it.
  */
 export class RecordLine implements TraceRecord {
   readonly line: string;
   readonly EventTimestampMs: number;
-  /** Where each separator begins, as far as it was looked for; -1: it was not. Fields that nobody wants are never looked for. */
+  /** Where each separator begins; -1: not searched yet. */
   readonly #starts: number[];
-  /** What was asked for, parsed. */
+  /** Parsed values, by field. */
   #values: unknown[] | null = null;
 
   private constructor(line: string) {
     this.line = line;
     this.#starts = [0, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, line.length - 1];
-    // From the back in steps, so that no search goes over the same text twice. What is no number gives NaN; what is empty would give 0.
+    // From the back in steps, so that no text is searched twice. An empty text must give NaN, not 0.
     this.#start(OUTCOME);
     this.#start(EXCEPTIONS);
     this.EventTimestampMs = Number(this.#text(TIMESTAMP) || Number.NaN);
   }
 
-  /** @returns null if that is no canonical line, as far as it shows without looking at all of it. */
+  /** @returns null if the line is not canonical, as far as a partial check shows. */
   static read(line: string): RecordLine | null {
     if (!line.startsWith(SEPARATORS[0] as string) || !line.endsWith("}")) return null;
     try {
@@ -49,7 +49,7 @@ export class RecordLine implements TraceRecord {
     }
   }
 
-  /** Whether every field is there, in canonical order, and is JSON. */
+  /** Whether every field is present, in canonical order, and valid JSON. */
   isCanonical(): boolean {
     try {
       return FIELD_NAMES.every((name, i) => this.#start(i) < this.#start(i + 1) && this.#value(name) !== undefined);
@@ -59,23 +59,23 @@ export class RecordLine implements TraceRecord {
     }
   }
 
-  /** The JSON of a field; undefined: a record has none of that name. @throws SyntaxError if this one lacks it. */
+  /** The JSON of a field; undefined for an unknown name. @throws SyntaxError if this line lacks it. */
   text(name: string): string | undefined {
     const field = INDEX.get(name);
     return field === undefined ? undefined : this.#text(field);
   }
 
   /**
-   * Fields that are neighbours in canonical order, with their names and the commas between them: `"EventType":"fetch","Exceptions":[]`.
-   * @param first place of the first of them in canonical order. @param last of the last one.
+   * Consecutive fields with names and commas: `"EventType":"fetch","Exceptions":[]`.
+   * @param first index in canonical order. @param last likewise, inclusive.
    * @throws SyntaxError if one of them is missing.
    */
   run(first: number, last: number): string {
-    // Behind the comma, or the brace, that the separator begins with.
+    // + 1: after the comma or brace at the start of the separator.
     return this.line.slice(this.#start(first) + 1, this.#start(last + 1));
   }
 
-  /** How many UTF-16 units `Exceptions` and `Logs` have as JSON: more than what they say. */
+  /** Length of `Exceptions` and `Logs` as JSON, in UTF-16 units: an upper bound of their text. */
   get exceptionsAndLogsLength(): number {
     return this.#start(OUTCOME) - this.#start(EXCEPTIONS);
   }
@@ -121,7 +121,7 @@ export class RecordLine implements TraceRecord {
     return this.line.slice(this.#start(field) + (SEPARATORS[field] as string).length, this.#start(field + 1));
   }
 
-  /** @throws SyntaxError if there is none. */
+  /** @throws SyntaxError if the field is missing. */
   #start(field: number): number {
     const known = this.#starts[field] as number;
     if (known !== -1) return known;
@@ -138,11 +138,11 @@ export class RecordLine implements TraceRecord {
     return start;
   }
 
-  /** Parsed when it is first asked for. @throws SyntaxError if it is no JSON. */
+  /** Parsed on first use. @throws SyntaxError if it is not JSON. */
   #value(name: FieldName): unknown {
     const field = INDEX.get(name) as number;
     this.#values ??= [];
-    // No JSON is undefined.
+    // JSON never parses to undefined.
     if (this.#values[field] === undefined) this.#values[field] = JSON.parse(this.#text(field));
     return this.#values[field];
   }

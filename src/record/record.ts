@@ -3,22 +3,22 @@ import { jsonText } from "./encode.ts";
 import { describeEvent, type ValueReader } from "./event.ts";
 import { type ExceptionEntry, type FieldName, isFieldName, type LogEntry, type TraceRecord } from "./fields.ts";
 
-/** What is wrong with an input, and where: `pointer` is a JSON pointer into the body that was sent. */
+/** What is wrong with an input; `pointer` is a JSON pointer into the body. */
 export interface Fault {
   pointer: string;
   message: string;
 }
 
 export interface MappingContext {
-  /** Time of intake, in ms: stands in for a time that is missing. */
+  /** Time of intake, in ms: the default for a missing time. */
   takenInMs: number;
-  /** Script name of an event that carries none. */
+  /** Script name of an event without one. */
   defaultScriptName: string;
-  /** `tail()` cannot refuse an event: there, what does not fit becomes its default instead of a fault. */
+  /** A wrong value becomes its default instead of a fault: `tail()` cannot refuse events. */
   lenient: boolean;
 }
 
-/** Where faults and unknown keys of one request are gathered. */
+/** Collects faults and unknown keys of one request. */
 export interface Findings {
   faults: Fault[];
   /** Top-level keys that were dropped. */
@@ -47,10 +47,11 @@ const ITEM_KEYS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Turns one event into the record we ship. An event is a trace item as `tail()` gives it, or a record already; any key of a record makes it one.
- * @param at JSON pointer of the event in the body ("" for a body that is one event).
- * @returns the record, or null if something was wrong: then at least one fault was added.
- * @throws never; an object with throwing getters cannot come out of JSON, and a trace item has none.
+ * Turns one event into the record we ship. An event is a trace item as `tail()` gives it, or a record; any key of a
+ * record makes it one.
+ * @param at JSON pointer of the event in the body ("" if the body is the event).
+ * @returns the record, or null: then at least one fault was added.
+ * @throws never; neither JSON nor a trace item has throwing getters.
  */
 export function toRecord(input: unknown, context: MappingContext, at: string, findings: Findings): TraceRecord | null {
   const reader = new Reader(context, findings.faults);
@@ -64,8 +65,7 @@ export function toRecord(input: unknown, context: MappingContext, at: string, fi
     findings.faults.push({ pointer: at, message: "neither a trace item nor a record: none of its keys is known" });
     return null;
   }
-  if (isRecord) for (const key of keys) if (!isFieldName(key)) findings.unknownKeys.add(key);
-  if (!isRecord) for (const key of keys) if (!ITEM_KEYS.has(key)) findings.unknownKeys.add(key);
+  for (const key of keys) if (!(isRecord ? isFieldName(key) : ITEM_KEYS.has(key))) findings.unknownKeys.add(key);
   const record = isRecord ? fromRecord(input, reader, at) : fromItem(input, reader, at);
   return reader.failed ? null : record;
 }
@@ -124,7 +124,7 @@ function isObject(value: unknown): value is Json {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Whether objects and arrays are nested deeper than that. Walks with a list of its own: the data may be deeper than any stack. */
+/** Whether objects and arrays are nested deeper than `levels`. Iterative: the data may be deeper than any stack. */
 export function isDeeperThan(root: object, levels: number): boolean {
   const open: { value: object; level: number }[] = [{ value: root, level: 1 }];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
@@ -136,10 +136,9 @@ export function isDeeperThan(root: object, levels: number): boolean {
   return false;
 }
 
-/** Reads typed values out of foreign data: null and undefined are the default; what does not fit is a fault, or the default where lenient. */
 class Reader implements ValueReader {
   readonly context: MappingContext;
-  /** Something did not fit. */
+  /** Whether a value had a wrong type or range. */
   failed = false;
   readonly #faults: Fault[];
 
@@ -173,7 +172,7 @@ class Reader implements ValueReader {
     return {};
   }
 
-  /** A record's `Event`, which is taken as it is: the one place where foreign data may be of any depth. */
+  /** A record's `Event`, taken as it is, up to a depth. */
   event(value: unknown, pointer: string): Record<string, unknown> {
     const event = this.object(value, pointer);
     if (!isDeeperThan(event, EVENT_MAX_DEPTH)) return event;
@@ -199,7 +198,7 @@ class Reader implements ValueReader {
     return this.number(value, pointer, "a number of milliseconds");
   }
 
-  /** A time in ms since the epoch: fractions are rounded, a missing one is the time of intake. */
+  /** A time in ms since the epoch, rounded; by default the time of intake. */
   time(value: unknown, pointer: string): number {
     if (value === undefined || value === null) return this.context.takenInMs;
     if (typeof value === "number" && value >= 0 && Math.round(value) <= TIME_MAX_MS) return Math.round(value);
@@ -237,19 +236,19 @@ class Reader implements ValueReader {
   #fault(pointer: string, message: string): void {
     if (this.context.lenient) return;
     this.failed = true;
-    // One event can be full of faults; nobody is told more than so many.
+    // An answer lists no more than these.
     if (this.#faults.length < ERRORS_MAX_ENTRIES) this.#faults.push({ pointer, message });
   }
 }
 
-/** A logged argument as text: strings as they are, everything else as its JSON text, or its `String()` form where JSON has none. */
+/** A logged argument as text: a string as it is, anything else as JSON, or `String()` if JSON has no form for it. */
 function messageText(value: unknown): string {
   if (typeof value === "string") return value;
   try {
     const isJson = typeof value === "object" || typeof value === "number" || typeof value === "boolean";
     return isJson ? jsonText(value) : String(value);
   } catch {
-    // Cyclic, nested too deeply for the stack, or a stub of another process: its type is all that can be said safely.
+    // Cyclic, too deep for the stack, or a stub of another process: only its type can be read safely.
     return Object.prototype.toString.call(value);
   }
 }

@@ -1,19 +1,19 @@
 import { TEXT_MAX_CHARACTERS } from "../limits.ts";
 import type { ExceptionEntry, LogEntry, TraceRecord } from "./fields.ts";
 
-/** Ends an exception message that was cut. Readers search for these two texts. */
+/** Ends a truncated exception message. Readers search for these two texts. */
 export const EXCEPTION_MARKER = "<<<Logship: exception messages truncated>>>";
-/** Ends a log text that was cut, or stands for a whole log. */
+/** Ends a truncated log text, or replaces a whole log. */
 export const LOG_MARKER = "<<<Logship: messages truncated>>>";
 
 /**
- * Bounds what `Exceptions` and `Logs` of a record hold together, in Unicode code points: exception names count first and are never cut, then
- * exception messages, then log texts, each in order. The text that passes the limit is cut and marked; what follows is dropped. After a cut, or
- * where nothing is left, one log stands for all that follow, with the marker alone.
+ * Bounds the text in `Exceptions` and `Logs` together, in Unicode code points: exception names count first and are never
+ * cut, then exception messages, then log texts, in order. The text that exceeds the limit is cut and marked; the rest is
+ * dropped. After a cut, or with nothing left, one log with only the marker replaces all later ones.
  *
- * Where a log's earlier strings use up the limit exactly, its next one that is not empty becomes the marker: those that fit are kept.
- * @param limit in code points; a parameter for the sake of the worked examples.
- * @returns the record itself if it fits, which is found out from lengths alone; otherwise a copy that shares what it did not change.
+ * If a log's first strings use up the limit exactly, its next non-empty one becomes the marker, and they are kept.
+ * @param limit in code points; a parameter only for tests.
+ * @returns the record itself if it fits; otherwise a copy that shares what is unchanged.
  */
 export function truncate(record: TraceRecord, limit: number = TEXT_MAX_CHARACTERS): TraceRecord {
   if (utf16Units(record) <= limit) return record;
@@ -52,7 +52,7 @@ function cutLogs(logs: readonly LogEntry[], budget: Budget): LogEntry[] {
   return kept;
 }
 
-/** What is left of the limit. */
+/** The rest of the limit. */
 class Budget {
   /** Code points, never below 0. */
   left: number;
@@ -65,7 +65,7 @@ class Budget {
     this.left = limit;
   }
 
-  /** Takes a text off; one that does not fit takes all. @returns whether it fits. */
+  /** Subtracts a text; one that does not fit takes all that is left. @returns whether it fits. */
   spend(text: string): boolean {
     const length = codePoints(text);
     if (length <= this.left) {
@@ -77,7 +77,7 @@ class Budget {
     return false;
   }
 
-  /** As much of the text that has just not fitted as was left for it. */
+  /** The part of the text that did not fit for which there was room. */
   head(text: string): string {
     this.cut = true;
     let end = 0;
@@ -86,7 +86,7 @@ class Budget {
   }
 }
 
-/** At least as many as code points, and at hand. */
+/** An upper bound of the code points, without reading the texts. */
 function utf16Units({ Exceptions, Logs }: TraceRecord): number {
   let units = 0;
   for (const { name, message } of Exceptions) units += name.length + message.length;
@@ -94,7 +94,7 @@ function utf16Units({ Exceptions, Logs }: TraceRecord): number {
   return units;
 }
 
-/** UTF-16 units, less one for each pair. */
+/** UTF-16 units minus surrogate pairs. */
 function codePoints(text: string): number {
   let count = text.length;
   for (let i = 0; i < text.length; i++) {

@@ -1,29 +1,29 @@
-/** An alarm that should have fired so long ago, in ms, did not: it counts as not set. */
-const LOST_AFTER_MS = 60_000;
+/** An alarm that is overdue by this, in ms, is lost: the platform dropped it. */
+export const LOST_AFTER_MS = 60_000;
 
-/** The one alarm of a durable object. It knows what it is set for: every setting is billed as a write. */
+/** The one alarm of a durable object. It remembers its time, because every `setAlarm` is billed as a write. */
 export class Alarm {
   readonly #storage: DurableObjectStorage;
-  /** When it is set for, in ms since the epoch; null: not set. */
+  /** In ms since the epoch; null: not set. */
   #armedMs: number | null = null;
 
   constructor(storage: DurableObjectStorage) {
     this.#storage = storage;
   }
 
-  /** Learns what it is set for. Belongs into the start of the object, before anything else asks. */
+  /** Reads the stored time. Call it at the start of the object, before anything else. */
   async load(): Promise<void> {
     this.#armedMs = await this.#storage.getAlarm();
   }
 
-  /** It has fired, or was deleted: it is set no longer. */
+  /** Call it when the alarm has fired or was deleted. */
   cleared(): void {
     this.#armedMs = null;
   }
 
   /**
-   * Sets it, unless it is set for an earlier time. A transaction that this is part of must be one of {@link Alarm.transaction}.
-   * @param dueMs when there is something to do, in ms since the epoch, at once if that is over; Infinity: never.
+   * Sets the alarm, unless it is set for an earlier time. In a transaction, use {@link Alarm.transaction}.
+   * @param dueMs in ms since the epoch; a past time means at once, Infinity never.
    */
   set(dueMs: number, nowMs: number): void {
     const due = Math.max(dueMs, nowMs);
@@ -34,7 +34,7 @@ export class Alarm {
     this.#armedMs = due;
   }
 
-  /** A transaction; if it fails, the alarm is rolled back with the rows, and what we believe of it as well. */
+  /** A transaction; if it fails, the alarm is rolled back with the rows, and so is its remembered time. */
   transaction<T>(change: () => T): T {
     const armed = this.#armedMs;
     try {

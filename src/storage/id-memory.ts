@@ -1,12 +1,12 @@
 import { concat, fromHex, includesAligned } from "../bytes.ts";
 import { ID_MEMORY_MS, ROW_MAX_BYTES } from "../limits.ts";
 
-/** What a message is remembered by. */
+/** The id under which a message is remembered. */
 export interface TakenId {
   /** 16 bytes as 32 hex digits. */
   id: string;
   takenInMs: number;
-  /** Derived from an `Idempotency-Key`: a repeat has the same id, but another time of intake. */
+  /** Derived from an `Idempotency-Key`: a repeat has the same id but another time of intake. */
   keyed: boolean;
 }
 
@@ -25,17 +25,17 @@ const PARTS = 64;
 const minuteOf = (timeMs: number): number => Math.floor(timeMs / 60_000);
 
 /**
- * Whether what was taken in at that time is still remembered, after the memory was last swept at `sweptMs`. Of ids with a key it is said by the time
- * of the copy that was taken.
+ * Whether ids of this time of intake are still remembered after a sweep at `sweptMs`. For keyed ids, the time is that of
+ * the copy that was taken.
  */
 export function remembers(takenInMs: number, sweptMs: number): boolean {
   return minuteOf(takenInMs) >= minuteOf(sweptMs - ID_MEMORY_MS);
 }
 
 /**
- * Remembers which messages were taken, in the tables of {@link ID_MEMORY_SQL}. One row holds all ids of a minute of intake, as a row for each
- * would cost more than everything else that is written; a redelivered message names the same minute. Ids from an `Idempotency-Key` have no
- * fixed minute and get a row each.
+ * Remembers which messages were taken, in the tables of {@link ID_MEMORY_SQL}. One row holds all ids of a minute of
+ * intake: a row per id would cost more than all other writes. A redelivered message names the same minute. Keyed ids
+ * have no fixed minute and get a row each.
  */
 export class IdMemory {
   readonly #sql: SqlStorage;
@@ -44,7 +44,7 @@ export class IdMemory {
     this.#sql = sql;
   }
 
-  /** Which of these are remembered. */
+  /** The remembered ids among these. */
   known(ids: readonly TakenId[]): Set<string> {
     const known = new Set<string>();
     for (const [minute, group] of groupByMinute(ids.filter(({ keyed }) => !keyed))) {
@@ -59,7 +59,7 @@ export class IdMemory {
     return known;
   }
 
-  /** Remembers ids that are not known yet. Call it in the transaction of what they stand for. */
+  /** Adds ids that are not known yet. Call it in the transaction that stores their messages. */
   remember(ids: readonly TakenId[]): void {
     for (const [minute, group] of groupByMinute(ids.filter(({ keyed }) => !keyed))) {
       const last = this.#rows(minute).at(-1);
@@ -69,7 +69,7 @@ export class IdMemory {
       if (held.length + added.length > ROW_MAX_BYTES) {
         slot += 1;
         held = new Uint8Array();
-        // 64 rows hold 7.6 million ids; more messages than that in one minute are beyond the queue itself.
+        // 64 rows hold 7.6 million ids, more messages than a queue carries in a minute.
         if (slot >= (minute + 1) * PARTS) throw new Error(`too many messages in minute ${minute}`);
       }
       this.#sql.exec("INSERT OR REPLACE INTO taken (slot, ids) VALUES (?, ?)", slot, concat([held, added]).buffer);
@@ -79,7 +79,7 @@ export class IdMemory {
     }
   }
 
-  /** Forgets what was taken in before the memory's span. */
+  /** Deletes ids older than {@link ID_MEMORY_MS}. */
   sweep(nowMs: number): void {
     const minute = minuteOf(nowMs - ID_MEMORY_MS);
     this.#sql.exec("DELETE FROM taken WHERE slot < ?", minute * PARTS);

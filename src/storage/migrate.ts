@@ -1,4 +1,4 @@
-/** One step of a durable object's schema. A step that has shipped never changes; a new need is a new step. */
+/** One step of a durable object's schema. A released step never changes; a change is a new step. */
 export interface Migration {
   readonly id: number;
   readonly why: string;
@@ -8,7 +8,7 @@ export interface Migration {
 /**
  * Brings an object's schema up to date, in one transaction.
  * @returns the number of steps applied.
- * @throws if the object was written by a newer version of this code than the one running.
+ * @throws if a newer version of this code wrote the object.
  */
 export function migrate(storage: DurableObjectStorage, steps: readonly Migration[]): number {
   return storage.transactionSync(() => {

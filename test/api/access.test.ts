@@ -8,7 +8,7 @@ import { ADMIN_TOKEN } from "../support/constants.ts";
 import { api, destinationConf } from "../support/runtime/api.ts";
 import { call, errorsOf, expectNothingStored, freshBucket, intake, listJobs, type Settings, send } from "./harness.ts";
 
-/** Every method of every route by both of its names, with something where its path has a parameter. */
+/** Every method of every route under both of its names, with path parameters filled in. */
 const ROUTES = GROUPS.flatMap(({ names: [ours, vendors = ours], resources }) =>
   resources.flatMap(({ path, methods }) => {
     const filled = path.replace(/:(job|token|member)_id/, "1").replace(":script_name", "shop");
@@ -138,7 +138,7 @@ describe("paths", () => {
       const answer = await send(`http://logship.test${path}`, { method });
       expect([answer.status, errorsOf(answer)]).toEqual([
         404,
-        [[7003, undefined, "no such route; /docs has those that there are"]],
+        [[7003, undefined, "no such route; /docs lists the routes"]],
       ]);
     }
   });
@@ -190,7 +190,7 @@ describe("paths", () => {
     async ({ method, path, vendors }) => {
       const { options } = intake();
       const body = method === "GET" || method === "DELETE" ? undefined : { event: null };
-      // Some answers say when they were made.
+      // Some answers include the current time.
       vi.spyOn(platform, "now").mockReturnValue(Date.now());
       const [ours, theirs] = [await call(method, path, body, options), await call(method, vendors, body, options)];
       expect(theirs.body.errors.map(({ message }) => message)).not.toContainEqual(
@@ -301,7 +301,7 @@ describe("a misconfigured deployment", () => {
 
   it.each(cases)("says so, and what $name should be instead of $value", async ({ name, value, should }) => {
     const bucket = freshBucket();
-    // Without loopback a loopback endpoint is a fault, too.
+    // Without loopback, a loopback endpoint is also a fault.
     const settings = { OBJSTORE_ENDPOINT: "https://{account-id}.store.example", [name]: value };
     const answer = await call(
       "POST",
@@ -314,7 +314,7 @@ describe("a misconfigured deployment", () => {
       [1053, undefined, expect.stringMatching(new RegExp(`^configuration: ${name}: `))],
     ]);
     expect(answer.body.errors[0]?.message).toMatch(should);
-    // It may be a secret in the wrong place.
+    // The value may be a misplaced secret.
     if (typeof value === "string" && value.length > 8) expect(JSON.stringify(answer.body)).not.toContain(value);
     await expectNothingStored(bucket);
   });
@@ -375,7 +375,7 @@ describe("a part of the platform that fails", () => {
       const answer = await call(method, path, valid, { settings: { [binding]: failing(secret) } });
       expect([answer.status, errorsOf(answer)]).toEqual([
         503,
-        [[1053, undefined, "temporarily unavailable; the request may be repeated"]],
+        [[1053, undefined, "temporarily unavailable; repeat the request"]],
       ]);
       expect(logged).toHaveBeenCalled();
     },
@@ -404,9 +404,7 @@ describe("a part of the platform that fails", () => {
     vi.useRealTimers();
     const answer = await answering;
     expect(answer.status).toBe(503);
-    expect(errorsOf(answer)).toEqual([
-      [1053, undefined, "a part of the service does not answer; the request may be repeated"],
-    ]);
+    expect(errorsOf(answer)).toEqual([[1053, undefined, "a part of the service does not answer; repeat the request"]]);
   });
 
   it("does not hide a job whose log does not answer: it is shown, and says so", async () => {
@@ -417,7 +415,7 @@ describe("a part of the platform that fails", () => {
       const answer = await call<unknown>("GET", path, undefined, { settings });
       expect(answer.status).toBe(200);
       expect([answer.body.result].flat()).toMatchObject([
-        { id: 1, error_message: "the job's log does not answer at the moment", last_error: null },
+        { id: 1, error_message: "the job's log does not answer", last_error: null },
       ]);
     }
     expect((await listJobs())[0]).toMatchObject({ error_message: null });

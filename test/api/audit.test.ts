@@ -177,7 +177,7 @@ describe("the audit", () => {
     const answer = await call("POST", "/logship/jobs", { destination_conf: destinationConf(freshBucket().name) });
     expect([answer.status, (await listJobs()).length]).toEqual([201, 1]);
     const line = JSON.stringify(logged.mock.calls);
-    expect(line).toContain("a change was not noted in the audit");
+    expect(line).toContain("a change is missing in the audit");
     expect(line).toContain("job.create");
     expect(line).not.toContain(SECRET_KEY);
   });

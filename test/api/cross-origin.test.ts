@@ -4,7 +4,7 @@ import { ACCOUNT, ADMIN_TOKEN } from "../support/constants.ts";
 
 const BASE = `http://localhost:8787/client/v4/accounts/${ACCOUNT}`;
 
-/** A page of a function that runs locally, one of a stranger, a sandboxed one, and one on another port. */
+/** A locally running function's page, a foreign page, a sandboxed page, and another port. */
 const ORIGINS = ["http://shop.localhost:8788", "https://attacker.example", "null", "http://localhost:3000"];
 
 const PATHS = [
@@ -21,7 +21,7 @@ const PATHS = [
 
 const CASES = ORIGINS.flatMap((origin) => PATHS.map((path) => [origin, path] as const));
 
-/** Headers by which an answer would let another origin in. */
+/** Headers that would let another origin read an answer. */
 const opening = ({ headers }: Response): string[] =>
   [...headers.keys()].filter((name) => name.startsWith("access-control-") || name === "timing-allow-origin");
 
@@ -30,7 +30,7 @@ describe("a page of another origin", () => {
     const ask = (method: string, headers: Record<string, string>): Promise<Response> =>
       exports.default.fetch(BASE + path, { method, headers: { Origin: origin, ...headers } });
     for (const method of ["GET", "POST", "PUT", "PATCH", "DELETE"]) {
-      // What a browser asks before it sends a token, a JSON body, or any method but GET and POST.
+      // A browser's preflight for a token, a JSON body, or a method other than GET and POST.
       const preflight = await ask("OPTIONS", {
         "Access-Control-Request-Method": method,
         "Access-Control-Request-Headers": "authorization,content-type",

@@ -66,7 +66,7 @@ describe("a destination that cannot be read", () => {
     [
       "masked keys",
       "s3://traces/x?region=auto&access-key-id=****&secret-access-key=****",
-      "a masked secret stands for none here",
+      "a masked secret cannot be used here; send the secret itself",
     ],
     [
       "the admin's token for its keys",
@@ -170,7 +170,7 @@ describe("a destination that cannot be written to", () => {
       expect(JSON.stringify(answer.body)).not.toContain("words of the store");
       expect((await bucket.control.requests()).length).toBe(1);
       await expectNothingStored(bucket);
-      // No id was used up, either.
+      // No id was used up.
       await bucket.control.script([]);
       expect((await create(destinationConf(bucket.name))).id).toBe(1);
     },

@@ -1,4 +1,4 @@
-/** Holds every answer that a test gets against what the API's own description says of its route. */
+/** Checks every answer of a test against the OpenAPI document. */
 import { expect } from "vitest";
 import * as z from "zod";
 import { ACCOUNT_PATH, type Route } from "../../src/api/route.ts";
@@ -28,14 +28,14 @@ const ResultInfo = z.object({
   total_count: z.int().min(0),
 });
 
-/** Nothing is there that the schema does not name, and nothing is otherwise. */
+/** Expects the schema's shape, without undocumented keys. */
 function expectShape(schema: z.ZodType, value: unknown, where: string): void {
   const parsed = schema.safeParse(value);
   expect([where, parsed.error?.issues ?? []]).toEqual([where, []]);
   expect([where, value]).toEqual([where, parsed.data]);
 }
 
-/** An answer of a route that there is: with a status that is documented, and of the documented shape. */
+/** Checks that an answer has a documented status and shape. */
 export function expectDocumented(
   method: string,
   url: string,

@@ -25,7 +25,7 @@ const records = (queue: ScriptedQueue = world.queue): TraceRecord[] =>
 
 const gzip = (text: string) => new Uint8Array(gzipSync(text));
 
-/** Posts what must be refused: nothing may be taken of it. */
+/** Posts a body that must be refused as a whole. */
 async function refused(body: unknown, headers: CallOptions["headers"] = {}) {
   const answer = await post(body, headers);
   expect(world.queue.calls).toEqual([]);
@@ -122,7 +122,7 @@ describe("events that are taken", () => {
       const again = intake();
       const answer = await post(events, { "idempotency-key": key }, again);
       expect([answer.status, answer.body.result]).toEqual([202, { accepted: 5 }]);
-      // Not toEqual on megabytes: their report would be no help.
+      // Not toEqual: a report of megabytes would be useless.
       expect(records(again.queue).map(({ Outcome }) => Outcome.length)).toEqual(
         events.map(({ Outcome }) => Outcome.length),
       );
@@ -170,7 +170,7 @@ describe("events that are taken", () => {
       { Level: "log", Message: ["ü€\u{1f600}\u0000\u2028", `${odd}x`, '"\\'], TimestampMs: 1 },
     ];
     await post({ Logs: logs("\ud800") });
-    // As JSON, which escapes a lone surrogate: a report could not carry one.
+    // As JSON, which escapes lone surrogates: a report cannot carry them.
     expect(JSON.stringify(records()[0]?.Logs)).toBe(JSON.stringify(logs("\ufffd")));
   });
 });
@@ -392,7 +392,7 @@ describe("a queue that fails", () => {
         [
           1053,
           undefined,
-          "the queue did not take all events; some may have been taken. Repeat the request with the same Idempotency-Key, and nothing doubles",
+          "the queue did not take all events; some may have been taken. Repeat the request with the same Idempotency-Key: nothing is taken twice",
         ],
       ],
     ]);
@@ -422,7 +422,7 @@ describe("a queue that fails", () => {
 describe("a request that is repeated", () => {
   const events = Array.from({ length: 2_000 }, (_, i) => ({ Outcome: `${i}`, ScriptName: noise(200, i) }));
 
-  /** Posts once more, in a world of its own, a day later. */
+  /** Posts the same again in a fresh world, a day later. */
   async function again(body: unknown, headers: CallOptions["headers"]) {
     const later = intake();
     const options = { ...later.options, platform: { ...later.platform, now: () => NOON + DAY_MS } };

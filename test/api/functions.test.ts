@@ -18,7 +18,7 @@ const patch = (name: string, body: unknown, base = SCRIPTS) =>
 const list = async (query = "", base = SCRIPTS): Promise<Settings[]> =>
   (await call<Settings[]>("GET", base + query)).body.result;
 
-/** Events of a function, through the queue and counted. @param at time of the first one, and of their intake. */
+/** Sends events of a function through the queue and counts them. @param at time of the first one, and of their intake. */
 async function ship(scriptName: string, events: number, at = NOON): Promise<void> {
   const minted = new Oracle({ at, name: `${scriptName}-${at}` }).mint(events, { scriptName });
   const { acked } = await deliver(pack(minted, at));
@@ -339,12 +339,12 @@ describe("a function that is deleted", () => {
     await ship("shop", 2, clock.nowMs());
     const before = clock.nowMs();
     expect((await call("DELETE", `${SCRIPTS}/shop`)).body.result).toEqual({ id: "shop" });
-    // An opt-out ends with the same care as any other.
+    // An opt-out ends like any other.
     expect(clock.nowMs()).toBe(before + 500);
     const answer = await call("DELETE", `${SCRIPTS}/shop`);
     expect([answer.status, errorsOf(answer)]).toEqual(NO_SUCH);
     expect(await list()).toEqual([]);
-    // Taken in while it was off, and late.
+    // Taken in while logging was off, and late.
     await ship("shop", 1, before - 1);
     clock.advance(1_000);
     await ship("shop", 4, clock.nowMs());

@@ -1,4 +1,4 @@
-/** Calls the API in the runtime, with any environment and platform, and checks the envelope of every answer, and that it is as documented. */
+/** Calls the API in the runtime, with any environment and platform, and checks every answer's envelope and shape. */
 import { env } from "cloudflare:workers";
 import { expect, inject } from "vitest";
 import { createApp } from "../../src/app.ts";
@@ -13,17 +13,17 @@ import { expectDocumented } from "./documented.ts";
 export type Settings = { [name: string]: unknown };
 
 export interface CallOptions {
-  /** Instead of those of vitest.config.ts; undefined takes one away. */
+  /** Overrides those of vitest.config.ts; undefined removes one. */
   settings?: Settings;
   platform?: Platform;
   headers?: Record<string, string | null> | undefined;
-  /** Of the path; the one of the tests by default. */
+  /** In the path; the tests' account by default. */
   account?: string;
 }
 
 const apps = new WeakMap<Platform, ReturnType<typeof createApp>>();
 
-/** One request, with the admin's token unless told otherwise. @param path below `/client/v4/accounts/{account_id}`. */
+/** One request, by default with the admin's token. @param path below `/client/v4/accounts/{account_id}`. */
 export async function call<T = unknown>(
   method: string,
   path: string,
@@ -61,7 +61,7 @@ export async function send<T = unknown>(
   return answer;
 }
 
-/** Every answer is an envelope, whatever else it is. */
+/** Every answer is an envelope. */
 async function checked<T>(response: Response): Promise<Answer<T>> {
   const { status, headers } = response;
   expect(headers.get("content-type")).toMatch(/^application\/json\b/);
@@ -94,13 +94,13 @@ export interface Bucket {
   control: BucketControl;
 }
 
-/** A bucket of the scripted S3 endpoint that no other test uses. */
+/** A bucket of the scripted S3 endpoint for one test. */
 export function freshBucket(): Bucket {
   const name = `api-${crypto.randomUUID()}`;
   return { name, control: bucketControl(inject("s3Url"), name) };
 }
 
-/** A world for POST events: a queue that notes everything, and a clock that stands. */
+/** A world for POST events: a recording queue, and a fixed clock. */
 export function intake(fails?: (call: number) => boolean): {
   queue: ScriptedQueue;
   options: CallOptions;
@@ -120,7 +120,7 @@ export interface Job {
 
 export const listJobs = async (): Promise<Job[]> => (await call<Job[]>("GET", "/logship/jobs")).body.result;
 
-/** That nothing came of a request: no job, nothing in the bucket. */
+/** Expects that a request had no effect: no job, nothing in the bucket. */
 export async function expectNothingStored({ control }: Bucket): Promise<void> {
   expect(await listJobs()).toEqual([]);
   expect(await control.objects()).toEqual([]);

@@ -20,7 +20,7 @@ interface Hour {
 
 const health = (job: number, query = "") => call<Hour[]>("GET", `/logship/jobs/${job}/health${query}`);
 
-/** The hours of an answer, as distances from noon. */
+/** The hours of an answer, relative to noon. */
 async function hours(job: number, query: string): Promise<number[]> {
   const { body } = await health(job, query);
   return body.result.map(({ hour }) => (Date.parse(hour) - NOON) / HOUR_MS);

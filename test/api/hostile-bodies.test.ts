@@ -1,4 +1,4 @@
-/** Requests from somebody hostile, against every route that there is: a failure in plain words, nothing stored, nothing repeated of what was sent. */
+/** Hostile requests against every route: a failure in plain words, nothing stored, nothing echoed. */
 import { env } from "cloudflare:workers";
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
@@ -24,7 +24,7 @@ const BASES = GROUPS.flatMap(({ names, resources }) =>
 const ROUTES = BASES.flatMap(({ name, of: { path, methods } }) =>
   Object.keys(methods).map((method) => ({ method, path: name + filled(path) })),
 );
-/** Those that may have a body. */
+/** Methods that may have a body. */
 const CHANGES = ROUTES.filter(({ method }) => method !== "GET");
 
 function filled(path: string): string {
@@ -38,7 +38,7 @@ const SECRET = "SeCrEtOfACustomer";
 const DEPTH = 100_000;
 const nested = (open: string, close: string, depth = DEPTH): string => `${open.repeat(depth)}1${close.repeat(depth)}`;
 
-/** Keys of bodies, of this service's and of anybody's. */
+/** Keys of bodies, known and unknown. */
 const KEYS = ["id", "name", "destination_conf", "filter", "output_options", "logpush", "email", "role", "permissions"];
 const everyKey = (value: string): string => `{${KEYS.map((key) => `"${key}":${value}`).join(",")}}`;
 
@@ -46,7 +46,7 @@ const bytes = (...values: number[]): Uint8Array => Uint8Array.from(values);
 const gzipped = (body: string | Uint8Array): Uint8Array => new Uint8Array(gzipSync(body));
 const GZIP = { "content-encoding": "gzip" };
 
-/** None of them is right anywhere. */
+/** Values that are wrong for every key. */
 const HOSTILE: [what: string, body: string | Uint8Array, headers?: Record<string, string>][] = [
   ["nothing", ""],
   ["lists, a hundred thousand deep", nested("[", "]")],
@@ -75,12 +75,12 @@ const HOSTILE: [what: string, body: string | Uint8Array, headers?: Record<string
   ["XML", `<job>${SECRET}</job>`, { "content-type": "application/xml" }],
 ];
 
-/** With somewhere for uploads to run, so that they are looked at. */
+/** Configured to run functions locally, so that uploads are read. */
 function settingsOf({ settings }: CallOptions): NonNullable<CallOptions["settings"]> {
   return { ...settings, LOCAL_FUNCTIONS: "http://localhost:8788" };
 }
 
-/** Sends it to every route, each time with a queue that must stay empty. */
+/** Sends it to every route, with a queue that must stay empty. */
 async function everywhere(body: unknown, headers: Record<string, string> = {}): Promise<void> {
   const { options, queue } = intake();
   for (const { method, path } of CHANGES) {
@@ -111,7 +111,7 @@ describe("a hostile body", () => {
   });
 
   const ZEROS = 262_144;
-  /** What is sent, and how much of it was asked for. */
+  /** The body, and how much of it was read. */
   function blanks(bytes: number): { body: ReadableStream; seen: { pulled: number } } {
     const seen = { pulled: 0 };
     const body = new ReadableStream({
@@ -208,7 +208,7 @@ describe("a job's body", () => {
       for (const field of ["max_upload_bytes", "max_upload_records", "max_upload_interval_seconds"]) {
         const text = `{"destination_conf":${conf},"${field}":${number}}`;
         const answer = await call("POST", "/logship/jobs", text);
-        // Smaller than any number there is, and so 0, which is allowed.
+        // Underflows to 0, which is allowed.
         if (number === "1e-999") expect(answer.status).toBe(201);
         else
           expect([answer.status, new Set(errorsOf(answer).map(([code, pointer]) => `${code} ${pointer}`))]).toEqual([
@@ -240,7 +240,7 @@ describe("a job's body", () => {
 
 describe("a hostile request without a body", () => {
   const app = createApp(platform);
-  /** As it is, as no two of them have an envelope in common. */
+  /** The raw text: these answers have no common envelope. */
   const ask = async (method: string, path: string, headers: Record<string, string>): Promise<Response> =>
     app.request(`http://logship.test/client/v4/accounts/${ACCOUNT}${path}`, { method, headers }, env);
   const admin = { authorization: `Bearer ${ADMIN_TOKEN}` };

@@ -16,7 +16,7 @@ beforeEach(() => {
 });
 const valid = () => ({ destination_conf: destinationConf(bucket.name) });
 
-/** Tries to create a job: it must be refused, and nothing may come of it, not even a look at the destination. */
+/** Tries to create a job: it must be refused without any effect, not even a call to the destination. */
 async function refused(body: unknown, options: CallOptions = {}) {
   const answer = await call("POST", "/logship/jobs", body, options);
   await expectNothingStored(bucket);
@@ -24,7 +24,7 @@ async function refused(body: unknown, options: CallOptions = {}) {
   return answer;
 }
 
-/** Tries to change a job: it must be refused, and the job must be as it was. */
+/** Tries to change a job: it must be refused, and the job unchanged. */
 async function refusedChange(body: unknown, options: CallOptions = {}) {
   expect((await call("POST", "/logship/jobs", { ...valid(), name: "as it was" })).status).toBe(201);
   const before = await listJobs();
@@ -99,7 +99,7 @@ describe("a body that is not what it should be", () => {
   });
 });
 
-/** A value of a field that is out of its bounds, for both POST and PUT. */
+/** Out-of-bounds values, for both POST and PUT. */
 const FAULTS: [what: string, fields: object, pointer: string][] = [
   ["a name that is a number", { name: 5 }, "/name"],
   ["a name that is too long", { name: "n".repeat(513) }, "/name"],

@@ -28,10 +28,10 @@ async function update(id: number, fields: object): Promise<Job> {
   return answer.body.result;
 }
 
-/** Everything that a declarative tool compares. */
+/** All fields that a declarative tool compares. */
 const settingsOf = ({ time_modified: _time, ...job }: Job) => job;
 
-/** Every field that a job has, with another value than its default. */
+/** Every field of a job with a non-default value. */
 const FULL = {
   name: "everything",
   dataset: "functions_trace_events",
@@ -174,7 +174,7 @@ describe("a job that is created", () => {
       const answers = await Promise.all(Array.from({ length: 33 }, () => call("POST", "/logship/jobs", body)));
       expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]));
     }
-    // The hundredth, and some that want to be it at the same time.
+    // Several concurrent attempts at the hundredth job.
     const bucket = freshBucket();
     const last = await Promise.all(Array.from({ length: 4 }, () => call("POST", "/logship/jobs", body)));
     expect(last.map(({ status }) => status).sort()).toEqual([201, 403, 403, 403]);
@@ -185,7 +185,7 @@ describe("a job that is created", () => {
     ]);
     expect(await bucket.control.requests()).toEqual([]);
     expect((await listJobs()).length).toBe(100);
-    // One less makes room for one more.
+    // Deleting one makes room for one.
     await call("DELETE", "/logship/jobs/50");
     expect((await call("POST", "/logship/jobs", body)).status).toBe(201);
   });
@@ -327,14 +327,14 @@ describe("a change of a job", () => {
     expect(Object.keys(second)).toEqual(Object.keys(first));
     await update(created.id, second);
     expect(settingsOf(await read(created.id))).toEqual(settingsOf(first));
-    // The destination is the same: it was not probed again.
+    // The destination is unchanged, so it is not probed again.
     expect((await bucket.control.requests()).length).toBe(1);
   });
 
   it("is made on what the job is by then, when it meets another one", async () => {
     const bucket = freshBucket();
     const { id } = await create(FULL);
-    // The first waits for its destination's probe; the second does not.
+    // The first waits for the probe of its destination; the second does not.
     await bucket.control.script([rule({ do: "hold" }, { method: "PUT" }, 1)]);
     const slow = call<Job>("PUT", `/logship/jobs/${id}`, { destination_conf: destinationConf(bucket.name) });
     await bucket.control.whenHeld(1);
@@ -356,7 +356,7 @@ describe("a change of a job", () => {
     const answer = await call("PUT", `/logship/jobs/${id}`, { name: "x" }, { settings: { CONTROL: restless } });
     expect([answer.status, errorsOf(answer)]).toEqual([
       409,
-      [[1009, undefined, "the job is being changed by others at the same time; try again"]],
+      [[1009, undefined, "the job is being changed concurrently; try again"]],
     ]);
     expect((await read(id)).name).toBeNull();
   });

@@ -19,7 +19,7 @@ const draining = async (): Promise<Draining[]> => {
   return answer.body.result.draining;
 };
 
-/** Jobs that were deleted while something waited. */
+/** Deleted jobs with waiting records. */
 async function deletedJobs(n: number): Promise<number[]> {
   const clock = setClock(NOON);
   const ids: number[] = [];
@@ -47,7 +47,7 @@ describe("the account's ledger", () => {
     });
     const deleted_at = expect.stringMatching(/^2100-11-20T12:00:0/);
     expect(await draining()).toEqual([
-      { id: silent, deleted_at, pending: null, error_message: "the job's log does not answer at the moment" },
+      { id: silent, deleted_at, pending: null, error_message: "the job's log does not answer" },
       { id: other, deleted_at, pending: 5, error_message: null },
     ]);
   });
@@ -82,7 +82,7 @@ describe("a job's ledger", () => {
     const answer = await api("GET", `/logship/jobs/${id}/ledger`);
     expect([answer.status, answer.body.errors]).toEqual([
       503,
-      [{ code: 1053, message: "the job's log does not answer at the moment" }],
+      [{ code: 1053, message: "the job's log does not answer" }],
     ]);
   });
 });

@@ -1,4 +1,4 @@
-/** Who sees the secrets of destinations: whoever can change a job, as they were sent; nobody else. */
+/** Secrets of destinations are visible only to callers who can change the job, exactly as sent. */
 import { describe, expect, it } from "vitest";
 import { ACCESS_KEY, SECRET_KEY } from "../support/constants.ts";
 import { destinationConf } from "../support/runtime/api.ts";
@@ -7,7 +7,7 @@ import { type Headers, member, token } from "./principals.ts";
 
 const READS = ["/logship/jobs", "/logpush/jobs/1", "/logship/jobs/1", "/logship/datasets/functions_trace_events/jobs"];
 
-/** `destination_conf` as each way to read a job shows it, and everything else that was answered. */
+/** `destination_conf` in every route that reads a job, and everything else answered. */
 async function reads(headers: Headers): Promise<{ conf: unknown; text: string }[]> {
   const seen: { conf: unknown; text: string }[] = [];
   for (const path of READS) {

@@ -1,4 +1,4 @@
-/** Records of a delivered object over the API: out of the job's own store, as it stands there, and in words where it does not. */
+/** Records of a delivered object over the API, read from the job's own store. */
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createApp } from "../../src/app.ts";
@@ -35,12 +35,12 @@ async function delivered(objects = 1) {
     list,
     records: (query = "", number: number | string = first.number) =>
       call<Page>("GET", `${path}/${number}/records${query}`),
-    /** The store answers a GET so. */
+    /** Scripts the store's answer to a GET. */
     says: (action: Action) => shipped.control.script([rule(action, { method: "GET" })]),
   };
 }
 
-/** The file of an object, or the refusal. */
+/** An object's file, or the refusal. */
 async function download(path: string): Promise<Response> {
   const url = `http://logship.test/client/v4/accounts/${ACCOUNT}${path}?download=true`;
   return createApp(platform).request(url, { headers: { authorization: `Bearer ${ADMIN_TOKEN}` } }, env);
@@ -74,7 +74,7 @@ describe("the records of an object", () => {
     await call("POST", `/logship/jobs/${shipped.job}/flush`);
     const waiting = (await shipped.list()).find(({ state }) => state === "waiting");
     expect(errorsOf(await shipped.records("", waiting?.number))).toEqual([
-      [1009, undefined, "the object cannot be read: it is not uploaded yet; flush the job, or wait for its upload"],
+      [1009, undefined, "the object cannot be read: it is not uploaded yet; flush the job, or wait"],
     ]);
     expect((await download(`${shipped.path}/${waiting?.number}`)).status).toBe(409);
   });
@@ -129,7 +129,7 @@ describe("a store that does not give the object", () => {
     const answer = await records();
     expect([answer.status, errorsOf(answer)[0]?.[2]]).toEqual([status, expect.stringMatching(words)]);
     await control.release();
-    // The file is refused in the same words, as far as the head of the answer tells; a body breaks off.
+    // A download is refused in the same words, unless its head was already sent: then the body breaks off.
     if (action.do === "answer" && action.status !== 200) {
       const file = await download(`${path}/${first.number}`);
       expect(file.status).toBe(status);

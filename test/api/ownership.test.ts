@@ -33,7 +33,7 @@ beforeEach(() => {
 const ask = (conf: string, options?: CallOptions) =>
   call<Asked>("POST", "/logship/ownership", { destination_conf: conf }, options);
 
-/** What somebody who can read the bucket finds there. */
+/** The challenge as read from the bucket. */
 async function challengeFor(conf: string, { control }: Bucket = bucket, options?: CallOptions): Promise<string> {
   const { result } = (await ask(conf, options)).body;
   const object = await control.object(result.filename);
@@ -72,7 +72,7 @@ describe("asking for a challenge", () => {
     expect(objects.map(({ key, contentType }) => [key, contentType])).toEqual([[filename, "text/plain"]]);
     const token = new TextDecoder().decode(await bucket.control.object(filename));
     expect(token).toMatch(/^1\.\d+\.[A-Za-z0-9_-]{43}$/);
-    // Whoever only gets the answer does not get the token.
+    // The answer does not include the token.
     expect(JSON.stringify(answer.body)).not.toContain(token);
     expect(await validate(destinationConf(bucket.name, path), token)).toBe(true);
   });
@@ -102,7 +102,7 @@ describe("asking for a challenge", () => {
     [
       "masked keys",
       () => destinationConf(bucket.name).replace(SECRET_KEY, "****"),
-      "a masked secret stands for none here",
+      "a masked secret cannot be used here; send the secret itself",
     ],
     [
       "a way up in its path",

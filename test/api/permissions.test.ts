@@ -1,4 +1,4 @@
-/** Who may call which route: a table that is written by hand, and every kind of caller against all of it. */
+/** A handwritten table of permissions per route, and every kind of caller against all of it. */
 import { describe, expect, it } from "vitest";
 import { PERMISSIONS, type Permission, ROLE_NAMES, type Role } from "../../src/access/roles.ts";
 import { GROUPS } from "../../src/app.ts";
@@ -7,7 +7,7 @@ import { setClock } from "../support/runtime/pipeline.ts";
 import { call, errorsOf, intake } from "./harness.ts";
 import { bearer, type Headers, member, pair, token } from "./principals.ts";
 
-/** Below each of the names of a group: what a route needs. A route that is not here fails the first test. */
+/** The permission of each route, under each name of its group. A route that is missing here fails the first test. */
 const LOGS: { readonly [route: string]: Permission } = {
   "POST /datasets/:dataset/events": "events:write",
   "GET /jobs": "logs:read",
@@ -77,7 +77,7 @@ const NEEDED: { readonly [base: string]: { readonly [route: string]: Permission 
   "/members": MEMBERS,
 };
 
-/** What each role holds, written by hand as well. */
+/** The permissions of each role, also handwritten. */
 const HELD: { readonly [role in Role]: readonly Permission[] } = {
   "Super Administrator": ["logs:read", "logs:edit", "events:write", "functions:read", "functions:edit", "access:edit"],
   Administrator: ["logs:read", "logs:edit", "events:write", "functions:read", "functions:edit", "access:edit"],
@@ -100,7 +100,7 @@ function filled(path: string): string {
     .replace(/:\w+_id/, "7");
 }
 
-/** The answer of every route: its status, and the codes and words of its errors. */
+/** Each route's answer: status, error codes and messages. */
 async function answersTo(headers: Headers): Promise<{ route: string; permission: Permission; said: unknown[] }[]> {
   const answers: { route: string; permission: Permission; said: unknown[] }[] = [];
   const { options, queue } = intake();
@@ -118,7 +118,7 @@ async function answersTo(headers: Headers): Promise<{ route: string; permission:
   return answers;
 }
 
-/** That a caller gets by exactly where he may, and is told elsewhere what he lacks. */
+/** Expects that a caller is admitted exactly where permitted, and elsewhere told which permission is missing. */
 async function expectHolds(headers: Headers, held: readonly Permission[]): Promise<void> {
   for (const { route, permission, said } of await answersTo(headers)) {
     const refused = [403, null, [10000, `Authorization error: this needs the permission ${permission}`]];

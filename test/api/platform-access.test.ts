@@ -18,7 +18,7 @@ describe("what opens this service", () => {
     ["GET", `${SCRIPTS}/shop/script-settings`],
     ["PATCH", `${SCRIPTS}/shop/script-settings`],
   ];
-  /** Everything on all routes, with these headers. */
+  /** All requests to all routes, with these headers. */
   async function tryAll(headers: Record<string, string>, settings = {}): Promise<[number[], Asked[]]> {
     const world = scriptedApi();
     const statuses: number[] = [];
@@ -122,7 +122,7 @@ describe("what opens this service", () => {
         {
           code: 10000,
           message:
-            "Authorization error: an upload goes on to the platform, which needs a bearer token of its own; what opens this service is never sent on",
+            "Authorization error: an upload goes on to the platform and needs the platform's own bearer token, not one of this service",
         },
       ],
     ]);
@@ -188,7 +188,7 @@ describe("UPSTREAM_API", () => {
     });
     expect([answer.status, answer.json?.errors[0]?.message, world.asked]).toEqual([
       503,
-      "configuration: UPSTREAM_API: this service itself, which would ask itself for ever",
+      "configuration: UPSTREAM_API: must not be this service itself",
       [],
     ]);
   });

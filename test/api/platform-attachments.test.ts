@@ -1,4 +1,4 @@
-/** What is known of attachments follows what the platform does and shows, to whoever asks it through this service. */
+/** The recorded state of attachments follows what the platform does and shows, for any caller. */
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { readConfig } from "../../src/config.ts";
@@ -20,7 +20,7 @@ const stateOf = async (name = "shop"): Promise<string | null> => (await attachme
 
 const iso = (ms: number): string => new Date(ms).toISOString();
 
-/** The settings as the platform shows them to somebody whom it knows. */
+/** The settings as the platform shows them to its own callers. */
 const readSettings = (answer: Response, name = "shop", options = {}) =>
   askAs(scriptedApi(answer), "GET", `${SCRIPTS}/${name}/script-settings`, undefined, options);
 
@@ -237,7 +237,7 @@ describe("what cannot be noted", () => {
     expect((await patch(world, { tail_consumers: [self] }, { headers, settings })).status).toBe(200);
     expect(warns.mock.calls.map(([line]) => line)).toEqual(
       Array(2).fill(
-        expect.objectContaining({ message: "what was seen of an attachment was not noted", error: expect.any(String) }),
+        expect.objectContaining({ message: "the state of an attachment was not recorded", error: expect.any(String) }),
       ),
     );
     expect(JSON.stringify(warns.mock.calls)).not.toMatch(/shop|platform-token/);

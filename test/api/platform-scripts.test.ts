@@ -18,7 +18,7 @@ import {
 
 const AUTHORIZATION = `Bearer ${BEARER}`;
 
-/** The metadata that an upload went on with. */
+/** The metadata of the forwarded upload. */
 function metadataOf({ body, headers }: Asked): unknown {
   const boundary = /boundary=(.*)$/.exec(headers["content-type"] ?? "")?.[1] ?? "";
   const [, first = ""] = body.split(`--${boundary}\r\n`);
@@ -156,7 +156,7 @@ describe("an upload with the platform's own bearer", () => {
     const answer = await put(world, curlForm(), "logship");
     expect([answer.status, answer.json?.errors[0]?.message]).toEqual([
       400,
-      "logship: this is the shipper, whose own events are never shipped",
+      "logship: the shipper's own events are never shipped",
     ]);
     expect(world.asked).toEqual([]);
     expect((await put(world, curlForm({ main_module: "my-worker.js" }), "logship")).status).toBe(200);
@@ -244,8 +244,7 @@ describe("what the platform says", () => {
   it.each(none)("is nothing to go by, and that is told, with nothing changed here: %s", async (_what, answer, why) => {
     const world = scriptedApi(async () => answer());
     const got = await put(world);
-    const after =
-      "it may have done what was asked for all the same, and nothing was changed here; the request may be repeated";
+    const after = "it may have made the change, but nothing was changed here; repeat the request";
     expect([got.status, got.headers.get("retry-after"), got.json?.errors]).toEqual([
       503,
       "5",
@@ -259,7 +258,7 @@ describe("what the platform says", () => {
     );
     expect([read.status, read.json?.errors[0]?.message]).toEqual([
       503,
-      `the platform's API ${why}; the request may be repeated`,
+      `the platform's API ${why}; repeat the request`,
     ]);
   });
 
@@ -279,7 +278,7 @@ describe("what the platform says", () => {
     const answer = await answering;
     expect([answer.status, answer.json?.errors[0]?.message]).toEqual([
       503,
-      expect.stringMatching(/^the platform's API did not answer in time; it may have done/),
+      expect.stringMatching(/^the platform's API did not answer in time; it may have made/),
     ]);
     expect(signals[0]?.aborted).toBe(true);
   });

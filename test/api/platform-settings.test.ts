@@ -6,7 +6,7 @@ import { askAs, BEARER, loggingOf, patch, put, SCRIPTS, said, scriptedApi, THEIR
 
 const AUTHORIZATION = `Bearer ${BEARER}`;
 
-const NOT_DONE = "but what follows from it here is not done";
+const NOT_DONE = "but this service has not followed";
 
 describe("what follows here from what the platform has done", () => {
   const refusing = (answer: () => Promise<unknown>): Settings => ({
@@ -14,7 +14,7 @@ describe("what follows here from what the platform has done", () => {
   });
 
   it.each([
-    ["fails", () => Promise.reject(new Error(`secret ${BEARER}`)), 503, `${NOT_DONE}; the request may be repeated`],
+    ["fails", () => Promise.reject(new Error(`secret ${BEARER}`)), 503, `${NOT_DONE}; repeat the request`],
     [
       "is refused",
       async () => ({ kind: "refused", why: "there are too many" }),
@@ -25,7 +25,7 @@ describe("what follows here from what the platform has done", () => {
       "is not in force yet",
       async () => ({ kind: "changed", setting: null, inForce: false }),
       503,
-      `${NOT_DONE}: the setting of "shop" is stored, but not in force yet; it will be within a minute`,
+      `${NOT_DONE}: the setting of "shop" is stored but not in force yet; it will be within a minute`,
     ],
   ])("is told if it %s, with what the platform has done", async (_what, answer, status, message) => {
     vi.spyOn(console, "error").mockImplementation(() => {});
@@ -53,7 +53,7 @@ describe("what follows here from what the platform has done", () => {
       `the platform has deleted the script, ${message}`,
     ]);
     const { result } = (await call<{ outcome: string; actor: object }[]>("GET", "/logship/audit")).body;
-    // A refusal of ours is no change of ours.
+    // A refusal is not a change.
     expect(result.map(({ outcome }) => outcome)).toEqual(status === 503 ? Array(3).fill("unconfirmed") : []);
     vi.restoreAllMocks();
   });
@@ -75,7 +75,7 @@ describe("what follows here from what the platform has done", () => {
     const answer = await answering;
     expect([answer.status, answer.json?.errors[0]?.message]).toEqual([
       503,
-      `the platform has taken the upload, ${NOT_DONE}; the request may be repeated`,
+      `the platform has taken the upload, ${NOT_DONE}; repeat the request`,
     ]);
     expect([(await put(scriptedApi(said({})))).status, await loggingOf()]).toEqual([200, "on"]);
   });

@@ -1,4 +1,4 @@
-/** Previews next to what is really shipped: the same events through intake, queue, log and destination. */
+/** Previews compared with what is really shipped: the same events through intake, queue, log and destination. */
 import { createExecutionContext, createMessageBatch, evictDurableObject, getQueueResult } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -22,7 +22,7 @@ const recent = async (): Promise<string[]> => {
   return records.map(({ text }) => text.slice(2, -2));
 };
 
-// Each test is an hour of its own: the isolate remembers when it last handed anything over.
+// Each test runs in its own hour: the isolate remembers its last handover.
 let hour = 0;
 let clock: ReturnType<typeof setClock>;
 let oracle: Oracle;
@@ -32,13 +32,13 @@ beforeEach(() => {
   oracle = new Oracle({ at: clock.nowMs() });
 });
 
-/** Messages of one event, each with that outcome. */
+/** Messages of one event each, with that outcome. */
 const messages = (
   outcomes: readonly string[],
   options: { scriptName?: string; padding?: number } = {},
 ): PackedMessage[] => outcomes.flatMap((outcome) => pack(oracle.mint(1, { outcome, ...options }), clock.nowMs()));
 
-/** Delivers messages when it is time again to hand some over. */
+/** Delivers messages once the next handover is due. */
 const deliverNow = (sent: readonly PackedMessage[]) => {
   clock.advance(1_000);
   return deliver(sent);
@@ -116,7 +116,7 @@ describe("a preview", () => {
     expect(texts.length).toBe(2);
     const given = await ask({ ...options, events: sent });
     expect(objects(given)).toEqual(texts.sort());
-    // Those that are held are the same ones.
+    // The same ones are still held.
     expect(await ask(options)).toEqual({ ...given, source: "recent" });
     const { result } = (await api<{ [name: string]: number }>("GET", `/logship/jobs/${id}/ledger`)).body;
     expect([result.received, result.filtered, result.delivered]).toEqual([6, given.filtered, given.kept]);
@@ -151,7 +151,7 @@ describe("recent events", () => {
     await deliverNow([...messages(["large"], { padding: 40_000 }), ...messages(["small"])]);
     const { body } = await api<PreviewResult>("POST", "/logship/preview", {});
     expect(body.result.events).toBe(1);
-    expect(body.messages).toEqual([{ code: 1003, message: "1 recent events were too large to be held" }]);
+    expect(body.messages).toEqual([{ code: 1003, message: "1 recent events were too large to hold" }]);
   });
 
   it("are none of a function from when its logging is off, nor of one that is forgotten", async () => {
@@ -162,7 +162,7 @@ describe("recent events", () => {
     clock.advance(60_000);
     expect((await set(false)).status).toBe(200);
     expect(await recent()).toEqual(["shop"]);
-    // This one came before, and ships; but it is shown to nobody any more.
+    // This one came earlier and ships, but is no longer shown.
     await deliverNow([...late, ...messages(["off"], { scriptName: "till" })]);
     expect(await recent()).toEqual(["shop"]);
     clock.advance(60_000);

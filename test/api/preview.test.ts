@@ -77,7 +77,7 @@ describe("a preview of events that are given", () => {
     });
     expect(body.messages).toEqual([
       { code: 1001, message: 'unknown key "extra" was dropped' },
-      { code: 1003, message: "the sample is an example: a job draws one of its own, with the same share" },
+      { code: 1003, message: "the sample is an example: a job samples other records, at the same rate" },
     ]);
     const { kept, sampled_out, filtered } = body.result;
     expect([kept + sampled_out, filtered]).toEqual([100, 0]);
@@ -106,7 +106,7 @@ describe("a preview of events that are given", () => {
     expect(body.messages).toEqual([
       {
         code: 1003,
-        message: `the last ${1_000 - shown} of the records that are kept are left out: beyond 524288 bytes`,
+        message: `the last ${1_000 - shown} kept records are not shown: beyond 524288 bytes`,
       },
     ]);
   });
@@ -258,21 +258,21 @@ describe("a preview of recent events", () => {
         "recent",
         ['{"Outcome":"old"}\n', '{"Outcome":"new"}\n'],
       ]);
-      expect(body.messages).toEqual([{ code: 1003, message: "2 recent events were too large to be held" }]);
+      expect(body.messages).toEqual([{ code: 1003, message: "2 recent events were too large to hold" }]);
     }
   });
 
   it("is empty, and says why, where there are none", async () => {
     const { status, body } = await ask({ filter: FAILED });
     expect([status, body.result.source, body.result.events, body.result.objects]).toEqual([200, "recent", 0, []]);
-    const message = "there are no recent events in memory, where they stay for minutes at most: send some as events";
+    const message = "there are no recent events in memory, where they stay for minutes at most; send some as events";
     expect(body.messages).toEqual([{ code: 1003, message }]);
   });
 
   it("is empty, and asks nobody, where none are to be held", async () => {
     const recent = held(recordLine(traceRecord()));
     const { body } = await ask({}, { settings: { PREVIEW_RECENT: "false" } });
-    const message = 'no recent events are held, as PREVIEW_RECENT is "false": send some as events';
+    const message = 'no recent events are held, because PREVIEW_RECENT is "false"; send some as events';
     expect([body.result.events, body.messages]).toEqual([0, [{ code: 1003, message }]]);
     expect(recent).not.toHaveBeenCalled();
   });

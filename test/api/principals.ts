@@ -1,13 +1,13 @@
-/** Callers of the API who are not the admin. */
+/** Callers of the API other than the admin. */
 import type { Permission, Role } from "../../src/access/roles.ts";
 import { call } from "./harness.ts";
 
-/** What a request carries instead of the admin's token. */
+/** Headers instead of the admin's token. */
 export type Headers = Record<string, string | null>;
 
 export interface Principal {
   id: string;
-  /** Shown once; nobody else has it. */
+  /** Shown only once. */
   secret: string;
   headers: Headers;
 }
@@ -20,7 +20,7 @@ export const pair = (email: string, key: string): Headers => ({
   "x-auth-key": key,
 });
 
-/** A token that the admin grants. @throws if it is refused. */
+/** Creates a token as the admin. @throws if it is refused. */
 export async function token(permissions: readonly Permission[], fields: object = {}): Promise<Principal> {
   const answer = await call<{ id: string; value: string }>("POST", "/tokens", { name: "ci", permissions, ...fields });
   if (answer.status !== 201)
@@ -29,7 +29,7 @@ export async function token(permissions: readonly Permission[], fields: object =
   return { id, secret: value, headers: bearer(value) };
 }
 
-/** A member whom the admin lets in. @throws if it is refused. */
+/** Adds a member as the admin. @throws if it is refused. */
 export async function member(role: Role, email = "ada@example.com"): Promise<Principal> {
   const answer = await call<{ id: string; api_key: string }>("POST", "/members", { email, role });
   if (answer.status !== 201) throw new Error(`adding a member: ${answer.status} ${JSON.stringify(answer.body.errors)}`);

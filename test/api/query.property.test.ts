@@ -5,12 +5,12 @@ import { flag, pageOf, paging, queryOf, wholeNumber, wholeNumberOr } from "../..
 import type { AppContext } from "../../src/api/route.ts";
 import { ApiError } from "../../src/errors.ts";
 
-/** A request with these parameters, as the router gives them: decoded. */
+/** A request with these decoded parameters, as the router gives them. */
 function asked(query: { readonly [name: string]: string | undefined }): AppContext {
   return { req: { query: (name: string) => query[name] } } as unknown as AppContext;
 }
 
-/** What was read, or the words of the refusal. @throws what is no answer. */
+/** What was read, or the words of the refusal. @throws any other error. */
 function read<T>(reading: () => T): { value: T } | { refused: string } {
   try {
     return { value: reading() };
@@ -103,7 +103,7 @@ describe("the pages of a list", () => {
           expect(shown.length).toBeLessThanOrEqual(perPage);
           expect(info).toEqual({ page: i + 1, perPage, total: all.length });
         }
-        // Beyond the last page there is nothing; before it, no page is short.
+        // Pages beyond the last are empty; pages before it are full.
         expect(pages.at(-1)?.shown).toEqual([]);
         for (const { shown } of pages.slice(0, -2)) expect(shown.length).toBe(perPage);
       }),

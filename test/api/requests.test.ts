@@ -1,4 +1,4 @@
-/** What every request leaves behind: a number in its answer, and one line. */
+/** What every request leaves behind: an id in its answer, and one log line. */
 import { beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
 import { AccessRegister } from "../../src/access/register.ts";
 import { ControlPlane } from "../../src/control/plane.ts";
@@ -25,7 +25,7 @@ beforeEach(() => {
 const requestLines = (): Line[] =>
   infos.mock.calls.map(([line]) => line as Line).filter(({ message }) => message === "request");
 
-/** The one line of what a request did, and its answer. */
+/** The one log line of a request, and its answer. */
 async function lineOf(asked: () => Promise<Answer>): Promise<{ line: Line; answer: Answer }> {
   infos.mockClear();
   const answer = await asked();

@@ -1,6 +1,6 @@
 /**
- * What a declarative tool does: it creates a job from a configuration, reads it, compares, and sends its configuration, or what it read, again. It must
- * find no difference that nobody made, and every one that somebody did.
+ * A declarative tool creates a job from a configuration, reads it, compares, and sends its configuration, or what it
+ * read, again. It must see every real difference and no other.
  */
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
@@ -22,10 +22,10 @@ const create = (body: object) => done<Job>("POST", "", body);
 const read = (id: number) => done<Job>("GET", `/${id}`);
 const update = (id: number, body: object) => done<Job>("PUT", `/${id}`, body);
 
-/** All that a tool compares: everything but the time of the last change. */
+/** All that a tool compares: everything except the time of the last change. */
 const stateOf = ({ time_modified: _time, ...job }: Job) => job;
 
-/** What a job does with records, whatever its body says. */
+/** How a job processes records, independent of its body. */
 async function meaningOf(
   id: number,
 ): Promise<Pick<JobConfig, "filter" | "sampleRate" | "output" | "limits" | "canary">> {
@@ -106,7 +106,7 @@ const bodies: [what: string, body: object][] = [
   ],
 ];
 
-/** `ownership_challenge` is for the request alone; null stands for the default of what every job has. */
+/** `ownership_challenge` is request-only; null stands for the default. */
 function shown(body: { [name: string]: unknown }): object {
   const { ownership_challenge: _challenge, ...rest } = body;
   if (rest.dataset === null) rest.dataset = "functions_trace_events";
@@ -124,7 +124,7 @@ describe("a job that is declared", () => {
       const body = { destination_conf: destinationConf(bucket.name), ...fields };
       const created = await create(body);
       expect(created).toMatchObject(shown(body));
-      // Nothing was invented inside of what was sent.
+      // No sub-keys were added.
       for (const [name, value] of Object.entries(shown(body))) expect(created[name]).toEqual(value);
       expect("output_options" in created).toBe("output_options" in body);
       expect("canary" in created).toBe("canary" in body);
@@ -139,7 +139,7 @@ describe("a job that is declared", () => {
         expect(await meaningOf(created.id)).toEqual(meaning);
       }
       expect((await listJobs()).map(stateOf)).toEqual([stateOf(created)]);
-      // Nor was the destination written to again.
+      // The destination was not written to again.
       expect((await bucket.control.requests()).length).toBe(1);
     },
   );
@@ -211,7 +211,7 @@ describe("a field", () => {
           const now = await read(id);
           expect(now[field]).toEqual(field === "enabled" && value === null ? false : value);
           expect(now).toEqual(answer);
-          // Whoever sends back what was read, at any point, changes nothing.
+          // Sending back what was read changes nothing.
           const meaning = await meaningOf(id);
           expect(stateOf(await update(id, now))).toEqual(stateOf(now));
           expect(await meaningOf(id)).toEqual(meaning);

@@ -1,4 +1,4 @@
-/** A platform whose API answers as it was told to, and a caller whom only it knows. */
+/** A scripted platform API, and a caller that only it knows. */
 import { env } from "cloudflare:workers";
 import { expect } from "vitest";
 import { createApp } from "../../src/app.ts";
@@ -11,13 +11,13 @@ export const SCRIPTS = "/workers/scripts";
 
 export const UPSTREAM_API = "https://api.platform.test/client/v4";
 
-/** Where the scripts are at the platform. */
+/** The platform's path of scripts. */
 export const THEIRS = `${UPSTREAM_API}/accounts/${ACCOUNT}/workers/scripts`;
 
-/** Of the platform's own making: nothing here knows it. */
+/** Issued by the platform: unknown to this service. */
 export const BEARER = "platform-token-0123456789abcdefghijklmno";
 
-/** What the platform got, to the last byte. */
+/** A request as the platform received it, to the last byte. */
 export interface Asked {
   method: string;
   url: string;
@@ -30,7 +30,7 @@ export interface ScriptedApi extends Platform {
   readonly asked: Asked[];
 }
 
-/** What the platform answers, one for each request; a function may do anything else. */
+/** The platform's answers, one per request; a function may do anything else. */
 export type Script = Response | ((init: RequestInit) => Promise<Response>);
 
 export function scriptedApi(...answers: Script[]): ScriptedApi {
@@ -60,7 +60,7 @@ export interface Got {
   status: number;
   headers: Headers;
   text: string;
-  /** null: no JSON. */
+  /** null: not JSON. */
   json: { success: boolean; result: unknown; errors: { code: number; message: string }[] } | null;
 }
 
@@ -70,7 +70,7 @@ export interface AskOptions {
   account?: string;
 }
 
-/** One request of a caller whom only the platform knows. @param path below that of the account. */
+/** One request of a caller that only the platform knows. @param path below the account's. */
 export async function askAs(
   world: Platform,
   method: string,
@@ -90,9 +90,9 @@ export async function askAs(
   try {
     json = JSON.parse(text) as Got["json"];
   } catch {
-    // Said by `null`.
+    // Stands for null.
   }
-  // Every answer has a number of ours, which is never the same.
+  // Every answer has a request id, which is never the same.
   const headersOfAnswer = new Headers(response.headers);
   expect(headersOfAnswer.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
   headersOfAnswer.delete("x-request-id");
@@ -111,6 +111,6 @@ export const patch = (world: Platform, body: object, options = {}): Promise<Got>
     ...options,
   });
 
-/** What is set here, as our own callers see it. */
+/** The settings here, as our own callers see them. */
 export const loggingOf = async (name = "shop"): Promise<unknown> =>
   (await call<Settings | null>("GET", `${SCRIPTS}/${name}`)).body.result?.logging ?? "unset";

@@ -16,7 +16,7 @@ const plain = (metadata: object): Uint8Array => curlForm({ main_module: "my-work
 const read = async (): Promise<Settings | null> =>
   (await call<Settings | null>("GET", "/functions/scripts/my-worker")).body.result;
 
-/** What the function host would run. */
+/** The upload as the function host would run it. */
 async function running(name = "my-worker"): Promise<string | null> {
   const code: { code: { modules: Pick<Module, "bytes">[] } } | null =
     await env.CONTROL.getByName("control").localFunction(name);
@@ -187,7 +187,7 @@ describe("an upload", () => {
         [
           1009,
           undefined,
-          "there is nowhere to run this: start with npm start, which runs functions locally (LOCAL_FUNCTIONS), or set UPSTREAM_API",
+          "there is nowhere to run this: run functions locally with npm start (LOCAL_FUNCTIONS), or set UPSTREAM_API",
         ],
       ],
     ]);

@@ -9,9 +9,9 @@ import { setClock } from "../support/runtime/pipeline.ts";
 import { call, errorsOf, intake } from "./harness.ts";
 import { member, pair, token } from "./principals.ts";
 
-const NOT_HELD = "Authorization error: nobody grants what they do not hold; this needs ";
+const NOT_HELD = "Authorization error: you do not hold what this grants: ";
 
-/** Everything that is stored of who may call, as text. */
+/** All stored access data, as text. */
 const stored = (): Promise<string> =>
   runInDurableObject(accessRegister(env.ACCESS), (_register, { storage: { sql } }) =>
     ["token", "member", "audit"]

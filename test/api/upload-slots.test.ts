@@ -4,7 +4,7 @@ import { UPLOAD_READ_MS, UPLOAD_SLOT_MS, UPLOAD_SMALL_MAX_BYTES, UPLOADS_AT_ONCE
 import { curlForm, FORM_TYPE } from "../functions/forms.ts";
 import { askAs, type Got, put, SCRIPTS, type ScriptedApi, said, scriptedApi } from "./scripted-platform.ts";
 
-/** Of a caller who does not say how large it is, and does not end. */
+/** An upload of unknown length that does not end. */
 function openEnded(world: ScriptedApi): { answer: Promise<Got>; end: () => void } {
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
   const writer = writable.getWriter();

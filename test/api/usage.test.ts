@@ -46,7 +46,7 @@ it("is what came, and what became of it, and begins anew with the month", async 
   const jobs = [await createJob(freshBucket().name), await createJob(freshBucket().name)];
   const messages = pack(new Oracle({ at: NOON }).mint(30), clock.nowMs(), { perMessage: 10 });
   await deliver(messages);
-  // What comes again is not counted again.
+  // A redelivery is not counted again.
   await redeliver(messages);
   for (const job of jobs) await settle(job, clock);
   const said = await usage();
@@ -91,7 +91,7 @@ it("adds up with the ledgers; a row that nobody can read keeps no record from be
   await runInDurableObject(accountLedger(env.ACCOUNT), (_ledger, { storage }) => {
     storage.sql.exec("UPDATE account SET month_use = '{\"month\":'");
   });
-  // Uploads are the logs' own, by the hour.
+  // Uploads come from the logs, by the hour.
   expect(await counted()).toEqual([0, 0, 60]);
   expect(await ship(20)).toEqual([50, 100, 100]);
   expect(await counted()).toEqual([20, 40, 100]);

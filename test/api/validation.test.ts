@@ -56,7 +56,7 @@ describe("validating a destination", () => {
     [
       "masked keys",
       "s3://traces/x?region=auto&access-key-id=****&secret-access-key=****",
-      "a masked secret stands for none here",
+      "a masked secret cannot be used here; send the secret itself",
     ],
     [
       "plain http to elsewhere",
@@ -85,7 +85,7 @@ describe("a store that hangs", () => {
   ])("is told of before the request is given up, in words: %s", async (path, status, message) => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const fetch = () => {
-      // By now it is being waited for.
+      // The probe is in progress now.
       vi.advanceTimersByTime(20_000);
       return new Promise<Response>(() => {});
     };
@@ -135,7 +135,7 @@ describe("whether a destination exists", () => {
     const answer = await call("POST", "/logship/validate/destination/exists", body, rekeyed);
     expect([answer.status, errorsOf(answer)]).toEqual([
       503,
-      [[1053, undefined, "no key opens the destination of a job that may be there"]],
+      [[1053, undefined, "no key opens the stored destination of a job that may ship there"]],
     ]);
     expect(await exists(destinationConf(bucket.name, "elsewhere"), rekeyed)).toEqual({ exists: false });
   });

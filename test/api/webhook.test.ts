@@ -1,4 +1,4 @@
-/** The webhook over HTTP: who sees what of it, and what is refused. */
+/** The webhook over HTTP: what each caller sees, and what is refused. */
 import { runInDurableObject } from "cloudflare:test";
 import { beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
 import { platform } from "../../src/platform.ts";
@@ -107,7 +107,7 @@ describe("a webhook", () => {
     ]);
     const again = await put({ url: URL_OF_RECEIVER }, { settings });
     expect(again.body.result.secret).toMatch(/^whsec_/);
-    // To whoever has the key before, it is the same the other way round: calls wait, and it is said why.
+    // With only the previous key, it is the other way round: calls wait, with the reason.
     sees().now([finding()]);
     await theWatch().check();
     clock.advance(60_000);

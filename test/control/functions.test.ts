@@ -215,7 +215,7 @@ describe("a switch that is not confirmed", () => {
     const answer = await set("shop", false);
     expect([answer.status, answer.body.errors]).toEqual([
       503,
-      [{ code: 1053, message: 'the setting of "shop" is stored, but not in force yet; it will be within a minute' }],
+      [{ code: 1053, message: 'the setting of "shop" is stored but not in force yet; it will be within a minute' }],
     ]);
     expect(answer.headers.get("retry-after")).toBe("60");
     clock.advance(10_000);

@@ -222,7 +222,7 @@ describe("a program that uses the vendor's SDK", () => {
       () => transformers.list(ACCOUNT),
       () => client.logpush.datasets.jobs.get(DATASET, { zone_id }),
     ]) {
-      expect(await readAs(call())).toEqual([NotFoundError, [7003, "no such route; /docs has those that there are"]]);
+      expect(await readAs(call())).toEqual([NotFoundError, [7003, "no such route; /docs lists the routes"]]);
     }
     const instant = await failureOf(jobs.create({ ...ACCOUNT, destination_conf, kind: "edge" }));
     expect(instant).toBeInstanceOf(BadRequestError);

@@ -124,7 +124,7 @@ describe("a register that breaks in the middle of a change", () => {
       const body = { logship: true };
       const answer = await impatiently(stuck, () => call("PATCH", "/functions/scripts/shop/script-settings", body));
       expect(answer.status).toBe(200);
-      expect(JSON.stringify(logged.mock.calls)).toContain("a change was not noted in the audit");
+      expect(JSON.stringify(logged.mock.calls)).toContain("a change is missing in the audit");
     });
   }
 });

@@ -6,7 +6,7 @@ const ALL_OPERATORS =
   "eq, !eq, lt, leq, gt, geq, startsWith, endsWith, !startsWith, !endsWith, contains, !contains, in, !in";
 const ON_STRING = "eq, !eq, startsWith, endsWith, !startsWith, !endsWith, contains, !contains, in, !in";
 
-/** A condition with one thing wrong with it; what is undefined is not in it. */
+/** A condition with one fault; undefined keys are left out. */
 const where = (key: unknown, operator: unknown, value: unknown): string =>
   JSON.stringify({ where: { key, operator, value } });
 
@@ -44,7 +44,7 @@ const faulty: [what: string, text: string, faults: string[]][] = [
   ],
   ["a line break in a string", '{"where":"a\nb"}', ['not valid JSON at position 9, near "\\"a\\nb\\"}"']],
 
-  // Not of the shape of a filter.
+  // Wrong shape.
   ["null", "null", ['a filter is an object, {"where": …}, not null']],
   ["an array", "[1]", ['a filter is an object, {"where": …}, not an array']],
   ["a number", "1", ['a filter is an object, {"where": …}, not a number']],

@@ -8,10 +8,10 @@ import operatorTable from "../fixtures/filters/operator-table.json";
 import { anyRecord, recordOf, traceRecord } from "../record/samples.ts";
 import { compiled, condition, faultsOf, keeps, nested, SOUND } from "./support.ts";
 
-/** Longest text that a job may have. */
+/** Longest text of a job's filter. */
 const FILTER_BYTES = 8_192;
 
-/** Reads a text, and if it is a filter, asks it about a record. @throws if a refusal is none that could be answered with. */
+/** Parses a text and, if it is a filter, applies it to a record. @throws if a refusal is unfit for an answer. */
 function tryOut(text: string, record: unknown = traceRecord()): void {
   const parsed = parseFilter(text);
   if (parsed.ok) {
@@ -34,7 +34,7 @@ describe("a text from somebody hostile", () => {
       fc.string({ unit: fc.constantFrom(...'{}[]:,"\\ud8001e9-.', "where", "and", "or", "key") }),
       fc.json(),
       fc.json().map((json) => `{"where":${json}}`),
-      // Both halves of a pair on their own, which JSON may hold.
+      // Lone surrogates, which JSON may contain.
       fc
         .string({ unit: fc.constantFrom("\\ud83d", "\\ude00", "x") })
         .map((key) => `{"where":{"key":"Event.${key}","${key}":1}}`),

@@ -11,7 +11,7 @@ const isJson = (text: string): boolean => {
   }
 };
 
-/** What closes the brackets that are open at the end of a text, told apart from those in strings by hand. */
+/** The closing brackets for those open at the end of a text; strings are skipped by hand. */
 function closing(text: string): string {
   const open: string[] = [];
   for (let i = 0, inString = false; i < text.length; i++) {
@@ -25,24 +25,24 @@ function closing(text: string): string {
   return open.reverse().join("");
 }
 
-/** Whether anything could follow with which a text of whole tokens would be JSON: `JSON.parse` is the judge. */
+/** Whether a text of whole tokens can be continued to valid JSON, judged by `JSON.parse`. */
 function canGoOn(text: string): boolean {
   return ["", "0", '"":0', ":0"].some((next) => isJson(`${text} ${next}${closing(text)}`));
 }
 
-/** The token that begins a text, if it is whole. */
+/** The token at the start of a text, if complete. */
 const firstToken = (text: string): string | undefined =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON strings must not have them
   /^(?:[{}[\]:,]|"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"|true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)/.exec(
     text,
   )?.[0];
 
-/** JSON in which one thing was put, taken out, or changed. */
+/** JSON with one insertion, deletion or change. */
 const damaged = fc
   .tuple(
     fc.json({ maxDepth: 3 }),
     fc.nat(),
-    // Nothing, a little, or all of the rest.
+    // Nothing, a little, or the whole rest.
     fc.constantFrom(0, 0, 1, 2, Number.MAX_SAFE_INTEGER),
     fc.constantFrom("", "", ...'{}[]:,"\\ \n0-.eE+truefalsn', '""', '"a":', "null", "\u00a0", "\ud800"),
   )
@@ -67,7 +67,7 @@ describe("where damaged JSON stops being JSON", () => {
             return;
           }
           const token = firstToken(text.slice(at));
-          // Half a string or half a number is no token, whatever might have become of it.
+          // An incomplete string or number is not a token.
           if (token !== undefined) expect(canGoOn(before + token), JSON.stringify(before + token)).toBe(false);
           answers.fault += 1;
         },

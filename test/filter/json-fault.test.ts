@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { jsonFaultAt } from "../../src/filter/json-fault.ts";
 
-/** A text with `^` before the character at which it stops being JSON; at its end: it ends too early. */
+/** Texts with `^` before the fault; at the end of the text: it ends too early. */
 const marked = [
   "^",
   "  ^",
@@ -79,7 +79,7 @@ describe("where a text stops being JSON", () => {
   it("is where something was put that stands in no JSON, between any two tokens", () => {
     fc.assert(
       fc.property(json, fc.nat(), fc.constantFrom("#", "'", "\0", "\\", "é"), (text, pick, stray) => {
-        // Strings and what is made of letters and digits are tokens; a test's own, simpler way to find them.
+        // A simpler tokenizer: strings, and runs of letters and digits.
         const ends = [...text.matchAll(/"(?:\\.|[^"\\])*"|[\w.+-]+|[^\s]/gs)].map(
           ({ index, 0: token }) => index + token.length,
         );
@@ -93,7 +93,7 @@ describe("where a text stops being JSON", () => {
     fc.assert(
       fc.property(json, fc.nat(), (text, pick) => {
         const cut = text.slice(0, pick % text.length);
-        // What is left of it: nothing, a string without its end, a word, or what makes a number longer.
+        // The rest: nothing, an open string, a word, or the continuation of a number.
         expect(cut.slice(jsonFaultAt(cut))).toMatch(/^(?:|"(?:[^"\\]|\\.)*\\?|[tfn][a-z]*|-|\.|e[+-]?)$/s);
       }),
     );

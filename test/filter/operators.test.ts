@@ -6,7 +6,7 @@ import { condition, faultsOf, keeps, keepsEvent } from "./support.ts";
 type Type = "string" | "int" | "bool" | "array" | "object";
 const TYPES: readonly Type[] = ["string", "int", "bool", "array", "object"];
 
-/** For each test and type that it applies to: an operand, a value that it is true of, and one that it is false of. */
+/** Per test and type: an operand, a value that matches, and one that does not. */
 const APPLIED: { readonly [test: string]: readonly [operand: unknown, type: Type, hit: unknown, miss: unknown][] } = {
   eq: [
     ["30", "string", "30", "31"],
@@ -71,7 +71,7 @@ const APPLIED: { readonly [test: string]: readonly [operand: unknown, type: Type
   ],
 };
 
-/** Operands that a comparison which converts types would find in the samples below. */
+/** Operands that a comparison with type conversion would match in the samples below. */
 const TEMPTING: { readonly [test: string]: unknown } = {
   eq: "30",
   lt: "40",

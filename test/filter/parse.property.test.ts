@@ -5,7 +5,7 @@ import { FIELD_NAMES } from "../../src/record/fields.ts";
 import operatorTable from "../fixtures/filters/operator-table.json";
 
 /*
- * What a filter may be, read from CONTRACT section 6 and the vendor's table alone: a slow judge, which says yes or no and not why.
+ * What a valid filter is, from docs/filters.md and the vendor's table alone: a slow judge that says only yes or no.
  */
 
 type Json = { readonly [key: string]: unknown };
@@ -34,7 +34,7 @@ function isNode(json: unknown, depth: number, count: { operators: number }): boo
   return present.length === 3 && isCondition(json);
 }
 
-/** The type of what a key leads to, as the vendor's table names them; null: nowhere. */
+/** The type of a key, as in the vendor's table; null: unknown. */
 function typeOf(key: string): "string" | "int" | "array" | "any" | null {
   const types: { readonly [name: string]: "string" | "int" | "array" } = {
     "ScriptVersion.ID": "string",
@@ -75,13 +75,13 @@ function isScalar(value: unknown, type: string): boolean {
   return typeof value === "string" || (typeof value === "number" && Math.abs(value) <= 2 ** 53 - 1);
 }
 
-/** As JSON writes an integer that is exact. */
+/** As JSON writes an exact integer. */
 function isInteger(value: unknown): boolean {
   if (typeof value === "number") return Number.isSafeInteger(value);
   return typeof value === "string" && /^(?:0|-?[1-9][0-9]{0,15})$/.test(value) && Number.isSafeInteger(Number(value));
 }
 
-/** A number, or a string that holds one as JSON writes it. */
+/** A number, or a string with one as JSON writes it. */
 function isNumeric(value: unknown): boolean {
   if (typeof value !== "string") return typeof value === "number" && Number.isFinite(value);
   if (value.trim() !== value) return false;
@@ -131,7 +131,7 @@ const operator = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom<unknown>("EQ", "!!eq", "constructor", "", null, 1) },
 );
 const condition = fc.record({ key, operator, value: operand });
-/** A condition that has too much, or too little. */
+/** A condition with a key too many or too few. */
 const odd = fc
   .tuple(condition, fc.constantFrom("key", "operator", "value", "and", "or", "where", "__proto__"), scalar)
   .map(([node, name, value]) => ({ ...node, [name]: value }));
@@ -149,7 +149,7 @@ const { node } = fc.letrec((tie) => ({
   ),
 }));
 
-/** The place that a fault names, and what leads there: `where.and[1].value[0]`. */
+/** The place named by a fault, as a path: `where.and[1].value[0]`. */
 function placeOf(fault: string): (string | number)[] {
   const [, place = ""] = /^bad predicate: (where(?:\.[a-z]+|\[\d+\])*): /.exec(fault) ?? [];
   return place
@@ -183,7 +183,7 @@ describe("a filter", () => {
   });
 
   it("means the same however its JSON is written", () => {
-    // Other white space, another order of keys, and escapes where none are needed.
+    // Other white space, another key order, and needless escapes.
     const rewritten = (value: unknown): string => {
       if (Array.isArray(value)) return `[ ${value.map(rewritten).join("\n,\t")}\r]`;
       if (typeof value === "string")
@@ -210,7 +210,7 @@ describe("a filter", () => {
       operators: fc.oneof(fc.integer({ min: 190, max: 210 }), fc.integer({ min: 1, max: 400 })),
       depth: fc.oneof(fc.integer({ min: 18, max: 22 }), fc.integer({ min: 1, max: 40 })),
       kinds: fc.array(fc.constantFrom("and", "or"), { minLength: 1, maxLength: 5 }),
-      // How many conditions go into each level, over and over, from the outermost.
+      // Conditions per level, repeated from the outermost.
       shares: fc.array(fc.nat({ max: 20 }), { minLength: 1, maxLength: 4 }),
     });
     fc.assert(

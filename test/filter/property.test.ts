@@ -7,8 +7,8 @@ import { traceRecord } from "../record/samples.ts";
 import { compiled, type Node } from "./support.ts";
 
 /*
- * A slow reading of CONTRACT section 6, which shares nothing with the code under test: it interprets the JSON that the owner wrote, record by
- * record, and takes the types that an operator applies to from the vendor's table.
+ * A slow reference implementation that shares nothing with the code under test: it interprets the filter's JSON record by
+ * record, and takes the types of operators from the vendor's table.
  */
 
 const missing = Symbol("missing");
@@ -53,7 +53,7 @@ function slowIncludes(text: string, wanted: string): boolean {
   return Array.from({ length: text.length + 1 }, (_, i) => text.slice(i, i + wanted.length)).includes(wanted);
 }
 
-/** The text that a scalar is compared as; what is none has no text, and is equal to nothing. */
+/** The text that a scalar is compared as; other values equal nothing. */
 function slowText(value: unknown): string | undefined {
   if (typeof value === "string") return value;
   return typeof value === "number" || typeof value === "boolean" ? JSON.stringify(value) : undefined;
@@ -79,7 +79,7 @@ function slowHolds(operator: string, found: unknown, value: unknown): boolean {
   return { lt: [-1], leq: [-1, 0], gt: [1], geq: [0, 1] }[operator]?.includes(order) ?? false;
 }
 
-// Few texts and few names, so that what is looked for is often there.
+// Few texts and names, so that matches are frequent.
 const text = fc.constantFrom("", "a", "ab", "b", "30", "29", "30.0", "true", "false", "null", "-1", "0.5", "A");
 const number = fc.constantFrom(0, -1, 29, 30, 31, 0.5, 1e21);
 const name = fc.constantFrom("a", "b", "0", "length", "__proto__", "constructor", "toString", "a.b");
@@ -120,7 +120,7 @@ const keysOf = {
 const plainNumber = fc.oneof(number, fc.constantFrom("30", "29.5", "-1", "3e1"));
 const plainInt = fc.oneof(count, fc.constantFrom("30", "29", "-1"));
 
-/** A condition with this operator that is sound. */
+/** A valid condition with this operator. */
 function conditionWith(operator: string): fc.Arbitrary<Node> {
   const row = operatorTable.operators.find(({ op }) => op === operator);
   const types = (["string", "int", "array"] as const).filter((type) => row?.[type]);
@@ -177,7 +177,7 @@ describe("a compiled filter", () => {
       }),
       { numRuns: 3_000 },
     );
-    // Both answers are common, or the property would say little.
+    // Both answers are common, so that the property means something.
     const all = answers.true + answers.false;
     expect(Math.min(answers.true, answers.false)).toBeGreaterThan(all / 5);
   });

@@ -4,13 +4,13 @@ import { parseFilter } from "../../src/filter/parse.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";
 import { traceRecord } from "../record/samples.ts";
 
-/** A node as it stands in JSON. */
+/** A node in JSON. */
 export type Node =
   | { readonly and: readonly Node[] }
   | { readonly or: readonly Node[] }
   | { readonly key: string; readonly operator: string; readonly value: unknown };
 
-/** Compiles a filter's text. @throws if it is refused, or is none. */
+/** Compiles a filter's text. @throws if it is refused or empty. */
 export function compiled(text: string): RecordPredicate {
   const parsed = parseFilter(text);
   if (!parsed.ok) throw new Error(parsed.faults.join("; "));
@@ -23,12 +23,12 @@ export function keeps(node: Node, fields: Partial<TraceRecord>): boolean {
   return compiled(JSON.stringify({ where: node }))(traceRecord(fields));
 }
 
-/** One condition on what lies at `Event.<path>`. */
+/** One condition on `Event.<path>`. */
 export function keepsEvent(operator: string, value: unknown, event: unknown, path = "X"): boolean {
   return keeps({ key: `Event.${path}`, operator, value }, { Event: event as Record<string, unknown> });
 }
 
-/** Everything that is wrong with a text; [] if nothing is. What all of it begins with is left out here, and tested in one place. */
+/** The faults of a text, without their common prefix, which has its own test; [] if none. */
 export function faultsOf(text: string): string[] {
   const parsed = parseFilter(text);
   return parsed.ok ? [] : parsed.faults.map((fault) => fault.replace(/^bad predicate: /, ""));
@@ -36,10 +36,10 @@ export function faultsOf(text: string): string[] {
 
 export const condition = (key: string, operator: string, value: unknown): Node => ({ key, operator, value });
 
-/** A condition that nothing is wrong with. */
+/** A valid condition. */
 export const SOUND = condition("Outcome", "eq", "ok");
 
-/** The same inside so many `and`s. */
+/** The same inside nested `and`s. */
 export function nested(levels: number): string {
   return `{"where":${'{"and":['.repeat(levels)}${JSON.stringify(SOUND)}${"]}".repeat(levels)}}`;
 }

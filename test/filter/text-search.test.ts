@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { finder } from "../../src/filter/text-search.ts";
 
-/** Almost all the same letter: what a search has to go back and forth in. */
+/** Almost all the same letter: the worst case of a search. */
 const monotonous = (min: number, max: number) =>
   fc
     .array(fc.constantFrom("a", "a", "a", "a", "a", "a", "a", "a", "b"), { minLength: min, maxLength: max })
@@ -14,7 +14,7 @@ describe("a search for a text", () => {
     const searched = fc.tuple(monotonous(0, 600), wanted, monotonous(0, 50), fc.boolean(), fc.nat());
     fc.assert(
       fc.property(searched, ([before, text, after, isThere, drop]) => {
-        // One unit of it missing, at times: nearly there is not there.
+        // Sometimes with one unit missing: almost a match is no match.
         const at = drop % Math.max(text.length, 1);
         const inside = isThere ? text : text.slice(0, at) + text.slice(at + 1);
         expect(finder(text)(before + inside + after)).toBe((before + inside + after).includes(text));

@@ -7,7 +7,7 @@ import { traceRecord } from "../record/samples.ts";
 import { compiled, condition, faultsOf, keeps, type Node } from "./support.ts";
 
 describe("filters in the wild", () => {
-  /** What those of this dataset keep, of records that differ in outcome and script name. */
+  /** Outcomes and script names that the filters of this dataset keep. */
   const kept: { readonly [filter: string]: [outcome: string, scriptName: string, kept: boolean][] } = {
     '{"where": {"key":"Outcome","operator":"!eq","value":"exception"}}': [
       ["ok", "shop", true],
@@ -44,7 +44,7 @@ describe("filters in the wild", () => {
     }
   });
 
-  /** What is wrong with the others here: other datasets have other fields. */
+  /** Faults of the other filters: other datasets have other fields. */
   const faults: { readonly [filter: string]: string[] } = {
     '{"where":{"and":[{"key":"ColoCode","operator":"!eq","value":"IAD"}]}}': [
       'where.and[0].key: unknown field "ColoCode"',
@@ -87,7 +87,7 @@ describe("filters in the wild", () => {
 });
 
 describe("what the vendor's own client checks before it sends", () => {
-  /** Its first fault, in our words and with our places. */
+  /** The first fault, with our words and places. */
   function inOurWords(error: string, at = "where"): string {
     const [, element, group = "", rest = ""] = /^element (\d+) in (And|Or) is invalid: (.*)$/.exec(error) ?? [];
     if (element !== undefined) return inOurWords(rest, `${at}.${group.toLowerCase()}[${element}]`);
@@ -102,7 +102,7 @@ describe("what the vendor's own client checks before it sends", () => {
 });
 
 describe("the vendor's documented examples", () => {
-  /** Each with our nearest field, a value of it that is kept, and one that is not. */
+  /** Each with our nearest field, a value that is kept, and one that is not. */
   const examples: [example: string, key: string, keep: string | number, drop: string | number][] = [
     ['{"key":"ClientRequestHost","operator":"eq","value":"example.com"}', "ScriptName", "example.com", "example.org"],
     ['{"key":"ClientCountry","operator":"!eq","value":"ca"}', "ScriptName", "us", "ca"],
@@ -130,7 +130,7 @@ describe("the vendor's documented examples", () => {
     expect(keeps(node, { [key]: drop })).toBe(false);
   });
 
-  /** For X, Y and Z in turn, those combinations of their truth that are kept: binary, X first. */
+  /** The truth combinations of X, Y and Z that are kept: binary, X first. */
   const nesting: { readonly [text: string]: (x: boolean, y: boolean, z: boolean) => boolean } = {
     '{"where":{"and":[X,Y,Z]}}': (x, y, z) => x && y && z,
     '{"where":{"or":[X,Y,Z]}}': (x, y, z) => x || y || z,

@@ -136,7 +136,7 @@ describe("the text of an error", () => {
     expect(errorText(new Error("x ".repeat(5_000)))).toMatch(/^Error: (?:x )+x?…$/);
     expect(errorText(new Error("x ".repeat(5_000))).length).toBe(301);
     expect(errorText(new Error(`${"😀".repeat(200)}`)).isWellFormed()).toBe(true);
-    // What is looked at ends within the secret, and what comes before it becomes short.
+    // The part that is read ends inside the secret, and the text before it becomes short.
     const padding = `https://host.example/${"p".repeat(4_096 - 60)} `;
     const text = errorText(new Error(`${padding}secret words ${AWS_SECRET}`));
     expect(text).toMatch(/^Error: https:\/\/host\.example\/\*\*\*\* /);

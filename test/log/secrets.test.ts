@@ -1,4 +1,4 @@
-/** No secret in any line, nor in any answer but those that are there to show it: secrets go in everywhere, and everything that comes out is searched. */
+/** No secret in any log line, nor in any answer except those that show it: secrets go in everywhere, all output is searched. */
 import { expect, it, vi } from "vitest";
 import { AccessRegister } from "../../src/access/register.ts";
 import { ControlPlane } from "../../src/control/plane.ts";
@@ -15,7 +15,7 @@ import { rule } from "../support/s3-script.ts";
 
 const EVENTS = "/logship/datasets/functions_trace_events/events";
 
-/** Of the environment (vitest.config.ts), and of somebody's destinations. */
+/** From the environment (vitest.config.ts) and from destinations. */
 const SECRETS: Record<string, string> = {
   ADMIN_TOKEN,
   SECRETS_KEY: "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=",
@@ -31,7 +31,7 @@ const SECRETS: Record<string, string> = {
 
 const LEVELS = ["debug", "log", "info", "warn", "error", "trace"] as const;
 
-/** What whoever logs would see of an argument: errors have more than JSON shows. */
+/** A logged argument as text: errors have more than JSON shows. */
 function shown(argument: unknown): string {
   if (argument instanceof Error) return `${argument.stack} ${argument.message} ${shown(argument.cause)}`;
   return typeof argument === "string" ? argument : (JSON.stringify(argument) ?? "");
@@ -78,7 +78,7 @@ it("no secret is in any line, nor in any answer", async () => {
     DEST_BROKEN: `{"secret_access_key": "${SECRETS["a key in DEST_OTHER"]}" ${key}`,
   };
   const texts: string[] = [];
-  /** Asks, keeps the answer, and gives it back. */
+  /** Sends a request and keeps the answer. */
   const ask = async <T>(method: string, path: string, body?: unknown, options: CallOptions = {}) => {
     const answer = await call<T>(method, path, body, { ...options, settings: { ...settings, ...options.settings } });
     texts.push(JSON.stringify([answer.body, [...answer.headers]]));
@@ -86,7 +86,7 @@ it("no secret is in any line, nor in any answer", async () => {
   };
   const events = JSON.stringify([new Oracle({ at: NOON }).mint(1)[0]?.event]);
 
-  // Whoever sends secrets where they do not belong: in paths, queries, headers, bodies that are no JSON, or of another shape.
+  // Misplaced secrets: in paths, queries, headers, and bodies that are not JSON or have another shape.
   for (const secret of Object.values(secrets)) {
     const part = encodeURIComponent(secret);
     for (const path of [
@@ -112,7 +112,7 @@ it("no secret is in any line, nor in any answer", async () => {
   }
   await send(`http://logship.test/nothing?token=${ci.secret}`, { method: "GET" });
 
-  // Destinations that are refused, for one reason after another.
+  // Destinations that are refused, each for another reason.
   for (const bad of [
     `${foreign}&unknown=1`,
     foreign.replace("s3://", `https://user:${password}@`),
@@ -128,7 +128,7 @@ it("no secret is in any line, nor in any answer", async () => {
     await ask("POST", "/logship/ownership/validate", { destination_conf: bad, ownership_challenge: challenge });
   }
 
-  // A store that says everything it was told, and one that cannot be reached.
+  // A store that echoes everything, and one that is unreachable.
   const echo = { code: "AccessDenied", message: `${conf} Bearer ${ADMIN_TOKEN} ${key}` } as const;
   await bucket.control.script([rule({ do: "answer", status: 403, ...echo })]);
   await ask("POST", "/logship/jobs", { destination_conf: conf, enabled: true });
@@ -168,7 +168,7 @@ it("no secret is in any line, nor in any answer", async () => {
   await ask("GET", "/tokens");
   await ask("GET", "/members");
 
-  // What breaks inside, and quotes what it was given.
+  // Internal failures that quote their input.
   const quoting = [
     `cannot load ${conf}`,
     `cannot load ${foreign}`,
@@ -208,7 +208,7 @@ it("no secret is in any line, nor in any answer", async () => {
   }
 
   const said = new Set(objects.map((line) => (line as { message?: string }).message));
-  // Something was there to be searched: each kind of line, and each of what broke.
+  // Each kind of line and failure occurred.
   for (const message of [
     "request",
     "batch",
@@ -217,14 +217,14 @@ it("no secret is in any line, nor in any answer", async () => {
     "request failed",
     "append failed",
     "a scheduled chore failed",
-    "the queue did not take events",
-    "the access register does not tell who calls",
+    "the queue did not take all events",
+    "the access register did not identify a caller",
     "the control plane failed; the last good configuration is used",
   ])
     expect([...said]).toContain(message);
   expect(objects.filter((line) => typeof line !== "object" || Array.isArray(line))).toEqual([]);
   expectNone(written, { ...secrets, "an address": "ada@example.com" });
-  // The lines that say what broke say so much that it can be told.
+  // The lines still name the failure.
   expect(written.join("\n")).toContain("Error: cannot load s3://");
   expectNone(texts, secrets);
 }, 60_000);

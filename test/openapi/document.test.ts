@@ -4,7 +4,7 @@ import { GROUPS } from "../../src/app.ts";
 import { openApiDocument } from "../../src/openapi/document.ts";
 import { DOCUMENT, OPERATIONS } from "./support.ts";
 
-/** Everything in the document that is called `$ref`. */
+/** Every `$ref` in the document. */
 function refsIn(value: unknown): string[] {
   if (typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([key, inner]) => (key === "$ref" ? [String(inner)] : refsIn(inner)));
@@ -30,7 +30,7 @@ describe("the document", () => {
       ),
     );
     expect(OPERATIONS.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(routes.sort());
-    // Some of them by hand, so that a list that is empty is noticed.
+    // A few by hand, so that an empty list is noticed.
     expect(routes).toEqual(
       expect.arrayContaining([
         "POST /client/v4/accounts/{account_id}/logship/jobs",
@@ -152,14 +152,14 @@ describe("the parameters of a query", () => {
         name: "page",
         in: "query",
         required: false,
-        description: "Which page, counted from 1.",
+        description: "Page number, from 1.",
         schema: { type: "integer", minimum: 1, maximum: 1_000_000, default: 1 },
       },
       {
         name: "per_page",
         in: "query",
         required: false,
-        description: "How many entries a page has.",
+        description: "Entries per page.",
         schema: { type: "integer", minimum: 1, maximum: 100, default: 100 },
       },
     ]);

@@ -1,4 +1,4 @@
-/** Every example of the document, as its command line says, sent to the running service. */
+/** Sends every example of the document, as its command line says, to the running service. */
 import { env } from "cloudflare:workers";
 import { createHash } from "node:crypto";
 import { describe, expect, it, vi } from "vitest";
@@ -17,7 +17,7 @@ import { OPERATIONS, pointerTo, validatorOf } from "./support.ts";
 
 const kept = new Map<string, Uint8Array<ArrayBuffer>>();
 
-/** A world whose stores take everything, as the keys of the examples open nothing, and say so as a store does: with the MD5 of what they took. */
+/** A world whose stores accept any key and, like real ones, answer a PUT with the MD5 of its bytes. */
 const generous: Platform = {
   ...platform,
   async fetch(url, { method, body }) {
@@ -28,7 +28,7 @@ const generous: Platform = {
   },
 };
 
-/** One object of job 1, in a store of that world. */
+/** Delivers one object of job 1 to a store of that world. */
 async function deliverOne(): Promise<void> {
   vi.spyOn(platform, "fetch").mockImplementation(generous.fetch);
   await call("PUT", "/logship/jobs/1", { enabled: true });
@@ -48,8 +48,8 @@ const EXAMPLES = OPERATIONS.flatMap(({ method, path, operation }) =>
 );
 
 /**
- * The job, the function, the webhook, the replay, the token, the member and the message that examples name, or mean. What one does not name by its variable
- * is not made for it: there are more than a hundred.
+ * Creates the job, function, webhook, replay, token, member and message that examples name or imply. Resources whose
+ * variable an example does not use are skipped: there are more than a hundred examples.
  */
 async function prepare(source: string): Promise<{ [variable: string]: string }> {
   const names = (variable: string): boolean => source.includes(`$${variable}`);
@@ -81,7 +81,7 @@ async function prepare(source: string): Promise<{ [variable: string]: string }> 
   };
 }
 
-/** The body of a command line as the document has it: a form is an object of its parts. */
+/** A command line's body in the form of the document: a form is an object of its parts. */
 async function bodyOf(source: string): Promise<{ type: string; value: unknown }> {
   const variables = {
     BASE_URL: "",
@@ -115,7 +115,7 @@ describe("every example", () => {
     const answer = await send(command.url, command, {
       platform: generous,
       headers: command.headers,
-      // An upload needs somewhere to run.
+      // An upload needs a place to run.
       settings: { LOCAL_FUNCTIONS: "http://localhost:8788" },
     });
     const documented = Object.keys(operation.responses).find((status) => status.startsWith("2")) ?? "";

@@ -4,11 +4,11 @@ import { renderPage, STYLE_HASH } from "../../src/openapi/page/page.tsx";
 import { STYLE } from "../../src/openapi/page/style.ts";
 import { DOCUMENT, OPERATIONS } from "./support.ts";
 
-/** One element, as a reader of HTML finds it. */
+/** One element of the parsed page. */
 interface Element {
   tag: string;
   attributes: { [name: string]: string };
-  /** Of its own and of what is in it. */
+  /** Its text, including that of its children. */
   text: string;
 }
 
@@ -23,7 +23,7 @@ async function elementsOf(html: string): Promise<Element[]> {
         if (["meta", "br", "link", "img"].includes(one.tag)) return;
         open.push(one);
         element.onEndTag(({ name }) => {
-          // Whatever is opened is closed, in order.
+          // Every element is closed, in order.
           expect(open.pop()?.tag).toBe(name);
         });
       },

@@ -1,4 +1,4 @@
-/** That a body is of the documented shape exactly if the service takes its shape, as far as JSON Schema can say it. */
+/** A body has the documented shape exactly if the service accepts its shape, as far as JSON Schema can express it. */
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type * as z from "zod";
@@ -10,7 +10,7 @@ import { DOCUMENT, OPERATIONS, pointerTo, validatorOf } from "./support.ts";
 
 type Body = { [key: string]: unknown };
 
-/** Each with its operation, and bodies that it takes. */
+/** Each with its operation, and bodies that it accepts. */
 const BODIES: readonly [operationId: string, schema: z.ZodType, valid: Body[]][] = [
   [
     "postLogshipJobs",
@@ -35,7 +35,7 @@ const BODIES: readonly [operationId: string, schema: z.ZodType, valid: Body[]][]
   ["postLogshipValidateOrigin", AskOrigin, [{ logpull_options: "fields=x" }, { logpull_options: null, dataset: "d" }]],
 ];
 
-/** What bodies hold, and what they had better not: around every bound, of every type. */
+/** Valid and invalid values of every type, around every bound. */
 const NUMBERS = [
   0,
   1,
@@ -71,7 +71,7 @@ const TIMES = ["2099-12-31T00:00:00Z", "2099-12-31T00:00:00+01:00", "2099-12-31T
 const LONG = [64, 65, 120, 121, 254, 255, 256, 512, 513, 4_096, 4_097, 8_192, 8_193].map((length) =>
   "x".repeat(length),
 );
-/** Lengths are counted in characters, whatever these are made of. */
+/** Characters of two UTF-16 units each, around the bounds. */
 const WIDE = [120, 121, 512, 513].map((length) => "\u{1f600}".repeat(length));
 const LISTS = [
   [],
@@ -107,7 +107,7 @@ const value = fc.constantFrom<unknown[]>(
   ...OBJECTS,
 );
 
-/** Where an operation's body is described. */
+/** Pointer to the schema of an operation's body. */
 function bodyPointer(operationId: string): string {
   const found = OPERATIONS.find(({ operation }) => operation.operationId === operationId);
   if (found === undefined) throw new Error(`there is no operation ${operationId}`);
@@ -115,7 +115,7 @@ function bodyPointer(operationId: string): string {
   return pointerTo("paths", path, method.toLowerCase(), "requestBody", "content", "application/json", "schema");
 }
 
-/** Every name that the description knows, wherever. */
+/** Every property name in the document. */
 function namesOf(schema: z.ZodType): string[] {
   const schemas = new Schemas();
   const root = schemas.of(schema);
@@ -147,7 +147,7 @@ describe.each(BODIES)("the body of %s", (operationId, schema, valid) => {
       }),
       { numRuns: 500 },
     );
-    // Both answers are given, or there would be nothing to agree on.
+    // Both answers occur, so that agreement means something.
     expect(taken).toBeGreaterThan(20);
     expect(taken).toBeLessThan(500);
   });
@@ -157,7 +157,7 @@ describe.each(BODIES)("the body of %s", (operationId, schema, valid) => {
   });
 });
 
-/** JSON Schema counts characters where the service counts bytes, and knows no halves of surrogate pairs: there, the description allows more. */
+/** JSON Schema counts characters, the service bytes, and lone surrogates are unknown to it: there the document allows more. */
 describe("what JSON Schema cannot say", () => {
   const JOB = { destination_conf: "s3://b/p" };
   const beyond: [what: string, operationId: string, schema: z.ZodType, body: Body][] = [

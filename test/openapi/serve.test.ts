@@ -39,7 +39,7 @@ describe.each(PLACES)("%s", (path) => {
   it("answers HEAD with the same headers and no body", async () => {
     const [get, head] = [await ask(path), await ask(path, { method: "HEAD" })];
     expect([head.status, await head.text()]).toEqual([200, ""]);
-    // But for the number of the request.
+    // Except the request id.
     const ofPage = ({ headers }: Response) => [...headers].filter(([name]) => name !== "x-request-id");
     expect([...head.headers].length).toBe(ofPage(head).length + 1);
     expect(ofPage(head)).toEqual(ofPage(get));

@@ -1,4 +1,4 @@
-/** Reads the command lines of the document as a shell and curl would, as far as these lines go. */
+/** Parses the document's command lines as a shell and curl do, as far as needed. */
 
 export interface Command {
   method: string;
@@ -7,7 +7,7 @@ export interface Command {
   body?: string | FormData;
 }
 
-/** The words of one command. @throws Error for what no line of the document has: a variable that is not set, a quote that is not closed. */
+/** The words of one command. @throws Error for an unset variable, an open quote, or other unsupported syntax. */
 export function wordsOf(line: string, variables: { readonly [name: string]: string }): string[] {
   const words: string[] = [];
   let word: string | null = null;
@@ -40,7 +40,7 @@ export function wordsOf(line: string, variables: { readonly [name: string]: stri
   return words;
 }
 
-/** @throws Error for an option that curl is not known here to have. */
+/** @throws Error for an unsupported option of curl. */
 export function commandOf([program, ...words]: readonly string[]): Command {
   if (program !== "curl") throw new Error(`${program} is not curl`);
   const command: Command = { method: "GET", url: "", headers: {} };
@@ -57,7 +57,7 @@ export function commandOf([program, ...words]: readonly string[]): Command {
       const [, name = "", text = "", filename, type = ""] =
         /^([^=]+)=([^;]*)(?:;filename=([^;]+))?;type=(.+)$/s.exec(value) ?? [];
       const form = command.body instanceof FormData ? command.body : new FormData();
-      // A part has a type only where it is a file.
+      // Only a file part has a type.
       form.append(name, new File([text], filename ?? "blob", { type }));
       command.body = form;
     } else if (word === "--header") {

@@ -1,4 +1,4 @@
-/** What the runtime, the vendor's service and its readers have really seen: each item and record of the corpus, and the record it becomes. */
+/** Items and records captured from the runtime, the vendor's service and its readers, each with its record here. */
 import { describe, expect, it } from "vitest";
 import { recordLine } from "../../src/record/encode.ts";
 import { FIELD_NAMES } from "../../src/record/fields.ts";
@@ -36,18 +36,18 @@ describe("trace items as the runtime gives them", () => {
 
   it("takes only a handful of them for something with unknown keys", () => {
     const named = new Set(vectors.flatMap(({ item }) => map(item).unknownKeys));
-    // Put there by whoever shortened two captured items.
+    // Added when two captured items were shortened.
     expect([...named]).toEqual(["_trimmed"]);
   });
 });
 
-// Written by hand, from the items.
+// Handwritten from the items.
 describe("what happened, as the record tells it", () => {
   const HUNG =
     "Error: The Workers runtime canceled this request because it detected that your Worker's code had hung and would never generate a " +
     "response. Refer to: https://developers.cloudflare.com/workers/observability/errors/";
 
-  /** Of each file: the event (of a request method, URL and status), the outcome, the number of logs, the exceptions. */
+  /** Per file: the event (request method, URL and status), outcome, number of logs, exceptions. */
   const told: Readonly<Record<string, string>> = {
     "console-PREFIXED-wrangler-dev-multi-config-source": "GET http://localhost:5401/wu-log 200 | ok | 1",
     "console-matrix-and-diagnostics-channel": "GET http://localhost:5430/logs 200 | ok | 13",
@@ -55,7 +55,7 @@ describe("what happened, as the record tells it", () => {
     "do-alarm-ok": 'alarm {"ScheduledTimeMs":1795162086232} | ok | 1',
     "do-fetch-exception": "GET http://do/throw | exception | 0 | Error: do fetch boom",
     "do-rpc-ok": 'worker_rpc {"RPCMethod":"increment"} | ok | 1',
-    // A method that throws: the caller gets the exception, the trace item says nothing of it.
+    // A method that throws: the caller gets the exception, and the trace item does not have it.
     "do-rpc-throw-no-exception": 'worker_rpc {"RPCMethod":"boom"} | ok | 0',
     "do-websocket-close": 'hibernatable_web_socket {"WebSocketEventType":"close","Code":1000,"WasClean":true} | ok | 1',
     "do-websocket-message": 'hibernatable_web_socket {"WebSocketEventType":"message"} | ok | 1',
@@ -140,11 +140,11 @@ describe("what was logged", () => {
       [
         ...[["plain"], ["dbg"], ["inf"], ["wrn"], ["err"]],
         ['{"level":"info","msg":"structured","n":1,"nested":{"a":[1,2]}}'],
-        // Nothing is formatted: the arguments are kept apart.
+        // Arguments are kept apart, not formatted.
         ["fmt %s %d", "x", "3"],
         ["Error: logged err"],
         ["with err", "TypeError: te"],
-        // For what JSON does not have, the runtime has a text or null of its own.
+        // For values that JSON lacks, the runtime has a text or null.
         [
           ...["null", "null", "1", "{}", "null", "0", "1970-01-01T00:00:00.000Z"],
           ...["[object Map]", "[object Set]", "0,0,0", "() => 1"],
@@ -192,7 +192,7 @@ describe("what was logged", () => {
   });
 
   it("is kept whole as far as the runtime keeps it: 256 KB, and the warning that it dropped the rest", () => {
-    // The captured item with its texts as long as they were: 239 lines of some thousand characters, then the warning.
+    // The captured item with texts of the original length: 239 lines of some thousand characters, then the warning.
     const short = itemOf("truncated-logs");
     const lines = Array.from({ length: 239 }, (_, i) => `L${i}:${"x".repeat(1_000)}`);
     const warning = short.logs.at(-1);

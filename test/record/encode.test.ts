@@ -26,7 +26,7 @@ describe("a record as a line", () => {
         const line = recordLine(traceRecord({ Logs: [{ Level: "log", Message: [text], TimestampMs: 1 }] }));
         expect(line.isWellFormed()).toBe(true);
         const again = JSON.parse(new TextDecoder().decode(new TextEncoder().encode(line)));
-        // As JSON, which escapes a lone surrogate: a report could not carry one.
+        // As JSON, which escapes lone surrogates: a report cannot carry them.
         expect(JSON.stringify(again.Logs[0].Message[0])).toBe(JSON.stringify(text.toWellFormed()));
       }),
     );
@@ -40,7 +40,7 @@ describe("a record as a line", () => {
       Exceptions: [{ Name: "\ud800", Message: "x\udc00y" }],
     };
     const { Event, ScriptTags, Outcome, Exceptions } = JSON.parse(recordLine(recordOf(input)));
-    // As JSON, which escapes a lone surrogate: a report could not carry one.
+    // As JSON, which escapes lone surrogates: a report cannot carry them.
     expect(JSON.stringify([Event, ScriptTags, Outcome, Exceptions[0].name, Exceptions[0].message])).toBe(
       JSON.stringify([{ "a\ufffd": ["\ufffd", { b: "\ufffd" }] }, ["\ufffd\ufffd"], "\u{1f600}", "\ufffd", "x\ufffdy"]),
     );

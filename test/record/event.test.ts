@@ -1,4 +1,4 @@
-/** Kind by kind: how the kind of a trace item is recognised, and what its record says of the event. */
+/** How each kind of trace item is recognised, and its record's `Event`. */
 import { describe, expect, it } from "vitest";
 import { map, mapLenient, recordOf, TAKEN } from "./samples.ts";
 

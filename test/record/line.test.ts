@@ -6,14 +6,14 @@ import { RecordLine } from "../../src/record/line.ts";
 import vectors from "../fixtures/tail-vectors.json";
 import { anyRecord, recordOf, traceRecord } from "./samples.ts";
 
-/** @throws if it is none. */
+/** @throws if the line is not canonical. */
 function read(line: string): RecordLine {
   const record = RecordLine.read(line);
   if (record === null) throw new Error(`no record: ${line.slice(0, 200)}`);
   return record;
 }
 
-/** Texts that look like what stands between two fields, as far as a text can. */
+/** Texts that look like separators, as far as a text can. */
 const trap = fc.constantFrom(
   ',"Outcome":',
   '","Outcome":"x","ScriptName":"',
@@ -26,10 +26,10 @@ const trap = fc.constantFrom(
   "\u2028",
 );
 
-/** An `Event` of any shape, with keys that are the record's own. */
+/** An `Event` of any shape, with keys of the record itself. */
 const foreign = fc.dictionary(
-  // Not with a backslash: V8 (13.6 at least) takes such a key, once seen, for another one whose JSON begins with its characters: after `{"\\\"":1}`,
-  // `{"\"_":1}` is parsed as the first. Here it would be the parser's mistake, which is what the line is held against.
+  // Without backslashes in keys: V8 (13.6 at least) confuses such a key with a later one that begins with the same JSON
+  // characters: after `{"\\\"":1}`, `{"\"_":1}` is parsed as the first. Here that would be the parser's fault, not ours.
   fc.oneof(fc.constantFrom(...FIELD_NAMES), trap, fc.string({ maxLength: 5 })).filter((key) => !key.includes("\\")),
   fc.oneof(
     trap,
@@ -159,7 +159,7 @@ describe("a record read from its line", () => {
         const at = where % whole.length;
         const line = whole.slice(0, at) + insert + whole.slice(at + drop);
         const record = RecordLine.read(line);
-        // Whatever passes as canonical is JSON.
+        // Whatever passes as canonical is valid JSON.
         if (record?.isCanonical()) expect(() => JSON.parse(line)).not.toThrow();
       }),
       { numRuns: 2_000 },

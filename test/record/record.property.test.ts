@@ -5,13 +5,13 @@ import { FIELD_NAMES } from "../../src/record/fields.ts";
 import { map, mapLenient, recordOf, TAKEN } from "./samples.ts";
 
 /*
- * CONTRACT section 7 as pairs: what may stand in a trace item, and what the record has for it. No pair is computed by the code under test.
+ * Pairs of input and expected output of a trace item's fields. No pair is computed by the code under test.
  */
 
 type Pair = [given: unknown, expected: unknown];
 const pair = (given: unknown, expected: unknown): Pair => [given, expected];
 
-/** Something that is not there: absent (undefined is not written in JSON) or null. */
+/** A missing value: absent (undefined is not written in JSON) or null. */
 const absent = (expected: unknown): fc.Arbitrary<Pair> =>
   fc.constantFrom(undefined, null).map((given) => pair(given, expected));
 
@@ -27,7 +27,7 @@ const textPair = fc.oneof(
   anyText.map((given) => pair(given, given.toWellFormed())),
 );
 
-/** Halves are rounded up, as everywhere in the language. */
+/** Halves are rounded up, like Math.round. */
 const rounded = (value: number): number => Math.floor(value) + (value - Math.floor(value) >= 0.5 ? 1 : 0);
 const amountPair = fc.oneof(
   absent(0),
@@ -65,7 +65,7 @@ const argumentPair = fc.oneof(
       ),
     ),
 );
-/** A logged value that is no list is a list of one. */
+/** A logged value that is not a list becomes a list of one. */
 const messagePair = fc.oneof(
   absent([]),
   fc.array(argumentPair, { maxLength: 3 }).map((all) =>
@@ -118,7 +118,7 @@ const versionPair = fc.oneof(
     ),
 );
 
-/** What an event was about: what is given, and its type and `Event`. What no kind is known by is there as well, or null. */
+/** An event's input with its type and `Event`, with unrelated keys added or null. */
 const there = anyText.map((given) => pair(given, given.toWellFormed()));
 const isoTime = fc.integer({ min: 0, max: 253_402_300_799_999 }).map((ms) => pair(new Date(ms).toISOString(), ms));
 const numberTime = fc.integer({ min: 0, max: 253_402_300_799_999 }).map((ms) => pair(ms, ms));
@@ -231,10 +231,10 @@ const item = fc
     };
   });
 
-/** A logged value with half of a pair in it has another text; which, is another test's subject. */
+/** Logged values with lone surrogates become other texts; another test covers which. */
 const isExact = ({ expected }: { expected: unknown }): boolean => !JSON.stringify(expected).includes('"?"');
 
-/** What a JSON pointer leads to. @throws if it leads nowhere. */
+/** The value at a JSON pointer. @throws if there is none. */
 function at(document: unknown, pointer: string): unknown {
   let value = document;
   for (const step of pointer.split("/").slice(1)) {
@@ -334,7 +334,7 @@ describe("a trace item with something wrong in it", () => {
     event: { request: { url: "", method: "", headers: { "cf-ray": "" } }, response: { status: 200 } },
   });
   const broken = fc.uniqueArray(fc.nat({ max: places.length - 1 }), { minLength: 1, maxLength: 3 }).chain((picked) => {
-    // Not one inside of another, which would be gone.
+    // Not one inside another, which would disappear.
     const apart = picked
       .map((i) => places[i] as (typeof places)[number])
       .filter(([pointer], _, all) => !all.some(([other]) => pointer.startsWith(`${other}/`)));

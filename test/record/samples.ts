@@ -1,4 +1,4 @@
-/** Records and lines for tests: one that is plain, and arbitrary ones for properties. */
+/** Records and lines for tests: a plain one, and arbitrary ones for properties. */
 import * as fc from "fast-check";
 import { recordLine } from "../../src/record/encode.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";
@@ -7,7 +7,7 @@ import { type Fault, type MappingContext, toRecord } from "../../src/record/reco
 /** 2026-11-20T12:00:00Z. */
 export const NOON = Date.UTC(2026, 10, 20, 12);
 
-/** Time of intake of everything that {@link map} maps: no time in any input is this one. */
+/** Time of intake in {@link map}: no input has this time. */
 export const TAKEN = 1_795_000_000_123;
 
 export const DAY_MS = 86_400_000;
@@ -18,7 +18,7 @@ export interface Mapped {
   unknownKeys: string[];
 }
 
-/** Maps one event as HTTP intake does, or as `tail()` does where `lenient`. */
+/** Maps one event as HTTP intake does, or, if `lenient`, as `tail()` does. */
 export function map(input: unknown, context: Partial<MappingContext> = {}, at = ""): Mapped {
   const findings = { faults: [], unknownKeys: new Set<string>() };
   const whole = { takenInMs: TAKEN, defaultScriptName: "unnamed", lenient: false, ...context };
@@ -28,14 +28,14 @@ export function map(input: unknown, context: Partial<MappingContext> = {}, at = 
 
 export const mapLenient = (input: unknown): Mapped => map(input, { lenient: true });
 
-/** The record of an event that must be taken. @throws if it was refused. */
+/** The record of a valid event. @throws if it is refused. */
 export function recordOf(input: unknown, context: Partial<MappingContext> = {}): TraceRecord {
   const { record, faults } = map(input, context);
   if (record === null) throw new Error(`refused: ${JSON.stringify(faults)}`);
   return record;
 }
 
-/** A record with everything at its default but what is named. */
+/** A record of defaults, except the named fields. */
 export function traceRecord(fields: Partial<TraceRecord> = {}): TraceRecord {
   return {
     CPUTimeMs: 0,
@@ -55,13 +55,13 @@ export function traceRecord(fields: Partial<TraceRecord> = {}): TraceRecord {
   };
 }
 
-/** A line that does not compress: `bytes` characters of hex of a generator's own. */
+/** `bytes` incompressible characters, from a generator. */
 export function noise(bytes: number, seed = 1): string {
   let state = seed;
   let text = "";
   while (text.length < bytes) {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    // Printable and one byte each, all 64 of them: six bits of noise a character.
+    // 64 printable one-byte characters: six bits of noise each.
     text += String.fromCharCode(0x30 + ((state >>> 24) & 0x3f)).replace("\\", "~");
   }
   return text;
@@ -75,7 +75,7 @@ export function noisyLine(bytes: number, seed: number): string {
 const text = fc.string({ unit: "binary", maxLength: 40 });
 const time = fc.integer({ min: NOON - 2 * DAY_MS, max: NOON + 2 * DAY_MS });
 
-/** Any record that intake may make: all of Unicode, several days. */
+/** Any record that intake may produce: all of Unicode, several days. */
 export const anyRecord: fc.Arbitrary<TraceRecord> = fc.record({
   CPUTimeMs: fc.nat(),
   DispatchNamespace: text,

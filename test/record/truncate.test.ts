@@ -13,7 +13,7 @@ const LOGS_CUT = "<<<Logship: messages truncated>>>";
 const log = (...Message: string[]): LogEntry => ({ Level: "log", Message, TimestampMs: 0 });
 const thrown = (name: string, message: string): ExceptionEntry => ({ name, message, TimestampMs: 0 });
 
-/** The texts of a record cut at a limit: `name: message` of each exception, and the `Message` of each log. */
+/** A truncated record's texts: `name: message` of each exception, and each log's `Message`. */
 function cut(limit: number, exceptions: ExceptionEntry[], logs: LogEntry[]): [string[], string[][]] {
   const { Exceptions, Logs } = truncate(traceRecord({ Exceptions: exceptions, Logs: logs }), limit);
   return [Exceptions.map(({ name, message }) => `${name}: ${message}`), Logs.map(({ Message }) => Message)];
@@ -131,8 +131,8 @@ describe("the limit", () => {
 });
 
 /**
- * The rule once more, as slowly as it reads: texts as lists of code points, one list of everything that counts, and what is over is found by
- * counting from the start each time.
+ * The rule again, implemented slowly and literally: texts as lists of code points in one list, counted from the start
+ * each time.
  */
 function slowly(record: TraceRecord, limit: number): Pick<TraceRecord, "Exceptions" | "Logs"> {
   const length = (text: string): number => Array.from(text).length;

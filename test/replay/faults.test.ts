@@ -232,7 +232,7 @@ describe("what is refused at once", () => {
     await shipped.control.script([rule({ do: "answer", status: 503 }, GETS)]);
     const answer = await shipped.ask();
     expect(answer.status).toBe(503);
-    expect(errorsOf(answer)[0]?.[2]).toBe("the job's destination cannot be read at the moment: HTTP 503");
+    expect(errorsOf(answer)[0]?.[2]).toBe("the job's destination cannot be read now: HTTP 503");
   });
 
   it("is one to a destination that cannot be written", async ({ expect }) => {
@@ -265,7 +265,7 @@ describe("what is refused at once", () => {
     const shipped = await shippedJob(1);
     const { id } = await shipped.begin();
     const again = await shipped.ask();
-    expect([again.status, errorsOf(again)[0]?.[2]]).toEqual([409, `the same replay is under way: ${id}`]);
+    expect([again.status, errorsOf(again)[0]?.[2]]).toEqual([409, `the same replay is in progress: ${id}`]);
     for (const until of ["2101-01-01T00:00:00Z", "2102-01-01T00:00:00Z", "2103-01-01T00:00:00Z"])
       await shipped.begin({ ...ALL, until });
     const fifth = await shipped.ask({ ...ALL, until: "2104-01-01T00:00:00Z" });

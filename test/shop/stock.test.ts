@@ -1,4 +1,4 @@
-/** The example's durable object, in the storage of another: what its tests over HTTP cannot make happen, as it takes a step that runs again. */
+/** Tests the example's durable object inside another's storage: cases that tests over HTTP cannot cause. */
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
@@ -6,7 +6,7 @@ import { Stock } from "../../examples/ssr-app/src/server/stock.ts";
 
 const HOUR_MS = 3_600_000;
 
-/** Runs with a stock of twenty packets. */
+/** Runs with twenty packets in stock. */
 async function inStock(run: (stock: Stock, state: DurableObjectState) => Promise<void>): Promise<void> {
   // Any object with SQLite storage.
   await runInDurableObject(env.BLOBS.getByName("stock"), (_, state) => run(new Stock(state, env as never), state));
@@ -46,7 +46,7 @@ it("gives back what was held, once, and at the time of the first", async () => {
     expect(await state.storage.getAlarm()).toBe(first);
     expect(await packetsOf(stock)).toBe(18);
     stock.alarm();
-    // The platform brings an alarm again whose end it has not seen.
+    // The platform repeats an alarm whose end it did not see.
     stock.alarm();
     expect(await packetsOf(stock)).toBe(20);
   });

@@ -162,7 +162,7 @@ describe("a watch that does not answer", () => {
     const answer = await call("GET", "/logship/status");
     expect([answer.status, errorsOf(answer)]).toEqual([
       503,
-      [[1053, undefined, "the watch does not answer: nobody can tell whether anything is wrong; repeat the request"]],
+      [[1053, undefined, "the watch does not answer, so the status is unknown; repeat the request"]],
     ]);
   });
 });

@@ -8,12 +8,12 @@ const NOON = Date.UTC(2026, 10, 20, 12);
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 
-/** Ids of few different bytes: end of one and beginning of the next often make a third. */
+/** Ids of few different bytes: the end of one and the beginning of the next often form a third. */
 const id = fc
   .array(fc.constantFrom("00", "01"), { minLength: 1, maxLength: 3 })
   .map((bytes) => bytes.join("").repeat(16).slice(0, 32));
 
-/** Few minutes, at their very beginnings and ends too, over more days than are remembered. */
+/** A few minutes, including their first and last ms, over more days than are remembered. */
 const takenInMs = fc
   .tuple(fc.nat({ max: 2 }), fc.nat({ max: 40 }), fc.constantFrom(0, 1, 30_000, MINUTE_MS - 1))
   .map(([minute, day, ms]) => NOON + day * DAY_MS + minute * MINUTE_MS + ms);
@@ -31,14 +31,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ what: fc.constant("sweep" as const), nowMs: takenInMs }) },
 );
 
-/** The same memory as a list that is searched from end to end. */
+/** The same memory as a list with linear search. */
 class SlowMemory {
   #kept: TakenId[] = [];
 
   has(message: TakenId): boolean {
     return this.#kept.some((each) => {
       if (each.id !== message.id || each.keyed !== message.keyed) return false;
-      // An id that derives from a key may come again at any time; another one comes with its own minute.
+      // A keyed id may come again at any time; any other comes with its own minute.
       return each.keyed || minuteOf(each) === minuteOf(message);
     });
   }
@@ -64,7 +64,7 @@ describe("the memory of ids", () => {
         const slow = new SlowMemory();
         const everything = steps.flatMap((each) => (each.what === "messages" ? each.messages : []));
         for (const each of steps) {
-          // An object that was restarted in between reads the same tables.
+          // A restarted object reads the same tables.
           const memory = new IdMemory(sql);
           if (each.what === "sweep") {
             memory.sweep(each.nowMs);

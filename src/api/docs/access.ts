@@ -1,15 +1,14 @@
-/** Who else may call: the shapes of tokens, members and the audit, which requests are checked by, and what the API's description says of them. */
+/** Tokens, members and the audit. */
 import * as z from "zod";
 import { CALLER_KINDS, PERMISSIONS, ROLE_NAMES } from "../../access/roles.ts";
 import { EMAIL_MAX, MEMBERS_MAX, TOKEN_NAME_MAX, TOKENS_MAX } from "../../limits.ts";
 import { paging } from "../query.ts";
 import type { RouteDoc } from "../route.ts";
-import { Time } from "./common.ts";
+import { HexId, Time } from "./common.ts";
 
-/** A note can have some 40 kB, and a page is one call of the register. */
+/** An entry may have 40 kB, and a page is one call of the register. */
 const ENTRIES_PER_PAGE = 100;
 
-const Id = z.string().regex(/^[0-9a-f]{32}$/);
 const Permission = z.enum(PERMISSIONS);
 const RoleName = z.enum(ROLE_NAMES);
 
@@ -24,59 +23,60 @@ export const CreateToken = z
       })
       .meta({
         pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]*$",
-        description: "For people; without control characters.",
+        description: "For display; no control characters.",
       }),
     permissions: z
       .array(Permission)
       .min(1)
       .max(PERMISSIONS.length)
       .refine((each) => new Set(each).size === each.length, { error: "must name each permission once" })
-      .meta({ uniqueItems: true, description: "None that the caller does not hold." }),
+      .meta({ uniqueItems: true, description: "Only permissions that the caller holds." }),
     expires_on: z.iso
       .datetime({ offset: true })
       .max(64)
       .nullable()
       .optional()
-      .describe("RFC 3339, in the future; never by default."),
+      .describe("RFC 3339, in the future. Default: never."),
   })
   .meta({ id: "CreateToken" });
 
 export const CreateMember = z
   .strictObject({
-    email: z.email().max(EMAIL_MAX).describe("What the member is known by; it cannot be changed."),
-    role: RoleName.describe("None with permissions that the caller does not hold."),
+    email: z.email().max(EMAIL_MAX).describe("Identifies the member; immutable."),
+    role: RoleName.describe("Only roles whose permissions the caller holds."),
   })
   .meta({ id: "CreateMember" });
 
-/** An address is what a member is: another one is another member. It may be named with the value it has. */
 export const UpdateMember = z
   .strictObject({
-    email: z.string().max(EMAIL_MAX).optional().describe("It may be named with the value that it has."),
+    email: z.string().max(EMAIL_MAX).optional().describe("Immutable; may be sent unchanged."),
     role: RoleName,
   })
   .meta({ id: "UpdateMember" });
 
 const Token = z
   .object({
-    id: Id,
+    id: HexId,
     name: z.string(),
     permissions: z.array(Permission),
     status: z.enum(["active", "expired"]),
-    expires_on: z.string().nullable().describe("As it was sent; null: never."),
+    expires_on: z.string().nullable().describe("As sent; null: never."),
     issued_on: Time,
   })
   .meta({ id: "Token" });
+export type Token = z.infer<typeof Token>;
 
 const Member = z
   .object({
-    id: Id,
+    id: HexId,
     email: z.string(),
     role: RoleName,
-    permissions: z.array(Permission).describe("Those of the role."),
+    permissions: z.array(Permission).describe("From the role."),
     created_on: Time,
     modified_on: Time,
   })
   .meta({ id: "Member" });
+export type Member = z.infer<typeof Member>;
 
 export const TokensPage = paging(TOKENS_MAX);
 export const MembersPage = paging(MEMBERS_MAX);
@@ -92,9 +92,9 @@ export const LIST_TOKENS: RouteDoc = {
 
 export const CREATE_TOKEN: RouteDoc = {
   summary: "Create a token",
-  description: `The token itself is in this answer and nowhere else: only its hash is stored. There can be ${TOKENS_MAX}; one more is a 403 with code 1004.`,
+  description: `The token is returned only here: only its hash is stored. At most ${TOKENS_MAX} tokens; one more is a 403 with code 1004.`,
   body: CreateToken,
-  result: z.object({ ...Token.shape, value: z.string().describe("The token. It is shown this once.") }),
+  result: z.object({ ...Token.shape, value: z.string().describe("The token, shown only once.") }),
   status: 201,
   examples: [
     { name: "For a service that sends events", body: { name: "shop", permissions: ["events:write"] } },
@@ -122,9 +122,9 @@ export const LIST_MEMBERS: RouteDoc = {
 
 export const CREATE_MEMBER: RouteDoc = {
   summary: "Add a member",
-  description: `The key is in this answer and nowhere else: only its hash is stored. There can be ${MEMBERS_MAX}; one more is a 403 with code 1004, and an address that is there already a 409.`,
+  description: `The key is returned only here: only its hash is stored. At most ${MEMBERS_MAX} members; one more is a 403 with code 1004. An existing email is a 409.`,
   body: CreateMember,
-  result: z.object({ ...Member.shape, api_key: z.string().describe("The member's key. It is shown this once.") }),
+  result: z.object({ ...Member.shape, api_key: z.string().describe("The member's key, shown only once.") }),
   status: 201,
   errors: [409],
   examples: [{ name: "Somebody who reads", body: { email: "grace@example.com", role: "Log Share Reader" } }],
@@ -144,26 +144,27 @@ export const DELETE_MEMBER: RouteDoc = {
   examples: [{ name: "One member" }],
 };
 
+const AuditEntry = z
+  .object({
+    id: z.int().min(1),
+    at: Time,
+    actor: z
+      .object({ kind: z.enum(CALLER_KINDS), id: z.string(), name: z.string() })
+      .describe("Who made the change; `platform`: a caller whom only the platform's API knows."),
+    action: z.string().describe("The change, such as `job.create`."),
+    resource: z.string().nullable().describe("Id of what was changed; null: unknown, or none."),
+    outcome: z.enum(["done", "unconfirmed"]).describe("`unconfirmed`: it failed, but may have been made."),
+    body: z.unknown().describe("The body without secrets; null: none."),
+    request_id: z.string().nullable(),
+  })
+  .meta({ id: "AuditEntry" });
+export type AuditEntry = z.infer<typeof AuditEntry>;
+
 export const LIST_AUDIT: RouteDoc = {
-  summary: "List the changes that were made over the API",
-  description: "The latest first; they are kept for 90 days.",
+  summary: "List changes made over the API",
+  description: "Latest first; kept for 90 days.",
   query: AuditPage,
-  result: z
-    .object({
-      id: z.int().min(1),
-      at: Time,
-      actor: z
-        .object({ kind: z.enum(CALLER_KINDS), id: z.string(), name: z.string() })
-        .describe("Who changed it; `platform`: whoever the platform's API knows by a bearer that is not ours."),
-      action: z.string().describe("What was done, such as `job.create`."),
-      resource: z.string().nullable().describe("Id of what was changed; null: it is not known, or there is none."),
-      outcome: z
-        .enum(["done", "unconfirmed"])
-        .describe("`unconfirmed`: it failed on the way, and may have been made all the same."),
-      body: z.unknown().describe("What was sent, without secrets; null: nothing."),
-      request_id: z.string().nullable(),
-    })
-    .meta({ id: "AuditEntry" }),
+  result: AuditEntry,
   list: true,
   examples: [{ name: "The latest ten", query: { per_page: "10" } }],
 };

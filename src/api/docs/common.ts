@@ -1,12 +1,18 @@
-/** What results of several routes have in common. */
+/** Schemas shared by several routes. */
 import * as z from "zod";
 
-/** RFC 3339, UTC, with milliseconds. The pattern that checks every date of the calendar is left out of the description. */
+/** RFC 3339, UTC, with milliseconds. The document leaves out zod's pattern, which checks every date of the calendar. */
 export const Time = z.iso.datetime().meta({ pattern: undefined });
 
-/** How many, or how much. */
+/** A time in a request: RFC 3339 with any offset. */
+export const AskedTime = z.iso.datetime({ offset: true }).max(64).meta({ pattern: undefined });
+
+/** An amount. */
 export const Count = z.int().min(0);
 
-/** The bucket of local development, so that examples can be sent there as they stand. */
+export const JobId = z.int().min(1);
+export const HexId = z.string().regex(/^[0-9a-f]{32}$/);
+
+/** The bucket of local development, so that examples work as they stand. */
 export const EXAMPLE_DESTINATION =
   "objstore://traces/logs/{DATE}?account-id=local&access-key-id=local-access-key&secret-access-key=local-secret-key";

@@ -1,23 +1,22 @@
-/** What the API's description says of destinations: proofs of ownership, and validation. */
 import * as z from "zod";
 import { AskDestination, AskOrigin, AskOwnership } from "../../job/schema.ts";
 import type { RouteDoc } from "../route.ts";
 import { EXAMPLE_DESTINATION } from "./common.ts";
 
 const Verdict = z
-  .object({ valid: z.boolean(), message: z.string().describe("Why not; empty if it is valid.") })
-  .meta({ id: "Verdict", description: "What is not valid is an answer, not an error: look at `valid`." });
+  .object({ valid: z.boolean(), message: z.string().describe("What is wrong; empty if valid.") })
+  .meta({ id: "Verdict", description: "An invalid value is an answer, not an error: check `valid`." });
 
 const ASKED = { destination_conf: EXAMPLE_DESTINATION };
 
 export const ISSUE_CHALLENGE: RouteDoc = {
   summary: "Write an ownership challenge to a destination",
-  description: "Whoever can read the object that is written there can prove it for 7 days.",
+  description: "Reading the object proves ownership for 7 days.",
   body: AskDestination,
   result: z.object({
     valid: z.boolean().describe("Whether the object was written."),
-    message: z.string().describe("Why not; empty if it was."),
-    filename: z.string().describe("Key of the object; empty if there is none."),
+    message: z.string().describe("What is wrong; empty if it was written."),
+    filename: z.string().describe("Key of the object; empty if it was not written."),
   }),
   examples: [{ name: "A bucket", body: ASKED }],
 };
@@ -37,8 +36,8 @@ export const VALIDATE_DESTINATION: RouteDoc = {
 };
 
 export const DESTINATION_EXISTS: RouteDoc = {
-  summary: "Ask whether a job ships to a destination",
-  description: "The keys in it make no difference, nor does the spelling of the store.",
+  summary: "Check whether a job ships to a destination",
+  description: "Keys and the spelling of the store are ignored.",
   body: AskDestination,
   result: z.object({ exists: z.boolean() }),
   examples: [{ name: "A bucket", body: ASKED }],

@@ -1,4 +1,4 @@
-/** What the API's description says of events. Their shape is checked by src/record, which reads them; here it is told. */
+/** Events as documented; src/record reads and checks them. */
 import * as z from "zod";
 import {
   EVENT_MAX_BYTES,
@@ -34,12 +34,12 @@ const EventRecord = z
     ScriptVersion: object.describe(FIELD_DESCRIPTIONS.ScriptVersion),
     WallTimeMs: number.describe(FIELD_DESCRIPTIONS.WallTimeMs),
   })
-  .meta({ id: "EventRecord", description: "A record as it is shipped. At least one of these keys makes it one." });
+  .meta({ id: "EventRecord", description: "A record as it is shipped: an object with at least one of these keys." });
 
 const TraceItem = z
   .looseObject({
-    event: z.unknown().describe("What the function was called with; its kind is told by the keys that are there."),
-    eventTimestamp: time.describe("In milliseconds since the epoch; the time of intake by default."),
+    event: z.unknown().describe("What the function was called with; its keys determine the kind."),
+    eventTimestamp: time.describe("In milliseconds since the epoch. Default: the time of intake."),
     exceptions: list.describe("Each with `name`, `message` and `timestamp`."),
     logs: list.describe("Each with `level`, `message` and `timestamp`."),
     outcome: text,
@@ -51,7 +51,7 @@ const TraceItem = z
     dispatchNamespace: text,
     entrypoint: text,
   })
-  .meta({ id: "TraceItem", description: "A trace item, as a tail handler is given it." });
+  .meta({ id: "TraceItem", description: "A trace item as a tail handler receives it." });
 
 const Event = z.union([EventRecord, TraceItem]);
 
@@ -66,21 +66,21 @@ const EXAMPLE = {
 
 export const SEND_EVENTS: RouteDoc = {
   summary: "Send events",
-  description: `One event, an array, or NDJSON, in gzip if you like: at most ${EVENTS_MAX_COUNT} events of ${EVENTS_MAX_DAYS} days in ${EVENTS_BODY_MAX_BYTES} bytes, ${EVENT_MAX_BYTES} bytes each, before compression. 202 means that all of them are taken, 400 that none is. After any other answer some may be: repeat the request with the same \`Idempotency-Key\`. Keys that are not known are dropped, and named in \`messages\`.`,
+  description: `One event, an array, or NDJSON, optionally gzipped: at most ${EVENTS_MAX_COUNT} events of ${EVENTS_MAX_DAYS} days in ${EVENTS_BODY_MAX_BYTES} bytes, ${EVENT_MAX_BYTES} bytes each, before compression. 202: all events are accepted. 400: none is. After any other answer some may be: repeat the request with the same \`Idempotency-Key\`. Unknown keys are dropped and named in \`messages\`.`,
   headers: z.object({
     "Idempotency-Key": z
       .string()
       .min(1)
       .max(IDEMPOTENCY_KEY_MAX)
       .optional()
-      .describe("A request that is repeated with the same key doubles nothing."),
-    "Content-Encoding": z.enum(["gzip", "identity"]).optional().describe("How the body is compressed."),
+      .describe("A repeated request with the same key adds nothing."),
+    "Content-Encoding": z.enum(["gzip", "identity"]).optional().describe("Compression of the body."),
   }),
   body: {
     "application/json": z.union([Event, z.array(Event).max(EVENTS_MAX_COUNT)]),
-    "application/x-ndjson": z.string().describe("One event a line."),
+    "application/x-ndjson": z.string().describe("One event per line."),
   },
-  result: z.object({ accepted: Count.describe("How many events were taken.") }),
+  result: z.object({ accepted: Count.describe("Number of accepted events.") }),
   status: 202,
   examples: [
     { name: "One event", body: EXAMPLE },

@@ -1,4 +1,3 @@
-/** What the API's description says of functions. */
 import * as z from "zod";
 import { ScriptSettings, TailConsumer } from "../../control/function-schema.ts";
 import { ATTACHMENT_STATES } from "../../functions/attachments.ts";
@@ -11,61 +10,62 @@ const FUNCTIONS_PER_PAGE = 1_000;
 const ships = z.boolean().nullable().optional();
 
 const SETTINGS = {
-  logship: ships.describe("Whether its events ship; null: unset, which ships, too."),
-  logpush: ships.describe("The same by the vendor's name, below the vendor's path or where that was sent."),
-  tail_consumers: z.array(TailConsumer).nullable().describe("As they were sent; null: none were."),
+  logship: ships.describe("Whether its events ship; null: unset, which also ships."),
+  logpush: ships.describe("The same under the vendor's name, for requests that use it."),
+  tail_consumers: z.array(TailConsumer).nullable().describe("As sent; null: none."),
 };
 
 const COUNTS = {
-  shipped: Count.describe("Events that were offered to a job."),
+  shipped: Count.describe("Events offered to a job."),
   dropped: z.object({
-    logging_off: Count.describe("Because logging of the function was off."),
-    no_job: Count.describe("Because no job was enabled."),
+    logging_off: Count.describe("Logging of the function was off."),
+    no_job: Count.describe("No job was enabled."),
   }),
 };
 
 const Settings = z.object(SETTINGS);
+export type Settings = z.infer<typeof Settings>;
 
 const Attachment = z
   .object({
     state: z
       .enum(ATTACHMENT_STATES)
       .describe(
-        "`undone`: a later deployment, or change of its settings, left this service out. `gone`: the platform has no such script any more. `unknown`: it was attached, and since then could not be looked at.",
+        "`undone`: a later deployment or change of settings removed this service. `gone`: the platform has no such script any more. `unknown`: it was attached, and could not be checked since.",
       ),
-    since: Time.describe("When it was first found to be so."),
-    checked_at: Time.describe("When the platform last told how it is."),
-    why: z.string().describe("The same in words."),
+    since: Time.describe("When this state was first seen."),
+    checked_at: Time.describe("When the platform last answered."),
+    why: z.string().describe("The state in words."),
   })
   .meta({ id: "Attachment" });
 
-const FunctionView = z
+export const FunctionView = z
   .object({
     id: z.string().describe("Name of the function."),
-    logging: z.enum(["on", "off", "unset"]).describe("`unset` ships: sending its events is opting in."),
+    logging: z.enum(["on", "off", "unset"]).describe("`unset` also ships: sending events is opting in."),
     ...SETTINGS,
     last_event: Time.nullable().describe(
-      "The time that its latest event says of itself, if that is not yet to come; null: none was seen in the last 30 days.",
+      "Timestamp of its latest event, unless in the future; null: no event in the last 30 days.",
     ),
     ...COUNTS,
-    modified_on: Time.nullable().describe("When its settings were last changed; null: nothing is set."),
+    modified_on: Time.nullable().describe("When its settings last changed; null: no settings."),
     attachment: Attachment.nullable().describe(
-      "Whether the platform still sends its events here, if they were attached through this service (`UPSTREAM_API`); null: they were not, or logging is off.",
+      "Whether the platform still sends its events here, if attached through this service (`UPSTREAM_API`); null: not attached, or logging is off.",
     ),
   })
   .meta({ id: "Function" });
+export type FunctionView = z.infer<typeof FunctionView>;
 
 export const FunctionsPage = paging(FUNCTIONS_PER_PAGE).extend({
-  name: z.string().optional().describe("Only those whose names contain this, in capitals or not; empty: all."),
+  name: z.string().optional().describe("Only names that contain this, ignoring case; empty: all."),
 });
 
 export const LIST_FUNCTIONS: RouteDoc = {
   summary: "List the functions",
-  description:
-    "Those that something was set for, those that should be attached at the platform, and those whose events were seen in the last 30 days.",
+  description: "Functions with settings, with an attachment at the platform, or with events in the last 30 days.",
   query: FunctionsPage,
   result: FunctionView,
-  list: z.object({ unlisted: z.object(COUNTS).describe("The counts of functions that are not listed by name.") }),
+  list: z.object({ unlisted: z.object(COUNTS).describe("Counts of functions that are not listed by name.") }),
   examples: [{ name: "All functions" }, { name: "By a part of their names", query: { name: "sho" } }],
 };
 
@@ -77,7 +77,7 @@ export const READ_FUNCTION: RouteDoc = {
 
 export const DELETE_FUNCTION: RouteDoc = {
   summary: "Forget a function",
-  description: "Its settings and the counts under its name. Events that come later are counted anew, and ship.",
+  description: "Deletes its settings and counts. Later events are counted from zero, and ship.",
   result: z.object({ id: z.string() }),
   examples: [{ name: "One function" }],
 };
@@ -91,7 +91,7 @@ export const READ_SETTINGS: RouteDoc = {
 export const PATCH_SETTINGS: RouteDoc = {
   summary: "Change the settings of a function",
   description:
-    "Of any function: it can be opted out before its first event. What is refused for its number is a 403 with code 1004.",
+    "Any function can be set, even before its first event. Too many functions or switches are a 403 with code 1004.",
   body: ScriptSettings,
   result: Settings,
   examples: [

@@ -1,21 +1,21 @@
-/** What the API's description says of incidents. */
 import * as z from "zod";
 import type { RouteDoc } from "../route.ts";
 import { Count, Time } from "./common.ts";
 import { Finding } from "./status.ts";
 
-const Incident = Finding.extend({
-  id: z.string().describe("As in the calls of the webhook."),
-  since: Time.describe("Since when it is, or was, wrong."),
-  opened_at: Time.describe("Since when it is an incident: seen for long enough."),
-  over_since: Time.nullable().describe("Since when it was not seen any more; null: it goes on."),
-  flaps: Count.describe("How often it was seen again after it was not."),
+export const Incident = Finding.extend({
+  id: z.string().describe("The same as in the webhook's calls."),
+  since: Time.describe("When the fault began."),
+  opened_at: Time.describe("When it had lasted long enough to become an incident."),
+  over_since: Time.nullable().describe("When it was no longer seen; null: it continues."),
+  flaps: Count.describe("How often it came back after it was gone."),
 }).meta({ id: "Incident" });
+export type Incident = z.infer<typeof Incident>;
 
 export const LIST_INCIDENTS: RouteDoc = {
   summary: "List incidents",
   description:
-    "What `/status` has said for long enough to be told: those that go on first, then the latest; at most 200. What is over is kept for 30 days. docs/webhook.md says when one begins and when it is over.",
+    "Findings of `/status` that lasted long enough: open ones first, then the latest; at most 200. Past incidents are kept for 30 days. docs/webhook.md says when an incident begins and ends.",
   result: Incident,
   list: true,
   examples: [{ name: "All of them" }],

@@ -1,24 +1,23 @@
-/** What the API's description says of jobs. */
 import * as z from "zod";
 import { CreateJob, JOB_FIELDS, OutputOptions, UpdateJob } from "../../job/schema.ts";
 import { JOBS_MAX } from "../../limits.ts";
 import { DATASETS } from "../../record/fields.ts";
 import { flag, paging } from "../query.ts";
 import type { RouteDoc } from "../route.ts";
-import { Count, EXAMPLE_DESTINATION, Time } from "./common.ts";
+import { Count, EXAMPLE_DESTINATION, JobId, Time } from "./common.ts";
 
-const JobId = z.int().min(1).describe("Never used again, even after the job is deleted.");
+const OwnId = JobId.describe("Never reused, even after the job is deleted.");
 
-const Job = z
+export const Job = z
   .object({
-    id: JobId,
-    dataset: z.enum(DATASETS).describe("What is shipped, by the name that it was created with."),
+    id: OwnId,
+    dataset: z.enum(DATASETS).describe("As sent on creation."),
     name: JOB_FIELDS.name,
-    enabled: z.boolean().describe("Whether the job takes new events. What it has taken is delivered anyway."),
+    enabled: z.boolean().describe("Whether the job takes new events. Events already taken are delivered either way."),
     kind: z.literal("").describe("Always empty."),
     destination_conf: z
       .string()
-      .describe("As it was sent; without the permission `logs:edit`, secrets are `****`. Empty if no key opens it."),
+      .describe("As sent; without the permission `logs:edit`, secrets are `****`. Empty if no key opens it."),
     output_options: OutputOptions.nullable().optional(),
     filter: JOB_FIELDS.filter,
     frequency: JOB_FIELDS.frequency,
@@ -27,40 +26,39 @@ const Job = z
     max_upload_records: JOB_FIELDS.max_upload_records,
     max_upload_interval_seconds: JOB_FIELDS.max_upload_interval_seconds,
     canary: JOB_FIELDS.canary.optional(),
-    last_complete: Time.nullable().describe(
-      "Everything taken in before this time has been delivered. It never goes back.",
-    ),
-    last_error: Time.nullable().describe("When delivery last failed; null if it does not fail now."),
-    error_message: z.string().nullable().describe("Why delivery fails; null if it does not."),
+    last_complete: Time.nullable().describe("Events accepted before this time are delivered. Never goes back."),
+    last_error: Time.nullable().describe("When delivery last failed; null: it does not fail now."),
+    error_message: z.string().nullable().describe("Why delivery fails; null: it does not."),
     time_created: Time,
     time_modified: Time,
   })
-  .meta({ id: "Job", description: "A read returns what was sent: options that were never sent are not there." });
+  .meta({ id: "Job", description: "A read returns what was sent, without options that were never sent." });
+export type Job = z.infer<typeof Job>;
 
-const JobLedger = z
+export const JobLedger = z
   .object({
     received: Count.describe("`filtered + sampled_out + delivered + pending + set_aside + discarded`."),
-    filtered: Count.describe("Records that the filter did not keep."),
-    sampled_out: Count.describe("Records that the sample did not keep."),
-    delivered: Count.describe("Records in objects that the destination has."),
-    pending: Count.describe("Records that wait."),
-    set_aside: Count.describe("Records that the destination refused for what they are."),
-    discarded: Count.describe("Records that were dropped because somebody asked for it."),
-    pending_objects: Count.describe("Objects that are cut and not delivered yet."),
-    oldest_pending_seconds: Count.nullable().describe("Age of the oldest record that waits; null: none does."),
+    filtered: Count.describe("Records rejected by the filter."),
+    sampled_out: Count.describe("Records left out by sampling."),
+    delivered: Count.describe("Records in delivered objects."),
+    pending: Count.describe("Waiting records."),
+    set_aside: Count.describe("Records in objects that the destination refuses."),
+    discarded: Count.describe("Records dropped on request."),
+    pending_objects: Count.describe("Objects that are cut but not delivered yet."),
+    oldest_pending_seconds: Count.nullable().describe("Age of the oldest waiting record; null: none waits."),
     bytes_raw: Count.describe("Bytes delivered, before compression."),
-    bytes_compressed: Count.describe("Bytes delivered, as they are stored."),
+    bytes_compressed: Count.describe("Bytes delivered, compressed."),
     replayed: z
-      .strictObject({ objects: Count, records: Count, bytes: Count.describe("As they are stored.") })
-      .describe("What replays shipped again; no other number here has it."),
+      .strictObject({ objects: Count, records: Count, bytes: Count.describe("Compressed.") })
+      .describe("What replays shipped again; not part of the other counts."),
   })
-  .meta({ id: "JobLedger", description: "What became of every record that was offered to the job." });
+  .meta({ id: "JobLedger", description: "Counts of all records offered to the job." });
 
-/** Every job of the account fits one page. */
+/** All jobs fit one page. */
 export const JobsPage = paging(JOBS_MAX);
 
 export const DiscardQuery = z.object({
-  discard: flag.describe("Drops what the job has taken and not delivered; it is counted as discarded."),
+  discard: flag.describe("Drops what the job has not delivered yet, counted as discarded."),
 });
 
 export const LIST_JOBS: RouteDoc = {
@@ -75,7 +73,7 @@ export const LIST_DATASET_JOBS: RouteDoc = { ...LIST_JOBS, summary: "List the jo
 
 export const CREATE_JOB: RouteDoc = {
   summary: "Create a job",
-  description: `Writes a test object to the destination first: if that fails, nothing is stored, and the answer says what the store said. There can be ${JOBS_MAX} jobs; one more is a 403 with code 1004.`,
+  description: `Writes a test object to the destination first; if that fails, no job is created, and the error has the store's answer. At most ${JOBS_MAX} jobs; one more is a 403 with code 1004.`,
   body: CreateJob,
   result: Job,
   status: 201,
@@ -108,7 +106,7 @@ export const READ_JOB: RouteDoc = { summary: "Read a job", result: Job, examples
 export const UPDATE_JOB: RouteDoc = {
   summary: "Change a job",
   description:
-    "In force for every event that is accepted after the answer. A changed destination is written to first, and applies to everything that is not delivered yet.",
+    "Applies to every event accepted after the answer. A changed destination is tested by a write first, and applies to everything not delivered yet.",
   body: UpdateJob,
   result: Job,
   errors: [409],
@@ -122,21 +120,21 @@ export const UPDATE_JOB: RouteDoc = {
 export const DELETE_JOB: RouteDoc = {
   summary: "Delete a job",
   description:
-    "It is gone from the list at once. What it had taken is delivered in the background, unless it is discarded.",
+    "The job disappears from the list at once. What it has taken is delivered in the background, unless discarded.",
   query: DiscardQuery,
-  result: z.object({ id: JobId }),
+  result: z.object({ id: OwnId }),
   examples: [{ name: "Deliver what waits" }, { name: "Drop what waits", query: { discard: "true" } }],
 };
 
 export const JOB_LEDGER: RouteDoc = {
-  summary: "Read what became of a job's records",
+  summary: "Read a job's record counts",
   result: JobLedger,
   examples: [{ name: "The counts" }],
 };
 
 export const FLUSH_JOB: RouteDoc = {
-  summary: "Deliver what a job has taken, now",
-  description: "Waits for the uploads for up to 20 seconds; they go on.",
-  result: z.object({ id: JobId, pending_objects: Count.describe("Objects that are still on their way.") }),
+  summary: "Flush a job",
+  description: "Uploads what waits now. The answer comes after 20 seconds at the latest; uploads continue.",
+  result: z.object({ id: OwnId, pending_objects: Count.describe("Objects not delivered yet.") }),
   examples: [{ name: "Flush" }],
 };

@@ -1,76 +1,74 @@
-/** What the API's description says of objects. */
 import * as z from "zod";
 import { OBJECT_LINES_MAX, OBJECT_TEXT_MAX_BYTES, UPLOAD_BYTES } from "../../limits.ts";
 import { flag, wholeNumber, wholeNumberOr } from "../query.ts";
 import type { RouteDoc } from "../route.ts";
 import { Count, Time } from "./common.ts";
 
-const ObjectEntry = z
+export const ObjectEntry = z
   .object({
-    number: z.int().min(1).describe("Grows with every object: the order in which they were cut."),
-    key: z.string().describe("Below the bucket."),
+    number: z.int().min(1).describe("Increases with every object, in the order in which they were cut."),
+    key: z.string().describe("Key in the bucket."),
     state: z.enum(["waiting", "delivered", "set_aside", "discarded"]),
     records: Count,
-    bytes: Count.describe("As it is stored."),
+    bytes: Count.describe("Compressed."),
     raw_bytes: Count.describe("Before compression."),
-    first_event: Time.describe("Time of the earliest event in it."),
-    last_event: Time.describe("Time of the latest event in it."),
+    first_event: Time.describe("Time of its earliest event."),
+    last_event: Time.describe("Time of its latest event."),
     reason: z
       .enum(["bytes", "records", "interval", "scheduled", "manual", "config", "deleted", "replay"])
-      .describe("Why it was cut; `replay`: it was not, it is a copy."),
-    attempts: Count.describe("How often its upload was tried."),
+      .describe("Why it was cut; `replay`: it is a copy."),
+    attempts: Count.describe("Upload attempts."),
     cut_at: Time,
     uploaded_at: Time.nullable(),
     verified: z
       .boolean()
       .nullable()
-      .describe("`false`: the store says that it has the object, but would not show it. null: it is not uploaded."),
-    error: z.string().nullable().describe("Why the last try failed."),
+      .describe("`false`: the store reported success, but does not let the object be read. null: not uploaded."),
+    error: z.string().nullable().describe("Why the last attempt failed."),
     replay: z
       .strictObject({
-        id: z.string().describe("Of the replay."),
-        of: z.int().min(1).describe("The number of the object that it is a copy of."),
-        destination: z.string().nullable().describe("Bucket and endpoint, if it is not at the job's own destination."),
+        id: z.string().describe("Id of the replay."),
+        of: z.int().min(1).describe("Number of the original object."),
+        destination: z.string().nullable().describe("Bucket and endpoint; null: the job's own destination."),
       })
       .nullable()
-      .describe("Of a copy that a replay wrote; null: it is no copy."),
+      .describe("Set on copies that a replay wrote; otherwise null."),
   })
   .meta({ id: "ObjectEntry" });
 
-const ObjectLines = z
+export const ObjectLines = z
   .strictObject({
     lines: z.array(
       z.strictObject({
-        number: z.int().min(1).describe("In the object, from 1."),
-        text: z.string().describe("Whoever sent the events has written this: show it as text, never as a page."),
-        truncated: z.boolean().describe("`true`: this is its beginning alone; the rest is in the file."),
+        number: z.int().min(1).describe("Line number in the object, from 1."),
+        text: z.string().describe("Content from the sender of the events: show it as text, never as HTML."),
+        truncated: z.boolean().describe("`true`: only the beginning is included; the file has the rest."),
       }),
     ),
-    next: Count.nullable().describe("The `skip` of those that follow; null: nothing does."),
+    next: Count.nullable().describe("`skip` for the next lines; null: no more lines."),
   })
   .meta({ id: "ObjectLines" });
 
 export const ObjectsQuery = z.object({
-  after: wholeNumberOr(0, 0, Number.MAX_SAFE_INTEGER).describe("Objects with larger numbers than this alone."),
+  after: wholeNumberOr(0, 0, Number.MAX_SAFE_INTEGER).describe("Only objects with larger numbers."),
   before: wholeNumber(1, Number.MAX_SAFE_INTEGER)
     .optional()
-    .describe("Objects with smaller numbers than this alone, the newest first; it goes before `after`."),
-  limit: wholeNumberOr(100, 1, 1_000).describe("How many at most."),
+    .describe("Only objects with smaller numbers, newest first; overrides `after`."),
+  limit: wholeNumberOr(100, 1, 1_000).describe("Maximum number of objects."),
 });
 
 export const ObjectQuery = z.object({
-  download: flag.describe("Answers with the object itself, as it is stored."),
+  download: flag.describe("Answers with the stored object itself."),
 });
 
 export const ObjectLinesQuery = z.object({
-  skip: wholeNumberOr(0, 0, UPLOAD_BYTES.max).describe("How many lines to leave out before the first."),
-  limit: wholeNumberOr(50, 1, OBJECT_LINES_MAX).describe("How many at most."),
+  skip: wholeNumberOr(0, 0, UPLOAD_BYTES.max).describe("Number of lines to skip."),
+  limit: wholeNumberOr(50, 1, OBJECT_LINES_MAX).describe("Maximum number of lines."),
 });
 
 export const JOB_OBJECTS: RouteDoc = {
   summary: "List the objects of a job",
-  description:
-    "In the order of their numbers, or, with `before`, the newest first. Delivered ones are kept in this list for 30 days.",
+  description: "By number, or newest first with `before`. Delivered objects are listed for 30 days.",
   query: ObjectsQuery,
   result: ObjectEntry,
   list: true,
@@ -82,11 +80,11 @@ export const JOB_OBJECTS: RouteDoc = {
 };
 
 const STORE =
-  "It is read with the job's stored destination, as it is now. One that is not uploaded, was copied elsewhere by a replay, or is not what was delivered, is a 409; one that the store does not have any more is a 404, one that the job's credentials may not read a 403.";
+  "The object is read from the job's current destination. An object that is not uploaded, was copied elsewhere by a replay, or is not what was delivered is a 409; one that the store no longer has, a 404; one that the job's credentials may not read, a 403.";
 
 export const READ_OBJECT: RouteDoc = {
   summary: "Read one object of a job",
-  description: `What is known of it; with \`download=true\`, the object itself. ${STORE}`,
+  description: `Its entry in the list; with \`download=true\`, the object itself. ${STORE}`,
   query: ObjectQuery,
   result: ObjectEntry,
   files: ["application/gzip"],
@@ -96,7 +94,7 @@ export const READ_OBJECT: RouteDoc = {
 
 export const OBJECT_LINES: RouteDoc = {
   summary: "Read records of a delivered object",
-  description: `Its lines, decompressed: with the usual output, each is a record. They come to ${OBJECT_TEXT_MAX_BYTES} bytes at most; a line longer than that is cut, and says so. What is skipped is read all the same: the object is streamed from its beginning. ${STORE}`,
+  description: `Its decompressed lines, by default one record each, at most ${OBJECT_TEXT_MAX_BYTES} bytes; a longer line is truncated and marked. The object is streamed from its beginning, skipped lines included. ${STORE}`,
   query: ObjectLinesQuery,
   result: ObjectLines,
   errors: [409],

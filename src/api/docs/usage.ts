@@ -1,68 +1,62 @@
-/** What the API's description says of what a month uses and costs. */
 import * as z from "zod";
 import type { RouteDoc } from "../route.ts";
 import { Count, Time } from "./common.ts";
 
 const Dollars = z.number().min(0).describe("US dollars.");
 
-const Operation = z
+export const Operation = z
   .strictObject({
     amount: Count,
     basis: z
       .enum(["counted", "derived", "estimated"])
-      .describe(
-        "`counted`: as it happened. `derived`: from what was counted, by factors that are measured. `estimated`: by what cannot be measured here.",
-      ),
+      .describe("`counted`: measured. `derived`: from counts, by measured factors. `estimated`: not measurable here."),
     list_price_usd: Dollars,
   })
   .meta({ id: "Operation" });
 
-/** In the order in which they are shown. */
+/** In display order. */
 export const Operations = z.strictObject({
   queue_operations: Operation.describe("Writes, reads and deletes of each started 64 KB of a message."),
   rows_written: Operation.describe("Of durable objects."),
   object_requests: Operation.describe("Calls and alarms of durable objects."),
-  object_gb_seconds: Operation.describe("Of durable objects at work."),
-  puts: Operation.describe("Uploads, those that were refused included."),
+  object_gb_seconds: Operation.describe("Of active durable objects."),
+  puts: Operation.describe("Uploads, including refused ones."),
   cpu_ms: Operation,
   invocations: Operation.describe("Of the queue's consumer and the cron."),
   log_lines: Operation.describe("Of the shipper itself."),
 });
+export type Operations = z.infer<typeof Operations>;
+
+export const Usage = z
+  .strictObject({
+    month: z.string().meta({ pattern: "^\\d{4}-\\d{2}$" }).describe("In UTC."),
+    since: Time.nullable().describe("Start of the month, or of counting if later. null: nothing was counted yet."),
+    until: Time,
+    counted: z.strictObject({
+      events: Count.describe("Events taken from the queue."),
+      messages: Count.describe("Messages with these events."),
+      batches: Count.describe("Queue batches with these messages."),
+      records_offered: Count.describe("Events, each counted once per job that was offered it."),
+      appends: Count.describe("Calls that added records to a job's log."),
+      uploads: z.strictObject({ ok: Count, retried: Count, failed: Count }).describe("Attempts of all jobs."),
+      records_delivered: Count.describe("Records delivered by all jobs."),
+      bytes_delivered: Count.describe("Compressed."),
+    }),
+    silent_jobs: z.array(z.int().min(1)).describe("Jobs whose logs did not answer; their uploads are missing here."),
+    operations: Operations,
+    list_price_usd: Dollars.describe("All operations, without the plan's included amounts."),
+    beyond_plan_usd: Dollars.describe("Beyond what the paid plan includes, in an account that does nothing else."),
+    vendor_price_usd: Dollars.describe("The vendor's own log shipping, for `records_delivered`."),
+    vendor_beyond_plan_usd: Dollars.describe("Beyond what the plan includes."),
+    assumptions: z.array(z.string()).describe("Notes on these numbers, as sentences."),
+  })
+  .meta({ id: "Usage" });
 
 export const READ_USAGE: RouteDoc = {
-  summary: "Say what this month has cost so far",
+  summary: "Estimate this month's cost",
   description:
-    "What was counted in this calendar month (UTC), the operations that are billed for it, and what these cost by public list price; beside it, what the vendor's own log shipping " +
-    "would cost for the same records. It is no bill: discounts, and whatever else the account does, are not known here.",
-  result: z
-    .strictObject({
-      month: z.string().meta({ pattern: "^\\d{4}-\\d{2}$" }).describe("In UTC."),
-      since: Time.nullable().describe(
-        "Since when all of it was counted: the beginning of the month, unless counting began later. null: nothing was ever counted.",
-      ),
-      until: Time,
-      counted: z.strictObject({
-        events: Count.describe("Events that were taken from the queue."),
-        messages: Count.describe("Messages that these came in."),
-        batches: Count.describe("Batches of the queue that these came in."),
-        records_offered: Count.describe("Events, each counted once for every job that was offered it."),
-        appends: Count.describe("Calls in which a job's log took records."),
-        uploads: z.strictObject({ ok: Count, retried: Count, failed: Count }).describe("Attempts, over all jobs."),
-        records_delivered: Count.describe("Records in what was delivered, over all jobs."),
-        bytes_delivered: Count.describe("As they are stored."),
-      }),
-      silent_jobs: z
-        .array(z.int().min(1))
-        .describe("Jobs whose logs did not answer: what they uploaded is missing in all numbers here."),
-      operations: Operations,
-      list_price_usd: Dollars.describe("All operations together, as if nothing was included."),
-      beyond_plan_usd: Dollars.describe(
-        "What of it exceeds what the paid plan includes a month, in an account that does nothing else.",
-      ),
-      vendor_price_usd: Dollars.describe("The vendor's own log shipping, for `records_delivered`."),
-      vendor_beyond_plan_usd: Dollars.describe("What of that exceeds what the plan includes."),
-      assumptions: z.array(z.string()).describe("What to know of these numbers, as sentences."),
-    })
-    .meta({ id: "Usage" }),
+    "The counts of this calendar month (UTC), the billed operations and their public list price, and the price of the vendor's own log shipping for the same records. " +
+    "Not a bill: discounts and the account's other use are unknown here.",
+  result: Usage,
   examples: [{ name: "This month" }],
 };

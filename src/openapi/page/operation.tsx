@@ -4,7 +4,7 @@ import { type Answer, isRef, type JsonSchema, type OpenApi, type Operation } fro
 import { Fields, fieldsOf, Type } from "./schema.tsx";
 import { Paragraphs, Words } from "./words.tsx";
 
-/** A method of a path, with the other names of the path. */
+/** An operation with its aliases. */
 export interface Entry {
   method: string;
   path: string;
@@ -12,7 +12,7 @@ export interface Entry {
   aliases: readonly { path: string; operation: Operation }[];
 }
 
-/** Every operation once, by its first name, in the order of the document. */
+/** Every operation once, under its primary name, in document order. */
 export function entriesOf({ paths }: OpenApi): Entry[] {
   const all = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
@@ -76,7 +76,7 @@ export const OperationSection: FC<{ entry: Entry; document: OpenApi }> = ({ entr
   );
 };
 
-/** What an answer's `result` holds, beside the envelope that all have. */
+/** An answer's `result`, without the common envelope. */
 const Result: FC<{ status: string; answer: Answer; document: OpenApi }> = ({ status, answer, document }) => {
   const own = answer.content["application/json"]?.schema.allOf?.[1];
   const { result, result_info: info } = own?.properties ?? {};
@@ -96,7 +96,7 @@ const Result: FC<{ status: string; answer: Answer; document: OpenApi }> = ({ sta
   );
 };
 
-/** The fields of an object, or the type of anything else. @param byName a named schema is not shown, but linked to. */
+/** The fields of an object, or the type of anything else. @param byName link to a named schema instead. */
 const Shape: FC<{ title: string; schema: JsonSchema; document: OpenApi; optional: string; byName?: boolean }> = ({
   title,
   schema,

@@ -7,10 +7,10 @@ import { Fields, fieldsOf, Type } from "./schema.tsx";
 import { STYLE } from "./style.ts";
 import { Paragraphs, Words } from "./words.tsx";
 
-/** What lets the page's style sheet, and no other, by its Content-Security-Policy. */
+/** Allows exactly the page's style sheet in its Content-Security-Policy. */
 export const STYLE_HASH = `sha256-${createHash("sha256").update(STYLE).digest("base64")}`;
 
-/** The document as a page: one text, without a script and without anything that has to be loaded. Everything in it is escaped. */
+/** The document as one HTML page, without scripts or external resources. All text is escaped. */
 export function renderPage(document: OpenApi): string {
   return `<!DOCTYPE html>${<Page document={document} />}`;
 }
@@ -43,11 +43,11 @@ const Page: FC<{ document: OpenApi }> = ({ document }) => {
             <h2 id="overview">Overview</h2>
             <Paragraphs text={info.description} />
             <p>
-              The examples are command lines for a shell that has <code>BASE_URL</code>, <code>ACCOUNT_ID</code> and{" "}
-              <code>TOKEN</code>; for <code>npm start</code> these are <code>http://localhost:8787</code>,{" "}
-              <code>local</code> and the <code>ADMIN_TOKEN</code> of <code>.dev.vars</code>. Destinations in them are
-              the local bucket; <code>TOKEN_ID</code>, <code>MEMBER_ID</code> and <code>REPLAY_ID</code> are those of a
-              list. Every one of them is sent to the service by its tests.
+              The examples are shell commands. Set <code>BASE_URL</code>, <code>ACCOUNT_ID</code> and <code>TOKEN</code>
+              ; for <code>npm start</code> these are <code>http://localhost:8787</code>, <code>local</code> and the{" "}
+              <code>ADMIN_TOKEN</code> of <code>.dev.vars</code>. Their destination is the local bucket; take{" "}
+              <code>TOKEN_ID</code>, <code>MEMBER_ID</code> and <code>REPLAY_ID</code> from a list. The service's tests
+              run every example.
             </p>
           </section>
           {tags.map(({ name, description }) => (

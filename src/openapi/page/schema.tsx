@@ -3,17 +3,17 @@ import { COMPONENTS } from "../schemas.ts";
 import type { JsonSchema } from "../types.ts";
 import { Words } from "./words.tsx";
 
-/** One line of a table: a field, by the way to it. */
+/** A row of a table: a field by its path. */
 interface Field {
   name: string;
   schema: JsonSchema;
   required: boolean;
 }
 
-/** How deep objects in objects are shown in one table; what is deeper is shown by its type alone. */
+/** How deep nested objects are expanded in one table. */
 const DEPTH_MAX = 5;
 
-/** The fields of an object, those of objects in it included; of named schemas, a link is shown. */
+/** The fields of an object and its nested objects; named schemas are linked to. */
 export function fieldsOf(schema: JsonSchema, prefix = "", depth = 0): Field[] {
   const required = new Set(schema.required);
   return Object.entries(schema.properties ?? {}).flatMap(([key, value]) => {
@@ -26,7 +26,7 @@ export function fieldsOf(schema: JsonSchema, prefix = "", depth = 0): Field[] {
   });
 }
 
-/** What is in it, be it null or a list. */
+/** The schema inside null or a list. */
 function contained(schema: JsonSchema): { inner: JsonSchema; suffix: string } {
   const { value } = withoutNull(schema);
   return value.items === undefined
@@ -34,7 +34,7 @@ function contained(schema: JsonSchema): { inner: JsonSchema; suffix: string } {
     : { inner: withoutNull(value.items).value, suffix: "[]" };
 }
 
-/** `X or null` is written as two alternatives, or as two types. */
+/** `X or null` is two alternatives, or two types. */
 function withoutNull(schema: JsonSchema): { value: JsonSchema; nullable: boolean } {
   if (Array.isArray(schema.type) && schema.type.length === 2 && schema.type[1] === "null")
     return { value: { ...schema, type: schema.type[0] ?? "" }, nullable: true };
@@ -115,11 +115,11 @@ const Alternatives: FC<{ each: readonly Child[] }> = ({ each }) => (
   <>{each.map((one, i) => [i === 0 ? "" : i === each.length - 1 ? " or " : ", ", one])}</>
 );
 
-/** What is said of its size, in words. */
+/** The bounds, in words. */
 function boundsOf(schema: JsonSchema): string {
   const { minimum, maximum, exclusiveMinimum, minLength, maxLength, minItems, maxItems } = schema;
   const largest = maximum === Number.MAX_SAFE_INTEGER ? undefined : maximum;
-  // 0 stands for a default, and what is none is bounded.
+  // A bounded number, or 0 for the default.
   const [zero, other] = schema.anyOf ?? [];
   if (zero?.const === 0 && other?.minimum !== undefined) return `, 0 or ${other.minimum} to ${largest}`;
   return [

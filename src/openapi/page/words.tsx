@@ -1,6 +1,6 @@
 import type { FC } from "hono/jsx";
 
-/** Markdown as far as the descriptions use it: code between backquotes, and bold between two asterisks. */
+/** The Markdown that descriptions use: `code` and **bold**. */
 export const Words: FC<{ text: string }> = ({ text }) => (
   <>
     {text.split(/(`[^`]+`|\*\*[^*]+\*\*)/).map((part) => {
@@ -10,7 +10,6 @@ export const Words: FC<{ text: string }> = ({ text }) => (
   </>
 );
 
-/** Its paragraphs. */
 export const Paragraphs: FC<{ text: string }> = ({ text }) => (
   <>
     {text.split("\n\n").map((paragraph) => (
