@@ -12,7 +12,7 @@ const HOURS_SHOWN = 24;
 
 const AskedTime = z.iso.datetime({ offset: true }).max(64).meta({ pattern: undefined });
 
-const Hour = z
+export const Hour = z
   .strictObject({
     hour: Time.describe("When it begins."),
     uploads: z

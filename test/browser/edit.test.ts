@@ -78,7 +78,7 @@ const buildsByKeyboard = async (page: Page): Promise<void> => {
   await enter(page, 3, "Outcome", "is not (", "ok");
   await tabTo(page, "Save");
   await page.keyboard.press("Enter");
-  await page.getByText("It is in force for every event").waitFor();
+  await page.getByText("Applies to every event").waitFor();
   const { name, filter } = await stored(id);
   expect(name).toBe("shop");
   expect(JSON.parse(`${filter}`)).toEqual({
@@ -126,12 +126,12 @@ it("gives back what a browser made of a filter that is hard to show", async () =
   expect(before).toMatchObject({ filter, output_options, name });
   await page.goto(`/jobs/${id}/edit`);
   await page.getByRole("button", { name: "Save" }).click();
-  await page.getByText("Nothing was different").waitFor();
+  await page.getByText("No changes").waitFor();
   await page.getByLabel("Value", { exact: false }).first().press("End");
   await page.getByRole("button", { name: "Preview" }).click();
   await page.getByRole("heading", { name: "Preview on recent events" }).waitFor();
   await page.getByRole("button", { name: "Save" }).click();
-  await page.getByText("Nothing was different").waitFor();
+  await page.getByText("No changes").waitFor();
   expect(await stored(id)).toEqual(before);
 });
 
@@ -152,9 +152,9 @@ it.each([
   });
   await page.goto(`/jobs/${id}/edit`);
   for (const summary of await page.locator("summary").all()) await summary.click();
-  await page.getByLabel("How long a record waits").fill("12");
+  await page.getByLabel("Max wait").fill("12");
   await page.getByRole("button", { name: "Save" }).click();
-  await page.getByText("this was refused").waitFor();
+  await page.getByText("Not saved").waitFor();
   const { violations } = await new AxeBuilder({ page }).analyze();
   expect(violations.map(({ id: rule, nodes }) => [rule, nodes.map(({ html }) => html)])).toEqual([]);
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);

@@ -36,13 +36,13 @@ describe("a destination that is tested", () => {
     [
       "a key that is not known",
       { do: "answer", status: 403, code: "InvalidAccessKeyId" },
-      "does not know this access key id",
+      "does not know this access key ID",
       "HTTP 403 InvalidAccessKeyId",
     ],
     [
       "a secret of another key",
       { do: "answer", status: 403, code: "SignatureDoesNotMatch" },
-      "is not the one that belongs to this access key id",
+      "does not match the access key ID",
       "HTTP 403 SignatureDoesNotMatch",
     ],
     ["keys that may not write", { do: "answer", status: 403 }, "may not write here", "HTTP 403"],
@@ -52,10 +52,10 @@ describe("a destination that is tested", () => {
       "no bucket of this name",
       "HTTP 404 NoSuchBucket",
     ],
-    ["a store that is down", { do: "answer", status: 503, code: "X" }, "does not work at the moment", "HTTP 503 X"],
+    ["a store that is down", { do: "answer", status: 503, code: "X" }, "is not available", "HTTP 503 X"],
     ["a redirect", { do: "redirect", location: "https://elsewhere.example/" }, "in another region", "HTTP 307"],
     ["a proxy", { do: "discard" }, "does not keep what it is sent", "the object is not there"],
-    ["a connection that breaks", { do: "reset", when: "before" }, "Nothing could be reached", "connection failed"],
+    ["a connection that breaks", { do: "reset", when: "before" }, "Connection failed. Check", "connection failed"],
   ];
 
   it.each(refusals)("says what to do about %s, and does not go on", async (_name, action, words, status) => {
@@ -66,7 +66,7 @@ describe("a destination that is tested", () => {
     const text = textOf((await creator.get("destination")).html);
     expect(text).toContain(words);
     expect(text).toContain(status);
-    expect(text).toContain("Creating the job would be refused as well");
+    expect(text).toContain("Test failed");
     expect((await creator.get("records")).location).toBe(`${creator.base}/destination`);
     await creator.bucket.control.script([]);
     await creator.chooseBucket({ access_key_id: "", secret_access_key: "" });
@@ -85,7 +85,7 @@ describe("a destination that is tested", () => {
     await first.post("finish");
     const second = await Creator.begin();
     await second.post("destination", s3Form(first.bucket.name, { do: "test" }));
-    expect(textOf((await second.get("destination")).html)).toContain("Another job ships into the same folder");
+    expect(textOf((await second.get("destination")).html)).toContain("Another job ships to the same folder");
   });
 
   it("has to be tested again when anything of it is changed", async () => {
@@ -98,7 +98,7 @@ describe("a destination that is tested", () => {
 
 describe("what is entered", () => {
   const faults: [name: string, more: Record<string, string>, field: string, words: string][] = [
-    ["no bucket", { bucket: "" }, "bucket", "Enter the name of the bucket"],
+    ["no bucket", { bucket: "" }, "bucket", "Enter the bucket name"],
     ["a bucket with a slash", { bucket: "a/b" }, "bucket", "the bucket must not contain a slash"],
     ["a bucket that is none", { bucket: "-" }, "bucket", "the bucket must be 2 to 255 letters"],
     ["a path with a question mark", { path: "a?b" }, "path", "the path must not contain a ?"],
@@ -109,7 +109,7 @@ describe("what is entered", () => {
     ["an address of a private network", { endpoint: "10.0.0.1" }, "endpoint", "endpoint must be a public host"],
     ["no secret", { secret_access_key: "" }, "secret_access_key", "Enter the secret access key"],
     ["a key id that no header can carry", { access_key_id: "ü" }, "access_key_id", "must be printable ASCII"],
-    ["no name of a secret", { credentials: "env" }, "secret_name", "Enter the name of the secret"],
+    ["no name of a secret", { credentials: "env" }, "secret_name", "Enter the secret name"],
     [
       "a secret that there is not",
       { credentials: "env", secret_name: "DEST_NONE" },
@@ -175,7 +175,7 @@ describe("what is entered", () => {
     async (conf) => {
       const creator = await Creator.begin();
       const { status, html } = await creator.post("destination", { do: "paste", conf });
-      expect([status, textOf(html)]).toEqual([400, expect.stringContaining("What you pasted is not shown again")]);
+      expect([status, textOf(html)]).toEqual([400, expect.stringContaining("The pasted text is not shown again")]);
       expect(html).not.toContain("secret-of-mine");
     },
   );
@@ -206,7 +206,7 @@ describe("what is entered", () => {
     const used = await creator.post("destination", { do: "local" });
     expect(used.location).toBe(`${creator.base}/destination#tested`);
     // Nothing listens there in this test: but it was asked, with all that it takes.
-    expect(textOf((await creator.get("destination")).html)).toContain("Nothing could be reached there");
+    expect(textOf((await creator.get("destination")).html)).toContain("Connection failed. Check");
   });
 
   it("is of one kind of store or the other", async () => {

@@ -27,7 +27,7 @@ describe("the proof that a bucket can be read", () => {
   it("is required where the deployment says so, and a pasted token is one", async () => {
     const creator = await atOwnership();
     const before = await creator.get("ownership");
-    expect(textOf(before.html)).toContain("This deployment requires it for every new job");
+    expect(textOf(before.html)).toContain("Required by this deployment");
     expect(before.html).not.toContain('value="skip"');
     expect((await creator.post("ownership", { do: "skip" })).status).toBe(200);
     expect((await creator.get("finish")).location).toBe(`${creator.base}/ownership`);
@@ -54,17 +54,17 @@ describe("the proof that a bucket can be read", () => {
     const creator = await atOwnership();
     await creator.pass("ownership", { do: "write" });
     expect(await creator.pass("ownership", { do: "read" })).toBe("finish");
-    expect(textOf((await creator.get("finish")).html)).toContain("It is proved that you can read the bucket");
+    expect(textOf((await creator.get("finish")).html)).toContain("Ownership is verified");
     expect((await creator.post("finish")).status).toBe(303);
   });
 
   const failures: [name: string, action: Action, words: string][] = [
-    ["keys that may only write", { do: "answer", status: 403, code: "AccessDenied" }, "may write, but not read"],
-    ["an object that is gone", { do: "answer", status: 404, code: "NoSuchKey" }, "not there any more"],
+    ["keys that may only write", { do: "answer", status: 403, code: "AccessDenied" }, "may write but not read"],
+    ["an object that is gone", { do: "answer", status: 404, code: "NoSuchKey" }, "is gone"],
     ["a store that fails", { do: "answer", status: 500 }, "did not send it"],
     ["a redirect", { do: "redirect", location: "http://elsewhere.example/" }, "did not send it"],
     ["a connection that breaks", { do: "reset", when: "before" }, "did not send it"],
-    ["an object without end", { do: "answer", status: 200, body: "x".repeat(5_000) }, "larger than any token"],
+    ["an object without end", { do: "answer", status: 200, body: "x".repeat(5_000) }, "larger than a token"],
     ["another object", { do: "answer", status: 200, body: "<b>not a token</b>" }, "Incorrect ownership challenge"],
   ];
 
@@ -82,7 +82,7 @@ describe("the proof that a bucket can be read", () => {
 
   it("may be left out with one click where nobody asks for it", async () => {
     const creator = await atOwnership({});
-    expect(textOf((await creator.get("ownership")).html)).toContain("does not require it");
+    expect(textOf((await creator.get("ownership")).html)).toContain("Optional in this deployment");
     expect(await creator.pass("ownership", { do: "skip" })).toBe("finish");
   });
 
@@ -92,7 +92,7 @@ describe("the proof that a bucket can be read", () => {
     await creator.pass("ownership", { do: "read" });
     await creator.post("destination", s3Form(creator.bucket.name, { path: "elsewhere/{DATE}" }));
     expect((await creator.get("finish")).location).toBe(`${creator.base}/ownership`);
-    expect(textOf((await creator.get("ownership")).html)).not.toContain("It is proved");
+    expect(textOf((await creator.get("ownership")).html)).not.toContain("Verified");
     // Other keys to the same place change nothing of it.
     await creator.pass("ownership", { do: "write" });
     await creator.pass("ownership", { do: "read" });

@@ -28,7 +28,7 @@ describe("the way to a job", () => {
       `s3://${creator.bucket.name}/logs/{DATE}?region=auto&endpoint=${encodeURIComponent(inject("s3Url"))}&access-key-id=${ACCESS_KEY}&secret-access-key=${SECRET_KEY}`,
     );
     expect((await creator.get("finish")).status).toBe(404);
-    expect(textOf((await creator.visitor.get("/jobs/new")).html)).not.toContain("Begun, and not finished");
+    expect(textOf((await creator.visitor.get("/jobs/new")).html)).not.toContain("Drafts");
   });
 
   it("makes one job of a button that is pressed twice", async () => {
@@ -123,7 +123,7 @@ describe("the way to a job", () => {
     await creator.pass("ownership", { do: "skip" });
     const { location } = await creator.post("finish");
     expect(location).toBe("/jobs/new?created=1");
-    expect(textOf((await visitor.get(location ?? "")).html)).toContain("Job 1 is created");
+    expect(textOf((await visitor.get(location ?? "")).html)).toContain("Job 1 created");
   });
 
   it("takes a job for created that is stored, though not in force yet: another try would make another one", async () => {
@@ -259,7 +259,7 @@ describe("a copy of a job", () => {
     for (const [access_key_id, more] of ["another", longest].flatMap((key) => ways.map((way) => [key, way] as const))) {
       const base = (await visitor.submit(`/jobs/${id}/duplicate`)).location?.replace("/destination", "");
       await visitor.submit(`${base}/destination`, s3Form(name, { path: "", access_key_id, secret_access_key: "" }));
-      expect((await visitor.get(`${base}/destination`)).html).toMatch(/id="field-secret_access_key-hint">One is kept/);
+      expect((await visitor.get(`${base}/destination`)).html).toMatch(/id="field-secret_access_key-hint">Stored\./);
       const elsewhere = s3Form(other.name, { access_key_id: "", secret_access_key: "", ...more });
       const refused = await visitor.submit(`${base}/destination`, elsewhere);
       expect([more, refused.status, textOf(refused.html)]).toEqual([

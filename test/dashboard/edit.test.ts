@@ -66,7 +66,7 @@ describe("editing a job", () => {
     expect([answer.status, answer.location]).toEqual([303, `${edit(id)}?same`]);
     expect(await stored(id)).toEqual(before);
     expect((await lastChange())?.action).toBe("job.create");
-    expect(textOf((await visitor.get(`${edit(id)}?same`)).html)).toContain("Nothing was different");
+    expect(textOf((await visitor.get(`${edit(id)}?same`)).html)).toContain("No changes");
   });
   it("leaves every job alone that nobody touched, whatever it is", async () => {
     await fc.assert(
@@ -124,7 +124,7 @@ describe("editing a job", () => {
     });
     expect(answer.status).toBe(400);
     const text = textOf(answer.html);
-    expect(text).toContain("Nothing was changed: this was refused");
+    expect(text).toContain("Not saved");
     expect(answer.html).toMatch(
       /id="field-max_upload_interval_seconds-error">max_upload_interval_seconds: must be 0 or/,
     );
@@ -174,7 +174,7 @@ describe("two people who edit a job", () => {
     const answer = await visitor.submit(edit(id), mine);
     expect(answer.status).toBe(409);
     const text = textOf(answer.html);
-    expect(text).toContain("somebody else changed this job meanwhile");
+    expect(text).toContain("Not saved: the job changed since you opened this form");
     expect(text).toMatch(/name theirs <b> mine/);
     expect(answer.html).not.toContain("<b>");
     expect((await stored(id)).name).toBe("theirs <b>");
@@ -192,7 +192,7 @@ describe("two people who edit a job", () => {
   it("may do so at once where neither changes anything", async () => {
     const id = await created();
     const form = await filled(id, { do: "save", base: "" });
-    expect(textOf((await visitor.submit(edit(id), form)).html)).toContain("The form below says what is stored now");
+    expect(textOf((await visitor.submit(edit(id), form)).html)).toContain("The form matches what is stored now");
   });
 });
 
@@ -208,7 +208,7 @@ describe("the destination of a job that is edited", () => {
     const answer = await save(id, { "secret-access-key": "wrong secret/+&<", name: "other" });
     expect(answer.status).toBe(400);
     expect(textOf(answer.html)).toMatch(/error validating destination: .*403/);
-    expect(textOf(answer.html)).toContain("The keys that you entered are not on this page any more");
+    expect(textOf(answer.html)).toContain("Enter the keys again");
     expect(answer.html).not.toContain("wrong secret");
     expect((await stored(id)).destination_conf).toBe(destinationConf(bucket.name));
   });
@@ -235,7 +235,7 @@ describe("the destination of a job that is edited", () => {
     const shown = await visitor.submit(edit(id), await filled(id, { destination_conf: conf, do: "preview" }));
     expect(shown.status).toBe(200);
     expect(untouched(shown.html, edit(id)).get("destination_conf")).toBe("");
-    expect(textOf(shown.html)).toContain("Enter them again before you save");
+    expect(textOf(shown.html)).toContain("Enter the keys again");
     expect((await save(id, { destination_conf: `\r\n${conf}\r\n` })).status).toBe(303);
     expect((await stored(id)).destination_conf).toBe(conf);
   });

@@ -1,18 +1,17 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { ShippingBody } from "../../src/dashboard/pages/shipping/body.ts";
-import { changes } from "../../src/dashboard/pages/shipping/edit-change.ts";
+import { changes, type ShippingBody } from "../../src/dashboard/pages/shipping/body.ts";
 import { RecordsForm, rateWords, readRecordsForm } from "../../src/dashboard/pages/shipping/records-form.tsx";
 import type { ErrorEntry } from "../../src/errors.ts";
 import { parseFilter } from "../../src/filter/parse.ts";
 import { FIELD_DESCRIPTIONS, FIELD_NAMES } from "../../src/record/fields.ts";
 import { nested } from "../filter/support.ts";
-import { VIEWER, validBody } from "./bodies.ts";
+import { validBody } from "./bodies.ts";
 import { untouched } from "./browser-form.ts";
 import { textOf } from "./support.ts";
 
 async function shown(body: ShippingBody, faults: readonly ErrorEntry[] = []): Promise<string> {
-  return String(await RecordsForm({ body, fields: FIELD_DESCRIPTIONS, faults, viewer: VIEWER })?.toString());
+  return String(await RecordsForm({ body, fields: FIELD_DESCRIPTIONS, faults })?.toString());
 }
 
 /** The form of a body after somebody set some of its fields; undefined takes one away. */
@@ -123,7 +122,7 @@ describe("the filter of a form", () => {
   it("stays the text that it is where it does not have the builder's shape", async () => {
     const odd = `{"where":{"key":"Outcome",\r\n"operator":"eq"}}\u0000\ud800`;
     const html = await shown({ filter: odd });
-    expect(textOf(html)).toContain("This filter is shown as the text that it is");
+    expect(textOf(html)).toContain("The builder cannot show this filter");
     expect(html).not.toContain('name="key-0"');
     expect(await read({ filter: odd }, {})).toEqual({ filter: odd });
     expect((await read({ filter: odd }, { "filter-json": "{}" })).filter).toBe("{}");
@@ -218,7 +217,7 @@ describe("what logpull_options say", () => {
   const body = { logpull_options: "fields=Outcome,Logs&sample=0.5&timestamps=rfc3339" };
   it("is shown, and stays in force while nothing is changed", async () => {
     const html = await shown(body);
-    expect(textOf(html)).toContain("This job says how it ships by logpull_options");
+    expect(textOf(html)).toContain("This job uses logpull_options");
     expect(untouched(html).getAll("field")).toEqual(["Outcome", "Logs"]);
     expect(await read(body, { "filter-json": TWO })).toEqual({ ...body, filter: TWO });
   });
@@ -244,13 +243,13 @@ describe("the sample of a form", () => {
     expect((await read({ output_options: { sample_rate: null } }, {})).output_options).toEqual({ sample_rate: null });
   });
   it.each([
-    [undefined, "every record is kept"],
-    [1, "every record is kept"],
-    [0.1, "one of 10 is kept"],
-    [0.001, "one of 1,000 is kept"],
-    [0.3, "about one of 3.3 is kept"],
-    ["abc", "this is no share"],
-    [0, "this is no share"],
+    [undefined, "all records"],
+    [1, "all records"],
+    [0.1, "1 in 10"],
+    [0.001, "1 in 1,000"],
+    [0.3, "about 1 in 3.3"],
+    ["abc", "not a valid share"],
+    [0, "not a valid share"],
   ])("says of %j: %s", (rate, words) => {
     expect(rateWords(rate)).toBe(words);
   });

@@ -39,7 +39,7 @@ const Attachment = z
   })
   .meta({ id: "Attachment" });
 
-const FunctionView = z
+export const FunctionView = z
   .object({
     id: z.string().describe("Name of the function."),
     logging: z.enum(["on", "off", "unset"]).describe("`unset` ships: sending its events is opting in."),

@@ -4,7 +4,7 @@ import type { RouteDoc } from "../route.ts";
 import { Count, Time } from "./common.ts";
 import { Finding } from "./status.ts";
 
-const Incident = Finding.extend({
+export const Incident = Finding.extend({
   id: z.string().describe("As in the calls of the webhook."),
   since: Time.describe("Since when it is, or was, wrong."),
   opened_at: Time.describe("Since when it is an incident: seen for long enough."),

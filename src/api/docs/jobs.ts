@@ -9,7 +9,7 @@ import { Count, EXAMPLE_DESTINATION, Time } from "./common.ts";
 
 const JobId = z.int().min(1).describe("Never used again, even after the job is deleted.");
 
-const Job = z
+export const Job = z
   .object({
     id: JobId,
     dataset: z.enum(DATASETS).describe("What is shipped, by the name that it was created with."),
@@ -37,7 +37,7 @@ const Job = z
   })
   .meta({ id: "Job", description: "A read returns what was sent: options that were never sent are not there." });
 
-const JobLedger = z
+export const JobLedger = z
   .object({
     received: Count.describe("`filtered + sampled_out + delivered + pending + set_aside + discarded`."),
     filtered: Count.describe("Records that the filter did not keep."),

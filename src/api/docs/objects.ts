@@ -5,7 +5,7 @@ import { flag, wholeNumber, wholeNumberOr } from "../query.ts";
 import type { RouteDoc } from "../route.ts";
 import { Count, Time } from "./common.ts";
 
-const ObjectEntry = z
+export const ObjectEntry = z
   .object({
     number: z.int().min(1).describe("Grows with every object: the order in which they were cut."),
     key: z.string().describe("Below the bucket."),
@@ -37,7 +37,7 @@ const ObjectEntry = z
   })
   .meta({ id: "ObjectEntry" });
 
-const ObjectLines = z
+export const ObjectLines = z
   .strictObject({
     lines: z.array(
       z.strictObject({

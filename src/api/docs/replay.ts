@@ -19,7 +19,7 @@ export const AskReplay = z
   })
   .meta({ id: "AskReplay" });
 
-const Amount = z
+export const Amount = z
   .strictObject({ objects: Count, records: Count, bytes: Count.describe("As they are stored.") })
   .meta({ id: "ReplayAmount" });
 
@@ -44,9 +44,9 @@ const fields = {
   ended_at: Time.nullable(),
 };
 
-const Replay = z.strictObject(fields).meta({ id: "Replay", description: "How a replay is." });
+export const Replay = z.strictObject(fields).meta({ id: "Replay", description: "How a replay is." });
 
-const ReplayDetail = z
+export const ReplayDetail = z
   .strictObject({
     ...fields,
     problems: z

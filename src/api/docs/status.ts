@@ -4,7 +4,7 @@ import { KINDS, WATCH_KINDS } from "../../status/kinds.ts";
 import type { RouteDoc } from "../route.ts";
 import { Count, Time } from "./common.ts";
 
-const Subject = z.discriminatedUnion("type", [
+export const Subject = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("account") }),
   z.strictObject({ type: z.literal("job"), id: z.int().min(1) }),
   z.strictObject({ type: z.literal("function"), name: z.string() }),
@@ -27,18 +27,20 @@ export const Finding = z
   })
   .meta({ id: "Finding" });
 
+export const Status = z
+  .strictObject({
+    ok: z.boolean().describe("Nothing is wrong, as far as anybody knows: there is no finding."),
+    checked_at: Time,
+    errors: Count.describe("Findings that are errors."),
+    warnings: Count.describe("Findings that are warnings."),
+    findings: z.array(Finding),
+  })
+  .meta({ id: "Status" });
+
 export const READ_STATUS: RouteDoc = {
   summary: "Say what is wrong",
   description:
     "Asks every part of the service, and looks at what is remembered of before. What does not answer is said to be silent; where the watch itself does not answer, it is a 503. The worst comes first.",
-  result: z
-    .strictObject({
-      ok: z.boolean().describe("Nothing is wrong, as far as anybody knows: there is no finding."),
-      checked_at: Time,
-      errors: Count.describe("Findings that are errors."),
-      warnings: Count.describe("Findings that are warnings."),
-      findings: z.array(Finding),
-    })
-    .meta({ id: "Status" }),
+  result: Status,
   examples: [{ name: "What is wrong" }],
 };

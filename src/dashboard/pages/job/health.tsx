@@ -8,18 +8,18 @@ import { bucketed, RANGES, type Range, type Sum, startOf, whole } from "./series
 
 const HOUR_MS = 3_600_000;
 
-/** Asks how a job's uploads went. @throws InnerFailure */
+/** @throws InnerFailure */
 export async function loadHealth({ api, nowMs }: PageContext, jobId: number, range: Range): Promise<Sum[]> {
   const firstMs = startOf(range, nowMs);
   const { items } = await api.list<HourView>(`/logship/jobs/${jobId}/health`, {
     since: new Date(firstMs).toISOString(),
-    // The present hour is meant even in its first moment; those yet to come are left out.
+    // Includes the current hour; the API leaves out future ones.
     until: new Date(firstMs + RANGES[range].hours * HOUR_MS).toISOString(),
   });
   return bucketed(items, firstMs, RANGES[range].step);
 }
 
-/** How uploads went: what became of each, what they brought, how long they took. */
+/** Uploads over time: results, records, bytes, durations. */
 export const HealthPanel: FC<{ jobId: number; range: Range; sums: readonly Sum[] }> = ({ jobId, range, sums }) => {
   const all = whole(sums);
   const { label, step } = RANGES[range];
@@ -29,9 +29,7 @@ export const HealthPanel: FC<{ jobId: number; range: Range; sums: readonly Sum[]
   return (
     <Panel id="health" title="Health" aside={<Ranges jobId={jobId} range={range} />}>
       {ended === 0 ? (
-        <Empty title={`No upload ended in the last ${label}`}>
-          <p>An upload belongs to the hour in which it ended. Without records, nothing is uploaded.</p>
-        </Empty>
+        <Empty title={`No uploads in the last ${label}`} />
       ) : (
         <>
           <div class="columns">
@@ -102,17 +100,17 @@ const Durations: FC<ChartProps> = ({ sums, all, buckets, label, per }) => {
   return (
     <Bars
       id="chart-duration"
-      title={`Time of an upload per ${per}`}
+      title={`Upload time per ${per}`}
       sentence={
         all.ok === 0
-          ? `No upload went well in the last ${label}.`
-          : `An upload took ${duration(mean(all))} on average, and ${duration(all.longestMs)} at most, in the last ${label}.`
+          ? `No successful upload in the last ${label}.`
+          : `${duration(mean(all))} on average, ${duration(all.longestMs)} at most, in the last ${label}.`
       }
       buckets={buckets}
       series={[
         { name: "mean", tone: "bar", values: sums.map(mean) },
         {
-          name: "up to the longest",
+          name: "longest",
           tone: "faint",
           values: sums.map((sum) => Math.max(0, sum.longestMs - mean(sum))),
         },
@@ -127,7 +125,7 @@ const Durations: FC<ChartProps> = ({ sums, all, buckets, label, per }) => {
 };
 
 const Ranges: FC<{ jobId: number; range: Range }> = ({ jobId, range }) => (
-  <nav class="range" aria-label="How far back">
+  <nav class="range" aria-label="Time range">
     {(Object.keys(RANGES) as Range[]).map((each) => (
       <a href={`/jobs/${jobId}?range=${each}#health`} aria-current={each === range ? "true" : undefined}>
         {RANGES[each].label}
@@ -136,27 +134,27 @@ const Ranges: FC<{ jobId: number; range: Range }> = ({ jobId, range }) => (
   </nav>
 );
 
-/** What is known of a cause, by its HTTP status or word. */
+/** By HTTP status or word. */
 const CAUSES: Readonly<Record<string, string>> = {
-  "401": "the credentials are unknown to the store",
-  "403": "the credentials may not write there",
-  "404": "the bucket is not there",
-  "429": "the store asks for less",
+  "401": "the store does not know the keys",
+  "403": "the keys may not write there",
+  "404": "no such bucket",
+  "429": "the store limits requests",
   "500": "the store failed",
   "503": "the store is busy",
-  timeout: "the store did not answer in time",
-  connection_failed: "the store could not be reached",
+  timeout: "no answer in time",
+  connection_failed: "the store is unreachable",
 };
 
 const Causes: FC<{ errors: Readonly<Record<string, number>>; label: string }> = ({ errors, label }) => {
   const rows = Object.entries(errors).sort(([, a], [, b]) => b - a);
-  if (rows.length === 0) return <p>No upload ended in an error in the last {label}.</p>;
+  if (rows.length === 0) return <p>No upload errors in the last {label}.</p>;
   return (
     <>
-      <h3>What uploads failed on</h3>
+      <h3>Upload errors</h3>
       <Table
         caption={`Failed and retried uploads of the last ${label}, by cause`}
-        columns={[{ label: "Cause" }, { label: "Means" }, { label: "Uploads", figures: true }]}
+        columns={[{ label: "Cause" }, { label: "Meaning" }, { label: "Uploads", figures: true }]}
         rows={rows.map(([cause, n]) => [
           /^\d+$/.test(cause) ? `HTTP ${cause}` : cause.replaceAll("_", " "),
           CAUSES[cause] ?? "",
