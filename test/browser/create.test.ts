@@ -12,7 +12,7 @@ afterAll(() => stage?.[Symbol.asyncDispose]());
 async function create(page: Page, folder: string): Promise<number> {
   await page.goto("/jobs/new");
   await page.getByRole("button", { name: "Use the local bucket" }).click();
-  await page.getByLabel("Path").fill(`${folder}/{DATE}`);
+  await page.getByLabel("Path", { exact: true }).fill(`${folder}/{DATE}`);
   await page.getByRole("button", { name: "Test", exact: true }).click();
   await page.getByText("Reachable and writable").waitFor();
   // Left and gone on with: what was entered is still there.

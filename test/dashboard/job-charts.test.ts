@@ -178,7 +178,7 @@ describe("a job in words", () => {
     expect(words({ pending: 2, pending_objects: 1, oldest_pending_seconds: 40 })).toContain("1 object uploading.");
     expect(
       words({ pending: 2, pending_objects: 1, oldest_pending_seconds: 40 }, { error_message: "HTTP 403" }),
-    ).toContain("nothing is lost");
+    ).toContain("Uploads fail and are retried.");
   });
 
   it("adds up exactly when every record is somewhere", () => {

@@ -84,7 +84,7 @@ export function pendingWords(job: JobView, ledger: LedgerView): string {
   const age = oldest === null ? "" : `, the oldest for ${duration(oldest * 1_000)}`;
   const what = `${plural(pending, "record")} waiting${age}.`;
   if (job.error_message !== null)
-    return `${what}${objects === 0 ? "" : ` ${plural(objects, "object")} not uploaded yet.`} Uploads fail and are retried; nothing is lost.`;
+    return `${what}${objects === 0 ? "" : ` ${plural(objects, "object")} not uploaded yet.`} Uploads fail and are retried.`;
   if (objects > 0) return `${what} ${plural(objects, "object")} uploading.`;
   const left = (job.max_upload_interval_seconds || UPLOAD_INTERVAL_S.fallback) - (oldest ?? 0);
   return left > 0

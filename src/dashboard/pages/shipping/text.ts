@@ -1,3 +1,5 @@
+import { unicodeEscapes } from "../../parts/foreign.tsx";
+
 /*
  * Text in form fields must come back unchanged, although an input drops line breaks, a textarea
  * rewrites them, and neither shows control characters.
@@ -7,12 +9,7 @@
 const ODD = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
 function coded(text: string): string {
-  return text.replace(ODD, (character) =>
-    character
-      .split("")
-      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
-      .join(""),
-  );
+  return text.replace(ODD, unicodeEscapes);
 }
 
 const SHORT: Readonly<Record<string, string>> = { "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t" };
