@@ -4,7 +4,7 @@ import { CODE } from "../../../errors.ts";
 import { InnerFailure } from "../../inner-api.ts";
 import { type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
-import { Field, Form } from "../../parts/form.tsx";
+import { Action, Field, Form } from "../../parts/form.tsx";
 import { Notice, Panel } from "../../parts/panel.tsx";
 import { Ago } from "../../parts/values.tsx";
 import { adviceOn, isOfStore } from "./advice.ts";
@@ -148,11 +148,13 @@ function view(page: PageContext, kept: Kept, entry: DestinationEntry, faults: En
           <p>
             The bucket <code>traces</code> of local development.
           </p>
-          <Form viewer={viewer} action={here}>
-            <button type="submit" name="do" value="local">
-              Use the local bucket
-            </button>
-          </Form>
+          <Action
+            viewer={viewer}
+            action={here}
+            label="Use the local bucket"
+            needs="logs:edit"
+            fields={{ do: "local" }}
+          />
         </Panel>
       ),
       <details class="panel" open={paste !== undefined}>

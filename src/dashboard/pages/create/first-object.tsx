@@ -1,9 +1,9 @@
-import type { FC } from "hono/jsx";
+import type { Child, FC } from "hono/jsx";
 import { readIntakeConfig } from "../../../config.ts";
 import { UPLOAD_INTERVAL_S } from "../../../limits.ts";
 import type { PageContext } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
-import { Notice, Panel, Snippet, State } from "../../parts/panel.tsx";
+import { type Kind, Notice, Panel, Snippet, State } from "../../parts/panel.tsx";
 import { bytes, count, plural, Time } from "../../parts/values.tsx";
 import type { JobView, LedgerView, ObjectView } from "../../views/job.ts";
 import { attachJsonc, eventsCurl } from "../functions/snippets.ts";
@@ -81,7 +81,7 @@ export const FirstObject: FC<FirstObjectProps> = ({ jobId, look, ...here }) => (
   </Panel>
 );
 
-const Look: FC<{ look: FirstLook; jobId: number }> = ({ look, jobId }) => {
+const Look: FC<{ look: FirstLook; jobId: number }> = ({ look, jobId }): Child => {
   switch (look.kind) {
     case "delivered":
       return <Delivered object={look.object} jobId={jobId} />;
@@ -94,34 +94,30 @@ const Look: FC<{ look: FirstLook; jobId: number }> = ({ look, jobId }) => {
           <p>{plural(look.records, "record")} waiting; nothing is lost.</p>
         </Notice>
       );
-    case "waiting":
-      return (
-        <p>
-          <State kind="info">on its way</State> {plural(look.records, "record")} waiting;{" "}
-          {look.startsInS === null ? "the upload is due." : `the upload starts within ${look.startsInS} s.`}
-        </p>
-      );
-    case "dropped":
-      return (
-        <p>
-          <State kind="warn">none kept</State> The job kept no event: {count(look.filtered)} filtered,{" "}
-          {count(look.sampledOut)} sampled out. <a href={`/jobs/${jobId}/edit`}>Edit the job</a>
-        </p>
-      );
+    case "waiting": {
+      const start = look.startsInS === null ? "is due" : `starts within ${look.startsInS} s`;
+      return stated("info", "on its way", `${plural(look.records, "record")} waiting; the upload ${start}.`);
+    }
+    case "dropped": {
+      const how = `${count(look.filtered)} filtered, ${count(look.sampledOut)} sampled out. `;
+      const edit = <a href={`/jobs/${jobId}/edit`}>Edit the job</a>;
+      return stated("warn", "none kept", `The job kept no event: ${how}`, edit);
+    }
     case "paused":
-      return (
-        <p>
-          <State kind="quiet">paused</State> The job takes no events until you resume it.
-        </p>
-      );
+      return stated("quiet", "paused", "The job takes no events until you resume it.");
     case "nothing":
-      return (
-        <p>
-          <State kind="quiet">waiting</State> No events yet.
-        </p>
-      );
+      return stated("quiet", "waiting", "No events yet.");
   }
 };
+
+function stated(kind: Kind, state: string, words: string, link: Child = null): Child {
+  return (
+    <p>
+      <State kind={kind}>{state}</State> {words}
+      {link}
+    </p>
+  );
+}
 
 const Delivered: FC<{ object: ObjectView; jobId: number }> = ({ object, jobId }) => (
   <Notice kind="ok" title="Delivered to your bucket">

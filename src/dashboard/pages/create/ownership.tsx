@@ -7,7 +7,7 @@ import { CHALLENGE_MAX_BYTES, CHALLENGE_READ_MS } from "../../../limits.ts";
 import { InnerFailure } from "../../inner-api.ts";
 import { type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
-import { Field, Form } from "../../parts/form.tsx";
+import { Action, Field, Form } from "../../parts/form.tsx";
 import { Notice, Panel } from "../../parts/panel.tsx";
 import { adviceOn } from "./advice.ts";
 import { confOf, type Draft, type Kept, saveDraft } from "./draft.ts";
@@ -133,6 +133,16 @@ function view(page: PageContext, kept: Kept, fault: Fault | null): View {
   const { id, draft } = kept;
   const here = stepPath(id, "ownership");
   const required = config.requireOwnershipChallenge;
+  const button = (what: string, label: string, isPrimary: boolean) => (
+    <Action
+      viewer={viewer}
+      action={here}
+      label={label}
+      needs="logs:edit"
+      fields={{ do: what }}
+      {...(isPrimary && { kind: "primary" })}
+    />
+  );
   return stepView(
     kept,
     "ownership",
@@ -164,30 +174,11 @@ function view(page: PageContext, kept: Kept, fault: Fault | null): View {
           </p>
         )}
         <div class="actions">
-          <Form viewer={viewer} action={here} class="action">
-            <button
-              type="submit"
-              name="do"
-              value="write"
-              class={draft.challenge === null && required ? "primary" : undefined}
-            >
-              {draft.challenge === null ? "Write a token" : "Write another token"}
-            </button>
-          </Form>
-          {draft.challenge === null ? null : (
-            <Form viewer={viewer} action={here} class="action">
-              <button type="submit" name="do" value="read" class="primary">
-                Read it back
-              </button>
-            </Form>
-          )}
-          {required && draft.proof === null ? null : (
-            <Form viewer={viewer} action={here} class="action">
-              <button type="submit" name="do" value="skip" class={draft.challenge === null ? "primary" : undefined}>
-                {draft.proof === null ? "Skip" : "Continue"}
-              </button>
-            </Form>
-          )}
+          {draft.challenge === null
+            ? button("write", "Write a token", required)
+            : [button("write", "Write another token", false), button("read", "Read it back", true)]}
+          {(!required || draft.proof !== null) &&
+            button("skip", draft.proof === null ? "Skip" : "Continue", draft.challenge === null)}
         </div>
         {draft.challenge === null ? null : (
           <Form viewer={viewer} action={here} label="Token">

@@ -1,5 +1,5 @@
 import { type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
-import { Form } from "../../parts/form.tsx";
+import { Action } from "../../parts/form.tsx";
 import { Panel } from "../../parts/panel.tsx";
 import { plural } from "../../parts/values.tsx";
 import type { JobView, LedgerView } from "../../views/job.ts";
@@ -31,7 +31,7 @@ async function deleteView(page: PageContext): Promise<View> {
   const job = await api.get<JobView>(jobPath(page));
   const answer = await api.send<LedgerView>("GET", `${jobPath(page)}/ledger`);
   const pending = answer.ok ? answer.result.pending : null;
-  const action = `/jobs/${job.id}/delete`;
+  const shared = { viewer, action: `/jobs/${job.id}/delete`, needs: "logs:edit", kind: "danger" } as const;
   return {
     title: `Delete ${nameOf(job)}`,
     section: "jobs",
@@ -48,11 +48,7 @@ async function deleteView(page: PageContext): Promise<View> {
         </Panel>
         <Panel id="deliver" title="Deliver, then delete">
           <p>Waiting records are delivered in the background first.</p>
-          <Form viewer={viewer} action={action}>
-            <button type="submit" class="danger">
-              Delete the job
-            </button>
-          </Form>
+          <Action {...shared} label="Delete the job" />
         </Panel>
         {pending !== 0 && (
           <Panel id="discard" title="Discard and delete">
@@ -60,14 +56,11 @@ async function deleteView(page: PageContext): Promise<View> {
               {pending === null ? "All waiting records are" : `${plural(pending, "record")} will be`} lost and counted
               as discarded.
             </p>
-            <Form viewer={viewer} action={action}>
-              <input type="hidden" name="discard" value="true" />
-              <button type="submit" class="danger">
-                {pending === null
-                  ? "Delete the job and discard waiting records"
-                  : `Delete the job and discard ${plural(pending, "record")}`}
-              </button>
-            </Form>
+            <Action
+              {...shared}
+              label={`Delete the job and discard ${pending === null ? "waiting records" : plural(pending, "record")}`}
+              fields={{ discard: "true" }}
+            />
           </Panel>
         )}
         <p>

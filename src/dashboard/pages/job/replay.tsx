@@ -93,6 +93,7 @@ const Begin: FC<{ job: JobView; viewer: Viewer; nowMs: number; refused: Refused 
     challenge: "",
   };
   const faults = refused?.faults ?? NO_FAULTS;
+  const shared = (name: string) => ({ name, spellcheck: false, autocomplete: "off", error: faults.at(name) });
   return (
     <Panel id="begin" title="New replay">
       <p>
@@ -102,33 +103,25 @@ const Begin: FC<{ job: JobView; viewer: Viewer; nowMs: number; refused: Refused 
       <RestOf faults={faults} title="The replay was not started" />
       <Form viewer={viewer} action={`/jobs/${job.id}/replay`} label="New replay">
         <Field
-          name="since"
+          {...shared("since")}
           label="Events since (UTC)"
           value={entered.since}
           required
-          spellcheck={false}
-          autocomplete="off"
           hint="2026-11-20 12:00, or RFC 3339 with a zone: 2026-11-20T12:00:00+01:00."
-          error={faults.at("since")}
         />
         <Field
-          name="until"
+          {...shared("until")}
           label="Events before (UTC)"
           value={entered.until}
           required
-          spellcheck={false}
-          autocomplete="off"
           hint="Objects are copied whole, with some events around these times."
-          error={faults.at("until")}
         />
         <details open={entered.destination !== "" || faults.at("destination_conf") !== undefined}>
           <summary>Another destination</summary>
           <Field
-            name="destination_conf"
+            {...shared("destination_conf")}
             label="Destination"
             value={shownAgain(entered.destination)}
-            spellcheck={false}
-            autocomplete="off"
             maxlength={4_096}
             hint={
               <>
@@ -136,16 +129,12 @@ const Begin: FC<{ job: JobView; viewer: Viewer; nowMs: number; refused: Refused 
                 own. Its keys are deleted when the replay ends.
               </>
             }
-            error={faults.at("destination_conf")}
           />
           <Field
-            name="ownership_challenge"
+            {...shared("ownership_challenge")}
             label="Ownership token"
             value={entered.challenge}
-            spellcheck={false}
-            autocomplete="off"
             hint="The text of the ownership object, if this deployment requires it."
-            error={faults.at("ownership_challenge")}
           />
         </details>
         <button type="submit" class="primary">
