@@ -11,7 +11,7 @@ import type { ShippingBody } from "../shipping/body.ts";
 import { askPreview, loadFields, Refused, readForms } from "../shipping/flow.tsx";
 import { OutputForm } from "../shipping/output-form.tsx";
 import { PreviewPanel } from "../shipping/preview-panel.tsx";
-import { RecordsForm } from "../shipping/records-form.tsx";
+import { LogpullNotice, RecordsForm } from "../shipping/records-form.tsx";
 import { type Kept, saveDraft } from "./draft.ts";
 import { marked, nextStep, refusedAt, stepOf, stepPath, stepView } from "./steps.tsx";
 
@@ -76,6 +76,7 @@ async function formView(
             <button {...button} class="unseen" tabindex={-1}>
               Save and go on
             </button>
+            <LogpullNotice body={body} />
             <OutputForm body={body} faults={faults} />
           </>
         )}

@@ -136,7 +136,7 @@ function editView({ viewer }: PageContext, edited: Edited, said: Said): PageAnsw
   };
 }
 
-/** What is stored now beside what the form says, after a change by another user. */
+/** The differences between the stored job and the form. */
 const Conflict: FC<Edited> = ({ job, body, destination }) => {
   const stored = bodyOf(job);
   const rows = Object.entries(changes(stored, body)).map(([key, value]) => [

@@ -7,7 +7,6 @@ import { Foreign } from "../../parts/foreign.tsx";
 import { Check, Field, Select } from "../../parts/form.tsx";
 import { count } from "../../parts/values.tsx";
 import { type FormRead, faultAt, type Options, optionsOf, type ShippingBody, withOptions } from "./body.ts";
-import { LogpullNotice } from "./records-form.tsx";
 import { escaped, lines, mayBe, unescaped } from "./text.ts";
 
 /** The options that are short texts, in the order in which they appear in an object. */
@@ -36,7 +35,6 @@ export const OutputForm: FC<{ body: ShippingBody; faults: readonly ErrorEntry[] 
   const options = optionsOf(body);
   return (
     <>
-      <LogpullNotice body={body} />
       <Field name="name" label="Name" value={body.name ?? ""} maxlength={512} error={faultAt(faults, "/name")} />
       <Check
         name="enabled"
