@@ -8,14 +8,14 @@ beforeAll(async () => {
 });
 afterAll(() => stage?.[Symbol.asyncDispose]());
 
-/** From the list of jobs to the page of a new one that ships into a folder of the local bucket. @returns its id. */
+/** Creates a job for a folder of the local bucket in the wizard. @returns its id. */
 async function create(page: Page, folder: string): Promise<number> {
   await page.goto("/jobs/new");
   await page.getByRole("button", { name: "Use the local bucket" }).click();
   await page.getByLabel("Path", { exact: true }).fill(`${folder}/{DATE}`);
   await page.getByRole("button", { name: "Test", exact: true }).click();
   await page.getByText("Reachable and writable").waitFor();
-  // Left and gone on with: what was entered is still there.
+  // A draft can be left and resumed.
   await page.goto("/jobs/new");
   await page.getByRole("link", { name: /^Unnamed draft/ }).click();
   await page.getByRole("heading", { level: 1, name: "Create a job: records" }).waitFor();

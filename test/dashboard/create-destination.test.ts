@@ -13,7 +13,7 @@ import { textOf, Visitor } from "./support.ts";
 
 const LOCAL = { settings: { OBJSTORE_ENDPOINT: "http://localhost:9/cdn-cgi/local/r2/s3" } };
 
-/** What is stored of drafts, as bytes of the table. */
+/** The draft table, as text. */
 const stored = () =>
   runInDurableObject(controlPlane(env.CONTROL), (_plane: ControlPlane, { storage }) =>
     JSON.stringify(storage.sql.exec("SELECT * FROM draft").toArray()),
@@ -27,7 +27,7 @@ describe("a destination that is tested", () => {
     const { html } = await creator.get("destination");
     expect(textOf(html)).toContain("Reachable and writable");
     expect((await creator.bucket.control.objects()).map(({ key }) => key)).toEqual(["logs/00010101/test.txt.gz"]);
-    // The keys are kept: an empty field goes on with them.
+    // Empty fields keep the entered keys.
     const again = s3Form(creator.bucket.name, { access_key_id: "", secret_access_key: "", do: "continue" });
     expect(await creator.pass("destination", again)).toBe("records");
   });
@@ -131,7 +131,7 @@ describe("what is entered", () => {
     const error = new RegExp(`<p class="error" id="field-${field}-error">([^<]*)</p>`).exec(html)?.[1];
     expect(error).toContain(words);
     expect(await creator.bucket.control.requests()).toEqual([]);
-    // Nothing but the keys has to be entered again, and not even these, once they were.
+    // The form keeps all other values, and the keys once they were entered.
     if (more.path === undefined) expect(html).toContain('value="logs/{DATE}"');
     if (field !== "secret_access_key" && field !== "access_key_id")
       await creator.chooseBucket({ access_key_id: "", secret_access_key: "" });
@@ -205,7 +205,7 @@ describe("what is entered", () => {
     expect(html).not.toMatch(/local-(?:access|secret)-key/);
     const used = await creator.post("destination", { do: "local" });
     expect(used.location).toBe(`${creator.base}/destination#tested`);
-    // Nothing listens there in this test: but it was asked, with all that it takes.
+    // Nothing listens there in this test, but the bucket was asked.
     expect(textOf((await creator.get("destination")).html)).toContain("Connection failed. Check");
   });
 

@@ -6,7 +6,7 @@ import { textOf } from "./support.ts";
 
 const REQUIRED = { settings: { REQUIRE_OWNERSHIP_CHALLENGE: "true" } };
 
-/** Somebody at the fifth step. */
+/** A draft at the ownership step. */
 async function atOwnership(options: object = REQUIRED): Promise<Creator> {
   const creator = await Creator.begin(options);
   await creator.chooseBucket();
@@ -16,7 +16,7 @@ async function atOwnership(options: object = REQUIRED): Promise<Creator> {
   return creator;
 }
 
-/** What the bucket's owner reads there. */
+/** The token, as the bucket's owner reads it. */
 async function tokenIn({ bucket }: Creator): Promise<{ key: string; token: string }> {
   const found = (await bucket.control.objects()).filter(({ key }) => key.includes("ownership-challenge"));
   const key = found.at(-1)?.key ?? "";
@@ -93,7 +93,7 @@ describe("the proof that a bucket can be read", () => {
     await creator.post("destination", s3Form(creator.bucket.name, { path: "elsewhere/{DATE}" }));
     expect((await creator.get("finish")).location).toBe(`${creator.base}/ownership`);
     expect(textOf((await creator.get("ownership")).html)).not.toContain("Verified");
-    // Other keys to the same place change nothing of it.
+    // New keys for the same place keep the proof.
     await creator.pass("ownership", { do: "write" });
     await creator.pass("ownership", { do: "read" });
     const env = { credentials: "env", secret_name: "DEST_TEST", path: "elsewhere/{DATE}" };

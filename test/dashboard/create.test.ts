@@ -181,7 +181,7 @@ describe("what creating the job is refused for", () => {
   it("is noticed at its step already: a name that is too long", async () => {
     const creator = await Creator.begin();
     await creator.chooseBucket();
-    // A button of the form itself shows it again, and takes nothing as final.
+    // A button of the builder shows the form again and leaves the step open.
     const shown = await creator.send("records", { do: filterDo("show") });
     expect([shown.status, (await creator.get("output")).location]).toEqual([200, `${creator.base}/records`]);
     await creator.send("records");
@@ -239,7 +239,7 @@ describe("a copy of a job", () => {
       expect.stringContaining("Enter the secret access key"),
     ]);
     expect(await other.control.requests()).toEqual([]);
-    // Nor by way of a second try, or of a text that is pasted.
+    // A second try, or a pasted text, does not help.
     expect((await visitor.submit(`${base}/destination`, elsewhere)).status).toBe(400);
     const conf = destinationConf(other.name).replaceAll(/key(-id)?=[\w-]+/g, "key$1=****");
     expect((await visitor.submit(`${base}/destination`, { do: "paste", conf })).status).toBe(303);
@@ -253,7 +253,7 @@ describe("a copy of a job", () => {
     const visitor = await Visitor.signedIn();
     const other = freshBucket();
     const start = destinationConf(name, "").split("&access-key-id=")[0] ?? "";
-    // The longest that still is one without the secret.
+    // The longest key with which the destination is still valid without the secret.
     const longest = "A".repeat(4_096 - `${start}&access-key-id=`.length);
     const ways = [{}, { endpoint: "store.example" }, { scheme: "r2", account_id: "a".repeat(32) }];
     for (const [access_key_id, more] of ["another", longest].flatMap((key) => ways.map((way) => [key, way] as const))) {

@@ -1,4 +1,4 @@
-/** Hours as bars, bars as drawings, and a job in words: pure, and true to what they are made of. */
+/** Hours as bars, bars as drawings, and a job in words: pure functions. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { timeEntered } from "../../src/dashboard/pages/job/replay.tsx";
@@ -53,7 +53,7 @@ describe("hours as bars", () => {
         const sums = bucketed(hours, firstMs, step);
         expect(sums.map(({ startMs }) => startMs)).toEqual(sums.map((_, i) => firstMs + i * step * HOUR_MS));
         expect(sums.length).toBe(wanted / step);
-        // The present hour is in the last one, and no hour of the API's memory is asked for that it does not have.
+        // The last bar holds the current hour, and the API remembers every hour asked for.
         expect(nowMs - (sums.at(-1)?.startMs ?? 0)).toBeLessThan(step * HOUR_MS);
         expect(Math.floor(nowMs / HOUR_MS) - firstMs / HOUR_MS).toBeLessThan(720);
         if (step > 1) expect((firstMs / HOUR_MS) % step).toBe(0);

@@ -1,4 +1,4 @@
-/** Objects of a job, the records in them, and replays: read, begun and cancelled on pages. */
+/** The pages of objects, their records, and replays. */
 import { describe, expect, it } from "vitest";
 import type { ObjectEntry } from "../../src/delivery/types.ts";
 import { call, freshBucket } from "../api/harness.ts";
@@ -144,7 +144,7 @@ describe("the page of replays", () => {
     expect([bad.status, bad.html.includes(SECRET_KEY)]).toEqual([400, false]);
     expect(bad.html).toContain('id="field-destination_conf-error"');
     expect(bad.html).toContain("secret-access-key=****");
-    // Where what is pasted is broken, anything in it may be a key.
+    // In a broken destination, any part may be a key.
     const broken = [
       conf.replace("?", "&"),
       conf.replace(/\/[^/?]*\?/, "&"),

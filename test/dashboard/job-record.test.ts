@@ -1,4 +1,4 @@
-/** Records as rows: of whatever somebody sent. */
+/** Records as rows, whatever they hold. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { RecordRow, Records, recordOfLine } from "../../src/dashboard/parts/record.tsx";

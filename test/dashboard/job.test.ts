@@ -1,4 +1,4 @@
-/** The page of a job, the list of them, and what is done with one button. */
+/** The page of a job, the list of jobs, and their actions. */
 import { describe, expect, it } from "vitest";
 import { call, freshBucket, type Job } from "../api/harness.ts";
 import { token } from "../api/principals.ts";
@@ -25,7 +25,7 @@ describe("the page of a job", () => {
     expect(said).toContain("2 uploads ok, 0 retried, 0 failed in the last 24 hours.");
     expect(said).toContain("20 records delivered in the last 24 hours");
     expect(page.html).toContain('aria-label="2 uploads ok, 0 retried, 0 failed in the last 24 hours."');
-    // One a bar of three charts; by a clock that stands, uploads take no time.
+    // One title per bar of three charts; the clock stands still, so the chart of durations is empty.
     expect(page.html.match(/<title>2100-[^<]*<\/title>/g)).toHaveLength(3 * 24);
     for (const [range, bars] of [
       ["7d", 28],
@@ -76,7 +76,7 @@ describe("the page of a job", () => {
     ])
       expect(said).toContain(words);
     expect(said.match(/nothing is lost/g)).toHaveLength(1);
-    // A page that stays open says so, too, and that it is over.
+    // An open page refreshes these parts.
     const { html } = await visitor.get(`/jobs/${job}`);
     for (const id of ["trouble", "state", "delivered-to"])
       expect(html).toMatch(new RegExp(`id="${id}" data-refresh="5"`));
@@ -165,7 +165,7 @@ describe("the list of jobs", () => {
     expect(await found("sHoP")).toEqual([true, false]);
     expect((await found(String(second)))[1]).toBe(true);
     expect(await found(other.name)).toEqual([false, true]);
-    // A key is no place.
+    // Keys are not searched.
     expect(await found("access-key-id")).toEqual([false, false]);
     expect(await text(visitor, `/jobs?q=${encodeURIComponent('"><script>')}`)).toContain("No matching jobs");
   });

@@ -14,7 +14,7 @@ async function shown(body: ShippingBody, faults: readonly ErrorEntry[] = []): Pr
   return String(await RecordsForm({ body, fields: FIELD_DESCRIPTIONS, faults })?.toString());
 }
 
-/** The form of a body after somebody set some of its fields; undefined takes one away. */
+/** The form of a body with some fields changed; undefined removes one. */
 async function sent(
   body: ShippingBody,
   fields: Record<string, string | string[] | undefined>,
@@ -66,7 +66,7 @@ describe("the filter of a form", () => {
     let body: ShippingBody = {};
     const press = async (button: string, fields: Record<string, string> = {}) => {
       const form = await sent(body, { ...fields, do: button });
-      // Of the job, nothing was saved meanwhile: the form alone knows.
+      // Nothing is saved meanwhile: only the form knows.
       const result = readRecordsForm(form, {});
       expect(result.again).toBe(true);
       body = result.body;
@@ -136,7 +136,7 @@ describe("the filter of a form", () => {
     });
     const html = await shown({ filter: nested(20) });
     expect(html.match(/<legend>Group/g)).toHaveLength(20);
-    // What is deep is shown; it is not made deeper.
+    // Deep groups are shown, but cannot be nested further.
     expect(html.match(/value="filter:group:/g)).toHaveLength(4);
     expect((await read({ filter: nested(20) }, { "value-20": "exception" })).filter).toBe(
       nested(20).replace('"ok"', '"exception"'),
