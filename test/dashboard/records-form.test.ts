@@ -243,13 +243,13 @@ describe("the sample of a form", () => {
     expect((await read({ output_options: { sample_rate: null } }, {})).output_options).toEqual({ sample_rate: null });
   });
   it.each([
-    [undefined, "all records"],
-    [1, "all records"],
-    [0.1, "1 in 10"],
-    [0.001, "1 in 1,000"],
-    [0.3, "about 1 in 3.3"],
-    ["abc", "not a valid share"],
-    [0, "not a valid share"],
+    [undefined, "every record is kept"],
+    [1, "every record is kept"],
+    [0.1, "one of 10 is kept"],
+    [0.001, "one of 1,000 is kept"],
+    [0.3, "about one of 3.3 is kept"],
+    ["abc", "this is no share"],
+    [0, "this is no share"],
   ])("says of %j: %s", (rate, words) => {
     expect(rateWords(rate)).toBe(words);
   });

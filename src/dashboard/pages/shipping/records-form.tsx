@@ -67,11 +67,11 @@ export const LogpullNotice: FC<{ body: ShippingBody }> = ({ body }) =>
 
 /** A sampling rate in words. */
 export function rateWords(rate: Options["sample_rate"]): string {
-  if (rate == null || rate === 1) return "all records";
-  if (typeof rate !== "number" || !(rate > 0 && rate < 1)) return "not a valid share";
+  if (rate == null || rate === 1) return "every record is kept";
+  if (typeof rate !== "number" || !(rate > 0 && rate < 1)) return "this is no share";
   const of = 1 / rate;
   const words = of.toLocaleString("en", { maximumFractionDigits: of < 10 ? 1 : 0 });
-  return Math.abs(of - Math.round(of)) < 1e-9 * of ? `1 in ${words}` : `about 1 in ${words}`;
+  return Math.abs(of - Math.round(of)) < 1e-9 * of ? `one of ${words} is kept` : `about one of ${words} is kept`;
 }
 
 /** Reads {@link RecordsForm}. Untouched fields keep their value, and unset ones stay unset. */
