@@ -71,7 +71,7 @@ async function draftOf(page: Page): Promise<string> {
   await page.goto("/jobs/new");
   await page.getByRole("button", { name: /local bucket/ }).click();
   await page.waitForURL("**/destination");
-  await page.getByLabel("Path below it").fill("urgent/{DATE}");
+  await page.getByLabel("Path", { exact: true }).fill("urgent/{DATE}");
   const next = async (step: string): Promise<void> => {
     await page.locator("main button.primary").first().click();
     await page.waitForURL(`**/${step}`);

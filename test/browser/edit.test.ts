@@ -21,7 +21,7 @@ interface Stored {
   filter: string | null;
 }
 
-/** A job with all that its owner says of it. */
+/** The job as the API returns it. */
 async function stored(id: number): Promise<Stored> {
   const answer = await fetch(`${stage.shipper.url}/client/v4/accounts/local/logship/jobs/${id}`, {
     headers: { authorization: `Bearer ${stage.shipper.token}` },
@@ -29,7 +29,7 @@ async function stored(id: number): Promise<Stored> {
   return ((await answer.json()) as { result: Stored }).result;
 }
 
-/** The accessible name of what has the focus, as far as its labels and texts say it. */
+/** The accessible name of the focused element, from its labels or text. */
 async function focused(page: Page): Promise<string> {
   return page.evaluate(() => {
     const at = document.activeElement;
@@ -39,7 +39,7 @@ async function focused(page: Page): Promise<string> {
   });
 }
 
-/** Goes on with Tab until something of that name has the focus. @throws if nothing has. */
+/** Presses Tab until an element of that name has the focus. @throws if none gets it. */
 async function tabTo(page: Page, name: string): Promise<void> {
   for (let steps = 0; steps < 120; steps++) {
     if ((await focused(page)).replace(/\s+/g, " ").trim() === name) return;
@@ -48,14 +48,14 @@ async function tabTo(page: Page, name: string): Promise<void> {
   throw new Error(`Tab does not lead to ${name}`);
 }
 
-/** Presses a button that shows the form again, and waits until it is. */
+/** Presses a button that reloads the form, and waits for it. */
 async function press(page: Page, name: string, then: string): Promise<void> {
   await tabTo(page, name);
   await page.keyboard.press("Enter");
   await page.getByLabel(then).or(page.getByText(then)).first().waitFor();
 }
 
-/** Enters a condition. @param down how often the operator's list goes down from its first. */
+/** Enters a condition. @param operator typed to select it. */
 async function enter(page: Page, number: number, key: string, operator: string, value: string): Promise<void> {
   await tabTo(page, `Field of condition ${number}`);
   await page.keyboard.type(key);
@@ -78,7 +78,7 @@ const buildsByKeyboard = async (page: Page): Promise<void> => {
   await enter(page, 3, "Outcome", "is not (", "ok");
   await tabTo(page, "Save");
   await page.keyboard.press("Enter");
-  await page.getByText("It is in force for every event").waitFor();
+  await page.getByText("Applies to every event").waitFor();
   const { name, filter } = await stored(id);
   expect(name).toBe("shop");
   expect(JSON.parse(`${filter}`)).toEqual({
@@ -104,7 +104,7 @@ it("builds a nested filter by the keyboard alone, and stores it", async () => {
 });
 
 it("does so without any script of its own", async () => {
-  // The browser runs what a test evaluates all the same.
+  // Scripts stay enabled: the test evaluates some.
   const page = await stage.signedIn();
   await page.route("**/assets/**", (route) => route.abort());
   await buildsByKeyboard(page);
@@ -126,12 +126,12 @@ it("gives back what a browser made of a filter that is hard to show", async () =
   expect(before).toMatchObject({ filter, output_options, name });
   await page.goto(`/jobs/${id}/edit`);
   await page.getByRole("button", { name: "Save" }).click();
-  await page.getByText("Nothing was different").waitFor();
+  await page.getByText("No changes").waitFor();
   await page.getByLabel("Value", { exact: false }).first().press("End");
   await page.getByRole("button", { name: "Preview" }).click();
   await page.getByRole("heading", { name: "Preview on recent events" }).waitFor();
   await page.getByRole("button", { name: "Save" }).click();
-  await page.getByText("Nothing was different").waitFor();
+  await page.getByText("No changes").waitFor();
   expect(await stored(id)).toEqual(before);
 });
 
@@ -152,13 +152,13 @@ it.each([
   });
   await page.goto(`/jobs/${id}/edit`);
   for (const summary of await page.locator("summary").all()) await summary.click();
-  await page.getByLabel("How long a record waits").fill("12");
+  await page.getByLabel("Max wait").fill("12");
   await page.getByRole("button", { name: "Save" }).click();
-  await page.getByText("this was refused").waitFor();
+  await page.getByText("Not saved").waitFor();
   const { violations } = await new AxeBuilder({ page }).analyze();
   expect(violations.map(({ id: rule, nodes }) => [rule, nodes.map(({ html }) => html)])).toEqual([]);
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
-  // However deep a condition lies, there is room for its value.
+  // A deeply nested condition still has room for its value.
   const box = await page.getByLabel("of condition 1").last().boundingBox();
   expect(box?.width).toBeGreaterThan(120);
 });

@@ -193,7 +193,7 @@ describe("the lists", () => {
     expect([second.includes("sender 52"), second.includes("51 to 53 of 53")]).toEqual([true, true]);
     for (const query of ["tokens=0", "tokens=x", "tokens=-1", "tokens=1e3", "tokens=99999999"])
       expect((await admin.get(`/access?${query}`)).status).toBe(200);
-    expect(textOf((await admin.get("/access?tokens=9")).html)).toContain("There are 53 tokens only");
+    expect(textOf((await admin.get("/access?tokens=9")).html)).toContain("Only 53 tokens");
   });
 
   it("say of a token that it has expired", async () => {

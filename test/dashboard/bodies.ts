@@ -1,4 +1,4 @@
-/** Bodies of jobs that the API takes, of every kind. */
+/** Valid bodies of jobs, of every kind. */
 import * as fc from "fast-check";
 import { ADMIN } from "../../src/access/roles.ts";
 import type { ShippingBody } from "../../src/dashboard/pages/shipping/body.ts";
@@ -14,7 +14,7 @@ import type { Node } from "../filter/support.ts";
 
 export const VIEWER: Viewer = { caller: ADMIN, csrf: "csrf", sessionHash: new Uint8Array(32), expiresMs: 0 };
 
-/** Texts that fields, browsers and readers of HTML have trouble with. */
+/** Texts that form fields, browsers and HTML parsers may change. */
 export const hostile = fc.oneof(
   fc.constantFrom(
     ...[
@@ -89,7 +89,7 @@ const { node } = fc.letrec<{ node: Node }>((tie) => ({
   ),
 }));
 
-/** The same JSON written otherwise: with space, keys in another order, and nulls where something is missing. */
+/** The same JSON with spaces, another order of keys, and nulls for missing values. */
 function respelled(value: unknown, spelling: number): string {
   if (Array.isArray(value))
     return `[ ${value.map((each) => respelled(each, spelling)).join(spelling % 2 ? ",\r\n" : " ,\n")}]`;
@@ -99,7 +99,7 @@ function respelled(value: unknown, spelling: number): string {
   return `{${pairs.reverse().join(",\t")} }`;
 }
 
-/** A filter that the API takes. */
+/** A valid filter. */
 export const validFilter: fc.Arbitrary<string> = fc
   .tuple(node, fc.nat({ max: 11 }))
   .map(([where, spelling]) => (spelling < 6 ? JSON.stringify({ where }) : respelled({ where }, spelling)))
@@ -128,7 +128,7 @@ const options = fc.record(
   { requiredKeys: [] },
 );
 
-/** A body that the API takes: any of its keys, or none. */
+/** A valid body with any of its keys. */
 export const validBody: fc.Arbitrary<ShippingBody> = fc
   .record(
     {
@@ -148,7 +148,7 @@ export const validBody: fc.Arbitrary<ShippingBody> = fc
   )
   .filter((body) => isTaken(body));
 
-/** Whether the API takes it, destination apart. */
+/** Whether the API accepts it, apart from the destination. */
 export function isTaken(body: ShippingBody): boolean {
   const whole = { ...body, destination_conf: "s3://bucket" };
   return CreateJob.safeParse(whole).success && readJob(whole as JobBody).ok;

@@ -1,4 +1,4 @@
-/** What a browser makes of a form: what it holds untouched, and what it would send. */
+/** What a browser holds in an untouched form, and what it sends. */
 
 const TAGS =
   /<(input|select|option|textarea)((?:\s+[\w-]+(?:="[^"]*")?)*)\s*\/?>(?:([^<]*)<\/(?:textarea|option)>)?|<\/select>/g;
@@ -18,17 +18,17 @@ function attributes(text: string): Map<string, string> {
   );
 }
 
-/** As it comes over the wire: in UTF-8, through a parser of HTML. */
+/** As received: UTF-8, through an HTML parser. */
 const received = (html: string) => html.toWellFormed().replaceAll("\u0000", "\ufffd").replace(/\r\n?/g, "\n");
 
-/** The entries of a form that nobody touched. @param html of the controls, or of a page of which `action` names the form. */
+/** The entries of an untouched form. @param html of the controls, or of a page in which `action` names the form. */
 export function untouched(html: string, action?: string): URLSearchParams {
   const page = received(html);
   const start = action === undefined ? 0 : page.indexOf(`action="${action}"`);
   if (start === -1) throw new Error(`no form for ${action}`);
   const end = action === undefined ? -1 : page.indexOf("</form>", start);
   const form = new URLSearchParams();
-  // A browser sends every line break as two characters.
+  // A browser sends line breaks as CR LF.
   const send = (name: string, value: string) => form.append(name, value.replace(/\n/g, "\r\n"));
   let select: { name: string; value: string | null } | null = null;
   for (const [, tag, rest = "", content = ""] of page.slice(start, end === -1 ? undefined : end).matchAll(TAGS)) {

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { lookOf } from "../../src/dashboard/pages/create/first-object.tsx";
-import type { JobView } from "../../src/dashboard/views/job.ts";
+import type { JobView, LedgerView, ObjectView } from "../../src/dashboard/views/job.ts";
 import { call } from "../api/harness.ts";
 import { Oracle } from "../support/oracle.ts";
 import { createJob } from "../support/runtime/api.ts";
@@ -8,7 +8,7 @@ import { deliver, freshBucket, NOON, pack, setClock, settle } from "../support/r
 import { rule } from "../support/s3-script.ts";
 import { textOf, Visitor } from "./support.ts";
 
-const JOB: JobView = {
+const JOB = {
   id: 7,
   dataset: "functions_trace_events",
   name: null,
@@ -23,9 +23,9 @@ const JOB: JobView = {
   error_message: null,
   time_created: "",
   time_modified: "",
-};
-const NONE = { received: 0, filtered: 0, sampled_out: 0, delivered: 0, pending: 0, oldest_pending_seconds: null };
-const OBJECT = { number: 1, key: "k", state: "delivered", records: 2, bytes: 3, uploaded_at: null };
+} as JobView;
+const NONE = { filtered: 0, sampled_out: 0, pending: 0, oldest_pending_seconds: null } as LedgerView;
+const OBJECT = { number: 1, key: "k", state: "delivered", records: 2, bytes: 3, uploaded_at: null } as ObjectView;
 
 describe("what is said of a new job", () => {
   it("is the first thing of these that is so", () => {
@@ -37,7 +37,7 @@ describe("what is said of a new job", () => {
     const waiting = { ...dropped, pending: 4, oldest_pending_seconds: 20 };
     expect(lookOf(JOB, waiting, [])).toEqual({ kind: "waiting", records: 4, startsInS: 55 });
     expect(lookOf(JOB, { ...waiting, oldest_pending_seconds: 75 }, [])).toMatchObject({ startsInS: null });
-    const cut = { ...OBJECT, state: "waiting" };
+    const cut = { ...OBJECT, state: "waiting" as const };
     expect(lookOf({ ...JOB, error_message: "HTTP 403" }, waiting, [cut])).toMatchObject({
       kind: "failing",
       records: 4,
@@ -70,17 +70,17 @@ describe("the page of a new job", () => {
     const bucket = freshBucket();
     const id = await createJob(bucket.name);
     const nothing = await first(id);
-    expect(nothing.text).toContain("No event has come since the job was created");
+    expect(nothing.text).toContain("No events yet");
     expect(nothing.text).toContain('"tail_consumers": [{ "service": "logship" }]');
     expect(nothing.html).toContain('data-refresh="3"');
     await deliver(pack(new Oracle({ at: NOON }).mint(3), NOON));
     clock.advance(10_000);
     const waiting = await first(id);
-    expect(waiting.text).toContain("3 records wait; the upload starts within 35 s");
+    expect(waiting.text).toContain("3 records waiting; the upload starts within 35 s");
     clock.advance(30_000);
     await settle(id, clock);
     const delivered = await first(id);
-    expect(delivered.text).toContain("The first object is in your bucket");
+    expect(delivered.text).toContain("Delivered to your bucket");
     expect(delivered.text).toContain("3 records");
     expect(delivered.html).toContain(`href="/jobs/${id}/objects/1"`);
     expect(delivered.html).not.toContain("data-refresh");
@@ -96,8 +96,8 @@ describe("the page of a new job", () => {
     await deliver(pack(new Oracle({ at: NOON }).mint(2), NOON));
     clock.advance(45_000);
     await call("POST", `/logship/jobs/${id}/flush`);
-    expect((await first(id)).text).toMatch(/The upload fails at the moment.*HTTP 403 AccessDenied.*2 records wait/);
-    expect((await first(none)).text).toContain("the job kept none: 2 filtered, 0 sampled out");
+    expect((await first(id)).text).toMatch(/Upload failed; retrying.*HTTP 403 AccessDenied.*2 records waiting/);
+    expect((await first(none)).text).toContain("The job kept no event: 2 filtered, 0 sampled out");
   });
 
   it("is not there but for a new job", async () => {

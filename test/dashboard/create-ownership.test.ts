@@ -6,7 +6,7 @@ import { textOf } from "./support.ts";
 
 const REQUIRED = { settings: { REQUIRE_OWNERSHIP_CHALLENGE: "true" } };
 
-/** Somebody at the fifth step. */
+/** A draft at the ownership step. */
 async function atOwnership(options: object = REQUIRED): Promise<Creator> {
   const creator = await Creator.begin(options);
   await creator.chooseBucket();
@@ -16,7 +16,7 @@ async function atOwnership(options: object = REQUIRED): Promise<Creator> {
   return creator;
 }
 
-/** What the bucket's owner reads there. */
+/** The token, as the bucket's owner reads it. */
 async function tokenIn({ bucket }: Creator): Promise<{ key: string; token: string }> {
   const found = (await bucket.control.objects()).filter(({ key }) => key.includes("ownership-challenge"));
   const key = found.at(-1)?.key ?? "";
@@ -27,7 +27,7 @@ describe("the proof that a bucket can be read", () => {
   it("is required where the deployment says so, and a pasted token is one", async () => {
     const creator = await atOwnership();
     const before = await creator.get("ownership");
-    expect(textOf(before.html)).toContain("This deployment requires it for every new job");
+    expect(textOf(before.html)).toContain("Required by this deployment");
     expect(before.html).not.toContain('value="skip"');
     expect((await creator.post("ownership", { do: "skip" })).status).toBe(200);
     expect((await creator.get("finish")).location).toBe(`${creator.base}/ownership`);
@@ -54,17 +54,17 @@ describe("the proof that a bucket can be read", () => {
     const creator = await atOwnership();
     await creator.pass("ownership", { do: "write" });
     expect(await creator.pass("ownership", { do: "read" })).toBe("finish");
-    expect(textOf((await creator.get("finish")).html)).toContain("It is proved that you can read the bucket");
+    expect(textOf((await creator.get("finish")).html)).toContain("Ownership is verified");
     expect((await creator.post("finish")).status).toBe(303);
   });
 
   const failures: [name: string, action: Action, words: string][] = [
-    ["keys that may only write", { do: "answer", status: 403, code: "AccessDenied" }, "may write, but not read"],
-    ["an object that is gone", { do: "answer", status: 404, code: "NoSuchKey" }, "not there any more"],
+    ["keys that may only write", { do: "answer", status: 403, code: "AccessDenied" }, "may write but not read"],
+    ["an object that is gone", { do: "answer", status: 404, code: "NoSuchKey" }, "is gone"],
     ["a store that fails", { do: "answer", status: 500 }, "did not send it"],
     ["a redirect", { do: "redirect", location: "http://elsewhere.example/" }, "did not send it"],
     ["a connection that breaks", { do: "reset", when: "before" }, "did not send it"],
-    ["an object without end", { do: "answer", status: 200, body: "x".repeat(5_000) }, "larger than any token"],
+    ["an object without end", { do: "answer", status: 200, body: "x".repeat(5_000) }, "larger than a token"],
     ["another object", { do: "answer", status: 200, body: "<b>not a token</b>" }, "Incorrect ownership challenge"],
   ];
 
@@ -82,7 +82,7 @@ describe("the proof that a bucket can be read", () => {
 
   it("may be left out with one click where nobody asks for it", async () => {
     const creator = await atOwnership({});
-    expect(textOf((await creator.get("ownership")).html)).toContain("does not require it");
+    expect(textOf((await creator.get("ownership")).html)).toContain("Optional in this deployment");
     expect(await creator.pass("ownership", { do: "skip" })).toBe("finish");
   });
 
@@ -92,8 +92,8 @@ describe("the proof that a bucket can be read", () => {
     await creator.pass("ownership", { do: "read" });
     await creator.post("destination", s3Form(creator.bucket.name, { path: "elsewhere/{DATE}" }));
     expect((await creator.get("finish")).location).toBe(`${creator.base}/ownership`);
-    expect(textOf((await creator.get("ownership")).html)).not.toContain("It is proved");
-    // Other keys to the same place change nothing of it.
+    expect(textOf((await creator.get("ownership")).html)).not.toContain("Verified");
+    // New keys for the same place keep the proof.
     await creator.pass("ownership", { do: "write" });
     await creator.pass("ownership", { do: "read" });
     const env = { credentials: "env", secret_name: "DEST_TEST", path: "elsewhere/{DATE}" };

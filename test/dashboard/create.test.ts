@@ -28,7 +28,7 @@ describe("the way to a job", () => {
       `s3://${creator.bucket.name}/logs/{DATE}?region=auto&endpoint=${encodeURIComponent(inject("s3Url"))}&access-key-id=${ACCESS_KEY}&secret-access-key=${SECRET_KEY}`,
     );
     expect((await creator.get("finish")).status).toBe(404);
-    expect(textOf((await creator.visitor.get("/jobs/new")).html)).not.toContain("Begun, and not finished");
+    expect(textOf((await creator.visitor.get("/jobs/new")).html)).not.toContain("Drafts");
   });
 
   it("makes one job of a button that is pressed twice", async () => {
@@ -123,7 +123,7 @@ describe("the way to a job", () => {
     await creator.pass("ownership", { do: "skip" });
     const { location } = await creator.post("finish");
     expect(location).toBe("/jobs/new?created=1");
-    expect(textOf((await visitor.get(location ?? "")).html)).toContain("Job 1 is created");
+    expect(textOf((await visitor.get(location ?? "")).html)).toContain("Job 1 created");
   });
 
   it("takes a job for created that is stored, though not in force yet: another try would make another one", async () => {
@@ -181,7 +181,7 @@ describe("what creating the job is refused for", () => {
   it("is noticed at its step already: a name that is too long", async () => {
     const creator = await Creator.begin();
     await creator.chooseBucket();
-    // A button of the form itself shows it again, and takes nothing as final.
+    // A button of the builder shows the form again and leaves the step open.
     const shown = await creator.send("records", { do: filterDo("show") });
     expect([shown.status, (await creator.get("output")).location]).toEqual([200, `${creator.base}/records`]);
     await creator.send("records");
@@ -239,7 +239,7 @@ describe("a copy of a job", () => {
       expect.stringContaining("Enter the secret access key"),
     ]);
     expect(await other.control.requests()).toEqual([]);
-    // Nor by way of a second try, or of a text that is pasted.
+    // A second try, or a pasted text, does not help.
     expect((await visitor.submit(`${base}/destination`, elsewhere)).status).toBe(400);
     const conf = destinationConf(other.name).replaceAll(/key(-id)?=[\w-]+/g, "key$1=****");
     expect((await visitor.submit(`${base}/destination`, { do: "paste", conf })).status).toBe(303);
@@ -253,13 +253,13 @@ describe("a copy of a job", () => {
     const visitor = await Visitor.signedIn();
     const other = freshBucket();
     const start = destinationConf(name, "").split("&access-key-id=")[0] ?? "";
-    // The longest that still is one without the secret.
+    // The longest key with which the destination is still valid without the secret.
     const longest = "A".repeat(4_096 - `${start}&access-key-id=`.length);
     const ways = [{}, { endpoint: "store.example" }, { scheme: "r2", account_id: "a".repeat(32) }];
     for (const [access_key_id, more] of ["another", longest].flatMap((key) => ways.map((way) => [key, way] as const))) {
       const base = (await visitor.submit(`/jobs/${id}/duplicate`)).location?.replace("/destination", "");
       await visitor.submit(`${base}/destination`, s3Form(name, { path: "", access_key_id, secret_access_key: "" }));
-      expect((await visitor.get(`${base}/destination`)).html).toMatch(/id="field-secret_access_key-hint">One is kept/);
+      expect((await visitor.get(`${base}/destination`)).html).toMatch(/id="field-secret_access_key-hint">Stored\./);
       const elsewhere = s3Form(other.name, { access_key_id: "", secret_access_key: "", ...more });
       const refused = await visitor.submit(`${base}/destination`, elsewhere);
       expect([more, refused.status, textOf(refused.html)]).toEqual([

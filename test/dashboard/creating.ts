@@ -1,4 +1,4 @@
-/** Somebody on the way to a job in the dashboard, with a bucket of the scripted S3 endpoint. */
+/** A user of the wizard, with a bucket of the scripted S3 endpoint. */
 import { expect, inject } from "vitest";
 import { type Bucket, freshBucket } from "../api/harness.ts";
 import { ACCESS_KEY, SECRET_KEY } from "../support/constants.ts";
@@ -7,7 +7,7 @@ import { type Shown, Visitor } from "./support.ts";
 
 type Options = NonNullable<Parameters<typeof Visitor.signedIn>[1]>;
 
-/** What the form of an S3 destination sends for a bucket. */
+/** The form of an S3 destination. */
 export function s3Form(bucket: string, more: Record<string, string> = {}): Record<string, string> {
   return {
     scheme: "s3",
@@ -27,9 +27,9 @@ export function s3Form(bucket: string, more: Record<string, string> = {}): Recor
 export class Creator {
   readonly visitor: Visitor;
   readonly bucket: Bucket;
-  /** Address of the draft, without a step. */
+  /** Path of the draft, without a step. */
   readonly base: string;
-  /** Everything that was shown on the way. */
+  /** Every page shown so far. */
   readonly pages: string[] = [];
 
   private constructor(visitor: Visitor, bucket: Bucket, base: string) {
@@ -38,7 +38,7 @@ export class Creator {
     this.base = base;
   }
 
-  /** @param visitor who is signed in already; the admin by default. */
+  /** @param visitor a signed-in one; the admin by default. */
   static async begin(options: Options & { visitor?: Visitor; kind?: string } = {}): Promise<Creator> {
     const visitor = options.visitor ?? (await Visitor.signedIn(undefined, options));
     const answer = await visitor.submit("/jobs/new", { kind: options.kind ?? "s3" });
@@ -56,14 +56,14 @@ export class Creator {
     return this.#noted(await this.visitor.submit(`${this.base}/${step}`, fields));
   }
 
-  /** Goes through a step, and expects to get to the next one. */
+  /** Sends a step and expects a redirect. @returns the next step. */
   async pass(step: string, fields: Record<string, string> = {}): Promise<string> {
     const { status, location, html } = await this.post(step, fields);
     expect([status, location, html]).toEqual([303, expect.any(String), ""]);
     return (location ?? "").replace(`${this.base}/`, "");
   }
 
-  /** Sends the form of a step as a browser shows it, but for what is said here. */
+  /** Sends the form of a step as shown, with these fields changed. */
   async send(step: string, fields: Record<string, string> = {}): Promise<Shown> {
     const { html } = await this.get(step);
     const form = untouched(html, `${this.base}/${step}`);
@@ -72,12 +72,12 @@ export class Creator {
     return this.#noted(await this.visitor.submit(`${this.base}/${step}`, form));
   }
 
-  /** Through the first step, into the bucket. */
+  /** Completes the first step. */
   async chooseBucket(more: Record<string, string> = {}): Promise<void> {
     expect(await this.pass("destination", s3Form(this.bucket.name, more))).toBe("records");
   }
 
-  /** Through all steps up to the last. */
+  /** Completes all steps but the last. */
   async toTheEnd(more: Record<string, string> = {}): Promise<void> {
     await this.chooseBucket(more);
     expect((await this.send("records")).location).toBe(`${this.base}/output`);

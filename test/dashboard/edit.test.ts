@@ -39,7 +39,7 @@ const edit = (id: number) => `/jobs/${id}/edit`;
 
 type Fields = Record<string, string | undefined>;
 
-/** The edit form as it is shown, with some of its fields set; undefined takes one away. */
+/** The edit form with some fields changed; undefined removes one. */
 async function filled(id: number, fields: Fields, page?: Shown): Promise<URLSearchParams> {
   const form = untouched((page ?? (await visitor.get(edit(id)))).html, edit(id));
   for (const [name, value] of Object.entries(fields)) {
@@ -52,7 +52,7 @@ async function filled(id: number, fields: Fields, page?: Shown): Promise<URLSear
 const save = async (id: number, fields: Fields): Promise<Shown> =>
   visitor.submit(edit(id), await filled(id, { do: "save", ...fields }));
 
-/** What the audit has of the last change. */
+/** The last entry of the audit. */
 async function lastChange(): Promise<{ action: string; body: unknown } | undefined> {
   const { body } = await call<{ action: string; body: unknown }[]>("GET", "/logship/audit");
   return body.result[0];
@@ -66,7 +66,7 @@ describe("editing a job", () => {
     expect([answer.status, answer.location]).toEqual([303, `${edit(id)}?same`]);
     expect(await stored(id)).toEqual(before);
     expect((await lastChange())?.action).toBe("job.create");
-    expect(textOf((await visitor.get(`${edit(id)}?same`)).html)).toContain("Nothing was different");
+    expect(textOf((await visitor.get(`${edit(id)}?same`)).html)).toContain("No changes");
   });
   it("leaves every job alone that nobody touched, whatever it is", async () => {
     await fc.assert(
@@ -84,7 +84,7 @@ describe("editing a job", () => {
     expect([answer.status, answer.location]).toEqual([303, `${edit(id)}?saved`]);
     expect(await lastChange()).toMatchObject({ action: "job.update", body: { name: "new", max_upload_records: 5000 } });
     expect(await stored(id)).toMatchObject({ name: "new", filter: FILTER, output_options: OPTIONS });
-    // The secrets were never anywhere but where they are stored.
+    // The stored secrets are unchanged.
     expect((await stored(id)).destination_conf).toBe(destinationConf(bucket.name));
   });
   it("builds a filter over several pages, and stores it at the last", async () => {
@@ -124,7 +124,7 @@ describe("editing a job", () => {
     });
     expect(answer.status).toBe(400);
     const text = textOf(answer.html);
-    expect(text).toContain("Nothing was changed: this was refused");
+    expect(text).toContain("Not saved");
     expect(answer.html).toMatch(
       /id="field-max_upload_interval_seconds-error">max_upload_interval_seconds: must be 0 or/,
     );
@@ -135,7 +135,7 @@ describe("editing a job", () => {
       "12",
     ]);
     expect(await stored(id)).toEqual(before);
-    // With the right shape, what it means is judged.
+    // With the right shape, the meaning is checked.
     const meant = await save(id, { "key-0": "outcome", record_template: "{{ if }}" });
     expect(meant.html).toMatch(/bad predicate: where\.key: unknown field [^<]*, did you mean [^<]*Outcome/);
     expect(meant.html).toMatch(/id="field-record_template-error">bad template: /);
@@ -174,11 +174,11 @@ describe("two people who edit a job", () => {
     const answer = await visitor.submit(edit(id), mine);
     expect(answer.status).toBe(409);
     const text = textOf(answer.html);
-    expect(text).toContain("somebody else changed this job meanwhile");
+    expect(text).toContain("Not saved: the job changed since you opened this form");
     expect(text).toMatch(/name theirs <b> mine/);
     expect(answer.html).not.toContain("<b>");
     expect((await stored(id)).name).toBe("theirs <b>");
-    // Whoever has seen that may say so again.
+    // After the warning, saving again overwrites.
     expect((await visitor.submit(edit(id), await filled(id, { do: "save" }, answer))).status).toBe(303);
     expect(await stored(id)).toMatchObject({ name: "mine", enabled: false });
   });
@@ -192,7 +192,7 @@ describe("two people who edit a job", () => {
   it("may do so at once where neither changes anything", async () => {
     const id = await created();
     const form = await filled(id, { do: "save", base: "" });
-    expect(textOf((await visitor.submit(edit(id), form)).html)).toContain("The form below says what is stored now");
+    expect(textOf((await visitor.submit(edit(id), form)).html)).toContain("The form matches what is stored now");
   });
 });
 
@@ -208,7 +208,7 @@ describe("the destination of a job that is edited", () => {
     const answer = await save(id, { "secret-access-key": "wrong secret/+&<", name: "other" });
     expect(answer.status).toBe(400);
     expect(textOf(answer.html)).toMatch(/error validating destination: .*403/);
-    expect(textOf(answer.html)).toContain("The keys that you entered are not on this page any more");
+    expect(textOf(answer.html)).toContain("Enter the keys again");
     expect(answer.html).not.toContain("wrong secret");
     expect((await stored(id)).destination_conf).toBe(destinationConf(bucket.name));
   });
@@ -222,7 +222,7 @@ describe("the destination of a job that is edited", () => {
   it("takes other keys, as they are", async () => {
     const id = await created();
     const before = (await bucket.control.puts()).length;
-    // What the job has already, but that is known to the API alone: to it, these are entered anew.
+    // The same keys as stored: the page cannot know that.
     const keys = { "access-key-id": ACCESS_KEY, "secret-access-key": SECRET_KEY, "destination-path": "x/{DATE}" };
     expect((await save(id, keys)).status).toBe(303);
     expect((await bucket.control.puts()).length).toBe(before + 1);
@@ -235,7 +235,7 @@ describe("the destination of a job that is edited", () => {
     const shown = await visitor.submit(edit(id), await filled(id, { destination_conf: conf, do: "preview" }));
     expect(shown.status).toBe(200);
     expect(untouched(shown.html, edit(id)).get("destination_conf")).toBe("");
-    expect(textOf(shown.html)).toContain("Enter them again before you save");
+    expect(textOf(shown.html)).toContain("Enter the keys again");
     expect((await save(id, { destination_conf: `\r\n${conf}\r\n` })).status).toBe(303);
     expect((await stored(id)).destination_conf).toBe(conf);
   });
@@ -249,7 +249,7 @@ describe("the destination of a job that is edited", () => {
       400,
       expect.stringContaining("a masked secret is kept only for the same"),
     ]);
-    // Nothing of it is secret, so it is still there.
+    // It holds no secret, so it is shown again.
     expect(untouched(answer.html, edit(id)).get("destination_conf")).toBe(elsewhere);
   });
   it("has no path that would be parameters", async () => {

@@ -69,7 +69,7 @@ describe("the filter builder", () => {
           group: (join) => join,
           condition(condition) {
             const { value, operator } = condition;
-            // Nothing tells the two zeros apart, nor does a filter.
+            // JSON and filters do not tell 0 from -0.
             expect(JSON.stringify(readValue(shownValue(value, operator), operator))).toBe(JSON.stringify(value));
             return condition;
           },
@@ -105,7 +105,7 @@ describe("the filter builder", () => {
             const takes = isAlone || isGroup(target.node);
             expect(after === null ? -1 : conditionsOf(after)).toBe(before + (takes ? 1 : 0));
           }
-          // No group is ever left empty: the API refuses one.
+          // The API refuses an empty group.
           expect(after === null || readTree(writeTree(after)).ok).toBe(true);
         },
       ),

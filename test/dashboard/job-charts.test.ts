@@ -1,4 +1,4 @@
-/** Hours as bars, bars as drawings, and a job in words: pure, and true to what they are made of. */
+/** Hours as bars, bars as drawings, and a job in words: pure functions. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { timeEntered } from "../../src/dashboard/pages/job/replay.tsx";
@@ -53,7 +53,7 @@ describe("hours as bars", () => {
         const sums = bucketed(hours, firstMs, step);
         expect(sums.map(({ startMs }) => startMs)).toEqual(sums.map((_, i) => firstMs + i * step * HOUR_MS));
         expect(sums.length).toBe(wanted / step);
-        // The present hour is in the last one, and no hour of the API's memory is asked for that it does not have.
+        // The last bar holds the current hour, and the API remembers every hour asked for.
         expect(nowMs - (sums.at(-1)?.startMs ?? 0)).toBeLessThan(step * HOUR_MS);
         expect(Math.floor(nowMs / HOUR_MS) - firstMs / HOUR_MS).toBeLessThan(720);
         if (step > 1) expect((firstMs / HOUR_MS) % step).toBe(0);
@@ -152,35 +152,33 @@ describe("a job in words", () => {
         ({ words }) => words,
       ),
     ).toEqual(["on", "paused", "failing"]);
-    expect(recordsWords(job())).toBe("every record, with all fields");
+    expect(recordsWords(job())).toBe("all records, all fields");
     const options = {
       field_names: ["Outcome"],
       sample_rate: 0.015,
-      output_type: "csv",
+      output_type: "csv" as const,
       record_template: "{{ .Outcome }}",
     };
-    expect(recordsWords(job({ filter: "{}", output_options: options }))).toBe(
-      "records that a filter keeps, a sample of 1.5 %, with 1 field",
-    );
-    expect(outputWords(job({ output_options: options }))).toBe("CSV, by a template, gzip");
+    expect(recordsWords(job({ filter: "{}", output_options: options }))).toBe("filtered, 1.5 % sample, 1 field");
+    expect(outputWords(job({ output_options: options }))).toBe("CSV, template, gzip");
     expect(limitsWords(job({ max_upload_interval_seconds: 60, max_upload_records: 0, max_upload_bytes: null }))).toBe(
-      "after 60 s, 100,000 records, or 100 MB before compression",
+      "60 s, 100,000 records or 100 MB before compression",
     );
   });
 
   it("says when the next upload starts", () => {
     const words = (fields: Partial<LedgerView>, of: Partial<JobView> = {}) => pendingWords(job(of), ledger(fields));
-    expect(words({})).toBe("Nothing waits.");
+    expect(words({})).toBe("Nothing is waiting.");
     expect(words({ pending: 1, oldest_pending_seconds: 12 })).toBe(
-      "1 record waits, the oldest for 12 s. The next upload starts in 18 to 33 s.",
+      "1 record waiting, the oldest for 12 s. Next upload in 18 to 33 s.",
     );
     expect(words({ pending: 2, oldest_pending_seconds: 40 })).toBe(
-      "2 records wait, the oldest for 40 s. The next upload is due.",
+      "2 records waiting, the oldest for 40 s. The next upload is due.",
     );
-    expect(words({ pending: 2, pending_objects: 1, oldest_pending_seconds: 40 })).toContain("Uploads are under way.");
+    expect(words({ pending: 2, pending_objects: 1, oldest_pending_seconds: 40 })).toContain("1 object uploading.");
     expect(
       words({ pending: 2, pending_objects: 1, oldest_pending_seconds: 40 }, { error_message: "HTTP 403" }),
-    ).toContain("none of it is lost");
+    ).toContain("Uploads fail and are retried.");
   });
 
   it("adds up exactly when every record is somewhere", () => {
@@ -207,14 +205,7 @@ describe("a job in words", () => {
       of({ state: "waiting", attempts: 2 }),
       of({ state: "set_aside" }),
       of({ state: "discarded" }),
-    ]).toEqual([
-      "delivered",
-      "delivered, not shown by its store",
-      "waiting",
-      "waiting, tried in vain",
-      "set aside",
-      "discarded",
-    ]);
+    ]).toEqual(["delivered", "delivered, not verified", "waiting", "waiting, retrying", "set aside", "discarded"]);
   });
 
   it("takes a time without a zone as UTC, and leaves all else to the API", () => {

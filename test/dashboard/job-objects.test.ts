@@ -1,4 +1,4 @@
-/** Objects of a job, the records in them, and replays: read, begun and cancelled on pages. */
+/** The pages of objects, their records, and replays. */
 import { describe, expect, it } from "vitest";
 import type { ObjectEntry } from "../../src/delivery/types.ts";
 import { call, freshBucket } from "../api/harness.ts";
@@ -40,14 +40,14 @@ describe("the objects of a job", () => {
     const { visitor, path, entries } = await opened();
     const { html, status } = await visitor.get(`${path}/objects/${entries[0]?.number}`);
     expect([status, html.match(/<details class="record">/g)?.length]).toEqual([200, 10]);
-    expect(textOf(html)).toContain("lines 1 to 10; 10 records in the object");
+    expect(textOf(html)).toContain("lines 1 to 10; 10 records");
     const after = await visitor.get(`${path}/objects/${entries[0]?.number}?skip=7`);
     expect([after.html.match(/<details class="record">/g)?.length, after.html.includes(">Previous<")]).toEqual([
       3,
       true,
     ]);
     expect(textOf((await visitor.get(`${path}/objects/${entries[0]?.number}?skip=99`)).html)).toContain(
-      "There is no line after that",
+      "No more records",
     );
   });
 
@@ -65,7 +65,7 @@ describe("the objects of a job", () => {
     const { html, status } = await visitor.get(here);
     expect(status).toBe(200);
     expect(textOf(html)).toContain("the job's credentials may not read it (HTTP 403 AccessDenied)");
-    expect(textOf(html)).toContain("Download it as it is");
+    expect(textOf(html)).toContain("Download .gz");
     expect((await visitor.get(`${here}/download`)).status).toBe(403);
   });
 
@@ -77,7 +77,7 @@ describe("the objects of a job", () => {
     const all = (await call<ObjectEntry[]>("GET", `/logship/jobs/${job}/objects`)).body.result;
     const waiting = all.find(({ state }) => state === "waiting");
     const said = textOf((await visitor.get(`${path}/objects/${waiting?.number}`)).html);
-    for (const words of ["It is not uploaded yet", "waiting, tried in vain", "HTTP 503"]) expect(said).toContain(words);
+    for (const words of ["Not uploaded yet", "waiting, retrying", "HTTP 503"]) expect(said).toContain(words);
     expect((await visitor.get(`${path}/objects/${waiting?.number}/download`)).status).toBe(409);
   });
 });
@@ -86,7 +86,7 @@ describe("the page of replays", () => {
   it("begins one, shows how far it is, and what did not go", async () => {
     const shipped = await opened(3);
     const { visitor, path, control, entries } = shipped;
-    expect(textOf((await visitor.get(`${path}/replay`)).html)).toContain("Nothing was replayed yet");
+    expect(textOf((await visitor.get(`${path}/replay`)).html)).toContain("No replays yet");
     await control.script([
       rule({ do: "answer", status: 404, code: "NoSuchKey" }, { method: "GET", keyIncludes: entries[1]?.key ?? "?" }),
     ]);
@@ -111,9 +111,7 @@ describe("the page of replays", () => {
   it("of nothing says that there was nothing", async () => {
     const { visitor, path } = await opened();
     await visitor.submit(`${path}/replay`, { since: "2100-11-01", until: "2100-11-02" });
-    expect(textOf((await visitor.get(`${path}/replay`)).html)).toContain(
-      "No delivered object has events in that time.",
-    );
+    expect(textOf((await visitor.get(`${path}/replay`)).html)).toContain("No objects in this time range.");
   });
 
   it("cancels one", async () => {
@@ -146,7 +144,7 @@ describe("the page of replays", () => {
     expect([bad.status, bad.html.includes(SECRET_KEY)]).toEqual([400, false]);
     expect(bad.html).toContain('id="field-destination_conf-error"');
     expect(bad.html).toContain("secret-access-key=****");
-    // Where what is pasted is broken, anything in it may be a key.
+    // In a broken destination, any part may be a key.
     const broken = [
       conf.replace("?", "&"),
       conf.replace(/\/[^/?]*\?/, "&"),
@@ -174,7 +172,7 @@ describe("the page of replays", () => {
     const all = (await call<ObjectEntry[]>("GET", `/logship${path}/objects`)).body.result;
     const copy = all.find((each) => each.replay !== null);
     const said = textOf((await visitor.get(`${path}/objects/${copy?.number}`)).html);
-    expect(said).toContain("Its records cannot be read here");
+    expect(said).toContain("Records not available here");
     expect(said).toContain(elsewhere.name);
   });
 
@@ -183,7 +181,7 @@ describe("the page of replays", () => {
     const { secret } = await token(["logs:read"]);
     const { html, status } = await (await Visitor.signedIn({ token: secret })).get(`${path}/replay`);
     expect(status).toBe(200);
-    expect(textOf(html)).toContain("Beginning a replay needs the permission logs:edit.");
-    expect(html).not.toContain("Begin the replay");
+    expect(textOf(html)).toContain("Starting a replay needs the permission logs:edit.");
+    expect(html).not.toContain("Start replay");
   });
 });

@@ -1,4 +1,4 @@
-/** The page of a job, the list of them, and what is done with one button. */
+/** The page of a job, the list of jobs, and their actions. */
 import { describe, expect, it } from "vitest";
 import { call, freshBucket, type Job } from "../api/harness.ts";
 import { token } from "../api/principals.ts";
@@ -21,11 +21,11 @@ describe("the page of a job", () => {
     expect(said).toContain(
       "It adds up 20 received = 0 filtered + 0 sampled out + 20 delivered + 0 pending + 0 set aside + 0 discarded",
     );
-    expect(said).toContain("Nothing waits.");
+    expect(said).toContain("Nothing is waiting.");
     expect(said).toContain("2 uploads ok, 0 retried, 0 failed in the last 24 hours.");
     expect(said).toContain("20 records delivered in the last 24 hours");
     expect(page.html).toContain('aria-label="2 uploads ok, 0 retried, 0 failed in the last 24 hours."');
-    // One a bar of three charts; by a clock that stands, uploads take no time.
+    // One title per bar of three charts; the clock stands still, so the chart of durations is empty.
     expect(page.html.match(/<title>2100-[^<]*<\/title>/g)).toHaveLength(3 * 24);
     for (const [range, bars] of [
       ["7d", 28],
@@ -45,10 +45,10 @@ describe("the page of a job", () => {
     for (const words of [
       "<i>new</i>",
       "paused",
-      "No upload ended in the last 24 hours",
-      "There is no object",
+      "No uploads in the last 24 hours",
+      "No objects yet",
       "Resume",
-      "nothing is delivered yet",
+      "nothing delivered yet",
     ])
       expect(said).toContain(words);
     expect(html).not.toContain("<i>new");
@@ -62,25 +62,25 @@ describe("the page of a job", () => {
     await deliver(pack(new Oracle({ at: NOON }).mint(3), clock.nowMs()));
     clock.advance(10_000);
     expect(await text(visitor, `/jobs/${job}`)).toContain(
-      "3 records wait, the oldest for 10 s. The next upload starts in 20 to 35 s.",
+      "3 records waiting, the oldest for 10 s. Next upload in 20 to 35 s.",
     );
     await control.script([rule({ do: "answer", status: 403, code: "AccessDenied" }, { method: "PUT" })]);
     await runCron();
     const said = await text(visitor, `/jobs/${job}`);
     for (const words of [
-      "Delivery fails at the moment",
+      "Delivery is failing",
       "HTTP 403 AccessDenied",
-      "1 object is cut",
-      "What uploads failed on",
-      "the credentials may not write there",
+      "1 object not uploaded yet",
+      "Upload errors",
+      "the keys may not write there",
     ])
       expect(said).toContain(words);
     expect(said.match(/nothing is lost/g)).toHaveLength(1);
-    // A page that stays open says so, too, and that it is over.
+    // An open page refreshes these parts.
     const { html } = await visitor.get(`/jobs/${job}`);
     for (const id of ["trouble", "state", "delivered-to"])
       expect(html).toMatch(new RegExp(`id="${id}" data-refresh="5"`));
-    expect(await text(visitor, `/jobs/${job}?flushed=1`)).toContain("Flushed: 1 object could not be uploaded");
+    expect(await text(visitor, `/jobs/${job}?flushed=1`)).toContain("Flush failed for 1 object");
   });
 
   it("flushes, pauses and resumes", async () => {
@@ -89,8 +89,8 @@ describe("the page of a job", () => {
     const visitor = await Visitor.signedIn();
     await deliver(pack(new Oracle({ at: NOON }).mint(3), clock.nowMs()));
     expect((await visitor.submit(`/jobs/${job}/flush`)).location).toBe(`/jobs/${job}?flushed=0`);
-    expect(await text(visitor, `/jobs/${job}?flushed=0`)).toContain("everything that waited is delivered");
-    expect(await text(visitor, `/jobs/${job}?flushed=1`)).toContain("1 object still on the way");
+    expect(await text(visitor, `/jobs/${job}?flushed=0`)).toContain("everything is delivered");
+    expect(await text(visitor, `/jobs/${job}?flushed=1`)).toContain("1 object still uploading");
     const enabled = async (): Promise<unknown> => (await call<Job>("GET", `/logship/jobs/${job}`)).body.result.enabled;
     expect((await visitor.submit(`/jobs/${job}/enabled`, { enabled: "false" })).location).toBe(`/jobs/${job}?paused`);
     expect(await enabled()).toBe(false);
@@ -104,7 +104,7 @@ describe("the page of a job", () => {
     const visitor = await Visitor.signedIn();
     await deliver(pack(new Oracle({ at: NOON }).mint(3), clock.nowMs()));
     const page = await text(visitor, `/jobs/${drop}/delete`);
-    for (const words of ["3 records wait to be delivered", "3 records are lost for good", "drop 3 records"])
+    for (const words of ["3 records waiting", "3 records will be lost", "discard 3 records"])
       expect(page).toContain(words);
     expect((await visitor.submit(`/jobs/${drop}/delete`, { discard: "true" })).location).toBe(
       `/jobs?deleted=${drop}&discarded`,
@@ -112,9 +112,9 @@ describe("the page of a job", () => {
     const deleted = await visitor.submit(`/jobs/${keep}/delete`);
     expect(deleted.location).toBe(`/jobs?deleted=${keep}`);
     const list = await text(visitor, deleted.location ?? "");
-    expect(list).toContain(`Job ${keep} is deleted`);
-    expect(list).toContain("What waited is delivered in the background");
-    expect(list).toContain(`Deleted, and still delivering`);
+    expect(list).toContain(`Job ${keep} deleted`);
+    expect(list).toContain("Its waiting records are delivered in the background");
+    expect(list).toContain(`Deleted, still delivering`);
     expect((await visitor.get(`/jobs/${keep}`)).status).toBe(404);
     expect((await visitor.submit(`/jobs/${keep}/flush`)).status).toBe(404);
     await runCron();
@@ -165,9 +165,9 @@ describe("the list of jobs", () => {
     expect(await found("sHoP")).toEqual([true, false]);
     expect((await found(String(second)))[1]).toBe(true);
     expect(await found(other.name)).toEqual([false, true]);
-    // A key is no place.
+    // Keys are not searched.
     expect(await found("access-key-id")).toEqual([false, false]);
-    expect(await text(visitor, `/jobs?q=${encodeURIComponent('"><script>')}`)).toContain("No job fits");
+    expect(await text(visitor, `/jobs?q=${encodeURIComponent('"><script>')}`)).toContain("No matching jobs");
   });
 
   it("of a hundred jobs is one page", async () => {

@@ -3,17 +3,17 @@ import { describe, expect, it } from "vitest";
 import type { ShippingBody } from "../../src/dashboard/pages/shipping/body.ts";
 import { OutputForm, readOutputForm } from "../../src/dashboard/pages/shipping/output-form.tsx";
 import type { ErrorEntry } from "../../src/errors.ts";
-import { VIEWER, validBody } from "./bodies.ts";
+import { validBody } from "./bodies.ts";
 import { untouched } from "./browser-form.ts";
 import { textOf } from "./support.ts";
 
 async function shown(body: ShippingBody, faults: readonly ErrorEntry[] = []): Promise<string> {
-  return String(await OutputForm({ body, faults, viewer: VIEWER })?.toString());
+  return String(await OutputForm({ body, faults })?.toString());
 }
 
 type Fields = Record<string, string | undefined>;
 
-/** What a form says after somebody set some of its fields; undefined takes one away. @param unsaved what the form shows, if it is not what is stored. */
+/** Reads the form after some fields changed; undefined removes one. @param unsaved what the form shows, if not the stored body. */
 async function read(before: ShippingBody, fields: Fields, unsaved = before): Promise<ShippingBody> {
   const form = untouched(await shown(unsaved));
   for (const [name, value] of Object.entries(fields)) {
@@ -77,7 +77,7 @@ describe("a form of the output", () => {
       frequency: "high",
       output_options: { merge_subrequests: true, sample_rate: 0.5, field_names: ["Outcome"] },
     };
-    expect(textOf(await shown(body))).toMatch(/Kept as they are: frequency high ?, merge_subrequests true/);
+    expect(textOf(await shown(body))).toMatch(/Also set: frequency high ?, merge_subrequests true/);
     expect(await read(body, { output_type: "csv" })).toEqual({
       ...body,
       output_options: { ...body.output_options, output_type: "csv" },

@@ -1,21 +1,20 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { ShippingBody } from "../../src/dashboard/pages/shipping/body.ts";
-import { changes } from "../../src/dashboard/pages/shipping/edit-change.ts";
+import { changes, type ShippingBody } from "../../src/dashboard/pages/shipping/body.ts";
 import { RecordsForm, rateWords, readRecordsForm } from "../../src/dashboard/pages/shipping/records-form.tsx";
 import type { ErrorEntry } from "../../src/errors.ts";
 import { parseFilter } from "../../src/filter/parse.ts";
 import { FIELD_DESCRIPTIONS, FIELD_NAMES } from "../../src/record/fields.ts";
 import { nested } from "../filter/support.ts";
-import { VIEWER, validBody } from "./bodies.ts";
+import { validBody } from "./bodies.ts";
 import { untouched } from "./browser-form.ts";
 import { textOf } from "./support.ts";
 
 async function shown(body: ShippingBody, faults: readonly ErrorEntry[] = []): Promise<string> {
-  return String(await RecordsForm({ body, fields: FIELD_DESCRIPTIONS, faults, viewer: VIEWER })?.toString());
+  return String(await RecordsForm({ body, fields: FIELD_DESCRIPTIONS, faults })?.toString());
 }
 
-/** The form of a body after somebody set some of its fields; undefined takes one away. */
+/** The form of a body with some fields changed; undefined removes one. */
 async function sent(
   body: ShippingBody,
   fields: Record<string, string | string[] | undefined>,
@@ -67,7 +66,7 @@ describe("the filter of a form", () => {
     let body: ShippingBody = {};
     const press = async (button: string, fields: Record<string, string> = {}) => {
       const form = await sent(body, { ...fields, do: button });
-      // Of the job, nothing was saved meanwhile: the form alone knows.
+      // Nothing is saved meanwhile: only the form knows.
       const result = readRecordsForm(form, {});
       expect(result.again).toBe(true);
       body = result.body;
@@ -123,7 +122,7 @@ describe("the filter of a form", () => {
   it("stays the text that it is where it does not have the builder's shape", async () => {
     const odd = `{"where":{"key":"Outcome",\r\n"operator":"eq"}}\u0000\ud800`;
     const html = await shown({ filter: odd });
-    expect(textOf(html)).toContain("This filter is shown as the text that it is");
+    expect(textOf(html)).toContain("The builder cannot show this filter");
     expect(html).not.toContain('name="key-0"');
     expect(await read({ filter: odd }, {})).toEqual({ filter: odd });
     expect((await read({ filter: odd }, { "filter-json": "{}" })).filter).toBe("{}");
@@ -137,7 +136,7 @@ describe("the filter of a form", () => {
     });
     const html = await shown({ filter: nested(20) });
     expect(html.match(/<legend>Group/g)).toHaveLength(20);
-    // What is deep is shown; it is not made deeper.
+    // Deep groups are shown, but cannot be nested further.
     expect(html.match(/value="filter:group:/g)).toHaveLength(4);
     expect((await read({ filter: nested(20) }, { "value-20": "exception" })).filter).toBe(
       nested(20).replace('"ok"', '"exception"'),
@@ -218,7 +217,7 @@ describe("what logpull_options say", () => {
   const body = { logpull_options: "fields=Outcome,Logs&sample=0.5&timestamps=rfc3339" };
   it("is shown, and stays in force while nothing is changed", async () => {
     const html = await shown(body);
-    expect(textOf(html)).toContain("This job says how it ships by logpull_options");
+    expect(textOf(html)).toContain("This job uses logpull_options");
     expect(untouched(html).getAll("field")).toEqual(["Outcome", "Logs"]);
     expect(await read(body, { "filter-json": TWO })).toEqual({ ...body, filter: TWO });
   });

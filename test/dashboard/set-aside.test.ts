@@ -99,7 +99,7 @@ describe("the list", () => {
     for (let n = 1; n <= 22; n++) await aside(n, [lineOf("shop")]);
     expect(await textAt("/set-aside")).toContain("1 to 20 of 22");
     expect(await textAt("/set-aside?page=2")).toContain("message-22");
-    expect(await textAt("/set-aside?page=9")).toContain("There are 22 things set aside only");
+    expect(await textAt("/set-aside?page=9")).toContain("Only 22 things set aside");
   });
 
   it("names the jobs whose logs do not answer", async () => {

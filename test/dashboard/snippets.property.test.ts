@@ -1,4 +1,4 @@
-/** What is there to be copied says what it is meant to say to whatever reads it. */
+/** Snippets parse as the formats they are written in. */
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import {
@@ -26,7 +26,7 @@ it("a project file in JSON names this service, whatever it is called", () => {
 });
 
 it("a command line asks for this very address, whatever stands in it", () => {
-  // As `new URL().origin` and a configured account have them.
+  // In the form of `new URL().origin` and of account ids.
   const origin = fc.webUrl().map((url) => new URL(url).origin);
   const account = fc.stringMatching(/^[A-Za-z0-9_-]{1,64}$/);
   fc.assert(

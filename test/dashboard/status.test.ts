@@ -114,7 +114,7 @@ describe("incidents", () => {
     expect(textOf(first.html)).toContain("1 to 20 of 25");
     expect(first.html).not.toMatch(OBEYED);
     expect(await textAt("/status?page=2")).toContain("21 to 25 of 25");
-    expect(await textAt("/status?page=7")).toContain("There are 25 past incidents only");
+    expect(await textAt("/status?page=7")).toContain("Only 25 past incidents");
   });
 });
 

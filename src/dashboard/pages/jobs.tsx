@@ -7,28 +7,25 @@ import { may } from "../parts/form.tsx";
 import { Empty, Notice, Panel, State, Table } from "../parts/panel.tsx";
 import { Ago, count, duration, plural } from "../parts/values.tsx";
 import type { Viewer } from "../session.ts";
+import type { AccountLedgerView } from "../views/account.ts";
 import type { JobView, LedgerView } from "../views/job.ts";
 import { nameOf, stateOf } from "./job/words.ts";
 
 export const jobsPages: readonly Page[] = [{ path: "/jobs", get: { permission: "logs:read", show: jobsView } }];
 
-/** How long one job may take to say what waits, in ms: a page of a hundred must not hang on one. */
+/** How long the page waits for one ledger, in ms. */
 const LEDGER_MS = 2_500;
 
-/** Characters of a search, and of an error in the list. */
+/** In characters. */
 const SEARCH_MAX = 100;
 const ERROR_MAX = 300;
 
-/** What waits of a job; null: it does not say. */
+/** null: the job's log does not answer. */
 type Waiting = Pick<LedgerView, "pending" | "oldest_pending_seconds"> | null;
 
-interface AccountView {
-  draining: readonly { id: number; deleted_at: string; pending: number | null; error_message: string | null }[];
-}
-
 async function jobsView({ api, viewer, nowMs, query }: PageContext): Promise<View> {
-  const account = api.get<AccountView>("/logship/ledger");
-  // It is looked at further below: until then it must not be an unhandled rejection.
+  const account = api.get<AccountLedgerView>("/logship/ledger");
+  // Handled below; until then it must not be an unhandled rejection.
   account.catch(() => {});
   const { items } = await api.list<JobView>("/logship/jobs");
   const search = (query.get("q") ?? "").trim().slice(0, SEARCH_MAX);
@@ -50,7 +47,7 @@ async function jobsView({ api, viewer, nowMs, query }: PageContext): Promise<Vie
   };
 }
 
-/** By name, number, or where it delivers to; a key is no place. */
+/** By name, ID or bucket and path; never by a key. */
 function isFound(job: JobView, search: string): boolean {
   if (search === "") return true;
   const wanted = search.toLowerCase();
@@ -67,11 +64,11 @@ const Deleted: FC<{ query: URLSearchParams }> = ({ query }) => {
   const id = /^\d{1,15}$/.exec(query.get("deleted") ?? "")?.[0];
   if (id === undefined) return null;
   return (
-    <Notice kind="info" title={`Job ${id} is deleted`}>
+    <Notice kind="info" title={`Job ${id} deleted`}>
       <p>
         {query.has("discarded")
-          ? "What waited was dropped, and counted as discarded."
-          : "What waited is delivered in the background; until that is done it is listed below."}
+          ? "Its waiting records were discarded."
+          : "Its waiting records are delivered in the background."}
       </p>
     </Notice>
   );
@@ -81,7 +78,7 @@ const Search: FC<{ search: string }> = ({ search }) => (
   <search>
     <form method="get" action="/jobs" class="search">
       <div class="field">
-        <label for="field-q">Find a job by name, number or bucket</label>
+        <label for="field-q">Find a job by name, ID or bucket</label>
         <input type="search" id="field-q" name="q" value={visible(search)} maxlength={SEARCH_MAX} />
       </div>
       <button type="submit">Find</button>
@@ -119,11 +116,11 @@ const JobsPanel: FC<{
     }
   >
     {total === 0 ? (
-      <Empty title="There is no job yet">
-        <p>A job ships the trace events of your functions into a bucket of yours.</p>
+      <Empty title="No jobs yet">
+        <p>A job ships the trace events of your functions to your bucket.</p>
       </Empty>
     ) : jobs.length === 0 ? (
-      <Empty title="No job fits">
+      <Empty title="No matching jobs">
         <p>
           <a href="/jobs">Show all jobs</a>
         </p>
@@ -134,7 +131,7 @@ const JobsPanel: FC<{
         columns={[
           { label: "Job" },
           { label: "State" },
-          { label: "Waiting now" },
+          { label: "Waiting" },
           { label: "Delivered up to" },
           { label: "Destination" },
           { label: "Last error" },
@@ -149,7 +146,7 @@ const JobsPanel: FC<{
             <WaitingNow waiting={waiting[i] ?? null} />,
             job.last_complete === null ? "nothing yet" : <Ago at={job.last_complete} nowMs={nowMs} />,
             job.destination_conf === "" ? (
-              "no key opens it"
+              "cannot be decrypted"
             ) : (
               <Foreign text={job.destination_conf.split("?")[0] ?? ""} max={120} />
             ),
@@ -185,13 +182,12 @@ const WaitingNow: FC<{ waiting: Waiting }> = ({ waiting }) => {
   );
 };
 
-/** Deleted jobs whose logs still deliver. */
-const Draining: FC<AccountView & { nowMs: number }> = ({ draining, nowMs }) => (
-  <Panel id="draining" title="Deleted, and still delivering" refresh={15}>
-    <p>What these jobs had taken is delivered first; then they are gone.</p>
+/** Deleted jobs that still deliver. */
+const Draining: FC<Pick<AccountLedgerView, "draining"> & { nowMs: number }> = ({ draining, nowMs }) => (
+  <Panel id="draining" title="Deleted, still delivering" refresh={15}>
     <Table
       caption="Deleted jobs that still deliver"
-      columns={[{ label: "Job" }, { label: "Deleted" }, { label: "Waiting now" }, { label: "Last error" }]}
+      columns={[{ label: "Job" }, { label: "Deleted" }, { label: "Waiting" }, { label: "Last error" }]}
       rows={draining.map(({ id, deleted_at, pending, error_message }) => [
         `Job ${id}`,
         <Ago at={deleted_at} nowMs={nowMs} />,

@@ -3,39 +3,39 @@ import { Empty, type Kind, MARKS, Table } from "./panel.tsx";
 
 export interface Series {
   name: string;
-  /** `bar`: neither good nor bad; `faint`: what is beside it. */
+  /** `bar`: neutral; `faint`: in the background. */
   tone: Kind | "bar" | "faint";
-  /** One a bucket, none below 0. */
+  /** One per bucket, at least 0. */
   values: readonly number[];
 }
 
 export interface Bucket {
-  /** As it stands in a table: `2026-11-20 12:00`. */
+  /** In the table: `2026-11-20 12:00`. */
   label: string;
-  /** As it stands below the chart, where it is the first or the last. */
+  /** Below the chart, for the first and the last bucket. */
   short: string;
 }
 
 export interface BarsProps {
-  /** Its own on the page. */
+  /** Unique on the page. */
   id: string;
   title: string;
-  /** What the chart shows, in a sentence that says it without the chart. */
+  /** What the chart shows, for a reader without it. */
   sentence: string;
   buckets: readonly Bucket[];
-  /** From below to above. */
+  /** From bottom to top. */
   series: readonly Series[];
   format: (value: number) => string;
-  /** What the table beside it has, where that is more than the series. */
+  /** The table, if it differs from the series. */
   table?: { columns: readonly string[]; rows: readonly (readonly string[])[] };
 }
 
-/** The height of the drawing; it is stretched to whatever room there is. */
+/** The drawing is stretched to the available space. */
 const HEIGHT = 100;
 const STEP = 10;
 const GAP = 2;
 
-/** Where the parts of a stack begin and end, from above. Every value above 0 is seen: it is one unit high at least. */
+/** The parts of a stack, measured from the top. A value above 0 is at least one unit high. */
 export function stack(values: readonly number[], most: number): { y: number; height: number }[] {
   let from = HEIGHT;
   return values.map((value) => {
@@ -45,9 +45,7 @@ export function stack(values: readonly number[], most: number): { y: number; hei
   });
 }
 
-/**
- * Bars over time, one stack a bucket. No text is in the drawing, so that it may be stretched; the sentence says what it shows, and a table has each number.
- */
+/** Bars over time, one stack per bucket, with a sentence and a table. The drawing holds no text, so that it can be stretched. */
 export const Bars: FC<BarsProps> = ({ id, title, sentence, buckets, series, format, table }) => {
   const totals = buckets.map((_, i) => series.reduce((sum, { values }) => sum + (values[i] ?? 0), 0));
   const most = Math.max(0, ...totals);
@@ -127,7 +125,7 @@ const Swatch: FC<{ tone: Series["tone"] }> = ({ tone }) => (
   </span>
 );
 
-/** A part of a whole as a line. It says nothing that does not stand beside it. @param share from 0 to 1. */
+/** A share as a line; the number is shown beside it. @param share from 0 to 1. */
 export const Share: FC<{ share: number; tone?: Series["tone"] }> = ({ share, tone = "bar" }) => {
   const width = Math.min(1, Math.max(0, Number.isFinite(share) ? share : 0)) * 100;
   return (
@@ -137,7 +135,7 @@ export const Share: FC<{ share: number; tone?: Series["tone"] }> = ({ share, ton
   );
 };
 
-/** `12.3 %`; what is not nothing is never 0 %, and what is not all never 100 %. */
+/** `12.3 %`. Only nothing is 0 %, and only all is 100 %. */
 export function percent(part: number, whole: number): string {
   if (whole === 0 || part === 0) return "0 %";
   const share = (part / whole) * 100;

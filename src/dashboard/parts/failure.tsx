@@ -4,11 +4,11 @@ import { InnerFailure } from "../inner-api.ts";
 import { Foreign } from "./foreign.tsx";
 import { Notice } from "./panel.tsx";
 
-/** What the API refused, in its words. */
+/** Errors of the API. */
 export const Errors: FC<{
   title: string;
   errors: readonly ErrorEntry[];
-  /** Where on the page it is mended, by its pointer; null: not known. */
+  /** A link to the control of a pointer; null: none. */
   placeOf?: (pointer: string) => string | null;
 }> = ({ title, errors, placeOf = () => null }) => (
   <Notice kind="bad" title={title}>
@@ -37,12 +37,12 @@ const Pointer: FC<{ pointer: string; place: string | null }> = ({ pointer, place
     </a>
   );
 
-/** In place of a part that could not be made. Of anything but an answer of the API nothing is said: its words may be anything. */
+/** Replaces a part that failed. Only errors of the API are shown: others may hold anything. */
 export function failedPart(error: unknown): Child {
   if (error instanceof InnerFailure) return <Errors title="This part cannot be shown" errors={error.errors} />;
   return (
     <Notice kind="bad" title="This part cannot be shown">
-      <p>Something behind it does not answer at the moment. Reload the page in a few seconds.</p>
+      <p>A component does not answer. Reload the page in a few seconds.</p>
     </Notice>
   );
 }

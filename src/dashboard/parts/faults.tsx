@@ -2,17 +2,17 @@ import type { FC } from "hono/jsx";
 import type { ErrorEntry } from "../../errors.ts";
 import { Errors } from "./failure.tsx";
 
-/** What the API found wrong with what a form sent, by the fields of the form. */
+/** Errors of the API, by form field. */
 export interface Faults {
-  /** At a field, in words. */
+  /** The messages of a field. */
   at(field: string): string | undefined;
-  /** What is about none of them. */
+  /** Errors of no field. */
   rest: readonly ErrorEntry[];
 }
 
 export const NO_FAULTS: Faults = { at: () => undefined, rest: [] };
 
-/** @param fields by the first part of the JSON pointer: most forms call them as the API does. */
+/** @param fields the first segments of the JSON pointers. */
 export function faultsOf(errors: readonly ErrorEntry[], fields: readonly string[]): Faults {
   const fieldOf = ({ source }: ErrorEntry): string | undefined =>
     fields.find((field) => source?.pointer === `/${field}` || source?.pointer.startsWith(`/${field}/`));
@@ -25,6 +25,5 @@ export function faultsOf(errors: readonly ErrorEntry[], fields: readonly string[
   };
 }
 
-/** What is wrong beside the fields. */
 export const RestOf: FC<{ faults: Faults; title: string }> = ({ faults, title }) =>
   faults.rest.length === 0 ? null : <Errors title={title} errors={faults.rest} />;

@@ -1,13 +1,13 @@
 import type { FC } from "hono/jsx";
 
 /**
- * Characters that steer terminals, break lines, or turn the order of what stands around them, and such as nobody sees: shown as what they are instead of doing
- * it. Joiners and selectors of variants, of which emoji and whole scripts are made, are left alone.
+ * Control, line-breaking, direction and invisible characters. Joiners and variation selectors are
+ * left out: emoji and some scripts need them.
  */
 export const STEERING =
   /(?!\t|\n|\u034f|[\u180b-\u180d]|\u180f|\u200c|\u200d|[\ufe00-\ufe0f])[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]/gu;
 
-/** A text of somebody else's as it may be shown: steering characters stand there as their codes (`␛` for escape, `<U+202E>`). */
+/** Untrusted text, safe to show: steering characters become visible codes (`␛`, `<U+202E>`). */
 export function visible(text: string): string {
   return text.toWellFormed().replace(STEERING, (character) => {
     const code = character.codePointAt(0) ?? 0;
@@ -17,17 +17,17 @@ export function visible(text: string): string {
   });
 }
 
-/** A text of somebody else's that is copied as JSON, or as code: steering characters stand there escaped, so that it still says the same. */
+/** Untrusted JSON or code, safe to copy: steering characters become `\uXXXX` escapes. */
 export function escaped(text: string): string {
-  return text.replace(STEERING, (character) =>
-    character
-      .split("")
-      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
-      .join(""),
-  );
+  return text.replace(STEERING, unicodeEscapes);
 }
 
-/** Somebody else's text: of a record, a name, a store. @param max characters that are shown; the rest is counted. */
+/** `\uXXXX` for each UTF-16 unit. */
+export function unicodeEscapes(text: string): string {
+  return text.replace(/[\s\S]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
+/** Untrusted text: of a record, a name, a store. @param max characters shown; the rest is counted. */
 export const Foreign: FC<{ text: string; max?: number }> = ({ text, max = 2_000 }) => {
   const shown = text.length > max ? text.slice(0, max) : text;
   return (

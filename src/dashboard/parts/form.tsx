@@ -3,10 +3,10 @@ import type { Permission } from "../../access/roles.ts";
 import type { Viewer } from "../session.ts";
 import { visible } from "./foreign.tsx";
 
-/** The name under which forms carry what proves that they are ours. */
+/** The form field of the CSRF token. */
 export const CSRF_FIELD = "csrf";
 
-/** A form that this viewer's session is known by. */
+/** A form with the CSRF token of the viewer's session. */
 export const Form: FC<PropsWithChildren<{ viewer: Viewer; action: string; label?: string; class?: string }>> = ({
   viewer,
   action,
@@ -24,31 +24,27 @@ export interface FieldProps {
   name: string;
   label: string;
   value?: string | undefined;
-  /** What to know of it, below the label. */
   hint?: Child;
-  /** What is wrong with what was sent. */
   error?: string | undefined;
   type?: "text" | "password" | "number" | "email" | "url" | "search" | "date";
   required?: boolean;
   autocomplete?: string;
-  /** Of a password that must not be offered again, and texts that no spelling checker is to see. */
   spellcheck?: boolean;
   placeholder?: string;
   min?: number;
   max?: number;
   step?: string;
   maxlength?: number;
-  /** Of a text over several lines. */
+  /** Makes it a textarea. */
   rows?: number;
 }
 
-/** Ids of what is said of a control beside its label; undefined: nothing is. */
 function describedBy(id: string, hint: Child, error: string | undefined): string | undefined {
   const ids = [hint !== undefined && `${id}-hint`, error !== undefined && `${id}-error`].filter(Boolean);
   return ids.length === 0 ? undefined : ids.join(" ");
 }
 
-/** A control between its label with the hint and its fault. @param id the control's. */
+/** A control with its label, hint and error. @param id of the control. */
 const Labelled: FC<PropsWithChildren<{ id: string; label: string; hint: Child; error: string | undefined }>> = ({
   id,
   label,
@@ -72,7 +68,6 @@ const Labelled: FC<PropsWithChildren<{ id: string; label: string; hint: Child; e
   </div>
 );
 
-/** A field with its label, hint and fault, tied together for who cannot see that they stand together. */
 export const Field: FC<FieldProps> = ({ name, label, hint, error, rows, value, type = "text", ...more }) => {
   const id = `field-${name}`;
   const shared = {
@@ -88,7 +83,7 @@ export const Field: FC<FieldProps> = ({ name, label, hint, error, rows, value, t
         <input type={type} value={value} {...shared} />
       ) : (
         <textarea rows={rows} {...shared}>
-          {/* The first line break of a text area is the parser's. */}
+          {/* The HTML parser drops the first line break of a textarea. */}
           {`\n${value ?? ""}`}
         </textarea>
       )}
@@ -102,7 +97,6 @@ export interface Option {
   disabled?: boolean;
 }
 
-/** One of several, by name. */
 export const Select: FC<{
   name: string;
   label: string;
@@ -125,7 +119,6 @@ export const Select: FC<{
   );
 };
 
-/** A box to tick. */
 export const Check: FC<{
   name: string;
   label: Child;
@@ -154,14 +147,13 @@ export const Check: FC<{
   </div>
 );
 
-/** Whether this viewer may do what needs a permission. */
 export function may(viewer: Viewer, permission: Permission): boolean {
   return viewer.caller.permissions.has(permission);
 }
 
 /**
- * One thing to do, as a button in a form of its own. Whoever may not do it sees that it is there, and what it takes.
- * @param fields further values that it sends.
+ * A button in a form of its own. A viewer without the permission sees it disabled, with the reason.
+ * @param fields further values to send.
  */
 export const Action: FC<{
   viewer: Viewer;
@@ -169,7 +161,7 @@ export const Action: FC<{
   label: string;
   needs: Permission;
   kind?: "primary" | "danger" | "small";
-  /** Where the button's text alone would not tell which of several it is about. */
+  /** Tells several such buttons apart, for screen readers. */
   about?: string;
   fields?: Readonly<Record<string, string>>;
 }> = ({ viewer, action, label, needs, kind, about, fields = {} }) =>

@@ -1,17 +1,17 @@
 import type { FC } from "hono/jsx";
 import { count } from "./values.tsx";
 
-/** What a query asks for; the first page where that is no number. @param name of the parameter. */
+/** The page that a query asks for; 1 if invalid. */
 export function pageOf(query: URLSearchParams, name = "page"): number {
   const text = query.get(name) ?? "1";
   return /^[1-9]\d{0,5}$/.test(text) ? Number(text) : 1;
 }
 
 /**
- * The way through a list that has more than one page; nothing, where it has not.
+ * Links to the previous and next page; nothing for a single page.
  * @param of what is listed, in the plural.
- * @param here path and query of the page; all of the query stays but the number.
- * @param name of the parameter that has the number.
+ * @param here path and query of the page; only the page number changes.
+ * @param name of the parameter with the page number.
  */
 export const Pager: FC<{
   of: string;
@@ -38,7 +38,7 @@ export const Pager: FC<{
         </a>
       )}
       <span class="quiet">
-        {from > total ? `There are ${count(total)} ${of} only` : `${count(from)} to ${count(until)} of ${count(total)}`}
+        {from > total ? `Only ${count(total)} ${of}` : `${count(from)} to ${count(until)} of ${count(total)}`}
       </span>
       {page < last && (
         <a href={to(page + 1)} rel="next">

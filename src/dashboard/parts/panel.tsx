@@ -3,10 +3,9 @@ import { escaped, visible } from "./foreign.tsx";
 
 export type Kind = "ok" | "warn" | "bad" | "info" | "quiet";
 
-/** Shapes beside colours: nobody has to tell green from red. */
+/** Shapes beside colours, for readers who cannot tell the colours apart. */
 export const MARKS: Readonly<Record<Kind, string>> = { ok: "●", warn: "▲", bad: "■", info: "◆", quiet: "○" };
 
-/** A state in a word or two. */
 export const State: FC<PropsWithChildren<{ kind: Kind }>> = ({ kind, children }) => (
   <span class={`state ${kind}`}>
     <span class="mark" aria-hidden="true">
@@ -16,7 +15,6 @@ export const State: FC<PropsWithChildren<{ kind: Kind }>> = ({ kind, children })
   </span>
 );
 
-/** Something that the reader should know now. */
 export const Notice: FC<PropsWithChildren<{ kind: Kind; title: string }>> = ({ kind, title, children }) => (
   <div class={`notice ${kind}`} role={kind === "bad" ? "alert" : "status"}>
     <p class="notice-title">
@@ -29,7 +27,7 @@ export const Notice: FC<PropsWithChildren<{ kind: Kind; title: string }>> = ({ k
   </div>
 );
 
-/** A part of a page under a heading of its own. @param id of the heading: what a link to the part names. */
+/** A titled section of a page. @param id for links to it. @param refresh seconds between refreshes. */
 export const Panel: FC<
   PropsWithChildren<{ id: string; title: string; aside?: Child; refresh?: number | undefined }>
 > = ({ id, title, aside, refresh, children }) => (
@@ -42,7 +40,6 @@ export const Panel: FC<
   </section>
 );
 
-/** Where there is nothing yet: what would stand here, and what to do about it. */
 export const Empty: FC<PropsWithChildren<{ title: string }>> = ({ title, children }) => (
   <div class="empty">
     <p class="empty-title">{visible(title)}</p>
@@ -50,7 +47,6 @@ export const Empty: FC<PropsWithChildren<{ title: string }>> = ({ title, childre
   </div>
 );
 
-/** Names and values. */
 export const Facts: FC<{ rows: readonly (readonly [name: string, value: Child])[] }> = ({ rows }) => (
   <dl class="facts">
     {rows.map(([name, value]) => (
@@ -63,15 +59,16 @@ export const Facts: FC<{ rows: readonly (readonly [name: string, value: Child])[
 );
 
 export interface Column {
-  /** "": of what can be done, which says itself what it is. */
+  /** "": actions. */
   label: string;
-  /** Figures stand to the right, one below the other. */
+  /** Right-aligned numbers. */
   figures?: boolean;
 }
 
 /**
- * A table; on a narrow screen its rows become blocks with the column's name before each value. The first cell of a row is its heading.
- * @param caption what it shows, for whoever does not see the heading above it.
+ * On a narrow screen, rows become blocks with the column name before each value. The first cell of a
+ * row is its heading.
+ * @param caption for screen readers.
  */
 export const Table: FC<{ caption: string; columns: readonly Column[]; rows: readonly (readonly Child[])[] }> = ({
   caption,
@@ -110,7 +107,7 @@ export const Table: FC<{ caption: string; columns: readonly Column[]; rows: read
   </table>
 );
 
-/** A text to copy as it stands: code, or JSON. @param id its own, for the button. */
+/** Code or JSON to copy. @param id unique on the page, for the copy button. */
 export const Snippet: FC<{ id: string; label: string; text: string }> = ({ id, label, text }) => (
   <figure class="snippet">
     <figcaption>
@@ -119,7 +116,7 @@ export const Snippet: FC<{ id: string; label: string; text: string }> = ({ id, l
         Copy<span class="unseen"> {label}</span>
       </button>
     </figcaption>
-    {/* It scrolls where it is wider than the screen: the keyboard must get there. */}
+    {/* Focusable, so that the keyboard can scroll it. */}
     <section class="scroll" tabindex={0} aria-label={label}>
       <pre>
         <code id={id}>{escaped(text)}</code>

@@ -1,26 +1,26 @@
 import type { Kind } from "./panel.tsx";
 
-/** What of a record stands in its row. Texts are somebody else's. */
+/** A record in one row. All texts are untrusted. */
 export interface RecordSummary {
-  /** Since the epoch; null: it says none that could be one. */
+  /** In ms since the epoch; null: none, or invalid. */
   atMs: number | null;
   outcome: string;
   kind: Kind;
   script: string;
-  /** What called the function, in short. */
+  /** What called the function. */
   event: string;
-  /** The first exception, or else the first log line. */
+  /** The first exception, else the first log line. */
   line: string;
-  /** Whether that is an exception, or a log of level error or warn. */
+  /** `bad` for an exception or a log of level error, `warn` for level warn. */
   lineKind: Kind;
-  /** Of exceptions and logs, how many more there are. */
+  /** Number of further exceptions and logs. */
   more: number;
 }
 
-/** Characters of a text in a row. */
+/** Longest text in a row, in UTF-16 units. */
 const SHORT = 300;
 
-/** The largest time that a date can have. ECMA-262, 21.4.1.1. */
+/** The largest time of a Date. ECMA-262, 21.4.1.1. */
 const DATE_MAX_MS = 8.64e15;
 
 const OUTCOMES: ReadonlyMap<string, Kind> = new Map([
@@ -31,7 +31,7 @@ const OUTCOMES: ReadonlyMap<string, Kind> = new Map([
   ["unknown", "quiet"],
 ]);
 
-/** The row of a record, whatever it is: fields that are not there, or are something else, stand for nothing. Never throws. */
+/** Summarises any value; missing and malformed fields are empty. Never throws. */
 export function summaryOf(record: unknown): RecordSummary {
   const fields = objectOf(record);
   const outcome = textOf(fields.Outcome);
@@ -50,7 +50,7 @@ export function summaryOf(record: unknown): RecordSummary {
   };
 }
 
-/** An event in a few words; CONTRACT 7 has the kinds. */
+/** An event in a few words. */
 function eventOf(type: string, event: Record<string, unknown>): string {
   const request = objectOf(event.Request);
   const status = textOf(objectOf(event.Response).Status);
@@ -65,8 +65,6 @@ function eventOf(type: string, event: Record<string, unknown>): string {
       return words("rpc", textOf(event.RPCMethod));
     case "hibernatable_web_socket":
       return words("websocket", textOf(event.WebSocketEventType));
-    case "fetch":
-      return words(textOf(request.Method), textOf(request.URL), status) || type;
     default:
       return words(textOf(request.Method), textOf(request.URL), status) || type;
   }
@@ -114,12 +112,12 @@ function timeOf(value: unknown): number | null {
   return typeof value === "number" && Math.abs(value) <= DATE_MAX_MS ? value : null;
 }
 
-/** The whole of a record, to be read: JSON with indentation; a text as it stands. */
+/** The whole record: indented JSON, or text as it is. */
 export function wholeOf(record: unknown): string {
   if (typeof record === "string") return record;
   try {
     return JSON.stringify(record, null, 2) ?? String(record);
   } catch {
-    return "It cannot be shown here: it is nested too deeply.";
+    return "Cannot be shown: nested too deeply.";
   }
 }

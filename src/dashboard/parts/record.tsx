@@ -4,18 +4,15 @@ import { State } from "./panel.tsx";
 import { summaryOf, wholeOf } from "./record-summary.ts";
 import { Time } from "./values.tsx";
 
-/** Characters of a record that are shown in full. */
+/** Longest record shown in full, in characters. */
 const WHOLE_MAX = 20_000;
 
-/**
- * A record as one row, which opens: when, how it ended, which function, what called it, and the first thing that it said; then all of it. It may be anything:
- * a text that is no JSON is shown as it stands.
- */
+/** A record as a row that opens to show all of it. Any value works; text that is no JSON is shown as it is. */
 export const RecordRow: FC<{
   record: unknown;
-  /** Its place in whatever it is shown from. */
+  /** Its line in the object. */
   number?: number;
-  /** Only its beginning is here. */
+  /** Only its beginning is present. */
   truncated?: boolean;
 }> = ({ record, number, truncated }) => {
   const isText = typeof record === "string";
@@ -62,7 +59,7 @@ export const RecordRow: FC<{
             <Foreign text={wholeOf(record).slice(0, 300)} />
           </span>
         )}
-        {truncated === true && <span class="quiet"> (cut: too long to show)</span>}
+        {truncated === true && <span class="quiet"> (truncated)</span>}
       </summary>
       <pre class="whole">
         <Foreign text={wholeOf(record)} max={WHOLE_MAX} />
@@ -71,7 +68,7 @@ export const RecordRow: FC<{
   );
 };
 
-/** Records one below the other. @param label what these are, for whoever does not see the heading above. */
+/** A list of records. @param label for screen readers. */
 export const Records: FC<{
   label: string;
   records: readonly { record: unknown; number?: number; truncated?: boolean }[];
@@ -85,7 +82,7 @@ export const Records: FC<{
   </ol>
 );
 
-/** A line of an object as what it says: JSON, or the text that it is. */
+/** Parses a line of an object; a line that is no JSON object stays text. */
 export function recordOfLine(text: string): unknown {
   try {
     const value: unknown = JSON.parse(text);

@@ -5,7 +5,7 @@ export function count(value: number): string {
   return value.toLocaleString("en", { maximumFractionDigits: 0 });
 }
 
-/** Of one: the word; of others: its plural. */
+/** `1 record`, `2 records`. */
 export function plural(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : many}`;
 }
@@ -30,7 +30,7 @@ export function duration(ms: number): string {
   return `${Math.round(h / 24)} d`;
 }
 
-/** `$1.23`, `$0.0042`; what is hardly anything is less than the smallest that is told apart. */
+/** `$1.23`, `$0.0042`, `< $0.0001`. */
 export function dollars(value: number): string {
   if (value > 0 && value < 0.0001) return "< $0.0001";
   if (value !== 0 && Math.abs(value) < 0.01) return `$${value.toPrecision(2)}`;
@@ -43,7 +43,7 @@ export function monthInWords(month: string): string {
   return at.toLocaleString("en", { month: "long", year: "numeric", timeZone: "UTC" });
 }
 
-/** A time in UTC, to the second; the reader's own shows on hover. @param at since the epoch, in ms, or RFC 3339. */
+/** A time in UTC, to the second. @param at in ms since the epoch, or RFC 3339. */
 export const Time: FC<{ at: number | string; short?: boolean }> = ({ at, short }) => {
   const iso = new Date(at).toISOString();
   const text = short === true ? iso.slice(11, 19) : `${iso.slice(0, 10)} ${iso.slice(11, 19)}`;
@@ -54,7 +54,7 @@ export const Time: FC<{ at: number | string; short?: boolean }> = ({ at, short }
   );
 };
 
-/** How long ago, with the time itself on hover. A time that is still to come says so. */
+/** `3 min ago`, or `in 3 min`, with the time on hover. */
 export const Ago: FC<{ at: number | string; nowMs: number }> = ({ at, nowMs }) => {
   const ms = nowMs - new Date(at).getTime();
   const iso = new Date(at).toISOString();

@@ -5,7 +5,7 @@ import type { DestinationContext } from "../../../destinations/destination.ts";
 import { parsePlace, samePlace, withoutOuterSlashes } from "../../../destinations/parse.ts";
 import type { Draft } from "./draft.ts";
 
-/** Names of the form's fields, as its faults name them. */
+/** Names of the form's fields. */
 export type EntryField =
   | "bucket"
   | "path"
@@ -19,17 +19,17 @@ export type EntryField =
 
 export type EntryFaults = Partial<Record<EntryField | "whole", string>>;
 
-/** The local bucket's endpoint, as `npm start` and `npm run demo` set it. */
+/** The endpoint of the local bucket, as `npm start` and `npm run demo` set it. */
 const LOCAL_ENDPOINT = /^http:\/\/(?:localhost|127\.0\.0\.1)(?::\d+)?\/cdn-cgi\/local\/r2\/s3\/?$/;
 
-/** The bucket that local development has, keys and all: these are written in wrangler.jsonc, and open nothing anywhere else. null: there is none. */
+/** The bucket of local development; its keys are in wrangler.jsonc and work nowhere else. null: not local. */
 export function localEntry({ destinations }: Config): DestinationEntry | null {
   if (!destinations.allowLoopback || !LOCAL_ENDPOINT.test(destinations.objstoreEndpoint)) return null;
   const entry = entryOf(EXAMPLE_DESTINATION, destinations);
   return entry.ok ? entry.value : null;
 }
 
-/** What a form says, with no keys but those that were entered in it. */
+/** Reads the form. Keys that were not entered are "". */
 export function readEntryForm(form: URLSearchParams): DestinationEntry {
   const text = (name: string): string => (form.get(name) ?? "").trim();
   const scheme = form.get("scheme");
@@ -49,8 +49,8 @@ export function readEntryForm(form: URLSearchParams): DestinationEntry {
 }
 
 /**
- * The entry with the keys of the draft where none were entered. Keys of a stored job are for its scheme, endpoint, account and bucket alone; those that
- * somebody entered here may go to another bucket of the same store.
+ * Fills empty keys from the draft. Keys of a stored job stay with its scheme, endpoint, account and
+ * bucket; keys entered in this draft may move to another bucket of the same store.
  */
 export function withKeptKeys(
   entry: DestinationEntry,
@@ -76,30 +76,28 @@ function mayKeep(
     DestinationEntry,
     DestinationEntry,
   ];
-  // What was no place yet, the keys were never used for.
+  // Keys of an invalid destination were never used anywhere.
   return !isPlace(one, context) || sameStoreEntry(one, other, context);
 }
 
-/** Whatever its keys are: one that makes the whole too long would have the others go anywhere. */
+/** Judged without the keys: an overlong key must not make the destination invalid and so free the others. */
 function isPlace(entry: DestinationEntry, context: DestinationContext): boolean {
   const built = buildDestination({ ...entry, credentials: "keys", accessKeyId: "", secretAccessKey: "" });
   return built.ok && parsePlace(built.value, context).ok;
 }
 
-/** What is missing, all at once: the rest, the API says. */
+/** All missing fields. Other faults come from the API. */
 export function missingOf(entry: DestinationEntry): EntryFaults {
   const faults: EntryFaults = {};
-  if (entry.bucket === "") faults.bucket = "Enter the name of the bucket.";
-  if (entry.scheme === "s3" && entry.region === "") faults.region = "Enter the region; auto, where the store has none.";
-  if (entry.scheme !== "s3" && entry.accountId === "") faults.account_id = "Enter the account that the bucket is of.";
+  if (entry.bucket === "") faults.bucket = "Enter the bucket name.";
+  if (entry.scheme === "s3" && entry.region === "") faults.region = "Enter the region, or auto.";
+  if (entry.scheme !== "s3" && entry.accountId === "") faults.account_id = "Enter the account ID of the bucket.";
   if (entry.credentials === "env") {
-    if (entry.secretName === "") faults.secret_name = "Enter the name of the secret.";
+    if (entry.secretName === "") faults.secret_name = "Enter the secret name.";
     return faults;
   }
-  if (entry.accessKeyId === "")
-    faults.access_key_id = "Enter the access key id. One is kept for the store it was entered for alone.";
-  if (entry.secretAccessKey === "")
-    faults.secret_access_key = "Enter the secret access key. One is kept for the store it was entered for alone.";
+  if (entry.accessKeyId === "") faults.access_key_id = "Enter the access key ID.";
+  if (entry.secretAccessKey === "") faults.secret_access_key = "Enter the secret access key.";
   return faults;
 }
 
@@ -115,18 +113,17 @@ const BLAMED: readonly (readonly [RegExp, EntryField])[] = [
   [/^(?:credentials\b|the secret \S|there is no secret \S)/, "secret_name"],
 ];
 
-/** Which field a fault of a destination is of, in the API's words. */
+/** Assigns the API's message to a field. */
 export function faultOf(message: string): EntryFaults {
   const field = BLAMED.find(([words]) => words.test(message))?.[1] ?? "whole";
   return { [field]: message };
 }
 
-/** Whether any key of an entry is one that another has, too. */
 export function sharesKeys(a: DestinationEntry, b: DestinationEntry): boolean {
   return (["accessKeyId", "secretAccessKey"] as const).some((name) => a[name] !== "" && a[name] === b[name]);
 }
 
-/** Whether an entry leads elsewhere than another one, so that what was proved of the one is none of the other. */
+/** Whether two entries lead to different places: a proof of ownership does not carry over. */
 export function isMoved(before: DestinationEntry, after: DestinationEntry, context: DestinationContext): boolean {
   const [one, other] = [before, after].map((entry) => {
     const built = buildDestination(entry);

@@ -1,149 +1,103 @@
 import type { FC } from "hono/jsx";
 import type { DestinationEntry } from "../../../destinations/build.ts";
 import { visible } from "../../parts/foreign.tsx";
-import { Check, Field } from "../../parts/form.tsx";
-import type { EntryFaults } from "./destination-entry.ts";
+import { Check, Field, type FieldProps } from "../../parts/form.tsx";
+import type { EntryFaults, EntryField } from "./destination-entry.ts";
 
-const KEPT = "One is kept. It is never shown again; leave this empty to keep it.";
-
-/** The controls of a destination. Of keys it shows that there are some, and nothing else. */
+/** The controls of a destination. Keys are never shown, only that there are some. */
 export const DestinationForm: FC<{ entry: DestinationEntry; faults: EntryFaults }> = ({ entry, faults }) => {
-  const values = Object.fromEntries(
-    Object.entries(entry).map(([name, value]) => [name, typeof value === "string" ? visible(value) : ""]),
+  const text = (name: EntryField, more: Omit<FieldProps, "name">) => (
+    <Field name={name} error={faults[name]} spellcheck={false} autocomplete="off" {...more} />
   );
+  const kept = (key: string) => (key === "" ? {} : { hint: "Stored. Leave empty to keep it." });
   return (
     <>
       <input type="hidden" name="scheme" value={entry.scheme} />
-      <Field
-        name="bucket"
-        label="Bucket"
-        value={values.bucket}
-        error={faults.bucket}
-        spellcheck={false}
-        autocomplete="off"
-        hint="It has to be there already."
-      />
-      <Field
-        name="path"
-        label="Path below it"
-        value={values.path}
-        error={faults.path}
-        spellcheck={false}
-        autocomplete="off"
-        hint={
+      {text("bucket", { label: "Bucket", value: visible(entry.bucket), hint: "An existing bucket." })}
+      {text("path", {
+        label: "Path",
+        value: visible(entry.path),
+        hint: (
           <>
-            <code>{"{DATE}"}</code> becomes the UTC day of the events, such as <code>20261120</code>: a folder for each
-            day, which readers can skip. It may stand anywhere, or be left out; then all objects lie in one folder.
+            <code>{"{DATE}"}</code> becomes the UTC day of the events, such as <code>20261120</code>. Without it, all
+            objects go to one folder.
           </>
-        }
-      />
+        ),
+      })}
       {entry.scheme === "s3" ? (
-        <S3Fields entry={entry} faults={faults} />
+        <>
+          {text("region", {
+            label: "Region",
+            value: visible(entry.region),
+            hint: (
+              <>
+                On AWS, such as <code>eu-central-1</code>. Other stores: often <code>auto</code> or{" "}
+                <code>us-east-1</code>.
+              </>
+            ),
+          })}
+          {text("endpoint", {
+            label: "Endpoint",
+            value: visible(entry.endpoint),
+            hint: (
+              <>
+                Empty for AWS. Else a host or an https URL such as <code>https://storage.example</code>, without the
+                bucket.
+              </>
+            ),
+          })}
+          <Check
+            name="sse"
+            label={
+              <>
+                Request encryption of each object (<code>sse=AES256</code>)
+              </>
+            }
+            checked={entry.sse}
+            hint={faults.sse ?? "AWS always encrypts; some stores refuse the request."}
+          />
+        </>
       ) : (
-        <Field
-          name="account_id"
-          label="Account id"
-          value={values.accountId}
-          error={faults.account_id}
-          spellcheck={false}
-          autocomplete="off"
-          hint="The account that the bucket is of; this deployment's own, unless you change it."
-        />
+        text("account_id", {
+          label: "Account ID",
+          value: visible(entry.accountId),
+          hint: "The account of the bucket; by default this deployment's.",
+        })
       )}
-      <Credentials entry={entry} faults={faults} />
+      <fieldset>
+        <legend>Keys</legend>
+        <Choice
+          value="keys"
+          label="Access key"
+          chosen={entry.credentials === "keys"}
+          hint="Stored encrypted. It must be allowed to write below the path; to read, too, for replay and for opening objects."
+        />
+        {text("access_key_id", { label: "Access key ID", ...kept(entry.accessKeyId) })}
+        {text("secret_access_key", {
+          label: "Secret access key",
+          type: "password",
+          autocomplete: "new-password",
+          ...kept(entry.secretAccessKey),
+        })}
+        <Choice
+          value="env"
+          label="Secret of this deployment"
+          chosen={entry.credentials === "env"}
+          hint="Set with wrangler secret put, as JSON with host, access_key_id and secret_access_key. Several jobs can share it."
+        />
+        {text("secret_name", {
+          label: "Secret name",
+          value: visible(entry.secretName),
+          hint: (
+            <>
+              Starts with <code>DEST_</code>.
+            </>
+          ),
+        })}
+      </fieldset>
     </>
   );
 };
-
-const S3Fields: FC<{ entry: DestinationEntry; faults: EntryFaults }> = ({ entry, faults }) => (
-  <>
-    <Field
-      name="region"
-      label="Region"
-      value={visible(entry.region)}
-      error={faults.region}
-      spellcheck={false}
-      autocomplete="off"
-      hint={
-        <>
-          On AWS the one of the bucket, such as <code>eu-central-1</code>. Elsewhere what the store calls it;{" "}
-          <code>auto</code> or <code>us-east-1</code> where it has none.
-        </>
-      }
-    />
-    <Field
-      name="endpoint"
-      label="Endpoint"
-      value={visible(entry.endpoint)}
-      error={faults.endpoint}
-      spellcheck={false}
-      autocomplete="off"
-      hint={
-        <>
-          Empty for AWS. For another store its host, or an https address such as <code>https://storage.example</code>,
-          without the bucket: that is asked for as a path.
-        </>
-      }
-    />
-    <Check
-      name="sse"
-      label={
-        <>
-          Ask the store to encrypt each object (<code>sse=AES256</code>)
-        </>
-      }
-      checked={entry.sse}
-      hint={faults.sse ?? "AWS does so anyway; some stores refuse the request."}
-    />
-  </>
-);
-
-const Credentials: FC<{ entry: DestinationEntry; faults: EntryFaults }> = ({ entry, faults }) => (
-  <fieldset>
-    <legend>Keys</legend>
-    <Choice
-      value="keys"
-      label="An access key of the store"
-      chosen={entry.credentials === "keys"}
-      hint="It is stored encrypted, and it needs to be allowed to put objects below the path; to read them, too, if replay or opening objects is wanted."
-    />
-    <Field
-      name="access_key_id"
-      label="Access key id"
-      error={faults.access_key_id}
-      spellcheck={false}
-      autocomplete="off"
-      {...(entry.accessKeyId !== "" && { hint: KEPT })}
-    />
-    <Field
-      name="secret_access_key"
-      label="Secret access key"
-      type="password"
-      error={faults.secret_access_key}
-      autocomplete="new-password"
-      {...(entry.secretAccessKey !== "" && { hint: KEPT })}
-    />
-    <Choice
-      value="env"
-      label="A secret of this deployment holds them"
-      chosen={entry.credentials === "env"}
-      hint="Set with wrangler secret put, as JSON with host, access_key_id and secret_access_key: then no job has the keys, and all that name it get new ones at once."
-    />
-    <Field
-      name="secret_name"
-      label="Name of the secret"
-      value={visible(entry.secretName)}
-      error={faults.secret_name}
-      spellcheck={false}
-      autocomplete="off"
-      hint={
-        <>
-          It begins with <code>DEST_</code>, in capitals.
-        </>
-      }
-    />
-  </fieldset>
-);
 
 const Choice: FC<{ value: string; label: string; chosen: boolean; hint: string }> = ({
   value,

@@ -4,7 +4,7 @@ import { CODE } from "../../../errors.ts";
 import { InnerFailure } from "../../inner-api.ts";
 import { type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
-import { Field, Form } from "../../parts/form.tsx";
+import { Action, Field, Form } from "../../parts/form.tsx";
 import { Notice, Panel } from "../../parts/panel.tsx";
 import { Ago } from "../../parts/values.tsx";
 import { adviceOn, isOfStore } from "./advice.ts";
@@ -19,12 +19,10 @@ import {
   withKeptKeys,
 } from "./destination-entry.ts";
 import { DestinationForm } from "./destination-form.tsx";
-import { type Draft, type Kept, requireDraft, saveDraft, type Tested } from "./draft.ts";
-import { marked, refusedAt, stepPath, stepView } from "./steps.tsx";
+import { type Draft, type Kept, saveDraft, type Tested } from "./draft.ts";
+import { marked, refusedAt, stepOf, stepPath, stepView } from "./steps.tsx";
 
-/** The first step: where objects go. */
-export async function showDestination(page: PageContext): Promise<View> {
-  const kept = await requireDraft(page, page.params.draft ?? "");
+export function showDestination(page: PageContext, kept: Kept): View {
   const wanted = page.query.get("scheme");
   const { destination } = kept.draft;
   if (wanted === "s3" && destination.scheme !== "s3") return view(page, kept, { ...destination, scheme: "s3" });
@@ -35,9 +33,8 @@ export async function showDestination(page: PageContext): Promise<View> {
   return view(page, kept, destination);
 }
 
-/** Tests what was entered, and keeps it: the keys, too, so that nobody has to enter them twice. */
-export async function takeDestination(page: PageContext, form: URLSearchParams): Promise<PageAnswer> {
-  const kept = await requireDraft(page, page.params.draft ?? "");
+/** Stores what was entered, keys included, and tests it. */
+export async function takeDestination(page: PageContext, kept: Kept, form: URLSearchParams): Promise<PageAnswer> {
   const { id, draft } = kept;
   const what = form.get("do");
   if (what === "paste") return pasted(page, kept, (form.get("conf") ?? "").trim());
@@ -46,30 +43,28 @@ export async function takeDestination(page: PageContext, form: URLSearchParams):
   const changed = changedTo(page, draft, entry);
   const missing = missingOf(entry);
   const built = buildDestination(entry);
-  const faults = Object.keys(missing).length > 0 ? missing : built.ok ? {} : faultOf(built.why);
-  if (Object.keys(faults).length > 0 || !built.ok) {
+  const faulty = async (faults: EntryFaults): Promise<View> => {
     await saveDraft(page, id, changed);
     return view(page, { ...kept, draft: changed }, entry, faults);
-  }
+  };
+  if (Object.keys(missing).length > 0) return faulty(missing);
+  if (!built.ok) return faulty(faultOf(built.why));
   const verdict = await testOf(page, built.value);
-  if (!verdict.ok && !isOfStore(verdict.message)) {
-    await saveDraft(page, id, changed);
-    return view(page, { ...kept, draft: changed }, entry, faultOf(verdict.message));
-  }
+  if (!verdict.ok && !isOfStore(verdict.message)) return faulty(faultOf(verdict.message));
   const { shared, ...tested } = verdict;
   const goesOn = tested.ok && what === "continue";
-  const refusal = draft.refusal.filter((fault) => !refusedAt(draft, "destination").includes(fault));
+  const refusal = draft.refusal.filter((fault) => stepOf(fault) !== "destination");
   const next = marked({ ...changed, tested, shared, refusal }, "destination", tested.ok);
   await saveDraft(page, id, next);
   return seeOther(goesOn ? stepPath(id, "records") : `${stepPath(id, "destination")}#tested`);
 }
 
-/** The draft with another destination: what was found out of the one before, is not known of this one. */
+/** Replaces the destination, and drops what was known about the one before. */
 function changedTo({ config }: PageContext, draft: Draft, entry: DestinationEntry): Draft {
   const isSame = JSON.stringify(entry) === JSON.stringify(draft.destination);
   if (isSame) return draft;
   const moved = isMoved(draft.destination, entry, config.destinations);
-  // As long as one of them is the job's: whoever gives another id for its secret may not take that elsewhere.
+  // One key of the job is enough: with a new ID, its secret must not move elsewhere either.
   const keysOfJob = draft.keysOfJob && sharesKeys(entry, draft.destination);
   const changed = marked(
     { ...draft, destination: entry, keysOfJob, tested: null, shared: false },
@@ -79,7 +74,7 @@ function changedTo({ config }: PageContext, draft: Draft, entry: DestinationEntr
   return moved ? marked({ ...changed, challenge: null, proof: null }, "ownership", false) : changed;
 }
 
-/** Writes to it, as creating a job will. */
+/** Writes a test object, as creating a job does. */
 async function testOf({ api, nowMs }: PageContext, destination_conf: string): Promise<Tested & { shared: boolean }> {
   const [verdict, exists] = await Promise.all([
     api.send<{ valid: boolean; message: string }>("POST", "/logship/validate/destination", { destination_conf }),
@@ -94,7 +89,7 @@ async function testOf({ api, nowMs }: PageContext, destination_conf: string): Pr
   return { ok: valid, message, atMs: nowMs, shared: exists.ok && exists.result.exists };
 }
 
-/** Fills the form with what a text says. It is not shown again: where it is no destination, anything in it may be a key. */
+/** Fills the form from a pasted `destination_conf`. Invalid text is not shown again: any part of it may be a key. */
 async function pasted(page: PageContext, kept: Kept, conf: string): Promise<PageAnswer> {
   const { id, draft } = kept;
   const read = entryOf(conf, page.config.destinations);
@@ -104,7 +99,7 @@ async function pasted(page: PageContext, kept: Kept, conf: string): Promise<Page
       kept,
       draft.destination,
       {},
-      `${read.why}. What you pasted is not shown again, as there may be keys in it.`,
+      `${read.why}. The pasted text is not shown again: it may contain keys.`,
     );
   const entry = withKeptKeys(read.value, draft, page.config.destinations);
   await saveDraft(page, id, changedTo(page, draft, entry));
@@ -124,19 +119,19 @@ function view(page: PageContext, kept: Kept, entry: DestinationEntry, faults: En
     [
       isShown ? <TestResult draft={draft} nowMs={nowMs} /> : null,
       faults.whole === undefined ? null : (
-        <Notice kind="bad" title="This is no destination yet">
+        <Notice kind="bad" title="Not a valid destination">
           <p>
             <Foreign text={faults.whole} />
           </p>
         </Notice>
       ),
-      <Panel id="destination" title="Where objects go">
+      <Panel id="destination" title="Destination">
         <Kinds entry={entry} here={here} />
         <Form viewer={viewer} action={here} label="Destination">
           <DestinationForm entry={entry} faults={faults} />
           <p class="quiet">
-            Both buttons write a small object, <code>test.txt.gz</code>, below the path, with <code>00010101</code> for
-            the date. It is always the same, and it may be deleted. A job is not created where that fails.
+            The test writes a small object, <code>test.txt.gz</code>, below the path, with <code>00010101</code> as the
+            date. You can delete it.
           </p>
           <div class="actions">
             <button type="submit" name="do" value="continue" class="primary">
@@ -149,20 +144,21 @@ function view(page: PageContext, kept: Kept, entry: DestinationEntry, faults: En
         </Form>
       </Panel>,
       localEntry(config) === null ? null : (
-        <Panel id="local" title="Or the local bucket">
+        <Panel id="local" title="Local bucket">
           <p>
-            This is local development: a bucket named <code>traces</code> is there, behind a local S3 endpoint, with
-            keys that open nothing anywhere else.
+            The bucket <code>traces</code> of local development.
           </p>
-          <Form viewer={viewer} action={here}>
-            <button type="submit" name="do" value="local">
-              Use the local bucket
-            </button>
-          </Form>
+          <Action
+            viewer={viewer}
+            action={here}
+            label="Use the local bucket"
+            needs="logs:edit"
+            fields={{ do: "local" }}
+          />
         </Panel>
       ),
       <details class="panel" open={paste !== undefined}>
-        <summary>Paste a destination_conf instead</summary>
+        <summary>Paste a destination_conf</summary>
         <Form viewer={viewer} action={here} label="Paste a destination">
           <Field
             name="conf"
@@ -172,8 +168,7 @@ function view(page: PageContext, kept: Kept, entry: DestinationEntry, faults: En
             error={paste}
             hint={
               <>
-                Such as <code>{"s3://bucket/logs/{DATE}?region=…&access-key-id=…&secret-access-key=…"}</code>. It fills
-                the form above, and is not shown again.
+                Such as <code>{"s3://bucket/logs/{DATE}?region=…&access-key-id=…&secret-access-key=…"}</code>.
               </>
             }
           />
@@ -189,12 +184,12 @@ function view(page: PageContext, kept: Kept, entry: DestinationEntry, faults: En
 
 const Kinds: FC<{ entry: DestinationEntry; here: string }> = ({ entry, here }) => (
   <nav class="actions" aria-label="Kind of store">
-    <span>Kind of store:</span>
+    <span>Store:</span>
     <a href={`${here}?scheme=objstore`} class="button small" aria-current={entry.scheme === "s3" ? undefined : "true"}>
-      Object storage of the platform
+      Platform bucket
     </a>
     <a href={`${here}?scheme=s3`} class="button small" aria-current={entry.scheme === "s3" ? "true" : undefined}>
-      AWS S3, or another S3 store
+      S3 or compatible
     </a>
   </nav>
 );
@@ -210,22 +205,16 @@ const TestResult: FC<{ draft: Draft; nowMs: number }> = ({ draft: { tested, shar
           </p>
         </Notice>
       ) : (
-        <Notice kind="bad" title="The test object could not be written">
-          <p>
-            {adviceOn(tested.message)} Creating the job would be refused as well, so this step does not go on before the
-            test succeeds.
-          </p>
+        <Notice kind="bad" title="Test failed">
+          <p>{adviceOn(tested.message)}</p>
           <p class="quiet">
             <Foreign text={tested.message} max={500} /> · <Ago at={tested.atMs} nowMs={nowMs} />
           </p>
         </Notice>
       )}
       {shared && (
-        <Notice kind="warn" title="Another job ships into the same folder">
-          <p>
-            That works: their objects have different names. But whoever reads the folder gets the records of both, and
-            every record twice that both keep.
-          </p>
+        <Notice kind="warn" title="Another job ships to the same folder">
+          <p>Object names never collide, but a reader of the folder gets the records of both jobs.</p>
         </Notice>
       )}
     </div>

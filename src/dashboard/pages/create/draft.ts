@@ -10,7 +10,7 @@ import { DRAFT_MAX_UNITS } from "../../../limits.ts";
 import type { PageContext } from "../../page.ts";
 import type { ShippingBody } from "../shipping/body.ts";
 
-/** The way to a job, in its order. */
+/** The steps of the wizard, in order. */
 export const STEPS = [
   { name: "destination", label: "Destination" },
   { name: "records", label: "Records" },
@@ -22,34 +22,33 @@ export const STEPS = [
 
 export type StepName = (typeof STEPS)[number]["name"];
 
-/** What the store said when it was last written to. */
+/** The last test write to the destination. */
 export interface Tested {
   ok: boolean;
-  /** In the words of the API. */
+  /** As the API says it. */
   message: string;
   atMs: number;
 }
 
-/** Somebody's way to a job. All of it is sealed before it is stored, and no page shows the keys in it. */
+/** A job that is not created yet. It is encrypted before it is stored, and no page shows its keys. */
 export interface Draft {
   destination: DestinationEntry;
-  /** The keys are those of a stored job, whoever entered them: they are for its bucket alone. */
+  /** The keys come from a stored job. They may be used for its bucket only. */
   keysOfJob: boolean;
   tested: Tested | null;
-  /** Another job ships into the same folder. */
+  /** Another job ships to the same folder. */
   shared: boolean;
   body: ShippingBody;
-  /** Where the last ownership challenge is, below the bucket; null: none was written there. */
+  /** Key of the last ownership challenge in the bucket; null: none was written. */
   challenge: string | null;
-  /** The proof, once it was found to be right; null: there is none yet. */
+  /** The verified ownership token; null: none yet. */
   proof: string | null;
-  /** Steps that were gone through. */
+  /** Completed steps. */
   done: StepName[];
-  /** Why the job could not be created, each with its place in the body. */
+  /** Why creating the job was refused, with JSON pointers into the body. */
   refusal: ErrorEntry[];
 }
 
-/** A draft and its id. */
 export interface Kept {
   id: string;
   draft: Draft;
@@ -60,52 +59,49 @@ type Here = Pick<PageContext, "viewer" | "config" | "env">;
 
 const DRAFT_ID = /^[A-Za-z0-9_-]{22}$/;
 
-const MISSING =
-  "there is no such draft: its job is created already, or it was thrown away, or nobody went on with it for a week";
+const MISSING = "draft not found: its job is already created, or it was discarded or unchanged for a week";
 
-/** What stands for whose it is: two of different kinds may have the same id. */
+/** Callers of different kinds may have the same id. */
 function ownerOf({ viewer }: Here): string {
   return `${viewer.caller.kind}:${viewer.caller.id}`;
 }
 
-/** A new id: 128 bits of chance. */
+/** 128 random bits. */
 export function newDraftId(): string {
   return toBase64Url(crypto.getRandomValues(new Uint8Array(16)));
 }
 
-/** @throws ApiError 404 for one that is not there, and for somebody else's. */
-export async function requireDraft(here: Here, id: string): Promise<Kept> {
-  const stored: StoredDraft | null = DRAFT_ID.test(id)
-    ? await controlPlane(here.env.CONTROL).draft(id, ownerOf(here))
-    : null;
-  return required(here, stored);
+/** The draft that the path names. @throws ApiError 404 also for a draft of another caller. */
+export async function requireDraft(page: PageContext): Promise<Kept> {
+  return required(page, "draft");
 }
 
-/** Takes a draft out of the store, so that nobody makes a second job of it. @throws ApiError 404, as {@link requireDraft}. */
-export async function takeDraft(here: Here, id: string): Promise<Kept> {
-  const stored: StoredDraft | null = DRAFT_ID.test(id)
-    ? await controlPlane(here.env.CONTROL).takeDraft(id, ownerOf(here))
-    : null;
-  return required(here, stored);
+/** Removes the draft from the store, so that it cannot become a second job. @throws ApiError 404 */
+export async function takeDraft(page: PageContext): Promise<Kept> {
+  return required(page, "takeDraft");
 }
 
-/** The viewer's own, the last changed first. Those that no key opens are left out. */
+/** The viewer's drafts, last changed first. Drafts that no key decrypts are left out. */
 export async function listDrafts(here: Here): Promise<Kept[]> {
   const stored: StoredDraft[] = await controlPlane(here.env.CONTROL).drafts(ownerOf(here));
   return stored.flatMap((each) => opened(here, each) ?? []);
 }
 
-/** @throws ApiError 400 if it is too large, 404 if the id is somebody else's. */
+/** @throws ApiError 400 if it is too large, 404 if the id belongs to another caller. */
 export async function saveDraft(here: Here, id: string, draft: Draft): Promise<void> {
   const text = JSON.stringify(draft);
-  if (text.length > DRAFT_MAX_UNITS) throw oneError(400, CODE.invalid, "this is more than a job can hold");
+  if (text.length > DRAFT_MAX_UNITS) throw oneError(400, CODE.invalid, "the draft is too large");
   const owner = ownerOf(here);
   const sealed = seal(text, draftPurpose(here.config.accountId, owner, id), here.config.keys);
   if (!(await controlPlane(here.env.CONTROL).saveDraft(id, owner, sealed))) throw oneError(404, CODE.noRoute, MISSING);
 }
 
-function required(here: Here, stored: StoredDraft | null): Kept {
-  const kept = stored === null ? null : opened(here, stored);
+async function required(page: PageContext, how: "draft" | "takeDraft"): Promise<Kept> {
+  const id = page.params.draft ?? "";
+  const stored: StoredDraft | null = DRAFT_ID.test(id)
+    ? await controlPlane(page.env.CONTROL)[how](id, ownerOf(page))
+    : null;
+  const kept = stored === null ? null : opened(page, stored);
   if (kept === null) throw oneError(404, CODE.noRoute, MISSING);
   return kept;
 }
@@ -116,16 +112,15 @@ function opened(here: Here, { id, sealed, changedMs }: StoredDraft): Kept | null
   const text = unseal(sealed, draftPurpose(here.config.accountId, ownerOf(here), id), here.config.keys);
   if (text === null) return null;
   const draft: unknown = JSON.parse(text);
-  // Sealed here, and by no one else; but by an older version, perhaps.
+  // Encrypted by this service, but maybe by an older version.
   return Shape.safeParse(draft).success ? { id, draft: draft as Draft, changedMs } : null;
 }
 
-/** The `destination_conf` of a draft, with its keys: for the API, never for a page. */
+/** The `destination_conf` of a draft, keys included: for the API, never for a page. */
 export function confOf({ destination }: Draft): Parsed<string> {
   return buildDestination(destination);
 }
 
-/** A draft of which nothing is entered. */
 export function newDraft(destination: DestinationEntry, body: ShippingBody): Draft {
   return {
     destination,

@@ -1,30 +1,27 @@
 import type { FC } from "hono/jsx";
+import { maskDestination } from "../../../destinations/parse.ts";
 import type { ErrorEntry } from "../../../errors.ts";
 import { type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Form, may } from "../../parts/form.tsx";
-import { Notice, Panel } from "../../parts/panel.tsx";
+import { Facts, Notice, Panel } from "../../parts/panel.tsx";
 import type { JobView } from "../../views/job.ts";
+import { Destination, FilterText } from "../job/facts.tsx";
+import { shippingFacts } from "../job/words.ts";
 import { inShort } from "../shipping/body.ts";
 import { confOf, type Draft, type Kept, STEPS, saveDraft, takeDraft } from "./draft.ts";
-import { reached } from "./shipping-steps.tsx";
 import { marked, stepOf, stepPath, stepView } from "./steps.tsx";
-import { DestinationFacts, ShippingFacts } from "./summary.tsx";
 
-/** The last step: everything at a glance, and the button. */
-export async function showFinish(page: PageContext): Promise<PageAnswer> {
-  const kept = await reached(page, "finish");
-  return kept instanceof Response ? kept : view(page, kept, kept.draft.refusal, 200);
+export function showFinish(page: PageContext, kept: Kept): View {
+  return view(page, kept, kept.draft.refusal, 200);
 }
 
 /**
- * Creates the job. The draft is taken out of the store before, so that pressing the button twice makes no second job; where it is refused, the draft is put
- * back, with why.
+ * Creates the job. The draft is removed first, so that a second press of the button makes no second
+ * job. If the job is refused, the draft is stored again, with the reasons.
  */
 export async function takeFinish(page: PageContext): Promise<PageAnswer> {
-  const there = await reached(page, "finish");
-  if (there instanceof Response) return there;
-  const kept = await takeDraft(page, there.id);
+  const kept = await takeDraft(page);
   const { id, draft } = kept;
   let refused: { status: number; errors: readonly ErrorEntry[] };
   try {
@@ -35,7 +32,7 @@ export async function takeFinish(page: PageContext): Promise<PageAnswer> {
       ...(draft.proof !== null && { ownership_challenge: draft.proof }),
     });
     if (answer.ok) return created(page, answer.result.id);
-    // It is there, and the log or the ledger hears of it within a minute: another try would make another one.
+    // The job is stored, and takes effect within a minute: another try would create a second one.
     const storedAs =
       answer.status === 503 ? /^job (\d+) is stored\b/.exec(answer.errors[0]?.message ?? "")?.[1] : undefined;
     if (storedAs !== undefined) return created(page, Number(storedAs));
@@ -49,12 +46,12 @@ export async function takeFinish(page: PageContext): Promise<PageAnswer> {
   return view(page, { ...kept, draft: changed }, refused.errors, refused.status);
 }
 
-/** To the job's page; whoever may not read that is told here. */
+/** To the page of the job, or back to the first page for a viewer without `logs:read`. */
 function created({ viewer }: PageContext, id: number): Response {
   return seeOther(may(viewer, "logs:read") ? `/jobs/${id}?created` : `/jobs/new?created=${id}`);
 }
 
-/** The draft with why it was refused; a step that has to be gone through again is not done. */
+/** Keeps the reasons in the draft, and reopens steps that must be completed again. */
 function withRefusal(draft: Draft, errors: readonly ErrorEntry[]): Draft {
   const steps = errors.map(stepOf);
   const noted = { ...draft, refusal: [...errors] };
@@ -64,78 +61,66 @@ function withRefusal(draft: Draft, errors: readonly ErrorEntry[]): Draft {
 
 function view({ viewer }: PageContext, kept: Kept, refusal: readonly ErrorEntry[], status: number): View {
   const { id, draft } = kept;
-  return stepView(
-    kept,
-    "finish",
-    viewer,
-    [
-      refusal.length === 0 ? null : <Refused id={id} errors={refusal} isLater={status >= 500} />,
-      <Panel
-        id="destination"
-        title="Destination"
-        aside={<a href={stepPath(id, "destination")}>Change the destination</a>}
-      >
-        <DestinationFacts entry={draft.destination} />
-        {draft.shared && <p>Another job ships into the same folder.</p>}
-      </Panel>,
-      <Panel
-        id="shipping"
-        title="Records and output"
-        aside={
-          <>
-            <a href={stepPath(id, "records")}>Change the records</a> ·{" "}
-            <a href={stepPath(id, "output")}>Change the output</a>
-          </>
-        }
-      >
-        <ShippingFacts body={draft.body} />
-      </Panel>,
-      <Panel id="proof" title="Ownership" aside={<a href={stepPath(id, "ownership")}>Change the proof</a>}>
-        <p>
-          {draft.proof === null
-            ? "Not proved; this deployment does not ask for it."
-            : "It is proved that you can read the bucket."}
-        </p>
-      </Panel>,
-      <Form viewer={viewer} action={stepPath(id, "finish")}>
-        <p class="quiet">
-          The test object is written once more; then the job is there. It costs what its uploads cost: one request to
-          the store for each object, and the storage.
-        </p>
-        <div class="actions">
-          <button type="submit" class="primary">
-            Create job
-          </button>
-        </div>
-      </Form>,
-    ],
-    { status },
-  );
+  const { body } = draft;
+  const conf = confOf(draft);
+  const parts = [
+    refusal.length === 0 ? null : <Refused id={id} errors={refusal} isLater={status >= 500} />,
+    <Panel id="destination" title="Destination" aside={<a href={stepPath(id, "destination")}>Edit the destination</a>}>
+      <p>
+        <Destination conf={maskDestination(conf.ok ? conf.value : "")} />
+      </p>
+      {draft.shared && <p>Another job ships to the same folder.</p>}
+    </Panel>,
+    <Panel
+      id="shipping"
+      title="Records and output"
+      aside={
+        <>
+          <a href={stepPath(id, "records")}>Edit the records</a> · <a href={stepPath(id, "output")}>Edit the output</a>
+        </>
+      }
+    >
+      <Facts
+        rows={[
+          ["Name", body.name == null || body.name === "" ? "none" : <Foreign text={body.name} max={512} />],
+          ["State", body.enabled === true ? "on" : "paused: takes no events until you resume it"],
+          ...shippingFacts(body),
+        ]}
+      />
+      <FilterText filter={body.filter} />
+    </Panel>,
+    <Panel id="proof" title="Ownership" aside={<a href={stepPath(id, "ownership")}>Edit the proof</a>}>
+      <p>{draft.proof === null ? "Not verified; not required." : "Ownership is verified."}</p>
+    </Panel>,
+    <Form viewer={viewer} action={stepPath(id, "finish")}>
+      <p class="quiet">The store bills one request per object, and its storage.</p>
+      <div class="actions">
+        <button type="submit" class="primary">
+          Create job
+        </button>
+      </div>
+    </Form>,
+  ];
+  return stepView(kept, "finish", viewer, parts, { status });
 }
 
 const Refused: FC<{ id: string; errors: readonly ErrorEntry[]; isLater: boolean }> = ({ id, errors, isLater }) => (
-  <Notice kind="bad" title={isLater ? "It did not work just now" : "The job was not created"}>
+  <Notice kind="bad" title={isLater ? "That did not work" : "The job was not created"}>
     <ul>
       {errors.map((entry) => {
         const step = stepOf(entry);
         const label = STEPS.find(({ name }) => name === step)?.label;
         return (
           <li>
-            <Foreign text={inShort(entry.message)} />
-            {step !== null && (
-              <>
-                {" "}
-                <a href={stepPath(id, step)}>Change it at {label}</a>
-              </>
-            )}
+            <Foreign text={inShort(entry.message)} />{" "}
+            {step !== null && <a href={stepPath(id, step)}>Change it at {label}</a>}
           </li>
         );
       })}
     </ul>
     {isLater && (
       <p>
-        It may have been made all the same: <a href="/jobs">look at the list of jobs</a> before you press the button
-        again.
+        The job may exist anyway: check the <a href="/jobs">list of jobs</a> before you try again.
       </p>
     )}
   </Notice>

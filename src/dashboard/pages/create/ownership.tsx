@@ -7,32 +7,28 @@ import { CHALLENGE_MAX_BYTES, CHALLENGE_READ_MS } from "../../../limits.ts";
 import { InnerFailure } from "../../inner-api.ts";
 import { type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
-import { Field, Form } from "../../parts/form.tsx";
+import { Action, Field, Form } from "../../parts/form.tsx";
 import { Notice, Panel } from "../../parts/panel.tsx";
 import { adviceOn } from "./advice.ts";
 import { confOf, type Draft, type Kept, saveDraft } from "./draft.ts";
-import { reached } from "./shipping-steps.tsx";
 import { marked, refusedAt, stepOf, stepPath, stepView } from "./steps.tsx";
 
 interface Fault {
   title: string;
   words: Child;
-  /** Beside the field of the token. */
+  /** Shown beside the token field. */
   token?: string;
 }
 
-/** Reading an object back found its token; or why not. */
+/** The token of an object that was read back, or why there is none. */
 type Back = { ok: true; token: string } | { ok: false; fault: Fault };
 
-/** The fifth step: a proof that whoever creates the job can read what it will ship. */
-export async function showOwnership(page: PageContext): Promise<PageAnswer> {
-  const kept = await reached(page, "ownership");
-  return kept instanceof Response ? kept : view(page, kept, null);
+/** Proves that the user can read the bucket. */
+export function showOwnership(page: PageContext, kept: Kept): View {
+  return view(page, kept, null);
 }
 
-export async function takeOwnership(page: PageContext, form: URLSearchParams): Promise<PageAnswer> {
-  const kept = await reached(page, "ownership");
-  if (kept instanceof Response) return kept;
+export async function takeOwnership(page: PageContext, kept: Kept, form: URLSearchParams): Promise<PageAnswer> {
   const { draft } = kept;
   const conf = confOf(draft);
   if (!conf.ok) return seeOther(stepPath(kept.id, "destination"));
@@ -60,17 +56,13 @@ async function goOn(page: PageContext, kept: Kept, draft: Draft): Promise<Respon
   return seeOther(stepPath(kept.id, "finish"));
 }
 
-/** Has the API write a token into the bucket, and notes where it is. */
+/** Has the API write a token into the bucket. */
 async function written(page: PageContext, kept: Kept, destination_conf: string): Promise<PageAnswer> {
-  const answer = await page.api.send<{ valid: boolean; message: string; filename: string }>(
+  const { valid, message, filename } = await page.api.change<{ valid: boolean; message: string; filename: string }>(
     "POST",
     "/logship/ownership",
-    {
-      destination_conf,
-    },
+    { destination_conf },
   );
-  if (!answer.ok) throw new InnerFailure(answer.status, answer.errors);
-  const { valid, message, filename } = answer.result;
   if (!valid) {
     const words = (
       <>
@@ -86,24 +78,24 @@ async function written(page: PageContext, kept: Kept, destination_conf: string):
   return seeOther(stepPath(kept.id, "ownership"));
 }
 
-/** Goes on with a token that is right. What was sent instead is not shown again. */
+/** Continues if the token is right. The sent text is not shown again. */
 async function proven(page: PageContext, kept: Kept, destination_conf: string, token: string): Promise<PageAnswer> {
   const sent = { destination_conf, ownership_challenge: token };
   const answer = await page.api.send<{ valid: boolean }>("POST", "/logship/ownership/validate", sent);
   if (!answer.ok && answer.status !== 400) throw new InnerFailure(answer.status, answer.errors);
   if (answer.ok && answer.result.valid) return goOn(page, kept, { ...kept.draft, proof: token });
-  const why = token === "" ? "Paste the text of the object here." : "This is not the token of this destination.";
+  const why = token === "" ? "Paste the text of the object." : "Not the token of this destination.";
   return view(page, kept, { title: "Incorrect ownership challenge", words: <WrongToken />, token: why });
 }
 
 const WrongToken: FC = () => (
   <p>
-    A token is good for this bucket and path alone, and for 7 days. It is all that stands in the object; take the whole
-    of it, or have another one written. (Creating the job with this one would be refused with code 1002.)
+    A token is valid for this bucket and path, for 7 days. Paste the whole text of the object, or write a new token.
+    (Error 1002.)
   </p>
 );
 
-/** Reads the object with the draft's own keys, within bounds. */
+/** Reads the object with the draft's keys, within bounds. */
 async function readBack({ config, platform }: PageContext, conf: string, key: string): Promise<Back> {
   const destination = parseDestination(conf, config.destinations);
   const title = "The token could not be read back";
@@ -115,21 +107,21 @@ async function readBack({ config, platform }: PageContext, conf: string, key: st
 }
 
 const NotRead: FC<{ read: Exclude<Awaited<ReturnType<typeof readSmall>>, { ok: true }> }> = ({ read }) => {
-  if (read.why === "too large") return <p>The object is larger than any token. Have another one written.</p>;
-  if (read.why !== "refused") return <p>The store did not send all of it in time. Try again, or read it yourself.</p>;
+  if (read.why === "too large") return <p>The object is larger than a token. Write another token.</p>;
+  if (read.why !== "refused") return <p>The store did not send all of it in time. Try again, or paste the token.</p>;
   const { answer } = read;
   const status = answer.kind === "answer" ? answer.status : 0;
   return (
     <>
       {status === 401 || status === 403 ? (
         <p>
-          These keys may write, but not read: for shipping that is enough. Read the object yourself, in the store's
-          console or with other keys, and paste what stands in it.
+          The keys may write but not read, which is enough for shipping. Read the object in the store's console, and
+          paste its text.
         </p>
       ) : status === 404 ? (
-        <p>The object is not there any more. Have another token written.</p>
+        <p>The object is gone. Write another token.</p>
       ) : (
-        <p>The store did not send it. Try again, or read it yourself and paste what stands in it.</p>
+        <p>The store did not send it. Try again, or paste the token.</p>
       )}
       <p class="quiet">{answerWords(answer)}</p>
     </>
@@ -141,6 +133,16 @@ function view(page: PageContext, kept: Kept, fault: Fault | null): View {
   const { id, draft } = kept;
   const here = stepPath(id, "ownership");
   const required = config.requireOwnershipChallenge;
+  const button = (what: string, label: string, isPrimary: boolean) => (
+    <Action
+      viewer={viewer}
+      action={here}
+      label={label}
+      needs="logs:edit"
+      fields={{ do: what }}
+      {...(isPrimary && { kind: "primary" })}
+    />
+  );
   return stepView(
     kept,
     "ownership",
@@ -152,68 +154,44 @@ function view(page: PageContext, kept: Kept, fault: Fault | null): View {
         </Notice>
       ),
       draft.proof === null ? null : (
-        <Notice kind="ok" title="It is proved that you can read this destination">
+        <Notice kind="ok" title="Verified">
           <p>
-            <a href={stepPath(id, "finish")}>Go on</a>
+            <a href={stepPath(id, "finish")}>Continue</a>
           </p>
         </Notice>
       ),
-      <Panel id="ownership" title="Prove that the bucket is yours to read">
+      <Panel id="ownership" title="Verify ownership">
         <p>
-          A token is written into the bucket; whoever has it, has read it there. So nobody can have records shipped to a
-          place that is not theirs.
-        </p>
-        <p>
-          {required
-            ? "This deployment requires it for every new job."
-            : "This deployment does not require it: you can go on without. It never hurts to know that the objects can be read."}
+          logship writes a token into the bucket; reading it back proves that the bucket is yours.{" "}
+          {required ? "Required by this deployment." : "Optional in this deployment."}
         </p>
         {draft.challenge === null ? null : (
           <p>
-            It is in the bucket <Foreign text={draft.destination.bucket} />, as{" "}
+            The token is in the bucket <Foreign text={draft.destination.bucket} />, as{" "}
             <code>
               <Foreign text={draft.challenge} />
             </code>
           </p>
         )}
         <div class="actions">
-          <Form viewer={viewer} action={here} class="action">
-            <button
-              type="submit"
-              name="do"
-              value="write"
-              class={draft.challenge === null && required ? "primary" : undefined}
-            >
-              {draft.challenge === null ? "Write a token into the bucket" : "Write another token"}
-            </button>
-          </Form>
-          {draft.challenge === null ? null : (
-            <Form viewer={viewer} action={here} class="action">
-              <button type="submit" name="do" value="read" class="primary">
-                Read it back for me
-              </button>
-            </Form>
-          )}
-          {required && draft.proof === null ? null : (
-            <Form viewer={viewer} action={here} class="action">
-              <button type="submit" name="do" value="skip" class={draft.challenge === null ? "primary" : undefined}>
-                {draft.proof === null ? "Go on without" : "Continue"}
-              </button>
-            </Form>
-          )}
+          {draft.challenge === null
+            ? button("write", "Write a token", required)
+            : [button("write", "Write another token", false), button("read", "Read it back", true)]}
+          {(!required || draft.proof !== null) &&
+            button("skip", draft.proof === null ? "Skip" : "Continue", draft.challenge === null)}
         </div>
         {draft.challenge === null ? null : (
           <Form viewer={viewer} action={here} label="Token">
             <Field
               name="token"
-              label="Or paste what stands in the object"
+              label="Or paste the text of the object"
               error={fault?.token}
               spellcheck={false}
               autocomplete="off"
-              hint="One line of some sixty characters. The object may be deleted afterwards."
+              hint="About 60 characters. You can delete the object afterwards."
             />
             <button type="submit" name="do" value="check">
-              Check and continue
+              Verify and continue
             </button>
           </Form>
         )}

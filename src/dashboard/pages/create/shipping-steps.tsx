@@ -5,55 +5,37 @@ import { readJob } from "../../../job/rules.ts";
 import { CreateJob, type JobBody } from "../../../job/schema.ts";
 import { DATASETS } from "../../../record/fields.ts";
 import { type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
-import { Errors } from "../../parts/failure.tsx";
-import { Foreign } from "../../parts/foreign.tsx";
 import { Form, may } from "../../parts/form.tsx";
 import { Notice, Panel } from "../../parts/panel.tsx";
 import type { ShippingBody } from "../shipping/body.ts";
-import { OutputForm, readOutputForm } from "../shipping/output-form.tsx";
-import { PreviewPanel, type PreviewView } from "../shipping/preview-panel.tsx";
-import { RecordsForm, readRecordsForm } from "../shipping/records-form.tsx";
-import type { StepName } from "./draft.ts";
-import { type Draft, type Kept, requireDraft, saveDraft } from "./draft.ts";
-import { firstOpen, isReachable, marked, nextStep, refusedAt, stepOf, stepPath, stepView } from "./steps.tsx";
+import { askPreview, loadFields, Refused, readForms } from "../shipping/flow.tsx";
+import { OutputForm } from "../shipping/output-form.tsx";
+import { PreviewPanel } from "../shipping/preview-panel.tsx";
+import { LogpullNotice, RecordsForm } from "../shipping/records-form.tsx";
+import { type Kept, saveDraft } from "./draft.ts";
+import { marked, nextStep, refusedAt, stepOf, stepPath, stepView } from "./steps.tsx";
 
 type FormStep = "records" | "output";
 
-const READERS = { records: readRecordsForm, output: readOutputForm } as const;
+export const showForm = (step: FormStep) => (page: PageContext, kept: Kept) =>
+  formView(page, kept, step, refusedAt(kept.draft, step));
 
-/** The draft of a page, if it has come to this step. Otherwise the way to the one it is at. */
-export async function reached(page: PageContext, step: StepName): Promise<Kept | Response> {
-  const kept = await requireDraft(page, page.params.draft ?? "");
-  return isReachable(kept.draft, step) ? kept : seeOther(stepPath(kept.id, firstOpen(kept.draft)));
-}
+/** Stores what was entered, valid or not, and goes to the next step if it is valid. */
+export const takeForm =
+  (step: FormStep) =>
+  async (page: PageContext, kept: Kept, form: URLSearchParams): Promise<PageAnswer> => {
+    const { id, draft } = kept;
+    const { body, again } = readForms(form, draft.body);
+    const refusal = draft.refusal.filter((fault) => stepOf(fault) !== step);
+    const faults = again ? [] : shippingFaults(body).filter((fault) => stepOf(fault) === step);
+    // A filter under construction may be incomplete: the step stays open.
+    const next = marked({ ...draft, body, refusal }, step, !again && faults.length === 0);
+    await saveDraft(page, id, next);
+    if (!again && faults.length === 0) return seeOther(stepPath(id, nextStep(step)));
+    return formView(page, { ...kept, draft: next }, step, faults, again ? 200 : 400);
+  };
 
-export async function showForm(page: PageContext, step: FormStep): Promise<PageAnswer> {
-  const kept = await reached(page, step);
-  if (kept instanceof Response) return kept;
-  return formView(page, kept, step, refusedAt(kept.draft, step), 200);
-}
-
-/** Keeps what was entered, whatever is wrong with it; goes on where nothing is. */
-export async function takeForm(page: PageContext, step: FormStep, form: URLSearchParams): Promise<PageAnswer> {
-  const kept = await reached(page, step);
-  if (kept instanceof Response) return kept;
-  const { id, draft } = kept;
-  const { body, again } = READERS[step](form, draft.body);
-  const refusal = draft.refusal.filter((fault) => stepOf(fault) !== step);
-  const changed: Draft = { ...draft, body, refusal };
-  if (again) {
-    // Half of something may be in it: nobody gets past this step with that.
-    const open = marked(changed, step, false);
-    await saveDraft(page, id, open);
-    return formView(page, { ...kept, draft: open }, step, [], 200);
-  }
-  const faults = shippingFaults(body).filter((fault) => stepOf(fault) === step);
-  await saveDraft(page, id, marked(changed, step, faults.length === 0));
-  if (faults.length > 0) return formView(page, { ...kept, draft: changed }, step, faults, 400);
-  return seeOther(stepPath(id, nextStep(step)));
-}
-
-/** What creating a job of this would be refused for, but for its destination: each with its place in the body. */
+/** The faults for which creating this job would be refused, apart from its destination. */
 export function shippingFaults(body: ShippingBody): ErrorEntry[] {
   const shape = CreateJob.omit({ destination_conf: true }).safeParse(body, { error: missing });
   if (!shape.success) return [...faultsError(400, CODE.invalid, shapeFaults(shape.error)).entries];
@@ -70,116 +52,76 @@ async function formView(
   kept: Kept,
   step: FormStep,
   faults: readonly ErrorEntry[],
-  status: number,
+  status = 200,
 ): Promise<View> {
-  const { viewer, api } = page;
+  const { viewer } = page;
   const { body } = kept.draft;
-  const canRead = may(viewer, "logs:read");
-  const fields =
-    step === "records" && canRead
-      ? await api.get<Record<string, string>>("/logship/datasets/functions_trace_events/fields")
-      : {};
-  return stepView(
-    kept,
-    step,
-    viewer,
-    [
-      step === "records" && !canRead ? (
-        <Notice kind="info" title="The list of fields needs the permission logs:read">
-          <p>You can go on without it: what is chosen already stays as it is.</p>
-        </Notice>
-      ) : null,
-      faults.length > 0 && status === 400 ? (
-        <Notice kind="bad" title="Something here has to be changed first">
-          <p>What is wrong stands beside what it is about.</p>
-        </Notice>
-      ) : null,
-      <Panel id={`${step}-form`} title={step === "records" ? "What is shipped" : "How it is written"}>
-        <Form viewer={viewer} action={stepPath(kept.id, step)} label={step === "records" ? "Records" : "Output"}>
-          {step === "records" ? (
-            <RecordsForm body={body} fields={fields} faults={faults} viewer={viewer} />
-          ) : (
-            <>
-              {/* What the return key presses is the first button of a form. */}
-              <button type="submit" name="do" value="continue" class="unseen" tabindex={-1}>
-                Save and go on
-              </button>
-              <OutputForm body={body} faults={faults} viewer={viewer} />
-            </>
-          )}
-          <div class="actions">
-            <button type="submit" name="do" value="continue" class="primary">
-              Save and continue
+  const isRecords = step === "records";
+  const fields = isRecords ? await loadFields(page) : {};
+  const button = { type: "submit", name: "do", value: "continue" } as const;
+  const parts = [
+    isRecords && !may(viewer, "logs:read") ? (
+      <Notice kind="info" title="The list of fields needs the permission logs:read">
+        <p>You can continue without it: the chosen fields stay.</p>
+      </Notice>
+    ) : null,
+    <Refused faults={faults} title="Correct this to continue" />,
+    <Panel id={`${step}-form`} title={isRecords ? "What to ship" : "How to write it"}>
+      <Form viewer={viewer} action={stepPath(kept.id, step)} label={isRecords ? "Records" : "Output"}>
+        {isRecords ? (
+          <RecordsForm body={body} fields={fields} faults={faults} />
+        ) : (
+          <>
+            {/* Enter presses the first button of a form. */}
+            <button {...button} class="unseen" tabindex={-1}>
+              Save and go on
             </button>
-          </div>
-        </Form>
-      </Panel>,
-    ],
-    { status },
-  );
+            <LogpullNotice body={body} />
+            <OutputForm body={body} faults={faults} />
+          </>
+        )}
+        <div class="actions">
+          <button {...button} class="primary">
+            Save and continue
+          </button>
+        </div>
+      </Form>
+    </Panel>,
+  ];
+  return stepView(kept, step, viewer, parts, { status });
 }
 
-/** The fourth step: what would be kept of recent events, and how it would look. */
-export async function showPreview(page: PageContext): Promise<PageAnswer> {
-  const kept = await reached(page, "preview");
-  if (kept instanceof Response) return kept;
+export function showPreview(page: PageContext, kept: Kept): View {
   const { viewer } = page;
+  const here = stepPath(kept.id, "preview");
   return stepView(kept, "preview", viewer, [
-    previewOf(page, kept),
-    <Form viewer={viewer} action={stepPath(kept.id, "preview")}>
+    previewOf(page, kept.draft.body),
+    <Form viewer={viewer} action={here}>
       <div class="actions">
         <button type="submit" class="primary">
           Continue
         </button>
-        <a class="button" href={stepPath(kept.id, "preview")}>
-          Look again
+        <a class="button" href={here}>
+          Refresh
         </a>
       </div>
     </Form>,
   ]);
 }
 
-export async function takePreview(page: PageContext): Promise<PageAnswer> {
-  const kept = await reached(page, "preview");
-  if (kept instanceof Response) return kept;
-  await saveDraft(page, kept.id, marked(kept.draft, "preview", true));
-  return seeOther(stepPath(kept.id, "ownership"));
+export async function takePreview(page: PageContext, { id, draft }: Kept): Promise<PageAnswer> {
+  await saveDraft(page, id, marked(draft, "preview", true));
+  return seeOther(stepPath(id, "ownership"));
 }
 
-/** What the panel says itself, where it is so. */
-const SAID = /^(?:the sample is an example|there are no recent events in memory)/;
-
-async function previewOf({ api, viewer }: PageContext, { id, draft: { body } }: Kept): Promise<Child> {
-  if (!may(viewer, "logs:read")) {
+async function previewOf(page: PageContext, body: ShippingBody): Promise<Child> {
+  if (!may(page.viewer, "logs:read"))
     return (
-      <Notice kind="info" title="A preview shows recent events, which needs the permission logs:read">
-        <p>The job can be created without it.</p>
+      <Notice kind="info" title="The preview needs the permission logs:read">
+        <p>You can create the job without it.</p>
       </Notice>
     );
-  }
-  const { filter, output_options, logpull_options } = body;
-  const asked = { filter, output_options, logpull_options };
-  const answer = await api.send<PreviewView>("POST", "/logship/preview", asked);
-  if (!answer.ok) return <Errors title="There is no preview of this" errors={answer.errors} />;
-  return (
-    <>
-      <PreviewPanel preview={answer.result} body={body} />
-      {answer.messages
-        .filter(({ message }) => !SAID.test(message))
-        .map(({ message }) => (
-          <p class="quiet">
-            <Foreign text={message} />
-          </p>
-        ))}
-      {answer.result.events === 0 && (
-        <Panel id="how" title="How to get some events">
-          <p>
-            <a href="/functions">Attach a function</a> and call it, or send an event to the API; recent events are held
-            in memory for some minutes. Then <a href={stepPath(id, "preview")}>look again</a>. Or go on all the same:
-            the job can be changed at any time.
-          </p>
-        </Panel>
-      )}
-    </>
-  );
+  const answer = await askPreview(page, body);
+  if (!answer.ok) return <Refused title="No preview" faults={answer.errors} />;
+  return <PreviewPanel preview={answer.result} body={body} notes={answer.messages} />;
 }

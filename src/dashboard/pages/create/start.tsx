@@ -23,14 +23,15 @@ import {
 } from "./draft.ts";
 import { firstOpen, stepPath } from "./steps.tsx";
 
-/** What a new job has before anything is entered. */
+/** Defaults of a new job. */
 const NEW_BODY: ShippingBody = { dataset: "functions_trace_events", enabled: true };
 
-/** Longest name of a job, in UTF-16 units, as the API has it. */
+/** Longest name of a job, in UTF-16 units: see src/job/schema.ts. */
 const NAME_MAX = 512;
 const COPY = " (copy)";
+const UNNAMED = "Unnamed draft";
 
-/** What to begin with, and what was begun. */
+/** The kinds of store to begin with, and the unfinished drafts. */
 export async function showStart(page: PageContext): Promise<View> {
   const { viewer, nowMs, config, query } = page;
   const created = /^\d{1,15}$/.exec(query.get("created") ?? "")?.[0];
@@ -44,41 +45,38 @@ export async function showStart(page: PageContext): Promise<View> {
     trail: [{ href: "/jobs", label: "Jobs" }],
     parts: [
       created === undefined ? null : (
-        <Notice kind="ok" title={`Job ${created} is created`}>
-          <p>To see how it goes needs the permission logs:read.</p>
+        <Notice kind="ok" title={`Job ${created} created`}>
+          <p>Its page needs the permission logs:read.</p>
         </Notice>
       ),
-      <Panel id="begin" title="Where are the records to go?">
-        <p>
-          A job ships the trace events of your functions into a bucket, as compressed objects. Six short steps; nothing
-          ships before the last one.
-        </p>
+      <Panel id="begin" title="Choose a destination">
+        <p>A job ships the trace events of your functions to a bucket, as compressed objects.</p>
         <div class="choices">
           <div>
-            <h3>Object storage of the platform</h3>
+            <h3>Platform bucket</h3>
             <p>
-              A bucket beside your functions, <code>objstore://</code>, by its account id and a key.
+              <code>objstore://</code>, with an account ID and an access key.
             </p>
             {begin("objstore", "Use a platform bucket")}
           </div>
           <div>
-            <h3>AWS S3, or another S3 store</h3>
+            <h3>S3 or compatible</h3>
             <p>
-              Anything that speaks S3 over https, <code>s3://</code>, by region, endpoint and a key.
+              <code>s3://</code>, with a region, an endpoint and an access key.
             </p>
             {begin("s3", "Use an S3 bucket")}
           </div>
           {localEntry(config) === null ? null : (
             <div>
-              <h3>The local bucket</h3>
-              <p>It is there in local development, with keys that open nothing elsewhere: to try things out.</p>
+              <h3>Local bucket</h3>
+              <p>The bucket of local development, to try things out.</p>
               {begin("local", "Use the local bucket")}
             </div>
           )}
         </div>
       </Panel>,
       drafts.length === 0 ? null : (
-        <Panel id="drafts" title="Begun, and not finished">
+        <Panel id="drafts" title="Drafts">
           <Drafts drafts={drafts} page={page} nowMs={nowMs} />
         </Panel>
       ),
@@ -89,21 +87,22 @@ export async function showStart(page: PageContext): Promise<View> {
 const Drafts = ({ drafts, page: { viewer }, nowMs }: { drafts: readonly Kept[]; page: PageContext; nowMs: number }) => (
   <>
     <Table
-      caption="Drafts of jobs"
+      caption="Drafts"
       columns={[
         { label: "Draft" },
         { label: "Destination" },
-        { label: "At step" },
+        { label: "Step" },
         { label: "Changed" },
         { label: "Action" },
       ]}
       rows={drafts.map(({ id, draft, changedMs }) => {
         const step = firstOpen(draft);
         const { name } = draft.body;
-        const about = `${name == null || name === "" ? "without a name" : visible(name.slice(0, 80))} (${id.slice(0, 6)})`;
+        const isNamed = name != null && name !== "";
+        const about = `${isNamed ? visible(name.slice(0, 80)) : UNNAMED} (${id.slice(0, 6)})`;
         return [
           <a href={stepPath(id, step)}>
-            {name == null || name === "" ? "without a name" : <Foreign text={name} max={120} />}
+            {isNamed ? <Foreign text={name} max={120} /> : UNNAMED}
             <span class="unseen"> ({id.slice(0, 6)})</span>
           </a>,
           draft.destination.bucket === "" ? (
@@ -119,7 +118,7 @@ const Drafts = ({ drafts, page: { viewer }, nowMs }: { drafts: readonly Kept[]; 
           <Action
             viewer={viewer}
             action={`/jobs/new/${id}/discard`}
-            label="Throw away"
+            label="Discard"
             about={about}
             needs="logs:edit"
             kind="small"
@@ -128,12 +127,11 @@ const Drafts = ({ drafts, page: { viewer }, nowMs }: { drafts: readonly Kept[]; 
       })}
     />
     <p class="quiet">
-      Yours alone. Each is kept for a week after its last change, and the newest {DRAFTS_OF_OWNER_MAX} of them.
+      Only you see them. The newest {DRAFTS_OF_OWNER_MAX} are kept, each for a week after its last change.
     </p>
   </>
 );
 
-/** Begins a draft. */
 export async function takeStart(page: PageContext, form: URLSearchParams): Promise<Response> {
   const { config } = page;
   const kind = form.get("kind");
@@ -152,19 +150,18 @@ async function begun(
   return seeOther(stepPath(id, "destination"));
 }
 
-/** To where a draft is. */
 export async function showDraft(page: PageContext): Promise<Response> {
-  const { id, draft } = await requireDraft(page, page.params.draft ?? "");
+  const { id, draft } = await requireDraft(page);
   return seeOther(stepPath(id, firstOpen(draft)));
 }
 
 export async function discardDraft(page: PageContext): Promise<PageAnswer> {
-  await takeDraft(page, page.params.draft ?? "");
+  await takeDraft(page);
   return seeOther("/jobs/new");
 }
 
 /**
- * A draft from a job that is there. Its keys are read here and sealed again in the draft, where they are for the same store alone; no page shows them.
+ * Makes a draft from a stored job. The keys are encrypted again in the draft, for the same store only.
  * @throws ApiError 404
  */
 export async function duplicate(page: PageContext): Promise<Response> {
@@ -177,12 +174,12 @@ export async function duplicate(page: PageContext): Promise<Response> {
   const destination = entry?.ok === true ? entry.value : emptyEntry("objstore", config.accountId);
   const before = job.body.name == null || job.body.name === "" ? `job ${id}` : job.body.name;
   const name = cut(before, NAME_MAX - COPY.length) + COPY;
-  // What it ships was found to be right when the job was created.
+  // The stored job is valid.
   const done: Draft["done"] = ["records", "output"];
   return begun(page, destination, { ...(job.body as ShippingBody), name }, { keysOfJob: true, done });
 }
 
-/** No half of a pair stays at the end. */
+/** Never cuts a surrogate pair. */
 function cut(text: string, max: number): string {
   return text.length <= max ? text : text.slice(0, max).replace(/[\ud800-\udbff]$/, "");
 }

@@ -1,27 +1,26 @@
 import type { FC } from "hono/jsx";
 import type { ErrorEntry } from "../../../errors.ts";
 import type { Part, View } from "../../page.ts";
-import { Errors } from "../../parts/failure.tsx";
 import { Action } from "../../parts/form.tsx";
 import type { Viewer } from "../../session.ts";
+import { Refused } from "../shipping/flow.tsx";
 import { type Draft, type Kept, STEPS, type StepName } from "./draft.ts";
 
-/** Address of a step of a draft. */
 export function stepPath(id: string, step: StepName): string {
   return `/jobs/new/${id}/${step}`;
 }
 
-/** The first step that was not gone through: beyond it, nothing can be known yet. */
+/** The first step that is not completed. */
 export function firstOpen({ done }: Draft): StepName {
   return STEPS.find(({ name }) => !done.includes(name))?.name ?? "finish";
 }
 
-/** Whether somebody may be at a step: all before it are gone through. */
+/** Whether all steps before this one are completed. */
 export function isReachable(draft: Draft, step: StepName): boolean {
   return indexOf(step) <= indexOf(firstOpen(draft));
 }
 
-/** The draft with a step gone through, or to be gone through again. */
+/** Marks a step as completed or open. */
 export function marked(draft: Draft, step: StepName, isDone: boolean): Draft {
   const others = draft.done.filter((name) => name !== step);
   return { ...draft, done: isDone ? [...others, step] : others };
@@ -35,11 +34,11 @@ function indexOf(step: StepName): number {
   return STEPS.findIndex(({ name }) => name === step);
 }
 
-/** Fields of the body that the first form has; all others that a job may be refused for are the second one's. */
+/** Fields of the records form; all other fields are on the output form. */
 const RECORDS_POINTERS =
   /^\/(?:filter|dataset|output_options\/(?:field_names|sample_rate)|logpull_options|output_options$)/;
 
-/** The step at which something can be mended, by its place in the body of the job. null: at none, it is of the whole job. */
+/** The step where a fault can be corrected, by its JSON pointer; null: the fault is about the whole job. */
 export function stepOf({ source, code }: ErrorEntry): StepName | null {
   const pointer = source?.pointer ?? "";
   if (pointer.startsWith("/destination_conf")) return "destination";
@@ -48,12 +47,12 @@ export function stepOf({ source, code }: ErrorEntry): StepName | null {
   return pointer === "" ? null : "output";
 }
 
-/** What the job was refused for, as far as it is this step's. */
+/** The faults of the refused job that belong to this step. */
 export function refusedAt({ refusal }: Draft, step: StepName): ErrorEntry[] {
   return refusal.filter((entry) => stepOf(entry) === step);
 }
 
-/** Where one is, and the way back; what is not reached yet is no link. */
+/** The steps; only reachable ones are links. */
 const Progress: FC<{ kept: Kept; step: StepName }> = ({ kept: { id, draft }, step }) => (
   <nav class="steps" aria-label="Steps">
     <p class="quiet">
@@ -83,7 +82,7 @@ const Progress: FC<{ kept: Kept; step: StepName }> = ({ kept: { id, draft }, ste
   </nav>
 );
 
-/** A page of the flow. @param faults what the job was refused for at this step, where no field of it says so. */
+/** A page of the wizard. @param faults of the refused job, for a step whose fields do not show them. */
 export function stepView(
   kept: Kept,
   step: StepName,
@@ -101,16 +100,14 @@ export function stepView(
     ],
     parts: [
       <Progress kept={kept} step={step} />,
-      faults.length > 0 ? (
-        <Errors title="This has to be changed before the job can be created" errors={faults} />
-      ) : null,
+      <Refused faults={faults} title="Change this to create the job" />,
       ...parts,
       <div class="leave">
-        <p class="quiet">What you enter is kept for a week, for you alone; nothing ships before the last step.</p>
+        <p class="quiet">Only you can see this draft. It is kept for a week; nothing ships before the last step.</p>
         <Action
           viewer={viewer}
           action={`/jobs/new/${kept.id}/discard`}
-          label="Throw this draft away"
+          label="Discard draft"
           needs="logs:edit"
           kind="small"
         />

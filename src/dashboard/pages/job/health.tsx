@@ -1,6 +1,6 @@
 import type { FC } from "hono/jsx";
 import type { PageContext } from "../../page.ts";
-import { Bars, type Bucket } from "../../parts/chart.tsx";
+import { Bars, type Bucket, type Series } from "../../parts/chart.tsx";
 import { Empty, Panel, Table } from "../../parts/panel.tsx";
 import { bytes, count, duration, plural } from "../../parts/values.tsx";
 import type { HourView } from "../../views/job.ts";
@@ -8,54 +8,64 @@ import { bucketed, RANGES, type Range, type Sum, startOf, whole } from "./series
 
 const HOUR_MS = 3_600_000;
 
-/** Asks how a job's uploads went. @throws InnerFailure */
+/** @throws InnerFailure */
 export async function loadHealth({ api, nowMs }: PageContext, jobId: number, range: Range): Promise<Sum[]> {
   const firstMs = startOf(range, nowMs);
   const { items } = await api.list<HourView>(`/logship/jobs/${jobId}/health`, {
     since: new Date(firstMs).toISOString(),
-    // The present hour is meant even in its first moment; those yet to come are left out.
+    // Includes the current hour; the API leaves out future ones.
     until: new Date(firstMs + RANGES[range].hours * HOUR_MS).toISOString(),
   });
   return bucketed(items, firstMs, RANGES[range].step);
 }
 
-/** How uploads went: what became of each, what they brought, how long they took. */
+/** Uploads over time: results, records, bytes, durations. */
 export const HealthPanel: FC<{ jobId: number; range: Range; sums: readonly Sum[] }> = ({ jobId, range, sums }) => {
   const all = whole(sums);
   const { label, step } = RANGES[range];
   const buckets = sums.map(({ startMs }) => bucketOf(startMs, step));
   const per = step === 1 ? "hour" : step === 24 ? "day" : `${step} hours`;
-  const ended = all.ok + all.retried + all.failed;
+  const series = (name: string, tone: Series["tone"], value: (sum: Sum) => number): Series => ({
+    name,
+    tone,
+    values: sums.map(value),
+  });
+  const most = (value: (sum: Sum) => number, format: (value: number) => string) => mostOf(sums, value, buckets, format);
   return (
     <Panel id="health" title="Health" aside={<Ranges jobId={jobId} range={range} />}>
-      {ended === 0 ? (
-        <Empty title={`No upload ended in the last ${label}`}>
-          <p>An upload belongs to the hour in which it ended. Without records, nothing is uploaded.</p>
-        </Empty>
+      {all.ok + all.retried + all.failed === 0 ? (
+        <Empty title={`No uploads in the last ${label}`} />
       ) : (
         <>
           <div class="columns">
-            <Uploads sums={sums} all={all} buckets={buckets} label={label} per={per} />
+            <Bars
+              id="chart-uploads"
+              title={`Uploads per ${per}`}
+              sentence={`${plural(all.ok, "upload")} ok, ${count(all.retried)} retried, ${count(all.failed)} failed in the last ${label}.`}
+              buckets={buckets}
+              series={[
+                series("ok", "ok", ({ ok }) => ok),
+                series("retried", "warn", ({ retried }) => retried),
+                series("failed", "bad", ({ failed }) => failed),
+              ]}
+              format={count}
+            />
             <Bars
               id="chart-records"
               title={`Records delivered per ${per}`}
-              sentence={`${plural(all.records, "record")} delivered in the last ${label}${mostOf(sums, ({ records }) => records, buckets, count)}.`}
+              sentence={`${plural(all.records, "record")} delivered in the last ${label}${most(({ records }) => records, count)}.`}
               buckets={buckets}
-              series={[{ name: "records", tone: "bar", values: sums.map(({ records }) => records) }]}
+              series={[series("records", "bar", ({ records }) => records)]}
               format={count}
             />
             <Bars
               id="chart-bytes"
               title={`Bytes delivered per ${per}`}
-              sentence={`${bytes(all.raw)} before compression, ${bytes(all.compressed)} as stored${ratio(all)} in the last ${label}${mostOf(sums, ({ raw }) => raw, buckets, bytes)}.`}
+              sentence={`${bytes(all.raw)} before compression, ${bytes(all.compressed)} as stored${ratio(all)} in the last ${label}${most(({ raw }) => raw, bytes)}.`}
               buckets={buckets}
               series={[
-                { name: "as stored", tone: "bar", values: sums.map(({ compressed }) => compressed) },
-                {
-                  name: "saved by compression",
-                  tone: "faint",
-                  values: sums.map(({ raw, compressed }) => Math.max(0, raw - compressed)),
-                },
+                series("as stored", "bar", ({ compressed }) => compressed),
+                series("saved by compression", "faint", ({ raw, compressed }) => Math.max(0, raw - compressed)),
               ]}
               format={bytes}
               table={{
@@ -63,7 +73,25 @@ export const HealthPanel: FC<{ jobId: number; range: Range; sums: readonly Sum[]
                 rows: sums.map(({ raw, compressed }) => [bytes(raw), bytes(compressed)]),
               }}
             />
-            <Durations sums={sums} all={all} buckets={buckets} label={label} per={per} />
+            <Bars
+              id="chart-duration"
+              title={`Upload time per ${per}`}
+              sentence={
+                all.ok === 0
+                  ? `No successful upload in the last ${label}.`
+                  : `${duration(mean(all))} on average, ${duration(all.longestMs)} at most, in the last ${label}.`
+              }
+              buckets={buckets}
+              series={[
+                series("mean", "bar", mean),
+                series("longest", "faint", (sum) => Math.max(0, sum.longestMs - mean(sum))),
+              ]}
+              format={duration}
+              table={{
+                columns: ["mean", "longest"],
+                rows: sums.map((sum) => [duration(mean(sum)), duration(sum.longestMs)]),
+              }}
+            />
           </div>
           <Causes errors={all.errors} label={label} />
         </>
@@ -72,62 +100,12 @@ export const HealthPanel: FC<{ jobId: number; range: Range; sums: readonly Sum[]
   );
 };
 
-type All = ReturnType<typeof whole>;
-
-interface ChartProps {
-  sums: readonly Sum[];
-  all: All;
-  buckets: readonly Bucket[];
-  label: string;
-  per: string;
+function mean({ totalMs, ok }: Pick<Sum, "totalMs" | "ok">): number {
+  return ok === 0 ? 0 : totalMs / ok;
 }
 
-const Uploads: FC<ChartProps> = ({ sums, all, buckets, label, per }) => (
-  <Bars
-    id="chart-uploads"
-    title={`Uploads per ${per}`}
-    sentence={`${plural(all.ok, "upload")} ok, ${count(all.retried)} retried, ${count(all.failed)} failed in the last ${label}.`}
-    buckets={buckets}
-    series={[
-      { name: "ok", tone: "ok", values: sums.map(({ ok }) => ok) },
-      { name: "retried", tone: "warn", values: sums.map(({ retried }) => retried) },
-      { name: "failed", tone: "bad", values: sums.map(({ failed }) => failed) },
-    ]}
-    format={count}
-  />
-);
-
-const Durations: FC<ChartProps> = ({ sums, all, buckets, label, per }) => {
-  const mean = ({ totalMs, ok }: Pick<Sum, "totalMs" | "ok">): number => (ok === 0 ? 0 : totalMs / ok);
-  return (
-    <Bars
-      id="chart-duration"
-      title={`Time of an upload per ${per}`}
-      sentence={
-        all.ok === 0
-          ? `No upload went well in the last ${label}.`
-          : `An upload took ${duration(mean(all))} on average, and ${duration(all.longestMs)} at most, in the last ${label}.`
-      }
-      buckets={buckets}
-      series={[
-        { name: "mean", tone: "bar", values: sums.map(mean) },
-        {
-          name: "up to the longest",
-          tone: "faint",
-          values: sums.map((sum) => Math.max(0, sum.longestMs - mean(sum))),
-        },
-      ]}
-      format={duration}
-      table={{
-        columns: ["mean", "longest"],
-        rows: sums.map((sum) => [duration(mean(sum)), duration(sum.longestMs)]),
-      }}
-    />
-  );
-};
-
 const Ranges: FC<{ jobId: number; range: Range }> = ({ jobId, range }) => (
-  <nav class="range" aria-label="How far back">
+  <nav class="range" aria-label="Time range">
     {(Object.keys(RANGES) as Range[]).map((each) => (
       <a href={`/jobs/${jobId}?range=${each}#health`} aria-current={each === range ? "true" : undefined}>
         {RANGES[each].label}
@@ -136,27 +114,27 @@ const Ranges: FC<{ jobId: number; range: Range }> = ({ jobId, range }) => (
   </nav>
 );
 
-/** What is known of a cause, by its HTTP status or word. */
+/** By HTTP status or word. */
 const CAUSES: Readonly<Record<string, string>> = {
-  "401": "the credentials are unknown to the store",
-  "403": "the credentials may not write there",
-  "404": "the bucket is not there",
-  "429": "the store asks for less",
+  "401": "the store does not know the keys",
+  "403": "the keys may not write there",
+  "404": "no such bucket",
+  "429": "the store limits requests",
   "500": "the store failed",
   "503": "the store is busy",
-  timeout: "the store did not answer in time",
-  connection_failed: "the store could not be reached",
+  timeout: "no answer in time",
+  connection_failed: "the store is unreachable",
 };
 
 const Causes: FC<{ errors: Readonly<Record<string, number>>; label: string }> = ({ errors, label }) => {
   const rows = Object.entries(errors).sort(([, a], [, b]) => b - a);
-  if (rows.length === 0) return <p>No upload ended in an error in the last {label}.</p>;
+  if (rows.length === 0) return <p>No upload errors in the last {label}.</p>;
   return (
     <>
-      <h3>What uploads failed on</h3>
+      <h3>Upload errors</h3>
       <Table
         caption={`Failed and retried uploads of the last ${label}, by cause`}
-        columns={[{ label: "Cause" }, { label: "Means" }, { label: "Uploads", figures: true }]}
+        columns={[{ label: "Cause" }, { label: "Meaning" }, { label: "Uploads", figures: true }]}
         rows={rows.map(([cause, n]) => [
           /^\d+$/.test(cause) ? `HTTP ${cause}` : cause.replaceAll("_", " "),
           CAUSES[cause] ?? "",
@@ -184,6 +162,6 @@ function mostOf(
   return most === 0 || at === undefined ? "" : `; most at ${at.label} UTC: ${format(most)}`;
 }
 
-function ratio({ raw, compressed }: All): string {
+function ratio({ raw, compressed }: Pick<Sum, "raw" | "compressed">): string {
   return compressed === 0 ? "" : ` (${(raw / compressed).toFixed(1)} to 1)`;
 }

@@ -1,5 +1,4 @@
 import type { Child, FC } from "hono/jsx";
-import { isMasked } from "../../../destinations/parse.ts";
 import type { Page, PageContext, View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Action, may } from "../../parts/form.tsx";
@@ -9,18 +8,19 @@ import type { Viewer } from "../../session.ts";
 import type { JobView, LedgerView, ObjectView, ReplayView } from "../../views/job.ts";
 import { FirstObject, loadFirstObject } from "../create/first-object.tsx";
 import { actionPages } from "./actions.tsx";
+import { Destination, FilterText } from "./facts.tsx";
 import { HealthPanel, loadHealth } from "./health.tsx";
 import { LedgerPanel, PendingPanel } from "./ledger.tsx";
 import { LastObjects, objectPages } from "./objects.tsx";
 import { LastReplays, replayPages } from "./replay.tsx";
 import { rangeOf } from "./series.ts";
-import { limitsWords, nameOf, outputWords, recordsWords, stateOf } from "./words.ts";
+import { jobPath, nameOf, shippingFacts, stateOf } from "./words.ts";
 
-/** Objects, and replays, on the page of their job. */
+/** How many are shown on the page of a job. */
 const LAST_OBJECTS = 10;
 const LAST_REPLAYS = 3;
 
-/** Seconds between two looks. */
+/** Seconds between refreshes. */
 const REFRESH_S = 5;
 
 export const jobPages: readonly Page[] = [
@@ -32,7 +32,7 @@ export const jobPages: readonly Page[] = [
 
 async function jobView(page: PageContext): Promise<View> {
   const { api, viewer, query, nowMs } = page;
-  const job = await api.get<JobView>(`/logship/jobs/${encodeURIComponent(page.params.job_id ?? "")}`);
+  const job = await api.get<JobView>(jobPath(page));
   const range = rangeOf(query.get("range"));
   const path = `/logship/jobs/${job.id}`;
   const ledger = api.get<LedgerView>(`${path}/ledger`);
@@ -53,7 +53,7 @@ async function jobView(page: PageContext): Promise<View> {
       ledger.then((found) => <LedgerPanel jobId={job.id} ledger={found} />),
       loadHealth(page, job.id, range).then((sums) => <HealthPanel jobId={job.id} range={range} sums={sums} />),
       objects.then(({ items, info }) => (
-        <LastObjects jobId={job.id} objects={items} total={info.total_count} nowMs={nowMs} />
+        <LastObjects job={job} objects={items} total={info.total_count} nowMs={nowMs} />
       )),
       replays.then(({ items, info }) => (
         <LastReplays jobId={job.id} replays={items} total={info.total_count} viewer={viewer} nowMs={nowMs} />
@@ -62,40 +62,40 @@ async function jobView(page: PageContext): Promise<View> {
   };
 }
 
-/** What was just done, after the redirect. */
+/** The result of an action, after its redirect. */
 const Done: FC<{ query: URLSearchParams; job: JobView }> = ({ query, job }): Child => {
   const left = query.get("flushed");
   if (left !== null && /^\d{1,9}$/.test(left)) {
     if (Number(left) > 0 && job.error_message !== null)
       return (
-        <Notice kind="warn" title={`Flushed: ${plural(Number(left), "object")} could not be uploaded`}>
-          <p>Nothing of it is lost; why it failed is below.</p>
+        <Notice kind="warn" title={`Flush failed for ${plural(Number(left), "object")}`}>
+          <p>Nothing is lost. The reason is below.</p>
         </Notice>
       );
     return Number(left) === 0 ? (
-      <Notice kind="ok" title="Flushed: everything that waited is delivered" />
+      <Notice kind="ok" title="Flushed: everything is delivered" />
     ) : (
-      <Notice kind="info" title={`Flushed: ${plural(Number(left), "object")} still on the way`}>
-        <p>The upload goes on in the background. What waits is below.</p>
+      <Notice kind="info" title={`Flushed: ${plural(Number(left), "object")} still uploading`}>
+        <p>The upload continues in the background.</p>
       </Notice>
     );
   }
   if (query.has("paused"))
     return (
-      <Notice kind="info" title="The job is paused">
-        <p>It takes nothing new from now on, and delivers what it had taken.</p>
+      <Notice kind="info" title="Paused">
+        <p>The job takes no new events, and delivers what it has.</p>
       </Notice>
     );
-  if (query.has("created")) return <Notice kind="ok" title="The job is created" />;
-  if (query.has("resumed")) return <Notice kind="ok" title="The job is on, and takes every event from now on" />;
+  if (query.has("created")) return <Notice kind="ok" title="Job created" />;
+  if (query.has("resumed")) return <Notice kind="ok" title="Resumed" />;
   return null;
 };
 
-/** Whether delivery fails; it looks again by itself, as what changes of {@link About} does. */
+/** The current delivery error. */
 const Trouble: FC<{ job: JobView; nowMs: number }> = ({ job, nowMs }) => (
   <div id="trouble" data-refresh={REFRESH_S}>
     {job.error_message !== null && (
-      <Notice kind="bad" title="Delivery fails at the moment">
+      <Notice kind="bad" title="Delivery is failing">
         <p>
           <Foreign text={job.error_message} max={2_000} />
         </p>
@@ -105,9 +105,8 @@ const Trouble: FC<{ job: JobView; nowMs: number }> = ({ job, nowMs }) => (
               Last seen <Ago at={job.last_error} nowMs={nowMs} />.{" "}
             </>
           )}
-          {!job.error_message.includes("nothing is lost") &&
-            "It is tried again by itself, and nothing is lost meanwhile. "}
-          <a href="/status">What to do about it</a>
+          {!job.error_message.includes("nothing is lost") && "Delivery is retried automatically, and nothing is lost. "}
+          <a href="/status">What to do</a>
         </p>
       </Notice>
     )}
@@ -128,12 +127,9 @@ const About: FC<{ job: JobView; viewer: Viewer; nowMs: number }> = ({ job, viewe
     >
       <Facts
         rows={[
-          ["Number", String(job.id)],
+          ["ID", String(job.id)],
           ["Destination", <Destination conf={job.destination_conf} />],
-          ["Records", recordsWords(job)],
-          ["Output", outputWords(job)],
-          ["An object is cut", limitsWords(job)],
-          ["Canary", job.canary === true ? "on" : "off"],
+          ...shippingFacts(job),
           [
             "Delivered up to",
             <span id="delivered-to" data-refresh={REFRESH_S}>
@@ -144,14 +140,7 @@ const About: FC<{ job: JobView; viewer: Viewer; nowMs: number }> = ({ job, viewe
           ["Changed", <Time at={job.time_modified} />],
         ]}
       />
-      {job.filter !== null && job.filter !== "" && (
-        <details>
-          <summary>The filter</summary>
-          <pre class="whole">
-            <Foreign text={job.filter} max={8_192} />
-          </pre>
-        </details>
-      )}
+      <FilterText filter={job.filter} />
       <Actions job={job} viewer={viewer} />
     </Panel>
   );
@@ -178,7 +167,7 @@ const Actions: FC<{ job: JobView; viewer: Viewer }> = ({ job, viewer }) => {
       </div>
       <p class="quiet">
         {may(viewer, "logs:edit")
-          ? "Flush uploads what waits now, and waits for it up to 20 seconds. A paused job takes nothing new; what it skips is not kept for it."
+          ? "Flush uploads waiting records now, for up to 20 seconds. A paused job skips events for good."
           : "Changing a job needs the permission logs:edit."}
       </p>
     </>
@@ -197,23 +186,3 @@ const Way: FC<{ viewer: Viewer; href: string; label: string }> = ({ viewer, href
       <span class="unseen"> (needs the permission logs:edit)</span>
     </button>
   );
-
-/** Where a job delivers to, without its keys. */
-export const Destination: FC<{ conf: string }> = ({ conf }) =>
-  conf === "" ? (
-    <State kind="bad">no key opens it</State>
-  ) : (
-    <code>
-      <Foreign text={withoutKeys(conf)} max={1_024} />
-    </code>
-  );
-
-function withoutKeys(conf: string): string {
-  const at = conf.indexOf("?");
-  if (at === -1) return conf;
-  const kept = conf
-    .slice(at + 1)
-    .split("&")
-    .filter((pair) => !isMasked(`x?${pair}`));
-  return conf.slice(0, at) + (kept.length === 0 ? "" : `?${kept.join("&")}`);
-}

@@ -5,56 +5,55 @@ import { bytes, count, plural } from "../../parts/values.tsx";
 import type { JobView, LedgerView } from "../../views/job.ts";
 import { addsUp, pendingWords } from "./words.ts";
 
-/** What waits, and when it goes. It looks again by itself. */
 export const PendingPanel: FC<{ job: JobView; ledger: LedgerView }> = ({ job, ledger }) => (
-  <Panel id="pending" title="Waiting now" refresh={5}>
+  <Panel id="pending" title="Waiting" refresh={5}>
     <p>
       <State kind={ledger.pending === 0 ? "ok" : job.error_message === null ? "info" : "warn"}>
         {pendingWords(job, ledger)}
       </State>
     </p>
-    {!job.enabled && <p class="quiet">The job is paused: it takes nothing new, and delivers what it had taken.</p>}
+    {!job.enabled && <p class="quiet">Paused: no new events are taken.</p>}
   </Panel>
 );
 
-/** What became of every record, as a way that divides. */
+/** The fate of every received record, as a tree. */
 export const LedgerPanel: FC<{ jobId: number; ledger: LedgerView }> = ({ jobId, ledger }) => {
   const { received, filtered, sampled_out, delivered, pending, set_aside, discarded } = ledger;
   const passed = Math.max(0, received - filtered - sampled_out);
   const { ok, sum } = addsUp(ledger);
   const of = received;
   return (
-    <Panel id="ledger" title="What became of every record" refresh={5}>
+    <Panel id="ledger" title="Where records went" refresh={5}>
       <ul class="flow">
         <li>
           <Row name="Received" what="offered to this job" value={received} of={of} tone="bar" />
           <ol>
             <li>
-              <Row name="Filtered" what="the filter did not keep them" value={filtered} of={of} tone="quiet" />
+              <Row name="Filtered" what="by the filter" value={filtered} of={of} tone="quiet" />
             </li>
             <li>
               <Row name="Sampled out" what="not in the sample" value={sampled_out} of={of} tone="quiet" />
             </li>
             <li>
-              <Row name="Routed on" what="for the bucket" value={passed} of={of} tone="bar" />
+              <Row name="Kept" what="for the bucket" value={passed} of={of} tone="bar" />
               <ol>
                 <li>
                   <Row name="Delivered" what="in the bucket" value={delivered} of={of} tone="ok" />
                 </li>
                 <li>
-                  <Row name="Pending" what="waiting here" value={pending} of={of} tone="info" />
+                  <Row name="Pending" what="waiting" value={pending} of={of} tone="info" />
                 </li>
                 <li>
                   <Row
                     name={set_aside > 0 ? <a href="/set-aside">Set aside</a> : "Set aside"}
-                    what="the store refused them"
+                    what="refused by the store"
                     value={set_aside}
                     of={of}
                     tone="bad"
                   />
                 </li>
                 <li>
-                  <Row name="Discarded" what="dropped because somebody asked" value={discarded} of={of} tone="warn" />
+                  <Row name="Discarded" what="by request" value={discarded} of={of} tone="warn" />
                 </li>
               </ol>
             </li>
@@ -70,9 +69,8 @@ export const LedgerPanel: FC<{ jobId: number; ledger: LedgerView }> = ({ jobId, 
       ) : (
         <Notice kind="bad" title="It does not add up">
           <p>
-            {count(received)} were received, and {count(sum)} are accounted for: {count(Math.abs(received - sum))}{" "}
-            {received > sum ? "are missing" : "are too many"}. Reload the page; if it stays, this is a fault of logship:
-            report it with these numbers.
+            {count(received)} received, {count(sum)} accounted for: {count(Math.abs(received - sum))}{" "}
+            {received > sum ? "missing" : "too many"}. Reload the page; if this stays, report it as a bug.
           </p>
         </Notice>
       )}
@@ -83,10 +81,10 @@ export const LedgerPanel: FC<{ jobId: number; ledger: LedgerView }> = ({ jobId, 
           [
             "Compression",
             ledger.bytes_compressed === 0
-              ? "nothing is delivered yet"
+              ? "nothing delivered yet"
               : `${(ledger.bytes_raw / ledger.bytes_compressed).toFixed(1)} to 1`,
           ],
-          ["Shipped again, counted apart", <Replayed jobId={jobId} {...ledger.replayed} />],
+          ["Replayed (counted separately)", <Replayed jobId={jobId} {...ledger.replayed} />],
         ]}
       />
     </Panel>

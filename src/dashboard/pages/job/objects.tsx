@@ -6,8 +6,7 @@ import { Empty, Facts, Notice, Panel, State, Table } from "../../parts/panel.tsx
 import { Records, recordOfLine } from "../../parts/record.tsx";
 import { Ago, bytes, count, duration, plural, Time } from "../../parts/values.tsx";
 import type { JobView, LinesView, ObjectView } from "../../views/job.ts";
-import { jobPath } from "./actions.tsx";
-import { objectState, reasonWords, shortNameOf } from "./words.ts";
+import { jobPath, jobTrail, objectState, reasonWords } from "./words.ts";
 
 const OBJECTS_PER_PAGE = 50;
 const LINES_PER_PAGE = 50;
@@ -20,56 +19,53 @@ export const objectPages: readonly Page[] = [
   { path: "/jobs/:job_id/objects/:number/download", get: { ...needs, show: download } },
 ];
 
+interface ObjectsProps {
+  job: JobView;
+  objects: readonly ObjectView[];
+  nowMs: number;
+}
+
 /** The newest objects, on the page of their job. */
-export const LastObjects: FC<{ jobId: number; objects: readonly ObjectView[]; total: number; nowMs: number }> = ({
-  jobId,
-  objects,
-  total,
-  nowMs,
-}) => (
+export const LastObjects: FC<ObjectsProps & { total: number }> = ({ total, ...props }) => (
   <Panel
     id="objects"
     title="Objects"
     refresh={5}
-    aside={total > objects.length && <a href={`/jobs/${jobId}/objects`}>All {count(total)} objects</a>}
+    aside={total > props.objects.length && <a href={`/jobs/${props.job.id}/objects`}>All {count(total)} objects</a>}
   >
-    <ObjectTable jobId={jobId} objects={objects} nowMs={nowMs} />
+    <ObjectTable {...props} />
   </Panel>
 );
 
-const ObjectTable: FC<{ jobId: number; objects: readonly ObjectView[]; nowMs: number }> = ({
-  jobId,
-  objects,
-  nowMs,
-}) =>
+const ObjectTable: FC<ObjectsProps> = ({ job, objects, nowMs }) =>
   objects.length === 0 ? (
-    <Empty title="There is no object">
-      <p>The first is cut some 30 seconds after the first record. Objects are listed here for 30 days.</p>
+    <Empty title="No objects yet">
+      <p>Objects are listed for 30 days.</p>
     </Empty>
   ) : (
     <Table
-      caption="Objects, the newest first"
+      caption="Objects, newest first"
       columns={[
         { label: "Object" },
         { label: "State" },
         { label: "Records", figures: true },
         { label: "Size", figures: true },
         { label: "Events" },
-        { label: "Cut because" },
-        { label: "Tries", figures: true },
+        { label: "Trigger" },
+        { label: "Attempts", figures: true },
         { label: "Uploaded" },
       ]}
       rows={objects.map((object) => {
         const { kind, words } = objectState(object);
         return [
-          <a href={`/jobs/${jobId}/objects/${object.number}`}>
+          <a href={`/jobs/${job.id}/objects/${object.number}`}>
             <Foreign text={object.key} max={300} />
           </a>,
           <State kind={kind}>{words}</State>,
           count(object.records),
           bytes(object.bytes),
           <Span from={object.first_event} to={object.last_event} />,
-          reasonWords(object.reason),
+          reasonWords(object, job),
           count(object.attempts),
           object.uploaded_at === null ? "not yet" : <Ago at={object.uploaded_at} nowMs={nowMs} />,
         ];
@@ -80,14 +76,14 @@ const ObjectTable: FC<{ jobId: number; objects: readonly ObjectView[]; nowMs: nu
 const Span: FC<{ from: string; to: string }> = ({ from, to }) => (
   <>
     <Time at={from} />
-    {from !== to && <span class="quiet"> and {duration(Date.parse(to) - Date.parse(from))}</span>}
+    {from !== to && <span class="quiet"> + {duration(Date.parse(to) - Date.parse(from))}</span>}
   </>
 );
 
 async function objectsView({ api, params, query, nowMs }: PageContext): Promise<View> {
   const path = jobPath({ params });
   const [after, before] = [numberIn(query, "after"), numberIn(query, "before")];
-  // Newer ones come from the API with the oldest first: those next to where one is.
+  // `after` answers the oldest first.
   const asked =
     after !== null
       ? { after, limit: OBJECTS_PER_PAGE }
@@ -105,10 +101,10 @@ async function objectsView({ api, params, query, nowMs }: PageContext): Promise<
   return {
     title: "Objects",
     section: "jobs",
-    trail: trailOf(job),
+    trail: jobTrail(job),
     parts: [
       <Panel id="objects" title={after === null ? `${plural(info.total_count, "object")} in 30 days` : "Newer objects"}>
-        <ObjectTable jobId={job.id} objects={objects} nowMs={nowMs} />
+        <ObjectTable job={job} objects={objects} nowMs={nowMs} />
         <nav class="pager" aria-label="Pages">
           {(after !== null || before !== null) && <a href={all}>Newest</a>}
           {hasNewer && <a href={`${all}?after=${first.number}`}>Newer</a>}
@@ -119,21 +115,13 @@ async function objectsView({ api, params, query, nowMs }: PageContext): Promise<
   };
 }
 
-function trailOf(job: JobView): { href: string; label: string }[] {
-  return [
-    { href: "/jobs", label: "Jobs" },
-    { href: `/jobs/${job.id}`, label: shortNameOf(job) },
-  ];
-}
-
-/** null: it is not there, or no number that could be meant. */
+/** null: absent or not a positive number. */
 function numberIn(query: URLSearchParams, name: string): number | null {
   const text = query.get(name);
   const value = text !== null && /^\d{1,15}$/.test(text) ? Number(text) : 0;
   return value > 0 ? value : null;
 }
 
-/** Below `/logship/jobs`. */
 function objectPath({ params }: Pick<PageContext, "params">): string {
   return `${jobPath({ params })}/objects/${encodeURIComponent(params.number ?? "")}`;
 }
@@ -151,16 +139,16 @@ async function objectView(page: PageContext): Promise<View> {
   return {
     title: `Object ${object.number}`,
     section: "jobs",
-    trail: [...trailOf(job), { href: `/jobs/${job.id}/objects`, label: "Objects" }],
+    trail: [...jobTrail(job), { href: `/jobs/${job.id}/objects`, label: "Objects" }],
     parts: [
-      <ObjectPanel jobId={job.id} object={object} here={here} isThere={isThere} nowMs={nowMs} />,
+      <ObjectPanel job={job} object={object} here={here} isThere={isThere} nowMs={nowMs} />,
       isThere ? read() : <NotHere object={object} />,
     ],
   };
 }
 
-const ObjectPanel: FC<{ jobId: number; object: ObjectView; here: string; isThere: boolean; nowMs: number }> = ({
-  jobId,
+const ObjectPanel: FC<{ job: JobView; object: ObjectView; here: string; isThere: boolean; nowMs: number }> = ({
+  job,
   object,
   here,
   isThere,
@@ -168,7 +156,7 @@ const ObjectPanel: FC<{ jobId: number; object: ObjectView; here: string; isThere
 }) => {
   const { kind, words } = objectState(object);
   return (
-    <Panel id="object" title="About" aside={isThere && <a href={`${here}/download`}>Download it as it is</a>}>
+    <Panel id="object" title="About" aside={isThere && <a href={`${here}/download`}>Download .gz</a>}>
       <p>
         <code>
           <Foreign text={object.key} max={1_200} />
@@ -181,14 +169,14 @@ const ObjectPanel: FC<{ jobId: number; object: ObjectView; here: string; isThere
           ["Size", `${bytes(object.bytes)}, ${bytes(object.raw_bytes)} before compression`],
           ["First event", <Time at={object.first_event} />],
           ["Last event", <Time at={object.last_event} />],
-          ["Cut because", reasonWords(object.reason)],
-          ["Cut at", <Time at={object.cut_at} />],
-          ["Tries", count(object.attempts)],
+          ["Trigger", reasonWords(object, job)],
+          ["Created", <Time at={object.cut_at} />],
+          ["Attempts", count(object.attempts)],
           ["Uploaded", object.uploaded_at === null ? "not yet" : <Ago at={object.uploaded_at} nowMs={nowMs} />],
           ...(object.replay === null
             ? []
             : ([
-                ["A copy of", <a href={`/jobs/${jobId}/objects/${object.replay.of}`}>object {object.replay.of}</a>],
+                ["Copy of", <a href={`/jobs/${job.id}/objects/${object.replay.of}`}>object {object.replay.of}</a>],
               ] as const)),
         ]}
       />
@@ -213,12 +201,12 @@ const LinesPanel: FC<{ here: string; skip: number; lines: LinesView; records: nu
     aside={
       <span class="quiet">
         {lines.length > 0 && `lines ${count(lines[0]?.number ?? 0)} to ${count(lines.at(-1)?.number ?? 0)}; `}
-        {plural(records, "record")} in the object
+        {plural(records, "record")}
       </span>
     }
   >
     {lines.length === 0 ? (
-      <Empty title={skip === 0 ? "There is no line in it" : "There is no line after that"} />
+      <Empty title={skip === 0 ? "No records" : "No more records"} />
     ) : (
       <Records
         label="Records of the object"
@@ -230,35 +218,31 @@ const LinesPanel: FC<{ here: string; skip: number; lines: LinesView; records: nu
       {skip > 0 && <a href={`${here}?skip=${Math.max(0, skip - LINES_PER_PAGE)}#records`}>Previous</a>}
       {next !== null && <a href={`${here}?skip=${next}#records`}>Next</a>}
     </nav>
-    <p class="quiet">Read from your bucket just now, with the job's destination. Nothing of it is kept here.</p>
+    <p class="quiet">Read from your bucket just now.</p>
   </Panel>
 );
 
-/** Why there is nothing to read. */
+/** Why the records cannot be read. */
 const NotHere: FC<{ object: ObjectView }> = ({ object }) => {
   if (object.replay?.destination != null)
     return (
-      <Notice kind="info" title="Its records cannot be read here">
+      <Notice kind="info" title="Records not available here">
         <p>
-          A replay has written it to another destination, <Foreign text={object.replay.destination} />. The keys to that
-          are forgotten; the object that it is a copy of can be read.
+          A replay wrote this copy to <Foreign text={object.replay.destination} />, whose keys are not kept. Open the
+          original instead.
         </p>
       </Notice>
     );
   if (object.state === "set_aside")
     return (
-      <Notice kind="warn" title="Its store refuses it">
+      <Notice kind="warn" title="Refused by the store">
         <p>
-          It is set aside with all of its records. <a href="/set-aside">Read it, send it again, or delete it</a>
+          The object is set aside with all its records. <a href="/set-aside">Read, resend or delete it</a>
         </p>
       </Notice>
     );
-  if (object.state === "discarded") return <Notice kind="info" title="It was discarded, and never delivered" />;
-  return (
-    <Notice kind="info" title="It is not uploaded yet">
-      <p>Its records can be read once they are in the bucket.</p>
-    </Notice>
-  );
+  if (object.state === "discarded") return <Notice kind="info" title="Discarded, never delivered" />;
+  return <Notice kind="info" title="Not uploaded yet" />;
 };
 
 async function download(page: PageContext): Promise<PageAnswer> {

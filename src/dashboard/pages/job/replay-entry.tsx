@@ -10,14 +10,13 @@ export function isUnderWay({ state }: Pick<ReplayView, "state">): boolean {
   return state === "running" || state === "waiting";
 }
 
-/** How a replay is, in a word or two. */
 export function replayState(replay: ReplayView): { kind: Kind; words: string } {
   const trouble = replay.missing.objects + replay.damaged.objects + replay.failed.objects;
   switch (replay.state) {
     case "running":
       return { kind: "info", words: "running" };
     case "waiting":
-      return { kind: "warn", words: "waiting after an error" };
+      return { kind: "warn", words: "retrying after an error" };
     case "done":
       if (replay.planned.objects === 0) return { kind: "quiet", words: "nothing to ship" };
       return trouble === 0 ? { kind: "ok", words: "done" } : { kind: "warn", words: "done, with gaps" };
@@ -25,12 +24,10 @@ export function replayState(replay: ReplayView): { kind: Kind; words: string } {
       return { kind: "quiet", words: "cancelled" };
     case "failed":
       return { kind: "bad", words: "failed" };
-    default:
-      return { kind: "quiet", words: String(replay.state) };
   }
 }
 
-/** One replay: its span, how far it is, and what did not go. @param isLinked to its own page. */
+/** One replay: its time range, progress and gaps. @param isLinked to its own page. */
 export const ReplayEntry: FC<{
   jobId: number;
   replay: ReplayView;
@@ -49,7 +46,7 @@ export const ReplayEntry: FC<{
         {isLinked === true ? <a href={`/jobs/${jobId}/replay/${replay.id}`}>{span}</a> : <strong>{span}</strong>}
         <span class="quiet">
           {" "}
-          begun <Ago at={replay.started_at} nowMs={nowMs} />
+          started <Ago at={replay.started_at} nowMs={nowMs} />
           {replay.ended_at !== null && (
             <>
               , ended <Ago at={replay.ended_at} nowMs={nowMs} />
@@ -66,7 +63,7 @@ export const ReplayEntry: FC<{
         </p>
       )}
       {planned.objects === 0 ? (
-        <p>No delivered object has events in that time.</p>
+        <p>No objects in this time range.</p>
       ) : (
         <>
           <p>
@@ -80,7 +77,8 @@ export const ReplayEntry: FC<{
             <Gap what="missing" objects={replay.missing.objects} />
             <Gap what="damaged" objects={replay.damaged.objects} />
             <Gap what="refused" objects={replay.failed.objects} />
-            {replay.left.objects > 0 && `; ${count(replay.left.objects)} ${isUnderWay(replay) ? "to go" : "not begun"}`}
+            {replay.left.objects > 0 &&
+              `; ${count(replay.left.objects)} ${isUnderWay(replay) ? "to go" : "not started"}`}
           </p>
         </>
       )}
@@ -90,7 +88,7 @@ export const ReplayEntry: FC<{
           {replay.next_attempt !== null && (
             <>
               {" "}
-              Next try <Time at={replay.next_attempt} short />.
+              Next attempt <Time at={replay.next_attempt} short />.
             </>
           )}
         </p>

@@ -2,7 +2,7 @@ import type { HourView } from "../../views/job.ts";
 
 const HOUR_MS = 3_600_000;
 
-/** How far back the charts of a job go, and how many hours one bar has. Six hours and a day begin where a day of UTC does. */
+/** Hours shown, and hours per bar. Bars of 6 and 24 hours are aligned to UTC days. */
 export const RANGES = {
   "24h": { label: "24 hours", hours: 24, step: 1 },
   "7d": { label: "7 days", hours: 168, step: 6 },
@@ -11,21 +11,20 @@ export const RANGES = {
 
 export type Range = keyof typeof RANGES;
 
-/** What a query asks for; whatever is no range is a day. */
+/** Defaults to a day. */
 export function rangeOf(asked: string | null): Range {
   return asked !== null && Object.hasOwn(RANGES, asked) ? (asked as Range) : "24h";
 }
 
-/** When the first bar of a range begins, in ms since the epoch: the last one has the present hour. */
+/** Start of the first bar, in ms since the epoch. The last bar holds the current hour. */
 export function startOf(range: Range, nowMs: number): number {
   const { hours, step } = RANGES[range];
   const last = Math.floor(nowMs / HOUR_MS / step) * step;
   return (last + step - hours) * HOUR_MS;
 }
 
-/** Hours together; what is `max` there is here. */
 export interface Sum {
-  /** When it begins, in ms since the epoch. */
+  /** In ms since the epoch. */
   startMs: number;
   ok: number;
   retried: number;
@@ -38,10 +37,7 @@ export interface Sum {
   longestMs: number;
 }
 
-/**
- * Hours as bars: from the first on, each of so many hours, without a gap up to the last hour there is. What all bars have together is what all hours from the
- * first on have.
- */
+/** Sums hours into bars of `step` hours, without gaps, from `firstMs` to the last hour there is. */
 export function bucketed(hours: readonly HourView[], firstMs: number, step: number): Sum[] {
   const sums: Sum[] = [];
   const width = step * HOUR_MS;
@@ -55,7 +51,7 @@ export function bucketed(hours: readonly HourView[], firstMs: number, step: numb
   return sums;
 }
 
-/** All of them as one. */
+/** The sum of all bars. */
 export function whole(sums: readonly Sum[]): Omit<Sum, "startMs"> {
   const all = empty(0);
   for (const sum of sums) {
@@ -73,7 +69,7 @@ function empty(startMs: number): Sum {
     ok: 0,
     retried: 0,
     failed: 0,
-    // A cause may have any name.
+    // No prototype: a cause may have any name.
     errors: Object.create(null) as Record<string, number>,
     records: 0,
     raw: 0,

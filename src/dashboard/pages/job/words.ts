@@ -1,112 +1,131 @@
 /** A job in words: pure functions of what the API says. */
 import { UPLOAD_BYTES, UPLOAD_INTERVAL_S, UPLOAD_RECORDS } from "../../../limits.ts";
+import type { PageContext } from "../../page.ts";
 import type { Kind } from "../../parts/panel.tsx";
 import { bytes, count, duration, plural } from "../../parts/values.tsx";
 import type { JobView, LedgerView, ObjectView } from "../../views/job.ts";
+import { optionsOf, type ShippingBody } from "../shipping/body.ts";
 
-/** An upload starts within so many seconds after its object is due. CONTRACT 4. */
-const STARTS_WITHIN_S = 15;
+/** Seconds from the moment an object is due until its upload starts: the queue and the alarm take that long. */
+export const STARTS_WITHIN_S = 15;
 
-/** What a job is called: its name, or its number. */
-export function nameOf({ id, name }: Pick<JobView, "id" | "name">): string {
-  return name === null || name.trim() === "" ? `Job ${id}` : name;
+/** The API path of the job that a page is about. An invalid id is the API's to refuse. */
+export function jobPath({ params }: Pick<PageContext, "params">): string {
+  return `/logship/jobs/${encodeURIComponent(params.job_id ?? "")}`;
 }
 
-/** The same where there is little room: above a page's title. */
-export function shortNameOf(job: Pick<JobView, "id" | "name">): string {
+/** The trail of a page below the page of its job. */
+export function jobTrail(job: Pick<JobView, "id" | "name">): { href: string; label: string }[] {
   const name = nameOf(job);
-  return name.length <= 60 ? name : `${name.slice(0, 60).toWellFormed()}…`;
+  const label = name.length <= 60 ? name : `${name.slice(0, 60).toWellFormed()}…`;
+  return [
+    { href: "/jobs", label: "Jobs" },
+    { href: `/jobs/${job.id}`, label },
+  ];
+}
+
+/** The name of a job, or its number. */
+export function nameOf({ id, name }: Pick<JobView, "id" | "name">): string {
+  return name === null || name.trim() === "" ? `Job ${id}` : name;
 }
 
 export function stateOf({ enabled, error_message }: Pick<JobView, "enabled" | "error_message">): {
   kind: Kind;
   words: string;
 } {
-  if (error_message !== null) return { kind: "bad", words: enabled ? "failing" : "paused, and failing" };
+  if (error_message !== null) return { kind: "bad", words: enabled ? "failing" : "paused, failing" };
   return enabled ? { kind: "ok", words: "on" } : { kind: "quiet", words: "paused" };
 }
 
-/** Which records, in a sentence or two. */
-export function recordsWords({ output_options: options, filter }: JobView): string {
-  const fields = options?.field_names;
-  const rate = options?.sample_rate;
-  const which = fields === undefined ? "all fields" : plural(fields.length, "field");
-  const kept = filter === null || filter === "" ? "every record" : "records that a filter keeps";
-  const sampled = typeof rate === "number" && rate < 1 ? `, a sample of ${Number((rate * 100).toPrecision(3))} %` : "";
-  return `${kept}${sampled}, with ${which}`;
+/** What a job ships, as names and values. */
+export function shippingFacts(body: ShippingBody): (readonly [name: string, value: string])[] {
+  return [
+    ["Records", recordsWords(body)],
+    ["Output", outputWords(body)],
+    ["Object limits", limitsWords(body)],
+    ["Canary", body.canary === true ? "hourly" : "off"],
+  ];
 }
 
-/** In which form. */
-export function outputWords({ output_options: options = {} }: JobView): string {
-  const type = options.output_type === "csv" ? "CSV" : "NDJSON";
-  const times = typeof options.timestamp_format === "string" ? `, times as ${options.timestamp_format}` : "";
-  const own = ["batch_prefix", "batch_suffix", "record_prefix", "record_suffix", "record_delimiter", "field_delimiter"];
-  const texts = own.some((name) => typeof options[name] === "string") ? ", texts of its own around records" : "";
-  const template =
-    typeof options.record_template === "string" && options.record_template !== "" ? ", by a template" : "";
-  return `${type}${times}${template}${texts}, gzip`;
+export function recordsWords(body: ShippingBody): string {
+  const { field_names: fields, sample_rate } = optionsOf(body);
+  const rate = Number(sample_rate ?? 1);
+  const which = fields == null || fields.length === 0 ? "all fields" : plural(fields.length, "field");
+  const kept = body.filter == null || body.filter === "" ? "all records" : "filtered";
+  const sampled = rate < 1 ? `, ${Number((rate * 100).toPrecision(3))} % sample` : "";
+  return `${kept}${sampled}, ${which}`;
 }
 
-/** When an object is cut at the latest. */
-export function limitsWords(job: JobView): string {
-  const interval = job.max_upload_interval_seconds || UPLOAD_INTERVAL_S.fallback;
-  const records = job.max_upload_records || UPLOAD_RECORDS.fallback;
-  const size = job.max_upload_bytes || UPLOAD_BYTES.fallback;
-  return `after ${interval} s, ${count(records)} records, or ${bytes(size)} before compression`;
+export function outputWords(body: ShippingBody): string {
+  const options = optionsOf(body);
+  const own = (
+    ["batch_prefix", "batch_suffix", "record_prefix", "record_suffix", "record_delimiter", "field_delimiter"] as const
+  ).some((name) => options[name] != null);
+  return [
+    options.output_type === "csv" ? "CSV" : "NDJSON",
+    ...(options.record_template ? ["template"] : []),
+    ...(own ? ["custom delimiters"] : []),
+    "gzip",
+  ].join(", ");
 }
 
-/** What waits, and what becomes of it. */
+/** Whichever limit is reached first cuts an object. */
+export function limitsWords(body: ShippingBody): string {
+  const interval = Number(body.max_upload_interval_seconds) || UPLOAD_INTERVAL_S.fallback;
+  const records = Number(body.max_upload_records) || UPLOAD_RECORDS.fallback;
+  const size = Number(body.max_upload_bytes) || UPLOAD_BYTES.fallback;
+  return `${interval} s, ${count(records)} records or ${bytes(size)} before compression`;
+}
+
+/** What is waiting, and when it is uploaded. */
 export function pendingWords(job: JobView, ledger: LedgerView): string {
   const { pending, pending_objects: objects, oldest_pending_seconds: oldest } = ledger;
-  if (pending === 0) return "Nothing waits.";
+  if (pending === 0) return "Nothing is waiting.";
   const age = oldest === null ? "" : `, the oldest for ${duration(oldest * 1_000)}`;
-  const what = `${plural(pending, "record")} ${pending === 1 ? "waits" : "wait"}${age}.`;
-  const cut =
-    objects === 0 ? "" : ` ${plural(objects, "object")} ${objects === 1 ? "is" : "are"} cut and not uploaded yet.`;
+  const what = `${plural(pending, "record")} waiting${age}.`;
   if (job.error_message !== null)
-    return `${what}${cut} Uploads fail at the moment and are tried again; none of it is lost.`;
-  if (objects > 0) return `${what}${cut} Uploads are under way.`;
+    return `${what}${objects === 0 ? "" : ` ${plural(objects, "object")} not uploaded yet.`} Uploads fail and are retried.`;
+  if (objects > 0) return `${what} ${plural(objects, "object")} uploading.`;
   const left = (job.max_upload_interval_seconds || UPLOAD_INTERVAL_S.fallback) - (oldest ?? 0);
   return left > 0
-    ? `${what} The next upload starts in ${left} to ${left + STARTS_WITHIN_S} s.`
+    ? `${what} Next upload in ${left} to ${left + STARTS_WITHIN_S} s.`
     : `${what} The next upload is due.`;
 }
 
-/** Whether every record that was received is somewhere. */
+/** Whether every received record is accounted for. */
 export function addsUp(ledger: LedgerView): { ok: boolean; sum: number } {
   const { filtered, sampled_out, delivered, pending, set_aside, discarded } = ledger;
   const sum = filtered + sampled_out + delivered + pending + set_aside + discarded;
   return { ok: sum === ledger.received, sum };
 }
 
-const REASONS: Readonly<Record<string, string>> = {
-  bytes: "it was large enough",
-  records: "it had enough records",
-  interval: "its oldest record had waited long enough",
-  scheduled: "the schedule, every five minutes",
-  manual: "somebody asked for a flush",
-  config: "the job's output changed",
-  deleted: "the job was deleted",
-  replay: "a copy that a replay wrote",
+const REASONS: Readonly<Record<ObjectView["reason"], string>> = {
+  bytes: "Max size",
+  records: "Max records",
+  interval: "Max wait",
+  scheduled: "Schedule (5 min)",
+  manual: "Flush",
+  config: "Output changed",
+  deleted: "Job deleted",
+  replay: "Replay copy",
 };
 
-export function reasonWords(reason: string): string {
-  return REASONS[reason] ?? reason;
+/** Why an object was cut. The job's limit is named if it has not changed since. */
+export function reasonWords({ reason, cut_at }: ObjectView, job: JobView): string {
+  const isSame = Date.parse(job.time_modified) <= Date.parse(cut_at);
+  if (reason !== "interval" || !isSame) return REASONS[reason];
+  return `${REASONS.interval} (${job.max_upload_interval_seconds || UPLOAD_INTERVAL_S.fallback} s)`;
 }
 
 export function objectState({ state, attempts, verified }: ObjectView): { kind: Kind; words: string } {
   switch (state) {
     case "delivered":
-      return verified === false
-        ? { kind: "ok", words: "delivered, not shown by its store" }
-        : { kind: "ok", words: "delivered" };
+      return { kind: "ok", words: verified === false ? "delivered, not verified" : "delivered" };
     case "waiting":
-      return attempts > 0 ? { kind: "warn", words: "waiting, tried in vain" } : { kind: "info", words: "waiting" };
+      return attempts > 0 ? { kind: "warn", words: "waiting, retrying" } : { kind: "info", words: "waiting" };
     case "set_aside":
       return { kind: "bad", words: "set aside" };
     case "discarded":
       return { kind: "quiet", words: "discarded" };
-    default:
-      return { kind: "quiet", words: String(state) };
   }
 }

@@ -6,11 +6,11 @@ import { Notice } from "../../parts/panel.tsx";
 import { faultAt } from "./body.ts";
 import { type DestinationAsked, pathOf } from "./destination-read.ts";
 
-/** The destination of a job that there is: another path, other keys, or another one altogether. Secrets go from here to the API and never come back. */
+/** The destination of a stored job: a new path, new keys, or a new destination. Entered secrets go to the API and are never shown again. */
 export const DestinationForm: FC<{
-  /** As the API shows it: secrets are `****`. "" if no key opens it. */
+  /** With secrets as `****`. "" if no key decrypts it. */
   masked: string;
-  /** What was sent before; null: nothing. */
+  /** What the form sent; null: nothing yet. */
   asked: DestinationAsked | null;
   faults: readonly ErrorEntry[];
 }> = ({ masked, asked, faults }) => {
@@ -20,14 +20,14 @@ export const DestinationForm: FC<{
   return (
     <>
       {asked?.hadSecrets === true && (
-        <Notice kind="warn" title="The keys that you entered are not on this page any more">
-          <p>A page never shows a secret. Enter them again before you save; left empty, the stored ones stay.</p>
+        <Notice kind="warn" title="Enter the keys again">
+          <p>Secrets are never shown. Leave the fields empty to keep the stored keys.</p>
         </Notice>
       )}
       {masked === "" ? (
-        <Notice kind="bad" title="No key opens the stored destination">
+        <Notice kind="bad" title="The stored destination cannot be decrypted">
           <p>
-            Set <code>SECRETS_KEY</code> again, or give the whole <code>destination_conf</code> below.
+            Restore <code>SECRETS_KEY</code>, or enter a whole <code>destination_conf</code> below.
           </p>
         </Notice>
       ) : (
@@ -47,28 +47,28 @@ export const DestinationForm: FC<{
             spellcheck={false}
             hint={
               <>
-                Below the bucket. <code>{"{DATE}"}</code> becomes the UTC day of the events.
+                <code>{"{DATE}"}</code> becomes the UTC day of the events.
               </>
             }
           />
           <Field
             name="access-key-id"
-            label="Another access key id"
+            label="New access key ID"
             autocomplete="off"
             spellcheck={false}
-            hint="Left empty, the stored one stays."
+            hint="Empty: unchanged."
           />
           <Field
             name="secret-access-key"
-            label="Another secret access key"
+            label="New secret access key"
             type="password"
             autocomplete="off"
-            hint="Left empty, the stored one stays."
+            hint="Empty: unchanged."
           />
         </>
       )}
       <details open={path === null || (asked?.again.conf ?? "") !== "" || challenge !== undefined}>
-        <summary>Another destination altogether</summary>
+        <summary>Replace the destination</summary>
         <Field
           name="destination_conf"
           label="destination_conf"
@@ -78,8 +78,8 @@ export const DestinationForm: FC<{
           spellcheck={false}
           hint={
             <>
-              If this is not empty, it counts, and not the fields above. <code>****</code> in place of a key keeps the
-              stored one, for the same scheme, endpoint, account and bucket.
+              Replaces the fields above. <code>****</code> keeps a stored key, for the same scheme, endpoint, account
+              and bucket.
             </>
           }
         />
@@ -91,7 +91,7 @@ export const DestinationForm: FC<{
           error={challenge}
           hint={
             <>
-              Wanted for another place where <code>REQUIRE_OWNERSHIP_CHALLENGE</code> is on: what the object says that{" "}
+              Required for a new place if <code>REQUIRE_OWNERSHIP_CHALLENGE</code> is on: the text of the object that{" "}
               <code>POST …/logship/ownership</code> writes there.
             </>
           }

@@ -2,29 +2,29 @@ import { MASK } from "../../../destinations/parse.ts";
 import { CODE, type ErrorEntry } from "../../../errors.ts";
 import { lines, mayBe } from "./text.ts";
 
-/** What a form asks of a destination that there is already. */
+/** What a form changes of a stored destination. */
 export interface DestinationAsked {
-  /** To be sent; null: it stays as it is. */
+  /** The new `destination_conf`; null: unchanged. */
   conf: string | null;
   challenge: string | null;
-  /** What may be shown again of it: never a secret. */
+  /** What the form may show again: never a secret. */
   again: { path: string | null; conf: string };
-  /** Secrets were entered, which no page shows again. */
+  /** Secrets were entered. They are not shown again. */
   hadSecrets: boolean;
   faults: readonly ErrorEntry[];
 }
 
 const PARTS = /^([^:/?#]*:\/\/[^/?#]*)(?:\/([^?]*))?(?:\?(.*))?$/s;
 
-/** The path of a `destination_conf`, as it is written there; null: it is none. */
+/** The path of a `destination_conf`, as written; null: it does not parse. */
 export function pathOf(conf: string): string | null {
   const match = PARTS.exec(conf);
   return match === null ? null : (match[2] ?? "");
 }
 
 /**
- * Reads the fields of a destination: a whole `destination_conf` if there is one, else another path and other keys in the one there is.
- * @param masked the one there is, as the API shows it to a page.
+ * Reads the destination fields: a whole `destination_conf`, or else a new path and new keys in the stored one.
+ * @param masked the stored one, with secrets as `****`.
  */
 export function readDestination(form: URLSearchParams, masked: string): DestinationAsked {
   const pasted = lines(form.get("destination_conf") ?? "").trim();
@@ -48,21 +48,21 @@ export function readDestination(form: URLSearchParams, masked: string): Destinat
 
 const QUESTION_MARK: ErrorEntry = {
   code: CODE.notAllowed,
-  message: "the path cannot have a question mark in it: parameters begin there",
+  message: "the path must not contain a question mark",
   source: { pointer: "/destination_conf" },
 };
 
 const HARMLESS: ReadonlySet<string> = new Set(["account-id", "region", "endpoint", "sse", "credentials"]);
 
-/** Whether nothing in it can be a secret: what is not known to be none counts as one. */
+/** Whether it holds no secret. Unknown parameters count as secrets. */
 export function isHarmless(conf: string): boolean {
   const [, bucket = "", path = "", query = ""] = PARTS.exec(conf) ?? [];
-  // Without its question mark, or with another character in its place, the keys are part of something else.
+  // Without its question mark, the keys become part of the bucket or the path.
   if (!PARTS.test(conf) || /[&=]|key/.test(bucket) || path.includes("key")) return false;
   return [...new URLSearchParams(query)].every(([name, value]) => HARMLESS.has(name) || value === MASK);
 }
 
-/** Parameters with other keys; one that is "" stays. Keys take the place of `credentials`, beside which there are none. */
+/** Replaces keys in the parameters; "" keeps one. Keys and `credentials` exclude each other. */
 function withKeys(query: string, { id, secret }: { id: string; secret: string }): string {
   const given = [
     ["access-key-id", id],

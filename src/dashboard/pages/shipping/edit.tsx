@@ -1,18 +1,20 @@
+import type { FC } from "hono/jsx";
+import type { Message } from "../../../api/envelope.ts";
 import type { ErrorEntry } from "../../../errors.ts";
-import { DATASETS } from "../../../record/fields.ts";
-import { type InnerAnswer, InnerFailure } from "../../inner-api.ts";
+import { InnerFailure } from "../../inner-api.ts";
 import { type Page, type PageAnswer, type PageContext, seeOther } from "../../page.ts";
-import { visible } from "../../parts/foreign.tsx";
-import { Notice } from "../../parts/panel.tsx";
+import { Foreign, visible } from "../../parts/foreign.tsx";
+import { Form } from "../../parts/form.tsx";
+import { Notice, Panel, Table } from "../../parts/panel.tsx";
 import type { JobView } from "../../views/job.ts";
-import { shortNameOf } from "../job/words.ts";
-import { DO_FIELD, type ShippingBody } from "./body.ts";
+import { jobPath, jobTrail } from "../job/words.ts";
+import { bodyOf, changes, DO_FIELD, digestOf, type ShippingBody } from "./body.ts";
+import { DestinationForm } from "./destination-form.tsx";
 import { type DestinationAsked, readDestination } from "./destination-read.ts";
-import { bodyOf, changes, digestOf } from "./edit-change.ts";
-import { BASE_FIELD, Conflict, EditForm, Refused } from "./edit-form.tsx";
-import { readOutputForm } from "./output-form.tsx";
+import { askPreview, type Fields, loadFields, Refused, readForms } from "./flow.tsx";
+import { OutputForm } from "./output-form.tsx";
 import { PreviewPanel, type PreviewView } from "./preview-panel.tsx";
-import { readRecordsForm } from "./records-form.tsx";
+import { RecordsForm } from "./records-form.tsx";
 
 export const editPages: readonly Page[] = [
   {
@@ -22,50 +24,54 @@ export const editPages: readonly Page[] = [
   },
 ];
 
-/** What a form asks for. */
-interface Asked {
+/** Digest of the job that the form was made from: a difference means that it changed meanwhile. */
+const BASE_FIELD = "base";
+
+/** The job, and what its form holds. */
+interface Edited {
+  job: JobView;
+  fields: Fields;
   body: ShippingBody;
   destination: DestinationAsked | null;
 }
 
-/** What there is to be said of it, and what goes with it. */
+/** What the page says beside the form. */
 interface Said {
   status?: number;
   faults?: readonly ErrorEntry[];
-  /** Of the job when the form was first shown; that of now by default. */
+  /** Digest of the job when the form was first shown; by default, of the job as it is now. */
   base?: string;
-  /** Somebody changed the job meanwhile. */
+  /** The job changed since the form was shown. */
   conflict?: boolean;
   preview?: PreviewView;
+  notes?: readonly Message[];
   notice?: "saved" | "same" | undefined;
 }
 
-type Fields = Readonly<Record<string, string>>;
-
-async function readJob({ api, params }: PageContext): Promise<[JobView, Fields]> {
-  return Promise.all([api.get<JobView>(jobPath(params)), api.get<Fields>(`/logship/datasets/${DATASETS[0]}/fields`)]);
+async function loadJob(page: PageContext): Promise<[JobView, Fields]> {
+  return Promise.all([page.api.get<JobView>(jobPath(page)), loadFields(page)]);
 }
 
-const jobPath = (params: PageContext["params"]) => `/logship/jobs/${encodeURIComponent(params.job_id ?? "")}`;
-
 async function showEdit(page: PageContext): Promise<PageAnswer> {
-  const [job, fields] = await readJob(page);
+  const [job, fields] = await loadJob(page);
   const notice = (["saved", "same"] as const).find((name) => page.query.has(name));
-  return editView(page, job, fields, { body: bodyOf(job), destination: null }, { notice });
+  return editView(page, { job, fields, body: bodyOf(job), destination: null }, { notice });
 }
 
 async function takeEdit(page: PageContext, form: URLSearchParams): Promise<PageAnswer> {
-  const [job, fields] = await readJob(page);
+  const [job, fields] = await loadJob(page);
   const before = bodyOf(job);
-  const records = readRecordsForm(form, before);
-  const { body } = readOutputForm(form, records.body);
-  const asked: Asked = { body, destination: readDestination(form, job.destination_conf) };
-  const show = (said: Said): PageAnswer => editView(page, job, fields, asked, said);
+  const { body, again } = readForms(form, before);
+  const destination = readDestination(form, job.destination_conf);
+  const show = (said: Said): PageAnswer => editView(page, { job, fields, body, destination }, said);
   const base = form.get(BASE_FIELD) ?? "";
-  if (records.again) return show({ base });
-  if (form.get(DO_FIELD) === "preview") return show({ base, ...(await previewOf(page, body)) });
+  if (again) return show({ base });
+  if (form.get(DO_FIELD) === "preview") {
+    const answer = await askPreview(page, body);
+    return show({ base, ...(answer.ok ? { preview: answer.result, notes: answer.messages } : refused(answer)) });
+  }
   if (base !== digestOf(job)) return show({ status: 409, conflict: true });
-  const { conf, challenge, faults } = asked.destination ?? { conf: null, challenge: null, faults: [] };
+  const { conf, challenge, faults } = destination;
   if (faults.length > 0) return show({ status: 400, faults });
   const change = {
     ...changes(before, body),
@@ -73,48 +79,105 @@ async function takeEdit(page: PageContext, form: URLSearchParams): Promise<PageA
   };
   const here = `/jobs/${job.id}/edit`;
   if (Object.keys(change).length === 0) return seeOther(`${here}?same`);
-  const answer: InnerAnswer<JobView> = await page.api.send("PUT", jobPath(page.params), change);
-  if (answer.ok) return seeOther(`${here}?saved`);
-  if (answer.status !== 400) throw new InnerFailure(answer.status, answer.errors);
-  return show({ status: 400, faults: answer.errors });
+  const answer = await page.api.send<JobView>("PUT", jobPath(page), change);
+  return answer.ok ? seeOther(`${here}?saved`) : show(refused(answer));
 }
 
-async function previewOf({ api }: PageContext, body: ShippingBody): Promise<Said> {
-  const { filter = null, output_options = null, logpull_options = null } = body;
-  const answer = await api.send<PreviewView>("POST", "/logship/preview", { filter, output_options, logpull_options });
-  if (answer.ok) return { preview: answer.result };
-  if (answer.status !== 400) throw new InnerFailure(answer.status, answer.errors);
-  return { status: 400, faults: answer.errors };
+/** @throws InnerFailure unless it is a 400. */
+function refused({ status, errors }: { status: number; errors: readonly ErrorEntry[] }): Said {
+  if (status !== 400) throw new InnerFailure(status, errors);
+  return { status, faults: errors };
 }
 
-function editView({ viewer }: PageContext, job: JobView, fields: Fields, asked: Asked, said: Said): PageAnswer {
-  const { status = 200, faults = [], base = digestOf(job), conflict = false, preview, notice } = said;
-  const name = job.name ? visible(job.name).slice(0, 120) : `job ${job.id}`;
+function editView({ viewer }: PageContext, edited: Edited, said: Said): PageAnswer {
+  const { job, fields, body, destination } = edited;
+  const { status = 200, faults = [], base = digestOf(job), conflict = false, preview, notes = [], notice } = said;
   return {
-    title: `Edit ${name}`,
+    title: `Edit ${job.name ? visible(job.name).slice(0, 120) : `job ${job.id}`}`,
     status,
     section: "jobs",
-    trail: [
-      { href: "/jobs", label: "Jobs" },
-      { href: `/jobs/${job.id}`, label: shortNameOf(job) },
-    ],
+    trail: jobTrail(job),
     parts: [
       notice === "saved" && (
         <Notice kind="ok" title="Saved">
-          <p>It is in force for every event that is accepted from now on.</p>
+          <p>Applies to every event accepted from now on.</p>
         </Notice>
       ),
-      notice === "same" && (
-        <Notice kind="info" title="Nothing was different">
-          <p>The job is as it was.</p>
-        </Notice>
-      ),
-      faults.length > 0 && <Refused faults={faults} />,
-      conflict && (
-        <Conflict job={job} changes={changes(bodyOf(job), asked.body)} destination={asked.destination?.conf != null} />
-      ),
-      <EditForm viewer={viewer} job={job} base={base} fields={fields} faults={faults} {...asked} />,
-      preview !== undefined && <PreviewPanel preview={preview} body={asked.body} />,
+      notice === "same" && <Notice kind="info" title="No changes" />,
+      <Refused faults={faults} />,
+      conflict && <Conflict {...edited} />,
+      <Form viewer={viewer} action={`/jobs/${job.id}/edit`} label="Edit the job">
+        <input type="hidden" name={BASE_FIELD} value={base} />
+        <Panel id="records" title="Records">
+          <p class="quiet">A change applies to events accepted after saving, and to those still in the queue.</p>
+          <RecordsForm body={body} fields={fields} faults={faults} />
+        </Panel>
+        <Panel id="output" title="Output">
+          <OutputForm body={body} faults={faults} />
+        </Panel>
+        <Panel id="destination" title="Destination">
+          <p class="quiet">
+            A new destination is tested before it is saved, and applies to everything not yet delivered.
+          </p>
+          <DestinationForm masked={job.destination_conf} asked={destination} faults={faults} />
+        </Panel>
+        <div class="actions save">
+          <button type="submit" class="primary" name={DO_FIELD} value="save">
+            Save
+          </button>
+          <button type="submit" name={DO_FIELD} value="preview" formaction="#preview">
+            Preview
+          </button>
+          <a href={`/jobs/${job.id}`}>Cancel</a>
+        </div>
+      </Form>,
+      preview !== undefined && <PreviewPanel preview={preview} body={body} notes={notes} />,
     ],
   };
 }
+
+/** The differences between the stored job and the form. */
+const Conflict: FC<Edited> = ({ job, body, destination }) => {
+  const stored = bodyOf(job);
+  const rows = Object.entries(changes(stored, body)).map(([key, value]) => [
+    <code>{key}</code>,
+    <Value value={stored[key as keyof ShippingBody]} />,
+    <Value value={value} />,
+  ]);
+  if (destination?.conf != null)
+    rows.push([
+      <code>destination_conf</code>,
+      <Foreign text={job.destination_conf} max={500} />,
+      <>as entered below</>,
+    ]);
+  return (
+    <>
+      <Notice kind="warn" title="Not saved: the job changed since you opened this form">
+        <p>
+          {rows.length === 0
+            ? "The form matches what is stored now."
+            : "Save again to overwrite the differences below."}{" "}
+          <a href={`/jobs/${job.id}/edit`}>Reload the form</a>
+        </p>
+      </Notice>
+      {rows.length > 0 && (
+        <Panel id="differences" title="Differences">
+          <Table
+            caption="What is stored now, and what the form says"
+            columns={[{ label: "Key" }, { label: "Stored now" }, { label: "In the form" }]}
+            rows={rows}
+          />
+        </Panel>
+      )}
+    </>
+  );
+};
+
+const Value: FC<{ value: unknown }> = ({ value }) =>
+  value === undefined || value === null || value === "" ? (
+    <span class="quiet">nothing</span>
+  ) : (
+    <code>
+      <Foreign text={typeof value === "string" ? value : JSON.stringify(value)} max={2_000} />
+    </code>
+  );

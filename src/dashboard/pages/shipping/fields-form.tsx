@@ -7,7 +7,7 @@ const MODE = "fields";
 const PICK = "field";
 const placeField = (name: string) => `place-${name}`;
 
-/** Which fields of a record are shipped, and in which order. Without a script: every field has a place, as a number. */
+/** Which fields of a record are shipped, and in which order. The order is a number per field, so that no script is needed. */
 export const FieldsForm: FC<{
   body: ShippingBody;
   fields: Readonly<Record<string, string>>;
@@ -24,8 +24,7 @@ export const FieldsForm: FC<{
       {error !== undefined && <p class="error">{error}</p>}
       <div class="picks">
         <p class="hint">
-          Fields are written in the order of their numbers; those without one come last. With none ticked, all are
-          shipped.
+          Fields are written in the order of their numbers, unnumbered ones last. None ticked: all fields.
         </p>
         <ul>
           {names.map((name) => (
@@ -42,7 +41,7 @@ export const FieldsForm: FC<{
                 <Foreign text={name} />
               </label>
               <label class="unseen" for={placeField(name)}>
-                Place of {name}
+                Position of {name}
               </label>
               <input
                 type="number"
@@ -69,13 +68,13 @@ const Mode: FC<{ value: string; label: string; checked: boolean }> = ({ value, l
   </div>
 );
 
-/** Options with the fields that were chosen. */
+/** Options with the chosen fields. */
 export function readFields(form: URLSearchParams, options: Options): Options {
   const before = options.field_names ?? [];
   const mode = form.get(MODE);
   if (mode !== "all" && mode !== "some") return options;
   const place = (name: string) => Number(form.get(placeField(name)) || Number.NaN);
-  // A sort keeps the order of what it does not tell apart: places that are not numbers come last, as they were sent.
+  // Places that are not numbers come last, in the order sent: the sort is stable.
   const rank = (name: string) => (Number.isNaN(place(name)) ? Number.POSITIVE_INFINITY : place(name));
   const picked = mode === "all" ? [] : [...new Set(form.getAll(PICK))].map((name) => ({ name, rank: rank(name) }));
   const names = picked.sort((a, b) => (a.rank === b.rank ? 0 : a.rank - b.rank)).map(({ name }) => name);

@@ -32,7 +32,7 @@ import {
 } from "./filter-tree.ts";
 import { plain, quoted } from "./text.ts";
 
-/** What stands in the list of keys beside the fields: paths that records of the common kinds have. */
+/** Suggested keys besides the fields: paths in records of the common kinds. */
 const PATHS = [
   ...["Event.Request.Method", "Event.Request.URL", "Event.Response.Status", "Event.RayID", "Event.Cron"],
   ...["Event.Queue", "Event.BatchSize", "Event.RPCMethod", "Event.MailFrom", "Event.RcptTo"],
@@ -56,7 +56,7 @@ const WORDS: Readonly<Record<string, string>> = {
   "!in": "is none of",
 };
 
-/** The filter: built of conditions and groups of them, and as the JSON that it is. Everything is a button of the form, so that no script is needed. */
+/** The filter, as a builder of conditions and groups, and as JSON. Every action is a submit button, so that no script is needed. */
 export const FilterForm: FC<{
   filter: string;
   fields: Readonly<Record<string, string>>;
@@ -71,8 +71,7 @@ export const FilterForm: FC<{
     <fieldset id="filter">
       <legend>Filter</legend>
       <p class="hint">
-        Which records are shipped. One that does not fit is counted as filtered. The filter sees the whole record,
-        whatever fields are shipped.
+        Only matching records are shipped; the rest is counted as filtered. The filter sees all fields of a record.
       </p>
       <input type="hidden" name={FILTER_WAS} value={quoted(filter)} />
       <datalist id="filter-keys">
@@ -81,12 +80,12 @@ export const FilterForm: FC<{
         ))}
       </datalist>
       {!tree.ok && (
-        <Notice kind="info" title="This filter is shown as the text that it is">
-          <p>It does not have the shape that the builder knows. It is kept exactly as it is until you change it.</p>
+        <Notice kind="info" title="The builder cannot show this filter">
+          <p>It stays as it is until you change the JSON below.</p>
         </Notice>
       )}
       {tree.ok && elsewhere.map((message) => <p class="error">{visible(message)}</p>)}
-      {tree.ok && root === null && <p>There is no filter: every record is shipped.</p>}
+      {tree.ok && root === null && <p>No filter: every record is shipped.</p>}
       {root !== null && <Node at={root} faults={found} />}
       {tree.ok && (root === null || !isGroup(root.node)) && (
         <div class="actions">
@@ -102,12 +101,7 @@ export const FilterForm: FC<{
           value={filter}
           rows={Math.min(12, 3 + Math.floor(filter.length / 90))}
           error={tree.ok || elsewhere.length === 0 ? undefined : elsewhere.join("; ")}
-          hint={
-            <>
-              At most {plural(FILTER_MAX_BYTES, "byte")}. If you change this text, it counts, and not what stands in the
-              fields above. Empty: no filter.
-            </>
-          }
+          hint={`At most ${plural(FILTER_MAX_BYTES, "byte")}. If you change this text, the fields above are ignored. Empty: no filter.`}
         />
         <div class="actions">
           <Do change="show" n={0} label="Use this JSON" />
@@ -140,14 +134,14 @@ const Group: FC<NodeProps & { join: Join }> = ({ at: { n, number, place, depth, 
       <legend>Group {number}</legend>
       <p class="filter-join">
         <label for={joinField(n)}>
-          A record must fit<span class="unseen"> in group {number}</span>
+          Match<span class="unseen"> in group {number}</span>
         </label>{" "}
         <select id={joinField(n)} name={joinField(n)}>
           <option value="and" selected={join === "and"}>
-            all of these (and)
+            all (and)
           </option>
           <option value="or" selected={join === "or"}>
-            any of these (or)
+            any (or)
           </option>
         </select>
       </p>
@@ -203,14 +197,14 @@ const Condition: FC<NodeProps & { condition: FilterCondition }> = ({ at, conditi
         </select>
         <Label
           id={valueField(n)}
-          text={`${takesList(node.operator) ? "Values, one in each line," : "Value"} of condition ${number}`}
+          text={`${takesList(node.operator) ? "Values, one per line," : "Value"} of condition ${number}`}
         />
         {takesList(node.operator) || Array.isArray(node.value) ? (
           <textarea
             id={valueField(n)}
             name={valueField(n)}
             rows={Math.min(8, value.split("\n").length + 1)}
-            placeholder="one value in each line"
+            placeholder="one value per line"
             spellcheck={false}
             {...shared}
           >
@@ -249,7 +243,7 @@ const Faults: FC<{ faults: readonly Fault[]; place: string; id?: string }> = ({ 
   );
 };
 
-/** A button of the builder: it sends the whole form, and leads back here. */
+/** A button of the builder: sends the whole form and leads back to the filter. */
 const Do: FC<{ change: Parameters<typeof filterDo>[0]; n: number; label: string; about?: string }> = ({
   change,
   n,

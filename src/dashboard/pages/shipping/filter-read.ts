@@ -14,7 +14,7 @@ import {
 } from "./filter-tree.ts";
 import { lines, mayBe, plain, unquoted } from "./text.ts";
 
-/** The names of the builder's fields. What the nodes are is not among them: it follows from the filter that the form was made of. */
+/** The names of the builder's fields. The shape of the tree is not among them: it follows from `FILTER_WAS`. */
 export const FILTER_WAS = "filter-was";
 export const FILTER_JSON = "filter-json";
 export const joinField = (n: number) => `join-${n}`;
@@ -22,14 +22,13 @@ export const keyField = (n: number) => `key-${n}`;
 export const operatorField = (n: number) => `operator-${n}`;
 export const valueField = (n: number) => `value-${n}`;
 
-/** What a button of the builder does: to the node with this number; `show` shows the form again as it is. */
+/** The value of a builder button: a change to node `n`; `show` only shows the form again. */
 export const filterDo = (change: Change | "show", n = 0) => `filter:${change}:${n}`;
 
 const DO = /^filter:(add|group|remove|show):(\d{1,4})$/;
 
 /**
- * Reads the filter of a form. What was not touched stays the very text that it was, however it is written; where the JSON was changed it counts, and else
- * what was built.
+ * Reads the filter of a form. An untouched filter keeps its exact text. Edited JSON goes before the builder.
  * @returns the filter, and whether a button of the builder was pressed.
  */
 export function readFilter(form: URLSearchParams, before: ShippingBody): { filter: string; again: boolean } {
@@ -46,7 +45,7 @@ export function readFilter(form: URLSearchParams, before: ShippingBody): { filte
   return { filter: filter === writeTree(tree.root) ? was : filter, again };
 }
 
-/** The filter that a form was made of, which it holds as a JSON string: no browser changes the line breaks of that. */
+/** The filter that the form was made from. The form holds it as a JSON string, in which no browser changes line breaks. */
 function filterWas(sent: string | null, otherwise: string): string {
   try {
     const was: unknown = JSON.parse(sent ?? "null");
@@ -56,7 +55,7 @@ function filterWas(sent: string | null, otherwise: string): string {
   }
 }
 
-/** A tree with what the fields of its nodes hold. */
+/** The tree with the values of the form. */
 function overlaid(root: FilterNode, form: URLSearchParams): FilterNode {
   return mapTree(root, {
     group(join, n) {
@@ -80,7 +79,7 @@ function readCondition(was: FilterCondition, form: URLSearchParams, n: number): 
   };
 }
 
-/** Where in a filter the API found what: the place of the node, and the words. A place that is no node's is "". */
+/** The API's faults of a filter, each with the place of its node; "": of no node. */
 export function filterFaults(faults: readonly ErrorEntry[]): Fault[] {
   return faults
     .filter(({ source }) => source?.pointer === "/filter")

@@ -1,7 +1,7 @@
 import { FILTER_MAX_DEPTH, FILTER_MAX_OPERATORS } from "../../../limits.ts";
 import { plain, quoted, unquoted } from "./text.ts";
 
-/** A filter as the builder shows it: of any meaning, as long as it has the shape of one. */
+/** A filter as the builder shows it: of the right shape, but not checked for meaning. */
 export type FilterNode = FilterGroup | FilterCondition;
 
 export interface FilterGroup {
@@ -18,17 +18,17 @@ export interface FilterCondition {
 export type Scalar = string | number | boolean;
 export type FilterValue = Scalar | readonly Scalar[];
 
-/** What is added, to be filled in. */
+/** A new condition. */
 export const BLANK: FilterCondition = { key: "", operator: "eq", value: "" };
 
-/** How deep the builder nests; what is deeper already is shown. */
+/** How deep the builder nests groups. A deeper filter is still shown. */
 export const BUILDER_MAX_DEPTH = 5;
 
 export function isGroup(node: FilterNode): node is FilterGroup {
   return "join" in node;
 }
 
-/** A filter's text as the builder can show it; `root` null: none. `ok` false: only as the text that it is. */
+/** Parses a filter for the builder. `root` null: no filter. `ok` false: the builder cannot show it. */
 export function readTree(text: string): { ok: true; root: FilterNode | null } | { ok: false } {
   if (text === "") return { ok: true, root: null };
   try {
@@ -58,7 +58,7 @@ function readNode(json: unknown, depth: number, left: { conditions: number }): F
   return { key, operator, value };
 }
 
-/** Whether it is an object that has these keys and no others; what is null counts as missing, as in a filter. */
+/** Whether it is an object with exactly these keys. null counts as absent, as in a filter. */
 function hasOnly(json: unknown, keys: readonly string[]): json is { readonly [key: string]: unknown } {
   if (typeof json !== "object" || json === null || Array.isArray(json)) return false;
   const there = Object.entries(json).filter(([, value]) => value !== null);
@@ -84,7 +84,7 @@ function toJson(node: FilterNode): object {
   return isGroup(node) ? { [node.join]: node.nodes.map(toJson) } : node;
 }
 
-/** Every node of a tree made anew, outermost first; nodes are numbered in this order, from 0. */
+/** Maps every node, outermost first. Nodes are numbered in this order, from 0. */
 export function mapTree(
   root: FilterNode,
   map: { group(join: Join, n: number): Join; condition(condition: FilterCondition, n: number): FilterCondition },
@@ -98,10 +98,10 @@ export function mapTree(
   return walk(root);
 }
 
-/** A node with where it stands. */
+/** A node and its position. */
 export interface Placed {
   node: FilterNode;
-  /** As {@link mapTree} counts. */
+  /** As {@link mapTree} numbers it. */
   n: number;
   /** Among the groups, or among the conditions, from 1. */
   number: number;
@@ -126,10 +126,10 @@ export function placed(root: FilterNode): Placed {
 
 export type Change = "add" | "group" | "remove";
 
-/** A tree with a condition or a group more, or without a node. @param at the number of the node that it is about. */
+/** Adds a condition or a group to node `at`, or removes the node. */
 export function changedTree(root: FilterNode | null, change: Change, at: number): FilterNode | null {
   if (root === null) return change === "add" ? BLANK : change === "group" ? { join: "and", nodes: [BLANK] } : null;
-  // A condition alone has nothing beside it: it becomes the first of a group.
+  // A single condition becomes the first of a group.
   if (!isGroup(root) && change !== "remove") return { join: "and", nodes: [root, added(change, "and")] };
   let next = 0;
   const walk = (node: FilterNode): FilterNode | null => {
@@ -147,7 +147,6 @@ function added(change: Exclude<Change, "remove">, around: Join): FilterNode {
   return change === "add" ? BLANK : { join: around === "and" ? "or" : "and", nodes: [BLANK] };
 }
 
-/** Operators that take a list. */
 export function takesList(operator: string): boolean {
   return operator === "in" || operator === "!in";
 }
@@ -155,11 +154,11 @@ export function takesList(operator: string): boolean {
 const TEXT_ALONE = /^!?(?:startsWith|endsWith|contains)$/;
 const NUMBER_ALONE = /^(?:lt|leq|gt|geq)$/;
 
-/** What a bare text stands for as a value: a number or a bool where it is written like one and the operator takes one; else the text. */
+/** Reads unquoted text as a number or a bool where the operator takes one, else as text. */
 function inferred(text: string, operator: string): Scalar {
   if (TEXT_ALONE.test(operator)) return text;
   const number = Number(text);
-  // Beyond 2^53 a number is not the one that was written: where it has to be equal, the text stays one.
+  // Beyond 2^53 a number loses digits: for equality it stays text.
   const isExact = NUMBER_ALONE.test(operator) || Math.abs(number) <= Number.MAX_SAFE_INTEGER;
   if (Number.isFinite(number) && isExact && String(number) === text) return number;
   if (!takesList(operator) && !NUMBER_ALONE.test(operator) && (text === "true" || text === "false"))
@@ -167,7 +166,7 @@ function inferred(text: string, operator: string): Scalar {
   return text;
 }
 
-/** A value as a field shows it, a list with one in each line. A text that would be taken for a number stands in quotes. */
+/** A value as its field shows it, lists one per line. Text that reads as a number is quoted. */
 export function shownValue(value: FilterValue, operator: string): string {
   if (Array.isArray(value)) return value.map((each: Scalar) => shownScalar(each, "in")).join("\n");
   return shownScalar(value as Scalar, operator);
@@ -176,16 +175,16 @@ export function shownValue(value: FilterValue, operator: string): string {
 function shownScalar(value: Scalar, operator: string): string {
   if (typeof value !== "string") return String(value);
   const shown = plain(value);
-  // Of a list, an empty line is none.
+  // In a list, an empty line is skipped.
   const isTaken = shown === value && (inferred(value, operator) !== value || (value === "" && takesList(operator)));
   return isTaken ? quoted(value) : shown;
 }
 
-/** The value that a field holds. */
+/** Reads the value of a field. */
 export function readValue(shown: string, operator: string): FilterValue {
   const each = shown.split("\n").filter((line) => line !== "");
   if (takesList(operator)) return each.map((line) => readScalar(line, operator));
-  // Several where one is wanted: that is for the API to say.
+  // Several values where one is wanted: the API refuses them.
   return each.length > 1 ? each.map((line) => readScalar(line, operator)) : readScalar(each[0] ?? "", operator);
 }
 

@@ -1,42 +1,52 @@
 import type { FC } from "hono/jsx";
 import type { ErrorEntry } from "../../../errors.ts";
+import { withDefaults } from "../../../job/output-rules.ts";
 import { TIMESTAMP_FORMATS } from "../../../job/schema.ts";
+import { UPLOAD_BYTES, UPLOAD_INTERVAL_S, UPLOAD_RECORDS } from "../../../limits.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Check, Field, Select } from "../../parts/form.tsx";
 import { count } from "../../parts/values.tsx";
-import type { Viewer } from "../../session.ts";
-import { faultAt, type Options, optionsOf, type ShippingBody } from "./body.ts";
-import { LIMITS, shownText, TEXTS } from "./output-fields.ts";
-import { LogpullNotice } from "./records-form.tsx";
+import { type FormRead, faultAt, type Options, optionsOf, type ShippingBody, withOptions } from "./body.ts";
+import { escaped, lines, mayBe, unescaped } from "./text.ts";
 
-/** How it is called, written and cut: the controls alone. */
-export const OutputForm: FC<{ body: ShippingBody; faults: readonly ErrorEntry[]; viewer: Viewer }> = ({
-  body,
-  faults,
-}) => {
+/** The options that are short texts, in the order in which they appear in an object. */
+const TEXTS = [
+  { option: "batch_prefix", label: "Before the first record", of: "batchPrefix" },
+  { option: "record_prefix", label: "Before each record", of: "recordPrefix" },
+  { option: "field_delimiter", label: "Between fields", of: "fieldDelimiter" },
+  { option: "record_suffix", label: "After each record", of: "recordSuffix" },
+  { option: "record_delimiter", label: "Between records", of: "recordDelimiter" },
+  { option: "batch_suffix", label: "After the last record", of: "batchSuffix" },
+] as const;
+
+const LIMITS = [
+  {
+    key: "max_upload_interval_seconds",
+    label: "Max wait (seconds)",
+    bounds: UPLOAD_INTERVAL_S,
+    what: "From intake to upload. Longer means fewer, larger objects.",
+  },
+  { key: "max_upload_records", label: "Max records per object", bounds: UPLOAD_RECORDS, what: "" },
+  { key: "max_upload_bytes", label: "Max bytes per object", bounds: UPLOAD_BYTES, what: "Before compression." },
+] as const;
+
+/** Name, format and object limits: the controls only. */
+export const OutputForm: FC<{ body: ShippingBody; faults: readonly ErrorEntry[] }> = ({ body, faults }) => {
   const options = optionsOf(body);
   return (
     <>
-      <LogpullNotice body={body} />
-      <Field
-        name="name"
-        label="Name"
-        value={body.name ?? ""}
-        maxlength={512}
-        error={faultAt(faults, "/name")}
-        hint="For people; it need not be unique."
-      />
+      <Field name="name" label="Name" value={body.name ?? ""} maxlength={512} error={faultAt(faults, "/name")} />
       <Check
         name="enabled"
-        label="The job is on"
+        label="Enabled"
         checked={body.enabled === true}
-        hint="A job that is off takes nothing new, and still delivers what it has taken."
+        hint="A paused job takes no new events, but still delivers what it has."
       />
       <Check
         name="canary"
-        label="Try the destination every hour"
+        label="Hourly canary"
         checked={body.canary === true}
-        hint="Writes a synthetic event to the destination each hour and reads it back. No count includes it; it is one small object an hour."
+        hint="Writes a small synthetic event to the destination every hour and reads it back. Not counted."
       />
       <fieldset>
         <legend>Format</legend>
@@ -46,10 +56,10 @@ export const OutputForm: FC<{ body: ShippingBody; faults: readonly ErrorEntry[];
           label="Output type"
           value={options.output_type ?? "ndjson"}
           options={[
-            { value: "ndjson", label: "NDJSON: a JSON object in each line" },
-            { value: "csv", label: "CSV: values in each line" },
+            { value: "ndjson", label: "NDJSON" },
+            { value: "csv", label: "CSV" },
           ]}
-          hint="Records of two formats never share an object. What was taken before a change is written as it was to be."
+          hint="A change applies to new records. Formats never mix within an object."
           error={faultAt(faults, "/output_options/output_type")}
         />
         <Select
@@ -57,18 +67,18 @@ export const OutputForm: FC<{ body: ShippingBody; faults: readonly ErrorEntry[];
           label="Timestamp format"
           value={options.timestamp_format ?? "unixnano"}
           options={TIMESTAMP_FORMATS.map((format) => ({ value: format, label: format }))}
-          hint="It changes nothing here: every time of a trace event is in milliseconds, and its field's name says so."
+          hint="No effect: times of trace events are always in milliseconds."
           error={faultAt(faults, "/output_options/timestamp_format")}
         />
         <Check
           name="CVE-2021-44228"
-          label="Write every ${ as x{"
+          label="Write ${ as x{"
           checked={options["CVE-2021-44228"] === true}
-          hint="So that no log library expands what somebody put into a request (CVE-2021-44228)."
+          hint="Disarms Log4j lookups in request data (CVE-2021-44228)."
         />
       </fieldset>
       <fieldset>
-        <legend>When an object is cut</legend>
+        <legend>Object limits</legend>
         {LIMITS.map(({ key, label, bounds: { min, max, fallback }, what }) => (
           <Field
             name={key}
@@ -79,7 +89,7 @@ export const OutputForm: FC<{ body: ShippingBody; faults: readonly ErrorEntry[];
             value={body[key] ? `${body[key]}` : ""}
             placeholder={String(fallback)}
             error={faultAt(faults, `/${key}`)}
-            hint={`${what} From ${count(min)} to ${count(max)}; empty or 0: ${count(fallback)}.`}
+            hint={`${what} ${count(min)} to ${count(max)}; default ${count(fallback)}.`.trim()}
           />
         ))}
       </fieldset>
@@ -97,11 +107,10 @@ const More: FC<{ options: Options; faults: readonly ErrorEntry[] }> = ({ options
   const isOpen = whole || names.some((option) => options[option] != null || told(option) !== undefined);
   return (
     <details open={isOpen}>
-      <summary>More: prefixes, suffixes, delimiters, a template</summary>
+      <summary>Advanced: prefixes, suffixes, delimiters, template</summary>
       <p class="hint">
-        Texts are written as they are: <code>\n</code> is a line break, <code>\t</code> a tab, <code>\r</code> a
-        carriage return, <code>\u0000</code> the character of that code, and <code>\\</code> a backslash. A field that
-        is left as it is keeps the default of its output type.
+        Escapes: <code>\n</code>, <code>\t</code>, <code>\r</code>, <code>\u0000</code>, <code>\\</code>. An untouched
+        field keeps the default of its output type.
       </p>
       {TEXTS.map((text) => (
         <Field
@@ -115,16 +124,15 @@ const More: FC<{ options: Options; faults: readonly ErrorEntry[] }> = ({ options
       ))}
       <Field
         name="record_template"
-        label="Template of a record"
+        label="Record template"
         rows={3}
         value={options.record_template ?? ""}
         error={told("record_template")}
         spellcheck={false}
         hint={
           <>
-            Written in place of the joined fields, between what stands before and after each record:{" "}
-            <code>{"{{ .Outcome }}"}</code>, <code>{'{{ "text" }}'}</code>, <code>{"{{/* comment */}}"}</code>. Empty:
-            none. A field that is not shipped is written as <code>null</code>.
+            Replaces the joined fields: <code>{"{{ .Outcome }}"}</code>, <code>{'{{ "text" }}'}</code>,{" "}
+            <code>{"{{/* comment */}}"}</code>. Fields that are not shipped become <code>null</code>.
           </>
         }
       />
@@ -132,7 +140,7 @@ const More: FC<{ options: Options; faults: readonly ErrorEntry[] }> = ({ options
   );
 };
 
-/** What these forms do not show, so that nobody wonders what becomes of it. */
+/** Values that the forms keep but do not show. */
 const Kept: FC<{ body: ShippingBody; options: Options }> = ({ body, options }) => {
   const kept = [
     ["frequency", body.frequency],
@@ -143,7 +151,7 @@ const Kept: FC<{ body: ShippingBody; options: Options }> = ({ body, options }) =
   if (there.length === 0) return null;
   return (
     <p class="quiet">
-      Kept as they are:{" "}
+      Also set:{" "}
       {there.map(([name, value], i) => (
         <>
           {i > 0 && ", "}
@@ -156,4 +164,47 @@ const Kept: FC<{ body: ShippingBody; options: Options }> = ({ body, options }) =
   );
 };
 
-export { readOutputForm } from "./output-read.ts";
+/** A text as its field shows it; an unset one shows the default of the output type. */
+function shownText(options: Options, { option, of }: (typeof TEXTS)[number], type: string): string {
+  const defaults = withDefaults({ output_type: type === "csv" ? "csv" : "ndjson" });
+  return escaped(options[option] ?? defaults[of]);
+}
+
+/** Reads {@link OutputForm}. Untouched fields keep their value, and unset ones stay unset. */
+export function readOutputForm(form: URLSearchParams, before: ShippingBody): FormRead {
+  if (!form.has("output-was")) return { body: before, again: false };
+  const body = { ...withOptions(before, readOptions(form, optionsOf(before))) };
+  const name = form.get("name") ?? "";
+  if (!mayBe(name, before.name ?? "", false)) body.name = name;
+  for (const key of ["enabled", "canary"] as const) {
+    if (form.has(key) !== (before[key] === true)) body[key] = form.has(key);
+  }
+  for (const { key } of LIMITS) {
+    const sent = form.get(key)?.trim() ?? "";
+    const limit = sent === "" ? 0 : Number.isNaN(Number(sent)) ? sent : Number(sent);
+    if (limit !== (before[key] || 0)) body[key] = limit;
+  }
+  return { body, again: false };
+}
+
+function readOptions(form: URLSearchParams, before: Options): Options {
+  const options: Options = { ...before };
+  // A browser sends one of the options it was offered; the API refuses anything else.
+  const type = (form.get("output_type") ?? "ndjson") as "ndjson";
+  if (type !== (before.output_type ?? "ndjson")) options.output_type = type;
+  const format = (form.get("timestamp_format") ?? "unixnano") as "unixnano";
+  if (format !== (before.timestamp_format ?? "unixnano")) options.timestamp_format = format;
+  const escapes = form.has("CVE-2021-44228");
+  if (escapes !== (before["CVE-2021-44228"] === true)) options["CVE-2021-44228"] = escapes;
+  for (const text of TEXTS) {
+    // The form showed the defaults of the type it was made with, whichever type is chosen now.
+    const sent = form.get(text.option);
+    const was = before[text.option];
+    const shown = was == null ? shownText({}, text, form.get("output-was") ?? "ndjson") : escaped(was);
+    if (sent !== null && sent !== shown) options[text.option] = unescaped(sent);
+  }
+  const template = form.get("record_template");
+  if (template !== null && !mayBe(template, before.record_template ?? "", true))
+    options.record_template = lines(template);
+  return options;
+}

@@ -1,35 +1,49 @@
 import type { FC } from "hono/jsx";
+import type { Message } from "../../../api/envelope.ts";
 import type { PreviewResult } from "../../../api/preview.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Empty, Panel, Table } from "../../parts/panel.tsx";
 import { bytes, count, plural } from "../../parts/values.tsx";
 import { optionsOf, type ShippingBody } from "./body.ts";
 
-/** What `POST /preview` answers. */
 export type PreviewView = PreviewResult;
 
-/** Records that are shown as they would be written, and characters of each. */
+/** Notes of the API that the panel already says in its own words. */
+const SAID = /^(?:the sample is an example|there are no recent events in memory)/;
+
+/** Records shown, and characters of each. */
 const SHOWN = 20;
 const SHOWN_CHARACTERS = 4_000;
 
 const REASONS = {
-  filtered: "does not fit the filter",
-  sampled_out: "the sample does not keep it; the filter does",
+  filtered: "does not match the filter",
+  sampled_out: "matches, but not in the sample",
 } as const;
 
-/** What a job would make of the events that were asked about. */
-export const PreviewPanel: FC<{ preview: PreviewView; body: ShippingBody }> = ({ preview, body }) => (
+/** What a job would ship of some events. */
+export const PreviewPanel: FC<{ preview: PreviewView; body: ShippingBody; notes?: readonly Message[] }> = ({
+  preview,
+  body,
+  notes = [],
+}) => (
   <Panel id="preview" title={preview.source === "recent" ? "Preview on recent events" : "Preview on given events"}>
     {preview.events === 0 ? (
-      <Empty title="There are no recent events to try this on">
+      <Empty title="No recent events">
         <p>
-          The last 200 events of all functions are held in memory, for minutes at most. Call a function whose events
-          come here, wait some seconds, and look again. Nothing else depends on it.
+          The last 200 events are held in memory for a few minutes. Call an <a href="/functions">attached function</a>{" "}
+          or send an event to the API, then preview again.
         </p>
       </Empty>
     ) : (
       <Outcome preview={preview} body={body} />
     )}
+    {notes
+      .filter(({ message }) => !SAID.test(message))
+      .map(({ message }) => (
+        <p class="quiet">
+          <Foreign text={message} />
+        </p>
+      ))}
   </Panel>
 );
 
@@ -42,13 +56,13 @@ const Outcome: FC<{ preview: PreviewView; body: ShippingBody }> = ({ preview, bo
       <Bar preview={preview} />
       {sampled_out > 0 && (
         <p class="quiet">
-          The sample is an example: a job draws one of its own, with the same share{rate == null ? "" : ` (${rate})`}.
+          The sample is an example: the job draws its own, of the same size{rate == null ? "" : ` (${rate})`}.
         </p>
       )}
       {truncated > 0 && (
         <p>
-          {plural(truncated, "record")} of {count(kept)} would lose some of <code>Logs</code> and{" "}
-          <code>Exceptions</code>, which hold 16,384 characters together. The cut is marked.
+          {plural(truncated, "record")} of {count(kept)} would be truncated: <code>Logs</code> and{" "}
+          <code>Exceptions</code> hold 16,384 characters together.
         </p>
       )}
       {filtered + sampled_out > 0 && <NotKept preview={preview} />}
@@ -57,7 +71,6 @@ const Outcome: FC<{ preview: PreviewView; body: ShippingBody }> = ({ preview, bo
   );
 };
 
-/** The counts in words. */
 export function sentence({ events, kept, filtered, sampled_out }: PreviewView): string {
   if (kept === events) return `All of ${plural(events, "event")} would be shipped.`;
   const why = [
@@ -67,7 +80,7 @@ export function sentence({ events, kept, filtered, sampled_out }: PreviewView): 
   return `${count(kept)} of ${plural(events, "event")} would be shipped; ${why.join(", and ")}.`;
 }
 
-/** Shares of a bar of 1,000. What is not there takes no room, and what is there is never too thin to be seen. */
+/** The shares as one bar. Zero parts take no room, and other parts stay visible. */
 const Bar: FC<{ preview: PreviewView }> = ({ preview }) => {
   const parts = (
     [
@@ -101,7 +114,7 @@ const Bar: FC<{ preview: PreviewView }> = ({ preview }) => {
   );
 };
 
-/** Numbers as they are spoken of: `1, 3–7`. They grow. */
+/** Ascending numbers as ranges: `1, 3–7`. */
 export function ranges(numbers: readonly number[]): string {
   const spans: [from: number, to: number][] = [];
   for (const number of numbers) {
@@ -117,15 +130,11 @@ const NotKept: FC<{ preview: PreviewView }> = ({ preview }) => (
     <summary>Why {plural(preview.not_kept.length, "event")} would not be shipped</summary>
     <Table
       caption="Events that would not be shipped"
-      columns={[{ label: "Why" }, { label: "Events", figures: true }, { label: "Which, from the oldest" }]}
+      columns={[{ label: "Why" }, { label: "Events", figures: true }, { label: "Which (oldest first)" }]}
       rows={(["filtered", "sampled_out"] as const)
         .map((reason) => [reason, preview.not_kept.filter((each) => each.reason === reason)] as const)
         .filter(([, those]) => those.length > 0)
-        .map(([reason, those]) => [
-          REASONS[reason],
-          count(those.length),
-          `number ${ranges(those.map(({ index }) => index + 1))}`,
-        ])}
+        .map(([reason, those]) => [REASONS[reason], count(those.length), ranges(those.map(({ index }) => index + 1))])}
     />
   </details>
 );
@@ -134,8 +143,8 @@ const Written: FC<{ preview: PreviewView }> = ({ preview: { records, kept, objec
   const shown = records.slice(0, SHOWN);
   return (
     <>
-      <h3>As they would be written</h3>
-      <section class="scroll" tabindex={0} aria-label="Records as they would be written">
+      <h3>Output</h3>
+      <section class="scroll" tabindex={0} aria-label="Output">
         <pre>
           <code>
             {shown.map(({ text }) => (
@@ -149,7 +158,7 @@ const Written: FC<{ preview: PreviewView }> = ({ preview: { records, kept, objec
       </section>
       {kept > shown.length && <p class="quiet">… and {plural(kept - shown.length, "more record")}.</p>}
       <Table
-        caption="Objects that these records would make"
+        caption="Objects"
         columns={[
           { label: "Day" },
           { label: "Content type" },

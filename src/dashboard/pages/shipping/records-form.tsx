@@ -4,7 +4,6 @@ import { DATASETS } from "../../../record/fields.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Field } from "../../parts/form.tsx";
 import { Notice } from "../../parts/panel.tsx";
-import type { Viewer } from "../../session.ts";
 import { DO_FIELD, type FormRead, faultAt, type Options, optionsOf, type ShippingBody, withOptions } from "./body.ts";
 import { FieldsForm, readFields } from "./fields-form.tsx";
 import { FilterForm } from "./filter-form.tsx";
@@ -13,25 +12,23 @@ import { FILTER_WAS, filterDo, readFilter } from "./filter-read.ts";
 const RATE = "sample-rate";
 
 /**
- * What is shipped: the controls alone. The form around them is sent to the page's own address, so that the builder's buttons lead back to where they are; its
- * first button is here, as Enter in a field presses the first of a form.
+ * Which records are shipped: the controls only. The form around them is sent to the page's own
+ * address, so that the builder's buttons lead back to it. Its first button is here: Enter in a field
+ * presses the first button of a form.
  */
 export const RecordsForm: FC<{
   body: ShippingBody;
-  /** Names of the dataset's fields, and what each says: `GET /datasets/{dataset}/fields`. */
   fields: Readonly<Record<string, string>>;
   faults: readonly ErrorEntry[];
-  viewer: Viewer;
 }> = ({ body, fields, faults }) => {
   const rate = optionsOf(body).sample_rate;
   return (
     <>
       <button type="submit" class="unseen" name={DO_FIELD} value={filterDo("show")} formaction="#filter" tabindex={-1}>
-        Show the form again
+        Update the form
       </button>
       <p>
-        Dataset: <code>{body.dataset ?? DATASETS[0]}</code>, one record for each call of a function. There is no other
-        one.
+        Dataset: <code>{body.dataset ?? DATASETS[0]}</code>, one record per function call.
       </p>
       <LogpullNotice body={body} />
       <FieldsForm body={body} fields={fields} faults={faults} />
@@ -40,7 +37,7 @@ export const RecordsForm: FC<{
         <legend>Sample</legend>
         <Field
           name={RATE}
-          label="Share of the records that is kept"
+          label="Share of records to keep"
           type="number"
           min={0}
           max={1}
@@ -48,33 +45,27 @@ export const RecordsForm: FC<{
           value={rate == null ? "" : String(rate)}
           placeholder="1"
           error={faultAt(faults, "/output_options/sample_rate")}
-          hint={
-            <>
-              Of those that fit the filter: above 0, at most 1; empty is 1, all of them. At present: {rateWords(rate)}.
-              What is not kept is counted as sampled out, and cannot be had later.
-            </>
-          }
+          hint={`Above 0, up to 1 (default), of the records that match the filter. Now: ${rateWords(rate)}. The rest is counted as sampled out and lost.`}
         />
       </fieldset>
     </>
   );
 };
 
-/** That the older spelling is in force, where it is. */
+/** Says that the older `logpull_options` are in force. */
 export const LogpullNotice: FC<{ body: ShippingBody }> = ({ body }) =>
   body.output_options != null || !body.logpull_options ? null : (
-    <Notice kind="info" title="This job says how it ships by logpull_options">
+    <Notice kind="info" title="This job uses logpull_options">
       <p>
         <code>
           <Foreign text={body.logpull_options} />
         </code>{" "}
-        They stay in force while nothing of the fields, the sample and the output is changed here. What is changed is
-        written down as <code>output_options</code>, with all that they say, and these count from then on.
+        Any change to fields, sample or output here converts them to <code>output_options</code>.
       </p>
     </Notice>
   );
 
-/** A share in words. */
+/** A sampling rate in words. */
 export function rateWords(rate: Options["sample_rate"]): string {
   if (rate == null || rate === 1) return "every record is kept";
   if (typeof rate !== "number" || !(rate > 0 && rate < 1)) return "this is no share";
@@ -83,7 +74,7 @@ export function rateWords(rate: Options["sample_rate"]): string {
   return Math.abs(of - Math.round(of)) < 1e-9 * of ? `one of ${words} is kept` : `about one of ${words} is kept`;
 }
 
-/** Reads what {@link RecordsForm} sent. What was not touched stays as it was, and what was never said stays unsaid. */
+/** Reads {@link RecordsForm}. Untouched fields keep their value, and unset ones stay unset. */
 export function readRecordsForm(form: URLSearchParams, before: ShippingBody): FormRead {
   if (!form.has(FILTER_WAS)) return { body: before, again: false };
   const { filter, again } = readFilter(form, before);

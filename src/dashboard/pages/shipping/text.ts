@@ -1,29 +1,26 @@
+import { unicodeEscapes } from "../../parts/foreign.tsx";
+
 /*
- * Texts in fields. A field of one line loses line breaks, one of several has its own idea of them, and nobody sees a control character in either; what an
- * owner wrote has to come back as it was all the same.
+ * Text in form fields must come back unchanged, although an input drops line breaks, a textarea
+ * rewrites them, and neither shows control characters.
  */
 
-/** What is not seen, or turns the order of what stands around it; joiners, of which emoji are made, are left alone. Halves of surrogate pairs are among it. */
+/** Invisible characters, direction controls and lone surrogates; not joiners, which emoji need. */
 const ODD = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
 function coded(text: string): string {
-  return text.replace(ODD, (character) =>
-    character
-      .split("")
-      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
-      .join(""),
-  );
+  return text.replace(ODD, unicodeEscapes);
 }
 
 const SHORT: Readonly<Record<string, string>> = { "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t" };
 const LONG: Readonly<Record<string, string>> = { "\\": "\\", n: "\n", r: "\r", t: "\t" };
 
-/** A text in one line: `\n`, `\r`, `\t`, `\\`, and `\u0000` for what is not seen. */
+/** Text on one line: `\n`, `\r`, `\t`, `\\`, and `\u0000` for invisible characters. */
 export function escaped(text: string): string {
   return coded(text.replace(/[\\\n\r\t]/g, (character) => SHORT[character] ?? character));
 }
 
-/** The text that {@link escaped} shows like this. A backslash before anything else is one. */
+/** The inverse of {@link escaped}. A backslash before any other character stands for itself. */
 export function unescaped(shown: string): string {
   return shown.replace(/\\(?:([nrt\\])|u([0-9a-fA-F]{4}))/g, (all, short?: string, code?: string) => {
     if (code !== undefined) return String.fromCharCode(Number.parseInt(code, 16));
@@ -31,18 +28,18 @@ export function unescaped(shown: string): string {
   });
 }
 
-/** A text as JSON has it, in quotes, and with nothing in it that is not seen. */
+/** A JSON string, with invisible characters escaped. */
 export function quoted(text: string): string {
   return coded(JSON.stringify(text));
 }
 
-/** A text as it is, or in quotes where it would not be seen as it is. */
+/** Text as it is, or as a JSON string if it would not show as it is. */
 export function plain(text: string): string {
   const isPlain = !text.startsWith('"') && text.trim() === text && coded(text) === text;
   return isPlain ? text : quoted(text);
 }
 
-/** The text that {@link plain} shows like this. A quote that does not end stands for itself. */
+/** The inverse of {@link plain}. An unclosed quote stands for itself. */
 export function unquoted(shown: string): string {
   if (!shown.startsWith('"')) return shown;
   try {
@@ -53,12 +50,12 @@ export function unquoted(shown: string): string {
   }
 }
 
-/** Line breaks as one kind of them, which a form sends as two characters. */
+/** Forms send line breaks as CR LF. */
 export function lines(text: string): string {
   return text.replace(/\r\n?/g, "\n");
 }
 
-/** Whether a field that was filled with one text, and not touched, may have sent the other. @param several it has several lines. */
+/** Whether an untouched field that showed `was` may have sent `sent`. @param several a textarea. */
 export function mayBe(sent: string, was: string, several: boolean): boolean {
   const shown = (text: string) => lines(text.toWellFormed().replaceAll("\u0000", "\ufffd"));
   if (several) return shown(sent) === shown(was);
