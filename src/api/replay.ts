@@ -13,7 +13,7 @@ import { type Platform, within } from "../platform.ts";
 import { placeName } from "../replay/places.ts";
 import { replays } from "../replay/replays.ts";
 import { left } from "../replay/rows.ts";
-import type { ReplayBegun, ReplayView } from "../replay/types.ts";
+import type { ReplayBegun, ReplayStatus } from "../replay/types.ts";
 import { jsonBody } from "./body.ts";
 import { AskReplay, BEGIN_REPLAY, CANCEL_REPLAY, LIST_REPLAYS, READ_REPLAY, ReplaysPage } from "./docs/replay.ts";
 import { listed, type Message, success } from "./envelope.ts";
@@ -35,7 +35,7 @@ export const replayRoutes: readonly Resource[] = [
         doc: LIST_REPLAYS,
         async handle(c) {
           const { config } = await requireJob(c);
-          const all: ReplayView[] = await replays(c.env.REPLAYS).list(config.id);
+          const all: ReplayStatus[] = await replays(c.env.REPLAYS).list(config.id);
           const { shown, info } = pageOf(queryOf(c, ReplaysPage), all);
           return listed(c, shown.map(present), info);
         },
@@ -63,7 +63,7 @@ export const replayRoutes: readonly Resource[] = [
         doc: CANCEL_REPLAY,
         async handle(c) {
           const { config } = await requireJob(c);
-          const after: ReplayView | null = await replays(c.env.REPLAYS).cancel(config.id, replayId(c));
+          const after: ReplayStatus | null = await replays(c.env.REPLAYS).cancel(config.id, replayId(c));
           if (after === null) throw noReplay();
           return success(c, present(after));
         },
@@ -196,7 +196,7 @@ function noReplay(): ApiError {
   return oneError(404, CODE.noRoute, "no such replay");
 }
 
-function present(replay: ReplayView): object {
+function present(replay: ReplayStatus): object {
   const time = (ms: number): string => new Date(ms).toISOString();
   return {
     id: replay.id,

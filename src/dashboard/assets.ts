@@ -2,12 +2,13 @@ import { createHash } from "node:crypto";
 import { encodeUtf8 } from "../bytes.ts";
 import liveScript from "./client/live.client.js";
 import pageScript from "./client/page.client.js";
+import { recordTexts } from "./parts/record-summary.ts";
 import { STYLE } from "./style/style.ts";
 
-/** The scripts that there are: `page` on every page, and what moves has its own. */
+/** `page` is on every page, `live` on /live, with the shared functions in place of their import. */
 const SCRIPTS = {
   page: pageScript,
-  live: liveScript,
+  live: liveScript.replace(/^import .*$/m, () => `const { summaryOf, visible } = (${recordTexts})();`),
 } as const;
 
 export type ScriptName = keyof typeof SCRIPTS;

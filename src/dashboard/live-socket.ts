@@ -1,5 +1,5 @@
 import type { Hono } from "hono";
-import { requirePermission } from "../api/auth.ts";
+import { requirePermission } from "../access/roles.ts";
 import type { AppEnv } from "../api/route.ts";
 import { concat, toBase64 } from "../bytes.ts";
 import { readAdminToken } from "../config.ts";

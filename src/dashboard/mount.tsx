@@ -1,5 +1,5 @@
 import type { Hono } from "hono";
-import { requirePermission } from "../api/auth.ts";
+import { requirePermission } from "../access/roles.ts";
 import { bodyBytes, mediaType } from "../api/body.ts";
 import type { Insiders } from "../api/requests.ts";
 import type { AppContext, AppEnv } from "../api/route.ts";

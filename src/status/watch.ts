@@ -1,6 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { errorText, log } from "../log.ts";
 import { answered, platform, within } from "../platform.ts";
+import { Alarm } from "../storage/alarm.ts";
 import { migrate } from "../storage/migrate.ts";
 import { gather, type WatchMemory } from "./gather.ts";
 import { IncidentRows, type PastIncident } from "./incident-rows.ts";
@@ -34,9 +35,6 @@ const SENDING_MS = 60_000;
 /** Where somebody wants to be told, it looks by itself if no cron came for so long, in ms: twice its five minutes, and a minute. */
 const NO_CRON_MS = 11 * 60_000;
 
-/** An alarm that should have fired so long ago, in ms, did not. */
-const ALARM_LOST_AFTER_MS = 60_000;
-
 /** Tests of the webhook are so far apart, in ms: whoever may make them has no business to make somebody else's server busy. */
 const TEST_EVERY_MS = 5_000;
 
@@ -59,6 +57,7 @@ export interface Sight {
 
 /** Looks at everything, remembers since when what is wrong, and tells whoever wants to be told. */
 export class Watch extends DurableObject<Env> {
+  readonly #alarm: Alarm;
   readonly #memory: WatchMemory;
   readonly #calls: WebhookCalls;
   readonly #incidents: IncidentRows;
@@ -67,13 +66,12 @@ export class Watch extends DurableObject<Env> {
   #countedMs = Number.NEGATIVE_INFINITY;
   #failedLooks = 0;
   #testedMs = Number.NEGATIVE_INFINITY;
-  /** null: none is set, or nobody knows. */
-  #armedMs: number | null = null;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     migrate(ctx.storage, WATCH_STEPS);
     const { sql } = ctx.storage;
+    this.#alarm = new Alarm(ctx.storage);
     this.#memory = { samples: new Samples(sql), rhythm: new Rhythm(sql) };
     this.#calls = new WebhookCalls(ctx.storage, env, platform);
     this.#incidents = new IncidentRows(sql, this.#calls);
@@ -122,7 +120,7 @@ export class Watch extends DurableObject<Env> {
    * @returns whether it is kept; false: somebody else was faster.
    */
   putWebhook(basedOn: string | null, draft: WebhookDraft, moved: boolean): boolean {
-    return this.#transaction(() => {
+    return this.#alarm.transaction(() => {
       const before = this.#calls.state();
       if ((before?.mark ?? null) !== basedOn) return false;
       this.#calls.put(draft);
@@ -148,7 +146,7 @@ export class Watch extends DurableObject<Env> {
 
   /** Looks again at what is suspected, and makes the calls that are due. It must not throw: such an alarm is forgotten after six tries. */
   override async alarm(): Promise<void> {
-    this.#armedMs = null;
+    this.#alarm.cleared();
     try {
       const now = platform.now();
       const overdue = this.#lookDueMs(now);
@@ -195,7 +193,9 @@ export class Watch extends DurableObject<Env> {
     const look: Look = { atMs: now, findings, isBlind };
     const age = now - this.#countedMs;
     const tracked =
-      counts || age >= COUNTS_MS || age < 0 ? this.#transaction(() => this.#count(look)) : this.#incidents.tracked();
+      counts || age >= COUNTS_MS || age < 0
+        ? this.#alarm.transaction(() => this.#count(look))
+        : this.#incidents.tracked();
     const since = new Map(tracked.map((each) => [keyOf(each.finding), each.sinceMs]));
     const shown = findings.map((finding) => ({
       ...finding,
@@ -223,16 +223,6 @@ export class Watch extends DurableObject<Env> {
     }
   }
 
-  #transaction<T>(run: () => T): T {
-    try {
-      return this.ctx.storage.transactionSync(run);
-    } catch (error) {
-      // Its alarm is rolled back with its rows.
-      this.#armedMs = null;
-      throw error;
-    }
-  }
-
   /**
    * When it looks though no cron has come, in ms since the epoch: a cron that is gone would have nobody told of anything. null: nobody wants to be told. Who
    * has just begun to live does not know when it last looked, and looks with the next alarm.
@@ -248,13 +238,10 @@ export class Watch extends DurableObject<Env> {
     const look = this.#lookDueMs(now);
     // A look that is overdue has just failed.
     const again = look !== null && look <= now ? now + NO_CRON_MS : look;
-    const times = [confirmMs(tracked, now), due, again].filter((ms) => ms !== null);
-    if (times.length === 0) return;
-    const next = Math.min(...times);
-    const armed = this.#armedMs;
-    if (armed !== null && armed <= next && armed > now - ALARM_LOST_AFTER_MS) return;
-    this.#armedMs = next;
-    this.ctx.storage.setAlarm(next);
+    this.#alarm.set(
+      Math.min(...[confirmMs(tracked, now), due, again].map((ms) => ms ?? Number.POSITIVE_INFINITY)),
+      now,
+    );
   }
 }
 

@@ -1,5 +1,6 @@
 /** A webhook as it is kept, and one call of it. What follows from an answer, and when, is policy here; rows are not. */
 import * as z from "zod";
+import { backoffMs } from "../backoff.ts";
 import { type Parsed, parseEndpoint } from "../destinations/destination.ts";
 import { retryAfter } from "../destinations/object-store.ts";
 import { MASK } from "../destinations/parse.ts";
@@ -109,8 +110,7 @@ export function answerWords(answer: CallAnswer): string {
  * @param chance in [0, 1).
  */
 export function restMs(failures: number, retryAfterS: number | null, chance: number): number {
-  const doubled = Math.min(REST_MS.first * 2 ** Math.min(failures - 1, 20), REST_MS.last);
-  const rest = Math.round(doubled * (1 - JITTER + 2 * JITTER * chance));
+  const rest = Math.round(backoffMs(REST_MS, failures) * (1 - JITTER + 2 * JITTER * chance));
   return Math.max(rest, (retryAfterS ?? 0) * 1_000);
 }
 

@@ -1,5 +1,6 @@
-// Records as they arrive: the list of /live. docs/live.md has what is said over the socket.
+// Records as they arrive: the list of /live. docs/live.md describes the messages of the socket.
 // @ts-check
+import { summaryOf, visible } from "../parts/record-summary.ts";
 
 /** @typedef {{ [name: string]: unknown }} Json */
 /** @typedef {{ seen: number, shown: number, filtered: number, dropped: number, paused: number }} Counts */
@@ -20,25 +21,6 @@ const PING_MS = 30_000;
 /** How long a socket may take to open, in ms. */
 const CONNECT_MS = 10_000;
 const BACKOFF_MS = { first: 1000, most: 30_000 };
-
-/** As the server shows them elsewhere: characters that steer terminals, break lines or turn the order of what stands around them, and such as nobody sees. */
-const STEERING =
-  /(?!\t|\n|\u034f|[\u180b-\u180d]|\u180f|\u200c|\u200d|[\ufe00-\ufe0f])[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]/gu;
-
-function visible(/** @type {string} */ text) {
-  return text.toWellFormed().replace(STEERING, (character) => {
-    const code = character.codePointAt(0) ?? 0;
-    if (code < 0x20) return String.fromCharCode(0x2400 + code);
-    if (code === 0x7f) return "\u2421";
-    return `<U+${code.toString(16).toUpperCase().padStart(4, "0")}>`;
-  });
-}
-
-/** Somebody else's text, in short. */
-function brief(/** @type {unknown} */ value, max = 300) {
-  const text = typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value);
-  return visible(text.length > max ? `${text.slice(0, max)}…` : text);
-}
 
 /** @template {HTMLElement} T */
 function part(/** @type {string} */ id, /** @type {new () => T} */ kind) {
@@ -162,77 +144,34 @@ function marked(/** @type {string} */ kind, /** @type {string} */ text) {
   return element("span", `live-mark ${kind}`, mark, text);
 }
 
-function kindOfOutcome(/** @type {unknown} */ outcome) {
-  if (outcome === "ok") return "ok";
-  return outcome === "canceled" || outcome === "responseStreamDisconnected" ? "warn" : "bad";
-}
-
-/** A level may be any text. @type {Map<unknown, string>} */
-const LEVELS = new Map([
-  ["error", "bad"],
-  ["warn", "warn"],
-  ["info", "info"],
-]);
-
-/** What a record is about, in the words of its kind. */
-function eventOf(/** @type {Json} */ { Event, EventType, Entrypoint }) {
-  const event = /** @type {any} */ (typeof Event === "object" && Event !== null ? Event : {});
-  switch (EventType) {
-    case "fetch": {
-      const status = event.Response?.Status;
-      return `${brief(event.Request?.Method, 20)} ${brief(event.Request?.URL)}${status === undefined ? "" : ` → ${brief(status, 20)}`}`;
-    }
-    case "scheduled":
-      return brief(event.Cron);
-    case "queue":
-      return `${brief(event.Queue)}: ${brief(event.BatchSize, 20)} messages`;
-    case "alarm":
-      return brief(Entrypoint);
-    case "worker_rpc":
-      return `${brief(Entrypoint, 100)}.${brief(event.RPCMethod, 100)}()`;
-    case "email":
-      return `from ${brief(event.MailFrom)}`;
-    default:
-      return brief(Event);
-  }
-}
-
-/** What was thrown, or else logged, first. */
-function lineOf(/** @type {Arrived} */ { record, tooLarge }) {
-  if (tooLarge !== undefined) return marked("warn", `too large to show: ${tooLarge.toLocaleString("en")} bytes`);
-  const thrown = /** @type {any} */ (record.Exceptions)?.[0];
-  if (thrown) return marked("bad", `${brief(thrown.name, 100)}: ${brief(thrown.message)}`);
-  const log = /** @type {any} */ (record.Logs)?.[0];
-  if (!log) return "";
-  const level = brief(log.Level, 20);
-  const text = Array.isArray(log.Message) ? log.Message.join(" ") : "";
-  return marked(LEVELS.get(log.Level) ?? "quiet", `${level} ${brief(text)}`);
-}
-
-function rowOf(/** @type {Arrived} */ arrived) {
-  const { record } = arrived;
-  const at = new Date(Number(record.EventTimestampMs));
-  const name = brief(record.ScriptName, 100);
+function rowOf(/** @type {Arrived} */ { record, tooLarge }) {
+  const { atMs, outcome, kind, script, event, line, lineKind, more } = summaryOf(record);
   const time = element("time", "");
-  if (!Number.isNaN(at.getTime())) {
+  if (atMs !== null) {
+    const at = new Date(atMs);
     time.dateTime = at.toISOString();
     time.title = `${at.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "long" })} (your time)\n${time.dateTime}`;
     time.textContent = time.dateTime.slice(11, 23);
   }
+  const name = visible(script);
   const button = element("button", "small mono", time, element("span", "unseen", ` UTC: open the record of ${name}`));
   button.type = "button";
   button.tabIndex = -1;
   const heading = element("th", "", button);
   heading.scope = "row";
   const row = element("tr", "", heading);
+  const firstLine =
+    tooLarge === undefined
+      ? line && marked(lineKind, `${visible(line)}${more > 0 ? ` +${more}` : ""}`)
+      : marked("warn", `too large to show: ${tooLarge.toLocaleString("en")} bytes`);
   const cells = /** @type {const} */ ([
-    ["Outcome", marked(kindOfOutcome(record.Outcome), brief(record.Outcome, 40))],
+    ["Outcome", marked(kind, visible(outcome))],
     ["Function", name],
-    ["Event", `${brief(record.EventType, 30)} ${eventOf(record)}`.trim()],
-    ["First line", lineOf(arrived)],
+    ["Event", visible(event)],
+    ["First line", firstLine],
   ]);
   for (const [label, inside] of cells) {
-    // An empty cell is left out where rows are blocks.
+    // On a narrow screen, CSS hides an empty cell.
     const cell = element("td", "", ...(inside === "" ? [] : [element("bdi", "foreign", inside)]));
     cell.dataset.label = label;
     row.append(cell);
@@ -498,7 +437,7 @@ function showFaults(/** @type {string[]} */ faults) {
 function showWanted() {
   const { filter, script } = link.wanted;
   const what = filter === "" ? "all records" : "the records that it wants";
-  ui.wanted.textContent = `${what}${script === "" ? "" : ` of ${brief(script, 100)}`}`;
+  ui.wanted.textContent = `${what}${script === "" ? "" : ` of ${visible(script.slice(0, 100))}`}`;
 }
 
 ui.form.addEventListener("submit", (event) => {

@@ -1,21 +1,7 @@
 import type { FC } from "hono/jsx";
+import { STEERING, visible } from "./record-summary.ts";
 
-/**
- * Characters that steer terminals, break lines, or turn the order of what stands around them, and such as nobody sees: shown as what they are instead of doing
- * it. Joiners and selectors of variants, of which emoji and whole scripts are made, are left alone.
- */
-export const STEERING =
-  /(?!\t|\n|\u034f|[\u180b-\u180d]|\u180f|\u200c|\u200d|[\ufe00-\ufe0f])[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]/gu;
-
-/** A text of somebody else's as it may be shown: steering characters stand there as their codes (`␛` for escape, `<U+202E>`). */
-export function visible(text: string): string {
-  return text.toWellFormed().replace(STEERING, (character) => {
-    const code = character.codePointAt(0) ?? 0;
-    if (code < 0x20) return String.fromCharCode(0x2400 + code);
-    if (code === 0x7f) return "\u2421";
-    return `<U+${code.toString(16).toUpperCase().padStart(4, "0")}>`;
-  });
-}
+export { STEERING, visible };
 
 /** A text of somebody else's that is copied as JSON, or as code: steering characters stand there escaped, so that it still says the same. */
 export function escaped(text: string): string {
