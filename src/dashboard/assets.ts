@@ -15,7 +15,7 @@ export type ScriptName = keyof typeof SCRIPTS;
 
 export { STYLE };
 
-/** What lets the pages' style sheet, and no other, by their Content-Security-Policy. */
+/** Allows the style sheet of the pages, and no other, in their Content-Security-Policy. */
 export const STYLE_HASH = `sha256-${createHash("sha256").update(STYLE).digest("base64")}`;
 
 interface Asset {
@@ -30,12 +30,12 @@ const assets = new Map<ScriptName, Asset>(
   }),
 );
 
-/** Where a script is; another text is elsewhere, so that each may be kept for ever. */
+/** The path contains a hash of the script, so that browsers may cache it without limit. */
 export function scriptPath(name: ScriptName): string {
   return assets.get(name)?.path ?? "";
 }
 
-/** null: nothing is there. */
+/** null: no such script. */
 export function scriptAt(path: string): Uint8Array<ArrayBuffer> | null {
   return [...assets.values()].find((asset) => asset.path === path)?.body ?? null;
 }

@@ -7,15 +7,15 @@ import { summaryOf, visible } from "../parts/record-summary.ts";
 /** @typedef {{ record: Json, tooLarge?: number }} Arrived */
 /** @typedef {{ arrived: Arrived, row: HTMLTableRowElement, text: string | null }} Entry */
 
-/** How many records stay in the list; the oldest go. */
+/** Records kept in the list. */
 const KEPT = 1000;
-/** How many are drawn in one frame. */
+/** Records drawn per frame. */
 const DRAWN_AT_ONCE = 60;
-/** How often the server is told what is drawn, in ms: it hears so many messages and no more. */
+/** How often the server is told what is drawn, in ms; it limits the rate of messages. */
 const TELL_MS = 250;
-/** How often the counts are spoken, in ms. */
+/** How often the counts are announced to screen readers, in ms. */
 const SPEAK_MS = 5000;
-/** How long a page that nobody sees stays connected, in ms. */
+/** How long a hidden page stays connected, in ms. */
 const UNSEEN_MS = 600_000;
 const PING_MS = 30_000;
 /** How long a socket may take to open, in ms. */
@@ -70,15 +70,15 @@ const COUNTED = /** @type {const} */ (["seen", "shown", "filtered", "dropped", "
 /** @returns {Counts} */
 const none = () => ({ seen: 0, shown: 0, filtered: 0, dropped: 0, paused: 0 });
 
-// What is in the list, and what is to come into it.
+// The list, and what is waiting to enter it.
 
 /** Newest first. @type {Entry[]} */
 let entries = [];
-/** In the order in which they came; `number` stands behind the last record of each message. @type {(Arrived | { number: number } | { gap: string })[]} */
+/** In order of arrival; `number` follows the last record of each message. @type {(Arrived | { number: number } | { gap: string })[]} */
 let pending = [];
 let isPaused = false;
 let isDrawing = false;
-/** Of the sockets before, and of this one. */
+/** Counts of earlier sockets, and of this one. */
 const before = none();
 let counts = none();
 let spokenOf = "";
@@ -107,7 +107,7 @@ function draw() {
       drawn += 1;
     }
   }
-  // What stands right behind has nothing to draw.
+  // Numbers directly behind need no drawing.
   for (let next = pending[at]; next !== undefined && "number" in next; next = pending[++at]) link.drawn(next.number);
   pending = pending.slice(at);
   ui.rows.prepend(...rows.reverse());
@@ -127,7 +127,7 @@ function showCounts() {
 const total = (/** @type {keyof Counts} */ name) => before[name] + counts[name];
 
 function speakCounts() {
-  const text = `${total("seen")} arrived, ${total("shown")} shown, ${total("filtered")} filtered, ${total("dropped")} dropped`;
+  const text = `${total("seen")} arrived, ${total("shown")} shown, ${total("filtered")} filtered, ${total("dropped")} skipped`;
   if (text === spokenOf) return;
   ui.spoken.textContent = text;
   spokenOf = text;
@@ -187,7 +187,7 @@ function gapRow(/** @type {string} */ text) {
 
 const buttons = () => /** @type {HTMLButtonElement[]} */ ([...ui.rows.querySelectorAll("tr:not([hidden]) button")]);
 
-/** The list is one stop on the way through the page; arrows lead through it. */
+/** The list is one tab stop; arrows move inside it. */
 function keepOneReachable() {
   const reachable = ui.rows.querySelector("tr:not([hidden]) button[tabindex='0']");
   if (reachable !== null) return;
@@ -223,13 +223,13 @@ ui.rows.addEventListener("click", (event) => {
   ui.large.textContent =
     tooLarge === undefined
       ? ""
-      : `This record is too large to show: it has ${tooLarge.toLocaleString("en")} bytes. These are its short fields; a job ships all of it.`;
+      : `Too large to show in full: ${tooLarge.toLocaleString("en")} bytes. These are its short fields; jobs ship all of it.`;
   ui.json.textContent = visible(JSON.stringify(record, null, 2));
   ui.record.showModal();
 });
 ui.close.addEventListener("click", () => ui.record.close());
 
-// Search: in what is in the list, in this browser.
+// Search, in the list only.
 
 function hideUnlessFound(/** @type {Entry} */ entry) {
   const wanted = ui.search.value.trim().toLowerCase();
@@ -252,7 +252,7 @@ ui.search.addEventListener("input", () => {
 
 function clearList() {
   entries = [];
-  // What is on its way to the list is as good as drawn.
+  // What is waiting counts as drawn.
   for (const each of pending) if ("number" in each) link.drawn(each.number);
   pending = [];
   ui.rows.replaceChildren();
@@ -284,24 +284,24 @@ class Link {
   /** @type {WebSocket | null} */
   #socket = null;
   #wait = BACKOFF_MS.first;
-  /** Why there will be no socket any more; "": there will. */
+  /** Why there is no further socket; "": reconnects. */
   #end = "";
   #isOpen = false;
   #told = 0;
   #drawn = 0;
   #heardMs = Date.now();
-  /** Since when there is no socket, where there was one. @type {number | null} */
+  /** When the last socket was lost. @type {number | null} */
   #lostMs = null;
-  /** What is in force. */
+  /** The filter in force. */
   wanted = { filter: "", script: "" };
-  /** What is to be: whether it can be, the server says. @type {typeof this.wanted | null} */
+  /** The filter sent, until the server accepts or rejects it. @type {typeof this.wanted | null} */
   #asked = null;
 
   connect() {
     if (this.#socket !== null || this.#end !== "") return;
     for (const name of COUNTED) before[name] += counts[name];
     [counts, this.#told, this.#drawn] = [none(), 0, 0];
-    // Numbers of a socket that is gone mean nothing to this one.
+    // Numbers belong to their socket.
     pending = pending.filter((each) => !("number" in each));
     const url = new URL("/live/socket", location.href);
     url.protocol = url.protocol.replace("http", "ws");
@@ -313,7 +313,7 @@ class Link {
     this.showState();
   }
 
-  /** @param {string} why it is not to come back before {@link connect}. */
+  /** @param {string} why shown until {@link connect}. */
   disconnect(why) {
     const socket = this.#socket;
     if (this.#isOpen) this.#lostMs = Date.now();
@@ -341,7 +341,7 @@ class Link {
   }
 
   ping() {
-    // A line that is dead says nothing of it by itself, nor does one that never comes about.
+    // A dead connection does not report itself, nor one that never opens.
     const silentMs = Date.now() - this.#heardMs;
     if (this.#socket !== null && silentMs > (this.#isOpen ? 2.5 * PING_MS : CONNECT_MS)) {
       this.#socket.close();
@@ -351,10 +351,9 @@ class Link {
 
   showState() {
     if (this.#end !== "") ui.state.textContent = this.#end;
-    else if (this.#isOpen)
-      ui.state.textContent = isPaused ? "Paused: nothing is sent." : "Connected: records appear as they arrive.";
+    else if (this.#isOpen) ui.state.textContent = isPaused ? "Paused" : "Connected";
     else if (this.#socket !== null) ui.state.textContent = "Connecting…";
-    else ui.state.textContent = "Not connected. Trying again in a moment.";
+    else ui.state.textContent = "Disconnected. Reconnecting…";
     ui.state.classList.toggle("live-off", !this.#isOpen);
   }
 
@@ -366,7 +365,7 @@ class Link {
       [this.#isOpen, this.#wait] = [true, BACKOFF_MS.first];
       if (this.#lostMs !== null) {
         const seconds = Math.max(1, Math.round((Date.now() - this.#lostMs) / 1000));
-        pending.push({ gap: `Not connected for ${seconds.toLocaleString("en")} s: what arrived then is missing here` });
+        pending.push({ gap: `Disconnected for ${seconds.toLocaleString("en")} s: records of that time are missing` });
         this.#lostMs = null;
         drawSoon();
       }
@@ -379,8 +378,8 @@ class Link {
     if (message.type !== "records") return;
     pending.push(...message.records);
     const [dropped, paused] = [message.counts.dropped - counts.dropped, message.counts.paused - counts.paused];
-    if (dropped > 0) pending.push({ gap: `${dropped.toLocaleString("en")} dropped to keep up` });
-    if (paused > 0) pending.push({ gap: `${paused.toLocaleString("en")} arrived while this was paused` });
+    if (dropped > 0) pending.push({ gap: `${dropped.toLocaleString("en")} skipped (too fast)` });
+    if (paused > 0) pending.push({ gap: `${paused.toLocaleString("en")} missed while paused` });
     pending.push({ number: message.number });
     counts = message.counts;
     drawSoon();
@@ -401,24 +400,24 @@ class Link {
     const wasOpen = this.#isOpen;
     if (wasOpen) this.#lostMs = Date.now();
     [this.#socket, this.#isOpen] = [null, false];
-    if (code === 4401) this.#end = "You are signed out. Sign in again to go on watching.";
-    else if (code === 4403) this.#end = "You may not see records any more: this needs the permission logs:read.";
+    if (code === 4401) this.#end = "Signed out. Sign in again to continue.";
+    else if (code === 4403) this.#end = "You can no longer see records: this needs the permission logs:read.";
     else if (!wasOpen && code < 4000) await this.#askWhy();
     const wait = code === 4429 ? BACKOFF_MS.most : this.#wait * (0.75 + Math.random() / 2);
     this.#wait = Math.min(BACKOFF_MS.most, this.#wait * 2);
     if (this.#end === "") setTimeout(() => this.connect(), wait);
     this.showState();
-    if (this.#end === "" && reason !== "") ui.state.textContent = `Not connected: ${visible(reason)}. Trying again.`;
+    if (this.#end === "" && reason !== "") ui.state.textContent = `Disconnected: ${visible(reason)}. Reconnecting…`;
   }
 
-  /** Of a socket that was refused, a browser does not say why. */
+  /** A browser does not say why a socket was rejected. */
   async #askWhy() {
     try {
       const { status } = await fetch("/live/socket", { signal: AbortSignal.timeout(CONNECT_MS) });
-      if (status === 401) this.#end = "You are signed out. Sign in again to go on watching.";
-      if (status === 403) this.#end = "You may not see records: this needs the permission logs:read.";
+      if (status === 401) this.#end = "Signed out. Sign in again to continue.";
+      if (status === 403) this.#end = "You cannot see records: this needs the permission logs:read.";
     } catch {
-      // Offline: it is tried again.
+      // Offline: retried.
     }
   }
 }
@@ -429,14 +428,14 @@ function showFaults(/** @type {string[]} */ faults) {
   ui.faults.replaceChildren(...faults.map((fault) => element("span", "live-fault", visible(fault))));
   if (faults.length > 0) ui.filter.setAttribute("aria-invalid", "true");
   else ui.filter.removeAttribute("aria-invalid");
-  // Of a filter that is wrong, the one before is in force.
+  // After a rejected filter the previous one stays in force.
   if (faults.length > 0) ui.what.open = true;
   else showWanted();
 }
 
 function showWanted() {
   const { filter, script } = link.wanted;
-  const what = filter === "" ? "all records" : "the records that it wants";
+  const what = filter === "" ? "all records" : "matching records";
   ui.wanted.textContent = `${what}${script === "" ? "" : ` of ${visible(script.slice(0, 100))}`}`;
 }
 
@@ -464,6 +463,6 @@ setInterval(speakCounts, SPEAK_MS);
 let leaving;
 document.addEventListener("visibilitychange", () => {
   clearTimeout(leaving);
-  if (document.hidden) leaving = setTimeout(() => link.disconnect("Not connected while nobody looks."), UNSEEN_MS);
+  if (document.hidden) leaving = setTimeout(() => link.disconnect("Disconnected while hidden."), UNSEEN_MS);
   else link.connect();
 });

@@ -25,20 +25,18 @@ export type ObjectView = EntryView & {
   records: number;
 };
 
-/** One thing that was set aside, as the list has it. */
+/** One entry, as listed. */
 export type AsideView = MessageView | ObjectView;
 
 export const AT = "/set-aside";
 export const TRAIL = [{ href: AT, label: "Set aside" }] as const;
 
-/** The address of one. */
 export const placeOf = (id: string): string => `${AT}/${encodeURIComponent(id)}`;
 
-/** `40 events`, `17 records`: what of the ledger it is. */
+/** `40 events`, `17 records`: what the ledger counts. */
 export function amountOf(entry: AsideView): string {
   return entry.kind === "message" ? plural(entry.events, "event") : plural(entry.records, "record");
 }
 
-/** Where it comes from. */
 export const Whence: FC<{ of: AsideView }> = ({ of }) =>
-  of.kind === "message" ? <>a message of the queue</> : <a href={`/jobs/${of.job}`}>an object of job {of.job}</a>;
+  of.kind === "message" ? <>queue message</> : <a href={`/jobs/${of.job}`}>object of job {of.job}</a>;

@@ -11,17 +11,17 @@ import { functionPath, hasPath, LoggingSwitch } from "./logging.tsx";
 
 const PER_PAGE = 50;
 
-/** Longest part of a name that is looked for, in UTF-16 units: that of a name. */
+/** Longest name, in UTF-16 units. */
 const WANTED_MAX = 255;
 
-/** What was sent to decide for a function by its name, and what is wrong with it. */
+/** A rejected form that sets logging by name. */
 export interface Decided {
   name: string;
   logging: string;
   fault: string;
 }
 
-/** @param decided null: nobody decided anything. */
+/** @param decided null: no form was rejected. */
 export async function listView(page: PageContext, decided: Decided | null = null): Promise<View> {
   const { api, query, viewer, nowMs } = page;
   const wanted = (query.get("name") ?? "").slice(0, WANTED_MAX);
@@ -38,10 +38,10 @@ export async function listView(page: PageContext, decided: Decided | null = null
     parts: [
       <Panel
         id="all"
-        title={wanted === "" ? "All functions" : "Functions found"}
+        title={wanted === "" ? "All functions" : "Matching functions"}
         aside={
           <a class="button small" href="/attach">
-            How to attach one
+            Attach a function
           </a>
         }
       >
@@ -69,8 +69,7 @@ export async function listView(page: PageContext, decided: Decided | null = null
           </>
         )}
         <p class="quiet">
-          Counts are those of the last 30 days. Shipped: offered to a job that was on; what its filter leaves out is in
-          the job's ledger.
+          Counts of the last 30 days. Shipped: offered to at least one job. Filtered events are in the job's ledger.
           <Unlisted info={info} />
         </p>
       </Panel>,
@@ -94,47 +93,47 @@ function cells(each: FunctionView, viewer: Viewer, nowMs: number, back: string):
 const Dropped: FC<{ dropped: FunctionView["dropped"] }> = ({ dropped: { logging_off, no_job } }) => (
   <>
     {count(logging_off + no_job)}
-    {logging_off > 0 && <span class="quiet"> {count(logging_off)} as logging was off</span>}
-    {no_job > 0 && <span class="quiet"> {count(no_job)} as no job was on</span>}
+    {logging_off > 0 && <span class="quiet"> {count(logging_off)} logging off</span>}
+    {no_job > 0 && <span class="quiet"> {count(no_job)} no job enabled</span>}
   </>
 );
 
-/** What is known of how its events come here. */
+/** How its events arrive. */
 export const Attached: FC<{ of: FunctionView }> = ({ of: { attachment, last_event } }) => {
   if (attachment === null)
-    return last_event === null ? <span class="quiet">not seen</span> : <span>its events come</span>;
+    return last_event === null ? <span class="quiet">not seen</span> : <span>events arrive</span>;
   switch (attachment.state) {
     case "attached":
       return <State kind="ok">by upload</State>;
     case "undone":
       return <State kind="bad">undone</State>;
     case "gone":
-      return <State kind="quiet">script is gone</State>;
+      return <State kind="quiet">script deleted</State>;
     default:
-      return <State kind="warn">not known</State>;
+      return <State kind="warn">unknown</State>;
   }
 };
 
 const NothingHere: FC<{ wanted: string; info: ListInfo }> = ({ wanted, info }) => {
   if (info.total_count > 0)
     return (
-      <Empty title="There is no such page any more">
+      <Empty title="This page is empty">
         <p>
-          <a href={`/functions${listQuery(wanted, 1)}`}>{plural(info.total_count, "function")} on the pages before</a>
+          <a href={`/functions${listQuery(wanted, 1)}`}>Back to {plural(info.total_count, "function")}</a>
         </p>
       </Empty>
     );
   return wanted === "" ? (
-    <Empty title="No function was seen yet">
+    <Empty title="No functions yet">
       <p>
-        A function is here with its first event: <a href="/attach">attach one</a>. Existing jobs pick it up by
-        themselves.
+        A function appears with its first event. <a href="/attach">Attach a function</a>
       </p>
     </Empty>
   ) : (
-    <Empty title="No function has that in its name">
+    <Empty title="No matching functions">
       <p>
-        One that was not seen for 30 days, and has no setting, is forgotten. <a href="/functions">Show all functions</a>
+        Functions without events for 30 days and without settings are removed.{" "}
+        <a href="/functions">Show all functions</a>
       </p>
     </Empty>
   );
@@ -168,15 +167,15 @@ const Unlisted: FC<{ info: ListInfo }> = ({ info }) => {
   const { shipped, dropped } = unlisted;
   const all = shipped + dropped.logging_off + dropped.no_job;
   if (all === 0) return null;
-  return <> Beside these, {plural(all, "event")} came under names that are not kept.</>;
+  return <> {plural(all, "more event")} came under names that are not listed.</>;
 };
 
-/** A function can be set before it is seen: what is off before its first event never ships anything. */
+/** Sets a function before its first event. */
 const Decide: FC<{ viewer: Viewer; decided: Decided | null }> = ({ viewer, decided }) =>
   may(viewer, "functions:edit") ? (
-    <Panel id="decide" title="Decide before the first event">
+    <Panel id="decide" title="Set logging before the first event">
       <details open={decided !== null}>
-        <summary>Switch logging of a function that was not seen yet</summary>
+        <summary>Set logging of a function that is not listed yet</summary>
         <Form viewer={viewer} action="/functions">
           <Field
             name="function"
@@ -186,15 +185,15 @@ const Decide: FC<{ viewer: Viewer; decided: Decided | null }> = ({ viewer, decid
             required
             maxlength={WANTED_MAX}
             autocomplete="off"
-            hint="As it is deployed; capitals count."
+            hint="As deployed; case-sensitive."
           />
           <Select
             name="logging"
             label="Logging"
             value={decided?.logging ?? "off"}
             options={[
-              { value: "off", label: "off: its events are dropped, and counted" },
-              { value: "on", label: "on: its events ship, as they do if nobody decides" },
+              { value: "off", label: "off: events are counted and dropped" },
+              { value: "on", label: "on: events ship (the default)" },
             ]}
           />
           <button type="submit">Save</button>
@@ -211,7 +210,7 @@ export function listQuery(wanted: string, number: number): string {
   return query.size === 0 ? "" : `?${query}`;
 }
 
-/** What is no number of a page is the first. */
+/** Anything but a page number is page 1. */
 export function pageNumber(text: string | null): number {
   const number = /^\d{1,6}$/.test(text ?? "") ? Number(text) : 1;
   return Math.max(1, number);
