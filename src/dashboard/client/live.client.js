@@ -351,7 +351,8 @@ class Link {
 
   showState() {
     if (this.#end !== "") ui.state.textContent = this.#end;
-    else if (this.#isOpen) ui.state.textContent = isPaused ? "Paused" : "Connected";
+    else if (this.#isOpen)
+      ui.state.textContent = isPaused ? "Paused: no records are sent." : "Connected. Records appear as they arrive.";
     else if (this.#socket !== null) ui.state.textContent = "Connecting…";
     else ui.state.textContent = "Disconnected. Reconnecting…";
     ui.state.classList.toggle("live-off", !this.#isOpen);

@@ -49,7 +49,7 @@ async function sessionView({ viewer, query }: PageContext): Promise<View> {
       <Panel id="others" title="Other sessions">
         <p>Signs you out everywhere else. The token or key stays valid: if it may have leaked, delete it.</p>
         <Form viewer={viewer} action="/session/others">
-          <button type="submit">Sign out other sessions</button>
+          <button type="submit">Sign out my other sessions</button>
         </Form>
       </Panel>,
     ],

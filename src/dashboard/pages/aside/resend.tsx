@@ -103,7 +103,7 @@ function detail(answer: Tried["answer"]): Child {
   return (
     <>
       {plural(result.events, "event")}: {result.routed} to jobs, {result.not_enabled} with logging off,{" "}
-      {result.not_routed} without a job. <Jobs of={result.jobs} what="Delivered to" />
+      {result.not_routed} without a job. <Jobs of={result.jobs} what="Sent to" />
       <Jobs of={result.gone_jobs} what="Deleted meanwhile" />
     </>
   );

@@ -99,8 +99,8 @@ export const Findings: FC<{ findings: readonly FindingView[]; nowMs: number } & 
 
 /** Where to fix a kind of finding, unless at its subject. */
 const PLACES: Readonly<Record<string, { href: string; label: string }>> = {
-  messages_set_aside: { href: "/set-aside", label: "Set aside" },
-  objects_set_aside: { href: "/set-aside", label: "Set aside" },
+  messages_set_aside: { href: "/set-aside", label: "Set-aside entries" },
+  objects_set_aside: { href: "/set-aside", label: "Set-aside entries" },
   webhook_failing: { href: "/status/webhook", label: "Webhook" },
 };
 
