@@ -56,7 +56,7 @@ export const UpdateMember = z
   })
   .meta({ id: "UpdateMember" });
 
-const Token = z
+export const Token = z
   .object({
     id: Id,
     name: z.string(),
@@ -67,7 +67,7 @@ const Token = z
   })
   .meta({ id: "Token" });
 
-const Member = z
+export const Member = z
   .object({
     id: Id,
     email: z.string(),

@@ -16,7 +16,7 @@ export const PutWebhook = z.strictObject({
   rotate: z.boolean().optional().describe("Makes a new secret. The one before signs beside it for a day."),
 });
 
-const Webhook = z
+export const Webhook = z
   .object({
     url: z.string().describe("Where it leads; the rest is masked."),
     enabled: z.boolean(),

@@ -1,7 +1,8 @@
 import { InnerFailure } from "../inner-api.ts";
 import { type Page, type PageAnswer, type PageContext, seeOther } from "../page.ts";
+import { pageOf } from "../parts/pager.tsx";
 import { attachView } from "./functions/attach.tsx";
-import { listQuery, listView, pageNumber } from "./functions/list.tsx";
+import { listQuery, listView } from "./functions/list.tsx";
 import { functionPath, hasPath } from "./functions/logging.tsx";
 import { functionView } from "./functions/one.tsx";
 
@@ -28,7 +29,7 @@ async function switchLogging(page: PageContext, form: URLSearchParams): Promise<
   const back = form.get("back");
   if (back === null) return seeOther(await pathAfter(page, name));
   const query = new URLSearchParams(back);
-  return seeOther(`/functions${listQuery(query.get("name") ?? "", pageNumber(query.get("page")))}`);
+  return seeOther(`/functions${listQuery(query.get("name") ?? "", pageOf(query))}`);
 }
 
 /** A function without events and settings no longer exists. */

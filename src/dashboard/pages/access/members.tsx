@@ -200,8 +200,8 @@ async function removeView(context: PageContext): Promise<View> {
         <MemberFacts member={member} />
       </Panel>,
       <p>
-        Their key stops working at once, and they are signed out. Tokens that they created and their entries in the
-        audit stay.
+        Their key stops working at once, and they are signed out. Tokens that they created stay, and so do their entries
+        in the audit.
       </p>,
       <Form viewer={context.viewer} action={`/access/members/${member.id}/delete`}>
         <div class="actions">

@@ -1,5 +1,7 @@
 import type { FC } from "hono/jsx";
-import { PERMISSIONS, type Permission, ROLE_NAMES, ROLES, type Role } from "../../../access/roles.ts";
+import type * as z from "zod";
+import { PERMISSIONS, type Permission, ROLE_NAMES, ROLES } from "../../../access/roles.ts";
+import type { Member, Token } from "../../../api/docs/access.ts";
 import { Facts } from "../../parts/panel.tsx";
 
 /** What each permission allows. */
@@ -13,24 +15,8 @@ export const OPENS: Readonly<Record<Permission, string>> = {
   "access:edit": "Manage tokens and members, see the audit. Allows granting one's own permissions to others.",
 };
 
-/** A token as the API shows it. */
-export interface TokenView {
-  id: string;
-  name: string;
-  permissions: readonly Permission[];
-  status: "active" | "expired";
-  expires_on: string | null;
-  issued_on: string;
-}
-
-export interface MemberView {
-  id: string;
-  email: string;
-  role: Role;
-  permissions: readonly Permission[];
-  created_on: string;
-  modified_on: string;
-}
+export type TokenView = z.infer<typeof Token>;
+export type MemberView = z.infer<typeof Member>;
 
 export const TRAIL = [{ href: "/access", label: "Access" }] as const;
 

@@ -1,32 +1,10 @@
 import type { FC } from "hono/jsx";
+import type * as z from "zod";
+import type { Entry } from "../../../api/docs/set-aside.ts";
 import { plural } from "../../parts/values.tsx";
 
-interface EntryView {
-  id: string;
-  set_aside_at: string;
-  why: string;
-  bytes: number;
-  resendable: boolean;
-  why_not: string | null;
-}
-
-export type MessageView = EntryView & {
-  kind: "message";
-  taken_in: string | null;
-  queue: string;
-  events: number;
-};
-
-export type ObjectView = EntryView & {
-  kind: "object";
-  job: number;
-  number: number;
-  key: string;
-  records: number;
-};
-
 /** One entry, as listed. */
-export type AsideView = MessageView | ObjectView;
+export type AsideView = z.infer<typeof Entry>;
 
 export const AT = "/set-aside";
 export const TRAIL = [{ href: AT, label: "Set aside" }] as const;

@@ -1,4 +1,6 @@
 import type { Child } from "hono/jsx";
+import type * as z from "zod";
+import type { Shown } from "../../../api/docs/set-aside.ts";
 import type { ErrorEntry } from "../../../errors.ts";
 import { InnerFailure } from "../../inner-api.ts";
 import { type Page, type PageContext, seeOther, type View } from "../../page.ts";
@@ -8,7 +10,7 @@ import { Pager, pageOf } from "../../parts/pager.tsx";
 import { Empty, Facts, Notice, Panel } from "../../parts/panel.tsx";
 import { Records, recordOfLine } from "../../parts/record.tsx";
 import { bytes, count, Time } from "../../parts/values.tsx";
-import { type AsideView, AT, amountOf, type MessageView, type ObjectView, placeOf, TRAIL, Whence } from "./entry.tsx";
+import { type AsideView, AT, amountOf, placeOf, TRAIL, Whence } from "./entry.tsx";
 
 export const asideOnePages: readonly Page[] = [
   { path: `${AT}/:id`, get: { permission: "logs:edit", show: oneView } },
@@ -25,9 +27,7 @@ const PER_PAGE = 20;
 /** Characters of base64 shown of bytes that are no records; the download has all. */
 const BYTES_SHOWN = 20_000;
 
-type Read =
-  | (MessageView & { content: { records: readonly string[] | null; base64: string | null; complete: boolean } })
-  | (ObjectView & { bytes_raw: number; first_event: string; last_event: string; cut_at: string });
+type Read = z.infer<typeof Shown>;
 
 const pathOf = ({ params }: PageContext): string => `/logship/set-aside/${encodeURIComponent(params.id ?? "")}`;
 

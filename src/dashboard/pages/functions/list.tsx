@@ -3,6 +3,7 @@ import type { ListInfo } from "../../inner-api.ts";
 import type { PageContext, View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Field, Form, may, Select } from "../../parts/form.tsx";
+import { Pager, pageOf } from "../../parts/pager.tsx";
 import { Empty, Panel, State, Table } from "../../parts/panel.tsx";
 import { Ago, count, plural } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
@@ -23,9 +24,9 @@ export interface Decided {
 
 /** @param decided null: no form was rejected. */
 export async function listView(page: PageContext, decided: Decided | null = null): Promise<View> {
-  const { api, query, viewer, nowMs } = page;
+  const { api, query, here, viewer, nowMs } = page;
   const wanted = (query.get("name") ?? "").slice(0, WANTED_MAX);
-  const number = pageNumber(query.get("page"));
+  const number = pageOf(query);
   const { items, info } = await api.list<FunctionView>("/functions/scripts", {
     page: number,
     per_page: PER_PAGE,
@@ -65,7 +66,8 @@ export async function listView(page: PageContext, decided: Decided | null = null
               ]}
               rows={items.map((each) => cells(each, viewer, nowMs, listQuery(wanted, number)))}
             />
-            <Pager wanted={wanted} number={number} info={info} />
+            <p class="quiet">{plural(info.total_count, "function")}</p>
+            <Pager of="functions" here={here} page={number} perPage={PER_PAGE} total={info.total_count} />
           </>
         )}
         <p class="quiet">
@@ -139,28 +141,6 @@ const NothingHere: FC<{ wanted: string; info: ListInfo }> = ({ wanted, info }) =
   );
 };
 
-const Pager: FC<{ wanted: string; number: number; info: ListInfo }> = ({ wanted, number, info }) => {
-  const pages = Math.max(1, Math.ceil(info.total_count / PER_PAGE));
-  if (pages === 1) return <p class="quiet">{plural(info.total_count, "function")}</p>;
-  return (
-    <nav class="pager" aria-label="Pages of functions">
-      {number > 1 && (
-        <a rel="prev" href={`/functions${listQuery(wanted, number - 1)}`}>
-          Previous
-        </a>
-      )}
-      <span>
-        Page {count(number)} of {count(pages)}, {plural(info.total_count, "function")}
-      </span>
-      {number < pages && (
-        <a rel="next" href={`/functions${listQuery(wanted, number + 1)}`}>
-          Next
-        </a>
-      )}
-    </nav>
-  );
-};
-
 const Unlisted: FC<{ info: ListInfo }> = ({ info }) => {
   const { unlisted } = info as ListInfo & { unlisted?: Pick<FunctionView, "shipped" | "dropped"> };
   if (unlisted === undefined) return null;
@@ -208,10 +188,4 @@ export function listQuery(wanted: string, number: number): string {
   if (wanted !== "") query.set("name", wanted);
   if (number > 1) query.set("page", `${number}`);
   return query.size === 0 ? "" : `?${query}`;
-}
-
-/** Anything but a page number is page 1. */
-export function pageNumber(text: string | null): number {
-  const number = /^\d{1,6}$/.test(text ?? "") ? Number(text) : 1;
-  return Math.max(1, number);
 }

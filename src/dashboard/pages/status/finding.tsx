@@ -7,6 +7,7 @@ import { Ago, plural } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
 import type { FindingView, SubjectView } from "../../views/account.ts";
 import type { JobView } from "../../views/job.ts";
+import { functionPath } from "../functions/logging.tsx";
 
 /** Kinds of parts that do not answer: what only they know is missing. */
 const SILENT: ReadonlySet<string> = new Set([
@@ -65,7 +66,7 @@ export const Subject: FC<{ of: Pick<FindingView, "kind" | "subject"> } & Around>
   }
   const name = <Foreign text={of.name} max={200} />;
   if (!may(viewer, "functions:read")) return <>function {name}</>;
-  return <a href={`/functions/${encodeURIComponent(of.name.toWellFormed())}`}>function {name}</a>;
+  return <a href={functionPath(of.name)}>function {name}</a>;
 };
 
 /** `12 records`. */

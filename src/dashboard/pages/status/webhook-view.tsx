@@ -1,24 +1,12 @@
 import type { Child, FC } from "hono/jsx";
+import type * as z from "zod";
+import type { Webhook } from "../../../api/docs/webhook.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Facts, Notice, State } from "../../parts/panel.tsx";
 import { Ago, count, plural, Time } from "../../parts/values.tsx";
 
-export interface WebhookView {
-  /** The host alone; the rest is `****`. */
-  url: string;
-  enabled: boolean;
-  created_at: string;
-  modified_at: string;
-  gone_at: string | null;
-  waiting: number;
-  delivered: number;
-  given_up: number;
-  failures: number;
-  failing_since: string | null;
-  last_answer: string | null;
-  last_call_at: string | null;
-  last_success_at: string | null;
-}
+/** Its `url` is masked but for the host. */
+export type WebhookView = z.infer<typeof Webhook>;
 
 /** The state of the webhook. */
 export const WebhookPanel: FC<{ state: WebhookView; nowMs: number }> = ({ state, nowMs }) => {
