@@ -1,9 +1,9 @@
 import { type Handler, Hono } from "hono";
-import { type Caller, PLATFORM_BEARER } from "./access/roles.ts";
+import { type Caller, PLATFORM_BEARER, requirePermission } from "./access/roles.ts";
 import { Senders } from "./access/senders.ts";
 import { memberRoutes, tokenRoutes } from "./api/access.ts";
 import { auditRoutes, noted } from "./api/audit.ts";
-import { authenticate, foreignBearer, type Gate, requirePermission } from "./api/auth.ts";
+import { authenticate, foreignBearer, type Gate } from "./api/auth.ts";
 import { canaryRoutes } from "./api/canary.ts";
 import { datasetRoutes } from "./api/datasets.ts";
 import { failure } from "./api/envelope.ts";

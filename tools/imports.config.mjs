@@ -21,7 +21,7 @@ const ROWS = [
   ["queue", "access", "filter", "output"],
   ["destinations", "errors"],
   ["record", "storage"],
-  ["limits", "log", "platform", "prices", "bytes"],
+  ["limits", "log", "platform", "prices", "bytes", "backoff"],
 ];
 
 const place = (names) => `^src/(${names.join("|")})(/|\\.tsx?$)`;

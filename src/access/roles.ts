@@ -1,3 +1,5 @@
+import { CODE, oneError } from "../errors.ts";
+
 /** Every permission there is, and what a caller may do with it: CONTRACT 2, and docs/access.md. */
 export const PERMISSIONS = [
   "logs:read",
@@ -35,7 +37,7 @@ export interface Caller {
   masked?: true;
 }
 
-export const ADMIN: Caller = { kind: "admin", id: "admin", name: "ADMIN_TOKEN", permissions: new Set(PERMISSIONS) };
+export const ADMIN: Caller = { kind: "admin", id: "admin", name: "Admin token", permissions: new Set(PERMISSIONS) };
 
 /** Whoever the platform's API is to judge. Nothing of the bearer is remembered, and it opens nothing here. */
 export const PLATFORM_BEARER: Caller = {
@@ -53,4 +55,10 @@ export function notHeld(caller: Caller, wanted: readonly Permission[]): Permissi
 /** Whether a caller reads the secrets of destinations as they were sent; all others read `****`. */
 export function seesSecrets(caller: Caller): boolean {
   return caller.masked !== true && caller.permissions.has("logs:edit");
+}
+
+/** @throws ApiError 403 naming what is missing. */
+export function requirePermission(caller: Caller, permission: Permission): void {
+  if (!caller.permissions.has(permission))
+    throw oneError(403, CODE.auth, `Authorization error: this needs the permission ${permission}`);
 }

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { type Credentials, hashOf, holdsOurs, looksIssued, readCredentials, sameHash } from "../access/credentials.ts";
 import type { AccessRegister, Known, Proof } from "../access/register.ts";
 import { accessRegister } from "../access/register.ts";
-import { ADMIN, type Caller, PERMISSIONS, type Permission } from "../access/roles.ts";
+import { ADMIN, type Caller, PERMISSIONS } from "../access/roles.ts";
 import type { Senders } from "../access/senders.ts";
 import { type ApiError, CODE, oneError, unavailable } from "../errors.ts";
 import { errorText, log } from "../log.ts";
@@ -92,10 +92,4 @@ function unknownCaller(more = ""): ApiError {
 export function foreignBearer(headers: Headers, adminToken: string): string | null {
   const credentials = readCredentials(headers);
   return credentials?.kind === "token" && !holdsOurs(credentials.token, adminToken) ? credentials.token : null;
-}
-
-/** @throws ApiError 403 naming what is missing. */
-export function requirePermission(caller: Caller, permission: Permission): void {
-  if (!caller.permissions.has(permission))
-    throw oneError(403, CODE.auth, `Authorization error: this needs the permission ${permission}`);
 }

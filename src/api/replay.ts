@@ -13,7 +13,7 @@ import { type Platform, within } from "../platform.ts";
 import { placeName } from "../replay/places.ts";
 import { replays } from "../replay/replays.ts";
 import { left } from "../replay/rows.ts";
-import type { ReplayBegun, ReplayView } from "../replay/types.ts";
+import type { ReplayBegun, ReplayStatus } from "../replay/types.ts";
 import { jsonBody } from "./body.ts";
 import {
   AskReplay,
@@ -53,7 +53,7 @@ export const replayRoutes: readonly Resource[] = [
 
 async function listReplays(c: AppContext): Promise<Response> {
   const { config } = await requireJob(c);
-  const all: ReplayView[] = await replays(c.env.REPLAYS).list(config.id);
+  const all: ReplayStatus[] = await replays(c.env.REPLAYS).list(config.id);
   const { shown, info } = pageOf(queryOf(c, ReplaysPage), all);
   return listed(c, shown.map(present), info);
 }
@@ -68,7 +68,7 @@ async function readReplay(c: AppContext): Promise<Response> {
 
 async function cancelReplay(c: AppContext): Promise<Response> {
   const { config } = await requireJob(c);
-  const after: ReplayView | null = await replays(c.env.REPLAYS).cancel(config.id, replayId(c));
+  const after: ReplayStatus | null = await replays(c.env.REPLAYS).cancel(config.id, replayId(c));
   if (after === null) throw noReplay();
   return success(c, present(after));
 }
@@ -189,7 +189,7 @@ function noReplay(): ApiError {
   return oneError(404, CODE.noRoute, "no such replay");
 }
 
-function present(replay: ReplayView): Replay {
+function present(replay: ReplayStatus): Replay {
   return {
     id: replay.id,
     job_id: replay.job,

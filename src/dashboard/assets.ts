@@ -2,19 +2,20 @@ import { createHash } from "node:crypto";
 import { encodeUtf8 } from "../bytes.ts";
 import liveScript from "./client/live.client.js";
 import pageScript from "./client/page.client.js";
+import { recordTexts } from "./parts/record-summary.ts";
 import { STYLE } from "./style/style.ts";
 
-/** The scripts that there are: `page` on every page, and what moves has its own. */
+/** `page` is on every page, `live` on /live, with the shared functions in place of their import. */
 const SCRIPTS = {
   page: pageScript,
-  live: liveScript,
+  live: liveScript.replace(/^import .*$/m, () => `const { summaryOf, visible } = (${recordTexts})();`),
 } as const;
 
 export type ScriptName = keyof typeof SCRIPTS;
 
 export { STYLE };
 
-/** What lets the pages' style sheet, and no other, by their Content-Security-Policy. */
+/** Allows the style sheet of the pages, and no other, in their Content-Security-Policy. */
 export const STYLE_HASH = `sha256-${createHash("sha256").update(STYLE).digest("base64")}`;
 
 interface Asset {
@@ -29,12 +30,12 @@ const assets = new Map<ScriptName, Asset>(
   }),
 );
 
-/** Where a script is; another text is elsewhere, so that each may be kept for ever. */
+/** The path contains a hash of the script, so that browsers may cache it without limit. */
 export function scriptPath(name: ScriptName): string {
   return assets.get(name)?.path ?? "";
 }
 
-/** null: nothing is there. */
+/** null: no such script. */
 export function scriptAt(path: string): Uint8Array<ArrayBuffer> | null {
   return [...assets.values()].find((asset) => asset.path === path)?.body ?? null;
 }

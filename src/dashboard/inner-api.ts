@@ -1,6 +1,6 @@
 import { CODE, type ErrorEntry } from "../errors.ts";
 
-/** What the API answered; `info` is `result_info` of a list. */
+/** An answer of the API; `info` is `result_info` of a list. */
 export type InnerAnswer<T> =
   | { ok: true; status: number; result: T; info: ListInfo; messages: readonly { code: number; message: string }[] }
   | { ok: false; status: number; errors: readonly ErrorEntry[] };
@@ -13,7 +13,7 @@ export interface ListInfo {
   [more: string]: unknown;
 }
 
-/** The API refused: what a page shows instead of itself. */
+/** An error of the API, shown in place of the page. */
 export class InnerFailure extends Error {
   readonly status: number;
   readonly errors: readonly ErrorEntry[];
@@ -27,14 +27,14 @@ export class InnerFailure extends Error {
 
 type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** The API, for one signed-in caller: the same routes, checks, permissions and notes in the audit as over HTTP, without the way there. */
+/** The API for one signed-in caller, without HTTP: the same routes, checks, permissions and audit. */
 export class InnerApi {
   readonly #ask: (request: Request) => Promise<Response>;
   readonly #base: string;
 
   /**
-   * @param base what stands before `/logship`, `/functions`, `/tokens` …
-   * @param ask has it answered, as asked by somebody who is known.
+   * @param base the URL before `/logship`, `/functions`, `/tokens` …
+   * @param ask answers a request as the caller.
    */
   constructor(base: string, ask: (request: Request) => Promise<Response>) {
     this.#base = base;
@@ -52,12 +52,12 @@ export class InnerApi {
     return { items: result, info };
   }
 
-  /** `result` of a change that is not expected to be refused. @throws InnerFailure */
+  /** `result` of a change. @throws InnerFailure */
   async change<T>(method: string, path: string, body?: unknown): Promise<T> {
     return unwrap(await this.send<T>(method, path, body)).result;
   }
 
-  /** Any request; a refusal is an answer, too. */
+  /** Any request; an error is an answer too. */
   async send<T>(method: string, path: string, body?: unknown, query: Query = {}): Promise<InnerAnswer<T>> {
     const response = await this.raw(method, path, body, query);
     const envelope = (await response.json()) as Envelope<T>;
@@ -66,9 +66,9 @@ export class InnerApi {
     return { ok: true, status: response.status, result: envelope.result, info, messages: envelope.messages };
   }
 
-  /** As it is answered: for files. */
+  /** The plain response, for files. */
   raw(method: string, path: string, body?: unknown, query: Query = {}): Promise<Response> {
-    // A name that means another place in a path would ask another route than the one which was meant.
+    // A path segment `.` or `..` would lead to another route.
     if (path.split("/").some((part) => DOTS.test(part)))
       return Promise.resolve(Response.json({ errors: [NOTHING] }, { status: 404 }));
     const url = new URL(this.#base + path);
@@ -81,7 +81,6 @@ export class InnerApi {
   }
 }
 
-/** What an address takes for here, or one above. */
 const DOTS = /^(?:\.|%2e){1,2}$/i;
 
 const NOTHING: ErrorEntry = { code: CODE.noRoute, message: "there is nothing of this name" };

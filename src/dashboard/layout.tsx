@@ -17,10 +17,10 @@ const NAVIGATION: readonly { section: Section; href: string; label: string; need
   { section: "access", href: "/access", label: "Access", needs: "access:edit" },
 ];
 
-/** Marks where a page's parts go; no text of a page can hold it, as it would be escaped. */
+/** Where a page's parts go. No text of a page can contain it: texts are escaped. */
 const SEAM = "<!--parts-->";
 
-/** What stands before a page's parts, and after them. @param viewer null: nobody is signed in. */
+/** The markup before and after a page's parts. @param viewer null: signed out. */
 export async function frame(
   view: View,
   viewer: Viewer | null,
@@ -51,7 +51,7 @@ const Frame: FC<{ view: View; viewer: Viewer | null; accountId: string }> = ({ v
       {viewer !== null && <Banner viewer={viewer} section={view.section} accountId={accountId} />}
       <main id="main" tabindex={-1}>
         {view.trail !== undefined && (
-          <nav class="trail" aria-label="Where this is">
+          <nav class="trail" aria-label="Breadcrumb">
             {view.trail.map(({ href, label }) => (
               <a href={href}>{visible(label)}</a>
             ))}
@@ -64,14 +64,14 @@ const Frame: FC<{ view: View; viewer: Viewer | null; accountId: string }> = ({ v
   </html>
 );
 
-/** What a tab, and the history, call a page: with whatever it is below, as every job has its objects. */
+/** The title of the tab, with the names of the pages above: every job has a page "Objects". */
 function titleOf({ title, trail = [] }: View): string {
   const [, ...below] = trail;
   const said = below.map(({ label }) => label).filter((label) => !title.toLowerCase().includes(label.toLowerCase()));
   return [title, ...said.reverse(), "logship"].join(" · ");
 }
 
-/** Three lines that become an arrow: drawn here, so that nothing is asked for. */
+/** Three lines that become an arrow; inline, so that it needs no request. */
 const ICON = `data:image/svg+xml,${encodeURIComponent(
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="3" fill="#14508c"/><path d="M3 5h6M3 8h6M3 11h6M9 4l4 4-4 4" fill="none" stroke="#fff" stroke-width="1.4"/></svg>',
 )}`;

@@ -1,5 +1,5 @@
 import type { Hono } from "hono";
-import { requirePermission } from "../api/auth.ts";
+import { requirePermission } from "../access/roles.ts";
 import type { AppEnv } from "../api/route.ts";
 import { concat, toBase64 } from "../bytes.ts";
 import { readAdminToken } from "../config.ts";
@@ -7,17 +7,17 @@ import { CODE, oneError } from "../errors.ts";
 import { HOLDER_HEADER, live, SESSION_HEADER } from "../live/live.ts";
 import { adminProof, isSameOrigin, sessionId, viewerOf } from "./session.ts";
 
-/** Where the live page gets its records. */
+/** The socket of the live page. */
 export const LIVE_SOCKET_PATH = "/live/socket";
 
 /**
- * The way to the records as they arrive: for whoever is signed in, may read logs, and comes from a page of ours. As a browser does not tell its scripts why
- * a socket was refused, they may ask without one: whoever could open one is answered 426.
+ * The socket that sends records as they arrive, to viewers with `logs:read` and pages of this origin. A browser does not
+ * tell a script why a socket was rejected, so a plain GET answers that: 426 if a socket would open.
  */
 export function mountLiveSocket(app: Hono<AppEnv>): void {
   app.get(LIVE_SOCKET_PATH, async (c) => {
     const viewer = await viewerOf(c.req.raw.headers, c.env.ACCESS, readAdminToken(c.env));
-    if (viewer === null) throw oneError(401, CODE.auth, "nobody is signed in: sign in at /sign-in");
+    if (viewer === null) throw oneError(401, CODE.auth, "not signed in: sign in at /sign-in");
     c.set("caller", viewer.caller);
     requirePermission(viewer.caller, "logs:read");
     if (c.req.header("upgrade")?.toLowerCase() !== "websocket") {
@@ -26,7 +26,7 @@ export function mountLiveSocket(app: Hono<AppEnv>): void {
       return c.text("this is for WebSockets", 426);
     }
     if (!isSameOrigin(c.req.raw)) throw oneError(403, CODE.auth, "this socket is for the pages of this service");
-    // Nothing of the request goes on but whose it is; and what proves the admin's session, which takes the id that stays here.
+    // Only the session goes on, and the proof of an admin's session, which needs the session id known here.
     const [token, id] = [readAdminToken(c.env), sessionId(c.req.raw.headers)];
     const { kind, id: callerId } = viewer.caller;
     const proof = kind !== "admin" || token === null || id === null ? new Uint8Array() : adminProof(token, id);

@@ -1,5 +1,5 @@
 import type { Hono } from "hono";
-import { requirePermission } from "../api/auth.ts";
+import { requirePermission } from "../access/roles.ts";
 import { bodyBytes, mediaType } from "../api/body.ts";
 import type { Insiders } from "../api/requests.ts";
 import type { AppContext, AppEnv } from "../api/route.ts";
@@ -29,18 +29,18 @@ import { CSRF_FIELD } from "./parts/form.tsx";
 import { streamed } from "./respond.ts";
 import { isCsrfOf, isSameOrigin, sessionId, type Viewer, viewerOf } from "./session.ts";
 
-/** What the dashboard has beside a request. */
+/** What the dashboard needs beside a request. */
 export interface DashboardWorld {
   platform: Platform;
-  /** Requests that are the dashboard's own. */
+  /** The dashboard's own requests to the API. */
   insiders: Insiders;
 }
 
 type Inside = DashboardWorld & { app: Hono<AppEnv> };
 
 /**
- * The pages, at the root. Each request is checked for its session, the page's permission, and, if it changes anything, for coming from a page of ours; then
- * the page asks the API as whoever is signed in, so that no page can do what the API would refuse.
+ * The pages, at the root. Each request is checked for its session and the page's permission; a form also for its origin
+ * and CSRF token. A page then calls the API as the viewer, so it can do nothing that the API would refuse.
  */
 export function mountDashboard(app: Hono<AppEnv>, world: DashboardWorld): void {
   app.get("/assets/:file", (c) => {
@@ -64,7 +64,7 @@ export function mountDashboard(app: Hono<AppEnv>, world: DashboardWorld): void {
   for (const page of PAGES) mountPage(page, { ...world, app });
 }
 
-/** @param inside with the app that answers what the pages ask. */
+/** @param inside with the app that answers the API calls of the pages. */
 function mountPage({ path, get, post }: Page, inside: Inside): void {
   const { app } = inside;
   if (get !== undefined) {
@@ -100,28 +100,28 @@ function refuseMethod(allow: string): never {
   throw oneError(405, CODE.methodNotAllowed, `this page takes ${allow}`, { Allow: allow });
 }
 
-/** In place of what a page is made from, where nobody is signed in. */
-interface Nobody {
+/** In place of a page context when signed out. */
+interface SignedOut {
   viewer: null;
 }
 
-const NOBODY: Nobody = { viewer: null };
+const SIGNED_OUT: SignedOut = { viewer: null };
 
-/** Runs a page, and makes an answer of whatever becomes of it. */
+/** Runs a page with its context. */
 async function answered(
   c: AppContext,
   inside: Inside,
-  run: (page: PageContext | Nobody) => Promise<PageAnswer>,
+  run: (page: PageContext | SignedOut) => Promise<PageAnswer>,
 ): Promise<Response> {
   return shown(c, async (who) => {
     const config = readConfig(c.env);
-    if (config.ok) return run(who === null ? NOBODY : contextOf(c, inside, config.config, who));
-    // What is wrong with the settings is for who is signed in, unless it is what keeps everybody from being so.
-    return who === null && readAccess(c.env).ok ? run(NOBODY) : notConfigured(config.faults);
+    if (config.ok) return run(who === null ? SIGNED_OUT : contextOf(c, inside, config.config, who));
+    // Faults of the settings are for viewers only, unless they are what prevents signing in.
+    return who === null && readAccess(c.env).ok ? run(SIGNED_OUT) : notConfigured(config.faults);
   });
 }
 
-/** Runs what answers with a page, and makes one of whatever becomes of it. */
+/** Runs and renders a page; a failure becomes a page too. */
 async function shown(c: AppContext, run: (who: Viewer | null) => Promise<PageAnswer>): Promise<Response> {
   let who: Viewer | null = null;
   try {
@@ -159,7 +159,7 @@ async function viewer(c: AppContext): Promise<Viewer | null> {
   return who;
 }
 
-/** @throws ApiError what is wrong with the body. */
+/** @throws ApiError if the body is no form. */
 async function formOf(c: AppContext): Promise<URLSearchParams> {
   if (mediaType(c.req.raw) !== "application/x-www-form-urlencoded")
     throw oneError(415, CODE.mediaType, "a form is sent as application/x-www-form-urlencoded");
@@ -171,7 +171,7 @@ async function formOf(c: AppContext): Promise<URLSearchParams> {
   return form;
 }
 
-/** Where somebody signs in, and comes back from. */
+/** To the sign-in page, which leads back here. */
 function toSignIn(c: AppContext): Response {
   const url = new URL(c.req.url);
   const here = url.pathname + url.search;
@@ -188,7 +188,7 @@ async function render(answer: PageAnswer, who: Viewer | null, c: AppContext): Pr
   return response;
 }
 
-/** A failure as a page. A bug says nothing of itself, but to the log. */
+/** A failure as a page. Details of a bug go to the log only. */
 function failed(error: unknown, c: AppContext): View {
   if (error instanceof InnerFailure || error instanceof ApiError) {
     const entries = error instanceof ApiError ? error.entries : error.errors;
@@ -197,7 +197,6 @@ function failed(error: unknown, c: AppContext): View {
   if (error instanceof InnerFailure) return error.status === 404 ? notFound(error.errors) : failureView(error);
   if (error instanceof ApiError) {
     if (error.status === 403) return notPermitted(error.entries);
-    // Going back or trying again, as is said of what was refused, helps nobody where nothing is.
     if (error.status === 404) return notFound(error.entries);
     return failureView({ status: error.status, errors: error.entries });
   }
@@ -205,14 +204,14 @@ function failed(error: unknown, c: AppContext): View {
   return silent();
 }
 
-/** Whether somebody looks for a page, rather than a program for a route. */
+/** Whether a browser asks for a page, rather than a program for a route. */
 export function isForReading(request: Request): boolean {
   const { pathname } = new URL(request.url);
   const accepts = request.headers.get("accept") ?? "";
   return request.method === "GET" && !pathname.startsWith("/client/") && accepts.includes("text/html");
 }
 
-/** The page of an address at which there is none. Whoever is not signed in learns no more than that. */
+/** The page for an unknown address. */
 export async function nothingHere(c: AppContext): Promise<Response> {
   const who = await viewer(c).catch(() => null);
   return render(notFound(), who, c);

@@ -6,12 +6,12 @@ import type { ScriptName } from "./assets.ts";
 import type { InnerApi } from "./inner-api.ts";
 import type { Viewer } from "./session.ts";
 
-/** What a page is made from. Pages themselves are functions of what these give: no component reads a request, or asks anybody. */
+/** What a page is made from. Components only see their props: none reads a request or calls the API. */
 export interface PageContext {
   viewer: Viewer;
-  /** The API, as the viewer may use it; secrets in its answers are masked. */
+  /** The API with the permissions of the viewer; it masks secrets. */
   api: InnerApi;
-  /** Of the path, decoded. */
+  /** Parameters of the path, decoded. */
   params: Readonly<Record<string, string>>;
   query: URLSearchParams;
   /** Path and query of this page. */
@@ -22,43 +22,43 @@ export interface PageContext {
   config: Config;
   env: Env;
   platform: Platform;
-  /** The request as it came. Its body is read already. */
+  /** Its body is already read. */
   request: Request;
 }
 
-/** A part of a page: what is slow is a promise, and what stands before it is sent meanwhile. */
+/** A part of a page. A slow part is a promise; the parts before it are sent meanwhile. */
 export type Part = Child | Promise<Child>;
 
 export interface View {
-  /** Stands in the heading and the window's title. */
+  /** The heading, and the start of the title of the window. */
   title: string;
-  /** 200 if it says nothing. */
+  /** Default: 200. */
   status?: number;
-  /** In the order of the page. One that fails is replaced by what went wrong, and the others stay. */
+  /** In order. A failed part is replaced by an error; the others stay. */
   parts: readonly Part[];
-  /** Of the parts behind the first screen. */
+  /** Scripts beside `page`. */
   scripts?: readonly ScriptName[];
-  /** Where in the navigation it is. */
+  /** Its place in the navigation. */
   section: Section | null;
-  /** What stands above the title: the way back to where one came from. */
+  /** The breadcrumb above the title. */
   trail?: readonly { href: string; label: string }[];
 }
 
 /** The entries of the navigation. */
 export type Section = "overview" | "jobs" | "functions" | "live" | "set-aside" | "access" | "status";
 
-/** What a page's handler answers: a view, or a redirect, file or the like. */
+/** A view, or a redirect, file or the like. */
 export type PageAnswer = View | Response;
 
 export interface Page {
   /** Below the root; `:name` is a parameter. */
   path: string;
   get?: { permission: Permission | null; show(page: PageContext): Promise<PageAnswer> };
-  /** Takes a form; that it comes from a page of ours is checked before. A change answers with {@link seeOther}. */
+  /** Takes a form, after its origin and CSRF token were checked. A change answers with {@link seeOther}. */
   post?: { permission: Permission | null; take(page: PageContext, form: URLSearchParams): Promise<PageAnswer> };
 }
 
-/** After a change: the browser asks for a page anew, and reloading that repeats nothing. */
+/** After a change: the browser loads a page, and reloading that repeats nothing. */
 export function seeOther(path: string, headers: Readonly<Record<string, string>> = {}): Response {
   return new Response(null, { status: 303, headers: { Location: path, "Cache-Control": "no-store", ...headers } });
 }

@@ -10,7 +10,7 @@ import { asidePages } from "./pages/set-aside.tsx";
 import { editPages } from "./pages/shipping/edit.tsx";
 import { statusPages } from "./pages/status.tsx";
 
-/** All pages but the one for signing in. Of two that fit a path, the first takes it. */
+/** All pages but sign-in. Of two that match a path, the first wins. */
 export const PAGES: readonly Page[] = [
   ...overviewPages,
   ...jobsPages,

@@ -6,8 +6,8 @@ import type { Part } from "./page.ts";
 import { failedPart } from "./parts/failure.tsx";
 
 /**
- * What every page is sent with. It loads its own scripts and nothing else, sends forms to itself, and nobody shows it in a frame; of its times, jobs and
- * records nothing stays in a cache.
+ * The headers of every page. It loads only its own scripts, sends forms only to this origin, cannot be framed, and is
+ * not cached.
  */
 export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   "Content-Type": "text/html; charset=utf-8",
@@ -30,9 +30,9 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Sends a page part by part, each as soon as it and all before it are there. By then the status is sent: a part that fails says so in its place, and what it
- * failed of goes to the log.
- * @param before what stands before the parts: markup as it is; `after` likewise.
+ * Sends a page part by part, each as soon as it and those before it are ready. The status is sent first: a part that
+ * fails later is replaced by an error, and its cause is logged.
+ * @param before markup before the parts, not escaped; `after` likewise.
  */
 export function streamed(before: string, parts: readonly Part[], after: string, status: number): Response {
   const queue = [before, ...parts.map(settle), after].values();
@@ -46,7 +46,7 @@ export function streamed(before: string, parts: readonly Part[], after: string, 
   return new Response(body, { status, headers: PAGE_HEADERS });
 }
 
-/** Everything is under way at once, and nothing is ever an unhandled rejection. */
+/** Never rejects, so that no part becomes an unhandled rejection. */
 async function settle(part: Part): Promise<string> {
   try {
     return await text(await part);
@@ -56,11 +56,11 @@ async function settle(part: Part): Promise<string> {
   }
 }
 
-/** Escaped already where it is a component; a bare text is escaped by being one. */
+/** Components escape their texts. */
 async function text(child: Child): Promise<string> {
   if (child === null || child === undefined || typeof child === "boolean") return "";
   if (Array.isArray(child)) return (await Promise.all(child.map((each) => text(each as Child)))).join("");
-  // A bare text would reach the page as it is.
+  // A bare text would not be escaped.
   if (typeof child === "string") throw new Error("a part of a page must be an element");
   return `${await (child as { toString(): string | Promise<string> }).toString()}`;
 }

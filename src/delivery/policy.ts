@@ -1,3 +1,5 @@
+import { backoffMs } from "../backoff.ts";
+
 /** What follows from a failed upload. No answer loses a record; see docs/delivery.md for the whole table. */
 export type UploadError = UploadFault & { cause: FailureCause };
 
@@ -29,10 +31,8 @@ export type UploadFault =
 
 export type Disposition = { do: "retry"; delayMs: number } | { do: "park"; delayMs: number } | { do: "set_aside" };
 
-const RETRY_FIRST_MS = 5_000;
-const RETRY_MAX_MS = 15 * 60_000;
-const PARK_FIRST_MS = 60_000;
-const PARK_MAX_MS = 5 * 60_000;
+const RETRY_MS = { first: 5_000, last: 15 * 60_000 };
+const PARK_MS = { first: 60_000, last: 5 * 60_000 };
 
 /**
  * @param attempt failures in a row, from 1.
@@ -41,14 +41,14 @@ const PARK_MAX_MS = 5 * 60_000;
 export function disposition(error: UploadFault, attempt: number, random: number): Disposition {
   switch (error.kind) {
     case "busy": {
-      const delay = jitter(exponential(RETRY_FIRST_MS, RETRY_MAX_MS, attempt), random);
+      const delay = jitter(backoffMs(RETRY_MS, attempt), random);
       return { do: "retry", delayMs: Math.max(delay, (error.retryAfterS ?? 0) * 1_000) };
     }
     case "unreachable":
-      return { do: "retry", delayMs: jitter(exponential(RETRY_FIRST_MS, RETRY_MAX_MS, attempt), random) };
+      return { do: "retry", delayMs: jitter(backoffMs(RETRY_MS, attempt), random) };
     case "misconfigured":
     case "unusable":
-      return { do: "park", delayMs: jitter(exponential(PARK_FIRST_MS, PARK_MAX_MS, attempt), random) };
+      return { do: "park", delayMs: jitter(backoffMs(PARK_MS, attempt), random) };
     case "refused":
       return { do: "set_aside" };
   }
@@ -64,10 +64,6 @@ export function failureWords(error: Pick<UploadFault, "words">, what: Dispositio
     case "set_aside":
       return `an object was set aside: ${error.words}`;
   }
-}
-
-function exponential(firstMs: number, maxMs: number, attempt: number): number {
-  return Math.min(firstMs * 2 ** Math.min(attempt - 1, 30), maxMs);
 }
 
 function jitter(delayMs: number, random: number): number {

@@ -1,5 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import { accountLedger } from "../account/ledger.ts";
+import { backoffMs } from "../backoff.ts";
 import { errorText, log } from "../log.ts";
 import { Patience, platform, TimeoutError } from "../platform.ts";
 import { blobStore } from "../queue/blob-store.ts";
@@ -190,7 +191,7 @@ export class Outbox extends DurableObject<Env> {
 
   #delayMs(): number {
     const { failures } = this.#sql.exec<{ failures: number }>("SELECT failures FROM state").one();
-    return Math.min(RETRY_MS.first * 2 ** Math.min(failures, 10), RETRY_MS.last);
+    return backoffMs(RETRY_MS, failures + 1);
   }
 }
 

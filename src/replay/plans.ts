@@ -1,7 +1,7 @@
 import { REPLAY_MEMORY_MS, REPLAYS_MAX, REPLAYS_UNDER_WAY_MAX } from "../limits.ts";
 import { Pieces } from "./pieces.ts";
 import { left, type ReplayRow, viewOf } from "./rows.ts";
-import type { ReplayAsk, ReplayBegun, ReplayTrouble, ReplayView } from "./types.ts";
+import type { ReplayAsk, ReplayBegun, ReplayStatus, ReplayTrouble } from "./types.ts";
 
 const UNDER_WAY = "state IN ('running', 'waiting')";
 
@@ -82,7 +82,7 @@ export class Plans {
   }
 
   /** Those of a job, newest first. */
-  list(job: number): ReplayView[] {
+  list(job: number): ReplayStatus[] {
     const found = this.#sql.exec<ReplayRow>("SELECT * FROM replay WHERE job = ? ORDER BY seq DESC", job);
     return found.toArray().map(viewOf);
   }

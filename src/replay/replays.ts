@@ -15,7 +15,7 @@ import { keyOf, type Piece, type ReplayRow, viewOf } from "./rows.ts";
 import { Run } from "./run.ts";
 import { REPLAY_STEPS } from "./schema.ts";
 import { PART_MS, Steps } from "./steps.ts";
-import type { Problem, ReplayAsk, ReplayBegun, ReplayTrouble, ReplayView } from "./types.ts";
+import type { Problem, ReplayAsk, ReplayBegun, ReplayStatus, ReplayTrouble } from "./types.ts";
 
 /** Copies under way at once, of all replays together, as far as they are more than one for each. */
 const COPIES_AT_ONCE = 4;
@@ -77,17 +77,17 @@ export class Replays extends DurableObject<Env> {
   }
 
   /** Those of a job, newest first. */
-  list(job: number): ReplayView[] {
+  list(job: number): ReplayStatus[] {
     return this.#plans.list(job);
   }
 
-  get(job: number, id: string): { replay: ReplayView; problems: Problem[] } | null {
+  get(job: number, id: string): { replay: ReplayStatus; problems: Problem[] } | null {
     const row = this.#plans.find(job, id);
     return row === null ? null : { replay: viewOf(row), problems: this.#plans.pieces.problems(row.seq) };
   }
 
   /** Begins no object of it any more; those under way go on to their end, and are counted. One that is over stays as it is. */
-  cancel(job: number, id: string): ReplayView | null {
+  cancel(job: number, id: string): ReplayStatus | null {
     const row = this.#plans.find(job, id);
     if (row === null) return null;
     this.#ends.end(row, "cancelled", null);

@@ -1,6 +1,6 @@
 import type { ReplaySource } from "../delivery/replayed.ts";
 import { dayStamp, keyBelow } from "../destinations/keys.ts";
-import type { Amount, ReplayState, ReplayView } from "./types.ts";
+import type { Amount, ReplayState, ReplayStatus } from "./types.ts";
 
 /** The rows of replays, as schema.ts declares them, and how they are shown. */
 
@@ -44,7 +44,7 @@ export function keyOf({ path }: Pick<ReplayRow, "path">, { day, name }: Pick<Pie
   return keyBelow(path, dayStamp(day), name);
 }
 
-export function viewOf(row: ReplayRow): ReplayView {
+export function viewOf(row: ReplayRow): ReplayStatus {
   const amount = (of: string): Amount => ({
     objects: Number(row[`${of}_objects`]),
     records: Number(row[`${of}_records`]),
@@ -70,7 +70,7 @@ export function viewOf(row: ReplayRow): ReplayView {
 }
 
 /** What has not come to any end: of a replay that is over, what it did not get to. */
-export function left({ planned, done, missing, damaged, failed }: ReplayView): Amount {
+export function left({ planned, done, missing, damaged, failed }: ReplayStatus): Amount {
   const rest = (name: keyof Amount): number =>
     planned[name] - done[name] - missing[name] - damaged[name] - failed[name];
   return { objects: rest("objects"), records: rest("records"), bytes: rest("bytes") };

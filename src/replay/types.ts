@@ -38,7 +38,7 @@ export interface ReplayAsk {
 }
 
 /** How a replay is, as those see it who ask. `planned` is the sum of the four after it, and of what is left. */
-export interface ReplayView {
+export interface ReplayStatus {
   id: string;
   job: number;
   sinceMs: number;
@@ -59,7 +59,7 @@ export interface ReplayView {
 }
 
 export type ReplayBegun =
-  | { kind: "begun"; replay: ReplayView }
+  | { kind: "begun"; replay: ReplayStatus }
   /** The same is under way. */
   | { kind: "same"; id: string }
   /** No more may be under way at once. */

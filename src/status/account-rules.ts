@@ -34,37 +34,36 @@ function configurationFindings({ configFaults }: Facts): Found[] {
       sinceMs: null,
       affected: null,
       summary: `The configuration is malformed: ${configFaults.join("; ")}.`,
-      advice:
-        "Set what is named as it should be, and deploy again. Events are taken in meanwhile; jobs deliver nothing.",
+      advice: "Correct the named settings and deploy. Until then events are accepted, but no job delivers.",
     },
   ];
 }
 
-/** That somebody does not answer is said of itself: what only he knows, nobody can tell meanwhile. */
+/** A part that does not answer is a finding of its own: what only that part knows is unknown meanwhile. */
 function silenceFindings({ controlTold, account, functions, outbox, replays, attachments }: Facts): Found[] {
-  const silent = (kind: Found["kind"], who: string, untold: string): Found => ({
+  const silent = (kind: Found["kind"], part: string, unknown: string): Found => ({
     kind,
     subject,
     severity: "warning",
     sinceMs: null,
     affected: null,
-    summary: `${who} does not answer: nobody can tell ${untold}.`,
+    summary: `${part} does not answer. Unknown: ${unknown}.`,
     advice:
-      "It is usually over within minutes. If it is not, look for errors in the service's own log, and at the platform's status page.",
+      "This usually ends within minutes. If it lasts, look for errors in this service's log and on the platform's status page.",
   });
   return [
     ...(controlTold
       ? []
-      : [silent("control_silent", "The control plane", "whether jobs have changed; those last known are looked at")]),
-    ...(account === SILENT ? [silent("ledger_silent", "The account's ledger", "what became of events")] : []),
-    // It may tell its sums, and not what is far more: the counts of functions.
+      : [silent("control_silent", "The control plane", "whether jobs have changed (those last known are checked)")]),
+    ...(account === SILENT ? [silent("ledger_silent", "The account's ledger", "where events went")] : []),
+    // The ledger can answer for its totals and still time out on the counts of functions, which are far more.
     ...(account !== SILENT && functions === SILENT
-      ? [silent("ledger_silent", "The account's ledger, asked after functions,", "whether any has gone quiet")]
+      ? [silent("ledger_silent", "The account's ledger (counts of functions)", "whether any function has gone quiet")]
       : []),
     ...(outbox === SILENT ? [silent("outbox_silent", "The outbox", "whether it holds events")] : []),
-    ...(replays === SILENT ? [silent("replays_silent", "What keeps the replays", "whether any waits")] : []),
+    ...(replays === SILENT ? [silent("replays_silent", "The store of replays", "whether any is stuck")] : []),
     ...(attachments === SILENT
-      ? [silent("attachments_silent", "What looks after attachments", "whether functions are still attached")]
+      ? [silent("attachments_silent", "The attachment check", "whether functions are still attached")]
       : []),
   ];
 }
@@ -82,14 +81,14 @@ function routingFindings({ jobs, functions, nowMs }: Facts, { status, past, usua
         severity: "error",
         sinceMs,
         affected: { count: by, what: "events" },
-        summary: `${none}, and events come: they are counted as not_routed, and ship nowhere.`,
-        advice: "Create a job (POST /jobs), or enable one. What came before is not shipped afterwards.",
+        summary: `${none}, so incoming events are dropped (counted as not_routed).`,
+        advice: "Create a job (POST /jobs) or enable one. Events dropped until then are not shipped later.",
       },
     ];
   }
   const since = Math.min(...enabled);
   const never = status.counts.processed === 0;
-  // What was taken in since then may be on its way: it is no silence.
+  // Events accepted after this time may still be in the queue.
   const untilMs = functions === SILENT ? null : functions.countedUntilMs;
   const late = never
     ? nowMs - since > AFTER.nothingReceived
@@ -103,10 +102,10 @@ function routingFindings({ jobs, functions, nowMs }: Facts, { status, past, usua
       sinceMs: never ? since : (usual?.lastMs ?? null),
       affected: null,
       summary: never
-        ? "A job is enabled, and no event has ever come."
-        : "No event of any function has come for longer than is usual.",
+        ? "A job is enabled, but no event has ever arrived."
+        : "No event has arrived from any function for longer than usual.",
       advice:
-        'Look whether functions run, and whether they are attached: `"tail_consumers": [{ "service": "logship" }]` in their project file, and deployed with it.',
+        'Check that your functions run and are attached: `"tail_consumers": [{ "service": "logship" }]` in their project file, and deployed.',
     },
   ];
 }
@@ -121,9 +120,9 @@ function lossFindings({ nowMs }: Facts, { past, setAside }: AccountFacts): Found
       severity: "error",
       sinceMs: intakeLost.sinceMs,
       affected: { count: intakeLost.by, what: "events" },
-      summary: `Intake lost ${counted(intakeLost.by, "events")}: neither the queue nor the outbox took them.`,
+      summary: `Intake lost ${counted(intakeLost.by, "events")}: neither the queue nor the outbox accepted them.`,
       advice:
-        "They are gone. Look for `intake lost events` in the service's own log; if it goes on, at the platform's status page. This is told for a day after the last loss.",
+        "These events are gone. Look for `intake lost events` in this service's log; if it continues, check the platform's status page. This finding stays for a day after the last loss.",
     });
   }
   if (setAside.messages > 0) {
@@ -135,9 +134,9 @@ function lossFindings({ nowMs }: Facts, { past, setAside }: AccountFacts): Found
       severity: grows ? "error" : "warning",
       sinceMs: setAside.oldestMs ?? sinceMs,
       affected: { count: setAside.messages, what: "messages" },
-      summary: `Messages with ${counted(setAside.events, "events")} could not go their way, and are set aside${grows ? "; they become more" : ""}.`,
+      summary: `Messages with ${counted(setAside.events, "events")} could not be processed and are set aside${grows ? "; their number is growing" : ""}.`,
       advice:
-        "GET /set-aside says why. When that is mended, POST /set-aside/{id}/resend; or DELETE what is not wanted.",
+        "GET /set-aside gives the reasons. Fix the cause, then POST /set-aside/{id}/resend; or DELETE what you do not need.",
     });
   }
   return findings;
@@ -153,9 +152,9 @@ function queueFindings({ nowMs }: Facts, { status, backlogSinceMs }: AccountFact
       severity: "error",
       sinceMs: oldestUnfinishedMs,
       affected: null,
-      summary: "Messages that were taken in have to come again and again: not every job can take them.",
+      summary: "Messages keep being redelivered: at least one job cannot take them.",
       advice:
-        "Look for `append failed` and `counting failed` in the service's own log: they name the job. Nothing is lost: a message that cannot go its way for ten days is set aside.",
+        "Look for `append failed` and `counting failed` in this service's log: they name the job. Nothing is lost: a message that fails for ten days is set aside.",
     });
   }
   if (backlogSinceMs !== null && nowMs - backlogSinceMs > AFTER.backlog) {
@@ -166,9 +165,9 @@ function queueFindings({ nowMs }: Facts, { status, backlogSinceMs }: AccountFact
       severity: "warning",
       sinceMs: backlogSinceMs,
       affected: { count, what: "messages" },
-      summary: `${counted(count, "messages")} wait in the queue: more come than are taken out.`,
+      summary: `The queue holds ${counted(count, "messages")}: they arrive faster than they are processed.`,
       advice:
-        "If it does not go back, raise max_concurrency of the consumer in wrangler.jsonc, or look in the service's own log for what holds it up. The queue keeps a message for fourteen days.",
+        "If the backlog does not shrink, raise max_concurrency of the consumer in wrangler.jsonc, or look in this service's log for what slows it down. The queue keeps a message for fourteen days.",
     });
   }
   return findings;
@@ -187,7 +186,7 @@ function balanceFindings({ status: { counts } }: AccountFacts): Found[] {
       affected: { count: off, what: "events" },
       summary:
         "The account's ledger does not add up: processed is not routed + not_enabled + not_routed + set_aside + discarded.",
-      advice: "This is an error of the service. Keep GET /ledger as it is now, and report it.",
+      advice: "This is a bug in logship. Save GET /ledger as it is now and report it.",
     },
   ];
 }
@@ -204,9 +203,9 @@ function outboxFindings(
       severity: nowMs - oldestTakenMs > AFTER.outboxBad ? "error" : "warning",
       sinceMs: oldestTakenMs,
       affected: { count: events, what: "events" },
-      summary: `The queue does not take ${counted(events, "events")}: they wait in the outbox.`,
+      summary: `The queue is not accepting events. Held in the outbox: ${counted(events, "events")}.`,
       advice:
-        "They are sent again by themselves, every few minutes. If it lasts, look for `what was kept` in the service's own log, and at the platform's status page for queues.",
+        "They are resent automatically every few minutes. If it lasts, look for errors of the Outbox in this service's log, and check the platform's status page for queues.",
     },
   ];
 }

@@ -1,6 +1,6 @@
 /**
- * What the answers of the others have to be for rules to say anything of them. While a deployment is under way, a durable object may still run other code than
- * the watch: an answer that lacks what is looked at would pass for one in which nothing is wrong, or end the look at all the others.
+ * The shape that each answer must have before the rules use it. During a deployment another durable object may run
+ * older code: an answer without the expected fields would look healthy, or break the whole check.
  */
 import * as z from "zod";
 
@@ -71,7 +71,7 @@ const Attachments = z.array(
 
 export const ANSWER = { Log, Account, Outbox, Counts, Settings, Last, Replays, Attachments } as const;
 
-/** The answer, if it is what it should be. @throws Error in words of ours, with nothing of the answer. */
+/** @returns the answer if it has the shape. @throws Error that repeats nothing of the answer. */
 export function checked<T>(of: z.ZodType, answer: T): T {
   const { error } = of.safeParse(answer);
   if (error === undefined) return answer;

@@ -1,21 +1,21 @@
-/** What a call of the webhook says. */
+/** The body of a webhook call. */
 import type { Incident, OverIncident } from "./incidents.ts";
 import type { Finding, Subject } from "./types.ts";
 
-/** Longest text of a finding in a call, in UTF-16 units; and longest name of a function. JSON makes at most six bytes of one: all together stay below 32 kB. */
+/** Longest text of a finding in a call, and longest name of a function, in UTF-16 units. JSON makes at most six bytes of a unit: a call stays below 32 kB. */
 const TEXT_MAX = 2_000;
 const NAME_MAX = 500;
 
 export type CallType = "incident.opened" | "incident.over";
 
-/** The id of a call: the same whenever it is made for the same incident, so that a receiver knows it again. Without a `.`, as it is signed. */
+/** The id of a call: the same on every try, so that a receiver can deduplicate. Has no `.`, which ends the id in the signed text. */
 export function callId(incidentId: string, type: CallType): string {
   return `${incidentId}_${type.slice("incident.".length)}`;
 }
 
 /**
- * The body of a call, as text: what is sent is what was signed.
- * @param over the incident is over since `overMs`; null: it is not.
+ * The body of a call, as text: exactly what is signed is sent.
+ * @param over null: the incident is open.
  */
 export function callBody(incident: Incident, over: Pick<OverIncident, "overMs"> | null, nowMs: number): string {
   const { id, finding, sinceMs, openedMs, flaps } = incident;
@@ -38,9 +38,9 @@ export function callBody(incident: Incident, over: Pick<OverIncident, "overMs"> 
   });
 }
 
-/** The body of a call that only tests. */
+/** The body of a test call. */
 export function testBody(nowMs: number): string {
-  const data = { summary: "A test of the webhook: nothing is wrong, and nothing has to be done." };
+  const data = { summary: "A test call: nothing is wrong." };
   return JSON.stringify({ type: "webhook.test", timestamp: rfc3339(nowMs), data });
 }
 
@@ -50,7 +50,7 @@ function subjectOf(subject: Subject): Subject {
     : subject;
 }
 
-/** A sentence as any chat or pager may show it: on one line, in the order in which it stands, and without a link, as functions may be named like one. */
+/** A sentence for a chat or pager: on one line, without control characters, and without links, as a function may be named like one. */
 function plain(text: Finding["summary"]): string {
   return text
     .slice(0, TEXT_MAX)

@@ -1,7 +1,7 @@
 import type { CanaryStatus } from "../delivery/types.ts";
 import { answerIn, parkedAdvice, type Rest } from "./words.ts";
 
-/** What the canary of a job says. */
+/** Findings about the canary of a job. */
 export function canaryFindings({ state, sinceMs, why }: CanaryStatus): Rest[] {
   if (state === "ok" || state === "waiting") return [];
   const answer = answerIn(why);
@@ -14,7 +14,7 @@ export function canaryFindings({ state, sinceMs, why }: CanaryStatus): Rest[] {
           kind: "canary_failed",
           severity: "error",
           ...common,
-          summary: `The canary could not be written${said}: records would not arrive either.`,
+          summary: `The canary could not be written${said}: records would fail too.`,
           advice: parkedAdvice(answer),
         },
       ];
@@ -24,9 +24,9 @@ export function canaryFindings({ state, sinceMs, why }: CanaryStatus): Rest[] {
           kind: "canary_missing",
           severity: "error",
           ...common,
-          summary: "The store took the canary, and does not have it any more: it may not have other objects either.",
+          summary: "The canary has disappeared from the store: other objects may be missing too.",
           advice:
-            "Look for whatever deletes objects there: a lifecycle rule, another program, a versioned bucket with a delete marker.",
+            "Find what deletes objects there: a lifecycle rule, another program, or a delete marker in a versioned bucket.",
         },
       ];
     case "damaged":
@@ -35,9 +35,9 @@ export function canaryFindings({ state, sinceMs, why }: CanaryStatus): Rest[] {
           kind: "canary_damaged",
           severity: "error",
           ...common,
-          summary: "The store gives the canary back otherwise than it was written.",
+          summary: "The store returned the canary with different content.",
           advice:
-            "Look for what changes objects on the way: a proxy, a gateway that compresses or decompresses, a store that is damaged.",
+            "Find what changes objects in transit: a proxy, a gateway that compresses or decompresses, or a damaged store.",
         },
       ];
     case "unreadable":
@@ -46,8 +46,8 @@ export function canaryFindings({ state, sinceMs, why }: CanaryStatus): Rest[] {
           kind: "canary_unreadable",
           severity: "warning",
           ...common,
-          summary: `The canary cannot be read back${said}: nobody can tell whether the store keeps what it takes.`,
-          advice: "Allow the key to read objects below the destination's path, or switch the canary off for this job.",
+          summary: `The canary cannot be read back${said}. Unknown: whether the store keeps what it accepts.`,
+          advice: "Allow the key to read objects below the destination's path, or turn the canary off for this job.",
         },
       ];
   }

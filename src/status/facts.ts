@@ -3,122 +3,122 @@ import type { LogStatus } from "../delivery/types.ts";
 import type { OutboxStatus } from "../intake/outbox.ts";
 import type { KeptNothing, Mark } from "./marks.ts";
 
-/** What somebody was asked for and did not tell, in time or at all. Never to be taken for "nothing is wrong". */
+/** The value of an answer that did not come, or not in time. Never means "nothing is wrong". */
 export const SILENT = "silent";
 
 export type Told<T> = T | typeof SILENT;
 
-/** What the rules look at: everything that is known at one moment, of now and of before. */
+/** The input of the rules: everything known at one moment, about now and before. */
 export interface Facts {
   nowMs: number;
-  /** Settings that are malformed, each with what it should be; never a value. */
+  /** Malformed settings, each with the expected form; never a value. */
   configFaults: readonly string[];
-  /** The control plane told its jobs; if it did not, `jobs` and `functions` follow what it told last. */
+  /** Whether the control plane answered; if not, `jobs` and `functions` are the last known. */
   controlTold: boolean;
   jobs: readonly JobFacts[];
   account: Told<AccountFacts>;
   outbox: Told<OutboxStatus>;
-  /** Of functions that anything is to be said of. Silent where the ledger is: their events are not known. */
+  /** Functions with a setting or a rhythm. Silent when the ledger is: it counts their events. */
   functions: Told<FunctionsFacts>;
   replays: Told<readonly WaitingReplay[]>;
   attachments: Told<readonly KnownAttachment[]>;
 }
 
-/** A job as it was last told, without what opens anything. */
+/** A job as last known, without secrets. */
 export interface KnownJob {
   id: number;
-  /** Since when it is enabled without a break, in ms; null: it is not. */
+  /** Since when it is enabled without a break, in ms; null: not enabled. */
   enabledSinceMs: number | null;
   deletedMs: number | null;
   /** From the intake of a record to the cut of its object, in ms. */
   intervalMs: number;
   hasFilter: boolean;
   sampleRate: number;
-  /** At which it was last changed. */
+  /** The version of its last change. */
   modifiedVersion: number;
   destination: DestinationFact;
 }
 
 /**
- * Whether its destination can be read: by `lost`, no key opens it; by `unusable`, it opens, and cannot be used, for a reason in words that hold no value
- * of it. `unknown`: the configuration is malformed, and nothing can be opened.
+ * Whether its destination can be used. `lost`: no key decrypts it; `unusable`: `why` says what is wrong, without a
+ * value of it; `unknown`: the configuration is malformed, so nothing can be decrypted.
  */
 export type DestinationFact = { kind: "ok" | "lost" | "unknown" } | { kind: "unusable"; why: string };
 
 export interface JobFacts extends KnownJob {
-  /** null: the log has never been given its job. */
+  /** null: the log has no job yet. */
   log: Told<LogStatus | null>;
   past: JobPast;
 }
 
-/** What is remembered of a job from one look to the next; null: this is the first look, or its log is silent. */
+/** What is remembered of a job between looks; null: this is the first look, or its log is silent. */
 export interface JobPast {
   filter: KeptNothing | null;
   sample: KeptNothing | null;
-  /** Of objects that the store refused. */
+  /** Records in rejected objects. */
   setAside: Mark | null;
 }
 
 export interface AccountFacts {
   status: AccountStatus;
-  /** Messages that were set aside and are still there: how many, with how many events, and since when. */
+  /** Messages that are set aside now. */
   setAside: { messages: number; events: number; oldestMs: number | null };
   past: { notRouted: Mark; intakeLost: Mark; setAside: Mark };
-  /** Since when the queue has had a backlog at every look, in ms; null: it has none worth the name. */
+  /** Since when every look saw a backlog in the queue, in ms; null: none. */
   backlogSinceMs: number | null;
-  /** How long it is usual that no event comes at all; null: not known yet. */
+  /** The rhythm of all events together; null: not known yet. */
   usual: Usual | null;
 }
 
-/** How somebody's events usually come: learned, and never from a single day. */
+/** A learned rhythm of events; known after a day at the earliest. */
 export interface Usual {
-  /** The last one, in ms since the epoch. */
+  /** The last event, in ms since the epoch. */
   lastMs: number;
-  /** The longest pause in the fourteen days before that one, in ms. */
+  /** The longest pause in the fourteen days before that, in ms. */
   longestGapMs: number;
 }
 
 export interface FunctionsFacts {
-  /** Until when their events are counted, in ms: what was taken in later may be on its way. */
+  /** Until when their events are counted, in ms; later ones may still be in the queue. */
   countedUntilMs: number;
   each: readonly FunctionFacts[];
-  /** When an event last came of a function whose name there was no room for, in ms; null: there was room for all. It may be any of them. */
+  /** The last event whose name could not be counted for lack of room, in ms; null: all were. Any function may have sent it. */
   unnamedMs: number | null;
-  /** Names of which there are too many to learn how their events come. */
+  /** How many names there is no room to learn. */
   notWatched: number;
 }
 
 export interface FunctionFacts {
   name: string;
   logging: "on" | "off" | "unset";
-  /** When that was set, in ms; null: it never was. */
+  /** When that was set, in ms; null: never. */
   setMs: number | null;
-  /** Events that were dropped because logging is off, today and yesterday. */
+  /** Events dropped today and yesterday because logging is off. */
   dropped: number;
-  /** Of the latest event, in ms; null: there was none for thirty days, or ever. */
+  /** The last event, in ms; null: none in thirty days. */
   lastEventMs: number | null;
   usual: Usual | null;
 }
 
-/** A replay that cannot go on. */
+/** A replay that cannot continue. */
 export interface WaitingReplay {
   id: string;
   job: number;
   sinceMs: number;
-  /** In words that hold no text of a record. */
+  /** Contains no text of a record. */
   error: string;
-  /** Objects that it has not shipped again yet. */
+  /** Objects not shipped again yet. */
   objectsLeft: number;
 }
 
 /**
- * A function that somebody attached to this service through its API, and whether the platform still has it so. `undone`: it has not, any more; `gone`: it
- * has no such function; `unknown`: it does not tell.
+ * A function attached through the API, and whether the platform still has it attached. `undone`: no longer attached;
+ * `gone`: no such function; `unknown`: the platform does not answer.
  */
 export interface KnownAttachment {
   script: string;
   state: "attached" | "undone" | "gone" | "unknown";
   sinceMs: number;
-  /** In words, without the name: neither a text of the platform's nor a secret. */
+  /** Without the name, the platform's own texts, and secrets. */
   why: string;
 }

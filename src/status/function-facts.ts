@@ -4,7 +4,7 @@ import type { FunctionFacts, Usual } from "./facts.ts";
 import type { Heard } from "./rhythm.ts";
 import { isQuiet } from "./thresholds.ts";
 
-/** What is known of functions, before the ledger is asked after some of them. */
+/** What is known of functions before the ledger is asked about some of them. */
 export interface KnownFunctions {
   /** Counts of today and yesterday. */
   lately: readonly FunctionCount[];
@@ -12,7 +12,7 @@ export interface KnownFunctions {
   usual: Map<string, Usual>;
 }
 
-/** The functions whose names are kept; whatever became of their events, they came. */
+/** Functions with a counted name. An event counts as heard even if it was dropped. */
 export function heardOf(counts: readonly FunctionCount[]): Heard[] {
   return counts.flatMap(({ scriptName, routed, notEnabled, notRouted, lastEventMs }) =>
     scriptName === null ? [] : [{ name: scriptName, lastMs: lastEventMs, events: routed + notEnabled + notRouted }],
@@ -20,8 +20,8 @@ export function heardOf(counts: readonly FunctionCount[]): Heard[] {
 }
 
 /**
- * When an event last came under a name that there was no room for, in ms; null: there was room for all. Functions that were forgotten are summed under no name as
- * well, and mean nothing.
+ * The last event whose name could not be counted for lack of room, in ms; null: there was room. While there is room,
+ * the sum without a name only holds forgotten functions.
  */
 export function unnamedMs(counts: readonly FunctionCount[], bounds: TallyBounds = TALLY_BOUNDS): number | null {
   const names = counts.flatMap(({ scriptName }) => scriptName ?? []);
@@ -30,7 +30,7 @@ export function unnamedMs(counts: readonly FunctionCount[], bounds: TallyBounds 
   return counts.find(({ scriptName }) => scriptName === null)?.lastEventMs ?? null;
 }
 
-/** Of which it must be known whether they have had any event in thirty days: they are quiet, or should have had some. */
+/** Functions to ask the ledger about: those that look quiet, and those whose logging is on but that sent nothing lately. */
 export function candidates({ lately, settings, usual }: KnownFunctions, untilMs: number): string[] {
   const seen = new Set(lately.map(({ scriptName }) => scriptName));
   const quiet = [...usual].filter(([, each]) => isQuiet(each, untilMs)).map(([name]) => name);
@@ -38,7 +38,7 @@ export function candidates({ lately, settings, usual }: KnownFunctions, untilMs:
   return [...new Set([...quiet, ...expected.filter((name) => !seen.has(name))])];
 }
 
-/** Functions of which anything may be said: with a setting, or with a rhythm; those that are known for longest first. */
+/** Functions with a setting or a rhythm, those known for longest first. */
 export function functionFacts(
   { lately, settings, usual }: KnownFunctions,
   last: ReadonlyMap<string, number>,

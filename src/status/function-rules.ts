@@ -3,13 +3,13 @@ import { AFTER, isQuiet, NAMED_MAX } from "./thresholds.ts";
 import type { Subject } from "./types.ts";
 import { counted, type Found, shown, span } from "./words.ts";
 
-/** What is wrong with functions, those that are known for longest first; no more than {@link NAMED_MAX} of each kind. */
+/** Findings about functions, those known for longest first; at most {@link NAMED_MAX} of each kind. */
 export function functionFindings(facts: Facts): Found[] {
   const { functions } = facts;
   return [...bounded(everyFunctionFinding(facts)), ...(functions === SILENT ? [] : unwatched(functions.notWatched))];
 }
 
-/** What is wrong with each function, however many they are. */
+/** The same without a bound. */
 export function everyFunctionFinding({ functions, attachments, nowMs }: Facts): Found[] {
   const undone = attachments === SILENT ? [] : attachments.flatMap((each) => attachmentFindings(each, nowMs));
   if (functions === SILENT) return undone;
@@ -31,14 +31,14 @@ function switchedOff({ name, logging, setMs, dropped, lastEventMs }: FunctionFac
       severity: "warning",
       sinceMs: setMs,
       affected: { count: dropped, what: "events" },
-      summary: `Logging of ${shown(name)} is off, and its events come: ${counted(dropped, "events")} were dropped since yesterday began (UTC).`,
+      summary: `Logging of ${shown(name)} is off, but events arrive. Dropped since the start of yesterday (UTC): ${counted(dropped, "events")}.`,
       advice:
-        'PATCH /functions/scripts/{name}/script-settings with {"logship": true} switches it on; if it is meant to be off, take it off the tail consumers of the function, which costs less. What was dropped is gone.',
+        'PATCH /functions/scripts/{name}/script-settings with {"logship": true} turns logging on. If it should stay off, remove logship from the tail consumers of the function to save cost. Dropped events are gone.',
     },
   ];
 }
 
-/** Whether events of it may have come for which there was no name left, since the last that is known: nobody can tell that it is quiet. */
+/** Whether later events may have arrived without a name, because no name was left: then it may not be quiet. */
 export function mayBeUnnamed({ lastEventMs, usual }: FunctionFacts, unnamedMs: number | null): boolean {
   return unnamedMs !== null && Math.max(lastEventMs ?? 0, usual?.lastMs ?? 0) < unnamedMs;
 }
@@ -52,9 +52,9 @@ function quiet({ name, logging, usual }: FunctionFacts, untilMs: number): Found[
       severity: "warning",
       sinceMs: usual.lastMs,
       affected: null,
-      summary: `No event of ${shown(name)} has come for longer than is usual: ${pauses(usual)}.`,
+      summary: `${shown(name)} has sent no event for longer than usual; ${pauses(usual)}.`,
       advice:
-        "Look whether it runs, and whether a later deployment left out its tail consumer. If it is gone for good, DELETE /functions/scripts/{name}; nothing is said of it then, nor when it was quiet for thirty days.",
+        "Check that it runs and that its latest deployment still has the tail consumer. If it is gone for good, DELETE /functions/scripts/{name}; after thirty days without events it is forgotten anyway.",
     },
   ];
 }
@@ -73,14 +73,14 @@ function neverSeen({ name, logging, setMs, lastEventMs, usual }: FunctionFacts, 
       severity: "warning",
       sinceMs: setMs,
       affected: null,
-      summary: `Logging of ${shown(name)} is on, and no event of it has come in thirty days, or ever.`,
+      summary: `Logging of ${shown(name)} is on, but no event has arrived in the last thirty days.`,
       advice:
-        "Look whether it is deployed with this service as tail consumer, and whether it is called. If it is gone, DELETE /functions/scripts/{name}.",
+        "Check that it is deployed with logship as tail consumer, and that it is called. If it is gone, DELETE /functions/scripts/{name}.",
     },
   ];
 }
 
-/** One that is gone is not missed here: somebody removed it from the platform, and what came of it will be found to be quiet. */
+/** A script that is gone from the platform is no finding here; its silence becomes one. */
 function attachmentFindings({ script, state, sinceMs, why }: KnownAttachment, nowMs: number): Found[] {
   const common = { subject: { type: "function", name: script }, sinceMs, affected: null } as const;
   if (state === "undone")
@@ -89,9 +89,9 @@ function attachmentFindings({ script, state, sinceMs, why }: KnownAttachment, no
         kind: "attachment_undone",
         severity: "error",
         ...common,
-        summary: `${shown(script)} is not attached any more: ${why}.`,
+        summary: `${shown(script)} is no longer attached: ${why}.`,
         advice:
-          'Deploy it with `"tail_consumers": [{ "service": "logship" }]` in its project file, or upload it with `"logship": true`. What it logs meanwhile is not shipped.',
+          'Deploy it with `"tail_consumers": [{ "service": "logship" }]` in its project file, or upload it with `"logship": true`. Until then its logs are not shipped.',
       },
     ];
   if (state === "unknown" && nowMs - sinceMs > AFTER.attachmentUnknown)
@@ -100,9 +100,9 @@ function attachmentFindings({ script, state, sinceMs, why }: KnownAttachment, no
         kind: "attachment_unknown",
         severity: "warning",
         ...common,
-        summary: `Nobody can tell whether ${shown(script)} is still attached: ${why}.`,
+        summary: `Cannot check whether ${shown(script)} is still attached: ${why}.`,
         advice:
-          "Look whether the platform's API answers, and whether the bearer that it is asked with is still good. It is asked again by itself.",
+          "Check that the platform's API answers and that the token used for it is still valid. The check is repeated automatically.",
       },
     ];
   return [];
@@ -117,14 +117,13 @@ function unwatched(count: number): Found[] {
       severity: "warning",
       sinceMs: null,
       affected: null,
-      summary: `Events come under more names than can be learned: of ${counted(count, "functions")}, nobody would notice that they are quiet.`,
-      advice:
-        "If the names are made up by a sender, have it use one; those that have been coming for longest are watched all the same.",
+      summary: `Events arrive under too many names. Not watched for silence: ${counted(count, "functions")}.`,
+      advice: "If a sender makes up names, have it use a fixed one. The names known for longest are still watched.",
     },
   ];
 }
 
-/** At most so many of each kind; of the others, one finding says how many they are. */
+/** At most {@link NAMED_MAX} of each kind; one more finding counts the others. */
 function bounded(found: readonly Found[]): Found[] {
   const byKind = Map.groupBy(found, ({ kind }) => kind);
   const kept: Found[] = [];
@@ -143,8 +142,8 @@ function bounded(found: readonly Found[]): Found[] {
       severity: "warning",
       sinceMs: null,
       affected: null,
-      summary: `The same is to be said of ${counted(more, "functions")} beside those that are named.`,
-      advice: "See to those that are named first; GET /functions/scripts lists all of them.",
+      summary: `The same applies to ${counted(more, "functions")} beyond those named.`,
+      advice: "Fix the named ones first; GET /functions/scripts lists all.",
     },
   ];
 }

@@ -18,13 +18,13 @@ import { knownJob } from "./known-jobs.ts";
 import type { Rhythm } from "./rhythm.ts";
 import { type SampleState, type Samples, sampled } from "./samples.ts";
 
-/** What is known of earlier looks. It lives in the watch's storage; gathering brings it up to date. */
+/** Memory of earlier looks, in the storage of the watch; gathering updates it. */
 export interface WatchMemory {
   samples: Samples;
   rhythm: Rhythm;
 }
 
-/** Those who are asked beside the logs, the ledger, the outbox and the control plane. */
+/** Asked beside the logs, the ledger, the outbox and the control plane. */
 export interface Sources {
   replays(env: Env): Promise<readonly WaitingReplay[]>;
   attachments(env: Env): Promise<readonly KnownAttachment[]>;
@@ -35,15 +35,15 @@ export const SOURCES: Sources = {
   attachments: ({ CONTROL }) => controlPlane(CONTROL).attachments(),
 };
 
-/** For one answer, and for all of them together, in ms. Overridden by tests, which do not wait. */
+/** Deadlines for one answer and for all together, in ms. Tests override them. */
 export const GATHER_PATIENCE = { oneMs: 3_000, allMs: 20_000 };
 
-/** Logs that are asked side by side. */
+/** Logs asked at the same time. */
 const LOGS_AT_ONCE = 8;
 
 type Bindings = Pick<Env, "CONTROL" | "LOG" | "ACCOUNT" | "OUTBOX">;
 
-/** What the others say, each for himself. */
+/** The answers of the other parts. */
 interface Answers {
   known: Told<KnownJob[]>;
   settings: Told<FunctionSetting[]>;
@@ -54,7 +54,7 @@ interface Answers {
   attachments: Told<readonly KnownAttachment[]>;
 }
 
-/** Asks everybody. Never throws, and takes twenty seconds at most: what does not answer is a fact. */
+/** Asks all parts. Never throws, and takes at most 20 s: a missing answer is a fact. */
 export async function gather(
   env: Env,
   memory: WatchMemory,
@@ -76,7 +76,7 @@ export async function gather(
     const before = memory.samples.state();
     const known = answers.known === SILENT ? (before.known ?? []) : answers.known;
     const logs = await askLogs(env, known, ask);
-    // Without a wait between reading what is remembered and writing it: another look may be under way.
+    // No await between reading the memory and writing it: another look may be running.
     const nowMs = platform.now();
     const state = remembered(memory.samples, answers, logs, nowMs);
     const functions = await askFunctions(env, memory.rhythm, answers, nowMs, ask);
@@ -97,7 +97,7 @@ export async function gather(
   }
 }
 
-/** @param shape what the answer has to be; null: whoever asks has looked. */
+/** @param shape of the answer; null: `question` has checked it. */
 type Ask = <T>(who: string, shape: z.ZodType | null, question: () => Promise<T>) => Promise<Told<T>>;
 
 async function askAll(env: Env, sources: Sources, ask: Ask): Promise<Answers> {
@@ -105,7 +105,7 @@ async function askAll(env: Env, sources: Sources, ask: Ask): Promise<Answers> {
   const [known, settings, account, lately, kept, replays, attachments] = await Promise.all([
     ask("the control plane", null, async () => {
       const snapshot = readSnapshot(await controlPlane(CONTROL).configSince(""));
-      if (snapshot === null) throw new Error("no jobs were told");
+      if (snapshot === null) throw new Error("no snapshot of jobs");
       const config = readConfig(env);
       return snapshot.jobs.map((job) => knownJob(job, config));
     }),
@@ -164,7 +164,7 @@ function accountFacts(
   return { status, setAside: status.setAsideMessages, past, backlogSinceMs, usual: rhythm.account() };
 }
 
-/** Takes the events of functions into what is known of their rhythm, and asks again after those of which something would be said. */
+/** Learns from the events of functions, and asks about those that would become a finding. */
 async function askFunctions(
   { ACCOUNT }: Bindings,
   rhythm: Rhythm,
@@ -183,12 +183,12 @@ async function askFunctions(
     const answer = await ask("the events of functions", ANSWER.Last, () => accountLedger(ACCOUNT).lastEvents(names));
     if (answer === SILENT) return SILENT;
     last = new Map(answer.map(({ scriptName, lastEventMs }) => [scriptName, lastEventMs]));
-    // Somebody had its name forgotten, or nothing has come for thirty days: nobody waits for it any more.
+    // Deleted, or silent for thirty days: no longer watched.
     const gone = names.filter((name) => !last.has(name));
     rhythm.forget(new Set(gone));
     for (const name of gone) known.usual.delete(name);
   }
-  // Without the settings nobody knows which are off, and meant to be quiet.
+  // Without the settings it is unknown which functions are off, and quiet on purpose.
   return {
     countedUntilMs,
     each: settings === SILENT ? [] : functionFacts(known, last),

@@ -2,9 +2,9 @@ import { type Incident, isIncident, type OverIncident, type Step, type Tracked }
 import { WEBHOOK_FAILING } from "./watch-findings.ts";
 import type { WebhookCalls } from "./webhook-calls.ts";
 
-/** How long an incident that is over is remembered, in ms: 30 days, as the history of objects… */
+/** How long a past incident is kept, in ms: 30 days, like the history of objects… */
 export const ENDED_MS = 30 * 86_400_000;
-/** …and how many of them, so that one that comes and goes fills nothing. */
+/** …and how many, so that a flapping one does not fill the storage. */
 export const ENDED_MAX = 500;
 
 interface Row {
@@ -17,10 +17,10 @@ interface Row {
   told: number;
 }
 
-/** An incident as it is listed: `overMs` null: it goes on. */
+/** An incident as listed. `overMs` null: open. */
 export type PastIncident = Incident & { overMs: number | null };
 
-/** Of the watch: what is followed, what was, and of what somebody was told. */
+/** The incidents in the storage of the watch: tracked ones, past ones, and which were told to the webhook. */
 export class IncidentRows {
   readonly #sql: SqlStorage;
   readonly #calls: WebhookCalls;
@@ -30,12 +30,11 @@ export class IncidentRows {
     this.#calls = calls;
   }
 
-  /** What is followed now. */
   tracked(): Tracked[] {
     return this.#rows("ended_ms IS NULL").map(trackedOf);
   }
 
-  /** Incidents, those that go on first, then the latest. */
+  /** Open incidents first, then the latest. */
   list(limit: number): PastIncident[] {
     return this.#rows("opened_ms IS NOT NULL")
       .map((row) => ({ ...(trackedOf(row) as Incident), overMs: row.over_ms }))
@@ -43,7 +42,7 @@ export class IncidentRows {
       .slice(0, limit);
   }
 
-  /** Keeps what a look made of it, and has told what is to be told. To be called in a transaction. */
+  /** Stores the result of a look and adds the webhook calls that follow. Call in a transaction. */
   keep(before: readonly Tracked[], { tracked, over }: Step, nowMs: number): void {
     const states = new Map(before.map((each) => [each.id, JSON.stringify(each)]));
     for (const each of tracked) {
@@ -63,27 +62,27 @@ export class IncidentRows {
       states.delete(each.id);
       this.#end(each, nowMs);
     }
-    // Suspected, and not seen again: it was nothing.
+    // Suspected and not seen again: forgotten.
     for (const id of states.keys()) this.#sql.exec("DELETE FROM incident WHERE id = ?", id);
     this.tell(nowMs);
     this.#sweep(nowMs);
   }
 
-  /** Makes the calls that are missing: for each incident that goes on, of which nobody was told yet. To be called in a transaction. */
+  /** Adds a call for each open incident that was not told yet. Call in a transaction. */
   tell(nowMs: number): void {
     if (!this.#calls.wanted()) return;
     for (const row of this.#rows("ended_ms IS NULL AND opened_ms IS NOT NULL AND told = 0")) {
       const incident = trackedOf(row);
-      // To tell whoever cannot be told that he cannot is to no end.
+      // A call about the failing webhook would go to the failing webhook.
       if (!isIncident(incident) || incident.finding.kind === WEBHOOK_FAILING) continue;
-      // There is room when others are gone; one that is over by then is in the list all the same.
+      // The rest is told when there is room again, if still open.
       if (!this.#calls.hasRoom()) return;
       this.#calls.add("incident.opened", incident, null, nowMs);
       this.#sql.exec("UPDATE incident SET told = 1 WHERE id = ?", row.id);
     }
   }
 
-  /** Whoever is called from now on was told of nothing. */
+  /** After a change of receiver: the new one was told nothing yet. */
   untold(): void {
     this.#sql.exec("UPDATE incident SET told = 0 WHERE told = 1");
   }

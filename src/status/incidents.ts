@@ -1,68 +1,67 @@
-/** From looks to incidents: what is seen for long enough to be told, and not seen for long enough to be over. Pure: a look brings its time with it. */
+/** From looks to incidents: when a finding opens an incident, and when the incident is over. Pure. */
 import type { Finding } from "./types.ts";
 
-/** A finding becomes an incident when it is seen in two looks that are so far apart, in ms: what is over by then was a flap. */
+/** A finding opens an incident when two looks at least this far apart, in ms, have it. */
 export const CONFIRM_MS = 60_000;
 
-/** An incident is over when it was not seen for so long, in ms… */
+/** An incident is over when it was absent for this long, in ms… */
 export const SETTLE_MS = 15 * 60_000;
-/** …and in so many looks on end, in each of which it could have been seen. */
+/** …and from this many looks in a row, each of which could have seen it. */
 export const SETTLE_LOOKS = 3;
 
-/** So many are followed one by one; what else there is becomes one finding that counts. */
+/** How many findings are tracked individually; one more finding counts the rest. */
 export const INCIDENTS_MAX = 100;
 
 /** The kind of that finding. */
 export const MORE = "more_findings";
 
-/** A finding that is followed: suspected at first, then an incident. */
+/** A finding that is tracked: suspected at first, then an incident. */
 export interface Tracked {
   readonly id: string;
   /** As it was last seen. */
   readonly finding: Finding;
-  /** Since when it is wrong, in ms since the epoch: as far back as any look could tell. */
+  /** In ms since the epoch, as far back as any look could tell. */
   readonly sinceMs: number;
   readonly firstSeenMs: number;
   /** When it became an incident; null: it is suspected. */
   readonly openedMs: number | null;
-  /** Since which look it was not seen, and in how many; null: it was seen in the last one, or could not have been. */
+  /** Since which look it is absent, and from how many; null: the last look saw it, or could not have. */
   readonly well: { readonly sinceMs: number; readonly looks: number } | null;
-  /** How often it was seen again after it was not. */
+  /** How often it came back. */
   readonly flaps: number;
 }
 
-/** An incident: one that was seen for long enough. */
 export type Incident = Tracked & { readonly openedMs: number };
 
-/** An incident that is over: not seen since `overMs`. */
+/** Not seen since `overMs`. */
 export type OverIncident = Incident & { readonly overMs: number };
 
 export interface Look {
   /** In ms since the epoch. */
   readonly atMs: number;
   readonly findings: readonly Finding[];
-  /** Whether this look could not tell if there is such a finding: that it is not there says nothing then. */
+  /** Whether this look could not tell if there is such a finding; its absence then means nothing. */
   isBlind(finding: Finding): boolean;
 }
 
 export interface Step {
-  /** What is followed after the look. */
+  /** What is tracked after the look. */
   readonly tracked: readonly Tracked[];
-  /** What became an incident with it. */
+  /** Incidents that the look opened. */
   readonly opened: readonly Incident[];
-  /** Incidents that were over with it; they are followed no more. */
+  /** Incidents that ended with the look; no longer tracked. */
   readonly over: readonly OverIncident[];
 }
 
-/** What tells findings apart: kind and subject. */
+/** Kind and subject identify a finding. */
 export function keyOf({ kind, subject }: Pick<Finding, "kind" | "subject">): string {
   if (subject.type === "job") return JSON.stringify([kind, "job", subject.id]);
   return JSON.stringify(subject.type === "function" ? [kind, "function", subject.name] : [kind, "account"]);
 }
 
 /**
- * What a look makes of what is followed. An incident that is seen again before it is over is the same one, with a flap more.
- * @param newId makes the id of what is followed from now on.
+ * Applies a look to what is tracked. An incident that returns before it is over stays the same, with one more flap.
+ * @param newId makes the id of a newly tracked finding.
  */
 export function advance(before: readonly Tracked[], look: Look, newId: () => string): Step {
   const known = new Map(before.map((each) => [keyOf(each.finding), each]));
@@ -93,7 +92,7 @@ export function advance(before: readonly Tracked[], look: Look, newId: () => str
   return { tracked, opened, over };
 }
 
-/** When the next look could make an incident of what is suspected, in ms since the epoch; null: there is nothing that only waits for that. */
+/** When the next look could open an incident, in ms since the epoch; null: nothing is suspected. */
 export function confirmMs(tracked: readonly Tracked[], nowMs: number): number | null {
   const times = tracked
     .filter(({ openedMs, well }) => openedMs === null && well === null)
@@ -102,7 +101,7 @@ export function confirmMs(tracked: readonly Tracked[], nowMs: number): number | 
   return times.length === 0 ? null : Math.min(...times);
 }
 
-/** Whether something is suspected for so long that the next look may make an incident of it. */
+/** Whether the next look may open an incident. */
 export function isDue(tracked: readonly Tracked[], nowMs: number): boolean {
   return tracked.some(
     ({ openedMs, well, firstSeenMs }) => openedMs === null && well === null && nowMs - firstSeenMs >= CONFIRM_MS,
@@ -124,7 +123,7 @@ function seenAgain(past: Tracked, finding: Finding, nowMs: number): Tracked {
   };
 }
 
-/** A clock that was put back leaves no time that is yet to come: nothing would be told, or be over, until it has come. */
+/** After a clock was set back, times in the future are cut to now: otherwise nothing would open or end until then. */
 function notAfter(each: Tracked, nowMs: number): Tracked {
   const at = (ms: number): number => Math.min(ms, nowMs);
   return {
@@ -137,8 +136,8 @@ function notAfter(each: Tracked, nowMs: number): Tracked {
 }
 
 /**
- * The findings that are followed, each once, by their keys. What is followed already stays so; there is room for others as far as it goes, for errors
- * first; those that are left are one finding.
+ * The findings to track, by their keys. Those already tracked stay; new ones fill the remaining room, errors first;
+ * the rest becomes one finding.
  */
 function bounded(findings: readonly Finding[], known: ReadonlyMap<string, Tracked>): Map<string, Finding> {
   const all = new Map(findings.map((finding) => [keyOf(finding), finding]));
@@ -161,7 +160,7 @@ function moreFinding(left: readonly Finding[]): Finding {
     severity: left.some(({ severity }) => severity === "error") ? "error" : "warning",
     sinceMs: null,
     affected: null,
-    summary: `${left.length} more findings than the ${INCIDENTS_MAX} that are followed one by one.`,
-    advice: "Put right what is the same in many of them; GET /status has each that there is.",
+    summary: `${left.length} more findings than the ${INCIDENTS_MAX} that are tracked individually.`,
+    advice: "Fix what many of them have in common; GET /status lists all findings.",
   };
 }

@@ -24,7 +24,7 @@ export function jobFindings(job: JobFacts, facts: Facts): Found[] {
   return rest.map((found) => ({ ...found, subject }));
 }
 
-/** No need to wait until an upload fails on it. */
+/** Found before any upload fails on it. */
 function destinationFindings({ id, destination, log }: JobFacts, pending: number): Rest[] {
   const failingSinceMs = log === SILENT || log === null ? null : log.failingSinceMs;
   const common = {
@@ -37,9 +37,9 @@ function destinationFindings({ id, destination, log }: JobFacts, pending: number
       {
         kind: "key_lost",
         ...common,
-        summary: `No key opens the destination of job ${id}: neither SECRETS_KEY nor SECRETS_KEY_PREVIOUS fits.`,
+        summary: `The destination of job ${id} cannot be decrypted: neither SECRETS_KEY nor SECRETS_KEY_PREVIOUS fits.`,
         advice:
-          "Set the key again that sealed it, as SECRETS_KEY or SECRETS_KEY_PREVIOUS; or send destination_conf again (PUT /jobs/{id}). Nothing is lost meanwhile.",
+          "Restore the key that encrypted it as SECRETS_KEY or SECRETS_KEY_PREVIOUS, or send destination_conf again (PUT /jobs/{id}). Nothing is lost meanwhile.",
       },
     ];
   if (destination.kind === "unusable")
@@ -49,7 +49,7 @@ function destinationFindings({ id, destination, log }: JobFacts, pending: number
         ...common,
         summary: `The destination of job ${id} cannot be used: ${destination.why}.`,
         advice:
-          "Set the secret or the setting that it needs; or send destination_conf again (PUT /jobs/{id}) with what is right. Nothing is lost meanwhile.",
+          "Set the secret or setting that it needs, or send a corrected destination_conf (PUT /jobs/{id}). Nothing is lost meanwhile.",
       },
     ];
   return [];
@@ -61,13 +61,13 @@ function logSilent({ id }: JobFacts): Rest {
     severity: "warning",
     sinceMs: null,
     affected: null,
-    summary: `The log of job ${id} does not answer: nobody can tell how its delivery goes.`,
+    summary: `The log of job ${id} does not answer. Unknown: the state of its delivery.`,
     advice:
-      "It is usually over within minutes. If it is not, look for errors in the service's own log, and at the platform's status page. Messages for the job come again until it answers.",
+      "This usually ends within minutes. If it lasts, look for errors in this service's log and on the platform's status page. Messages for the job are redelivered until it answers.",
   };
 }
 
-/** How old what waits may be, in ms, before it is late. */
+/** How old a waiting record may be, in ms, before it counts as late. */
 export function lateAfterMs(intervalMs: number): number {
   return intervalMs + AFTER.uploadStarts + AFTER.lagging;
 }
@@ -78,7 +78,7 @@ function deliveryFindings(job: JobFacts, log: LogStatus, nowMs: number): Rest[] 
   if (pending === 0) return [];
   const findings: Rest[] = [];
   const affected = { count: pending, what: "records" } as const;
-  // What it is parked for is said of the destination then.
+  // A finding about the destination already gives the cause.
   const isSaid = destination.kind === "lost" || destination.kind === "unusable";
   const { failingSinceMs, oldestPendingTakenMs: oldestMs } = log;
   const cause = causeIn(log.errorMessage);
@@ -100,7 +100,7 @@ function deliveryFindings(job: JobFacts, log: LogStatus, nowMs: number): Rest[] 
       affected,
       summary: `Uploads of job ${id} fail: ${cause}.`,
       advice:
-        "They are tried again by themselves, at first after seconds, later every quarter of an hour; POST /jobs/{id}/flush tries at once. If it lasts, look at the store. Nothing is lost.",
+        "Uploads are retried automatically: after seconds at first, later every 15 minutes. POST /jobs/{id}/flush retries now. If it lasts, check the store. Nothing is lost.",
     });
   }
   const isLate = oldestMs !== null && nowMs - oldestMs > lateAfterMs(intervalMs);
@@ -111,8 +111,8 @@ function deliveryFindings(job: JobFacts, log: LogStatus, nowMs: number): Rest[] 
       severity: "warning",
       sinceMs: oldestMs,
       affected,
-      summary: `Job ${id} is disabled, and still holds ${counted(pending, "records")} that it had taken.`,
-      advice: "They are delivered all the same, when the store takes them; DELETE /jobs/{id}?discard=true drops them.",
+      summary: `Job ${id} is disabled but still holds ${counted(pending, "records")}.`,
+      advice: "They are delivered as soon as the store accepts them. DELETE /jobs/{id}?discard=true drops them.",
     });
   else if (failingSinceMs === null && !isSaid)
     findings.push({
@@ -120,21 +120,21 @@ function deliveryFindings(job: JobFacts, log: LogStatus, nowMs: number): Rest[] 
       severity: "warning",
       sinceMs: oldestMs,
       affected,
-      summary: `Job ${id} lags: ${counted(pending, "records")} wait, the oldest for longer than its interval allows.`,
+      summary: `Job ${id} is behind. Waiting: ${counted(pending, "records")}, the oldest for longer than the interval allows.`,
       advice:
-        "GET /jobs/{id}/health shows how long uploads take, and /objects what waits. Is the store slow, or are there more events than one log takes, split them over several jobs by filters.",
+        "GET /jobs/{id}/health shows how long uploads take, and /objects what is waiting. If the store is slow, or one log cannot take all events, split them over several jobs with filters.",
     });
   return findings;
 }
 
-/** Of a job that is deleted: there is nobody left who looks at it. */
+/** A deleted job that still holds records. */
 function drainFindings({ id, deletedMs, destination }: JobFacts, log: LogStatus, nowMs: number): Rest[] {
   const { pending } = log.counts;
   if (pending === 0 || deletedMs === null) return [];
   const isLost = destination.kind === "lost" || destination.kind === "unusable";
   const isStuck = log.parked || isLost || nowMs - deletedMs > AFTER.drainingStuck;
   const affected = { count: pending, what: "records" } as const;
-  const discard = "DELETE /jobs/{id}?discard=true drops what it holds.";
+  const discard = "DELETE /jobs/{id}?discard=true drops them.";
   if (!isStuck)
     return [
       {
@@ -142,12 +142,12 @@ function drainFindings({ id, deletedMs, destination }: JobFacts, log: LogStatus,
         severity: "warning",
         sinceMs: deletedMs,
         affected,
-        summary: `Job ${id} is deleted, and delivers what it had taken: ${counted(pending, "records")}.`,
-        advice: `Nothing, if they are wanted: it ends by itself. ${discard}`,
+        summary: `Job ${id} is deleted and still delivers ${counted(pending, "records")}.`,
+        advice: `Nothing to do if you want these records. ${discard}`,
       },
     ];
   const why = isLost
-    ? "its destination cannot be opened"
+    ? "its destination cannot be used"
     : log.failingSinceMs === null
       ? "it takes longer than an hour"
       : causeIn(log.errorMessage);
@@ -157,13 +157,13 @@ function drainFindings({ id, deletedMs, destination }: JobFacts, log: LogStatus,
       severity: "error",
       sinceMs: log.failingSinceMs ?? deletedMs,
       affected,
-      summary: `Job ${id} is deleted, and cannot deliver what it had taken (${counted(pending, "records")}): ${why}.`,
-      advice: `Mend its destination where it is: a deleted job cannot be changed any more. Or: ${discard}`,
+      summary: `Job ${id} is deleted and cannot deliver what it holds (${counted(pending, "records")}): ${why}.`,
+      advice: `Fix the destination at the store: a deleted job cannot be changed. ${discard}`,
     },
   ];
 }
 
-/** What a log holds that should not stay there. */
+/** Findings about what a log holds. */
 function holdingFindings({ id, past }: JobFacts, log: LogStatus, nowMs: number): Rest[] {
   const findings: Rest[] = [];
   const { counts, segments, storedBytes, setAside } = log;
@@ -175,10 +175,10 @@ function holdingFindings({ id, past }: JobFacts, log: LogStatus, nowMs: number):
       sinceMs: log.oldestPendingTakenMs,
       affected: { count: counts.pending, what: "records" },
       summary: isFull
-        ? `The log of job ${id} was full, and goes on in ${counted(segments, "segments")}: more comes than is delivered.`
-        : `The log of job ${id} holds ${Math.floor(storedBytes / 1e9)} GB: more comes than is delivered.`,
+        ? `The log of job ${id} was full and continues in ${counted(segments, "segments")}: records arrive faster than they are delivered.`
+        : `The log of job ${id} holds ${Math.floor(storedBytes / 1e9)} GB: records arrive faster than they are delivered.`,
       advice:
-        "Mend what keeps the job from delivering, if that is said too; or give it less: a filter, a sample, fewer fields. It goes on in further segments, and loses nothing.",
+        "Fix what keeps the job from delivering, or send it less: a filter, a sample, fewer fields. Nothing is lost: a full log continues in further segments.",
     });
   }
   if (counts.set_aside > 0 || setAside.objects > 0) {
@@ -192,9 +192,9 @@ function holdingFindings({ id, past }: JobFacts, log: LogStatus, nowMs: number):
         setAside.objects > 0
           ? { count: setAside.objects, what: "objects" }
           : { count: counts.set_aside, what: "records" },
-      summary: `The store refuses objects of job ${id} for what they are. Set aside: ${counted(counts.set_aside, "records")}${grows ? ", and they become more" : ""}.`,
+      summary: `The store rejects objects of job ${id}. Set aside: ${counted(counts.set_aside, "records")}${grows ? ", and growing" : ""}.`,
       advice:
-        "GET /jobs/{id}/objects says what the store answered, and GET /set-aside lists them. When that is mended, POST /set-aside/{id}/resend; or DELETE what is not wanted.",
+        "GET /jobs/{id}/objects shows the store's answers, and GET /set-aside lists the objects. Fix the cause, then POST /set-aside/{id}/resend; or DELETE what you do not need.",
     });
   }
   const { received, filtered, sampled_out, delivered, pending, set_aside, discarded } = counts;
@@ -206,7 +206,7 @@ function holdingFindings({ id, past }: JobFacts, log: LogStatus, nowMs: number):
       sinceMs: null,
       affected: { count: off, what: "records" },
       summary: `The ledger of job ${id} does not add up: received is not the sum of the others.`,
-      advice: "This is an error of the service. Keep GET /jobs/{id}/ledger as it is now, and report it.",
+      advice: "This is a bug in logship. Save GET /jobs/{id}/ledger as it is now and report it.",
     });
   return findings;
 }
@@ -220,9 +220,9 @@ function keptFindings({ id, hasFilter, sampleRate, past }: JobFacts, nowMs: numb
       severity: "warning",
       sinceMs: filter.sinceMs,
       affected: { count: filter.refused, what: "records" },
-      summary: `The filter of job ${id} keeps nothing: it refused all ${filter.refused} records.`,
+      summary: `The filter of job ${id} keeps nothing: it dropped all ${filter.refused} records.`,
       advice:
-        "If that is not what is wanted, POST /preview with the filter shows what it would keep of recent events; PUT /jobs/{id} with another mends it. What was filtered is not shipped afterwards.",
+        "If this is not intended, POST /preview shows what a filter keeps of recent events, and PUT /jobs/{id} changes it. Filtered records are not shipped later.",
     });
   const enough = Math.ceil(REFUSED_MIN / sampleRate);
   if (sampleRate < 1 && sample !== null && sample.refused >= enough && nowMs - sample.sinceMs > AFTER.keptNothing)
@@ -231,13 +231,13 @@ function keptFindings({ id, hasFilter, sampleRate, past }: JobFacts, nowMs: numb
       severity: "warning",
       sinceMs: sample.sinceMs,
       affected: { count: sample.refused, what: "records" },
-      summary: `The sample of job ${id} (${sampleRate}) keeps nothing: it left out all ${sample.refused} records.`,
-      advice: "Raise output_options.sample_rate, or leave it out. What was not kept is not shipped afterwards.",
+      summary: `The sample of job ${id} (${sampleRate}) keeps nothing: it dropped all ${sample.refused} records.`,
+      advice: "Raise output_options.sample_rate or remove it. Records left out are not shipped later.",
     });
   return findings;
 }
 
-/** A job that gets nothing while others do: every enabled job is offered every event. */
+/** A job that receives nothing while others do: every enabled job is offered every event. */
 function receiptFindings({ id, enabledSinceMs, log }: JobFacts, { jobs, account, functions }: Facts): Rest[] {
   if (enabledSinceMs === null || log === SILENT || account === SILENT || functions === SILENT) return [];
   const others = jobs.flatMap((other) =>
@@ -245,7 +245,7 @@ function receiptFindings({ id, enabledSinceMs, log }: JobFacts, { jobs, account,
   );
   const lastMs = log?.lastReceivedMs ?? null;
   const sinceMs = Math.max(enabledSinceMs, lastMs ?? 0);
-  // What was taken in before may be on its way to this one.
+  // Events accepted later may still be on their way to this job.
   const othersMs = Math.min(Math.max(0, ...others), functions.countedUntilMs);
   if (othersMs - sinceMs <= AFTER.nothingReceived) return [];
   return [
@@ -254,9 +254,9 @@ function receiptFindings({ id, enabledSinceMs, log }: JobFacts, { jobs, account,
       severity: "error",
       sinceMs,
       affected: null,
-      summary: `Job ${id} is enabled and gets nothing${lastMs === null ? "" : " any more"}, while other jobs do.`,
+      summary: `Job ${id} is enabled but receives no events${lastMs === null ? "" : " any more"} while other jobs do.`,
       advice:
-        "Look for `append failed` with its number in the service's own log. Messages that it could not take come again.",
+        "Look for `append failed` with this job's number in the service's log. Messages that it could not take are redelivered.",
     },
   ];
 }

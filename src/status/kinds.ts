@@ -1,4 +1,4 @@
-/** Everything that the rules find to be wrong. docs/status.md says of each when it is said, and what to do. */
+/** The kinds of findings of the rules. docs/status.md says when each appears and what to do. */
 export const KINDS = [
   "configuration_malformed",
   "control_silent",
@@ -42,7 +42,7 @@ export const KINDS = [
   "attachment_unknown",
 ] as const;
 
-/** What the watch finds wrong with itself, and with whoever it tells. The same page has them. */
+/** The kinds of findings of the watch itself; on the same page. */
 export const WATCH_KINDS = ["look_failed", "webhook_failing", "more_findings"] as const;
 
 export type Kind = (typeof KINDS)[number];

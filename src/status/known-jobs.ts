@@ -4,7 +4,7 @@ import { CLOCK_SKEW_MS, type JobConfig } from "../job/config.ts";
 import { destinationPurpose, unseal } from "../job/secrets.ts";
 import type { DestinationFact, KnownJob } from "./facts.ts";
 
-/** What the rules look at of a job; nothing of it opens anything. */
+/** The part of a job that the rules use, without secrets. */
 export function knownJob(job: JobConfig, config: ConfigResult): KnownJob {
   const last = job.windows.at(-1);
   const isEnabled = job.deletedMs === null && last?.untilMs === null;
@@ -20,7 +20,7 @@ export function knownJob(job: JobConfig, config: ConfigResult): KnownJob {
   };
 }
 
-/** Whether a sealed destination can be read, as an upload would. */
+/** Whether an upload could use the sealed destination. */
 function destinationFact(sealed: string, config: ConfigResult): DestinationFact {
   if (!config.ok) return { kind: "unknown" };
   const { accountId, keys, destinations } = config.config;

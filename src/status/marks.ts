@@ -1,18 +1,18 @@
-/** How a count that only grows has grown, from one look to the next. */
+/** The growth of a count between looks. */
 export interface Mark {
   value: number;
-  /** When it was last seen to have grown, in ms; null: never. */
+  /** The last look that saw it grow, in ms; null: none. */
   grewMs: number | null;
-  /** When this growth was first seen: pauses of an hour and less belong to it. */
+  /** The first look of this growth; pauses up to {@link REST_MS} belong to it. */
   sinceMs: number | null;
-  /** By how much it has grown since. */
+  /** Growth since then. */
   by: number;
 }
 
-/** A count rests so long, in ms, before a further growth is another one. */
+/** After a rest this long, in ms, growth counts as new. */
 export const REST_MS = 3_600_000;
 
-/** @param before null: nobody has looked before; what is there then has grown from nothing. */
+/** @param before null: the first look; the count has grown from 0. */
 export function marked(before: Mark | null, value: number, nowMs: number): Mark {
   const last = before ?? { value: 0, grewMs: null, sinceMs: null, by: 0 };
   if (value <= last.value) return { ...last, value };
@@ -23,20 +23,20 @@ export function marked(before: Mark | null, value: number, nowMs: number): Mark 
     : { value, grewMs: nowMs, sinceMs: nowMs, by: more };
 }
 
-/** Since when something keeps nothing of what it gets. */
+/** Since when a filter or sample keeps nothing. */
 export interface KeptNothing {
-  /** At which version of the job. */
+  /** Version of the job. */
   version: number;
-  /** What it had kept then, and has kept by now. */
+  /** Kept in total; unchanged since then. */
   kept: number;
   sinceMs: number;
-  /** What it had been given then. */
+  /** Offered in total at that time. */
   given: number;
-  /** What it was given since, of which it kept nothing. */
+  /** Offered since, all dropped. */
   refused: number;
 }
 
-/** @param given what it was offered in all. @param kept what it kept of that in all. */
+/** @param given offered in total. @param kept of these, in total. */
 export function keptNothing(
   before: KeptNothing | null,
   { version, given, kept }: { version: number; given: number; kept: number },

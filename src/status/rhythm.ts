@@ -2,7 +2,7 @@ import { SCRIPT_NAME_MAX, type TallyBounds } from "../account/function-counts.ts
 import type { Usual } from "./facts.ts";
 import { AFTER, RHYTHM_BOUNDS } from "./thresholds.ts";
 
-/** Of the watch: how events usually come. One row, of less than 1.2 MB whatever names senders make up: see {@link RHYTHM_BOUNDS}. */
+/** The learned rhythms of the watch. One row of less than 1.2 MB, whatever names senders make up: {@link RHYTHM_BOUNDS}. */
 export const RHYTHM_SQL = `
       CREATE TABLE rhythm (
         id    INTEGER PRIMARY KEY CHECK (id = 1),
@@ -12,51 +12,51 @@ export const RHYTHM_SQL = `
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
 
-/** How far back pauses count, in days, before the last event: while nothing comes, what is usual stays what it was. */
+/** How far back pauses count, in days before the last event: a silence does not change what is usual. */
 const GAP_DAYS = 14;
 
-/** Pauses up to this, in ms, change nothing: twice as long is not called quiet yet. */
+/** Shorter pauses, in ms, are not stored: even twice as long is not called quiet. */
 const SHORT_MS = AFTER.quiet / 2;
 
-/** What is usual is known after so many looks that found something new, over so long, in ms. */
+/** A rhythm is known after this many looks that found a new event, over this long, in ms. */
 const KNOWN_LOOKS = 5;
 const KNOWN_MS = DAY_MS;
 
-/** How the events of one function come. */
+/** The events of one function. */
 export interface Pulse {
   firstMs: number;
   lastMs: number;
-  /** That found a newer event than the one before. */
+  /** Looks that found a newer event than the one before. */
   looks: number;
-  /** The longest pause that ended on each day since the epoch, in minutes; days without one worth the name are not there. */
+  /** The longest pause that ended on each day (since the epoch), in minutes; days with short pauses only are left out. */
   gaps: [day: number, minutes: number][];
 }
 
 export interface RhythmState {
-  /** Until when everything that came was known at the last look, in ms. */
+  /** Until when all events were known at the last look, in ms. */
   untilMs: number;
   functions: [name: string, pulse: Pulse][];
-  /** Of all events together. */
+  /** All events together. */
   account: Pulse | null;
 }
 
-/** Somebody's latest event, as a look finds it. */
+/** The latest event of a function, as a look finds it. */
 export interface Heard {
   name: string;
   lastMs: number;
   events: number;
 }
 
-/** What is usual, if it is known yet. */
+/** null: not known yet. */
 export function usualOf({ firstMs, lastMs, looks, gaps }: Pulse): Usual | null {
   if (looks < KNOWN_LOOKS || lastMs - firstMs < KNOWN_MS) return null;
   return { lastMs, longestGapMs: Math.max(0, ...gaps.map(([, minutes]) => minutes)) * MINUTE_MS };
 }
 
 /**
- * One look later.
- * @param knownUntilMs what had come until then was known at the look before: a pause is as long as it was seen to be, so that one of the watch itself
- * makes none.
+ * Applies a look.
+ * @param knownUntilMs until when the look before knew all events. A pause ends there, so that a pause of the watch itself
+ * counts as none.
  */
 export function heard(before: Pulse | null, lastMs: number, knownUntilMs: number): Pulse {
   if (before === null) return { firstMs: lastMs, lastMs, looks: 1, gaps: [] };
@@ -69,9 +69,9 @@ export function heard(before: Pulse | null, lastMs: number, knownUntilMs: number
 }
 
 /**
- * Takes in a look. When there is no room for a new name, it takes that of one that was seen but once, the longest ago; one that has come more often is
- * never crowded out by names that somebody makes up.
- * @returns how many names there was no room for.
+ * Applies a look. Without room, a new name replaces the oldest that was seen once; names seen more often stay, whatever
+ * names senders make up.
+ * @returns how many names found no room.
  */
 export function listened(
   functions: Map<string, Pulse>,
@@ -122,11 +122,11 @@ export class Rhythm {
   }
 
   /**
-   * Takes in a look.
+   * Applies a look.
    * @param countedMs when events were last counted; null: never.
-   * @param untilMs until when everything is known that came. A look that is behind an earlier one changes nothing…
-   * @param nowMs …unless that one had a clock that was ahead: nothing would be learned, and everybody be quiet, until that time has come.
-   * @returns how many names there was no room for.
+   * @param untilMs until when all events are known. A look behind an earlier one changes nothing…
+   * @param nowMs …unless the clock of the earlier one was ahead: nothing would be learned until then.
+   * @returns how many names found no room.
    */
   listen(all: readonly Heard[], countedMs: number | null, untilMs: number, nowMs: number): number {
     const { functions, account, untilMs: lastUntilMs } = this.#state();
@@ -142,7 +142,7 @@ export class Rhythm {
     return left;
   }
 
-  /** What is usual of each function of which that is known. */
+  /** The known rhythms by function. */
   functions(): Map<string, Usual> {
     const known = this.#state().functions.flatMap(([name, pulse]): [string, Usual][] => {
       const usual = usualOf(pulse);

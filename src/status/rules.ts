@@ -9,7 +9,7 @@ import { counted, type Found } from "./words.ts";
 
 export { KINDS, type Kind } from "./kinds.ts";
 
-/** What is wrong, the worst first; then in the order of subjects and kinds. It depends on nothing but the facts. */
+/** All findings, errors first, then by subject and kind. Pure: the same facts give the same findings. */
 export function findingsOf(facts: Facts): Finding[] {
   return [
     ...accountFindings(facts),
@@ -19,7 +19,7 @@ export function findingsOf(facts: Facts): Finding[] {
   ].sort(inOrder);
 }
 
-/** Of a job, but told by who ships again: the worst of several is the oldest. */
+/** One finding per job, since the oldest of its waiting replays. */
 function replayFindings({ replays }: Facts): Found[] {
   if (replays === SILENT) return [];
   const byJob = Map.groupBy(replays, ({ job }) => job);
@@ -29,8 +29,8 @@ function replayFindings({ replays }: Facts): Found[] {
     severity: "warning",
     sinceMs: Math.min(...waiting.map(({ sinceMs }) => sinceMs)),
     affected: { count: waiting.reduce((sum, { objectsLeft }) => sum + objectsLeft, 0), what: "objects" },
-    summary: `${counted(waiting.length, "replays")} of job ${id} cannot go on: ${waiting.map(({ error }) => error)[0]}.`,
-    advice: "GET /jobs/{id}/replay shows it. It is tried again by itself; mend what it names, or cancel it.",
+    summary: `${counted(waiting.length, "replays")} of job ${id} cannot continue: ${waiting.map(({ error }) => error)[0]}.`,
+    advice: "GET /jobs/{id}/replay has the details. It is retried automatically; fix the named cause, or cancel it.",
   }));
 }
 
@@ -53,7 +53,7 @@ function compared(a: Subject, b: Subject): number {
   return 0;
 }
 
-/** What the ledger alone tells. */
+/** Kinds that only the ledger can tell. */
 const OF_LEDGER: ReadonlySet<Kind> = new Set([
   "no_job_enabled",
   "no_events",
@@ -64,12 +64,12 @@ const OF_LEDGER: ReadonlySet<Kind> = new Set([
   "out_of_balance",
 ]);
 
-/** What is known of a job without its log. */
+/** Kinds of a job that need no answer of its log. */
 const WITHOUT_LOG: ReadonlySet<Kind> = new Set(["key_lost", "destination_unusable", "log_silent", "replay_waiting"]);
 
 /**
- * Whether the facts do not tell if this is so, because somebody is silent, or nothing can be opened. That it is not among the findings does not say,
- * then, that it is over.
+ * Whether the facts cannot tell if there is such a finding, because a part is silent or nothing can be decrypted.
+ * Its absence from the findings then does not mean that it is over.
  */
 export function isUntold(facts: Facts, subject: Subject, kind: string): boolean {
   const of = kind as Kind;
@@ -107,7 +107,7 @@ function isUntoldOf(job: JobFacts, kind: Kind, facts: Facts): boolean {
   return log === SILENT && !WITHOUT_LOG.has(kind);
 }
 
-/** That a job gets nothing follows from what others get: one that is silent may be the one that shows it. */
+/** `nothing_received` compares a job with the others: a silent log may be the one that shows the difference. */
 function isReceiptUntold(job: JobFacts, facts: Facts): boolean {
   const { jobs, account, functions } = facts;
   if (account === SILENT || functions === SILENT) return true;
@@ -116,14 +116,14 @@ function isReceiptUntold(job: JobFacts, facts: Facts): boolean {
   );
 }
 
-/** Whether it is found all the same, and only not named: others stand before it. */
+/** Whether the finding exists but is beyond {@link NAMED_MAX}. */
 function isUnnamed(facts: Facts, name: string, kind: Kind): boolean {
   const isIn = (found: readonly Found[]): boolean =>
     found.some((each) => each.kind === kind && each.subject.type === "function" && each.subject.name === name);
   return isIn(everyFunctionFinding(facts)) && !isIn(functionFindings(facts));
 }
 
-/** Whether nothing has been counted of it for too long, but something may have come since: unnamed, or still on its way. */
+/** Whether nothing was counted for too long, but events may have arrived since: unnamed, or still in the queue. */
 function isQuietUntold({ functions, nowMs }: Facts, name: string): boolean {
   if (functions === SILENT) return true;
   const known = functions.each.find((each) => each.name === name);
@@ -133,11 +133,11 @@ function isQuietUntold({ functions, nowMs }: Facts, name: string): boolean {
   return usual !== null && isQuiet(usual, nowMs) && !isQuiet(usual, functions.countedUntilMs);
 }
 
-/** The same of all events together. */
+/** The same for all events together. */
 function isSilenceUntold({ account, functions, nowMs }: Facts): boolean {
   if (account === SILENT) return true;
   const { status, usual } = account;
-  // That none has ever come, the sums tell.
+  // The totals already tell that no event has ever arrived.
   if (status.counts.processed === 0) return false;
   if (functions === SILENT) return true;
   return usual !== null && isQuiet(usual, nowMs) && !isQuiet(usual, functions.countedUntilMs);

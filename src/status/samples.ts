@@ -4,16 +4,16 @@ import type { AccountFacts, JobPast, KnownJob } from "./facts.ts";
 import { keptNothing, type Mark, marked } from "./marks.ts";
 import { BACKLOG_MIN } from "./thresholds.ts";
 
-/** Of the watch: what was counted at its looks. One row, of some hundred kB at most: there are no more than 250 jobs. */
+/** The counts seen by the last look. One row of some hundred kB at most: there are at most 250 jobs. */
 export const SAMPLES_SQL = `
       CREATE TABLE sample (
         id    INTEGER PRIMARY KEY CHECK (id = 1),
         state TEXT NOT NULL                      -- JSON of SampleState
       ) STRICT;`;
 
-/** What is remembered from one look to the next, by counts. */
+/** What is remembered between looks. */
 export interface SampleState {
-  /** The jobs, as the control plane last told them; null: it never has. */
+  /** The last known jobs; null: none yet. */
   known: KnownJob[] | null;
   /** By id. */
   jobs: { [id: string]: JobPast };
@@ -24,14 +24,14 @@ export interface SampleState {
 const NOTHING: SampleState = { known: null, jobs: {}, account: null, backlogSinceMs: null };
 const NO_PAST: JobPast = { filter: null, sample: null, setAside: null };
 
-/** What one look has found; undefined: nobody told. */
+/** The answers of one look; undefined: silent. */
 export interface Look {
   known: KnownJob[] | undefined;
   logs: ReadonlyMap<number, LogStatus | null>;
   account: AccountStatus | undefined;
 }
 
-/** What is remembered after a look. What was not told stays as it was. */
+/** Applies a look. What was silent stays as it was. */
 export function sampled(before: SampleState, { known, logs, account }: Look, nowMs: number): SampleState {
   const jobs: SampleState["jobs"] = {};
   for (const job of known ?? before.known ?? []) {

@@ -1,17 +1,17 @@
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** From when on something is said, in ms: more than so long it must have been so. docs/status.md has them in words. */
+/** How long a state must last before it is a finding, in ms. docs/status.md repeats these in words. */
 export const AFTER = {
-  /** Uploads fail, and are tried again. */
+  /** Uploads fail and are retried. */
   failing: 2 * MINUTE_MS,
-  /** What waits is older than its job's interval, the fifteen seconds in which an upload is to start, and this. */
+  /** Beyond the interval of the job and `uploadStarts`, the time in which an upload should start. */
   lagging: 5 * MINUTE_MS,
   uploadStarts: 15_000,
-  /** A job gets nothing, while others do; or nothing comes at all. */
+  /** A job receives nothing while others do; or no event arrives at all. */
   nothingReceived: 15 * MINUTE_MS,
   outbox: 2 * MINUTE_MS,
-  /** The outbox holds something so long that nobody may call it a moment's trouble. */
+  /** The outbox holds events for too long to be a brief outage. */
   outboxBad: 15 * MINUTE_MS,
   queueOld: 15 * MINUTE_MS,
   backlog: 15 * MINUTE_MS,
@@ -19,37 +19,37 @@ export const AFTER = {
   keptNothing: HOUR_MS,
   drainingStuck: HOUR_MS,
   neverSeen: HOUR_MS,
-  /** The platform does not tell whether a function is attached. */
+  /** The platform does not say whether a function is attached. */
   attachmentUnknown: HOUR_MS,
-  /** A function is never called quiet before. */
+  /** The least silence that counts as quiet. */
   quiet: 30 * MINUTE_MS,
 } as const;
 
-/** How long what has grown counts as growing, in ms after it was last seen to grow. */
+/** How long after its last growth a count is called growing, in ms. */
 export const GROWING_MS = HOUR_MS;
 
-/** How long a loss is told after it was last seen to grow, in ms. */
+/** How long a loss is reported after its last growth, in ms. */
 export const LOSS_TOLD_MS = 24 * HOUR_MS;
 
-/** So many records in a row, none of which was kept, are no chance; of a sample, as many times as it keeps one in. */
+/** Records dropped in a row before a filter is said to keep nothing; a sample needs this many divided by its rate. */
 export const REFUSED_MIN = 20;
 
-/** So many messages in the queue, behind a batch of a hundred, are a backlog. */
+/** Messages in the queue that count as a backlog; a batch has a hundred. */
 export const BACKLOG_MIN = 1_000;
 
-/** A log that holds so much is large, in bytes: half of what makes a segment full. */
+/** A log of this size is called large, in bytes: half of a full segment. */
 export const LOG_LARGE_BYTES = 4_000_000_000;
 
-/** Functions that are named at once, of each kind of finding; of more, their number is told. Senders choose the names. */
+/** Functions named at once per kind of finding; the others are counted. Senders choose the names. */
 export const NAMED_MAX = 100;
 
-/** Functions whose rhythm is learned. A code unit is at most 6 bytes of JSON, and what stands beside a name at most 300. */
+/** Functions whose rhythm is learned. A UTF-16 unit is at most 6 bytes of JSON, the rest of an entry at most 300. */
 export const RHYTHM_BOUNDS = { names: 1_000, chars: 128_000 } as const;
 
-/** How much longer than its longest pause something is quiet before that is said. */
+/** A function is quiet after this many times its longest pause. */
 const QUIET_TIMES = 2;
 
-/** Whether it has been quiet for longer than is usual. @param untilMs until when all is known that came. */
+/** Whether it has been silent for longer than usual. @param untilMs until when all events are known. */
 export function isQuiet({ lastMs, longestGapMs }: { lastMs: number; longestGapMs: number }, untilMs: number): boolean {
   return untilMs - lastMs > Math.max(AFTER.quiet, QUIET_TIMES * longestGapMs);
 }

@@ -1,6 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { errorText, log } from "../log.ts";
 import { answered, platform, within } from "../platform.ts";
+import { Alarm } from "../storage/alarm.ts";
 import { migrate } from "../storage/migrate.ts";
 import { gather, type WatchMemory } from "./gather.ts";
 import { IncidentRows, type PastIncident } from "./incident-rows.ts";
@@ -13,52 +14,50 @@ import { LOOK_FAILED, lookFailed, WEBHOOK_FAILING, webhookFinding } from "./watc
 import { WATCH_STEPS } from "./watch-schema.ts";
 import { WebhookCalls, type WebhookDraft, type WebhookState } from "./webhook-calls.ts";
 
-/** How long a look may take, in ms: longer than whoever gathers needs at most, and less than the cron gives. */
+/** Deadline of a look, in ms: more than gathering takes at most, less than the cron allows. */
 const LOOK_MS = 22_000;
 
-/** A look so young, in ms, is as good as another: whoever asks in a loop asks the rest of the service no more often. Overridden by tests that do. */
+/** A look this recent, in ms, is reused, so that frequent requests do not load the service. Tests override it. */
 export const FRESH = { ms: 10_000 };
 
-/** A look that was only asked for counts for incidents if the last one that did is so long ago, in ms. */
+/** A look on request counts for incidents if the last counted one is at least this old, in ms. */
 const COUNTS_MS = 30_000;
 
-/** How many looks on end have to fail until that itself is found. */
+/** Failed looks in a row that become a finding. */
 const FAILED_LOOKS = 2;
 
-/** How long the cron waits for calls, in ms; they go on. */
+/** How long the cron waits for calls, in ms; they continue afterwards. */
 const SEND_WAIT_MS = 3_000;
 
-/** Calls are made, and their alarm is set, for as long as one may take and more, in ms, in case that this object does not live to set it. */
+/** The alarm set while calls are made, in ms from now, in case this object ends before it sets the next one. */
 const SENDING_MS = 60_000;
 
-/** Where somebody wants to be told, it looks by itself if no cron came for so long, in ms: twice its five minutes, and a minute. */
+/** With a webhook, the watch looks by itself after this long without a cron, in ms: twice five minutes, and one. */
 const NO_CRON_MS = 11 * 60_000;
 
-/** An alarm that should have fired so long ago, in ms, did not. */
-const ALARM_LOST_AFTER_MS = 60_000;
-
-/** Tests of the webhook are so far apart, in ms: whoever may make them has no business to make somebody else's server busy. */
+/** Least time between test calls of the webhook, in ms, to protect its receiver. */
 const TEST_EVERY_MS = 5_000;
 
-/** What it finds by itself. */
+/** Findings of the watch itself. */
 const OWN_KINDS: ReadonlySet<string> = new Set([LOOK_FAILED, WEBHOOK_FAILING]);
 
-/** What somebody sees who looks. */
+/** The result of a look before it counts. */
 export interface Seen {
   readonly findings: readonly Finding[];
   /** As of {@link Look}. */
   isBlind(finding: Finding): boolean;
 }
 
-/** A look as it is shown. */
+/** A look as shown. */
 export interface Sight {
   checkedMs: number;
-  /** Each since the time from which on it is known: `sinceMs` is a number in all of them. */
+  /** With `sinceMs` filled in: since when each is known. */
   findings: Finding[];
 }
 
-/** Looks at everything, remembers since when what is wrong, and tells whoever wants to be told. */
+/** Checks all parts, remembers since when something is wrong, and calls the webhook. */
 export class Watch extends DurableObject<Env> {
+  readonly #alarm: Alarm;
   readonly #memory: WatchMemory;
   readonly #calls: WebhookCalls;
   readonly #incidents: IncidentRows;
@@ -67,19 +66,18 @@ export class Watch extends DurableObject<Env> {
   #countedMs = Number.NEGATIVE_INFINITY;
   #failedLooks = 0;
   #testedMs = Number.NEGATIVE_INFINITY;
-  /** null: none is set, or nobody knows. */
-  #armedMs: number | null = null;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     migrate(ctx.storage, WATCH_STEPS);
     const { sql } = ctx.storage;
+    this.#alarm = new Alarm(ctx.storage);
     this.#memory = { samples: new Samples(sql), rhythm: new Rhythm(sql) };
     this.#calls = new WebhookCalls(ctx.storage, env, platform);
     this.#incidents = new IncidentRows(sql, this.#calls);
   }
 
-  /** What there is to be seen now. Tests say instead what it is. */
+  /** Looks now. Tests replace it. */
   async see(): Promise<Seen> {
     const facts = await gather(this.env, this.#memory, platform);
     const findings = findingsOf(facts);
@@ -90,7 +88,7 @@ export class Watch extends DurableObject<Env> {
     };
   }
 
-  /** From the cron: one look, and the calls that are due. Never throws: a look that fails is a line, and a finding when the next one fails as well. */
+  /** From the cron: one look, and the calls that are due. Never throws: a failed look is logged, and the second in a row is a finding. */
   async check(): Promise<void> {
     await this.#look(true);
     const sending = this.#sendDue();
@@ -98,31 +96,31 @@ export class Watch extends DurableObject<Env> {
     await within(SEND_WAIT_MS, sending, undefined);
   }
 
-  /** What is wrong now; null: that cannot be told. */
+  /** null: the look failed. */
   async look(): Promise<Sight | null> {
     const age = this.#latest === null ? Number.NaN : platform.now() - this.#latest.checkedMs;
     if (this.#latest !== null && age >= 0 && age < FRESH.ms) return this.#latest;
     return this.#look(false);
   }
 
-  /** Incidents, those that go on first, then the latest. */
+  /** Open incidents first, then the latest. */
   incidents(limit: number): PastIncident[] {
     return this.#incidents.list(limit);
   }
 
-  /** null: there is none. */
+  /** null: none. */
   webhook(): WebhookState | null {
     return this.#calls.state();
   }
 
   /**
-   * Keeps a webhook. Whoever was not called before is told of every incident that goes on.
-   * @param basedOn the mark of the one that it was made from; null: there was none.
+   * Stores a webhook. A new receiver is told every open incident.
+   * @param basedOn the mark of the webhook it replaces; null: none.
    * @param moved it has another address than that one.
-   * @returns whether it is kept; false: somebody else was faster.
+   * @returns false: another change came first, and nothing is stored.
    */
   putWebhook(basedOn: string | null, draft: WebhookDraft, moved: boolean): boolean {
-    return this.#transaction(() => {
+    return this.#alarm.transaction(() => {
       const before = this.#calls.state();
       if ((before?.mark ?? null) !== basedOn) return false;
       this.#calls.put(draft);
@@ -133,12 +131,12 @@ export class Watch extends DurableObject<Env> {
     });
   }
 
-  /** Forgets the webhook. @returns whether there was one. */
+  /** @returns whether there was one. */
   deleteWebhook(): boolean {
     return this.ctx.storage.transactionSync(() => this.#calls.remove());
   }
 
-  /** Whether the webhook may be tested now; if so, not again for a while. */
+  /** Whether a test call may be made now; if so, none for {@link TEST_EVERY_MS}. */
   testTurn(): boolean {
     const now = platform.now();
     if (Math.abs(now - this.#testedMs) < TEST_EVERY_MS) return false;
@@ -146,9 +144,9 @@ export class Watch extends DurableObject<Env> {
     return true;
   }
 
-  /** Looks again at what is suspected, and makes the calls that are due. It must not throw: such an alarm is forgotten after six tries. */
+  /** Looks again at what is suspected, and makes the calls that are due. Must not throw: the platform drops an alarm after six failures. */
   override async alarm(): Promise<void> {
-    this.#armedMs = null;
+    this.#alarm.cleared();
     try {
       const now = platform.now();
       const overdue = this.#lookDueMs(now);
@@ -159,7 +157,7 @@ export class Watch extends DurableObject<Env> {
     await this.#sendDue();
   }
 
-  /** One at a time: whoever comes meanwhile gets what that one sees. @param counts for incidents, whenever the last one did. */
+  /** One at a time: a caller meanwhile gets the same result. @param counts for incidents, however recent the last counted look. */
   #look(counts: boolean): Promise<Sight | null> {
     this.#looking ??= this.#lookNow(counts).finally(() => {
       this.#looking = null;
@@ -174,7 +172,7 @@ export class Watch extends DurableObject<Env> {
       this.#failedLooks = 0;
       return sight;
     } catch (error) {
-      log.error("a look at everything failed", { durable_object: "Watch", error: errorText(error) });
+      log.error("status check failed", { durable_object: "Watch", error: errorText(error) });
     }
     this.#failedLooks += 1;
     try {
@@ -190,12 +188,14 @@ export class Watch extends DurableObject<Env> {
     const now = platform.now();
     const own = webhookFinding(this.#calls.state(), this.#calls.opens(), now);
     const findings = own === null ? seen.findings : [...seen.findings, own];
-    // Of itself and of the webhook it can always tell.
+    // Its own state and that of the webhook are always known.
     const isBlind = (finding: Finding): boolean => !OWN_KINDS.has(finding.kind) && seen.isBlind(finding);
     const look: Look = { atMs: now, findings, isBlind };
     const age = now - this.#countedMs;
     const tracked =
-      counts || age >= COUNTS_MS || age < 0 ? this.#transaction(() => this.#count(look)) : this.#incidents.tracked();
+      counts || age >= COUNTS_MS || age < 0
+        ? this.#alarm.transaction(() => this.#count(look))
+        : this.#incidents.tracked();
     const since = new Map(tracked.map((each) => [keyOf(each.finding), each.sinceMs]));
     const shown = findings.map((finding) => ({
       ...finding,
@@ -223,42 +223,29 @@ export class Watch extends DurableObject<Env> {
     }
   }
 
-  #transaction<T>(run: () => T): T {
-    try {
-      return this.ctx.storage.transactionSync(run);
-    } catch (error) {
-      // Its alarm is rolled back with its rows.
-      this.#armedMs = null;
-      throw error;
-    }
-  }
-
   /**
-   * When it looks though no cron has come, in ms since the epoch: a cron that is gone would have nobody told of anything. null: nobody wants to be told. Who
-   * has just begun to live does not know when it last looked, and looks with the next alarm.
+   * When to look although no cron came, in ms since the epoch; null: no webhook is on. Without it, a missing cron would
+   * stop all calls. A new instance does not know its last look, and looks with the next alarm.
    */
   #lookDueMs(nowMs: number): number | null {
     return this.#calls.wanted() ? Math.min(this.#countedMs, nowMs) + NO_CRON_MS : null;
   }
 
-  /** Sets the alarm to when there is something to do next. */
+  /** Sets the alarm for the next thing to do. */
   #arm(tracked: readonly Tracked[] = this.#incidents.tracked()): void {
     const now = platform.now();
     const due = this.#calls.isSending() ? now + SENDING_MS : this.#calls.dueMs();
     const look = this.#lookDueMs(now);
-    // A look that is overdue has just failed.
+    // An overdue look has just failed.
     const again = look !== null && look <= now ? now + NO_CRON_MS : look;
-    const times = [confirmMs(tracked, now), due, again].filter((ms) => ms !== null);
-    if (times.length === 0) return;
-    const next = Math.min(...times);
-    const armed = this.#armedMs;
-    if (armed !== null && armed <= next && armed > now - ALARM_LOST_AFTER_MS) return;
-    this.#armedMs = next;
-    this.ctx.storage.setAlarm(next);
+    this.#alarm.set(
+      Math.min(...[confirmMs(tracked, now), due, again].map((ms) => ms ?? Number.POSITIVE_INFINITY)),
+      now,
+    );
   }
 }
 
-/** The watch goes on with the next alarm, or cron. */
+/** The watch continues with the next alarm or cron. */
 function failed(error: unknown): void {
   log.error("the watch failed", { durable_object: "Watch", error: errorText(error) });
 }

@@ -16,15 +16,15 @@ import {
   type WebhookSecrets,
 } from "./webhook.ts";
 
-/** So many calls wait; a further incident is told of when there is room. Those that say that one is over are taken beyond it: it was told that it was opened. */
+/** Waiting calls at most; a further incident is told when there is room. An `incident.over` is added beyond this, as the receiver knows of the incident. */
 export const WAITING_MAX = 1_000;
 
-/** Calls that one pass makes, one after the other: at ten seconds each, no pass is near the quarter of an hour that an alarm may run. */
+/** Calls of one pass, one after the other: at 10 s each, well below the 15 minutes that an alarm may run. */
 export const CALLS_PER_PASS = 50;
 
-/** A webhook as it is kept. */
+/** A webhook as stored. */
 export interface WebhookState {
-  /** Another one with each change of its owner. */
+  /** New with each change by its owner. */
   mark: string;
   sealed: string;
   shown: string;
@@ -42,12 +42,12 @@ export interface WebhookState {
   waiting: number;
 }
 
-/** What its owner changes. */
+/** A change by its owner. */
 export interface WebhookDraft {
   sealed: string;
   shown: string;
   enabled: boolean;
-  /** Nothing was said of what its receiver switched off: it is still that, and said to be. */
+  /** Whether it stays off, and reported as such, after its receiver answered 410. */
   staysGone: boolean;
 }
 
@@ -78,19 +78,19 @@ interface WebhookRow {
   given_up: number;
 }
 
-/** Not called at all: what is stored, or configured, does not let us. */
+/** No call was possible. */
 type NotCalled = { readonly kind: "not called"; readonly why: string };
 
 /**
- * Of the watch: the webhook, and the calls that wait for it. A call is noted with what it tells of, in one transaction; it is gone when the receiver has
- * said that it has it. In between it may be made again, with the same id.
+ * The webhook and its waiting calls, in the storage of the watch. A call is stored in one transaction with its incident
+ * and deleted when the receiver accepts it. Until then it may be made again, with the same id.
  */
 export class WebhookCalls {
   readonly #storage: DurableObjectStorage;
   readonly #sql: SqlStorage;
   readonly #env: object;
   readonly #platform: Pick<Platform, "now" | "random" | "fetch">;
-  /** In this instance. */
+  /** A pass is running in this instance. */
   #sending = false;
 
   constructor(storage: DurableObjectStorage, env: object, platform: Pick<Platform, "now" | "random" | "fetch">) {
@@ -122,7 +122,7 @@ export class WebhookCalls {
     };
   }
 
-  /** Keeps what its owner wants; calls that wait are made at once. To be called in a transaction. */
+  /** Stores a change; waiting calls are made at once. Call in a transaction. */
   put({ sealed, shown, enabled, staysGone }: WebhookDraft): void {
     const now = this.#platform.now();
     this.#sql.exec(
@@ -139,18 +139,18 @@ export class WebhookCalls {
     if (!enabled) this.#sql.exec("DELETE FROM webhook_call");
   }
 
-  /** Forgets it, with every call that waits. To be called in a transaction. @returns whether there was one. */
+  /** Deletes the webhook and its waiting calls. Call in a transaction. @returns whether there was one. */
   remove(): boolean {
     this.#sql.exec("DELETE FROM webhook_call");
     return this.#sql.exec("DELETE FROM webhook").rowsWritten > 0;
   }
 
-  /** Whether anybody wants to be told. */
+  /** Whether a webhook is on. */
   wanted(): boolean {
     return this.#row()?.enabled === 1;
   }
 
-  /** Whether it could be called, as far as keys go; also if there is none. */
+  /** Whether a key decrypts it; true without a webhook. */
   opens(): boolean {
     const row = this.#row();
     return row === null || !("kind" in this.#secrets(row.sealed));
@@ -160,7 +160,7 @@ export class WebhookCalls {
     return this.#waiting() < WAITING_MAX;
   }
 
-  /** Notes a call. The same one again, while it waits, is one. To be called in a transaction. */
+  /** Adds a call, once while it waits. Call in a transaction. */
   add(type: CallType, incident: Incident, over: Pick<OverIncident, "overMs"> | null, nowMs: number): void {
     this.#sql.exec(
       "INSERT OR IGNORE INTO webhook_call (id, incident, body, made_ms) VALUES (?, ?, ?, ?)",
@@ -171,12 +171,12 @@ export class WebhookCalls {
     );
   }
 
-  /** Whether a pass is under way: when it ends, {@link dueMs} says what is next. */
+  /** Whether a pass is running; when it ends, {@link dueMs} says what is next. */
   isSending(): boolean {
     return this.#sending;
   }
 
-  /** When the next call is due, in ms since the epoch; null: none waits. */
+  /** When the next call is due, in ms since the epoch; null: no calls. */
   dueMs(): number | null {
     const row = this.#row();
     if (row === null || row.enabled === 0 || this.#waiting() === 0) return null;
@@ -185,8 +185,8 @@ export class WebhookCalls {
   }
 
   /**
-   * Makes the calls that are due, one after the other, until one fails. Then the receiver rests, and the next one to be tried is another: a call that it
-   * never takes holds up none but those of its incident. Never beside itself; never throws for what a receiver does.
+   * Makes the due calls, one after the other, until one fails. After a rest another call is tried first, so that a call
+   * that is never accepted only holds up its own incident. Never runs twice at a time; no answer makes it throw.
    */
   async send(): Promise<void> {
     if (this.#sending) return;
@@ -198,7 +198,7 @@ export class WebhookCalls {
     }
   }
 
-  /** @returns whether to go on. */
+  /** @returns whether to continue. */
   async #sendNext(): Promise<boolean> {
     const webhook = this.#row();
     if (webhook === null || webhook.enabled === 0) return false;
@@ -211,7 +211,7 @@ export class WebhookCalls {
     return this.#storage.transactionSync(() => this.#note(call, webhook.mark, answer));
   }
 
-  /** The call that was tried least, of those before which none of their incident waits. */
+  /** Of the first waiting call of each incident, the one tried least. */
   #next(): CallRow | null {
     return (
       this.#sql
@@ -225,20 +225,22 @@ export class WebhookCalls {
   }
 
   #secrets(sealed: string): WebhookSecrets | NotCalled {
-    // That the configuration is malformed is one of the things to be told.
+    // A malformed configuration must not throw here: it is one of the findings.
     const sealing = readSealing(this.#env);
     if (sealing === null) return { kind: "not called", why: "the configuration is malformed" };
     const { accountId, keys } = sealing;
-    return openSecrets(sealed, accountId, keys) ?? { kind: "not called", why: "no key opens the stored webhook" };
+    return (
+      openSecrets(sealed, accountId, keys) ?? { kind: "not called", why: "the stored webhook cannot be decrypted" }
+    );
   }
 
-  /** @param mark of the webhook that was called: what another one said changes nothing but the call. @returns whether to go on. */
+  /** @param mark of the webhook that was called. @returns whether to continue. */
   #note(call: CallRow, mark: string, answer: CallAnswer | NotCalled): boolean {
     const now = this.#platform.now();
     const taken = answer.kind !== "not called" && isTaken(answer);
     const webhook = this.#row();
     if (webhook?.mark !== mark) {
-      // Its owner has changed it meanwhile. What the one before has taken, another one may not have.
+      // Changed meanwhile: the new receiver may not have what the old one accepted.
       return webhook !== null;
     }
     const words = answer.kind === "not called" ? answer.why : answerWords(answer);
@@ -254,7 +256,7 @@ export class WebhookCalls {
     if (answer.kind !== "not called" && isGone(answer)) {
       this.#sql.exec("UPDATE webhook SET enabled = 0, gone_ms = ?", now);
       const { rowsWritten: dropped } = this.#sql.exec("DELETE FROM webhook_call");
-      log.warn("the webhook wants no calls any more", { durable_object: "Watch", dropped });
+      log.warn("the webhook was switched off by its receiver", { durable_object: "Watch", dropped });
       return false;
     }
     this.#failed(call, webhook.failures + 1, words, answer.kind === "answer" ? answer.retryAfterS : null, now);
@@ -290,7 +292,7 @@ export class WebhookCalls {
   }
 }
 
-/** A rest that a clock of another time has set is none. */
+/** Ignores a rest that a wrong clock set too far ahead. */
 function restUntilMs({ rest_until_ms: ms }: WebhookRow, nowMs: number): number {
   return ms - nowMs > REST_MAX_MS ? nowMs : ms;
 }

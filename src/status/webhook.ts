@@ -1,5 +1,6 @@
-/** A webhook as it is kept, and one call of it. What follows from an answer, and when, is policy here; rows are not. */
+/** The address, secrets and calls of a webhook, and what follows from an answer. Its rows are in webhook-calls.ts. */
 import * as z from "zod";
+import { backoffMs } from "../backoff.ts";
 import { type Parsed, parseEndpoint } from "../destinations/destination.ts";
 import { retryAfter } from "../destinations/object-store.ts";
 import { MASK } from "../destinations/parse.ts";
@@ -8,23 +9,23 @@ import { RETRY_AFTER_MAX_S, WEBHOOK_URL_MAX } from "../limits.ts";
 import type { Platform } from "../platform.ts";
 import { newWebhookSecret, signatureHeaders } from "./signature.ts";
 
-/** How long the secret before the last one signs beside it, in ms: a day to put the new one where calls are checked. */
+/** How long the previous secret also signs, in ms: a day to deploy the new one at the receiver. */
 const ROTATION_MS = 86_400_000;
 
 /** How long one call may take, in ms. */
 export const CALL_MS = 10_000;
 
-/** Waits after a failure, in ms: doubling from the first to the last, a fifth more or less by chance, however many calls wait. */
+/** Waits after a failure, in ms, plus or minus {@link JITTER}. */
 const REST_MS = { first: 5_000, last: 3_600_000 };
 const JITTER = 0.2;
 
-/** A rest is never longer than this, in ms; one that seems to be was set by a clock of another time. */
+/** The longest possible rest, in ms; a longer one comes from a wrong clock. */
 export const REST_MAX_MS = Math.max(REST_MS.last * (1 + JITTER), RETRY_AFTER_MAX_S * 1_000);
 
-/** How long a call is tried, in ms: three days, as long as the schedule that Standard Webhooks recommends. */
+/** How long a call is retried, in ms: three days, about as long as the schedule that Standard Webhooks recommends. */
 export const GIVE_UP_MS = 3 * 86_400_000;
 
-/** What is secret of a webhook: its address as well, whose path opens things. */
+/** Stored encrypted. The address is secret too: its path often grants access. */
 const Secrets = z.object({
   url: z.string(),
   secret: z.string(),
@@ -33,17 +34,17 @@ const Secrets = z.object({
 export type WebhookSecrets = z.infer<typeof Secrets>;
 
 /**
- * The address of a webhook: an absolute https URL of a public host, or http of a loopback address where that is allowed.
- * @returns it as it is called, or in words what is wrong; never with a part of it.
+ * An absolute https URL of a public host, or http of a loopback address where that is allowed.
+ * @returns the normalized URL, or what is wrong, without any part of the URL.
  */
 export function parseWebhookUrl(text: string, allowLoopback: boolean): Parsed<string> {
   if (text.length > WEBHOOK_URL_MAX) return { ok: false, why: `must have at most ${WEBHOOK_URL_MAX} characters` };
   if (!/^https?:\/\//i.test(text)) return { ok: false, why: "must begin with https://" };
-  if (text.includes(MASK)) return { ok: false, why: "is masked, and not as it was shown; send it again" };
+  if (text.includes(MASK)) return { ok: false, why: "is masked but not as it was shown; send it in full" };
   if (text.includes("#")) return { ok: false, why: "must not contain a fragment" };
-  // A URL drops some characters and takes others for a slash: it would lead elsewhere than whoever reads it thinks.
-  if (!/^[!-[\]-~]*$/.test(text)) return { ok: false, why: "must be of ASCII, without spaces and backslashes" };
-  // Unlike an endpoint, it may have a query: some receivers have their key there.
+  // A URL parser drops some characters and reads others as a slash: the URL would differ from the text.
+  if (!/^[!-[\]-~]*$/.test(text)) return { ok: false, why: "must be ASCII without spaces and backslashes" };
+  // Unlike an endpoint, it may have a query: some receivers expect their key there.
   const endpoint = parseEndpoint(text.replace(/\?.*$/, ""), "url", allowLoopback);
   if (!endpoint.ok) return { ok: false, why: endpoint.why.replace(/^url /, "") };
   if (isInternalName(endpoint.value.hostname)) return { ok: false, why: "must be a public host" };
@@ -51,7 +52,7 @@ export function parseWebhookUrl(text: string, allowLoopback: boolean): Parsed<st
 }
 
 /**
- * Whether a name is one of private networks alone: without a dot, or below a name that no public DNS has. Loopback is not looked at here.
+ * Whether a name belongs to private networks: it has no dot, or a top-level name outside public DNS. Ignores loopback.
  * https://www.iana.org/assignments/special-use-domain-names, and ICANN's resolution on `.internal`.
  */
 function isInternalName(hostname: string): boolean {
@@ -60,7 +61,7 @@ function isInternalName(hostname: string): boolean {
   return !name.includes(".") || /\.(?:internal|local|localdomain|lan|intranet|corp|home|svc|home\.arpa)$/.test(name);
 }
 
-/** New secrets for an address. @param before of the webhook so far; its secret goes on signing for a day. */
+/** New secrets for an address. @param before the current ones; their secret keeps signing for a day. */
 export function withNewSecret(url: string, before: WebhookSecrets | null, nowMs: number): WebhookSecrets {
   const previous = before === null ? null : { secret: before.secret, untilMs: nowMs + ROTATION_MS };
   return { url, secret: newWebhookSecret(), previous };
@@ -70,7 +71,7 @@ export function sealSecrets(secrets: WebhookSecrets, accountId: string, keys: Se
   return seal(JSON.stringify(secrets), purpose(accountId), keys);
 }
 
-/** null: no key opens it. */
+/** null: no key decrypts it. */
 export function openSecrets(sealed: string, accountId: string, keys: SealingKeys): WebhookSecrets | null {
   const text = unseal(sealed, purpose(accountId), keys);
   return text === null ? null : Secrets.parse(JSON.parse(text));
@@ -80,22 +81,22 @@ function purpose(accountId: string): string {
   return `webhook of account ${accountId}`;
 }
 
-/** What became of one try. */
+/** The result of one try. */
 export type CallAnswer =
   | { readonly kind: "answer"; readonly status: number; readonly retryAfterS: number | null }
   | { readonly kind: "unreachable"; readonly cause: "timeout" | "connection failed" };
 
-/** Whether the receiver has the call. */
+/** Whether the receiver accepted the call. */
 export function isTaken(answer: CallAnswer): boolean {
   return answer.kind === "answer" && answer.status >= 200 && answer.status < 300;
 }
 
-/** Whether the receiver wants no calls any more. */
+/** Whether the receiver asks for no further calls. */
 export function isGone(answer: CallAnswer): boolean {
   return answer.kind === "answer" && answer.status === 410;
 }
 
-/** What a receiver said, in words: its status, and nothing of its own. */
+/** An answer in words: its status, and no text of the receiver. */
 export function answerWords(answer: CallAnswer): string {
   if (answer.kind === "unreachable")
     return answer.cause === "timeout" ? `no answer within ${CALL_MS / 1_000} s` : answer.cause;
@@ -104,19 +105,18 @@ export function answerWords(answer: CallAnswer): string {
 }
 
 /**
- * How long a receiver is left alone after a failure, in ms.
+ * How long to wait after a failure, in ms.
  * @param failures in a row, this one included.
  * @param chance in [0, 1).
  */
 export function restMs(failures: number, retryAfterS: number | null, chance: number): number {
-  const doubled = Math.min(REST_MS.first * 2 ** Math.min(failures - 1, 20), REST_MS.last);
-  const rest = Math.round(doubled * (1 - JITTER + 2 * JITTER * chance));
+  const rest = Math.round(backoffMs(REST_MS, failures) * (1 - JITTER + 2 * JITTER * chance));
   return Math.max(rest, (retryAfterS ?? 0) * 1_000);
 }
 
 /**
- * One try of one call, signed with the time of the try. No redirect is followed, and of the answer nothing but its status is read.
- * @returns never throws; an answer or its absence is data.
+ * One try of a call, signed with the current time. Follows no redirect, and reads only the status of the answer.
+ * Never throws.
  */
 export async function callWebhook(
   { url, secret, previous }: WebhookSecrets,
@@ -126,7 +126,7 @@ export async function callWebhook(
   const nowMs = platform.now();
   const secrets = previous !== null && nowMs < previous.untilMs ? [secret, previous.secret] : [secret];
   const signature = signatureHeaders({ id, timestampS: Math.floor(nowMs / 1_000), body }, secrets);
-  // Not `AbortSignal.timeout`: its timer cannot be taken back, and a durable object with a timer pending is awake, and billed.
+  // Not `AbortSignal.timeout`: it cannot be cleared, and a pending timer keeps a durable object awake and billed.
   const deadline = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<null>((resolve) => {
@@ -145,7 +145,7 @@ export async function callWebhook(
     });
     const response = await Promise.race([request, late]);
     if (response === null) {
-      // It is waited for no more: that it fails now is known.
+      // No longer awaited: its rejection is ignored.
       request.then(discard, () => {});
       return { kind: "unreachable", cause: "timeout" };
     }
@@ -153,14 +153,14 @@ export async function callWebhook(
     const { status, headers } = response;
     return { kind: "answer", status, retryAfterS: retryAfter(headers.get("retry-after"), platform.now()) };
   } catch {
-    // Only the kind of failure is kept: the text may name the URL.
+    // Only the kind of failure: the text may contain the URL.
     return { kind: "unreachable", cause: "connection failed" };
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** Not waited for: a body that hangs may hang here as well, and one that breaks off is as good as one that ends. */
+/** Not awaited: canceling a body may hang. */
 function discard(response: Response): void {
   response.body?.cancel().catch(() => {});
 }

@@ -1,26 +1,26 @@
 import type { Kind } from "./kinds.ts";
 import type { Finding } from "./types.ts";
 
-/** A finding, of which the kind is one of the closed list. */
+/** A finding of one of the rules. */
 export type Found = Finding & { readonly kind: Kind };
 
-/** One, before it is said of whom. */
+/** The same without its subject. */
 export type Rest = Omit<Found, "subject">;
 
-/** What a store last answered, as a job's error message has it: our own words, of which only status and code are the store's. */
+/** The last answer of a store, read from the error message of a job: only status and code come from the store. */
 export interface StoreAnswer {
   status: number;
-  /** Letters and digits; null: it said none. */
+  /** Letters and digits; null: none. */
   code: string | null;
 }
 
-/** null: no answer decided. */
+/** null: the message names no answer. */
 export function answerIn(errorMessage: string | null): StoreAnswer | null {
   const match = /\bHTTP (\d{3})(?: ([A-Za-z0-9]{1,64})\b)?/.exec(errorMessage ?? "");
   return match === null ? null : { status: Number(match[1]), code: match[2] ?? null };
 }
 
-/** What uploads fail on, for the middle of a sentence. Nothing of the message is repeated but what {@link answerIn} reads. */
+/** Why uploads fail, for the middle of a sentence. Repeats nothing of the message but what {@link answerIn} reads. */
 export function causeIn(errorMessage: string | null): string {
   const answer = answerIn(errorMessage);
   if (answer !== null && (answer.status < 200 || answer.status > 299))
@@ -29,42 +29,41 @@ export function causeIn(errorMessage: string | null): string {
   if (/timeout|no answer/.test(message)) return "the store does not answer in time";
   if (/connection failed/.test(message)) return "the connection to the store fails";
   if (/the store (keeps|does not show)|does not keep|not there/.test(message))
-    return "the store does not keep what it takes";
-  if (/another object stands/.test(message)) return "the store says of every key that another object stands there";
+    return "the store does not keep what it accepts";
+  if (/another object stands/.test(message)) return "another object already exists at every key";
   if (/configuration:/.test(message)) return "the configuration is malformed";
-  return "the error_message of the job says why";
+  return "see the error_message of the job";
 }
 
-/** What to do about a job whose uploads are parked. */
+/** Advice for a parked job. */
 export function parkedAdvice(answer: StoreAnswer | null): string {
   const send = "send destination_conf again (PUT /jobs/{id})";
-  const kept = "Nothing is lost: it is tried again every few minutes, and at once when the job is changed.";
-  if (answer === null)
-    return `Read the job's error_message, and mend what it names, or ${send} with what is right. ${kept}`;
+  const kept = "Nothing is lost: uploads are retried every few minutes, and at once when the job is changed.";
+  if (answer === null) return `Read the job's error_message and fix what it names, or ${send}. ${kept}`;
   const { status, code } = answer;
   if (status >= 300 && status < 400)
-    return `The bucket is somewhere else; redirects are not followed. Find its region and endpoint, and ${send} with them. ${kept}`;
+    return `The bucket is elsewhere; redirects are not followed. Find its region and endpoint, and ${send}. ${kept}`;
   if (status === 404)
     return code === "NoSuchBucket" || code === null
-      ? `The bucket is not there. Create it again under its name, or ${send} with another. ${kept}`
-      : `The store does not know what it is asked for. Check bucket and endpoint, and ${send}. ${kept}`;
+      ? `The bucket does not exist. Create it, or ${send} with another one. ${kept}`
+      : `The store does not find what is asked for. Check bucket and endpoint, and ${send}. ${kept}`;
   if (code === "AuthorizationHeaderMalformed")
-    return `The region does not fit the bucket. Find its region, and ${send} with it. ${kept}`;
+    return `The region is not that of the bucket. Find the right one, and ${send}. ${kept}`;
   if (code === "SignatureDoesNotMatch" || code === "InvalidAccessKeyId" || code === "InvalidToken" || status === 401)
-    return `The store does not know the key, or its secret is another. Make a new pair of keys, and ${send} with it. ${kept}`;
+    return `The store does not know the key, or the secret is wrong. Create a new key, and ${send}. ${kept}`;
   if (status === 403)
-    return `The key may not write there. Allow it to write objects to the bucket, or ${send} with a key that may. ${kept}`;
-  return `The store refuses every upload. Check bucket, endpoint and region, and ${send}. ${kept}`;
+    return `The key may not write there. Allow it to write objects to the bucket, or ${send} with another key. ${kept}`;
+  return `The store rejects every upload. Check bucket, endpoint and region, and ${send}. ${kept}`;
 }
 
-/** A function's name as it may stand in a sentence: senders choose it. */
+/** A function's name, made safe for a sentence: senders choose it. */
 export function shown(name: string): string {
   const plain = name.toWellFormed().replace(/[\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}"]/gu, "\ufffd");
   const cut = [...plain].slice(0, 64).join("");
   return `"${cut}${cut.length < plain.length ? "…" : ""}"`;
 }
 
-/** A span of time in words, rounded down to its largest unit. */
+/** A duration, rounded down to its largest unit. */
 export function span(ms: number): string {
   const units = [
     ["day", 86_400_000],

@@ -1,6 +1,6 @@
 import { exports } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import { requirePermission } from "../../src/api/auth.ts";
+import { requirePermission } from "../../src/access/roles.ts";
 import { GROUPS } from "../../src/app.ts";
 import { ApiError } from "../../src/errors.ts";
 import { platform } from "../../src/platform.ts";

@@ -114,7 +114,7 @@ describe("a webhook", () => {
     await runWatchAlarm();
     expect([post.calls, await readWebhook()]).toMatchObject([
       [],
-      { waiting: 1, failures: 1, last_answer: "no key opens the stored webhook" },
+      { waiting: 1, failures: 1, last_answer: "the stored webhook cannot be decrypted" },
     ]);
   });
 });
@@ -129,22 +129,22 @@ describe("what is refused", () => {
     ["user info", { url: "https://user:hunter2@hooks.example.com/" }, "url: must not contain user information"],
     ["a fragment", { url: "https://hooks.example.com/#x" }, "url: must not contain a fragment"],
     ["a fragment behind a query", { url: "https://hooks.example.com/?a#x" }, "url: must not contain a fragment"],
-    ["a mask", { url: "https://hooks.example.com/****" }, "url: is masked, and not as it was shown; send it again"],
-    ["a space", { url: "https://hooks.example.com/ x" }, "url: must be of ASCII, without spaces and backslashes"],
+    ["a mask", { url: "https://hooks.example.com/****" }, "url: is masked but not as it was shown; send it in full"],
+    ["a space", { url: "https://hooks.example.com/ x" }, "url: must be ASCII without spaces and backslashes"],
     [
       "a line",
       { url: "https://hooks.example.com/\r\nHost: x" },
-      "url: must be of ASCII, without spaces and backslashes",
+      "url: must be ASCII without spaces and backslashes",
     ],
     [
       "a backslash",
       { url: "https://hooks.example.com\\@evil" },
-      "url: must be of ASCII, without spaces and backslashes",
+      "url: must be ASCII without spaces and backslashes",
     ],
     [
       "a name in another script",
       { url: "https://hööks.example/" },
-      "url: must be of ASCII, without spaces and backslashes",
+      "url: must be ASCII without spaces and backslashes",
     ],
     ["no host", { url: "https://?x" }, "url: must be a host or an https:// URL"],
     ["too much", { url: `https://h.example/${"x".repeat(2_048)}` }, "url: must have at most 2048 characters"],

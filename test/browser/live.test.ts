@@ -32,7 +32,7 @@ const event = (outcome: string, more: object = {}) => ({
 async function watching(): Promise<Page> {
   const page = await stage.signedIn();
   await page.goto("/live");
-  await page.getByText("Connected: records appear").waitFor();
+  await page.getByText("Connected. Records appear").waitFor();
   return page;
 }
 
@@ -69,7 +69,7 @@ it("draws 200 events a second, or says which it dropped", async () => {
     (n) => document.querySelectorAll("#live-rows button").length === n,
     Math.min(1_000, shown),
   );
-  const stated = await page.getByText(/^.?[\d,]+ dropped to keep up$/).allTextContents();
+  const stated = await page.getByText(/^.?[\d,]+ skipped \(too fast\)$/).allTextContents();
   expect(stated.reduce((sum, text) => sum + Number(text.replace(/\D/g, "")), 0)).toBe(dropped);
   const drawn = await page.evaluate(() => (window as unknown as { drawn: number[] }).drawn);
   expect(Math.max(...drawn)).toBeLessThanOrEqual(62);
@@ -92,7 +92,7 @@ it("shows a record in full, by keyboard alone, with nothing in it obeyed", async
   expect(await page.locator("#live-rows img, #live-rows script").count()).toBe(0);
   const text = await page.locator("#live-rows").textContent();
   expect([text?.includes("\u001b"), text?.includes("\u202e")]).toEqual([false, false]);
-  await page.getByRole("searchbox", { name: "Search in the list" }).focus();
+  await page.getByRole("searchbox", { name: "Search the list" }).focus();
   await page.keyboard.press("Tab");
   await page.keyboard.press("ArrowUp");
   await page.keyboard.press("Home");
@@ -116,14 +116,14 @@ it("pauses, searches, and filters", async () => {
   const said = complaints(page);
   await page.getByRole("heading", { level: 1 }).click();
   await page.keyboard.press("Space");
-  await page.getByText("Paused: nothing is sent.").waitFor();
+  await page.getByText("Paused: no records are sent.").waitFor();
   await send([event("missed"), event("missed")]);
   // What one sees, the other was offered.
   await seen(other, 2);
   await other.context().close();
   expect(await figure(page, "seen")).toBe(0);
   await page.getByRole("button", { name: "Resume" }).click();
-  await page.getByText("2 arrived while this was paused").waitFor();
+  await page.getByText("2 missed while paused").waitFor();
 
   await send([event("ok"), event("exception"), event("ok", { ScriptName: "needle" })]);
   await seen(page, 3);
@@ -144,7 +144,7 @@ it("pauses, searches, and filters", async () => {
     .getByLabel("Filter", { exact: true })
     .fill('{"where":{"key":"Outcome","operator":"eq","value":"exception"}}');
   await page.getByRole("button", { name: "Apply" }).click();
-  await page.getByText("the records that it wants").waitFor();
+  await page.getByText("matching records").waitFor();
   expect(await rows(page).count()).toBe(0);
   await send([event("ok"), event("exception"), event("ok")]);
   await seen(page, 6);
@@ -157,14 +157,14 @@ it("pauses, searches, and filters", async () => {
 it("comes back by itself, and says when it cannot", async () => {
   const page = await watching();
   await stage.shipper.kill();
-  await page.getByText("Not connected").waitFor();
+  await page.getByText("Disconnected").waitFor();
   await stage.shipper.restart();
-  await page.getByText("Connected: records appear").waitFor({ timeout: 60_000 });
-  await page.getByText(/Not connected for \d+ s: what arrived then is missing here/).waitFor();
+  await page.getByText("Connected. Records appear").waitFor({ timeout: 60_000 });
+  await page.getByText(/Disconnected for \d+ s: records of that time are missing/).waitFor();
   await send([event("ok")]);
   await seen(page, 1);
   await page.context().clearCookies();
   await stage.shipper.crashAndRestart();
-  await page.getByText("You are signed out.").waitFor({ timeout: 60_000 });
+  await page.getByText("Signed out.").waitFor({ timeout: 60_000 });
   await page.context().close();
 });

@@ -23,7 +23,7 @@ it("a reload makes no second one of what is shown once", async () => {
   await page.goto("/access/tokens");
   await page.getByLabel("Name", { exact: true }).fill("made once");
   await page.getByRole("checkbox", { name: /logs:read/ }).check();
-  await page.getByRole("button", { name: "Create the token" }).click();
+  await page.getByRole("button", { name: "Create token" }).click();
   await page.getByText(/^logship_token_\w+/).waitFor();
   await page.reload();
   await page.getByRole("heading", { level: 1, name: "Access" }).waitFor();

@@ -16,7 +16,7 @@ async function cost(): Promise<string> {
 
 it("says that nothing was counted yet", async () => {
   setClock(NOON);
-  expect(await cost()).toContain("Nothing was counted yet");
+  expect(await cost()).toContain("Nothing counted yet");
 });
 
 it("says what the API says, each number with how it is known", async () => {
@@ -26,7 +26,7 @@ it("says what the API says, each number with how it is known", async () => {
   await settle(job, clock);
   const { result } = (await api<UsageView>("GET", "/logship/usage")).body;
   const text = await cost();
-  expect(text).toContain("What November 2100 cost so far");
+  expect(text).toContain("Cost in November 2100 so far");
   const { rows_written, queue_operations } = result.operations;
   expect(text).toContain(`Rows written ${rows_written.amount} derived $1.00 50,000,000 `);
   expect(text).toContain(`Queue operations ${queue_operations.amount} counted $0.40 1,000,000 `);
@@ -43,7 +43,7 @@ it("says which numbers are missing while a job does not answer", async () => {
   const before = USAGE_PATIENCE.ms;
   USAGE_PATIENCE.ms = 50;
   try {
-    expect(await cost()).toContain("1 job does not answer: what it uploaded is missing here");
+    expect(await cost()).toContain("Uploads of 1 job are missing here: no answer");
   } finally {
     USAGE_PATIENCE.ms = before;
   }

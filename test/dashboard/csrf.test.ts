@@ -61,7 +61,7 @@ describe("a form", () => {
   it.each(FOREIGN)("is refused with %s", async (_why, headers) => {
     const csrf = await visitor.csrf();
     const answer = await visitor.post("/access/tokens", form(csrf), headers);
-    expect([answer.status, textOf(answer.html)]).toEqual([403, expect.stringContaining("Nothing was changed")]);
+    expect([answer.status, textOf(answer.html)]).toEqual([403, expect.stringContaining("Nothing changed")]);
     expect(await names()).toEqual([]);
     const { cookie } = visitor;
     expect((await visitor.post("/sign-out", form(csrf), headers)).status).toBe(403);
@@ -124,7 +124,7 @@ describe("a form", () => {
     await visitor.submit("/sign-out");
     visitor.cookie = cookie;
     const answer = await visitor.post("/access/tokens", form(csrf), OWN);
-    expect([answer.status, textOf(answer.html)]).toEqual([401, expect.stringContaining("the session is over")]);
+    expect([answer.status, textOf(answer.html)]).toEqual([401, expect.stringContaining("your session ended")]);
     expect(await names()).toEqual([]);
   });
 

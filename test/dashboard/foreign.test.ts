@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import liveScript from "../../src/dashboard/client/live.client.js";
+import { scriptAt, scriptPath } from "../../src/dashboard/assets.ts";
 import { escaped, STEERING, visible } from "../../src/dashboard/parts/foreign.tsx";
 import { Field, Select } from "../../src/dashboard/parts/form.tsx";
 import { Empty, Notice } from "../../src/dashboard/parts/panel.tsx";
@@ -52,5 +52,7 @@ it("what the API says of a text, in a title or beside a field, turns nothing eit
 });
 
 it("what is shown live is shown by the same rule", () => {
-  expect(liveScript).toContain(`${STEERING}`);
+  const script = new TextDecoder().decode(scriptAt(scriptPath("live")) ?? undefined);
+  expect(script).toContain(`${STEERING}`);
+  expect(script).not.toMatch(/^import /m);
 });

@@ -43,7 +43,7 @@ async function text(path: string, visitor?: Visitor): Promise<string> {
 describe("the functions", () => {
   it("say where there are none how to attach one", async () => {
     const { html } = await (await Visitor.signedIn()).get("/functions");
-    expect(textOf(html)).toContain("No function was seen yet");
+    expect(textOf(html)).toContain("No functions yet");
     expect(html).toContain('href="/attach"');
   });
 
@@ -53,8 +53,8 @@ describe("the functions", () => {
     await ship("shop", 5);
     await ship("noisy", 3);
     const { html } = await (await Visitor.signedIn()).get("/functions");
-    expect(textOf(html)).toMatch(/noisy off .* 0 3 3 as logging was off/);
-    expect(textOf(html)).toMatch(/shop on by default .* 5 0 its events come/);
+    expect(textOf(html)).toMatch(/noisy off .* 0 3 3 logging off/);
+    expect(textOf(html)).toMatch(/shop on by default .* 5 0 events arrive/);
     expect(html).toMatch(/role="switch" aria-checked="false" aria-label="Logging of noisy"/);
     expect(html).toMatch(/role="switch" aria-checked="true" aria-label="Logging of shop"/);
   });
@@ -63,20 +63,20 @@ describe("the functions", () => {
     for (let i = 0; i < 53; i++) await patch(`shop-${`${i}`.padStart(2, "0")}`, { logship: true });
     const visitor = await Visitor.signedIn();
     const first = await text("/functions", visitor);
-    expect(first).toContain("Page 1 of 2, 53 functions");
+    expect(first).toContain("53 functions 1 to 50 of 53");
     expect([first.includes("shop-49"), first.includes("shop-50")]).toEqual([true, false]);
     const second = await visitor.get("/functions?page=2");
     expect(textOf(second.html)).toContain("shop-52");
     expect(second.html).toContain('name="back" value="?page=2"');
-    expect(await text("/functions?page=7", visitor)).toContain("There is no such page any more");
-    expect(await text("/functions?page=-1", visitor)).toContain("Page 1 of 2");
+    expect(await text("/functions?page=7", visitor)).toContain("This page is empty");
+    expect(await text("/functions?page=-1", visitor)).toContain("1 to 50 of 53");
     const found = await text("/functions?name=OP-5", visitor);
     expect([found.includes("shop-51"), found.includes("shop-49"), found.includes("3 functions")]).toEqual([
       true,
       false,
       true,
     ]);
-    expect(await text("/functions?name=nothing", visitor)).toContain("No function has that in its name");
+    expect(await text("/functions?name=nothing", visitor)).toContain("No matching functions");
     const fields = { logging: "off", back: "?name=OP-5&page=2" };
     expect((await visitor.submit("/functions/shop-51/logging", fields)).location).toBe("/functions?name=OP-5&page=2");
     // Somewhere else is nowhere to go back to.
@@ -134,9 +134,9 @@ describe("a function", () => {
     await patch("noisy", { logship: false });
     await ship("noisy", 3);
     const page = await text("/functions/noisy");
-    expect(page).toContain("Shipped 0 Dropped, as logging was off 3 Dropped, as no job was on 0");
-    expect(page).toContain('Logging of "noisy" is off, and its events come');
-    expect(page).toContain("Its events are dropped as they come, and counted.");
+    expect(page).toContain("Shipped 0 Dropped: logging off 3 Dropped: no job enabled 0");
+    expect(page).toContain('Logging of "noisy" is off, but events arrive');
+    expect(page).toContain("Events are counted and dropped.");
   });
 
   it("that nobody knows is not found", async () => {
@@ -175,10 +175,10 @@ describe("who may what", () => {
     const visitor = await Visitor.signedIn({ token: secret });
     const { html } = await visitor.get("/functions");
     expect(html).not.toContain('role="switch"');
-    expect(textOf(html)).not.toContain("Decide before the first event");
+    expect(textOf(html)).not.toContain("Set logging before the first event");
     const one = await text("/functions/shop", visitor);
     expect(one).toContain("needs the permission functions:edit");
-    expect(one).toContain("What is found to be wrong: needs the permission logs:read");
+    expect(one).toContain("Problems of this function: needs the permission logs:read");
     for (const [path, fields] of [
       ["/functions/shop/logging", { logging: "off" }],
       ["/functions/shop/forget", {}],
@@ -211,16 +211,16 @@ describe("how to attach one", () => {
     const page = await text("/attach", visitor);
     expect(page).toContain('"tail_consumers": [{ "service": "my-shipper" }]');
     expect(page).toContain('[[tail_consumers]] service = "my-shipper"');
-    expect(page).toContain("npm run attach -- <project file> --service my-shipper writes it");
+    expect(page).toContain("npm run attach -- <project file> --service my-shipper adds it");
     expect(page).toContain('"services": [{ "binding": "LOGSHIP", "service": "my-shipper", "entrypoint": "Shipper" }]');
     expect(page).toContain("https://logship.test/client/v4/accounts/test-account/logship/datasets/");
     expect(page).toContain("Authorization: Bearer $TOKEN");
-    expect(page).not.toContain("Run one here");
+    expect(page).not.toContain("Run one locally");
   });
 
   it("says in local development how to run one here, and where it answers", async () => {
     const page = await text("/attach", await Visitor.signedIn(undefined, LOCAL));
-    expect(page).toMatch(/It then answers at http:\/\/shop\.localhost:8788\/ :/);
+    expect(page).toMatch(/It answers at http:\/\/shop\.localhost:8788\/ :/);
     // Its lines need a token and a file: both are there to be copied before.
     expect(page).toMatch(/TOKEN=\$\(sed .* cat > shop\.js .* -F 'shop\.js=@shop\.js;/);
     expect(page).toContain("/functions/scripts/shop");

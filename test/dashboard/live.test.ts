@@ -26,9 +26,9 @@ describe("the live page", () => {
     const { status, html } = await (await Visitor.signedIn()).get("/live");
     expect(status).toBe(200);
     const text = textOf(html);
-    expect(text).toContain("Watching records arrive needs a script");
-    expect(text).toContain("Nothing has arrived yet");
-    expect(text).toContain("No recent records are held");
+    expect(text).toContain("The live view needs JavaScript");
+    expect(text).toContain("No records yet");
+    expect(text).toContain("No recent records");
     expect(text).toContain("up to ten seconds after its event");
     expect(html).toMatch(/<script type="module" src="\/assets\/live-[\w-]+\.js">/);
   });

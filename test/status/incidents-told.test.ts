@@ -296,7 +296,7 @@ describe("a look", () => {
       expect(await theWatch().look()).toBeNull();
     }
     expect(errors).toHaveBeenCalledWith(
-      expect.objectContaining({ message: "a look at everything failed", error: "Error: the disk is gone" }),
+      expect.objectContaining({ message: "status check failed", error: "Error: the disk is gone" }),
     );
     expect(saidBy(post.calls)).toEqual(["opened 1", "opened account"]);
     expect(post.calls[1]?.body.data).toMatchObject({ kind: "look_failed", severity: "error" });

@@ -299,7 +299,7 @@ describe("very many findings", () => {
     expect(tracked).toHaveLength(INCIDENTS_MAX + 1);
     const more = tracked.filter(({ finding: { kind } }) => kind === MORE);
     expect(more.map(({ finding: { summary, severity } }) => [summary, severity])).toEqual([
-      [`30 more findings than the ${INCIDENTS_MAX} that are followed one by one.`, "warning"],
+      [`30 more findings than the ${INCIDENTS_MAX} that are tracked individually.`, "warning"],
     ]);
     expect(tracked.filter(({ finding: { severity } }) => severity === "error")).toHaveLength(10);
   });

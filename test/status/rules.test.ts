@@ -62,7 +62,7 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     {
       severity: "warning",
       summary:
-        "The account's ledger, asked after functions, does not answer: nobody can tell whether any has gone quiet.",
+        "The account's ledger (counts of functions) does not answer. Unknown: whether any function has gone quiet.",
     },
   ],
   ["outbox_silent", facts(), facts({ outbox: "silent" }), { severity: "warning" }],
@@ -142,7 +142,7 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     "functions_more",
     facts({ functions: { countedUntilMs: NOON, each: many(NAMED_MAX), unnamedMs: null, notWatched: 0 } }),
     facts({ functions: { countedUntilMs: NOON, each: many(NAMED_MAX + 7), unnamedMs: null, notWatched: 0 } }),
-    { summary: "The same is to be said of 7 functions beside those that are named." },
+    { summary: "The same applies to 7 functions beyond those named." },
   ],
   [
     "out_of_balance",
@@ -276,7 +276,7 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
       subject: { type: "job", id: 4 },
       sinceMs: ago(9),
       affected: { count: 16, what: "objects" },
-      summary: "2 replays of job 4 cannot go on: HTTP 503.",
+      summary: "2 replays of job 4 cannot continue: HTTP 503.",
     },
   ],
   [
@@ -497,15 +497,12 @@ describe("words", () => {
     ["parked: HTTP 301; nothing is lost", "the store answers HTTP 301"],
     ["upload failed: timeout; it is being tried again", "the store does not answer in time"],
     ["upload failed: connection failed; it is being tried again", "the connection to the store fails"],
-    ["upload failed: HTTP 200, but the object is not there; it is …", "the store does not keep what it takes"],
-    ["upload failed: the store keeps 3 of 9 bytes; it is …", "the store does not keep what it takes"],
+    ["upload failed: HTTP 200, but the object is not there; it is …", "the store does not keep what it accepts"],
+    ["upload failed: the store keeps 3 of 9 bytes; it is …", "the store does not keep what it accepts"],
     ["parked: configuration: SECRETS_KEY: base64", "the configuration is malformed"],
-    [
-      "the store says of every key that another object stands there",
-      "the store says of every key that another object stands there",
-    ],
-    ["anything that a record says", "the error_message of the job says why"],
-    [null, "the error_message of the job says why"],
+    ["the store says of every key that another object stands there", "another object already exists at every key"],
+    ["anything that a record says", "see the error_message of the job"],
+    [null, "see the error_message of the job"],
   ])("%s", (message, cause) => expect(causeIn(message)).toBe(cause));
 
   it("read of an answer its status and its code alone", () => {
@@ -525,16 +522,16 @@ describe("words", () => {
       first(307, null),
       first(400, "AuthorizationHeaderMalformed"),
       first(405, null),
-      parkedAdvice(null).split(",")[0],
+      parkedAdvice(null).split(" and")[0],
     ]).toEqual([
       "The store does not know the key",
       "The store does not know the key",
       "The key may not write there",
-      "The bucket is not there",
-      "The store does not know what it is asked for",
-      "The bucket is somewhere else",
-      "The region does not fit the bucket",
-      "The store refuses every upload",
+      "The bucket does not exist",
+      "The store does not find what is asked for",
+      "The bucket is elsewhere",
+      "The region is not that of the bucket",
+      "The store rejects every upload",
       "Read the job's error_message",
     ]);
   });

@@ -51,8 +51,8 @@ describe("a store that does not take records", () => {
   it.each([
     [403, "AccessDenied", /^The key may not write there/],
     [403, "SignatureDoesNotMatch", /^The store does not know the key/],
-    [404, "NoSuchBucket", /^The bucket is not there/],
-    [400, "AuthorizationHeaderMalformed", /^The region does not fit/],
+    [404, "NoSuchBucket", /^The bucket does not exist/],
+    [400, "AuthorizationHeaderMalformed", /^The region is not that/],
   ])("wrong credentials, a deleted bucket: %i %s is said with the first upload", async (code, word, advice) => {
     const { clock, control, job } = await waitingJob();
     await control.script([rule({ do: "answer", status: code, code: word })]);
@@ -84,7 +84,7 @@ describe("a store that does not take records", () => {
     clock.advance(30_000);
     await runAlarm(job);
     const [found] = (await status()).findings;
-    expect(found).toMatchObject({ kind: "parked", advice: expect.stringMatching(/^The bucket is somewhere else/) });
+    expect(found).toMatchObject({ kind: "parked", advice: expect.stringMatching(/^The bucket is elsewhere/) });
   });
 
   it("a store that cannot now is said after two minutes", async () => {
@@ -117,7 +117,7 @@ describe("a store that does not take records", () => {
         kind: "log_large",
         severity: "error",
         affected: { count: 15, what: "records" },
-        summary: expect.stringContaining("goes on in 2 segments"),
+        summary: expect.stringContaining("continues in 2 segments"),
       },
     ]);
   });

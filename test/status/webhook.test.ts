@@ -44,7 +44,7 @@ describe("a receiver that is down", () => {
         kind: "webhook_failing",
         severity: "warning",
         sinceMs: NOON + MINUTE_MS,
-        summary: "The webhook does not take its calls: connection failed. Waiting: 1.",
+        summary: "The webhook's receiver does not accept calls: connection failed. Waiting: 1.",
       }),
     ]);
     post.answers(200);

@@ -54,7 +54,7 @@ export const UpdateMember = z
   })
   .meta({ id: "UpdateMember" });
 
-const Token = z
+export const Token = z
   .object({
     id: HexId,
     name: z.string(),
@@ -66,7 +66,7 @@ const Token = z
   .meta({ id: "Token" });
 export type Token = z.infer<typeof Token>;
 
-const Member = z
+export const Member = z
   .object({
     id: HexId,
     email: z.string(),

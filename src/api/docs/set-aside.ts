@@ -33,11 +33,11 @@ const OBJECT = {
   records: Count,
 };
 
-const Entry = z
+export const Entry = z
   .discriminatedUnion("kind", [z.strictObject(MESSAGE), z.strictObject(OBJECT)])
   .meta({ id: "SetAside", description: "A message that could not be processed, or an object that its store refuses." });
 
-const Shown = z.discriminatedUnion("kind", [
+export const Shown = z.discriminatedUnion("kind", [
   z.strictObject({
     ...MESSAGE,
     content: z

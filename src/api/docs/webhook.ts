@@ -13,7 +13,7 @@ export const PutWebhook = z.strictObject({
   rotate: z.boolean().optional().describe("Makes a new secret. For a day, calls are signed with the old one, too."),
 });
 
-const Webhook = z
+export const Webhook = z
   .object({
     url: z.string().describe("Its host; the rest is masked."),
     enabled: z.boolean(),

@@ -1,44 +1,26 @@
-// Records as they arrive: the list of /live. docs/live.md has what is said over the socket.
+// Records as they arrive: the list of /live. docs/live.md describes the messages of the socket.
 // @ts-check
+import { summaryOf, visible } from "../parts/record-summary.ts";
 
 /** @typedef {{ [name: string]: unknown }} Json */
 /** @typedef {{ seen: number, shown: number, filtered: number, dropped: number, paused: number }} Counts */
 /** @typedef {{ record: Json, tooLarge?: number }} Arrived */
 /** @typedef {{ arrived: Arrived, row: HTMLTableRowElement, text: string | null }} Entry */
 
-/** How many records stay in the list; the oldest go. */
+/** Records kept in the list. */
 const KEPT = 1000;
-/** How many are drawn in one frame. */
+/** Records drawn per frame. */
 const DRAWN_AT_ONCE = 60;
-/** How often the server is told what is drawn, in ms: it hears so many messages and no more. */
+/** How often the server is told what is drawn, in ms; it limits the rate of messages. */
 const TELL_MS = 250;
-/** How often the counts are spoken, in ms. */
+/** How often the counts are announced to screen readers, in ms. */
 const SPEAK_MS = 5000;
-/** How long a page that nobody sees stays connected, in ms. */
+/** How long a hidden page stays connected, in ms. */
 const UNSEEN_MS = 600_000;
 const PING_MS = 30_000;
 /** How long a socket may take to open, in ms. */
 const CONNECT_MS = 10_000;
 const BACKOFF_MS = { first: 1000, most: 30_000 };
-
-/** As the server shows them elsewhere: characters that steer terminals, break lines or turn the order of what stands around them, and such as nobody sees. */
-const STEERING =
-  /(?!\t|\n|\u034f|[\u180b-\u180d]|\u180f|\u200c|\u200d|[\ufe00-\ufe0f])[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]/gu;
-
-function visible(/** @type {string} */ text) {
-  return text.toWellFormed().replace(STEERING, (character) => {
-    const code = character.codePointAt(0) ?? 0;
-    if (code < 0x20) return String.fromCharCode(0x2400 + code);
-    if (code === 0x7f) return "\u2421";
-    return `<U+${code.toString(16).toUpperCase().padStart(4, "0")}>`;
-  });
-}
-
-/** Somebody else's text, in short. */
-function brief(/** @type {unknown} */ value, max = 300) {
-  const text = typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value);
-  return visible(text.length > max ? `${text.slice(0, max)}…` : text);
-}
 
 /** @template {HTMLElement} T */
 function part(/** @type {string} */ id, /** @type {new () => T} */ kind) {
@@ -88,15 +70,15 @@ const COUNTED = /** @type {const} */ (["seen", "shown", "filtered", "dropped", "
 /** @returns {Counts} */
 const none = () => ({ seen: 0, shown: 0, filtered: 0, dropped: 0, paused: 0 });
 
-// What is in the list, and what is to come into it.
+// The list, and what is waiting to enter it.
 
 /** Newest first. @type {Entry[]} */
 let entries = [];
-/** In the order in which they came; `number` stands behind the last record of each message. @type {(Arrived | { number: number } | { gap: string })[]} */
+/** In order of arrival; `number` follows the last record of each message. @type {(Arrived | { number: number } | { gap: string })[]} */
 let pending = [];
 let isPaused = false;
 let isDrawing = false;
-/** Of the sockets before, and of this one. */
+/** Counts of earlier sockets, and of this one. */
 const before = none();
 let counts = none();
 let spokenOf = "";
@@ -125,7 +107,7 @@ function draw() {
       drawn += 1;
     }
   }
-  // What stands right behind has nothing to draw.
+  // Numbers directly behind need no drawing.
   for (let next = pending[at]; next !== undefined && "number" in next; next = pending[++at]) link.drawn(next.number);
   pending = pending.slice(at);
   ui.rows.prepend(...rows.reverse());
@@ -145,7 +127,7 @@ function showCounts() {
 const total = (/** @type {keyof Counts} */ name) => before[name] + counts[name];
 
 function speakCounts() {
-  const text = `${total("seen")} arrived, ${total("shown")} shown, ${total("filtered")} filtered, ${total("dropped")} dropped`;
+  const text = `${total("seen")} arrived, ${total("shown")} shown, ${total("filtered")} filtered, ${total("dropped")} skipped`;
   if (text === spokenOf) return;
   ui.spoken.textContent = text;
   spokenOf = text;
@@ -162,77 +144,34 @@ function marked(/** @type {string} */ kind, /** @type {string} */ text) {
   return element("span", `live-mark ${kind}`, mark, text);
 }
 
-function kindOfOutcome(/** @type {unknown} */ outcome) {
-  if (outcome === "ok") return "ok";
-  return outcome === "canceled" || outcome === "responseStreamDisconnected" ? "warn" : "bad";
-}
-
-/** A level may be any text. @type {Map<unknown, string>} */
-const LEVELS = new Map([
-  ["error", "bad"],
-  ["warn", "warn"],
-  ["info", "info"],
-]);
-
-/** What a record is about, in the words of its kind. */
-function eventOf(/** @type {Json} */ { Event, EventType, Entrypoint }) {
-  const event = /** @type {any} */ (typeof Event === "object" && Event !== null ? Event : {});
-  switch (EventType) {
-    case "fetch": {
-      const status = event.Response?.Status;
-      return `${brief(event.Request?.Method, 20)} ${brief(event.Request?.URL)}${status === undefined ? "" : ` → ${brief(status, 20)}`}`;
-    }
-    case "scheduled":
-      return brief(event.Cron);
-    case "queue":
-      return `${brief(event.Queue)}: ${brief(event.BatchSize, 20)} messages`;
-    case "alarm":
-      return brief(Entrypoint);
-    case "worker_rpc":
-      return `${brief(Entrypoint, 100)}.${brief(event.RPCMethod, 100)}()`;
-    case "email":
-      return `from ${brief(event.MailFrom)}`;
-    default:
-      return brief(Event);
-  }
-}
-
-/** What was thrown, or else logged, first. */
-function lineOf(/** @type {Arrived} */ { record, tooLarge }) {
-  if (tooLarge !== undefined) return marked("warn", `too large to show: ${tooLarge.toLocaleString("en")} bytes`);
-  const thrown = /** @type {any} */ (record.Exceptions)?.[0];
-  if (thrown) return marked("bad", `${brief(thrown.name, 100)}: ${brief(thrown.message)}`);
-  const log = /** @type {any} */ (record.Logs)?.[0];
-  if (!log) return "";
-  const level = brief(log.Level, 20);
-  const text = Array.isArray(log.Message) ? log.Message.join(" ") : "";
-  return marked(LEVELS.get(log.Level) ?? "quiet", `${level} ${brief(text)}`);
-}
-
-function rowOf(/** @type {Arrived} */ arrived) {
-  const { record } = arrived;
-  const at = new Date(Number(record.EventTimestampMs));
-  const name = brief(record.ScriptName, 100);
+function rowOf(/** @type {Arrived} */ { record, tooLarge }) {
+  const { atMs, outcome, kind, script, event, line, lineKind, more } = summaryOf(record);
   const time = element("time", "");
-  if (!Number.isNaN(at.getTime())) {
+  if (atMs !== null) {
+    const at = new Date(atMs);
     time.dateTime = at.toISOString();
     time.title = `${at.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "long" })} (your time)\n${time.dateTime}`;
     time.textContent = time.dateTime.slice(11, 23);
   }
+  const name = visible(script);
   const button = element("button", "small mono", time, element("span", "unseen", ` UTC: open the record of ${name}`));
   button.type = "button";
   button.tabIndex = -1;
   const heading = element("th", "", button);
   heading.scope = "row";
   const row = element("tr", "", heading);
+  const firstLine =
+    tooLarge === undefined
+      ? line && marked(lineKind, `${visible(line)}${more > 0 ? ` +${more}` : ""}`)
+      : marked("warn", `too large to show: ${tooLarge.toLocaleString("en")} bytes`);
   const cells = /** @type {const} */ ([
-    ["Outcome", marked(kindOfOutcome(record.Outcome), brief(record.Outcome, 40))],
+    ["Outcome", marked(kind, visible(outcome))],
     ["Function", name],
-    ["Event", `${brief(record.EventType, 30)} ${eventOf(record)}`.trim()],
-    ["First line", lineOf(arrived)],
+    ["Event", visible(event)],
+    ["First line", firstLine],
   ]);
   for (const [label, inside] of cells) {
-    // An empty cell is left out where rows are blocks.
+    // On a narrow screen, CSS hides an empty cell.
     const cell = element("td", "", ...(inside === "" ? [] : [element("bdi", "foreign", inside)]));
     cell.dataset.label = label;
     row.append(cell);
@@ -248,7 +187,7 @@ function gapRow(/** @type {string} */ text) {
 
 const buttons = () => /** @type {HTMLButtonElement[]} */ ([...ui.rows.querySelectorAll("tr:not([hidden]) button")]);
 
-/** The list is one stop on the way through the page; arrows lead through it. */
+/** The list is one tab stop; arrows move inside it. */
 function keepOneReachable() {
   const reachable = ui.rows.querySelector("tr:not([hidden]) button[tabindex='0']");
   if (reachable !== null) return;
@@ -284,13 +223,13 @@ ui.rows.addEventListener("click", (event) => {
   ui.large.textContent =
     tooLarge === undefined
       ? ""
-      : `This record is too large to show: it has ${tooLarge.toLocaleString("en")} bytes. These are its short fields; a job ships all of it.`;
+      : `Too large to show in full: ${tooLarge.toLocaleString("en")} bytes. These are its short fields; jobs ship all of it.`;
   ui.json.textContent = visible(JSON.stringify(record, null, 2));
   ui.record.showModal();
 });
 ui.close.addEventListener("click", () => ui.record.close());
 
-// Search: in what is in the list, in this browser.
+// Search, in the list only.
 
 function hideUnlessFound(/** @type {Entry} */ entry) {
   const wanted = ui.search.value.trim().toLowerCase();
@@ -313,7 +252,7 @@ ui.search.addEventListener("input", () => {
 
 function clearList() {
   entries = [];
-  // What is on its way to the list is as good as drawn.
+  // What is waiting counts as drawn.
   for (const each of pending) if ("number" in each) link.drawn(each.number);
   pending = [];
   ui.rows.replaceChildren();
@@ -345,24 +284,24 @@ class Link {
   /** @type {WebSocket | null} */
   #socket = null;
   #wait = BACKOFF_MS.first;
-  /** Why there will be no socket any more; "": there will. */
+  /** Why there is no further socket; "": reconnects. */
   #end = "";
   #isOpen = false;
   #told = 0;
   #drawn = 0;
   #heardMs = Date.now();
-  /** Since when there is no socket, where there was one. @type {number | null} */
+  /** When the last socket was lost. @type {number | null} */
   #lostMs = null;
-  /** What is in force. */
+  /** The filter in force. */
   wanted = { filter: "", script: "" };
-  /** What is to be: whether it can be, the server says. @type {typeof this.wanted | null} */
+  /** The filter sent, until the server accepts or rejects it. @type {typeof this.wanted | null} */
   #asked = null;
 
   connect() {
     if (this.#socket !== null || this.#end !== "") return;
     for (const name of COUNTED) before[name] += counts[name];
     [counts, this.#told, this.#drawn] = [none(), 0, 0];
-    // Numbers of a socket that is gone mean nothing to this one.
+    // Numbers belong to their socket.
     pending = pending.filter((each) => !("number" in each));
     const url = new URL("/live/socket", location.href);
     url.protocol = url.protocol.replace("http", "ws");
@@ -374,7 +313,7 @@ class Link {
     this.showState();
   }
 
-  /** @param {string} why it is not to come back before {@link connect}. */
+  /** @param {string} why shown until {@link connect}. */
   disconnect(why) {
     const socket = this.#socket;
     if (this.#isOpen) this.#lostMs = Date.now();
@@ -402,7 +341,7 @@ class Link {
   }
 
   ping() {
-    // A line that is dead says nothing of it by itself, nor does one that never comes about.
+    // A dead connection does not report itself, nor one that never opens.
     const silentMs = Date.now() - this.#heardMs;
     if (this.#socket !== null && silentMs > (this.#isOpen ? 2.5 * PING_MS : CONNECT_MS)) {
       this.#socket.close();
@@ -413,9 +352,9 @@ class Link {
   showState() {
     if (this.#end !== "") ui.state.textContent = this.#end;
     else if (this.#isOpen)
-      ui.state.textContent = isPaused ? "Paused: nothing is sent." : "Connected: records appear as they arrive.";
+      ui.state.textContent = isPaused ? "Paused: no records are sent." : "Connected. Records appear as they arrive.";
     else if (this.#socket !== null) ui.state.textContent = "Connecting…";
-    else ui.state.textContent = "Not connected. Trying again in a moment.";
+    else ui.state.textContent = "Disconnected. Reconnecting…";
     ui.state.classList.toggle("live-off", !this.#isOpen);
   }
 
@@ -427,7 +366,7 @@ class Link {
       [this.#isOpen, this.#wait] = [true, BACKOFF_MS.first];
       if (this.#lostMs !== null) {
         const seconds = Math.max(1, Math.round((Date.now() - this.#lostMs) / 1000));
-        pending.push({ gap: `Not connected for ${seconds.toLocaleString("en")} s: what arrived then is missing here` });
+        pending.push({ gap: `Disconnected for ${seconds.toLocaleString("en")} s: records of that time are missing` });
         this.#lostMs = null;
         drawSoon();
       }
@@ -440,8 +379,8 @@ class Link {
     if (message.type !== "records") return;
     pending.push(...message.records);
     const [dropped, paused] = [message.counts.dropped - counts.dropped, message.counts.paused - counts.paused];
-    if (dropped > 0) pending.push({ gap: `${dropped.toLocaleString("en")} dropped to keep up` });
-    if (paused > 0) pending.push({ gap: `${paused.toLocaleString("en")} arrived while this was paused` });
+    if (dropped > 0) pending.push({ gap: `${dropped.toLocaleString("en")} skipped (too fast)` });
+    if (paused > 0) pending.push({ gap: `${paused.toLocaleString("en")} missed while paused` });
     pending.push({ number: message.number });
     counts = message.counts;
     drawSoon();
@@ -462,24 +401,24 @@ class Link {
     const wasOpen = this.#isOpen;
     if (wasOpen) this.#lostMs = Date.now();
     [this.#socket, this.#isOpen] = [null, false];
-    if (code === 4401) this.#end = "You are signed out. Sign in again to go on watching.";
-    else if (code === 4403) this.#end = "You may not see records any more: this needs the permission logs:read.";
+    if (code === 4401) this.#end = "Signed out. Sign in again to continue.";
+    else if (code === 4403) this.#end = "You can no longer see records: this needs the permission logs:read.";
     else if (!wasOpen && code < 4000) await this.#askWhy();
     const wait = code === 4429 ? BACKOFF_MS.most : this.#wait * (0.75 + Math.random() / 2);
     this.#wait = Math.min(BACKOFF_MS.most, this.#wait * 2);
     if (this.#end === "") setTimeout(() => this.connect(), wait);
     this.showState();
-    if (this.#end === "" && reason !== "") ui.state.textContent = `Not connected: ${visible(reason)}. Trying again.`;
+    if (this.#end === "" && reason !== "") ui.state.textContent = `Disconnected: ${visible(reason)}. Reconnecting…`;
   }
 
-  /** Of a socket that was refused, a browser does not say why. */
+  /** A browser does not say why a socket was rejected. */
   async #askWhy() {
     try {
       const { status } = await fetch("/live/socket", { signal: AbortSignal.timeout(CONNECT_MS) });
-      if (status === 401) this.#end = "You are signed out. Sign in again to go on watching.";
-      if (status === 403) this.#end = "You may not see records: this needs the permission logs:read.";
+      if (status === 401) this.#end = "Signed out. Sign in again to continue.";
+      if (status === 403) this.#end = "You cannot see records: this needs the permission logs:read.";
     } catch {
-      // Offline: it is tried again.
+      // Offline: retried.
     }
   }
 }
@@ -490,15 +429,15 @@ function showFaults(/** @type {string[]} */ faults) {
   ui.faults.replaceChildren(...faults.map((fault) => element("span", "live-fault", visible(fault))));
   if (faults.length > 0) ui.filter.setAttribute("aria-invalid", "true");
   else ui.filter.removeAttribute("aria-invalid");
-  // Of a filter that is wrong, the one before is in force.
+  // After a rejected filter the previous one stays in force.
   if (faults.length > 0) ui.what.open = true;
   else showWanted();
 }
 
 function showWanted() {
   const { filter, script } = link.wanted;
-  const what = filter === "" ? "all records" : "the records that it wants";
-  ui.wanted.textContent = `${what}${script === "" ? "" : ` of ${brief(script, 100)}`}`;
+  const what = filter === "" ? "all records" : "matching records";
+  ui.wanted.textContent = `${what}${script === "" ? "" : ` of ${visible(script.slice(0, 100))}`}`;
 }
 
 ui.form.addEventListener("submit", (event) => {
@@ -525,6 +464,6 @@ setInterval(speakCounts, SPEAK_MS);
 let leaving;
 document.addEventListener("visibilitychange", () => {
   clearTimeout(leaving);
-  if (document.hidden) leaving = setTimeout(() => link.disconnect("Not connected while nobody looks."), UNSEEN_MS);
+  if (document.hidden) leaving = setTimeout(() => link.disconnect("Disconnected while hidden."), UNSEEN_MS);
   else link.connect();
 });

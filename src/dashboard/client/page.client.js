@@ -1,7 +1,7 @@
-// On every page; nothing of it is needed to use one.
+// On every page. No page depends on it.
 // @ts-check
 
-/** The reader's own time, on hover, of every time that stands there in UTC. */
+/** Shows the local time on hover, beside each UTC time. */
 function localTimes(/** @type {ParentNode} */ root) {
   for (const time of root.querySelectorAll("time[datetime]")) {
     const at = new Date(time.getAttribute("datetime") ?? "");
@@ -11,7 +11,7 @@ function localTimes(/** @type {ParentNode} */ root) {
   }
 }
 
-/** Buttons that copy the text they belong to; without a script they are not there. */
+/** Copy buttons, hidden without a script. */
 function copyButtons(/** @type {ParentNode} */ root) {
   for (const button of /** @type {NodeListOf<HTMLButtonElement>} */ (root.querySelectorAll("button[data-copy]"))) {
     button.hidden = false;
@@ -22,7 +22,7 @@ function copyButtons(/** @type {ParentNode} */ root) {
         await navigator.clipboard.writeText(text);
         button.textContent = "Copied";
       } catch {
-        button.textContent = "Select and copy it by hand";
+        button.textContent = "Copy it by hand";
       }
       setTimeout(() => {
         button.textContent = label;
@@ -31,9 +31,9 @@ function copyButtons(/** @type {ParentNode} */ root) {
   }
 }
 
-/** Where nobody has moved, typed or scrolled for so long, in ms… */
+/** Without input for this long, in ms… */
 const IDLE_MS = 600_000;
-/** …the page is asked for so often and no more, in ms: every look at it costs requests, for as long as it is open on some screen. */
+/** …the page refreshes at most this often, in ms: each refresh costs requests. */
 const IDLE_EVERY_MS = 60_000;
 
 let actedMs = Date.now();
@@ -49,8 +49,9 @@ for (const name of ["pointermove", "pointerdown", "keydown", "scroll", "visibili
 }
 
 /**
- * Parts that change by themselves: `data-refresh` has the seconds. The page is asked for again, saying so, as the parts that stay may be left out; and each such part replaced by the one with its id; one
- * that has no `data-refresh` any more is done. Nobody is interrupted in the middle of one, nothing is asked for a page that nobody sees, and less for one that nobody uses.
+ * Refreshes the parts with `data-refresh`, in seconds. Fetches the page with a header that lets it leave out other parts,
+ * and replaces each part by the one with the same id. Skips a part that has the focus. A hidden page does not refresh,
+ * an idle one less often.
  */
 function refreshing() {
   const parts = /** @type {HTMLElement[]} */ ([...document.querySelectorAll("[data-refresh][id]")]);
@@ -66,7 +67,7 @@ function refreshing() {
     askedMs = now;
     try {
       const answer = await fetch(location.href, { headers: { accept: "text/html", "x-logship-refresh": "1" } });
-      // Signed out meanwhile: the page that says so is not this one.
+      // Signed out meanwhile.
       if (answer.redirected) return location.reload();
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
       for (const part of parts) {
@@ -76,13 +77,13 @@ function refreshing() {
         enhance(next);
       }
     } catch {
-      // Offline for a moment: the next look may be answered.
+      // Offline: retried at the next refresh.
     }
     refreshing();
   }, seconds * 1000);
 }
 
-/** What is shown once is not made once more by a reload: that leads to where the page's link leads. */
+/** On a page that shows a secret once, a reload leads to the page of the link instead. */
 function shownOnce() {
   const on = document.querySelector("a[data-reload]")?.getAttribute("href");
   if (on) history.replaceState(null, "", on);

@@ -5,7 +5,7 @@ import { memberPages } from "./access/members.tsx";
 import { sessionPages } from "./access/session.tsx";
 import { tokenPages } from "./access/tokens.tsx";
 
-/** Who may do what, and who did: tokens, members, the audit; and one's own session. */
+/** Tokens, members, the audit, and the viewer's session. */
 export const accessPages: readonly Page[] = [
   ...listPages,
   ...tokenPages,

@@ -1,7 +1,8 @@
 import { InnerFailure } from "../inner-api.ts";
 import { type Page, type PageAnswer, type PageContext, seeOther } from "../page.ts";
+import { pageOf } from "../parts/pager.tsx";
 import { attachView } from "./functions/attach.tsx";
-import { listQuery, listView, pageNumber } from "./functions/list.tsx";
+import { listQuery, listView } from "./functions/list.tsx";
 import { functionPath, hasPath } from "./functions/logging.tsx";
 import { functionView } from "./functions/one.tsx";
 
@@ -17,7 +18,7 @@ export const functionPages: readonly Page[] = [
   { path: "/functions/:name/forget", post: { permission: "functions:edit", take: forget } },
 ];
 
-/** What the API is to be sent for each setting. */
+/** The value of `logship` for each setting. */
 const LOGSHIP: { readonly [logging: string]: boolean | null } = { on: true, off: false, unset: null };
 
 async function switchLogging(page: PageContext, form: URLSearchParams): Promise<PageAnswer> {
@@ -28,31 +29,32 @@ async function switchLogging(page: PageContext, form: URLSearchParams): Promise<
   const back = form.get("back");
   if (back === null) return seeOther(await pathAfter(page, name));
   const query = new URLSearchParams(back);
-  return seeOther(`/functions${listQuery(query.get("name") ?? "", pageNumber(query.get("page")))}`);
+  return seeOther(`/functions${listQuery(query.get("name") ?? "", pageOf(query))}`);
 }
 
-/** Of a function that was never seen nothing is left when nothing is set. */
+/** A function without events and settings no longer exists. */
 async function pathAfter({ api }: PageContext, name: string): Promise<string> {
   const answer = await api.send("GET", `/functions/scripts/${encodeURIComponent(name.toWellFormed())}`);
   return answer.status === 404 ? "/functions" : functionPath(name);
 }
 
-/** Of a function that is named in the form. */
+/** Sets logging of a function named in the form. */
 async function decide(page: PageContext, form: URLSearchParams): Promise<PageAnswer> {
   const name = (form.get("function") ?? "").trim();
   const logging = form.get("logging") ?? "";
   if (name === "") return listView(page, { name, logging, fault: "Enter the name of the function." });
-  if (!hasPath(name)) return listView(page, { name, logging, fault: "No function can have this name." });
+  if (!hasPath(name)) return listView(page, { name, logging, fault: "This is not a valid name." });
   const refused = await set(page, name, logging);
   if (refused === null) return seeOther(functionPath(name));
   if (refused.status >= 500) throw refused;
   return listView(page, { name, logging, fault: refused.message });
 }
 
-/** null: it is in force. */
+/** null: done. */
 async function set({ api }: PageContext, name: string, logging: string): Promise<InnerFailure | null> {
   const logship = Object.hasOwn(LOGSHIP, logging) ? LOGSHIP[logging] : undefined;
-  if (logship === undefined) return new InnerFailure(400, [{ code: 1001, message: "logging is on, off or unset" }]);
+  if (logship === undefined)
+    return new InnerFailure(400, [{ code: 1001, message: "logging must be on, off or unset" }]);
   const path = `/functions/scripts/${encodeURIComponent(name.toWellFormed())}/script-settings`;
   const answer = await api.send("PATCH", path, { logship });
   return answer.ok ? null : new InnerFailure(answer.status, answer.errors);

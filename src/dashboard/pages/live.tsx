@@ -10,13 +10,13 @@ import type { JobView } from "../views/job.ts";
 
 export const livePages: readonly Page[] = [{ path: "/live", get: { permission: "logs:read", show: liveView } }];
 
-/** Recent records that are listed. */
+/** Recent records listed at most. */
 const RECENT_SHOWN = 50;
 
-/** Filters of jobs that the page carries along, in UTF-16 units: a hundred jobs may have 8 kB each. */
+/** Total size of the job filters in the page, in UTF-16 units: a hundred jobs may have 8 kB each. */
 const FILTERS_MAX_UNITS = 100_000;
 
-/** `?job=` and `?script=`: what is wanted from the beginning. */
+/** `?job=` and `?script=` preset the filter. */
 async function liveView({ api, query }: PageContext): Promise<View> {
   const { items } = await api.list<JobView>("/logship/jobs");
   const jobs = items.flatMap(({ id, name, filter }) =>
@@ -29,9 +29,9 @@ async function liveView({ api, query }: PageContext): Promise<View> {
     scripts: ["live"],
     parts: [
       <noscript>
-        <Notice kind="info" title="Watching records arrive needs a script">
+        <Notice kind="info" title="The live view needs JavaScript">
           <p>
-            It is the one page that does. <a href="#recent">The most recent records</a> are below, as of now.
+            <a href="#recent">The most recent records</a> are below.
           </p>
         </Notice>
       </noscript>,
@@ -41,12 +41,12 @@ async function liveView({ api, query }: PageContext): Promise<View> {
   };
 }
 
-/** What is counted since the page was opened. */
+/** Counts since the page was opened. */
 const COUNTS = [
   ["seen", "Arrived"],
   ["shown", "Shown"],
   ["filtered", "Filtered"],
-  ["dropped", "Dropped to keep up"],
+  ["dropped", "Skipped (too fast)"],
   ["paused", "Missed while paused"],
 ] as const;
 
@@ -58,14 +58,14 @@ interface JobFilter {
 
 const Live: FC<{ jobs: readonly JobFilter[]; filter: string; script: string }> = ({ jobs, filter, script }) => (
   <div id="live-app" hidden>
-    <Panel id="arriving" title="As they arrive">
+    <Panel id="arriving" title="Live records">
       <p>
         <span id="live-state" role="status">
           Connecting…
         </span>{" "}
         <span class="quiet">
-          A record is here up to ten seconds after its event, and a moment more: the queue gathers that long. The newest
-          1,000 stay in the list, and nothing is stored for it.
+          A record appears up to ten seconds after its event, as the queue collects batches. The list keeps the newest
+          1,000 and stores nothing.
         </span>
       </p>
       <dl class="live-counts">
@@ -81,7 +81,7 @@ const Live: FC<{ jobs: readonly JobFilter[]; filter: string; script: string }> =
         <summary>
           Filter <span class="quiet" id="live-wanted" />
         </summary>
-        <form id="live-filter" aria-label="What to show" autocomplete="off">
+        <form id="live-filter" aria-label="Filter" autocomplete="off">
           <div class="live-filter">
             <Field
               name="filter"
@@ -91,9 +91,8 @@ const Live: FC<{ jobs: readonly JobFilter[]; filter: string; script: string }> =
               spellcheck={false}
               hint={
                 <>
-                  In the language of a job’s filter, as{" "}
-                  <code>{'{"where":{"key":"Outcome","operator":"!eq","value":"ok"}}'}</code>; empty: all. It sees whole
-                  records.
+                  The syntax of job filters, e.g.{" "}
+                  <code>{'{"where":{"key":"Outcome","operator":"!eq","value":"ok"}}'}</code>. Empty: all.
                 </>
               }
             />
@@ -104,7 +103,7 @@ const Live: FC<{ jobs: readonly JobFilter[]; filter: string; script: string }> =
                 label="Function"
                 value={visible(script)}
                 spellcheck={false}
-                hint="Its whole name; empty: all."
+                hint="Full name. Empty: all."
               />
             </div>
           </div>
@@ -112,7 +111,7 @@ const Live: FC<{ jobs: readonly JobFilter[]; filter: string; script: string }> =
           <button type="submit" class="primary">
             Apply
           </button>{" "}
-          <span class="quiet">The list begins anew.</span>
+          <span class="quiet">Clears the list.</span>
         </form>
       </details>
       <div class="live-bar">
@@ -120,21 +119,21 @@ const Live: FC<{ jobs: readonly JobFilter[]; filter: string; script: string }> =
           Pause
         </button>
         <button type="button" id="live-clear">
-          Clear the list
+          Clear list
         </button>
-        <Field name="search" label="Search in the list" type="search" spellcheck={false} />
+        <Field name="search" label="Search the list" type="search" spellcheck={false} />
       </div>
       <p id="live-found" class="quiet" role="status" />
       <div id="live-empty">
-        <Empty title="Nothing has arrived yet">
+        <Empty title="No records yet">
           <p>
-            Records appear here when a function sends its trace events, whether any job ships them or not.{" "}
-            <a href="/attach">Attach a function, or send an event by hand</a>
+            Records appear when a function sends trace events, with or without a job.{" "}
+            <a href="/attach">Attach a function</a>
           </p>
         </Empty>
       </div>
       <table class="list live-table" id="live-table" hidden>
-        <caption class="unseen">Records, newest first. Up and down lead from one to the next, Enter opens it.</caption>
+        <caption class="unseen">Records, newest first. Up and Down move, Enter opens a record.</caption>
         <thead>
           <tr>
             {["Time (UTC)", "Outcome", "Function", "Event", "First line"].map((label) => (
@@ -153,7 +152,7 @@ const Live: FC<{ jobs: readonly JobFilter[]; filter: string; script: string }> =
         </button>
       </header>
       <p id="live-large" class="quiet" />
-      {/* It scrolls where it is longer than the screen: the keyboard must get there. */}
+      {/* Focusable: it scrolls when it is longer than the screen. */}
       <section class="scroll" tabindex={0} aria-label="The record as JSON">
         <pre>
           <code id="live-json" />
@@ -163,7 +162,7 @@ const Live: FC<{ jobs: readonly JobFilter[]; filter: string; script: string }> =
   </div>
 );
 
-/** Fills the field with what a job has, by the job's name. */
+/** Copies the filter of a job into the field. */
 const JobFilters: FC<{ jobs: readonly JobFilter[] }> = ({ jobs }): Child => {
   let units = 0;
   const listed = jobs.map((job) => {
@@ -172,9 +171,9 @@ const JobFilters: FC<{ jobs: readonly JobFilter[] }> = ({ jobs }): Child => {
   });
   return (
     <div class="field">
-      <label for="field-job">Take the filter of a job</label>
+      <label for="field-job">Use the filter of a job</label>
       <select id="field-job" disabled={jobs.length === 0}>
-        <option value="">{jobs.length === 0 ? "no job has one" : "choose a job"}</option>
+        <option value="">{jobs.length === 0 ? "no job has a filter" : "choose a job"}</option>
         {listed.map(({ id, name, filter, fits }) => (
           <option value={`${id}`} data-filter={fits ? filter : undefined} disabled={!fits}>
             {visible(name.slice(0, 100))}
@@ -186,14 +185,14 @@ const JobFilters: FC<{ jobs: readonly JobFilter[] }> = ({ jobs }): Child => {
   );
 };
 
-/** What a shipped record says of itself, as far as it is listed. */
+/** The fields of a record that are listed. */
 interface Shipped {
   EventTimestampMs: number;
   Outcome: string;
   ScriptName: string;
 }
 
-/** The newest records that the account's ledger holds in memory. */
+/** The newest records in the memory of the account's ledger. */
 async function recent(api: PageContext["api"]): Promise<Child> {
   const answer = await api.send<PreviewResult>("POST", "/logship/preview", {});
   if (!answer.ok) throw new InnerFailure(answer.status, answer.errors);
@@ -213,17 +212,16 @@ async function recent(api: PageContext["api"]): Promise<Child> {
       ];
     });
   return (
-    <Panel id="recent" title="Before this page was opened">
+    <Panel id="recent" title="Recent records">
       {rows.length === 0 ? (
-        <Empty title="No recent records are held">
-          <p>Some of the newest are held in memory, for minutes at most. What jobs shipped is in their objects.</p>
+        <Empty title="No recent records">
+          <p>
+            Some of the newest are kept in memory, for minutes at most. Shipped records are in the objects of the jobs.
+          </p>
         </Empty>
       ) : (
         <>
-          <p class="quiet">
-            The newest of those that are held in memory, newest first, at most {RECENT_SHOWN}: a sample, where many
-            arrive.
-          </p>
+          <p class="quiet">Up to {RECENT_SHOWN} records from memory, newest first; a sample if many arrive.</p>
           <Table
             caption="Recent records"
             columns={[{ label: "Time" }, { label: "Outcome" }, { label: "Function" }, { label: "Record" }]}

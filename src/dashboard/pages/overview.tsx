@@ -17,7 +17,7 @@ export const overviewPages: readonly Page[] = [
   { path: "/cost", get: { permission: "logs:read", show: costView } },
 ];
 
-/** Sent by the script that looks again: the parts that stay as they are need not be made. */
+/** Sent by the script that refreshes: only the refreshed parts are made. */
 const REFRESH_HEADER = "x-logship-refresh";
 
 async function overviewView(page: PageContext): Promise<View> {
@@ -26,7 +26,7 @@ async function overviewView(page: PageContext): Promise<View> {
   return { title: "Overview", section: "overview", parts };
 }
 
-/** Everything is asked for at once; what is slow holds up only what stands below it. */
+/** Asks for everything at once; a slow part only delays those below it. */
 function shippingParts({ api, viewer, nowMs, env, config, request }: PageContext): Part[] {
   const status = askStatus(api);
   const jobs = askJobsOrNot(api);
@@ -35,7 +35,7 @@ function shippingParts({ api, viewer, nowMs, env, config, request }: PageContext
   const verdict = async () => <Verdict status={await status} jobs={await jobs} />;
   const firstSteps = async () => {
     const [known, counts] = [await jobs, await ledger.catch(() => null)];
-    // Whoever has walked the way, or cannot be told how far, sees none.
+    // Unknown, or done.
     if (known === null || counts === null) return null;
     const steps = stepsOf(known, counts);
     if (steps.job && steps.function && steps.delivered) return null;
@@ -54,7 +54,7 @@ function shippingParts({ api, viewer, nowMs, env, config, request }: PageContext
   return [...often, functionsPanel(), ledgerPanel(), costPanel()];
 }
 
-/** That it fails is known to whoever awaits it, later. */
+/** Awaited later: until then a failure is not an unhandled rejection. */
 function awaited<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;
@@ -65,26 +65,25 @@ async function functionsTotal(api: InnerApi): Promise<number> {
   return info.total_count;
 }
 
-/** For whoever may not read what is shipped. */
+/** For viewers without `logs:read`. */
 function otherParts({ api, viewer }: PageContext): Part[] {
   const mayAccess = may(viewer, "access:edit");
   return [
-    <Notice kind="info" title="What is shipped is not open to you">
+    <Notice kind="info" title="You cannot see what is shipped">
       <Closed what="Jobs, status, ledger and costs" permission="logs:read" />
     </Notice>,
     may(viewer, "functions:read") &&
       (async () => (
         <Panel id="functions" title="Functions">
           <p>
-            <a href="/functions">{plural(await functionsTotal(api), "function")}</a>: whose events ship, and what became
-            of them.
+            <a href="/functions">{plural(await functionsTotal(api), "function")}</a>
           </p>
         </Panel>
       ))(),
     mayAccess && (
       <Panel id="access" title="Access">
         <p>
-          <a href="/access">Tokens, members and the audit</a>
+          <a href="/access">Tokens, members and changes</a>
         </p>
       </Panel>
     ),

@@ -3,5 +3,5 @@ import { asideListPages } from "./aside/list.tsx";
 import { asideOnePages } from "./aside/one.tsx";
 import { resendPages } from "./aside/resend.tsx";
 
-/** What could not go its way, until somebody decides. */
+/** Messages and objects that could not be processed. */
 export const asidePages: readonly Page[] = [...asideListPages, ...resendPages, ...asideOnePages];

@@ -2,5 +2,5 @@ import type { Page } from "../page.ts";
 import { wrongPages } from "./status/all.tsx";
 import { webhookPages } from "./status/webhook.tsx";
 
-/** What is wrong, what was, and who is told. */
+/** Current findings, incidents, and the webhook. */
 export const statusPages: readonly Page[] = [...wrongPages, ...webhookPages];

@@ -1,21 +1,7 @@
 import type { FC } from "hono/jsx";
+import { STEERING, visible } from "./record-summary.ts";
 
-/**
- * Control, line-breaking, direction and invisible characters. Joiners and variation selectors are
- * left out: emoji and some scripts need them.
- */
-export const STEERING =
-  /(?!\t|\n|\u034f|[\u180b-\u180d]|\u180f|\u200c|\u200d|[\ufe00-\ufe0f])[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]/gu;
-
-/** Untrusted text, safe to show: steering characters become visible codes (`␛`, `<U+202E>`). */
-export function visible(text: string): string {
-  return text.toWellFormed().replace(STEERING, (character) => {
-    const code = character.codePointAt(0) ?? 0;
-    if (code < 0x20) return String.fromCharCode(0x2400 + code);
-    if (code === 0x7f) return "\u2421";
-    return `<U+${code.toString(16).toUpperCase().padStart(4, "0")}>`;
-  });
-}
+export { STEERING, visible };
 
 /** Untrusted JSON or code, safe to copy: steering characters become `\uXXXX` escapes. */
 export function escaped(text: string): string {

@@ -1,123 +1,141 @@
-import type { Kind } from "./panel.tsx";
+type Kind = "ok" | "warn" | "bad" | "quiet";
 
-/** A record in one row. All texts are untrusted. */
+/** One record as a row. The texts come from the record: show them through `visible`. */
 export interface RecordSummary {
-  /** In ms since the epoch; null: none, or invalid. */
+  /** Since the epoch; null: the record has no valid time. */
   atMs: number | null;
   outcome: string;
   kind: Kind;
   script: string;
-  /** What called the function. */
+  /** What called the function, in short. */
   event: string;
-  /** The first exception, else the first log line. */
+  /** The first exception, or else the first log line. */
   line: string;
-  /** `bad` for an exception or a log of level error, `warn` for level warn. */
+  /** Whether that is an exception, or a log of level error or warn. */
   lineKind: Kind;
-  /** Number of further exceptions and logs. */
+  /** How many more exceptions and logs there are. */
   more: number;
 }
 
-/** Longest text in a row, in UTF-16 units. */
-const SHORT = 300;
+/**
+ * The functions that turn a record into text. The pages call them, and assets.ts sends the source of this function
+ * to the browser for /live. It therefore uses nothing from outside, and its functions are methods:
+ * esbuild wraps every other named function in a helper that the browser does not have.
+ */
+export function recordTexts() {
+  /** Characters of a text in a row. */
+  const SHORT = 300;
+  /** The largest time that a date can have. ECMA-262, 21.4.1.1. */
+  const DATE_MAX_MS = 8.64e15;
+  /**
+   * Characters that steer terminals, break lines, reorder the text around them, or are invisible.
+   * Joiners and variation selectors are left alone: emoji and whole scripts are made of them.
+   */
+  const STEERING =
+    /(?!\t|\n|\u034f|[\u180b-\u180d]|\u180f|\u200c|\u200d|[\ufe00-\ufe0f])[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]/gu;
+  const OUTCOMES: ReadonlyMap<string, Kind> = new Map([
+    ["ok", "ok"],
+    ["", "quiet"],
+    ["canceled", "warn"],
+    ["responseStreamDisconnected", "warn"],
+    ["unknown", "quiet"],
+  ]);
 
-/** The largest time of a Date. ECMA-262, 21.4.1.1. */
-const DATE_MAX_MS = 8.64e15;
+  const to = {
+    object(value: unknown): Record<string, unknown> {
+      const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+      return isObject ? (value as Record<string, unknown>) : {};
+    },
+    list(value: unknown): readonly unknown[] {
+      return Array.isArray(value) ? value : [];
+    },
+    text(value: unknown): string {
+      if (typeof value === "string") return value;
+      return typeof value === "number" || typeof value === "boolean" ? String(value) : "";
+    },
+    words(...parts: readonly string[]): string {
+      return parts.filter(Boolean).join(" ");
+    },
+    short(text: string): string {
+      return text.length <= SHORT ? text : `${text.slice(0, SHORT)}…`.toWellFormed();
+    },
+    /** An event in a few words; docs/records.md lists its types. */
+    event(type: string, event: Record<string, unknown>): string {
+      const size = to.text(event.BatchSize);
+      switch (type) {
+        case "scheduled":
+          return to.words("cron", to.text(event.Cron));
+        case "queue":
+          return to.words("queue", to.text(event.Queue), size === "" ? "" : `(${size})`);
+        case "email":
+          return to.words("email from", to.text(event.MailFrom));
+        case "worker_rpc":
+          return to.words("rpc", to.text(event.RPCMethod));
+        case "hibernatable_web_socket":
+          return to.words("websocket", to.text(event.WebSocketEventType));
+        default: {
+          const request = to.object(event.Request);
+          const status = to.text(to.object(event.Response).Status);
+          return to.words(to.text(request.Method), to.text(request.URL), status) || type;
+        }
+      }
+    },
+    firstLine(exceptions: readonly unknown[], logs: readonly unknown[]): [string, Kind] {
+      if (exceptions.length > 0) {
+        const { name, message } = to.object(exceptions[0]);
+        return [[to.text(name), to.text(message)].filter(Boolean).join(": "), "bad"];
+      }
+      if (logs.length === 0) return ["", "quiet"];
+      const { Level, Message } = to.object(logs[0]);
+      const level = to.text(Level);
+      const message = Array.isArray(Message) ? Message.slice(0, 20).map(to.text).join(" ") : to.text(Message);
+      const line = to.words(level === "" || level === "log" ? "" : `${level}:`, message);
+      return [line, level === "error" ? "bad" : level === "warn" ? "warn" : "quiet"];
+    },
+  };
 
-const OUTCOMES: ReadonlyMap<string, Kind> = new Map([
-  ["ok", "ok"],
-  ["", "quiet"],
-  ["canceled", "warn"],
-  ["responseStreamDisconnected", "warn"],
-  ["unknown", "quiet"],
-]);
-
-/** Summarises any value; missing and malformed fields are empty. Never throws. */
-export function summaryOf(record: unknown): RecordSummary {
-  const fields = objectOf(record);
-  const outcome = textOf(fields.Outcome);
-  const exceptions = listOf(fields.Exceptions);
-  const logs = listOf(fields.Logs);
-  const [line, lineKind] = firstLine(exceptions, logs);
   return {
-    atMs: timeOf(fields.EventTimestampMs),
-    outcome: short(outcome),
-    kind: OUTCOMES.get(outcome) ?? "bad",
-    script: short(textOf(fields.ScriptName)),
-    event: short(eventOf(textOf(fields.EventType), objectOf(fields.Event))),
-    line: short(line),
-    lineKind,
-    more: Math.max(0, exceptions.length + logs.length - 1),
+    STEERING,
+
+    /** A text as it may be shown: a steering character becomes its code (`␛` for escape, `<U+202E>`). */
+    visible(text: string): string {
+      return text.toWellFormed().replace(STEERING, (character) => {
+        const code = character.codePointAt(0) ?? 0;
+        if (code < 0x20) return String.fromCharCode(0x2400 + code);
+        if (code === 0x7f) return "\u2421";
+        return `<U+${code.toString(16).toUpperCase().padStart(4, "0")}>`;
+      });
+    },
+
+    /** The row of any value. A field that is missing or has another type counts as empty. Never throws. */
+    summaryOf(record: unknown): RecordSummary {
+      const fields = to.object(record);
+      const { EventTimestampMs: at } = fields;
+      const outcome = to.text(fields.Outcome);
+      const [exceptions, logs] = [to.list(fields.Exceptions), to.list(fields.Logs)];
+      const [line, lineKind] = to.firstLine(exceptions, logs);
+      return {
+        atMs: typeof at === "number" && Math.abs(at) <= DATE_MAX_MS ? at : null,
+        outcome: to.short(outcome),
+        kind: OUTCOMES.get(outcome) ?? "bad",
+        script: to.short(to.text(fields.ScriptName)),
+        event: to.short(to.event(to.text(fields.EventType), to.object(fields.Event))),
+        line: to.short(line),
+        lineKind,
+        more: Math.max(0, exceptions.length + logs.length - 1),
+      };
+    },
   };
 }
 
-/** An event in a few words. */
-function eventOf(type: string, event: Record<string, unknown>): string {
-  const request = objectOf(event.Request);
-  const status = textOf(objectOf(event.Response).Status);
-  switch (type) {
-    case "scheduled":
-      return words("cron", textOf(event.Cron));
-    case "queue":
-      return words("queue", textOf(event.Queue), sized(textOf(event.BatchSize)));
-    case "email":
-      return words("email from", textOf(event.MailFrom));
-    case "worker_rpc":
-      return words("rpc", textOf(event.RPCMethod));
-    case "hibernatable_web_socket":
-      return words("websocket", textOf(event.WebSocketEventType));
-    default:
-      return words(textOf(request.Method), textOf(request.URL), status) || type;
-  }
-}
+export const { STEERING, visible, summaryOf } = recordTexts();
 
-function firstLine(exceptions: readonly unknown[], logs: readonly unknown[]): [string, Kind] {
-  if (exceptions.length > 0) {
-    const { name, message } = objectOf(exceptions[0]);
-    return [[textOf(name), textOf(message)].filter(Boolean).join(": "), "bad"];
-  }
-  if (logs.length === 0) return ["", "quiet"];
-  const { Level, Message } = objectOf(logs[0]);
-  const level = textOf(Level);
-  const kind: Kind = level === "error" ? "bad" : level === "warn" ? "warn" : "quiet";
-  const message = Array.isArray(Message) ? Message.slice(0, 20).map(textOf).join(" ") : textOf(Message);
-  return [words(level === "" || level === "log" ? "" : `${level}:`, message), kind];
-}
-
-function sized(size: string): string {
-  return size === "" ? "" : `(${size})`;
-}
-
-function words(...parts: readonly string[]): string {
-  return parts.filter(Boolean).join(" ");
-}
-
-function short(text: string): string {
-  return text.length <= SHORT ? text : `${text.slice(0, SHORT)}…`.toWellFormed();
-}
-
-function objectOf(value: unknown): Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-function textOf(value: unknown): string {
-  if (typeof value === "string") return value;
-  return typeof value === "number" || typeof value === "boolean" ? String(value) : "";
-}
-
-function timeOf(value: unknown): number | null {
-  return typeof value === "number" && Math.abs(value) <= DATE_MAX_MS ? value : null;
-}
-
-/** The whole record: indented JSON, or text as it is. */
+/** A whole record: indented JSON, or a text as it stands. */
 export function wholeOf(record: unknown): string {
   if (typeof record === "string") return record;
   try {
     return JSON.stringify(record, null, 2) ?? String(record);
   } catch {
-    return "Cannot be shown: nested too deeply.";
+    return "This record is nested too deeply to show.";
   }
 }

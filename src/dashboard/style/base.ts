@@ -1,4 +1,4 @@
-/** Elements, and the frame of a page: the navigation at the side where there is room, above where there is none. */
+/** Elements, and the frame of a page: the navigation is at the side on wide screens, else on top. */
 export const BASE = `
 *{box-sizing:border-box}
 [hidden]{display:none!important}

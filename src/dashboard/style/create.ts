@@ -1,4 +1,4 @@
-/** The way to a job: its steps, choices, and what stands below each. */
+/** The wizard for a new job. */
 export const CREATE = `
 .steps{margin-bottom:var(--gap)}
 .steps p{margin:0}

@@ -1,4 +1,4 @@
-/** Fields, buttons, and what goes with them. Targets are at least 24 px high; WCAG 2.2, 2.5.8. */
+/** Fields and buttons. Targets are at least 24 px high; WCAG 2.2, 2.5.8. */
 export const FORMS = `
 .field{margin-bottom:.9rem;max-width:44rem}
 .field label,.check label,legend{font-weight:600}

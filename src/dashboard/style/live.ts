@@ -1,4 +1,4 @@
-/** Records as they arrive. */
+/** The live view. */
 export const LIVE = `
 .live-what{border:1px solid var(--line);border-radius:var(--radius);padding:.25rem .75rem;margin-bottom:.75rem}
 .live-what summary{font-weight:600}

@@ -1,4 +1,4 @@
-/** Findings, and lists of records: each its own block, apart by a line. */
+/** Findings and lists of records, separated by lines. */
 export const OPS = `
 .findings{list-style:none;padding:0;margin:0 0 .75rem}
 .findings>li{border-top:1px solid var(--line);padding:.6rem 0}

@@ -1,4 +1,4 @@
-/** The overview, functions and costs: small charts, sums that are read as a line, steps that are ticked, switches. */
+/** The overview, functions and costs: sparklines, sums, steps, switches. */
 export const OVERVIEW = `
 .spark{display:flex;flex-wrap:wrap;gap:0 .6rem;align-items:center}
 .sparkline{display:block;max-width:100%}

@@ -1,4 +1,4 @@
-/** Panels, states, notices, tables, facts, snippets. */
+/** Panels, states, notices, tables, facts, snippets. Two links in a cell are 24 px apart; WCAG 2.2, 2.5.8. */
 export const PARTS = `
 .panel{background:var(--surface);border:1px solid var(--line);border-radius:var(--radius);padding:1rem;margin-bottom:var(--gap)}
 .panel>header{display:flex;flex-wrap:wrap;gap:.25rem 1rem;align-items:baseline;justify-content:space-between;margin-bottom:.75rem}
@@ -32,6 +32,7 @@ table.list{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums
 .list th,.list td{text-align:left;vertical-align:top;padding:.4rem .75rem .4rem 0;border-top:1px solid var(--line);font-weight:400}
 .list thead th{border-top:0;color:var(--quiet);font-size:.93rem;white-space:nowrap}
 .list tbody th{font-weight:600;overflow-wrap:anywhere}
+.list tbody th a,.list td:last-child a{line-height:1.8}
 .list .figures{text-align:right;white-space:nowrap}
 .list tr>:last-child{padding-right:0}
 .list details>summary{padding-top:0}

@@ -1,4 +1,4 @@
-/** The forms of what a job ships: fields with their places, the filter builder, the bar of a preview. */
+/** The forms of what a job ships: fields, the filter builder, the preview bar. */
 export const SHIPPING = `
 fieldset.fields:has(#fields-all:checked) .picks{display:none}
 .picks ul{list-style:none;margin:0;padding:0}

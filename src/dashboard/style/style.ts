@@ -9,5 +9,5 @@ import { PARTS } from "./parts.ts";
 import { SHIPPING } from "./shipping.ts";
 import { TOKENS } from "./tokens.ts";
 
-/** The one style sheet of all pages; it stands in each, so that a page is there with its first answer. */
+/** The style sheet of all pages, inlined in each to save a request. */
 export const STYLE = [TOKENS, BASE, PARTS, FORMS, CHARTS, CREATE, LIVE, OPS, OVERVIEW, SHIPPING].join("");

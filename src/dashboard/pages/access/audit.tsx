@@ -13,7 +13,7 @@ export const auditPages: readonly Page[] = [
 
 const PER_PAGE = 25;
 
-/** What of a body is shown, in UTF-16 units. */
+/** Part of a body that is shown, in UTF-16 units. */
 const BODY_SHOWN = 4_000;
 
 interface Change {
@@ -36,8 +36,8 @@ async function auditView(context: PageContext): Promise<View> {
     trail: TRAIL,
     parts: [
       <p class="quiet">
-        Every change that was made over the API or on these pages, the latest first; kept for 90 days. What was only
-        read is not in it, nor what was refused, nor events.
+        Changes made through the API or these pages, latest first, kept for 90 days. Reads, rejected requests and events
+        are not listed.
       </p>,
       <Panel id="changes" title="All changes">
         <Changes here={context.here} page={page} perPage={PER_PAGE} list={list} />
@@ -46,20 +46,20 @@ async function auditView(context: PageContext): Promise<View> {
   };
 }
 
-/** Notes of the audit, and the way through them. */
+/** A page of the audit. */
 export const Changes: FC<{
   here: string;
   page: number;
   perPage: number;
   list: { items: readonly unknown[]; info: ListInfo };
-  /** Whether there is a way to further pages. */
+  /** Whether to link further pages. */
   paged?: boolean;
 }> = ({ here, page, perPage, list, paged = true }) => {
   const changes = list.items as readonly Change[];
   if (changes.length === 0 && page === 1)
     return (
-      <Empty title="Nothing was changed yet">
-        <p>Changes of jobs, functions, tokens, members and the webhook are noted here, with who made them.</p>
+      <Empty title="No changes yet">
+        <p>Changes to jobs, functions, tokens, members and the webhook appear here, with who made them.</p>
       </Empty>
     );
   return (
@@ -85,11 +85,7 @@ export const Changes: FC<{
               <Foreign text={change.action} max={80} />
             </code>,
             <Resource change={change} />,
-            change.outcome === "done" ? (
-              <State kind="ok">done</State>
-            ) : (
-              <State kind="warn">unconfirmed: it may have been made</State>
-            ),
+            change.outcome === "done" ? <State kind="ok">done</State> : <State kind="warn">unconfirmed</State>,
             <Body change={change} />,
           ])}
         />
@@ -100,8 +96,7 @@ export const Changes: FC<{
 };
 
 const Resource: FC<{ change: Change }> = ({ change: { action, resource } }) => {
-  if (resource === null)
-    return <span class="quiet">{action.startsWith("webhook.") ? "the webhook" : "not known"}</span>;
+  if (resource === null) return <span class="quiet">{action.startsWith("webhook.") ? "the webhook" : "unknown"}</span>;
   if (action.startsWith("job.") && /^[1-9]\d{0,14}$/.test(resource))
     return <a href={`/jobs/${resource}`}>job {resource}</a>;
   return <Foreign text={resource} max={120} />;
@@ -113,7 +108,7 @@ const Body: FC<{ change: Change }> = ({ change: { id, body, request_id } }) => (
       Details<span class="unseen"> of change {id}</span>
     </summary>
     {body === null ? (
-      <p class="quiet">Nothing was sent.</p>
+      <p class="quiet">No body.</p>
     ) : (
       <pre class="text">
         <Foreign text={JSON.stringify(body, null, 2)} max={BODY_SHOWN} />

@@ -14,7 +14,7 @@ export const listPages: readonly Page[] = [{ path: "/access", get: { permission:
 
 const PER_PAGE = 50;
 
-/** Shown here; all of them are on a page of their own. */
+/** Changes shown here; /access/audit has all. */
 const CHANGES = 5;
 
 async function accessView(context: PageContext): Promise<View> {
@@ -35,7 +35,7 @@ async function accessView(context: PageContext): Promise<View> {
         title="Tokens"
         aside={
           <a class="button primary" href="/access/tokens">
-            Create a token
+            Create token
           </a>
         }
       >
@@ -54,7 +54,7 @@ async function accessView(context: PageContext): Promise<View> {
         title="Members"
         aside={
           <a class="button primary" href="/access/members">
-            Add a member
+            Add member
           </a>
         }
       >
@@ -74,8 +74,8 @@ async function accessView(context: PageContext): Promise<View> {
 }
 
 const GONE: ReadonlyMap<string | null, string> = new Map([
-  ["token", "The token is deleted: it opens nothing any more."],
-  ["member", "The member is removed: their key opens nothing any more."],
+  ["token", "Token deleted."],
+  ["member", "Member removed."],
 ]);
 
 async function changes(context: PageContext): Promise<Child> {
@@ -89,10 +89,10 @@ async function changes(context: PageContext): Promise<Child> {
 
 const Tokens = (props: { tokens: readonly TokenView[]; total: number; viewer: Viewer; nowMs: number }) =>
   props.total === 0 ? (
-    <Empty title="There is no token yet">
+    <Empty title="No tokens yet">
       <p>
-        A token is for a program, or for somebody who shall do some things only. The <code>ADMIN_TOKEN</code> of the
-        deployment opens everything, and is not in this list.
+        Create a token for a program, or for a person with limited permissions. The <code>ADMIN_TOKEN</code> of the
+        deployment has all permissions and is not listed.
       </p>
     </Empty>
   ) : (
@@ -128,8 +128,8 @@ const Tokens = (props: { tokens: readonly TokenView[]; total: number; viewer: Vi
 
 const Members = (props: { members: readonly MemberView[]; total: number; viewer: Viewer }) =>
   props.total === 0 ? (
-    <Empty title="There is no member yet">
-      <p>A member is a person with an e-mail address, a key and a role; the role can be changed later.</p>
+    <Empty title="No members yet">
+      <p>A member has an e-mail address, a key and a role. The role can be changed later.</p>
     </Empty>
   ) : (
     <Table
@@ -158,16 +158,15 @@ const Members = (props: { members: readonly MemberView[]; total: number; viewer:
     />
   );
 
-/** Whether this is whom somebody is signed in as. */
+/** Whether the viewer is signed in as this. */
 export function isOwn({ caller }: Viewer, kind: "token" | "member", id: string): boolean {
   return caller.kind === kind && caller.id === id;
 }
 
-/** One of a list by its id, which the API has no route for. @throws InnerFailure 404 */
+/** One entry of a list by its id; the API has no route for it. @throws InnerFailure 404 */
 export async function oneOf<T extends { id: string }>({ api }: PageContext, path: string, id: string): Promise<T> {
   const { items } = await api.list<T>(path);
   const found = items.find((each) => each.id === id);
-  if (found === undefined)
-    throw new InnerFailure(404, [{ code: CODE.noRoute, message: "There is nothing of this id any more." }]);
+  if (found === undefined) throw new InnerFailure(404, [{ code: CODE.noRoute, message: "not found" }]);
   return found;
 }

@@ -31,35 +31,35 @@ export const memberPages: readonly Page[] = [
   },
 ];
 
-/** The roles to choose from; those with more than the viewer has are there, and say why they are closed. */
+/** The roles as options. Those with permissions that the viewer lacks are disabled, and say why. */
 function rolesFor({ caller }: Viewer): Option[] {
   return ROLE_NAMES.map((role) => {
     const missing = notHeld(caller, ROLES[role]);
     return missing.length === 0
       ? { value: role, label: role }
-      : { value: role, label: `${role} (you do not have ${missing.join(", ")})`, disabled: true };
+      : { value: role, label: `${role} (you lack ${missing.join(", ")})`, disabled: true };
   });
 }
 
-/** What is chosen before anybody chooses: the one that can do least. */
+/** The default: the role with the fewest permissions. */
 const LEAST: Role = "Log Share Reader";
 
 function addView({ viewer }: PageContext, sent: URLSearchParams, faults: Faults, status: number): View {
   return {
-    title: "Add a member",
+    title: "Add member",
     section: "access",
     status,
     trail: TRAIL,
     parts: [
-      <RestOf faults={faults} title="The member was not added" />,
-      <Form viewer={viewer} action="/access/members" label="Add a member">
+      <RestOf faults={faults} title="Member not added" />,
+      <Form viewer={viewer} action="/access/members" label="Add member">
         <Field
           name="email"
           type="email"
           label="E-mail address"
           value={sent.get("email") ?? ""}
           error={faults.at("email")}
-          hint="What they sign in with, together with a key. It cannot be changed later. Nothing is sent to it."
+          hint="Used with the key to sign in. Cannot be changed later. No mail is sent to it."
           required
           maxlength={254}
           autocomplete="off"
@@ -73,7 +73,7 @@ function addView({ viewer }: PageContext, sent: URLSearchParams, faults: Faults,
         />
         <div class="actions">
           <button type="submit" class="primary">
-            Add the member
+            Add member
           </button>
           <a href="/access">Cancel</a>
         </div>
@@ -84,7 +84,7 @@ function addView({ viewer }: PageContext, sent: URLSearchParams, faults: Faults,
 }
 
 const RolesPanel = () => (
-  <Panel id="roles" title="What each role may do">
+  <Panel id="roles" title="Roles">
     <Roles />
   </Panel>
 );
@@ -97,21 +97,21 @@ async function add(context: PageContext, form: URLSearchParams): Promise<View> {
   if (!answer.ok) return addView(context, form, faultsOf(answer.errors, ["email", "role"]), answer.status);
   const { api_key, ...member } = answer.result;
   return {
-    title: "The member is added",
+    title: "Member added",
     section: "access",
     trail: TRAIL,
     parts: [
-      <Notice kind="warn" title="Copy the key now: it is shown this once">
+      <Notice kind="warn" title="Copy the key now: it is shown only once">
         <p>
-          Give it to them in a way that nobody else reads. Only a hash of it is kept: if it is lost, remove the member
-          and add them again.
+          Share it over a private channel. Only a hash is stored: if the key is lost, remove the member and add them
+          again.
         </p>
       </Notice>,
       <Snippet id="secret" label="API key" text={api_key} />,
-      <Panel id="about" title="Who it is for">
+      <Panel id="about" title="Member">
         <MemberFacts member={member} />
         <p>
-          They sign in here with the address and this key; programs send both as <code>X-Auth-Email</code> and{" "}
+          They sign in with the address and this key. Programs send both as <code>X-Auth-Email</code> and{" "}
           <code>X-Auth-Key</code>.
         </p>
       </Panel>,
@@ -136,23 +136,23 @@ const MemberFacts = ({ member }: { member: MemberView }) => (
   />
 );
 
-/** @param sent the role that was refused; null: nothing was sent yet. */
+/** @param sent the rejected role; null: nothing was sent yet. */
 async function changeView(context: PageContext, sent: string | null, faults: Faults, status: number): Promise<View> {
   const { viewer, params, query } = context;
   const member = await oneOf<MemberView>(context, "/members", params.id ?? "");
   const at = `/access/members/${member.id}`;
   return {
-    title: "Change a member",
+    title: "Change member",
     section: "access",
     status,
     trail: TRAIL,
     parts: [
-      query.has("saved") && <Notice kind="ok" title={`The role is ${member.role} now`} />,
+      query.has("saved") && <Notice kind="ok" title={`Role changed to ${member.role}`} />,
       isOwn(viewer, "member", member.id) && (
-        <Notice kind="warn" title="This is you: with another role you may not be able to come back here" />
+        <Notice kind="warn" title="This is you: with another role you may lose access to this page" />
       ),
-      <RestOf faults={faults} title="The role was not changed" />,
-      <Panel id="about" title="This member">
+      <RestOf faults={faults} title="Role not changed" />,
+      <Panel id="about" title="Member">
         <MemberFacts member={member} />
       </Panel>,
       <Form viewer={viewer} action={at} label="Role">
@@ -162,11 +162,11 @@ async function changeView(context: PageContext, sent: string | null, faults: Fau
           options={rolesFor(viewer)}
           value={sent ?? member.role}
           error={faults.at("role")}
-          hint="It counts from their next request on."
+          hint="Applies from their next request."
         />
         <div class="actions">
           <button type="submit" class="primary">
-            Change the role
+            Change role
           </button>
           <a href={`${at}/delete`}>
             Remove<span class="unseen"> {visible(member.email)}</span>
@@ -189,26 +189,26 @@ async function change(context: PageContext, form: URLSearchParams): Promise<Page
 async function removeView(context: PageContext): Promise<View> {
   const member = await oneOf<MemberView>(context, "/members", context.params.id ?? "");
   return {
-    title: "Remove a member",
+    title: "Remove member",
     section: "access",
     trail: TRAIL,
     parts: [
       isOwn(context.viewer, "member", member.id) && (
         <Notice kind="warn" title="This is you: removing yourself signs you out" />
       ),
-      <Panel id="about" title="This member">
+      <Panel id="about" title="Member">
         <MemberFacts member={member} />
       </Panel>,
       <p>
-        Their key is refused from the next request on, and they are signed out. Tokens that they created stay, and what
-        they did stays in the audit.
+        Their key stops working at once, and they are signed out. Tokens that they created stay, and so do their entries
+        in the audit.
       </p>,
       <Form viewer={context.viewer} action={`/access/members/${member.id}/delete`}>
         <div class="actions">
           <button type="submit" class="danger">
-            Remove the member
+            Remove member
           </button>
-          <a href={`/access/members/${member.id}`}>Keep them</a>
+          <a href={`/access/members/${member.id}`}>Cancel</a>
         </div>
       </Form>,
     ],

@@ -14,9 +14,9 @@ export const sessionPages: readonly Page[] = [
 ];
 
 const KINDS: Readonly<Record<string, string>> = {
-  admin: "the admin of this deployment, by ADMIN_TOKEN",
-  token: "a token",
-  member: "a member",
+  admin: "admin, with ADMIN_TOKEN",
+  token: "token",
+  member: "member",
 };
 
 async function sessionView({ viewer, query }: PageContext): Promise<View> {
@@ -31,12 +31,12 @@ async function sessionView({ viewer, query }: PageContext): Promise<View> {
           kind="ok"
           title={
             closed === "0"
-              ? "You were signed in nowhere else."
+              ? "No other sessions."
               : `${plural(Number(closed), "other session was", "other sessions were")} signed out.`
           }
         />
       ),
-      <Panel id="you" title="Who you are">
+      <Panel id="you" title="You">
         <Facts
           rows={[
             ["Name", <Foreign text={caller.name} max={254} />],
@@ -46,11 +46,8 @@ async function sessionView({ viewer, query }: PageContext): Promise<View> {
           ]}
         />
       </Panel>,
-      <Panel id="others" title="Other browsers">
-        <p>
-          This signs you out wherever else you are signed in as the same. It does not change the token or key: if
-          somebody else may have it, delete it.
-        </p>
+      <Panel id="others" title="Other sessions">
+        <p>Signs you out everywhere else. The token or key stays valid: if it may have leaked, delete it.</p>
         <Form viewer={viewer} action="/session/others">
           <button type="submit">Sign out my other sessions</button>
         </Form>

@@ -28,25 +28,25 @@ export const tokenPages: readonly Page[] = [
 function formView({ viewer }: PageContext, sent: URLSearchParams, faults: Faults, status: number): View {
   const chosen = sent.getAll("permission");
   return {
-    title: "Create a token",
+    title: "Create token",
     section: "access",
     status,
     trail: TRAIL,
     parts: [
-      <RestOf faults={faults} title="The token was not created" />,
-      <Form viewer={viewer} action="/access/tokens" label="Create a token">
+      <RestOf faults={faults} title="Token not created" />,
+      <Form viewer={viewer} action="/access/tokens" label="Create token">
         <Field
           name="name"
           label="Name"
           value={sent.get("name") ?? ""}
           error={faults.at("name")}
-          hint="For people: what it is for, or who has it. At most 120 characters."
+          hint="What it is for, or who has it. At most 120 characters."
           required
           maxlength={120}
           autocomplete="off"
         />
         <fieldset>
-          <legend>What it may do</legend>
+          <legend>Permissions</legend>
           {faults.at("permissions") !== undefined && <p class="error">{faults.at("permissions")}</p>}
           {PERMISSIONS.map((permission) => (
             <Check
@@ -57,9 +57,7 @@ function formView({ viewer }: PageContext, sent: URLSearchParams, faults: Faults
               checked={chosen.includes(permission)}
               disabled={!may(viewer, permission)}
               hint={
-                may(viewer, permission)
-                  ? OPENS[permission]
-                  : `${OPENS[permission]} You cannot grant it, as you do not have it.`
+                may(viewer, permission) ? OPENS[permission] : `${OPENS[permission]} You cannot grant it: you lack it.`
               }
             />
           ))}
@@ -67,14 +65,14 @@ function formView({ viewer }: PageContext, sent: URLSearchParams, faults: Faults
         <Field
           name="expires_on"
           type="date"
-          label="Last day on which it is valid (optional)"
+          label="Last valid day (optional)"
           value={sent.get("expires_on") ?? ""}
           error={faults.at("expires_on")}
-          hint="It ends at midnight UTC after this day. Without one it is valid until it is deleted."
+          hint="Expires at midnight UTC after this day. Empty: valid until deleted."
         />
         <div class="actions">
           <button type="submit" class="primary">
-            Create the token
+            Create token
           </button>
           <a href="/access">Cancel</a>
         </div>
@@ -94,19 +92,19 @@ async function create(context: PageContext, form: URLSearchParams): Promise<View
     return formView(context, form, faultsOf(answer.errors, ["name", "permissions", "expires_on"]), answer.status);
   const { value, ...token } = answer.result;
   return {
-    title: "The token is created",
+    title: "Token created",
     section: "access",
     trail: TRAIL,
     parts: [
-      <Notice kind="warn" title="Copy it now: it is shown this once">
-        <p>Only a hash of it is kept. If it is lost, delete it and create another one.</p>
+      <Notice kind="warn" title="Copy the token now: it is shown only once">
+        <p>Only a hash is stored. If the token is lost, delete it and create another.</p>
       </Notice>,
       <Snippet id="secret" label="Token" text={value} />,
-      <Panel id="about" title="What it is">
+      <Panel id="about" title="Details">
         <TokenFacts token={token} />
         <p>
           Programs send it as <code>Authorization: Bearer …</code>; people sign in with it here.{" "}
-          <a href="/docs">The API</a>
+          <a href="/docs">API reference</a>
         </p>
       </Panel>,
       <p>
@@ -118,7 +116,7 @@ async function create(context: PageContext, form: URLSearchParams): Promise<View
   };
 }
 
-/** The last moment of a day, UTC; what is no day stays as it is, and is refused. */
+/** The last moment of a day, UTC. Any other text stays as it is, and the API rejects it. */
 function dayEnd(day: string): string {
   return /^\d{4}-\d{2}-\d{2}$/.test(day) ? `${day}T23:59:59.999Z` : day;
 }
@@ -126,26 +124,26 @@ function dayEnd(day: string): string {
 async function deleteView(context: PageContext): Promise<View> {
   const token = await oneOf<TokenView>(context, "/tokens", context.params.id ?? "");
   return {
-    title: "Delete a token",
+    title: "Delete token",
     section: "access",
     trail: TRAIL,
     parts: [
       isOwn(context.viewer, "token", token.id) && (
         <Notice kind="warn" title="You are signed in with this token: deleting it signs you out" />
       ),
-      <Panel id="about" title="This token">
+      <Panel id="about" title="Token">
         <TokenFacts token={token} />
       </Panel>,
       <p>
-        Whoever uses it is refused from the next request on: events that are sent with it are not taken any more, and
-        whoever is signed in with it is signed out. What was done with it stays.
+        Requests and events sent with this token are rejected at once, and its sessions are signed out. What was done
+        with it stays.
       </p>,
       <Form viewer={context.viewer} action={`/access/tokens/${token.id}/delete`}>
         <div class="actions">
           <button type="submit" class="danger">
-            Delete the token
+            Delete token
           </button>
-          <a href="/access">Keep it</a>
+          <a href="/access">Cancel</a>
         </div>
       </Form>,
     ],
@@ -157,7 +155,7 @@ const TokenFacts = ({ token }: { token: TokenView }) => (
     rows={[
       ["Name", <Foreign text={token.name} max={120} />],
       ["Permissions", <Permissions of={token.permissions} />],
-      ["Valid until", token.expires_on === null ? "it is deleted" : <Time at={token.expires_on} />],
+      ["Valid until", token.expires_on === null ? "deleted" : <Time at={token.expires_on} />],
       ["Created", <Time at={token.issued_on} />],
       ["Id", <code>{token.id}</code>],
     ]}

@@ -1,39 +1,23 @@
 import type { FC } from "hono/jsx";
-import { PERMISSIONS, type Permission, ROLE_NAMES, ROLES, type Role } from "../../../access/roles.ts";
+import type * as z from "zod";
+import { PERMISSIONS, type Permission, ROLE_NAMES, ROLES } from "../../../access/roles.ts";
+import type { Member, Token } from "../../../api/docs/access.ts";
 import { Facts } from "../../parts/panel.tsx";
 
-/** What each permission opens, in a line. */
+/** What each permission allows. */
 export const OPENS: Readonly<Record<Permission, string>> = {
-  "logs:read":
-    "See jobs, what they delivered, their health, the status, previews and live records. Secrets are masked.",
+  "logs:read": "See jobs, delivered objects, health, status, previews and live records. Secrets are masked.",
   "logs:edit":
-    "Create, change, delete and flush jobs, replay, the webhook, what is set aside. With logs:read, the API also tells the secrets of destinations.",
-  "events:write": "Send events over HTTP, and nothing else: for senders.",
+    "Manage jobs, replays, the webhook and what is set aside. With logs:read, the API shows the secrets of destinations.",
+  "events:write": "Send events over HTTP.",
   "functions:read": "See functions and their settings.",
-  "functions:edit": "Switch their logging, upload and delete them.",
-  "access:edit": "Tokens, members, the audit. Whoever has it can pass on everything else that they have.",
+  "functions:edit": "Upload and delete functions, and change their logging.",
+  "access:edit": "Manage tokens and members, see the audit. Allows granting one's own permissions to others.",
 };
 
-/** What there is of one token, as the API says. */
-export interface TokenView {
-  id: string;
-  name: string;
-  permissions: readonly Permission[];
-  status: "active" | "expired";
-  expires_on: string | null;
-  issued_on: string;
-}
+export type TokenView = z.infer<typeof Token>;
+export type MemberView = z.infer<typeof Member>;
 
-export interface MemberView {
-  id: string;
-  email: string;
-  role: Role;
-  permissions: readonly Permission[];
-  created_on: string;
-  modified_on: string;
-}
-
-/** Where the pages of access begin. */
 export const TRAIL = [{ href: "/access", label: "Access" }] as const;
 
 export const Permissions: FC<{ of: readonly Permission[] }> = ({ of }) => (
@@ -47,7 +31,7 @@ export const Permissions: FC<{ of: readonly Permission[] }> = ({ of }) => (
   </span>
 );
 
-/** The roles, and what each stands for. */
+/** The roles and their permissions. */
 export const Roles: FC = () => (
   <Facts rows={ROLE_NAMES.map((role) => [role, <Permissions of={ROLES[role]} />] as const)} />
 );

@@ -1,44 +1,20 @@
 import type { FC } from "hono/jsx";
+import type * as z from "zod";
+import type { Entry } from "../../../api/docs/set-aside.ts";
 import { plural } from "../../parts/values.tsx";
 
-interface EntryView {
-  id: string;
-  set_aside_at: string;
-  why: string;
-  bytes: number;
-  resendable: boolean;
-  why_not: string | null;
-}
-
-export type MessageView = EntryView & {
-  kind: "message";
-  taken_in: string | null;
-  queue: string;
-  events: number;
-};
-
-export type ObjectView = EntryView & {
-  kind: "object";
-  job: number;
-  number: number;
-  key: string;
-  records: number;
-};
-
-/** One thing that was set aside, as the list has it. */
-export type AsideView = MessageView | ObjectView;
+/** One entry, as listed. */
+export type AsideView = z.infer<typeof Entry>;
 
 export const AT = "/set-aside";
 export const TRAIL = [{ href: AT, label: "Set aside" }] as const;
 
-/** The address of one. */
 export const placeOf = (id: string): string => `${AT}/${encodeURIComponent(id)}`;
 
-/** `40 events`, `17 records`: what of the ledger it is. */
+/** `40 events`, `17 records`: what the ledger counts. */
 export function amountOf(entry: AsideView): string {
   return entry.kind === "message" ? plural(entry.events, "event") : plural(entry.records, "record");
 }
 
-/** Where it comes from. */
 export const Whence: FC<{ of: AsideView }> = ({ of }) =>
-  of.kind === "message" ? <>a message of the queue</> : <a href={`/jobs/${of.job}`}>an object of job {of.job}</a>;
+  of.kind === "message" ? <>queue message</> : <a href={`/jobs/${of.job}`}>object of job {of.job}</a>;

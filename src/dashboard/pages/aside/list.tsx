@@ -20,22 +20,22 @@ async function listView({ api, query, here, viewer, nowMs }: PageContext): Promi
     title: "Set aside",
     section: "set-aside",
     parts: [
-      query.has("deleted") && <Notice kind="ok" title="It is deleted, and counted as discarded" />,
+      query.has("deleted") && <Notice kind="ok" title="Deleted, and counted as discarded" />,
       silent.length > 0 && (
-        <Notice kind="warn" title="Not everything can be shown">
+        <Notice kind="warn" title="Incomplete list">
           <p>
-            The logs of {plural(silent.length, "job")} do not answer at the moment ({silent.slice(0, 20).join(", ")}
-            {silent.length > 20 && " …"}): what they have set aside is missing here.
+            No answer from {plural(silent.length, "job")}: {silent.slice(0, 20).join(", ")}
+            {silent.length > 20 && " …"}. What they set aside is missing here.
           </p>
         </Notice>
       ),
       <p>
-        What could not go its way is kept whole here, and holds up nothing else, until somebody sends it again or
-        deletes it. Sending again is safe: nothing comes twice.
+        Messages and objects that could not be processed are kept here until you resend or delete them. Resending is
+        safe: nothing is delivered twice.
       </p>,
       <Panel
         id="aside"
-        title={total === 0 ? "Nothing is set aside" : `${count(total)} set aside`}
+        title={total === 0 ? "Nothing set aside" : `${count(total)} set aside`}
         aside={
           sendable.length > 1 &&
           may(viewer, "logs:edit") && (
@@ -43,19 +43,19 @@ async function listView({ api, query, here, viewer, nowMs }: PageContext): Promi
               {sendable.map(({ id }) => (
                 <input type="hidden" name="id" value={id} />
               ))}
-              <button type="submit">Send all {sendable.length} of this page again</button>
+              <button type="submit">Resend all {sendable.length} on this page</button>
             </Form>
           )
         }
       >
         {total === 0 && silent.length === 0 ? (
-          <Empty title="Everything went its way">
-            <p>Here would be messages that cannot be read or processed, and objects that their store refuses.</p>
+          <Empty title="No entries">
+            <p>Messages that cannot be processed, and objects that the store rejects, appear here.</p>
           </Empty>
         ) : (
           items.length > 0 && (
             <Table
-              caption="What is set aside"
+              caption="Set aside"
               columns={[
                 { label: "What" },
                 { label: "Why" },
@@ -76,7 +76,7 @@ async function listView({ api, query, here, viewer, nowMs }: PageContext): Promi
                   <Foreign text={entry.why} max={300} />
                   {entry.why_not !== null && (
                     <p class="quiet">
-                      It cannot be sent again: <Foreign text={entry.why_not} max={300} />
+                      Cannot be resent: <Foreign text={entry.why_not} max={300} />
                     </p>
                   )}
                 </>,
@@ -88,7 +88,7 @@ async function listView({ api, query, here, viewer, nowMs }: PageContext): Promi
                     <Action
                       viewer={viewer}
                       action={`${AT}/resend`}
-                      label="Send again"
+                      label="Resend"
                       about={entry.id}
                       needs="logs:edit"
                       kind="small"
@@ -103,7 +103,7 @@ async function listView({ api, query, here, viewer, nowMs }: PageContext): Promi
             />
           )
         )}
-        <Pager of="things set aside" here={here} page={page} perPage={PER_PAGE} total={total} />
+        <Pager of="entries" here={here} page={page} perPage={PER_PAGE} total={total} />
       </Panel>,
     ],
   };

@@ -1,4 +1,6 @@
 import type { Child } from "hono/jsx";
+import type * as z from "zod";
+import type { Shown } from "../../../api/docs/set-aside.ts";
 import type { ErrorEntry } from "../../../errors.ts";
 import { InnerFailure } from "../../inner-api.ts";
 import { type Page, type PageContext, seeOther, type View } from "../../page.ts";
@@ -8,7 +10,7 @@ import { Pager, pageOf } from "../../parts/pager.tsx";
 import { Empty, Facts, Notice, Panel } from "../../parts/panel.tsx";
 import { Records, recordOfLine } from "../../parts/record.tsx";
 import { bytes, count, Time } from "../../parts/values.tsx";
-import { type AsideView, AT, amountOf, type MessageView, type ObjectView, placeOf, TRAIL, Whence } from "./entry.tsx";
+import { type AsideView, AT, amountOf, placeOf, TRAIL, Whence } from "./entry.tsx";
 
 export const asideOnePages: readonly Page[] = [
   { path: `${AT}/:id`, get: { permission: "logs:edit", show: oneView } },
@@ -20,15 +22,12 @@ export const asideOnePages: readonly Page[] = [
   },
 ];
 
-/** Records on one page. */
 const PER_PAGE = 20;
 
-/** What is shown of bytes that are no records, in characters of their base64; a download has all of it. */
+/** Characters of base64 shown of bytes that are no records; the download has all. */
 const BYTES_SHOWN = 20_000;
 
-type Read =
-  | (MessageView & { content: { records: readonly string[] | null; base64: string | null; complete: boolean } })
-  | (ObjectView & { bytes_raw: number; first_event: string; last_event: string; cut_at: string });
+type Read = z.infer<typeof Shown>;
 
 const pathOf = ({ params }: PageContext): string => `/logship/set-aside/${encodeURIComponent(params.id ?? "")}`;
 
@@ -42,7 +41,7 @@ async function oneView(context: PageContext): Promise<View> {
     parts: [
       <Panel
         id="about"
-        title="What it is"
+        title="Details"
         aside={
           <div class="actions">
             <a class="button small" href={`${placeOf(entry.id)}/download`}>
@@ -52,7 +51,7 @@ async function oneView(context: PageContext): Promise<View> {
               <Action
                 viewer={viewer}
                 action={`${AT}/resend`}
-                label="Send again"
+                label="Resend"
                 needs="logs:edit"
                 kind="small"
                 fields={{ id: entry.id }}
@@ -64,7 +63,7 @@ async function oneView(context: PageContext): Promise<View> {
       >
         <About entry={entry} />
         {entry.why_not !== null ? (
-          <Notice kind="warn" title="It cannot be sent again">
+          <Notice kind="warn" title="Cannot be resent">
             <p>
               <Foreign text={entry.why_not} max={600} />
             </p>
@@ -80,21 +79,21 @@ async function oneView(context: PageContext): Promise<View> {
 
 const MEANING = {
   message:
-    "Sent again, it goes to every job that was enabled when it was taken in and has not had it yet, by the filter and format of today.",
+    "Resending delivers it to every job that was enabled when it arrived and does not have it yet, with the current filter and format.",
   object:
-    "Sent again, its records are pending, and its upload begins at once, to where the job delivers by now. If its store refuses it again, it comes back here.",
+    "Resending uploads it at once, to the current destination of the job. If the store rejects it again, it returns here.",
 } as const;
 
 const About = ({ entry }: { entry: Read | AsideView }) => {
   const rows: (readonly [string, Child])[] = [
-    ["What", <Whence of={entry} />],
-    ["Why it is here", <Foreign text={entry.why} max={600} />],
+    ["Type", <Whence of={entry} />],
+    ["Reason", <Foreign text={entry.why} max={600} />],
     ["Holds", amountOf(entry)],
     ["Size", bytes(entry.bytes)],
     ["Set aside", <Time at={entry.set_aside_at} />],
   ];
   if (entry.kind === "message") {
-    rows.push(["Taken in", entry.taken_in === null ? "not known" : <Time at={entry.taken_in} />]);
+    rows.push(["Received", entry.taken_in === null ? "unknown" : <Time at={entry.taken_in} />]);
     rows.push(["Queue", <Foreign text={entry.queue} max={120} />]);
   } else {
     rows.push(["Key", <Foreign text={entry.key} max={1_100} />]);
@@ -116,8 +115,8 @@ const Content = ({
   const { records, base64, complete } = entry.content;
   if (records === null)
     return (
-      <Panel id="content" title="Its bytes">
-        <p class="quiet">They cannot be read as records. In base64{!complete && ", the beginning"}:</p>
+      <Panel id="content" title="Content">
+        <p class="quiet">Not readable as records. In base64{!complete && ", the beginning"}:</p>
         <pre class="text">
           <Foreign text={base64 ?? ""} max={BYTES_SHOWN} />
         </pre>
@@ -128,10 +127,10 @@ const Content = ({
   return (
     <Panel
       id="content"
-      title={complete ? `Its records: ${count(records.length)}` : `Its first ${count(records.length)} records`}
-      aside={!complete && <span class="quiet">The download has all of them.</span>}
+      title={complete ? `Records: ${count(records.length)}` : `First ${count(records.length)} records`}
+      aside={!complete && <span class="quiet">The download has all.</span>}
     >
-      {records.length === 0 && <Empty title="It holds no record" />}
+      {records.length === 0 && <Empty title="No records" />}
       {records.length > 0 && (
         <Records
           label="Records of the message"
@@ -145,7 +144,7 @@ const Content = ({
   );
 };
 
-/** As the API sends it: a file that no browser renders. */
+/** A file that no browser renders. */
 async function download({ api, ...context }: PageContext): Promise<Response> {
   const response = await api.raw("GET", pathOf({ api, ...context }), undefined, { download: true });
   if (response.ok) return new Response(response.body, response);
@@ -160,23 +159,23 @@ async function deleteView(context: PageContext): Promise<View> {
     section: "set-aside",
     trail: TRAIL,
     parts: [
-      <Panel id="about" title="What it is">
+      <Panel id="about" title="Details">
         <About entry={entry} />
       </Panel>,
-      <Notice kind="warn" title="What it holds is gone for good">
+      <Notice kind="warn" title="This cannot be undone">
         <p>
           {entry.kind === "message"
-            ? `Nobody sends it again: ${amountOf(entry)} count as discarded by the account. `
-            : `It is never uploaded: ${amountOf(entry)} of job ${entry.job} count as discarded. `}
-          <a href={`${placeOf(entry.id)}/download`}>Download it first</a> if somebody may need it.
+            ? `${amountOf(entry)} will count as discarded by the account. `
+            : `${amountOf(entry)} of job ${entry.job} will count as discarded. `}
+          <a href={`${placeOf(entry.id)}/download`}>Download it first</a> if you may need it.
         </p>
       </Notice>,
       <Form viewer={context.viewer} action={`${placeOf(entry.id)}/delete`}>
         <div class="actions">
           <button type="submit" class="danger">
-            Delete it for good
+            Delete permanently
           </button>
-          <a href={placeOf(entry.id)}>Keep it</a>
+          <a href={placeOf(entry.id)}>Cancel</a>
         </div>
       </Form>,
     ],

@@ -8,10 +8,10 @@ import { AT, placeOf, TRAIL } from "./entry.tsx";
 
 export const resendPages: readonly Page[] = [{ path: `${AT}/resend`, post: { permission: "logs:edit", take: resend } }];
 
-/** Most that are sent again by one form: a page of the list. */
+/** Entries resent by one form at most. */
 const AT_ONCE = 100;
 
-/** How long they are sent one after another, in ms: what is left then is said, and stays. */
+/** How long entries are resent, in ms; the rest stays, and the page says so. */
 const PATIENCE_MS = 25_000;
 
 type Resent =
@@ -28,11 +28,11 @@ type Resent =
 
 interface Tried {
   id: string;
-  /** null: there was no time for it. */
+  /** null: no time left. */
   answer: InnerAnswer<Resent> | null;
 }
 
-/** Sends again what a form names, and says of each what became of it. Sent once more, it changes nothing: what is sent is not there any more. */
+/** Resends the entries named in a form and shows each outcome. Repeating it changes nothing: resent entries are gone. */
 async function resend({ api, platform }: PageContext, form: URLSearchParams): Promise<View> {
   const ids = [...new Set(form.getAll("id"))].slice(0, AT_ONCE);
   const until = platform.now() + PATIENCE_MS;
@@ -45,35 +45,35 @@ async function resend({ api, platform }: PageContext, form: URLSearchParams): Pr
   const sent = tried.filter(({ answer }) => answer?.ok === true).length;
   const refused = tried.find(({ answer }) => answer?.ok === false)?.answer;
   return {
-    title: "Send again",
+    title: "Resend",
     section: "set-aside",
     trail: TRAIL,
-    // One alone that was refused is a page that says so; of several each says it.
+    // A single rejected entry sets the status of the page.
     status: ids.length === 0 ? 400 : tried.length === 1 && refused?.ok === false ? refused.status : 200,
     parts: [
       <Notice
         kind={sent === tried.length && sent > 0 ? "ok" : "warn"}
-        title={`${count(sent)} of ${count(tried.length)} sent again`}
+        title={`${count(sent)} of ${count(tried.length)} resent`}
       />,
-      <Panel id="tried" title="What became of each">
+      <Panel id="tried" title="Results">
         {tried.length === 0 ? (
-          <Empty title="Nothing was named" />
+          <Empty title="No entries chosen" />
         ) : (
           <Table
-            caption="What became of each"
-            columns={[{ label: "What" }, { label: "Outcome" }, { label: "In detail" }]}
+            caption="Results"
+            columns={[{ label: "Entry" }, { label: "Outcome" }, { label: "Details" }]}
             rows={tried.map(({ id, answer }) => [<Name id={id} answer={answer} />, outcome(answer), detail(answer)])}
           />
         )}
       </Panel>,
       <p>
-        <a href={AT}>Back to what is set aside</a>
+        <a href={AT}>Back to the list</a>
       </p>,
     ],
   };
 }
 
-/** What is sent is not there to be looked at any more. */
+/** A resent entry has no page any more. */
 const Name = ({ id, answer }: Tried) =>
   answer?.ok === true ? (
     <Foreign text={id} max={80} />
@@ -84,32 +84,27 @@ const Name = ({ id, answer }: Tried) =>
   );
 
 function outcome(answer: Tried["answer"]): Child {
-  if (answer === null) return <State kind="warn">not tried: no time left</State>;
-  if (answer.ok) return <State kind="ok">sent</State>;
-  return answer.status === 404 ? (
-    <State kind="quiet">not here any more</State>
-  ) : (
-    <State kind="bad">still set aside</State>
-  );
+  if (answer === null) return <State kind="warn">not tried</State>;
+  if (answer.ok) return <State kind="ok">resent</State>;
+  return answer.status === 404 ? <State kind="quiet">no longer here</State> : <State kind="bad">still set aside</State>;
 }
 
 function detail(answer: Tried["answer"]): Child {
-  if (answer === null) return "Send it again once more.";
+  if (answer === null) return "No time left: resend it.";
   if (!answer.ok) return <Foreign text={answer.errors.map(({ message }) => message).join("; ")} />;
   const { result } = answer;
   if (result.kind === "object")
     return (
       <>
-        {plural(result.records, "record waits", "records wait")} for the upload of{" "}
-        <a href={`/jobs/${result.job}`}>job {result.job}</a> again, as <Foreign text={result.key} max={1_100} />. If its
-        store refuses it again, it comes back here.
+        {plural(result.records, "record")} of <a href={`/jobs/${result.job}`}>job {result.job}</a> waiting for upload as{" "}
+        <Foreign text={result.key} max={1_100} />. If the store rejects it again, it returns here.
       </>
     );
   return (
     <>
-      {plural(result.events, "event")}: {result.routed} to a job, {result.not_enabled} of functions that were switched
-      off, {result.not_routed} for no job. <Jobs of={result.jobs} what="They have it now" />
-      <Jobs of={result.gone_jobs} what="Deleted since, and without it" />
+      {plural(result.events, "event")}: {result.routed} to jobs, {result.not_enabled} with logging off,{" "}
+      {result.not_routed} without a job. <Jobs of={result.jobs} what="Sent to" />
+      <Jobs of={result.gone_jobs} what="Deleted meanwhile" />
     </>
   );
 }

@@ -14,7 +14,7 @@ import {
   uploadCurl,
 } from "./snippets.ts";
 
-/** Every way in which a function's events come here, ready to copy. */
+/** All ways to send the events of a function here, ready to copy. */
 export async function attachView({ config, env, origin }: PageContext): Promise<View> {
   const selfName = readIntakeConfig(env).selfName ?? "logship";
   const { accountId, localFunctions, upstream } = config;
@@ -24,51 +24,49 @@ export async function attachView({ config, env, origin }: PageContext): Promise<
     section: "functions",
     trail: [{ href: "/functions", label: "Functions" }],
     parts: [
-      <Panel id="tail" title="By its project file">
+      <Panel id="tail" title="Project file">
         <p>
-          Put this into the project file of the function, and deploy it. That is all: existing jobs pick it up with its
-          first event.
+          Add this to the project file of the function and deploy it. Existing jobs ship its events from the first one.
         </p>
         <Snippet id="tail-jsonc" label="Project file (JSONC)" text={attachJsonc(selfName)} />
         <Snippet id="tail-toml" label="Project file (TOML)" text={attachToml(selfName)} />
         <p>
-          In this service's checkout, <code>{attachCommand(selfName)}</code> writes it, for each environment as well:
-          they do not inherit it.
+          In a checkout of logship, <code>{attachCommand(selfName)}</code> adds it, also to each environment, as
+          environments do not inherit it.
         </p>
       </Panel>,
       upstream !== null && (
-        <Panel id="upload" title="With its upload">
+        <Panel id="upload" title="Upload">
           <p>
-            An upload through this API goes on to the platform, and <code>logship: true</code> attaches the function. It
-            needs a token of the platform's in <code>$TOKEN</code>; none of this service's is ever sent on.
+            An upload through this API is forwarded to the platform, and <code>logship: true</code> attaches the
+            function. Put a token of the platform into <code>$TOKEN</code>; tokens of logship are never forwarded.
           </p>
           <Snippet id="upload-curl" label="Upload of a function" text={uploadCurl(origin, accountId)} />
         </Panel>
       ),
       runsAt !== null && (
-        <Panel id="local" title="Run one here">
+        <Panel id="local" title="Run one locally">
           <p>
-            In local development an uploaded function runs on an origin of its own, and its events ship. One after the
-            other, in the folder of this project:
+            In local development an uploaded function runs here on its own origin, and its events ship. In the folder of
+            this project:
           </p>
-          <Snippet id="local-token" label="Token for all that follows" text={LOCAL_TOKEN} />
+          <Snippet id="local-token" label="Token" text={LOCAL_TOKEN} />
           <Snippet id="local-module" label="Module to upload" text={SHOP_MODULE} />
           <Snippet id="local-curl" label="Upload of a function that runs here" text={uploadCurl(origin, accountId)} />
           <p>
-            It then answers at <a href={runsAt}>{runsAt}</a>: each request is an event, and one for <code>/throw</code>{" "}
-            fails.
+            It answers at <a href={runsAt}>{runsAt}</a>: each request is an event; <code>/throw</code> fails.
           </p>
         </Panel>
       ),
-      <Panel id="binding" title="By a service binding">
-        <p>For events that a function makes itself, with the same checks as over HTTP.</p>
+      <Panel id="binding" title="Service binding">
+        <p>For events that a function creates itself, with the same checks as over HTTP.</p>
         <Snippet id="binding-jsonc" label="Service binding (JSONC)" text={bindingJsonc(selfName)} />
         <Snippet id="binding-call" label="Call of the binding" text={BINDING_CALL} />
       </Panel>,
-      <Panel id="http" title="Over HTTP">
+      <Panel id="http" title="HTTP">
         <p>
-          From anywhere, with a token that holds <code>events:write</code> in <code>$TOKEN</code>. The same request sent
-          again with the same <code>Idempotency-Key</code> doubles nothing.
+          From anywhere. Put a token with <code>events:write</code> into <code>$TOKEN</code>. Repeating a request with
+          the same <code>Idempotency-Key</code> duplicates nothing.
         </p>
         <Snippet id="http-curl" label="One event over HTTP" text={eventsCurl(origin, accountId)} />
       </Panel>,

@@ -3,6 +3,7 @@ import type { ListInfo } from "../../inner-api.ts";
 import type { PageContext, View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Field, Form, may, Select } from "../../parts/form.tsx";
+import { Pager, pageOf } from "../../parts/pager.tsx";
 import { Empty, Panel, State, Table } from "../../parts/panel.tsx";
 import { Ago, count, plural } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
@@ -11,21 +12,21 @@ import { functionPath, hasPath, LoggingSwitch } from "./logging.tsx";
 
 const PER_PAGE = 50;
 
-/** Longest part of a name that is looked for, in UTF-16 units: that of a name. */
+/** Longest name, in UTF-16 units. */
 const WANTED_MAX = 255;
 
-/** What was sent to decide for a function by its name, and what is wrong with it. */
+/** A rejected form that sets logging by name. */
 export interface Decided {
   name: string;
   logging: string;
   fault: string;
 }
 
-/** @param decided null: nobody decided anything. */
+/** @param decided null: no form was rejected. */
 export async function listView(page: PageContext, decided: Decided | null = null): Promise<View> {
-  const { api, query, viewer, nowMs } = page;
+  const { api, query, here, viewer, nowMs } = page;
   const wanted = (query.get("name") ?? "").slice(0, WANTED_MAX);
-  const number = pageNumber(query.get("page"));
+  const number = pageOf(query);
   const { items, info } = await api.list<FunctionView>("/functions/scripts", {
     page: number,
     per_page: PER_PAGE,
@@ -38,10 +39,10 @@ export async function listView(page: PageContext, decided: Decided | null = null
     parts: [
       <Panel
         id="all"
-        title={wanted === "" ? "All functions" : "Functions found"}
+        title={wanted === "" ? "All functions" : "Matching functions"}
         aside={
           <a class="button small" href="/attach">
-            How to attach one
+            Attach a function
           </a>
         }
       >
@@ -65,12 +66,12 @@ export async function listView(page: PageContext, decided: Decided | null = null
               ]}
               rows={items.map((each) => cells(each, viewer, nowMs, listQuery(wanted, number)))}
             />
-            <Pager wanted={wanted} number={number} info={info} />
+            <p class="quiet">{plural(info.total_count, "function")}</p>
+            <Pager of="functions" here={here} page={number} perPage={PER_PAGE} total={info.total_count} />
           </>
         )}
         <p class="quiet">
-          Counts are those of the last 30 days. Shipped: offered to a job that was on; what its filter leaves out is in
-          the job's ledger.
+          Counts of the last 30 days. Shipped: offered to at least one job. Filtered events are in the job's ledger.
           <Unlisted info={info} />
         </p>
       </Panel>,
@@ -94,71 +95,49 @@ function cells(each: FunctionView, viewer: Viewer, nowMs: number, back: string):
 const Dropped: FC<{ dropped: FunctionView["dropped"] }> = ({ dropped: { logging_off, no_job } }) => (
   <>
     {count(logging_off + no_job)}
-    {logging_off > 0 && <span class="quiet"> {count(logging_off)} as logging was off</span>}
-    {no_job > 0 && <span class="quiet"> {count(no_job)} as no job was on</span>}
+    {logging_off > 0 && <span class="quiet"> {count(logging_off)} logging off</span>}
+    {no_job > 0 && <span class="quiet"> {count(no_job)} no job enabled</span>}
   </>
 );
 
-/** What is known of how its events come here. */
+/** How its events arrive. */
 export const Attached: FC<{ of: FunctionView }> = ({ of: { attachment, last_event } }) => {
   if (attachment === null)
-    return last_event === null ? <span class="quiet">not seen</span> : <span>its events come</span>;
+    return last_event === null ? <span class="quiet">not seen</span> : <span>events arrive</span>;
   switch (attachment.state) {
     case "attached":
       return <State kind="ok">by upload</State>;
     case "undone":
       return <State kind="bad">undone</State>;
     case "gone":
-      return <State kind="quiet">script is gone</State>;
+      return <State kind="quiet">script deleted</State>;
     default:
-      return <State kind="warn">not known</State>;
+      return <State kind="warn">unknown</State>;
   }
 };
 
 const NothingHere: FC<{ wanted: string; info: ListInfo }> = ({ wanted, info }) => {
   if (info.total_count > 0)
     return (
-      <Empty title="There is no such page any more">
+      <Empty title="This page is empty">
         <p>
-          <a href={`/functions${listQuery(wanted, 1)}`}>{plural(info.total_count, "function")} on the pages before</a>
+          <a href={`/functions${listQuery(wanted, 1)}`}>Back to {plural(info.total_count, "function")}</a>
         </p>
       </Empty>
     );
   return wanted === "" ? (
-    <Empty title="No function was seen yet">
+    <Empty title="No functions yet">
       <p>
-        A function is here with its first event: <a href="/attach">attach one</a>. Existing jobs pick it up by
-        themselves.
+        A function appears with its first event. <a href="/attach">Attach a function</a>
       </p>
     </Empty>
   ) : (
-    <Empty title="No function has that in its name">
+    <Empty title="No matching functions">
       <p>
-        One that was not seen for 30 days, and has no setting, is forgotten. <a href="/functions">Show all functions</a>
+        Functions without events for 30 days and without settings are removed.{" "}
+        <a href="/functions">Show all functions</a>
       </p>
     </Empty>
-  );
-};
-
-const Pager: FC<{ wanted: string; number: number; info: ListInfo }> = ({ wanted, number, info }) => {
-  const pages = Math.max(1, Math.ceil(info.total_count / PER_PAGE));
-  if (pages === 1) return <p class="quiet">{plural(info.total_count, "function")}</p>;
-  return (
-    <nav class="pager" aria-label="Pages of functions">
-      {number > 1 && (
-        <a rel="prev" href={`/functions${listQuery(wanted, number - 1)}`}>
-          Previous
-        </a>
-      )}
-      <span>
-        Page {count(number)} of {count(pages)}, {plural(info.total_count, "function")}
-      </span>
-      {number < pages && (
-        <a rel="next" href={`/functions${listQuery(wanted, number + 1)}`}>
-          Next
-        </a>
-      )}
-    </nav>
   );
 };
 
@@ -168,15 +147,15 @@ const Unlisted: FC<{ info: ListInfo }> = ({ info }) => {
   const { shipped, dropped } = unlisted;
   const all = shipped + dropped.logging_off + dropped.no_job;
   if (all === 0) return null;
-  return <> Beside these, {plural(all, "event")} came under names that are not kept.</>;
+  return <> {plural(all, "more event")} came under names that are not listed.</>;
 };
 
-/** A function can be set before it is seen: what is off before its first event never ships anything. */
+/** Sets a function before its first event. */
 const Decide: FC<{ viewer: Viewer; decided: Decided | null }> = ({ viewer, decided }) =>
   may(viewer, "functions:edit") ? (
-    <Panel id="decide" title="Decide before the first event">
+    <Panel id="decide" title="Set logging before the first event">
       <details open={decided !== null}>
-        <summary>Switch logging of a function that was not seen yet</summary>
+        <summary>Set logging of a function that is not listed yet</summary>
         <Form viewer={viewer} action="/functions">
           <Field
             name="function"
@@ -186,15 +165,15 @@ const Decide: FC<{ viewer: Viewer; decided: Decided | null }> = ({ viewer, decid
             required
             maxlength={WANTED_MAX}
             autocomplete="off"
-            hint="As it is deployed; capitals count."
+            hint="As deployed; case-sensitive."
           />
           <Select
             name="logging"
             label="Logging"
             value={decided?.logging ?? "off"}
             options={[
-              { value: "off", label: "off: its events are dropped, and counted" },
-              { value: "on", label: "on: its events ship, as they do if nobody decides" },
+              { value: "off", label: "off: events are counted and dropped" },
+              { value: "on", label: "on: events ship (the default)" },
             ]}
           />
           <button type="submit">Save</button>
@@ -209,10 +188,4 @@ export function listQuery(wanted: string, number: number): string {
   if (wanted !== "") query.set("name", wanted);
   if (number > 1) query.set("page", `${number}`);
   return query.size === 0 ? "" : `?${query}`;
-}
-
-/** What is no number of a page is the first. */
-export function pageNumber(text: string | null): number {
-  const number = /^\d{1,6}$/.test(text ?? "") ? Number(text) : 1;
-  return Math.max(1, number);
 }

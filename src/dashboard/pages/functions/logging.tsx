@@ -5,17 +5,15 @@ import { State } from "../../parts/panel.tsx";
 import type { Viewer } from "../../session.ts";
 import type { FunctionView } from "../../views/account.ts";
 
-/** Where a function's page is. */
 export function functionPath(name: string): string {
   return `/functions/${encodeURIComponent(name.toWellFormed())}`;
 }
 
-/** Whether a name can stand in an address: a browser takes dots alone for a way up. */
+/** Whether a name can be a path segment: browsers resolve `.` and `..`. */
 export function hasPath(name: string): boolean {
   return name !== "." && name !== "..";
 }
 
-/** Logging of a function, in words. */
 export const LoggingState: FC<{ logging: FunctionView["logging"] }> = ({ logging }) =>
   logging === "off" ? (
     <State kind="warn">off</State>
@@ -26,8 +24,8 @@ export const LoggingState: FC<{ logging: FunctionView["logging"] }> = ({ logging
   );
 
 /**
- * A switch for whoever may turn it; words for everybody else. `unset` ships, so it is a switch that is on.
- * @param back query of the list to go back to; absent: the function's own page.
+ * A switch with `functions:edit`, else words. `unset` ships, so the switch is on.
+ * @param back query of the list to return to; absent: the function's page.
  */
 export const LoggingSwitch: FC<{ of: Pick<FunctionView, "id" | "logging">; viewer: Viewer; back?: string }> = ({
   of: { id, logging },

@@ -12,7 +12,7 @@ import { Closed } from "../overview/account.tsx";
 import { Attached } from "./list.tsx";
 import { functionPath, LoggingSwitch } from "./logging.tsx";
 
-/** A function: what came of it, how it is set, and what is wrong with it. */
+/** A function: findings, counts and settings. */
 export async function functionView(page: PageContext): Promise<View> {
   const { api, viewer, nowMs, params } = page;
   const name = params.name ?? "";
@@ -23,7 +23,7 @@ export async function functionView(page: PageContext): Promise<View> {
   const findings: Part = may(viewer, "logs:read") ? (
     (async () => <Findings found={await findingsOf(page, name)} nowMs={nowMs} />)()
   ) : (
-    <Closed what="What is found to be wrong" permission="logs:read" />
+    <Closed what="Problems of this function" permission="logs:read" />
   );
   return {
     title: name,
@@ -43,7 +43,7 @@ async function findingsOf({ api }: PageContext, name: string): Promise<FindingVi
   return findings.filter(({ subject }) => subject.type === "function" && subject.name === name);
 }
 
-/** Where its uploaded code answers, in local development; null: no such code runs here. */
+/** Where its uploaded code answers, in local development; null: it does not run here. */
 async function whereItRuns({ config, env }: PageContext, name: string): Promise<string | null> {
   if (config.localFunctions === null) return null;
   const url = localUrl(config.localFunctions, name);
@@ -70,17 +70,17 @@ const Findings: FC<{ found: readonly FindingView[]; nowMs: number }> = ({ found,
 const Counts: FC<{ of: FunctionView; nowMs: number }> = ({ of, nowMs }) => {
   const { shipped, dropped, last_event } = of;
   return (
-    <Panel id="counts" title="Its events in the last 30 days">
+    <Panel id="counts" title="Events in the last 30 days">
       <Facts
         rows={[
           ["Shipped", count(shipped)],
-          ["Dropped, as logging was off", count(dropped.logging_off)],
-          ["Dropped, as no job was on", count(dropped.no_job)],
+          ["Dropped: logging off", count(dropped.logging_off)],
+          ["Dropped: no job enabled", count(dropped.no_job)],
           ["Last event", last_event === null ? "none in 30 days" : <Ago at={last_event} nowMs={nowMs} />],
         ]}
       />
       <p class="quiet">
-        Shipped: offered to at least one job. What a job's filter or sample leaves out is in that job's ledger.
+        Shipped: offered to at least one job. Events that a job's filter or sample drops are in the job's ledger.
       </p>
     </Panel>
   );
@@ -99,9 +99,9 @@ const Settings: FC<{ of: FunctionView; url: string | null; viewer: Viewer; nowMs
         rows={[
           ["Logging", <LoggingSwitch of={of} viewer={viewer} />],
           ["Attached", <Attached of={of} />],
-          ["Last changed", modified_on === null ? "nothing is set" : <Time at={modified_on} />],
+          ["Last changed", modified_on === null ? "never" : <Time at={modified_on} />],
           [
-            "Tail consumers, as they were set here",
+            "Tail consumers set here",
             tail_consumers === null || tail_consumers.length === 0 ? (
               <span class="quiet">none</span>
             ) : (
@@ -123,9 +123,7 @@ const Settings: FC<{ of: FunctionView; url: string | null; viewer: Viewer; nowMs
             kind="small"
             fields={{ logging: "unset" }}
           />{" "}
-          <span class="quiet">
-            Unset ships{logging === "off" && " again"}, as on does; it says that nobody decided.
-          </span>
+          <span class="quiet">Back to the default: on.</span>
         </p>
       )}
       {attachment !== null && (
@@ -133,7 +131,7 @@ const Settings: FC<{ of: FunctionView; url: string | null; viewer: Viewer; nowMs
           <State kind={attachment.state === "attached" ? "ok" : attachment.state === "undone" ? "bad" : "warn"}>
             {attachment.state}
           </State>
-          : <Foreign text={attachment.why} max={600} /> Since <Time at={attachment.since} />, last looked at{" "}
+          : <Foreign text={attachment.why} max={600} /> Since <Time at={attachment.since} />, last checked{" "}
           <Ago at={attachment.checked_at} nowMs={nowMs} />.
         </p>
       )}
@@ -141,18 +139,17 @@ const Settings: FC<{ of: FunctionView; url: string | null; viewer: Viewer; nowMs
   );
 };
 
-/** What each setting does. */
 const MEANS: { readonly [logging in FunctionView["logging"]]: string } = {
-  on: "Its events ship to every job that is on.",
-  unset: "Its events ship to every job that is on: attaching it, or sending its events, is opting in.",
-  off: "Its events are dropped as they come, and counted. What was taken in before still ships; what is dropped is gone.",
+  on: "Events ship to every enabled job.",
+  unset: "Events ship to every enabled job, the default for an attached function.",
+  off: "Events are counted and dropped. Events accepted before still ship.",
 };
 
 const Forget: FC<{ name: string; viewer: Viewer }> = ({ name, viewer }) => (
   <Panel id="forget" title="Forget this function">
     <p>
-      Its settings, its counts and code that runs here locally are deleted; the counts stay in the sum of all. It does
-      not keep it off: events that come later ship, and it appears again. What was shipped stays where it is.
+      Deletes its settings, counts and local code; the account's totals stay. New events ship and bring it back. Shipped
+      records stay.
     </p>
     <Action
       viewer={viewer}

@@ -1,16 +1,16 @@
-/** What attaches a function, ready to copy. Nothing here is secret: a token is always `$TOKEN`. */
+/** Snippets that attach a function. They contain no secret: a token is always `$TOKEN`. */
 
 /** For a project file in JSONC. @param selfName this deployment's own name. */
 export function attachJsonc(selfName: string): string {
   return `"tail_consumers": [{ "service": ${JSON.stringify(selfName)} }]`;
 }
 
-/** For a project file in TOML, whose basic strings are those of JSON. */
+/** For a project file in TOML; JSON strings are valid TOML strings. */
 export function attachToml(selfName: string): string {
   return `[[tail_consumers]]\nservice = ${JSON.stringify(selfName)}`;
 }
 
-/** Writes either. The checkout's own project file may have another name: that of an environment is not in it. */
+/** Writes either. Names the service, as an environment may deploy under another name. */
 export function attachCommand(selfName: string): string {
   return `npm run attach -- <project file> --service ${selfName}`;
 }
@@ -30,7 +30,7 @@ export function eventsCurl(origin: string, accountId: string): string {
   -d '{"scriptName":"shop","outcome":"ok","eventTimestamp":'$(date +%s)'000,"event":{"request":{"url":"https://shop.example/","method":"GET"}}}'`;
 }
 
-/** An upload of a function; where it runs is the service's to say. */
+/** An upload of a function. */
 export function uploadCurl(origin: string, accountId: string): string {
   return `curl -sS -X PUT ${quoted(`${api(origin, accountId)}/functions/scripts/shop`)} \\
   -H "Authorization: Bearer $TOKEN" \\
@@ -38,7 +38,7 @@ export function uploadCurl(origin: string, accountId: string): string {
   -F 'shop.js=@shop.js;type=application/javascript+module'`;
 }
 
-/** The admin's token of local development, for the lines that name it. */
+/** The admin token of local development. */
 export const LOCAL_TOKEN = `TOKEN=$(sed -n 's/^ADMIN_TOKEN=//p' .dev.vars | tr -d '"')`;
 
 /** A module to upload, as a file. */
@@ -57,7 +57,7 @@ function api(origin: string, accountId: string): string {
   return `${origin}/client/v4/accounts/${encodeURIComponent(accountId)}`;
 }
 
-/** For a shell: nothing in it means anything. */
+/** Quoted for a shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -7,7 +7,7 @@ import type { Viewer } from "../../session.ts";
 import type { AccountLedgerView, FindingView, StatusView, UsageView } from "../../views/account.ts";
 import { functionPath } from "../functions/logging.tsx";
 
-/** What of the status is about functions that do not ship as they used to, or as somebody wants. */
+/** Findings that the panel of functions shows. */
 const FUNCTION_KINDS: ReadonlySet<string> = new Set([
   "function_quiet",
   "function_off",
@@ -18,15 +18,14 @@ const FUNCTION_KINDS: ReadonlySet<string> = new Set([
   "functions_not_watched",
 ]);
 
-/** So many are named. */
+/** Findings shown at most. */
 const NAMED_MAX = 8;
 
-/** Findings about functions. */
 export function functionFindings(findings: readonly FindingView[]): FindingView[] {
   return findings.filter(({ kind }) => FUNCTION_KINDS.has(kind));
 }
 
-/** How many functions there are, and which of them went quiet. @param total null: that is not open to the viewer. */
+/** The number of functions and the findings about them. @param total null: the viewer may not see functions. */
 export const FunctionsPanel: FC<{
   status: StatusView | null;
   total: number | null;
@@ -41,12 +40,12 @@ export const FunctionsPanel: FC<{
       aside={total === null ? undefined : <a href="/functions">{plural(total, "function")}</a>}
     >
       {status === null ? (
-        <p>Whether any function went quiet cannot be told at the moment.</p>
+        <p>Status unavailable.</p>
       ) : found.length === 0 && total === 0 ? (
-        <p class="quiet">No function was seen yet.</p>
+        <p class="quiet">No functions yet.</p>
       ) : found.length === 0 ? (
         <p>
-          <State kind="ok">No function has gone quiet</State>, and none sends events while its logging is off.
+          <State kind="ok">No function has gone quiet</State>, and none sends events with logging off.
         </p>
       ) : (
         <ul class="named">
@@ -59,10 +58,10 @@ export const FunctionsPanel: FC<{
       )}
       {found.length > NAMED_MAX && (
         <p>
-          <a href="/status">{count(found.length - NAMED_MAX)} more of these</a>
+          <a href="/status">{count(found.length - NAMED_MAX)} more</a>
         </p>
       )}
-      {total === null && <Closed what="The functions themselves" permission="functions:read" />}
+      {total === null && <Closed what="List of functions" permission="functions:read" />}
     </Panel>
   );
 };
@@ -89,14 +88,14 @@ const FunctionFinding: FC<{ finding: FindingView; viewer: Viewer; nowMs: number 
   );
 };
 
-/** What of a page somebody does not see, and what it takes. */
+/** In place of a part that the viewer may not see. */
 export const Closed: FC<{ what: string; permission: string }> = ({ what, permission }) => (
   <p class="quiet">
     {what}: needs the permission <code>{permission}</code>.
   </p>
 );
 
-/** What became of everything that ever came, as a sum that anybody can check. */
+/** The account's totals, as a sum that can be checked. */
 export const LedgerPanel: FC<{ ledger: AccountLedgerView; viewer: Viewer; nowMs: number }> = ({
   ledger,
   viewer,
@@ -106,13 +105,13 @@ export const LedgerPanel: FC<{ ledger: AccountLedgerView; viewer: Viewer; nowMs:
   const parts: readonly [number, Child][] = [
     [routed, "offered to jobs"],
     [not_enabled, "logging off"],
-    [not_routed, "no job on"],
+    [not_routed, "no job enabled"],
     [set_aside, may(viewer, "logs:edit") ? <a href="/set-aside">set aside</a> : "set aside"],
     [discarded, "discarded"],
   ];
   const sum = parts.reduce((all, [part]) => all + part, 0);
   return (
-    <Panel id="ledger" title="Every event since the beginning">
+    <Panel id="ledger" title="All-time totals">
       <p class="sum">
         <span>
           <b>{count(processed)}</b> processed
@@ -123,15 +122,13 @@ export const LedgerPanel: FC<{ ledger: AccountLedgerView; viewer: Viewer; nowMs:
           </span>
         ))}
       </p>
-      {sum !== processed && (
-        <Notice kind="bad" title={`The account's numbers do not add up: the sum is ${count(sum)}`} />
-      )}
+      {sum !== processed && <Notice kind="bad" title={`These numbers do not add up: the sum is ${count(sum)}`} />}
       <Facts
         rows={[
           [
-            "Waits in the queue",
+            "Queued",
             queue.backlog_messages === null ? (
-              <span class="quiet">not known yet</span>
+              <span class="quiet">unknown</span>
             ) : (
               <>
                 {plural(queue.backlog_messages, "message")}
@@ -144,7 +141,7 @@ export const LedgerPanel: FC<{ ledger: AccountLedgerView; viewer: Viewer; nowMs:
             ),
           ],
           [
-            "Waits for the queue",
+            "Held before the queue",
             outbox.oldest === null ? (
               "nothing"
             ) : (
@@ -154,11 +151,11 @@ export const LedgerPanel: FC<{ ledger: AccountLedgerView; viewer: Viewer; nowMs:
             ),
           ],
           [
-            "Lost on the way in",
+            "Lost before the queue",
             ledger.intake_lost === 0 ? "0" : <State kind="bad">{count(ledger.intake_lost)}</State>,
           ],
           [
-            "Deleted jobs that still deliver",
+            "Deleted jobs still delivering",
             ledger.draining.length === 0
               ? "none"
               : `${count(ledger.draining.length)}, ${plural(
@@ -172,28 +169,23 @@ export const LedgerPanel: FC<{ ledger: AccountLedgerView; viewer: Viewer; nowMs:
   );
 };
 
-/** What this month cost so far, beside what the vendor's own would. */
+/** The cost of this month so far, next to the vendor's own. */
 export const CostPanel: FC<{ usage: UsageView; nowMs: number }> = ({ usage, nowMs }) => (
-  <Panel
-    id="cost"
-    title={`What ${monthInWords(usage.month)} cost so far`}
-    aside={<a href="/cost">How that is counted</a>}
-  >
+  <Panel id="cost" title={`Cost in ${monthInWords(usage.month)} so far`} aside={<a href="/cost">How it is counted</a>}>
     {usage.since === null ? (
-      <p class="quiet">Nothing was counted yet.</p>
+      <p class="quiet">Nothing counted yet.</p>
     ) : (
       <>
         <Facts
           rows={[
-            ["By list price", <span class="price">{dollars(usage.list_price_usd)}</span>],
-            ["The vendor's own, for the same records", <span class="price">{dollars(usage.vendor_price_usd)}</span>],
+            ["List price", <span class="price">{dollars(usage.list_price_usd)}</span>],
+            ["The vendor's own, same records", <span class="price">{dollars(usage.vendor_price_usd)}</span>],
             ["Records delivered", count(usage.counted.records_delivered)],
           ]}
         />
         <p class="quiet">
           Counted since <Ago at={usage.since} nowMs={nowMs} />; partly derived.
-          {usage.silent_jobs.length > 0 &&
-            ` ${plural(usage.silent_jobs.length, "job does", "jobs do")} not answer, and ${usage.silent_jobs.length === 1 ? "is" : "are"} missing.`}
+          {usage.silent_jobs.length > 0 && ` Missing: ${plural(usage.silent_jobs.length, "job")} not answering.`}
         </p>
       </>
     )}

@@ -4,16 +4,16 @@ import { type InnerApi, InnerFailure } from "../../inner-api.ts";
 import type { StatusView } from "../../views/account.ts";
 import type { HourView, JobView, LedgerView } from "../../views/job.ts";
 
-/** So many jobs are asked how they fare; the others are a link away. */
+/** Jobs shown with details; a link leads to the others. */
 export const DETAILED_MAX = 25;
 
-/** How long one job may hold up the page, in ms. Overridden by tests, which do not wait. */
+/** How long one job may delay the page, in ms. Tests override it. */
 export const ROW_PATIENCE = { ms: 1_500 };
 
-/** How long the look at everything may hold up the page, in ms: it stands first. What it finds later is there with the next. Overridden by tests. */
+/** How long the status may delay the page, in ms. Tests override it. */
 export const LOOK_PATIENCE = { ms: 8_000 };
 
-/** A job, and how it fares; null: its log does not answer at the moment. */
+/** A job and its numbers; null: its log does not answer. */
 export interface JobRow {
   job: JobView;
   fares: { ledger: LedgerView; hours: readonly HourView[] } | null;
@@ -21,11 +21,11 @@ export interface JobRow {
 
 export interface Jobs {
   rows: readonly JobRow[];
-  /** All of them, those without a row included. */
+  /** Including those without a row. */
   all: readonly JobView[];
 }
 
-/** The jobs, those first that somebody should look at. However many there are, and whoever is silent, it takes hardly longer than one answer. */
+/** The jobs, failing ones first. Asked in parallel, each with a deadline. */
 async function askJobs(api: InnerApi): Promise<Jobs> {
   const { items } = await api.list<JobView>("/logship/jobs");
   const detailed = items.toSorted((a, b) => urgency(a) - urgency(b)).slice(0, DETAILED_MAX);
@@ -33,7 +33,7 @@ async function askJobs(api: InnerApi): Promise<Jobs> {
   return { rows, all: items };
 }
 
-/** null: they cannot be read at the moment. */
+/** null: unavailable. */
 export async function askJobsOrNot(api: InnerApi): Promise<Jobs | null> {
   try {
     return await askJobs(api);
@@ -60,12 +60,12 @@ async function fares(api: InnerApi, id: number): Promise<JobRow["fares"]> {
       log.warn("a job's row could not be made", { job: id, error: errorText(error) });
     return null;
   } finally {
-    // Whoever is late fails for nobody.
+    // A late failure is ignored.
     asked.catch(() => {});
   }
 }
 
-/** null: nobody can tell at the moment whether anything is wrong. */
+/** null: unavailable. */
 export async function askStatus(api: InnerApi): Promise<StatusView | null> {
   try {
     return await within(LOOK_PATIENCE.ms, api.get<StatusView>("/logship/status"), null);

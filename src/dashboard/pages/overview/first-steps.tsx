@@ -13,7 +13,7 @@ export interface Steps {
   delivered: boolean;
 }
 
-/** How far somebody has come. */
+/** The steps that are done. */
 export function stepsOf({ all }: Jobs, ledger: AccountLedgerView): Steps {
   return {
     job: all.length > 0,
@@ -22,17 +22,17 @@ export function stepsOf({ all }: Jobs, ledger: AccountLedgerView): Steps {
   };
 }
 
-/** The way to the first records, for whoever has just deployed; gone when it has been walked. @param isLocal functions run here. */
+/** Shown after a deployment, until the first record is delivered. @param isLocal functions run here. */
 export const FirstSteps: FC<{ steps: Steps; viewer: Viewer; selfName: string; isLocal: boolean }> = ({
   steps,
   viewer,
   selfName,
   isLocal,
 }) => (
-  <Panel id="first-steps" title="The way to your first records" refresh={REFRESH_S}>
+  <Panel id="first-steps" title="Get started" refresh={REFRESH_S}>
     <ol class="way">
       <Step number={1} done={steps.job} title="Create a job">
-        <p>A job ships the trace events of your functions into a bucket of yours.</p>
+        <p>A job ships the trace events of your functions to your bucket.</p>
         {!steps.job &&
           (may(viewer, "logs:edit") ? (
             <p>
@@ -41,24 +41,21 @@ export const FirstSteps: FC<{ steps: Steps; viewer: Viewer; selfName: string; is
               </a>
             </p>
           ) : (
-            <p class="quiet">Somebody with the permission logs:edit has to do that.</p>
+            <p class="quiet">Needs the permission logs:edit.</p>
           ))}
       </Step>
       <Step number={2} done={steps.function} title="Attach a function">
-        <p>
-          Put this into the project file of the function whose events you want, and deploy it. Its next request is the
-          first event.
-        </p>
+        <p>Add this to the function's project file and deploy it. Its next request is the first event.</p>
         {!steps.function && <Snippet id="attach-first" label="Project file (JSONC)" text={attachJsonc(selfName)} />}
         <p>
           <a href="/attach">
-            {isLocal ? "Run one here, locally; or other ways" : "Other ways"}: TOML, a service binding, HTTP
+            {isLocal ? "Run one locally, or other ways" : "Other ways"}: TOML, a service binding, HTTP
           </a>
         </p>
       </Step>
-      <Step number={3} done={steps.delivered} title="Watch them arrive">
+      <Step number={3} done={steps.delivered} title="Watch events arrive">
         <p>
-          <a href="/live">See the events as they come</a>. What a job takes is in the bucket half a minute later.
+          <a href="/live">Open the live view</a>. A job delivers events to the bucket about half a minute later.
         </p>
       </Step>
     </ol>

@@ -9,7 +9,7 @@ import type { HourView, JobView } from "../../views/job.ts";
 import type { JobRow, Jobs } from "./asks.ts";
 import { REFRESH_S } from "./verdict.tsx";
 
-/** The jobs, and how they fare. @param jobs null: they could not be read. */
+/** @param jobs null: unavailable. */
 export const JobsPanel: FC<{ jobs: Jobs | null; viewer: Viewer; nowMs: number }> = ({ jobs, viewer, nowMs }) => (
   <Panel
     id="jobs"
@@ -25,16 +25,13 @@ export const JobsPanel: FC<{ jobs: Jobs | null; viewer: Viewer; nowMs: number }>
     }
   >
     {jobs === null ? (
-      <p>
-        The jobs cannot be read at the moment. What is delivered does not depend on it; they are asked for again by
-        themselves.
-      </p>
+      <p>Jobs are unavailable. Delivery continues. Retrying automatically.</p>
     ) : jobs.all.length === 0 ? (
-      <p class="quiet">There is no job yet. What comes meanwhile is counted, and dropped.</p>
+      <p class="quiet">No jobs yet. Incoming events are counted and dropped.</p>
     ) : (
       <>
         <Table
-          caption="Jobs, with what they shipped in the last 24 hours"
+          caption="Jobs, with records shipped in the last 24 hours"
           columns={[
             { label: "Job" },
             { label: "State" },
@@ -47,7 +44,7 @@ export const JobsPanel: FC<{ jobs: Jobs | null; viewer: Viewer; nowMs: number }>
         {jobs.all.length > jobs.rows.length && (
           <p>
             <a href="/jobs">
-              {plural(jobs.all.length - jobs.rows.length, "job")} more, {count(jobs.all.length)} in all
+              {plural(jobs.all.length - jobs.rows.length, "more job")}, {count(jobs.all.length)} in total
             </a>
           </p>
         )}
@@ -57,7 +54,7 @@ export const JobsPanel: FC<{ jobs: Jobs | null; viewer: Viewer; nowMs: number }>
 );
 
 function cells({ job, fares }: JobRow, nowMs: number): Child[] {
-  const silent = <span class="quiet">does not answer</span>;
+  const silent = <span class="quiet">no answer</span>;
   return [
     <a href={`/jobs/${job.id}`}>
       <Foreign text={job.name === null || job.name === "" ? `job ${job.id}` : job.name} max={80} />
@@ -106,7 +103,7 @@ const LastDay: FC<{ hours: readonly HourView[] }> = ({ hours }) => {
   );
 };
 
-/** What the bars of a day say. */
+/** The chart of a day in words. */
 export function dayInWords(hours: readonly HourView[]): string {
   const records = hours.reduce((sum, hour) => sum + hour.records, 0);
   if (records === 0) return "no records delivered in the last 24 hours";

@@ -6,13 +6,13 @@ import type { FindingView, StatusView } from "../../views/account.ts";
 import { jobPath } from "../status/finding.tsx";
 import type { Jobs } from "./asks.ts";
 
-/** So many findings are named; the page of the status has all. */
+/** Findings shown; /status has all. */
 const NAMED_MAX = 3;
 
-/** Seconds between two looks. */
+/** Seconds between refreshes. */
 export const REFRESH_S = 15;
 
-/** Whether everything is well, in one sentence. @param status null: nobody can tell. @param jobs null: they could not be read. */
+/** The status in one sentence. @param status null: unavailable. @param jobs null: unavailable. */
 export const Verdict: FC<{ status: StatusView | null; jobs: Jobs | null }> = ({ status, jobs }) => (
   <div id="verdict" class="verdict" data-refresh={REFRESH_S}>
     {said(status, jobs)}
@@ -22,15 +22,13 @@ export const Verdict: FC<{ status: StatusView | null; jobs: Jobs | null }> = ({ 
 function said(status: StatusView | null, jobs: Jobs | null): Child {
   if (status === null)
     return (
-      <Notice kind="bad" title="Nobody can tell at the moment whether anything is wrong">
-        <p>
-          The part that looks does not answer. What is delivered does not depend on it; it is asked again by itself.
-        </p>
+      <Notice kind="bad" title="Status unavailable">
+        <p>The status check does not answer. Delivery continues. Retrying automatically.</p>
       </Notice>
     );
   const { findings } = status;
   if (findings.length === 0) return <Notice kind="ok" title={wellSentence(jobs)} />;
-  const title = `${plural(findings.length, "thing is", "things are")} wrong`;
+  const title = plural(findings.length, "problem");
   return (
     <Notice kind={status.errors > 0 ? "bad" : "warn"} title={title}>
       <ul class="named">
@@ -43,15 +41,15 @@ function said(status: StatusView | null, jobs: Jobs | null): Child {
       <p>
         <a href="/status">
           {findings.length > NAMED_MAX
-            ? `All ${plural(findings.length, "finding")}, and what to do`
-            : "What to do about it"}
+            ? `All ${plural(findings.length, "problem")} and how to fix them`
+            : "How to fix it"}
         </a>
       </p>
     </Notice>
   );
 }
 
-/** What is wrong, with whom: a job is a link where the sentence names it, with its name beside it if it has one. */
+/** A finding; the job number in it becomes a link, followed by the name of the job. */
 const Summary: FC<{ finding: FindingView; jobs: Jobs | null }> = ({ finding, jobs }) => {
   const { subject, summary } = finding;
   if (subject.type !== "job") return <Foreign text={summary} />;
@@ -74,15 +72,13 @@ const Summary: FC<{ finding: FindingView; jobs: Jobs | null }> = ({ finding, job
   );
 };
 
-/** Nothing is wrong; and what there is. */
+/** The sentence when there are no findings. */
 export function wellSentence(jobs: Jobs | null): string {
-  if (jobs === null) return "Nothing is wrong, as far as anybody knows";
+  if (jobs === null) return "No problems found; jobs are unavailable";
   const enabled = jobs.all.filter((job) => job.enabled).length;
-  if (jobs.all.length === 0) return "Nothing is wrong, and nothing ships yet: there is no job";
-  if (enabled === 0)
-    return `Nothing is wrong, and nothing new ships: ${plural(jobs.all.length, "job is", "jobs are")} paused`;
+  if (jobs.all.length === 0) return "No jobs yet";
+  if (enabled === 0) return `Nothing ships: ${plural(jobs.all.length, "job is", "jobs are")} paused`;
   const waits = jobs.rows.flatMap(({ fares }) => fares?.ledger.oldest_pending_seconds ?? []);
-  const waiting =
-    waits.length === 0 ? "nothing waits" : `nothing waits longer than ${duration(Math.max(1, ...waits) * 1_000)}`;
-  return `Everything is well: ${plural(enabled, "job delivers", "jobs deliver")}, ${waiting}`;
+  const waiting = waits.length === 0 ? "nothing waiting" : `longest wait ${duration(Math.max(1, ...waits) * 1_000)}`;
+  return `No problems: ${plural(enabled, "job delivers", "jobs deliver")}, ${waiting}`;
 }

@@ -12,7 +12,7 @@ import { WebhookPanel, type WebhookView } from "./webhook-view.tsx";
 
 export const wrongPages: readonly Page[] = [{ path: "/status", get: { permission: "logs:read", show: statusView } }];
 
-/** Seconds after which findings are looked at again; the service looks every ten seconds at most. */
+/** Seconds between refreshes; the service checks at most every ten seconds. */
 const REFRESH_S = 15;
 
 const PER_PAGE = 20;
@@ -22,11 +22,11 @@ async function statusView(context: PageContext): Promise<View> {
   return {
     title: "Status",
     section: "status",
-    parts: [findings(context), goingOn(context, incidents), webhook(context), past(context, incidents)],
+    parts: [findings(context), openIncidents(context, incidents), webhook(context), pastIncidents(context, incidents)],
   };
 }
 
-/** Refreshed whatever it says: that nobody can tell is over one day, too. */
+/** Always refreshed: an outage of the status check ends too. */
 async function findings({ api, viewer, nowMs }: PageContext): Promise<Child> {
   const answer = await api.send<StatusView>("GET", "/logship/status");
   const names = await jobNames(api, answer.ok ? answer.result.findings : []);
@@ -38,7 +38,7 @@ async function findings({ api, viewer, nowMs }: PageContext): Promise<Child> {
       aside={
         answer.ok && (
           <span class="quiet">
-            Looked at <Time at={answer.result.checked_at} />
+            Checked <Time at={answer.result.checked_at} />
           </span>
         )
       }
@@ -46,7 +46,7 @@ async function findings({ api, viewer, nowMs }: PageContext): Promise<Child> {
       {answer.ok ? (
         <Said status={answer.result} viewer={viewer} names={names} nowMs={nowMs} />
       ) : (
-        <Errors title="Nobody can tell at the moment whether anything is wrong" errors={answer.errors} />
+        <Errors title="Status unavailable" errors={answer.errors} />
       )}
     </Panel>
   );
@@ -56,15 +56,15 @@ const Said = ({ status, ...who }: { status: StatusView; names: JobNames } & Pick
   const silent = status.findings.filter(isSilent);
   const others = status.findings.filter((each) => !isSilent(each));
   const groups = [
-    { title: "Errors: records are not arriving, or are lost", of: others.filter(isError) },
-    { title: "Warnings: they may be soon, or nobody can tell", of: others.filter((each) => !isError(each)) },
-    { title: "No answer from these: what they alone know is missing here", of: silent },
+    { title: "Errors: records are delayed or lost", of: others.filter(isError) },
+    { title: "Warnings: records may soon be delayed or lost", of: others.filter((each) => !isError(each)) },
+    { title: "No answer: problems of these parts are missing here", of: silent },
   ].filter(({ of }) => of.length > 0);
   return (
     <>
       {status.ok ? (
-        <Notice kind="ok" title="Everything is well">
-          <p>Every part of the service was asked, and none has anything to say.</p>
+        <Notice kind="ok" title="No problems">
+          <p>All parts of the service answered, and none reports a problem.</p>
         </Notice>
       ) : (
         <Notice
@@ -89,36 +89,34 @@ const isError = ({ severity }: { severity: string }): boolean => severity === "e
 
 type Incidents = Promise<{ items: readonly IncidentView[] }>;
 
-async function goingOn(context: PageContext, incidents: Incidents): Promise<Child> {
+async function openIncidents(context: PageContext, incidents: Incidents): Promise<Child> {
   const open = (await incidents).items.filter(({ over_since }) => over_since === null);
   const names = await jobNames(context.api, open);
   return (
-    <Panel id="incidents" title="Incidents that go on" refresh={REFRESH_S}>
+    <Panel id="incidents" title="Open incidents" refresh={REFRESH_S}>
       {open.length === 0 ? (
-        <Empty title="No incident goes on">
-          <p>What was wrong for a minute or more is an incident, until it was not seen for 15 minutes.</p>
+        <Empty title="No open incidents">
+          <p>A problem that lasts a minute opens an incident; 15 minutes without it end the incident.</p>
         </Empty>
       ) : (
-        <IncidentTable caption="Incidents that go on" incidents={open} names={names} {...context} />
+        <IncidentTable caption="Open incidents" incidents={open} names={names} {...context} />
       )}
     </Panel>
   );
 }
 
-async function past(context: PageContext, incidents: Incidents): Promise<Child> {
+async function pastIncidents(context: PageContext, incidents: Incidents): Promise<Child> {
   const over = (await incidents).items.filter(({ over_since }) => over_since !== null);
   const page = pageOf(context.query);
   const shown = over.slice((page - 1) * PER_PAGE, page * PER_PAGE);
   const names = await jobNames(context.api, shown);
   return (
-    <Panel id="past" title="Incidents that are over">
+    <Panel id="past" title="Past incidents">
       {over.length === 0 ? (
-        <Empty title="There was no incident in the last 30 days" />
+        <Empty title="No incidents in the last 30 days" />
       ) : (
         <>
-          {shown.length > 0 && (
-            <IncidentTable caption="Incidents that are over" incidents={shown} names={names} {...context} />
-          )}
+          {shown.length > 0 && <IncidentTable caption="Past incidents" incidents={shown} names={names} {...context} />}
           <Pager of="past incidents" here={context.here} page={page} perPage={PER_PAGE} total={over.length} />
         </>
       )}
@@ -144,7 +142,7 @@ const IncidentTable = ({
       { label: "About" },
       { label: "Began" },
       { label: "Lasted" },
-      { label: "Came back", figures: true },
+      { label: "Recurred", figures: true },
     ]}
     rows={incidents.map((each) => [
       <>
@@ -154,7 +152,7 @@ const IncidentTable = ({
       <Subject of={each} viewer={viewer} names={names} />,
       <Time at={each.since} />,
       each.over_since === null ? (
-        `${lasted(each.since, nowMs)} by now`
+        `${lasted(each.since, nowMs)} so far`
       ) : (
         <>
           {lasted(each.since, Date.parse(each.over_since))}, until <Time at={each.over_since} />
@@ -174,7 +172,7 @@ async function webhook({ api, viewer, nowMs }: PageContext): Promise<Child> {
     return (
       <Panel id="webhook" title="Webhook">
         <p class="quiet">
-          Somebody may be called when something is wrong. To see who needs the permission <code>logs:edit</code>.
+          Needs the permission <code>logs:edit</code>.
         </p>
       </Panel>
     );
@@ -183,11 +181,11 @@ async function webhook({ api, viewer, nowMs }: PageContext): Promise<Child> {
     <Panel
       id="webhook"
       title="Webhook"
-      aside={<a href="/status/webhook">{state === null ? "Set a webhook" : "Change or test the webhook"}</a>}
+      aside={<a href="/status/webhook">{state === null ? "Set up a webhook" : "Edit or test"}</a>}
     >
       {state === null ? (
-        <Empty title="Nobody is called when something is wrong">
-          <p>A webhook is one signed call when an incident begins, and one when it is over.</p>
+        <Empty title="No alerts configured">
+          <p>A webhook receives one signed call when an incident opens, and one when it is over.</p>
         </Empty>
       ) : (
         <WebhookPanel state={state} nowMs={nowMs} />

@@ -7,8 +7,9 @@ import { Ago, plural } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
 import type { FindingView, SubjectView } from "../../views/account.ts";
 import type { JobView } from "../../views/job.ts";
+import { functionPath } from "../functions/logging.tsx";
 
-/** Kinds that say that somebody does not answer: what they alone know is missing. */
+/** Kinds of parts that do not answer: what only they know is missing. */
 const SILENT: ReadonlySet<string> = new Set([
   "control_silent",
   "ledger_silent",
@@ -24,28 +25,28 @@ export const isSilent = ({ kind }: FindingView): boolean => SILENT.has(kind);
 export const Severity: FC<{ of: FindingView["severity"] }> = ({ of }) =>
   of === "error" ? <State kind="bad">error</State> : <State kind="warn">warning</State>;
 
-/** What jobs are called, by their ids, as far as they are called anything. */
+/** Names of jobs by id; jobs without a name are absent. */
 export type JobNames = ReadonlyMap<number, string>;
 
-/** What is shown of findings, beside what they say. */
+/** What the components of a finding need beside it. */
 interface Around {
   viewer: Viewer;
   names: JobNames;
 }
 
-/** Asked for only where a job is spoken of. Without names there are numbers: it never fails. */
+/** Asked for only where a finding is about a job. Never fails: without names, jobs are shown by number. */
 export async function jobNames(api: InnerApi, about: readonly { subject: SubjectView }[]): Promise<JobNames> {
   if (!about.some(({ subject }) => subject.type === "job")) return new Map();
   const listed = await api.list<JobView>("/logship/jobs").catch(() => ({ items: [] }));
   return new Map(listed.items.flatMap(({ id, name }) => (name === null || name.trim() === "" ? [] : [[id, name]])));
 }
 
-/** Where a job is shown. One that is deleted has no page any more: it stands below the others until it has delivered. */
+/** The page of a job. A deleted one has none: it is listed on /jobs until it has delivered. */
 export function jobPath({ kind }: Pick<FindingView, "kind">, id: number): string {
   return kind.startsWith("draining") ? "/jobs#draining" : `/jobs/${id}`;
 }
 
-/** What it is about, with a link for whoever may look at it. */
+/** The subject, as a link if the viewer may open it. */
 export const Subject: FC<{ of: Pick<FindingView, "kind" | "subject"> } & Around> = ({ of: finding, viewer, names }) => {
   const of = finding.subject;
   if (of.type === "account") return <>the account</>;
@@ -65,18 +66,18 @@ export const Subject: FC<{ of: Pick<FindingView, "kind" | "subject"> } & Around>
   }
   const name = <Foreign text={of.name} max={200} />;
   if (!may(viewer, "functions:read")) return <>function {name}</>;
-  return <a href={`/functions/${encodeURIComponent(of.name.toWellFormed())}`}>function {name}</a>;
+  return <a href={functionPath(of.name)}>function {name}</a>;
 };
 
-/** `12 records`, in the words of the API. */
+/** `12 records`. */
 export function affectedText({ count, what }: NonNullable<FindingView["affected"]>): string {
   return plural(count, what.replace(/s$/, ""), what);
 }
 
-/** How many stand there at once; the others are one click away. */
+/** Findings shown at once; the others fold out. */
 const AT_ONCE = 50;
 
-/** Findings one below the other, each with what to do about it. */
+/** Findings, each with its advice. */
 export const Findings: FC<{ findings: readonly FindingView[]; nowMs: number } & Around> = ({ findings, ...who }) => (
   <>
     <ul class="findings">
@@ -86,7 +87,7 @@ export const Findings: FC<{ findings: readonly FindingView[]; nowMs: number } & 
     </ul>
     {findings.length > AT_ONCE && (
       <details>
-        <summary>{plural(findings.length - AT_ONCE, "further one", "further ones")}</summary>
+        <summary>{`${findings.length - AT_ONCE} more`}</summary>
         <ul class="findings">
           {findings.slice(AT_ONCE).map((each) => (
             <One finding={each} {...who} />
@@ -97,16 +98,16 @@ export const Findings: FC<{ findings: readonly FindingView[]; nowMs: number } & 
   </>
 );
 
-/** Where something can be done about it, but for where its subject is. */
+/** Where to fix a kind of finding, unless at its subject. */
 const PLACES: Readonly<Record<string, { href: string; label: string }>> = {
-  messages_set_aside: { href: "/set-aside", label: "What is set aside" },
-  objects_set_aside: { href: "/set-aside", label: "What is set aside" },
-  webhook_failing: { href: "/status/webhook", label: "The webhook" },
+  messages_set_aside: { href: "/set-aside", label: "Set-aside entries" },
+  objects_set_aside: { href: "/set-aside", label: "Set-aside entries" },
+  webhook_failing: { href: "/status/webhook", label: "Webhook" },
 };
 
 const DESTINATION = { href: "/edit#destination", label: "Change the destination" };
 
-/** The same of a job, below its page. */
+/** The same for a job, below its page. */
 const PLACES_OF_JOB: Readonly<Record<string, { href: string; label: string }>> = {
   key_lost: DESTINATION,
   destination_unusable: DESTINATION,
@@ -116,7 +117,7 @@ const PLACES_OF_JOB: Readonly<Record<string, { href: string; label: string }>> =
   canary_unreadable: DESTINATION,
   filter_keeps_nothing: { href: "/edit#records", label: "Change the filter" },
   sample_keeps_nothing: { href: "/edit#records", label: "Change the sample" },
-  replay_waiting: { href: "/replay", label: "Its replays" },
+  replay_waiting: { href: "/replay", label: "Replays" },
 };
 
 const Place: FC<{ of: FindingView; viewer: Viewer }> = ({ of: { kind, subject }, viewer }) => {
@@ -141,14 +142,7 @@ const One: FC<{ finding: FindingView; nowMs: number } & Around> = ({ finding, vi
       <span>
         About <Subject of={finding} viewer={viewer} names={names} />
       </span>
-      <span>
-        Since{" "}
-        {finding.since === null ? (
-          "it was first seen; before that nobody knows"
-        ) : (
-          <Ago at={finding.since} nowMs={nowMs} />
-        )}
-      </span>
+      <span>Since {finding.since === null ? "first seen" : <Ago at={finding.since} nowMs={nowMs} />}</span>
       {finding.affected !== null && <span>{affectedText(finding.affected)} affected</span>}
       <code>{finding.kind}</code>
       <Place of={finding} viewer={viewer} />

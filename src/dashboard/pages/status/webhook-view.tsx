@@ -1,55 +1,40 @@
 import type { Child, FC } from "hono/jsx";
+import type * as z from "zod";
+import type { Webhook } from "../../../api/docs/webhook.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Facts, Notice, State } from "../../parts/panel.tsx";
 import { Ago, count, plural, Time } from "../../parts/values.tsx";
 
-export interface WebhookView {
-  /** The host alone; the rest is `****`. */
-  url: string;
-  enabled: boolean;
-  created_at: string;
-  modified_at: string;
-  gone_at: string | null;
-  waiting: number;
-  delivered: number;
-  given_up: number;
-  failures: number;
-  failing_since: string | null;
-  last_answer: string | null;
-  last_call_at: string | null;
-  last_success_at: string | null;
-}
+/** Its `url` is masked but for the host. */
+export type WebhookView = z.infer<typeof Webhook>;
 
-/** How the webhook does. */
+/** The state of the webhook. */
 export const WebhookPanel: FC<{ state: WebhookView; nowMs: number }> = ({ state, nowMs }) => {
   const ago = (at: string | null): Child => (at === null ? "never" : <Ago at={at} nowMs={nowMs} />);
   return (
     <>
       {state.gone_at !== null && !state.enabled && (
-        <Notice kind="warn" title="Its receiver has switched it off">
+        <Notice kind="warn" title="Switched off by its receiver">
           <p>
-            It answered HTTP 410 <Ago at={state.gone_at} nowMs={nowMs} />, and what was waiting was dropped. Switch it
-            on again, or set another address.
+            It answered HTTP 410 <Ago at={state.gone_at} nowMs={nowMs} />, and waiting calls were dropped. Turn it on
+            again, or set another address.
           </p>
         </Notice>
       )}
       {state.given_up > 0 && (
-        <Notice kind="warn" title={`${plural(state.given_up, "call was", "calls were")} given up`}>
-          <p>The receiver did not take them within three days.</p>
+        <Notice kind="warn" title={`${plural(state.given_up, "undelivered call")}`}>
+          <p>The receiver did not accept them within three days.</p>
         </Notice>
       )}
       <Facts
         rows={[
           ["Address", <Foreign text={state.url} max={400} />],
           ["State", <How state={state} />],
-          [
-            "Last answer",
-            state.last_answer === null ? "there was no call yet" : <Foreign text={state.last_answer} max={400} />,
-          ],
+          ["Last answer", state.last_answer === null ? "none yet" : <Foreign text={state.last_answer} max={400} />],
           ["Last call", ago(state.last_call_at)],
-          ["Last call that was taken", ago(state.last_success_at)],
+          ["Last accepted call", ago(state.last_success_at)],
           ["Calls waiting", count(state.waiting)],
-          ["Calls taken", count(state.delivered)],
+          ["Calls accepted", count(state.delivered)],
           ["Changed", <Time at={state.modified_at} />],
         ]}
       />
@@ -58,11 +43,11 @@ export const WebhookPanel: FC<{ state: WebhookView; nowMs: number }> = ({ state,
 };
 
 const How: FC<{ state: WebhookView }> = ({ state }) => {
-  if (!state.enabled) return <State kind="quiet">off: nobody is called</State>;
+  if (!state.enabled) return <State kind="quiet">off</State>;
   if (state.failing_since === null) return <State kind="ok">on</State>;
   return (
     <State kind="bad">
-      failing: {plural(state.failures, "try", "tries")} in a row, since <Time at={state.failing_since} />
+      failing: {plural(state.failures, "failure")} in a row, since <Time at={state.failing_since} />
     </State>
   );
 };

@@ -27,7 +27,7 @@ export const webhookPages: readonly Page[] = [
 
 const stored = ({ api }: PageContext): Promise<WebhookView | null> => api.get<WebhookView | null>("/logship/webhook");
 
-/** What was sent and refused. */
+/** A rejected form. */
 interface Refused {
   form: URLSearchParams;
   faults: Faults;
@@ -44,24 +44,24 @@ function formView(context: PageContext, state: WebhookView | null, refused: Refu
     status: refused?.status ?? 200,
     trail: TRAIL,
     parts: [
-      query.has("saved") && <Notice kind="ok" title="Saved: it counts from the next call on" />,
-      <RestOf faults={faults} title="The webhook was not changed" />,
+      query.has("saved") && <Notice kind="ok" title="Saved" />,
+      <RestOf faults={faults} title="Webhook not changed" />,
       sent !== "" && sent !== state?.url && (
-        <Notice kind="warn" title="The address that you entered is not on this page any more">
-          <p>Its path may open things, so no page shows it again. Enter it once more.</p>
+        <Notice kind="warn" title="Enter the address again">
+          <p>The address that you entered is not shown again: its path may be secret.</p>
         </Notice>
       ),
       state === null ? (
-        <Empty title="Nobody is called when something is wrong">
+        <Empty title="No alerts configured">
           <p>
-            With a webhook, a receiver of yours gets one signed call when an incident begins, and one when it is over.
-            No call has the text of a record.
+            Your receiver gets one signed call when an incident opens, and one when it is over. Calls contain no text of
+            records.
           </p>
         </Empty>
       ) : (
         <Panel
           id="state"
-          title="How it does"
+          title="State"
           aside={
             <Action viewer={viewer} action={`${AT}/test`} label="Send a test call" needs="logs:edit" kind="small" />
           }
@@ -69,7 +69,7 @@ function formView(context: PageContext, state: WebhookView | null, refused: Refu
           <WebhookPanel state={state} nowMs={nowMs} />
         </Panel>
       ),
-      <Panel id="settings" title={state === null ? "Set a webhook" : "Change it"}>
+      <Panel id="settings" title={state === null ? "Set up a webhook" : "Settings"}>
         <Form viewer={viewer} action={AT} label="Webhook">
           <Field
             name="url"
@@ -79,8 +79,8 @@ function formView(context: PageContext, state: WebhookView | null, refused: Refu
             error={faults.at("url")}
             hint={
               state === null
-                ? "https, and a host that anybody can reach. It is kept encrypted, and shown masked from then on."
-                : "Masked, as it is here, it stays what it was. Another one is told of every incident that goes on."
+                ? "https, on a public host. Stored encrypted and shown masked."
+                : "Leave it masked to keep it. A new address is told all open incidents."
             }
             autocomplete="off"
             spellcheck={false}
@@ -88,24 +88,24 @@ function formView(context: PageContext, state: WebhookView | null, refused: Refu
           />
           <Check
             name="enabled"
-            label="Call it when something is wrong"
+            label="Enabled"
             checked={form === null ? (state?.enabled ?? true) : form.has("enabled")}
-            hint="While it is off nothing is noted for it: an incident that begins and ends meanwhile is never told."
+            hint="Incidents that open and end while it is off are not reported."
           />
           {state !== null && (
             <Check
               name="rotate"
-              label="Make a new secret"
+              label="Create a new secret"
               checked={form?.has("rotate") ?? false}
-              hint="It is shown once. Calls are signed with both for a day, so that nothing is refused meanwhile."
+              hint="Shown once. For a day, calls are signed with both secrets."
             />
           )}
           <div class="actions">
             <button type="submit" class="primary">
-              {state === null ? "Set the webhook" : "Save"}
+              {state === null ? "Set up" : "Save"}
             </button>
             <a href="/status">Cancel</a>
-            {state !== null && <a href={`${AT}/delete`}>Delete the webhook</a>}
+            {state !== null && <a href={`${AT}/delete`}>Delete</a>}
           </div>
         </Form>
       </Panel>,
@@ -128,20 +128,20 @@ async function save(context: PageContext, form: URLSearchParams): Promise<PageAn
   const { secret } = answer.result;
   if (secret === undefined) return seeOther(`${AT}?saved`);
   return {
-    title: "The webhook is set",
+    title: "Webhook set up",
     section: "status",
     trail: TRAIL,
     parts: [
-      <Notice kind="warn" title="Copy its secret now: it is shown this once">
-        <p>The receiver checks with it that calls come from here. If it is lost, make a new one.</p>
+      <Notice kind="warn" title="Copy the secret now: it is shown only once">
+        <p>The receiver verifies calls with it. If it is lost, create a new one.</p>
       </Notice>,
-      <Snippet id="secret" label="Secret of the webhook" text={secret} />,
+      <Snippet id="secret" label="Webhook secret" text={secret} />,
       <p>
-        Calls are signed as{" "}
+        Calls are signed according to{" "}
         <a href="https://www.standardwebhooks.com" rel="noreferrer">
           Standard Webhooks
-        </a>{" "}
-        has it; libraries for many languages check them.
+        </a>
+        ; libraries for many languages verify them.
       </p>,
       <div class="actions">
         <Action
@@ -166,7 +166,7 @@ interface Tested {
   message: string;
 }
 
-/** What came of a test is shown at once, and nowhere else: it is no change. */
+/** The result of a test is shown at once, and nowhere else. */
 async function test(context: PageContext): Promise<View> {
   const answer = await context.api.send<Tested>("POST", "/logship/webhook/test");
   const state = await stored(context);
@@ -175,15 +175,12 @@ async function test(context: PageContext): Promise<View> {
 }
 
 const Outcome = ({ answer }: { answer: InnerAnswer<Tested> }) => {
-  if (!answer.ok) return <Errors title="No test call was made" errors={answer.errors} />;
+  if (!answer.ok) return <Errors title="Test call not sent" errors={answer.errors} />;
   const { id, delivered, message } = answer.result;
   return (
-    <Notice
-      kind={delivered ? "ok" : "bad"}
-      title={delivered ? "The receiver took the test call" : "The receiver did not take the test call"}
-    >
+    <Notice kind={delivered ? "ok" : "bad"} title={delivered ? "Test call accepted" : "Test call not accepted"}>
       <p>
-        It answered: <Foreign text={message} max={400} />. The call has the id <code>{id}</code>.
+        Answer: <Foreign text={message} max={400} />. Id of the call: <code>{id}</code>.
       </p>
     </Notice>
   );
@@ -193,23 +190,23 @@ async function deleteView(context: PageContext): Promise<View> {
   const state = await stored(context);
   if (state === null) return { ...formView(context, state), status: 404 };
   return {
-    title: "Delete the webhook",
+    title: "Delete webhook",
     section: "status",
     trail: [...TRAIL, { href: AT, label: "Webhook" }],
     parts: [
-      <Panel id="state" title="This webhook">
+      <Panel id="state" title="Webhook">
         <WebhookPanel state={state} nowMs={context.nowMs} />
       </Panel>,
       <p>
-        Nobody is called any more when something is wrong, and its secret is forgotten.{" "}
-        {state.waiting > 0 && `${plural(state.waiting, "call that waits is", "calls that wait are")} never made.`}
+        No more alerts are sent, and the secret is deleted.{" "}
+        {state.waiting > 0 && `${plural(state.waiting, "waiting call")} will be dropped.`}
       </p>,
       <Form viewer={context.viewer} action={`${AT}/delete`}>
         <div class="actions">
           <button type="submit" class="danger">
-            Delete the webhook
+            Delete webhook
           </button>
-          <a href={AT}>Keep it</a>
+          <a href={AT}>Cancel</a>
         </div>
       </Form>,
     ],
