@@ -189,6 +189,8 @@ interface PastJob {
 interface PastHour {
   /** Since the epoch. */
   hour: number;
+  /** How much of it is over, from 0 to 1. */
+  part: number;
   events: number;
 }
 
@@ -202,10 +204,11 @@ async function addPast(shipper: IsolatedShipper, jobs: readonly PastJob[]): Prom
   const nowMs = Date.now();
   const nowHour = Math.floor(nowMs / HOUR_MS);
   const first = Math.min(monthStartMs(monthOf(nowMs)) / HOUR_MS, nowHour - 24);
-  const hours = Array.from({ length: nowHour - first }, (_, i): PastHour => {
+  const hours = Array.from({ length: nowHour - first + 1 }, (_, i): PastHour => {
     const hour = first + i;
+    const part = Math.min(1, nowMs / HOUR_MS - hour);
     const ofDay = 1 + (((Math.floor(hour / 24) * 7) % 5) - 2) * 0.03;
-    return { hour, events: Math.round((EVENTS_BY_HOUR[hour % 24] ?? 0) * ofDay) };
+    return { hour, part, events: Math.round((EVENTS_BY_HOUR[hour % 24] ?? 0) * ofDay * part) };
   });
   const sum = hours.reduce((events, each) => events + each.events, 0);
   for (const db of databases(shipper, "DeliveryLog")) {
@@ -247,7 +250,7 @@ function addToAccount(
   db.prepare("UPDATE account SET processed = processed + ?, routed = routed + ?, month_use = ?").run(sum, sum, use);
   const insert = db.prepare("INSERT OR REPLACE INTO function_hour (hour, counts) VALUES (?, ?)");
   for (const { hour, events } of hours) {
-    const endMs = (hour + 1) * HOUR_MS - 1;
+    const endMs = Math.min((hour + 1) * HOUR_MS, nowMs) - 1;
     const names = Object.entries(SHARES);
     let left = events;
     const counts = names.map(([name, share], i) => {
@@ -285,7 +288,7 @@ function addHours(db: DatabaseSync, hours: readonly PastHour[], { kept, sampledO
   let received = 0;
   let delivered = 0;
   let sampled = 0;
-  for (const [i, { hour, events }] of hours.entries()) {
+  for (const [i, { hour, part, events }] of hours.entries()) {
     const records = Math.round(events * kept);
     received += events;
     delivered += records;
@@ -294,8 +297,9 @@ function addHours(db: DatabaseSync, hours: readonly PastHour[], { kept, sampledO
     const retried = kept === 1 && i % 9 === 4 ? 3 + (i % 4) : 0;
     const causes = retried > 0 ? JSON.stringify({ 503: retried }) : "{}";
     const [bytes, raw] = [records * RECORD_BYTES, records * RECORD_RAW_BYTES];
-    const [totalMs, longestMs] = [UPLOADS_PER_HOUR * 140, 900 + (i % 7) * 60];
-    insert.run(hour, UPLOADS_PER_HOUR, retried, causes, records, bytes, raw, totalMs, longestMs);
+    const uploads = Math.round(UPLOADS_PER_HOUR * part);
+    const [totalMs, longestMs] = [uploads * 140, 900 + (i % 7) * 60];
+    insert.run(hour, uploads, retried, causes, records, bytes, raw, totalMs, longestMs);
   }
   db.prepare(
     `UPDATE log SET received = received + ?, filtered = filtered + ?, sampled_out = sampled_out + ?,
