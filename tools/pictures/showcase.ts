@@ -167,13 +167,18 @@ function event(i: number, at: number): Record<string, unknown> {
   }
 }
 
-/** Events of each hour of a day (UTC): a shop's nights are quiet. 9.3 million a day, 108 a second. */
+/**
+ * Events of each hour of a day (UTC): a shop's nights are quiet. 9.3 million a day, 108 a second.
+ */
 const EVENTS_BY_HOUR = [
   126_000, 85_000, 59_000, 46_000, 38_000, 53_000, 104_000, 234_000, 372_000, 474_000, 528_000, 564_000, 594_000,
   546_000, 522_000, 534_000, 576_000, 648_000, 726_000, 774_000, 702_000, 558_000, 366_000, 226_000,
 ] as const;
 
-/** What the shipper does in an hour at these rates: a batch every 10 s, and three isolates that send every 2 s. */
+/**
+ * What the shipper does in an hour at these rates: a batch every 10 s, and three isolates that send
+ * every 2 s.
+ */
 const BATCHES_PER_HOUR = 360;
 const MESSAGES_PER_HOUR = 5_400;
 /** An object every 30 s. */
