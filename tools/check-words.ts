@@ -20,8 +20,10 @@ const EXEMPT = [
   /^tools\/check-words\.ts$/,
 ];
 
-/** Lines that may hold one of the words, by a part of the line, and why. */
-const ALLOWED: readonly { part: string; why: string }[] = [];
+/** Lines that may hold one of the words, by a part of the line. */
+const ALLOWED: readonly { part: string; why: string }[] = [
+  { part: "nobody came for it", why: "a line that the sample shops log" },
+];
 
 const COMMENT = /^\s*(?:\/\/|\/?\*|\{\/\*)/;
 /** Titles of tests are compared between versions, and samples hold any text: comments only. */
