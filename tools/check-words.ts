@@ -25,11 +25,11 @@ const ALLOWED: readonly { part: string; why: string }[] = [
   { part: "nobody came for it", why: "a line that the sample shops log" },
 ];
 
-const COMMENT = /^\s*(?:\/\/|\/?\*|\{\/\*)/;
+const COMMENT = /^\s*(?:\/\/|\{?\/\*|\*(?:\s|\/|$))/;
 /** Titles of tests are compared between versions, and samples hold any text: comments only. */
 const COMMENTS_ONLY = /^test\//;
-/** Cannot be wrapped: a directive for a tool, a link or a code span longer than the line. */
-const UNBREAKABLE = /biome-ignore|@ts-expect-error|^\W*\S*(?:https?:\/\/|\]\()\S*\W*$|^\W*\S+$/;
+/** Cannot be wrapped: a directive for a tool, a row of a table, one code span, one word. */
+const UNBREAKABLE = /biome-ignore|@ts-expect-error|^\s*\* \||^[\s*/]*`[^`]*`\W*$|^\W*\S+$/;
 
 /** @returns what is wrong with the lines of one file, as `line: what`. */
 export function violations(file: string, text: string): string[] {
