@@ -50,7 +50,7 @@ async function records(page: Page): Promise<void> {
   await page.goto("/jobs/new");
   await page.getByRole("button", { name: /local bucket/ }).click();
   await page.waitForURL("**/destination");
-  await page.getByLabel("Path below it").fill("urgent/{DATE}");
+  await page.getByLabel(/^Path( below it)?$/).fill("urgent/{DATE}");
   await page.locator("main button.primary").first().click();
   await page.waitForURL("**/records");
   const filter = page.locator("main textarea").first();
