@@ -1,9 +1,10 @@
 /**
- * `npm run attach`: adds the shipper to a function's project file as its tail consumer, or removes it; see docs/attach.md.
+ * `npm run attach`: adds the shipper to a Worker's project file as its tail consumer, or removes
+ * it. See docs/attach.md.
  *
- *     npm run attach -- ../shop                                the project file of that folder, wherever logging is on, or at every place
- *     npm run attach -- ../shop/wrangler.toml --env production
- *     npm run attach -- ../shop --detach --dry-run             shows what would change
+ *     npm run attach -- ../shop the project file of that folder, wherever logging is on, or at
+ *     every place npm run attach -- ../shop/wrangler.toml --env production npm run attach --
+ *     ../shop --detach --dry-run shows what would change
  */
 import { realpathSync } from "node:fs";
 import { dirname } from "node:path";
@@ -92,7 +93,7 @@ function run(path: string, from: string, values: ReturnType<typeof parse>["value
   const shown = shownPath(path, from);
   const service = values.service ?? serviceName(SHIPPER_CONFIG);
   const file = readProjectFile(path);
-  // Whatever it is deployed as.
+  // Under any name of its environments.
   if (!values.detach && file.realPath === realpathSync(SHIPPER_CONFIG)) {
     throw new ProjectFault("the shipper's own project file: it must not consume its own events");
   }
@@ -112,7 +113,7 @@ function run(path: string, from: string, values: ReturnType<typeof parse>["value
   else console.log(`\n${next(path, shown, steps, changes).join("\n")}`);
 }
 
-/** What is left to the user. */
+/** What the user has to do next. */
 function next(path: string, shown: string, steps: readonly Step[], changes: readonly Step[]): string[] {
   const config = ` --config ${shellWord(shown)}`;
   const built = isBuilt(path);
@@ -123,7 +124,7 @@ function next(path: string, shown: string, steps: readonly Step[], changes: read
       ]
     : ["It counts from the next deployment on:"];
   for (const { place } of changes) {
-    // With environments, wrangler wants to be told that the top level is meant.
+    // With environments, wrangler needs --env="" for the top level.
     const target = place === null ? (steps.length > 1 ? ' --env ""' : "") : ` --env ${shellWord(place)}`;
     lines.push(`  npx wrangler deploy${built ? "" : config}${target}`);
   }

@@ -1,5 +1,6 @@
 /**
- * `npm run doctor`: looks at project files before they are deployed, and says whose events would not reach the shipper; see docs/attach.md.
+ * `npm run doctor`: reads project files before they are deployed, and lists those whose events
+ * would not reach the shipper. See docs/attach.md.
  *
  *     npm run doctor -- ../shop ../billing/wrangler.toml
  *     npm run doctor -- ..                               every project below

@@ -1,4 +1,4 @@
-/** `npm run faults`: every row of the fault matrix, with what it counted; see docs/delivery.md. */
+/** `npm run faults`: every row of the fault matrix, with what it counted; see docs/faults.md. */
 import { exitOnSignals, reportFaults } from "./faults/report-faults.ts";
 
 exitOnSignals();

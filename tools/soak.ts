@@ -1,5 +1,5 @@
 /**
- * `npm run soak`: random faults for as long as one likes, in simulated time; see docs/delivery.md.
+ * `npm run soak`: random faults in simulated time, as long as you like; see docs/faults.md.
  *
  *     npm run soak                                five minutes from a seed of chance, which is printed
  *     npm run soak -- --seed 7 --minutes 30       from that seed, for so long

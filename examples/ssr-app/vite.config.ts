@@ -5,14 +5,15 @@ import { defineConfig } from "vite";
 
 export default defineConfig({
   plugins: [
-    // First, so that the framework's server code is built for, and runs in, the runtime of edge functions.
+    // First, so that the framework's server code is built for the Workers runtime.
     cloudflare({
       viteEnvironment: { name: "ssr" },
-      // Where local queues, buckets and durable objects keep their state.
+      // State of local queues, buckets and Durable Objects.
       persistState: process.env.SHOP_STATE === undefined ? true : { path: process.env.SHOP_STATE },
     }),
     tanstackStart({
-      // Rendered once, at build time, and served as static files: no function runs for them, so they leave no trace event.
+      // Rendered at build time and served as static files: no Worker runs, so there is no trace
+      // event.
       prerender: {
         enabled: true,
         // about.html, which is served as /about without a redirect.

@@ -1,6 +1,6 @@
 /** What a test of a fault counted, for the report of all of them. */
 export interface FaultMeta {
-  /** The fault, as docs/delivery.md names it. */
+  /** The fault, as docs/faults.md names it. */
   row: string;
   /** Events that were acknowledged. */
   events: number;

@@ -12,6 +12,6 @@ it("knows every line of the log from docs/operations.md", ({ expect }) => {
     [...source.matchAll(/\blog\.(?:info|warn|error)\(\s*"([^"]+)"/g)].map(([, message = ""]) => message),
   );
   expect(messages).toEqual(expect.arrayContaining(["request", "batch", "append failed", "sweeping blobs failed"]));
-  const documented = readFileSync(join(ROOT, "docs/operations.md"), "utf8");
+  const documented = readFileSync(join(ROOT, "docs/log-lines.md"), "utf8");
   expect(messages.filter((message) => !documented.includes(`\`${message}\``))).toEqual([]);
 });

@@ -3,7 +3,7 @@ import { deflateSync, inflateSync } from "node:zlib";
 import { it } from "vitest";
 import { decode, shrink } from "../../tools/pictures/png.ts";
 
-/** A PNG with 8 bits a channel, each row with a filter of its own, as a writer with nothing in mind makes it. */
+/** A PNG with 8 bits a channel, each row with a filter of its own, as a simple writer makes it. */
 function png(width: number, rows: readonly (readonly [filter: number, ...bytes: number[]])[], kind: 2 | 6): Buffer {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width, 0);
@@ -12,7 +12,7 @@ function png(width: number, rows: readonly (readonly [filter: number, ...bytes: 
   const chunk = (type: string, body: Buffer): Buffer => {
     const length = Buffer.alloc(4);
     length.writeUInt32BE(body.length);
-    // Nobody of these looks at the checksum.
+    // The checksum is not read here.
     return Buffer.concat([length, Buffer.from(type, "latin1"), body, Buffer.alloc(4)]);
   };
   const signature = Buffer.from("\x89PNG\r\n\x1a\n", "latin1");

@@ -1,4 +1,4 @@
-/** docs/status.md and the rules say the same. */
+/** docs/status.md agrees with the rules. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";

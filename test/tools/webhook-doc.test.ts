@@ -1,4 +1,4 @@
-/** What docs/webhook.md tells receivers to do, done. */
+/** Runs the code that docs/webhook.md gives to receivers. */
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

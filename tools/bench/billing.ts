@@ -5,7 +5,7 @@ import type { ObjectUse, Scenario, Simulated } from "./protocol.ts";
 
 const MONTH_S = 30 * 86_400;
 
-/** What a bill depends on beside what was counted. */
+/** What a bill depends on besides the counts. */
 export interface Terms {
   /** CPU time from trace item to message, for one event, in ms. */
   intakeCpuMs: number;
@@ -20,14 +20,14 @@ export interface Bill {
   perMillion: { readonly [name in PriceName]: { amount: number; dollars: number } };
   /** For a million events, by list price: nothing is included. */
   dollars: number;
-  /** The same if no durable object ever came to rest. */
+  /** The same if no Durable Object ever hibernated. */
   awakeDollars: number;
   /** A month at this rate, alone in its account: with what the plan includes. */
   monthDollars: number;
   vendor: { dollars: number; monthDollars: number };
 }
 
-/** What it costs at the rate of a scenario, in which each job takes every event. */
+/** The cost at the rate of a scenario in which each job takes every event. */
 export function bill(scenario: Scenario, simulated: Simulated, terms: Terms): Bill {
   const { events, use } = simulated;
   const jobs = scenario.jobs.length;

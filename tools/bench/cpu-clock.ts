@@ -1,13 +1,16 @@
 /**
- * CPU time of the runtime's processes, from outside: in there clocks stand still, and on a machine with other things to do the time on the wall says
- * little.
+ * CPU time of the runtime's processes, from outside: inside, clocks stand still, and wall time says
+ * little on a busy machine.
  */
 import { readdirSync, readFileSync } from "node:fs";
 
 export interface CpuClock {
-  /** `cpu`: time that the runtime's threads were running; `wall`: the best that can be had where there is no /proc. */
+  /**
+   * `cpu`: time that the runtime's threads were running; `wall`: wall time, where there is no
+   * /proc.
+   */
   kind: "cpu" | "wall";
-  /** In ms, from any beginning. */
+  /** In ms, from an arbitrary zero. */
   nowMs(): number;
 }
 
@@ -18,7 +21,10 @@ export function cpuClock(): CpuClock {
   return { kind: "cpu", nowMs: () => pids.reduce((sum, pid) => sum + cpuMs(pid), 0) };
 }
 
-/** Sum over all threads, in ms: the first number in schedstat is ns on a CPU. https://docs.kernel.org/scheduler/sched-stats.html */
+/**
+ * Sum over all threads, in ms: the first number in schedstat is ns on a CPU.
+ * https://docs.kernel.org/scheduler/sched-stats.html
+ */
 function cpuMs(pid: number): number {
   let ns = 0;
   for (const thread of entries(`/proc/${pid}/task`))
@@ -40,7 +46,7 @@ export function runtimes(parent: number): number[] {
   return found;
 }
 
-/** Nothing where there is none: a thread may end while we look, and not every system has /proc. */
+/** Empty if there is none: a thread may end meanwhile, and not every system has /proc. */
 function entries(path: string): string[] {
   try {
     return readdirSync(path);

@@ -1,4 +1,4 @@
-/** The worker that is measured, in the runtime, in a process of its own; and that process's clock of CPU time. */
+/** The measured Worker, in the runtime, in a process of its own, with that process's CPU clock. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,9 +18,9 @@ export interface Harness {
   consumer: ConsumerSettings;
   /** The share of its own invocations that the shipper logs, from wrangler.jsonc. */
   loggedShare: number;
-  /** Makes sure that the worker answers; to be called before every {@link ask}. */
+  /** Checks that the Worker answers; call it before every {@link ask}. */
   awake(): Promise<void>;
-  /** Asks the worker for something; see bench/worker/index.ts. */
+  /** Asks the worker for something; see tools/bench/worker/index.ts. */
   ask<T>(command: string, argument: unknown): Promise<T>;
   /** Calls the shipper's own API. @throws if it refuses. */
   api<T>(method: string, path: string, body: unknown): Promise<T>;
@@ -28,7 +28,7 @@ export interface Harness {
 }
 
 export async function startHarness(): Promise<Harness> {
-  // None of them is of use here; two want the network.
+  // Not needed here; two of them use the network.
   process.env.CLOUDFLARE_CF_FETCH_ENABLED = "false";
   process.env.WRANGLER_SEND_METRICS = "false";
   process.env.WRANGLER_WRITE_LOGS = "false";
@@ -37,7 +37,7 @@ export async function startHarness(): Promise<Harness> {
   if (consumer?.max_batch_size === undefined || consumer.max_batch_timeout === undefined) {
     throw new Error("wrangler.jsonc states no batch size and timeout for logship-events");
   }
-  // Not in the project: its .dev.vars would count.
+  // Outside of the project, or its .dev.vars would be read.
   const root = mkdtempSync(join(tmpdir(), "logship-bench-"));
   const remove = (): void => rmSync(root, { recursive: true, force: true });
   process.once("exit", remove);
@@ -99,9 +99,9 @@ function loggedShare(observability: Unstable_Config["observability"]): number {
 }
 
 /**
- * A connection inside the runtime that was idle while it computed for long may be closed, and the first request on it fails: let that be one that does
- * nothing, and whose CPU time nobody counts.
- * @throws if the worker does not answer at all.
+ * A connection inside the runtime that was idle during a long computation may be closed, and the
+ * first request on it fails. This makes that request: it does nothing and is not measured.
+ * @throws if the Worker does not answer at all.
  */
 async function awake(url: URL): Promise<void> {
   for (let tries = 1; ; tries++) {

@@ -1,4 +1,4 @@
-/** The parts of the benchmark: what they ask of the worker, and what they make of it. */
+/** The parts of the benchmark: their requests to the Worker, and their results. */
 import { type Bill, bill, type Terms } from "./billing.ts";
 import { type CpuClock, cpuClock } from "./cpu-clock.ts";
 import { type Harness, startHarness } from "./harness.ts";
@@ -18,7 +18,7 @@ import { type Summary, summary } from "./stats.ts";
 
 /** How much is measured. */
 export interface Effort {
-  /** Rounds that are measured, after those that warm up. */
+  /** Measured rounds, after those that warm up. */
   rounds: number;
   warmUpRounds: number;
   /** Records of a round. */
@@ -41,7 +41,7 @@ export const FULL: Effort = {
   memory: FULL_MEMORY,
 };
 
-/** To see that it works: its numbers are not worth much. */
+/** To see that it works: its numbers are rough. */
 export const QUICK: Effort = {
   ...FULL,
   rounds: 5,
@@ -52,7 +52,7 @@ export const QUICK: Effort = {
   memory: QUICK_MEMORY,
 };
 
-/** The job that stands for most: two conditions that keep nine records of ten, and a little more than half of the fields. */
+/** A typical job: its filter keeps nine records of ten, and it ships 7 of 13 fields. */
 export const FILTERED: JobShape = {
   filter: JSON.stringify({
     where: {
@@ -71,7 +71,7 @@ export const EVERYTHING: JobShape = { filter: null, fieldNames: null };
 export interface CpuResult {
   shape: JobShape;
   prepared: Prepared;
-  /** CPU time of each piece of work, in µs for a record that came in. */
+  /** CPU time of each piece of work, in µs for each record that came in. */
   microseconds: { [work in Work]: Summary };
   /** Of the pipeline to gzip alone, pair by pair. */
   ratio: Summary;
@@ -191,10 +191,10 @@ export interface Results {
 export const PARTS = ["cpu", "costs", "growth", "memory"] as const;
 export type Part = (typeof PARTS)[number];
 
-/** What a bill counts with where no CPU time was measured. */
+/** CPU time for a bill where none was measured. */
 const USUAL_CPU = { intakeCpuMs: 0.02, pipelineCpuMs: 0.02 };
 
-/** Runs parts of the benchmark. @param say is told what is going on. */
+/** Runs parts of the benchmark. @param say gets progress as text. */
 export async function measure(parts: ReadonlySet<Part>, effort: Effort, say: (line: string) => void): Promise<Results> {
   const results: Results = {
     clock: "wall",
@@ -225,7 +225,7 @@ export async function measure(parts: ReadonlySet<Part>, effort: Effort, say: (li
     });
   if (parts.has("growth")) {
     say("A log that grows …");
-    // In a runtime of its own, whose storage is empty.
+    // In a runtime of its own, with empty storage.
     await withHarness(async (harness, clock) => {
       results.clock = clock.kind;
       results.growth = await measureGrowth(harness, clock, effort);

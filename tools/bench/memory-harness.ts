@@ -1,4 +1,7 @@
-/** The worker whose memory is measured, in `wrangler dev`: there its requests leave the runtime directly, and pass through nobody else's memory. */
+/**
+ * The Worker whose memory is measured, in `wrangler dev`: there its requests leave the runtime
+ * directly, through no other process's memory.
+ */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,7 +16,7 @@ import { ASK_HEADER } from "./protocol.ts";
 const ACCOUNT = "bench";
 const TOKEN = "token-of-the-benchmark";
 
-/** The longest that is asked for are the uploads of several GB. In ms. */
+/** In ms. The longest request is for uploads of several GB. */
 const PATIENCE_MS = 120_000;
 
 export class MemoryHarness {
@@ -50,7 +53,7 @@ export class MemoryHarness {
     return this.#memory;
   }
 
-  /** Starts the runtime anew, on the same storage: nothing of what was is left in its memory. */
+  /** Restarts the runtime on the same storage, with fresh memory. */
   async restart(): Promise<void> {
     await this.#server.stop();
     const { server, memory } = await run(this.#root, this.#worker);
@@ -64,14 +67,17 @@ export class MemoryHarness {
     remove(this.#root);
   }
 
-  /** Asks the worker for something; see bench/worker/memory/index.ts. */
+  /** Asks the worker for something; see tools/bench/worker/memory/index.ts. */
   ask<T>(command: string, argument: unknown = null): Promise<T> {
     this.#asked += 1;
     const headers = { [ASK_HEADER]: `${this.#asked}` };
     return call(this.#server, `/bench/${command}`, { method: "POST", body: JSON.stringify(argument), headers });
   }
 
-  /** Brings it the messages that it delivers from then on. @param frames as bench/messages.ts makes them. */
+  /**
+   * Brings it the messages that it delivers from then on. @param frames as tools/bench/messages.ts
+   * makes them.
+   */
   bring(frames: Uint8Array<ArrayBuffer>): Promise<void> {
     return call(this.#server, "/bench/pool", { method: "POST", body: frames });
   }
@@ -96,7 +102,7 @@ function remove(root: string): void {
   rmSync(root, { recursive: true, force: true });
 }
 
-/** In a folder of its own, not in the project: its .dev.vars would count. */
+/** In a folder outside of the project, or its .dev.vars would be read. */
 function writeConfig(root: string): string {
   const { compatibility_date, compatibility_flags, durable_objects, migrations, rules } = unstable_readConfig(
     { config: SHIPPER_CONFIG },
@@ -129,7 +135,8 @@ async function run(root: string, { config, script }: BuiltWorker): Promise<Runni
   const registry = join(root, "registry");
   mkdirSync(registry, { recursive: true });
   const others = new Set(runtimes(process.pid));
-  // The runtime takes flags of its engine from the environment alone; this one lets the worker collect its garbage when it is asked to.
+  // The runtime takes flags of its engine from the environment only; this one lets the Worker
+  // collect garbage on request.
   process.env.MINIFLARE_WORKERD_V8_FLAGS = "--expose-gc";
   const server = await startDevServer({ config, script, persistTo: join(root, "state"), registry }).finally(() => {
     delete process.env.MINIFLARE_WORKERD_V8_FLAGS;
@@ -143,13 +150,13 @@ async function run(root: string, { config, script }: BuiltWorker): Promise<Runni
   }
 }
 
-/** What the worker is told to hold, so that its process shows; in bytes. */
+/** In bytes: what the Worker is told to hold, so that its process can be found. */
 const HELD_BYTES = 64_000_000;
 
 /**
- * The process that the worker runs in is the one that grows when the worker is told to hold something. So the measure is tried, too, before anything
- * is measured with it.
- * @throws if none grows by just that.
+ * The Worker's process is the one that grows when the Worker is told to hold something. This also
+ * tests the measure before it is used.
+ * @throws if none grows by that much.
  */
 async function memoryOf(server: LocalServer, pids: readonly number[]): Promise<ProcessMemory> {
   const hold = (bytes: number): Promise<void> =>
@@ -171,8 +178,9 @@ async function memoryOf(server: LocalServer, pids: readonly number[]): Promise<P
 const TRIES = 5;
 
 /**
- * A connection inside the runtime that was idle while it computed for long may be closed, and the next request on it fails. It is made again: of a
- * command the worker knows the number, and nothing else that is asked here does anything twice but the creation of a job, before which nothing is computed.
+ * A connection inside the runtime that was idle during a long computation may be closed, and the
+ * next request on it fails. It is repeated: the Worker knows commands by number. Only creating a
+ * job is not idempotent, and nothing is computed before that.
  */
 async function call<T>(server: LocalServer, path: string, init: RequestInit): Promise<T> {
   for (let tries = 1; ; tries++) {

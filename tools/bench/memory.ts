@@ -1,6 +1,7 @@
 /**
- * The memory of the worker while objects of every size are taken in, cut and uploaded: how much more is resident at most than before. Batches, cuts and
- * uploads each begin in a process that has done nothing yet: what a process has freed may stay resident, and would hide what comes next.
+ * The memory of the Worker while objects of every size are taken in, cut and uploaded: the peak of
+ * resident memory above what was resident before. Batches, cuts and uploads each begin in a fresh
+ * process, as freed memory may stay resident and would hide what comes next.
  */
 import { APPEND_MAX_RAW_BYTES, UPLOAD_BYTES, UPLOAD_RECORDS } from "../../src/limits.ts";
 import { MemoryHarness } from "./memory-harness.ts";
@@ -22,7 +23,7 @@ export const QUICK_MEMORY: MemoryEffort = { sizes: [100_000_000], together: 100_
 /** In bytes, of the whole process. */
 export interface Peak {
   before: number;
-  /** The most that was resident. */
+  /** The peak of resident memory. */
   peak: number;
 }
 
@@ -36,9 +37,9 @@ export interface ObjectMemory {
   upload: Peak;
   /** The store reads slowly, and answers 503. */
   slow: Peak;
-  /** It had read nothing for a while: what had piled up by then. */
+  /** What had piled up while it read nothing for a while. */
   stalled: Peak;
-  /** From the last byte of the last upload on: the log counts it, and drops what it held. */
+  /** After the last byte of the last upload: the log counts it, and deletes the rows. */
   delivery: Peak;
 }
 
@@ -54,7 +55,7 @@ export interface BatchMemory {
 }
 
 export interface MemoryResult {
-  /** What a process has resident that has done nothing yet, in bytes. */
+  /** Resident memory of a fresh process, in bytes. */
   idle: number;
   batches: BatchMemory[];
   objects: ObjectMemory[];
@@ -64,10 +65,10 @@ export interface MemoryResult {
 /** As many messages as a batch has at most. */
 const BATCH = 100;
 
-/** Time of everything that is played, far in the real future: no alarm fires by itself. */
+/** The simulated time, far in the real future, so that no alarm fires by itself. */
 const NOON = Date.parse("2100-11-20T12:00:00Z");
 
-/** Passes between two jobs: none takes what was taken in for another, with all tolerance for clocks. */
+/** Time between two jobs, longer than the tolerance for clocks, so that they share no event. */
 const BETWEEN_JOBS_MS = 3_600_000;
 
 const TEXTURES = ["logs", "noise"] as const;
@@ -97,13 +98,13 @@ class Measurement {
     this.#packed = packed;
   }
 
-  /** What is resident in a process that has done nothing yet. */
+  /** Resident memory of a fresh process. */
   async idle(): Promise<number> {
     await this.#fresh(null);
     return (await this.#peak(async () => {})).before;
   }
 
-  /** A batch of the queue. @param rawBytes of which no more records than these; null: as many messages as there may be. */
+  /** A batch of the queue. @param rawBytes at most so many bytes of records; null: a full batch. */
   async batch(texture: Texture, rawBytes: number | null, jobs: number): Promise<BatchMemory> {
     const { bytes } = this.#perMessage(texture);
     const messages = rawBytes === null ? BATCH : Math.floor(rawBytes / bytes);
@@ -120,7 +121,7 @@ class Measurement {
   async object(texture: Texture, maxBytes: number): Promise<ObjectMemory> {
     const { bytes, records } = this.#perMessage(texture);
     const messages = Math.floor(Math.min(maxBytes / bytes, UPLOAD_RECORDS.max / records));
-    // Just these: nothing is left to be cut with the next upload.
+    // Exactly these: nothing is left to be cut with the next upload.
     const job = await this.create({ max_upload_bytes: maxBytes, max_upload_records: messages * records });
     await this.#bring(texture);
     for (let left = messages - 1; left > 0; left -= BATCH) {
@@ -139,7 +140,9 @@ class Measurement {
     return { texture, object, cut, list, ...(await this.#uploads(job)) };
   }
 
-  /** All of them in one process, and all compared with what it had before the first: what one leaves behind counts for the next. */
+  /**
+   * All in one process, compared with the memory before the first: leftovers count for the next.
+   */
   async #uploads(job: number): Promise<Pick<ObjectMemory, "upload" | "stalled" | "slow" | "delivery">> {
     const { memory } = this.#harness;
     let atStall = 0;
@@ -199,19 +202,19 @@ class Measurement {
     await this.#harness.ask("pass", BETWEEN_JOBS_MS);
   }
 
-  /** @throws if not so many objects of a job still wait after an upload of all. */
+  /** @throws if another number of objects of a job still waits after an upload of all. */
   async #upload(job: number, waiting: number): Promise<void> {
     const left = await this.#harness.ask<number>("drive", job);
     this.#assertSound();
     if (left !== waiting) throw new Error(`after the upload ${left} objects wait, not ${waiting}`);
   }
 
-  /** @throws if a body was not what it was announced to be. */
+  /** @throws if a body differs from its announced length or hash. */
   #assertSound(): void {
     if (this.#sink.faults.length > 0) throw new Error(`the store got ${this.#sink.faults.join(", ")}`);
   }
 
-  /** A process that has done nothing yet. @param texture of the messages that it is brought. */
+  /** A fresh process. @param texture of the messages that it gets. */
   async #fresh(texture: Texture | null): Promise<void> {
     await this.#harness.restart();
     await this.#harness.ask("pass", this.#passedMs);
@@ -243,8 +246,9 @@ export function grown({ before, peak }: Peak): number {
 }
 
 /**
- * @param say is told what is going on.
- * @throws if the memory of the runtime cannot be read here, or an upload was not what it was announced to be.
+ * @param say gets progress as text.
+ * @throws if the memory of the runtime cannot be read here, or an upload differs from its announced
+ *   length or hash.
  */
 export async function measureMemory(effort: MemoryEffort, say: (line: string) => void): Promise<MemoryResult> {
   const packed = { logs: packMessages("logs", BATCH, NOON), noise: packMessages("noise", BATCH, NOON) };

@@ -1,4 +1,7 @@
-/** Full messages of the queue, whose records are about a kB each. They are packed here, so that packing them is none of what is measured. */
+/**
+ * Full messages of the queue with records of 1 kB each, packed here so that packing is not
+ * measured.
+ */
 import { randomIds } from "../../src/intake/ids.ts";
 import { packRecords } from "../../src/intake/packing.ts";
 import { recordLine } from "../../src/record/encode.ts";
@@ -6,7 +9,10 @@ import { toRecord } from "../../src/record/record.ts";
 import type { PackedSize, Texture } from "./protocol.ts";
 import { RecordMix, seeded } from "./records.ts";
 
-/** Of a record's line and its newline, in bytes: a million of them are a little less than the largest object. */
+/**
+ * Of a record's line and its newline, in bytes: a million of them are a little less than the
+ * largest object.
+ */
 const RECORD_BYTES = 999;
 
 /** Records that are packed at a time: some four full messages. */
@@ -20,7 +26,9 @@ export interface Packed {
   bodies: Uint8Array<ArrayBuffer>[];
 }
 
-/** @param messages how many. @param atMs time of all their events, and of intake, since the epoch. */
+/**
+ * @param messages how many. @param atMs time of all their events, and of intake, since the epoch.
+ */
 export function packMessages(texture: Texture, messages: number, atMs: number): Packed {
   const line = lines(texture, atMs);
   const bodies: Uint8Array<ArrayBuffer>[] = [];
@@ -54,7 +62,7 @@ function lines(texture: Texture, atMs: number): () => string {
   };
   const text = texture === "noise" ? () => noise(random) : wordsOf(random);
   return () => {
-    // No exceptions: a stack alone may be larger. And little beside the noise: the rest of a record does compress.
+    // No exceptions: a stack alone may be larger. Little besides the noise: the rest compresses.
     const quiet = texture === "noise" ? { event: { cron: "0 * * * *", scheduledTime: atMs } } : {};
     const item = { ...mix.next(atMs), exceptions: [], ...quiet };
     const room = RECORD_BYTES - 1 - lineWith(item, "").length;
@@ -62,7 +70,7 @@ function lines(texture: Texture, atMs: number): () => string {
   };
 }
 
-/** Random bytes in base64, as long as a record: a compressor makes three quarters of it at best. */
+/** Random bytes in base64, as long as a record: they compress to three quarters at best. */
 function noise(random: () => number): string {
   const words = Uint32Array.from({ length: RECORD_BYTES / 5 }, () => random() * 2 ** 32);
   return Buffer.from(words.buffer).toString("base64");
@@ -77,7 +85,7 @@ function wordsOf(random: () => number): () => string {
   };
 }
 
-/** One body after the other, each behind its length: how they are brought to the worker. */
+/** One body after the other, each behind its length, as the Worker reads them. */
 export function framed(bodies: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const frames = new Uint8Array(bodies.reduce((sum, { length }) => sum + 4 + length, 0));
   const view = new DataView(frames.buffer);

@@ -1,10 +1,10 @@
-/** Memory of a process, as Linux counts it: from outside, as the runtime does not say. */
+/** Memory of a process as Linux counts it, from outside: the runtime does not report it. */
 import { accessSync, constants, readFileSync, writeFileSync } from "node:fs";
 
-/** Makes the kernel forget the peak. https://docs.kernel.org/filesystems/proc.html (`clear_refs`). */
+/** Resets the kernel's peak. https://docs.kernel.org/filesystems/proc.html (`clear_refs`). */
 const FORGET_PEAK = "5";
 
-/** Whether this system says what a process has resident, and forgets a peak: Linux does. */
+/** Whether this system reports resident memory and resets the peak: Linux does. */
 export function canMeasureMemory(): boolean {
   try {
     accessSync("/proc/self/clear_refs", constants.W_OK);
@@ -21,12 +21,15 @@ export class ProcessMemory {
     this.#pid = pid;
   }
 
-  /** What is resident now, in bytes. @throws if there is no such process, or no /proc. */
+  /** Resident now, in bytes. @throws if there is no such process, or no /proc. */
   now(): number {
     return this.#status("VmRSS");
   }
 
-  /** The most that was resident since {@link forgetPeak}, in bytes: the kernel's own mark, not a sample. @throws as {@link now}. */
+  /**
+   * The most that was resident since {@link forgetPeak}, in bytes: the kernel's own mark, not a
+   * sample. @throws as {@link now}.
+   */
   peak(): number {
     return this.#status("VmHWM");
   }

@@ -1,10 +1,10 @@
-/** What tools/bench/run.ts asks of the worker that it measures, and what comes back. */
+/** Requests of tools/bench/run.ts to the measured Worker, and its answers. */
 
 /** What one class of durable objects did. */
 export interface ObjectUse {
   /** RPC calls and alarms: each is a billed request. */
   requests: number;
-  /** Of these, those that wrote: their answers wait until that is on disk. */
+  /** Of these, those that wrote: their answers wait until the write is on disk. */
   writing: number;
   alarms: number;
   /** As the runtime counts them for the bill, plus one for each `setAlarm`. */
@@ -30,11 +30,11 @@ export interface Scenario {
   /** Ids of all jobs there are: each takes every event. */
   jobs: number[];
   eventsPerSecond: number;
-  /** Isolates of the tail handler among which the events are spread by chance. */
+  /** Isolates of the tail handler; events go to a random one. */
   isolates: number;
-  /** Passes before anything is counted, in s. */
+  /** Time before counting begins, in s. */
   warmUpS: number;
-  /** What is counted, in s: whole upload intervals, and whole periods of the cron. */
+  /** Counted time, in s: whole upload intervals, and whole periods of the cron. */
   seconds: number;
   /** Of the queue's consumer, as wrangler.jsonc has them. */
   batchSize: number;
@@ -46,7 +46,10 @@ export interface Simulated {
   events: number;
   messages: number;
   messageBytes: number;
-  /** Queue operations for one way of these messages (write, read or delete): one for each started 64 KB. */
+  /**
+   * Queue operations for one way of these messages (write, read or delete): one for each started 64
+   * KB.
+   */
   messageUnits: number;
   batches: number;
   crons: number;
@@ -80,13 +83,14 @@ export interface Prepared {
 }
 
 /**
- * What is measured: `intake` from trace items to messages, `pipeline` from messages to fragments, `gzip` of what the pipeline ships and nothing else;
- * and steps of the pipeline alone. `nothing` is what asking for it takes; it is taken off the others.
+ * What is measured: `intake` from trace items to messages, `pipeline` from messages to fragments,
+ * `gzip` of what the pipeline ships and nothing else; and steps of the pipeline alone. `nothing` is
+ * the cost of a request; it is subtracted from the others.
  */
 export const WORKS = ["nothing", "pipeline", "gzip", "intake", "decode", "load", "build", "deflate"] as const;
 export type Work = (typeof WORKS)[number];
 
-/** What came out of a run, so that two of them can be told to have done the same. */
+/** The result of a run, to check that two runs did the same. */
 export interface Ran {
   bytes: number;
 }
@@ -101,7 +105,7 @@ export interface Grown {
   ledgerBytes: number;
 }
 
-/** What the records of an object hold whose memory is measured: logs that compress well; or text of random characters, which hardly does. */
+/** Content of the records when memory is measured: logs compress well, random text hardly. */
 export type Texture = "logs" | "noise";
 
 export interface PackedSize {
@@ -120,13 +124,16 @@ export interface CutSize {
   bytes: number;
 }
 
-/** Numbers what the worker is asked whose memory is measured: a connection may break, and what was begun must not be done twice. */
+/** Numbers the requests, so that one that is repeated after a broken connection runs once. */
 export const ASK_HEADER = "x-bench-ask";
 
 /** A batch of the queue. */
 export interface Consuming {
   messages: number;
-  /** Collects garbage before a message is read and before a log is called, so that what is resident is what is held; otherwise as the runtime does. */
+  /**
+   * Collects garbage before a message is read and before a log is called, so that resident memory
+   * is what is held; otherwise the runtime decides.
+   */
   collecting: boolean;
 }
 

@@ -1,6 +1,7 @@
 /**
- * A realistic mix of trace items, as `tail()` gives them: the same seed gives the same items everywhere. Some 800 B a record on average, much of
- * it in few of them, as in life: four in five are requests that went well and logged little, one in two hundred logs a hundred lines.
+ * A realistic mix of trace items, as `tail()` gives them: the same seed gives the same items
+ * everywhere. Some 800 B a record on average, much of it in few records: four in five are
+ * successful requests with few logs, one in two hundred logs a hundred lines.
  */
 
 const FUNCTIONS = [
@@ -36,7 +37,7 @@ export function seeded(seed: number): () => number {
   };
 }
 
-/** A trace item; nothing here reads it, so its type says no more. */
+/** A trace item; opaque here. */
 export type TraceItem = Record<string, unknown>;
 
 /** Makes trace items, one after the other. */

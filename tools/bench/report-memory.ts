@@ -2,7 +2,9 @@
 import { type BatchMemory, grown, type MemoryResult, type Peak } from "./memory.ts";
 import { count, table } from "./table.ts";
 
-/** What the platform gives an isolate, in MB. https://developers.cloudflare.com/workers/platform/limits/#memory */
+/**
+ * Memory of an isolate, in MB. https://developers.cloudflare.com/workers/platform/limits/#memory
+ */
 const ISOLATE_MB = 128;
 
 export function memoryReport(memory: MemoryResult | "unreadable"): string[] {

@@ -6,7 +6,7 @@ import { memoryReport } from "./report-memory.ts";
 import { type Summary, summary } from "./stats.ts";
 import { count, table } from "./table.ts";
 
-/** What is aimed at. */
+/** The aim. */
 const RATIO_AIM = 1.5;
 
 /** Column heads, in the order of the columns. */

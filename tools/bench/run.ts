@@ -1,10 +1,11 @@
 /**
- * `npm run bench`: what the shipper costs, in CPU time, money and memory. Not part of the tests: nothing here passes or fails.
+ * `npm run bench`: what the shipper costs, in CPU time, money and memory. Not part of the tests:
+ * nothing here passes or fails.
  *
  *     npm run bench                      readable, on the terminal
  *     npm run bench -- --json            one JSON document on stdout, and nothing else
  *     npm run bench -- --only=cpu        or costs, growth, memory; may be repeated
- *     npm run bench -- --quick           a minute less of everything: to see that it works
+ *     npm run bench -- --quick           fewer rounds: to see that it works
  */
 import { parseArgs } from "node:util";
 import { FULL, measure, PARTS, type Part, QUICK } from "./measure.ts";
@@ -18,7 +19,7 @@ function partsOf(only: readonly string[] | undefined): ReadonlySet<Part> {
   return new Set(parts);
 }
 
-// Ended by a signal alone, this process would leave the runtime's behind; what runs at its exit ends them.
+// A signal alone would leave the runtime's processes behind; the exit handlers end them.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => process.exit(1));
 
 const { values } = parseArgs({

@@ -1,16 +1,16 @@
 /**
- * An S3 endpoint that keeps no bodies: it checks of every PUT that its body has the length and the SHA-256 that it was announced with, notes what HEAD
- * has to show, and drops it. It can read as slowly as a store under load does.
+ * An S3 endpoint that keeps no bodies: it checks the announced length and SHA-256 of every PUT,
+ * keeps what HEAD has to show, and drops the body. It can read as slowly as a store under load.
  */
 import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 
-/** How it reads bodies, and what it answers to those that are sound. */
+/** How it reads bodies, and its answer to valid ones. */
 export interface Manner {
   status: 200 | 503;
-  /** Rests so long after every MB, in ms. */
+  /** Pause after every MB, in ms. */
   restMs: number;
   /** Stops reading for a while once so much of a body has come. */
   stall: { atBytes: number; forMs: number } | null;
@@ -19,7 +19,7 @@ export interface Manner {
 export const FAST: Manner = { status: 200, restMs: 0, stall: null };
 
 export interface SinkEvents {
-  /** A stall is over: for its whole time not a byte was read. */
+  /** A stall is over: no byte was read meanwhile. */
   stalled?(): void;
   /** The last byte of a body was read; the answer follows. */
   received?(): void;
@@ -27,7 +27,7 @@ export interface SinkEvents {
 
 const SHA256_META = "x-amz-meta-logship-sha256";
 
-/** Bodies are counted beyond this size only: probes are none of the objects that are measured. */
+/** Only bodies beyond this size count: smaller ones are probes. */
 const OBJECT_MIN_BYTES = 1_000_000;
 
 const MEGABYTE = 1_000_000;
@@ -35,12 +35,12 @@ const MEGABYTE = 1_000_000;
 export class Sink {
   manner: Manner = FAST;
   events: SinkEvents = {};
-  /** Bodies that came whole, and were what they were announced to be. */
+  /** Complete bodies with the announced length and hash. */
   sound = 0;
   soundBytes = 0;
-  /** What was wrong with the others, each in words. */
+  /** What was wrong with the others. */
   readonly faults: string[] = [];
-  /** The most bodies that were under way side by side, since somebody set it back. */
+  /** The most bodies that were under way at once, since the last reset. */
   mostAtOnce = 0;
   #atOnce = 0;
   /** What is stored, by path: the headers that tell one body from another. */
@@ -109,7 +109,7 @@ export class Sink {
     let bytes = 0;
     let restAt = MEGABYTE;
     let stallAt = stall?.atBytes ?? Number.POSITIVE_INFINITY;
-    // Who iterates a stream and waits reads nothing meanwhile, beyond what the stream had asked for.
+    // While this waits, the stream reads no more than it had already requested.
     for await (const chunk of request as AsyncIterable<Buffer>) {
       hash.update(chunk);
       bytes += chunk.length;

@@ -4,7 +4,7 @@ export function count(value: number): string {
   return Math.round(value).toLocaleString("en-US");
 }
 
-/** Columns as wide as they need to be; the first one to the left, numbers to the right. */
+/** Columns as wide as their content; the first to the left, numbers to the right. */
 export function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = header.map((name, i) => Math.max(name.length, ...rows.map((row) => row[i]?.length ?? 0)));
   const line = (cells: readonly string[]): string =>

@@ -1,4 +1,7 @@
-/** Makes pictures of pages small: of the few colours that these have, the most frequent ones are kept. https://www.w3.org/TR/png-3/ */
+/**
+ * Makes pictures of pages small: of the few colours that these have, the most frequent ones are
+ * kept. https://www.w3.org/TR/png-3/
+ */
 import { crc32, deflateSync, inflateSync } from "node:zlib";
 
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
@@ -13,7 +16,10 @@ interface Image {
   pixels: Uint32Array;
 }
 
-/** The same picture with a palette: colours beyond the 256 most frequent ones become the nearest of these. @throws Error if it is none that Chromium makes. */
+/**
+ * The same picture with a palette: colours beyond the 256 most frequent ones become the nearest of
+ * these. @throws Error if it is none that Chromium makes.
+ */
 export function shrink(png: Buffer): Buffer {
   const { width, height, pixels } = decode(png);
   const counts = new Map<number, number>();

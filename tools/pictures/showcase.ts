@@ -1,7 +1,11 @@
-/** A shipper as it might be in the middle of a week: a shop's functions, a few jobs, one of which cannot deliver, and a day that lies behind. For pictures. */
+/**
+ * A shipper as a busy shop has it: six functions, four jobs, one of which cannot deliver at the
+ * moment, and the month so far. For pictures.
+ */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { monthOf, monthStartMs, withUse } from "../../src/account/month-use.ts";
 import type { HostileStore } from "../../test/e2e/hostile-store.ts";
 import { type IsolatedShipper, jobInto } from "../../test/e2e/shipper.ts";
 import { rule } from "../../test/support/s3-script.ts";
@@ -9,18 +13,18 @@ import { until } from "../until.ts";
 
 const HOUR_MS = 3_600_000;
 
-/** Functions of the shop, and of a hundred events how many are theirs. */
+/** Functions of the shop, and the share of each in percent of all events. */
 const SHARES = { storefront: 46, checkout: 18, search: 16, "cart-api": 12, mailer: 5, "stock-sync": 3 } as const;
 type FunctionName = keyof typeof SHARES;
 
-/** Numbers of the jobs. */
+/** Ids of the jobs. */
 export interface Showcase {
   all: number;
   errors: number;
   failing: number;
 }
 
-/** Sets everything up, lets some of it be delivered, and leaves some of it waiting. */
+/** Creates jobs, writes the past, delivers some new events, and leaves some waiting. */
 export async function showcase(shipper: IsolatedShipper, store: HostileStore): Promise<Showcase> {
   const { api } = shipper;
   const all = await api.createJob({ ...jobInto("logs"), name: "All traces" });
@@ -36,7 +40,7 @@ export async function showcase(shipper: IsolatedShipper, store: HostileStore): P
       },
     }),
   });
-  await api.createJob({
+  const sampled = await api.createJob({
     ...jobInto("billing"),
     name: "Checkout, one of ten",
     filter: '{"where":{"key":"ScriptName","operator":"eq","value":"checkout"}}',
@@ -45,13 +49,18 @@ export async function showcase(shipper: IsolatedShipper, store: HostileStore): P
   const failing = await api.createJob({ ...store.job("archive-eu"), name: "Archive in the EU" });
   store.server.script("archive-eu", [rule({ do: "answer", status: 403, code: "AccessDenied" })]);
   await setLogging(shipper, { checkout: true, "load-test": false });
-  await addPast(shipper, [all.id, errors.id]);
+  const past = await addPast(shipper, [
+    { id: all.id, kept: 1, sampledOut: 0 },
+    { id: errors.id, kept: 0.04, sampledOut: 0 },
+    { id: sampled.id, kept: 0.018, sampledOut: 0.162 },
+    { id: failing.id, kept: 1, sampledOut: 0 },
+  ]);
 
   let sent = 0;
   for (let round = 0; round < 6; round++) {
     const events = await send(shipper, 180 + round * 40, Date.now() - 2_000);
     sent += events;
-    await received(shipper, errors.id, sent);
+    await received(shipper, errors.id, past + sent);
     await Promise.all([all, errors, failing].map(({ id }) => api.flush(id)));
     await until({
       what: "everything to be delivered",
@@ -61,7 +70,7 @@ export async function showcase(shipper: IsolatedShipper, store: HostileStore): P
     });
   }
   sent += await send(shipper, 74, Date.now());
-  await received(shipper, errors.id, sent);
+  await received(shipper, errors.id, past + sent);
   await until({
     what: "the job without permission to say so",
     withinMs: 30_000,
@@ -88,17 +97,17 @@ export async function send(shipper: IsolatedShipper, count: number, at: number):
   return shipper.api.postEvents(Array.from({ length: count }, (_, i) => event(i, at - (count - i) * 3)));
 }
 
-/** What was received beside the past, which counts as well. */
+/** Waits until a job has received so many records, the past included. */
 async function received(shipper: IsolatedShipper, job: number, records: number): Promise<void> {
   await until({
     what: `job ${job} to have received ${records}`,
     withinMs: 60_000,
     look: () => shipper.api.jobLedger(job),
-    enough: ({ received }) => received >= PAST_RECEIVED + records,
+    enough: ({ received }) => received >= records,
   });
 }
 
-/** One that looks like any other, by its number. */
+/** The event of that number: the same number gives the same event. */
 function event(i: number, at: number): Record<string, unknown> {
   const names = Object.entries(SHARES).flatMap(([name, share]) => Array.from({ length: share }, () => name));
   const scriptName = (names[(i * 37) % names.length] ?? "storefront") as FunctionName;
@@ -158,47 +167,104 @@ function event(i: number, at: number): Record<string, unknown> {
   }
 }
 
-/** Records of each hour of the day that lies behind, the oldest first: a shop's nights are quiet. */
-const PAST = [
-  2_100, 1_420, 980, 760, 640, 890, 1_730, 3_900, 6_200, 7_900, 8_800, 9_400, 9_900, 9_100, 8_700, 8_900, 9_600, 10_800,
-  12_100, 12_900, 11_700, 9_300, 6_100,
+/**
+ * Events of each hour of a day (UTC): a shop's nights are quiet. 9.3 million a day, 108 a second.
+ */
+const EVENTS_BY_HOUR = [
+  126_000, 85_000, 59_000, 46_000, 38_000, 53_000, 104_000, 234_000, 372_000, 474_000, 528_000, 564_000, 594_000,
+  546_000, 522_000, 534_000, 576_000, 648_000, 726_000, 774_000, 702_000, 558_000, 366_000, 226_000,
 ] as const;
-const PAST_RECEIVED = PAST.reduce((sum: number, each) => sum + each, 0);
-
-/** Of these, in a hundred, what the job for errors keeps. */
-const KEPT_PERCENT = 4;
 
 /**
- * Writes a day into the books of the account and of the first two jobs, so that everything still adds up: what a picture needs, and no test could wait for.
- * Nothing but pictures may ever do so.
+ * What the shipper does in an hour at these rates: a batch every 10 s, and three isolates that send
+ * every 2 s.
  */
-async function addPast(shipper: IsolatedShipper, [all, errors]: readonly [number, number]): Promise<void> {
+const BATCHES_PER_HOUR = 360;
+const MESSAGES_PER_HOUR = 5_400;
+/** An object every 30 s. */
+const UPLOADS_PER_HOUR = 120;
+
+/** A job's share of all events, from 0 to 1. The rest is filtered. */
+interface PastJob {
+  id: number;
+  kept: number;
+  sampledOut: number;
+}
+
+interface PastHour {
+  /** Since the epoch. */
+  hour: number;
+  /** How much of it is over, from 0 to 1. */
+  part: number;
+  events: number;
+}
+
+/**
+ * Writes the month so far, or the last day if that is longer, into the accounts of ledger and logs,
+ * so that everything still adds up. No test could wait for it. Only pictures may do this.
+ * @returns how many events that were.
+ */
+async function addPast(shipper: IsolatedShipper, jobs: readonly PastJob[]): Promise<number> {
   await shipper.kill();
-  const nowHour = Math.floor(Date.now() / HOUR_MS);
-  const hours = PAST.map((records, i) => ({ hour: nowHour - PAST.length + i, records }));
+  const nowMs = Date.now();
+  const nowHour = Math.floor(nowMs / HOUR_MS);
+  const first = Math.min(monthStartMs(monthOf(nowMs)) / HOUR_MS, nowHour - 24);
+  const hours = Array.from({ length: nowHour - first + 1 }, (_, i): PastHour => {
+    const hour = first + i;
+    const part = Math.min(1, nowMs / HOUR_MS - hour);
+    const ofDay = 1 + (((Math.floor(hour / 24) * 7) % 5) - 2) * 0.03;
+    return { hour, part, events: Math.round((EVENTS_BY_HOUR[hour % 24] ?? 0) * ofDay * part) };
+  });
+  const sum = hours.reduce((events, each) => events + each.events, 0);
   for (const db of databases(shipper, "DeliveryLog")) {
     const [row] = db.prepare("SELECT CAST(json_extract(job, '$.id') AS INTEGER) AS id FROM log").all();
-    const share = row?.id === all ? 1 : row?.id === errors ? KEPT_PERCENT / 100 : null;
-    if (share !== null) addHours(db, hours, share);
-    else
-      db.prepare("UPDATE log SET received = received + ?, filtered = filtered + ?").run(PAST_RECEIVED, PAST_RECEIVED);
+    const job = jobs.find(({ id }) => id === row?.id);
+    if (job !== undefined) addHours(db, hours, job);
     db.close();
   }
   for (const db of databases(shipper, "AccountLedger")) {
-    db.prepare("UPDATE account SET processed = processed + ?, routed = routed + ?").run(PAST_RECEIVED, PAST_RECEIVED);
-    for (const { hour, records } of hours) {
-      const counts = Object.entries(SHARES).map(([name, share]) => [
-        name,
-        Math.round((records * share) / 100),
-        0,
-        0,
-        (hour + 1) * HOUR_MS - 1,
-      ]);
-      db.prepare("INSERT OR REPLACE INTO function_hour (hour, counts) VALUES (?, ?)").run(hour, JSON.stringify(counts));
-    }
+    addToAccount(db, hours, { sum, jobs: jobs.length, nowMs });
     db.close();
   }
   await shipper.restart();
+  return sum;
+}
+
+function addToAccount(
+  db: DatabaseSync,
+  hours: readonly PastHour[],
+  { sum, jobs, nowMs }: { sum: number; jobs: number; nowMs: number },
+): void {
+  const monthHour = monthStartMs(monthOf(nowMs)) / HOUR_MS;
+  const ofMonth = hours.filter(({ hour }) => hour >= monthHour);
+  const events = ofMonth.reduce((all, each) => all + each.events, 0);
+  const used = withUse(
+    null,
+    {
+      batches: ofMonth.length * BATCHES_PER_HOUR,
+      groups: ofMonth.length * BATCHES_PER_HOUR,
+      messages: ofMonth.length * MESSAGES_PER_HOUR,
+      messageUnits: ofMonth.length * MESSAGES_PER_HOUR,
+      events,
+      appends: ofMonth.length * BATCHES_PER_HOUR * jobs,
+      offered: events * jobs,
+    },
+    nowMs,
+  );
+  const use = JSON.stringify({ ...used, sinceMs: monthHour * HOUR_MS });
+  db.prepare("UPDATE account SET processed = processed + ?, routed = routed + ?, month_use = ?").run(sum, sum, use);
+  const insert = db.prepare("INSERT OR REPLACE INTO function_hour (hour, counts) VALUES (?, ?)");
+  for (const { hour, events } of hours) {
+    const endMs = Math.min((hour + 1) * HOUR_MS, nowMs) - 1;
+    const names = Object.entries(SHARES);
+    let left = events;
+    const counts = names.map(([name, share], i) => {
+      const own = i === names.length - 1 ? left : Math.round((events * share) / 100);
+      left -= own;
+      return [name, own, 0, 0, endMs];
+    });
+    insert.run(hour, JSON.stringify(counts));
+  }
 }
 
 /** The databases of a class that are in use. */
@@ -208,38 +274,47 @@ function databases(shipper: IsolatedShipper, name: string): DatabaseSync[] {
   return files.map((file) => new DatabaseSync(join(folder, file))).filter(hasRows);
 }
 
-/** An object that was only asked whether it is there has none. */
+/** An object that was only asked whether it exists has no tables. */
 function hasRows(db: DatabaseSync): boolean {
   const isThere = db.prepare("SELECT 1 FROM sqlite_master WHERE name IN ('log', 'account')").get() !== undefined;
   if (!isThere) db.close();
   return isThere;
 }
 
-function addHours(db: DatabaseSync, hours: readonly { hour: number; records: number }[], share: number): void {
+/** Bytes of a record, compressed and not. */
+const RECORD_BYTES = 96;
+const RECORD_RAW_BYTES = 612;
+
+function addHours(db: DatabaseSync, hours: readonly PastHour[], { kept, sampledOut }: PastJob): void {
   const insert = db.prepare(
     `INSERT INTO health_hour (hour, ok, retried, failed, causes, records, bytes, raw_bytes, total_ms, longest_ms)
        VALUES (?, ?, ?, 0, ?, ?, ?, ?, ?, ?)`,
   );
+  let received = 0;
   let delivered = 0;
-  for (const [i, { hour, records }] of hours.entries()) {
-    const kept = Math.round(records * share);
-    delivered += kept;
-    const isBusy = share === 1 && (i === 9 || i === 10 || i === 18);
-    const retried = isBusy ? 3 + (i % 4) : 0;
-    insert.run(
-      hour,
-      118,
-      retried,
-      isBusy ? JSON.stringify({ 503: retried }) : "{}",
-      kept,
-      kept * 96,
-      kept * 612,
-      118 * 140,
-      900 + (i % 7) * 60,
-    );
+  let sampled = 0;
+  for (const [i, { hour, part, events }] of hours.entries()) {
+    const records = Math.round(events * kept);
+    received += events;
+    delivered += records;
+    sampled += Math.round(events * sampledOut);
+    // Now and then the store is busy.
+    const retried = kept === 1 && i % 9 === 4 ? 3 + (i % 4) : 0;
+    const causes = retried > 0 ? JSON.stringify({ 503: retried }) : "{}";
+    const [bytes, raw] = [records * RECORD_BYTES, records * RECORD_RAW_BYTES];
+    const uploads = Math.round(UPLOADS_PER_HOUR * part);
+    const [totalMs, longestMs] = [uploads * 140, 900 + (i % 7) * 60];
+    insert.run(hour, uploads, retried, causes, records, bytes, raw, totalMs, longestMs);
   }
   db.prepare(
-    `UPDATE log SET received = received + ?, filtered = filtered + ?, delivered = delivered + ?,
-       delivered_raw = delivered_raw + ?, delivered_bytes = delivered_bytes + ?`,
-  ).run(PAST_RECEIVED, PAST_RECEIVED - delivered, delivered, delivered * 612, delivered * 96);
+    `UPDATE log SET received = received + ?, filtered = filtered + ?, sampled_out = sampled_out + ?,
+       delivered = delivered + ?, delivered_raw = delivered_raw + ?, delivered_bytes = delivered_bytes + ?`,
+  ).run(
+    received,
+    received - delivered - sampled,
+    sampled,
+    delivered,
+    delivered * RECORD_RAW_BYTES,
+    delivered * RECORD_BYTES,
+  );
 }

@@ -1,4 +1,4 @@
-/** Checks a set of project files before they are deployed, and says in words what it finds. */
+/** Checks a set of project files before they are deployed. */
 import { sectionsOf } from "./edit.ts";
 import { isBuilt, type ProjectFile, readProjectFile } from "./files.ts";
 import type { Found } from "./find.ts";
@@ -12,7 +12,7 @@ export interface ProjectReport {
   /** Why it could not be checked; the rest is empty then. */
   readonly fault: string | null;
   readonly places: readonly PlaceVerdict[];
-  /** What is wrong beyond silence. */
+  /** What is wrong besides silent deployments. */
   readonly wrong: readonly string[];
   readonly notes: readonly string[];
 }

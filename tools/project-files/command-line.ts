@@ -1,4 +1,4 @@
-/** What the commands about project files have in common. */
+/** Shared by the commands about project files. */
 import { existsSync } from "node:fs";
 import { dirname, isAbsolute, join, relative, resolve } from "node:path";
 import { ROOT } from "../paths.ts";
@@ -6,28 +6,28 @@ import { readProjectFile } from "./files.ts";
 import { type Json, own, type Place, ProjectFault } from "./model.ts";
 import { plain } from "./text.ts";
 
-/** Where the user is: npm runs scripts in the project's root, and tells where it was started from. */
+/** The user's folder: npm runs scripts in the project's root, and passes where it was started. */
 export function userFolder(environment: NodeJS.ProcessEnv): string {
   return environment.INIT_CWD || process.cwd();
 }
 
-/** A path as the user would write it, from where the user is. */
+/** A path relative to the user's folder. */
 export function shownPath(path: string, from: string): string {
   const short = relative(from, path);
   const shown = short === "" ? "." : short.startsWith(join("..", "..", "..", "..")) || isAbsolute(short) ? path : short;
-  // Cut off, it would be another one.
+  // A shortened path would be another path.
   return plain(shown, Number.POSITIVE_INFINITY);
 }
 
-/** An argument as a shell takes it; an empty one in quotes. */
+/** An argument quoted for a shell. */
 export function shellWord(word: string): string {
   return /^[\w./@:+-]+$/.test(word) ? word : `'${plain(word, Number.POSITIVE_INFINITY).replaceAll("'", "'\\''")}'`;
 }
 
 /**
  * How to call `npm run attach` for a place of a project.
- * @param from where the user is; npm runs the scripts of the nearest package.
- * @param service as the user named it; undefined: by default.
+ * @param from the user's folder; npm runs the scripts of the nearest package.
+ * @param service as the user named it; undefined: the default.
  */
 export function attachCommand(from: string, service: string | undefined): (project: string, place: Place) => string {
   const npm = packageFolder(from) === ROOT ? "npm" : `npm --prefix ${shellWord(shownPath(ROOT, from))}`;
@@ -36,7 +36,7 @@ export function attachCommand(from: string, service: string | undefined): (proje
     `${npm} run attach -- ${shellWord(project)} --env ${place === null ? '""' : shellWord(place)}${option}`;
 }
 
-/** The nearest folder that npm takes for a package. */
+/** The nearest folder with a package.json, as npm looks for it. */
 function packageFolder(from: string): string | null {
   const isPackage = ["package.json", "node_modules"].some((name) => existsSync(join(from, name)));
   if (isPackage) return from;
@@ -48,7 +48,7 @@ export function absolutePath(path: string, from: string): string {
 }
 
 /**
- * The name of a deployment, which others name as their consumer.
+ * The name of a deployment, which other projects name as their consumer.
  * @param config the shipper's own project file.
  * @throws ProjectFault if it has none.
  */
@@ -60,7 +60,7 @@ export function serviceName(config: string): string {
   return name;
 }
 
-/** Names that the platform takes for a script. */
+/** Names that Cloudflare accepts for a script. */
 export function isScriptName(name: string): boolean {
   return /^[a-z0-9_][a-z0-9-_]*$/.test(name);
 }

@@ -1,4 +1,4 @@
-/** The lines in which two texts differ, for a person to read. */
+/** The lines in which two texts differ, for people. */
 import { plain } from "./text.ts";
 
 const CONTEXT = 2;
@@ -13,7 +13,10 @@ interface Line {
   readonly number: number;
 }
 
-/** Lines with `-` and `+` before them, with two lines around each change. Made for few changes in a long text. */
+/**
+ * Lines with `-` and `+` before them, with two lines around each change. For few changes in a long
+ * text.
+ */
 export function diffLines(before: string, after: string): string[] {
   const lines = compare(before.split("\n"), after.split("\n"));
   const shown: string[] = [];
@@ -47,7 +50,7 @@ function compare(before: readonly string[], after: readonly string[]): Line[] {
   return lines;
 }
 
-/** The fewest lines after which both are the same again, for two lines or up to the end. */
+/** The fewest lines after which both texts are equal again, for two lines or up to the end. */
 function resync(before: readonly string[], after: readonly string[], i: number, j: number) {
   for (let sum = 1; sum <= before.length - i + after.length - j; sum++) {
     for (let removed = Math.max(0, sum - (after.length - j)); removed <= Math.min(sum, before.length - i); removed++) {

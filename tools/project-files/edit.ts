@@ -1,4 +1,6 @@
-/** Carries a plan out on the text of a project file, and believes it only when a parser says that nothing else has changed. */
+/**
+ * Applies a plan to the text of a project file, and checks with a parser that nothing else changed.
+ */
 import { isDeepStrictEqual } from "node:util";
 import {
   CONSUMERS,
@@ -18,7 +20,7 @@ const BYTE_ORDER_MARK = "\uFEFF";
 
 export interface Edited {
   readonly steps: readonly Step[];
-  /** The same text if nothing was to be done. */
+  /** The same text if there was nothing to do. */
   readonly text: string;
 }
 
@@ -29,7 +31,7 @@ export function sectionsOf(text: string, language: Language): Section[] {
 
 /**
  * Adds or removes the service as a tail consumer.
- * @throws ProjectFault if that cannot be done, or is not certain to have been done and nothing else.
+ * @throws ProjectFault if that cannot be done, or if the result differs from the intended one.
  */
 export function edit(text: string, language: Language, wish: Wish): Edited {
   const before = withoutMark(text);
@@ -60,7 +62,7 @@ function removeAll(text: string, language: Language, place: Place, service: stri
   }
 }
 
-/** An edit that went wrong is a fault of this code, not of the file. */
+/** A wrong edit is a fault of this code, not of the file. */
 function attempt<Result>(action: () => Result): Result {
   try {
     return action();
@@ -75,7 +77,7 @@ function unsure(why: string): ProjectFault {
   );
 }
 
-/** What the file is to say afterwards. */
+/** The intended content. */
 function expected(value: Json, steps: readonly Step[], service: string): Json {
   let result = value;
   for (const { place, action } of steps) {
@@ -99,7 +101,7 @@ function withProperty(object: Json, key: string, value: unknown): Json {
   return Object.assign(Object.create(Object.getPrototypeOf(object)), object, { [key]: value });
 }
 
-/** Whatever edited the text, this reads it anew. An empty list and none are the same. */
+/** Reads the edited text again. An empty list equals a missing one. */
 function verify(before: string, after: string, language: Language, wanted: Json): void {
   const got = attempt(() => language.parse(after));
   if (!isDeepStrictEqual(comparable(got), comparable(wanted))) throw unsure("it would say something else");

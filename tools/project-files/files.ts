@@ -23,13 +23,13 @@ import { type Json, type Language, own, ProjectFault } from "./model.ts";
 import { plain } from "./text.ts";
 import { toml } from "./toml.ts";
 
-/** Far more than any project file has, in bytes. */
+/** In bytes; real project files are far smaller. */
 const FILE_MAX_BYTES = 1_000_000;
 
-/** In the order in which the platform's tool looks for them. */
+/** In the order in which wrangler looks for them. */
 export const FILE_NAMES = ["wrangler.json", "wrangler.jsonc", "wrangler.toml"] as const;
 
-/** What a build writes into the project file that it generates. */
+/** Keys that a build writes into the project file that it generates. */
 const GENERATED_KEYS = ["configPath", "userConfigPath", "topLevelName", "definedEnvironments", "targetEnvironment"];
 
 const LANGUAGES: Record<string, Language> = { ".json": jsonc, ".jsonc": jsonc, ".toml": toml };
@@ -37,13 +37,13 @@ const LANGUAGES: Record<string, Language> = { ".json": jsonc, ".jsonc": jsonc, "
 export interface ProjectFile {
   /** As it was asked for. */
   readonly path: string;
-  /** Where it really is, links followed. */
+  /** The real path, with links resolved. */
   readonly realPath: string;
   readonly text: string;
   readonly language: Language;
 }
 
-/** What a path leads to, links followed; null: nothing, or nothing that one may look at. */
+/** What is at a path, with links resolved; null: nothing, or no permission. */
 export function kindOf(path: string): "file" | "folder" | "other" | null {
   try {
     const stats = statSync(path);
@@ -54,7 +54,7 @@ export function kindOf(path: string): "file" | "folder" | "other" | null {
   }
 }
 
-/** The project file of a folder, as the platform's tool takes it, with those that it then ignores. */
+/** The project file of a folder that wrangler takes, and those that it then ignores. */
 export function fileInFolder(folder: string): { path: string; ignored: string[] } | null {
   const [path, ...ignored] = FILE_NAMES.map((name) => join(folder, name)).filter((each) => kindOf(each) === "file");
   return path === undefined ? null : { path, ignored };
@@ -62,10 +62,10 @@ export function fileInFolder(folder: string): { path: string; ignored: string[] 
 
 /**
  * Reads a project file.
- * @throws ProjectFault if it cannot be read, or is none that is meant to be edited.
+ * @throws ProjectFault if it cannot be read, or is not meant to be edited.
  */
 export function readProjectFile(path: string): ProjectFile {
-  // First, as it is the likelier fault of a name without an ending that it is mistyped.
+  // First: a name without an ending is most likely mistyped.
   const text = readText(path);
   const language = Object.hasOwn(LANGUAGES, extname(path)) ? LANGUAGES[extname(path)] : undefined;
   if (language === undefined)
@@ -79,7 +79,7 @@ export function readProjectFile(path: string): ProjectFile {
 function readText(path: string): string {
   let bytes: Uint8Array;
   try {
-    // A named pipe must not keep anybody waiting.
+    // Reading a named pipe would block.
     const descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
       const stats = fstatSync(descriptor);
@@ -101,14 +101,14 @@ function readText(path: string): string {
   }
 }
 
-/** What a build wrote is overwritten by the next one. */
+/** The next build would overwrite it. */
 function refuseGenerated({ path, text, language }: ProjectFile): void {
   if (!path.endsWith(".json")) return;
   let value: Json;
   try {
     value = language.parse(text.replace(/^\uFEFF/, ""));
   } catch {
-    // Said by whoever parses it next.
+    // The parser reports this later.
     return;
   }
   if (!GENERATED_KEYS.some((key) => Object.hasOwn(value, key))) return;
@@ -129,20 +129,21 @@ export function isGenerated(path: string): boolean {
   return false;
 }
 
-/** Whether a build writes the project file that is deployed in place of this one. */
+/** Whether a build generates the project file that is deployed instead of this one. */
 export function isBuilt(path: string): boolean {
   return existsSync(join(dirname(path), ".wrangler/deploy/config.json"));
 }
 
 /**
- * Replaces the text of a file, whole or not at all: by a new file beside it that takes its place, with its mode. Of a link, the file behind it.
- * @throws ProjectFault if somebody else changed it in the meantime, or it cannot be written.
+ * Replaces the text of a file atomically, by renaming a new file with the same mode. For a link,
+ * replaces the file behind it.
+ * @throws ProjectFault if it changed in the meantime, or cannot be written.
  */
 export function writeProjectFile({ realPath, text }: ProjectFile, next: string): void {
   const draft = join(dirname(realPath), `.${basename(realPath)}.${randomBytes(6).toString("hex")}.tmp`);
   if (readText(realPath) !== text) throw new ProjectFault("it was changed in the meantime; nothing was written");
   try {
-    // Taking its place asks for no permission to write it.
+    // Renaming over a file needs no permission to write it, so this is checked here.
     accessSync(realPath, constants.W_OK);
     const { mode, uid, gid } = statSync(realPath);
     const descriptor = openSync(draft, "wx", 0o600);

@@ -3,7 +3,7 @@ import { type Dirent, readdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { FILE_NAMES, fileInFolder, isGenerated, kindOf } from "./files.ts";
 
-/** How far a search goes, so that one of a whole disk ends. */
+/** Bounds, so that a search of a whole disk ends. */
 const DEPTH_MAX = 16;
 const FOLDERS_MAX = 20_000;
 
@@ -11,21 +11,24 @@ const SKIPPED = new Set(["node_modules", "dist"]);
 
 export interface Found {
   readonly path: string;
-  /** Others in its folder, which the platform's tool does not look at. */
+  /** Others in its folder, which wrangler ignores. */
   readonly ignored: readonly string[];
-  /** One in its folder, or above, that the tool takes instead of this one, unless it is told which. */
+  /** One in its folder, or above, that wrangler takes instead of this one, without --config. */
   readonly shadowedBy: string | null;
 }
 
 export interface Search {
   readonly found: readonly Found[];
-  /** What looks like a project file by a name that the tool does not look for, as `wrangler.staging.toml`. */
+  /** Files such as `wrangler.staging.toml`, for which wrangler does not look. */
   readonly unnamed: readonly string[];
-  /** What could not be searched, with the reason. */
+  /** Paths that could not be searched, with the reason. */
   readonly faults: readonly { readonly path: string; readonly words: string }[];
 }
 
-/** @param path of a project file, or a folder that is searched with all below it; links are not followed, and what is built or installed is passed over. */
+/**
+ * @param path of a project file, or of a folder that is searched with all below it. Links are not
+ *   followed; built and installed files are skipped.
+ */
 export function findProjects(path: string): Search {
   const kind = kindOf(path);
   if (kind === null) return { found: [], unnamed: [], faults: [{ path, words: "there is no such file" }] };
@@ -74,7 +77,7 @@ function subfoldersOf(folder: string, entries: readonly Dirent[]): string[] {
     .toSorted();
 }
 
-/** The tool looks for each name in all folders above before it looks for the next name. */
+/** Wrangler looks for each name in all folders above before it looks for the next name. */
 export function shadowOf(path: string): string | null {
   const names = FILE_NAMES.slice(0, Math.max(0, (FILE_NAMES as readonly string[]).indexOf(basename(path))));
   for (const name of names) {

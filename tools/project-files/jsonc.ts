@@ -1,13 +1,16 @@
-/** Project files in JSON with comments, edited by the positions of their syntax tree: what is not changed stays as it is, byte for byte. */
+/**
+ * Project files in JSON with comments, edited by the positions of their syntax tree, so that all
+ * else stays byte for byte.
+ */
 import { type Node, type ParseError, parse, parseTree, printParseErrorCode, visit } from "jsonc-parser";
 import { hasOtherComments, insertLast, type List, type ListStyle, removeItem, type Source } from "./lists.ts";
 import { CONSUMERS, isObject, type Json, type Language, type Place, ProjectFault, refuseDepth } from "./model.ts";
 import { applyEdits, indentation, lineEnding, plain, position, type Range, startsLine } from "./text.ts";
 
-/** As the platform's own tool reads `wrangler.json` and `wrangler.jsonc`. */
+/** As wrangler reads `wrangler.json` and `wrangler.jsonc`. */
 const OPTIONS = { allowTrailingComma: true };
 
-/** What of a tree decides where a consumer goes; a name that stands there twice leaves open which one counts. */
+/** Names that decide where a consumer goes. One that stands twice is ambiguous. */
 const NAMES = ["env", CONSUMERS, "logpush", "logship", "name"];
 
 export const jsonc: Language = { parse: parseText, comments: commentTexts, add, remove };
@@ -35,7 +38,7 @@ function parseText(text: string): Json {
   return value;
 }
 
-/** The parser calls itself for each level. */
+/** The parser is recursive. */
 function refuseDeepText(text: string): void {
   try {
     visit(text, {}, OPTIONS);
@@ -45,12 +48,15 @@ function refuseDeepText(text: string): void {
   }
 }
 
-/** @throws ProjectFault if a property, of these names or of any, stands twice in an object (the last one counts for the platform's tool), or is no name. */
+/**
+ * @throws ProjectFault if a property stands twice in an object (for wrangler the last one counts),
+ *   or is no name.
+ */
 function refuseTwins(text: string, object: Node, names: readonly string[] | null): void {
   const seen = new Set<string>();
   for (const property of object.children ?? []) {
     const key = String(property.children?.[0]?.value);
-    // The parser would set the prototype by it, so that nobody sees what it says.
+    // The parser would set the prototype with it, and its value would be lost.
     if (key === "__proto__") throw faultAt(text, property, "is no name to use");
     if (seen.has(key) && (names === null || names.includes(key)))
       throw faultAt(text, property, "stands here a second time");
@@ -78,7 +84,7 @@ function add(text: string, place: Place, service: string): string {
     return applyEdits(text, insertLast(source, listOf(existing), write, style));
   }
   const write = () => `${JSON.stringify(CONSUMERS)}:${gap}[${entry(service, gap, gap)}]`;
-  // An empty object on a line of its own is meant to grow.
+  // An empty object on lines of its own gets the entry on a line of its own.
   const ownLine = !style.compact && (place === null || startsLine(text, object.parent?.offset ?? 0));
   return applyEdits(text, insertLast(source, listOf(object), write, { ...style, ownLine, padding: gap }));
 }
@@ -100,7 +106,7 @@ function remove(text: string, place: Place, index: number): string {
       end <= property.offset + property.length &&
       !list.items.some((item) => item.start <= start && end <= item.end),
   );
-  // A comment between the name and the brackets: the list stays for its sake.
+  // A comment between the name and the brackets keeps the list.
   return applyEdits(text, own ? removeItem(source, list, index) : removeItem(source, listOf(object), at));
 }
 

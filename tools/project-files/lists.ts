@@ -1,4 +1,7 @@
-/** Adds to and removes from a list between brackets or braces, in JSONC as in TOML, where only white space, comments and commas stand between its items. */
+/**
+ * Adds to and removes from a list between brackets or braces, in JSONC and TOML, where only white
+ * space, comments and commas stand between the items.
+ */
 import {
   type Edit,
   endsLine,
@@ -14,7 +17,7 @@ import {
 } from "./text.ts";
 
 export interface List {
-  /** What stands between the brackets. */
+  /** The range between the brackets. */
   readonly inner: Range;
   readonly items: readonly Range[];
 }
@@ -25,7 +28,7 @@ export interface Source {
   readonly comments: readonly Range[];
 }
 
-/** How an item is written where there is none yet to take after. */
+/** The style of an item in an empty list. */
 export interface ListStyle {
   /** One step of indentation. */
   readonly unit: string;
@@ -38,8 +41,9 @@ export interface ListStyle {
 }
 
 /**
- * Adds an item after the last one, in its style: on a line of its own if that one has it, with a comma at the end if that one has it.
- * @param write gives the item's text for the indentation that its line has.
+ * Adds an item after the last one, in its style: on a line of its own and with a trailing comma if
+ * the last one has these.
+ * @param write gives the item's text for the indentation of its line.
  */
 export function insertLast(source: Source, list: List, write: (indent: string) => string, style: ListStyle): Edit[] {
   const { text } = source;
@@ -79,7 +83,10 @@ function insertFirst(source: Source, list: List, write: (indent: string) => stri
   return [{ ...inner, text: added }];
 }
 
-/** Removes an item with its comma, and its line if nothing else is on it. Every comment outside of the item stays. */
+/**
+ * Removes an item with its comma, and its line if nothing else is on it. Every comment outside of
+ * the item stays.
+ */
 export function removeItem(source: Source, list: List, index: number): Edit[] {
   const { text } = source;
   const item = list.items[index];
@@ -94,7 +101,7 @@ export function removeItem(source: Source, list: List, index: number): Edit[] {
     if (isBlank(text.slice(end, after))) end = after + 1;
     else edits.push({ start: after, end: after + 1, text: "" });
   } else if (previous !== undefined) {
-    // The last one without a comma: so is the one before it then.
+    // The last item had no comma, so the new last one has none.
     const before = commaIn(source, previous.end, item.start);
     if (before === null) throw new RangeError(`there is no comma before item ${index}`);
     const start = isBlank(text.slice(previous.end, before)) ? previous.end : before;
@@ -104,14 +111,14 @@ export function removeItem(source: Source, list: List, index: number): Edit[] {
   return [...edits, { ...widened(text, { start: item.start, end }, isFollowed), text: "" }];
 }
 
-/** Whether comments stand in the list, but outside of its items; they would go with the list. */
+/** Whether the list has comments outside of its items; removing the list would remove them. */
 export function hasOtherComments(source: Source, list: List): boolean {
   return commentsIn(source, list.inner).some(
     (comment) => !list.items.some((item) => item.start <= comment.start && comment.end <= item.end),
   );
 }
 
-/** The white space that goes with what is removed. */
+/** The white space that is removed along with an item. */
 function widened(text: string, { start, end }: Range, isFollowed: boolean): Range {
   if (startsLine(text, start)) {
     if (endsLine(text, end)) return { start: lineStart(text, start), end: nextLine(text, end) };
@@ -154,7 +161,7 @@ function tailOf({ text, comments }: Source, item: Range, limit: number) {
       break;
     }
   }
-  // A comma on a later line still is the item's.
+  // A comma on a later line still belongs to the item.
   comma ??= commaIn({ text, comments }, item.end, limit);
   if (comma !== null && comma >= end) end = comma + 1;
   return { comma, end, inLineComment: inLineComment && (comma === null || comma < end - 1) };

@@ -1,4 +1,4 @@
-/** What project files of either language are read into, and the faults that reading and changing them can have. */
+/** The common model of project files in both languages, and their faults. */
 
 export const CONSUMERS = "tail_consumers";
 
@@ -7,7 +7,7 @@ export type Place = string | null;
 
 export type Json = Record<string, unknown>;
 
-/** A project file that cannot be read, or not be changed; the message is for whoever wrote it. */
+/** A project file that cannot be read or changed; the message is for its author. */
 export class ProjectFault extends Error {
   override name = "ProjectFault";
 }
@@ -19,11 +19,17 @@ export interface Language {
    * @throws ProjectFault with line and column.
    */
   parse(text: string): Json;
-  /** The texts of all comments, in their order. Those inside an entry of `tail_consumers` between braces are left out, as they go with it. */
+  /**
+   * The texts of all comments, in their order. Those inside an entry of `tail_consumers` between
+   * braces are left out: they are removed with it.
+   */
   comments(text: string): string[];
-  /** The text with an entry for the service added as the last one at a place that exists. */
+  /** The text with an entry for the service added, as the last one at a place that exists. */
   add(text: string, place: Place, service: string): string;
-  /** The text without the entry of this index at the place; the last one takes the property along, unless a comment stands there. */
+  /**
+   * The text without the entry of this index at the place. With the last entry the property goes,
+   * unless it holds a comment.
+   */
   remove(text: string, place: Place, index: number): string;
 }
 
@@ -31,15 +37,15 @@ export function isObject(value: unknown): value is Json {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** A property of an object's own; never one of its prototype. */
+/** An own property of an object; never one of its prototype. */
 export function own(object: Json, key: string): unknown {
   return Object.hasOwn(object, key) ? object[key] : undefined;
 }
 
-/** Levels of a project file that are still read: a dozen is much. */
+/** Levels of a project file that are read; real ones have a dozen at most. */
 const DEPTH_MAX = 100;
 
-/** @throws ProjectFault for what is so deep that comparing it would overflow the stack. */
+/** @throws ProjectFault for a file so deep that comparing it would overflow the stack. */
 export function refuseDepth(value: Json): void {
   let level: unknown[] = [value];
   for (let depth = 0; level.length > 0; depth++) {
@@ -48,7 +54,7 @@ export function refuseDepth(value: Json): void {
   }
 }
 
-/** How a place is called in a message. */
+/** The name of a place in a message. */
 export function placeName(place: Place): string {
   return place === null ? "the top level" : `environment "${place}"`;
 }

@@ -1,15 +1,15 @@
-/** What else can be wrong with a project, or with several of them together. */
+/** Other faults of a project, or of several projects together. */
 import { isObject, own, type Place, placeName } from "./model.ts";
 import { isAttached, type Section } from "./sections.ts";
 import { plain } from "./text.ts";
 
-/** The shipper's entry point for events that a function sends itself. */
+/** The shipper's entrypoint for events that a Worker sends itself. */
 const ENTRYPOINT = "Shipper";
 
-/** Another one, of the host that runs functions locally. */
+/** The entrypoint of the host that runs functions locally. */
 const OTHER_ENTRYPOINTS: readonly unknown[] = ["LocalFunctions"];
 
-/** Names of a project's properties that the platform's tool does not know, or that lead elsewhere. */
+/** Names of properties that wrangler does not know, or that mean something else. */
 export function projectNotes(sections: readonly Section[], service: string): string[] {
   const unknown = sections.filter(({ raw }) => Object.hasOwn(raw, "logship")).map(({ place }) => placeName(place));
   return [
@@ -38,8 +38,8 @@ function bindingNotes({ raw, place }: Section, service: string): string[] {
 }
 
 /**
- * Faults of the shipper's own project: it passes over the events of the function that SELF_NAME names, which has to be itself: attached to itself,
- * each of its calls would else make the next one.
+ * Faults of the shipper's own project. It skips events of the Worker that SELF_NAME names, which
+ * has to be itself: attached to itself, each of its calls would otherwise cause the next one.
  */
 export function shipperFaults(sections: readonly Section[], service: string): string[] {
   return sections.flatMap((section) => {
@@ -68,11 +68,11 @@ export interface Deployment {
   readonly project: string;
   readonly place: Place;
   readonly scriptName: string | null;
-  /** null: not said; it may be any. */
+  /** null: not given; it may be any. */
   readonly account: string | null;
 }
 
-/** Deployments under one name: each overwrites the other, and nobody can tell their records apart. */
+/** Deployments under one name: each overwrites the other, and their records look the same. */
 export function sharedNames(deployments: readonly Deployment[]): string[] {
   const byName = Map.groupBy(deployments, ({ scriptName }) => scriptName);
   return [...byName].flatMap(([name, all]) => {

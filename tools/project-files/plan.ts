@@ -1,11 +1,11 @@
-/** Decides at which places of a project file a consumer is added or removed. */
+/** Decides where in a project file a consumer is added or removed. */
 import { type Place, ProjectFault, placeName } from "./model.ts";
 import { isAttached, isService, loggingWords, type Section } from "./sections.ts";
 import { plain } from "./text.ts";
 
 export interface Wish {
   readonly service: string;
-  /** An environment, or the top level (null) alone; undefined: wherever it is called for. */
+  /** An environment, or the top level (null) alone; undefined: all places that need it. */
   readonly place: Place | undefined;
   readonly detach: boolean;
 }
@@ -13,16 +13,17 @@ export interface Wish {
 export interface Step {
   readonly place: Place;
   readonly action: "add" | "remove" | "none";
-  /** What is done and why, in words, after the place. */
+  /** What is done and why, after the place. */
   readonly words: string;
 }
 
 /**
- * What is to be done, place by place.
+ * The changes, place by place.
  *
- * Attaching without a place: wherever the switch is on, environments that inherit it included, as they do not inherit `tail_consumers`.
- * Where no switch is on: wherever none is off.
- * @throws ProjectFault if there is no such environment, if the switch is off everywhere, or if the file is the shipper's own.
+ * Attaching without a place: where the switch is on, environments that inherit it included, as they
+ * do not inherit `tail_consumers`. If no switch is on: where none is off.
+ * @throws ProjectFault if there is no such environment, if the switch is off everywhere, or if the
+ *   file is the shipper's own.
  */
 export function plan(sections: readonly Section[], wish: Wish): Step[] {
   const { service, place, detach } = wish;
@@ -46,7 +47,9 @@ export function plan(sections: readonly Section[], wish: Wish): Step[] {
   });
 }
 
-/** The shipper's own events are never shipped; attached to itself it would be called for each of its own calls, for ever. */
+/**
+ * The shipper's own events are never shipped: attached to itself, each call would cause another.
+ */
 function refuseItself(sections: readonly Section[], { service, detach }: Wish): void {
   if (!detach && sections.some(({ scriptName }) => scriptName === service)) {
     throw new ProjectFault(`it deploys "${plain(service)}", the shipper itself, which must not consume its own events`);

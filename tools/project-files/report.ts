@@ -1,4 +1,4 @@
-/** The words of a check, in lines. */
+/** A check as lines of text. */
 import type { Check, ProjectReport } from "./check.ts";
 import type { Place } from "./model.ts";
 import { plain } from "./text.ts";
@@ -47,7 +47,7 @@ function placeLines(head: string, { verdict, isMended, reasons, notes }: PlaceVe
   ];
 }
 
-/** Project files that a search saw, but has not checked: nobody knows whether they are deployed. */
+/** Project files that a search found and did not check: they may not be deployed. */
 export function unnamedNote(paths: readonly string[]): string[] {
   if (paths.length === 0) return [];
   return [
@@ -55,7 +55,7 @@ export function unnamedNote(paths: readonly string[]): string[] {
   ];
 }
 
-/** The sum of a check. @param unread paths that could not be searched. */
+/** The summary of a check. @param unread paths that could not be searched. */
 export function sumUp({ reports }: Check, unread: number): Sum {
   const places = reports.flatMap((report) => report.places);
   const count = (verdict: Verdict) => places.filter((place) => place.verdict === verdict).length;

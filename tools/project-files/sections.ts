@@ -1,11 +1,14 @@
-/** What a project file says of each of its deployments: the top level, and every environment, with what the platform's tool has an environment inherit. */
+/**
+ * What a project file says of each of its deployments: the top level, and every environment, with
+ * what wrangler makes an environment inherit.
+ */
 import { CONSUMERS, isObject, type Json, own, type Place, ProjectFault, placeName } from "./model.ts";
 import { plain } from "./text.ts";
 
-/** Names of the switch; the second is the vendor's. */
+/** Names of the switch; the second is Cloudflare's. */
 export const SWITCHES = ["logship", "logpush"] as const;
 
-/** Far more than any project has: each change of one reads the file anew. The platform takes as many consumers. */
+/** Bounded because each change reads the file again. Cloudflare takes as many consumers. */
 const ENVIRONMENTS_MAX = 100;
 const CONSUMERS_MAX = 100;
 
@@ -15,20 +18,23 @@ export interface Consumer {
   readonly namespace?: unknown;
 }
 
-/** The switch as it holds at a place. */
+/** The switch as it applies to a place. */
 export interface Logging {
   readonly value: boolean;
   readonly name: (typeof SWITCHES)[number];
-  /** Where it stands: environments inherit that of the top level. */
+  /** Where it is set: environments inherit that of the top level. */
   readonly from: Place;
 }
 
 export interface Section {
   readonly place: Place;
   readonly raw: Json;
-  /** null: nothing says anything. */
+  /** null: not set. */
   readonly logging: Logging | null;
-  /** The name that it is deployed under: `<name>-<environment>` unless the environment has one; null: the file has none. */
+  /**
+   * The name that it is deployed under: `<name>-<environment>` unless the environment has one;
+   * null: the file has none.
+   */
   readonly scriptName: string | null;
   /** Not inherited by environments. */
   readonly consumers: readonly Consumer[];
@@ -36,7 +42,7 @@ export interface Section {
 
 /**
  * The sections of a project file, the top level first.
- * @throws ProjectFault for what the platform's tool would refuse, or could be meant in two ways.
+ * @throws ProjectFault for what wrangler would refuse, and for what is ambiguous.
  */
 export function readSections(value: Json): Section[] {
   const top = readSection(value, null, null);
@@ -107,7 +113,7 @@ export function isAttached({ consumers }: Section, service: string): boolean {
   return consumers.some((consumer) => isService(consumer, service));
 }
 
-/** Where the switch stands and what it says, in words. */
+/** Where the switch is set and its value, as text. */
 export function loggingWords({ value, name, from }: Logging, place: Place): string {
   return `${name} is ${value}${from === place ? "" : " at the top level, which it inherits"}`;
 }

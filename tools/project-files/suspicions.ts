@@ -1,18 +1,18 @@
-/** Signs in a project file that somebody meant to attach it, but did not. */
+/** Signs in a project file of a failed intention to attach it. */
 import { CONSUMERS, isObject, type Json, own } from "./model.ts";
 import { type Consumer, isService, type Section, SWITCHES } from "./sections.ts";
 import { plain } from "./text.ts";
 
-/** How many characters a misspelt name is away from the right one; fewer for a short name, which others are like by chance. */
+/** How many characters a misspelt name may differ; fewer for a short name. */
 const MISSPELT_MAX = 2;
 
-/** Names that are none of the platform's, but read as if. */
+/** Names that look like Cloudflare's, and are not. */
 const OTHER_NAMES = ["tailconsumers", "tailconsumer", "tails", "tail", "tailworkers", "tailworker", "consumers"];
 
-/** Where keys are the user's own, or go to the platform as they are. */
+/** Where keys are the user's own, or are passed on as they are. */
 const FREE = ["vars", "define", "unsafe"];
 
-/** What of a section looks like this service as a consumer, in words. Empty for what is as it should be. */
+/** What in a section looks like an attempt to name this service as a consumer. */
 export function suspicionsOf({ raw, consumers, place }: Section, service: string): string[] {
   return [
     ...consumers.flatMap((consumer) => nearMiss(consumer, service) ?? []),
@@ -56,10 +56,13 @@ function looksLikeConsumers(key: string): boolean {
   return distance(key, CONSUMERS) <= MISSPELT_MAX || OTHER_NAMES.includes(key.toLowerCase().replaceAll(/[^a-z]/g, ""));
 }
 
-/** In TOML a line below a header belongs to that table, however it is indented; below `[[kv_namespaces]]`, to the last of several. */
+/**
+ * In TOML a line below a header belongs to that table, however it is indented; below
+ * `[[kv_namespaces]]`, to the last of several.
+ */
 function misplaced(object: Json, service: string, skipped: readonly string[], path: readonly string[]): string[] {
   return Object.entries(object).flatMap(([key, value]) => {
-    // Previews of a deployment have settings of their own.
+    // Previews of a deployment have their own settings.
     if (skipped.includes(key) || (path.length === 0 && key === "previews")) return [];
     const inner = [...path, key];
     const tables = (Array.isArray(value) ? value : [value]).filter(isObject);
@@ -80,14 +83,16 @@ function strays(table: Json, service: string, [outermost = ""]: readonly string[
   ];
 }
 
-/** Whether a value looks as if it named the service as a consumer. */
+/** Whether a value looks like the service as a consumer. */
 function mentions(value: unknown, service: string): boolean {
   if (typeof value === "string") return value.toLowerCase() === service.toLowerCase();
   if (Array.isArray(value)) return value.some((each) => mentions(each, service));
   return isObject(value) && mentions(own(value, "service"), service);
 }
 
-/** The number of characters to insert, remove or replace that make one of the other (Levenshtein). */
+/**
+ * The number of characters to insert, remove or replace that make one of the other (Levenshtein).
+ */
 export function distance(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, index) => index);
   for (let i = 1; i <= one.length; i++) {

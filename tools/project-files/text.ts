@@ -1,11 +1,13 @@
-/** Positions in a text, and changes to it. Offsets count UTF-16 code units; the end is exclusive. */
+/**
+ * Positions in a text, and changes to it. Offsets count UTF-16 code units; the end is exclusive.
+ */
 
 export interface Range {
   readonly start: number;
   readonly end: number;
 }
 
-/** Puts `text` in the place of what stands from `start` to `end`. */
+/** Replaces the range from `start` to `end` by `text`. */
 export interface Edit extends Range {
   readonly text: string;
 }
@@ -47,7 +49,7 @@ export function nextLine(text: string, offset: number): number {
   return end === -1 ? text.length : end + 1;
 }
 
-/** The white space that the line of this offset begins with, as far as it stands before the offset. */
+/** The white space at the beginning of the line, up to the offset. */
 export function indentation(text: string, offset: number): string {
   return /^[ \t]*/.exec(text.slice(lineStart(text, offset), offset))?.[0] ?? "";
 }
@@ -87,7 +89,8 @@ export function position(text: string, offset: number): { line: number; column: 
 }
 
 /**
- * Names and texts of a project file are anybody's: no character of them may steer the terminal, or break the line.
+ * Names and texts of a project file are untrusted: no character may steer the terminal or break the
+ * line.
  * @param most characters of it that are shown.
  */
 export function plain(text: string, most = 200): string {

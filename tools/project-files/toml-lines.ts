@@ -1,12 +1,15 @@
-/** Takes lines out of a text. */
+/** Removes lines from a text. */
 import { type Edit, endsLine, isBlank, lineEnding, lineStart, nextLine, type Range, skipSpaces } from "./text.ts";
 
-/** Takes a part out: with its lines if nothing else is on them, else up to the comment that follows it. */
+/** Removes a range: with its lines if nothing else is on them, else up to the comment after it. */
 export function cutHere(text: string, { start, end }: Range): Edit {
   return endsLine(text, end) ? cutLines(text, { start, end }) : { start, end: skipSpaces(text, end), text: "" };
 }
 
-/** Takes whole lines out; of two empty lines that would come together one goes, and the text's end keeps or lacks its line ending as before. */
+/**
+ * Removes whole lines. Of two empty lines that would come together one goes. The line ending at the
+ * end of the text stays as it was.
+ */
 export function cutLines(text: string, range: Range): Edit {
   let start = lineStart(text, range.start);
   let end = nextLine(text, range.end);

@@ -1,9 +1,12 @@
-/** The parts of a TOML text that matter here, with their positions: the lines of each table, and the pairs in them, inline tables included. */
+/** Tables and pairs of a TOML text with their positions, inline tables included. */
 import { parseDocument } from "@decimalturn/toml-patch";
 import type { List, Source } from "./lists.ts";
 import type { Range } from "./text.ts";
 
-/** A node of the library's syntax tree, of whose types it exports none. Lines count from 1, columns from 0. */
+/**
+ * A node of the library's syntax tree, of whose types it exports none. Lines count from 1, columns
+ * from 0.
+ */
 interface TreeNode {
   type: string;
   loc: { start: Point; end: Point };
@@ -22,12 +25,12 @@ interface Point {
 export interface Pair extends Range {
   /** From the root of the document. */
   readonly path: readonly string[];
-  /** What of the path stands before this pair's own key. */
+  /** The part of the path before this pair's own key. */
   readonly base: readonly string[];
   readonly value: Range & { readonly type: string };
   /** The items of an array, or the pairs of an inline table. */
   readonly list: List | null;
-  /** The inline table that it stands in; null: it has lines of its own. */
+  /** The inline table around it; null: it has lines of its own. */
   readonly parent: Pair | null;
 }
 
@@ -48,7 +51,7 @@ export interface Tree {
   readonly pairs: readonly Pair[];
 }
 
-/** @param text TOML without a byte order mark, and without faults. */
+/** @param text valid TOML without a byte order mark. */
 export function readTree(text: string): Tree {
   const starts = [0];
   for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) starts.push(at + 1);
@@ -61,7 +64,7 @@ export function readTree(text: string): Tree {
   const readPair = (node: TreeNode, base: readonly string[], parent: Pair | null): Pair => {
     const { value } = node;
     const hasItems = value.type === "InlineArray" || value.type === "InlineTable";
-    // The library's item may reach over the space after it.
+    // The library's item may include the space after it.
     const list = hasItems
       ? {
           inner: { start: range(value).start + 1, end: range(value).end - 1 },
@@ -83,7 +86,7 @@ export function readTree(text: string): Tree {
 
   const root: Pair[] = [];
   const blocks: Block[] = [{ kind: "root", path: [], header: { start: 0, end: 0 }, pairs: root }];
-  // The declarations name the node types by an enumeration that the package does not export.
+  // The declarations name the node types by an enum that the package does not export.
   for (const node of parseDocument(text).cst as unknown as TreeNode[]) {
     collectComments(node);
     if (node.type === "KeyValue") root.push(readPair(node, [], null));

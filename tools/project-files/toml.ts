@@ -1,6 +1,6 @@
 /**
- * Project files in TOML. Edited by the positions of a syntax tree, as it is only a line here or there: the library's own way of writing
- * an addition moves comments. What comes out is judged by another parser.
+ * Project files in TOML, edited by the positions of a syntax tree, because the library's own
+ * additions move comments. Another parser checks the result.
  */
 import { parse, TomlError } from "smol-toml";
 import { hasOtherComments, insertLast, type ListStyle, removeItem } from "./lists.ts";
@@ -58,7 +58,7 @@ function addToArray({ source, pairs }: Tree, path: string[], service: string): E
 function addTable({ source: { text }, blocks }: Tree, path: string[], service: string): Edit[] | null {
   const last = blocks.findLast((block) => block.kind === "array" && isPath(block.path, path));
   if (last === undefined) return null;
-  // Tables below an entry belong to it.
+  // Tables below an entry are part of it.
   const end = blockEnd(text, blocks.findLast((block) => startsWith(block.path, path)) ?? last);
   const eol = lineEnding(text);
   const indent = indentation(text, last.header.start);
@@ -70,7 +70,7 @@ function addTable({ source: { text }, blocks }: Tree, path: string[], service: s
   return insertion(end, `${eol}${gap}${indent}${header}${eol}${inner}service = ${JSON.stringify(service)}`);
 }
 
-/** A line where the keys of this path stand already: a TOML table ends where the next header begins. */
+/** A line among the keys of this path: a TOML table ends where the next header begins. */
 function addProperty(tree: Tree, path: string[], property: string): Edit[] {
   const { source, blocks, pairs } = tree;
   const { text } = source;
@@ -100,7 +100,9 @@ function addProperty(tree: Tree, path: string[], property: string): Edit[] {
   return insertion(aboveHeader(text, below), `${indent}${header}${eol}${indent}${property}${eol}${eol}`);
 }
 
-/** Into a file without a key at the top level: before the first header, as below it the key would be that table's. */
+/**
+ * For a file without a key at the top level: before the first header, or it would be in that table.
+ */
 function addAtTop({ source: { text }, blocks }: Tree, property: string): Edit[] {
   const eol = lineEnding(text);
   const first = blocks[1];
@@ -134,7 +136,7 @@ function remove(text: string, place: Place, index: number): string {
   return applyEdits(text, [cutHere(text, pair)]);
 }
 
-/** Whether an environment is still there without its consumers: a dotted key, or a table below it, may be all that makes it one. */
+/** Whether an environment still exists without its consumers: they may be all that it has. */
 function keepsPlace({ blocks, pairs }: Tree, place: Place): boolean {
   const path = pathOf(place);
   const isOther = (other: readonly string[]) =>
@@ -142,7 +144,7 @@ function keepsPlace({ blocks, pairs }: Tree, place: Place): boolean {
   return place === null || blocks.some((block) => isOther(block.path)) || pairs.some((pair) => isOther(pair.path));
 }
 
-/** Leaves the header of the environment in the place of its only entry. */
+/** Replaces the only entry of an environment by the environment's header. */
 function emptyTable(text: string, table: Block, header: string): Edit[] {
   return [{ ...table.header, text: header }, ...table.pairs.map((pair) => cutHere(text, pair))];
 }

@@ -1,20 +1,22 @@
-/** Says of every deployment of a project whether its events would reach the shipper, and why not. */
+/**
+ * Says of every deployment of a project whether its events would reach the shipper, and why not.
+ */
 import { isPages, PAGES_WORDS, type Place } from "./model.ts";
 import { isAttached, isService, loggingWords, type Section } from "./sections.ts";
 import { suspicionsOf } from "./suspicions.ts";
 
-/** `silent`: its events are meant to ship, as far as one can see, and would not. `none`: nothing says that they should. */
+/** `silent`: its events are apparently meant to ship, and would not. `none`: not meant to ship. */
 export type Verdict = "attached" | "silent" | "none" | "shipper";
 
 export interface PlaceVerdict {
   readonly place: Place;
   readonly scriptName: string | null;
   readonly verdict: Verdict;
-  /** Whether `npm run attach` mends it. */
+  /** Whether `npm run attach` repairs it. */
   readonly isMended: boolean;
   /** Why, if it is not attached. */
   readonly reasons: readonly string[];
-  /** What else should be looked at here. */
+  /** What else to check here. */
   readonly notes: readonly string[];
 }
 
@@ -32,7 +34,7 @@ export function verdictsOf(sections: readonly Section[], service: string): Place
   });
 }
 
-/** However it is written, nothing of it arrives. */
+/** Nothing arrives, however it is written. */
 function ofPages(verdict: Finding): Finding {
   const isMeant = verdict.verdict === "attached" || verdict.verdict === "silent";
   return { ...verdict, verdict: isMeant ? "silent" : verdict.verdict, reasons: [PAGES_WORDS], notes: [] };
@@ -71,7 +73,7 @@ function verdictOf(section: Section, service: string, lost: boolean): Finding {
   return { ...common, verdict: "none", reasons: ["nothing says that its events are to ship"], notes: [] };
 }
 
-/** A property of a project file does not reach the shipper, which decides by its own settings. */
+/** The shipper never sees this property; it decides by its own settings. */
 function shipsAllTheSame({ logging, place }: Section): string {
   const off = logging === null ? "" : loggingWords(logging, place);
   return `${off}, but its events ship all the same: what attaches it is tail_consumers, and the shipper knows only its own settings (unset ships). --detach ends that, or "logship": false in its script settings`;

@@ -1,4 +1,4 @@
-/** The framework's default client entry, with one difference: what goes wrong in the browser is reported, from before the page comes to life. */
+/** The framework's default client entry, except that errors are reported, even before hydration. */
 import { StartClient } from "@tanstack/react-start/client";
 import { StrictMode, startTransition } from "react";
 import { hydrateRoot } from "react-dom/client";

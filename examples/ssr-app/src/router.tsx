@@ -6,7 +6,7 @@ export function getRouter() {
   return createRouter({
     routeTree,
     scrollRestoration: true,
-    // In the browser only: what shows the visitor an error page is caught, and would be reported by nobody.
+    // In the browser only: an error that shows an error page is caught, and would not be reported.
     defaultOnCatch: (error) => reportError(error),
     defaultErrorComponent: Fault,
     defaultNotFoundComponent: NotFound,

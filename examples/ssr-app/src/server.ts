@@ -1,6 +1,7 @@
 /**
- * The server entrypoint: requests go to the framework, but for three paths that are none of its pages; queue and schedule are this function's own. Each
- * call of a handler, and of what is exported by name, is one trace event.
+ * The server entrypoint: requests go to the framework, except for three paths that are no pages;
+ * queue and schedule are handled here. Each call of a handler, or of a named export, is one trace
+ * event.
  */
 import { createStartHandler, defaultStreamHandler } from "@tanstack/react-start/server";
 import { createServerEntry } from "@tanstack/react-start/server-entry";
@@ -15,7 +16,7 @@ export { Prices } from "./server/prices.ts";
 export { Restock } from "./server/restock.ts";
 export { Stock } from "./server/stock.ts";
 
-/** The framework's default entry, with one difference: what it swallows while it loads a page is reported. */
+/** The framework's default entry, except that errors it swallows in loaders are reported. */
 const framework = createServerEntry({
   fetch: createStartHandler((page) => {
     reportFailedRoutes(page.router);
@@ -29,7 +30,8 @@ export default {
     if (pathname === "/payments") return takePayment(request, env);
     if (pathname === "/browser-errors") return takeBrowserError(request, env);
     const tea = /^\/stock\/([^/]+)$/.exec(pathname)?.[1];
-    // A name that is no tea would be a durable object of its own. A body that nobody reads would end as an exception in the record.
+    // An unknown name would create a Durable Object. An unread body would be an exception in the
+    // record.
     if (tea !== undefined && isTea(tea) && request.method === "GET") return env.STOCK.getByName(tea).fetch(request);
     return framework.fetch(request);
   },

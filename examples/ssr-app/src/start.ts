@@ -1,23 +1,26 @@
 import { createCsrfMiddleware, createMiddleware, createStart } from "@tanstack/react-start";
 import { report } from "./server/report.ts";
 
-/** A start file of one's own switches the framework's default check off: server functions are to be called by the shop's own pages only. */
+/**
+ * A custom start file replaces the framework's check: only the shop's pages call server functions.
+ */
 const csrf = createCsrfMiddleware({ filter: ({ handlerType }) => handlerType === "serverFn" });
 
-/** What a route's own handler throws becomes an answer with status 500, and nothing more. */
+/** Errors of a route's own handler become a plain 500; this reports them. */
 const reportedRequests = createMiddleware().server(async ({ next, pathname, request }) => {
   try {
     return await next();
   } catch (error) {
-    // A visitor who has left is no error, though the framework throws for that as well where the platform tells it (`enable_request_signal`).
+    // A visitor who left is no error, though the framework throws for that as well (with
+    // `enable_request_signal`).
     if (!request.signal.aborted) report(`request for ${pathname}`, error);
     throw error;
   }
 });
 
-/** What a server function throws is sent to the page as its result. */
+/** Errors of a server function are sent to the page as its result; this reports them. */
 const reportedFunctions = createMiddleware({ type: "function" }).server(async ({ next, serverFnMeta }) => {
-  // The platform redacts the long id in the function's URL; this line is what tells one from another.
+  // Cloudflare redacts the long id in the function's URL; this line names the function.
   console.debug(`server function ${serverFnMeta.name}`);
   try {
     return await next();

@@ -27,7 +27,7 @@ function withoutService(value: Json, places: readonly Section[]): unknown {
   return meaning(copy);
 }
 
-/** Comments in the order in which they stand; one that does not comes first, at -1. */
+/** Comments in their order in the text; a missing one comes first, at -1. */
 function placesOf(comments: readonly string[], text: string): [string, number][] {
   return comments
     .map((comment): [string, number] => [
@@ -51,7 +51,7 @@ describe.each([
         const { text, comments } = write(content, numbers);
         const before = parse(text);
         const sections = readSections(before);
-        // Off everywhere is refused, which is not meant here.
+        // Off everywhere is refused; another test covers that.
         fc.pre(sections.some(({ logging }) => logging?.value !== false));
         const { text: attached, steps } = edit(text, language, attaching());
         const added = steps.filter(({ action }) => action === "add").map(({ place }) => place);
@@ -75,7 +75,7 @@ describe.each([
         for (const each of [attached, detached]) {
           expect(placesOf(comments, each).map(([comment]) => comment)).toEqual(order.map(([comment]) => comment));
           expect(placesOf(comments, each)[0]?.[1]).not.toBe(-1);
-          // A line ending of the other kind is nobody's.
+          // A line ending of the other kind must not appear.
           expect(/\r\n/.test(each) && /[^\r]\n/.test(each)).toBe(/\r\n/.test(text) && /[^\r]\n/.test(text));
         }
       }),

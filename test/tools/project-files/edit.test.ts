@@ -5,7 +5,7 @@ import { isObject, type Language, ProjectFault } from "../../../tools/project-fi
 import { toml } from "../../../tools/project-files/toml.ts";
 import { attaching, detaching, fixtures } from "./fixtures.ts";
 
-/** What attaching and detaching does not restore to the byte, as it cannot know what was there before. */
+/** Not restored to the byte by attaching and detaching, since the earlier form is unknown. */
 const NOT_RESTORED: Record<string, string> = {
   "05-single-line.json": "an empty list goes",
   "13-only-tables.toml": "the header of an environment that had only tables below it stays",

@@ -5,7 +5,7 @@ import { sectionsOf } from "../../../tools/project-files/edit.ts";
 import { fixtures } from "./fixtures.ts";
 import { folderOf } from "./temporary.ts";
 
-/** What the platform's own tool reads from a text, of the top level or an environment. */
+/** What wrangler reads from a text, of the top level or an environment. */
 function readByWrangler(name: string, text: string, place: string | null) {
   // It does not know our name of the switch.
   const folder = folderOf({ [`wrangler${name.slice(name.lastIndexOf("."))}`]: text.replaceAll("logship", "logpush") });

@@ -1,4 +1,4 @@
-/** Project files as somebody might have written them: the same content in many shapes, with comments wherever they may stand. */
+/** Project files in many shapes with the same content, and comments in every possible place. */
 import fc from "fast-check";
 
 export interface Entry {
@@ -9,7 +9,7 @@ export interface Entry {
 export interface Section {
   logpush?: boolean;
   consumers?: Entry[];
-  /** Something else that stands there. */
+  /** Other content at that place. */
   stage?: string;
 }
 
@@ -42,7 +42,7 @@ export const project: fc.Arbitrary<Project> = fc.record({
   environments: fc.dictionary(fc.constantFrom("production", "staging", "blue.green", "a"), section, { maxKeys: 3 }),
 });
 
-/** Choices on the way, each a number below the given one. */
+/** Makes choices, each a number below the given one. */
 type Pick = (below: number) => number;
 
 /** A stream of choices from numbers; past their end all are 0. */
@@ -163,7 +163,7 @@ export function writeToml(project: Project, numbers: readonly number[]): Written
     const path = `env.${key(name)}`;
     const shape = pick(4);
     if (shape === 0) {
-      // Dotted keys; an environment without any has to be there all the same.
+      // Dotted keys; an environment without any has to exist all the same.
       const { lines } = write(each, `${path}.`, "");
       rootLines += lines === "" ? `${path} = {}${lineTail()}` : lines;
     } else if (shape === 1) {

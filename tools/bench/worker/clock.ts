@@ -1,4 +1,4 @@
-/** The clock and the network of everything that runs in here. */
+/** The clock and the network of everything that runs here. */
 import { platform } from "../../../src/platform.ts";
 import { countLogLine, countStoreRequest } from "./meter.ts";
 
@@ -10,18 +10,18 @@ export const clock = {
   get nowMs(): number {
     return nowMs;
   },
-  /** Never back. */
+  /** Never goes back. */
   advanceTo(timeMs: number): void {
     nowMs = Math.max(nowMs, timeMs);
   },
 };
 
-/** What stands where, as far as HEAD shows it. */
+/** Stored objects, as HEAD shows them. */
 const stored = new Map<string, Headers>();
 
 const SHA256_META = "x-amz-meta-logship-sha256";
 
-/** Lines are counted; those that tell of something wrong are seen as well. */
+/** Lines are counted; warnings and errors are printed as well. */
 function countLines(): void {
   console.info = countLogLine;
   for (const level of ["warn", "error"] as const) {
@@ -33,7 +33,10 @@ function countLines(): void {
   }
 }
 
-/** Takes time, network and lines from the platform; call it before anything else. The object store takes everything, and keeps what HEAD has to show. */
+/**
+ * Replaces the platform's time, network and console; call it before anything else. The object store
+ * accepts everything, and keeps what HEAD has to show.
+ */
 export function playThePlatform(): void {
   countLines();
   platform.now = () => Math.floor(nowMs);
@@ -46,7 +49,7 @@ export function playThePlatform(): void {
       const shown = stored.get(url);
       return new Response(null, shown === undefined ? { status: 404 } : { headers: shown });
     }
-    // Read to its end: whoever writes a stream waits for its reader.
+    // Read to its end: the writer of a stream waits for its reader.
     const { byteLength } = await new Response(body ?? null).arrayBuffer();
     const sha256 = new Headers(headers).get(SHA256_META) ?? "";
     stored.set(url, new Headers({ "content-length": `${byteLength}`, [SHA256_META]: sha256 }));

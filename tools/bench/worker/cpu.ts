@@ -1,6 +1,7 @@
 /**
- * The work whose CPU time is measured: from outside, as clocks stand still while the runtime executes. Every run does the same work on the same
- * data and says how much came out, so that whoever measures can tell that it did.
+ * The work whose CPU time is measured, from outside, as clocks stand still while the runtime
+ * executes. Every run does the same work on the same data and returns the amount of output, so that
+ * the caller can check this.
  */
 import { constants, gzipSync, inflateRawSync } from "node:zlib";
 import { Gatherer } from "../../../src/intake/gather.ts";
@@ -29,7 +30,7 @@ const NO_BLOBS = { get: async () => null, put: async () => {}, drop: async () =>
 interface Data {
   items: TraceItem[];
   bodies: ArrayBuffer[];
-  /** Grouped as the queue handler does: what goes into one append. */
+  /** Grouped as the queue handler does: the content of one append. */
   groups: Loaded[][];
   job: JobConfig;
   /** What the job ships, in the pieces that are compressed one by one. */
@@ -38,7 +39,7 @@ interface Data {
 
 let data: Data | null = null;
 
-/** Makes the data of all runs that follow. */
+/** Makes the data of all following runs. */
 export async function prepare({ records, seed, shape }: PrepareCpu): Promise<Prepared> {
   const mix = new RecordMix(seed);
   const items = Array.from({ length: records }, (_, i) => mix.next(NOON + i));
@@ -58,7 +59,7 @@ export async function prepare({ records, seed, shape }: PrepareCpu): Promise<Pre
   };
 }
 
-/** Does a piece of work once. @throws if nothing is prepared. */
+/** Runs a piece of work once. @throws if nothing is prepared. */
 export async function run(work: Work): Promise<Ran> {
   if (data === null) throw new Error("prepare comes first");
   return { bytes: await RUNS[work](data) };
@@ -111,7 +112,9 @@ async function gathered(items: readonly TraceItem[]): Promise<ArrayBuffer[]> {
   return bodies;
 }
 
-/** From messages to fragments: the queue handler, with logs that take everything and keep nothing. */
+/**
+ * From messages to fragments: the queue handler, with logs that take everything and keep nothing.
+ */
 async function consumed(bodies: readonly ArrayBuffer[], job: JobConfig): Promise<number> {
   let bytes = 0;
   const turns = new RecentTurns();
@@ -124,7 +127,7 @@ async function consumed(bodies: readonly ArrayBuffer[], job: JobConfig): Promise
     },
     count: async () => null,
     counted: async () => [],
-    // As in each isolate, of however many records: once a second.
+    // As in each isolate: once a second, regardless of the number of records.
     arrivals: { handsOverRecent: () => turns.take(NOON), show: () => {} },
     setAside: () => Promise.reject(new Error("nothing is set aside")),
     blobs: NO_BLOBS,

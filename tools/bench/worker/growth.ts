@@ -1,4 +1,4 @@
-/** A log that grows: from messages to delivered objects, through the real durable objects. */
+/** A log that grows: from messages to delivered objects, through the real Durable Objects. */
 
 import { accountLedger } from "../../../src/account/ledger.ts";
 import { segmentOf } from "../../../src/delivery/chain.ts";
@@ -14,11 +14,11 @@ import { clock } from "./clock.ts";
 import { type Bench, fireAlarm, nextAlarm } from "./meter.ts";
 import { batchOf } from "./queue-batch.ts";
 
-/** Messages of one batch, and what passes between two of them: some five hundred records a second. */
+/** Messages of one batch, and the time between two batches: some 500 records a second. */
 const BATCH = 10;
 const BATCH_MS = 10_000;
 
-/** Record lines that come again and again: making new ones would take most of the time. */
+/** Record lines that are reused: making new ones would take most of the time. */
 let pool: string[] = [];
 let packed: ArrayBuffer[] = [];
 
@@ -41,7 +41,7 @@ function linesOf(records: number, atMs: number): string[] {
   });
 }
 
-/** Takes what was packed all the way to the object store. */
+/** Ships the packed messages to the object store. */
 export async function append(env: Env): Promise<void> {
   for (let from = 0; from < packed.length; from += BATCH) {
     const batch = batchOf(packed.slice(from, from + BATCH), clock.nowMs);
@@ -55,7 +55,7 @@ export async function append(env: Env): Promise<void> {
   packed = [];
 }
 
-/** How large a job's log and the account's ledger have become. */
+/** The size of a job's log and of the account's ledger. */
 export async function grown(env: Env, jobId: number): Promise<Grown> {
   const log = segmentOf(env.LOG, jobId, 0);
   const ledger = accountLedger(env.ACCOUNT);

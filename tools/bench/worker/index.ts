@@ -1,6 +1,7 @@
 /**
- * The shipper as it is, with a meter around its durable objects: the same code, bundled the same way, in the same runtime, on the same storage.
- * tools/bench/run.ts asks over HTTP for what is to be done, and measures it from outside.
+ * The shipper with a meter around its Durable Objects: the same code, bundled the same way, in the
+ * same runtime, on the same storage. tools/bench/run.ts sends commands over HTTP, and measures from
+ * outside.
  */
 import worker, * as shipper from "../../../src/index.ts";
 import type { PrepareCpu, Scenario, Work } from "../protocol.ts";
@@ -12,14 +13,14 @@ import { simulate } from "./simulate.ts";
 
 type ObjectClass = new (ctx: DurableObjectState, env: Env) => { ctx: DurableObjectState; alarm?(): Promise<void> };
 
-/** One of the shipper's classes of durable objects, metered; its alarm fires when the simulation says so. */
+/** A metered Durable Object class of the shipper; the simulation fires its alarm. */
 function metered(name: string, original: unknown): ObjectClass {
   return class extends (original as ObjectClass) {
     constructor(ctx: DurableObjectState, env: Env) {
       super(meteredState(ctx, name), meteredEnv(env));
     }
 
-    /** As the platform does it: an alarm counts as not set while its handler runs. */
+    /** As on the platform: an alarm counts as not set while its handler runs. */
     async fireAlarm(): Promise<void> {
       await this.ctx.storage.deleteAlarm();
       await this.alarm?.();
@@ -57,7 +58,7 @@ export default {
   async fetch(request, env, ctx) {
     const { pathname } = new URL(request.url);
     const command = COMMANDS[pathname.replace("/bench/", "")];
-    // Anything else is for the shipper's own API: jobs are created as everybody creates them.
+    // Anything else is for the shipper's own API: jobs are created over HTTP.
     if (command === undefined) return worker.fetch(request, env, ctx);
     const result = await command((await request.json()) as never, env);
     return Response.json(result ?? null);

@@ -1,10 +1,10 @@
 /**
- * Counts what the platform bills, where it happens: at the real storage of the real durable objects, and at every call of theirs. What is measured
- * does not know of it.
+ * Counts billed operations where they happen: at the storage of the real Durable Objects, and at
+ * every call to them. The measured code is unchanged.
  */
 import type { ObjectUse, Use } from "../protocol.ts";
 
-/** The durable objects of the shipper: binding and class, as in wrangler.jsonc. */
+/** The Durable Objects of the shipper: binding and class, as in wrangler.jsonc. */
 export const CLASSES: { readonly [binding: string]: string } = {
   CONTROL: "ControlPlane",
   LOG: "DeliveryLog",
@@ -18,7 +18,7 @@ export const CLASSES: { readonly [binding: string]: string } = {
 };
 
 let use = noUse();
-/** Those of cursors grow while somebody walks through them: they are read when they are asked for. */
+/** Counts of cursors grow during iteration, so they are read on request. */
 let cursors: { className: string; cursor: { rowsRead: number; rowsWritten: number } }[] = [];
 /** Ids of objects that touched their storage. */
 const active = new Set<string>();
@@ -54,7 +54,7 @@ export function countLogLine(): void {
   use.logLines += 1;
 }
 
-/** What was counted since the last time; counting begins again. */
+/** The counts since the last call; counting starts again at zero. */
 export function takeUse(): Use {
   readCursors();
   const taken = { ...use, activeObjects: active.size };
@@ -63,7 +63,7 @@ export function takeUse(): Use {
   return taken;
 }
 
-/** Counts what an object does with its storage; to be handed on to the object's own constructor. */
+/** Counts an object's storage operations; pass the result to the object's own constructor. */
 export function meteredState(ctx: DurableObjectState, className: string): DurableObjectState {
   const { storage } = ctx;
   const id = ctx.id.toString();
@@ -109,7 +109,7 @@ export function countStoreRequest(method: string): void {
   else use.otherStoreRequests += 1;
 }
 
-/** The environment, with every call to a durable object counted. @throws if it binds a class that this bench does not know. */
+/** The environment with counted calls to Durable Objects. @throws for an unknown class. */
 export function meteredEnv(env: Env): Env {
   const metered: Record<string, unknown> = { ...env };
   for (const [name, binding] of Object.entries(metered)) {
@@ -143,20 +143,20 @@ function meteredNamespace(namespace: DurableObjectNamespace, className: string):
   };
 }
 
-/** The alarm that is to fire first; null: none is set. */
+/** The earliest alarm; null: none is set. */
 export function nextAlarm(): DueAlarm | null {
   let first: DueAlarm | null = null;
   for (const alarm of alarms.values()) if (first === null || alarm.atMs < first.atMs) first = alarm;
   return first;
 }
 
-/** What classes in worker/index.ts add to the shipper's own. */
+/** What the classes in worker/index.ts add to the shipper's. */
 export interface Bench {
   fireAlarm(): Promise<void>;
   databaseBytes(): Promise<number>;
 }
 
-/** Fires an object's alarm. @param env as it is, not metered: the alarm is one request, and nobody calls it. */
+/** Fires an object's alarm. @param env not metered: the alarm counts as one request by itself. */
 export async function fireAlarm(env: Env, { className, id }: DueAlarm): Promise<void> {
   await request(className, async () => {
     useOf(className).alarms += 1;
@@ -164,7 +164,7 @@ export async function fireAlarm(env: Env, { className, id }: DueAlarm): Promise<
   });
 }
 
-/** An object by its id, past the meter. */
+/** An object by its id, without the meter. */
 export function instance(env: Env, className: string, id: string): Bench {
   const binding = Object.keys(CLASSES).find((name) => CLASSES[name] === className) as keyof Env;
   const namespace = env[binding] as unknown as DurableObjectNamespace;

@@ -1,6 +1,6 @@
 /** A batch as the queue delivers it. */
 export interface Batch extends MessageBatch<unknown> {
-  /** @throws if not every message was acknowledged: then what is measured is not what was meant. */
+  /** @throws if a message was not acknowledged: the measurement would be wrong. */
   assertAcknowledged(): void;
 }
 

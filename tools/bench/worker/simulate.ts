@@ -1,6 +1,7 @@
 /**
- * Minutes of traffic in a few seconds: events arrive by a clock of the simulation's own, and the real code gathers, packs, consumes, appends, cuts
- * and uploads them. Only the queue and the object store are played: the one by its documented rules, the other takes everything.
+ * Minutes of traffic in a few seconds: events arrive by a simulated clock, and the real code
+ * gathers, packs, consumes, appends, cuts and uploads them. Only the queue and the object store are
+ * simulated: the queue by its documented rules; the store accepts everything.
  */
 
 import { queueUnits } from "../../../src/account/usage.ts";
@@ -20,10 +21,12 @@ import { batchOf } from "./queue-batch.ts";
 /** As wrangler.jsonc has it. */
 const CRON_MS = 300_000;
 
-/** Trace items that come again and again, each time with the time of then: making them would cost more than what is measured. */
+/**
+ * Trace items that are reused with a new time: making them would cost more than what is measured.
+ */
 const POOL = 5_000;
 
-/** Something that is to happen at a time. */
+/** A scheduled event of the simulation. */
 interface Happening {
   atMs: number;
   run(): Promise<void>;
@@ -38,7 +41,7 @@ class Simulation {
   readonly #random: () => number;
   readonly #pool: readonly TraceItem[];
   readonly #gatherers: readonly Gatherer[];
-  /** Invocations of `tail()` that wait to send; all wait equally long, so the first ends first. */
+  /** Invocations of `tail()` that wait to send; all wait equally long, so they end in order. */
   readonly #senders: Happening[] = [];
   #queue: { body: ArrayBuffer; sentMs: number }[] = [];
   #counts = { ...NOTHING };
@@ -68,7 +71,7 @@ class Simulation {
     clock.advanceTo(untilMs);
   }
 
-  /** What was counted since the last time. */
+  /** The counts since the last call. */
   take(): Simulated {
     const counts = this.#counts;
     this.#counts = { ...NOTHING };
@@ -80,7 +83,7 @@ class Simulation {
     return (-Math.log(1 - this.#random()) / this.#scenario.eventsPerSecond) * 1_000;
   }
 
-  /** Whatever comes first, but for the next event. */
+  /** The earliest scheduled event, apart from the next trace item. */
   #nextHappening(): Happening {
     const cronMs = (Math.floor(clock.nowMs / CRON_MS) + 1) * CRON_MS;
     let first: Happening = { atMs: cronMs, run: () => this.#cron() };
@@ -99,7 +102,7 @@ class Simulation {
     return first;
   }
 
-  /** An invocation of a function has ended somewhere, and its trace item comes. */
+  /** A trace item arrives. */
   async #arrive(): Promise<void> {
     this.#counts.events += 1;
     const gatherer = this.#gatherers[Math.floor(this.#random() * this.#gatherers.length)];
@@ -159,8 +162,8 @@ class Simulation {
 }
 
 /**
- * Runs a scenario; at its end all that waits is delivered, so that none pays for another.
- * @throws if a job has not got every event, once: then what was counted is not what it costs.
+ * Runs a scenario; at its end everything is delivered, so that no scenario pays for another.
+ * @throws if a job has not got every event once: the counts would be wrong.
  */
 export async function simulate(env: Env, scenario: Scenario): Promise<Simulated> {
   const before = await deliveredTo(env, scenario.jobs);

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from "react";
 import { AnswerOutput, AskButton } from "../ui/answer.tsx";
 import { useAnswer } from "../ui/use-answer.ts";
 
-/** A button that asks the shop for something, and what came of it. */
+/** A button that calls the shop, and the result. */
 export function Ask({ name, question }: { name: string; question: () => Promise<string> }) {
   const [answer, ask] = useAnswer();
   return (
@@ -15,7 +15,7 @@ export function Ask({ name, question }: { name: string; question: () => Promise<
   );
 }
 
-/** A plain link: the page, and nothing but it, is asked for as if its address had been typed. */
+/** A plain link: loads the page alone, as if its address had been typed. */
 export function Get({ path }: { path: string }) {
   return (
     <a href={path} rel="nofollow">

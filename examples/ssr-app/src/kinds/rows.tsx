@@ -5,7 +5,7 @@ import { Ask, BreakBrowser, Get, Watch } from "./controls.tsx";
 
 export interface Row {
   readonly kind: string;
-  /** What its record looks like: event type and outcome, then what else there is. */
+  /** Its record: event type and outcome, then what else there is. */
   readonly record: string;
   readonly says: string;
   readonly control: ReactNode;
@@ -16,7 +16,7 @@ export interface Group {
   readonly rows: readonly Row[];
 }
 
-/** The tea that everything here is tried with. */
+/** The tea that all controls use. */
 const TEA = "assam";
 
 async function order(to: string): Promise<string> {
@@ -62,7 +62,7 @@ export const GROUPS: readonly Group[] = [
         control: <Get path="/api/stocktaking" />,
       },
       {
-        kind: "An exception that nobody catches",
+        kind: "An uncaught exception",
         record: "fetch, exception",
         says: "No status. Exceptions: SyntaxError.",
         control: <code>{`curl -H "Authorization: Bearer $PAYMENT_TOKEN" -d 'no JSON' $SHOP/payments`}</code>,
@@ -70,7 +70,7 @@ export const GROUPS: readonly Group[] = [
     ],
   },
   {
-    name: "Errors that somebody swallows",
+    name: "Errors that a framework swallows",
     rows: [
       {
         kind: "In a loader",

@@ -26,7 +26,7 @@ function Document({ children }: { children: ReactNode }) {
       <head>
         <HeadContent />
         <noscript>
-          {/* What follows in the stream is put in its place by a script: without one, it is shown where it arrives. */}
+          {/* A script puts later parts of the stream in place; without it they show at the end. */}
           <style>
             {
               '[hidden][id^="S:"] { display: block !important; max-width: 64rem; margin: auto; padding: 1rem } .coming { display: none }'
@@ -46,7 +46,7 @@ function Layout() {
   const main = useRef<HTMLElement>(null);
   const router = useRouter();
   const isLoading = useRouterState({ select: (state) => state.isLoading });
-  // A page that is changed by script is announced by nothing, unless the focus goes there.
+  // Screen readers announce a page that is changed by script only if the focus moves there.
   useEffect(
     () =>
       router.subscribe("onRendered", ({ fromLocation, pathChanged }) => {

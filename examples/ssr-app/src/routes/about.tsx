@@ -13,7 +13,7 @@ function About() {
   return (
     <>
       <h1>About</h1>
-      <p>This page was rendered when the shop was built, with an address that only whoever builds it knows.</p>
+      <p>This page was rendered when the shop was built, with an address that only the build knows.</p>
       <address>{Route.useLoaderData()}</address>
       <p>It is served as a static file. No function runs for it, so it leaves no trace event.</p>
     </>

@@ -4,7 +4,7 @@ const ROWS = 200;
 /** Between two rows, in ms. */
 const ROW_MS = 100;
 
-/** A long answer that comes row by row: what is recorded of a visitor who does not wait for its end. */
+/** A long answer, row by row: shows the record of a visitor who leaves before its end. */
 export const Route = createFileRoute("/api/catalogue")({
   server: {
     handlers: {

@@ -1,7 +1,7 @@
 import { exports } from "cloudflare:workers";
 import { createFileRoute } from "@tanstack/react-router";
 
-/** A price, asked of the RPC entrypoint as another function would. */
+/** A price from the RPC entrypoint, called as another Worker would. */
 export const Route = createFileRoute("/api/prices/$tea")({
   server: {
     handlers: {

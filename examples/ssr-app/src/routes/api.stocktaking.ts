@@ -2,7 +2,9 @@ import { createFileRoute } from "@tanstack/react-router";
 
 const SHELVES = 3_000;
 
-/** Logs more than a trace event can hold (256 KB): the platform cuts it, the shipper once more, and both say so. */
+/**
+ * Logs more than a trace event holds (256 KB): Cloudflare cuts it, then the shipper; both mark it.
+ */
 export const Route = createFileRoute("/api/stocktaking")({
   server: {
     handlers: {

@@ -8,7 +8,7 @@ export const Route = createFileRoute("/teas/$tea")({
   loader: async ({ params: { tea } }) => {
     const found = await readTea({ data: tea });
     if (found === null) throw notFound();
-    // Not awaited: the page is sent without them, and they follow in its stream.
+    // Not awaited: they follow in the page's stream.
     return { tea: found, reviews: readReviews({ data: tea }) };
   },
   head: ({ loaderData }) => {

@@ -2,7 +2,7 @@ import { Await, createFileRoute, notFound } from "@tanstack/react-router";
 import { Suspense } from "react";
 import { fail, failLate } from "../shop/functions.ts";
 
-/** Each way in which a page may fail, and what the framework makes of it. */
+/** Each way in which a page may fail, and what the framework then does. */
 const KINDS = ["loader", "function", "component", "late"];
 
 export const Route = createFileRoute("/trouble/$kind")({

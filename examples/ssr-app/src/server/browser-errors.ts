@@ -1,18 +1,18 @@
 import type { ShipperRpc } from "./shipper-rpc.ts";
 
-/** More of a message than anybody reads. */
+/** In characters. */
 const TEXT_MAX = 1_000;
 const BODY_MAX_BYTES = 8_192;
 
 /**
- * What went wrong in a visitor's browser, which no trace event tells: it is made into an event here, and handed to the shipper over its service binding. It
- * arrives as a record of a function `tea-shop-browser`. Anybody may send anything, and as often: so it is checked, short, never more than one event, and
- * only so many a minute are taken from one address.
+ * Turns an error in a visitor's browser into an event, and sends it to the shipper over its service
+ * binding. It arrives as a record of a function `tea-shop-browser`. This route is open to everyone,
+ * so the body is checked and short, makes one event at most, and is rate-limited by address.
  */
 export async function takeBrowserError(request: Request, env: Env): Promise<Response> {
   if (request.method !== "POST") return new Response(null, { status: 405, headers: { Allow: "POST" } });
   if (request.headers.get("Sec-Fetch-Site") !== "same-origin") return new Response(null, { status: 403 });
-  // The platform says who asks; nobody does on a developer's machine.
+  // Cloudflare sets this header; locally it is missing.
   const { success: isFew } = await env.REPORTS.limit({ key: request.headers.get("CF-Connecting-IP") ?? "local" });
   if (!isFew) return new Response(null, { status: 429 });
   if (!(Number(request.headers.get("Content-Length") ?? Number.NaN) <= BODY_MAX_BYTES))

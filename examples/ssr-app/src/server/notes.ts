@@ -1,6 +1,6 @@
 import { TEAS } from "../shop/teas.ts";
 
-/** Every night: a note on each tea for the day, into the bucket, from where its page reads it. */
+/** Every night: writes a note on each tea into the bucket, where its page reads it. */
 export async function renewNotes(event: ScheduledController, env: Env): Promise<void> {
   const day = new Date(event.scheduledTime).toISOString().slice(0, 10);
   for (const { id, name } of TEAS) await env.SHELF.put(noteKey(id), `${name}: tasted on ${day}, and good.`);

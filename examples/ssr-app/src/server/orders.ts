@@ -8,9 +8,10 @@ export interface Order {
 }
 
 /**
- * One invocation, and one trace event, for each batch. Each message is acknowledged or sent back for itself, so that one order that fails holds up no other;
- * what failed is thrown at the end, which makes the outcome `exception`. On a developer's machine that sends back acknowledged messages as well, and a queue
- * may deliver twice anywhere: an order with a receipt is not packed again.
+ * One invocation, and one trace event, for each batch. Each message is acknowledged or retried by
+ * itself, so a failing order holds up no other; errors are thrown at the end, which makes the
+ * outcome `exception`. Locally that retries acknowledged messages as well, and a queue may deliver
+ * twice anywhere: an order with a receipt is not packed again.
  */
 export async function packOrders(batch: MessageBatch<Order>, env: Env): Promise<void> {
   const failures: unknown[] = [];
@@ -33,7 +34,7 @@ async function takeOrder({ body: order, attempts }: Message<Order>, queue: strin
   if ((await env.SHELF.head(receipt)) !== null) {
     console.log("order packed before", { id: order.id });
   } else if (queue.endsWith("-dead")) {
-    // The dead-letter queue of the other one, where an order arrives that failed each time.
+    // The dead-letter queue: an order that failed each time.
     console.error("order given up", order);
   } else {
     console.log("packing an order", { ...order, attempt: attempts });

@@ -8,16 +8,19 @@ interface Payment {
 /** Of an order's id, in characters. */
 const ORDER_MAX = 100;
 
-/** What the bank says of a payment, with the token that was agreed upon. */
+/** The bank's message about a payment, with the shared token. */
 export async function takePayment(request: Request, env: Env): Promise<Response> {
   if (request.method !== "POST") return new Response(null, { status: 405, headers: { Allow: "POST" } });
   if (!(await isBank(request, env))) return new Response("who are you?\n", { status: 401 });
-  // The bank has promised JSON, and nobody catches what is thrown if it breaks its word: it gets a 500, and the record the outcome `exception`.
+  // Uncaught on purpose: for a body that is no JSON the bank gets a 500, and the record the outcome
+  // `exception`.
   console.log("paid", readPayment(await request.json()));
   return new Response(null, { status: 204 });
 }
 
-/** Only what is logged: whatever else a sender sends would be in the record, and in the bucket. @throws TypeError */
+/**
+ * Only the logged fields: other content would be in the record and in the bucket. @throws TypeError
+ */
 function readPayment(body: unknown): Payment {
   const { order, coins }: Record<string, unknown> = Object(body);
   if (typeof order !== "string" || order.length > ORDER_MAX) throw new TypeError("order: its id");
@@ -25,9 +28,9 @@ function readPayment(body: unknown): Payment {
   return { order, coins };
 }
 
-/** Over hashes, which are of one length: how long it takes says nothing of the token. */
+/** Compares hashes, which have one length, so the time says nothing about the token. */
 async function isBank(request: Request, env: Env): Promise<boolean> {
-  // Or `Bearer undefined` would do.
+  // Otherwise `Bearer undefined` would pass.
   if (!env.PAYMENT_TOKEN) throw new Error("PAYMENT_TOKEN is not set: see .dev.vars.example");
   const hash = (text: string) => crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
   const [sent, agreed] = await Promise.all([

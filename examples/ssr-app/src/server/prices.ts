@@ -2,11 +2,15 @@ import { WorkerEntrypoint } from "cloudflare:workers";
 import { findTea, isOrderable, PACKETS_MAX } from "../shop/teas.ts";
 import { report } from "./report.ts";
 
-/** What other functions may ask the shop, over a service binding with `"entrypoint": "Prices"`. Each call is an invocation of its own. */
+/**
+ * Prices for other Workers, over a service binding with `"entrypoint": "Prices"`. Each call is an
+ * invocation of its own.
+ */
 export class Prices extends WorkerEntrypoint<Env> {
   /**
    * @returns coins.
-   * @throws RangeError for what is no tea or no number of packets. For the platform a call that throws has gone well, so it is reported.
+   * @throws RangeError for an unknown tea or a wrong number of packets. Cloudflare counts a call
+   *   that throws as ok, so it is reported.
    */
   quote(id: string, packets: number): number {
     console.log("price asked", { tea: id, packets });

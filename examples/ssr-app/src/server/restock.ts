@@ -5,15 +5,16 @@ export interface Restocking {
   readonly packets: number;
 }
 
-/** Orders tea from the garden and waits for the ship. Steps that are done stay done, whatever is restarted in between. */
+/** Orders tea and waits for the ship. Completed steps stay completed across restarts. */
 export class Restock extends WorkflowEntrypoint<Env, Restocking> {
   override async run(event: WorkflowEvent<Restocking>, step: WorkflowStep): Promise<void> {
     const { tea, packets } = event.payload;
     console.log("restocking", { tea, packets });
     await step.do("order from the garden", async () => `${packets} of ${tea}`);
     await step.sleep("the ship is under way", "1 second");
-    // A step that is interrupted before its end is written down runs again. The stock knows this run by its id, and adds once.
-    // It gives a number, and no object: one that crosses the border of a step is held until it is disposed of.
+    // A step that is interrupted before its end is stored runs again. The stock knows this run by
+    // its id, and adds once. Returns a number: an RPC object that leaves a step would be held until
+    // it is disposed of.
     const added = await step.do("put into stock", async () =>
       this.env.STOCK.getByName(tea).add(packets, event.instanceId),
     );

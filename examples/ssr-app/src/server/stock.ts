@@ -1,18 +1,19 @@
 import { DurableObject } from "cloudflare:workers";
 
 const FIRST_PACKETS = 20;
-/** Each change is told to all of them, one after the other, while whoever changes it waits. */
+/** Sockets at most: each change is sent to all of them while its caller waits. */
 const WATCHERS_MAX = 1_000;
 
 /**
- * How many packets there are of one tea. It is asked by requests, called over RPC, woken by its alarm and watched over web sockets that outlive its sleep:
- * each of these is an invocation of its own. Numbers are read and written without awaiting anything in between, so no other invocation comes between them,
- * and those that belong together are stored together.
+ * The number of packets of one tea. Requests, RPC calls, its alarm and hibernating WebSockets each
+ * are invocations of their own. Numbers are read and written without an await in between, so no
+ * other invocation interferes, and related numbers are stored together.
  */
 export class Stock extends DurableObject<Env> {
   /**
-   * The number as JSON; or a web socket that is told of each change. A page of anybody's may open one, and learns what everybody may know: one that acts in a
-   * visitor's name, or tells what is theirs, would have to check `Origin` first, as cookies come with it from everywhere.
+   * The number as JSON, or a WebSocket that gets each change. Pages of any origin may open one, as
+   * the number is public. A socket with private data would have to check `Origin` first, as cookies
+   * come with it from every page.
    */
   override fetch(request: Request): Response {
     const isWatcher = request.headers.get("Upgrade")?.toLowerCase() === "websocket";
@@ -24,7 +25,7 @@ export class Stock extends DurableObject<Env> {
     return new Response(null, { status: 101, webSocket: client });
   }
 
-  /** @returns false if there are not as many; then nothing is taken. */
+  /** @returns false if there are fewer; then nothing is taken. */
   take(packets: number): boolean {
     const isThere = this.#packets >= packets;
     console.log("stock taken", { packets, isThere });
@@ -33,7 +34,7 @@ export class Stock extends DurableObject<Env> {
   }
 
   /**
-   * @param reference of the delivery: one that comes again, as its sender cannot know that it has arrived, is not added again.
+   * @param reference of the delivery: a repeated one is not added again.
    * @returns how many were added, now or before.
    */
   add(packets: number, reference: string): number {
@@ -49,7 +50,7 @@ export class Stock extends DurableObject<Env> {
     return packets;
   }
 
-  /** Takes a packet that comes back `ms` from now, or earlier, together with one that was held before it. */
+  /** Holds a packet that returns in `ms`, or earlier with one that was held before. */
   async hold(ms: number): Promise<boolean> {
     const isThere = this.#packets >= 1;
     console.log("stock held", { isThere });
@@ -57,7 +58,7 @@ export class Stock extends DurableObject<Env> {
     const isFirst = this.#held === 0;
     this.#held += 1;
     this.#change(-1);
-    // Only the first one sets the alarm: if each did, packets would never come back while they are asked for.
+    // Only the first sets the alarm; otherwise a steady demand would postpone it without end.
     if (isFirst) await this.ctx.storage.setAlarm(Date.now() + ms);
     return true;
   }
@@ -74,7 +75,7 @@ export class Stock extends DurableObject<Env> {
     socket.send(JSON.stringify({ packets: this.#packets }));
   }
 
-  /** The platform itself has answered the close by then. */
+  /** The runtime has already answered the close. */
   override webSocketClose(_socket: WebSocket, code: number): void {
     console.log("watcher left", { code });
   }
@@ -83,7 +84,8 @@ export class Stock extends DurableObject<Env> {
     this.#packets += packets;
     const told = JSON.stringify({ packets: this.#packets });
     for (const socket of this.ctx.getWebSockets()) {
-      // One that is closing is still listed, and sending to it throws: an order must not fail because a watcher leaves.
+      // A closing socket is still listed, and sending to it throws: an order must not fail for
+      // that.
       if (socket.readyState === WebSocket.OPEN) socket.send(told);
     }
   }

@@ -1,18 +1,21 @@
-/** Server functions: called by pages, they run on the server, within the page's own request while that is rendered, and by a request of their own later. */
+/**
+ * Server functions: they run on the server, in the page's request while it is rendered, and in a
+ * request of their own later.
+ */
 
 import { env, waitUntil } from "cloudflare:workers";
 import { createServerFn } from "@tanstack/react-start";
 import { readNote } from "../server/notes.ts";
 import { findTea, isOrderable, isTea, PACKETS_MAX, PLACES, TEAS, type Tea } from "./teas.ts";
 
-/** How long reviews take to come, in ms: they are asked elsewhere, which is slow. */
+/** How long reviews take, in ms. */
 const REVIEWS_MS = 300;
 /** How long a packet is held, in ms. */
 const HELD_MS = 1_000;
 
 export const listTeas = createServerFn().handler(() => TEAS);
 
-/** The address, which only those who deploy the shop know. It goes into a page at build time: without it there is no build. */
+/** The address, from the environment. It goes into a page at build time: no build without it. */
 export const readAddress = createServerFn().handler((): string => {
   if (!env.SHOP_ADDRESS) throw new Error("SHOP_ADDRESS is not set: see .dev.vars.example");
   return env.SHOP_ADDRESS;
@@ -44,9 +47,9 @@ interface Wish {
   readonly to: string;
 }
 
-/** @returns the order's id; null if there is not as much. */
+/** @returns the order's id; null if there are too few packets. */
 export const placeOrder = createServerFn({ method: "POST" })
-  // The type is what a page sends. Whoever calls it without the page sends anything, or nothing.
+  // The type is what the page sends; other clients may send anything.
   .validator((wish: Wish): Wish => {
     if (typeof wish !== "object" || wish === null) throw new TypeError("an order is an object");
     const { packets, to } = wish;
@@ -61,7 +64,7 @@ export const placeOrder = createServerFn({ method: "POST" })
     try {
       await env.ORDERS.send({ id, ...wish });
     } catch (error) {
-      // As far as the shop knows nobody will pack them: the queue has not said that it has the order.
+      // The queue has not confirmed the order, so the packets go back.
       await stock.add(wish.packets, id);
       throw error;
     }
@@ -79,7 +82,10 @@ export const restock = createServerFn({ method: "POST" })
   .validator(tea)
   .handler(async ({ data: id }): Promise<string> => (await env.RESTOCK.create({ params: { tea: id, packets: 5 } })).id);
 
-/** Signs up for the newsletter. The mail goes out after the answer, and fails: the visitor never learns, the record does. */
+/**
+ * Signs up for the newsletter. The mail goes out after the answer, and fails: only the record shows
+ * it.
+ */
 export const subscribe = createServerFn({ method: "POST" }).handler((): string => {
   console.info("signed up; the mail goes out after the answer");
   waitUntil(Promise.reject(new Error("the mail server is full")));
@@ -91,7 +97,7 @@ export const fail = createServerFn().handler((): string => {
   throw new Error("the server function gave up");
 });
 
-/** Fails when the page is on its way already. */
+/** Fails when the page has already been sent. */
 export const failLate = createServerFn().handler(async (): Promise<string> => {
   await new Promise((resolve) => setTimeout(resolve, 100));
   throw new Error("the late server function gave up");

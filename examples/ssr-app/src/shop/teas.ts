@@ -5,7 +5,7 @@ export interface Tea {
   /** Price of a packet. */
   readonly coins: number;
   readonly from: string;
-  /** Of a cup of it, as in CSS. */
+  /** Colour of a cup of it, in CSS. */
   readonly colour: string;
 }
 
@@ -24,7 +24,7 @@ export function isTea(id: string): boolean {
   return findTea(id) !== undefined;
 }
 
-/** Where the shop delivers to. No courier goes to the moon: such an order fails when it is packed, each time. */
+/** Where the shop delivers. An order to the moon fails each time it is packed. */
 export const PLACES: readonly string[] = ["home", "the moon"];
 
 /** Of one order. */

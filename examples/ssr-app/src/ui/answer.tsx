@@ -2,7 +2,7 @@ import { useHydrated } from "@tanstack/react-router";
 import type { ComponentProps } from "react";
 import type { Answer } from "./use-answer.ts";
 
-/** Not to be used before the page's script is there, nor while an answer is awaited; it keeps the focus then. */
+/** Disabled before the page's script is loaded and while an answer is awaited; keeps the focus. */
 export function AskButton({ isAwaited, ...props }: { isAwaited: boolean } & ComponentProps<"button">) {
   return <button type="button" {...props} disabled={!useHydrated()} aria-disabled={isAwaited} />;
 }

@@ -1,4 +1,4 @@
-/** A cup of tea; a picture that says nothing that does not stand beside it. */
+/** A cup of tea; decorative. */
 export function Cup({ colour }: { colour: string }) {
   return (
     <svg className="cup" viewBox="0 0 64 56" aria-hidden="true">

@@ -1,6 +1,6 @@
 import { Link, useRouter } from "@tanstack/react-router";
 
-/** Instead of a page that cannot be shown. What was thrown is none of the visitor's business. */
+/** Replaces a page that cannot be shown. The error itself is not shown. */
 export function Fault() {
   const router = useRouter();
   return (

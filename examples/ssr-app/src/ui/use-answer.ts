@@ -1,7 +1,7 @@
 import { useState } from "react";
 
 export interface Answer {
-  /** For the visitor; empty as long as nothing was asked, and while an answer is awaited. */
+  /** For the visitor; empty before the first call, and while an answer is awaited. */
   readonly text: string;
   readonly isAwaited: boolean;
   readonly isFault: boolean;
@@ -10,8 +10,8 @@ export interface Answer {
 const NONE: Answer = { text: "", isAwaited: false, isFault: false };
 
 /**
- * An answer that is asked for by a button. What is thrown becomes words for the visitor: its own message is none of theirs, and the server has reported it
- * already. Nothing is asked while an answer is awaited.
+ * The result of a button. Errors become a message for the visitor: their own text is not shown, and
+ * the server has reported them. There is one call at a time.
  */
 export function useAnswer(): [Answer, ask: (question: () => Promise<string>) => Promise<void>] {
   const [answer, setAnswer] = useState(NONE);

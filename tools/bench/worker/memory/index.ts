@@ -1,6 +1,7 @@
 /**
- * The shipper as it is, with nothing around its durable objects, and the real network: for measuring its memory from outside. Only the clock is
- * played, so that no alarm fires by itself, and the queue.
+ * The shipper as it is, with nothing around its durable objects, and the real network: for
+ * measuring its memory from outside. Only the clock is played, so that no alarm fires by itself,
+ * and the queue.
  */
 
 import { controlPlane } from "../../../../src/control/plane.ts";
@@ -89,7 +90,10 @@ async function objectsOf(job: number, limit: number, env: Env): Promise<CutSize[
   return entries.map(({ records, raw_bytes, bytes }) => ({ records, rawBytes: raw_bytes, bytes }));
 }
 
-/** Objects of the same fragments again and again, as building others would take minutes: to the log they are like any. */
+/**
+ * Objects of the same fragments again and again, as building others would take minutes: to the log
+ * they are like any.
+ */
 async function stack({ job: id, objects }: Stacking, env: Env): Promise<CutSize[]> {
   const job = await jobOf(id, env);
   const log = segmentOf(env.LOG, id, 0);
@@ -118,7 +122,9 @@ async function jobOf(id: number, env: Env): Promise<JobConfig> {
   return job;
 }
 
-/** Uploads all that a job has cut, and waits for it. @returns how many objects are not delivered. */
+/**
+ * Uploads all that a job has cut, and waits for it. @returns how many objects are not delivered.
+ */
 async function drive(job: number, env: Env): Promise<number> {
   const { pendingObjects } = await segmentOf(env.LOG, job, 0).drive("manual", UPLOAD_MS);
   return pendingObjects;

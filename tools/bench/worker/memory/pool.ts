@@ -1,4 +1,7 @@
-/** Messages that are delivered again and again, each time under a new id: packing others would cost more than what is measured. */
+/**
+ * Messages that are delivered again and again, each time under a new id: packing others would cost
+ * more than what is measured.
+ */
 import { crc32 } from "node:zlib";
 import { fromHex } from "../../../../src/bytes.ts";
 import { randomIds } from "../../../../src/intake/ids.ts";
@@ -41,7 +44,10 @@ export class MessagePool {
   }
 }
 
-/** The same records in a message of another id. Its checksum is of header and records together; of these only the header changes. */
+/**
+ * The same records in a message of another id. Its checksum is of header and records together; of
+ * these only the header changes.
+ */
 function restamped(body: ArrayBuffer, id: string, takenInMs: number): ArrayBuffer {
   const copy = body.slice(0);
   const view = new DataView(copy);

@@ -1,0 +1,62 @@
+/**
+ * `npm run check:words`: comments, texts and pages use plain words and end by column 100.
+ * Prints each violation as `file:line: what`, and exits with 1 if there is any.
+ */
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { ROOT } from "./paths.ts";
+
+const COLUMNS = 100;
+
+/** A component is "it"; a person is "you" in docs, "the user" or "the caller" in comments. */
+const WORDS = /\b(?:nobody|whoever|whomever|somebody|everybody|he|him|his|himself|for\s+ever)\b/gi;
+
+const CHECKED = /^(?:README\.md|(?:src|test|tools|docs|examples)\/.*\.(?:ts|tsx|js|mjs|md))$/;
+const EXEMPT = [
+  /\.gen\.(?:d\.)?ts$/,
+  /^test\/(?:fixtures|tools\/project-files\/fixtures)\//,
+  /^examples\/[^/]+\/worker-configuration\.d\.ts$/,
+  /^tools\/check-words\.ts$/,
+];
+
+/** Lines that may hold one of the words, by a part of the line. */
+const ALLOWED: readonly { part: string; why: string }[] = [
+  { part: "nobody came for it", why: "a line that the sample shops log" },
+];
+
+const COMMENT = /^\s*(?:\/\/|\{?\/\*|\*(?:\s|\/|$))/;
+/** Titles of tests are compared between versions, and samples hold any text: comments only. */
+const COMMENTS_ONLY = /^test\//;
+/** Cannot be wrapped: a directive for a tool, a row of a table, one code span, one word. */
+const UNBREAKABLE = /biome-ignore|@ts-expect-error|^\s*\* \||^[\s*/]*`[^`]*`\W*$|^\W*\S+$/;
+
+/** @returns what is wrong with the lines of one file, as `line: what`. */
+export function violations(file: string, text: string): string[] {
+  const isPage = file.endsWith(".md");
+  let isFenced = false;
+  return text.split("\n").flatMap((line, i) => {
+    if (isPage && /^\s*(?:```|~~~)/.test(line)) isFenced = !isFenced;
+    const isAllowed = ALLOWED.some(({ part }) => line.includes(part));
+    const words = !COMMENTS_ONLY.test(file) || COMMENT.test(line) ? line : (line.split(/\s\/\/\s/)[1] ?? "");
+    const found = isAllowed ? [] : [...words.matchAll(WORDS)].map(([word]) => `"${word}"`);
+    const isText = isPage ? !isFenced && !/^\s*(?:\||<|```|~~~|!\[)/.test(line) : COMMENT.test(line);
+    const columns = [...line].length;
+    if (isText && columns > COLUMNS && !UNBREAKABLE.test(line)) found.push(`${columns} columns`);
+    return found.map((what) => `${i + 1}: ${what}`);
+  });
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const listed = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], {
+    cwd: ROOT,
+    encoding: "utf8",
+  });
+  const files = listed.split("\n").filter((file) => CHECKED.test(file) && !EXEMPT.some((each) => each.test(file)));
+  const found = files.flatMap((file) =>
+    violations(file, readFileSync(join(ROOT, file), "utf8")).map((each) => `${file}:${each}`),
+  );
+  for (const each of found) console.log(each);
+  console.log(`${files.length} files: ${found.length} violations`);
+  process.exitCode = found.length > 0 ? 1 : 0;
+}
