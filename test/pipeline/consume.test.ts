@@ -4,7 +4,7 @@ import type { JobConfig } from "../../src/job/config.ts";
 import { APPEND_MAX_RAW_BYTES } from "../../src/limits.ts";
 import { NDJSON } from "../../src/output/format.ts";
 import { consumeEvents } from "../../src/pipeline/consume.ts";
-import { retryDelayS } from "../../src/queue/redelivery.ts";
+import { retryDelayS } from "../../src/queue/delivery.ts";
 import { NOON } from "../record/samples.ts";
 import { deliver, id, job, linesOf, NEWER_STATE, one, outcomes, record, STATE, shipped, world } from "./scripted.ts";
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { consumeDead, consumeEvents } from "../../src/pipeline/consume.ts";
+import { retryDelayS } from "../../src/queue/delivery.ts";
 import { encodeMessage, splitMessage } from "../../src/queue/message.ts";
-import { retryDelayS } from "../../src/queue/redelivery.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { DAY_MS, NOON } from "../record/samples.ts";
 import { type Delivered, deliver, id, job, one, record, shipped, type World, world as worldLater } from "./scripted.ts";

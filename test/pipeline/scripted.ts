@@ -8,7 +8,7 @@ import type { Append } from "../../src/object/append.ts";
 import type { Fragment } from "../../src/object/fragment.ts";
 import type { LoadedRecord } from "../../src/object/load.ts";
 import { NDJSON } from "../../src/output/format.ts";
-import type { ConsumerContext } from "../../src/pipeline/commit.ts";
+import type { ConsumerContext } from "../../src/pipeline/context.ts";
 import type { Arrived } from "../../src/pipeline/live.ts";
 import { encodeMessage } from "../../src/queue/message.ts";
 import { recordLine } from "../../src/record/encode.ts";

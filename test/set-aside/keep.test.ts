@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { consumeDead, consumeEvents } from "../../src/pipeline/consume.ts";
+import { retryDelayS } from "../../src/queue/delivery.ts";
 import { splitMessage } from "../../src/queue/message.ts";
-import { retryDelayS } from "../../src/queue/redelivery.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { bodyOfLines, deliver, id, job, one, record, type Sent, shipped, world } from "../pipeline/scripted.ts";
 import { DAY_MS, NOON } from "../record/samples.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type Window, wasIn } from "../../src/job/config.ts";
 import { settled } from "../../src/platform.ts";
-import { isOverdue, retryDelayS } from "../../src/queue/redelivery.ts";
+import { isOverdue, retryDelayS } from "../../src/queue/delivery.ts";
 
 const DAY_S = 86_400;
 
