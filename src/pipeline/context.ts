@@ -70,8 +70,8 @@ export class Calls {
   }
 
   /** Makes a call with a deadline. One that is refused as its callee timed out before does not count. */
-  ask<T>(who: string, ms: number, call: () => Promise<T>): Promise<T> {
-    return this.patience.answer(who, ms, () => {
+  ask<T>(callee: string, ms: number, call: () => Promise<T>): Promise<T> {
+    return this.patience.answer(callee, ms, () => {
       this.make();
       return call();
     });

@@ -33,7 +33,7 @@ export type Resent =
 export type NotResent =
   /** It is not set aside (any more). */
   | { kind: "gone" }
-  /** An object whose job was deleted with all that it had. */
+  /** An object of a job that was deleted with its undelivered records. */
   | { kind: "discarded" }
   /** This code cannot read it. */
   | { kind: "unreadable"; why: string }

@@ -1,5 +1,5 @@
-/** An alarm that should have fired so long ago, in ms, did not: it counts as not set. */
-const LOST_AFTER_MS = 60_000;
+/** An alarm that is overdue by this, in ms, is lost: the platform dropped it. */
+export const LOST_AFTER_MS = 60_000;
 
 /** The one alarm of a durable object. It knows what it is set for: every setting is billed as a write. */
 export class Alarm {

@@ -61,7 +61,7 @@ describe("what was in force when a message was taken in", () => {
   });
 
   it("is never read out of what is no configuration", () => {
-    expect(() => terms.snapshotOf({ jobs: [] })).toThrow("no configuration");
+    expect(() => terms.snapshotOf({ jobs: [] })).toThrow("not a configuration");
     expect(terms.jobOf({ id: 2 })).toEqual({ id: 2 });
   });
 });
