@@ -62,8 +62,7 @@ export async function consumeDead(
       for (const delivery of deliveries) await putAside(delivery, batch.queue, "failed too often", within);
     } finally {
       calls.end();
-      const totals: Totals = { events: 0, jobs: new Set() };
-      logBatch(batch.queue, deliveries, totals, context.platform.now() - startedMs);
+      logBatch(batch.queue, deliveries, { events: 0, jobs: new Set() }, context.platform.now() - startedMs);
     }
   });
 }

@@ -34,17 +34,13 @@ const RAW_LIMIT = Math.max(MESSAGE_RAW_MAX_BYTES, RECORD_MAX_BYTES) + 1;
 /** A higher level would gain little: a message is inflated once, and 64 KB are billed as one operation anyway. */
 const MESSAGE_DEFLATE_LEVEL = 3;
 
-/** What a message is remembered by, as `TakenId` of the id memory. */
-export interface MessageId {
+/** A message's header: made once, before the first send, and the same in every send and delivery. */
+export interface Envelope {
   /** 16 bytes as 32 lower-case hex digits. */
   id: string;
   takenInMs: number;
-  /** The id derives from an `Idempotency-Key`: a repeated request gives the same id with another time of intake. */
+  /** The id derives from an `Idempotency-Key`: a repeated request has the same id and another time of intake. */
   keyed: boolean;
-}
-
-/** A message's header: made once, before the first send, and the same in every send and delivery. */
-export interface Envelope extends MessageId {
   records: number;
   /** Key of the records in the blob store; null: they are in the message. */
   elsewhere: string | null;
@@ -169,6 +165,9 @@ export function decodeMessage(body: unknown, envelope = decodeEnvelope(body)): D
   return { ok: true, value: { ...envelope.value, lines, ascii: text.length === raw.length } };
 }
 
+type MessageId = Pick<Envelope, "id" | "takenInMs" | "keyed">;
+
+/** What a message is remembered by. */
 export function idOf({ id, takenInMs, keyed }: MessageId): MessageId {
   return { id, takenInMs, keyed };
 }
