@@ -1,7 +1,7 @@
 import type { FunctionCount, MessageCount, Outcome } from "../account/ledger.ts";
 import { type CommitCount, readWatched, type Work } from "../account/outcome.ts";
 import type { RecentRecords } from "../account/recent.ts";
-import { type JobConfig, type JobsSnapshot, optedOut, wasIn } from "../job/config.ts";
+import { type JobConfig, type JobsSnapshot, type OptOut, optedOut, wasIn } from "../job/config.ts";
 import { readJobConfig, readSnapshot } from "../job/snapshot.ts";
 import { errorText, log } from "../log.ts";
 import type { CommitAppend } from "../object/append.ts";
@@ -62,7 +62,8 @@ export async function commitAndCount(
     jobs: new Set(),
   };
   const { routed, work } = taken;
-  const handsOver = context.arrivals?.handsOverRecent() ?? false;
+  const { arrivals } = context;
+  const handsOver = arrivals?.handsOverRecent() ?? false;
   for (let rounds = 0; rounds < REBUILDS_MAX; rounds++) {
     const offers = offersOf(group, current).map((offer) => {
       const before = routed.get(offer.message.id);
@@ -70,7 +71,10 @@ export async function commitAndCount(
     });
     const failed = await commitAll(offers, current, queue.doneMs, taken, context.append);
     const counted = unique(offers).map((offer) => routed.get(offer.message.id) ?? offer);
-    const recent = handsOver ? recentOrNone(group, current) : null;
+    const { optOuts } = current;
+    const recent = handsOver
+      ? optional("recent records could not be handed over", () => recentOf(group, optOuts))
+      : null;
     try {
       const outcome: Outcome = {
         done: counted
@@ -82,9 +86,9 @@ export async function commitAndCount(
         state: current.state,
       };
       const answer = await context.count(outcome);
-      const watched = answer === null ? null : readWatched(answer);
-      if (watched !== null && context.arrivals !== undefined)
-        showOrNot(group, new Set(watched), current, context.arrivals);
+      const watched = readWatched(answer);
+      if (watched !== null && arrivals !== undefined)
+        optional("records could not be shown as they arrived", () => show(group, new Set(watched), optOuts, arrivals));
       if (answer === null || watched !== null) {
         const events = outcome.done.reduce((sum, message) => sum + message.events, 0);
         return { failed, noted: true, events, jobs: taken.jobs };
@@ -101,30 +105,18 @@ export async function commitAndCount(
   return { failed: new Set(group.map(({ message }) => message.id)), noted: false, events: 0, jobs: taken.jobs };
 }
 
-/** Previews are optional: an error is logged, by its kind alone, as its message may quote a record. */
-function recentOrNone(group: readonly Loaded[], { optOuts }: JobsSnapshot): ReadonlyMap<string, RecentRecords> | null {
-  try {
-    return recentOf(group, optOuts);
-  } catch (error) {
-    const kind = error instanceof Error ? error.name : typeof error;
-    log.error("recent records could not be handed over", { error: kind });
-    return null;
-  }
+function show(group: readonly Loaded[], ids: ReadonlySet<string>, optOuts: readonly OptOut[], to: Arrivals): void {
+  const arrived = arrivedOf(group, ids, optOuts);
+  if (arrived.lines.length + arrived.leftOut > 0) to.show(arrived);
 }
 
-/** Live viewers are optional, too. */
-function showOrNot(
-  group: readonly Loaded[],
-  ids: ReadonlySet<string>,
-  { optOuts }: JobsSnapshot,
-  arrivals: Arrivals,
-): void {
+/** Previews and live viewers must not disturb commits. An error is logged by its kind alone: its message may quote a record. */
+function optional<T>(failure: string, run: () => T): T | null {
   try {
-    const arrived = arrivedOf(group, ids, optOuts);
-    if (arrived.lines.length + arrived.leftOut > 0) arrivals.show(arrived);
+    return run();
   } catch (error) {
-    const kind = error instanceof Error ? error.name : typeof error;
-    log.error("records could not be shown as they arrived", { error: kind });
+    log.error(failure, { error: error instanceof Error ? error.name : typeof error });
+    return null;
   }
 }
 
