@@ -10,15 +10,15 @@ import { outbox } from "./intake/outbox.ts";
 import { handleTail } from "./intake/tail.ts";
 import { tailContext } from "./intake/tail-context.ts";
 import { showLive } from "./live/push.ts";
-import type { ConsumerContext } from "./pipeline/commit.ts";
 import { consumeDead, consumeEvents } from "./pipeline/consume.ts";
+import type { ConsumerContext } from "./pipeline/context.ts";
 import { JobsCache } from "./pipeline/jobs-cache.ts";
 import { RecentTurns } from "./pipeline/recent.ts";
 import { platform } from "./platform.ts";
 import { blobStore } from "./queue/blob-store.ts";
 import { replays } from "./replay/replays.ts";
 import { handleScheduled } from "./scheduled.ts";
-import { keepAsked } from "./set-aside/pin-ids.ts";
+import { pinIds } from "./set-aside/pin-ids.ts";
 import { watch } from "./status/watch.ts";
 
 export { AccessRegister } from "./access/register.ts";
@@ -72,33 +72,36 @@ export default {
 
   async scheduled(_controller, env) {
     const config = readConfig(env);
+    const control = controlPlane(env.CONTROL);
+    const ledger = accountLedger(env.ACCOUNT);
     await handleScheduled({
-      jobs: async () => (await jobsCache.refresh(controlPlane(env.CONTROL)))?.jobs ?? null,
+      jobs: async () => (await jobsCache.refresh(control))?.jobs ?? null,
       logs: env.LOG,
-      forget: (id) => controlPlane(env.CONTROL).forget(id),
-      async sweepLedger() {
-        const ledger = accountLedger(env.ACCOUNT);
-        await Promise.all([ledger.sweep(), keepAsked(ledger, env.LOG)]);
-      },
-      driveControl: () => controlPlane(env.CONTROL).drive(),
-      driveOutbox: () => outbox(env.OUTBOX).drive(),
-      driveReplays: () => replays(env.REPLAYS).drive(),
-      checkAttachments: async () => {
-        if (!config.ok) return;
-        const { upstream, accountId } = config.config;
-        const control = controlPlane(env.CONTROL);
-        await checkAttachments({
-          upstream,
-          accountId,
-          due: (atMost) => control.attachmentsDue(atMost),
-          note: (seen) => control.noteAttachments(seen),
-          platform,
-        });
-      },
-      watch: () => watch(env.WATCH).check(),
+      forget: (id) => control.forget(id),
+      chores: [
+        { what: "ledger", run: () => Promise.all([ledger.sweep(), pinIds(ledger, env.LOG)]) },
+        { what: "control plane", run: () => control.drive() },
+        { what: "outbox", run: () => outbox(env.OUTBOX).drive() },
+        { what: "replays", run: () => replays(env.REPLAYS).drive() },
+        {
+          what: "attachments",
+          async run() {
+            if (!config.ok) return;
+            const { upstream, accountId } = config.config;
+            await checkAttachments({
+              upstream,
+              accountId,
+              due: (atMost) => control.attachmentsDue(atMost),
+              note: (seen) => control.noteAttachments(seen),
+              platform,
+            });
+          },
+        },
+        { what: "watch", run: () => watch(env.WATCH).check() },
+      ],
       platform,
     });
-    // Last, so that a typo keeps nothing from being cut; the jobs that it stops say so, too.
+    // Last, so that a typo delays no cut. The jobs that it stops report it, too.
     if (!config.ok) throw new Error(`configuration: ${config.faults.join("; ")}`);
   },
 } satisfies ExportedHandler<Env>;

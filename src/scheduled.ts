@@ -6,82 +6,60 @@ import { ID_MEMORY_MS } from "./limits.ts";
 import { errorText, log } from "./log.ts";
 import { answered, type Platform } from "./platform.ts";
 
-/** How long the handler waits for uploads, in ms; what is left goes on by the alarms. */
+/** How long the handler waits for uploads, in ms. The alarms take care of the rest. */
 const WAIT_MS = 20_000;
 
-/**
- * How long it waits for one chore, the wait for uploads included, in ms. A chore that takes longer may go on where it is done: to drive, to forget,
- * to sweep twice is as good as once.
- */
+/** Deadline of one chore, the wait for uploads included, in ms. Chores are idempotent, so a slow one may overlap with the next run. */
 const CHORE_MS = 30_000;
 
+/** One piece of work of each run. */
+export interface Chore {
+  /** For the log. */
+  what: string;
+  run(): Promise<unknown>;
+}
+
 export interface ScheduledContext {
-  /** Every job, deleted ones included while their logs stand; null: they have never been read. It answers within a bounded time. */
+  /** Every job, deleted ones included while their logs stand; null: they have never been read. It has a deadline of its own. */
   jobs(): Promise<JobConfig[] | null>;
   logs: DurableObjectNamespace<DeliveryLog>;
-  /** Forgets a deleted job whose log has gone. */
+  /** Forgets a deleted job whose log is deleted. */
   forget(jobId: number): Promise<void>;
-  sweepLedger(): Promise<void>;
-  /** Has the control plane bring what was not confirmed, if its alarm should have, and did not. */
-  driveControl(): Promise<void>;
-  /** Has the outbox sent what its alarm should have, and did not. */
-  driveOutbox(): Promise<void>;
-  /** Has looked whether functions are still attached at the platform. */
-  checkAttachments(): Promise<void>;
-  /** Has replays go on whose alarm should have fired, and did not. */
-  driveReplays(): Promise<void>;
-  /** Looks at everything, and tells what is wrong. */
-  watch(): Promise<void>;
+  /** Done in each run beside the logs: above all, what alarms should have done and did not. */
+  chores: readonly Chore[];
   platform: Pick<Platform, "now">;
 }
 
 /**
- * The second clock beside the alarms: cuts and uploads all that waits, for every job, disabled and draining ones included. Each log is driven on
- * its own; one that fails, or hangs, delays no other, and nothing hangs for long.
- * @throws if the jobs could not be read, so that the platform counts the run as failed; the alarms go on.
+ * A second clock beside the alarms: cuts and uploads all that waits, for every job, disabled and draining ones included, and does
+ * the chores. All run side by side; one that fails or hangs delays no other.
+ * @throws if the jobs could not be read, so that the platform counts the run as failed. The alarms go on.
  */
-export async function handleScheduled(context: ScheduledContext): Promise<void> {
-  const {
-    jobs,
-    logs,
-    forget,
-    sweepLedger,
-    driveControl,
-    driveOutbox,
-    driveReplays,
-    checkAttachments,
-    watch,
-    platform,
-  } = context;
-  const all = await jobs();
-  const chores = [
-    ...(all ?? []).map((job) => ({
+export async function handleScheduled({ jobs, logs, forget, chores, platform }: ScheduledContext): Promise<void> {
+  const known = await jobs();
+  const all: Chore[] = [
+    ...(known ?? []).map((job) => ({
       what: `job ${job.id}`,
-      async run(): Promise<void> {
+      async run() {
         await driveChain(logs, job.id, "scheduled", WAIT_MS);
         const old = job.deletedMs !== null && platform.now() - job.deletedMs > ID_MEMORY_MS;
         if (old && (await retireChain(logs, job.id))) await forget(job.id);
       },
     })),
-    { what: "ledger", run: async (): Promise<void> => sweepLedger() },
-    { what: "control plane", run: async (): Promise<void> => driveControl() },
-    { what: "outbox", run: async (): Promise<void> => driveOutbox() },
-    { what: "replays", run: async (): Promise<void> => driveReplays() },
-    { what: "attachments", run: async (): Promise<void> => checkAttachments() },
-    { what: "watch", run: async (): Promise<void> => watch() },
+    ...chores,
   ];
-  const results = await Promise.allSettled(chores.map(({ what, run }) => answered(what, CHORE_MS, run())));
+  const results = await Promise.allSettled(all.map(async ({ what, run }) => answered(what, CHORE_MS, run())));
   results.forEach((result, i) => {
-    if (result.status === "rejected") {
-      log.error("a scheduled chore failed", { chore: chores[i]?.what, error: errorText(result.reason) });
-    }
+    if (result.status === "rejected")
+      log.error("a scheduled chore failed", { chore: all[i]?.what, error: errorText(result.reason) });
   });
-  if (all === null) throw new Error("the control plane does not answer, and no configuration is known yet");
+  if (known === null) throw new Error("the control plane does not answer, and no configuration is known yet");
 }
 
 /**
- * Deletes the log of a job that was deleted long ago, last segment first; all of it or nothing, as what one of them still holds belongs to the counts of the
- * whole. @returns whether all of it is gone.
+ * Deletes the log of a job that was deleted long ago, last segment first. Nothing is deleted while any segment holds something, as
+ * its counts are those of the whole log.
+ * @returns whether all of it is deleted.
  */
 async function retireChain(logs: DurableObjectNamespace<DeliveryLog>, id: number): Promise<boolean> {
   let last = 0;

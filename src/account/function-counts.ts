@@ -1,6 +1,6 @@
 /** Events of one function. */
 export interface FunctionCount {
-  /** null: of all functions whose names are not kept, see {@link FunctionTally}. */
+  /** null: the sum of all functions whose names are not kept, see {@link FunctionTally}. */
   scriptName: string | null;
   /** Offered to at least one enabled job. */
   routed: number;
@@ -12,24 +12,21 @@ export interface FunctionCount {
   lastEventMs: number;
 }
 
-/** How many names are kept apart, and how many UTF-16 code units these have together. */
+/** Most names that are counted separately, and most UTF-16 code units of these together. */
 export interface TallyBounds {
   names: number;
   chars: number;
 }
 
-/** Longest name that is kept, in UTF-16 code units; the platform's own limit for a script's name is 63. */
+/** Longest name that is kept, in UTF-16 code units. The platform's own limit for a script's name is 63. */
 export const SCRIPT_NAME_MAX = 255;
 
-/**
- * Of one hour or one day. A code unit is at most 6 bytes of JSON and a count at most 80, so such a tally takes less than 0.95 MB: half
- * of what a row may hold.
- */
+/** For one hour or one day: less than 0.95 MB, half a row's limit, as a code unit is at most 6 bytes of JSON and a count at most 80. */
 export const TALLY_BOUNDS: TallyBounds = { names: 2_000, chars: 128_000 };
 
 /**
- * Adds up counts by function. Whoever may send events chooses the names, so their number and length are bounded: what comes under a longer name, or
- * a new one when there are enough, is summed under null. Nothing is lost of the sum.
+ * Adds up counts by function. Senders of events choose the names, so their number and length are bounded: counts of a longer
+ * name, or of a new one beyond the bounds, are added to null. The sum stays exact.
  */
 export class FunctionTally {
   readonly #bounds: TallyBounds;
@@ -49,7 +46,7 @@ export class FunctionTally {
     sum.lastEventMs = Math.max(sum.lastEventMs, lastEventMs);
   }
 
-  /** In the order in which the names came; what has none, if there is any, last. */
+  /** In the order of the names' first use; null, if any, last. */
   counts(): FunctionCount[] {
     return this.#other === null ? [...this.#counts.values()] : [...this.#counts.values(), this.#other];
   }
@@ -73,7 +70,7 @@ export class FunctionTally {
   }
 }
 
-/** Adds up what may be more than the bounds: then the functions with the most events keep their names. */
+/** Adds up counts. Beyond the bounds, the functions with the most events keep their names. */
 export function joinCounts(counts: Iterable<FunctionCount>, bounds: TallyBounds): FunctionCount[] {
   const all = new FunctionTally({ names: Number.POSITIVE_INFINITY, chars: Number.POSITIVE_INFINITY });
   for (const count of counts) all.add(count);
@@ -82,7 +79,7 @@ export function joinCounts(counts: Iterable<FunctionCount>, bounds: TallyBounds)
   return bounded.counts();
 }
 
-/** Counts as the text of a row: one array for each function, as keys would be half of it. */
+/** Counts as JSON for a row: one array for each function, as keys would double its size. */
 export function countsText(counts: readonly FunctionCount[]): string {
   return JSON.stringify(
     counts.map(({ scriptName, routed, notEnabled, notRouted, lastEventMs }) => [
@@ -95,7 +92,7 @@ export function countsText(counts: readonly FunctionCount[]): string {
   );
 }
 
-/** The counts of a text of {@link countsText}. */
+/** The reverse of {@link countsText}. */
 export function parseCounts(text: string): FunctionCount[] {
   const rows = JSON.parse(text) as [string | null, number, number, number, number][];
   return rows.map(([scriptName, routed, notEnabled, notRouted, lastEventMs]) => ({
@@ -107,7 +104,7 @@ export function parseCounts(text: string): FunctionCount[] {
   }));
 }
 
-/** Whether a text of {@link countsText} holds that function is whether it holds this: no quote stands unescaped inside a name. */
+/** Part of a text of {@link countsText} exactly if that function is in it: a name has no unescaped quote. */
 export function nameInText(scriptName: string): string {
   return `[${JSON.stringify(scriptName)},`;
 }

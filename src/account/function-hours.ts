@@ -9,19 +9,19 @@ import {
   type TallyBounds,
 } from "./function-counts.ts";
 
-/** How long events are counted by function, in ms: thirty whole days. */
+/** How long counts by function are kept, in ms: thirty whole days. */
 export const FUNCTION_HISTORY_MS = 30 * 86_400_000;
 
-/** The names of thirty days that are told apart when somebody asks; an answer stays far below the 32 MiB of a call. */
+/** Bounds of an answer for thirty days: far below the 32 MiB of a call. */
 const LISTED_BOUNDS: TallyBounds = { names: 10_000, chars: 1_000_000 };
 
 const HOUR_MS = 3_600_000;
 const HOURS_PER_DAY = 24;
 
 /**
- * Events by function, one row an hour: a row for each function would cost as many written rows as there are functions in a batch. With 500
- * functions, reading, adding up and writing the row takes 0.4 ms, so nothing is kept in memory that a failed transaction would have to take back.
- * The hours of a day that is over are joined in its first one, so that a look at thirty days takes some fifty rows.
+ * Events by function, one row an hour: a row for each function would cost a write for each function in a batch. With 500
+ * functions, reading, adding and writing the row takes 0.4 ms, so there is no copy in memory to roll back. The hours of a past
+ * day are joined in its first one, so that thirty days are some fifty rows.
  */
 export class FunctionHours {
   readonly #sql: SqlStorage;
@@ -30,7 +30,7 @@ export class FunctionHours {
     this.#sql = sql;
   }
 
-  /** Counts events at `nowMs`; no event is later than that, whatever it says of itself. Call it in the transaction of what they belong to. */
+  /** Adds counts at `nowMs`; later event times are capped to it. To be called in the transaction of the messages. */
   add(counts: Iterable<FunctionCount>, nowMs: number): void {
     const hour = hourOf(nowMs);
     const tally = new FunctionTally();
@@ -39,17 +39,17 @@ export class FunctionHours {
     this.#write(hour, tally.counts());
   }
 
-  /** What was counted of every function in the last thirty days. */
+  /** Every function's counts of the last thirty days. */
   totals(nowMs: number): FunctionCount[] {
     return joinCounts(this.#since(firstHour(nowMs)), LISTED_BOUNDS);
   }
 
-  /** What was counted of every function today and yesterday, by UTC; hours of days that are over may be joined. */
+  /** Every function's counts of today and yesterday (UTC). */
   lately(nowMs: number): FunctionCount[] {
     return joinCounts(this.#since(firstOfDay(hourOf(nowMs)) - HOURS_PER_DAY), TALLY_BOUNDS);
   }
 
-  /** Of these functions, the latest event that was counted in the last thirty days, in ms; those without any are left out. */
+  /** Each function's latest event in the last thirty days, in ms since the epoch; those without one are left out. */
   lastOf(names: ReadonlySet<string>, nowMs: number): Map<string, number> {
     const last = new Map<string, number>();
     for (const { scriptName, lastEventMs } of this.#since(firstHour(nowMs))) {
@@ -59,7 +59,7 @@ export class FunctionHours {
     return last;
   }
 
-  /** What was counted of one function in the last thirty days; null: nothing. Rows without its name are not read into memory. */
+  /** One function's counts of the last thirty days; null: none. Rows without its name are not read into memory. */
   of(scriptName: string, nowMs: number): FunctionCount | null {
     const tally = new FunctionTally();
     const rows = this.#sql.exec<{ counts: string }>(
@@ -73,7 +73,7 @@ export class FunctionHours {
     return tally.counts()[0] ?? null;
   }
 
-  /** Forgets a function's name; its events stay in the sum. */
+  /** Forgets a function's name. Its counts stay in the sum. */
   forget(scriptName: string): void {
     const holding = this.#sql
       .exec<{ hour: number }>("SELECT hour FROM function_hour WHERE instr(counts, ?) > 0", nameInText(scriptName))
@@ -86,7 +86,7 @@ export class FunctionHours {
     }
   }
 
-  /** Joins the hours of days that are over, and forgets what is older than thirty days. */
+  /** Joins the hours of past days, and deletes those older than thirty days. */
   sweep(nowMs: number): void {
     this.#sql.exec("DELETE FROM function_hour WHERE hour < ?", firstHour(nowMs));
     const today = firstOfDay(hourOf(nowMs));
@@ -130,7 +130,7 @@ function firstOfDay(hour: number): number {
   return hour - (hour % HOURS_PER_DAY);
 }
 
-/** Of the oldest day that still counts. */
+/** First hour of the oldest day that is kept. */
 function firstHour(nowMs: number): number {
   return firstOfDay(hourOf(nowMs - FUNCTION_HISTORY_MS));
 }

@@ -5,10 +5,11 @@ import { IdMemory, type TakenId } from "../storage/id-memory.ts";
 import { migrate } from "../storage/migrate.ts";
 import type { FunctionCount } from "./function-counts.ts";
 import { FunctionHours } from "./function-hours.ts";
-import { KeptJobs } from "./kept-jobs.ts";
+import { JobsCopy } from "./jobs-copy.ts";
 import { type MonthUse, parseUse, useAt, withUse } from "./month-use.ts";
 import type { MessageCount, Outcome, Watched } from "./outcome.ts";
 import { type RecentRecords, RecentRing } from "./recent.ts";
+import { Redeliveries } from "./redeliveries.ts";
 import { ACCOUNT_STEPS } from "./schema.ts";
 import {
   type AsideAsked,
@@ -19,7 +20,6 @@ import {
   type SetAsideMessage,
 } from "./set-aside-messages.ts";
 import { type AccountStatus, accountStatus } from "./status.ts";
-import { Unfinished } from "./unfinished.ts";
 import { queueUnits } from "./usage.ts";
 
 export type { FunctionCount } from "./function-counts.ts";
@@ -30,15 +30,15 @@ export type { AccountCounts, AccountStatus } from "./status.ts";
 
 const SWEEP_EVERY_MS = 86_400_000;
 
-/** The account's own count of what was processed, deduplicated by the same ids as the logs, and the keeper of messages that nobody could read. */
+/** Counts processed messages for the account, deduplicated by the same ids as the logs, and stores messages that are set aside. */
 export class AccountLedger extends DurableObject<Env> {
   readonly #sql: SqlStorage;
   readonly #ids: IdMemory;
   readonly #functions: FunctionHours;
-  readonly #jobs: KeptJobs;
-  readonly #unfinished: Unfinished;
+  readonly #jobs: JobsCopy;
+  readonly #redeliveries: Redeliveries;
   readonly #aside: AsideMessages;
-  /** Gone with the object: never stored. */
+  /** In memory only. */
   readonly #recent = new RecentRing();
 
   constructor(ctx: DurableObjectState, env: Env) {
@@ -46,24 +46,24 @@ export class AccountLedger extends DurableObject<Env> {
     this.#sql = ctx.storage.sql;
     this.#ids = new IdMemory(ctx.storage.sql);
     this.#functions = new FunctionHours(ctx.storage.sql);
-    this.#jobs = new KeptJobs(ctx.storage.sql);
-    this.#unfinished = new Unfinished(ctx.storage.sql, this.#ids);
+    this.#jobs = new JobsCopy(ctx.storage.sql);
+    this.#redeliveries = new Redeliveries(ctx.storage.sql, this.#ids);
     this.#aside = new AsideMessages(ctx.storage.sql, this.#ids, this.#functions);
     migrate(ctx.storage, ACCOUNT_STEPS);
   }
 
   /**
-   * Counts messages that all their jobs have committed; one that is counted already is passed over. Remembers those that have to come again.
-   * @returns null, or which were counted now, if somebody watches them; or the jobs as they are by now if they were routed by a state that is behind:
-   * then nothing was counted, and the messages must be offered to these.
+   * Counts messages that all their jobs have committed, each once, and notes those that come again.
+   * @returns null; or, while live viewers watch, which were counted now; or the newer jobs if the messages were routed by an
+   * older state: then nothing was counted, and they must be offered to these jobs.
    */
   count({ done, failed, backlog, work, state }: Outcome): JobsSnapshot | Watched | null {
     const { newer, watchedUntilMs } = this.#jobs.sinceAndWatched(state);
     if (newer !== null) return newer;
     const now = platform.now();
     const fresh = this.ctx.storage.transactionSync(() => {
-      this.#unfinished.note(failed);
-      for (const { id } of done) this.#unfinished.finished(id);
+      this.#redeliveries.expect(failed);
+      for (const { id } of done) this.#redeliveries.finished(id);
       const known = this.#ids.known(done);
       const fresh = done.filter(({ id }) => !known.has(id));
       if (fresh.length === 0) return fresh;
@@ -82,7 +82,7 @@ export class AccountLedger extends DurableObject<Env> {
         },
         now,
       );
-      // One row, whatever is in it: what a month has used costs nothing to know.
+      // All in one row: counting a month's use costs no further write.
       this.#sql.exec(
         `UPDATE account SET processed = processed + ?, routed = routed + ?, not_enabled = not_enabled + ?, not_routed = not_routed + ?,
            queue_backlog = ?, queue_seen_ms = ?, month_use = ? WHERE id = 1`,
@@ -100,19 +100,19 @@ export class AccountLedger extends DurableObject<Env> {
       );
       return fresh;
     });
-    // What is counted once is held once.
+    // Only those counted now: no record is held twice.
     for (const { recent } of fresh) if (recent !== undefined) this.#recent.add(recent);
-    // A consumer that says nothing of its work is of a version before this answer: it would take it for a failure, and everything would come again.
+    // A consumer that does not report its work is older than this answer and would take it for a failure.
     const isUnderstood = work !== undefined;
     return isUnderstood && fresh.length > 0 && watchedUntilMs > now ? { watched: fresh.map(({ id }) => id) } : null;
   }
 
-  /** Somebody watches records arrive until then, in ms since the epoch; 0: nobody does. */
+  /** Live viewers watch until then, in ms since the epoch; 0: none does. */
   watchedUntil(ms: number): void {
     this.#sql.exec("UPDATE account SET watched_until_ms = ? WHERE id = 1", ms);
   }
 
-  /** The newest records that consumers have handed over, oldest first; nothing after the object was evicted. */
+  /** The newest records from consumers, oldest first; none after an eviction. */
   recent(): RecentRecords {
     return this.#recent.all();
   }
@@ -122,26 +122,26 @@ export class AccountLedger extends DurableObject<Env> {
     return [...this.#ids.known(messages)];
   }
 
-  /** Takes a copy of the jobs and opt-outs; one that is behind what is here changes nothing. @returns the state that is kept. */
+  /** As {@link JobsCopy.keep}. */
   keepJobs(snapshot: JobsSnapshot): string {
     const kept = this.ctx.storage.transactionSync(() => this.#jobs.keep(snapshot));
     if (kept === snapshot.state) this.#recent.forget(offNow(snapshot.optOuts));
     return kept;
   }
 
-  /** Keeps a message that cannot go its way, whole, and counts it; once, however often it comes. */
+  /** Stores a message whole, and counts it. Idempotent by `taken.id`. */
   setAside({ noted, ...message }: SetAsideMessage): void {
     const { taken } = message;
     this.ctx.storage.transactionSync(() => {
-      this.#unfinished.finished(taken.id);
-      if (noted !== undefined) this.#unfinished.finishedAsNoted(noted);
+      this.#redeliveries.finished(taken.id);
+      if (noted !== undefined) this.#redeliveries.finishedAsNoted(noted);
       if (this.#ids.known([taken]).size > 0) return;
       this.#ids.remember([taken]);
       this.#aside.keep(message, platform.now());
     });
   }
 
-  /** A part of the messages that are set aside, the oldest first, and how many there are in all. */
+  /** A page of the messages that are set aside, the oldest first, and how many there are in all. */
   asideList(offset: number, limit: number): { entries: AsideEntry[]; total: number } {
     const { total } = this.#sql.exec<{ total: number }>("SELECT aside_messages AS total FROM account").one();
     return { entries: this.#aside.list(offset, limit, platform.now()), total };
@@ -153,8 +153,8 @@ export class AccountLedger extends DurableObject<Env> {
   }
 
   /**
-   * Counts the events of a message that was set aside as what became of them now that all jobs have it, and lets go of it.
-   * @returns as {@link AccountLedger.count}; `gone`: somebody else has sent or discarded it meanwhile, and it is counted as that.
+   * Counts a message that was set aside and sent again, and deletes it.
+   * @returns as {@link AccountLedger.count}; `gone`: another request has sent or discarded it meanwhile.
    */
   asideSent(id: number, message: MessageCount, state: string): JobsSnapshot | "gone" | null {
     const newer = this.#jobs.since(state);
@@ -163,23 +163,23 @@ export class AccountLedger extends DurableObject<Env> {
     return counted ? null : "gone";
   }
 
-  /** Lets go of a message that nobody wants sent again; its events count as discarded. @returns as how many; null: it is not there (any more). */
+  /** Deletes a message. @returns how many events count as discarded; null: it is not set aside (any more). */
   asideDiscarded(id: number): number | null {
     return this.ctx.storage.transactionSync(() => this.#aside.countDiscarded(id));
   }
 
-  /** Of which messages which jobs' logs are to be asked now whether they hold them. */
+  /** Messages for which the logs of these jobs are to be asked now whether they hold them. */
   asideToAsk(limit: number): { messages: AsideToAsk[]; jobs: number[] } {
     const messages = this.ctx.storage.transactionSync(() => this.#aside.toAsk(limit, platform.now()));
     return { messages, jobs: this.#jobs.ids() };
   }
 
-  /** What these logs have said. */
+  /** Takes the logs' answers. */
   asideAsked(answers: readonly AsideAsked[]): void {
     this.ctx.storage.transactionSync(() => this.#aside.asked(answers, platform.now()));
   }
 
-  /** Events that intake had and could not keep. */
+  /** Counts events that intake lost. */
   countLost(events: number): void {
     this.#sql.exec("UPDATE account SET intake_lost = intake_lost + ? WHERE id = 1", events);
   }
@@ -194,7 +194,7 @@ export class AccountLedger extends DurableObject<Env> {
     return this.#functions.lately(platform.now());
   }
 
-  /** When an event of these functions was last counted, in ms; those without one for thirty days are left out. */
+  /** The latest event of these functions, in ms since the epoch; functions without one in thirty days are left out. */
   lastEvents(scriptNames: readonly string[]): { scriptName: string; lastEventMs: number }[] {
     const last = this.#functions.lastOf(new Set(scriptNames), platform.now());
     return [...last].map(([scriptName, lastEventMs]) => ({ scriptName, lastEventMs }));
@@ -205,7 +205,7 @@ export class AccountLedger extends DurableObject<Env> {
     return this.#functions.of(scriptName, platform.now());
   }
 
-  /** Forgets a function's name; what was counted under it stays in the sum, under none. Events that come later are counted anew. */
+  /** Forgets a function's name. Its counts stay in the sum, without a name; later events are counted anew. */
   forgetFunction(scriptName: string): void {
     this.ctx.storage.transactionSync(() => this.#functions.forget(scriptName));
     this.#recent.forget(new Set([scriptName]));
@@ -218,23 +218,23 @@ export class AccountLedger extends DurableObject<Env> {
     if (now - swept_ms < SWEEP_EVERY_MS) return;
     this.ctx.storage.transactionSync(() => {
       this.#ids.sweep(now);
-      this.#unfinished.sweep(now);
+      this.#redeliveries.sweep(now);
       this.#functions.sweep(now);
       this.#sql.exec("UPDATE account SET swept_ms = ? WHERE id = 1", now);
     });
   }
 
-  /** Notes messages that are on their way, later than others that were taken in with them; what is counted already is not. */
+  /** Notes messages that come later than others taken in at the same time. */
   expectAgain(messages: readonly TakenId[]): void {
-    this.ctx.storage.transactionSync(() => this.#unfinished.note(messages));
+    this.ctx.storage.transactionSync(() => this.#redeliveries.expect(messages));
   }
 
-  /** Time of intake of the oldest message that has to come again, in ms; null: there is none. */
+  /** Time of intake of the oldest message that comes again, in ms; null: there is none. */
   oldestUnfinishedMs(): number | null {
-    return this.#unfinished.oldestMs();
+    return this.#redeliveries.oldestMs();
   }
 
-  /** What this month (UTC) has used so far; null: nothing was ever counted. */
+  /** Use of this month (UTC) so far; null: nothing was ever counted. */
   monthUse(): MonthUse | null {
     return useAt(this.#monthUse(), platform.now());
   }
@@ -244,7 +244,7 @@ export class AccountLedger extends DurableObject<Env> {
   }
 
   status(): AccountStatus {
-    const oldest = { oldestUnfinishedMs: this.#unfinished.oldestMs(), oldestAsideMs: this.#aside.oldestMs() };
+    const oldest = { oldestUnfinishedMs: this.#redeliveries.oldestMs(), oldestAsideMs: this.#aside.oldestMs() };
     return accountStatus(this.#sql, oldest);
   }
 }

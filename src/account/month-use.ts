@@ -1,36 +1,36 @@
-/** What the account used in one calendar month (UTC), as far as it is counted as it happens. */
+/** The account's counted use in one calendar month (UTC). */
 export interface MonthUse {
   /** Months since year 0: `year * 12 + month`, January being 0. */
   month: number;
-  /** Since when all of it was counted, in ms since the epoch: the beginning of the month, or the first count of all. */
+  /** Start of the count, in ms since the epoch: of the month, or of the first count ever. */
   sinceMs: number;
-  /** Batches of the queue of which anything was counted. */
+  /** Batches of the queue with anything counted. */
   batches: number;
-  /** Groups of messages, of up to 4 MB of records each, that were committed and counted together: a batch is mostly one. */
+  /** Groups of messages committed and counted together, of up to 4 MB of records each: usually one a batch. */
   groups: number;
   messages: number;
-  /** What it takes to write, to read or to delete these messages once: one for each started 64 KB of each. */
+  /** Billed operations to write, read or delete the messages once: one for each started 64 KB of each message. */
   messageUnits: number;
   events: number;
   /** Calls in which a job's log took records. */
   appends: number;
-  /** Records that jobs were offered: an event counts once for each of them. */
+  /** Records offered to jobs: an event counts once for each job. */
   offered: number;
 }
 
-/** What one count adds. */
+/** The part that one count adds to. */
 export type Used = Omit<MonthUse, "month" | "sinceMs">;
 
 const NOTHING: Used = { batches: 0, groups: 0, messages: 0, messageUnits: 0, events: 0, appends: 0, offered: 0 };
 const USED_NAMES = Object.keys(NOTHING) as (keyof Used)[];
 
-/** The month, as {@link MonthUse.month}, that a time in ms belongs to. */
+/** As {@link MonthUse.month}. */
 export function monthOf(ms: number): number {
   const at = new Date(ms);
   return at.getUTCFullYear() * 12 + at.getUTCMonth();
 }
 
-/** When a month begins, in ms since the epoch. */
+/** Start of a month, in ms since the epoch. */
 export function monthStartMs(month: number): number {
   return Date.UTC(Math.floor(month / 12), month % 12);
 }
@@ -40,13 +40,10 @@ export function monthName(month: number): string {
   return new Date(monthStartMs(month)).toISOString().slice(0, 7);
 }
 
-/** A clock that is behind by less, in ms, begins no month anew; by more, what is kept is of a time that has not come, and would stand in the way until it does. */
+/** A clock that is behind by up to this, in ms, does not reset a month that has begun. Further in the future, the stored month is wrong. */
 const BEHIND_MS = 86_400_000;
 
-/**
- * The use of the month that is now: what is kept, or none yet.
- * @param kept null: nothing was ever counted.
- */
+/** Use of the current month. @param kept null: nothing was ever counted. */
 export function useAt(kept: MonthUse | null, nowMs: number): MonthUse | null {
   const month = monthOf(nowMs);
   if (kept === null || kept.month === month) return kept;
@@ -54,7 +51,7 @@ export function useAt(kept: MonthUse | null, nowMs: number): MonthUse | null {
   return monthStartMs(kept.month) - nowMs <= BEHIND_MS ? kept : { month, sinceMs: nowMs, ...NOTHING };
 }
 
-/** With one count more. */
+/** Adds a count. */
 export function withUse(kept: MonthUse | null, used: Used, nowMs: number): MonthUse {
   const now = useAt(kept, nowMs) ?? { month: monthOf(nowMs), sinceMs: nowMs, ...NOTHING };
   const sum = { ...now };
@@ -62,14 +59,14 @@ export function withUse(kept: MonthUse | null, used: Used, nowMs: number): Month
   return sum;
 }
 
-/** What the ledger's row holds; null: nothing yet, or nothing that anybody can read. It never throws: the records that are counted with it matter more. */
+/** The ledger's column; null: empty or unreadable. Never throws: counting records matters more. */
 export function parseUse(text: string | null): MonthUse | null {
   if (text === null) return null;
   try {
     const kept = JSON.parse(text) as Partial<MonthUse> | null;
     if (kept === null || !isWhole(kept.month) || !isWhole(kept.sinceMs)) return null;
     const use = { month: kept.month, sinceMs: kept.sinceMs, ...NOTHING };
-    // One that an older version did not count, or that is no number, is none so far.
+    // A count that an older version did not have starts at 0.
     for (const name of USED_NAMES) use[name] = isWhole(kept[name]) ? kept[name] : 0;
     return use;
   } catch {

@@ -2,6 +2,7 @@ import type { JobsSnapshot } from "../job/config.ts";
 import type { TakenId } from "../storage/id-memory.ts";
 import type { FunctionCount } from "./function-counts.ts";
 import type { RecentRecords } from "./recent.ts";
+
 /** How the events of one message ended up, from the account's point of view. */
 export interface MessageCount extends TakenId {
   /** As the message's envelope says. */
@@ -12,17 +13,17 @@ export interface MessageCount extends TakenId {
   notEnabled: number;
   /** No job was enabled. */
   notRouted: number;
-  /** The same by function; adds up to the three. */
+  /** The three by function. */
   functions: readonly FunctionCount[];
-  /** Size of the message as the queue has it; absent: not known. */
+  /** Size of what the queue delivered, in bytes; absent: unknown. */
   bytes?: number;
-  /** Some of its records, for previews: held in memory only, and no part of any count. */
+  /** Some of its records, for previews: held in memory only. */
   recent?: RecentRecords;
 }
 
-/** What the ledger says of messages that it has counted while somebody watches records arrive. */
+/** The ledger's answer to a count while live viewers watch. */
 export interface Watched {
-  /** The ids of those that it counted now, and not before: each is shown once. */
+  /** Ids of messages counted now, and not before: each is shown once. */
   watched: readonly string[];
 }
 
@@ -33,13 +34,13 @@ export function readWatched(answer: unknown): readonly string[] | null {
   return Array.isArray(watched) && watched.every((id) => typeof id === "string") ? watched : null;
 }
 
-/** What it took to commit some messages. */
+/** The effort of committing some messages. */
 export interface Work {
   /** Batches of the queue that begin with them: none or one. */
   batches: number;
   /** Calls in which a job's log took records. */
   appends: number;
-  /** Records that jobs were offered in these: an event counts once for each of them. */
+  /** Records offered to jobs in these: an event counts once for each job. */
   offered: number;
 }
 
@@ -47,19 +48,19 @@ export interface Work {
 export interface Outcome {
   /** Committed by all their jobs. */
   done: readonly MessageCount[];
-  /** They have to come again. */
+  /** They come again. */
   failed: readonly TakenId[];
-  /** Messages that wait in the queue, as it says. */
+  /** Messages waiting in the queue, as reported by it; null: unknown. */
   backlog: number | null;
-  /** What it took, for the month's use; absent: it was not counted. */
+  /** For the month's use; absent: not counted. */
   work?: Work;
-  /** The state of the control plane that they were routed by. */
+  /** State of the control plane by which they were routed. */
   state: string;
 }
 
 /**
- * Counts what was committed.
- * @returns null; or, while a viewer watches, {@link Watched}; or a {@link JobsSnapshot}, not looked at yet: there is a newer configuration, nothing was
+ * Counts committed messages.
+ * @returns unchecked: null; or, while live viewers watch, {@link Watched}; or a newer {@link JobsSnapshot}: then nothing was
  * counted, and the messages must be offered to its jobs, too.
  */
 export type CommitCount = (outcome: Outcome) => Promise<unknown>;

@@ -1,17 +1,17 @@
 import { RECENT_EVENT_MAX_BYTES, RECENT_MAX_BYTES, RECENT_MAX_EVENTS } from "../limits.ts";
 import { RecordLine } from "../record/line.ts";
 
-/** Some of a message's records, on their way to where recent ones are held. */
+/** Some of a message's records, for {@link RecentRing}. */
 export interface RecentRecords {
   /** Canonical lines in order, each ended by a newline, in UTF-8. */
   ndjson: Uint8Array;
-  /** How many of those that were looked at were too large to be held. */
+  /** How many records were too large to be held. */
   tooLarge: number;
 }
 
 export interface RecentLimits {
   events: number;
-  /** Of all lines together, in UTF-8, without their newlines. */
+  /** Of all lines together, in UTF-8, without newlines. */
   bytes: number;
   /** Of one. */
   eventBytes: number;
@@ -26,8 +26,8 @@ const LIMITS: RecentLimits = {
 const NEWLINE = 0x0a;
 
 /**
- * The newest records, in memory and nowhere else. They are held as bytes, each in a buffer of its own: a text may take two bytes a character, and a
- * piece of a larger buffer would keep all of it.
+ * The newest records, in memory only. Each is bytes in its own buffer: text may take two bytes a character, and a view would keep
+ * the whole larger buffer.
  */
 export class RecentRing {
   readonly #limits: RecentLimits;
@@ -40,7 +40,7 @@ export class RecentRing {
     this.#limits = limits;
   }
 
-  /** Adds records, newest last; the oldest make room. What ends without a newline is no line. */
+  /** Adds records, newest last, and drops the oldest beyond the limits. A part without a newline is ignored. */
   add({ ndjson, tooLarge }: RecentRecords): void {
     this.#tooLarge += tooLarge;
     for (let from = 0; from < ndjson.length; ) {
@@ -61,14 +61,14 @@ export class RecentRing {
     this.#lines.splice(0, gone);
   }
 
-  /** Lets go of some. @param isWanted of a line, as text. */
+  /** Drops lines that are not wanted. */
   keep(isWanted: (line: string) => boolean): void {
     const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
     this.#lines = this.#lines.filter((line) => isWanted(decoder.decode(line)));
     this.#bytes = this.#lines.reduce((sum, { length }) => sum + length, 0);
   }
 
-  /** Lets go of the records of these functions, and of those that name none. */
+  /** Drops the records of these functions, and of none. */
   forget(scriptNames: ReadonlySet<string>): void {
     if (scriptNames.size === 0) return;
     this.keep((line) => {
@@ -77,7 +77,7 @@ export class RecentRing {
     });
   }
 
-  /** All that is held, oldest first; and how many were too large to be held since the beginning. */
+  /** All records, oldest first; and how many were too large, ever. */
   all(): RecentRecords {
     const ndjson = new Uint8Array(this.#bytes + this.#lines.length);
     let at = 0;
@@ -90,7 +90,7 @@ export class RecentRing {
   }
 }
 
-/** Of a record's line; null if it has none. Never throws: what is only there to be shown may not stop what it comes along with. */
+/** null: none. Never throws: previews must not disturb counting. */
 function scriptNameOf(line: string): string | null {
   try {
     return RecordLine.read(line)?.ScriptName ?? null;

@@ -2,15 +2,15 @@ import { withOutputSql } from "../job/config.ts";
 import { ID_MEMORY_SQL } from "../storage/id-memory.ts";
 import type { Migration } from "../storage/migrate.ts";
 
-/** The schema of the account's ledger; docs/storage.md says of each table how long a row lives. */
+/** The schema of the account's ledger. docs/storage.md has the lifetime of each table's rows. */
 export const ACCOUNT_STEPS = [
   {
     id: 1,
-    why: "every message is counted once, and what could not be read is kept",
+    why: "every message is counted once, and unreadable ones are stored",
     sql: `
       CREATE TABLE account (
         id            INTEGER PRIMARY KEY CHECK (id = 1),
-        processed     INTEGER NOT NULL DEFAULT 0, -- events, counted on their own: the sum of the next four, or something is wrong
+        processed     INTEGER NOT NULL DEFAULT 0, -- events, counted separately: must equal the sum of the next four
         routed        INTEGER NOT NULL DEFAULT 0,
         not_enabled   INTEGER NOT NULL DEFAULT 0,
         not_routed    INTEGER NOT NULL DEFAULT 0,
@@ -18,11 +18,11 @@ export const ACCOUNT_STEPS = [
         intake_lost   INTEGER NOT NULL DEFAULT 0,
         queue_backlog INTEGER,                    -- messages, as the queue last said
         queue_seen_ms INTEGER,
-        jobs_state    TEXT NOT NULL DEFAULT '',   -- of the control plane, when it last brought its jobs here
+        jobs_state    TEXT NOT NULL DEFAULT '',   -- of the control plane, when it last sent its jobs
         swept_ms      INTEGER NOT NULL DEFAULT 0
       ) STRICT;
       INSERT INTO account (id) VALUES (1);
-      CREATE TABLE unfinished (                   -- messages that have to come again
+      CREATE TABLE unfinished (                   -- messages that come again
         id       BLOB PRIMARY KEY,
         taken_ms INTEGER NOT NULL
       ) STRICT, WITHOUT ROWID;
@@ -56,30 +56,30 @@ export const ACCOUNT_STEPS = [
       ) STRICT;
       INSERT INTO opt_outs (id, version, functions) VALUES (1, 0, '[]');
       CREATE TABLE function_hour (
-        hour   INTEGER PRIMARY KEY,     -- since the epoch; the first of a day: all of that day, once it is over
-        counts TEXT NOT NULL            -- of every function that was counted in it, see function-counts.ts
+        hour   INTEGER PRIMARY KEY,     -- since the epoch; the first of a past day: all of that day
+        counts TEXT NOT NULL            -- by function, see function-counts.ts
       ) STRICT;
-      INSERT INTO function_hour (hour, counts) -- what was counted before, under no name: the sums of both are the same from the beginning
+      INSERT INTO function_hour (hour, counts) -- earlier counts, without a name: the sums agree from the start
         SELECT unixepoch() / 3600, json_array(json_array(NULL, routed, not_enabled, not_routed, 0))
           FROM account WHERE routed + not_enabled + not_routed > 0;`,
   },
   {
     id: 4,
-    why: "what was set aside can be sent again, once, however late, or given up",
+    why: "what was set aside can be sent again, once, however late, or discarded",
     sql: `
-      ALTER TABLE account ADD COLUMN discarded INTEGER NOT NULL DEFAULT 0;      -- events that were set aside, and given up
+      ALTER TABLE account ADD COLUMN discarded INTEGER NOT NULL DEFAULT 0;      -- events that were set aside, then discarded
       ALTER TABLE account ADD COLUMN aside_messages INTEGER NOT NULL DEFAULT 0; -- rows of set_aside
-      ALTER TABLE account ADD COLUMN next_aside INTEGER NOT NULL DEFAULT 1;     -- no id is used twice
+      ALTER TABLE account ADD COLUMN next_aside INTEGER NOT NULL DEFAULT 1;     -- ids are not reused
       UPDATE account SET aside_messages = (SELECT count(*) FROM set_aside),
         next_aside = (SELECT coalesce(max(id), 0) + 1 FROM set_aside);
-      CREATE TABLE aside_note (          -- of set_aside: what is asked for without its messages, which are large
+      CREATE TABLE aside_note (          -- of set_aside: what is read without the messages, which are large
         id         INTEGER PRIMARY KEY,
         header     BLOB NOT NULL,        -- the first 40 bytes of the message
-        bytes      INTEGER NOT NULL,     -- how many it has
-        counted_as BLOB,                 -- the id it was counted under; NULL: it was set aside before that was noted
+        bytes      INTEGER NOT NULL,     -- its size
+        counted_as BLOB,                 -- the id it was counted under; NULL: set aside before this column
         unreadable TEXT,                 -- why its records could not be read then; NULL: they could
-        ask_ms     INTEGER,              -- when the logs are next to be asked whether they hold it; NULL: never again
-        jobs       TEXT,                 -- JSON: ids of jobs that were enabled when it was taken in; NULL: nobody knows
+        ask_ms     INTEGER,              -- when the logs are next asked whether they hold it; NULL: never again
+        jobs       TEXT,                 -- JSON: ids of jobs that were enabled when it was taken in; NULL: unknown
         off        TEXT,                 -- JSON: names of functions whose logging was off then
         kept       TEXT NOT NULL DEFAULT '[]' -- JSON: ids of jobs whose logs remember for good whether they hold it
       ) STRICT;
@@ -88,12 +88,12 @@ export const ACCOUNT_STEPS = [
   },
   {
     id: 5,
-    why: "records are shown as they arrive, while somebody watches",
+    why: "live viewers see records as they arrive",
     sql: "ALTER TABLE account ADD COLUMN watched_until_ms INTEGER NOT NULL DEFAULT 0;",
   },
   {
     id: 6,
-    why: "it can be said what a month has used so far",
+    why: "the current month's use is shown",
     sql: `
       -- JSON of MonthUse (month-use.ts); NULL: nothing was counted since this step
       ALTER TABLE account ADD COLUMN month_use TEXT;`,

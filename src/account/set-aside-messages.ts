@@ -7,37 +7,37 @@ import type { FunctionHours } from "./function-hours.ts";
 import type { MessageCount } from "./outcome.ts";
 
 export interface SetAsideMessage {
-  /** What it is remembered by: the envelope's id, or a hash of what cannot be read. */
+  /** The id it is remembered by: the envelope's, or a hash of an unreadable message. */
   taken: TakenId;
-  /** What it says that it is, though it cannot be believed: as that it may have been noted as coming again. */
+  /** The id in the header of an unreadable message: it may be noted as coming again under it. */
   noted?: TakenId;
   queue: string;
   why: string;
-  /** Why its records cannot be read, by the code that sets it aside; missing: they can. */
+  /** Why its records cannot be read; absent: they can. */
   unreadable?: string;
   events: number;
   message: ArrayBuffer;
 }
 
-/** A message that was set aside, without what is in it. */
+/** A message that was set aside, without its content. */
 export interface AsideEntry {
   id: number;
   atMs: number;
-  /** null: it cannot be read, or not be believed. */
+  /** null: its header is unreadable or cannot be trusted. */
   takenInMs: number | null;
   queue: string;
   why: string;
   events: number;
-  /** As the queue had it, with what it refers to. */
+  /** Its size, with the records that it refers to. */
   bytes: number;
   /** Why its records could not be read when it was set aside; null: they could. */
   unreadable: string | null;
-  /** Jobs that were enabled when it was taken in, whose logs may have forgotten by now whether they hold it. */
+  /** Jobs that were enabled when it was taken in, and whose logs may have forgotten whether they hold it. */
   forgotten: number[];
 }
 
 /** What was in force when a message was taken in. */
-export interface AsideTerms {
+export interface InForceAtIntake {
   /** Jobs that were enabled. */
   jobs: number[];
   /** Functions whose logging was off. */
@@ -46,38 +46,39 @@ export interface AsideTerms {
   kept: number[];
 }
 
-/** With what is in it. `terms` null: nobody knows them any more. */
+/** With its content. */
 export interface AsideMessage extends AsideEntry {
   message: ArrayBuffer;
-  terms: AsideTerms | null;
+  /** null: unknown, as it was set aside too late. */
+  terms: InForceAtIntake | null;
 }
 
-/** A message of which the logs are to say whether they hold it. */
+/** A question to the logs: whether they hold this message. */
 export interface AsideToAsk {
   id: number;
   taken: TakenId;
-  /** No copy of it can reach a log through the queue any more: what the logs say now stays true. */
+  /** No copy can reach a log through the queue any more, so the answer is final. */
   final: boolean;
 }
 
-/** What the logs have said. */
+/** The logs' answers. */
 export interface AsideAsked extends AsideToAsk {
-  /** Jobs whose logs remember by now, for good, whether they hold it. */
+  /** Jobs whose logs now remember for good whether they hold it. */
   kept: readonly number[];
   /** Every log has answered. */
   all: boolean;
 }
 
 /**
- * When the logs are asked for the last time, in ms after intake: the queue deletes its messages after fourteen days, and a log forgets none before
- * fifteen; half a day for clocks, and for a message that was on its way to the queue for a while.
+ * When the logs are asked for the last time, in ms after intake. The queue deletes messages after fourteen days, and a log forgets
+ * ids after fifteen. Half a day is left for clock differences, and for a message that reached the queue late.
  */
 export const LAST_ASK_AFTER_MS = ID_MEMORY_MS - 43_200_000;
 
-/** How often they are asked until then, in ms: a copy of a request that is repeated by its key is forgotten earlier, if it came earlier. */
+/** How often they are asked until then, in ms: an earlier copy of a keyed request is forgotten earlier. */
 const ASK_EVERY_MS = 86_400_000;
 
-/** Bytes of a message that hold its envelope. */
+/** Size of a message's envelope. */
 const HEADER_BYTES = 40;
 
 interface Row {
@@ -97,20 +98,20 @@ interface Row {
 
 const COLUMNS = "id, at_ms, queue, why, events, unreadable, bytes, header, jobs, off, kept";
 
-/** The messages that the account's ledger keeps, and what they count as. What changes anything belongs into a transaction of its caller. */
+/** The messages that the ledger stores, and how they count. To be changed only in a transaction of the caller. */
 export class AsideMessages {
   readonly #sql: SqlStorage;
   readonly #ids: IdMemory;
   readonly #functions: FunctionHours;
 
-  /** @param ids of what was counted. @param functions the counts by function. */
+  /** @param ids of counted messages. @param functions the counts by function. */
   constructor(sql: SqlStorage, ids: IdMemory, functions: FunctionHours) {
     this.#sql = sql;
     this.#ids = ids;
     this.#functions = functions;
   }
 
-  /** Keeps a message whole, under an id that none ever had, and counts it. */
+  /** Stores a message whole, under a new id, and counts it. */
   keep({ taken, queue, why, unreadable, events, message }: Omit<SetAsideMessage, "noted">, nowMs: number): void {
     const { next_aside: id } = this.#sql.exec<{ next_aside: number }>("SELECT next_aside FROM account").one();
     this.#sql.exec(
@@ -137,8 +138,8 @@ export class AsideMessages {
       unreadable ?? null,
       nowMs,
     );
-    // Of what cannot be read, nobody knows when it was taken in.
-    if (unreadable === undefined) this.#setTerms(id, taken.takenInMs, nowMs);
+    // The time of intake of an unreadable message is unknown.
+    if (unreadable === undefined) this.#noteInForce(id, taken.takenInMs, nowMs);
   }
 
   /** The oldest first. */
@@ -162,15 +163,15 @@ export class AsideMessages {
       )
       .toArray()[0];
     if (row === undefined) return null;
-    return { ...entryOf(row, this.#gettingAgain(nowMs), nowMs), message: row.message, terms: termsOf(row) };
+    return { ...entryOf(row, this.#gettingAgain(nowMs), nowMs), message: row.message, terms: inForceOf(row) };
   }
 
-  /** Lets go of a message that all its jobs have, and counts its events as what became of them. @returns false: it is not there (any more). */
+  /** Deletes a message that all its jobs have, and counts its events. @returns false: it is not set aside (any more). */
   countSent(id: number, message: MessageCount, nowMs: number): boolean {
     const removed = this.#remove(id);
     if (removed === null) return false;
     const isOwn = removed.countedAs === null || removed.countedAs === message.id;
-    // It was counted by its bytes alone, as nobody could read it; by what it says now it may have been counted as well, as another copy.
+    // An unreadable message was counted under a hash. Now that it can be read, another copy may be counted under its id already.
     const isKnown = this.#ids.known([message]).size > 0;
     const counts = isOwn || !isKnown;
     if (!isKnown) this.#ids.remember([message]);
@@ -188,7 +189,7 @@ export class AsideMessages {
     return true;
   }
 
-  /** Lets go of a message, and counts its events as discarded. @returns as how many; null: it is not there (any more). */
+  /** Deletes a message, and counts its events as discarded. @returns how many; null: it is not set aside (any more). */
   countDiscarded(id: number): number | null {
     const removed = this.#remove(id);
     if (removed === null) return null;
@@ -200,7 +201,7 @@ export class AsideMessages {
     return removed.events;
   }
 
-  /** @returns as how many events it was counted, and under which id; null: it is not there (any more). */
+  /** @returns how many events it counted as, and under which id; null: it is not set aside (any more). */
   #remove(id: number): { events: number; countedAs: string | null } | null {
     const row = this.#sql
       .exec<{ events: number; counted_as: ArrayBuffer | null }>(
@@ -214,13 +215,13 @@ export class AsideMessages {
     return { events: row.events, countedAs: row.counted_as === null ? null : toHex(new Uint8Array(row.counted_as)) };
   }
 
-  /** When the first of them was set aside, in ms since the epoch; null: there is none. */
+  /** When the oldest was set aside, in ms since the epoch; null: there is none. */
   oldestMs(): number | null {
     const first = this.#sql.exec<{ at_ms: number }>("SELECT at_ms FROM set_aside ORDER BY id LIMIT 1").toArray()[0];
     return first?.at_ms ?? null;
   }
 
-  /** Those of which the logs are to be asked now, and no more than `limit`. Notes what was in force where it is not noted yet. */
+  /** Messages that the logs are to be asked for now, `limit` at most. Notes what was in force where that is missing. */
   toAsk(limit: number, nowMs: number): AsideToAsk[] {
     const due = this.#sql
       .exec<{ id: number; at_ms: number; header: ArrayBuffer; jobs: string | null }>(
@@ -233,18 +234,18 @@ export class AsideMessages {
     return due.flatMap(({ id, at_ms, header, jobs }): AsideToAsk[] => {
       const envelope = decodeEnvelope(header);
       if (!envelope.ok) {
-        // Newer code may know what it is, as long as the logs remember.
+        // Newer code may be able to read it while the logs still remember.
         this.#askAt(id, nowMs - at_ms < ID_MEMORY_MS ? nowMs + ASK_EVERY_MS : null);
         return [];
       }
       const { id: messageId, takenInMs, keyed } = envelope.value;
-      if (jobs === null) this.#setTerms(id, takenInMs, nowMs);
+      if (jobs === null) this.#noteInForce(id, takenInMs, nowMs);
       const final = nowMs - takenInMs >= LAST_ASK_AFTER_MS;
       return [{ id, taken: { id: messageId, takenInMs, keyed }, final }];
     });
   }
 
-  /** Takes down what the logs have said. */
+  /** Stores the logs' answers. */
   asked(answers: readonly AsideAsked[], nowMs: number): void {
     for (const { id, taken, final, kept, all } of answers) {
       if (final) {
@@ -253,7 +254,7 @@ export class AsideMessages {
         const now = JSON.stringify([...new Set([...before, ...kept])].sort((a, b) => a - b));
         this.#sql.exec("UPDATE aside_note SET kept = ? WHERE id = ? AND kept <> ?", now, id, now);
       }
-      // Who did not answer is asked again as soon as there is another chance; not before the others, as a log may be silent for ever.
+      // A log that did not answer is asked again on the next run, but not before the others: it may never answer.
       const again = all ? Math.min(nowMs + ASK_EVERY_MS, taken.takenInMs + LAST_ASK_AFTER_MS) : nowMs;
       this.#askAt(id, final && all ? null : again);
     }
@@ -263,7 +264,7 @@ export class AsideMessages {
     this.#sql.exec("UPDATE aside_note SET ask_ms = ? WHERE id = ?", timeMs, id);
   }
 
-  /** Jobs that may get what is sent again: of the others, nobody has to tell what they hold. */
+  /** Jobs that a message may be sent to again: only their logs matter. */
   #gettingAgain(nowMs: number): ReadonlySet<number> {
     const jobs = this.#sql
       .exec<{ id: number; deletedMs: number | null }>(
@@ -273,8 +274,8 @@ export class AsideMessages {
     return new Set(jobs.filter((job) => getsAgain(job, nowMs)).map(({ id }) => id));
   }
 
-  /** As the ledger knows windows by now; not of what is so old that those of its time may be forgotten. */
-  #setTerms(id: number, takenInMs: number, nowMs: number): void {
+  /** By the windows known now; skipped for a message so old that windows of its time may be forgotten. */
+  #noteInForce(id: number, takenInMs: number, nowMs: number): void {
     if (nowMs - takenInMs >= ID_MEMORY_MS) return;
     const jobs = this.#sql
       .exec<{ id: number; windows: string }>(
@@ -293,15 +294,15 @@ export class AsideMessages {
   }
 }
 
-function termsOf({ jobs, off, kept }: Row): AsideTerms | null {
+function inForceOf({ jobs, off, kept }: Row): InForceAtIntake | null {
   if (jobs === null || off === null) return null;
-  return { jobs: JSON.parse(jobs), off: JSON.parse(off), kept: JSON.parse(kept) } as AsideTerms;
+  return { jobs: JSON.parse(jobs), off: JSON.parse(off), kept: JSON.parse(kept) } as InForceAtIntake;
 }
 
 function entryOf(row: Row, gettingAgain: ReadonlySet<number>, nowMs: number): AsideEntry {
   const envelope = decodeEnvelope(row.header);
   const takenInMs = row.unreadable === null && envelope.ok ? envelope.value.takenInMs : null;
-  const terms = termsOf(row);
+  const noted = inForceOf(row);
   const isOld = takenInMs !== null && nowMs - takenInMs >= ID_MEMORY_MS;
   return {
     id: row.id,
@@ -313,6 +314,6 @@ function entryOf(row: Row, gettingAgain: ReadonlySet<number>, nowMs: number): As
     bytes: row.bytes,
     unreadable: row.unreadable,
     forgotten:
-      isOld && terms !== null ? terms.jobs.filter((job) => gettingAgain.has(job) && !terms.kept.includes(job)) : [],
+      isOld && noted !== null ? noted.jobs.filter((job) => gettingAgain.has(job) && !noted.kept.includes(job)) : [],
   };
 }

@@ -4,23 +4,22 @@ export interface AccountCounts {
   not_enabled: number;
   not_routed: number;
   set_aside: number;
-  /** Set aside, and then given up by somebody. */
+  /** Set aside, then discarded by a user. */
   discarded: number;
 }
 
 export interface AccountStatus {
   counts: AccountCounts;
-  /** Events that intake could not hand to the queue. */
+  /** Events that intake could neither send nor store. */
   intakeLost: number;
-  /** Time of intake of the oldest message that has to come again, in ms. */
+  /** Time of intake of the oldest message that comes again, in ms. */
   oldestUnfinishedMs: number | null;
   queueBacklog: number | null;
   queueSeenMs: number | null;
-  /** Messages that are set aside, with the events in them; the time, in ms, of the first that is still there. */
+  /** Messages that are set aside, and their events; when the oldest of them was set aside, in ms. */
   setAsideMessages: { messages: number; events: number; oldestMs: number | null };
 }
 
-/** How the account is, by its row and what the parts of its ledger say. */
 export function accountStatus(
   sql: SqlStorage,
   { oldestUnfinishedMs, oldestAsideMs }: { oldestUnfinishedMs: number | null; oldestAsideMs: number | null },

@@ -1,6 +1,6 @@
 /**
- * From what is counted in a month to what is billed for it, and to money: pure. docs/costs.md has the measurements that the factors here come from
- * (`npm run bench -- --only=costs`), and a test holds these to it.
+ * From a month's counted use to billed amounts and dollars. Pure. The factors come from measurements in docs/costs.md
+ * (`npm run bench -- --only=costs`); a test compares the two.
  */
 import { PRICES, type Price, type PriceName, VENDOR } from "../prices.ts";
 import type { MonthUse } from "./month-use.ts";
@@ -9,68 +9,65 @@ import type { MonthUse } from "./month-use.ts";
 const QUEUE_UNIT_BYTES = 64_000;
 const QUEUE_METADATA_BYTES = 100;
 
-/** Memory that a durable object is billed for, whatever it uses, in GB. https://developers.cloudflare.com/durable-objects/platform/pricing/ */
+/** Billed memory of a durable object, whatever it uses, in GB. https://developers.cloudflare.com/durable-objects/platform/pricing/ */
 export const OBJECT_GB = 0.128;
 
 /**
- * For how long a durable object is at work, in s: not measured, as nobody can offline. A request that writes is answered when the write is
- * durable elsewhere; an upload waits for the store.
+ * Duration of durable object requests, in s: assumed, as it cannot be measured offline. A request that writes is answered when the
+ * write is replicated; an upload waits for the store.
  */
 export const ASSUMED_SECONDS = { reading: 0.005, writing: 0.03, upload: 0.5 } as const;
 
 /** The cron of wrangler.jsonc, in ms. */
 const CRON_EVERY_MS = 300_000;
 
-/** Rows written, as the runtime counts them for the bill. */
+/** Rows written, as billed. */
 const ROWS = { append: 4, group: 3, object: 15, retry: 4, cron: 2 } as const;
 
-/** Requests of durable objects; what a run of the cron asks, the watch included, and what it asks of each job. */
+/** Requests to durable objects; `cron`: a run, status checks included; `cronAndJob`: further ones for each job. */
 const REQUESTS = { append: 1, group: 1, batch: 0.8, upload: 1.6, cron: 18, cronAndJob: 2 } as const;
 
-/** CPU time, in ms: from trace item to message for an event, from message to fragment for an event and a job. As measured on one machine. */
+/** CPU time, in ms, measured on one machine: from trace item to message for each event; from message to fragment for each event and job. */
 const CPU_MS = { event: 0.0125, offered: 0.0132 } as const;
 
-/** How many operations it is to write, to read or to delete a message of that size. */
+/** Billed operations to write, read or delete a message of this size. */
 export function queueUnits(bytes: number): number {
   return Math.ceil((bytes + QUEUE_METADATA_BYTES) / QUEUE_UNIT_BYTES);
 }
 
-/** What destinations got in the same time, over all jobs, as their logs counted it. */
+/** What the logs of all jobs delivered in the same time. */
 export interface Delivered {
   uploads: { ok: number; retried: number; failed: number };
   records: number;
 }
 
-/**
- * How a number came about: `counted` as it happened; `derived` from what was counted, by factors that are measured; `estimated`, by what nobody can
- * measure here.
- */
+/** Where a number comes from: `counted`; `derived` from counts by measured factors; `estimated` by assumptions. */
 export type Basis = "counted" | "derived" | "estimated";
 
 export interface Operation {
   amount: number;
   basis: Basis;
-  /** In US dollars, by list price: nothing is included. */
+  /** In US dollars, by list price, without a plan's included amounts. */
   dollars: number;
 }
 
-/** What is billed and known; rows read and HEADs are next to nothing, and left out. */
+/** Billed operations. Rows read and HEAD requests cost next to nothing and are left out. */
 export type OperationName = Exclude<PriceName, "rowsRead" | "storeClassB">;
 
 export interface Bill {
   operations: { readonly [name in OperationName]: Operation };
   /** By list price. */
   dollars: number;
-  /** What exceeds the paid plan in an account that does nothing else. */
+  /** Beyond the paid plan, in an account without other use. */
   beyondPlanDollars: number;
   /** The vendor's own log shipping, for the same records. */
   vendor: { dollars: number; beyondPlanDollars: number };
 }
 
 /**
- * What a month costs so far.
- * @param jobs how many there are.
- * @param nowMs until when it was counted.
+ * The cost of a month so far.
+ * @param jobs their number.
+ * @param nowMs end of the count.
  */
 export function billOf(use: MonthUse, { uploads, records }: Delivered, jobs: number, nowMs: number): Bill {
   const attempts = uploads.ok + uploads.retried + uploads.failed;
@@ -112,7 +109,7 @@ export function billOf(use: MonthUse, { uploads, records }: Delivered, jobs: num
   };
 }
 
-/** What of an amount of a whole month exceeds what is included, in US dollars. */
+/** Cost of the part of a month's amount beyond the included one, in US dollars. */
 export function beyondPlan(amount: number, price: Price): number {
   return cost(Math.max(0, amount - price.included), price);
 }

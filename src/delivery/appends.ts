@@ -1,31 +1,31 @@
 import type { Append, AppendResult } from "../object/append.ts";
 import { IdMemory, type TakenId } from "../storage/id-memory.ts";
 import type { Batches } from "./batches.ts";
-import { KeptIds } from "./kept-ids.ts";
 import type { LogState } from "./log-state.ts";
+import { PinnedIds } from "./pinned-ids.ts";
 
 /** What a log takes in, and what it knows of that: each message once. Every method that changes anything belongs into a transaction of its caller. */
 export class Appends {
   readonly #state: LogState;
   readonly #batches: Batches;
   readonly #ids: IdMemory;
-  readonly #kept: KeptIds;
+  readonly #pinned: PinnedIds;
 
   constructor(sql: SqlStorage, state: LogState, batches: Batches) {
     this.#state = state;
     this.#batches = batches;
     this.#ids = new IdMemory(sql);
-    this.#kept = new KeptIds(sql, this.#ids);
+    this.#pinned = new PinnedIds(sql, this.#ids);
   }
 
   /** Which of these messages it holds. */
   known(messages: readonly TakenId[]): string[] {
-    return [...this.#kept.known(messages)];
+    return [...this.#pinned.known(messages)];
   }
 
-  /** Remembers for good which of these messages it holds. @returns those of which it cannot tell, as it has forgotten what was taken in with them. */
-  keepHeld(messages: readonly TakenId[]): string[] {
-    return this.#kept.keepHeld(messages, this.#state.requireRow().swept_ms);
+  /** Pins the messages that it holds. @returns ids that are unknown, and old enough to be forgotten. */
+  pinHeld(messages: readonly TakenId[]): string[] {
+    return this.#pinned.pinHeld(messages, this.#state.requireRow().swept_ms);
   }
 
   /**
@@ -38,8 +38,8 @@ export class Appends {
     if (row === null || job === null || job.version < version) return { kind: "behind" };
     if (job.version > version) return { kind: "stale", job };
     // What the queue delivers is never older than this memory; only what is sent again needs the other.
-    const known = [...(again === undefined ? this.#ids : this.#kept).known(messages)];
-    const unsure = again === undefined || again.isKept ? [] : this.#kept.forgotten(messages, row.swept_ms);
+    const known = [...(again === undefined ? this.#ids : this.#pinned).known(messages)];
+    const unsure = again === undefined || again.isKept ? [] : this.#pinned.forgotten(messages, row.swept_ms);
     if (unsure.some((id) => !known.includes(id))) return { kind: "forgotten" };
     if (row.sealed_ms !== null) return { kind: "full", ids: known };
     if (known.length > 0) return { kind: "known", ids: known };
@@ -48,7 +48,7 @@ export class Appends {
       return { kind: "full", ids: [] };
     }
     this.#ids.remember(messages);
-    if (again !== undefined) this.#kept.keep(messages);
+    if (again !== undefined) this.#pinned.pin(messages);
     const opened = this.#batches.put(fragments, nowMs);
     this.#state.count(messages, queueDoneMs, opened, nowMs);
     return { kind: "taken" };

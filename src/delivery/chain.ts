@@ -4,9 +4,9 @@ import type { TakenId } from "../storage/id-memory.ts";
 import type { CanaryReport } from "./canary.ts";
 import type { DeliveryLog } from "./delivery-log.ts";
 import type { HealthHour } from "./health.ts";
-import { NUMBERS_PER_SEGMENT, segmentName } from "./log-state.ts";
+import { segmentName, segmentOfNumber } from "./log-state.ts";
 import type { Replayable, ReplaySpan } from "./replayed.ts";
-import type { LogStatus, ObjectEntry } from "./types.ts";
+import type { AsideObject, LogStatus, ObjectEntry } from "./types.ts";
 
 type Logs = DurableObjectNamespace<DeliveryLog>;
 
@@ -213,9 +213,49 @@ export async function chainReplayable(
   }
 }
 
-/** The segment of a job's log that knows the object of this number. */
+/** The segment of an object that exists. */
 export function segmentWith(logs: Logs, jobId: number, number: number): DurableObjectStub<DeliveryLog> {
-  return segmentOf(logs, jobId, Math.floor(number / NUMBERS_PER_SEGMENT));
+  return segmentOf(logs, jobId, segmentOfNumber(number));
+}
+
+/** The segment of an object of this number; null: the log has no such segment, and none is created. @param jobId of an existing job. */
+export async function findSegment(
+  logs: Logs,
+  jobId: number,
+  number: number,
+): Promise<DurableObjectStub<DeliveryLog> | null> {
+  for (let segment = 0; segment < segmentOfNumber(number); segment++) {
+    if (!(await segmentOf(logs, jobId, segment).holds([])).sealed) return null;
+  }
+  return segmentWith(logs, jobId, number);
+}
+
+/** A page of a job's set-aside objects, segment by segment, the oldest first in each, and how many there are in all. */
+export async function chainAside(
+  logs: Logs,
+  jobId: number,
+  offset: number,
+  limit: number,
+): Promise<{ entries: AsideObject[]; total: number }> {
+  const entries: AsideObject[] = [];
+  let total = 0;
+  for (let segment = 0; ; segment++) {
+    const skip = Math.max(0, offset - total);
+    const page = await segmentOf(logs, jobId, segment).asideObjects(skip, limit - entries.length);
+    entries.push(...(page.entries as AsideObject[]));
+    total += page.total;
+    if (!page.sealed) return { entries, total };
+  }
+}
+
+/** Has every segment remember for good which of these messages it holds. @returns ids that a segment may have forgotten. */
+export async function pinChainIds(logs: Logs, jobId: number, messages: readonly TakenId[]): Promise<Set<string>> {
+  const forgotten = new Set<string>();
+  for (let segment = 0; ; segment++) {
+    const answer = await segmentOf(logs, jobId, segment).keepIds(messages);
+    for (const id of answer.forgotten) forgotten.add(id);
+    if (!answer.sealed) return forgotten;
+  }
 }
 
 /**

@@ -141,7 +141,7 @@ export class DeliveryLog extends DurableObject<Env> {
   keepIds(messages: readonly TakenId[]): { forgotten: string[]; sealed: boolean } {
     const row = this.#state.row();
     if (row === null) return { forgotten: [], sealed: false };
-    const forgotten = this.#alarm.transaction(() => this.#appends.keepHeld(messages));
+    const forgotten = this.#alarm.transaction(() => this.#appends.pinHeld(messages));
     return { forgotten, sealed: row.sealed_ms !== null };
   }
 

@@ -20,22 +20,19 @@ export interface AcceptedEvents {
 
 export type Events = ({ ok: true } & AcceptedEvents) | { ok: false; status: 400 | 413; faults: Fault[] };
 
-/**
- * The events of a body and where each stands in it; `fault` instead of a value: what stands there is no JSON. With its own text, where that can be told
- * apart from the rest.
- */
+/** An event and its JSON pointer in the body. `fault` instead of `value`: it is not JSON. `text`: its own text, where it is known. */
 export type Located = { pointer: string; value: unknown; text?: string } | { pointer: string; fault: string };
 
 export type ParsedEvents =
   | { ok: true; events: Located[] }
   /** The body as a whole is not JSON. */
   | { ok: false; kind: "not_json" }
-  /** More than a request may hold; the body was not looked at any further. */
+  /** More events than a request may hold. */
   | { ok: false; kind: "too_many" };
 
 /**
- * Parses a body of events: one event or an array of them, or NDJSON. Blank lines of NDJSON count for nothing; the pointer of an event is its
- * place among the events. A small body can hold millions of them: counting comes before anything is made of each.
+ * Parses a body: one event, an array of events, or NDJSON. Blank lines of NDJSON are skipped, so a pointer counts events, not lines.
+ * A small body can hold millions of events, so they are counted before they are mapped.
  */
 export function parseEvents(text: string, ndjson: boolean): ParsedEvents {
   if (ndjson) return parseLines(text);
@@ -71,9 +68,7 @@ function parseJson(text: string): { ok: true; value: unknown } | { ok: false } {
   }
 }
 
-/**
- * Maps events to record lines. All or nothing: one bad event, and nothing is taken; every fault is named.
- */
+/** Maps events to record lines, all or nothing. Every fault is reported. */
 export function acceptEvents(events: readonly Located[], context: MappingContext): Events {
   if (events.length > EVENTS_MAX_COUNT) {
     return refused(400, `at most ${EVENTS_MAX_COUNT} events a request; this one has ${events.length}`);
@@ -101,7 +96,7 @@ export function acceptEvents(events: readonly Located[], context: MappingContext
     days.add(utcDay(record.EventTimestampMs));
     lines.push(line);
     units += line.length;
-    // A small body can be much as records, and all of them are held until the queue has them.
+    // A small body can become large records, all of which are in memory until the queue has them.
     if (units > RECORDS_MAX_UNITS)
       return refused(
         413,
@@ -122,10 +117,10 @@ function refused(status: 400 | 413, message: string): Events {
 
 const TOO_LARGE = `larger than ${EVENT_MAX_BYTES} bytes`;
 
-/** The least that a log or an exception takes: `{},`. */
+/** The shortest log or exception: `{},`. */
 const ENTRY_MIN_BYTES = 3;
 
-/** Whether an event cannot be taken, as far as it shows before anything is made of it. */
+/** A cheap check before mapping. */
 function isTooLarge({ value, text }: { value: unknown; text?: string }): boolean {
   if (text !== undefined) return isLongerThan(text, EVENT_MAX_BYTES);
   const entries = ["logs", "exceptions", "Logs", "Exceptions"].reduce((sum, name) => {
@@ -135,7 +130,7 @@ function isTooLarge({ value, text }: { value: unknown; text?: string }): boolean
   return entries * ENTRY_MIN_BYTES > EVENT_MAX_BYTES;
 }
 
-/** The record's line, or null and a fault if it is too large. An event that is small as it was sent may be larger as a record. */
+/** The record's line; null and a fault if it is too large. A record may be larger than the event as it was sent. */
 function lineOf(
   record: TraceRecord,
   { pointer, value, text }: { pointer: string; value: unknown; text?: string },
@@ -144,18 +139,18 @@ function lineOf(
   try {
     const line = recordLine(record);
     if (!isLongerThan(line, EVENT_MAX_BYTES)) return line;
-    // In an array, how an event was written is not known any more: as JSON is written is how it counts.
+    // In an array, the event's own text is unknown: it is measured as compact JSON.
     const small = text !== undefined || !isLongerThan(JSON.stringify(value), EVENT_MAX_BYTES);
     if (small && !isLongerThan(line, RECORD_MAX_BYTES)) return line;
     faults.push({ pointer, message: small ? `larger than ${RECORD_MAX_BYTES} bytes as a record` : TOO_LARGE });
   } catch {
-    // The one way JSON.stringify fails on what came out of JSON.parse: the stack is exhausted.
+    // JSON.stringify fails on a parsed value only if the stack overflows.
     faults.push({ pointer, message: "nested too deeply" });
   }
   return null;
 }
 
-/** Three bytes a UTF-16 unit at most: only a long text needs to be measured exactly. */
+/** A UTF-16 unit is at most three bytes of UTF-8, so only long texts are measured exactly. */
 function isLongerThan(text: string, bytes: number): boolean {
   return text.length > bytes || (text.length * 3 > bytes && utf8Length(text) > bytes);
 }

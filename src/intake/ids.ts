@@ -1,19 +1,19 @@
 import { createHash, randomBytes } from "node:crypto";
 import { toHex } from "../bytes.ts";
 
-/** Ids for messages that are sent once: random. */
+/** Random ids, for messages that are sent once. */
 export function randomIds(): (part: number) => string {
   return () => toHex(randomBytes(16));
 }
 
-/** Grows whenever the mapping of events to records or the packing of records changes: the same id must never stand for other records. */
+/** Raised whenever the mapping or packing of records changes: an id must never stand for different records. */
 const FORMAT = 2;
 
 /**
- * Ids for a request that may be repeated: a function of the key, the body and the part's number, so that a repeat changes nothing. The body
- * counts, because a key that is used again for other events by mistake must not make those vanish.
- * @param body the decompressed body.
- * @param settings what else decides what the records are.
+ * Ids for a request that may be repeated: a function of key, body and part number, so that a repeat changes nothing. The body is
+ * included so that reusing a key for other events by mistake does not lose these.
+ * @param body decompressed.
+ * @param settings that affect the records.
  */
 export function keyedIds(key: string, body: Uint8Array, settings: string): (part: number) => string {
   const request = createHash("sha256").update(JSON.stringify(["logship keyed id", FORMAT, key, settings]));

@@ -3,8 +3,9 @@ import { accountLedger } from "../account/ledger.ts";
 import { backoffMs } from "../backoff.ts";
 import { errorText, log } from "../log.ts";
 import { Patience, platform, TimeoutError } from "../platform.ts";
-import { blobStore } from "../queue/blob-store.ts";
+import { blobStore, shardOf } from "../queue/blob-store.ts";
 import { blobKey } from "../queue/message.ts";
+import { LOST_AFTER_MS } from "../storage/alarm.ts";
 import { type Migration, migrate } from "../storage/migrate.ts";
 import type { PackedMessage } from "./packing.ts";
 import { reasonOf, SendError, sendMessages } from "./send.ts";
@@ -12,7 +13,7 @@ import { reasonOf, SendError, sendMessages } from "./send.ts";
 export const OUTBOX_STEPS = [
   {
     id: 1,
-    why: "what the queue would not take from tail(), which nobody repeats, is kept and sent later",
+    why: "what the queue refuses from tail(), which is not repeated, is stored and sent later",
     sql: `
       CREATE TABLE message (
         number      INTEGER PRIMARY KEY,
@@ -30,28 +31,25 @@ export const OUTBOX_STEPS = [
   },
 ] as const satisfies readonly Migration[];
 
-/** Waits before the queue is tried again, in ms: doubling from the first to the last. */
+/** Delays before the queue is tried again, in ms: doubling from the first to the last. */
 const RETRY_MS = { first: 15_000, last: 300_000 };
 
-/** Messages that one alarm tries. Each is a call of the queue, one of the ledger, and one of the blob store where it needs that; an invocation may make 1,000. */
+/** Messages that one alarm tries. Each takes two or three calls (ledger, blob store, queue); an invocation may make 1,000. */
 const MESSAGES_PER_ALARM = 250;
 
-/** How long one alarm goes on, in ms: the platform ends it after fifteen minutes, and an alarm that it has to end six times is forgotten. */
+/** How long one alarm runs, in ms. The platform ends it after fifteen minutes, and drops an alarm that it ended six times. */
 const ALARM_MS = 300_000;
 
-/** How long the ledger may take for one call, in ms. A note that comes late is no harm: what is counted by then is not noted. */
+/** Deadline of a call to the ledger, in ms. A late note is harmless: the ledger does not note a counted message. */
 const LEDGER_MS = 5_000;
 
-/** For one message, the blob store included, in ms. One that was taken without an answer is sent again with its id: the logs take it once. */
+/** Deadline of sending one message, the blob store included, in ms. If it was sent after all, the logs take the repeat once. */
 const SEND_MS = 10_000;
-
-/** An alarm that should have fired so long ago, in ms, did not. */
-const ALARM_LOST_AFTER_MS = 60_000;
 
 export interface OutboxStatus {
   messages: number;
   events: number;
-  /** Time of intake of the oldest, in ms; null: nothing waits. */
+  /** Time of intake of the oldest, in ms; null: it is empty. */
   oldestTakenMs: number | null;
 }
 
@@ -65,9 +63,7 @@ interface MessageRow {
   blob: ArrayBuffer | null;
 }
 
-/**
- * Messages that the queue did not take, kept until it does. They keep their ids: one that got through after all, its answer lost, is taken once.
- */
+/** Stores messages that the queue did not take until it does. They keep their ids, so one that was sent after all is taken once. */
 export class Outbox extends DurableObject<Env> {
   readonly #sql: SqlStorage;
   /** In this instance. */
@@ -84,7 +80,7 @@ export class Outbox extends DurableObject<Env> {
     this.ctx.storage.transactionSync(() => {
       for (const { id, takenInMs, records, body, blob } of messages) {
         this.#sql.exec(
-          // Whoever lost the answer hands them over again.
+          // A caller that lost the answer repeats the call.
           "INSERT OR IGNORE INTO message (id, taken_in_ms, records, body, blob) VALUES (?, ?, ?, ?, ?)",
           id,
           takenInMs,
@@ -106,9 +102,9 @@ export class Outbox extends DurableObject<Env> {
     return { messages: row.messages, events: row.events, oldestTakenMs: row.oldest };
   }
 
-  /** Sends what waits, as far as it is taken. It must not throw: such an alarm is forgotten after six tries. */
+  /** Sends what it can. It must not throw: the platform drops an alarm after six failed tries. */
   override async alarm(): Promise<void> {
-    // Whoever sends sets the alarm when it is done.
+    // The run under way sets the alarm at its end.
     if (this.#sending) return;
     this.#sending = true;
     const patience = new Patience(ALARM_MS);
@@ -124,31 +120,31 @@ export class Outbox extends DurableObject<Env> {
     if (this.status().messages > 0) await this.ctx.storage.setAlarm(platform.now() + this.#delayMs());
   }
 
-  /** For a second, independent clock: does what the alarm is for, if something waits and the alarm is not set, or should have fired long ago. */
+  /** For a second, independent clock: does the alarm's work if something waits and the alarm is not set, or lost. */
   async drive(): Promise<void> {
     if (this.#sending || this.status().messages === 0) return;
     const alarmMs = await this.ctx.storage.getAlarm();
-    if (alarmMs === null || alarmMs < platform.now() - ALARM_LOST_AFTER_MS) await this.alarm();
+    if (alarmMs === null || alarmMs < platform.now() - LOST_AFTER_MS) await this.alarm();
   }
 
   /**
-   * Those that the queue can carry first, then those that need the blob store: what is wrong with that is nothing to the others. Each kind oldest first.
-   * @returns whether anything was not taken.
+   * First those that the queue can carry, then those that need the blob store, so that its failure does not hold up the others. Each
+   * kind oldest first.
+   * @returns whether any was not taken.
    */
   async #sendAll(patience: Patience): Promise<boolean> {
     let failed = false;
     let tried = 0;
-    // Shards of the blob store that hang: each is waited for once. Messages for them are left out, and not tried.
+    // Shards of the blob store that timed out. Their messages are skipped from then on.
     const silent = new Set<string>();
     for (const kind of ["blob IS NULL", "blob IS NOT NULL"]) {
       let last = 0;
       for (; tried < MESSAGES_PER_ALARM && !patience.isOver; tried++) {
-        // One at a time: they are few, and what was sent is gone from here before the next.
+        // One at a time: each is deleted before the next is sent.
         const row = this.#sql
           .exec<MessageRow>(
             `SELECT * FROM message WHERE number > ? AND ${kind} AND instr(?, substr(id, 1, 1)) = 0 ORDER BY number LIMIT 1`,
             last,
-            // What lies behind them is to be reached, however many they are.
             [...silent].join(""),
           )
           .toArray()[0];
@@ -163,14 +159,14 @@ export class Outbox extends DurableObject<Env> {
     return failed;
   }
 
-  /** @returns whether it was sent; or that no other can be either: it is the queue, or the ledger, that does not take it. Never throws. */
+  /** @returns `none can be`: the queue or the ledger fails, so the rest would fail, too. Never throws. */
   async #send(row: MessageRow, silent: Set<string>, patience: Patience): Promise<"sent" | "not sent" | "none can be"> {
     const { id, taken_in_ms: takenInMs, records } = row;
     const body = new Uint8Array(row.body);
     const blob = row.blob === null ? null : { key: blobKey(body), body: new Uint8Array(row.blob) };
     const message: PackedMessage = { id, takenInMs, records, body, blob };
     try {
-      // Its time of intake is long past: until it is counted, nothing may be claimed complete beyond it.
+      // It is late: until it is counted, nothing may be claimed complete beyond its time of intake.
       const noted = { id, takenInMs, keyed: false };
       await patience.answer("the ledger", LEDGER_MS, () => accountLedger(this.env.ACCOUNT).expectAgain([noted]));
     } catch (error) {
@@ -193,11 +189,6 @@ export class Outbox extends DurableObject<Env> {
     const { failures } = this.#sql.exec<{ failures: number }>("SELECT failures FROM state").one();
     return backoffMs(RETRY_MS, failures + 1);
   }
-}
-
-/** The blob store is sixteen durable objects, told apart by the first digit of the key; and a key begins with the id of its message. */
-function shardOf(id: string): string {
-  return id.charAt(0);
 }
 
 /** The one outbox of the account. */

@@ -14,9 +14,9 @@ export interface PackedMessage {
   id: string;
   takenInMs: number;
   records: number;
-  /** What the queue gets. */
+  /** For the queue. */
   body: Uint8Array<ArrayBuffer>;
-  /** What the blob store must have before: the records of a message that is too large for the queue. */
+  /** For the blob store, to be stored first: the records of a message too large for the queue. */
   blob: { key: string; body: Uint8Array<ArrayBuffer> } | null;
 }
 
@@ -24,7 +24,7 @@ export type Packed = { ok: true; messages: PackedMessage[] } | { ok: false; tooL
 
 export interface PackingContext {
   takenInMs: number;
-  /** Id of the n-th message. With an `Idempotency-Key` a pure function of key, body and n. */
+  /** Id of the n-th message. */
   idOf(part: number): string;
   keyed: boolean;
 }
@@ -32,12 +32,11 @@ export interface PackingContext {
 const encoder = new TextEncoder();
 
 /**
- * Packs record lines into as few messages as the queue's limits allow, in order.
- * Keyed, the boundaries are a pure function of the lines: a repeated request gives the same messages under the same ids, whatever compressor
- * the platform ships by then. Not keyed, parts are larger, and one that does not fit after compression is halved. A record that fits no message
- * on its own travels as a reference.
+ * Packs record lines into few messages within the queue's limits, in order. Keyed: the boundaries are a pure function of the lines, so
+ * a repeated request gives the same messages under the same ids, whatever the platform's compressor. Not keyed: parts are larger, and
+ * one that does not fit after compression is halved. A record that does not fit alone travels as a reference.
  * @param lines one JSON text a record, without newline.
- * @returns the messages, or the indices of the records that are too large altogether.
+ * @returns the messages, or the indices of records that are too large.
  */
 export function packRecords(lines: readonly string[], context: PackingContext): Packed {
   const rawMax = context.keyed ? MESSAGE_RAW_MAX_BYTES_KEYED : MESSAGE_RAW_MAX_BYTES;
@@ -81,7 +80,7 @@ export function packRecords(lines: readonly string[], context: PackingContext): 
   return tooLarge.length > 0 ? { ok: false, tooLarge } : { ok: true, messages };
 }
 
-/** Groups messages into `sendBatch` calls that respect both limits of the queue, in order. */
+/** Groups messages into `sendBatch` calls within both limits of the queue, in order. */
 export function sendGroups(messages: readonly PackedMessage[]): PackedMessage[][] {
   const groups: PackedMessage[][] = [];
   let group: PackedMessage[] = [];

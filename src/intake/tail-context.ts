@@ -6,10 +6,7 @@ import type { Gatherer } from "./gather.ts";
 import { outbox } from "./outbox.ts";
 import type { TailContext } from "./tail.ts";
 
-/**
- * What `handleTail` needs, of this deployment.
- * @param gatherer of the isolate: all of its invocations gather together.
- */
+/** @param gatherer shared by all invocations of the isolate. */
 export function tailContext(env: Env, ctx: Pick<ExecutionContext, "waitUntil">, gatherer: Gatherer): TailContext {
   return {
     queue: env.EVENTS,

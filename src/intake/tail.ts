@@ -10,18 +10,18 @@ import { type PackedMessage, packRecords } from "./packing.ts";
 import { reasonOf, SendError, type Sending, sendMessages } from "./send.ts";
 
 /**
- * The platform ends what `waitUntil` was given 30 s after the invocation. What was not sent, kept or counted by then would be lost, and nobody would
- * know. So the whole way is bounded, in ms: to gather ({@link GATHER_MS}) 2,000, to send 10,400 with its delays, to keep 11,000 with its own, to count
- * 3,000: 26,400 together. The rest is for packing, and for timers that fire late.
+ * The platform ends `waitUntil` 30 s after the invocation. What is not sent, stored or counted by then is lost unnoticed. So each step
+ * has a deadline, in ms: gather ({@link GATHER_MS}) 2,000, send 10,400 with its delays, store 11,000 with its delays, count 3,000; in all
+ * 26,400. The rest is for packing, and for timers that fire late.
  */
 const SEND_MS = 10_000;
-/** For all that is to be kept, its repeats included… */
+/** For all calls to the outbox, retries included… */
 const KEEP_MS = 10_000;
-/** …and for one try: what it may have kept without an answer is kept once, however often it is handed over. */
+/** …and for one try. `keep` is idempotent. */
 const KEEP_TRY_MS = 3_000;
 const COUNT_MS = 3_000;
 
-/** Waits before messages that could not be kept are handed over again, in ms: the same again changes nothing. */
+/** Delays between tries to store messages, in ms. */
 const KEEP_RETRY_MS = [200, 1_000];
 
 export interface TailContext extends Sending {
@@ -29,22 +29,21 @@ export interface TailContext extends Sending {
   platform: Pick<Platform, "now" | "sleep">;
   /** Shared by all invocations of this isolate. */
   gatherer: Gatherer;
-  /** Lets the invocation live until the promise is settled. */
   waitUntil(promise: Promise<void>): void;
-  /** Keeps messages that the queue does not take; the same again changes nothing. */
+  /** Stores messages that the queue does not take. Idempotent. */
   keep(messages: readonly PackedMessage[]): Promise<void>;
-  /** Events that could not be handed on to anybody. */
+  /** Counts events that could be neither sent nor stored. */
   countLost(events: number): Promise<void>;
 }
 
 /**
- * Takes the trace events of one invocation of another function, and gathers them with those of others. Its own are left out: they would feed themselves
- * for ever. What cannot be sent is kept; what cannot be kept is counted.
+ * Takes the trace events of one invocation of another function, and gathers them with others. Events of this Worker itself are skipped:
+ * they would cause new ones without end. What cannot be sent is stored in the outbox; what cannot be stored is counted.
  */
 export async function handleTail(items: readonly unknown[], context: TailContext): Promise<void> {
   const nowMs = context.platform.now();
   const { lines, lost } = linesOf(items, nowMs, context.config);
-  // Before anything is waited for: what is in the gatherer is safe from whatever becomes of this invocation.
+  // Before any wait: records in the gatherer do not depend on this invocation.
   const { full, wait } = context.gatherer.add(lines, nowMs);
   if (lost > 0) context.waitUntil(count(lost, context));
   if (full.length > 0) context.waitUntil(send(full, context));
@@ -70,7 +69,7 @@ function linesOf(
       if (record === null) lost += 1;
       else lines.push(recordLine(record));
     } catch {
-      // Nothing of the error: what it says, and whether it can be made text at all, is for the event to choose.
+      // The error is not logged: the event controls its text.
       unreadable += 1;
     }
   }
@@ -78,7 +77,7 @@ function linesOf(
   return { lines, lost: lost + unreadable };
 }
 
-/** Sends what was gathered. Its time of intake is now: until here nobody had it but this isolate. Never throws: nobody would notice. */
+/** Sends gathered records. Their time of intake is now, as only this isolate had them so far. Never throws. */
 async function send(lines: readonly string[], context: TailContext): Promise<void> {
   if (lines.length === 0) return;
   let unsent = lines.length;
@@ -107,10 +106,7 @@ async function send(lines: readonly string[], context: TailContext): Promise<voi
   if (unsent > 0) await count(unsent, context);
 }
 
-/**
- * @throws if it cannot be done, as far as is known: what was handed over may be kept all the same, later. It then arrives, though it was counted as
- * lost, which is the lesser evil.
- */
+/** @throws if it failed or timed out. If it was stored after all, it arrives though it was counted as lost: the lesser evil. */
 async function keep(messages: readonly PackedMessage[], context: TailContext, patience: Patience): Promise<void> {
   const handOver = (): Promise<void> => answered("the outbox", KEEP_TRY_MS, context.keep(messages));
   for (const delayMs of KEEP_RETRY_MS) {
@@ -126,7 +122,7 @@ async function keep(messages: readonly PackedMessage[], context: TailContext, pa
   await patience.answer("keeping", KEEP_MS, handOver);
 }
 
-/** In parts that one call can carry, in order. */
+/** Splits messages into calls within the size limit, in order. */
 function keepable(messages: readonly PackedMessage[]): PackedMessage[][] {
   const parts: PackedMessage[][] = [];
   let room = 0;
@@ -160,7 +156,7 @@ function pack(lines: readonly string[], takenInMs: number): { messages: PackedMe
   return { messages: rest.ok ? rest.messages : [], tooLarge: rest.ok ? tooLarge.size : lines.length };
 }
 
-/** Once: a repeat whose first answer was lost would count twice. */
+/** Not retried: it might count twice. */
 async function count(events: number, { countLost }: TailContext): Promise<void> {
   log.error("intake lost events", { events });
   try {

@@ -6,12 +6,11 @@ import { keyedIds, randomIds } from "./ids.ts";
 import { packRecords } from "./packing.ts";
 import { type Sending, sendMessages } from "./send.ts";
 
-/** Events as somebody sends them. */
 export interface TakeRequest {
   /** The decompressed body: one event, a JSON array of events, or NDJSON. */
   bytes: Uint8Array;
   ndjson: boolean;
-  /** With it, the same body again changes nothing. */
+  /** null: none. With it, repeating the same body changes nothing. */
   idempotencyKey: string | null;
 }
 
@@ -25,14 +24,14 @@ export interface TakeContext extends Sending {
   nowMs: number;
 }
 
-/** How many of the keys that were dropped an answer names, and how much of each. */
+/** How many dropped keys an answer names, and how many characters of each. */
 const UNKNOWN_KEYS_MAX = 100;
 const UNKNOWN_KEY_MAX = 64;
 
 /**
- * Takes events, all or none of them: from HTTP and from the RPC entrypoint alike.
+ * Takes events of HTTP and RPC, all or none.
  * @returns after the queue has taken all of them.
- * @throws SendError if it did not; some may have been taken, so whoever repeats the request should have sent a key.
+ * @throws SendError if it did not; some may have been taken, so only a request with a key is safe to repeat.
  */
 export async function takeEvents(request: TakeRequest, context: TakeContext): Promise<Taken> {
   const text = decodeUtf8(request.bytes);
@@ -57,7 +56,7 @@ export async function takeEvents(request: TakeRequest, context: TakeContext): Pr
   return { ok: true, accepted: events.lines.length, unknownKeys: named(events.unknownKeys) };
 }
 
-/** Of keys that were dropped, what an answer names. Nobody reads more of them than that. */
+/** The dropped keys that an answer names. */
 export function named(keys: readonly string[]): string[] {
   return keys.slice(0, UNKNOWN_KEYS_MAX).map((key) => key.slice(0, UNKNOWN_KEY_MAX));
 }

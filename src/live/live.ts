@@ -16,21 +16,21 @@ import { RecordLine } from "../record/line.ts";
 import { CLOSE, filterMessage, helloMessage, readClientMessage } from "./protocol.ts";
 import { Watcher, type WatcherState } from "./watcher.ts";
 
-/** How often sessions are looked at, and the ledger is told that somebody watches, in ms: whoever is signed out sees nothing more within a minute… */
+/** How often sessions are checked and the ledger is told of viewers, in ms: after signing out, a viewer sees records for a minute at most. */
 const ROUND_MS = 45_000;
-/** …for how long the ledger believes it: two rounds, and some more. */
+/** How long the ledger relies on it: two rounds and a margin. */
 const WATCHED_MS = 100_000;
 
-/** How long the ledger and the register may take, in ms. */
+/** Deadline of the ledger and the register, in ms. */
 const ANSWER_MS = 3_000;
 
-/** How many sessions are asked for at once. */
+/** Concurrent session checks. */
 const ASKED_AT_ONCE = 6;
 
-/** The header by which {@link Live.fetch} is told whose socket it is: the hash of the session's id, and what proves the admin's, in base64. */
+/** Header of {@link Live.fetch}: the hash of the session's id, followed by the admin's proof if there is one, in base64. */
 export const SESSION_HEADER = "x-live-session";
 
-/** …and the header that tells those who watch with one token, or as one member, from all others. */
+/** Header of {@link Live.fetch}: the token or member that watches. */
 export const HOLDER_HEADER = "x-live-holder";
 
 /** SHA-256. */
@@ -40,23 +40,26 @@ const HASH_BYTES = 32;
 const OPEN = 1;
 
 /**
- * Shows records as they arrive to those who watch. It holds none: what comes is sent on, or dropped. Between records it sleeps (the platform keeps the
- * sockets), and while nobody watches nobody calls it.
+ * Sends records to live viewers as they arrive. It holds none: each is sent or dropped. Between records it hibernates (the platform keeps
+ * the sockets), and without viewers it is not called.
  */
 export class Live extends DurableObject<Env> {
-  /** Those awake; all there is to know of them is with their sockets, too. */
+  /** A cache: the state is attached to the sockets. */
   readonly #watchers = new WeakMap<WebSocket, Watcher>();
   readonly #heard = new WeakMap<WebSocket, { sinceMs: number; messages: number }>();
-  /** Until when the ledger believes that somebody watches. */
+  /** Until when the ledger expects viewers, in ms since the epoch. */
   #watchedUntilMs = 0;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
-    // Answered by the platform: it wakes nobody.
+    // Answered by the platform, without waking the object.
     ctx.setWebSocketAutoResponse(new WebSocketRequestResponsePair("ping", "pong"));
   }
 
-  /** Takes the socket of a session that has been checked. One too many is closed at once, in words: of a refusal before, no script in a browser learns the reason. */
+  /**
+   * Takes the socket of a checked session. Beyond the limit it is accepted and closed: scripts in browsers cannot read the reason of an
+   * HTTP refusal.
+   */
   override async fetch(request: Request): Promise<Response> {
     const session = fromBase64(request.headers.get(SESSION_HEADER) ?? "");
     const { 0: client, 1: server } = new WebSocketPair();
@@ -77,7 +80,7 @@ export class Live extends DurableObject<Env> {
     return new Response(null, { status: 101, webSocket: client });
   }
 
-  /** Shows records to all who watch. */
+  /** Sends records to all viewers. */
   push({ lines, leftOut }: Arrived): void {
     const open = this.#open();
     if (open.length === 0) return;
@@ -95,7 +98,7 @@ export class Live extends DurableObject<Env> {
   }
 
   override webSocketClose(socket: WebSocket, code: number): void {
-    // What nobody sent (1005, 1006, 1015) nobody may send.
+    // Reserved codes (1005, 1006, 1015) must not be sent.
     close(socket, code >= 3000 || code === 1000 ? code : 1000, "");
   }
 
@@ -103,19 +106,19 @@ export class Live extends DurableObject<Env> {
     close(socket, 1011, "");
   }
 
-  /** Ends the sockets of sessions that are over, and says that somebody still watches. Never throws: an alarm that fails is forgotten one day. */
+  /** Closes the sockets of ended sessions, and tells the ledger of viewers. Never throws: the platform drops an alarm after six failed tries. */
   override async alarm(): Promise<void> {
     try {
       await this.#endOver();
       await this.#announce();
       if (this.#open().length > 0) await this.#nextRound();
     } catch (error) {
-      log.error("a round of those who watch failed", { error: errorText(error) });
+      log.error("a round of checks of live viewers failed", { error: errorText(error) });
       await this.#nextRound();
     }
   }
 
-  /** @returns how to close it; null: all is well. */
+  /** @returns why to close the socket; null: not at all. */
   #take(socket: WebSocket, message: string | ArrayBuffer): [code: number, reason: string] | null {
     if (typeof message !== "string") return [CLOSE.invalid, "messages are JSON text"];
     if (message.length > LIVE_MESSAGE_MAX_BYTES || utf8Length(message) > LIVE_MESSAGE_MAX_BYTES)
@@ -156,7 +159,7 @@ export class Live extends DurableObject<Env> {
     return heard.messages > LIVE_MESSAGES_MAX;
   }
 
-  /** Why nobody else may watch, in words; null: somebody may. */
+  /** Why no other viewer is accepted; null: one is. */
   #fullFor(holder: string): string | null {
     const open = this.#open();
     if (open.length >= LIVE_SOCKETS_MAX) return `${LIVE_SOCKETS_MAX} are watching already`;
@@ -176,17 +179,17 @@ export class Live extends DurableObject<Env> {
     return watcher;
   }
 
-  /** Tells the ledger whether somebody watches. If it does not hear it, nothing is shown until it does. */
+  /** Tells the ledger whether there are viewers. If that fails, nothing is shown until the next round. */
   async #announce(): Promise<void> {
     const until = this.#open().length > 0 ? platform.now() + WATCHED_MS : 0;
     try {
       await answered("the ledger", ANSWER_MS, accountLedger(this.env.ACCOUNT).watchedUntil(until));
       this.#watchedUntilMs = until;
-      // Whoever has come meanwhile saw that it was told already.
+      // A viewer that joined meanwhile relied on the earlier announcement.
       if (until === 0 && this.#open().length > 0) await this.#announce();
     } catch (error) {
       this.#watchedUntilMs = 0;
-      log.error("the ledger does not learn that somebody watches", { error: errorText(error) });
+      log.error("the ledger could not be told of live viewers", { error: errorText(error) });
     }
   }
 
@@ -194,7 +197,7 @@ export class Live extends DurableObject<Env> {
     await this.ctx.storage.setAlarm(platform.now() + ROUND_MS);
   }
 
-  /** Whoever's session nobody can tell of is closed as well: it comes again, and is checked then. */
+  /** Closes sockets whose session cannot be checked, too: they reconnect, and are checked then. */
   async #endOver(): Promise<void> {
     const bySession = new Map<string, WebSocket[]>();
     for (const socket of this.#open()) {
@@ -213,7 +216,7 @@ export class Live extends DurableObject<Env> {
       const answer = answers[i];
       const known = answer?.status === "fulfilled" ? answer.value.session?.known : undefined;
       for (const socket of sockets) {
-        if (answer?.status !== "fulfilled") close(socket, CLOSE.unknown, "nobody can tell whether you are signed in");
+        if (answer?.status !== "fulfilled") close(socket, CLOSE.unknown, "your session could not be checked");
         else if (known === undefined) close(socket, CLOSE.session, "you are signed out");
         else if (known !== "admin" && !known.permissions.includes("logs:read"))
           close(socket, CLOSE.permission, "this needs the permission logs:read");
@@ -222,25 +225,22 @@ export class Live extends DurableObject<Env> {
   }
 }
 
-/**
- * The session's hash, and the admin's proof as of the handshake; null: there was none. Another ADMIN_TOKEN is another deployment, and that ends all sockets.
- */
+/** The session's hash, and the admin's proof of the handshake. A changed ADMIN_TOKEN is a new deployment, which ends all sockets. */
 function partsOf(session: Uint8Array): [hash: Uint8Array, proof: Uint8Array | null] {
   return [session.slice(0, HASH_BYTES), session.length > HASH_BYTES ? session.slice(HASH_BYTES) : null];
 }
 
-/** With its socket, all that is known of one who watches outlives the object's sleep. */
+/** Attached to the socket, the state survives hibernation. */
 function keep(socket: WebSocket, watcher: Watcher): void {
   socket.serializeAttachment(watcher.state);
 }
 
-/** What cannot be sent any more, nobody waits for. */
 function send(socket: WebSocket, message: string | null): void {
   if (message === null) return;
   try {
     socket.send(message);
   } catch {
-    // It was closed a moment ago.
+    // It is closed already.
   }
 }
 
@@ -248,11 +248,11 @@ function close(socket: WebSocket, code: number, reason: string): void {
   try {
     socket.close(code, reason);
   } catch {
-    // It is.
+    // It is closed already.
   }
 }
 
-/** The one of the account. */
+/** The one object of the account. */
 export function live(namespace: DurableObjectNamespace<Live>): DurableObjectStub<Live> {
   return namespace.getByName("live");
 }

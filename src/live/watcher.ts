@@ -11,21 +11,21 @@ import {
 import type { RecordLine } from "../record/line.ts";
 import { type Counts, recordJson, recordsMessage } from "./protocol.ts";
 
-/** All there is to know of one who watches, as it outlives the object's sleep: at most 16 kB as the platform writes it. */
+/** A viewer's state, which survives hibernation: at most 16 kB as the platform serializes it. */
 export interface WatcherState {
   /** Hash of the session's id, in base64. */
   session: string;
-  /** Whose session it is. */
+  /** The token or member of the session. */
   holder: string;
-  /** UTF-8: as a text of two bytes a character, the longest filter would not fit. */
+  /** UTF-8: as a string of two bytes a character, the longest filter would not fit. */
   filter: Uint8Array;
-  /** Of which function, in UTF-8; empty: any. */
+  /** Name of the function, in UTF-8; empty: any. */
   script: Uint8Array;
   isPaused: boolean;
   counts: Counts;
   /** Number of the last message with records. */
   sent: number;
-  /** Records and UTF-16 units of each message that is not drawn yet, the newest last. */
+  /** Records and UTF-16 units of each message that is not drawn yet, newest last. */
   underWay: (readonly [records: number, units: number])[];
   /** The counts have changed since they were last sent. */
   isBehind: boolean;
@@ -33,10 +33,7 @@ export interface WatcherState {
 
 const decoder = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true });
 
-/**
- * One who watches: what of the records that arrive is sent to him, and what became of the others. Nothing waits here: what he cannot draw in time is
- * dropped, and counted.
- */
+/** A live viewer: decides which new records it gets, and counts the others. Nothing is queued: what it cannot draw in time is dropped. */
 export class Watcher {
   readonly #state: WatcherState;
   #wants: RecordPredicate | null;
@@ -49,7 +46,7 @@ export class Watcher {
     this.#wants = parsed.ok && parsed.filter !== null ? compileFilter(parsed.filter) : null;
   }
 
-  /** @param holder who watches, as {@link Watcher.holder} says it. */
+  /** @param holder as {@link Watcher.holder}. */
   static newcomer(session: Uint8Array, holder: string): Watcher {
     return new Watcher({
       session: toBase64(session),
@@ -64,7 +61,7 @@ export class Watcher {
     });
   }
 
-  /** One who was there before the object slept. @param state as {@link Watcher.state} gave it. */
+  /** After hibernation. @param state as {@link Watcher.state}. */
   static awoken(state: WatcherState): Watcher {
     return new Watcher(state);
   }
@@ -77,7 +74,7 @@ export class Watcher {
     return fromBase64(this.#state.session);
   }
 
-  /** Tells those who watch with one token, or as one member, from all others. */
+  /** The token or member that watches. */
   get holder(): string {
     return this.#state.holder;
   }
@@ -87,9 +84,9 @@ export class Watcher {
   }
 
   /**
-   * Takes records that have arrived.
-   * @param records oldest first; null: one that cannot be read.
-   * @param leftOut how many arrived beside these. Whether the filter wants them nobody knows.
+   * Takes new records.
+   * @param records oldest first; null: an unreadable one.
+   * @param leftOut how many more arrived; the filter cannot be applied to these.
    * @returns the message to send; null: none.
    */
   offer(records: readonly (RecordLine | null)[], leftOut: number): string | null {
@@ -112,7 +109,7 @@ export class Watcher {
       if (text === "unwanted") counts.filtered += 1;
       else if (text === null || room.records === 0 || units + text.length > room.units) {
         counts.dropped += 1;
-        // What is older than one for which there was no room is not sent either: what is shown has no gaps but at its beginning.
+        // Older records are dropped, too, so that there are no gaps but at the beginning.
         if (text !== null) room.records = 0;
       } else {
         counts.shown += 1;
@@ -125,7 +122,7 @@ export class Watcher {
     return canSend ? this.#message(texts.reverse(), units) : null;
   }
 
-  /** All messages up to this one are drawn. @returns false: there is no such message under way, nor was there one; or a message to send, or null. */
+  /** All messages up to this number are drawn. @returns a message to send; null: none; false: there never was such a number. */
   drawn(number: number): string | null | false {
     const { sent, underWay, isBehind } = this.#state;
     if (number > sent) return false;
@@ -134,9 +131,9 @@ export class Watcher {
   }
 
   /**
-   * Sets what is wanted from now on.
-   * @param script of which function; "": any.
-   * @returns what is wrong, in words; then all stays as it was.
+   * Sets the filter.
+   * @param script name of the function; "": any.
+   * @returns faults; if there are any, nothing changes.
    */
   want(filter: string, script: string): readonly string[] {
     const [bytes, name] = [encodeUtf8(filter), encodeUtf8(script)];
@@ -146,7 +143,7 @@ export class Watcher {
     const parsed = parseFilter(filter);
     if (!parsed.ok) return parsed.faults;
     this.#wants = parsed.filter === null ? null : compileFilter(parsed.filter);
-    // As records are made: no text in them has a lone surrogate.
+    // As in records, which have no lone surrogates.
     this.#script = script.toWellFormed();
     this.#state.filter = bytes;
     this.#state.script = name;
@@ -157,14 +154,14 @@ export class Watcher {
     this.#state.isPaused = true;
   }
 
-  /** @returns the message that says what arrived meanwhile; null: there is no room for it now. */
+  /** @returns a message with the counts; null: there is no room for it now. */
   resume(): string | null {
     this.#state.isPaused = false;
     this.#state.isBehind = true;
     return this.#state.underWay.length < LIVE_WINDOW_MESSAGES ? this.#message([], 0) : null;
   }
 
-  /** @returns the record as it is sent; null: nobody can read it. */
+  /** @returns the record as it is sent; null: unreadable. */
   #textOf(record: RecordLine | null): string | "unwanted" | null {
     if (record === null) return null;
     try {

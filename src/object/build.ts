@@ -5,10 +5,9 @@ import type { JobConfig } from "../job/config.ts";
 import { APPEND_MAX_WRITTEN_UNITS } from "../limits.ts";
 import { type RecordEncoder, recordEncoder } from "../output/encoder.ts";
 import { batchTexts, recordLayout } from "../output/format.ts";
-import type { Envelope } from "../queue/message.ts";
+import { type Envelope, idOf } from "../queue/message.ts";
 import type { TraceRecord } from "../record/fields.ts";
 import { utcDay } from "../record/record.ts";
-import type { TakenId } from "../storage/id-memory.ts";
 import type { Append, AppendedMessage } from "./append.ts";
 import { FragmentBuilder } from "./fragment.ts";
 import type { LoadedRecord } from "./load.ts";
@@ -154,9 +153,4 @@ export function buildAppend(
     messages.push({ ...idOf(message), received: records.length, filtered, sampledOut });
   }
   return { version: job.version, messages, fragments: builder.finish(), queueDoneMs };
-}
-
-/** What a message is remembered by. */
-export function idOf({ id, takenInMs, keyed }: TakenId): TakenId {
-  return { id, takenInMs, keyed };
 }

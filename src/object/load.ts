@@ -1,12 +1,13 @@
 import { TEXT_MAX_CHARACTERS } from "../limits.ts";
 import type { Blobs } from "../queue/blob-store.ts";
-import { decodeEnvelope, decodeMessage, type Envelope, joinMessage } from "../queue/message.ts";
+import type { Delivery } from "../queue/delivery.ts";
+import { type Decoded, decodeMessage, type Envelope, joinMessage, type Message } from "../queue/message.ts";
 import { recordLine } from "../record/encode.ts";
 import type { TraceRecord } from "../record/fields.ts";
 import { RecordLine } from "../record/line.ts";
 import { truncate } from "../record/truncate.ts";
 
-/** A record as the jobs meet it. */
+/** A record as jobs get it. */
 export interface LoadedRecord {
   /** Its place in the message. */
   index: number;
@@ -18,35 +19,42 @@ export interface LoadedRecord {
 
 /** A delivered message whose records are in memory. */
 export interface Loaded {
-  delivery: Message<unknown>;
   message: Envelope;
+  /** Size of what the queue delivered, in bytes. */
+  bytes: number;
+  /** It was delivered before, so that logs may have it. */
+  isRedelivered: boolean;
   records: LoadedRecord[];
   /** Size of the records' JSON, in UTF-16 units. */
   size: number;
-  /** Each of its characters is one byte of UTF-8; so it is for the records as they are shipped. */
+  /** All characters of its records are ASCII, as shipped too. */
   ascii: boolean;
 }
 
 export type Loading =
   | { kind: "loaded"; loaded: Loaded }
   | { kind: "unreadable"; why: string }
-  /** It refers to records that are not in the blob store (any more). */
+  /** Its records are not in the blob store (any more). */
   | { kind: "missing"; message: Envelope };
 
 /**
- * Decodes a delivered message, with what it refers to.
+ * Loads the records of a delivered message.
  * @throws if the blob store does not answer.
  */
-export async function load(delivery: Message<unknown>, blobs: Pick<Blobs, "get">): Promise<Loading> {
-  const whole = await wholeMessage(delivery.body, blobs);
-  if ("missing" in whole) return { kind: "missing", message: whole.missing };
-  const decoded = decodeMessage(whole.body);
-  if (!decoded.ok) return { kind: "unreadable", why: decoded.why };
-  const { lines, ascii, ...envelope } = decoded.value;
-  // Of a reference it is still true, and who acknowledges it must know.
-  const message = { ...envelope, elsewhere: whole.elsewhere };
-  // What came back may have broken something: it is looked at in full, so that it does not break it for ever.
-  const read = delivery.attempts > 1 ? readStrictly : RecordLine.read;
+export async function load(
+  delivery: Pick<Delivery, "body" | "envelope" | "attempts">,
+  blobs: Pick<Blobs, "get">,
+): Promise<Loading> {
+  const { envelope } = delivery;
+  if (!envelope.ok) return { kind: "unreadable", why: envelope.why };
+  const message = envelope.value;
+  const { content, isMissing } = await wholeMessage(delivery, blobs);
+  if (isMissing) return { kind: "missing", message };
+  if (!content.ok) return { kind: "unreadable", why: content.why };
+  const { lines, ascii } = content.value;
+  // A redelivered message may be what broke the handler: every part of it is checked, so that it does not break it again.
+  const isRedelivered = delivery.attempts > 1;
+  const read = isRedelivered ? readStrictly : RecordLine.read;
   const records: LoadedRecord[] = [];
   let size = 0;
   for (const [index, line] of lines.entries()) {
@@ -55,7 +63,8 @@ export async function load(delivery: Message<unknown>, blobs: Pick<Blobs, "get">
     records.push(loadedRecord(index, whole));
     size += line.length;
   }
-  return { kind: "loaded", loaded: { delivery, message, records, size, ascii } };
+  const { byteLength: bytes } = delivery.body as ArrayBuffer;
+  return { kind: "loaded", loaded: { message, bytes, isRedelivered, records, size, ascii } };
 }
 
 /** @param index its place in the message. */
@@ -63,7 +72,7 @@ export function loadedRecord(index: number, whole: RecordLine): LoadedRecord {
   return { index, whole, shipped: truncated(whole) };
 }
 
-/** As it is shipped. JSON text is never shorter than what it says, so most records need not be looked into. */
+/** As it is shipped. JSON is never shorter than the text in it, so most records need not be parsed. */
 function truncated(record: RecordLine): RecordLine {
   if (record.exceptionsAndLogsLength <= TEXT_MAX_CHARACTERS) return record;
   const whole = JSON.parse(record.line) as TraceRecord;
@@ -71,23 +80,24 @@ function truncated(record: RecordLine): RecordLine {
   return cut === whole ? record : (RecordLine.read(recordLine(cut)) ?? record);
 }
 
-/** The message with its records, wherever they are. @throws if the blob store does not answer. */
+/**
+ * A message with its records, fetched from the blob store if it is a reference.
+ * @returns `isMissing`: the store does not have them (any more); `body` is the bare reference then.
+ * @throws if the blob store does not answer.
+ */
 export async function wholeMessage(
-  body: unknown,
+  { body, envelope }: Pick<Delivery, "body" | "envelope">,
   blobs: Pick<Blobs, "get">,
-): Promise<{ body: unknown; elsewhere: string | null } | { missing: Envelope }> {
-  const envelope = decodeEnvelope(body);
-  if (!envelope.ok || envelope.value.elsewhere === null) return { body, elsewhere: null };
-  const blob: unknown = await blobs.get(envelope.value.elsewhere);
-  if (blob === null) return { missing: envelope.value };
-  if (!(blob instanceof Uint8Array)) throw new Error("the blob store's answer is no body");
-  return { body: joinMessage(body as ArrayBuffer, blob), elsewhere: envelope.value.elsewhere };
+): Promise<{ body: unknown; content: Decoded<Message>; isMissing: boolean }> {
+  const key = envelope.ok ? envelope.value.elsewhere : null;
+  const blob: unknown = key === null ? null : await blobs.get(key);
+  if (blob === null) return { body, content: decodeMessage(body, envelope), isMissing: key !== null };
+  if (!(blob instanceof Uint8Array)) throw new Error("the blob store's answer is not bytes");
+  const whole = joinMessage(body as ArrayBuffer, blob);
+  return { body: whole, content: decodeMessage(whole), isMissing: false };
 }
 
-/**
- * A line that is a record in every part of it. Intake wrote it, and the checksum says that it arrived so; whoever else may write to the queue must not
- * stop it.
- */
+/** A line that is a record in every part. Intake and the checksum ensure that, but others may write to the queue, too. */
 export function readStrictly(line: string): RecordLine | null {
   const record = RecordLine.read(line);
   if (record === null || !record.isCanonical()) return null;

@@ -1,87 +1,80 @@
 import type { FunctionCount, MessageCount, Outcome } from "../account/ledger.ts";
 import { type CommitCount, readWatched, type Work } from "../account/outcome.ts";
 import type { RecentRecords } from "../account/recent.ts";
-import { type JobConfig, type JobsSnapshot, optedOut, wasIn } from "../job/config.ts";
+import { type JobConfig, type JobsSnapshot, type OptOut, optedOut, wasIn } from "../job/config.ts";
 import { readJobConfig, readSnapshot } from "../job/snapshot.ts";
 import { errorText, log } from "../log.ts";
 import type { CommitAppend } from "../object/append.ts";
-import { appendsOf, buildAppend, idOf, type Offered } from "../object/build.ts";
+import { appendsOf, buildAppend, type Offered } from "../object/build.ts";
 import type { Loaded } from "../object/load.ts";
-import { type Platform, settled } from "../platform.ts";
-import type { Blobs } from "../queue/blob-store.ts";
-import type { AsideContext } from "../set-aside/keep.ts";
-import type { TakenId } from "../storage/id-memory.ts";
+import { settled } from "../platform.ts";
+import { idOf } from "../queue/message.ts";
 import { type Arrived, arrivedOf } from "./live.ts";
 import { recentOf } from "./recent.ts";
 
-/** What committing a group takes. */
+/** What committing a group calls. */
 export interface CommitContext {
   append: CommitAppend;
   count: CommitCount;
-  /** Where copies of what arrives are shown and held; absent: nowhere. */
+  /** Where copies of new records are held and shown; absent: nowhere. */
   arrivals?: Arrivals;
 }
 
 export interface Arrivals {
-  /** Whether recent records are handed over for previews, with the next count. Asking takes the turn. */
+  /** Whether the next count carries recent records, for previews. Asking takes the turn. */
   handsOverRecent(): boolean;
-  /** Sends records to those that watch. Returns at once, and never throws. */
+  /** Sends records to live viewers. Returns at once, and never throws. */
   show(records: Arrived): void;
 }
 
-/** What the handler of the queue needs. */
-export interface ConsumerContext extends AsideContext, CommitContext {
-  /** The configuration in force; null: it has never been read. */
-  jobs(): Promise<JobsSnapshot | null>;
-  /** Which of these were counted: nothing is left to do for them. */
-  counted(ids: readonly TakenId[]): Promise<readonly string[]>;
-  /** Notes messages that have to come again, so that nothing is claimed to be complete beyond them. */
-  expectAgain(messages: readonly TakenId[]): Promise<void>;
-  arrivals: Arrivals;
-  blobs: Pick<Blobs, "get" | "drop">;
-  platform: Pick<Platform, "now">;
+export interface Committed {
+  /** Ids of messages that must come again. */
+  failed: ReadonlySet<string>;
+  /** The ledger has noted these. */
+  noted: boolean;
+  /** Events of the messages that were counted. */
+  events: number;
+  /** Jobs that took records. */
+  jobs: ReadonlySet<number>;
 }
 
-/** What the queue says of itself with a batch. */
-export interface QueueState {
-  name: string;
-  /** Messages that wait behind this batch. */
-  backlog: number | null;
-  /** As in {@link Append}. */
-  doneMs: number;
-  /** Whether a batch begins with this group. */
-  isFirst: boolean;
-}
-
-/** Appends of one group that are built and under way side by side: each holds its job's share of the group in memory, and an isolate has 128 MB (docs/costs.md). */
+/** Concurrent appends of one group: each holds its job's share of the group in memory, and an isolate has 128 MB (docs/costs.md). */
 const COMMITS_AT_ONCE = 3;
 
-/** How often an append is built again for a job that keeps changing, before the message is left to a later delivery. */
+/** How often an append is rebuilt for a job that keeps changing, before the message is left to a later delivery. */
 const REBUILDS_MAX = 5;
 
 /**
  * Offers a group of messages to every job, and counts what became of them.
- * @returns the ids of messages that must come again, and whether the ledger has noted that of them.
+ * @param queue `backlog`: messages waiting behind the batch; `doneMs`: as in {@link Append}; `isFirst`: the batch begins with
+ * this group.
  */
 export async function commitAndCount(
   group: readonly Loaded[],
   jobs: JobsSnapshot,
-  queue: Pick<QueueState, "backlog" | "doneMs" | "isFirst">,
+  queue: { backlog: number | null; doneMs: number; isFirst: boolean },
   context: CommitContext,
-): Promise<{ failed: ReadonlySet<string>; noted: boolean }> {
+): Promise<Committed> {
   let current = jobs;
-  // What a log has taken stays as it was offered, and stays routed, though a later round may know of opt-outs, or of a discard, that this one did not.
-  const routed = new Map<string, Offer>();
-  const work: Work = { batches: queue.isFirst ? 1 : 0, appends: 0, offered: 0 };
-  const handsOver = context.arrivals?.handsOverRecent() ?? false;
+  const taken: Taken = {
+    routed: new Map(),
+    work: { batches: queue.isFirst ? 1 : 0, appends: 0, offered: 0 },
+    jobs: new Set(),
+  };
+  const { routed, work } = taken;
+  const { arrivals } = context;
+  const handsOver = arrivals?.handsOverRecent() ?? false;
   for (let rounds = 0; rounds < REBUILDS_MAX; rounds++) {
     const offers = offersOf(group, current).map((offer) => {
       const before = routed.get(offer.message.id);
       return before?.loaded === offer.loaded ? before : offer;
     });
-    const failed = await commitAll(offers, current, queue.doneMs, { routed, work }, context);
+    const failed = await commitAll(offers, current, queue.doneMs, taken, context.append);
     const counted = unique(offers).map((offer) => routed.get(offer.message.id) ?? offer);
-    const recent = handsOver ? recentOrNone(group, current) : null;
+    const { optOuts } = current;
+    const recent = handsOver
+      ? optional("recent records could not be handed over", () => recentOf(group, optOuts))
+      : null;
     try {
       const outcome: Outcome = {
         done: counted
@@ -93,57 +86,57 @@ export async function commitAndCount(
         state: current.state,
       };
       const answer = await context.count(outcome);
-      if (answer === null) return { failed, noted: true };
       const watched = readWatched(answer);
-      if (watched !== null) {
-        if (context.arrivals !== undefined) showOrNot(group, new Set(watched), current, context.arrivals);
-        return { failed, noted: true };
+      if (watched !== null && arrivals !== undefined)
+        optional("records could not be shown as they arrived", () => show(group, new Set(watched), optOuts, arrivals));
+      if (answer === null || watched !== null) {
+        const events = outcome.done.reduce((sum, message) => sum + message.events, 0);
+        return { failed, noted: true, events, jobs: taken.jobs };
       }
       const newer = readSnapshot(answer);
-      if (newer === null) throw new Error("the ledger's answer is no configuration");
+      if (newer === null) throw new Error("the ledger's answer is not a configuration");
       current = newer;
     } catch (error) {
-      // The logs have the records, and will say so when the messages come again: it is the count that still has to be made.
+      // The messages come again. The logs then know them, and only the count is repeated.
       log.error("counting failed", { error: errorText(error) });
       break;
     }
   }
-  return { failed: new Set(group.map(({ message }) => message.id)), noted: false };
+  return { failed: new Set(group.map(({ message }) => message.id)), noted: false, events: 0, jobs: taken.jobs };
 }
 
-/** For previews, which are worth no delay. What goes wrong is named by its kind alone: its words may quote a record. */
-function recentOrNone(group: readonly Loaded[], { optOuts }: JobsSnapshot): ReadonlyMap<string, RecentRecords> | null {
+function show(group: readonly Loaded[], ids: ReadonlySet<string>, optOuts: readonly OptOut[], to: Arrivals): void {
+  const arrived = arrivedOf(group, ids, optOuts);
+  if (arrived.lines.length + arrived.leftOut > 0) to.show(arrived);
+}
+
+/** Previews and live viewers must not disturb commits. An error is logged by its kind alone: its message may quote a record. */
+function optional<T>(failure: string, run: () => T): T | null {
   try {
-    return recentOf(group, optOuts);
+    return run();
   } catch (error) {
-    const kind = error instanceof Error ? error.name : typeof error;
-    log.error("recent records could not be handed over", { error: kind });
+    log.error(failure, { error: error instanceof Error ? error.name : typeof error });
     return null;
   }
 }
 
-/** For those who watch, who are worth no delay either. */
-function showOrNot(
-  group: readonly Loaded[],
-  ids: ReadonlySet<string>,
-  { optOuts }: JobsSnapshot,
-  arrivals: Arrivals,
-): void {
-  try {
-    const arrived = arrivedOf(group, ids, optOuts);
-    if (arrived.lines.length + arrived.leftOut > 0) arrivals.show(arrived);
-  } catch (error) {
-    const kind = error instanceof Error ? error.name : typeof error;
-    log.error("records could not be shown as they arrived", { error: kind });
-  }
-}
-
-/** A message on its way to the jobs. */
+/** A message, and the records of it that jobs are offered. */
 interface Offer extends Offered {
   loaded: Loaded;
 }
 
-/** What of each message the jobs are offered: records of functions whose logging was off when they were taken in are not. */
+/** What jobs have taken, over all rounds. */
+interface Taken {
+  /**
+   * By message id, as it was offered. It stays so and stays routed, though a later round may know of opt-outs, or of a discard,
+   * that this one did not.
+   */
+  routed: Map<string, Offer>;
+  work: Work;
+  jobs: Set<number>;
+}
+
+/** Leaves out records of functions whose logging was off at intake. */
 function offersOf(group: readonly Loaded[], { optOuts }: JobsSnapshot): Offer[] {
   const isOff = optedOut(optOuts);
   return group.map((loaded) => {
@@ -155,8 +148,8 @@ function offersOf(group: readonly Loaded[], { optOuts }: JobsSnapshot): Offer[] 
 }
 
 /**
- * Each id once. The queue may deliver a message twice in one batch, and a repeated request sends its ids again, stamped with another time: which
- * copy counts, is for each job to say.
+ * Each id once. The queue may deliver a message twice in one batch, and a repeated request sends its ids again with another
+ * time of intake. Which copy counts may differ by job.
  */
 function unique(offers: readonly Offer[]): Offer[] {
   const byId = new Map<string, Offer>();
@@ -164,22 +157,22 @@ function unique(offers: readonly Offer[]): Offer[] {
   return [...byId.values()];
 }
 
-/** What a job is offered: what was taken in while it was enabled. */
+/** Messages taken in while the job was enabled. */
 function offeredTo(job: JobConfig, offers: readonly Offer[]): Offer[] {
   return unique(offers.filter(({ message, records }) => records.length > 0 && wasIn(job, message.takenInMs)));
 }
 
 /**
  * Offers messages to every job that was enabled when they were taken in.
- * @param taken gets those that a job has taken, by id, as they were offered; and what that took.
- * @returns the ids of those that a job could not take.
+ * @param taken is added to.
+ * @returns ids of messages that a job could not take.
  */
 async function commitAll(
   offers: readonly Offer[],
   { jobs, optOutVersion }: JobsSnapshot,
   doneMs: number,
-  taken: { routed: Map<string, Offer>; work: Work },
-  context: Pick<CommitContext, "append">,
+  taken: Taken,
+  append: CommitAppend,
 ): Promise<Set<string>> {
   const failed = new Set<string>();
   const fail = (job: JobConfig, messages: readonly Offer[], error: unknown): void => {
@@ -196,7 +189,7 @@ async function commitAll(
     }
   });
   const results = await settled(wanted, COMMITS_AT_ONCE, (entry) =>
-    commit(entry.job, entry.offers, optOutVersion, doneMs, context),
+    commit(entry.job, entry.offers, optOutVersion, doneMs, append),
   );
   wanted.forEach((entry, i) => {
     const result = results[i];
@@ -205,7 +198,10 @@ async function commitAll(
         taken.routed.set(offer.message.id, offer);
         taken.work.offered += offer.records.length;
       }
-      if (result.value.length > 0) taken.work.appends += 1;
+      if (result.value.length > 0) {
+        taken.work.appends += 1;
+        taken.jobs.add(entry.job.id);
+      }
     }
     if (result?.status === "rejected") fail(entry.job, entry.offers, result.reason);
   });
@@ -218,7 +214,7 @@ function countOf(
   routed: ReadonlyMap<string, Offer>,
   recent: RecentRecords | undefined,
 ): MessageCount {
-  // By the JSON of their names: most messages are of few functions, and a name is parsed once.
+  // Keyed by the JSON of the name: most messages have few functions, so each name is parsed once.
   const functions = new Map<string, FunctionCount>();
   const offered = records === loaded.records ? null : new Set(records);
   const fateOfOffered = routed.has(message.id) ? "routed" : "notRouted";
@@ -236,10 +232,9 @@ function countOf(
     count.lastEventMs = Math.max(count.lastEventMs, whole.EventTimestampMs);
     sum[fate] += 1;
   }
-  const { body } = loaded.delivery;
   const count: MessageCount = {
     ...{ ...idOf(message), events: loaded.records.length, ...sum, functions: [...functions.values()] },
-    ...(body instanceof ArrayBuffer && { bytes: body.byteLength }),
+    bytes: loaded.bytes,
   };
   return recent === undefined ? count : { ...count, recent };
 }
@@ -247,29 +242,29 @@ function countOf(
 /**
  * Commits messages to one job's log.
  * @param optOutVersion of the opt-outs that the offers follow.
- * @returns those that it was to get, as it is by now.
- * @throws if the log does not answer, or says nonsense, or the job changes faster than appends are built, or functions have opted out since.
+ * @returns those that it took: by its newest configuration, they may be fewer.
+ * @throws if the log fails, or the job changes faster than appends are built, or functions have opted out since.
  */
 async function commit(
   job: JobConfig,
   offers: readonly Offer[],
   optOutVersion: number,
   queueDoneMs: number,
-  context: Pick<CommitContext, "append">,
+  append: CommitAppend,
 ): Promise<readonly Offer[]> {
   let current = job;
   for (let builds = 0; builds < REBUILDS_MAX; builds++) {
     const offered = offeredTo(current, offers);
     if (offered.length === 0) return offered;
     const version = current;
-    const suspects = offered.filter(({ loaded }) => loaded.delivery.attempts > 1).map(({ message }) => idOf(message));
+    const suspects = offered.filter(({ loaded }) => loaded.isRedelivered).map(({ message }) => idOf(message));
     const build = (without: ReadonlySet<string>) => buildAppend(version, offered, without, queueDoneMs);
-    const result = await context.append(version, build, suspects);
+    const result = await append(version, build, suspects);
     if (result.kind === "taken") return offered;
     const newer = readJobConfig(result.job);
-    if (newer?.id !== job.id) throw new Error("the log's answer is no configuration of its job");
+    if (newer?.id !== job.id) throw new Error("the log's answer is not a configuration of its job");
     current = newer;
-    // The log has its job, but not the opt-outs: these are asked for when the messages come again.
+    // The log knows its job, but not the opt-outs. They are read when the messages come again.
     if (current.optOutVersion > optOutVersion) throw new Error("functions have opted out since");
   }
   throw new Error("the job changed too often");

@@ -1,200 +1,237 @@
 import type { JobsSnapshot } from "../job/config.ts";
 import { APPEND_MAX_RAW_BYTES } from "../limits.ts";
 import { errorText, inLogContext, log } from "../log.ts";
-import { idOf } from "../object/build.ts";
 import { type Loaded, load } from "../object/load.ts";
-import { Patience } from "../platform.ts";
-import { decodeEnvelope } from "../queue/message.ts";
-import { giveBack, isOverdue, retry } from "../queue/redelivery.ts";
+import { Delivery, isOverdue, takenIds } from "../queue/delivery.ts";
+import type { Envelope } from "../queue/message.ts";
 import { type AsideContext, putAside } from "../set-aside/keep.ts";
-import type { TakenId } from "../storage/id-memory.ts";
-import { bounded, boundedAside, Calls } from "./bounded.ts";
-import { type ConsumerContext, commitAndCount, type QueueState } from "./commit.ts";
-import { IN_HAND_MS, InHand, takenOf } from "./in-hand.ts";
-import { Tally } from "./tally.ts";
+import { commitAndCount } from "./commit.ts";
+import { bounded, boundedAside, Calls, type ConsumerContext } from "./context.ts";
+import { IN_FLIGHT_MS, InFlight } from "./in-flight.ts";
+
+/** Totals of a batch, for its log line. */
+interface Totals {
+  events: number;
+  /** Jobs that took records. */
+  jobs: Set<number>;
+}
+
+/** What the queue says with a batch. */
+interface QueueState {
+  name: string;
+  /** Messages that wait behind this batch. */
+  backlog: number | null;
+  /** As in {@link Append}. */
+  doneMs: number;
+}
 
 /**
- * How long one batch is worked on, in ms; what is left then comes again. The platform ends the handler after fifteen minutes, and what it has
- * acknowledged by then counts for nothing. That is enough for a full batch and a hundred jobs, each of which compresses it on its own.
- */
-const BATCH_MS = 600_000;
-
-/**
- * Takes a batch of the queue: each message is acknowledged when every job that wants its records has committed them, and not before. Messages
- * are decoded one at a time, and committed in groups of a bounded size. Nobody is waited for for ever: whoever hangs is one that failed, and what he
- * may have done without saying so, he knows when the messages come again.
+ * Handles a batch of the queue. A message is acknowledged after every job that wants its records has committed them.
+ * Messages are loaded one at a time and committed in groups of bounded size. Every call has a deadline. A call that times out
+ * counts as failed; if it did succeed, deduplication absorbs the retry.
  */
 export async function consumeEvents(batch: MessageBatch<unknown>, context: ConsumerContext): Promise<void> {
-  const patience = new Patience(BATCH_MS);
+  const startedMs = context.platform.now();
+  const deliveries = batch.messages.map((message) => new Delivery(message));
   const calls = new Calls();
-  const tally = new Tally(batch, context.platform.now());
-  const within = tally.context(bounded(context, patience, calls));
+  const within = bounded(context, calls);
+  const totals: Totals = { events: 0, jobs: new Set() };
   await inLogContext({ batch_id: crypto.randomUUID() }, async () => {
-    const watched = tally.watch(batch);
-    const inHand = new InHand(watched.messages, within);
+    const inFlight = new InFlight(deliveries, within);
     try {
-      await expectAgain(await consume(watched, inHand, within, calls), within);
+      await expectAgain(await consume(deliveries, queueOf(batch, deliveries), inFlight, within, calls, totals), within);
     } finally {
-      await inHand.end();
-      patience.end();
-      tally.end(context.platform.now());
+      await inFlight.end();
+      calls.end();
+      logBatch(batch.queue, deliveries, totals, context.platform.now() - startedMs);
     }
   });
 }
 
+/** Handles a batch of the dead-letter queue: messages that failed a hundred times are set aside. */
+export async function consumeDead(
+  batch: MessageBatch<unknown>,
+  context: AsideContext & Pick<ConsumerContext, "platform">,
+): Promise<void> {
+  const startedMs = context.platform.now();
+  const deliveries = batch.messages.map((message) => new Delivery(message));
+  const calls = new Calls();
+  const within = boundedAside(context, calls);
+  await inLogContext({ batch_id: crypto.randomUUID() }, async () => {
+    try {
+      for (const delivery of deliveries) await putAside(delivery, batch.queue, "failed too often", within);
+    } finally {
+      calls.end();
+      logBatch(batch.queue, deliveries, { events: 0, jobs: new Set() }, context.platform.now() - startedMs);
+    }
+  });
+}
+
+function queueOf({ queue, metadata }: MessageBatch<unknown>, deliveries: readonly Delivery[]): QueueState {
+  const metrics: MessageBatchMetrics | undefined = metadata?.metrics;
+  return { name: queue, backlog: metrics?.backlogCount ?? null, doneMs: queueDoneMs(deliveries, metrics) };
+}
+
 /**
- * @param inHand loses what is set aside.
- * @param calls that `context` has made, and may still make.
- * @returns messages that were given back to the queue, of which the ledger does not know yet.
+ * Nothing older waits any more, this batch included: the time of its oldest message, or of an older one that still waits. 0,
+ * unknown, where the queue does not say what waits, or has a backlog and does not say how old it is.
+ */
+function queueDoneMs(deliveries: readonly Delivery[], metrics: MessageBatchMetrics | undefined): number {
+  // The runtime says 1970 where nothing waits.
+  const waiting = metrics?.oldestMessageTimestamp?.getTime() || undefined;
+  if (waiting === undefined && metrics?.backlogCount !== 0) return 0;
+  const own = takenIds(deliveries).map(({ takenInMs }) => takenInMs);
+  return own.length === 0 ? 0 : Math.min(waiting ?? Number.POSITIVE_INFINITY, ...own) - IN_FLIGHT_MS;
+}
+
+/**
+ * @param inFlight loses messages that are set aside.
+ * @param calls those that `context` has made and may still make.
+ * @returns messages that go back to the queue, and of which the ledger does not know yet.
  */
 async function consume(
-  batch: MessageBatch<unknown>,
-  inHand: InHand,
+  deliveries: readonly Delivery[],
+  queue: QueueState,
+  inFlight: InFlight,
   context: ConsumerContext,
   calls: Calls,
-): Promise<readonly TakenId[]> {
+  totals: Totals,
+): Promise<readonly Delivery[]> {
   const jobs = await context.jobs();
   if (jobs === null) {
-    for (const delivery of batch.messages) retry(delivery);
-    return batch.messages.flatMap(takenOf);
+    for (const delivery of deliveries) delivery.retry();
+    return deliveries;
   }
-  const metrics: MessageBatchMetrics | undefined = batch.metadata?.metrics;
-  const queue = { name: batch.queue, backlog: metrics?.backlogCount ?? null, doneMs: queueDoneMs(batch, metrics) };
-  await inHand.ready();
-  const again: TakenId[] = [];
-  let group: Loaded[] = [];
-  let bytes = 0;
+  await inFlight.ready();
+  const again: Delivery[] = [];
+  let group: Member[] = [];
+  let size = 0;
   let before = calls.made;
   let costliest = 0;
   let full = false;
   let isFirst = true;
   const flush = async (): Promise<void> => {
-    if (group.length > 0) again.push(...(await commitGroup(group, jobs, { ...queue, isFirst }, context)));
+    if (group.length > 0) again.push(...(await commitGroup(group, jobs, { ...queue, isFirst }, context, totals)));
     isFirst &&= group.length === 0;
     group = [];
-    bytes = 0;
+    size = 0;
     costliest = Math.max(costliest, calls.made - before);
     before = calls.made;
-    // Half a group would be of no use. The first one is always begun: some of each batch is done.
+    // A group is committed as a whole. The first one is always begun, so that each batch makes progress.
     full = calls.left < costliest;
   };
-  for (const delivery of batch.messages) {
-    const loaded = full ? "full" : await loadOrDecide(delivery, batch.queue, inHand, context);
-    if (loaded === "retried") again.push(...takenOf(delivery));
+  for (const delivery of deliveries) {
+    const loaded = full ? "full" : await loadOrDecide(delivery, queue.name, inFlight, context);
+    if (loaded === "retried") again.push(delivery);
     if (loaded === "decided" || loaded === "retried") continue;
-    if (loaded !== "full" && bytes + loaded.size > APPEND_MAX_RAW_BYTES) await flush();
+    if (loaded !== "full" && size + loaded.size > APPEND_MAX_RAW_BYTES) await flush();
     if (loaded === "full" || full) {
-      giveBack(delivery);
-      again.push(...takenOf(delivery));
+      delivery.giveBack();
+      again.push(delivery);
       continue;
     }
-    group.push(loaded);
-    bytes += loaded.size;
+    group.push({ delivery, loaded });
+    size += loaded.size;
   }
   await flush();
   return again;
 }
 
-/** Nothing may be claimed complete beyond what has to come again. Never throws. */
-async function expectAgain(messages: readonly TakenId[], context: ConsumerContext): Promise<void> {
-  if (messages.length === 0) return;
+/** Nothing is claimed complete beyond these messages. Never throws. */
+async function expectAgain(
+  deliveries: readonly Delivery[],
+  context: Pick<ConsumerContext, "expectAgain">,
+): Promise<void> {
+  if (deliveries.length === 0) return;
   try {
-    await context.expectAgain(messages);
+    await context.expectAgain(takenIds(deliveries));
   } catch (error) {
-    log.error("what has to come again could not be noted", { error: errorText(error) });
+    log.error("messages that come again could not be noted", { error: errorText(error) });
   }
 }
 
-/** Takes a batch of the dead-letter queue: what failed a hundred times is kept, counted, and in nobody's way. */
-export async function consumeDead(
-  batch: MessageBatch<unknown>,
-  context: AsideContext & Pick<ConsumerContext, "platform">,
-): Promise<void> {
-  const patience = new Patience(BATCH_MS);
-  const tally = new Tally(batch, context.platform.now());
-  const within = tally.aside(boundedAside(context, patience, new Calls()));
-  await inLogContext({ batch_id: crypto.randomUUID() }, async () => {
-    try {
-      for (const delivery of tally.watch(batch).messages)
-        await putAside(delivery, batch.queue, "failed too often", within);
-    } finally {
-      patience.end();
-      tally.end(context.platform.now());
-    }
-  });
-}
-
-/**
- * Before when nothing waits any more, this batch included: the oldest of its own messages, or an older one that still waits. Where the queue does not
- * say what waits, or has a backlog and does not say how old it is, nothing can be said: 0.
- */
-function queueDoneMs(batch: MessageBatch<unknown>, metrics: MessageBatchMetrics | undefined): number {
-  // The runtime says 1970 where nothing waits.
-  const waiting = metrics?.oldestMessageTimestamp?.getTime() || undefined;
-  if (waiting === undefined && metrics?.backlogCount !== 0) return 0;
-  const own = batch.messages
-    .map(({ body }) => decodeEnvelope(body))
-    .flatMap((envelope) => (envelope.ok ? [envelope.value.takenInMs] : []));
-  return own.length === 0 ? 0 : Math.min(waiting ?? Number.POSITIVE_INFINITY, ...own) - IN_HAND_MS;
-}
-
-/** @returns the message with its records; or what became of it, as there are none to be had. */
+/** @returns the message with its records; or what became of it without them. */
 async function loadOrDecide(
-  delivery: Message<unknown>,
+  delivery: Delivery,
   queue: string,
-  inHand: InHand,
-  context: ConsumerContext,
+  inFlight: InFlight,
+  context: AsideContext & Pick<ConsumerContext, "counted">,
 ): Promise<Loaded | "decided" | "retried"> {
   const aside = async (why: string): Promise<"decided"> => {
-    if (await inHand.letGo(delivery)) await putAside(delivery, queue, why, context, why);
-    else retry(delivery);
+    if (await inFlight.letGo(delivery)) await putAside(delivery, queue, why, context, why);
+    else delivery.retry();
     return "decided";
   };
   try {
     const loading = await load(delivery, context.blobs);
     if (loading.kind === "loaded") return loading.loaded;
     if (loading.kind === "unreadable") return await aside(loading.why);
-    // Its records are dropped when all jobs have them and it is counted: it came again because an acknowledgement was lost.
-    const taken = idOf(loading.message);
-    const counted: unknown = await context.counted([taken]);
-    if (!Array.isArray(counted)) throw new Error("the ledger's answer is no list");
-    if (!counted.includes(taken.id)) return await aside("refers to records that are not there");
+    // Records are dropped after they are committed and counted: then the message came again as its acknowledgement was lost.
+    const counted: unknown = await context.counted(takenIds([delivery]));
+    if (!Array.isArray(counted)) throw new Error("the ledger's answer is not a list");
+    if (!counted.includes(loading.message.id)) return await aside("refers to records that are not there");
     delivery.ack();
     return "decided";
   } catch (error) {
     log.error("a message could not be loaded", { error: errorText(error) });
-    retry(delivery);
+    delivery.retry();
     return "retried";
   }
 }
 
-/** @returns messages that were given back to the queue, of which the ledger does not know yet. */
-async function commitGroup(
-  group: readonly Loaded[],
-  jobs: JobsSnapshot,
-  queue: QueueState,
-  context: ConsumerContext,
-): Promise<readonly TakenId[]> {
-  const { failed, noted } = await commitAndCount(group, jobs, queue, context);
-  for (const { delivery, message } of group) {
-    if (!failed.has(message.id)) {
-      await dropRecords(message, context);
-      delivery.ack();
-    } else if (isOverdue(message.takenInMs, context.platform.now())) {
-      await putAside(delivery, queue.name, "could not be processed for ten days", context);
-    } else {
-      retry(delivery);
-    }
-  }
-  return noted ? [] : group.filter(({ message }) => failed.has(message.id)).map(({ message }) => idOf(message));
+/** One of a group: what the queue is told about, and what is committed. */
+interface Member {
+  delivery: Delivery;
+  loaded: Loaded;
 }
 
-/** All jobs have them. */
-async function dropRecords({ elsewhere }: Loaded["message"], { blobs }: ConsumerContext): Promise<void> {
+/** @returns messages that go back to the queue, and of which the ledger does not know yet. */
+async function commitGroup(
+  group: readonly Member[],
+  jobs: JobsSnapshot,
+  queue: QueueState & { isFirst: boolean },
+  context: Omit<ConsumerContext, "jobs" | "counted" | "expectAgain">,
+  totals: Totals,
+): Promise<readonly Delivery[]> {
+  const messages = group.map(({ loaded }) => loaded);
+  const { failed, noted, ...done } = await commitAndCount(messages, jobs, queue, context);
+  totals.events += done.events;
+  for (const job of done.jobs) totals.jobs.add(job);
+  const again: Delivery[] = [];
+  for (const { delivery, loaded } of group) {
+    const { message } = loaded;
+    if (!failed.has(message.id)) {
+      await dropRecords(message, context.blobs);
+      delivery.ack();
+      continue;
+    }
+    if (!noted) again.push(delivery);
+    if (!isOverdue(message.takenInMs, context.platform.now())) delivery.retry();
+    else await putAside(delivery, queue.name, "could not be processed for ten days", context);
+  }
+  return again;
+}
+
+/** Drops records that all jobs have. */
+async function dropRecords({ elsewhere }: Envelope, blobs: Pick<ConsumerContext["blobs"], "drop">): Promise<void> {
   if (elsewhere === null) return;
   try {
     await blobs.drop(elsewhere);
   } catch (error) {
     log.warn("records are left to be swept", { error: errorText(error) });
   }
+}
+
+function logBatch(queue: string, deliveries: readonly Delivery[], { events, jobs }: Totals, ms: number): void {
+  const count = (wanted: Delivery["fate"]): number => deliveries.filter(({ fate }) => fate === wanted).length;
+  log.info("batch", {
+    queue,
+    messages: deliveries.length,
+    events,
+    acknowledged: count("acknowledged"),
+    retried: count("retried"),
+    set_aside: count("set_aside"),
+    jobs: jobs.size,
+    ms,
+  });
 }

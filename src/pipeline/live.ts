@@ -3,18 +3,18 @@ import { type OptOut, offNow, optedOut } from "../job/config.ts";
 import { LIVE_PUSH_MAX_BYTES, LIVE_PUSH_MAX_RECORDS } from "../limits.ts";
 import type { Loaded, LoadedRecord } from "../object/load.ts";
 
-/** Records that have just been counted, on their way to whoever watches. */
+/** Newly counted records, for live viewers. */
 export interface Arrived {
   /** Canonical lines, whole, oldest first. */
   lines: string[];
-  /** How many there are beside these, which are too many or too large to be handed over. */
+  /** How many more there are, beyond the limits. */
   leftOut: number;
 }
 
 /**
- * The newest records of a group, whole, whatever any job thinks of them, but none of a function whose logging is off, or was when they were taken in: at
- * most {@link LIVE_PUSH_MAX_RECORDS} of {@link LIVE_PUSH_MAX_BYTES}; the others are counted.
- * @param ids of the messages that are shown. A copy of one is passed over.
+ * The newest records of a group, whole and unfiltered, without those of functions whose logging is off or was off at intake: at most
+ * {@link LIVE_PUSH_MAX_RECORDS} of {@link LIVE_PUSH_MAX_BYTES}; the others are counted.
+ * @param ids of the messages to show. A second copy of one is skipped.
  */
 export function arrivedOf(group: readonly Loaded[], ids: ReadonlySet<string>, optOuts: readonly OptOut[]): Arrived {
   const [wasOff, isOff] = [optedOut(optOuts), offNow(optOuts)];
@@ -36,7 +36,7 @@ export function arrivedOf(group: readonly Loaded[], ids: ReadonlySet<string>, op
         continue;
       }
       leftOut += 1;
-      // One that could never have come along keeps no others from it; after any other there is no gap.
+      // A record that is too large on its own is skipped. After any other that does not fit, none is taken: no gaps.
       if (bytes <= LIVE_PUSH_MAX_BYTES) room.records = 0;
     }
   }

@@ -6,48 +6,48 @@ import { batchTexts, contentType, type OutputFormat } from "../output/format.ts"
 import { RecordLine } from "../record/line.ts";
 import { utcDay } from "../record/record.ts";
 
-/** What a job would make of some records. Places are those in the list of records. */
+/** What a job would do with some records. Indices are those of the list of records. */
 export interface Preview {
-  /** How many records there were: the sum of the next three. */
+  /** Number of records: the sum of the next three. */
   events: number;
   kept: number;
   filtered: number;
   sampledOut: number;
-  /** Of those kept, how many lose some of their `Exceptions` and `Logs`. */
+  /** How many kept records lose some of their `Exceptions` and `Logs`. */
   truncated: number;
-  /** The first of those kept, as many as are shown. */
+  /** The kept records that are shown. */
   records: { index: number; text: string; truncated: boolean }[];
   notKept: { index: number; reason: "filtered" | "sampled_out" }[];
   /** One for each UTC day, in the order of their first records. */
   objects: PreviewObject[];
-  /** Of those kept, how many are not shown. */
+  /** How many kept records are not shown. */
   leftOut: number;
 }
 
-/** An object before compression, as if nothing but these records went into it. */
+/** An object of these records alone, before compression. */
 export interface PreviewObject {
   /** UTC days since the epoch. */
   day: number;
   contentType: string;
   records: number;
-  /** All of it, in UTF-8, shown or not. */
+  /** Size of the whole object, in UTF-8. */
   bytes: number;
-  /** All of it; or, up to the first record that is not shown, its beginning. */
+  /** Its text up to the first record that is not shown. */
   text: string;
   complete: boolean;
 }
 
 /**
- * Jobs have ids from 1, and messages ids that are not known before they are sent. A preview draws its sample as a job and a message of its own would: the
- * share is what it will be, and the same request gets the same answer, but which records they are is for the real ones to say.
+ * Sampling depends on the ids of job and message. With fixed ones the same request gets the same answer: the share is right, but a real
+ * job may pick other records.
  */
 const PREVIEW_JOB_ID = 0;
 const PREVIEW_MESSAGE_ID = "6c6f677368697020707265766965773a";
 
 /**
- * Offers records to a job that does not exist: by the code that the queue handler offers them to one that does. Pure.
- * @param lines one canonical line a record, as they travel in messages.
- * @param maxBytes how much of texts is shown, in UTF-8. What does not fit is counted; from the first record that does not, none is shown.
+ * Offers records to a job that does not exist, by the code of the queue handler. Pure.
+ * @param lines one canonical line a record, as in messages.
+ * @param maxBytes most text that is shown, in UTF-8. From the first record that does not fit, records are only counted.
  * @throws if a line is no record, or the filter cannot be read: bugs, as both were checked.
  */
 export function preview(
@@ -83,7 +83,7 @@ export function preview(
   return { ...result, objects: objects.finish() };
 }
 
-/** Puts rendered records into the objects of their days, and shows them as long as there is room. */
+/** Puts rendered records into the objects of their days, and shows them while there is room. */
 class Objects {
   readonly #contentType: string;
   readonly #prefix: string;
@@ -115,7 +115,7 @@ class Objects {
     }
     object.records += 1;
     object.bytes += bytes;
-    // Nothing smaller that comes later is shown in its place: there would be a gap.
+    // Smaller records that follow are not shown either: no gaps.
     this.#isFull ||= bytes + reserved > this.#room;
     if (this.#isFull) {
       object.complete = false;

@@ -4,14 +4,14 @@ import { type OptOut, offNow, optedOut } from "../job/config.ts";
 import { RECENT_EVENT_MAX_BYTES, RECENT_HANDOVER_MAX_BYTES, RECENT_MAX_EVENTS } from "../limits.ts";
 import type { Loaded, LoadedRecord } from "../object/load.ts";
 
-/** How often an isolate hands records over, in ms: a flood of events costs no more than a brook of them. */
+/** How often an isolate hands records over, in ms: the cost does not grow with the load. */
 const EVERY_MS = 1_000;
 
 /** When an isolate may hand over recent records. */
 export class RecentTurns {
   #lastMs: number | null = null;
 
-  /** @returns whether it is time again; then the turn is taken. A clock that goes back makes nobody wait for it. */
+  /** @returns whether it is time; then the turn is taken. A clock that was set back does not block it. */
   take(nowMs: number): boolean {
     if (this.#lastMs !== null && Math.abs(nowMs - this.#lastMs) < EVERY_MS) return false;
     this.#lastMs = nowMs;
@@ -20,9 +20,9 @@ export class RecentTurns {
 }
 
 /**
- * The newest records of a group, as the ledger is to hold them for previews: whole, whatever any job thinks of them, but none of a function whose logging
- * is off, or was when they were taken in. No more than the ledger holds, and {@link RECENT_HANDOVER_MAX_BYTES}.
- * @returns them by the ids of their messages; a copy of a message that has another's id is passed over.
+ * The newest records of a group, for previews: whole and unfiltered, without those of functions whose logging is off or was off at intake.
+ * No more than the ledger holds, and {@link RECENT_HANDOVER_MAX_BYTES}.
+ * @returns by message id. A second copy of a message is skipped.
  */
 export function recentOf(group: readonly Loaded[], optOuts: readonly OptOut[]): Map<string, RecentRecords> {
   const [wasOff, isOff] = [optedOut(optOuts), offNow(optOuts)];

@@ -20,21 +20,21 @@ export const BLOB_STEPS = [
 
 const SWEEP_EVERY_MS = 86_400_000;
 
-/** What intake and consumer need of the store. */
+/** The store, as intake and consumer use it. */
 export interface Blobs {
   /**
-   * Keeps a body under its message's key; the same key is the same body, and again changes nothing.
+   * Stores a body under its message's key. Idempotent: the same key is the same body.
    * @param body at most {@link ROW_MAX_BYTES}.
    */
   put(key: string, body: Uint8Array<ArrayBuffer>): Promise<void>;
-  /** null: it is not there (any more). */
+  /** null: not there, or not any more. */
   get(key: string): Promise<Uint8Array | null>;
   drop(key: string): Promise<void>;
 }
 
 /**
- * Keeps the records of messages that the queue cannot carry, from before their message is sent until all jobs have them. What nobody drops is
- * swept when no queue can hold its message any more.
+ * Stores the records of messages that the queue cannot carry, from before their message is sent until all jobs have them.
+ * Leftovers are swept when no queue can hold their message any more.
  */
 export class BlobStore extends DurableObject<Env> {
   readonly #sql: SqlStorage;
@@ -68,7 +68,7 @@ export class BlobStore extends DurableObject<Env> {
     this.#sql.exec("DELETE FROM blob WHERE key = ?", fromHex(key).buffer);
   }
 
-  /** Sweeps once a day, as long as there is anything. It must not throw: such an alarm is forgotten after six tries. */
+  /** Sweeps once a day while there is anything. It must not throw: the platform drops an alarm after six failed tries. */
   override async alarm(): Promise<void> {
     const now = platform.now();
     try {
@@ -85,12 +85,13 @@ export class BlobStore extends DurableObject<Env> {
   }
 }
 
-/**
- * The store as its users see it: sixteen durable objects, told apart by the first digit of the key, so that a flood of large events waits for none of
- * them alone.
- */
+/** The store is sixteen durable objects, one for each first digit of a key. A key begins with its message's id. */
+export function shardOf(keyOrId: string): string {
+  return keyOrId.charAt(0);
+}
+
 export function blobStore(namespace: DurableObjectNamespace<BlobStore>): Blobs {
-  const shard = (key: string): DurableObjectStub<BlobStore> => namespace.getByName(`blobs ${key.charAt(0)}`);
+  const shard = (key: string): DurableObjectStub<BlobStore> => namespace.getByName(`blobs ${shardOf(key)}`);
   return {
     put: (key, body) =>
       shard(key).put(key, body.byteLength === body.buffer.byteLength ? body.buffer : body.slice().buffer),

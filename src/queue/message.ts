@@ -16,8 +16,9 @@ import { MESSAGE_RAW_MAX_BYTES, RECORD_MAX_BYTES } from "../limits.ts";
  * | 32–35 | length of the NDJSON in bytes |
  * | 36–39 | CRC-32 of the 36 bytes before (without flag 4) and the NDJSON |
  *
- * A message that is too large for the queue travels as a reference: its header alone, with flag 4, while what follows the header waits in the
- * blob store under id and checksum: a repeated request gives the same id, but what it holds may differ by the times that intake filled in.
+ * A message too large for the queue travels as a reference: its header alone, with flag 4. The rest waits in the blob store
+ * under id and checksum: the id alone is not enough, as a repeated request has the same id, but its records may differ by the
+ * times that intake filled in.
  */
 const HEADER_BYTES = 40;
 const CRC_AT = 36;
@@ -27,21 +28,21 @@ const FLAG_DEFLATED = 1;
 const FLAG_KEYED = 2;
 const FLAG_ELSEWHERE = 4;
 
-/** No message carries more: a part holds at most {@link MESSAGE_RAW_MAX_BYTES}, or one record and its newline. */
+/** Largest NDJSON of a message: {@link MESSAGE_RAW_MAX_BYTES}, or one record and its newline. */
 const RAW_LIMIT = Math.max(MESSAGE_RAW_MAX_BYTES, RECORD_MAX_BYTES) + 1;
 
-/** Messages leave this isolate once and are inflated once; more effort would buy little, as 64 KB are billed as one operation anyway. */
+/** A higher level would gain little: a message is inflated once, and 64 KB are billed as one operation anyway. */
 const MESSAGE_DEFLATE_LEVEL = 3;
 
-/** Who a message is: made when it is packed, before the first send, and the same however often it is sent or delivered. */
+/** A message's header: made once, before the first send, and the same in every send and delivery. */
 export interface Envelope {
   /** 16 bytes as 32 lower-case hex digits. */
   id: string;
   takenInMs: number;
-  /** The id derives from an `Idempotency-Key`: a repeated request gives the same id with another time of intake. */
+  /** The id derives from an `Idempotency-Key`: a repeated request has the same id and another time of intake. */
   keyed: boolean;
   records: number;
-  /** The records are in the blob store, under this key; null: they are in the message. */
+  /** Key of the records in the blob store; null: they are in the message. */
   elsewhere: string | null;
 }
 
@@ -73,7 +74,7 @@ export function encodeMessage(envelope: Omit<Envelope, "elsewhere">, raw: Uint8A
   return message;
 }
 
-/** Takes a message apart: what is sent in its place, and what is kept, under which key. */
+/** Splits a message into the reference that is sent, and the body that is stored under the key. */
 export function splitMessage(message: Uint8Array): {
   reference: Uint8Array<ArrayBuffer>;
   key: string;
@@ -84,24 +85,24 @@ export function splitMessage(message: Uint8Array): {
   return { reference, key: blobKey(reference), body: message.slice(HEADER_BYTES) as Uint8Array<ArrayBuffer> };
 }
 
-/** Under which key the blob store has what follows a message's header: id and checksum, as 40 hex digits. */
+/** Key of a message's body in the blob store: id and checksum, as 40 hex digits. */
 export function blobKey(header: Uint8Array): string {
   return toHex(header.slice(4, 20)) + toHex(header.slice(CRC_AT, HEADER_BYTES));
 }
 
-/** Puts a message together again. @param reference what came through the queue. @param body what was kept. */
+/** The reverse of {@link splitMessage}. */
 export function joinMessage(reference: ArrayBuffer, body: Uint8Array): ArrayBuffer {
   const message = concat([new Uint8Array(reference, 0, HEADER_BYTES), body]);
   message[3] = (message[3] ?? 0) & ~FLAG_ELSEWHERE;
   return message.buffer;
 }
 
-/** Strict, and with what looks like a byte order mark left in: what cannot be read as it was written is no message. */
+/** Strict, and keeps a byte order mark: the text must be exactly what was written. */
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 export type Decoded<T> = { ok: true; value: T } | { ok: false; why: string };
 
-/** The header alone: what can be said of a message even if its records cannot be read. */
+/** The header alone, which may be readable where the records are not. */
 export function decodeEnvelope(body: unknown): Decoded<Envelope> {
   if (!(body instanceof ArrayBuffer)) return { ok: false, why: "not a message of bytes" };
   if (body.byteLength < HEADER_BYTES) return { ok: false, why: "shorter than a header" };
@@ -128,10 +129,10 @@ export function decodeEnvelope(body: unknown): Decoded<Envelope> {
 
 /**
  * The whole message, checked: length, checksum and number of records must be what the header says.
- * @throws never; whatever cannot be decoded is data for the one who sets it aside.
+ * @param envelope of the body, if it is decoded already.
+ * @throws never.
  */
-export function decodeMessage(body: unknown): Decoded<Message> {
-  const envelope = decodeEnvelope(body);
+export function decodeMessage(body: unknown, envelope = decodeEnvelope(body)): Decoded<Message> {
   if (!envelope.ok) return envelope;
   if (envelope.value.elsewhere !== null) return { ok: false, why: "is a reference without what it refers to" };
   const view = new DataView(body as ArrayBuffer);
@@ -141,8 +142,8 @@ export function decodeMessage(body: unknown): Decoded<Message> {
   let raw: Uint8Array = payload;
   if ((view.getUint8(3) & FLAG_DEFLATED) !== 0) {
     try {
-      // With room for all of it from the start, nothing is copied while it grows. The runtime compares the limit with the buffer it grows (by
-      // doubling), not with what comes out: an exact one would refuse honest messages. The exact length is checked below.
+      // One chunk for all of it saves copies. The runtime compares the limit with its buffer, which grows by doubling, not with
+      // the output: an exact limit would refuse valid messages. The exact length is checked below.
       const chunkSize = Math.max(rawLength + 1, 64);
       raw = inflateRawSync(payload, { maxOutputLength: 2 * chunkSize, chunkSize });
     } catch {
@@ -162,4 +163,11 @@ export function decodeMessage(body: unknown): Decoded<Message> {
   if (lines.length !== envelope.value.records)
     return { ok: false, why: "holds another number of records than it says" };
   return { ok: true, value: { ...envelope.value, lines, ascii: text.length === raw.length } };
+}
+
+type MessageId = Pick<Envelope, "id" | "takenInMs" | "keyed">;
+
+/** What a message is remembered by. */
+export function idOf({ id, takenInMs, keyed }: MessageId): MessageId {
+  return { id, takenInMs, keyed };
 }

@@ -2,11 +2,10 @@ import { createHash } from "node:crypto";
 import type { SetAsideMessage } from "../account/ledger.ts";
 import { encodeUtf8 } from "../bytes.ts";
 import { errorText, log } from "../log.ts";
-import { idOf } from "../object/build.ts";
 import { wholeMessage } from "../object/load.ts";
 import type { Blobs } from "../queue/blob-store.ts";
-import { decodeEnvelope, decodeMessage } from "../queue/message.ts";
-import { retry } from "../queue/redelivery.ts";
+import type { Delivery } from "../queue/delivery.ts";
+import { idOf } from "../queue/message.ts";
 
 export interface AsideContext {
   setAside(message: SetAsideMessage): Promise<void>;
@@ -14,49 +13,48 @@ export interface AsideContext {
 }
 
 /**
- * Hands a message to the account's keeping, with what it refers to; if even that fails, it stays in the queue.
+ * Sets a message aside: the ledger stores it whole, a reference with its records. If that fails, it goes back to the queue.
  * @param unreadable why its records cannot be read, if that is known already.
  */
 export async function putAside(
-  delivery: Message<unknown>,
+  delivery: Delivery,
   queue: string,
   why: string,
   { setAside, blobs }: AsideContext,
   unreadable?: string,
 ): Promise<void> {
   try {
-    const whole = await wholeMessage(delivery.body, blobs);
-    const body = "body" in whole ? whole.body : delivery.body;
-    const identity = identityOf(body, delivery.timestamp.getTime());
+    const whole = await wholeMessage(delivery, blobs);
     await setAside({
       ...(unreadable !== undefined && { unreadable }),
-      ...identity,
+      ...identityOf(delivery, whole),
       queue,
       why,
-      message: bytesOf(body).slice().buffer,
+      message: bytesOf(whole.body).slice().buffer,
     });
-    delivery.ack();
+    delivery.ack("set_aside");
   } catch (error) {
     log.error("setting a message aside failed", { error: errorText(error) });
-    retry(delivery);
+    delivery.retry();
   }
 }
 
-/** What a message is remembered by and how many events it counts as. */
+/** The id that a message is remembered by, and how many events it counts as. */
 function identityOf(
-  body: unknown,
-  deliveredMs: number,
+  { taken, queuedMs }: Delivery,
+  { body, content, isMissing }: Awaited<ReturnType<typeof wholeMessage>>,
 ): Pick<SetAsideMessage, "taken" | "noted" | "events" | "unreadable"> {
-  const decoded = decodeMessage(body);
-  if (decoded.ok) return { taken: idOf(decoded.value), events: decoded.value.records };
-  const envelope = decodeEnvelope(body);
-  // A reference whose records are gone: its header is all there is, and it was ours once.
-  if (envelope.ok && envelope.value.elsewhere !== null)
-    return { taken: idOf(envelope.value), events: 1, unreadable: decoded.why };
-  // Nothing that it says of itself can be believed: its bytes tell who it is, whenever it comes again, and it counts as one event.
+  if (content.ok) return { taken: idOf(content.value), events: content.value.records };
+  // Its header was valid once, and is all that is left.
+  if (isMissing && taken !== null) return { taken, events: 1, unreadable: content.why };
+  // Its header cannot be trusted. A hash of the bytes is the same at each delivery; it counts as one event.
   const id = createHash("sha256").update(bytesOf(body)).digest("hex").slice(0, 32);
-  const taken = { id, takenInMs: deliveredMs, keyed: true };
-  return { taken, ...(envelope.ok && { noted: idOf(envelope.value) }), events: 1, unreadable: decoded.why };
+  return {
+    taken: { id, takenInMs: queuedMs, keyed: true },
+    ...(taken !== null && { noted: taken }),
+    events: 1,
+    unreadable: content.why,
+  };
 }
 
 function bytesOf(body: unknown): Uint8Array<ArrayBuffer> {

@@ -1,21 +1,21 @@
 import type { AccountLedger } from "../account/ledger.ts";
 import type { AsideAsked, AsideToAsk } from "../account/set-aside-messages.ts";
-import { keepChainIds } from "../delivery/chain-aside.ts";
+import { pinChainIds } from "../delivery/chain.ts";
 import type { DeliveryLog } from "../delivery/delivery-log.ts";
 import { errorText, log } from "../log.ts";
 import { answered } from "../platform.ts";
 
-/** Messages of one round: what is left is asked for in the next. */
+/** Messages of one round; the rest follows in the next. */
 const MESSAGES_MAX = 1_000;
 
-/** How long the log of one job may take, in ms. */
+/** Deadline for the log of one job, in ms. */
 const LOG_MS = 5_000;
 
 /**
- * Has the logs remember for good which of the messages that are set aside they hold, as long as they can tell: somebody may send these again when all
- * else about their time is forgotten.
+ * Has the logs remember for good which set-aside messages they hold, while they still know: these may be sent again after all
+ * other ids of their time are forgotten.
  */
-export async function keepAsked(
+export async function pinIds(
   ledger: Pick<DurableObjectStub<AccountLedger>, "asideToAsk" | "asideAsked">,
   logs: DurableObjectNamespace<DeliveryLog>,
 ): Promise<void> {
@@ -25,7 +25,7 @@ export async function keepAsked(
   const answers = await Promise.all(
     jobs.map(async (job): Promise<{ job: number; forgotten: Set<string> | null }> => {
       try {
-        const forgotten = await answered(`the log of job ${job}`, LOG_MS, keepChainIds(logs, job, ids));
+        const forgotten = await answered(`the log of job ${job}`, LOG_MS, pinChainIds(logs, job, ids));
         return { job, forgotten };
       } catch (error) {
         log.warn("a log could not be asked what it holds", { job, error: errorText(error) });

@@ -1,59 +1,71 @@
 import type { CommitCount, MessageCount } from "../account/outcome.ts";
 import type { AsideMessage } from "../account/set-aside-messages.ts";
+import { appendToChain } from "../delivery/chain.ts";
+import type { AsideObject } from "../delivery/types.ts";
 import type { JobsSnapshot } from "../job/config.ts";
 import { type CommitAppend, ForgottenError } from "../object/append.ts";
 import { type Loaded, load } from "../object/load.ts";
 import { Patience, type Platform } from "../platform.ts";
 import type { Blobs } from "../queue/blob-store.ts";
-import { Terms } from "./terms.ts";
+import { decodeEnvelope } from "../queue/message.ts";
+import { type AsideId, type AsideStores, findObject, sorted } from "./aside.ts";
+import { InForce } from "./in-force.ts";
 
-/** The append of one job's share, and the count, as the consumer of the queue has them. */
 export interface ResendContext {
-  append: CommitAppend;
-  /** Offers a message to the jobs, as the consumer of the queue does. */
+  /** Offers a message to the jobs, and counts it, as the queue handler does. */
   commit(loaded: Loaded, jobs: JobsSnapshot, context: { append: CommitAppend; count: CommitCount }): Promise<unknown>;
-  /** Counts it as what became of it, and lets go of it; or answers, as {@link CommitCount}, that jobs have changed; or `gone`: it was not there any more. */
-  count(message: MessageCount, state: string): Promise<unknown>;
   blobs: Pick<Blobs, "get">;
   platform: Pick<Platform, "now">;
 }
 
 export type Resent =
   | {
-      kind: "sent";
-      /** Jobs that were offered it by now. */
+      kind: "message";
+      /** Jobs that have been offered it. */
       jobs: number[];
-      /** Jobs that were enabled when it was taken in, and take nothing any more. */
+      /** Jobs that were enabled when it was taken in, but no longer take anything. */
       gone: number[];
       count: MessageCount;
     }
-  /** Somebody else has sent or discarded it meanwhile. */
+  | { kind: "object"; object: AsideObject }
+  | NotResent;
+
+export type NotResent =
+  /** It is not set aside (any more). */
   | { kind: "gone" }
-  /** Not by this code. */
+  /** An object of a job that was deleted with its undelivered records. */
+  | { kind: "discarded" }
+  /** This code cannot read it. */
   | { kind: "unreadable"; why: string }
-  /** Nobody can tell whether these jobs' logs have it: it stays set aside. */
+  /** The logs of these jobs have forgotten whether they have it. It stays set aside. */
   | { kind: "forgotten"; jobs: number[] }
-  /** These could not take it; if there are none, it could not be counted. It stays set aside, and may be sent again at any time. */
+  /** These jobs could not take it; none: it could not be counted. It stays set aside, and can be sent again at any time. */
   | { kind: "failed"; jobs: number[] };
 
-/** How long it may take, in ms: less than what a request may take. */
+/** Deadline of the whole, in ms: below that of a request. */
 const RESEND_MS = 45_000;
 
-/** How long each of those that are asked may take to answer, in ms. */
+/** Deadlines of single calls, in ms. */
 const BLOB_MS = 10_000;
 const APPEND_MS = 30_000;
 const COUNT_MS = 10_000;
 
 /**
- * Offers a message that was set aside to every job that was enabled when it was taken in, as the consumer of the queue does, and counts it when all
- * have it. It does not go through the queue, where its id is one that is done. Whatever breaks off where, it can be repeated: each log remembers for
- * good what it took of what is sent again.
- * @throws if the blob store does not answer.
+ * Sends a message or an object again. A message is offered to every job that was enabled when it was taken in, and counted when
+ * all have it; not through the queue, where its id is finished. After a crash it can be repeated: each log remembers for good
+ * what it took of it.
+ * @throws if the blob store, the ledger or a log does not answer.
  */
-export async function resendMessage(aside: AsideMessage, jobs: JobsSnapshot, context: ResendContext): Promise<Resent> {
+export async function resendAside(stores: AsideStores, id: AsideId, context: ResendContext): Promise<Resent> {
+  if (id.kind === "object") return resendObject(stores, id);
+  const aside: AsideMessage | null = await stores.ledger.asideMessage(id.id);
+  if (aside === null) return { kind: "gone" };
+  const jobs = await stores.jobs();
   const patience = new Patience(RESEND_MS);
   try {
-    const loading = await load(deliveryOf(aside), {
+    // As a redelivery: its records are checked in full, and the logs are asked first whether they have it.
+    const delivery = { body: aside.message, envelope: decodeEnvelope(aside.message), attempts: 2 };
+    const loading = await load(delivery, {
       get: (key) => patience.answer("the blob store", BLOB_MS, () => context.blobs.get(key)),
     });
     switch (loading.kind) {
@@ -62,21 +74,29 @@ export async function resendMessage(aside: AsideMessage, jobs: JobsSnapshot, con
       case "unreadable":
         return loading;
       case "loaded":
-        return await offer(loading.loaded, aside, jobs, context, patience);
+        return await offer(loading.loaded, aside, jobs, stores, context, patience);
     }
   } finally {
     patience.end();
   }
 }
 
+async function resendObject(stores: AsideStores, id: AsideId & { kind: "object" }): Promise<Resent> {
+  const found = await findObject(stores, id);
+  if (found?.object.isDiscarded) return { kind: "discarded" };
+  const object = (await found?.log.asideResend(id.number)) as AsideObject | null | undefined;
+  return object ? { kind: "object", object } : { kind: "gone" };
+}
+
 async function offer(
   loaded: Loaded,
   aside: AsideMessage,
   jobs: JobsSnapshot,
-  context: ResendContext,
+  { ledger, logs }: AsideStores,
+  { commit, platform }: ResendContext,
   patience: Patience,
 ): Promise<Resent> {
-  const terms = new Terms(aside.terms, loaded.message.takenInMs, context.platform.now());
+  const inForce = new InForce(aside.terms, loaded.message.takenInMs, platform.now());
   const taken = new Set<number>();
   const broken = new Map<number, Error["name"]>();
   let counted: MessageCount | null = null;
@@ -86,9 +106,9 @@ async function offer(
     const marked: typeof build = (without) => ({ ...build(without), again });
     try {
       const result = await patience.answer(`the log of job ${job.id}`, APPEND_MS, () =>
-        context.append(terms.original(job), marked, suspects),
+        appendToChain(logs, inForce.original(job), marked, suspects),
       );
-      if (result.kind === "stale") return { kind: "stale", job: terms.jobOf(result.job) };
+      if (result.kind === "stale") return { kind: "stale", job: inForce.jobOf(result.job) };
       taken.add(job.id);
       return result;
     } catch (error) {
@@ -98,26 +118,19 @@ async function offer(
   };
   const count: CommitCount = async ({ done: [message], state }) => {
     if (message === undefined) return null;
-    const newer = await patience.answer("the ledger", COUNT_MS, () => context.count(message, state));
+    const newer: unknown = await patience.answer("the ledger", COUNT_MS, async () =>
+      ledger.asideSent(aside.id, message, state),
+    );
     isGone = newer === "gone";
     if (isGone) return null;
     if (newer === null) counted = message;
-    return newer === null ? null : terms.snapshotOf(newer);
+    return newer === null ? null : inForce.snapshotOf(newer);
   };
-  await context.commit(loaded, terms.snapshotOf(jobs), { append, count });
+  await commit(loaded, inForce.snapshotOf(jobs), { append, count });
   if (isGone) return { kind: "gone" };
-  if (counted !== null) return { kind: "sent", jobs: sorted(taken), gone: terms.gone(jobs, taken), count: counted };
+  if (counted !== null)
+    return { kind: "message", jobs: sorted(taken), gone: inForce.gone(jobs, taken), count: counted };
   const forgotten = [...broken].filter(([, name]) => name === ForgottenError.name).map(([id]) => id);
   if (forgotten.length > 0) return { kind: "forgotten", jobs: sorted(forgotten) };
   return { kind: "failed", jobs: sorted(broken.keys()) };
-}
-
-/** A message as the queue would deliver it a second time: its records are looked at in full, and the logs are asked first whether they have it. */
-function deliveryOf({ id, atMs, message }: AsideMessage): Message<unknown> {
-  const nobody = (): void => {};
-  return { id: `${id}`, timestamp: new Date(atMs), body: message, attempts: 2, ack: nobody, retry: nobody };
-}
-
-function sorted(ids: Iterable<number>): number[] {
-  return [...ids].sort((a, b) => a - b);
 }

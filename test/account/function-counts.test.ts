@@ -99,7 +99,7 @@ describe("counts by function", () => {
   });
 
   it("fit a row whatever the names are", () => {
-    // Each of these is six bytes of JSON.
+    // Each is six bytes of JSON.
     const names = Array.from({ length: 3_000 }, (_, i) => "\u0001".repeat(250) + String(i).padStart(5, "\u0002"));
     const large = {
       routed: Number.MAX_SAFE_INTEGER,

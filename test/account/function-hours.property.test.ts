@@ -10,7 +10,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const START = Date.UTC(2026, 10, 20, 21, 30);
 
-/** Names of which one holds the text of another, or what a database or an object might take for its own. */
+/** Names that contain others, or that are special in SQL or as object keys. */
 const NAMES = ["shop", "shop-eu", '["shop",', "__proto__", "constructor", "%", "_", "\u0000", "\ud800", '"', "\\", "é"];
 const name = fc.constantFrom(...NAMES);
 
@@ -40,7 +40,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ what: fc.constant("sweep" as const) }) },
   { weight: 1, arbitrary: fc.record({ what: fc.constant("forget" as const), scriptName: name }) },
 );
-/** Mostly from one hour into the next, midnight among them; days, and more of them than are counted. */
+/** Mostly from one hour to the next, across midnight; also days, and more than are kept. */
 const gapMs = fc.oneof(
   { weight: 6, arbitrary: fc.constantFrom(0, HOUR_MS, HOUR_MS, 2 * HOUR_MS) },
   { weight: 2, arbitrary: fc.nat({ max: 30 * HOUR_MS }) },
@@ -48,7 +48,7 @@ const gapMs = fc.oneof(
 );
 const history = fc.array(fc.tuple(gapMs, step), { maxLength: 20 });
 
-/** Every count there ever was, one by one. */
+/** A model: every count, one by one. */
 class SlowHours {
   #events: (FunctionCount & { atMs: number })[] = [];
 
@@ -63,7 +63,7 @@ class SlowHours {
     );
   }
 
-  /** Thirty days, the first of them whole. */
+  /** Thirty days, the first one whole. */
   totals(nowMs: number): Map<string | null, FunctionCount> {
     const from = new Date(nowMs - 30 * DAY_MS).setUTCHours(0, 0, 0, 0);
     const groups = Map.groupBy(
@@ -112,7 +112,7 @@ describe("events by function", () => {
           for (const each of NAMES) expect(hours.of(each, nowMs)).toEqual(expected.get(each) ?? null);
           compared += expected.size;
         }
-        // A row an hour of today, and one for each day before.
+        // One row for each hour of today, and for each earlier day.
         new FunctionHours(sql).sweep(nowMs);
         const today = Math.floor(nowMs / DAY_MS) * 24;
         const before = sql.exec<{ hour: number }>("SELECT hour FROM function_hour WHERE hour < ?", today).toArray();

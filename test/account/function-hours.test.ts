@@ -31,7 +31,7 @@ const shareOf = ({ name, routed = 0, notEnabled = 0, notRouted = 0, at = NOON }:
 
 let ids = 0;
 
-/** A message that was committed, with these shares of functions. */
+/** A committed message with these counts by function. */
 function message(shares: readonly Share[], fields: Partial<MessageCount> = {}): MessageCount {
   const functions = shares.map(shareOf);
   const sum = (of: (count: FunctionCount) => number): number => functions.reduce((total, each) => total + of(each), 0);
@@ -237,7 +237,7 @@ describe("the sweep of events by function", () => {
     await sweep();
     expect((await totals()).map(({ scriptName }) => scriptName)).toEqual(["new", "old"]);
     clock.advance(DAY_MS);
-    // Not even asked for, though it was not swept yet.
+    // Not read either, though it is not swept yet.
     expect((await totals()).map(({ scriptName }) => scriptName)).toEqual(["new"]);
     await sweep();
     expect((await rows()).length).toBe(1);

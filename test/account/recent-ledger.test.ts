@@ -26,7 +26,7 @@ it("a ledger that holds what is no record takes new opt-outs all the same, and l
   const newer: JobsSnapshot = { state: "epoch.2.b", jobs: [], optOuts, optOutVersion: 2 };
   expect(await ledger.keepJobs(newer)).toBe("epoch.2.b");
   expect(await held()).toEqual([line("shop")]);
-  // What is behind changes nothing.
+  // An older snapshot changes nothing.
   const older = { ...newer, state: "epoch.1.a", optOuts: [{ ...optOuts[0], scriptName: "shop" }] } as JobsSnapshot;
   expect(await ledger.keepJobs(older)).toBe("epoch.2.b");
   expect(await held()).toEqual([line("shop")]);

@@ -24,7 +24,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ drop: fc.constantFrom("a", "é", "😀") }) },
 );
 
-/** All that was ever added, in order; what is held of it is found anew each time. */
+/** A model: all that was ever added, in order. What is held is computed each time. */
 function slow(
   steps: readonly Step[],
   { events, bytes, eventBytes }: RecentLimits,
@@ -63,7 +63,7 @@ describe("the ring of recent records", () => {
     const ring = new RecentRing();
     ring.add({ ndjson: ndjson(Array.from({ length: 250 }, (_, i) => `${i}`)), tooLarge: 0 });
     expect(held(ring).lines).toEqual(Array.from({ length: 200 }, (_, i) => `${i + 50}`));
-    // The last one is a byte too large, though it has half as many characters.
+    // The last one is a byte too large, with half as many characters.
     const full = "x".repeat(32 * 1024);
     ring.add({ ndjson: ndjson([...Array.from({ length: 70 }, () => full), `${"é".repeat(16 * 1024)}x`]), tooLarge: 0 });
     expect(held(ring)).toEqual({ lines: Array.from({ length: 64 }, () => full), tooLarge: 1 });

@@ -1,4 +1,4 @@
-/** What is counted of a month, and that it begins anew with the next. */
+/** The count of a month's use, and its reset with the next month. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { monthName, monthOf, monthStartMs, parseUse, type Used, useAt, withUse } from "../../src/account/month-use.ts";

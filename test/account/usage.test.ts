@@ -1,11 +1,11 @@
-/** What a month costs, held to what the benchmark measured: the tables of docs/costs.md, for a million events. */
+/** The cost of a month, compared with the benchmark's: the tables of docs/costs.md, for a million events. */
 import { describe, expect, it } from "vitest";
 import type { MonthUse } from "../../src/account/month-use.ts";
 import { billOf, type OperationName, queueUnits } from "../../src/account/usage.ts";
 
 const SINCE = Date.parse("2026-11-01T00:00:00Z");
 
-/** Jobs, events a second, and what a million events were: batches, groups of 4 MB in these, messages' 64 KB, uploads. */
+/** Jobs and events a second; and, for a million events: batches, groups of 4 MB, message units of 64 KB, uploads. */
 const SCENARIOS = [
   { name: "1/s, 1 job", jobs: 1, rate: 1, batches: 88_400, groups: 88_400, units: 343_000, uploads: 30_600 },
   { name: "100/s, 1 job", jobs: 1, rate: 100, batches: 1_000, groups: 1_000, units: 5_000, uploads: 334 },
@@ -13,7 +13,7 @@ const SCENARIOS = [
   { name: "100/s, 3 jobs", jobs: 3, rate: 100, batches: 1_000, groups: 1_000, units: 5_000, uploads: 1_000 },
 ] as const;
 
-/** As the document has them. */
+/** As in the document. */
 const MEASURED: { readonly [name in OperationName]: readonly [number, number, number, number] } = {
   rowsWritten: [1_040_000, 12_600, 2_700, 31_300],
   queueOperations: [1_030_000, 15_000, 10_500, 15_000],
@@ -59,7 +59,7 @@ it("a month of nothing costs nothing but its cron", () => {
   const delivered = { uploads: { ok: 0, retried: 0, failed: 0 }, records: 0 };
   const use = { month: 2026 * 12 + 10, sinceMs: SINCE, ...none };
   expect(billOf(use, delivered, 0, SINCE).dollars).toBe(0);
-  // A clock that is behind takes nothing back.
+  // A clock that was set back changes nothing.
   expect(billOf(use, delivered, 0, SINCE - 3_600_000).dollars).toBe(0);
   const { operations, beyondPlanDollars, dollars } = billOf(use, delivered, 1, SINCE + 30 * 86_400_000);
   expect(operations.requests.amount).toBe(8_640);

@@ -218,7 +218,7 @@ describe("a message", () => {
     await call("POST", `/logship/jobs/${job}/flush`);
     expect((await list()).body.result).toMatchObject([{ resendable: false }]);
     const answer = await call("POST", "/logship/set-aside/message-1/resend");
-    const words = `nobody can tell any more whether job ${job} has taken it before: sent again, it might be there twice. Read it, and send what is missing as new events, or delete it`;
+    const words = `it is no longer known whether job ${job} has taken it before: sending it again might store it twice. Read it and send what is missing as new events, or delete it`;
     expect([answer.status, errorsOf(answer)]).toEqual([409, [[1009, undefined, words]]]);
     expect([(await logStatus(job)).counts.received, (await list()).body.result]).toMatchObject([0, [{}]]);
   });
@@ -230,7 +230,7 @@ describe("a message", () => {
       throw new Error("out of reach");
     });
     const answer = await call("POST", "/logship/set-aside/message-1/resend");
-    const words = `job ${job} could not take it; it is still set aside, and may be sent again: nothing comes twice`;
+    const words = `job ${job} could not take it; it is still set aside, and you can send it again: nothing is stored twice`;
     expect([answer.status, errorsOf(answer)]).toEqual([503, [[1053, undefined, words]]]);
     expect((await list()).body.result).toHaveLength(1);
   });
@@ -260,7 +260,7 @@ describe("an object", () => {
   it("of a job that was deleted with all that it had can only be deleted, and the log goes then", async () => {
     const job = await refusedObjects(1);
     await call("DELETE", `/logship/jobs/${job}?discard=true`);
-    const words = "its job was deleted with all that it had not delivered; it can only be deleted";
+    const words = "its job was deleted together with its undelivered records; it can only be deleted";
     expect((await list()).body.result).toMatchObject([{ resendable: false, why_not: words }]);
     const answer = await call("POST", `/logship/set-aside/object-${job}-1/resend`);
     expect([answer.status, errorsOf(answer)]).toEqual([409, [[1009, undefined, words]]]);

@@ -44,7 +44,7 @@ describe("large uploads", () => {
       const { answer } = openEnded(world);
       await vi.advanceTimersByTimeAsync(UPLOAD_READ_MS);
       const { status, json } = await answer;
-      expect([status, json?.errors[0]?.message]).toEqual([400, `the body did not come within ${UPLOAD_READ_MS} ms`]);
+      expect([status, json?.errors[0]?.message]).toEqual([400, `the body did not arrive within ${UPLOAD_READ_MS} ms`]);
       expect(world.asked).toEqual([]);
     } finally {
       vi.useRealTimers();

@@ -9,18 +9,20 @@ import { DAY_MS, NOON } from "../record/samples.ts";
 
 const never = <T>(): Promise<T> => new Promise<T>(() => {});
 
-/** What the log of a job does; what is not said, it does well. */
+/** What the log of a job does; calls that are left out succeed. */
 interface Log {
   status?: (segment: number) => Promise<unknown>;
   drive?: () => Promise<unknown>;
   retire?: () => Promise<boolean>;
 }
 
-/** Of a log with nothing in it. */
+const CHORES = ["ledger", "control plane", "outbox", "replays", "attachments", "watch"];
+
+/** The status of an empty log. */
 const EMPTY = { sealed: false, counts: { pending: 0 }, setAside: { objects: 0 } };
 
 interface World extends ScheduledContext {
-  /** What was brought to its end, in order. */
+  /** What was completed, in order. */
   readonly done: string[];
 }
 
@@ -48,12 +50,7 @@ function world(jobs: JobConfig[] | null, logs: Record<number, Log> = {}): World 
     jobs: async () => jobs,
     logs: { getByName } as never,
     forget: async (id) => void done.push(`forget ${id}`),
-    sweepLedger: ends("sweep"),
-    driveControl: ends("control plane"),
-    driveOutbox: ends("outbox"),
-    driveReplays: ends("replays"),
-    checkAttachments: ends("attachments"),
-    watch: ends("watch"),
+    chores: CHORES.map((what) => ({ what, run: ends(what) })),
     platform: { now: () => NOON },
   };
 }
@@ -84,7 +81,7 @@ afterEach(() => {
 const failed = () => errors.mock.calls.map(([line]: unknown[]) => (line as { chore: string }).chore);
 
 describe("the scheduled handler", () => {
-  const REST = ["attachments", "control plane", "drive 1", "drive 3", "outbox", "replays", "sweep", "watch"];
+  const REST = [...CHORES, "drive 1", "drive 3"].toSorted();
 
   it.each<[string, Log]>([
     ["does not say how it is", { status: never }],
@@ -108,19 +105,11 @@ describe("the scheduled handler", () => {
   it("is not held by what it does beside: to forget, to sweep, to see to all the rest", async () => {
     const old = job(1, { deletedMs: NOON - 16 * DAY_MS });
     const it_ = world([old, job(2)]);
-    for (const name of [
-      "forget",
-      "sweepLedger",
-      "driveControl",
-      "driveOutbox",
-      "driveReplays",
-      "checkAttachments",
-      "watch",
-    ] as const)
-      it_[name] = never;
+    it_.forget = never;
+    it_.chores = CHORES.map((what) => ({ what, run: never }));
     expect(await lasts(handleScheduled(it_))).toBe(30_000);
     expect(it_.done.toSorted()).toEqual(["drive 1", "drive 2", "retire 1"]);
-    expect(failed()).toEqual(["job 1", "ledger", "control plane", "outbox", "replays", "attachments", "watch"]);
+    expect(failed()).toEqual(["job 1", ...CHORES]);
   });
 
   it("forgets a job whose log has gone, and no other", async () => {
@@ -148,7 +137,7 @@ describe("the scheduled handler", () => {
     const refused = expect(run).rejects.toThrow("the control plane does not answer");
     await lasts(run);
     await refused;
-    expect(it_.done.toSorted()).toEqual(["attachments", "control plane", "outbox", "replays", "sweep", "watch"]);
+    expect(it_.done.toSorted()).toEqual(CHORES.toSorted());
   });
 
   it("names what is wrong with the configuration, though something hangs", async () => {
@@ -159,7 +148,7 @@ describe("the scheduled handler", () => {
         drive: never,
       }),
     };
-    // No real one: its own delays would wait for a clock that stands still, and be ended from another object's context.
+    // Not real ones: their delays would wait for a clock that stands still, and end in another object's context.
     const idle = { getByName: () => ({ check: async () => {}, drive: async () => {} }) };
     const scripted = {
       ...env,

@@ -5,7 +5,7 @@ import { concat, encodeUtf8 } from "../../src/bytes.ts";
 import { decodeUtf8, readBody } from "../../src/intake/body.ts";
 import { parseEvents } from "../../src/intake/events.ts";
 
-/** A request whose body arrives in pieces of these sizes, over and over. */
+/** A request whose body arrives in pieces of these sizes, cyclically. */
 function inPieces(bytes: Uint8Array, sizes: readonly number[], gzip: boolean): Request {
   let at = 0;
   let turn = 0;
@@ -64,7 +64,7 @@ describe("a body", () => {
               : flip();
         const read = await readBody(inPieces(damaged, pieces, true), 10_000_000);
         if (read.ok) {
-          // The time in a header may be another, and a repetition may be found at another distance: the bytes are the same.
+          // The compressed bytes may differ (time, distances); the decompressed ones are the same.
           expect(how).toBe("flip");
           expect(read.bytes).toEqual(sent);
         } else {
@@ -90,7 +90,7 @@ describe("the text of a body", () => {
         const sent = pieces.flat();
         const marked = sent.slice(0, 3).join() === "239,187,191";
         const text = decodeUtf8(Uint8Array.from(sent));
-        // A reader that mends writes other bytes than it read, exactly where there was something to mend.
+        // A lenient decoder writes back other bytes exactly where the input is invalid.
         const mended = encodeUtf8(
           new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(Uint8Array.from(sent)),
         );
@@ -116,7 +116,7 @@ describe("the events of a body", () => {
     { weight: 1, arbitrary: around },
   );
 
-  /** One line after the other, by hand. */
+  /** A simple reference implementation. */
   function slowly(text: string): unknown[] {
     const found: unknown[] = [];
     let rest = text;

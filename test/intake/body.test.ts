@@ -30,7 +30,7 @@ function endless(bytes = Number.POSITIVE_INFINITY): {
   return { body, seen };
 }
 
-/** More than any body that is accepted. */
+/** More than any accepted body. */
 const REST = 33_554_432;
 const gzip = { "content-encoding": "gzip" };
 const tooLarge = { ok: false, fault: { status: 413, message: `the body is larger than ${MAX} bytes` } };
@@ -96,7 +96,7 @@ describe("the body of a request", () => {
     const bomb = gzipSync(new Uint8Array(20_000_000));
     const source = new ReadableStream({
       pull(controller) {
-        // The same megabytes over and over would be one too; here the source tells how much was asked of it.
+        // Not a repeated chunk: the source counts how much is read.
         if (inflated >= bomb.length) return controller.close();
         controller.enqueue(bomb.subarray(inflated, inflated + 100));
         inflated += 100;

@@ -7,7 +7,7 @@ import { anyRecord, NOON, TAKEN } from "../record/samples.ts";
 
 const CONTEXT = { takenInMs: TAKEN, defaultScriptName: "unnamed", lenient: false };
 
-/** An event, whether it may be taken, and what unknown keys it brings. */
+/** An event, whether it is valid, and its unknown keys. */
 interface Sample {
   value: unknown;
   good: boolean;
@@ -36,7 +36,7 @@ const bad: fc.Arbitrary<Sample> = fc
   )
   .map((value) => ({ value, good: false, unknown: [] }));
 
-/** Keys as JSON gives them: own properties, whatever they are called. */
+/** Keys as own properties, as JSON.parse makes them. */
 function asOwn(keys: readonly string[]): object {
   return JSON.parse(`{${keys.map((key) => `${JSON.stringify(key)}:1`).join(",")}}`) as object;
 }

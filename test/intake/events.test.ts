@@ -8,7 +8,7 @@ import { anyRecord, DAY_MS, NOON, recordOf, TAKEN, traceRecord } from "../record
 
 const context = { takenInMs: TAKEN, defaultScriptName: "unnamed", lenient: false };
 
-/** The events of a body and their places; their own text is another matter. */
+/** The events of a body and their pointers, without their text. */
 function parsed(text: string, ndjson: boolean): ReturnType<typeof parseEvents> {
   const found = parseEvents(text, ndjson);
   if (!found.ok) return found;
@@ -183,7 +183,7 @@ describe("accepting events", () => {
     expect(utcDay(ms)).toBe(expected);
   });
 
-  /** An event whose record is exactly so many bytes, made of characters of so many. */
+  /** An event whose record has exactly this many bytes, of characters of this many bytes each. */
   function sized(bytes: number, char: "x" | "€"): unknown {
     const width = char === "x" ? 1 : 3;
     const left = bytes - recordLine(traceRecord({ Outcome: "" })).length;
@@ -271,7 +271,7 @@ describe("accepting events", () => {
     expect(acceptEvents(events.slice(0, 25), context).ok).toBe(true);
   });
 
-  /** An event whose arrays are nested so deeply that the object in `Event` has that many levels. */
+  /** An event with arrays nested so that the object in `Event` has this many levels. */
   const nested = (levels: number, inside: string) =>
     JSON.parse(`{"Event":{"a":${"[".repeat(levels - 1)}${inside}${"]".repeat(levels - 1)}}}`);
 

@@ -32,12 +32,12 @@ describe("gathering", () => {
 
   it("has whoever would overfill a message send it at once, and the one who waits the rest", () => {
     const gatherer = new Gatherer();
-    // With their newlines, exactly a message.
+    // With newlines, exactly a message.
     const half = "é".repeat(MESSAGE_RAW_MAX_BYTES / 4 - 1).concat("x");
     expect(gatherer.add([half], 1_000)).toEqual(WAIT);
     expect(gatherer.add([half], 1_001)).toEqual(NOTHING);
     expect(gatherer.add(["x"], 1_002)).toEqual({ full: [half, half], wait: false });
-    // Still the first one's moment: it will come and take this.
+    // The first invocation is still waiting, and will take this.
     expect(gatherer.add(["y"], 1_003)).toEqual(NOTHING);
     expect(gatherer.take()).toEqual(["x", "y"]);
   });

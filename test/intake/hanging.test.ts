@@ -11,7 +11,7 @@ import { type ScriptedQueue, scriptedBlobs, scriptedPlatform, scriptedQueue } fr
 
 const never = <T>(): Promise<T> => new Promise<T>(() => {});
 
-/** A queue that takes what it is sent, and does not answer some calls. @param hangs says of the n-th call, from 1, whether it is one of them. */
+/** A queue that takes everything, and does not answer some calls. @param hangs whether the n-th call does, from 1. */
 function hangingQueue(hangs: (call: number) => boolean): ScriptedQueue {
   const queue = scriptedQueue();
   const sendBatch: EventQueue["sendBatch"] = async (messages) => {
@@ -21,7 +21,7 @@ function hangingQueue(hangs: (call: number) => boolean): ScriptedQueue {
   return { ...queue, sendBatch };
 }
 
-/** A queue that answers each call after a while. */
+/** A slow queue. */
 function slowQueue(ms: number): ScriptedQueue {
   const queue = scriptedQueue();
   const sendBatch: EventQueue["sendBatch"] = async (messages) => {
@@ -31,7 +31,7 @@ function slowQueue(ms: number): ScriptedQueue {
   return { ...queue, sendBatch };
 }
 
-/** So many messages of some 125 kB: two go into a call. */
+/** Messages of some 125 kB: two go into a call. */
 function messages(count: number): PackedMessage[] {
   const lines = Array.from({ length: count }, (_, i) => noisyLine(125_000, i));
   const packed = packRecords(lines, { takenInMs: TAKEN, idOf: randomIds(), keyed: true });
@@ -39,7 +39,7 @@ function messages(count: number): PackedMessage[] {
   return packed.messages;
 }
 
-/** Runs to its end what is under way, and says how long that took. */
+/** Runs a promise to its end. @returns its duration. */
 async function lasts(under: Promise<unknown>): Promise<number> {
   const began = Date.now();
   let ended: number | null = null;
@@ -79,7 +79,7 @@ describe("sending to a queue that does not answer", () => {
     expect(error).toBeInstanceOf(SendError);
     expect(error.cause).toBeInstanceOf(TimeoutError);
     expect(ids(error.unsent)).toEqual(ids(all.slice(5 - left)));
-    // It is not tried again: that would be as long again.
+    // Not retried: it would take as long again.
     expect(queue.calls.length).toBe(hanging);
   });
 
@@ -101,7 +101,7 @@ describe("sending to a queue that does not answer", () => {
     );
     expect(await lasts(sending)).toBe(45_000);
     expect(ids(((await sending) as SendError).unsent)).toEqual(ids(all.slice(10 - 2)));
-    // The call that was under way.
+    // The call under way.
     await vi.advanceTimersByTimeAsync(60_000);
   });
 
@@ -126,7 +126,7 @@ describe("a request of events", () => {
     expect(await lasts(first)).toBe(10_000);
     expect(await first).toBeInstanceOf(SendError);
     expect(await takeEvents(request, { ...context, nowMs: TAKEN + 10_000 })).toMatchObject({ ok: true, accepted: 1 });
-    // The first try was taken after all: the logs know it by its id.
+    // The first try was taken after all. The logs know its id.
     expect(new Set(ids(queue.taken())).size).toBe(1);
     expect(queue.taken().length).toBe(2);
   });
@@ -144,7 +144,7 @@ function context(queue: ScriptedQueue, fields: Partial<TailContext> = {}): Scrip
   return {
     blobs: scriptedBlobs(),
     config: { selfName: "logship", defaultScriptName: "unnamed" },
-    // It waits as the real one does.
+    // Delays as the real one.
     platform: { now: () => TAKEN, sleep: platform.sleep },
     gatherer: new Gatherer(),
     waitUntil: (promise) => void living.push(promise),
@@ -155,7 +155,7 @@ function context(queue: ScriptedQueue, fields: Partial<TailContext> = {}): Scrip
   };
 }
 
-/** An item that fills a message of its own. */
+/** An item that fills a message. */
 const large = (n: number, characters = 150_000) => ({
   event: null,
   scriptName: `large-${n}`,
@@ -205,7 +205,7 @@ describe("tail(), which the platform ends thirty seconds after the invocation", 
     );
     expect(await toTheEnd([{ event: null }, { event: null }], scripted)).toBeLessThan(23_000);
     expect(scripted.lost).toEqual([2]);
-    // The try that was under way.
+    // The try under way.
     await vi.advanceTimersByTimeAsync(3_000);
   });
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../src/bytes.ts";
 import { keyedIds } from "../../src/intake/ids.ts";
 
-/** Texts that are easily confused: what joins two of them, what escapes, halves of a pair. */
+/** Texts that are easily confused: separators, escapes, halves of a surrogate pair. */
 const text = fc.string({
   unit: fc.constantFrom("a", "b", ",", '"', "\\", "[", "]", "0", "\u0000", "\ud800", "\udc00", "\ufffd"),
   maxLength: 4,

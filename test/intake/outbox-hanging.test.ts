@@ -10,7 +10,7 @@ import { blobBinding, type ScriptedBlobs, type ScriptedQueue, scriptedBlobs, scr
 
 const never = (): Promise<never> => new Promise(() => {});
 
-/** One message for each line. @param digits begins each id, and so says which part of the blob store has its records. */
+/** One message for each line. @param digits first of each id, which selects the blob store's shard. */
 function messages(lines: readonly string[], digits = "0"): PackedMessage[] {
   return lines.flatMap((line, i) => {
     const idOf = () => (digits[i % digits.length] as string) + crypto.randomUUID().replaceAll("-", "").slice(1);
@@ -20,7 +20,7 @@ function messages(lines: readonly string[], digits = "0"): PackedMessage[] {
   });
 }
 
-/** A message whose records are in the blob store, however few they are. @param digit as above. */
+/** A reference, though its records are small. @param digit as above. */
 function apart(n: number, digit: string): PackedMessage {
   const id = digit + n.toString(16).padStart(31, "0");
   const envelope = { id, takenInMs: NOON, keyed: false, records: 1 };
@@ -31,11 +31,11 @@ function apart(n: number, digit: string): PackedMessage {
 interface Bindings {
   queue?: ScriptedQueue;
   blobs?: ScriptedBlobs;
-  /** What the ledger does when it is asked to note a message. */
+  /** The ledger's `expectAgain`. */
   note?: () => Promise<void>;
 }
 
-/** Runs with the outbox, whose bindings are replaced. */
+/** Runs with the outbox, its bindings replaced. */
 async function inOutbox<T>(
   { queue = scriptedQueue(), blobs = scriptedBlobs(), note = async () => {} }: Bindings,
   run: (instance: Outbox, storage: DurableObjectStorage) => Promise<T>,
@@ -48,7 +48,7 @@ async function inOutbox<T>(
   });
 }
 
-/** Runs to its end what is under way in an object. @returns how long it took. */
+/** Runs a promise of an object to its end. @returns its duration. */
 async function lasts(under: Promise<unknown>): Promise<number> {
   const began = Date.now();
   let ended: number | null = null;
@@ -85,7 +85,7 @@ describe("the alarm of the outbox", () => {
     });
     expect(queue.sendBatch).toHaveBeenCalledOnce();
     expect(await left()).toBe(3);
-    // What may have been taken goes again under its id.
+    // What may have been taken is sent again under its id.
     const well = scriptedQueue();
     await inOutbox({ queue: well }, (instance) => instance.alarm());
     expect([well.taken().length, await left()]).toEqual([3, 0]);
@@ -140,7 +140,7 @@ describe("the alarm of the outbox", () => {
     });
     expect(queue.taken().map(({ lines }) => lines)).toEqual([['"250"']]);
     expect([asked.mock.calls.length, await left()]).toEqual([2, 250]);
-    // The next alarm asks that part again.
+    // The next alarm tries that shard again.
     const well = scriptedBlobs();
     const later = scriptedQueue(() => false, well);
     await inOutbox({ queue: later, blobs: well }, (instance) => instance.alarm());

@@ -27,7 +27,7 @@ function messages(lines: readonly string[], takenInMs = NOON): PackedMessage[] {
   return packed;
 }
 
-/** The outbox with a queue of its own: the binding of the running object is replaced. */
+/** The outbox with another queue: the binding of the running object is replaced. */
 async function withQueue(queue: ScriptedQueue, blobs?: ScriptedBlobs): Promise<DurableObjectStub> {
   const stub = outbox(env.OUTBOX);
   await runInDurableObject(stub, (instance) => {
@@ -79,7 +79,7 @@ describe("the outbox", () => {
     down = false;
     await runDurableObjectAlarm(stub);
     expect(queue.taken()).toEqual(kept.map(unpacked));
-    // What comes next is not made to wait for what was.
+    // Later messages do not inherit the delay.
     await outbox(env.OUTBOX).keep(messages(['"c"']));
     expect(
       await runInDurableObject(stub, async (_, { storage }) => ((await storage.getAlarm()) ?? 0) - clock.nowMs()),
@@ -89,7 +89,7 @@ describe("the outbox", () => {
   it("sends what the queue took and whose answer was lost again, under the same id, and goes on", async () => {
     setClock(NOON);
     const kept = messages(['"a"', '"b"']);
-    // Three tries for each message; the first one's answers are lost.
+    // Three tries for each message; the answers to the first message's are lost.
     const queue = scriptedQueue(
       () => false,
       scriptedBlobs(),
@@ -145,7 +145,7 @@ describe("the outbox", () => {
       state: "other.1",
     });
     expect(await ledger.oldestUnfinishedMs()).toBeNull();
-    // Sent again, as an answer was lost: it was counted, and nothing waits for it.
+    // Sent again, as an answer was lost. It is counted, so it is not noted.
     await ledger.expectAgain(taken);
     expect(await ledger.oldestUnfinishedMs()).toBeNull();
   });

@@ -20,7 +20,7 @@ const key = new TextEncoder().encode("body");
 const open = (): PackingContext => ({ takenInMs: TAKEN, idOf: randomIds(), keyed: false });
 const keyed = (): PackingContext => ({ takenInMs: TAKEN, idOf: keyedIds("key", key, ""), keyed: true });
 
-/** A line of exactly `bytes` bytes, newline not counted: as noise, or of one letter. */
+/** A line of exactly `bytes` bytes without newline: noise, or one letter repeated. */
 function line(bytes: number, kind: "noise" | "plain", seed: number): string {
   const inside = bytes - 2;
   const text = kind === "plain" ? "x".repeat(inside) : noise(inside, seed).replaceAll('"', "'");
@@ -34,7 +34,7 @@ interface Shape {
 
 const linesOf = (shapes: readonly Shape[]): string[] => shapes.map(({ bytes, kind }, i) => line(bytes, kind, i + 1));
 
-/** Many small lines, some that take a good part of a message, a few that are larger than one was meant to be. */
+/** Many small lines, some that fill much of a message, a few that are larger than one. */
 const size = fc.oneof(
   { weight: 6, arbitrary: fc.integer({ min: 2, max: 3_000 }) },
   { weight: 3, arbitrary: fc.integer({ min: 3_000, max: 60_000 }) },
@@ -151,7 +151,7 @@ describe.each([
       expect(message?.blob === null, `${length} bytes`).toBe(length <= QUEUE_MESSAGE_MAX_BYTES);
       return message?.blob === null;
     });
-    // Some of either, or this shows nothing.
+    // Both kinds have occurred.
     expect(new Set(outcomes)).toEqual(new Set([true, false]));
   });
 

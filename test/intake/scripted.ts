@@ -1,4 +1,4 @@
-/** Scripted parts of the platform for intake: a queue that fails when told to, and a clock nobody waits for. */
+/** Scripted parts of the platform for intake: a queue that fails on demand, and a clock without real waits. */
 
 import type { PackedMessage } from "../../src/intake/packing.ts";
 import type { EventQueue } from "../../src/intake/send.ts";
@@ -19,7 +19,7 @@ export interface ScriptedBlobs extends Blobs {
   readonly calls: string[];
 }
 
-/** A blob store in memory. @param fails says of the n-th `put`, from 1, whether it fails. */
+/** A blob store in memory. @param fails whether the n-th `put` does, from 1. */
 export function scriptedBlobs(fails: (call: number) => boolean = () => false): ScriptedBlobs {
   const bodies = new Map<string, Uint8Array>();
   const calls: string[] = [];
@@ -41,7 +41,7 @@ export function scriptedBlobs(fails: (call: number) => boolean = () => false): S
   };
 }
 
-/** The binding of the blob store, in front of one in memory. */
+/** The blob store's binding, backed by one in memory. */
 export function blobBinding(blobs: ScriptedBlobs): unknown {
   return {
     getByName: () => ({
@@ -53,9 +53,9 @@ export function blobBinding(blobs: ScriptedBlobs): unknown {
 }
 
 /**
- * @param fails says of the n-th call, from 1, whether the queue refuses it.
- * @param blobs where references lead.
- * @param loses says of the n-th call whether the queue takes it and its answer is lost.
+ * @param fails whether the queue refuses the n-th call, from 1.
+ * @param blobs resolves references.
+ * @param loses whether the queue takes the n-th call and its answer is lost.
  */
 export function scriptedQueue(
   fails: (call: number) => boolean = () => false,
@@ -80,7 +80,7 @@ export function scriptedQueue(
   };
 }
 
-/** What a consumer makes of a body. @param blobs where a reference leads. @throws if it can make nothing of it. */
+/** Decodes a body as a consumer does. @param blobs resolves references. @throws if it cannot be decoded. */
 export function decoded(body: Uint8Array, blobs?: Pick<ScriptedBlobs, "bodies">): Message {
   let whole = body.slice().buffer as ArrayBuffer;
   const envelope = decodeEnvelope(whole);
@@ -94,12 +94,12 @@ export function decoded(body: Uint8Array, blobs?: Pick<ScriptedBlobs, "bodies">)
   return result.value;
 }
 
-/** The same of a message that was not sent yet. */
+/** The same for a message that was not sent yet. */
 export function unpacked({ body, blob }: PackedMessage): Message {
   return decoded(body, { bodies: new Map(blob === null ? [] : [[blob.key, blob.body]]) });
 }
 
-/** A platform whose clock stands at `nowMs`; the waits asked of it are in `slept`, and take no time. */
+/** A platform whose clock stands at `nowMs`. Its sleeps are recorded in `slept` and take no time. */
 export function scriptedPlatform(nowMs: number): Platform & { readonly slept: number[] } {
   const slept: number[] = [];
   return {

@@ -116,7 +116,7 @@ describe("sending messages", () => {
     it("puts it into the blob store before its reference is sent", async () => {
       const messages = withLarge();
       const blobs = scriptedBlobs();
-      // It decodes what it is sent at once, so that a reference to nothing would throw.
+      // It decodes at once, so a dangling reference would throw.
       const queue = scriptedQueue(() => false, blobs);
       await sendMessages(messages, sending(queue, undefined, blobs));
       expect(queue.taken().map(({ lines }) => lines[0]?.length)).toEqual(

@@ -1,6 +1,6 @@
-/** What the example says of the shipper's RPC entrypoint, held against the entrypoint. The compiler is the test: nothing here is run. */
+/** The example's type of the shipper's RPC entrypoint, checked against the entrypoint by the compiler. Nothing is run. */
 import type { ShipperRpc } from "../../examples/ssr-app/src/server/shipper-rpc.ts";
 import type { Shipper } from "../../src/intake/shipper.ts";
 
-/** A binding with `"entrypoint": "Shipper"` is what the example takes it for. */
+/** A binding with `"entrypoint": "Shipper"` has the type that the example assumes. */
 export const taken = (bound: Service<Shipper>): ShipperRpc => bound;

@@ -11,7 +11,7 @@ interface Scripted extends TailContext {
   queue: ScriptedQueue;
   lost: number[];
   kept: PackedMessage[];
-  /** What invocations were asked to live for. */
+  /** Promises given to `waitUntil`. */
   living: Promise<void>[];
 }
 
@@ -35,7 +35,7 @@ function context(fails?: (call: number) => boolean, config: Partial<TailContext[
   };
 }
 
-/** One invocation, to the end of all that it was kept alive for. */
+/** One invocation, to the end of its promises. */
 async function handleTail(items: readonly unknown[], scripted: Scripted): Promise<void> {
   await handle(items, scripted);
   await Promise.all(scripted.living);
@@ -44,13 +44,13 @@ async function handleTail(items: readonly unknown[], scripted: Scripted): Promis
 const records = (queue: ScriptedQueue): TraceRecord[] =>
   queue.taken().flatMap(({ lines }) => lines.map((line) => JSON.parse(line) as TraceRecord));
 
-/** An item that fills a message of its own. */
+/** An item that fills a message. */
 const large = (n: number) => ({
   event: null,
   scriptName: `large-${n}`,
   logs: [{ level: "log", message: [noise(150_000, n)], timestamp: 1 }],
 });
-/** An item that the queue cannot carry. */
+/** An item too large for the queue. */
 const huge = (characters = 900_000) => ({
   event: null,
   outcome: "huge",
@@ -231,7 +231,7 @@ describe("tail()", () => {
       Array.from({ length: 600 }, (_, n) => `${n}`),
     );
     expect(scripted.queue.taken().length).toBe(1);
-    // Until it was sent, nobody had it but this isolate.
+    // Until then only this isolate had it.
     expect(scripted.queue.taken()[0]?.takenInMs).toBe(TAKEN + GATHER_MS);
   });
 

@@ -35,7 +35,7 @@ const filter = (outcome: string) => JSON.stringify({ where: { key: "Outcome", op
 const token = async (permissions: string[], name = "t"): Promise<{ id: string; value: string }> =>
   (await api<{ id: string; value: string }>("POST", "/tokens", { name, permissions })).body.result;
 
-/** What the ledger says of a message that it counts now. */
+/** The ledger's answer to the count of one message. */
 let counted = 0;
 const count = (said: Pick<Outcome, "work"> = { work: { batches: 1, appends: 0, offered: 0 } }) => {
   counted += 1;
@@ -100,7 +100,7 @@ describe("the way in", () => {
     const { value } = await token(["logs:read"]);
     const [one, again] = [await Visitor.signedIn({ token: value }), await Visitor.signedIn({ token: value })];
     for (let n = 0; n < 20; n++) await watch(n % 2 === 0 ? one : again);
-    // Not after it has slept either.
+    // Nor after hibernation.
     await evictDurableObject(live(env.LIVE));
     const late = await Viewing.open(again);
     expect(await late.end()).toEqual([4429, "you are watching 20 times already"]);
@@ -138,11 +138,11 @@ describe("those who watch", () => {
 
   it("stay as they are while the object sleeps", async () => {
     const viewing = await watch();
-    // As long as a filter may be, and of characters that take two bytes each once there is one above U+00FF.
+    // The longest filter, of characters that take two bytes each once there is one above U+00FF.
     const longest = filter(`€${"x".repeat(8_192 - 3 - filter("").length)}`);
     viewing.say({ type: "filter", filter: longest, script: "s".repeat(1_024) });
     expect(await viewing.next("filter")).toEqual({ type: "filter", faults: [] });
-    // And with as much under way as there may be.
+    // And with as much under way as possible.
     for (let n = 0; n < 101; n++) await push("a");
     for (let n = 0; n < 100; n++) await viewing.next("records");
     viewing.say({ type: "drawn", number: 100 });
@@ -228,7 +228,7 @@ describe("a round", () => {
       throw new Error("gone");
     });
     await round();
-    expect(await viewing.end()).toEqual([4503, "nobody can tell whether you are signed in"]);
+    expect(await viewing.end()).toEqual([4503, "your session could not be checked"]);
   });
 
   it("that fails is followed by another", async () => {
@@ -252,14 +252,14 @@ describe("the ledger", () => {
     expect(await count()).toBeNull();
     const viewing = await watch();
     expect(await count()).toEqual([expect.any(String)]);
-    // It remembers.
+    // It survived hibernation.
     await evictDurableObject(accountLedger(env.ACCOUNT));
     expect(await count()).toHaveLength(1);
     viewing.socket.close(1000, "");
     await viewing.end();
     expect(await round()).toBe(true);
     expect(await count()).toBeNull();
-    // Nobody is there, and no alarm is set any more.
+    // No viewer is left, and no alarm is set.
     expect(await round()).toBe(false);
   });
 

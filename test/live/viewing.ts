@@ -1,4 +1,4 @@
-/** Somebody who watches, in the runtime: through the app's own door, with the cookie of a session. */
+/** A live viewer in the runtime, through the app, with a session's cookie. */
 import { env } from "cloudflare:workers";
 import { expect } from "vitest";
 import { createApp } from "../../src/app.ts";
@@ -20,14 +20,14 @@ export interface Said {
   records?: { record: Partial<TraceRecord>; tooLarge?: number }[];
 }
 
-/** What a browser sends when a page of ours opens a socket. */
+/** Headers of a browser that opens a socket from the dashboard. */
 export const HANDSHAKE = { upgrade: "websocket", origin: ORIGIN, "sec-fetch-site": "same-origin" } as const;
 
 export async function knock(headers: Record<string, string>): Promise<Response> {
   return createApp(platform).request(ORIGIN + LIVE_SOCKET_PATH, { headers }, env as unknown as Env);
 }
 
-/** A socket, and all that came over it. */
+/** A socket, and all that it received. */
 export class Viewing {
   readonly socket: WebSocket;
   readonly said: Said[] = [];
@@ -60,7 +60,7 @@ export class Viewing {
     this.socket.send(typeof message === "string" ? message : JSON.stringify(message));
   }
 
-  /** The next message of a kind that nobody has taken yet. */
+  /** The next message of a kind that was not returned yet. */
   async next(type: Said["type"]): Promise<Said> {
     for (;;) {
       const at = this.said.findIndex((each) => each.type === type);
@@ -75,7 +75,7 @@ export class Viewing {
     return this.closed;
   }
 
-  /** Says something, and waits until all that was said before has been heard. */
+  /** Sends a message, and waits until all earlier ones are handled. */
   async heard(): Promise<void> {
     this.say({ type: "filter", filter: "{", script: "" });
     await this.next("filter");
@@ -88,7 +88,7 @@ export class Viewing {
   }
 }
 
-/** Records that are told by their outcome, as consumers hand them over. */
+/** Records as consumers hand them over, told apart by their outcome. */
 export const arrived = (outcomes: readonly string[], leftOut = 0): Arrived => ({
   lines: outcomes.map((outcome) => recordLine(traceRecord({ Outcome: outcome }))),
   leftOut,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { TEXT_MAX_CHARACTERS } from "../../src/limits.ts";
 import { load } from "../../src/object/load.ts";
+import { Delivery } from "../../src/queue/delivery.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";
 import { truncate } from "../../src/record/truncate.ts";
@@ -11,8 +12,8 @@ const NO_BLOBS = { get: async () => null };
 
 /** What the queue handler holds of one message's records. */
 async function loaded(records: TraceRecord[]) {
-  const [delivery] = deliver([body({ n: 1, takenInMs: NOON, keyed: false, records })]).batch.messages;
-  const loading = await load(delivery as Message<unknown>, NO_BLOBS);
+  const [message] = deliver([body({ n: 1, takenInMs: NOON, keyed: false, records })]).batch.messages;
+  const loading = await load(new Delivery(message as Message<unknown>), NO_BLOBS);
   if (loading.kind !== "loaded") throw new Error(loading.kind);
   return loading.loaded;
 }

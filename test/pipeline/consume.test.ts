@@ -4,7 +4,7 @@ import type { JobConfig } from "../../src/job/config.ts";
 import { APPEND_MAX_RAW_BYTES } from "../../src/limits.ts";
 import { NDJSON } from "../../src/output/format.ts";
 import { consumeEvents } from "../../src/pipeline/consume.ts";
-import { retryDelayS } from "../../src/queue/redelivery.ts";
+import { retryDelayS } from "../../src/queue/delivery.ts";
 import { NOON } from "../record/samples.ts";
 import { deliver, id, job, linesOf, NEWER_STATE, one, outcomes, record, STATE, shipped, world } from "./scripted.ts";
 
@@ -40,7 +40,7 @@ describe("a batch of the queue", () => {
     it_.append = (offered, build, suspects) => (offered.id === 2 ? held.promise : append(offered, build, suspects));
     const { batch, fates } = deliver([one(1)]);
     const done = consumeEvents(batch, it_);
-    // As many turns as anything that does not wait for job 2 could want.
+    // Enough turns for anything that does not wait for job 2.
     for (let turn = 0; turn < 1_000; turn++) await Promise.resolve();
     expect(shipped(it_)).toEqual([[1, ["event 1"]]]);
     expect([fates(), it_.counts]).toEqual([[undefined], []]);
@@ -220,7 +220,7 @@ describe("jobs", () => {
     ]);
     const again = `retry after ${retryDelayS(3)} s`;
     expect(fates()).toEqual([again, again]);
-    // Not counted yet, they will be, once: until then they are known to be on their way.
+    // They will be counted once; until then they are noted.
     const failed = [id(1), id(2)].map((each) => ({ id: each, takenInMs: NOON, keyed: false }));
     const work = { batches: 1, appends: 2, offered: 4 };
     expect(it_.counts).toEqual([{ done: [], failed, backlog: 0, work, state: STATE }]);
@@ -403,7 +403,7 @@ describe("jobs that the ledger knows better than the control plane said", () => 
     it_.newer = [[job(1), job(2)]];
     const bodies = Array.from({ length: 12 }, (_, i) => one(i, { records: [record(`${i}`.padEnd(400_000, "x"))] }));
     const { batch, fates } = deliver(bodies);
-    // As the ledger does: whoever counts by the older jobs is told of the newer ones, each time.
+    // As the ledger does: each count by the older jobs is answered with the newer ones.
     const count = it_.count;
     it_.count = async (outcome) => {
       const both = outcome.done.every((message) =>
@@ -439,7 +439,7 @@ describe("a message that comes twice in one batch", () => {
     expect(fates()).toEqual(Array(2).fill(`retry after ${retryDelayS(1)} s`));
   });
 
-  // A repeated request has the same key and ids, and another time of intake: what was acknowledged while the job was enabled is owed to it.
+  // A repeated request has the same ids and another time of intake. What was acknowledged while the job was enabled must reach it.
   it.each([
     ["then disabled", [NOON, NOON + 60_000]],
     ["then disabled, the repeat delivered first", [NOON + 60_000, NOON]],
@@ -460,12 +460,12 @@ describe("what an append says of the queue", () => {
   });
   const taken = [NOON + 3_000, NOON + 1_000, NOON + 2_000];
 
-  /** What others have in hand, or intake is sending, may be so much older. */
-  const IN_HAND_MS = 60_000;
+  /** Messages in flight elsewhere may be older by this. */
+  const IN_FLIGHT_MS = 60_000;
   const cases: [what: string, metrics: MessageBatchMetrics, doneMs: number][] = [
-    ["nothing else waiting", metrics(0, 0), NOON + 1_000 - IN_HAND_MS],
-    ["something older waiting", metrics(3, NOON), NOON - IN_HAND_MS],
-    ["only younger ones waiting", metrics(3, NOON + 9_000), NOON + 1_000 - IN_HAND_MS],
+    ["nothing else waiting", metrics(0, 0), NOON + 1_000 - IN_FLIGHT_MS],
+    ["something older waiting", metrics(3, NOON), NOON - IN_FLIGHT_MS],
+    ["only younger ones waiting", metrics(3, NOON + 9_000), NOON + 1_000 - IN_FLIGHT_MS],
     ["something of unknown age waiting", metrics(3, 0), 0],
   ];
 
@@ -483,11 +483,11 @@ describe("what an append says of the queue", () => {
     const it_ = world([job(1), job(2, { windows: [{ fromMs: NOON + 2_900, untilMs: null }] })]);
     it_.script[1] = ["fail"];
     await consumeEvents(deliver([one(1, { takenInMs: NOON }), one(2, { takenInMs: NOON + 3_000 })]).batch, it_);
-    expect(it_.commits.map(({ job: to, append }) => [to, append.queueDoneMs])).toEqual([[2, NOON - IN_HAND_MS]]);
+    expect(it_.commits.map(({ job: to, append }) => [to, append.queueDoneMs])).toEqual([[2, NOON - IN_FLIGHT_MS]]);
   });
 });
 
-/** A batch with the queue's own figures, which `createMessageBatch` cannot give. */
+/** A batch with metrics, which `createMessageBatch` does not support. */
 function withMetrics(bodies: readonly unknown[], metrics: MessageBatchMetrics): MessageBatch<unknown> {
   const { batch } = deliver(bodies);
   return { queue: batch.queue, messages: batch.messages, metadata: { metrics }, ackAll() {}, retryAll() {} };

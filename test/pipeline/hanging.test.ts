@@ -1,20 +1,20 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { consumeDead, consumeEvents } from "../../src/pipeline/consume.ts";
+import { retryDelayS } from "../../src/queue/delivery.ts";
 import { encodeMessage, splitMessage } from "../../src/queue/message.ts";
-import { retryDelayS } from "../../src/queue/redelivery.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { DAY_MS, NOON } from "../record/samples.ts";
 import { type Delivered, deliver, id, job, one, record, shipped, type World, world as worldLater } from "./scripted.ts";
 
-/** A world in which messages come as soon as they are taken in. */
+/** A world in which messages are delivered at their time of intake. */
 const world = (config: Parameters<typeof worldLater>[0]): World => Object.assign(worldLater(config), { nowMs: NOON });
 const never = <T>(): Promise<T> => new Promise<T>(() => {});
 const AGAIN = `retry after ${retryDelayS(1)} s`;
 
-/** A message of which so many make a group. */
+/** A message of which this many make a group. */
 const fat = (n: number) => one(n, { records: [record(`${n}`.padEnd(900_000, "x"))] });
 
-/** A message in two parts: what the queue has, and what the blob store has. @param digit begins its id, and so says which part of the store. */
+/** A reference, its records in the blob store. @param digit first of its id, which selects the shard. */
 function apart(it_: World, n: number, digit = "0"): ArrayBuffer {
   const raw = new TextEncoder().encode(`${recordLine(record(`event ${n}`))}\n`);
   const envelope = { id: digit + id(n).slice(1), takenInMs: NOON, keyed: false, records: 1 };
@@ -23,7 +23,7 @@ function apart(it_: World, n: number, digit = "0"): ArrayBuffer {
   return reference.buffer;
 }
 
-/** Runs a batch to its end. @returns how long it took, in ms. */
+/** Runs a batch to its end. @returns its duration, in ms. */
 async function lasts(under: Promise<unknown>): Promise<number> {
   const began = Date.now();
   let ended: number | null = null;
@@ -58,7 +58,7 @@ describe("a ledger that does not answer", () => {
     const delivered = deliver(Array.from({ length: 12 }, (_, n) => fat(n)));
     expect(await consumed(delivered, it_)).toBe(10_000);
     expect(delivered.fates()).toEqual(Array(12).fill(AGAIN));
-    // It hung once, and is not asked again; the logs have the rest all the same, and will know it.
+    // It hung once and is not asked again. The logs have the rest, and will know it.
     expect(count).toHaveBeenCalledOnce();
     expect(it_.commits.length).toBe(3);
     expect(expected(it_)).toEqual(Array.from({ length: 12 }, (_, n) => id(n)));
@@ -79,7 +79,7 @@ describe("a ledger that does not answer", () => {
     const setAside = vi.fn(never<void>);
     it_.setAside = setAside;
     const delivered = deliver(["bad", one(1), "worse", "worst"]);
-    // The neighbour cannot be counted by then: the ledger is known to hang.
+    // The neighbour cannot be counted either: the ledger timed out.
     expect(await consumed(delivered, it_)).toBe(10_000);
     expect(delivered.fates()).toEqual([AGAIN, AGAIN, AGAIN, AGAIN]);
     expect(setAside).toHaveBeenCalledOnce();
@@ -243,13 +243,13 @@ describe("a batch", () => {
     expect(await consumed(delivered, it_)).toBe(600_000);
     expect(delivered.fates()).toEqual([...Array(80).fill("ack"), ...Array(20).fill(AGAIN)]);
     expect(expected(it_).slice(-20).sort()).toEqual(Array.from({ length: 20 }, (_, n) => id(80 + n)));
-    // The append that was under way.
+    // The append under way.
     await vi.advanceTimersByTimeAsync(30_000);
   });
 
   it("that is in hand for long is noted, so that nobody claims to be complete beyond it; what was set aside is not", async () => {
     const it_ = world([job(1)]);
-    // The job changes, so that it takes two answers, each of them in time.
+    // The job changes, so it takes two answers, each in time.
     const first = Promise.withResolvers<{ kind: "stale"; job: unknown }>();
     const second = Promise.withResolvers<{ kind: "taken" }>();
     it_.append = async ({ version }) => (version === 1 ? first.promise : second.promise);

@@ -4,7 +4,7 @@ import type { JobsSnapshot } from "../../src/job/config.ts";
 import { JobsCache } from "../../src/pipeline/jobs-cache.ts";
 import { job, snapshot } from "./scripted.ts";
 
-/** A control plane that answers what it is told, call by call. */
+/** A control plane with scripted answers, call by call. */
 function control(...answers: unknown[]) {
   const asked: string[] = [];
   return {
@@ -121,7 +121,7 @@ describe("the jobs that a consumer knows", () => {
   ])("are the last good ones when it says %s, which is logged without what it said", async (_what, garbage) => {
     const cache = new JobsCache();
     const plane = control(garbage, snapshot("e.1", [job(1)]), garbage, snapshot("e.2", [job(2)]));
-    // In a cold isolate there are none: everything is tried again.
+    // A cold isolate has none, so everything is retried.
     expect(await jobsOf(cache.refresh(plane))).toBeNull();
     expect(await jobsOf(cache.refresh(plane))).toEqual([job(1)]);
     expect(await jobsOf(cache.refresh(plane))).toEqual([job(1)]);
@@ -175,7 +175,7 @@ describe("the jobs that a consumer knows", () => {
     late.resolve(snapshot("e.2", [job(2)]));
     expect(await jobsOf(refreshed)).toEqual([job(3)]);
     cache.learn(snapshot("e.2", [job(2)]));
-    // Of another control plane, nothing can be said but that it is the one that answers.
+    // States of another control plane are not comparable: the one that answers is used.
     const other = control(snapshot("f.1", [job(4)]));
     expect(await jobsOf(cache.refresh(other))).toEqual([job(4)]);
     expect(other.asked).toEqual(["e.3"]);

@@ -1,4 +1,4 @@
-/** Events that no queue message can carry, through the real consumer, logs, ledger and blob store. */
+/** Events too large for a queue message, through the real consumer, logs, ledger and blob store. */
 
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
@@ -23,7 +23,7 @@ import {
 
 type Logs = { Level: string; Message: string[]; TimestampMs?: number }[];
 
-/** Gives an event some text that hardly compresses, so that it has so many bytes as a record, and what is shipped of it the beginning of that. */
+/** Adds text that hardly compresses, so that the event has this many bytes as a record. Only its beginning is shipped. */
 function enlarge({ id, event, record }: Minted, bytes: number, seed: number): void {
   const logs = event.Logs as Logs;
   logs.push({ Level: "log", Message: [""], TimestampMs: NOON });
@@ -69,7 +69,7 @@ describe("large events", () => {
     assertClean(oracle.audit("job", await control.contents(), { path: "logs/{DATE}", idOf: oracle.idByMessage }));
     const status = await logStatus(job);
     expect(balance(status)).toEqual({ received: 40, accountedFor: 40 });
-    // What is shipped is bounded, whatever came in.
+    // Shipped records are bounded.
     for (const { bytes } of await control.contents())
       for (const line of gunzipSync(bytes).toString().trim().split("\n")) expect(line.length).toBeLessThan(20_000);
   });
@@ -126,9 +126,9 @@ describe("large events", () => {
       const { clock, control, job, oracle } = await world();
       const [event] = oracle.mint(1) as [Minted];
       enlarge(event, 500_000, 5);
-      // Its log has no time: it gets that of intake.
+      // Its log has no time, so it gets the time of intake.
       delete (event.event.Logs as Logs).at(-1)?.TimestampMs;
-      // Whichever copy comes first says when that was: both are of the same event.
+      // The copy that comes first sets it: both are of the same event.
       (event.record.Logs as Logs)[1] = {
         ...((event.record.Logs as Logs)[1] as Logs[number]),
         TimestampMs: clock.nowMs() + order[0] * 60_000,

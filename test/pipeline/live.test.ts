@@ -114,7 +114,7 @@ describe("the way to those who watch", () => {
     } finally {
       vi.useRealTimers();
     }
-    expect(warned.mock.calls).toEqual([[{ message: "records are late for those who watch" }]]);
+    expect(warned.mock.calls).toEqual([[{ message: "records are late for live viewers" }]]);
   });
 
   it("may be broken", async () => {

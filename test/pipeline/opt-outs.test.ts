@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { OptOut } from "../../src/job/config.ts";
 import { consumeEvents } from "../../src/pipeline/consume.ts";
-import { retryDelayS } from "../../src/queue/redelivery.ts";
+import { retryDelayS } from "../../src/queue/delivery.ts";
 import { NOON, traceRecord } from "../record/samples.ts";
 import { deliver, id, job, one, shipped, world } from "./scripted.ts";
 

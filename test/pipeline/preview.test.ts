@@ -41,7 +41,7 @@ const long: fc.Arbitrary<TraceRecord> = anyRecord.map((each) => ({
   Logs: [{ Level: "log", Message: ["$\u007bx}".repeat(5_000)], TimestampMs: NOON }],
 }));
 
-/** What a job writes of records that come in one message: its objects by day, before compression. */
+/** A job's objects of the records of one message, by day, before compression. */
 function written(rules: { filter: string | null; output: OutputFormat }, records: readonly TraceRecord[]) {
   const loaded = records.map((each, i) => loadedRecord(i, RecordLine.read(recordLine(each)) as RecordLine));
   const message = { id: "0".repeat(32), takenInMs: NOON, keyed: false, records: records.length, elsewhere: null };
@@ -101,7 +101,7 @@ describe("a preview", () => {
     const records = [
       traceRecord({ Outcome: "a", Logs: logs("needle") }),
       traceRecord({ Outcome: "b" }),
-      // What is cut off is seen by the filter all the same.
+      // The filter sees the part that is cut off, too.
       traceRecord({ Outcome: "c", Logs: logs(`${"x".repeat(16_384)}needle`), EventTimestampMs: NOON + DAY_MS }),
     ];
     const output = format({ fieldNames: ["Outcome"], batchPrefix: "[", recordSuffix: "}", batchSuffix: "]" });
@@ -145,7 +145,7 @@ describe("a preview", () => {
 
   it("shows as many as there is room for, and says of the rest how much it is", () => {
     const at = [0, 0, 1, 0].map((day, i) => traceRecord({ Outcome: `${i}`, EventTimestampMs: NOON + day * DAY_MS }));
-    // Six bytes a record; an object has one of them more at each end.
+    // Six bytes a record; an object has one more at each end.
     const output = format({
       fieldNames: ["Outcome"],
       recordPrefix: "<",
@@ -166,7 +166,7 @@ describe("a preview", () => {
     ];
     expect(shown(30)).toEqual([[0, 1, 2, 3], both, 0]);
     expect(shown(29)).toEqual([[0, 1, 2], [['é<"0">\n<"1">\n', false], both[1]], 1]);
-    // Nothing is shown after what is not: neither of the same day, nor of another.
+    // After the first record that is not shown, none is: neither of its day nor of another.
     expect(shown(23)).toEqual([
       [0, 1],
       [

@@ -14,7 +14,7 @@ beforeEach(() => {
 
 const linesOf = ({ ndjson }: RecentRecords): string[] => new TextDecoder().decode(ndjson).split("\n").slice(0, -1);
 
-/** What each count hands over: the outcomes of the records by message, and how many were too large. */
+/** What each count carries: the records' outcomes by message, and how many were too large. */
 const handed = (it_: World): (readonly [string, string[], number])[][] =>
   it_.counts.map(({ done }) =>
     done.flatMap(({ id, recent }) =>
@@ -33,7 +33,7 @@ async function consume(bodies: readonly ArrayBuffer[], change: Partial<World> = 
 const large = (outcome: string, bytes: number): TraceRecord =>
   traceRecord({ Outcome: outcome, Entrypoint: noise(bytes) });
 
-/** A record whose line has so many bytes. */
+/** A record whose line has this many bytes. */
 const exactly = (outcome: string, bytes: number): TraceRecord => {
   const without = JSON.stringify(large(outcome, 0)).length;
   return large(outcome, bytes - without);
@@ -79,7 +79,7 @@ describe("recent records", () => {
       [id(3), "3.0", 150],
     ];
     expect(await handedOf(many(1), many(2), many(3))).toEqual(newest);
-    // A copy takes nobody's place.
+    // A copy takes no other message's place.
     expect(await handedOf(many(1), many(2), many(3), many(3))).toEqual(newest);
   });
 
@@ -94,7 +94,7 @@ describe("recent records", () => {
     const records = Array.from({ length: 20 }, (_, i) => exactly(`${i}`, 32 * 1024 - 1));
     const [[[, texts] = []] = []] = handed(await consume([one(1, { records })]));
     expect(texts).toEqual(["4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16", "17", "18", "19"]);
-    // As large as what is left, but for its newline.
+    // Fits but for its newline.
     const tight = [exactly("not", 32 * 1024), ...records.slice(5)];
     const [[[, fewer] = []] = []] = handed(await consume([one(1, { records: tight })]));
     expect([fewer?.length, fewer?.[0]]).toEqual([15, "5"]);

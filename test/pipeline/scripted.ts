@@ -1,4 +1,4 @@
-/** A scripted world for the queue handler: what each log answers, what was committed, counted and set aside, and in which order. */
+/** A scripted world for the queue handler. It records what is committed, counted and set aside, in order. */
 import { createMessageBatch } from "cloudflare:test";
 import { constants, inflateRawSync } from "node:zlib";
 import { type MockInstance, vi } from "vitest";
@@ -8,7 +8,7 @@ import type { Append } from "../../src/object/append.ts";
 import type { Fragment } from "../../src/object/fragment.ts";
 import type { LoadedRecord } from "../../src/object/load.ts";
 import { NDJSON } from "../../src/output/format.ts";
-import type { ConsumerContext } from "../../src/pipeline/commit.ts";
+import type { ConsumerContext } from "../../src/pipeline/context.ts";
 import type { Arrived } from "../../src/pipeline/live.ts";
 import { encodeMessage } from "../../src/queue/message.ts";
 import { recordLine } from "../../src/record/encode.ts";
@@ -40,7 +40,7 @@ export function job(id: number, fields: Partial<JobConfig> = {}): JobConfig {
   };
 }
 
-/** What the control plane says; where nothing else is said, no function has opted out. */
+/** An answer of the control plane, by default without opt-outs. */
 export function snapshot(
   state: string,
   jobs: JobConfig[],
@@ -53,20 +53,20 @@ export function snapshot(
 export const id = (n: number): string => n.toString(16).padStart(32, "0");
 
 export interface Sent {
-  /** Ends the message's id; the number of the message in the batch by default. */
+  /** The end of the message's id. */
   n: number;
   takenInMs: number;
   keyed: boolean;
   records: TraceRecord[];
 }
 
-/** The bytes of a message as intake sends it. */
+/** A message as intake sends it. */
 export function body({ n, takenInMs, keyed, records }: Sent): ArrayBuffer {
   const raw = new TextEncoder().encode(records.map((record) => `${recordLine(record)}\n`).join(""));
   return encodeMessage({ id: id(n), takenInMs, keyed, records: records.length }, raw).buffer;
 }
 
-/** The bytes of a message whose lines are what they are told to be. */
+/** A message of these lines, which may be no records. */
 export function bodyOfLines(n: number, lines: readonly string[]): ArrayBuffer {
   const raw = new TextEncoder().encode(lines.map((line) => `${line}\n`).join(""));
   return encodeMessage({ id: id(n), takenInMs: NOON, keyed: false, records: lines.length }, raw).buffer;
@@ -74,7 +74,7 @@ export function bodyOfLines(n: number, lines: readonly string[]): ArrayBuffer {
 
 export interface Delivered {
   batch: MessageBatch<unknown>;
-  /** `ack`, or `retry` and its delay, per message in order; undefined: neither, and that is a fault. */
+  /** `ack`, or `retry` and its delay, per message in order; undefined: neither, which is a bug. */
   fates(): (string | undefined)[];
 }
 
@@ -107,43 +107,43 @@ export function deliver(
   };
 }
 
-/** Of the control plane, as the world has it at first, and as the ledger knows it when it knows better. */
+/** States of the control plane: at first, and when the ledger knows a newer one. */
 export const STATE = "epoch.1";
 export const NEWER_STATE = "epoch.2";
 
-/** What a job's log does with one offer. */
+/** A log's answer to one offer. */
 export type Step = "take" | "fail" | { stale: JobConfig } | { known: readonly string[] };
 
 export interface World extends ConsumerContext {
-  /** The jobs that the control plane knows; null: it has never answered. */
+  /** The jobs of the control plane; null: it has never answered. */
   config: JobConfig[] | null;
-  /** What each job's log does, offer by offer; then it takes everything. */
+  /** Each log's answers, offer by offer; afterwards it takes everything. */
   script: { [jobId: number]: Step[] };
   /** What was committed, in order. */
   readonly commits: { job: number; append: Append }[];
-  /** Offers of any outcome. */
+  /** Number of offers. */
   offers: number;
-  /** The ids that were suspected of being in the log already, offer by offer. */
+  /** Ids that the log was asked for first, offer by offer. */
   readonly suspected: string[][];
   readonly counts: Outcome[];
   readonly aside: SetAsideMessage[];
   countFails: boolean;
-  /** What the ledger knows better, count by count; then nothing. */
+  /** Newer jobs that the ledger answers with, count by count; afterwards none. */
   newer: JobConfig[][];
-  /** Says of the n-th message that is set aside, from 1, whether the keeping of it fails. */
+  /** Whether setting the n-th message aside fails, from 1. */
   asideFails: (n: number) => boolean;
   nowMs: number;
   optOuts: OptOut[];
   optOutVersion: number;
   /** Ids of messages that the ledger has counted before. */
   readonly done: Set<string>;
-  /** Messages that were noted as having to come again, beside those of counts. */
+  /** Messages noted as coming again, beside those of counts. */
   readonly expected: TakenId[];
-  /** How often recent records are handed over, from now on. */
+  /** How many counts still carry recent records. */
   turns: number;
-  /** Whether somebody watches: the ledger says so with each count. */
+  /** Whether live viewers watch: each count's answer says so. */
   watched: boolean;
-  /** What those who watch were sent. */
+  /** Records sent to live viewers. */
   readonly shown: Arrived[];
   blobs: ScriptedBlobs;
   /** Everything that happened, in order. */
@@ -177,7 +177,7 @@ export function world(config: JobConfig[] | null, log: string[] = []): World {
       it.offers += 1;
       it.suspected.push(suspects.map((suspect) => suspect.id));
       const step = it.script[offeredTo.id]?.shift() ?? "take";
-      // As the real one: the append is built, and sent, before anything is known of it.
+      // As the real one: the append is built and sent before the answer is known.
       let append = build(new Set());
       await Promise.resolve();
       if (step === "fail") throw new Error(`the log of job ${offeredTo.id} does not answer`);
@@ -225,11 +225,11 @@ export function linesOf(append: Append): string[] {
   return append.fragments.flatMap((fragment) => textOf(fragment).split("\n").slice(0, -1));
 }
 
-/** A record that is told by its outcome. */
+/** A record with this outcome, to tell it apart. */
 export const record = (outcome: string, at = NOON): TraceRecord =>
   traceRecord({ Outcome: outcome, EventTimestampMs: at });
 
-/** A message of one record, which names it. */
+/** A message of one record, whose outcome has its number. */
 export const one = (n: number, fields: Partial<Sent> = {}): ArrayBuffer =>
   body({ n, takenInMs: NOON, keyed: false, records: [record(`event ${n}`)], ...fields });
 
@@ -240,7 +240,6 @@ export const outcomes = (lines: readonly string[]): string[] =>
 export const shipped = (it: World): [job: number, outcomes: string[]][] =>
   it.commits.map(({ job: to, append }) => [to, outcomes(linesOf(append))]);
 
-/** A record as the queue handler holds it. */
 export function loadedRecord(whole: TraceRecord, index: number): LoadedRecord {
   const line = RecordLine.read(recordLine(whole));
   if (line === null) throw new Error("not a record");

@@ -44,13 +44,13 @@ describe("two batches in one isolate", () => {
     clock.advance(60_000);
     const second = await createJob(freshBucket().name);
 
-    // 1. One batch is routed by what the isolate knows, the first job alone, and held at that job's log.
+    // 1. One batch is routed by the isolate's configuration, the first job alone, and held at that job's log.
     const held = deliverHeld(pack(oracle.mint(5), clock.nowMs()));
     await held.reached;
-    // 2. Another one reaches the control plane, and learns of the second job.
+    // 2. Another batch reads the second job from the control plane.
     await deliver(pack(oracle.mint(7), clock.nowMs()));
     expect((await logStatus(second)).counts.received).toBe(7);
-    // 3. The first one goes on to be counted.
+    // 3. The first batch is counted.
     held.go();
     const result = await held.done;
     expect(result.explicitAcks.length + result.retryMessages.length).toBe(1);

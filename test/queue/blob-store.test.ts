@@ -58,7 +58,7 @@ describe("the blob store", () => {
     clock.advance(10 * DAY_MS);
     expect(await runDurableObjectAlarm(shard("5"))).toBe(true);
     expect(await blobs.get(id("5", 2))).toBeNull();
-    // Nothing is left: it sleeps until the next one comes.
+    // Nothing is left, so no alarm is set.
     expect(await runDurableObjectAlarm(shard("5"))).toBe(false);
     await blobs.put(id("5", 3), bytes(1, 3));
     expect(await runDurableObjectAlarm(shard("5"))).toBe(true);

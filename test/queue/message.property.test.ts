@@ -21,7 +21,7 @@ const envelope = fc.record({
   keyed: fc.boolean(),
 });
 
-/** Records by the line, as some of them compress and some do not. */
+/** Lines, some of which compress and some do not. */
 const lines = fc.array(fc.oneof(anyRecord.map(recordLine), fc.constant(`"${"a".repeat(500)}"`)), {
   minLength: 1,
   maxLength: 4,
@@ -52,7 +52,7 @@ describe("what is in a queue message", () => {
         answers[decoded.ok ? "taken" : "refused"] += 1;
         const newlines = raw.filter((byte) => byte === 0x0a).length;
         const ended = raw.length === 0 || raw.at(-1) === 0x0a;
-        // The lossy reading of what is no UTF-8 is written in other bytes than it was read from.
+        // Invalid UTF-8 is written back as other bytes.
         const utf8 =
           encodeUtf8(new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(raw)).join() === raw.join();
         expect(decoded.ok).toBe(ended && utf8 && newlines === records);
@@ -68,12 +68,12 @@ describe("what is in a queue message", () => {
   it("is the same, deflated or not, in however many blocks", () => {
     fc.assert(
       fc.property(message, fc.integer({ min: 0, max: 9 }), ({ all, bytes, head }, level) => {
-        // Whatever compressor it was that packed it, the checksum is over what comes out.
+        // The checksum is over the decompressed bytes, whatever the compressor.
         const raw = encodeUtf8(all.map((line) => `${line}\n`).join(""));
         const again = concat([bytes.subarray(0, HEADER_BYTES), deflateRawSync(raw, { level })]);
         again[3] = (again[3] ?? 0) | 1;
         const decoded = decodeMessage(again.buffer);
-        // The flags are under the checksum: only what was packed deflated may be deflated.
+        // The checksum covers the flags: a raw message cannot pass as deflated.
         if ((bytes[3] ?? 0) & 1) expect(decoded).toMatchObject({ ok: true, value: { ...head, lines: all } });
         else expect(decoded).toEqual({ ok: false, why: "fails its checksum" });
       }),
@@ -95,7 +95,7 @@ describe("a reference", () => {
           return;
         }
         if (read.value.elsewhere === null) {
-          // It says that it holds its records itself, which it does not.
+          // It claims to hold its records, and does not.
           expect(decodeMessage(changed.buffer).ok).toBe(false);
           ends.unreadable += 1;
           return;
@@ -109,7 +109,7 @@ describe("a reference", () => {
       }),
       { numRuns: 1_000 },
     );
-    // Each way out was taken, or this shows less than it says.
+    // Every outcome has occurred.
     expect(Math.min(...Object.values(ends))).toBeGreaterThan(10);
   });
 

@@ -46,7 +46,7 @@ function example(kind: "deflated" | "raw"): { message: Message; bytes: Uint8Arra
   return { message, bytes };
 }
 
-/** A message whose header says what it is told to say. */
+/** A message with a forged header. */
 function forged(
   fields: { flags?: number; records?: number; rawLength?: number; crc?: number },
   payload: Uint8Array,
@@ -117,7 +117,7 @@ describe("a queue message", () => {
         ascii: true,
       };
       const result = decodeMessage(encode(message).buffer);
-      // Not toEqual: a megabyte is no help in a report.
+      // Not toEqual: it would print a megabyte.
       expect(result.ok && result.value.lines[0] === message.lines[0], kind).toBe(true);
     }
   });
@@ -130,7 +130,7 @@ describe("a queue message", () => {
         const at = 40 + (where % (bytes.length - 40));
         bytes[at] = (bytes[at] ?? 0) ^ change;
         const result = decodeMessage(bytes.buffer);
-        // The last byte of a deflate stream has bits that mean nothing.
+        // The last byte of a deflate stream has unused bits.
         if (result.ok) expect(result.value).toEqual(message);
       }),
       { numRuns: 300 },
@@ -254,7 +254,7 @@ describe("a reference", () => {
 });
 
 describe("a message that is a bomb", () => {
-  // 400 MB, more than the isolate has: a megabyte of zeros again and again, and a last, empty block.
+  // 400 MB, more than the isolate has: a repeated megabyte of zeros, and a last, empty block.
   const megabyte = deflateRawSync(new Uint8Array(1_000_000), { finishFlush: constants.Z_SYNC_FLUSH });
   const bomb = concat([...Array.from({ length: 400 }, () => megabyte), Uint8Array.of(3, 0)]);
 
@@ -281,7 +281,7 @@ describe("a message that is a bomb", () => {
       const body = forged({ flags: 1, rawLength, crc: 0 }, concat([megabyte, Uint8Array.of(3, 0)]));
       expect(decodeMessage(body)).toEqual({
         ok: false,
-        // Not even inflated, where it would be far more than it says.
+        // Not even inflated where it would be far longer than announced.
         why: rawLength < 2 ? "does not inflate" : "fails its checksum",
       });
     }

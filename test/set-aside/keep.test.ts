@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { consumeDead, consumeEvents } from "../../src/pipeline/consume.ts";
+import { retryDelayS } from "../../src/queue/delivery.ts";
 import { splitMessage } from "../../src/queue/message.ts";
-import { retryDelayS } from "../../src/queue/redelivery.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { bodyOfLines, deliver, id, job, one, record, type Sent, shipped, world } from "../pipeline/scripted.ts";
 import { DAY_MS, NOON } from "../record/samples.ts";
@@ -186,7 +186,7 @@ describe("the dead-letter queue", () => {
 });
 
 describe("a message that looks like records, and is none inside", () => {
-  // Only somebody who writes to the queue himself can make one: its checksum is right.
+  // Only another producer of the queue can make one: its checksum is right.
   const broken = recordLine(record("good")).replace('"Outcome":"good"', '"Outcome":oops');
   const filter = JSON.stringify({ where: { key: "Outcome", operator: "eq", value: "good" } });
 
@@ -217,7 +217,7 @@ it.each([-1, 253_402_300_800_000, 2 ** 53 - 1])(
 );
 
 describe("a message whose records lie elsewhere", () => {
-  /** The message is in two parts: what the queue has, and what the blob store has. */
+  /** A reference, its records in the blob store. */
   function apart(it_: ReturnType<typeof world>, n: number, fields: Partial<Sent> = {}): ArrayBuffer {
     const { reference, key, body } = splitMessage(new Uint8Array(one(n, fields)));
     it_.blobs.bodies.set(key, body);

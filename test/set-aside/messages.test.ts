@@ -1,4 +1,4 @@
-/** The messages that the account's ledger keeps: their ids, what they count as, and what is noted of their time. */
+/** The ledger's set-aside messages: their ids, counts, and notes of what was in force at intake. */
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
@@ -62,7 +62,7 @@ describe("a message that is sent again", () => {
     await setAside(7, { events: 1, unreadable: "of unknown version 2" });
     await ledger().asideSent(1, sent(1), "other.1");
     expect(await counts()).toEqual({ ...NOTHING, processed: 3, routed: 2, not_enabled: 1 });
-    // Another copy of it is known by what it says.
+    // Another copy is known by its header's id.
     expect(await ledger().counted([takenAt(1)])).toEqual([id(1)]);
   });
 
@@ -178,9 +178,9 @@ describe("what was in force when a message was taken in", () => {
     expect(LAST_ASK_AFTER_MS).toBeGreaterThan(14 * DAY_MS);
     expect(LAST_ASK_AFTER_MS).toBeLessThan(ID_MEMORY_MS);
     expect(await terms(1)).toMatchObject({ kept: [1, 2] });
-    // Of job 3 nobody can tell.
+    // The log of job 3 cannot tell.
     expect((await ledger().asideList(0, 10)).entries).toMatchObject([{ forgotten: [3] }]);
-    // Nor has anybody to, once it is gone: it gets nothing any more.
+    // It need not once the job is gone, as it gets nothing any more.
     const deleted = jobs.map((each) => ({ ...each, deletedMs: NOON + DAY_MS }));
     await ledger().keepJobs({ state: "epoch.2.mark", jobs: deleted, optOuts, optOutVersion: 1 });
     expect((await ledger().asideList(0, 10)).entries).toMatchObject([{ forgotten: [] }]);

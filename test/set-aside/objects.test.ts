@@ -71,7 +71,7 @@ it("what a log says is wrong goes with the last object that was set aside, unles
     clock.advance(1_000);
     expect(log.asideResend(2)).toMatchObject({ state: "waiting", attempts: 0, error: null });
     expect(said()).toBe("an object was set aside: HTTP 413");
-    // Uploads fail by now: that is not taken back by a decision about an object.
+    // Uploads fail meanwhile, which discarding an object does not clear.
     sql.exec("UPDATE log SET failures = 1, error_message = 'upload failed'");
     log.asideDiscard(3);
     expect([said(), log.status()?.setAside]).toEqual(["upload failed", { objects: 0, records: 0, oldestMs: null }]);
@@ -132,7 +132,7 @@ it("an object that is set aside, and one that is sent again, cost as many rows a
   });
 });
 
-/** A message of one record, of which nothing is shipped. */
+/** A message of one record, which is filtered out. */
 const appendOf = (n: number, takenInMs: number, fields: Partial<Append> = {}): Append => ({
   version: 1,
   messages: [{ id: id(n), takenInMs, keyed: false, received: 1, filtered: 1, sampledOut: 0 }],
@@ -141,7 +141,7 @@ const appendOf = (n: number, takenInMs: number, fields: Partial<Append> = {}): A
   ...fields,
 });
 
-/** A log, some days later, swept by then. */
+/** Advances the clock and has the log swept. */
 async function later(log: DeliveryLog, clock: { advance(ms: number): void }, days: number): Promise<void> {
   clock.advance(days * DAY_MS);
   await log.drive("scheduled", 10_000);
@@ -160,7 +160,7 @@ it("what is sent again is taken as long as a log can tell that it never had it, 
     expect(log.keepIds([...taken(1), ...taken(3)])).toEqual({ forgotten: [], sealed: false });
     expect(log.append(appendOf(4, NOON, { again })).kind).toBe("taken");
     await later(log, clock, 2);
-    // 1 was asked for in time; 2 was not, and nobody knows; 3 was: it is not there; 4 was sent again before.
+    // 1 was pinned in time; 2 was not, so it is unknown; 3 was asked for in time, and is not there; 4 was sent again before.
     expect(log.append(appendOf(1, NOON, { again }))).toEqual({ kind: "known", ids: [id(1)] });
     expect(log.append(appendOf(2, NOON, { again }))).toEqual({ kind: "forgotten" });
     expect(log.append(appendOf(3, NOON, { again }))).toEqual({ kind: "forgotten" });

@@ -13,9 +13,10 @@ import type { Fragment } from "../../../src/object/fragment.ts";
 import { deflateFragment, OBJECT_DEFLATE_LEVEL } from "../../../src/object/fragment.ts";
 import { type Loaded, load } from "../../../src/object/load.ts";
 import { NDJSON } from "../../../src/output/format.ts";
-import type { ConsumerContext } from "../../../src/pipeline/commit.ts";
 import { consumeEvents } from "../../../src/pipeline/consume.ts";
+import type { ConsumerContext } from "../../../src/pipeline/context.ts";
 import { RecentTurns } from "../../../src/pipeline/recent.ts";
+import { Delivery } from "../../../src/queue/delivery.ts";
 import { decodeMessage } from "../../../src/queue/message.ts";
 import type { FieldName } from "../../../src/record/fields.ts";
 import type { JobShape, PrepareCpu, Prepared, Ran, Work } from "../protocol.ts";
@@ -140,9 +141,9 @@ async function consumed(bodies: readonly ArrayBuffer[], job: JobConfig): Promise
 }
 
 async function loaded(body: ArrayBuffer): Promise<Loaded> {
-  const [delivery] = batchOf([body], NOON).messages;
-  if (delivery === undefined) throw new Error("no message");
-  const loading = await load(delivery, NO_BLOBS);
+  const [message] = batchOf([body], NOON).messages;
+  if (message === undefined) throw new Error("no message");
+  const loading = await load(new Delivery(message), NO_BLOBS);
   if (loading.kind !== "loaded") throw new Error(`a message is ${loading.kind}`);
   return loading.loaded;
 }

@@ -14,6 +14,7 @@ import { buildAppend } from "../../../../src/object/build.ts";
 import { load } from "../../../../src/object/load.ts";
 import { JobsCache } from "../../../../src/pipeline/jobs-cache.ts";
 import { platform } from "../../../../src/platform.ts";
+import { Delivery } from "../../../../src/queue/delivery.ts";
 import { ASK_HEADER, type Consuming, type CutSize, type Stacking } from "../../protocol.ts";
 import { clock } from "../clock.ts";
 import { type Batch, batchOf } from "../queue-batch.ts";
@@ -99,8 +100,8 @@ async function stack({ job: id, objects }: Stacking, env: Env): Promise<CutSize[
   const log = segmentOf(env.LOG, id, 0);
   const messages = Math.floor(APPEND_MAX_RAW_BYTES / poolOfMessages().rawBytesOf(1));
   const offered = await Promise.all(
-    batchOf(poolOfMessages().take(messages, platform.now()), clock.nowMs).messages.map(async (delivery) => {
-      const loading = await load(delivery, NO_BLOBS);
+    batchOf(poolOfMessages().take(messages, platform.now()), clock.nowMs).messages.map(async (message) => {
+      const loading = await load(new Delivery(message), NO_BLOBS);
       if (loading.kind !== "loaded") throw new Error(`a message is ${loading.kind}`);
       return loading.loaded;
     }),

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { consumeDead, consumeEvents } from "../../src/pipeline/consume.ts";
+import { retryDelayS } from "../../src/queue/delivery.ts";
 import { encodeMessage, splitMessage } from "../../src/queue/message.ts";
-import { retryDelayS } from "../../src/queue/redelivery.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { NOON } from "../record/samples.ts";
 import { type Delivered, deliver, id, job, one, record, shipped, type World, world } from "./scripted.ts";
@@ -10,10 +10,10 @@ const never = <T>(): Promise<T> => new Promise<T>(() => {});
 const AGAIN = `retry after ${retryDelayS(1)} s`;
 const expected = (it_: World): string[] => it_.expected.map((taken) => taken.id);
 const NOBODY = JSON.stringify({ where: { key: "Outcome", operator: "eq", value: "nobody" } });
-/** Cut off: it says who it is, and cannot be read. */
+/** Truncated: its header is readable, its records are not. */
 const cut = (n: number) => one(n).slice(0, -1);
 
-/** A message whose records are in the blob store, each in another part of it. */
+/** A reference, its records in a blob store shard of its own. */
 function apart(it_: World, n: number): ArrayBuffer {
   const raw = new TextEncoder().encode(`${recordLine(record(`event ${n}`))}\n`);
   const envelope = { id: `${n}${id(n).slice(1)}`, takenInMs: NOON, keyed: false, records: 1 };
@@ -22,7 +22,7 @@ function apart(it_: World, n: number): ArrayBuffer {
   return reference.buffer;
 }
 
-/** A world whose clock is so far after {@link NOON}, in ms, when the batch comes; the log says when the ledger has noted something. */
+/** A world whose clock is this far after {@link NOON}, in ms. Notes appear in its log. */
 function worldAfter(ms: number, jobs = [job(1)]): World {
   const it_ = world(jobs);
   it_.nowMs = NOON + ms;
@@ -34,7 +34,7 @@ function worldAfter(ms: number, jobs = [job(1)]): World {
   return it_;
 }
 
-/** Holds all appends until it is let go. */
+/** Holds all appends until the returned function is called. */
 function held(it_: World): () => void {
   const go = Promise.withResolvers<void>();
   const append = it_.append.bind(it_);
@@ -63,7 +63,7 @@ describe("a batch in hand", () => {
     ["is younger than the clock, as another machine says", -90_000, 40_000],
   ])("is noted when its oldest message is forty seconds old: it %s", async (_what, ageMs, notedAfterMs) => {
     const it_ = worldAfter(ageMs);
-    // The control plane takes its time.
+    // The control plane is slow.
     const config = Promise.withResolvers<void>();
     const { jobs } = it_;
     it_.jobs = () => config.promise.then(jobs);
@@ -156,12 +156,12 @@ describe("a message that cannot be read", () => {
     const it_ = worldAfter(0);
     const gone = Promise.withResolvers<void>();
     const { expectAgain } = it_;
-    // Sent at forty seconds, and four on the way.
+    // Sent at forty seconds, lands four seconds later.
     it_.expectAgain = async (messages) => {
       await gone.promise;
       await expectAgain(messages);
     };
-    // 41 seconds go by until it is loaded, as its neighbours lie in a slow blob store.
+    // It is loaded after 41 seconds, as its neighbours are in a slow blob store.
     const { get } = it_.blobs;
     it_.blobs.get = async (key) => {
       await new Promise((resolve) => setTimeout(resolve, 8_200));
@@ -205,7 +205,7 @@ describe("a message that cannot be read", () => {
 });
 
 describe("what a batch may ask in all", () => {
-  /** Counts whatever is asked. */
+  /** Counts all calls. */
   function counted(it_: World): () => number {
     let asked = 0;
     const count = <A extends unknown[], R>(call: (...args: A) => R) => {
@@ -239,7 +239,7 @@ describe("what a batch may ask in all", () => {
     expect(expected(it_)).toEqual([32, 33, 34, 35].map(id));
     // Whole groups: a hundred appends and a count for each.
     expect(calls()).toBe(1 + 8 * 101 + 1);
-    // They are one batch for the month's use.
+    // For the month's use they are one batch.
     expect(it_.counts.map(({ work }) => work?.batches)).toEqual([1, ...Array(7).fill(0)]);
   });
 
@@ -251,10 +251,10 @@ describe("what a batch may ask in all", () => {
       await consumeEvents(delivered.batch, it_);
       return [it_.counts.length, it_.shown.length, delivered.fates().filter((fate) => fate === "ack").length];
     };
-    // With the configuration and the count, one of 900 is left, or none.
+    // After the configuration and the count, one call of 900 is left, or none.
     expect(await shown(897, [one(1)])).toEqual([1, 1, 1]);
     expect(await shown(898, [one(1)])).toEqual([1, 0, 1]);
-    // A group of 450 calls, and only 449 are left for another one.
+    // A group takes 450 calls, and only 449 are left for the next.
     expect(await shown(448, fats.slice(0, 8))).toEqual([1, 1, 4]);
   });
 
@@ -271,7 +271,7 @@ describe("what a batch may ask in all", () => {
     const delivered = deliver([one(1)]);
     await consumeEvents(delivered.batch, it_);
     expect([delivered.fates(), expected(it_)]).toEqual([[AGAIN], [id(1)]]);
-    // With the question for the configuration these are 900; a hundred are kept for the rest.
+    // With the call for the configuration these are 900; a hundred are in reserve.
     expect([it_.commits.length, it_.counts.length]).toEqual([899, 0]);
   });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type Window, wasIn } from "../../src/job/config.ts";
 import { settled } from "../../src/platform.ts";
-import { isOverdue, retryDelayS } from "../../src/queue/redelivery.ts";
+import { isOverdue, retryDelayS } from "../../src/queue/delivery.ts";
 
 const DAY_S = 86_400;
 
@@ -9,7 +9,7 @@ describe("the delays of a message that fails", () => {
   it("stretch the platform's hundred retries beyond ten days, and not to the fourteen after which the queue deletes", () => {
     const total = Array.from({ length: 100 }, (_, i) => retryDelayS(i + 1)).reduce((sum, delay) => sum + delay);
     expect(total).toBeGreaterThan(10 * DAY_S);
-    // Room for the waiting that is not ours: batches that fill, a queue that is behind.
+    // Room for other delays: batches that fill, a queue with a backlog.
     expect(total).toBeLessThan(13 * DAY_S);
   });
 

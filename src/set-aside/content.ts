@@ -3,11 +3,11 @@ import { encodeUtf8, toBase64 } from "../bytes.ts";
 import { ASIDE_SHOWN_BYTES, ASIDE_SHOWN_UNITS } from "../limits.ts";
 import { readStrictly, wholeMessage } from "../object/load.ts";
 import type { Blobs } from "../queue/blob-store.ts";
-import { decodeMessage } from "../queue/message.ts";
+import { decodeEnvelope } from "../queue/message.ts";
 
 /** What is in a message that was set aside. */
 export interface AsideContent {
-  /** Why it cannot be sent again; null: it is what it should be. */
+  /** Why it cannot be sent again; null: it can be read. */
   fault: string | null;
   shown: { records: string[] | null; base64: string | null; complete: boolean };
   /** All of it. */
@@ -16,14 +16,13 @@ export interface AsideContent {
   extension: string;
 }
 
-/** Takes a message apart as the consumer does. Its records are texts of whoever sent them, and stay texts. @throws if the blob store does not answer. */
+/** Decodes a message as the consumer does. Its records are untrusted text, and stay text. @throws if the blob store does not answer. */
 export async function contentOf({ message }: AsideMessage, blobs: Pick<Blobs, "get">): Promise<AsideContent> {
-  const whole = await wholeMessage(message, blobs);
-  const decoded = decodeMessage("body" in whole ? whole.body : message);
-  if (!decoded.ok) {
+  const { content } = await wholeMessage({ body: message, envelope: decodeEnvelope(message) }, blobs);
+  if (!content.ok) {
     const bytes = new Uint8Array(message);
     return {
-      fault: decoded.why,
+      fault: content.why,
       shown: {
         records: null,
         base64: toBase64(bytes.subarray(0, ASIDE_SHOWN_BYTES)),
@@ -34,7 +33,7 @@ export async function contentOf({ message }: AsideMessage, blobs: Pick<Blobs, "g
       extension: "bin",
     };
   }
-  const { lines } = decoded.value;
+  const { lines } = content.value;
   const records: string[] = [];
   let units = 0;
   for (const line of lines) {
@@ -50,21 +49,4 @@ export async function contentOf({ message }: AsideMessage, blobs: Pick<Blobs, "g
     mediaType: "application/x-ndjson",
     extension: "ndjson",
   };
-}
-
-/** An answer that is saved and never shown: what is in it was written by strangers. @param name letters, digits, dots, dashes and underscores. */
-export function fileOf(
-  body: Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>,
-  name: string,
-  mediaType: string,
-): Response {
-  return new Response(body, {
-    headers: {
-      "Content-Type": mediaType,
-      "Content-Disposition": `attachment; filename="${name}"`,
-      "Content-Security-Policy": "sandbox; default-src 'none'",
-      "X-Content-Type-Options": "nosniff",
-      "Cache-Control": "no-store",
-    },
-  });
 }

@@ -2,10 +2,10 @@ import { fromHex } from "../bytes.ts";
 import { type IdMemory, remembers, type TakenId } from "../storage/id-memory.ts";
 
 /**
- * Which of the messages that were ever set aside this log holds. The memory of all others ends after fifteen days, when the queue can hold no copy any
- * more; but what was set aside may be sent again in a year.
+ * Ids that this log never forgets, of messages that were set aside: these may be sent again in a year. All other ids are
+ * forgotten after fifteen days, when the queue can hold no copy any more.
  */
-export class KeptIds {
+export class PinnedIds {
   readonly #sql: SqlStorage;
   readonly #ids: IdMemory;
 
@@ -14,7 +14,7 @@ export class KeptIds {
     this.#ids = ids;
   }
 
-  /** Which of these the log holds, as far as either memory goes. */
+  /** Which of these the log holds, by either memory. */
   known(messages: readonly TakenId[]): Set<string> {
     const known = this.#ids.known(messages);
     for (const { id } of messages) {
@@ -24,22 +24,22 @@ export class KeptIds {
     return known;
   }
 
-  /** Those that are not known, and may have been forgotten. @param sweptMs when the other memory was last swept. */
+  /** Ids that are unknown, and old enough to be forgotten. @param sweptMs when {@link IdMemory} was last swept. */
   forgotten(messages: readonly TakenId[], sweptMs: number): string[] {
     const old = messages.filter(({ takenInMs }) => !remembers(takenInMs, sweptMs));
     const known = this.known(old);
     return old.filter(({ id }) => !known.has(id)).map(({ id }) => id);
   }
 
-  /** Remembers for good those of these that the log holds. @returns as {@link KeptIds.forgotten}. */
-  keepHeld(messages: readonly TakenId[], sweptMs: number): string[] {
+  /** Pins those that the log holds. @returns as {@link PinnedIds.forgotten}. */
+  pinHeld(messages: readonly TakenId[], sweptMs: number): string[] {
     const known = this.known(messages);
-    this.keep(messages.filter(({ id }) => known.has(id)));
+    this.pin(messages.filter(({ id }) => known.has(id)));
     return this.forgotten(messages, sweptMs);
   }
 
-  /** Remembers these for good. Call it in the transaction that takes them. */
-  keep(messages: readonly TakenId[]): void {
+  /** To be called in the transaction that takes the messages. */
+  pin(messages: readonly TakenId[]): void {
     for (const { id } of messages) this.#sql.exec("INSERT OR IGNORE INTO kept_id (id) VALUES (?)", fromHex(id).buffer);
   }
 }

@@ -1,4 +1,4 @@
-/** The line of a batch: what became of it, in numbers. */
+/** The log line of a batch. */
 import { beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
 import { consumeDead, consumeEvents } from "../../src/pipeline/consume.ts";
 import { deliver, job, one, record, type World, world } from "./scripted.ts";
@@ -14,7 +14,6 @@ beforeEach(() => {
 
 const UUID = /^[0-9a-f-]{36}$/;
 
-/** The one line of a batch. */
 async function lineOf(bodies: readonly unknown[], it_: World): Promise<Line> {
   infos.mockClear();
   await consumeEvents(deliver(bodies).batch, it_);

@@ -1,20 +1,20 @@
 import { isBehind, type JobConfig, type JobsSnapshot, type OptOut } from "../job/config.ts";
 
-/** The ledger's copy of the jobs and opt-outs, and the state that it is of. What changes anything belongs into a transaction of its caller. */
-export class KeptJobs {
+/** The ledger's copy of the jobs and opt-outs, and its state. To be changed only in a transaction of the caller. */
+export class JobsCopy {
   readonly #sql: SqlStorage;
 
   constructor(sql: SqlStorage) {
     this.#sql = sql;
   }
 
-  /** The jobs as they are by now, if that state is behind; null: it is not. */
+  /** The copy, if that state is behind it; otherwise null. */
   since(state: JobsSnapshot["state"]): JobsSnapshot | null {
     const current = this.#state();
     return isBehind(state, current) ? this.#snapshot(current) : null;
   }
 
-  /** As {@link KeptJobs.since}; and until when somebody watches records arrive, as the same row says it, and costs nothing more to be asked. */
+  /** As {@link JobsCopy.since}; and until when live viewers watch, which the same row says at no extra cost. */
   sinceAndWatched(state: JobsSnapshot["state"]): { newer: JobsSnapshot | null; watchedUntilMs: number } {
     const { current, watchedUntilMs } = this.#sql
       .exec<{ current: string; watchedUntilMs: number }>(
@@ -24,13 +24,12 @@ export class KeptJobs {
     return { newer: isBehind(state, current) ? this.#snapshot(current) : null, watchedUntilMs };
   }
 
-  /** The ids of the jobs. */
   ids(): number[] {
     const jobs = this.#sql.exec<{ id: number }>("SELECT id FROM job ORDER BY id").toArray();
     return jobs.map(({ id }) => id);
   }
 
-  /** Takes a copy; one that is behind what is here changes nothing. @returns the state that is kept. */
+  /** Takes a copy, unless it is behind the current one. @returns the state in force afterwards. */
   keep({ state, jobs, optOuts, optOutVersion }: JobsSnapshot): JobsSnapshot["state"] {
     const current = this.#state();
     if (isBehind(state, current)) return current;

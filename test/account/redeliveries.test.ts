@@ -23,7 +23,7 @@ const outcome = (done: readonly TakenId[], failed: readonly TakenId[] = []): Out
   state: "other.1",
 });
 
-/** Sets a message aside that says to be another than it is remembered by. */
+/** Sets a message aside whose header has another id than the one it is remembered by. */
 const setAside = (as: TakenId, noted?: TakenId) =>
   ledger().setAside({
     ...{ taken: as, queue: "q", why: "fails its checksum", events: 1, message: new ArrayBuffer(1) },
@@ -46,7 +46,7 @@ describe("what the ledger knows to come again", () => {
   it.each([false, true])("is not what is counted by now: who says so was late, keyed: %s", async (keyed) => {
     const one = taken(1, { keyed });
     await ledger().count(outcome([one]));
-    // Both have given up on the answer long ago; the message came again, and was counted.
+    // Both calls timed out long ago; the message came again, and was counted.
     await ledger().count(outcome([], [one]));
     await ledger().expectAgain([one]);
     expect(await ledger().oldestUnfinishedMs()).toBeNull();

@@ -1,0 +1,137 @@
+import type { JobsSnapshot } from "../job/config.ts";
+import { SUBREQUESTS_MAX } from "../limits.ts";
+import { answered, Patience, type Platform } from "../platform.ts";
+import { type Blobs, shardOf } from "../queue/blob-store.ts";
+import type { AsideContext } from "../set-aside/keep.ts";
+import type { TakenId } from "../storage/id-memory.ts";
+import type { Arrivals, CommitContext } from "./commit.ts";
+
+/** What the queue handler calls. */
+export interface ConsumerContext extends AsideContext, CommitContext {
+  /** The configuration in force; null: it has never been read. */
+  jobs(): Promise<JobsSnapshot | null>;
+  /** Which of these messages were counted. Nothing is left to do for them. */
+  counted(ids: readonly TakenId[]): Promise<readonly string[]>;
+  /** Notes messages that come again, so that nothing is claimed complete beyond them. */
+  expectAgain(messages: readonly TakenId[]): Promise<void>;
+  arrivals: Arrivals;
+  blobs: Pick<Blobs, "get" | "drop">;
+  platform: Pick<Platform, "now">;
+}
+
+/**
+ * Deadlines of the calls, in ms. Answers usually take a fraction of a second. A message whose call times out comes again. The call
+ * may still succeed later, which is harmless for the reason given with each:
+ */
+const DEADLINE_MS = {
+  /** On redelivery the log knows the message's id, and it refuses an append that was built for an older job. */
+  append: 30_000,
+  /** The ledger counts each id once, and keeps no note of what it has counted. */
+  count: 10_000,
+  /** A read changes nothing. */
+  counted: 10_000,
+  get: 10_000,
+  /** The ledger keeps and counts a message once, by its id or its bytes. */
+  setAside: 10_000,
+  /** All jobs have these records. What is not dropped is swept later. */
+  drop: 5_000,
+  /** As with `count`. */
+  expectAgain: 5_000,
+};
+
+const LEDGER = "the ledger";
+
+/**
+ * How long a batch is worked on, in ms; the rest comes again. The platform ends the handler after fifteen minutes and ignores
+ * its acknowledgements then. This is enough for a full batch and a hundred jobs, each of which compresses it on its own.
+ */
+const BATCH_MS = 600_000;
+
+/** Calls in reserve: for the notes at the end, for the segments of a log, and for a log that is behind its job. */
+const CALLS_KEPT = 100;
+
+/** The calls of one batch, counted: beyond the platform's limit every call fails, the note of what comes again included. */
+export class Calls {
+  readonly patience = new Patience(BATCH_MS);
+  #made = 0;
+
+  get made(): number {
+    return this.#made;
+  }
+
+  get left(): number {
+    return SUBREQUESTS_MAX - CALLS_KEPT - this.#made;
+  }
+
+  /** @throws if none is left. */
+  make(): void {
+    if (this.left <= 0) throw new Error("the batch has used up its calls");
+    this.#made += 1;
+  }
+
+  /** Makes a call with a deadline. One that is refused as its callee timed out before does not count. */
+  ask<T>(callee: string, ms: number, call: () => Promise<T>): Promise<T> {
+    return this.patience.answer(callee, ms, () => {
+      this.make();
+      return call();
+    });
+  }
+
+  end(): void {
+    this.patience.end();
+  }
+}
+
+/** The same context with deadlines and a limited number of calls. A callee that timed out is not called again. */
+export function bounded(context: ConsumerContext, calls: Calls): ConsumerContext {
+  const aside = boundedAside(context, calls);
+  return {
+    // It has a deadline of its own, and an answer for when that passes.
+    jobs() {
+      calls.make();
+      return context.jobs();
+    },
+    append: (job, build, suspects) =>
+      calls.patience.answer(`the log of job ${job.id}`, DEADLINE_MS.append, async () => {
+        if (suspects.length > 0) calls.make();
+        // Each build is sent.
+        const counting: typeof build = (without) => {
+          calls.make();
+          return build(without);
+        };
+        return context.append(job, counting, suspects);
+      }),
+    count: (outcome) => calls.ask(LEDGER, DEADLINE_MS.count, () => context.count(outcome)),
+    counted: (ids) => calls.ask(LEDGER, DEADLINE_MS.counted, () => context.counted(ids)),
+    // Called in any case, from the reserve: it is the last thing to do for these messages.
+    expectAgain: (messages) => answered(LEDGER, DEADLINE_MS.expectAgain, context.expectAgain(messages)),
+    arrivals: {
+      handsOverRecent: () => context.arrivals.handsOverRecent(),
+      // Optional: skipped when no call is left.
+      show(records) {
+        if (calls.left <= 0) return;
+        calls.make();
+        context.arrivals.show(records);
+      },
+    },
+    ...aside,
+    blobs: {
+      ...aside.blobs,
+      drop: (key) => calls.ask(blobsOf(key), DEADLINE_MS.drop, () => context.blobs.drop(key)),
+    },
+    platform: context.platform,
+  };
+}
+
+/** The part of it that sets messages aside. */
+export function boundedAside({ setAside, blobs }: AsideContext, calls: Calls): AsideContext {
+  return {
+    setAside: (message) => calls.ask(LEDGER, DEADLINE_MS.setAside, () => setAside(message)),
+    blobs: { get: (key) => calls.ask(blobsOf(key), DEADLINE_MS.get, () => blobs.get(key)) },
+  };
+}
+
+/** Each shard times out on its own. */
+function blobsOf(key: string): string {
+  return `blobs ${shardOf(key)}`;
+}

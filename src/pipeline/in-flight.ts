@@ -1,0 +1,80 @@
+import { errorText, log } from "../log.ts";
+import { TimeoutError } from "../platform.ts";
+import { type Delivery, takenIds } from "../queue/delivery.ts";
+import type { TakenId } from "../storage/id-memory.ts";
+import type { ConsumerContext } from "./context.ts";
+
+/** Messages in flight elsewhere (other consumers, intake) are younger than this, in ms; older ones are noted in the ledger. */
+export const IN_FLIGHT_MS = 60_000;
+
+/** The ledger is told of a batch when its oldest message has this age, in ms: before others may count it as finished. */
+const NOTE_AFTER_MS = 40_000;
+
+/** Wait before a note that failed is sent again, in ms. A batch lasts ten minutes: sixty calls at most. */
+const NOTE_AGAIN_MS = 10_000;
+
+/**
+ * The messages of a batch that are being processed. Other consumers claim completeness up to a minute before their own
+ * messages. So the ledger is told of this batch before its oldest message is a minute old, at once if it is older already (a
+ * backlog, a retry), and again until the ledger answers or the batch ends. A batch that is done sooner is never noted.
+ * Call {@link InFlight.end}, or the timer stays.
+ */
+export class InFlight {
+  readonly #held: Set<Delivery>;
+  readonly #expectAgain: ConsumerContext["expectAgain"];
+  readonly #isStale: boolean;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  /** The latest note; never rejects. */
+  #note: Promise<void> = Promise.resolve();
+  #hung = false;
+  #ended = false;
+
+  /** @param context its `expectAgain` has a deadline. */
+  constructor(deliveries: readonly Delivery[], context: Pick<ConsumerContext, "expectAgain" | "platform">) {
+    this.#held = new Set(deliveries);
+    this.#expectAgain = context.expectAgain;
+    const oldestMs = Math.min(...takenIds(deliveries).map(({ takenInMs }) => takenInMs));
+    const waitMs = Math.min(Math.max(0, oldestMs + NOTE_AFTER_MS - context.platform.now()), NOTE_AFTER_MS);
+    this.#isStale = waitMs === 0;
+    if (this.#isStale) this.#send();
+    else this.#timer = setTimeout(() => this.#send(), waitMs);
+  }
+
+  /** To be awaited before the first append: the first note of an old batch has landed, failed or timed out. Never throws. */
+  async ready(): Promise<void> {
+    if (this.#isStale) await this.#note;
+  }
+
+  /**
+   * Drops a message that is about to be set aside. An unreadable message is remembered by another id than the one in its header.
+   * Setting it aside removes a note under the header's id, but a note that lands later would stay for good.
+   * @returns false: a note that may name it timed out and may still land. The message must not be set aside now.
+   */
+  async letGo(delivery: Delivery): Promise<boolean> {
+    this.#held.delete(delivery);
+    await this.#note;
+    return !this.#hung;
+  }
+
+  /** Stops noting, and waits for a note under way: it must not land after a later delivery. */
+  async end(): Promise<void> {
+    this.#ended = true;
+    clearTimeout(this.#timer);
+    await this.#note;
+  }
+
+  #send(): void {
+    const messages = takenIds(this.#held);
+    if (messages.length > 0) this.#note = this.#noted(messages);
+  }
+
+  async #noted(messages: readonly TakenId[]): Promise<void> {
+    try {
+      await this.#expectAgain(messages);
+    } catch (error) {
+      log.error("messages in flight could not be noted", { error: errorText(error) });
+      this.#hung ||= error instanceof TimeoutError;
+      if (!this.#ended) this.#timer = setTimeout(() => this.#send(), NOTE_AGAIN_MS);
+    }
+  }
+}

@@ -1,0 +1,74 @@
+import { MESSAGE_MAX_AGE_MS } from "../limits.ts";
+import type { TakenId } from "../storage/id-memory.ts";
+import { type Decoded, decodeEnvelope, type Envelope, idOf } from "./message.ts";
+
+/** A message as the queue delivered it, its header decoded once, and what the queue was told about it. */
+export class Delivery {
+  readonly body: unknown;
+  readonly envelope: Decoded<Envelope>;
+  /** Deliveries so far, this one included. */
+  readonly attempts: number;
+  /** When the queue took the message, in ms since the epoch. */
+  readonly queuedMs: number;
+  readonly #message: Message<unknown>;
+  #fate: "acknowledged" | "set_aside" | "retried" | null = null;
+
+  constructor(message: Message<unknown>) {
+    this.body = message.body;
+    this.envelope = decodeEnvelope(message.body);
+    this.attempts = message.attempts;
+    this.queuedMs = message.timestamp.getTime();
+    this.#message = message;
+  }
+
+  /** The id in its header; null: it has no readable header. */
+  get taken(): TakenId | null {
+    return this.envelope.ok ? idOf(this.envelope.value) : null;
+  }
+
+  /** null: the queue was told nothing yet. */
+  get fate(): "acknowledged" | "set_aside" | "retried" | null {
+    return this.#fate;
+  }
+
+  ack(fate: "acknowledged" | "set_aside" = "acknowledged"): void {
+    this.#message.ack();
+    this.#fate = fate;
+  }
+
+  /** Returns the message to the queue after a failure. The delay grows with the attempts. */
+  retry(): void {
+    this.#retryAfter(retryDelayS(this.attempts));
+  }
+
+  /** Returns a message that was not tried, for want of room: the first delay. */
+  giveBack(): void {
+    this.#retryAfter(retryDelayS(1));
+  }
+
+  #retryAfter(delaySeconds: number): void {
+    this.#message.retry({ delaySeconds });
+    this.#fate = "retried";
+  }
+}
+
+/** The ids of those that have a readable header. */
+export function takenIds(deliveries: Iterable<Delivery>): TakenId[] {
+  return [...deliveries].flatMap(({ taken }) => taken ?? []);
+}
+
+/**
+ * How long a message that failed waits, in seconds. Short at first, as most faults are; then steady, so that a recovery is
+ * noticed within minutes; at last so long that the platform's hundred retries reach beyond ten days, when the handler
+ * itself sets the message aside.
+ * @param attempts deliveries so far, this one included, from 1.
+ */
+export function retryDelayS(attempts: number): number {
+  if (attempts <= 8) return Math.min(2 ** attempts, 300);
+  return attempts <= 40 ? 300 : 4 * 3_600;
+}
+
+/** Whether a failed message is so old that the queue might delete it before it is tried often enough. */
+export function isOverdue(takenInMs: number, nowMs: number): boolean {
+  return nowMs - takenInMs > MESSAGE_MAX_AGE_MS;
+}
