@@ -1,4 +1,5 @@
 import { holdsOurs } from "./access/credentials.ts";
+import type { LinkSecrets } from "./access/sign-in-link.ts";
 import { fromBase64 } from "./bytes.ts";
 import { type DestinationContext, parseEndpoint } from "./destinations/destination.ts";
 import type { SealingKeys } from "./job/secrets.ts";
@@ -13,6 +14,7 @@ export interface Settings {
   ALLOW_LOOPBACK_DESTINATIONS?: string;
   REQUIRE_OWNERSHIP_CHALLENGE?: string;
   PREVIEW_RECENT?: string;
+  SIGN_IN_LINKS?: string;
   SELF_NAME?: string;
   DEFAULT_SCRIPT_NAME?: string;
   LOCAL_FUNCTIONS?: string;
@@ -113,6 +115,13 @@ export function readSealing(env: object): { accountId: string; keys: SealingKeys
   return { accountId, keys: { current, previous: SECRETS_KEY_PREVIOUS ? keyOf(SECRETS_KEY_PREVIOUS) : null } };
 }
 
+/** What sign-in links are signed with; null: there are none, as SIGN_IN_LINKS is not "true" or a secret is malformed. */
+export function readLinkSecrets(env: object): LinkSecrets | null {
+  const { SIGN_IN_LINKS, SECRETS_KEY } = env as Settings;
+  const [secretsKey, adminToken] = [keyOf(SECRETS_KEY), readAdminToken(env)];
+  return SIGN_IN_LINKS === "true" && secretsKey !== null && adminToken !== null ? { secretsKey, adminToken } : null;
+}
+
 /** Checks the settings, and names every fault with what it should be. Values are never repeated: some are secrets. */
 export function readConfig(env: object): ConfigResult {
   const settings = env as Settings;
@@ -124,7 +133,7 @@ export function readConfig(env: object): ConfigResult {
   if (settings.SECRETS_KEY_PREVIOUS && previous === null)
     faults.push("SECRETS_KEY_PREVIOUS: base64 of 32 random bytes, or absent");
   const readFlag = (
-    name: "ALLOW_LOOPBACK_DESTINATIONS" | "REQUIRE_OWNERSHIP_CHALLENGE" | "PREVIEW_RECENT",
+    name: "ALLOW_LOOPBACK_DESTINATIONS" | "REQUIRE_OWNERSHIP_CHALLENGE" | "PREVIEW_RECENT" | "SIGN_IN_LINKS",
     fallback: "true" | "false" = "false",
   ): boolean => {
     const value = settings[name] || fallback;
@@ -134,6 +143,7 @@ export function readConfig(env: object): ConfigResult {
   const allowLoopback = readFlag("ALLOW_LOOPBACK_DESTINATIONS");
   const requireOwnershipChallenge = readFlag("REQUIRE_OWNERSHIP_CHALLENGE");
   const previewRecent = readFlag("PREVIEW_RECENT", "true");
+  readFlag("SIGN_IN_LINKS");
   const objstoreEndpoint = settings.OBJSTORE_ENDPOINT || DEFAULT_OBJSTORE_ENDPOINT;
   const endpoint = parseEndpoint(
     objstoreEndpoint.replaceAll("{account-id}", "account"),

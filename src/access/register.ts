@@ -5,7 +5,7 @@ import { migrate } from "../storage/migrate.ts";
 import { emailKey, sameHash } from "./credentials.ts";
 import { type Permission, ROLES, type Role } from "./roles.ts";
 import { ACCESS_STEPS } from "./schema.ts";
-import { type Holder, locatorOf, Sessions } from "./sessions.ts";
+import { type Holder, locatorOf, Sessions, type UsedLink } from "./sessions.ts";
 
 export interface Token {
   id: string;
@@ -109,14 +109,27 @@ export class AccessRegister extends DurableObject<Env> {
 
   /**
    * Opens a session of the dashboard, known by the hash of its id.
-   * @param before what the same browser had until now: it is closed; null: nothing.
-   * @returns when it ends, in ms since the epoch.
+   * @param before hash of the session that the same browser had: it is closed.
+   * @param link the sign-in link that the session is opened by, which is used up by it.
+   * @returns when it ends, in ms since the epoch; null: the link has been used, or has expired.
    */
-  openSession(hash: Uint8Array, holder: Holder, before: Uint8Array | null): number {
+  openSession(
+    hash: Uint8Array,
+    holder: Holder,
+    before: Uint8Array | null,
+    link: UsedLink | null = null,
+  ): number | null {
     return this.ctx.storage.transactionSync(() => {
+      const now = platform.now();
+      if (link !== null && !this.#sessions.useLink(link, now)) return null;
       if (before !== null) this.#sessions.close(before);
-      return this.#sessions.open(hash, holder, platform.now());
+      return this.#sessions.open(hash, holder, now);
     });
+  }
+
+  /** Whether a sign-in link has been used, by the hash of its code. */
+  isLinkUsed(hash: Uint8Array): boolean {
+    return this.#sessions.isLinkUsed(hash);
   }
 
   /**

@@ -48,4 +48,13 @@ export const ACCESS_STEPS = [
       ) STRICT;
       CREATE INDEX session_by_locator ON session (locator);`,
   },
+  {
+    id: 3,
+    why: "a sign-in link works once",
+    sql: `
+      CREATE TABLE used_link (
+        hash       BLOB PRIMARY KEY, -- SHA-256 of the code
+        expires_ms INTEGER NOT NULL
+      ) STRICT, WITHOUT ROWID;`,
+  },
 ] as const satisfies readonly Migration[];

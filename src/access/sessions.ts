@@ -1,5 +1,6 @@
 import { SESSION_MS, SESSIONS_MAX, SESSIONS_OF_ONE_MAX } from "../limits.ts";
 import { sameHash } from "./credentials.ts";
+import { SIGN_IN_LINK_MS } from "./sign-in-link.ts";
 
 /** Whose session it is: the admin's holds what proves by which ADMIN_TOKEN it was opened, so that another one ends it. */
 export type Holder = { kind: "admin"; proof: Uint8Array } | { kind: "token" | "member"; id: string };
@@ -7,6 +8,14 @@ export type Holder = { kind: "admin"; proof: Uint8Array } | { kind: "token" | "m
 /** An open session. */
 export interface Session {
   holder: Holder;
+  /** Since the epoch. */
+  expiresMs: number;
+}
+
+/** A sign-in link whose signature was found to be right. */
+export interface UsedLink {
+  /** SHA-256 of its code. */
+  hash: Uint8Array;
   /** Since the epoch. */
   expiresMs: number;
 }
@@ -87,6 +96,19 @@ export class Sessions {
         row.number as number,
       )
       .toArray().length;
+  }
+
+  /** Uses a sign-in link up. @returns false: it was used before, or has expired. */
+  useLink({ hash, expiresMs }: UsedLink, nowMs: number): boolean {
+    // Kept for longer than a link works, in case the clock is set back.
+    this.#sql.exec("DELETE FROM used_link WHERE expires_ms < ?", nowMs - SIGN_IN_LINK_MS);
+    if (expiresMs <= nowMs || this.isLinkUsed(hash)) return false;
+    this.#sql.exec("INSERT INTO used_link (hash, expires_ms) VALUES (?, ?)", hash.slice().buffer, expiresMs);
+    return true;
+  }
+
+  isLinkUsed(hash: Uint8Array): boolean {
+    return this.#sql.exec("SELECT 1 FROM used_link WHERE hash = ?", hash.slice().buffer).toArray().length > 0;
   }
 
   #row(hash: Uint8Array): SessionRow | undefined {

@@ -81,8 +81,15 @@ function recordLines(record: TraceRecord): string[] {
   return [plain(head), ...details.map((line) => `                ${plain(line)}`)];
 }
 
-/** Log text is anybody's: no character of it may steer the terminal, or break the line. */
+/** Longest line of a record, in UTF-16 units. */
+const LINE_MAX = 200;
+
 function plain(text: string): string {
+  return printable(text).slice(0, LINE_MAX);
+}
+
+/** Text of any origin, on one line: no character of it steers the terminal or breaks the line. */
+export function printable(text: string): string {
   const escaped = (character: string) => `\\u{${character.codePointAt(0)?.toString(16)}}`;
-  return text.replace(/\p{Cc}|\p{Cf}/gu, escaped).slice(0, 200);
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, escaped);
 }

@@ -6,9 +6,9 @@ import { parseArgs } from "node:util";
 import type { ApiClient } from "../client/api-client.ts";
 import { type JobLedger, jobBalance } from "../client/api-results.ts";
 import { LOCAL_BUCKET, localDestination } from "../client/bucket.ts";
-import { DEV_VARS } from "../paths.ts";
-import { type Foreground, runInForeground, shown } from "../servers/foreground.ts";
-import { bucketLines, showAll, showNew } from "../servers/local-shipper.ts";
+import { shown } from "../paths.ts";
+import { type Foreground, runInForeground } from "../servers/foreground.ts";
+import { shipperLines, showAll, showNew } from "../servers/local-shipper.ts";
 import { type UntilOptions, until } from "../until.ts";
 import { faultsOf } from "./check.ts";
 import { type Expected, postedEvents, sampleSchedules, sampleVisits, type Trigger } from "./events.ts";
@@ -136,12 +136,9 @@ function sayWhereThingsAre({ shipper, sample, state }: Running): void {
   const lines = [
     "",
     "  Where things are:",
-    `    Pages   ${shipper.server.url}/: jobs, functions, live records; the token is ADMIN_TOKEN in ${shown(DEV_VARS)}`,
-    `    API     ${shipper.api.url}/jobs`,
-    "            with Authorization: Bearer <the same token>",
-    ...bucketLines(shipper),
+    ...shipperLines(shipper),
     `    Sample  ${sample.url}: /orders/1, /checkout, /report, /newsletter, /prices/tea, /parcels/1, /reservations/tea`,
-    `    State   ${shown(state)}: removed at the end; what both print is in shipper.log and sample.log there`,
+    `    State   ${shown(state)}: removed at the end; logs are shipper.log and sample.log there`,
     "",
   ];
   console.log(lines.join("\n"));

@@ -5,10 +5,10 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { LOCAL_BUCKET, localDestination } from "../client/bucket.ts";
-import { DEV_VARS, EXAMPLE_APP, ROOT } from "../paths.ts";
-import { type Foreground, portWords, runInForeground, shown } from "../servers/foreground.ts";
+import { EXAMPLE_APP, ROOT, shown } from "../paths.ts";
+import { type Foreground, portWords, runInForeground } from "../servers/foreground.ts";
 import type { LocalServer } from "../servers/local-server.ts";
-import { bucketLines, type LocalShipper, showAll, startLocalShipper } from "../servers/local-shipper.ts";
+import { type LocalShipper, shipperLines, showAll, startLocalShipper } from "../servers/local-shipper.ts";
 import { portAfter, readPort } from "../servers/ports.ts";
 import {
   BUILT_SECRETS,
@@ -75,10 +75,9 @@ function sayWhereThingsAre({ shipper, shop, state }: Running, job: number): void
     `    Kinds   ${shop.url}/kinds: every kind of trace event, each with what causes it`,
     `    Shop    ${shop.url}/: its pages; ${shop.url}/about is an asset, which leaves no record`,
     `    Bank    POST ${shop.url}/payments; its token is PAYMENT_TOKEN in ${shown(join(state, "app", BUILT_SECRETS))}`,
-    `    Live    ${shipper.server.url}/live: records as they arrive; the token is ADMIN_TOKEN in ${shown(DEV_VARS)}`,
-    `    Pages   ${shipper.server.url}/: jobs, functions, objects; the job is ${shipper.server.url}/jobs/${job}`,
-    ...bucketLines(shipper),
-    `    State   ${shown(state)}: removed at the end; what both print is in shipper.log and shop.log there`,
+    ...shipperLines(shipper),
+    `    Job     ${shipper.server.url}/jobs/${job}; its records as they arrive: ${shipper.server.url}/live`,
+    `    State   ${shown(state)}: removed at the end; logs are shipper.log and shop.log there`,
     "",
     "  What the shop does is shipped, and shown here, within 45 s; or, once the queue has handed it over (12 s), by triggering the schedule:",
     `    curl '${shipper.api.scheduledUrl}'`,

@@ -1,6 +1,7 @@
 /** Commands that start servers and stay with them until Ctrl-C: what they say, where their state is, and how all of it ends. */
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
-import { join, relative } from "node:path";
+import { join } from "node:path";
+import { shown } from "../paths.ts";
 import type { LocalServer } from "./local-server.ts";
 
 /** What a command has while it runs. */
@@ -94,11 +95,6 @@ function isAlive(pid: number): boolean {
     // Somebody else's process is alive as well.
     return error instanceof Error && "code" in error && error.code === "EPERM";
   }
-}
-
-/** A path as the user would write it. */
-export function shown(path: string): string {
-  return relative(process.cwd(), path) || ".";
 }
 
 /** Where a server answers, and why there. */

@@ -75,6 +75,11 @@ export class LocalServer {
     return this.#process.output;
   }
 
+  /** The last lines of it. */
+  get excerpt(): string {
+    return this.#process.excerpt;
+  }
+
   /** Ends it tidily, and all that it started; by force if that takes too long. */
   stop(): Promise<void> {
     return this.#process.stop();

@@ -2,6 +2,8 @@ import { type ChildProcess, fork } from "node:child_process";
 import { appendFileSync, mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
+import { printable } from "../client/show.ts";
+import { foldObjects } from "../fold.ts";
 import { pause } from "../until.ts";
 import type { FromSupervisor, ToSupervisor } from "./supervise.ts";
 
@@ -16,8 +18,9 @@ export interface Command {
   readonly argv: readonly string[];
   readonly cwd: string;
   readonly env: NodeJS.ProcessEnv;
-  /** Gets everything that it prints. */
+  /** Gets everything that it prints, with nothing in it that steers a terminal. */
   readonly logFile?: string;
+  /** Gets everything that it prints, as it comes. */
   readonly onOutput?: (text: string) => void;
 }
 
@@ -44,6 +47,11 @@ export function toolEnv(more: Readonly<Record<string, string>> = {}): NodeJS.Pro
   return { ...env, ...(!process.stdout.isTTY && { NO_COLOR: "1", FORCE_COLOR: "0" }), ...more };
 }
 
+/** Lines without escape sequences, and with every other control character but tabs written out. */
+function harmless(text: string): string {
+  return stripVTControlCharacters(text).replace(/[^\n\t]+/g, printable);
+}
+
 /** One process tree below a supervisor of its own. It ends with `stop()`, or with the process that started it. */
 export class SupervisedProcess {
   /** Settles when it has ended, however it ended. */
@@ -62,9 +70,13 @@ export class SupervisedProcess {
       env,
       stdio: ["ignore", "pipe", "pipe", "ipc"],
     });
+    const write = foldObjects((text) => {
+      if (logFile !== undefined) appendFileSync(logFile, text, { mode: 0o600 });
+    });
     const take = (chunk: string): void => {
-      this.#output = (this.#output + stripVTControlCharacters(chunk)).slice(-OUTPUT_KEPT);
-      if (logFile !== undefined) appendFileSync(logFile, stripVTControlCharacters(chunk));
+      const text = harmless(chunk);
+      this.#output = (this.#output + text).slice(-OUTPUT_KEPT);
+      write(text);
       onOutput?.(chunk);
     };
     this.#supervisor.stdout?.setEncoding("utf8").on("data", take);
@@ -80,6 +92,8 @@ export class SupervisedProcess {
     });
     this.ended.then(() => {
       this.#hasEnded = true;
+      // The last line may have no end.
+      write("\n");
     });
     // If somebody ended the supervisor alone, the rest is ours to end.
     this.#supervisor.once("exit", () => {
@@ -98,10 +112,8 @@ export class SupervisedProcess {
     const deadline = Date.now() + withinMs;
     while (!line.test(this.#output)) {
       signal?.throwIfAborted();
-      if (this.#hasEnded)
-        throw new Error(`${name} ended (${await this.ended}) before it was ready:\n${this.#excerpt()}`);
-      if (Date.now() > deadline)
-        throw new Error(`${name} was not ready within ${withinMs / 1000} s:\n${this.#excerpt()}`);
+      if (this.#hasEnded) throw new Error(`${name} ended (${await this.ended}) before it was ready:\n${this.excerpt}`);
+      if (Date.now() > deadline) throw new Error(`${name} was not ready within ${withinMs / 1000} s:\n${this.excerpt}`);
       await Promise.race([pause(50), this.ended]);
     }
     const announced = line.exec(this.#output)?.[1];
@@ -143,8 +155,8 @@ export class SupervisedProcess {
     }
   }
 
-  /** The last lines that say something. */
-  #excerpt(): string {
+  /** The last lines of what it printed. */
+  get excerpt(): string {
     const lines = this.#output.split("\n").map((line) => line.trimEnd());
     const telling = lines.filter((line) => line !== "" && !/^\s*stack: /.test(line));
     return telling.slice(-20).join("\n") || "(it printed nothing)";
