@@ -1,7 +1,7 @@
 import { withOutputSql } from "../job/config.ts";
 import type { Migration } from "../storage/migrate.ts";
 
-/** The schema of the control plane; docs/storage.md says of each table how long a row lives. */
+/** The schema of the control plane. docs/storage.md says how long the rows of each table live. */
 export const CONTROL_STEPS = [
   {
     id: 1,

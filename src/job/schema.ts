@@ -11,7 +11,7 @@ const bounded = ({ min, max }: { min: number; max: number }) =>
     .meta({ minimum: 0, maximum: max, anyOf: [{ const: 0 }, { minimum: min }] })
     .nullable();
 
-/** Keys that every answer has and no request changes: accepted, so that what was read can be sent back, and ignored. */
+/** Keys that answers have and no request changes: accepted and ignored, so that an answer can be sent back. */
 const readOnly = z.unknown().optional().meta({ readOnly: true, description: "Accepted and ignored." });
 const READ_ONLY = {
   id: readOnly,
@@ -25,7 +25,7 @@ export const READ_ONLY_KEYS: ReadonlySet<string> = new Set(Object.keys(READ_ONLY
 
 const text = (max: number) => z.string().max(max).nullable();
 
-/** A text that is written into objects. One with half of a surrogate pair has no UTF-8, so it could only be written as something else. */
+/** Text that is written into objects. Half of a surrogate pair has no UTF-8 form. */
 const written = (max: number) =>
   z
     .string()
@@ -35,7 +35,7 @@ const written = (max: number) =>
 
 export const TIMESTAMP_FORMATS = ["unixnano", "unix", "rfc3339", "rfc3339ms", "rfc3339ns"] as const;
 
-/** The shape of `output_options`; what they mean is in output-rules.ts. */
+/** The shape of `output_options`; output-rules.ts has their meaning. */
 export const OutputOptions = z
   .strictObject({
     field_names: z
@@ -88,7 +88,7 @@ export const OutputOptions = z
   .meta({ id: "OutputOptions", description: "How records are written. Replaced as a whole." });
 export type OutputOptions = z.infer<typeof OutputOptions>;
 
-/** What an owner says of a job, as it is sent and as it is read again. */
+/** The fields of a job that its owner writes and reads. */
 export const JOB_FIELDS = {
   name: text(512).describe("For people; it need not be unique."),
   output_options: OutputOptions.nullable(),
@@ -132,7 +132,7 @@ export const DestinationConf = z
     "Where objects go: `objstore://…` or `s3://…`, with bucket, path and credentials. `{DATE}` in the path becomes the UTC day of the events.",
   );
 
-/** The vendor's own bound of a token; ours has 60 characters. */
+/** The vendor's bound of a token; ours has 60 characters. */
 const Challenge = text(4_096).describe("What the object says that `POST …/ownership` wrote. Never returned.");
 
 /** The body that creates a job. */
@@ -151,7 +151,7 @@ export const CreateJob = z
   })
   .meta({ id: "CreateJob" });
 
-/** The body that changes one: only what it names. `dataset` and `kind` may be named with the value they have. */
+/** The body that changes a job: only what it names. `dataset` and `kind` may be named with their current value. */
 export const UpdateJob = z
   .strictObject({
     ...z.object(JOB_FIELDS).partial().shape,
@@ -173,7 +173,7 @@ export const AskOrigin = z.strictObject({
   dataset: z.string().max(64).nullable().optional().describe(`\`${DATASETS[0]}\` by default.`),
 });
 
-/** The body that asks what a job would make of events. */
+/** The body of a preview. */
 export const AskPreview = z.strictObject({
   ...z.object(JOB_FIELDS).partial().pick({ filter: true, output_options: true, logpull_options: true }).shape,
   events: z
@@ -184,7 +184,7 @@ export const AskPreview = z.strictObject({
     .describe("Trace items or records, as POST events takes them; absent or null: recent ones"),
 });
 
-/** A job as its owner wrote it; a key that was never sent is not there. */
+/** A job as its owner wrote it; keys never sent are absent. */
 export type JobBody = Partial<z.infer<z.ZodObject<typeof JOB_FIELDS>>> & {
   dataset: (typeof DATASETS)[number];
   destination_conf: string;
