@@ -167,7 +167,7 @@ export class Rollout {
   /** @throws without an answer in time, or with a malformed one: compared with garbage, nothing is behind and all would count as confirmed. */
   async #answered<T>(who: string, answer: Promise<unknown>, isAnswer: (value: unknown) => value is T): Promise<T> {
     const value = await answered(who, this.#patience.oneMs, answer);
-    if (!isAnswer(value)) throw new Error(`${who}: an answer that says nothing`);
+    if (!isAnswer(value)) throw new Error(`${who}: malformed answer`);
     return value;
   }
 }

@@ -136,7 +136,7 @@ export function sightingOf(answer: PlatformAnswer, selfName: string): Sighting {
   if (isDone(answer)) {
     const { data } = SettingsAnswer.safeParse(json);
     return data === undefined
-      ? unclear("the platform's API answered with settings that are none")
+      ? unclear("the platform's API answered with malformed settings")
       : sightingIn(data.result.tail_consumers, selfName);
   }
   if (isRefusal(status))
@@ -144,7 +144,7 @@ export function sightingOf(answer: PlatformAnswer, selfName: string): Sighting {
       `the platform's API refuses UPSTREAM_TOKEN (HTTP ${status}), which needs the permission to read scripts`,
     );
   if (status === 404 && saysNoSuchScript(json)) return { kind: "gone" };
-  return unclear(`the platform's API answered with HTTP ${status}, which does not tell`);
+  return unclear(`the platform's API answered with HTTP ${status}`);
 }
 
 /**

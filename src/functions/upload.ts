@@ -130,7 +130,7 @@ async function uploadOf(parts: readonly Part[]): Promise<UploadRead> {
   faults.push(...nameFaults(named));
   for (const [, file] of files) {
     if (!MEDIA_TYPE.test(mediaTypeOf(file)))
-      faults.push(`the file part ${quoted(file.name)}: its Content-Type is no media type`);
+      faults.push(`the file part ${quoted(file.name)}: its Content-Type is not a media type`);
   }
   if (mainModule !== null && !named.includes(mainModule))
     faults.push(`metadata.main_module: there is no file part named ${quoted(mainModule)}`);

@@ -46,7 +46,7 @@ export function scriptUrl(
 ): string {
   const path = ["accounts", accountId, "workers", "scripts", ...segments];
   if (path.some((segment) => segment === "" || segment === "." || segment === ".."))
-    throw new Error("a segment that leads elsewhere");
+    throw new Error("a segment that changes the path");
   return `${upstream.base}/${path.map(encodeURIComponent).join("/")}${query}`;
 }
 
@@ -121,20 +121,15 @@ async function readBounded(
   stream: ReadableStream<Uint8Array> | null,
   maxBytes: number,
 ): Promise<Uint8Array<ArrayBuffer> | null> {
-  if (stream === null) return new Uint8Array();
   const chunks: Uint8Array[] = [];
   let length = 0;
-  const reader = stream.getReader();
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return concat(chunks);
-    length += value.length;
-    if (length > maxBytes) {
-      await reader.cancel();
-      return null;
-    }
-    chunks.push(value);
+  // Leaving the loop cancels the stream.
+  for await (const chunk of stream ?? []) {
+    length += chunk.length;
+    if (length > maxBytes) return null;
+    chunks.push(chunk);
   }
+  return concat(chunks);
 }
 
 function jsonOf(bytes: Uint8Array): unknown {

@@ -66,7 +66,7 @@ function textFaults(output: OutputFormat): Fault[] {
   const { texts, fields } = recordLayout(output);
   for (const [name, uses] of Map.groupBy(fields, (field) => field)) {
     if (output.recordTemplate !== "" && uses.length > FIELD_MAX_USES) {
-      const message = `bad template: field ${name} stands there ${uses.length} times; at most ${FIELD_MAX_USES}`;
+      const message = `bad template: field ${name} is used ${uses.length} times; at most ${FIELD_MAX_USES}`;
       faults.push({ pointer: "/record_template", message });
     }
   }
@@ -93,7 +93,7 @@ export function parseLogpullOptions(text: string): { options: OutputOptions; fau
     const name = percentDecoded(equals === -1 ? pair : pair.slice(0, equals));
     const value = equals === -1 ? null : percentDecoded(pair.slice(equals + 1));
     const shown = quote(name ?? pair);
-    if (name === null) faults.push(`${shown} is not percent-encoded as it should be`);
+    if (name === null) faults.push(`${shown} is not valid percent-encoding`);
     else if (seen.has(name)) faults.push(`${shown} is there twice`);
     else if (!isLogpullName(name)) faults.push(`unknown option ${shown}`);
     else {

@@ -67,7 +67,7 @@ export const OutputOptions = z
       .nullable()
       .optional()
       .describe(
-        "How times are written; `unixnano` by default. Fields whose names end in `Ms` are milliseconds always.",
+        "How times are written; `unixnano` by default. Fields whose names end in `Ms` are always milliseconds.",
       ),
     sample_rate: z
       .number()
@@ -75,14 +75,12 @@ export const OutputOptions = z
       .lte(1)
       .nullable()
       .optional()
-      .describe(
-        "Share of the records that fit the filter that is shipped; 1 by default. The same record gets the same answer always.",
-      ),
+      .describe("Share of the matching records to ship; 1 by default. A record always gets the same decision."),
     "CVE-2021-44228": z
       .boolean()
       .nullable()
       .optional()
-      .describe("Writes every `${` as `x{`, which disarms the look-ups of Log4j."),
+      .describe("Writes every `${` as `x{`, which disarms Log4j look-ups."),
     merge_subrequests: z.boolean().nullable().optional().describe("Accepted; it has no effect on this dataset."),
   })
   .meta({ id: "OutputOptions", description: "How records are written. Replaced as a whole." });
@@ -90,7 +88,7 @@ export type OutputOptions = z.infer<typeof OutputOptions>;
 
 /** The fields of a job that its owner writes and reads. */
 export const JOB_FIELDS = {
-  name: text(512).describe("For people; it need not be unique."),
+  name: text(512).describe("For people; need not be unique."),
   output_options: OutputOptions.nullable(),
   enabled: z.boolean().nullable().describe("Whether the job takes new events; `false` by default."),
   filter: z
@@ -133,7 +131,7 @@ export const DestinationConf = z
   );
 
 /** The vendor's bound of a token; ours has 60 characters. */
-const Challenge = text(4_096).describe("What the object says that `POST …/ownership` wrote. Never returned.");
+const Challenge = text(4_096).describe("Content of the object that `POST …/ownership` wrote. Never returned.");
 
 /** The body that creates a job. */
 export const CreateJob = z
@@ -144,7 +142,7 @@ export const CreateJob = z
       .enum(DATASETS)
       .nullable()
       .optional()
-      .describe(`What is shipped; \`${DATASETS[0]}\` by default. It cannot be changed later.`),
+      .describe(`What is shipped; \`${DATASETS[0]}\` by default. Cannot be changed later.`),
     kind: z.literal("").nullable().optional().describe("Always empty."),
     ownership_challenge: Challenge.optional(),
     ...READ_ONLY,

@@ -44,7 +44,7 @@ export function localCodeOf({ metadata, mainModule, modules }: Upload): LocalCod
   if (new Set(runnable.map(({ name }) => name)).size < runnable.length) return refused("two modules have one name");
   const main = runnable.find(({ name }) => name === mainModule);
   if (main?.kind !== "js")
-    return refused("its main module is no ES module: a part of the type application/javascript+module");
+    return refused("its main module is not an ES module: a part of the type application/javascript+module");
   const compatibilityDate = compatibilityDateOf(metadata.compatibility_date);
   return { ok: true, code: { mainModule, compatibilityDate, compatibilityFlags: flags, modules: runnable } };
 }

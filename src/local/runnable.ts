@@ -22,9 +22,7 @@ export function runnableOf(name: string, upload: Upload, config: Config): Runnab
   if (config.localFunctions === null) return refused("LOCAL_FUNCTIONS is not set");
   const url = localUrl(config.localFunctions, name);
   if (url === null)
-    return refused(
-      "its name cannot be that of a host: up to 63 of a-z, 0-9, _ and -, not first or last _ or -, not xn--",
-    );
+    return refused("its name cannot be a host name: up to 63 of a-z, 0-9, _ and -, not first or last _ or -, not xn--");
   const checked = localCodeOf(upload);
   if (!checked.ok) return refused(checked.why);
   return { kind: "runnable", name, code: checked.code, url };

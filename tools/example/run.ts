@@ -1,6 +1,7 @@
 /**
- * `npm run example`: the application of examples/ssr-app, built and served beside the shipper, with a job that ships its traces into a bucket. Everything
- * runs on this machine, in a state folder of its own, until Ctrl-C.
+ * `npm run example`: the application of examples/ssr-app, built and served beside the shipper, with a
+ * job that ships its traces into a bucket. Everything runs on this machine, in its own state folder,
+ * until Ctrl-C.
  */
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
@@ -21,7 +22,7 @@ import {
 } from "./app.ts";
 
 const FOLDER = "tea-shop";
-/** The least a job takes. */
+/** The shortest interval of a job. */
 const INTERVAL_S = 30;
 
 interface Running extends Pick<Foreground, "say" | "state"> {
@@ -79,7 +80,7 @@ function sayWhereThingsAre({ shipper, shop, state }: Running, job: number): void
     `    Job     ${shipper.server.url}/jobs/${job}; its records as they arrive: ${shipper.server.url}/live`,
     `    State   ${shown(state)}: removed at the end; logs are shipper.log and shop.log there`,
     "",
-    "  What the shop does is shipped, and shown here, within 45 s; or, once the queue has handed it over (12 s), by triggering the schedule:",
+    "  Records of the shop are shipped, and shown here, within 45 s; or sooner, after the 12 s in the queue, by triggering the schedule:",
     `    curl '${shipper.api.scheduledUrl}'`,
     "  Press Ctrl-C to stop.",
   ];
@@ -97,5 +98,5 @@ const exitCode = await runInForeground<Running>({
   },
   stay: ({ shipper }) => showAll(shipper.bucket, FOLDER),
 });
-// Not `process.exitCode`: a connection or a timer of work that was interrupted would keep the process.
+// Not `process.exitCode`: connections and timers of interrupted work would keep the process alive.
 process.exit(exitCode);

@@ -8,7 +8,7 @@ import { SupervisedProcess, toolEnv } from "./supervised.ts";
 export interface DevServerOptions extends ServerOptions {
   /** A wrangler.jsonc; `.dev.vars` beside it is used unless `envFile` is given. */
   readonly config: string;
-  /** A built worker to run as it is; otherwise `main` of the configuration is bundled. */
+  /** A built worker; without it, `main` of the configuration is bundled. */
   readonly script?: string;
   /** Folder of queues, durable objects and buckets. */
   readonly persistTo: string;
@@ -38,8 +38,8 @@ export function wranglerEnv(registry = REGISTRY, more: Readonly<Record<string, s
 }
 
 /**
- * A `wrangler dev`.
- * @throws Error with wrangler's own words if it ends early or does not answer in time; nothing is left running then.
+ * Starts a `wrangler dev`.
+ * @throws Error with its output if it ends early or does not answer in time; nothing is left running then.
  */
 export function startDevServer(options: DevServerOptions): Promise<LocalServer> {
   const { config, registry, logFile, onOutput } = options;
@@ -85,7 +85,7 @@ export interface BuiltWorker {
 
 /**
  * Bundles a worker into a folder of its own, with a copy of its configuration.
- * @throws Error with wrangler's own words.
+ * @throws Error with wrangler's output.
  */
 export async function buildWorker(config: string, outDir: string): Promise<BuiltWorker> {
   const dist = join(outDir, "dist");

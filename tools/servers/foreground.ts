@@ -1,34 +1,34 @@
-/** Commands that start servers and stay with them until Ctrl-C: what they say, where their state is, and how all of it ends. */
+/** Commands that start servers and run until Ctrl-C: their output, their state, and their end. */
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { shown } from "../paths.ts";
 import type { LocalServer } from "./local-server.ts";
 
-/** What a command has while it runs. */
+/** What a running command gets. */
 export interface Foreground {
-  /** A folder of this run's own. */
+  /** A folder for this run only. */
   readonly state: string;
-  /** Aborted when it is interrupted. */
+  /** Aborted on interruption. */
   readonly signal: AbortSignal;
-  /** Each step with the seconds it begins at. */
+  /** Prints a step, with the seconds since the start. */
   readonly say: (text: string) => void;
-  /** Takes a server as soon as it runs: it is stopped at the end, and if it ends before, so does the command. */
+  /** Registers a server: it is stopped at the end, and if it ends before, so does the command. */
   readonly keep: (name: string, server: LocalServer) => void;
 }
 
 export interface ForegroundCommand<Running> {
-  /** In words: "the demo". */
+  /** "The demo". */
   readonly name: string;
-  /** Where the folders of its runs are. */
+  /** Folder of the folders of its runs. */
   readonly states: string;
   readonly start: (foreground: Foreground) => Promise<Running>;
-  /** What it is there for. @returns the exit code, which an interruption afterwards does not change. */
+  /** Its work. @returns the exit code, which a later interruption does not change. */
   readonly work: (running: Running) => Promise<number>;
-  /** What it does until it is interrupted; without it, it ends by itself. */
+  /** Runs until the interruption; without it, the command ends by itself. */
   readonly stay?: (running: Running) => Promise<never>;
 }
 
-/** Runs it to its end, with nothing left running. The state stays for a look if it failed. @returns the exit code; 130 if it was interrupted. */
+/** Runs a command; nothing is left running. Its state is kept if it failed. @returns the exit code; 130 if interrupted. */
 export async function runInForeground<Running>(command: ForegroundCommand<Running>): Promise<number> {
   const startedAt = Date.now();
   const say = (text: string): void => {
@@ -47,7 +47,7 @@ export async function runInForeground<Running>(command: ForegroundCommand<Runnin
   const state = freshState(command.states);
   const servers: LocalServer[] = [];
   const lost = Promise.withResolvers<never>();
-  // At the end they are stopped, and nobody listens any more.
+  // At the end servers are stopped, and nothing waits for this promise.
   lost.promise.catch(() => {});
   const keep = (name: string, server: LocalServer): void => {
     servers.push(server);
@@ -70,12 +70,12 @@ export async function runInForeground<Running>(command: ForegroundCommand<Runnin
   say("Stopping.");
   await starting.catch(() => {});
   await Promise.all(servers.map((server) => server.stop()));
-  if (exitCode === 1) say(`Kept for a look: ${shown(state)} (removed by the next run)`);
+  if (exitCode === 1) say(`Logs and state are kept in ${shown(state)} until the next run.`);
   else rmSync(state, { recursive: true, force: true });
   return exitCode;
 }
 
-/** A folder for this run; those of runs that were killed are removed. */
+/** A folder for this run. Folders of killed runs are removed. */
 function freshState(states: string): string {
   mkdirSync(states, { recursive: true });
   for (const name of readdirSync(states)) {
@@ -92,12 +92,12 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // Somebody else's process is alive as well.
+    // EPERM: a process of another user.
     return error instanceof Error && "code" in error && error.code === "EPERM";
   }
 }
 
-/** Where a server answers, and why there. */
+/** URL of a server, and why it is not the wanted port. */
 export function portWords(server: LocalServer, wanted: number): string {
   return server.port === wanted ? server.url : `${server.url} (port ${wanted} is taken)`;
 }

@@ -26,7 +26,7 @@ export interface LocalShipper {
 
 /**
  * @param functionName for every trace event: the local runtime does not name the function.
- * @throws Error with wrangler's own words if it does not start.
+ * @throws Error with wrangler's output if it does not start.
  */
 export async function startLocalShipper(
   { state, signal, say, keep }: Foreground,
@@ -34,9 +34,7 @@ export async function startLocalShipper(
   port: number = DEFAULT_PORT,
 ): Promise<LocalShipper> {
   const created = ensureDevVars();
-  say(
-    created ? `Secrets: created ${shown(DEV_VARS)}, with fresh random ones.` : `Secrets: those of ${shown(DEV_VARS)}.`,
-  );
+  if (created) say(`Created ${shown(DEV_VARS)}, with random secrets.`);
   const devVars = readDevVars();
   say("Starting the shipper, with a local queue, durable objects and S3 endpoint …");
   const registry = join(state, "registry");

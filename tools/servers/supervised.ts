@@ -7,10 +7,10 @@ import { foldObjects } from "../fold.ts";
 import { pause } from "../until.ts";
 import type { FromSupervisor, ToSupervisor } from "./supervise.ts";
 
-/** Output kept for a complaint, in characters. */
+/** Output kept for error messages, in characters. */
 const OUTPUT_KEPT = 200_000;
 
-/** How {@link SupervisedProcess.ended} says that all went well. */
+/** {@link SupervisedProcess.ended} after success. */
 const WELL = "exit code 0";
 
 export interface Command {
@@ -25,23 +25,23 @@ export interface Command {
 }
 
 export interface Readiness {
-  /** What it is called in a complaint. */
+  /** Its name in error messages. */
   readonly name: string;
-  /** The line that says where it listens; the URL is its first group. */
+  /** The line with its URL, which is the first group. */
   readonly line: RegExp;
-  /** Where it is to listen. */
+  /** The URL it must listen on. */
   readonly url: string;
-  /** A path that is asked then, whatever it answers. */
+  /** A path to request then; any answer will do. */
   readonly probe?: string | undefined;
   readonly withinMs: number;
   /** Ends the wait. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What a tool of somebody else's gets of our environment: all but what changes its behaviour behind our back. */
+/** Our environment for another tool, without variables that would change its behaviour unnoticed. */
 export function toolEnv(more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
   const env: NodeJS.ProcessEnv = { ...process.env };
-  // A test runner's NODE_ENV would be bundled into what is built.
+  // A test runner's NODE_ENV would be bundled into builds.
   for (const name of Object.keys(env))
     if (/^(NODE_ENV|NODE_OPTIONS|TEST|VITEST.*|CLOUDFLARE_ENV)$/.test(name)) delete env[name];
   return { ...env, ...(!process.stdout.isTTY && { NO_COLOR: "1", FORCE_COLOR: "0" }), ...more };
@@ -52,9 +52,9 @@ function harmless(text: string): string {
   return stripVTControlCharacters(text).replace(/[^\n\t]+/g, printable);
 }
 
-/** One process tree below a supervisor of its own. It ends with `stop()`, or with the process that started it. */
+/** A process tree under its own supervisor. It ends with `stop()`, or with the process that started it. */
 export class SupervisedProcess {
-  /** Settles when it has ended, however it ended. */
+  /** Settles when it has ended, in any way. */
   readonly ended: Promise<string>;
   readonly #supervisor: ChildProcess;
   #group: number | null = null;
@@ -95,19 +95,19 @@ export class SupervisedProcess {
       // The last line may have no end.
       write("\n");
     });
-    // If somebody ended the supervisor alone, the rest is ours to end.
+    // If only the supervisor was killed, the rest must be ended here.
     this.#supervisor.once("exit", () => {
       this.#killGroup("SIGKILL");
       this.#group = null;
     });
   }
 
-  /** The latest of what it printed, without colours. */
+  /** The latest output, without colours. */
   get output(): string {
     return this.#output;
   }
 
-  /** @throws Error with its own words if it ends early, is not ready in time, or listens elsewhere. */
+  /** @throws Error with its output if it ends early, is not ready in time, or listens elsewhere. */
   async ready({ name, line, url, probe, withinMs, signal }: Readiness): Promise<void> {
     const deadline = Date.now() + withinMs;
     while (!line.test(this.#output)) {
@@ -123,7 +123,7 @@ export class SupervisedProcess {
     await answer.arrayBuffer();
   }
 
-  /** Waits for its end. @throws Error with its own words if it does not go well. */
+  /** Waits for its end. @throws Error with its output if it fails. */
   async done(name: string, signal?: AbortSignal): Promise<void> {
     const stop = (): void => void this.stop();
     signal?.addEventListener("abort", stop);
@@ -134,14 +134,14 @@ export class SupervisedProcess {
     if (how !== WELL) throw new Error(`${name} failed (${how}):\n${this.#output.trim() || "(it printed nothing)"}`);
   }
 
-  /** Ends it tidily, and all that it started; by force if that takes too long. */
+  /** Ends it and all that it started; by force after a grace period. */
   async stop(): Promise<void> {
     const message: ToSupervisor = { do: "stop" };
     if (this.#supervisor.connected) this.#supervisor.send(message, () => {});
     await this.ended;
   }
 
-  /** Sends a signal to all of it at once, as a crash of the machine would. */
+  /** Kills the whole tree at once, like a crash of the machine. */
   async kill(signal: "SIGKILL"): Promise<void> {
     this.#killGroup(signal);
     await this.ended;
@@ -151,7 +151,7 @@ export class SupervisedProcess {
     try {
       if (this.#group !== null) process.kill(-this.#group, signal);
     } catch {
-      // Nothing is left of it.
+      // It has ended.
     }
   }
 

@@ -42,7 +42,7 @@ function onlyOverHttps(address: string): View {
 
 /**
  * A sign-in link opens a page with one button, and only the button uses the link up: browsers and
- * programs that show previews fetch links that nobody has followed.
+ * programs that show previews fetch links before the user follows them.
  * @param who is sent on if signed in already.
  */
 export async function signInView(c: AppContext, who: Viewer | null, platform: Platform): Promise<PageAnswer> {
@@ -119,8 +119,9 @@ function linkOf(c: AppContext, code: string, platform: Platform): UsedLink | "un
 }
 
 /**
- * Opens a session under a new id, which nobody can have known before; the browser's earlier session
- * ends. @returns null: the link has been used.
+ * Opens a session under a new id, which no other page can have set before; the browser's earlier
+ * session ends.
+ * @returns null: the link has been used.
  */
 async function opened(
   c: AppContext,
