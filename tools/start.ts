@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { DEV_VARS, localObjectStore, REGISTRY, ROOT, SHIPPER_CONFIG, shown } from "./paths.ts";
 import { startDevServer } from "./servers/dev-server.ts";
 import { ensureDevVars, readDevVars, SIGN_IN_LINKS, signInLine } from "./servers/dev-vars.ts";
+import { aborted, interruption } from "./servers/foreground.ts";
 import { startFunctionHost } from "./servers/function-host.ts";
 import type { LocalServer } from "./servers/local-server.ts";
 import { portAfter, readPort } from "./servers/ports.ts";
@@ -19,17 +20,7 @@ const LOGS = join(ROOT, ".wrangler/log");
 
 async function main(): Promise<number> {
   const wanted = readPort("npm start");
-  const interruption = new AbortController();
-  const interrupted = new Promise<void>((resolve) => {
-    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-      process.on(signal, () => {
-        interruption.abort(new Error("interrupted"));
-        resolve();
-      });
-    }
-  });
-  const { signal } = interruption;
-
+  const signal = interruption();
   if (ensureDevVars()) console.log(`Created ${shown(DEV_VARS)}, with random secrets.`);
   const devVars = readDevVars();
   const { accountId = "local", objstoreEndpoint = "" } = devVars;
@@ -99,7 +90,7 @@ async function main(): Promise<number> {
   ];
   console.log(lines.join("\n"));
   const how = await Promise.race([
-    interrupted,
+    aborted(signal),
     server.ended.then((end) => [`The shipper ended by itself (${end})`, server] as const),
     host.ended.then((end) => [`The host of the functions ended by itself (${end})`, host] as const),
   ]);

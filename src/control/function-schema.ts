@@ -17,8 +17,7 @@ export type TailConsumer = z.infer<typeof TailConsumer>;
 
 const logging = z
   .boolean()
-  .nullable()
-  .optional()
+  .nullish()
   .describe("Whether the function's events ship: `true`, `false`, or null for unset, which ships, too.");
 
 /** The body of `PATCH …/script-settings`: only what it names changes. */
@@ -32,8 +31,7 @@ export const ScriptSettings = z
       .refine((value) => utf8Length(JSON.stringify(value)) <= TAIL_CONSUMERS_MAX_BYTES, {
         error: `must be at most ${TAIL_CONSUMERS_MAX_BYTES} bytes of JSON`,
       })
-      .nullable()
-      .optional()
+      .nullish()
       .describe(`Kept and echoed: at most ${TAIL_CONSUMERS_MAX_BYTES} bytes of JSON.`),
   })
   .refine((body) => body.logship === undefined || body.logpush === undefined, {

@@ -305,13 +305,13 @@ export class ControlPlane extends DurableObject<Env> {
   }
 
   /** Sends changes that were not confirmed. Each change arms it, in case this object dies before it sends them. */
-  override async alarm(): Promise<void> {
-    await this.#rollout.resume();
+  override alarm(): Promise<void> {
+    return this.#rollout.resume();
   }
 
   /** The same, for a second, independent clock. */
-  async drive(): Promise<void> {
-    await this.#rollout.resume();
+  drive(): Promise<void> {
+    return this.#rollout.resume();
   }
 
   /** An id that no log has ever had, even if this storage was restored to a time before its use. */

@@ -53,10 +53,7 @@ export interface Seen {
 }
 
 /** `tail_consumers`, as the platform sends and takes them. */
-export const Consumers = z
-  .array(z.looseObject({ service: z.string() }))
-  .nullable()
-  .optional();
+export const Consumers = z.array(z.looseObject({ service: z.string() })).nullish();
 
 export const SettingsAnswer = z.looseObject({ result: z.looseObject({ tail_consumers: Consumers }) });
 

@@ -31,7 +31,7 @@ export const UploadMetadata = z
     main_module: z.string().min(1),
     logship: z.boolean().optional(),
     logpush: z.boolean().optional(),
-    tail_consumers: z.array(Consumer).max(100).nullable().optional(),
+    tail_consumers: z.array(Consumer).max(100).nullish(),
   })
   .refine((metadata) => metadata.logship === undefined || metadata.logpush === undefined, {
     path: ["logpush"],

@@ -41,14 +41,9 @@ export const OutputOptions = z
     field_names: z
       .array(z.string().max(64))
       .max(64)
-      .nullable()
-      .optional()
+      .nullish()
       .describe("Fields of a record, in the order in which they are written. All of them by default."),
-    output_type: z
-      .enum(["ndjson", "csv"])
-      .nullable()
-      .optional()
-      .describe("How records are written; `ndjson` by default."),
+    output_type: z.enum(["ndjson", "csv"]).nullish().describe("How records are written; `ndjson` by default."),
     batch_prefix: written(4_096).optional().describe("Before the first record of an object; empty by default."),
     batch_suffix: written(4_096).optional().describe("After the last record of an object; empty by default."),
     record_prefix: written(4_096).optional().describe("Before each record; `{` by default, for CSV empty."),
@@ -64,8 +59,7 @@ export const OutputOptions = z
       ),
     timestamp_format: z
       .enum(TIMESTAMP_FORMATS)
-      .nullable()
-      .optional()
+      .nullish()
       .describe(
         "How times are written; `unixnano` by default. Fields whose names end in `Ms` are always milliseconds.",
       ),
@@ -73,15 +67,10 @@ export const OutputOptions = z
       .number()
       .gt(0)
       .lte(1)
-      .nullable()
-      .optional()
+      .nullish()
       .describe("Share of the matching records to ship; 1 by default. A record always gets the same decision."),
-    "CVE-2021-44228": z
-      .boolean()
-      .nullable()
-      .optional()
-      .describe("Writes every `${` as `x{`, which disarms Log4j look-ups."),
-    merge_subrequests: z.boolean().nullable().optional().describe("Accepted; it has no effect on this dataset."),
+    "CVE-2021-44228": z.boolean().nullish().describe("Writes every `${` as `x{`, which disarms Log4j look-ups."),
+    merge_subrequests: z.boolean().nullish().describe("Accepted; it has no effect on this dataset."),
   })
   .meta({ id: "OutputOptions", description: "How records are written. Replaced as a whole." });
 export type OutputOptions = z.infer<typeof OutputOptions>;
@@ -122,6 +111,9 @@ export const JOB_FIELDS = {
     ),
 };
 
+/** The same, each of which may be left out. */
+const OPTIONAL = z.object(JOB_FIELDS).partial();
+
 export const DestinationConf = z
   .string()
   .min(1)
@@ -136,14 +128,13 @@ const Challenge = text(4_096).describe("Content of the object that `POST …/own
 /** The body that creates a job. */
 export const CreateJob = z
   .strictObject({
-    ...z.object(JOB_FIELDS).partial().shape,
+    ...OPTIONAL.shape,
     destination_conf: DestinationConf,
     dataset: z
       .enum(DATASETS)
-      .nullable()
-      .optional()
+      .nullish()
       .describe(`What is shipped; \`${DATASETS[0]}\` by default. Cannot be changed later.`),
-    kind: z.literal("").nullable().optional().describe("Always empty."),
+    kind: z.literal("").nullish().describe("Always empty."),
     ownership_challenge: Challenge.optional(),
     ...READ_ONLY,
   })
@@ -152,12 +143,12 @@ export const CreateJob = z
 /** The body that changes a job: only what it names. `dataset` and `kind` may be named with their current value. */
 export const UpdateJob = z
   .strictObject({
-    ...z.object(JOB_FIELDS).partial().shape,
+    ...OPTIONAL.shape,
     destination_conf: DestinationConf.optional().describe(
       "As on creation. `****` in place of a secret keeps the stored one, for the same scheme, endpoint, account and bucket.",
     ),
-    dataset: z.string().nullable().optional().describe("It may be named with the value that it has."),
-    kind: z.string().nullable().optional().describe("It may be named with the value that it has."),
+    dataset: z.string().nullish().describe("It may be named with the value that it has."),
+    kind: z.string().nullish().describe("It may be named with the value that it has."),
     ownership_challenge: Challenge.optional(),
     ...READ_ONLY,
   })
@@ -168,17 +159,16 @@ export const AskDestination = z.strictObject({ destination_conf: DestinationConf
 export const AskOwnership = z.strictObject({ destination_conf: DestinationConf, ownership_challenge: Challenge });
 export const AskOrigin = z.strictObject({
   logpull_options: JOB_FIELDS.logpull_options,
-  dataset: z.string().max(64).nullable().optional().describe(`\`${DATASETS[0]}\` by default.`),
+  dataset: z.string().max(64).nullish().describe(`\`${DATASETS[0]}\` by default.`),
 });
 
 /** The body of a preview. */
 export const AskPreview = z.strictObject({
-  ...z.object(JOB_FIELDS).partial().pick({ filter: true, output_options: true, logpull_options: true }).shape,
+  ...OPTIONAL.pick({ filter: true, output_options: true, logpull_options: true }).shape,
   events: z
     .array(z.unknown())
     .max(PREVIEW_EVENTS_MAX)
-    .nullable()
-    .optional()
+    .nullish()
     .describe("Trace items or records, as POST events takes them; absent or null: recent ones"),
 });
 

@@ -1,4 +1,4 @@
-/** Who gets in, what is said to who does not, and where one comes back to. */
+/** Signing in: who is let in, what others are told, and which page comes next. */
 import { env } from "cloudflare:workers";
 import * as fc from "fast-check";
 import { beforeEach, describe, expect, it, vi } from "vitest";
@@ -118,7 +118,7 @@ describe("signing in", () => {
     const known = await Visitor.signedIn({ token: ADMIN_TOKEN }, { settings });
     const page = await known.get("/jobs");
     expect([page.status, textOf(page.html)]).toEqual([503, expect.stringContaining("OBJSTORE_ENDPOINT")]);
-    // Without these nobody can sign in: so everybody is told.
+    // Without this token no user can sign in, so the fault is shown to all.
     const closed = await new Visitor({ settings: { ADMIN_TOKEN: "" } }).get("/jobs");
     expect([closed.status, textOf(closed.html)]).toEqual([503, expect.stringContaining("ADMIN_TOKEN")]);
   });
@@ -202,7 +202,7 @@ describe("coming back", () => {
         const to = ownPath(pieces.join(""));
         expect(to).toMatch(/^\/(?![/\\])[\u0021-\u007e]*$/);
         expect(new URL(to, ORIGIN).origin).toBe(ORIGIN);
-        // It is the same when it went through once more.
+        // Idempotent.
         expect(ownPath(to)).toBe(to);
       }),
       { numRuns: 2_000 },

@@ -195,7 +195,7 @@ describe("a look at the platform", () => {
     vi.useRealTimers();
   });
 
-  /** Looks at functions of these names, of a platform that answers each by its name. */
+  /** Checks functions of these names, at a platform with an answer for each name. */
   async function look(
     names: readonly string[],
     answers: (name: string) => Promise<Response> | Response,

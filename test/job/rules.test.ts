@@ -228,7 +228,7 @@ describe("logpull_options", () => {
   it.each(wrong)("are refused, naming the option: %s", (logpull_options, ...messages) => {
     expect(faults({ logpull_options })).toEqual(messages.map((message) => ["/logpull_options", message]));
     expect(faults({ logpull_options, output_options: null }).length).toBe(messages.length);
-    // Where they have no say they are checked as well: nothing is stored that would be refused when it counts.
+    // Options without effect are checked, too: they may come into force later.
     expect(faults({ logpull_options, output_options: {} }).length).toBe(messages.length);
     const both = faults({ logpull_options, output_options: { field_names: ["RayID"] } });
     expect(both.length).toBe(messages.length + 1);

@@ -23,7 +23,7 @@ function record(id: string, more: Partial<TraceRecord> = {}): TraceRecord {
   };
 }
 
-/** What {@link record} is, as the demo expects it. */
+/** {@link record}, as the demo expects it. */
 function expected(id: string, more: Partial<Expected> = {}): Expected {
   return {
     type: "fetch",
@@ -37,7 +37,7 @@ function expected(id: string, more: Partial<Expected> = {}): Expected {
   };
 }
 
-/** A batch that follows a request: its id is in what was logged. */
+/** A batch that follows from a request, whose id is in the log. */
 function batch(id: string, more: Partial<TraceRecord> = {}): TraceRecord {
   return record("", {
     Event: { Queue: "parcels", BatchSize: 1 },

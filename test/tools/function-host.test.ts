@@ -6,7 +6,7 @@ import { FUNCTION_HOST_CONFIG, REGISTRY, ROOT, SHIPPER_CONFIG } from "../../tool
 import { wranglerEnv } from "../../tools/servers/dev-server.ts";
 import { markedLines } from "../../tools/servers/function-host.ts";
 
-/** @returns the text of a configuration without its comments. */
+/** The text of a configuration without its comments. */
 function configuration(path: string): string {
   return readFileSync(path, "utf8").replace(/^\s*\/\/.*$/gm, "");
 }

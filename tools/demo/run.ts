@@ -146,13 +146,14 @@ function sayWhereThingsAre({ shipper, sample, state }: Running): void {
 }
 
 /** Shows what else arrives, until the interruption. */
-async function stay({ shipper: { api, bucket }, sample }: Running, keys: Set<string>): Promise<never> {
+async function stay({ shipper: { api, bucket, signIn }, sample }: Running, keys: Set<string>): Promise<never> {
   const lines = [
     "",
     "  Both keep running. Send the sample more requests; they are shipped, and shown here, within 45 s:",
     `    curl ${sample.url}/checkout`,
     "  or sooner, after the 12 s in the queue, by triggering the schedule:",
     `    curl '${api.scheduledUrl}'`,
+    `  See it all in the dashboard: ${signIn}`,
     "  Press Ctrl-C to stop.",
   ];
   console.log(lines.join("\n"));

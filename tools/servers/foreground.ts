@@ -35,15 +35,8 @@ export async function runInForeground<Running>(command: ForegroundCommand<Runnin
     console.log(`${((Date.now() - startedAt) / 1_000).toFixed(1).padStart(5)} s  ${text}`);
   };
   let exitCode: number | null = null;
-  const interruption = new AbortController();
-  const interrupted = new Promise<number>((resolve) => {
-    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-      process.on(signal, () => {
-        interruption.abort(new Error("interrupted"));
-        resolve(exitCode ?? 130);
-      });
-    }
-  });
+  const signal = interruption();
+  const interrupted = aborted(signal).then(() => exitCode ?? 130);
   const state = freshState(command.states);
   const servers: LocalServer[] = [];
   const lost = Promise.withResolvers<never>();
@@ -53,7 +46,7 @@ export async function runInForeground<Running>(command: ForegroundCommand<Runnin
     servers.push(server);
     server.ended.then((how) => lost.reject(new Error(`${name} ended by itself (${how})`)));
   };
-  const starting = command.start({ state, signal: interruption.signal, say, keep });
+  const starting = command.start({ state, signal, say, keep });
   const work = async (): Promise<number> => {
     const running = await starting;
     exitCode = await Promise.race([command.work(running), lost.promise]);
@@ -73,6 +66,18 @@ export async function runInForeground<Running>(command: ForegroundCommand<Runnin
   if (exitCode === 1) say(`Logs and state are kept in ${shown(state)} until the next run.`);
   else rmSync(state, { recursive: true, force: true });
   return exitCode;
+}
+
+/** Aborted when the process is interrupted, which then does not end by itself. */
+export function interruption(): AbortSignal {
+  const controller = new AbortController();
+  for (const name of ["SIGINT", "SIGTERM", "SIGHUP"])
+    process.on(name, () => controller.abort(new Error("interrupted")));
+  return controller.signal;
+}
+
+export function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
 }
 
 /** A folder for this run. Folders of killed runs are removed. */
