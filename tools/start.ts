@@ -29,7 +29,7 @@ async function main(): Promise<number> {
     string,
     string,
   ];
-  mkdirSync(LOGS, { recursive: true });
+  mkdirSync(LOGS, { recursive: true, mode: 0o700 });
   for (const file of [shipperLog, functionsLog]) rmSync(file, { force: true });
   console.log("Starting …");
 
@@ -40,7 +40,7 @@ async function main(): Promise<number> {
   let server: LocalServer;
   let host: LocalServer;
   try {
-    // First: the shipper is told where it is.
+    // First, as the shipper is told its port.
     host = await startFunctionHost({
       port: portAfter(wanted),
       persistTo: join(STATE, "functions"),
@@ -82,7 +82,7 @@ async function main(): Promise<number> {
     `  API        ${account}/logship  (${server.url}/docs), token: ADMIN_TOKEN in ${shown(DEV_VARS)}`,
     `  Bucket     ${isLocal ? `${localObjectStore(server.url)}/traces` : `OBJSTORE_ENDPOINT of ${shown(DEV_VARS)}`}`,
     `  Functions  http://<name>.localhost:${host.port}/, once uploaded: PUT ${account}/functions/scripts/<name>`,
-    `  Attach     WRANGLER_REGISTRY_PATH=${REGISTRY} wrangler dev`,
+    `  Attach     WRANGLER_REGISTRY_PATH=${REGISTRY} wrangler dev  (with Vite: MINIFLARE_REGISTRY_PATH)`,
     `  Logs       ${shown(shipperLog)}, ${shown(functionsLog)}`,
     "",
     "Press Ctrl-C to stop. What functions log is shown here.",

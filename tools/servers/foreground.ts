@@ -88,7 +88,8 @@ function freshState(states: string): string {
     if (Number.isInteger(pid) && !isAlive(pid)) rmSync(join(states, name), { recursive: true, force: true });
   }
   const state = join(states, `run-${process.pid}`);
-  mkdirSync(state);
+  // Builds write secrets there.
+  mkdirSync(state, { mode: 0o700 });
   return state;
 }
 

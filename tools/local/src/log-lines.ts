@@ -4,7 +4,7 @@ const LINE_MAX = 2_000;
 /** Most lines shown of one invocation. */
 const LINES_MAX = 200;
 
-/** What a trace item says, as far as it is shown. */
+/** The parts of a trace item that are shown. */
 export interface Logged {
   readonly logs?: readonly { readonly level: string; readonly message: unknown }[];
   readonly exceptions?: readonly { readonly name: string; readonly message: string }[];
