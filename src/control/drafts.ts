@@ -1,18 +1,9 @@
 import { DRAFT_MS, DRAFTS_MAX, DRAFTS_OF_OWNER_MAX } from "../limits.ts";
 
 /** A job that is being created, as stored. The caller seals and opens its content. */
-export interface StoredDraft {
-  id: string;
-  sealed: string;
-  changedMs: number;
-}
+export type StoredDraft = { id: string; sealed: string; changedMs: number };
 
-interface DraftRow {
-  [column: string]: SqlStorageValue;
-  id: string;
-  sealed: string;
-  changed_ms: number;
-}
+const COLUMNS = "id, sealed, changed_ms AS changedMs";
 
 /** Part of the control plane: jobs not created yet. Only the owner sees a draft; it lives for a week after its last change. */
 export class Drafts {
@@ -55,25 +46,14 @@ export class Drafts {
 
   /** null: none, expired, or another owner's. */
   find(id: string, owner: string, nowMs: number): StoredDraft | null {
-    const rows = this.#sql.exec<DraftRow>(
-      "SELECT id, sealed, changed_ms FROM draft WHERE id = ? AND owner = ? AND changed_ms > ?",
-      id,
-      owner,
-      nowMs - DRAFT_MS,
-    );
-    return rows.toArray().map(storedDraft)[0] ?? null;
+    const query = `SELECT ${COLUMNS} FROM draft WHERE id = ? AND owner = ? AND changed_ms > ?`;
+    return this.#sql.exec<StoredDraft>(query, id, owner, nowMs - DRAFT_MS).toArray()[0] ?? null;
   }
 
   /** Drafts of one owner, last changed first. */
   list(owner: string, nowMs: number): StoredDraft[] {
-    return this.#sql
-      .exec<DraftRow>(
-        "SELECT id, sealed, changed_ms FROM draft WHERE owner = ? AND changed_ms > ? ORDER BY changed_ms DESC, id",
-        owner,
-        nowMs - DRAFT_MS,
-      )
-      .toArray()
-      .map(storedDraft);
+    const query = `SELECT ${COLUMNS} FROM draft WHERE owner = ? AND changed_ms > ? ORDER BY changed_ms DESC, id`;
+    return this.#sql.exec<StoredDraft>(query, owner, nowMs - DRAFT_MS).toArray();
   }
 
   /** Removes and returns a draft: of two calls, one gets it. null: as with {@link Drafts.find}. */
@@ -82,8 +62,4 @@ export class Drafts {
     if (draft !== null) this.#sql.exec("DELETE FROM draft WHERE id = ?", id);
     return draft;
   }
-}
-
-function storedDraft({ id, sealed, changed_ms }: DraftRow): StoredDraft {
-  return { id, sealed, changedMs: changed_ms };
 }

@@ -178,12 +178,8 @@ export class ControlPlane extends DurableObject<Env> {
 
   /** Deleted jobs whose logs may still hold something, and when they were deleted. */
   draining(): { id: number; deletedMs: number }[] {
-    return this.#sql
-      .exec<{ id: number; deleted_ms: number }>(
-        "SELECT id, deleted_ms FROM job WHERE deleted_ms IS NOT NULL ORDER BY id",
-      )
-      .toArray()
-      .map(({ id, deleted_ms }) => ({ id, deletedMs: deleted_ms }));
+    const query = "SELECT id, deleted_ms AS deletedMs FROM job WHERE deleted_ms IS NOT NULL ORDER BY id";
+    return this.#sql.exec<{ id: number; deletedMs: number }>(query).toArray();
   }
 
   /** Deletes the row of a job that was deleted long ago and whose log has gone. */
