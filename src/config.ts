@@ -1,9 +1,10 @@
 import { holdsOurs } from "./access/credentials.ts";
+import type { LinkSecrets } from "./access/sign-in-link.ts";
 import { fromBase64 } from "./bytes.ts";
 import { type DestinationContext, parseEndpoint } from "./destinations/destination.ts";
 import type { SealingKeys } from "./job/secrets.ts";
 
-/** What the environment may hold beside bindings; each is checked, none is trusted to be there. */
+/** Settings of the environment, beside bindings. Each is checked; any may be missing. */
 export interface Settings {
   ACCOUNT_ID?: string;
   ADMIN_TOKEN?: string;
@@ -13,6 +14,7 @@ export interface Settings {
   ALLOW_LOOPBACK_DESTINATIONS?: string;
   REQUIRE_OWNERSHIP_CHALLENGE?: string;
   PREVIEW_RECENT?: string;
+  SIGN_IN_LINKS?: string;
   SELF_NAME?: string;
   DEFAULT_SCRIPT_NAME?: string;
   LOCAL_FUNCTIONS?: string;
@@ -23,32 +25,32 @@ export interface Settings {
 export interface Config extends Access {
   keys: SealingKeys;
   destinations: DestinationContext;
-  /** A job needs a proof that whoever creates or moves it can read its destination. */
+  /** Creating or moving a job needs a proof that its creator can read the destination. */
   requireOwnershipChallenge: boolean;
-  /** Recent events are held in memory, for previews. */
+  /** Recent events are kept in memory, for previews. */
   previewRecent: boolean;
-  /** Origin of the function host, where uploaded functions run in local development; null: nowhere. */
+  /** Origin of the function host, which runs uploaded functions in local development; null: none. */
   localFunctions: string | null;
-  /** The platform's own API, behind the script routes; null: there is none. */
+  /** The platform's own API, behind the script routes; null: none. */
   upstream: Upstream | null;
 }
 
-/** Where script routes lead on to. */
+/** The platform's API, to which script routes forward. */
 export interface Upstream {
-  /** Base URL, without a slash at its end: what stands before `/accounts/…`. */
+  /** Base URL, without a slash at its end: what comes before `/accounts/…`. */
   base: string;
-  /** The service that a function is attached to: this one. */
+  /** Name of this service, to which functions are attached. */
   selfName: string;
-  /** A bearer that may read scripts there: only ever sent to `base`, to look whether functions are still attached. null: nobody looks. */
+  /** A bearer that may read scripts, to check that functions are still attached. Only sent to `base`. null: no checks. */
   token: string | null;
 }
 
 export type ConfigResult = { ok: true; config: Config } | { ok: false; faults: string[] };
 
-/** The platform's own object storage, where no other endpoint is configured. */
+/** The platform's own object storage: the default endpoint. */
 export const DEFAULT_OBJSTORE_ENDPOINT = "https://{account-id}.r2.cloudflarestorage.com";
 
-/** What intake needs; it has a default for everything, as no typo may cost an event. */
+/** What intake needs. Everything has a default, so that no typo costs an event. */
 export interface IntakeConfig {
   selfName: string | null;
   defaultScriptName: string;
@@ -59,14 +61,14 @@ export function readIntakeConfig(env: object): IntakeConfig {
   return { selfName: settings.SELF_NAME || null, defaultScriptName: settings.DEFAULT_SCRIPT_NAME || "unnamed" };
 }
 
-/** Whether recent events may be held for previews. For whom it matters that they are not, a typo holds none. */
+/** Whether recent events may be kept for previews. A malformed setting keeps none. */
 export function readPreviewRecent(env: object): boolean {
   return ((env as Settings).PREVIEW_RECENT || "true") === "true";
 }
 
 export type LocalFunctionsResult = { ok: true; origin: string | null } | { ok: false; fault: string };
 
-/** Where uploaded functions run. Each has a host name of its own below it, which nothing but `localhost` has without being set up. */
+/** Where uploaded functions run. Each has its own host name below it; only `localhost` has such names without any setup. */
 export function readLocalFunctions(env: object): LocalFunctionsResult {
   const { LOCAL_FUNCTIONS: setting } = env as Settings;
   if (!setting) return { ok: true, origin: null };
@@ -78,7 +80,7 @@ export function readLocalFunctions(env: object): LocalFunctionsResult {
 
 const ACCOUNT_ID = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** What it takes to know a caller. */
+/** What it takes to authenticate a caller. */
 export interface Access {
   accountId: string;
   adminToken: string;
@@ -86,13 +88,13 @@ export interface Access {
 
 export type AccessResult = { ok: true; access: Access } | { ok: false; faults: string[] };
 
-/** null: it is malformed, and nobody can be known by it. */
+/** null: malformed, so that it authenticates no caller. */
 export function readAdminToken(env: object): string | null {
   const { ADMIN_TOKEN: token = "" } = env as Settings;
   return /^[\u0021-\u007e]{16,512}$/.test(token) ? token : null;
 }
 
-/** The part of the settings that says who may call, and for which account. */
+/** The settings for authentication and for the account. */
 export function readAccess(env: object): AccessResult {
   const settings = env as Settings;
   const faults: string[] = [];
@@ -105,7 +107,7 @@ export function readAccess(env: object): AccessResult {
     : { ok: true, access: { accountId, adminToken } };
 }
 
-/** What it takes to open what is stored: whatever else is malformed, somebody can still be told. null: nothing can be opened. */
+/** The keys for what is stored, even if other settings are malformed. null: nothing can be decrypted. */
 export function readSealing(env: object): { accountId: string; keys: SealingKeys } | null {
   const { ACCOUNT_ID: accountId = "", SECRETS_KEY, SECRETS_KEY_PREVIOUS } = env as Settings;
   const current = keyOf(SECRETS_KEY);
@@ -113,7 +115,14 @@ export function readSealing(env: object): { accountId: string; keys: SealingKeys
   return { accountId, keys: { current, previous: SECRETS_KEY_PREVIOUS ? keyOf(SECRETS_KEY_PREVIOUS) : null } };
 }
 
-/** Checks the settings, and names every fault with what it should be. Values are never repeated: some are secrets. */
+/** What sign-in links are signed with. null: no links, as SIGN_IN_LINKS is not "true" or a secret is malformed. */
+export function readLinkSecrets(env: object): LinkSecrets | null {
+  const { SIGN_IN_LINKS, SECRETS_KEY } = env as Settings;
+  const [secretsKey, adminToken] = [keyOf(SECRETS_KEY), readAdminToken(env)];
+  return SIGN_IN_LINKS === "true" && secretsKey !== null && adminToken !== null ? { secretsKey, adminToken } : null;
+}
+
+/** Checks the settings. Faults name what a value should be, never the value: some are secrets. */
 export function readConfig(env: object): ConfigResult {
   const settings = env as Settings;
   const access = readAccess(env);
@@ -124,7 +133,7 @@ export function readConfig(env: object): ConfigResult {
   if (settings.SECRETS_KEY_PREVIOUS && previous === null)
     faults.push("SECRETS_KEY_PREVIOUS: base64 of 32 random bytes, or absent");
   const readFlag = (
-    name: "ALLOW_LOOPBACK_DESTINATIONS" | "REQUIRE_OWNERSHIP_CHALLENGE" | "PREVIEW_RECENT",
+    name: "ALLOW_LOOPBACK_DESTINATIONS" | "REQUIRE_OWNERSHIP_CHALLENGE" | "PREVIEW_RECENT" | "SIGN_IN_LINKS",
     fallback: "true" | "false" = "false",
   ): boolean => {
     const value = settings[name] || fallback;
@@ -134,6 +143,7 @@ export function readConfig(env: object): ConfigResult {
   const allowLoopback = readFlag("ALLOW_LOOPBACK_DESTINATIONS");
   const requireOwnershipChallenge = readFlag("REQUIRE_OWNERSHIP_CHALLENGE");
   const previewRecent = readFlag("PREVIEW_RECENT", "true");
+  readFlag("SIGN_IN_LINKS");
   const objstoreEndpoint = settings.OBJSTORE_ENDPOINT || DEFAULT_OBJSTORE_ENDPOINT;
   const endpoint = parseEndpoint(
     objstoreEndpoint.replaceAll("{account-id}", "account"),
@@ -164,7 +174,7 @@ export function readConfig(env: object): ConfigResult {
   };
 }
 
-/** Whether the platform is to judge the bearers that are not ours, however well it is said where it is. */
+/** Whether the platform judges bearers that are not ours, even if UPSTREAM_API is malformed. */
 export function hasUpstream(env: object): boolean {
   return Boolean((env as Settings).UPSTREAM_API);
 }
@@ -176,7 +186,7 @@ function readUpstream(settings: Settings, allowLoopback: boolean): UpstreamResul
   const token = settings.UPSTREAM_TOKEN || null;
   const tokenFaults = isUpstreamToken(token, settings) ? [] : [UPSTREAM_TOKEN_FAULT];
   if (!setting) return tokenFaults.length > 0 ? { ok: false, faults: tokenFaults } : { ok: true, upstream: null };
-  // Unlike an endpoint, it is no mere host: the vendor's has a path.
+  // Unlike an endpoint of a store, it may have a path.
   const endpoint = /^https?:\/\//i.test(setting)
     ? parseEndpoint(setting, "UPSTREAM_API", allowLoopback)
     : ({ ok: false, why: "UPSTREAM_API must begin with https://" } as const);
@@ -192,7 +202,7 @@ function readUpstream(settings: Settings, allowLoopback: boolean): UpstreamResul
 const UPSTREAM_TOKEN_FAULT =
   "UPSTREAM_TOKEN: a bearer token of the platform's, 16 to 512 printable ASCII characters, none of this service's own; or absent";
 
-/** What opens this service is never sent on, whoever configured it. */
+/** Our own secrets are never sent on, even if configured so. */
 function isUpstreamToken(token: string | null, settings: Settings): boolean {
   if (token === null) return true;
   const adminToken = readAdminToken(settings);

@@ -1,21 +1,22 @@
 import { maskDestination, maskUrl } from "../destinations/parse.ts";
 import { AUDIT_BODY_MAX, AUDIT_TEXT_MAX } from "../limits.ts";
 
-/** Keys of bodies whose values are secrets, or prove something: they are left out, wherever they stand. */
+/** Keys whose values are secrets or proofs: left out at any depth. */
 const LEFT_OUT: ReadonlySet<string> = new Set(["ownership_challenge", "value", "api_key", "secret", "password"]);
 
-/** Keys whose values have secrets in them, and how these are masked: the path of a webhook opens things. */
+/** Keys whose values contain secrets, and how these are masked. The path of a webhook is a secret, too. */
 const MASKED: { readonly [name: string]: (value: string) => string } = {
   destination_conf: maskDestination,
   url: maskUrl,
 };
 
-/** Deeper than any body that is accepted. */
+/** Deeper than any accepted body. */
 const DEPTH_MAX = 16;
 
 /**
- * A body as it may be remembered: destinations masked, secrets left out, long texts cut; of one that is too large all the same, only that.
- * @param body JSON that was found to be of its route's shape.
+ * A body as the audit keeps it: destinations masked, secrets left out, long texts cut. If it is still
+ * too large, only that is kept.
+ * @param body JSON that has been checked against its route's schema.
  */
 export function forAudit(body: unknown): unknown {
   const kept = withoutSecrets(body, 0);

@@ -5,13 +5,13 @@ import { migrate } from "../storage/migrate.ts";
 import { emailKey, sameHash } from "./credentials.ts";
 import { type Permission, ROLES, type Role } from "./roles.ts";
 import { ACCESS_STEPS } from "./schema.ts";
-import { type Holder, locatorOf, Sessions } from "./sessions.ts";
+import { type Holder, locatorOf, Sessions, type UsedLink } from "./sessions.ts";
 
 export interface Token {
   id: string;
   name: string;
   permissions: Permission[];
-  /** RFC 3339, as it was sent; null: never. */
+  /** RFC 3339, as sent; null: never. */
   expiresOn: string | null;
   expired: boolean;
   createdMs: number;
@@ -25,10 +25,10 @@ export interface Member {
   modifiedMs: number;
 }
 
-/** What a request proves itself by; never the secret itself. */
+/** The proof of a request: never the secret itself. */
 export type Proof = { kind: "token"; hash: Uint8Array } | { kind: "key"; email: string; hash: Uint8Array };
 
-/** Whose proof it is. */
+/** The token or member that a proof belongs to. */
 export interface Known {
   kind: "token" | "member";
   id: string;
@@ -38,25 +38,25 @@ export interface Known {
   expiresMs: number | null;
 }
 
-/** Who is signed in. */
+/** The owner of a session. */
 export interface SignedIn {
   known: Known | "admin";
   /** When the session ends, since the epoch. */
   expiresMs: number;
 }
 
-/** `full`: there are as many as there may be. `taken`: there is a member with this address. */
+/** `full`: the maximum is reached. `taken`: there is a member with this address. */
 export type Added = "added" | "full" | "taken";
 
-/** One change that was made over the API. */
+/** One change made over the API. */
 export interface AuditEntry {
   actor: { kind: string; id: string; name: string };
   action: string;
-  /** Id of what was changed; null: it is not known, or there is none. */
+  /** Id of what was changed; null: unknown, or none. */
   resource: string | null;
-  /** `unconfirmed`: it failed on the way, and may have been made all the same. */
+  /** `unconfirmed`: the request failed, but the change may have been made. */
   outcome: "done" | "unconfirmed";
-  /** What was sent, without secrets; null: nothing. */
+  /** The body, without secrets; null: none. */
   body: unknown;
   requestId: string | null;
 }
@@ -88,8 +88,8 @@ interface MemberRow {
 }
 
 /**
- * Who may call the API, and what they changed with it. It holds hashes of secrets only. Every request with a token or a key asks here, so what is
- * revoked is refused from the next one on.
+ * Tokens, members and sessions, and what they changed. It stores hashes of secrets only. Every
+ * request with a token or a key asks here, so a revoked one is refused from the next request on.
  */
 export class AccessRegister extends DurableObject<Env> {
   readonly #sql: SqlStorage;
@@ -102,26 +102,39 @@ export class AccessRegister extends DurableObject<Env> {
     migrate(ctx.storage, ACCESS_STEPS);
   }
 
-  /** Whose proof it is; `known` null: nobody's, or of a token that has expired. */
+  /** Looks a proof up. `known` null: unknown, or of an expired token. */
   identify(proof: Proof): { known: Known | null } {
     return { known: proof.kind === "token" ? this.#tokenOf(proof.hash) : this.#memberOf(proof.email, proof.hash) };
   }
 
   /**
    * Opens a session of the dashboard, known by the hash of its id.
-   * @param before what the same browser had until now: it is closed; null: nothing.
-   * @returns when it ends, in ms since the epoch.
+   * @param before hash of the session that the same browser had: it is closed.
+   * @param link the sign-in link that the session is opened by, which is used up by it.
+   * @returns when it ends, in ms since the epoch; null: the link has been used, or has expired.
    */
-  openSession(hash: Uint8Array, holder: Holder, before: Uint8Array | null): number {
+  openSession(
+    hash: Uint8Array,
+    holder: Holder,
+    before: Uint8Array | null,
+    link: UsedLink | null = null,
+  ): number | null {
     return this.ctx.storage.transactionSync(() => {
+      const now = platform.now();
+      if (link !== null && !this.#sessions.useLink(link, now)) return null;
       if (before !== null) this.#sessions.close(before);
-      return this.#sessions.open(hash, holder, platform.now());
+      return this.#sessions.open(hash, holder, now);
     });
   }
 
+  /** Whether a sign-in link has been used, by the hash of its code. */
+  isLinkUsed(hash: Uint8Array): boolean {
+    return this.#sessions.isLinkUsed(hash);
+  }
+
   /**
-   * Whose session it is, with the permissions of now; null: nobody's, or of somebody who is known no more.
-   * @param adminProof what a session opened with the ADMIN_TOKEN in force has; null: there is none, and so no admin.
+   * The owner of a session, with current permissions; null: no such session, or its owner is gone.
+   * @param adminProof of a session opened with the current ADMIN_TOKEN; null: there is no such token.
    */
   sessionOf(hash: Uint8Array, adminProof: Uint8Array | null): { session: SignedIn | null } {
     const session = this.#sessions.find(hash, platform.now());
@@ -136,17 +149,17 @@ export class AccessRegister extends DurableObject<Env> {
     return { session: { known, expiresMs: Math.min(expiresMs, known.expiresMs ?? Number.POSITIVE_INFINITY) } };
   }
 
-  /** Closes a session; it need not be there. */
+  /** Closes a session, if there is one. */
   closeSession(hash: Uint8Array): void {
     this.#sessions.close(hash);
   }
 
-  /** Closes the other sessions of whoever holds this one. @returns how many there were. */
+  /** Closes the other sessions of the owner of this one. @returns their number. */
   closeOtherSessions(hash: Uint8Array): number {
     return this.#sessions.closeOthers(hash);
   }
 
-  /** By the time of their creation. */
+  /** Ordered by creation. */
   tokens(): Token[] {
     const now = platform.now();
     return this.#sql
@@ -185,7 +198,7 @@ export class AccessRegister extends DurableObject<Env> {
     return this.#sql.exec("DELETE FROM token WHERE id = ? RETURNING id", id).toArray().length > 0;
   }
 
-  /** By their addresses. */
+  /** Ordered by address. */
   members(): Member[] {
     return this.#sql.exec<MemberRow>("SELECT * FROM member ORDER BY email_key").toArray().map(memberOf);
   }
@@ -216,7 +229,7 @@ export class AccessRegister extends DurableObject<Env> {
     });
   }
 
-  /** @returns the member as it is now; null: there is none. */
+  /** @returns the changed member; null: there is none. */
   setRole(id: string, role: Role): Member | null {
     this.#sql.exec("UPDATE member SET role = ?, modified_ms = ? WHERE id = ?", role, platform.now(), id);
     return this.member(id);
@@ -227,13 +240,13 @@ export class AccessRegister extends DurableObject<Env> {
     return this.#sql.exec("DELETE FROM member WHERE id = ? RETURNING id", id).toArray().length > 0;
   }
 
-  /** Notes a change, and forgets those that are too old or too many. */
+  /** Notes a change, and deletes notes that are too old or too many. */
   note(entry: AuditEntry): void {
     this.ctx.storage.transactionSync(() => {
       const now = platform.now();
       this.#sql.exec("INSERT INTO audit (at_ms, entry) VALUES (?, ?)", now, JSON.stringify(entry));
       this.#sql.exec("DELETE FROM audit WHERE number <= (SELECT max(number) FROM audit) - ?", AUDIT_MAX);
-      // They stand in the order of their times: the search ends at the first that stays.
+      // Numbers are in the order of times: the search ends at the first row that stays.
       this.#sql.exec(
         "DELETE FROM audit WHERE number < (SELECT number FROM audit WHERE at_ms >= ? ORDER BY number LIMIT 1)",
         now - AUDIT_MS,
@@ -290,7 +303,7 @@ function isOver({ expires_ms }: TokenRow, nowMs: number): boolean {
   return expires_ms !== null && expires_ms <= nowMs;
 }
 
-/** null: it has expired. */
+/** null: expired. */
 function knownToken(row: TokenRow): Known | null {
   if (isOver(row, platform.now())) return null;
   return {

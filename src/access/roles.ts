@@ -1,6 +1,6 @@
 import { CODE, oneError } from "../errors.ts";
 
-/** Every permission there is, and what a caller may do with it: CONTRACT 2, and docs/access.md. */
+/** All permissions. docs/access.md says what each allows. */
 export const PERMISSIONS = [
   "logs:read",
   "logs:edit",
@@ -11,7 +11,7 @@ export const PERMISSIONS = [
 ] as const;
 export type Permission = (typeof PERMISSIONS)[number];
 
-/** What a member may be, and the permissions that this stands for. Those of functions hold nothing of the logs, and the other way round. */
+/** Roles of members, and their permissions. Roles for functions give none for logs, and vice versa. */
 export const ROLES = {
   "Super Administrator": PERMISSIONS,
   Administrator: PERMISSIONS,
@@ -23,23 +23,23 @@ export type Role = keyof typeof ROLES;
 
 export const ROLE_NAMES = Object.keys(ROLES) as [Role, ...Role[]];
 
-/** `admin`: whoever has ADMIN_TOKEN. `platform`: whoever the platform knows by a bearer that is not ours; we do not. */
+/** `admin`: has ADMIN_TOKEN. `platform`: has a bearer that is not ours, which the platform judges. */
 export const CALLER_KINDS = ["admin", "token", "member", "platform"] as const;
 
-/** Who calls. */
+/** The sender of a request. */
 export interface Caller {
   kind: (typeof CALLER_KINDS)[number];
   id: string;
-  /** Of a token, or a member's address. */
+  /** Name of a token, or address of a member. */
   name: string;
   permissions: ReadonlySet<Permission>;
-  /** It reads no secret, whatever it may do: what a page shows lies about in a browser. */
+  /** Reads no secrets, whatever its permissions: pages stay in a browser. */
   masked?: true;
 }
 
 export const ADMIN: Caller = { kind: "admin", id: "admin", name: "Admin token", permissions: new Set(PERMISSIONS) };
 
-/** Whoever the platform's API is to judge. Nothing of the bearer is remembered, and it opens nothing here. */
+/** A caller for the platform's API to judge. Its bearer is not stored and has no permissions here. */
 export const PLATFORM_BEARER: Caller = {
   kind: "platform",
   id: "platform",
@@ -47,12 +47,12 @@ export const PLATFORM_BEARER: Caller = {
   permissions: new Set(),
 };
 
-/** What of the wanted permissions a caller does not hold, and so cannot grant. Each once, in the order of {@link PERMISSIONS}. */
+/** Wanted permissions that a caller lacks, and so cannot grant: each once, in the order of {@link PERMISSIONS}. */
 export function notHeld(caller: Caller, wanted: readonly Permission[]): Permission[] {
   return PERMISSIONS.filter((permission) => wanted.includes(permission) && !caller.permissions.has(permission));
 }
 
-/** Whether a caller reads the secrets of destinations as they were sent; all others read `****`. */
+/** Whether a caller reads the secrets of destinations; others read `****`. */
 export function seesSecrets(caller: Caller): boolean {
   return caller.masked !== true && caller.permissions.has("logs:edit");
 }

@@ -1,6 +1,6 @@
 import type { Migration } from "../storage/migrate.ts";
 
-/** The schema of the access register; docs/storage.md says of each table how long a row lives. */
+/** The schema of the access register. docs/storage.md says how long the rows of each table live. */
 export const ACCESS_STEPS = [
   {
     id: 1,
@@ -11,16 +11,16 @@ export const ACCESS_STEPS = [
         name        TEXT NOT NULL,
         permissions TEXT NOT NULL,        -- JSON of Permission[]
         locator     INTEGER NOT NULL,     -- the first bytes of the hash: finds the row, proves nothing
-        hash        BLOB NOT NULL,        -- SHA-256 of the secret, which is nowhere
-        expires_on  TEXT,                 -- as it was sent; null: never
+        hash        BLOB NOT NULL,        -- SHA-256 of the secret, which is not stored
+        expires_on  TEXT,                 -- as sent; null: never
         expires_ms  INTEGER,
         created_ms  INTEGER NOT NULL
       ) STRICT, WITHOUT ROWID;
       CREATE INDEX token_by_locator ON token (locator);
       CREATE TABLE member (
         id          TEXT PRIMARY KEY,
-        email       TEXT NOT NULL,        -- as it was sent
-        email_key   TEXT NOT NULL UNIQUE, -- what it is compared by
+        email       TEXT NOT NULL,        -- as sent
+        email_key   TEXT NOT NULL UNIQUE, -- as compared
         role        TEXT NOT NULL,
         hash        BLOB NOT NULL,        -- SHA-256 of the API key
         created_ms  INTEGER NOT NULL,
@@ -34,18 +34,27 @@ export const ACCESS_STEPS = [
   },
   {
     id: 2,
-    why: "who is signed in to the dashboard, known by the hash of what their cookie holds",
+    why: "sessions of the dashboard, known by the hash of what their cookie holds",
     sql: `
       CREATE TABLE session (
         number     INTEGER PRIMARY KEY, -- grows: the oldest goes first
         locator    INTEGER NOT NULL,    -- the first bytes of the hash: finds the row, proves nothing
-        hash       BLOB NOT NULL,       -- SHA-256 of the id, which is nowhere
+        hash       BLOB NOT NULL,       -- SHA-256 of the id, which is not stored
         kind       TEXT NOT NULL,       -- admin, token, member
         holder     TEXT NOT NULL,       -- id of the token or member
-        admin_proof BLOB,               -- by which ADMIN_TOKEN it was opened; null: a token or member did
+        admin_proof BLOB,               -- which ADMIN_TOKEN opened it; null: a token or member did
         created_ms INTEGER NOT NULL,
         expires_ms INTEGER NOT NULL
       ) STRICT;
       CREATE INDEX session_by_locator ON session (locator);`,
+  },
+  {
+    id: 3,
+    why: "a sign-in link works once",
+    sql: `
+      CREATE TABLE used_link (
+        hash       BLOB PRIMARY KEY, -- SHA-256 of the code
+        expires_ms INTEGER NOT NULL
+      ) STRICT, WITHOUT ROWID;`,
   },
 ] as const satisfies readonly Migration[];

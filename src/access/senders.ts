@@ -3,16 +3,17 @@ import { SENDER_MEMORY_MS, SENDERS_MAX } from "../limits.ts";
 import type { Known, Proof } from "./register.ts";
 
 /**
- * Who this isolate has seen to be allowed to send events, and when: believed for a few minutes when the register does not answer, so that its
- * trouble costs no event. Never asked while the register answers: what is revoked there is forgotten here.
+ * Proofs that this isolate has seen to be allowed to send events. They are believed for a few minutes
+ * while the register does not answer, so that its failure costs no event. While it answers, it alone
+ * decides, and a proof revoked there is forgotten here.
  */
 export class Senders {
   readonly #seen = new Map<string, { known: Known; atMs: number }>();
 
-  /** What the register has just said of a proof. */
+  /** Takes what the register has just answered for a proof. */
   learn(proof: Proof, known: Known | null, nowMs: number): void {
     const key = keyOf(proof);
-    // The map is in the order of sight: the first is the one that was seen longest ago.
+    // A map keeps the order of insertion: the first entry was seen longest ago.
     this.#seen.delete(key);
     if (known === null || !known.permissions.includes("events:write")) return;
     this.#seen.set(key, { known: { ...known, permissions: ["events:write"] }, atMs: nowMs });
@@ -21,7 +22,7 @@ export class Senders {
     if (oldest !== undefined) this.#seen.delete(oldest);
   }
 
-  /** Whoever gave this proof a few minutes ago, with nothing but the permission to send events; null: it was not seen. */
+  /** The owner of a proof seen a few minutes ago, with the permission to send events only; null: not seen. */
   recall(proof: Proof, nowMs: number): Known | null {
     const seen = this.#seen.get(keyOf(proof));
     if (seen === undefined || Math.abs(nowMs - seen.atMs) > SENDER_MEMORY_MS) return null;

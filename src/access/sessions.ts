@@ -1,12 +1,21 @@
 import { SESSION_MS, SESSIONS_MAX, SESSIONS_OF_ONE_MAX } from "../limits.ts";
 import { sameHash } from "./credentials.ts";
+import { SIGN_IN_LINK_MS } from "./sign-in-link.ts";
 
-/** Whose session it is: the admin's holds what proves by which ADMIN_TOKEN it was opened, so that another one ends it. */
+/** The owner of a session. The admin's holds a proof of the ADMIN_TOKEN it was opened with: another token ends it. */
 export type Holder = { kind: "admin"; proof: Uint8Array } | { kind: "token" | "member"; id: string };
 
 /** An open session. */
 export interface Session {
   holder: Holder;
+  /** Since the epoch. */
+  expiresMs: number;
+}
+
+/** A sign-in link with a right signature. */
+export interface UsedLink {
+  /** SHA-256 of its code. */
+  hash: Uint8Array;
   /** Since the epoch. */
   expiresMs: number;
 }
@@ -23,8 +32,8 @@ interface SessionRow {
 }
 
 /**
- * Who is signed in to the dashboard. A session is known by the hash of its id, which only the browser holds; it stands for its holder, whose permissions
- * are looked up each time.
+ * Sessions of the dashboard. A session is known by the hash of its id, which only the browser has.
+ * The permissions of its holder are looked up for each request.
  */
 export class Sessions {
   readonly #sql: SqlStorage;
@@ -34,7 +43,8 @@ export class Sessions {
   }
 
   /**
-   * Opens one. Those that are over go; of more than there may be, the oldest: first of the same holder, so that nobody signs out others by signing in often.
+   * Opens a session, and deletes those that are over. Beyond the maximum the oldest go, first those
+   * of the same holder: signing in often does not sign out others.
    * @returns when it ends, in ms since the epoch.
    */
   open(hash: Uint8Array, holder: Holder, nowMs: number): number {
@@ -63,19 +73,19 @@ export class Sessions {
     return expiresMs;
   }
 
-  /** The open session with this id; null: there is none, or it is over. */
+  /** The open session; null: there is none, or it is over. */
   find(hash: Uint8Array, nowMs: number): Session | null {
     const row = this.#row(hash);
     if (row === undefined || row.expires_ms <= nowMs) return null;
     return { holder: holderOf(row), expiresMs: row.expires_ms };
   }
 
-  /** Closes it, if it is open. */
+  /** Closes the session, if there is one. */
   close(hash: Uint8Array): void {
     this.#sql.exec("DELETE FROM session WHERE locator = ? AND hash = ?", locatorOf(hash), hash.slice().buffer);
   }
 
-  /** Closes those of a holder, but for one. @returns how many there were. */
+  /** Closes all sessions of the holder of this one, except this one. @returns their number. */
   closeOthers(hash: Uint8Array): number {
     const row = this.#row(hash);
     if (row === undefined) return 0;
@@ -87,6 +97,19 @@ export class Sessions {
         row.number as number,
       )
       .toArray().length;
+  }
+
+  /** Uses a sign-in link up. @returns false: it was used before, or has expired. */
+  useLink({ hash, expiresMs }: UsedLink, nowMs: number): boolean {
+    // Kept for longer than a link works, in case the clock is set back.
+    this.#sql.exec("DELETE FROM used_link WHERE expires_ms < ?", nowMs - SIGN_IN_LINK_MS);
+    if (expiresMs <= nowMs || this.isLinkUsed(hash)) return false;
+    this.#sql.exec("INSERT INTO used_link (hash, expires_ms) VALUES (?, ?)", hash.slice().buffer, expiresMs);
+    return true;
+  }
+
+  isLinkUsed(hash: Uint8Array): boolean {
+    return this.#sql.exec("SELECT 1 FROM used_link WHERE hash = ?", hash.slice().buffer).toArray().length > 0;
   }
 
   #row(hash: Uint8Array): SessionRow | undefined {
@@ -104,7 +127,7 @@ function holderOf({ kind, holder, admin_proof }: SessionRow): Holder {
   return { kind: kind as "token" | "member", id: holder };
 }
 
-/** The first six bytes: an index over these says nothing of the rest, which is compared in constant time. */
+/** The first six bytes, for the index. The rest is compared in constant time. */
 export function locatorOf(hash: Uint8Array): number {
   return hash.slice(0, 6).reduce((value, byte) => value * 256 + byte, 0);
 }

@@ -10,7 +10,7 @@ import {
 import { ATTACHMENT_GONE_MS, FUNCTIONS_MAX } from "../limits.ts";
 import { log } from "../log.ts";
 
-/** A function that was asked about within this time, in ms, is not due: the run before may have been a moment ago, and the platform may still be at it. */
+/** A function checked within this time, in ms, is not due: the run before may still be under way. */
 const ASKED_AGAIN_MS = 60_000;
 
 interface AttachmentRow {
@@ -24,10 +24,10 @@ interface AttachmentRow {
   fault: string | null;
 }
 
-/** Where logging is off, nobody misses the events. */
+/** With logging off, no events are expected. */
 const IS_OFF = "EXISTS (SELECT 1 FROM function_setting f WHERE f.name = attachment.name AND f.logging = 'off')";
 
-/** Part of the control plane: which functions should be attached to this service at the platform, and whether they are. */
+/** Part of the control plane: the functions that should be attached to this service, and their state. */
 export class Attachments {
   readonly #sql: SqlStorage;
 
@@ -35,7 +35,7 @@ export class Attachments {
     this.#sql = sql;
   }
 
-  /** All that should be attached and have their logging not off, by name. */
+  /** All that should be attached and whose logging is not off, by name. */
   list(): AttachmentFact[] {
     return this.#sql
       .exec<AttachmentRow>(`SELECT * FROM attachment WHERE NOT ${IS_OFF} ORDER BY name`)
@@ -43,7 +43,7 @@ export class Attachments {
       .map((row) => factOf(row.name, attachmentOf(row)));
   }
 
-  /** null: it should not be attached, as far as anybody asked for it here; or its logging is off. */
+  /** null: attachment was not requested here, or logging is off. */
   get(name: string): AttachmentFact | null {
     const [row] = this.#sql
       .exec<AttachmentRow>(`SELECT * FROM attachment WHERE name = ? AND NOT ${IS_OFF}`, name)
@@ -51,18 +51,18 @@ export class Attachments {
     return row === undefined ? null : factOf(name, attachmentOf(row));
   }
 
-  /** The platform has attached it, as it was asked to. */
+  /** The platform has attached it on request. */
   made(name: string, nowMs: number): void {
     const row = this.#row(name);
     this.#write(name, attachedAt(row === null ? null : attachmentOf(row), nowMs), nowMs, row === null);
   }
 
-  /** It is not to be attached any more. @returns whether it was to be. */
+  /** It should no longer be attached. @returns whether it should have been. */
   giveUp(name: string): boolean {
     return this.#sql.exec("DELETE FROM attachment WHERE name = ?", name).rowsWritten > 0;
   }
 
-  /** What an answer of the platform's showed. */
+  /** Takes in what an answer of the platform showed. */
   see({ name, sighting, askedMs }: Seen): void {
     const row = this.#row(name);
     const before = row === null ? null : attachmentOf(row);
@@ -71,7 +71,7 @@ export class Attachments {
       this.#write(name, after, Math.max(askedMs, row?.tried_ms ?? 0), row === null);
   }
 
-  /** Those to look at, the ones first that were asked about the longest ago. What has long been gone is forgotten. */
+  /** Names to check, least recently tried first. Scripts that have long been gone are deleted. */
   due(atMost: number, nowMs: number): string[] {
     this.#sql.exec("DELETE FROM attachment WHERE state = 'gone' AND since_ms < ?", nowMs - ATTACHMENT_GONE_MS);
     return this.#sql
@@ -110,7 +110,7 @@ export class Attachments {
     );
   }
 
-  /** If there is none, what nobody would miss makes some: a script that is gone, or a function whose logging is off. */
+  /** If full, deletes a script that is gone, or else a function whose logging is off. */
   #hasRoom(): boolean {
     const { n } = this.#sql.exec<{ n: number }>("SELECT count(*) AS n FROM attachment").one();
     if (n < FUNCTIONS_MAX) return true;

@@ -1,7 +1,7 @@
 import { withOutputSql } from "../job/config.ts";
 import type { Migration } from "../storage/migrate.ts";
 
-/** The schema of the control plane; docs/storage.md says of each table how long a row lives. */
+/** The schema of the control plane. docs/storage.md says how long the rows of each table live. */
 export const CONTROL_STEPS = [
   {
     id: 1,
@@ -9,7 +9,7 @@ export const CONTROL_STEPS = [
     sql: `
       CREATE TABLE control (
         id      INTEGER PRIMARY KEY CHECK (id = 1),
-        epoch   TEXT NOT NULL,              -- of this storage: a version says nothing of another one's
+        epoch   TEXT NOT NULL,              -- of this storage: versions of two epochs cannot be compared
         version INTEGER NOT NULL DEFAULT 0, -- grows with every change
         next_id INTEGER NOT NULL DEFAULT 1  -- job ids are never used again
       ) STRICT;
@@ -21,7 +21,7 @@ export const CONTROL_STEPS = [
         in_force    INTEGER NOT NULL,       -- version that the job's log and the ledger have confirmed
         created_ms  INTEGER NOT NULL,
         modified_ms INTEGER NOT NULL,
-        deleted_ms  INTEGER                 -- gone from the API; its log drains
+        deleted_ms  INTEGER                 -- not in the API any more; its log drains
       ) STRICT;`,
   },
   {
@@ -31,17 +31,17 @@ export const CONTROL_STEPS = [
   },
   {
     id: 3,
-    why: "logging of a function is switched on and off, and a version that is given twice is told apart",
+    why: "logging of a function is switched on and off, and repeated versions are told apart",
     sql: `
-      ALTER TABLE control ADD COLUMN mark TEXT NOT NULL DEFAULT ''; -- chance, new with each version: after a restore the same version may come again
-      ALTER TABLE control ADD COLUMN opt_out_version INTEGER NOT NULL DEFAULT 0; -- at which logging of a function was last switched
-      ALTER TABLE control ADD COLUMN kept_version INTEGER NOT NULL DEFAULT 0;    -- newest one that the ledger has confirmed
+      ALTER TABLE control ADD COLUMN mark TEXT NOT NULL DEFAULT ''; -- random, new with each version: after a restore versions repeat
+      ALTER TABLE control ADD COLUMN opt_out_version INTEGER NOT NULL DEFAULT 0; -- of the last switch of a function's logging
+      ALTER TABLE control ADD COLUMN kept_version INTEGER NOT NULL DEFAULT 0;    -- newest that the ledger has confirmed
       CREATE TABLE function_setting (
         name             TEXT PRIMARY KEY,
         logging          TEXT CHECK (logging IN ('on', 'off')), -- null: unset
-        tail_consumers   TEXT,                                  -- JSON, as sent; null: none were
+        tail_consumers   TEXT,                                  -- JSON, as sent; null: none
         windows          TEXT NOT NULL,                         -- JSON of Window[]: when logging was off
-        switched_version INTEGER NOT NULL,                      -- at which the windows last changed
+        switched_version INTEGER NOT NULL,                      -- of the last change of the windows
         modified_ms      INTEGER NOT NULL
       ) STRICT, WITHOUT ROWID;`,
   },
@@ -51,38 +51,38 @@ export const CONTROL_STEPS = [
     sql: `
       CREATE TABLE local_function (
         name     TEXT PRIMARY KEY,
-        version  TEXT NOT NULL,    -- chance, new with each upload
+        version  TEXT NOT NULL,    -- random, new with each upload
         manifest TEXT NOT NULL     -- JSON: main module, compatibility, and of each module its name, kind and length
       ) STRICT, WITHOUT ROWID;
       CREATE TABLE local_chunk (
         name  TEXT NOT NULL,       -- of the function
         n     INTEGER NOT NULL,
-        bytes BLOB NOT NULL,       -- of all modules, one after the other
+        bytes BLOB NOT NULL,       -- of all modules, in order
         PRIMARY KEY (name, n)
       ) STRICT;`,
   },
   {
     id: 5,
-    why: "an attachment that a later deployment undid is noticed",
+    why: "attachments that a later deployment undid are noticed",
     sql: `
       CREATE TABLE attachment (
         name        TEXT PRIMARY KEY,
         state       TEXT NOT NULL CHECK (state IN ('attached', 'undone', 'gone', 'unknown')),
         since_ms    INTEGER NOT NULL, -- of the state
-        attached_ms INTEGER NOT NULL, -- when the platform last had it attached
-        checked_ms  INTEGER NOT NULL, -- when the platform last told
-        tried_ms    INTEGER NOT NULL, -- when it was last asked, whether it told or not
-        fault       TEXT              -- why it did not tell since checked_ms, in words; null: it did
+        attached_ms INTEGER NOT NULL, -- when it was last seen attached
+        checked_ms  INTEGER NOT NULL, -- when the platform last answered clearly
+        tried_ms    INTEGER NOT NULL, -- when the platform was last asked
+        fault       TEXT              -- why there was no clear answer since checked_ms; null: there was
       ) STRICT, WITHOUT ROWID;`,
   },
   {
     id: 6,
-    why: "the dashboard keeps what somebody has entered of a job that is not created yet",
+    why: "the dashboard keeps drafts of jobs",
     sql: `
       CREATE TABLE draft (
         id         TEXT PRIMARY KEY,
-        owner      TEXT NOT NULL,    -- kind and id of who made it
-        sealed     TEXT NOT NULL,    -- all that was entered, keys included
+        owner      TEXT NOT NULL,    -- kind and id of its creator
+        sealed     TEXT NOT NULL,    -- all fields, with their secrets
         changed_ms INTEGER NOT NULL
       ) STRICT, WITHOUT ROWID;`,
   },

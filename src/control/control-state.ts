@@ -23,7 +23,7 @@ interface ControlRow {
   kept_version: number;
 }
 
-/** Part of the control plane: its jobs, under which version they are what they are, and who has confirmed that. */
+/** Part of the control plane: its jobs, their versions, and which of these are confirmed. */
 export class ControlState {
   readonly #sql: SqlStorage;
   readonly #functions: FunctionSettings;
@@ -43,7 +43,7 @@ export class ControlState {
     return version;
   }
 
-  /** An id that was not given before, as far as this storage knows. */
+  /** An id that is new to this storage. */
   nextId(): number {
     const { next_id } = this.control();
     this.#sql.exec("UPDATE control SET next_id = ? WHERE id = 1", next_id + 1);
@@ -73,7 +73,7 @@ export class ControlState {
     return this.#sql.exec<JobRow>("SELECT * FROM job WHERE id = ?", id).toArray()[0] ?? null;
   }
 
-  /** null: there is no such job, or it is deleted. */
+  /** null: no such job, or it is deleted. */
   live(id: number): JobRow | null {
     const row = this.row(id);
     return row?.deleted_ms === null ? row : null;
@@ -95,7 +95,7 @@ export class ControlState {
     this.#sql.exec("UPDATE job SET config = ? WHERE id = ?", JSON.stringify(config), id);
   }
 
-  /** Logging of a function was switched at this version: what was built by an older one must be refused for every job that may get events. */
+  /** Logging of a function was switched at this version: all jobs that may get events must refuse what was built by an older one. */
   optOutsChanged(version: number, nowMs: number): void {
     this.#sql.exec("UPDATE control SET opt_out_version = ? WHERE id = 1", version);
     for (const row of this.rows()) {
@@ -103,7 +103,10 @@ export class ControlState {
     }
   }
 
-  /** Gives everything a version above `version`, as if all of it had changed; not by its owners, though. @param ids jobs that it must include, however long they are deleted. */
+  /**
+   * Gives everything a version above `version`, as if all of it had changed, but not by its owners.
+   * @param ids jobs to include, however long ago they were deleted.
+   */
   overtake(version: number, ids: readonly number[], nowMs: number): void {
     this.#sql.exec("UPDATE control SET version = max(version, ?) WHERE id = 1", version);
     const next = this.nextVersion();
@@ -116,27 +119,27 @@ export class ControlState {
     }
   }
 
-  /** The version of a job as it is by now; Infinity: it is gone. */
+  /** The current version of a job; Infinity: it is gone. */
   versionOf(id: number): number {
     const row = this.row(id);
     return row === null ? Number.POSITIVE_INFINITY : configOf(row).version;
   }
 
-  /** The logs of these jobs, and the ledger, have confirmed them as they are here. @param keptVersion what the ledger has confirmed. */
+  /** The logs of these jobs, and the ledger, have confirmed these configurations. @param keptVersion confirmed by the ledger. */
   confirm(jobs: readonly JobConfig[], keptVersion: number): void {
     this.#sql.exec("UPDATE control SET kept_version = max(kept_version, ?) WHERE id = 1", keptVersion);
     for (const { id, version } of jobs)
       this.#sql.exec("UPDATE job SET in_force = max(in_force, ?) WHERE id = ?", version, id);
   }
 
-  /** Jobs whose log, or the ledger, has not confirmed them as they are. */
+  /** Jobs whose current configuration the log or the ledger has not confirmed. */
   unconfirmed(): number[] {
     return this.rows()
       .filter((row) => row.in_force !== configOf(row).version)
       .map(({ id }) => id);
   }
 
-  /** Whether logging of a function that was switched at this version is so for every job and for the ledger. */
+  /** Whether every job and the ledger have confirmed a switch of logging at this version. */
   optOutsInForce(version: number, nowMs: number): boolean {
     if (this.control().kept_version < version) return false;
     return this.rows().every((row) => row.in_force >= version || !mayGetEvents(row, nowMs));
@@ -147,7 +150,7 @@ export function configOf({ config }: Pick<JobRow, "config">): JobConfig {
   return JSON.parse(config) as JobConfig;
 }
 
-/** Not if it was deleted so long ago that no queue can hold anything for it: its log may be gone, and must not be called back. */
+/** Not if it was deleted so long ago that no queue can hold events for it: its log may be gone, and a call would create it again. */
 function mayGetEvents({ deleted_ms }: JobRow, nowMs: number): boolean {
   return deleted_ms === null || nowMs - deleted_ms <= ID_MEMORY_MS;
 }

@@ -1,20 +1,11 @@
 import { DRAFT_MS, DRAFTS_MAX, DRAFTS_OF_OWNER_MAX } from "../limits.ts";
 
-/** A job that somebody is about to create, as it is stored: what it says is sealed by whoever keeps it here. */
-export interface StoredDraft {
-  id: string;
-  sealed: string;
-  changedMs: number;
-}
+/** A job that is being created, as stored. The caller seals and opens its content. */
+export type StoredDraft = { id: string; sealed: string; changedMs: number };
 
-interface DraftRow {
-  [column: string]: SqlStorageValue;
-  id: string;
-  sealed: string;
-  changed_ms: number;
-}
+const COLUMNS = "id, sealed, changed_ms AS changedMs";
 
-/** Part of the control plane: jobs that are not created yet. Each is its owner's alone, and lives for a week after its last change. */
+/** Part of the control plane: jobs not created yet. Only the owner sees a draft; it lives for a week after its last change. */
 export class Drafts {
   readonly #sql: SqlStorage;
 
@@ -23,9 +14,9 @@ export class Drafts {
   }
 
   /**
-   * Keeps a draft, in place of what it was. Those that are over go; of more than there may be, of one owner and in all, the ones that were not changed for the
-   * longest time.
-   * @returns false: the id is somebody else's, and nothing was changed.
+   * Saves a draft, new or changed, and deletes expired ones. Beyond the maximum, of one owner or in all,
+   * the least recently changed go.
+   * @returns false: the id belongs to another owner, and nothing changed.
    */
   save(id: string, owner: string, sealed: string, nowMs: number): boolean {
     const { rowsWritten } = this.#sql.exec(
@@ -38,7 +29,7 @@ export class Drafts {
     );
     if (rowsWritten === 0) return false;
     this.#sql.exec("DELETE FROM draft WHERE changed_ms <= ?", nowMs - DRAFT_MS);
-    // The one just saved stays, whatever the clock says.
+    // The draft just saved stays, whatever the clock says.
     this.#sql.exec(
       "DELETE FROM draft WHERE id IN (SELECT id FROM draft WHERE owner = ? ORDER BY id = ? DESC, changed_ms DESC, id LIMIT -1 OFFSET ?)",
       owner,
@@ -53,37 +44,22 @@ export class Drafts {
     return true;
   }
 
-  /** null: there is none, it is over, or it is somebody else's. */
+  /** null: none, expired, or another owner's. */
   find(id: string, owner: string, nowMs: number): StoredDraft | null {
-    const rows = this.#sql.exec<DraftRow>(
-      "SELECT id, sealed, changed_ms FROM draft WHERE id = ? AND owner = ? AND changed_ms > ?",
-      id,
-      owner,
-      nowMs - DRAFT_MS,
-    );
-    return rows.toArray().map(storedDraft)[0] ?? null;
+    const query = `SELECT ${COLUMNS} FROM draft WHERE id = ? AND owner = ? AND changed_ms > ?`;
+    return this.#sql.exec<StoredDraft>(query, id, owner, nowMs - DRAFT_MS).toArray()[0] ?? null;
   }
 
-  /** Those of one owner, the last changed first. */
+  /** Drafts of one owner, last changed first. */
   list(owner: string, nowMs: number): StoredDraft[] {
-    return this.#sql
-      .exec<DraftRow>(
-        "SELECT id, sealed, changed_ms FROM draft WHERE owner = ? AND changed_ms > ? ORDER BY changed_ms DESC, id",
-        owner,
-        nowMs - DRAFT_MS,
-      )
-      .toArray()
-      .map(storedDraft);
+    const query = `SELECT ${COLUMNS} FROM draft WHERE owner = ? AND changed_ms > ? ORDER BY changed_ms DESC, id`;
+    return this.#sql.exec<StoredDraft>(query, owner, nowMs - DRAFT_MS).toArray();
   }
 
-  /** Takes it out: of two who ask at the same time, one gets it. null: as with {@link Drafts.find}. */
+  /** Removes and returns a draft: of two calls, one gets it. null: as with {@link Drafts.find}. */
   take(id: string, owner: string, nowMs: number): StoredDraft | null {
     const draft = this.find(id, owner, nowMs);
     if (draft !== null) this.#sql.exec("DELETE FROM draft WHERE id = ?", id);
     return draft;
   }
-}
-
-function storedDraft({ id, sealed, changed_ms }: DraftRow): StoredDraft {
-  return { id, sealed, changedMs: changed_ms };
 }

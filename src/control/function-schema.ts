@@ -2,7 +2,7 @@ import * as z from "zod";
 import { SCRIPT_NAME_MAX } from "../account/function-counts.ts";
 import { utf8Length } from "../bytes.ts";
 
-/** JSON of one function's `tail_consumers`, in bytes: a list of all functions must fit one call, 32 MiB. */
+/** Most JSON of one function's `tail_consumers`, in bytes: a list of all functions must fit one call, 32 MiB. */
 const TAIL_CONSUMERS_MAX_BYTES = 16_384;
 
 const Name = z.string().min(1).max(255);
@@ -13,16 +13,11 @@ export const TailConsumer = z.strictObject({
   namespace: Name.optional(),
 });
 /** A service that the platform sends a function's trace events to. */
-export type TailConsumer = {
-  service: string;
-  environment?: string | undefined;
-  namespace?: string | undefined;
-};
+export type TailConsumer = z.infer<typeof TailConsumer>;
 
 const logging = z
   .boolean()
-  .nullable()
-  .optional()
+  .nullish()
   .describe("Whether the function's events ship: `true`, `false`, or null for unset, which ships, too.");
 
 /** The body of `PATCH …/script-settings`: only what it names changes. */
@@ -36,14 +31,13 @@ export const ScriptSettings = z
       .refine((value) => utf8Length(JSON.stringify(value)) <= TAIL_CONSUMERS_MAX_BYTES, {
         error: `must be at most ${TAIL_CONSUMERS_MAX_BYTES} bytes of JSON`,
       })
-      .nullable()
-      .optional()
+      .nullish()
       .describe(`Kept and echoed: at most ${TAIL_CONSUMERS_MAX_BYTES} bytes of JSON.`),
   })
   .refine((body) => body.logship === undefined || body.logpush === undefined, {
     path: ["logpush"],
     error: "is another name of logship; send one of them",
-    // With every other fault, not only without one.
+    // Reported beside other faults, too.
     when: ({ value }) => typeof value === "object" && value !== null,
   })
   .meta({
@@ -53,7 +47,7 @@ export const ScriptSettings = z
   });
 export type ScriptSettings = z.infer<typeof ScriptSettings>;
 
-/** Whether a name can be that of a function in a path: 1 to 255 UTF-16 code units, no `/`, no control characters. */
+/** Whether it can be the name of a function in a path: 1 to 255 UTF-16 code units, no `/`, no control characters. */
 export function isScriptName(name: string): boolean {
   return name.length >= 1 && name.length <= SCRIPT_NAME_MAX && !/[/\p{Cc}]/u.test(name);
 }

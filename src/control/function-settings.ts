@@ -4,14 +4,14 @@ import { isOpen, optOutWindows, remembered } from "../job/windows.ts";
 import { FUNCTIONS_MAX, SWITCHES_MAX } from "../limits.ts";
 import type { TailConsumer } from "./function-schema.ts";
 
-/** `unset` ships, as `on` does: attaching the function, or sending its events, is opting in. */
+/** `unset` ships, like `on`: attaching the function, or sending its events, is opting in. */
 export type Logging = "on" | "off" | "unset";
 
-/** What somebody set for a function. */
+/** The settings of a function. */
 export interface FunctionSetting {
   name: string;
   logging: Logging;
-  /** As sent; null: none were. */
+  /** As sent; null: none. */
   tailConsumers: TailConsumer[] | null;
   modifiedMs: number;
 }
@@ -24,9 +24,9 @@ export interface FunctionPatch {
 
 export type FunctionSet = { kind: "refused"; why: string } | { kind: "set"; switch: Switch };
 
-/** How logging of a function was last switched off or on again. */
+/** The last switch of a function's logging, off or on again. */
 export interface Switch {
-  /** It was by this very change. */
+  /** This change made it. */
   now: boolean;
   /** 0: never. */
   version: number;
@@ -34,8 +34,8 @@ export interface Switch {
 }
 
 /**
- * JSON of all opt-outs, in bytes. The ledger keeps it in one row of at most 1.9 MB; each of the open windows, of which there are at most
- * {@link FUNCTIONS_MAX}, grows by nine when it is closed.
+ * Most JSON of all opt-outs, in bytes. The ledger keeps it in one row of at most 1.9 MB. Closing a
+ * window adds nine bytes, and at most {@link FUNCTIONS_MAX} are open.
  */
 const OPT_OUTS_MAX_BYTES = 1_800_000;
 
@@ -49,7 +49,7 @@ interface SettingRow {
   modified_ms: number;
 }
 
-/** Part of the control plane: what was set for functions, and when their logging was off. A function without a setting has no row, unless it was off lately. */
+/** Part of the control plane: settings of functions, and when their logging was off. A function without settings has no row, unless it was off recently. */
 export class FunctionSettings {
   readonly #sql: SqlStorage;
 
@@ -82,7 +82,7 @@ export class FunctionSettings {
 
   /**
    * Call it in a transaction.
-   * @param nextVersion is called if logging is switched, and gives the version at which it is.
+   * @param nextVersion called if logging is switched; gives the version of the switch.
    */
   set(name: string, patch: FunctionPatch, nowMs: number, nextVersion: () => number): FunctionSet {
     const row = this.#row(name);
@@ -116,17 +116,17 @@ export class FunctionSettings {
     return { kind: "set", switch: { now: switched, version, windows } };
   }
 
-  /** The version at which logging of a function was last switched; 0: never, or it is forgotten. */
+  /** The version at which logging of a function was last switched; 0: never, or deleted. */
   switchedVersion(name: string): number {
     return this.#row(name)?.switched_version ?? 0;
   }
 
-  /** Every function was switched at this version, as far as anybody else can know. */
+  /** Marks every function with windows as switched at this version. */
   overtake(version: number): void {
     this.#sql.exec("UPDATE function_setting SET switched_version = ? WHERE windows <> '[]'", version);
   }
 
-  /** Windows that no event in the queue can fall into any more, and rows that were kept for them alone. */
+  /** Deletes windows too old for any event in the queue, and rows kept only for them. */
   #forgetOld(nowMs: number): void {
     const rows = this.#sql.exec<SettingRow>("SELECT * FROM function_setting WHERE windows <> '[]'").toArray();
     for (const { name, windows, logging, tail_consumers } of rows) {
@@ -139,7 +139,7 @@ export class FunctionSettings {
     }
   }
 
-  /** @returns why a function cannot be set; null: it can. What ends an opt-out is never refused. */
+  /** @returns why a function cannot be set; null: it can. Ending an opt-out is never refused. */
   #refusal(name: string, windows: readonly Window[], added: boolean, opens: boolean): string | null {
     const { n } = this.#sql.exec<{ n: number }>("SELECT count(*) AS n FROM function_setting").one();
     if (added && n >= FUNCTIONS_MAX) return `exceeded max functions with settings allowed (${FUNCTIONS_MAX})`;

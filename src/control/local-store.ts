@@ -2,7 +2,7 @@ import { concat } from "../bytes.ts";
 import type { LocalCode, ModuleKind, StoredCode } from "../functions/local-types.ts";
 import { LOCAL_FUNCTIONS_MAX, ROW_MAX_BYTES } from "../limits.ts";
 
-/** {@link LocalCode}, with lengths in place of bytes: these follow each other in the function's chunks. */
+/** {@link LocalCode} with lengths in place of bytes. The function's chunks hold the bytes of all modules in order. */
 interface Manifest extends Omit<LocalCode, "modules"> {
   modules: { name: string; kind: ModuleKind; length: number }[];
 }
@@ -13,7 +13,7 @@ interface FunctionRow {
   manifest: string;
 }
 
-/** Part of the control plane: the code of functions that run in local development. Call what writes in a transaction. */
+/** Part of the control plane: code of functions in local development. Call methods that write in a transaction. */
 export class LocalStore {
   readonly #sql: SqlStorage;
 
@@ -21,7 +21,7 @@ export class LocalStore {
     this.#sql = sql;
   }
 
-  /** @returns why it is not kept; null: it is, in place of what was uploaded under this name before. */
+  /** Replaces the code of a function. @returns why it is not stored; null: it is. */
   put(name: string, version: string, { modules, ...rest }: LocalCode): string | null {
     const { others } = this.#sql
       .exec<{ others: number }>("SELECT count(*) AS others FROM local_function WHERE name <> ?", name)
@@ -64,7 +64,7 @@ export class LocalStore {
     const code: LocalCode = {
       ...rest,
       modules: modules.map(({ name, kind, length }) => {
-        // A copy: a part of a buffer would carry the whole of it through a call.
+        // A copy: a call would transfer the whole buffer of a view.
         const bytes = all.slice(at, at + length);
         at += length;
         return { name, kind, bytes };

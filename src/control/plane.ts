@@ -27,24 +27,25 @@ export interface StoredJob {
   modifiedMs: number;
 }
 
-/** What has changed since the state that was named: everything as it is now, or nothing. The state is to be named when asking again. */
+/** The changes since a state: everything as it is now, or nothing. Name the returned state in the next call. */
 export type ConfigSnapshot = JobsSnapshot | { state: JobsSnapshot["state"]; jobs: null };
 
-/** `inForce` false: stored, but the job's log or the ledger has not confirmed it; the alarm will see to it. */
+/** `inForce` false: stored, but the job's log or the ledger has not confirmed it; the alarm retries. */
 export type JobChange =
   | { kind: "changed"; job: StoredJob; inForce: boolean }
   | { kind: "refused"; why: string }
   | { kind: "conflict" | "gone" };
 
-/** `setting` null: nothing is set any more. `inForce` false: stored, but some log or the ledger may still let by what the change is to stop. */
+/** `setting` null: none any more. `inForce` false: stored, but a log or the ledger may still accept what the change is to stop. */
 export type FunctionChange =
   | { kind: "changed"; setting: FunctionSetting | null; inForce: boolean }
   | { kind: "refused"; why: string };
 
 /**
- * The account's jobs, and the settings of its functions: the one place where they change. Before a change is answered, it is brought to the logs of
- * the jobs that it touches, which refuse appends that were built before it, and to the ledger, which refuses to count (and so to let be
- * acknowledged) what was routed before it. A consumer that cannot reach this object misses no change.
+ * The account's jobs and the settings of its functions: the one place where they change. Before a
+ * change is answered, it is sent to the logs of its jobs, which then refuse appends built before it,
+ * and to the ledger, which then refuses to count what was routed before it; only counted batches are
+ * acknowledged. A consumer that cannot reach this object misses no change.
  */
 export class ControlPlane extends DurableObject<Env> {
   readonly #sql: SqlStorage;
@@ -54,7 +55,7 @@ export class ControlPlane extends DurableObject<Env> {
   readonly #drafts: Drafts;
   readonly #state: ControlState;
   readonly #rollout: Rollout;
-  /** Overridden by tests, which do not wait. */
+  /** Tests override it, so that they do not wait. */
   readonly patience = { ...PATIENCE };
 
   constructor(ctx: DurableObjectState, env: Env) {
@@ -72,9 +73,9 @@ export class ControlPlane extends DurableObject<Env> {
     });
   }
 
-  /** Every job's configuration, if anything has changed since that state; "" is none. */
+  /** All configurations, if anything has changed since that state; "" means no state. */
   configSince(state: string): ConfigSnapshot {
-    // It was learned here: this storage was restored to an earlier time, and what came after it is known elsewhere.
+    // Only this storage gives states: it was restored to an earlier time, and others know what came after.
     if (isBehind(this.#state.state(), state)) this.#rollout.overtake(state);
     const current = this.#state.state();
     return current === state ? { state, jobs: null } : this.#state.snapshot();
@@ -114,8 +115,8 @@ export class ControlPlane extends DurableObject<Env> {
   }
 
   /**
-   * @param basedOn the `modifiedVersion` of the job that the draft was made from; another one by now is a conflict.
-   * @param destinationChanged the destination is another, however it is sealed.
+   * @param basedOn the `modifiedVersion` of the job that the draft is based on; if it has changed, that is a conflict.
+   * @param destinationChanged the destination differs, not only its seal.
    */
   async update(id: number, basedOn: number, draft: JobDraft, destinationChanged: boolean): Promise<JobChange> {
     const now = platform.now();
@@ -140,8 +141,8 @@ export class ControlPlane extends DurableObject<Env> {
   }
 
   /**
-   * Takes the job out of the list at once; its log delivers what it holds, or drops it where `discard` says so. A job that is gone already can
-   * still be discarded while its log drains.
+   * Removes the job from the list at once. Its log delivers what it holds, or drops it with `discard`.
+   * A deleted job can still be discarded while its log drains.
    */
   async remove(id: number, discard: boolean): Promise<JobChange> {
     const now = platform.now();
@@ -151,7 +152,7 @@ export class ControlPlane extends DurableObject<Env> {
       if (row === null) return "gone";
       const before = configOf(row);
       windows = enabledWindows(before.windows, false, now);
-      // Whoever was told that it is not in force yet asks again, and is told when it is.
+      // A caller that was answered "not in force yet" repeats the request until it is.
       if (before.deletedMs !== null && (before.discard || !discard))
         return row.in_force === before.version ? "gone" : "changed";
       const config = deleted(before, discard, windows, this.#state.nextVersion(), now);
@@ -165,7 +166,7 @@ export class ControlPlane extends DurableObject<Env> {
       return "changed";
     });
     if (change === "changed") return this.#confirmed(id, windows);
-    // That it is gone is an answer as well, to whoever was not answered at first.
+    // "Gone" also answers a caller whose first request got no answer.
     await settled(windows);
     return { kind: "gone" };
   }
@@ -175,17 +176,13 @@ export class ControlPlane extends DurableObject<Env> {
     return this.#state.creationRefusal();
   }
 
-  /** Deleted jobs whose logs may still hold something, and the time they were deleted. */
+  /** Deleted jobs whose logs may still hold something, and when they were deleted. */
   draining(): { id: number; deletedMs: number }[] {
-    return this.#sql
-      .exec<{ id: number; deleted_ms: number }>(
-        "SELECT id, deleted_ms FROM job WHERE deleted_ms IS NOT NULL ORDER BY id",
-      )
-      .toArray()
-      .map(({ id, deleted_ms }) => ({ id, deletedMs: deleted_ms }));
+    const query = "SELECT id, deleted_ms AS deletedMs FROM job WHERE deleted_ms IS NOT NULL ORDER BY id";
+    return this.#sql.exec<{ id: number; deletedMs: number }>(query).toArray();
   }
 
-  /** Forgets a job that was deleted long ago and whose log has gone. */
+  /** Deletes the row of a job that was deleted long ago and whose log has gone. */
   forget(id: number): void {
     const old = platform.now() - ID_MEMORY_MS;
     this.ctx.storage.transactionSync(() => {
@@ -194,19 +191,20 @@ export class ControlPlane extends DurableObject<Env> {
     });
   }
 
-  /** What was set for functions, by name. */
+  /** Settings of functions, by name. */
   functionSettings(): FunctionSetting[] {
     return this.#functions.list();
   }
 
-  /** null: nothing is set. */
+  /** null: no settings. */
   functionSetting(name: string): FunctionSetting | null {
     return this.#functions.get(name);
   }
 
   /**
-   * Sets what is named. Where that switches logging off or on again, the answer waits until no clock can stamp an event to the other side of it.
-   * @param attachment what the platform has done with it meanwhile, which stands even if the setting is refused.
+   * Sets what is named. If that switches logging, the answer waits until no clock can stamp an event on
+   * the other side of the switch.
+   * @param attachment what the platform has done with it meanwhile; kept even if the setting is refused.
    */
   async setFunction(
     name: string,
@@ -223,29 +221,29 @@ export class ControlPlane extends DurableObject<Env> {
     });
     if (change.kind === "refused") return change;
     const { version, windows } = change.switch;
-    // Of an earlier switch as well: who repeats what was not confirmed must not be told that it is in force.
+    // Of an earlier switch, too: a repeated request is not in force before the first one is confirmed.
     const inForce = (): boolean => this.#state.optOutsInForce(version, platform.now());
     if (!inForce()) await this.#rollout.bring(this.#state.unconfirmed());
     await settled(windows);
     return { kind: "changed", setting: this.#functions.get(name), inForce: inForce() };
   }
 
-  /** Functions that should be attached to this service at the platform, each with how that is; those whose logging is off are left out. */
+  /** Functions that should be attached to this service, with their state; without those whose logging is off. */
   attachments(): AttachmentFact[] {
     return this.#attachments.list();
   }
 
-  /** null: nobody asked for it, or its logging is off. */
+  /** null: not requested, or its logging is off. */
   attachment(name: string): AttachmentFact | null {
     return this.#attachments.get(name);
   }
 
-  /** Names of those to look at, the ones first that were asked about the longest ago. */
+  /** Names of functions to check, least recently tried first. */
   attachmentsDue(atMost: number): string[] {
     return this.#attachments.due(atMost, platform.now());
   }
 
-  /** What answers of the platform's showed. What shows an attachment that is not known has it watched from then on. */
+  /** Takes in what answers of the platform showed. An unknown attachment is watched from then on. */
   noteAttachments(seen: readonly Seen[]): void {
     this.ctx.storage.transactionSync(() => {
       for (const each of seen) this.#attachments.see(each);
@@ -253,8 +251,8 @@ export class ControlPlane extends DurableObject<Env> {
   }
 
   /**
-   * Forgets what was set, whether it is to be attached, and the code that runs locally. Events of the function ship from then on, if any come.
-   * @returns null: there was nothing. If there was, and was forgotten, but not everywhere yet, this brings it there.
+   * Deletes the settings of a function, its attachment and its local code. Later events of it ship.
+   * @returns null: there was nothing. A repeated call completes a deletion that is not confirmed yet.
    */
   async removeFunction(name: string): Promise<FunctionChange | null> {
     const had = this.ctx.storage.transactionSync(() => {
@@ -268,7 +266,7 @@ export class ControlPlane extends DurableObject<Env> {
     return known ? this.setFunction(name, { logging: "unset", tailConsumers: null }) : null;
   }
 
-  /** Keeps the code of a function that runs locally, in place of the one before. @returns why it is not kept; null: it is. */
+  /** Stores the code of a function that runs locally, in place of the version before. @returns why not; null: stored. */
   storeLocalFunction(name: string, code: LocalCode): string | null {
     return this.ctx.storage.transactionSync(() => this.#local.put(name, crypto.randomUUID(), code));
   }
@@ -283,12 +281,12 @@ export class ControlPlane extends DurableObject<Env> {
     return this.#local.get(name);
   }
 
-  /** Keeps what somebody has entered of a job. @returns false: the id is somebody else's. */
+  /** Saves a draft of a job. @returns false: the id belongs to another owner. */
   saveDraft(id: string, owner: string, sealed: string): boolean {
     return this.ctx.storage.transactionSync(() => this.#drafts.save(id, owner, sealed, platform.now()));
   }
 
-  /** null: there is none, it is over, or it is somebody else's. */
+  /** null: none, expired, or another owner's. */
   draft(id: string, owner: string): StoredDraft | null {
     return this.#drafts.find(id, owner, platform.now());
   }
@@ -297,22 +295,22 @@ export class ControlPlane extends DurableObject<Env> {
     return this.#drafts.list(owner, platform.now());
   }
 
-  /** Takes a draft out; of two who ask at once, one gets it. */
+  /** Removes and returns a draft; of two calls at once, one gets it. */
   takeDraft(id: string, owner: string): StoredDraft | null {
     return this.#drafts.take(id, owner, platform.now());
   }
 
-  /** Brings changes to where they were not confirmed: it was armed with each of them, in case this object does not live to do it itself. */
-  override async alarm(): Promise<void> {
-    await this.#rollout.resume();
+  /** Sends changes that were not confirmed. Each change arms it, in case this object dies before it sends them. */
+  override alarm(): Promise<void> {
+    return this.#rollout.resume();
   }
 
-  /** For a second, independent clock: does what the alarm is for. */
-  async drive(): Promise<void> {
-    await this.#rollout.resume();
+  /** The same, for a second, independent clock. */
+  drive(): Promise<void> {
+    return this.#rollout.resume();
   }
 
-  /** An id that no log has ever had, even if this storage was restored to a time when it was not used yet. */
+  /** An id that no log has ever had, even if this storage was restored to a time before its use. */
   async #freshId(): Promise<number> {
     for (;;) {
       const id = this.#state.nextId();
@@ -320,7 +318,7 @@ export class ControlPlane extends DurableObject<Env> {
     }
   }
 
-  /** @param windows those in which the job is, or was, enabled. */
+  /** @param windows in which the job is, or was, enabled. */
   async #confirmed(id: number, windows: readonly Window[]): Promise<JobChange> {
     const confirmed = await this.#rollout.bring([id]);
     await settled(windows);
@@ -330,8 +328,8 @@ export class ControlPlane extends DurableObject<Env> {
 }
 
 /**
- * Waits until no clock can stamp an event to the other side of the last switch: that may have been made by an earlier call of the same change, of which
- * the answer was lost.
+ * Waits until no clock can stamp an event on the other side of the last switch. An earlier call of the
+ * same change, whose answer was lost, may have made that switch.
  */
 async function settled(windows: readonly Window[]): Promise<void> {
   if (isSettling(windows, platform.now())) await platform.sleep(2 * CLOCK_SKEW_MS);

@@ -7,26 +7,27 @@ import { answered, platform, settled, within } from "../platform.ts";
 import { Alarm } from "../storage/alarm.ts";
 import { type ControlState, configOf } from "./control-state.ts";
 
-/** How long until a change that was not confirmed is brought to the logs and the ledger again, in ms. */
+/** When a change that was not confirmed is sent to the logs and the ledger again, in ms. */
 const AGAIN_MS = 10_000;
 
-/** How often a change is given a higher version because a log or the ledger knows a newer one. */
+/** How often a change gets a higher version because a log or the ledger knows a newer one. */
 const OVERTAKE_TRIES = 3;
 
-/** Logs that a change is brought to side by side. */
+/** Logs that a change is sent to in parallel. */
 const LOGS_AT_ONCE = 8;
 
-/** How long is waited for confirmation, in ms. What comes late is no harm: to bring the same again changes nothing. */
+/** Deadlines of confirmation, in ms. A late effect does no harm: sending the same again changes nothing. */
 export const PATIENCE = {
   /** For one log, or the ledger. */
   oneMs: 10_000,
-  /** For all of them, before whoever made the change is told that it is not in force yet; it is brought to the rest all the same. */
+  /** For all of them. After that the answer is "not in force yet", and sending goes on. */
   allMs: 15_000,
 };
 
 /**
- * Part of the control plane: makes a change, and brings it to where it counts. A log refuses appends that were built before what it has confirmed,
- * and the ledger refuses to count (and so to let be acknowledged) what was routed before.
+ * Part of the control plane: makes a change, and sends it to logs and ledger. A log refuses appends
+ * built before what it has confirmed; the ledger refuses to count what was routed before, and what is
+ * not counted is not acknowledged.
  */
 export class Rollout {
   readonly #ctx: DurableObjectState;
@@ -34,7 +35,7 @@ export class Rollout {
   readonly #state: ControlState;
   readonly #patience: Readonly<typeof PATIENCE>;
   readonly #alarm: Alarm;
-  /** Passes over logs and ledger that are under way in this instance. */
+  /** Passes over logs and ledger under way in this instance. */
   #underWay = 0;
 
   constructor(
@@ -50,12 +51,12 @@ export class Rollout {
     this.#patience = patience;
   }
 
-  /** Learns when the alarm is set for. To be called before anything else. */
+  /** Loads the time of the alarm. Call it first. */
   async begin(): Promise<void> {
     await this.#alarm.load();
   }
 
-  /** Makes a change in one transaction; if it takes a version, an alarm is set with it, in case this object does not live to bring it anywhere. */
+  /** Makes a change in one transaction. If it takes a version, the alarm is set with it, in case this object dies before sending it. */
   change<T>(change: () => T): T {
     return this.#alarm.transaction(() => {
       const before = this.#state.state();
@@ -65,12 +66,12 @@ export class Rollout {
     });
   }
 
-  /** Gives everything a version above that state's: it has what this storage, which was restored to an earlier time, has not. */
+  /** Gives everything a version above that state's, which this storage lost when it was restored to an earlier time. */
   overtake(state: JobsSnapshot["state"]): void {
     this.change(() => this.#state.overtake(versionIn(state), [], platform.now()));
   }
 
-  /** What the alarm is for: brings what was not confirmed. Beside a pass that is under way it only looks again later. */
+  /** Sends what was not confirmed. While a pass is under way it only sets the alarm again. */
   async resume(): Promise<void> {
     this.#alarm.cleared();
     if (this.#underWay > 0) {
@@ -83,8 +84,9 @@ export class Rollout {
   }
 
   /**
-   * Brings these jobs, as they are now, to their logs, and everything to the ledger. What is not confirmed, the alarm brings again.
-   * @returns the jobs that were confirmed; none if it took too long, though it goes on.
+   * Sends these jobs, as they are now, to their logs, and everything to the ledger. The alarm sends again
+   * what is not confirmed.
+   * @returns the confirmed jobs; none after the deadline, though the pass goes on.
    */
   async bring(ids: readonly number[]): Promise<ReadonlySet<number>> {
     this.#underWay += 1;
@@ -123,7 +125,7 @@ export class Rollout {
   async #bringOnce(ids: readonly number[]): Promise<{
     confirmed: ReadonlySet<number>;
     failure: unknown;
-    /** At least as new as anything here, and known elsewhere for something else: no change would count before it is overtaken. */
+    /** Known elsewhere, for another change, and at least as new as ours: no change counts before it is overtaken. */
     aheadVersion: number | null;
   }> {
     const rows = ids.map((id) => this.#state.row(id)).filter((row) => row !== null);
@@ -156,16 +158,16 @@ export class Rollout {
     this.#arm();
   }
 
-  /** Sets the alarm, if it is not set for earlier: changes that go well do not postpone what is left of one that did not. */
+  /** Sets the alarm, unless it is set for earlier: later changes do not postpone an unconfirmed one. */
   #arm(): void {
     const now = platform.now();
     this.#alarm.set(now + AGAIN_MS, now);
   }
 
-  /** @throws if there is no answer in time, or none that can be: what is compared with garbage is never behind, and would count as confirmed. */
+  /** @throws without an answer in time, or with a malformed one: compared with garbage, nothing is behind and all would count as confirmed. */
   async #answered<T>(who: string, answer: Promise<unknown>, isAnswer: (value: unknown) => value is T): Promise<T> {
     const value = await answered(who, this.#patience.oneMs, answer);
-    if (!isAnswer(value)) throw new Error(`${who}: an answer that says nothing`);
+    if (!isAnswer(value)) throw new Error(`${who}: malformed answer`);
     return value;
   }
 }

@@ -53,7 +53,7 @@ export function mountDashboard(app: Hono<AppEnv>, world: DashboardWorld): void {
       "Cross-Origin-Resource-Policy": "same-origin",
     });
   });
-  app.get("/sign-in", (c) => shown(c, (who) => signInView(c, who)));
+  app.get("/sign-in", (c) => shown(c, (who) => signInView(c, who, world.platform)));
   app.post("/sign-in", (c) =>
     shown(c, async () => (isSameOrigin(c.req.raw) ? signIn(c, await formOf(c), world.platform) : FOREIGN_FORM)),
   );

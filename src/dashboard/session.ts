@@ -6,35 +6,35 @@ import { encodeUtf8, toBase64Url } from "../bytes.ts";
 import { answered } from "../platform.ts";
 
 /**
- * The cookie of a session. With this prefix a browser takes it over https (or from localhost) alone, for this host and the whole of it, and no page of
- * another host can put one in its place. RFC 6265bis, 4.1.3.2.
+ * The cookie of a session. With this prefix a browser takes it only over https or from localhost, for
+ * exactly this host, and no page of another host can replace it. RFC 6265bis, 4.1.3.2.
  */
 export const SESSION_COOKIE = "__Host-logship";
 
-/** How long the register may take to say who is signed in, in ms. */
+/** How long the register may take to answer, in ms. */
 export const REGISTER_MS = 3_000;
 
 /** 32 bytes in base64url. */
 const SESSION_ID = /^[A-Za-z0-9_-]{43}$/;
 
-/** Somebody who is signed in. */
+/** A signed-in user. */
 export interface Viewer {
-  /** Never sees a secret. */
+  /** Masked: sees no secret. */
   caller: Caller;
-  /** What forms of this session carry, so that nobody else's page can send them. */
+  /** Token in the forms of this session: pages of other origins do not know it. */
   csrf: string;
-  /** Hash of the session's id: what the register knows it by. */
+  /** Hash of the session's id, as the register stores it. */
   sessionHash: Uint8Array;
   /** When the session ends, in ms since the epoch. */
   expiresMs: number;
 }
 
-/** A new session's id, for the browser alone. */
+/** A new session's id. Only the browser keeps it. */
 export function newSessionId(): string {
   return toBase64Url(crypto.getRandomValues(new Uint8Array(32)));
 }
 
-/** The id that a request's cookie holds; null: none, or nothing that could be one. Of two cookies of the name, neither counts. */
+/** The id in a request's cookie; null: none, or malformed. Of two cookies of the name, neither counts. */
 export function sessionId(headers: Headers): string | null {
   const values = (headers.get("cookie") ?? "")
     .split(";")
@@ -45,23 +45,23 @@ export function sessionId(headers: Headers): string | null {
   return values.length === 1 && id !== undefined && SESSION_ID.test(id) ? id : null;
 }
 
-/** `Set-Cookie` of an open session. @param ms how long it lasts. */
+/** `Set-Cookie` of an open session. @param ms its lifetime. */
 export function cookieOf(id: string, ms: number): string {
   return `${SESSION_COOKIE}=${id}; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age=${Math.max(0, Math.floor(ms / 1000))}`;
 }
 
-/** `Set-Cookie` that takes it away. */
+/** `Set-Cookie` that deletes the cookie. */
 export const NO_COOKIE = cookieOf("", 0);
 
 /**
- * That a session was opened with this ADMIN_TOKEN. Made with the session's id, which only the browser holds: whoever reads what is stored can try no guess
- * at a token that somebody has thought up.
+ * Proof that a session was opened with this ADMIN_TOKEN. It is keyed by the session's id, which only
+ * the browser has: what is stored does not allow guessing at a token that a person made up.
  */
 export function adminProof(adminToken: string, id: string): Uint8Array {
   return createHmac("sha256", id).update("opened by ADMIN_TOKEN\n").update(adminToken).digest();
 }
 
-/** What the forms of a session carry. It follows from the session's id, which no script and no other origin can read. */
+/** Token in the forms of a session. It follows from the session's id, which no script and no other origin can read. */
 export function csrfOf(id: string): string {
   return createHmac("sha256", id).update("forms of the dashboard").digest("base64url");
 }
@@ -72,8 +72,8 @@ export function isCsrfOf(id: string, sent: unknown): boolean {
 }
 
 /**
- * Whether a request comes from a page of this origin, as browsers say it: `Origin` is sent with every POST and every WebSocket, and no page can change it.
- * One that says nothing is refused, too.
+ * Whether a request comes from a page of this origin. Browsers send `Origin` with every POST and every
+ * WebSocket, and no page can change it. A request without it is refused.
  */
 export function isSameOrigin(request: Request): boolean {
   const site = request.headers.get("sec-fetch-site");
@@ -82,9 +82,9 @@ export function isSameOrigin(request: Request): boolean {
 }
 
 /**
- * Who is signed in, by the cookie of a request; asked of the register each time.
- * @param adminToken in force; null: there is none.
- * @returns null: nobody.
+ * The user signed in by a request's cookie, as the register says now.
+ * @param adminToken the current one; null: none.
+ * @returns null: not signed in.
  * @throws if the register does not answer.
  */
 export async function viewerOf(

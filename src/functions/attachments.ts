@@ -1,4 +1,4 @@
-/** Whether the platform still sends a function's events here: what its answers say of that, and what follows. */
+/** Whether the platform still sends a function's events here: what its answers show, and what follows. */
 import * as z from "zod";
 import type { Upstream } from "../config.ts";
 import { CLOCK_SKEW_MS } from "../job/config.ts";
@@ -9,63 +9,61 @@ import { type Consumer, isNamedLike, isSelf } from "./tail-consumers.ts";
 import { askPlatform, isDone, type PlatformAnswer, scriptUrl } from "./upstream.ts";
 
 /**
- * `attached`: events come here, as somebody asked for through this service. `undone`: they did, and the platform lists this service no more. `gone`: there
- * is no such script any more. `unknown`: it was attached, and since then the platform could not be asked, or its answer did not tell.
+ * `attached`: events come here, as requested through this service. `undone`: they did, but the
+ * platform no longer lists this service. `gone`: the script no longer exists. `unknown`: it was
+ * attached; since then the platform could not be asked, or its answer was unclear.
  */
 export const ATTACHMENT_STATES = ["attached", "undone", "gone", "unknown"] as const;
 export type AttachmentState = (typeof ATTACHMENT_STATES)[number];
 
-/** What is known of the attachment of one function. Times are in ms since the epoch. */
+/** The attachment of one function. Times are in ms since the epoch. */
 export interface Attachment {
   state: AttachmentState;
-  /** When it was first found to be so. */
+  /** When the state was first seen. */
   sinceMs: number;
-  /** When the platform last had it attached. */
+  /** When the platform was last known to have it attached. */
   attachedMs: number;
-  /** When the platform last told how it is. */
+  /** When the platform last gave a clear answer. */
   checkedMs: number;
-  /** Why the newest question after that was left without an answer, in words; null: none was. */
+  /** Why the newest check after that had no clear answer, in words; null: no such check. */
   fault: string | null;
 }
 
-/** For whoever looks at everything: functions that should be attached, each with how that is. */
+/** The attachment of one function, for reports. */
 export interface AttachmentFact {
   script: string;
   state: AttachmentState;
   sinceMs: number;
   checkedMs: number;
-  /** In words, without the name: neither a text of the platform's nor a secret. */
+  /** In our words, without the name: no text of the platform's, no secret. */
   why: string;
 }
 
-/** What an answer says of an attachment. */
+/** What an answer shows of an attachment. */
 export type Sighting =
   | { readonly kind: "attached" | "detached" | "gone" }
-  /** @property why in words of ours. */
+  /** @property why in our words. */
   | { readonly kind: "unclear"; readonly why: string };
 
-/** What was seen of one function, and when the question was put. */
+/** What was seen of one function, and when the platform was asked. */
 export interface Seen {
   name: string;
   sighting: Sighting;
   askedMs: number;
 }
 
-/** `tail_consumers`, as the platform has them and takes them. */
-export const Consumers = z
-  .array(z.looseObject({ service: z.string() }))
-  .nullable()
-  .optional();
+/** `tail_consumers`, as the platform sends and takes them. */
+export const Consumers = z.array(z.looseObject({ service: z.string() })).nullish();
 
 export const SettingsAnswer = z.looseObject({ result: z.looseObject({ tail_consumers: Consumers }) });
 
-/** How soon the same may be seen again without being written down again, in ms: whoever reads settings in a loop costs no rows. */
+/** How long the same sighting is not written again, in ms: reading settings in a loop costs no rows. */
 const SEEN_AGAIN_MS = 60_000;
 
 /**
- * What follows from a sighting. One that was asked for before the newest thing that is known says nothing: it may be of the time before that. One that tells
- * nothing makes nobody believe that an attachment was undone, nor that it no longer is.
- * @param before null: nothing is known, nor asked for. Only what is attached begins to be.
+ * What follows from a sighting. An answer to an older question than the newest known one is ignored,
+ * as it may be outdated. An unclear one neither makes an attachment undone nor ends that state.
+ * @param before null: unknown, and never requested; only a sighting of `attached` changes that.
  */
 export function afterSighting(before: Attachment | null, sighting: Sighting, askedMs: number): Attachment | null {
   if (before === null) return sighting.kind === "attached" ? attachedAt(null, askedMs) : null;
@@ -86,7 +84,7 @@ export function afterSighting(before: Attachment | null, sighting: Sighting, ask
   }
 }
 
-/** The platform has it attached at this time. */
+/** The state after the platform was found to have it attached. */
 export function attachedAt(before: Attachment | null, nowMs: number): Attachment {
   return { ...stateAt(before, "attached", nowMs), attachedMs: nowMs, checkedMs: nowMs, fault: null };
 }
@@ -119,7 +117,7 @@ function whyOf({ state, attachedMs, checkedMs, fault }: Attachment): string {
   }
 }
 
-/** What consumers of a script, as the platform lists them, say. None at all is said in three ways. */
+/** What a script's consumers, as the platform lists them, show. An empty list has three forms. */
 export function sightingIn(consumers: readonly Consumer[] | null | undefined, selfName: string): Sighting {
   const all = consumers ?? [];
   if (all.some((consumer) => isSelf(consumer, selfName))) return { kind: "attached" };
@@ -128,14 +126,14 @@ export function sightingIn(consumers: readonly Consumer[] | null | undefined, se
     : { kind: "detached" };
 }
 
-/** What an answer to a question for the settings of a script says. */
+/** What an answer to a request for the settings of a script shows. */
 export function sightingOf(answer: PlatformAnswer, selfName: string): Sighting {
   if (answer.kind === "none") return unclear(`the platform's API ${answer.why}`);
   const { status, json } = answer;
   if (isDone(answer)) {
     const { data } = SettingsAnswer.safeParse(json);
     return data === undefined
-      ? unclear("the platform's API answered with settings that are none")
+      ? unclear("the platform's API answered with malformed settings")
       : sightingIn(data.result.tail_consumers, selfName);
   }
   if (isRefusal(status))
@@ -143,12 +141,13 @@ export function sightingOf(answer: PlatformAnswer, selfName: string): Sighting {
       `the platform's API refuses UPSTREAM_TOKEN (HTTP ${status}), which needs the permission to read scripts`,
     );
   if (status === 404 && saysNoSuchScript(json)) return { kind: "gone" };
-  return unclear(`the platform's API answered with HTTP ${status}, which does not tell`);
+  return unclear(`the platform's API answered with HTTP ${status}`);
 }
 
 /**
- * The platform's errors for a path that it does not have, or an account: with a wrong UPSTREAM_API, no script would be gone. That of a script which is not
- * there is 10007. https://developers.cloudflare.com/api/ and the vendor's own client, which tells them apart the same way.
+ * The platform's errors for an unknown path or account, as with a wrong UPSTREAM_API: they do not
+ * mean that a script is gone. That error is 10007. https://developers.cloudflare.com/api/ and the
+ * vendor's own client, which tells them apart the same way.
  */
 const NO_ROUTE_CODES: ReadonlySet<number> = new Set([7000, 7003]);
 
@@ -171,22 +170,23 @@ function unclear(why: string): Sighting {
 }
 
 /**
- * How many functions one run looks at. Twelve runs an hour look at 1,008, which is more than are remembered: each is looked at hourly. The vendor takes
- * 1,200 requests in five minutes. https://developers.cloudflare.com/fundamentals/api/reference/limits/
+ * Functions checked in one run. Twelve runs an hour check 1,008, more than are remembered: each is
+ * checked hourly. The vendor takes 1,200 requests in five minutes.
+ * https://developers.cloudflare.com/fundamentals/api/reference/limits/
  */
 export const CHECKED_A_RUN_MAX = 84;
 
-/** Of the six connections that an invocation may have open. https://developers.cloudflare.com/workers/platform/limits/#simultaneous-open-connections */
+/** An invocation may have six open connections. https://developers.cloudflare.com/workers/platform/limits/#simultaneous-open-connections */
 const CHECKED_AT_ONCE = 4;
 
-/** How long the platform may take for one answer, and until when questions are put, in ms: all of it ends within what a chore may take, 30 s. */
+/** Deadline of one answer, and of starting new requests, in ms: together within the 30 s of a scheduled chore. */
 const ONE_MS = 5_000;
 const ALL_MS = 18_000;
 
-/** After so many refusals, or failures, and nothing told, the rest is not asked for: it would fare the same. */
+/** After so many refusals or failures without one clear answer, the run ends: the rest would fail, too. */
 const IN_VAIN_MAX = 3;
 
-/** Whether anybody looks. Where nobody does, an attachment is what was last seen of it in passing, and that no news of it come means nothing. */
+/** Whether attachments are checked. If not, their state is what was last seen in passing, and may be outdated. */
 export function isCheckable(upstream: Upstream | null): upstream is Upstream & { token: string } {
   return upstream !== null && upstream.token !== null;
 }
@@ -194,16 +194,16 @@ export function isCheckable(upstream: Upstream | null): upstream is Upstream & {
 export interface AttachmentCheck {
   upstream: Upstream | null;
   accountId: string;
-  /** Names of functions to look at, those first that were looked at the longest ago. */
+  /** Names of functions to check, least recently checked first. */
   due(atMost: number): Promise<string[]>;
   note(seen: Seen[]): Promise<void>;
   platform: Platform;
 }
 
 /**
- * Looks at the settings of some functions with UPSTREAM_TOKEN, and has noted what it saw; without that token it does nothing. A run that dies before it has
- * noted leaves all as it was, and the next one asks the same again.
- * @throws whatever `due` and `note` throw.
+ * Reads the settings of some functions with UPSTREAM_TOKEN and notes what it saw; without that token
+ * it does nothing. A run that dies before it notes changes nothing, and the next one repeats it.
+ * @throws what `due` and `note` throw.
  */
 export async function checkAttachments({ upstream, accountId, due, note, platform }: AttachmentCheck): Promise<void> {
   if (!isCheckable(upstream)) return;
@@ -230,7 +230,7 @@ export async function checkAttachments({ upstream, accountId, due, note, platfor
     } else if (url !== null) tried.failed += 1;
     if (answer.kind === "answer" && answer.status === 429) tried.isBusy = true;
   });
-  // The token is that of all of them.
+  // All use one token.
   if (tried.refusal !== null && isInVain(tried.refused)) {
     const { sighting, askedMs } = tried.refusal;
     for (const name of names) if (!seen.has(name)) seen.set(name, { name, sighting, askedMs });
@@ -242,7 +242,7 @@ export async function checkAttachments({ upstream, accountId, due, note, platfor
   if (all.length > 0) await note(all);
 }
 
-/** null: no address can carry that name. */
+/** null: no URL can hold that name. */
 function urlOf(upstream: Upstream, accountId: string, name: string): string | null {
   try {
     return scriptUrl(upstream, accountId, [name, "script-settings"]);

@@ -1,17 +1,17 @@
 import { concat, encodeUtf8 } from "../bytes.ts";
 import type { Module } from "./types.ts";
 
-/** A multipart form, ready to be sent. */
+/** A multipart form, ready to send. */
 export interface FormBody {
   contentType: string;
   bytes: Uint8Array<ArrayBuffer>;
 }
 
 /**
- * The form of an upload: `metadata`, then each module under its own name, which is both that of its part and its filename, as the platform's readers
- * look at either. RFC 7578.
- * @param modules of which the names hold neither quotes, backslashes nor control characters, and the types are media types, or empty.
- * @param boundary that stands nowhere in them: 128 bits of chance.
+ * The form of an upload: `metadata`, then each module. A module's name is both the part's name and its
+ * filename, as the platform reads either. RFC 7578.
+ * @param modules names without quotes, backslashes or control characters; types are media types or empty.
+ * @param boundary not contained in them: 128 random bits.
  */
 export function uploadForm(metadata: object, modules: readonly Module[], boundary: string): FormBody {
   const parts = [

@@ -15,7 +15,7 @@ export interface LocalCode {
   modules: LocalModule[];
 }
 
-/** A function that runs locally, and the version under which it was uploaded. */
+/** A function that runs locally, and the version of its upload. */
 export interface StoredCode {
   version: string;
   code: LocalCode;

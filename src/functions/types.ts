@@ -1,10 +1,10 @@
-/** A function script as it is uploaded, read out of its multipart form. */
+/** An uploaded function script, read from its multipart form. */
 export interface Upload {
-  /** `metadata` as it was sent: what the platform also takes is in it. */
+  /** `metadata` as sent, with what only the platform reads. */
   metadata: { readonly [key: string]: unknown };
-  /** The name of one of the modules. */
+  /** Name of one of the modules. */
   mainModule: string;
-  /** `logship`, or `logpush`; false if there is neither. */
+  /** `logship` or `logpush`; false without either. */
   ships: boolean;
   modules: readonly Module[];
 }

@@ -14,7 +14,7 @@ import {
 import { isDeeperThan } from "../record/record.ts";
 import type { Module, Upload } from "./types.ts";
 
-/** What is wrong with an upload: one status, and everything that could be found. */
+/** What is wrong with an upload: one status, and all faults found. */
 export interface UploadFault {
   status: BodyFault["status"];
   messages: readonly string[];
@@ -22,16 +22,16 @@ export interface UploadFault {
 
 export type UploadRead = { ok: true; upload: Upload } | { ok: false; fault: UploadFault };
 
-/** What a service is named by in `tail_consumers`. Whatever else the platform lets stand there is kept. */
+/** An entry of `tail_consumers`. Other properties are kept. */
 const Consumer = z.looseObject({ service: z.string() });
 
-/** The part `metadata`: what is looked at here. The platform takes more, which is its own to judge. */
+/** The part `metadata`, as far as it is checked here. The platform checks the rest. */
 export const UploadMetadata = z
   .looseObject({
     main_module: z.string().min(1),
     logship: z.boolean().optional(),
     logpush: z.boolean().optional(),
-    tail_consumers: z.array(Consumer).max(100).nullable().optional(),
+    tail_consumers: z.array(Consumer).max(100).nullish(),
   })
   .refine((metadata) => metadata.logship === undefined || metadata.logpush === undefined, {
     path: ["logpush"],
@@ -40,11 +40,13 @@ export const UploadMetadata = z
   });
 
 /**
- * Reads the multipart form of an upload: a part `metadata`, as a field or as a file, and one file part a module.
+ * Reads the multipart form of an upload: a part `metadata`, as a field or a file, and one file part
+ * for each module.
  *
- * The runtime's own parser does the reading, after its input was bounded: bytes, and parts. It keeps the type and the filename of a file, in the order in which
- * they were sent; of a field it keeps the text alone, in which what was no UTF-8 has become U+FFFD. It decodes no `filename*`, no `%22` and no
- * `Content-Transfer-Encoding`, as RFC 7578 wants it, and it refuses a form without an end.
+ * The runtime's parser reads it, after bytes and parts have been bounded. It keeps the type and
+ * filename of files, in their order. Of a field it keeps only the text, with U+FFFD for what is not
+ * UTF-8. It does not decode `filename*`, `%22` or `Content-Transfer-Encoding`, as RFC 7578 asks, and
+ * refuses a form without an end.
  */
 export async function readUpload(request: Request): Promise<UploadRead> {
   const boundary = boundaryOf(request.headers.get("content-type"));
@@ -61,12 +63,12 @@ export async function readUpload(request: Request): Promise<UploadRead> {
   return uploadOf([...form]);
 }
 
-/** What stands for the boundary in a message: the caller's own is never repeated. */
+/** Stands for the boundary in messages: text from the caller is not repeated. */
 const MARK = "<boundary>";
 
 type Boundary = { ok: true; value: string } | { ok: false; status: 400 | 415; message: string };
 
-/** RFC 2046, 5.1.1: what a boundary may consist of. */
+/** RFC 2046, 5.1.1. */
 const BOUNDARY = /^[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]$/;
 
 function boundaryOf(contentType: string | null): Boundary {
@@ -85,11 +87,11 @@ function boundaryOf(contentType: string | null): Boundary {
   return { ok: true, value };
 }
 
-/** A look for lines that begin with the boundary, which is cheap. Bytes of a part cannot: the form would end there, or be malformed. */
+/** Counts lines that begin with the boundary, which is cheap. No line of a part can: the part would end there. */
 function hasTooManyParts(bytes: Uint8Array, boundary: string): boolean {
   const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const mark = `\n--${boundary}`;
-  // As many as there are parts: nothing stands before the first, and the last ends the form.
+  // One for each part: nothing precedes the first boundary, and the last one ends the form.
   let found = 0;
   for (let at = all.indexOf(mark); at !== -1; at = all.indexOf(mark, at + mark.length)) {
     found += 1;
@@ -98,7 +100,7 @@ function hasTooManyParts(bytes: Uint8Array, boundary: string): boolean {
   return false;
 }
 
-/** null: it is no form. The boundary is written anew, so that the parser looks for the one that was counted. */
+/** null: not a form. The header is written anew, so that the parser uses the boundary that was counted. */
 async function parse(bytes: Uint8Array, boundary: string): Promise<FormData | null> {
   const headers = { "content-type": `multipart/form-data; boundary="${boundary}"` };
   try {
@@ -128,7 +130,7 @@ async function uploadOf(parts: readonly Part[]): Promise<UploadRead> {
   faults.push(...nameFaults(named));
   for (const [, file] of files) {
     if (!MEDIA_TYPE.test(mediaTypeOf(file)))
-      faults.push(`the file part ${quoted(file.name)}: its Content-Type is no media type`);
+      faults.push(`the file part ${quoted(file.name)}: its Content-Type is not a media type`);
   }
   if (mainModule !== null && !named.includes(mainModule))
     faults.push(`metadata.main_module: there is no file part named ${quoted(mainModule)}`);
@@ -178,8 +180,8 @@ async function readMetadata(part: string | File): Promise<MetadataRead> {
 }
 
 /**
- * What the modules are called: by their filenames, unless `main_module` is the name of a part and no filename. That is how `-F 'main.js=@dist/out.js'`
- * is meant, of which the filename is `out.js`.
+ * Names of the modules: their filenames, unless `main_module` is the name of a part and no filename.
+ * That is the meaning of `-F 'main.js=@dist/out.js'`, which has the filename `out.js`.
  */
 function namesOf(files: readonly [string, File][], mainModule: string | null): string[] {
   const filenames = files.map(([, file]) => file.name);
@@ -192,12 +194,12 @@ function nameFaults(names: readonly string[]): string[] {
   const seen = new Set<string>();
   const faults: string[] = [];
   for (const name of names) {
-    // Quotes and backslashes are written in more than one way in the header of a part, and read in more than one.
+    // Quotes and backslashes in the header of a part are written, and read, in more than one way.
     if (name.length > MODULE_NAME_MAX || /[\p{Cc}"\\]/u.test(name) || !name.isWellFormed())
       faults.push(
         `the file part ${quoted(name)}: a name has at most ${MODULE_NAME_MAX} characters, and neither quotes, backslashes nor control characters`,
       );
-    // It would go on as a second part of that name, and which of them counts would be the platform's to choose.
+    // Forwarded, it would be a second part of that name, and the platform would choose one of them.
     if (name === "metadata") faults.push('a module cannot be named "metadata"');
     if (seen.has(name)) faults.push(`two file parts are named ${quoted(name)}`);
     seen.add(name);
@@ -205,7 +207,7 @@ function nameFaults(names: readonly string[]): string[] {
   return [...new Set(faults)];
 }
 
-/** RFC 9110, 8.3.1, in lower case; none is none. */
+/** RFC 9110, 8.3.1, in lower case; may be empty. */
 const MEDIA_TYPE = /^(?:[a-z0-9!#$&^_.+-]{1,127}\/[a-z0-9!#$&^_.+-]{1,127})?$/;
 
 function mediaTypeOf({ type }: File): string {

@@ -6,7 +6,7 @@ import { UPSTREAM_ANSWER_MAX_BYTES } from "../limits.ts";
 import { type Platform, within } from "../platform.ts";
 import type { FormBody } from "./form.ts";
 
-/** One request to the platform's API, of whoever holds the bearer. Nothing else of the caller's request goes along. */
+/** One request to the platform's API. Nothing else of the caller's request is forwarded. */
 export interface PlatformRequest {
   method: "GET" | "PUT" | "PATCH" | "DELETE";
   /** From {@link scriptUrl}. */
@@ -16,13 +16,13 @@ export interface PlatformRequest {
   body?: FormBody | string;
 }
 
-/** What the platform said; or, in words, why that is nothing to go by. */
+/** The platform's answer; or, in words, why there is none that can be used. */
 export type PlatformAnswer =
   | {
       kind: "answer";
       status: number;
       bytes: Uint8Array<ArrayBuffer>;
-      /** undefined: it is no JSON. */
+      /** undefined: not JSON. */
       json: unknown;
       contentType: string;
       retryAfter: string | null;
@@ -33,10 +33,10 @@ const LATE: PlatformAnswer = { kind: "none", why: "did not answer in time" };
 const FAILED: PlatformAnswer = { kind: "none", why: "could not be reached, or its answer broke off" };
 
 /**
- * Address of a script at the platform, or of all of them.
- * @param segments below `/workers/scripts`, as they are: what means something in an address is encoded here.
+ * URL of a script at the platform, or of all scripts.
+ * @param segments below `/workers/scripts`, not encoded.
  * @param query with its question mark, or empty.
- * @throws Error for a segment that an address cannot carry; no name in a path of ours is one.
+ * @throws Error for a segment that a URL cannot hold; no name in our own paths is one.
  */
 export function scriptUrl(
   upstream: Pick<Upstream, "base">,
@@ -46,13 +46,13 @@ export function scriptUrl(
 ): string {
   const path = ["accounts", accountId, "workers", "scripts", ...segments];
   if (path.some((segment) => segment === "" || segment === "." || segment === ".."))
-    throw new Error("a segment that leads elsewhere");
+    throw new Error("a segment that changes the path");
   return `${upstream.base}/${path.map(encodeURIComponent).join("/")}${query}`;
 }
 
 /**
- * Asks the platform once. No redirect is followed: it would carry a bearer to wherever somebody says. After `none` to anything but a GET, what was asked for
- * may have been done.
+ * Asks the platform once. Redirects are not followed: they could lead the bearer anywhere. After
+ * `none` to anything but a GET, the change may have been made.
  * @param ms for the whole answer.
  * @param maxBytes of the answer.
  */
@@ -102,7 +102,7 @@ async function ask(
       retryAfter: response.headers.get("retry-after"),
     };
   } catch {
-    // Its text may name the address, or what was sent there.
+    // The text of the error may contain the URL or the body.
     return FAILED;
   }
 }
@@ -111,30 +111,25 @@ export function isOk(status: number): boolean {
   return status >= 200 && status < 300;
 }
 
-/** The platform has done what it was asked for, and says so. */
+/** Whether the platform confirms success. */
 export function isDone({ status, json }: Extract<PlatformAnswer, { kind: "answer" }>): boolean {
   return isOk(status) && z.looseObject({ success: z.literal(true) }).safeParse(json).success;
 }
 
-/** null: there is more. */
+/** null: there are more bytes. */
 async function readBounded(
   stream: ReadableStream<Uint8Array> | null,
   maxBytes: number,
 ): Promise<Uint8Array<ArrayBuffer> | null> {
-  if (stream === null) return new Uint8Array();
   const chunks: Uint8Array[] = [];
   let length = 0;
-  const reader = stream.getReader();
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return concat(chunks);
-    length += value.length;
-    if (length > maxBytes) {
-      await reader.cancel();
-      return null;
-    }
-    chunks.push(value);
+  // Leaving the loop cancels the stream.
+  for await (const chunk of stream ?? []) {
+    length += chunk.length;
+    if (length > maxBytes) return null;
+    chunks.push(chunk);
   }
+  return concat(chunks);
 }
 
 function jsonOf(bytes: Uint8Array): unknown {

@@ -3,7 +3,7 @@ import type { JobMeaning } from "./rules.ts";
 import type { JobBody } from "./schema.ts";
 import { enabledWindows } from "./windows.ts";
 
-/** What the API writes: the body, what it means, and the sealed destination. */
+/** What the API writes: the body, its meaning, and the sealed destination. */
 export interface JobDraft {
   body: Omit<JobBody, "destination_conf">;
   meaning: JobMeaning;
@@ -11,7 +11,7 @@ export interface JobDraft {
   path: string;
 }
 
-/** The configuration of a job that is new. */
+/** The configuration of a new job. */
 export function created(id: number, draft: JobDraft, version: number, optOutVersion: number, nowMs: number): JobConfig {
   return {
     id,
@@ -29,7 +29,7 @@ export function created(id: number, draft: JobDraft, version: number, optOutVers
   };
 }
 
-/** The configuration of a job after its owner changed it. @param destinationChanged the destination is another, however it is sealed. */
+/** The configuration of a changed job. @param destinationChanged the destination differs, not only its seal. */
 export function updated(
   before: JobConfig,
   draft: JobDraft,
@@ -52,8 +52,8 @@ export function updated(
 }
 
 /**
- * The configuration of a job that is deleted, or that was, and is to be discarded as well.
- * @param windows those in which it was enabled.
+ * The configuration of a deleted job; of one deleted earlier, if it is to be discarded now.
+ * @param windows in which it was enabled.
  */
 export function deleted(
   before: JobConfig,
@@ -66,7 +66,7 @@ export function deleted(
     ...before,
     version,
     modifiedVersion: version,
-    // Events that were taken in before and are still on their way belong to the job, unless they are to be dropped, too.
+    // Events taken in before and still on their way belong to the job, unless they are discarded, too.
     windows: discard ? [] : windows,
     deletedMs: before.deletedMs ?? nowMs,
     discard,

@@ -8,62 +8,61 @@ export interface Window {
   untilMs: number | null;
 }
 
-/** What a job's consumer and its log need to know of it; the log keeps a copy, so that uploading needs nobody else. */
+/** What a job's consumer and its log need to know. The log keeps a copy, so that it uploads without asking. */
 export interface JobConfig {
   id: number;
   /** Grows with every change of any job of the account, and of any function's logging. */
   version: number;
-  /** Version at which its owner last changed it. */
+  /** Version of the last change by its owner. */
   modifiedVersion: number;
-  /** Version at which the output format last changed: records of two formats never share an object. */
+  /** Version of the last change of the output format: records of two formats never share an object. */
   outputVersion: number;
-  /** Version at which the destination last changed. */
+  /** Version of the last change of the destination. */
   destinationVersion: number;
-  /** Version at which logging of any function was last switched: what was built with older {@link OptOut}s is refused, too. */
+  /** Version at which logging of any function was last switched: batches built with older {@link OptOut}s are refused. */
   optOutVersion: number;
   windows: Window[];
-  /** The filter's JSON, as its owner wrote it and as it was found to be valid; null: none. */
+  /** The filter's JSON, as its owner wrote it, validated; null: none. */
   filter: string | null;
-  /** Share of the filtered records that is kept: above 0, at most 1. */
+  /** Share of the filtered records to keep: above 0, at most 1. */
   sampleRate: number;
   output: OutputFormat;
   limits: UploadLimits;
   /** `destination_conf`, sealed. */
   destination: string;
-  /** A synthetic event goes to the destination every hour and is read back. Absent in what was stored before there were any: off. */
+  /** An hourly synthetic event is written and read back. Absent in older stored configurations: off. */
   canary?: boolean;
-  /** Path below the bucket, `{DATE}` included: keys are named without opening the seal. */
+  /** Path below the bucket, with `{DATE}`: naming keys needs no decryption. */
   path: string;
   deletedMs: number | null;
-  /** The user asked to drop what is waiting. */
+  /** Drop what is waiting. */
   discard: boolean;
 }
 
-/** Every job's configuration at one state of the control plane. */
+/** All jobs at one state of the control plane. */
 export interface JobsSnapshot {
   /**
-   * `<epoch>.<version>.<mark>`: versions of one epoch are in order, those of two epochs say nothing of each other. The mark is chance: a control
-   * plane that was restored to an earlier time gives the same versions again, for other changes.
+   * `<epoch>.<version>.<mark>`. Versions of one epoch are ordered; versions of different epochs cannot
+   * be compared. The mark is random: a control plane restored to an earlier time repeats versions,
+   * for other changes.
    */
   state: string;
-  /** Deleted jobs are among them while their logs may get late events. */
+  /** Includes deleted jobs while their logs may get late events. */
   jobs: JobConfig[];
-  /** Functions whose logging is or lately was off. */
+  /** Functions whose logging is off, or was recently. */
   optOuts: OptOut[];
   /** As in {@link JobConfig}: the version at which `optOuts` last changed. */
   optOutVersion: number;
 }
 
-/** When logging of a function was switched off: what was taken in within these windows is dropped, and counted. */
+/** When logging of a function was off: events taken in within these windows are dropped, and counted. */
 export interface OptOut {
   scriptName: string;
-  /** In order; those that no event in the queue can fall into any more are forgotten. */
+  /** In order. Windows too old for any event in the queue are deleted. */
   windows: Window[];
 }
 
-/**
- * Whether state `b` is known to have something that `a` has not: it is newer, or it has the same version for another change. "" is behind any.
- */
+/** Whether state `b` has something that `a` has not: a newer version, or another change of the same version. "" is behind any. */
 export function isBehind(a: string, b: string): boolean {
   if (a === b || b === "") return false;
   if (a === "") return true;
@@ -81,9 +80,10 @@ export interface UploadLimits {
 }
 
 /**
- * How far the clocks of two machines may be apart, in ms. An event is stamped by the machine that takes it in, a change by another. A window
- * begins this much before its job was enabled and ends this much after it was disabled, so that no event taken in while the job was enabled falls
- * outside; and a change that ends one is answered only after twice this time, so that none taken in after the answer falls inside.
+ * How far the clocks of two machines may differ, in ms. One machine stamps an event, another a change.
+ * A window begins this much before its job was enabled and ends this much after it was disabled, so
+ * that no event taken in while the job was enabled falls outside. A change that ends a window is
+ * answered only after twice this time, so that no event taken in after the answer falls inside.
  */
 export const CLOCK_SKEW_MS = 250;
 
@@ -94,7 +94,7 @@ export function wasIn({ windows }: { readonly windows: readonly Window[] }, take
 
 /**
  * Compiles opt-outs, so that a record costs one look-up.
- * @returns whether logging of a function was off when an event of its was taken in.
+ * @returns tells whether logging of a function was off when its event was taken in.
  */
 export function optedOut(optOuts: readonly OptOut[]): (scriptName: string, takenInMs: number) => boolean {
   const byName = new Map(optOuts.map((optOut) => [optOut.scriptName, optOut]));
@@ -105,8 +105,8 @@ export function optedOut(optOuts: readonly OptOut[]): (scriptName: string, taken
 }
 
 /**
- * How long after its deletion, in ms, a job still gets what is sent again: its log goes when its memory ends, and one that has gone does not know what it
- * held. An hour before that, as sending takes its time, and clocks differ.
+ * How long after its deletion, in ms, a job still gets what is sent again. Its log is deleted when its
+ * memory of ids ends, and cannot deduplicate after that. An hour less, for sending and clock skew.
  */
 const DELETED_GETS_MS = ID_MEMORY_MS - 3_600_000;
 
@@ -115,13 +115,13 @@ export function getsAgain({ deletedMs }: Pick<JobConfig, "deletedMs">, nowMs: nu
   return deletedMs === null || nowMs - deletedMs < DELETED_GETS_MS;
 }
 
-/** Functions whose logging is off, for all that the one who knows these opt-outs knows. */
+/** Functions whose logging is off according to these opt-outs. */
 export function offNow(optOuts: readonly OptOut[]): ReadonlySet<string> {
   const off = optOuts.filter(({ windows }) => windows.some(({ untilMs }) => untilMs === null));
   return new Set(off.map(({ scriptName }) => scriptName));
 }
 
-/** SQL that brings a stored JobConfig up to what it is since filters, sampling and output formats. @param column what holds its JSON. */
+/** SQL that adds filter, sampling and output format to a stored JobConfig. @param column holds its JSON. */
 export function withOutputSql(column: string): string {
   const ndjson = JSON.stringify(NDJSON).replaceAll("'", "''");
   return `json_remove(json_set(${column}, '$.filter', NULL, '$.sampleRate', 1, '$.optOutVersion', 0,

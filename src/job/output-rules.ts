@@ -7,7 +7,7 @@ import { type FieldName, isFieldName } from "../record/fields.ts";
 import type { Fault } from "../record/record.ts";
 import { type OutputOptions, TIMESTAMP_FORMATS } from "./schema.ts";
 
-/** What `output_options` ask for, with every default filled in. */
+/** The meaning of `output_options`, with all defaults. */
 export interface OutputMeaning {
   output: OutputFormat;
   /** Above 0, at most 1. */
@@ -15,8 +15,9 @@ export interface OutputMeaning {
 }
 
 /**
- * Reads options of the right shape. Null is the same as absent; an explicit "" is "". `timestamp_format` and `merge_subrequests` change nothing here: every
- * time of a trace event is in milliseconds by name, and a trace event has no subrequests to merge.
+ * Reads options of the right shape. Null means absent; "" means "". `timestamp_format` and
+ * `merge_subrequests` have no effect: the times of a trace event are in ms by name, and it has no
+ * subrequests to merge.
  * @returns the faults with JSON pointers into `options`.
  */
 export function readOutputOptions(
@@ -29,7 +30,7 @@ export function readOutputOptions(
     : { ok: true, value: { output, sampleRate: options.sample_rate ?? 1 } };
 }
 
-/** The format that options stand for, whatever fields they name. */
+/** The format of options, without a check of field names. */
 export function withDefaults(options: OutputOptions): OutputFormat {
   const csv = options.output_type === "csv";
   const names = options.field_names ?? [];
@@ -65,7 +66,7 @@ function textFaults(output: OutputFormat): Fault[] {
   const { texts, fields } = recordLayout(output);
   for (const [name, uses] of Map.groupBy(fields, (field) => field)) {
     if (output.recordTemplate !== "" && uses.length > FIELD_MAX_USES) {
-      const message = `bad template: field ${name} stands there ${uses.length} times; at most ${FIELD_MAX_USES}`;
+      const message = `bad template: field ${name} is used ${uses.length} times; at most ${FIELD_MAX_USES}`;
       faults.push({ pointer: "/record_template", message });
     }
   }
@@ -78,9 +79,9 @@ function textFaults(output: OutputFormat): Fault[] {
 }
 
 /**
- * Reads `fields=A,B&sample=0.1&timestamps=rfc3339&CVE-2021-44228=true`, the older way to say some of the same. Names and values are percent-decoded, and a
- * `+` stays a `+`.
- * @returns the options, as far as they could be read, and what is wrong with the others.
+ * Reads `fields=A,B&sample=0.1&timestamps=rfc3339&CVE-2021-44228=true`, the older form of some of the
+ * same options. Names and values are percent-decoded; `+` stays `+`.
+ * @returns the options that could be read, and the faults of the others.
  */
 export function parseLogpullOptions(text: string): { options: OutputOptions; faults: string[] } {
   const options: OutputOptions = {};
@@ -92,7 +93,7 @@ export function parseLogpullOptions(text: string): { options: OutputOptions; fau
     const name = percentDecoded(equals === -1 ? pair : pair.slice(0, equals));
     const value = equals === -1 ? null : percentDecoded(pair.slice(equals + 1));
     const shown = quote(name ?? pair);
-    if (name === null) faults.push(`${shown} is not percent-encoded as it should be`);
+    if (name === null) faults.push(`${shown} is not valid percent-encoding`);
     else if (seen.has(name)) faults.push(`${shown} is there twice`);
     else if (!isLogpullName(name)) faults.push(`unknown option ${shown}`);
     else {
@@ -104,7 +105,7 @@ export function parseLogpullOptions(text: string): { options: OutputOptions; fau
   return { options, faults: faults.map((fault) => `logpull_options: ${fault}`) };
 }
 
-/** The options by name. Each sets what its value says, or returns what it must be. */
+/** The options by name. Each sets its value, or returns what it must be. */
 const LOGPULL = {
   fields(value: string, options: OutputOptions): string | null {
     options.field_names = value === "" ? [] : value.split(",");

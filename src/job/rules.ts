@@ -6,9 +6,9 @@ import type { UploadLimits } from "./config.ts";
 import { type OutputMeaning, parseLogpullOptions, readOutputOptions } from "./output-rules.ts";
 import type { JobBody } from "./schema.ts";
 
-/** What a job's body means, once everything in it is known to be carried out. */
+/** The meaning of a job's body in which every option is supported. */
 export interface JobMeaning {
-  /** As it was sent, and as it was found to be valid; null: none. */
+  /** As sent, validated; null: none. */
   filter: string | null;
   sampleRate: number;
   output: OutputFormat;
@@ -16,14 +16,14 @@ export interface JobMeaning {
   canary: boolean;
 }
 
-/** A part of a body; what is undefined is absent. */
+/** Part of a body; undefined means absent. */
 type ShippingBody = { [name in "filter" | "output_options" | "logpull_options"]?: JobBody[name] | undefined };
 
 type Read<T> = { ok: true; value: T } | { ok: false; faults: Fault[] };
 
 /**
- * Reads a body of the right shape. An option that is not carried out is refused, never stored and ignored.
- * @returns the reasons why not, each with its place in the body.
+ * Reads a body of the right shape. An option that is not supported is refused, never stored and ignored.
+ * @returns the meaning; or the faults, each with its place in the body.
  */
 export function readJob(body: JobBody): Read<JobMeaning> {
   const shipping = readShipping(body);
@@ -36,7 +36,7 @@ export function readJob(body: JobBody): Read<JobMeaning> {
   return { ok: true, value: { ...shipping.value, limits, canary: body.canary === true } };
 }
 
-/** What of a job's body decides what it ships, and how that is written. */
+/** The parts of a job's body that decide what it ships, and in which format. */
 export function readShipping(body: ShippingBody): Read<Omit<JobMeaning, "limits" | "canary">> {
   const output = readOutput(body);
   const filter = readFilter(body.filter ?? "");
@@ -46,18 +46,18 @@ export function readShipping(body: ShippingBody): Read<Omit<JobMeaning, "limits"
   return { ok: true, value: { filter: filter.value, ...output.value } };
 }
 
-/** `output_options`, or `logpull_options` where the first are absent or null. */
+/** `output_options`, or `logpull_options` if the former are absent or null. */
 function readOutput({ output_options, logpull_options }: ShippingBody): Read<OutputMeaning> {
   const logpull = readLogpull(logpull_options ?? "");
   if (output_options == null) return logpull;
   const output = readOutputOptions(output_options);
-  // They have no say, but are checked all the same: who takes the others away finds what he left.
+  // Without effect, but checked: removing output_options later brings them into force.
   if (output.ok) return logpull.ok ? output : logpull;
   const faults = output.faults.map((fault) => ({ ...fault, pointer: `/output_options${fault.pointer}` }));
   return { ok: false, faults: logpull.ok ? faults : [...faults, ...logpull.faults] };
 }
 
-/** What `logpull_options` mean by themselves. */
+/** The meaning of `logpull_options` alone. */
 export function readLogpull(text: string): Read<OutputMeaning> {
   const { options, faults } = parseLogpullOptions(text);
   const read = readOutputOptions(options);

@@ -11,7 +11,7 @@ const bounded = ({ min, max }: { min: number; max: number }) =>
     .meta({ minimum: 0, maximum: max, anyOf: [{ const: 0 }, { minimum: min }] })
     .nullable();
 
-/** Keys that every answer has and no request changes: accepted, so that what was read can be sent back, and ignored. */
+/** Keys that answers have and no request changes: accepted and ignored, so that an answer can be sent back. */
 const readOnly = z.unknown().optional().meta({ readOnly: true, description: "Accepted and ignored." });
 const READ_ONLY = {
   id: readOnly,
@@ -25,7 +25,7 @@ export const READ_ONLY_KEYS: ReadonlySet<string> = new Set(Object.keys(READ_ONLY
 
 const text = (max: number) => z.string().max(max).nullable();
 
-/** A text that is written into objects. One with half of a surrogate pair has no UTF-8, so it could only be written as something else. */
+/** Text that is written into objects. Half of a surrogate pair has no UTF-8 form. */
 const written = (max: number) =>
   z
     .string()
@@ -35,20 +35,15 @@ const written = (max: number) =>
 
 export const TIMESTAMP_FORMATS = ["unixnano", "unix", "rfc3339", "rfc3339ms", "rfc3339ns"] as const;
 
-/** The shape of `output_options`; what they mean is in output-rules.ts. */
+/** The shape of `output_options`; output-rules.ts has their meaning. */
 export const OutputOptions = z
   .strictObject({
     field_names: z
       .array(z.string().max(64))
       .max(64)
-      .nullable()
-      .optional()
+      .nullish()
       .describe("Fields of a record, in the order in which they are written. All of them by default."),
-    output_type: z
-      .enum(["ndjson", "csv"])
-      .nullable()
-      .optional()
-      .describe("How records are written; `ndjson` by default."),
+    output_type: z.enum(["ndjson", "csv"]).nullish().describe("How records are written; `ndjson` by default."),
     batch_prefix: written(4_096).optional().describe("Before the first record of an object; empty by default."),
     batch_suffix: written(4_096).optional().describe("After the last record of an object; empty by default."),
     record_prefix: written(4_096).optional().describe("Before each record; `{` by default, for CSV empty."),
@@ -64,33 +59,25 @@ export const OutputOptions = z
       ),
     timestamp_format: z
       .enum(TIMESTAMP_FORMATS)
-      .nullable()
-      .optional()
+      .nullish()
       .describe(
-        "How times are written; `unixnano` by default. Fields whose names end in `Ms` are milliseconds always.",
+        "How times are written; `unixnano` by default. Fields whose names end in `Ms` are always milliseconds.",
       ),
     sample_rate: z
       .number()
       .gt(0)
       .lte(1)
-      .nullable()
-      .optional()
-      .describe(
-        "Share of the records that fit the filter that is shipped; 1 by default. The same record gets the same answer always.",
-      ),
-    "CVE-2021-44228": z
-      .boolean()
-      .nullable()
-      .optional()
-      .describe("Writes every `${` as `x{`, which disarms the look-ups of Log4j."),
-    merge_subrequests: z.boolean().nullable().optional().describe("Accepted; it has no effect on this dataset."),
+      .nullish()
+      .describe("Share of the matching records to ship; 1 by default. A record always gets the same decision."),
+    "CVE-2021-44228": z.boolean().nullish().describe("Writes every `${` as `x{`, which disarms Log4j look-ups."),
+    merge_subrequests: z.boolean().nullish().describe("Accepted; it has no effect on this dataset."),
   })
   .meta({ id: "OutputOptions", description: "How records are written. Replaced as a whole." });
 export type OutputOptions = z.infer<typeof OutputOptions>;
 
-/** What an owner says of a job, as it is sent and as it is read again. */
+/** The fields of a job that its owner writes and reads. */
 export const JOB_FIELDS = {
-  name: text(512).describe("For people; it need not be unique."),
+  name: text(512).describe("For people; need not be unique."),
   output_options: OutputOptions.nullable(),
   enabled: z.boolean().nullable().describe("Whether the job takes new events; `false` by default."),
   filter: z
@@ -124,6 +111,9 @@ export const JOB_FIELDS = {
     ),
 };
 
+/** The same, each of which may be left out. */
+const OPTIONAL = z.object(JOB_FIELDS).partial();
+
 export const DestinationConf = z
   .string()
   .min(1)
@@ -132,34 +122,33 @@ export const DestinationConf = z
     "Where objects go: `objstore://…` or `s3://…`, with bucket, path and credentials. `{DATE}` in the path becomes the UTC day of the events.",
   );
 
-/** The vendor's own bound of a token; ours has 60 characters. */
-const Challenge = text(4_096).describe("What the object says that `POST …/ownership` wrote. Never returned.");
+/** The vendor's bound of a token; ours has 60 characters. */
+const Challenge = text(4_096).describe("Content of the object that `POST …/ownership` wrote. Never returned.");
 
 /** The body that creates a job. */
 export const CreateJob = z
   .strictObject({
-    ...z.object(JOB_FIELDS).partial().shape,
+    ...OPTIONAL.shape,
     destination_conf: DestinationConf,
     dataset: z
       .enum(DATASETS)
-      .nullable()
-      .optional()
-      .describe(`What is shipped; \`${DATASETS[0]}\` by default. It cannot be changed later.`),
-    kind: z.literal("").nullable().optional().describe("Always empty."),
+      .nullish()
+      .describe(`What is shipped; \`${DATASETS[0]}\` by default. Cannot be changed later.`),
+    kind: z.literal("").nullish().describe("Always empty."),
     ownership_challenge: Challenge.optional(),
     ...READ_ONLY,
   })
   .meta({ id: "CreateJob" });
 
-/** The body that changes one: only what it names. `dataset` and `kind` may be named with the value they have. */
+/** The body that changes a job: only what it names. `dataset` and `kind` may be named with their current value. */
 export const UpdateJob = z
   .strictObject({
-    ...z.object(JOB_FIELDS).partial().shape,
+    ...OPTIONAL.shape,
     destination_conf: DestinationConf.optional().describe(
       "As on creation. `****` in place of a secret keeps the stored one, for the same scheme, endpoint, account and bucket.",
     ),
-    dataset: z.string().nullable().optional().describe("It may be named with the value that it has."),
-    kind: z.string().nullable().optional().describe("It may be named with the value that it has."),
+    dataset: z.string().nullish().describe("It may be named with the value that it has."),
+    kind: z.string().nullish().describe("It may be named with the value that it has."),
     ownership_challenge: Challenge.optional(),
     ...READ_ONLY,
   })
@@ -170,21 +159,20 @@ export const AskDestination = z.strictObject({ destination_conf: DestinationConf
 export const AskOwnership = z.strictObject({ destination_conf: DestinationConf, ownership_challenge: Challenge });
 export const AskOrigin = z.strictObject({
   logpull_options: JOB_FIELDS.logpull_options,
-  dataset: z.string().max(64).nullable().optional().describe(`\`${DATASETS[0]}\` by default.`),
+  dataset: z.string().max(64).nullish().describe(`\`${DATASETS[0]}\` by default.`),
 });
 
-/** The body that asks what a job would make of events. */
+/** The body of a preview. */
 export const AskPreview = z.strictObject({
-  ...z.object(JOB_FIELDS).partial().pick({ filter: true, output_options: true, logpull_options: true }).shape,
+  ...OPTIONAL.pick({ filter: true, output_options: true, logpull_options: true }).shape,
   events: z
     .array(z.unknown())
     .max(PREVIEW_EVENTS_MAX)
-    .nullable()
-    .optional()
+    .nullish()
     .describe("Trace items or records, as POST events takes them; absent or null: recent ones"),
 });
 
-/** A job as its owner wrote it; a key that was never sent is not there. */
+/** A job as its owner wrote it; keys never sent are absent. */
 export type JobBody = Partial<z.infer<z.ZodObject<typeof JOB_FIELDS>>> & {
   dataset: (typeof DATASETS)[number];
   destination_conf: string;

@@ -1,30 +1,30 @@
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { concat, fromBase64, toBase64Url } from "../bytes.ts";
 
-/** Keys for what is stored encrypted, newest first. */
+/** Keys of stored secrets, newest first. */
 export interface SealingKeys {
   /** 32 bytes. */
   current: Uint8Array;
-  /** Still opens during a rotation. */
+  /** Still decrypts during a rotation. */
   previous: Uint8Array | null;
 }
 
 const VERSION = "1";
 
-/** NIST SP 800-38D: what GCM is made for. A shorter tag would be easier to guess, and some ciphers take one. */
+/** NIST SP 800-38D. A shorter tag would be easier to forge, and some ciphers accept one. */
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** The runtime's ciphers are never handed these: one that is given no bytes fails at its end, and says that authentication failed. */
+/** For empty texts: the runtime's ciphers fail to authenticate after an update with no bytes. */
 const NO_BYTES = new Uint8Array();
 
 const encoder = new TextEncoder();
-/** What looks like a byte order mark belongs to the text. */
+/** A leading byte order mark belongs to the text. */
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
  * AES-256-GCM over a text: `1.<iv>.<ciphertext and tag>`, base64url.
- * @param purpose authenticated with it: what was sealed for one purpose opens for no other.
+ * @param purpose is authenticated, too: a text sealed for one purpose does not open for another.
  */
 export function seal(text: string, purpose: string, keys: SealingKeys): string {
   const iv = randomBytes(IV_BYTES);
@@ -35,7 +35,7 @@ export function seal(text: string, purpose: string, keys: SealingKeys): string {
   return [VERSION, toBase64Url(iv), toBase64Url(sealed)].join(".");
 }
 
-/** @returns the text, or null if no key fits (or the seal was tampered with, which looks the same). */
+/** @returns the text; null: no key fits, or the seal was tampered with, which looks the same. */
 export function unseal(sealed: string, purpose: string, keys: SealingKeys): string | null {
   const [version, iv, body] = sealed.split(".");
   if (version !== VERSION || iv === undefined || body === undefined) return null;
@@ -67,7 +67,7 @@ export function replayPurpose(accountId: string): string {
   return `destination_conf of a replay of account ${accountId}`;
 }
 
-/** The purpose of a sealed draft of a job. @param owner whose it is: nobody else's row opens as it. */
+/** The purpose of a sealed draft of a job. @param owner another owner's row does not open as this one's. */
 export function draftPurpose(accountId: string, owner: string, id: string): string {
   return `draft ${id} of ${owner} of account ${accountId}`;
 }

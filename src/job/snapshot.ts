@@ -3,20 +3,20 @@ import { FIELD_NAMES } from "../record/fields.ts";
 import type { JobConfig, JobsSnapshot } from "./config.ts";
 
 /**
- * What durable objects say of jobs is looked at before it is believed: they may be of an older version of this code, which does not know all of it,
- * or of a newer one. What is missing, or of another kind, is never made up for: a job whose filter was lost on the way would ship what it must not.
- * What this code does not know is left as it is.
+ * Job configurations from durable objects are validated before use: these may run an older version of
+ * this code, or a newer one. What is missing or of another type gets no default: a job without its
+ * filter would ship what it must not. Unknown properties are kept.
  */
 
-/** Counted from 1 with each change, so this is far beyond any; a number that grows from there loses its lowest digits. */
+/** Versions count changes from 1, so this is far beyond any. Near it, numbers would lose their lowest digits. */
 const VERSION_MAX = 1e15;
 
 const Version = z.int().min(0).max(VERSION_MAX);
 
-/** As in {@link JobsSnapshot}; the mark is newer than the rest, and may be empty or missing. */
+/** As in {@link JobsSnapshot}. Older states have an empty mark, or none. */
 const State = z.string().regex(/^[0-9A-Za-z]{1,64}\.[0-9]{1,15}(\.[0-9A-Za-z]{0,64})?$/);
 
-// One that ends before it begins is empty, and no reason to know nothing of anybody.
+// A window that ends before it begins is empty, and no reason to refuse the whole snapshot.
 const Window = z.looseObject({ fromMs: z.int().min(0), untilMs: z.int().min(0).nullable() });
 
 const Job: z.ZodType<JobConfig> = z.looseObject({
@@ -43,7 +43,7 @@ const Job: z.ZodType<JobConfig> = z.looseObject({
   }),
   limits: z.looseObject({ bytes: z.int().min(1), records: z.int().min(1), intervalMs: z.int().min(1) }),
   destination: z.string(),
-  // Missing where it was stored before there were any.
+  // Missing in older stored configurations.
   canary: z.boolean().exactOptional(),
   path: z.string(),
   deletedMs: z.int().min(0).nullable(),
@@ -57,22 +57,22 @@ const Snapshot: z.ZodType<JobsSnapshot> = z.looseObject({
   optOutVersion: Version,
 });
 
-/** The very value, if it is a whole configuration; null: it is none. */
+/** The value itself, if it is a whole snapshot; else null. */
 export function readSnapshot(value: unknown): JobsSnapshot | null {
   return Snapshot.safeParse(value).success ? (value as JobsSnapshot) : null;
 }
 
-/** The same of one job. */
+/** The same for one job. */
 export function readJobConfig(value: unknown): JobConfig | null {
   return Job.safeParse(value).success ? (value as JobConfig) : null;
 }
 
-/** Whether it is a state of some control plane; "", which is none, is not. */
+/** Whether it is a state of a control plane; "" is not. */
 export function isState(value: unknown): value is JobsSnapshot["state"] {
   return State.safeParse(value).success;
 }
 
-/** Whether it is a version of some job; 0 is before any. */
+/** Whether it is a version of a job; 0 is before any. */
 export function isVersion(value: unknown): value is number {
   return Version.safeParse(value).success;
 }

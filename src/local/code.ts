@@ -5,7 +5,7 @@ import { LOCAL_FLAGS_MAX, LOCAL_MODULE_NAME_MAX, LOCAL_MODULES_MAX, LOCAL_UPLOAD
 
 export type LocalCodeResult = { ok: true; code: LocalCode } | { ok: false; why: string };
 
-/** The compatibility date of wrangler.jsonc, the newest that the pinned runtime knows: a test compares them. */
+/** The newest compatibility date of the pinned runtime, as in wrangler.jsonc: a test compares them. */
 export const NEWEST_COMPATIBILITY_DATE = "2026-09-25";
 
 /** Media types of a script's parts. https://developers.cloudflare.com/workers/configuration/multipart-upload-metadata/ */
@@ -20,12 +20,12 @@ const KINDS: ReadonlyMap<string, ModuleKind> = new Map([
   ["application/wasm", "wasm"],
 ]);
 
-/** Sent beside the modules for whoever reads stack traces; nothing imports it. */
+/** Sent beside the modules, for reading stack traces; no module imports it. */
 const SOURCE_MAP = "application/source-map";
 
 /**
- * What the local runtime is to run, from what was uploaded.
- * @returns `why` in words that end a sentence about the function.
+ * The code that the local runtime runs for an upload.
+ * @returns `why` as the end of a sentence about the function.
  */
 export function localCodeOf({ metadata, mainModule, modules }: Upload): LocalCodeResult {
   if (modules.length > LOCAL_MODULES_MAX) return refused(`it has more than ${LOCAL_MODULES_MAX} modules`);
@@ -44,21 +44,21 @@ export function localCodeOf({ metadata, mainModule, modules }: Upload): LocalCod
   if (new Set(runnable.map(({ name }) => name)).size < runnable.length) return refused("two modules have one name");
   const main = runnable.find(({ name }) => name === mainModule);
   if (main?.kind !== "js")
-    return refused("its main module is no ES module: a part of the type application/javascript+module");
+    return refused("its main module is not an ES module: a part of the type application/javascript+module");
   const compatibilityDate = compatibilityDateOf(metadata.compatibility_date);
   return { ok: true, code: { mainModule, compatibilityDate, compatibilityFlags: flags, modules: runnable } };
 }
 
-/** As sent where the runtime knows the date; otherwise the newest. */
+/** As sent if the runtime knows the date; else the newest. */
 export function compatibilityDateOf(sent: unknown): string {
   if (typeof sent !== "string" || !/^20\d\d-\d\d-\d\d$/.test(sent)) return NEWEST_COMPATIBILITY_DATE;
   const ms = Date.parse(sent);
-  // A day that there is, and not one that Date makes of it: no 30th of February.
+  // A real day: Date reads 30 February as 1 March.
   const isDay = !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(sent);
   return isDay && sent <= NEWEST_COMPATIBILITY_DATE ? sent : NEWEST_COMPATIBILITY_DATE;
 }
 
-/** null: they are not what they should be. */
+/** null: malformed. */
 function flagsOf(sent: unknown): string[] | null {
   if (sent === undefined || sent === null) return [];
   if (!Array.isArray(sent) || sent.length > LOCAL_FLAGS_MAX) return null;
@@ -67,7 +67,7 @@ function flagsOf(sent: unknown): string[] | null {
   return areNames ? [...new Set(flags)] : null;
 }
 
-/** @returns what is wrong with it; null: nothing that can be seen before it runs. */
+/** @returns what is wrong with it; null: nothing, as far as can be seen before it runs. */
 function moduleFault({ name, bytes }: Module, kind: ModuleKind): string | null {
   if (name === "" || utf8Length(name) > LOCAL_MODULE_NAME_MAX)
     return `has a name that is not 1 to ${LOCAL_MODULE_NAME_MAX} bytes long`;

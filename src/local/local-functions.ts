@@ -6,12 +6,12 @@ import { Gatherer } from "../intake/gather.ts";
 import { handleTail } from "../intake/tail.ts";
 import { tailContext } from "../intake/tail-context.ts";
 
-/** Apart from those of `tail()`: nothing of what only local development has stands in its way. */
+/** Separate from that of `tail()`, which local development must not delay. */
 const gatherer = new Gatherer();
 
 /**
- * What the function host (local/) asks: it takes the code of uploaded functions from here, and brings their trace events back. Local development
- * only: where LOCAL_FUNCTIONS is not set, there is nothing to be had.
+ * What the function host (tools/local) calls: it fetches the code of uploaded functions, and hands over
+ * their trace events. Only for local development: without LOCAL_FUNCTIONS it gives nothing.
  */
 export class LocalFunctions extends WorkerEntrypoint<Env> {
   /** Changes with every upload. null: no such function runs here. */
@@ -19,21 +19,21 @@ export class LocalFunctions extends WorkerEntrypoint<Env> {
     return this.#isOn ? controlPlane(this.env.CONTROL).localVersion(String(name)) : null;
   }
 
-  /** As it was uploaded last. null: no such function runs here. */
+  /** The latest upload. null: no such function runs here. */
   async code(name: string): Promise<StoredCode | null> {
     return this.#isOn ? controlPlane(this.env.CONTROL).localFunction(String(name)) : null;
   }
 
   /**
-   * Takes trace events as `tail()` does. What the runtime does not say locally is filled in: whose they are.
-   * @throws Error if no function runs locally.
+   * Takes trace events as `tail()` does, and fills in their function, which the local runtime leaves out.
+   * @throws Error if LOCAL_FUNCTIONS is not set.
    */
   async traced(name: string, items: readonly object[]): Promise<void> {
     if (!this.#isOn) throw new Error("LOCAL_FUNCTIONS is not set");
     const context = tailContext(this.env, this.ctx, gatherer);
     await handleTail(
       items.map((item) => ({ ...item, scriptName: name })),
-      // The shipper itself never runs in the host: a function that has its name is another one.
+      // The shipper does not run in the host: a function of its name is another function.
       { ...context, config: { ...context.config, selfName: null } },
     );
   }

@@ -4,7 +4,7 @@ import type { LocalCode } from "../functions/local-types.ts";
 import type { Upload } from "../functions/types.ts";
 import { localCodeOf } from "./code.ts";
 
-/** A function that can run here, and where it will answer. */
+/** A function that can run here, and its URL. */
 export interface Runnable {
   kind: "runnable";
   name: string;
@@ -17,28 +17,27 @@ export interface Refused {
   why: string;
 }
 
-/** Whether an upload can run here, as far as it alone tells. */
+/** Whether an upload can run here, judged by itself. */
 export function runnableOf(name: string, upload: Upload, config: Config): Runnable | Refused {
   if (config.localFunctions === null) return refused("LOCAL_FUNCTIONS is not set");
   const url = localUrl(config.localFunctions, name);
   if (url === null)
-    return refused(
-      "its name cannot be that of a host: up to 63 of a-z, 0-9, _ and -, not first or last _ or -, not xn--",
-    );
+    return refused("its name cannot be a host name: up to 63 of a-z, 0-9, _ and -, not first or last _ or -, not xn--");
   const checked = localCodeOf(upload);
   if (!checked.ok) return refused(checked.why);
   return { kind: "runnable", name, code: checked.code, url };
 }
 
 /**
- * Gives it to the function host, which runs it from the next request on, in place of the one before. Whether its events ship is set elsewhere.
- * @returns why there is no room for it; null: it runs.
+ * Stores it for the function host, which runs it from the next request on, in place of the version
+ * before. Whether its events ship is set elsewhere.
+ * @returns why there is no room for it; null: stored.
  */
 export function runLocally(env: Env, { name, code }: Runnable): Promise<string | null> {
   return controlPlane(env.CONTROL).storeLocalFunction(name, code);
 }
 
-/** Where a function answers: a host name of its own, as cookies and sites know no ports. null: the name can be none. */
+/** URL of a function. Each has its own host name, as cookies and sites ignore ports. null: not a host name. */
 export function localUrl(origin: string, name: string): string | null {
   // A browser reads `xn--` as the encoding of another name.
   if (!/^[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?$/.test(name) || name.startsWith("xn--")) return null;

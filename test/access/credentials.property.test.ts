@@ -3,14 +3,14 @@ import { describe, expect, it } from "vitest";
 import { hashOf, looksIssued, newSecret, readCredentials, sameHash } from "../../src/access/credentials.ts";
 import { encodeUtf8, toHex } from "../../src/bytes.ts";
 
-/** What a header can carry, visible and without spaces. */
+/** Visible characters of a header, without spaces. */
 const visible = fc.string({
   unit: fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCharCode(code)),
   minLength: 1,
   maxLength: 254,
 });
 
-/** Nothing, or something, in any of the headers that are looked at. */
+/** Any of the headers that are read, with or without a value. */
 const carried = fc.record({
   authorization: fc.option(visible.map((token) => `Bearer ${token}`)),
   email: fc.option(visible),

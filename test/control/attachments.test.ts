@@ -1,4 +1,4 @@
-/** Attachments over time: the cron looks at them, through the handlers as they are deployed, at a platform of which somebody else deploys, too. */
+/** Attachments over time, checked by the cron through the deployed handlers, at a platform with other deployers. */
 import { abortAllDurableObjects, createScheduledController, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
@@ -29,12 +29,12 @@ beforeEach(() => {
   warns = vi.spyOn(console, "warn").mockImplementation(() => {});
 });
 
-/** The platform: what tail consumers each of its scripts has. */
+/** The platform: the tail consumers of each script. */
 class Theirs {
   readonly scripts = new Map<string, unknown>();
-  /** Who was asked for. */
+  /** Names of the requested scripts. */
   readonly asked: { url: string; init: RequestInit }[] = [];
-  /** Instead of what it would answer. */
+  /** In place of the regular answer. */
   answer: ((name: string) => Response | Promise<Response>) | null = null;
 
   constructor() {
@@ -49,13 +49,13 @@ class Theirs {
     });
   }
 
-  /** Names of those that it was asked for since the last time. */
+  /** Names requested since the last call. */
   takeAsked(): string[] {
     return this.asked.splice(0).map(({ url }) => decodeURIComponent(url.slice(THEIRS.length + 1).split("/")[0] ?? ""));
   }
 }
 
-/** Somebody uploads through us. */
+/** Uploads through this service. */
 async function upload(theirs: Theirs, name: string): Promise<void> {
   theirs.scripts.set(name, [self]);
   expect((await put(scriptedApi(said({})), undefined, name)).status).toBe(200);
@@ -67,7 +67,7 @@ async function cron(settings: object = SETTINGS): Promise<void> {
   await worker.scheduled(createScheduledController(), { ...env, ...settings } as never);
 }
 
-/** Attachments as so many uploads would leave them. */
+/** Attachments as left by so many uploads. */
 const fill = (names: readonly string[]): Promise<void> =>
   control().noteAttachments(names.map((name) => ({ name, sighting: { kind: "attached" }, askedMs: clock.nowMs() })));
 

@@ -27,7 +27,7 @@ const storedNames = (): Promise<string[]> =>
       .map(({ name }) => name),
   );
 
-/** Writes settings as a long life of the account would leave them. */
+/** Writes settings as a long-lived account has them. */
 const fill = (settings: readonly { name: string; logging: "on" | "off" | null; windows: readonly Window[] }[]) =>
   runInDurableObject(control(), (_control, { storage: { sql } }) => {
     for (const { name, logging, windows } of settings) {
@@ -41,7 +41,7 @@ const fill = (settings: readonly { name: string; logging: "on" | "off" | null; w
     }
   });
 
-/** So many times off and on again, one a second, before noon. */
+/** So many switches off and on again, one a second, before noon. */
 const switchedOften = (times: number): Window[] =>
   Array.from({ length: times }, (_, i) => ({
     fromMs: NOON - 2_000 * (i + 1),

@@ -30,14 +30,14 @@ async function snapshot(): Promise<JobsSnapshot> {
   return all;
 }
 
-/** A job as its log knows it. */
+/** A job in its log's copy. */
 const logJob = (id: number): Promise<JobConfig> =>
   runInDurableObject(
     segmentOf(env.LOG, id, 0),
     (_log, { storage: { sql } }) => JSON.parse(String(sql.exec("SELECT job FROM log").one().job)) as JobConfig,
   );
 
-/** What the ledger tells those that are behind. */
+/** What the ledger answers to callers that are behind. */
 async function ledgerSnapshot(): Promise<JobsSnapshot | null> {
   const { state } = await snapshot();
   const epoch = state.split(".")[0] ?? "";
@@ -46,7 +46,7 @@ async function ledgerSnapshot(): Promise<JobsSnapshot | null> {
 
 const job = async (fields: object = {}): Promise<number> => createJob(freshBucket().name, fields);
 
-/** Five events of one function, as they are taken in at a time. */
+/** Five events of one function, taken in at one time. */
 const events = (scriptName: string, takenInMs: number) =>
   pack(new Oracle({ at: NOON, name: `${scriptName}-${takenInMs}` }).mint(5, { scriptName }), takenInMs);
 

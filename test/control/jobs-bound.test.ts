@@ -12,7 +12,7 @@ const DAY_MS = 86_400_000;
 
 const control = () => controlPlane(env.CONTROL);
 
-/** Writes copies of a job, as if it had been created and deleted so often. @param change what is different in its configuration. */
+/** Writes copies of a job, as if it had been created and deleted so often. @param change of its configuration. */
 const fill = (id: number, rows: number, change: object = {}): Promise<void> =>
   runInDurableObject(control(), (_control, { storage: { sql } }) => {
     const { config } = sql.exec<{ config: string }>("SELECT config FROM job WHERE id = ?", id).one();
@@ -70,11 +70,11 @@ describe("jobs that are remembered", () => {
     });
     expect([answer.status, answer.body.errors]).toEqual([201, []]);
     const { id } = answer.body.result;
-    // Sealed, a destination of 4,096 characters of three bytes has four thirds of that, and its path may be as long.
+    // Sealing makes 4,096 characters of three bytes a third longer, and the path may be as long.
     const windows = Array.from({ length: 200 }, (_, i) => ({ fromMs: NOON + 2 * i, untilMs: NOON + 2 * i + 1 }));
     const change = { windows, destination: "s".repeat(16_500), path: wide.repeat(4_000) };
     await fill(id, JOBS_REMEMBERED_MAX - 1, change);
-    // Opt-outs may have 1.8 MB.
+    // The bound of opt-outs is 1.8 MB.
     await runInDurableObject(control(), (_control, { storage: { sql } }) => {
       for (let i = 0; i < 380; i++) {
         sql.exec(

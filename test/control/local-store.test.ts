@@ -28,7 +28,7 @@ async function run(name: string, given: Upload, localFunctions?: string | null):
 
 const shop = (text: string): Upload => upload([module("index.js", text)]);
 
-/** What the function host asks, of a deployment with this setting. */
+/** The calls of the function host, to a deployment with this setting. */
 const entrypoint = (setting: string): LocalFunctions =>
   new LocalFunctions(createExecutionContext(), { ...env, LOCAL_FUNCTIONS: setting } as Env);
 
@@ -77,7 +77,7 @@ describe("a function that is uploaded", () => {
     expect((await control().localFunction("shop"))?.code.modules).toHaveLength(1);
     expect(await rows("local_chunk")).toBe(chunks - 3);
     expect([await textOf("billing"), await control().localVersion("billing")]).toEqual(["of another", ofBilling]);
-    // The same again is an upload as well: what the function remembers in memory is gone, as with a deployment.
+    // Uploading the same code again is a new version: the memory of the function is lost, as with a deployment.
     const version = await control().localVersion("shop");
     await run("shop", shop("new"));
     expect(await control().localVersion("shop")).not.toBe(version);
@@ -111,7 +111,7 @@ describe("a function that is uploaded", () => {
       why: expect.stringMatching(/^its name cannot be/),
     });
     expect(await run("shop", upload([module("index.js", "", "text/x-python")]))).toMatchObject({ kind: "refused" });
-    // What ran before goes on.
+    // The version before keeps running.
     expect(await textOf("shop")).toBe("running");
   });
 

@@ -16,7 +16,7 @@ const TABLES = ["control", "job", "function_setting"];
 
 type Rows = Record<string, Record<string, SqlStorageValue>[]>;
 
-/** What point-in-time recovery would bring back. */
+/** The storage, as point-in-time recovery restores it. */
 const save = (): Promise<Rows> =>
   runInDurableObject(control(), (_control, { storage: { sql } }) =>
     Object.fromEntries(TABLES.map((table) => [table, sql.exec(`SELECT * FROM ${table}`).toArray()])),
@@ -40,7 +40,7 @@ async function snapshot(state = ""): Promise<JobsSnapshot> {
   return all;
 }
 
-/** That every log, and the ledger, know what the control plane knows. */
+/** Expects every log and the ledger to have the state of the control plane. */
 async function expectAgreement(jobs: readonly number[]): Promise<void> {
   const known = await snapshot();
   for (const id of jobs) {
@@ -128,7 +128,7 @@ describe("a control plane that was restored to an earlier time", () => {
     clock.advance(60_000);
     const messages = ["shop", "billing"].flatMap((name) => events(name, clock.nowMs()));
     expect((await deliver(messages)).acked).toHaveLength(2);
-    // As it was before it was restored: the opt-out is known to all but the control plane.
+    // After the restore, all but the control plane have the opt-out.
     expect((await logStatus(job)).counts.received).toBe(5);
     clock.advance(1_000);
     expect((await deliver(events("shop", clock.nowMs()))).acked).toHaveLength(1);
@@ -181,7 +181,7 @@ describe("a control plane that was restored by exactly one change", () => {
     const saved = await save();
     await set("shop", false);
     clock.advance(60_000);
-    // The consumer learns of it.
+    // The consumer sees it.
     await deliver(events("warm", clock.nowMs()));
     await restore(saved);
     clock.advance(60_000);
@@ -200,7 +200,7 @@ describe("a control plane that was restored by exactly one change", () => {
     await api("DELETE", `/logship/jobs/${gone}`);
     clock.advance(16 * 86_400_000);
     const saved = await save();
-    // Of this change neither log nor ledger are told: only who asks.
+    // Neither log nor ledger get this change: only callers see it.
     await control().forget(gone);
     const { state } = await snapshot();
     await restore(saved);

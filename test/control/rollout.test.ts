@@ -17,14 +17,14 @@ const alarmAt = (): Promise<number | null> =>
 
 const set = (name: string, logship: boolean) => api("PATCH", `/functions/scripts/${name}/script-settings`, { logship });
 
-/** A job as its log knows it. */
+/** A job in its log's copy. */
 const logJob = (id: number): Promise<JobConfig> =>
   runInDurableObject(
     segmentOf(env.LOG, id, 0),
     (_log, { storage: { sql } }) => JSON.parse(String(sql.exec("SELECT job FROM log").one().job)) as JobConfig,
   );
 
-/** The log of a job does not answer until it is let go. */
+/** The log of a job hangs until it is released. */
 function hang(...ids: number[]): { release: () => void; calls: () => number } {
   const configure = DeliveryLog.prototype.configure;
   let calls = 0;
@@ -61,7 +61,7 @@ describe("the alarm that repeats what was not confirmed", () => {
     for (const _ of [1, 2, 3]) {
       clock.advance(8_000);
       expect((await api("PUT", `/logship/jobs/${other}`, { name: `at ${clock.nowMs()}` })).status).toBe(200);
-      // Overdue the second time, and about to fire: that is no reason to postpone it either.
+      // The second time it is overdue, and must not be postponed either.
       expect(await alarmAt()).toBe(due);
     }
     expect(await runDurableObjectAlarm(control())).toBe(true);
@@ -122,7 +122,7 @@ describe("logs that do not answer", () => {
     const { optOutVersion } = await logJob(ids.at(-1) ?? 0);
     expect(optOutVersion).toBeGreaterThan(0);
     expect(hung.calls()).toBe(silent.length);
-    // The first pass still waits for them: another one beside it would only double the calls.
+    // The first pass still waits for them: a second one would only double the calls.
     clock.advance(10_000);
     expect(await runDurableObjectAlarm(control())).toBe(true);
     expect(hung.calls()).toBe(silent.length);

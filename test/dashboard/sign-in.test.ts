@@ -1,11 +1,15 @@
-/** Who gets in, what is said to who does not, and where one comes back to. */
+/** Signing in: who is let in, what others are told, and which page comes next. */
 import { env } from "cloudflare:workers";
 import * as fc from "fast-check";
 import { beforeEach, describe, expect, it, vi } from "vitest";
+import { newLinkCode, SIGN_IN_LINK_MS } from "../../src/access/sign-in-link.ts";
+import { fromBase64 } from "../../src/bytes.ts";
 import { ownPath } from "../../src/dashboard/pages/sign-in.tsx";
 import { AccessRegister } from "../../src/index.ts";
+import { platform } from "../../src/platform.ts";
 import { member, token } from "../api/principals.ts";
 import { ADMIN_TOKEN } from "../support/constants.ts";
+import { setClock } from "../support/runtime/pipeline.ts";
 import { ORIGIN, textOf, Visitor } from "./support.ts";
 
 beforeEach(() => {
@@ -63,7 +67,7 @@ describe("signing in", () => {
       said.add(answer.html.replace(/ value="[^"]*"/g, ""));
     }
     expect(said.size).toBe(1);
-    expect(textOf([...said][0] ?? "")).toContain("Those are not known here.");
+    expect(textOf([...said][0] ?? "")).toContain("Token or key not recognised.");
   });
 
   it("asks for what is missing, and for one of both kinds", async () => {
@@ -114,7 +118,7 @@ describe("signing in", () => {
     const known = await Visitor.signedIn({ token: ADMIN_TOKEN }, { settings });
     const page = await known.get("/jobs");
     expect([page.status, textOf(page.html)]).toEqual([503, expect.stringContaining("OBJSTORE_ENDPOINT")]);
-    // Without these nobody can sign in: so everybody is told.
+    // Without this token no user can sign in, so the fault is shown to all.
     const closed = await new Visitor({ settings: { ADMIN_TOKEN: "" } }).get("/jobs");
     expect([closed.status, textOf(closed.html)]).toEqual([503, expect.stringContaining("ADMIN_TOKEN")]);
   });
@@ -198,7 +202,7 @@ describe("coming back", () => {
         const to = ownPath(pieces.join(""));
         expect(to).toMatch(/^\/(?![/\\])[\u0021-\u007e]*$/);
         expect(new URL(to, ORIGIN).origin).toBe(ORIGIN);
-        // It is the same when it went through once more.
+        // Idempotent.
         expect(ownPath(to)).toBe(to);
       }),
       { numRuns: 2_000 },
@@ -261,4 +265,131 @@ describe("without encryption", () => {
       expect((await ask(`${origin}/sign-in`, "POST"))[0]).toBe(303);
     },
   );
+});
+
+describe("a sign-in link", () => {
+  const settings = { SIGN_IN_LINKS: "true" };
+  const secretsKey = fromBase64(String((env as unknown as { SECRETS_KEY: string }).SECRETS_KEY));
+  const codeOf = (secrets: object = {}): string =>
+    newLinkCode({ secretsKey, adminToken: ADMIN_TOKEN, ...secrets }, platform.now());
+  const open = (code: string, options = { settings }) =>
+    new Visitor(options).get(`/sign-in?${new URLSearchParams({ code })}`);
+  const FORM = 'name="token"';
+
+  it("signs the admin in by its button, once", async () => {
+    const code = codeOf();
+    const visitor = new Visitor({ settings });
+    const page = await visitor.get(`/sign-in?code=${code}`);
+    expect([page.status, visitor.cookie, page.html.includes(FORM)]).toEqual([200, null, false]);
+    expect(page.html).toContain(`name="code" value="${code}"`);
+    const answer = await visitor.submit("/sign-in", { code });
+    expect([answer.status, answer.location]).toEqual([303, "/sign-in?to=%2F&kept="]);
+    expect(textOf((await visitor.get("/")).html)).toContain("Signed in as ADMIN_TOKEN");
+    const again = new Visitor({ settings });
+    for (const second of [await open(code), await again.submit("/sign-in", { code })]) {
+      expect([second.status, second.headers.get("set-cookie")]).toEqual([410, null]);
+      expect(textOf(second.html)).toContain("This link has been used.");
+      expect(second.html).toContain(FORM);
+      expect(second.html).not.toContain(code);
+    }
+  });
+
+  it("is not used up by looking at it, and leads to the page that was asked for", async () => {
+    const code = codeOf();
+    for (let i = 0; i < 3; i++) expect((await open(code)).status).toBe(200);
+    const visitor = new Visitor({ settings });
+    const answer = await visitor.submit("/sign-in", { code, to: "/jobs" });
+    expect((await visitor.get(answer.location ?? "")).location).toBe("/jobs");
+  });
+
+  it("opens one session when it is used by many at once", async () => {
+    const code = codeOf();
+    const visitors = Array.from({ length: 8 }, () => new Visitor({ settings }));
+    const answers = await Promise.all(visitors.map((visitor) => visitor.submit("/sign-in", { code })));
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([303, ...Array(7).fill(410)]);
+    expect(visitors.filter(({ cookie }) => cookie !== null)).toHaveLength(1);
+  });
+
+  it("expires", async () => {
+    const clock = setClock(Date.UTC(2100, 10, 20, 12));
+    const code = codeOf();
+    clock.advance(SIGN_IN_LINK_MS - 1);
+    expect((await open(code)).status).toBe(200);
+    clock.advance(1);
+    for (const answer of [await open(code), await new Visitor({ settings }).submit("/sign-in", { code })]) {
+      expect([answer.status, textOf(answer.html)]).toEqual([410, expect.stringContaining("This link has expired.")]);
+      expect(answer.headers.get("set-cookie")).toBeNull();
+    }
+  });
+
+  it("stays used where the clock is set back, and its row goes later", async () => {
+    const clock = setClock(Date.UTC(2100, 10, 20, 12));
+    const code = codeOf();
+    expect((await new Visitor({ settings }).submit("/sign-in", { code })).status).toBe(303);
+    clock.advance(SIGN_IN_LINK_MS);
+    expect((await new Visitor({ settings }).submit("/sign-in", { code: codeOf() })).status).toBe(303);
+    clock.advance(-SIGN_IN_LINK_MS);
+    expect(textOf((await open(code)).html)).toContain("This link has been used.");
+  });
+
+  it("of other secrets, or changed, opens nothing and never reaches the register", async () => {
+    const code = codeOf();
+    const asked = vi.spyOn(AccessRegister.prototype, "openSession");
+    const [expiry = "", nonce = "", mac = ""] = code.split(".");
+    for (const wrong of [
+      codeOf({ adminToken: "another-admin-token-of-the-tests" }),
+      codeOf({ secretsKey: new Uint8Array(32) }),
+      `${Number(expiry) + 60}.${nonce}.${mac}`,
+      `0${code}`,
+      `${expiry}.${"A".repeat(22)}.${mac}`,
+      `${expiry}.${nonce}.${"A".repeat(43)}`,
+      `${code}x`,
+      code.slice(0, -1),
+      ADMIN_TOKEN,
+      "..",
+      "",
+    ]) {
+      for (const answer of [await open(wrong), await new Visitor({ settings }).submit("/sign-in", { code: wrong })]) {
+        expect([wrong, answer.status, answer.headers.get("set-cookie")]).toEqual([wrong, 401, null]);
+        expect(textOf(answer.html)).toContain("Link not recognised.");
+      }
+    }
+    expect(asked).not.toHaveBeenCalled();
+  });
+
+  it("is nothing where SIGN_IN_LINKS does not say true, as in a deployment", async () => {
+    const code = codeOf();
+    for (const SIGN_IN_LINKS of ["", "false", "yes", "TRUE", undefined]) {
+      const options = { settings: { SIGN_IN_LINKS } as unknown as typeof settings };
+      const page = await open(code, options);
+      expect([page.status, page.html.includes(FORM), page.html.includes(code)]).toEqual([200, true, false]);
+      const answer = await new Visitor(options).submit("/sign-in", { code });
+      expect([answer.status, answer.headers.get("set-cookie")]).toEqual([400, null]);
+    }
+  });
+
+  it("is not taken from another page's form, and is in no line", async () => {
+    const code = codeOf();
+    const written: string[] = [];
+    for (const level of ["log", "info", "warn", "error", "debug"] as const)
+      vi.spyOn(console, level).mockImplementation((...args: unknown[]) => void written.push(JSON.stringify(args)));
+    const foreign = await new Visitor({ settings }).post("/sign-in", new URLSearchParams({ code }), {
+      origin: "https://evil.example",
+    });
+    expect([foreign.status, foreign.headers.get("set-cookie")]).toEqual([403, null]);
+    await open(code);
+    expect((await new Visitor({ settings }).submit("/sign-in", { code })).status).toBe(303);
+    expect(written.length).toBeGreaterThan(2);
+    for (const line of written) expect(line).not.toContain(code);
+  });
+
+  it("opens nothing while the register does not answer, and works afterwards", async () => {
+    const code = codeOf();
+    vi.spyOn(AccessRegister.prototype, "openSession").mockImplementation(() => {
+      throw new Error("out of reach");
+    });
+    expect((await new Visitor({ settings }).submit("/sign-in", { code })).status).toBe(503);
+    vi.restoreAllMocks();
+    expect((await new Visitor({ settings }).submit("/sign-in", { code })).status).toBe(303);
+  });
 });

@@ -62,8 +62,8 @@ describe("what an answer says of an attachment", () => {
 
   const refused = (status: number): string =>
     `the platform's API refuses UPSTREAM_TOKEN (HTTP ${status}), which needs the permission to read scripts`;
-  const tellsNot = (status: number): string => `the platform's API answered with HTTP ${status}, which does not tell`;
-  const NONE = "the platform's API answered with settings that are none";
+  const tellsNot = (status: number): string => `the platform's API answered with HTTP ${status}`;
+  const NONE = "the platform's API answered with malformed settings";
   it.each<[what: string, answer: PlatformAnswer, why: string]>([
     ["an unknown token", failed(401, 10_000), refused(401)],
     ["a token without the permission", failed(403, 9_109), refused(403)],
@@ -195,7 +195,7 @@ describe("a look at the platform", () => {
     vi.useRealTimers();
   });
 
-  /** Looks at functions of these names, of a platform that answers each by its name. */
+  /** Checks functions of these names, at a platform with an answer for each name. */
   async function look(
     names: readonly string[],
     answers: (name: string) => Promise<Response> | Response,
@@ -354,11 +354,7 @@ describe("a look at the platform", () => {
     ],
     ["elsewhere", () => Response.redirect("https://evil.example/", 302), "HTTP 302, which is not followed"],
     ["elsewhere, as asked", () => Response.redirect("https://evil.example/", 307), "HTTP 307, which is not followed"],
-    [
-      "a page",
-      () => new Response("<h1>", { headers: { "content-type": "text/html" } }),
-      "HTTP 200, which does not tell",
-    ],
+    ["a page", () => new Response("<h1>", { headers: { "content-type": "text/html" } }), "HTTP 200"],
     ["a pit", () => new Response(deep), ""],
     [
       "the token",

@@ -1,7 +1,7 @@
-/** Multipart forms as bytes: as curl 7.88 writes them (each line below was captured from it), and as others might. */
+/** Multipart forms as bytes: as curl 7.88 writes them (captured from it), and as other clients might. */
 import { concat, encodeUtf8 } from "../../src/bytes.ts";
 
-/** As curl makes it: 24 dashes and 16 hex digits. */
+/** curl's form: 24 dashes and 16 hex digits. */
 export const BOUNDARY = "------------------------7b8dfb95ee8bf8b1";
 
 export const FORM_TYPE = `multipart/form-data; boundary=${BOUNDARY}`;
@@ -10,9 +10,9 @@ export const WORKER = 'export default { fetch() { return new Response("hi"); } }
 
 export interface FormPart {
   name: string;
-  /** None: a plain field. */
+  /** Absent: a plain field. */
   filename?: string;
-  /** None: no Content-Type. */
+  /** Absent: no Content-Type. */
   type?: string;
   content: string | Uint8Array;
 }
@@ -43,7 +43,7 @@ export function form(parts: readonly FormPart[], boundary = BOUNDARY, end = `--$
   return concat([...bytes, encodeUtf8(end)]);
 }
 
-/** The curl line of the documentation, as it arrives. @param metadata instead of what the line has. */
+/** The curl line of the documentation, as it arrives. @param metadata replaces that of the line. */
 export function curlForm(metadata: unknown = { main_module: "my-worker.js", logship: true }): Uint8Array {
   return form([field(metadata, "application/json"), module()]);
 }

@@ -237,7 +237,7 @@ describe("an upload is refused, and told why,", () => {
     [
       "with a type that is none",
       form([field(METADATA), { ...module(), type: "java script" }]),
-      'the file part "my-worker.js": its Content-Type is no media type',
+      'the file part "my-worker.js": its Content-Type is not a media type',
     ],
     [
       "with everything at once",

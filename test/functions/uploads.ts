@@ -1,12 +1,12 @@
 import { encodeUtf8 } from "../../src/bytes.ts";
 import type { Module, Upload } from "../../src/functions/types.ts";
 
-/** An ES module, unless told otherwise. */
+/** An ES module by default. */
 export function module(name: string, text: string, type = "application/javascript+module"): Module {
   return { name, type, bytes: encodeUtf8(text) };
 }
 
-/** As it is read out of a form: `index.js` is the main module. */
+/** An upload as read from a form: `index.js` is the main module. */
 export function upload(modules: readonly Module[], metadata: Readonly<Record<string, unknown>> = {}): Upload {
   return { metadata: { main_module: "index.js", ...metadata }, mainModule: "index.js", ships: true, modules };
 }

@@ -12,7 +12,7 @@ interface Switch {
   enabled: boolean;
 }
 
-/** A job that is switched in this order, each time so long after the last one. */
+/** A job switched in this order, each time so long after the last switch. */
 const switches = (gapMs: fc.Arbitrary<number>): fc.Arbitrary<Switch[]> =>
   fc.array(fc.record({ gapMs, enabled: fc.boolean() }), { minLength: 1, maxLength: 14 }).map((gaps) => {
     let atMs = NOON;
@@ -22,13 +22,13 @@ const switches = (gapMs: fc.Arbitrary<number>): fc.Arbitrary<Switch[]> =>
     });
   });
 
-/** Moments, seconds, and days of which some are beyond memory. */
+/** Moments, seconds, and days, some longer than ids are remembered. */
 const anyGap = fc.oneof(
   fc.integer({ min: 0, max: 3 * CLOCK_SKEW_MS }),
   fc.integer({ min: 0, max: 20_000 }),
   fc.integer({ min: 1, max: 9 }).map((days) => days * DAY_MS),
 );
-/** As long as an answer is waited for, at least. */
+/** The shortest delay of an answer. */
 const answered = anyGap.map((gapMs) => gapMs + 2 * CLOCK_SKEW_MS);
 const skew = fc.constantFrom(-CLOCK_SKEW_MS, -1, 0, 1, CLOCK_SKEW_MS);
 const place = fc.double({ min: 0, max: 1, noNaN: true });
@@ -36,7 +36,7 @@ const place = fc.double({ min: 0, max: 1, noNaN: true });
 const windowsAfter = (made: readonly Switch[]): Window[] =>
   made.reduce<Window[]>((windows, { enabled, atMs }) => enabledWindows(windows, enabled, atMs), []);
 
-/** What was in force between two changes, and after the last one. */
+/** The setting between two changes, and after the last one. */
 function* spans(made: readonly Switch[]): Generator<{ fromMs: number; untilMs: number; enabled: boolean }> {
   for (const [i, { atMs, enabled }] of made.entries())
     yield { fromMs: atMs, untilMs: made[i + 1]?.atMs ?? atMs + DAY_MS, enabled };

@@ -5,7 +5,7 @@ import { readJob } from "../../src/job/rules.ts";
 import { CreateJob, type JobBody, type OutputOptions, TIMESTAMP_FORMATS } from "../../src/job/schema.ts";
 import { FIELD_NAMES } from "../../src/record/fields.ts";
 
-/** A text percent-encoded where it must be, and where it need not be as the generator chooses. */
+/** A percent-encoded text; the generator chooses whether to encode what need not be. */
 const encoded = (text: string): fc.Arbitrary<string> =>
   fc.array(fc.boolean(), { minLength: text.length, maxLength: text.length }).map((forced) =>
     [...text]
@@ -92,9 +92,9 @@ describe("logpull_options", () => {
           expect(fault.isWellFormed()).toBe(true);
           expect(fault.length).toBeLessThan(500);
         }
-        // Half of a pair is something else to each of them, and the name of no field to either.
+        // The two treat half of a surrogate pair differently, but it is no field name to either.
         if (read.faults.length > 0 || !query.isWellFormed()) return;
-        // There, a plus sign is a space.
+        // URLSearchParams reads a plus sign as a space.
         const pairs = new Map(new URLSearchParams(query.replaceAll("+", "%2B")));
         const expected: { [name: string]: unknown } = {};
         for (const [name, value] of pairs) {

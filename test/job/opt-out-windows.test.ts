@@ -10,11 +10,11 @@ const ANSWER_MS = 2 * CLOCK_SKEW_MS;
 
 const isIn = (windows: readonly Window[], timeMs: number): boolean => wasIn({ windows }, timeMs);
 
-/** Switches in the order in which they are made, each so long after the last one. */
+/** Switches in order, each so long after the last one. */
 const switches = (minGapMs: number) =>
   fc.array(fc.record({ gapMs: fc.integer({ min: minGapMs, max: 5_000 }), off: fc.boolean() }), { maxLength: 12 });
 
-/** When each of these is made. */
+/** The time of each switch. */
 const timed = (gaps: readonly { gapMs: number; off: boolean }[]): { atMs: number; off: boolean }[] => {
   let atMs = NOON;
   return gaps.map(({ gapMs, off }) => {
@@ -45,7 +45,7 @@ describe("the windows in which logging of a function is off", () => {
         const made = timed(gaps);
         const windows = made.reduce<Window[]>((kept, { off, atMs }) => optOutWindows(kept, off, atMs), []);
         made.forEach(({ off, atMs }, i) => {
-          // Accepted after this answer and before the next change.
+          // Taken in after this answer and before the next change.
           const from = atMs + ANSWER_MS + 1;
           const until = made[i + 1]?.atMs ?? from + 10_000;
           const accepted = from + Math.floor(place * (until - from));

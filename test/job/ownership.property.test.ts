@@ -10,7 +10,7 @@ const DAYS_7_MS = 7 * 86_400_000;
 const key = fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => new Uint8Array(bytes));
 const keys: fc.Arbitrary<SealingKeys> = fc.record({ current: key, previous: fc.option(key) });
 const nowMs = fc.nat({ max: 253_402_300_799_999 - DAYS_7_MS });
-/** Few values, so that two places are often alike but for one part, or the parts of one are those of the other in another order. */
+/** Few values, so that two places often differ in one part only, or have the same parts in another order. */
 const word = fc.constantFrom("a", "b", "a/b", "", '","', "{DATE}", "{DATE}/{DATE}", "00010101", "ü", "\\");
 const account = fc.oneof(fc.constantFrom("a", "b"), fc.stringMatching(/^[A-Za-z0-9_-]{1,64}$/));
 
@@ -26,7 +26,7 @@ const place: fc.Arbitrary<Place> = fc.record({
   sse: fc.constantFrom(null, "AES256" as const),
 });
 
-/** What a challenge is bound to. */
+/** The data that a challenge is bound to. */
 const bound = (accountId: string, at: Place): string =>
   JSON.stringify([accountId, at.scheme, at.endpoint.href, at.accountId, at.bucket, at.path]);
 
@@ -43,7 +43,7 @@ describe("an ownership challenge", () => {
         (who, at, old, fresh, now, later) => {
           const { token } = issueChallenge(who, at, { current: old, previous: null }, now);
           expect(token).toMatch(/^[A-Za-z0-9/+._-]{1,4096}$/);
-          // Its last second is cut off, as its time is in whole ones.
+          // Times are whole seconds, so up to one second is cut off.
           const isGood = later < DAYS_7_MS - (now % 1_000);
           for (const mine of [
             { current: old, previous: null },
@@ -119,7 +119,7 @@ describe("an ownership challenge", () => {
           const bit = pick % (8 * bytes.length);
           bytes[bit >> 3] = (bytes[bit >> 3] ?? 0) ^ (1 << (bit & 7));
           const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-          // 32 bytes are 42 2/3 characters: the last one has two bits that nobody decodes.
+          // 32 bytes are 42 2/3 characters: two bits of the last one are not decoded.
           const respelt = mac.slice(0, -1) + alphabet[alphabet.indexOf(mac.slice(-1)) ^ 1];
           expect(fromBase64(respelt)).toEqual(fromBase64(mac));
           const wrong = [
@@ -184,7 +184,7 @@ describe("an ownership challenge", () => {
         expect(one.key.slice(folder.length)).toMatch(
           folder === "" ? /^ownership-challenge-[0-9a-f]{8}\.txt$/ : /^\/ownership-challenge-[0-9a-f]{8}\.txt$/,
         );
-        // Asking twice in a second writes one object, and later another.
+        // Two requests in a second write one object; a later one writes another.
         expect(issueChallenge(who, at, mine, now - (now % 1_000))).toEqual(one);
         expect(issueChallenge(who, at, mine, now + 1_000).token).not.toBe(one.token);
       }),

@@ -214,7 +214,7 @@ describe("logpull_options", () => {
     ["since=1", 'logpull_options: unknown option "since"'],
     ["constructor=1", 'logpull_options: unknown option "constructor"'],
     ["=1", 'logpull_options: unknown option ""'],
-    ["%zz=1", 'logpull_options: "%zz=1" is not percent-encoded as it should be'],
+    ["%zz=1", 'logpull_options: "%zz=1" is not valid percent-encoding'],
     [`${"x".repeat(100)}=1`, `logpull_options: unknown option "${"x".repeat(60)}…"`],
     [
       "sample=2&timestamps=x&fields=X&y=z",
@@ -228,7 +228,7 @@ describe("logpull_options", () => {
   it.each(wrong)("are refused, naming the option: %s", (logpull_options, ...messages) => {
     expect(faults({ logpull_options })).toEqual(messages.map((message) => ["/logpull_options", message]));
     expect(faults({ logpull_options, output_options: null }).length).toBe(messages.length);
-    // Where they have no say they are checked as well: nothing is stored that would be refused when it counts.
+    // Options without effect are checked, too: they may come into force later.
     expect(faults({ logpull_options, output_options: {} }).length).toBe(messages.length);
     const both = faults({ logpull_options, output_options: { field_names: ["RayID"] } });
     expect(both.length).toBe(messages.length + 1);
@@ -266,7 +266,7 @@ describe("what a job may not ask for", () => {
     [
       "a template that writes a field again and again",
       { output_options: { record_template: "{{.Event}}".repeat(5) + "{{.Outcome}}".repeat(4) } },
-      [["/output_options/record_template", "bad template: field Event stands there 5 times; at most 4"]],
+      [["/output_options/record_template", "bad template: field Event is used 5 times; at most 4"]],
     ],
     [
       "more text around a record than a record is worth",

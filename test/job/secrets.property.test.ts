@@ -6,7 +6,7 @@ import { type SealingKeys, seal, unseal } from "../../src/job/secrets.ts";
 const key = fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => new Uint8Array(bytes));
 const keys: fc.Arbitrary<SealingKeys> = fc.record({ current: key, previous: fc.option(key) });
 
-/** Nothing at all, and what decoders like to swallow, as often as anything else. */
+/** Empty texts, and characters that decoders drop, as often as any other. */
 const text = fc.oneof(
   fc.constantFrom("", "\ufeff", "\u0000"),
   fc.string({ unit: "binary" }),

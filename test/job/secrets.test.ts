@@ -106,7 +106,7 @@ describe("a seal that was tampered with", () => {
     fc.assert(
       fc.property(fc.nat({ max: sealed.length - 1 }), fc.string({ maxLength: 2 }), (at, put) => {
         const changed = sealed.slice(0, at) + put + sealed.slice(at + 1);
-        // Base64 has characters that mean nothing, and bits of the last one that do not, either.
+        // Base64 decoders ignore some characters, and some bits of the last one.
         expect([null, CONF]).toContain(unseal(changed, "p", both));
       }),
       { numRuns: 300 },

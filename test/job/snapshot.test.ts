@@ -8,7 +8,7 @@ import { freshBucket, NOON, setClock } from "../support/runtime/pipeline.ts";
 
 type Path = readonly (string | number)[];
 
-/** A copy in which the value at a path is another; `undefined` takes it away. */
+/** A copy with another value at a path; `undefined` removes it. */
 function changed(value: unknown, path: Path, to: unknown): unknown {
   const copy = structuredClone(value);
   const last = path.at(-1) as string;
@@ -21,7 +21,7 @@ function changed(value: unknown, path: Path, to: unknown): unknown {
   return copy;
 }
 
-/** Every member of every object in a value. */
+/** All members of all objects in a value. */
 function paths(value: unknown, at: Path = []): Path[] {
   if (typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([key, member]) => {
@@ -125,7 +125,7 @@ describe("what the control plane says", () => {
     await api("DELETE", `/logship/jobs/${second}?discard=true`);
     const said: unknown = await controlPlane(env.CONTROL).configSince("");
     expect(readSnapshot(said)?.jobs.length).toBe(2);
-    // What the ledger keeps of it, and gives to whoever routed by less.
+    // What the ledger stores of it, and gives to consumers that are behind.
     const kept: unknown = await env.ACCOUNT.getByName("account").count({
       ...{ done: [], failed: [], backlog: null, state: "" },
     });

@@ -60,9 +60,9 @@ describe("what is run of an upload", () => {
     ["JSON that is none", upload([main, module("a.json", "{", "application/json")]), /"a.json" is not JSON/],
     ["text that is none", upload([main, { ...main, name: "b", bytes: new Uint8Array([0xff]) }]), /"b" is not UTF-8/],
     ["two modules of one name", upload([main, module("a", ""), module("a", "")]), /two modules have one name/],
-    ["a main module that is a text", upload([module("index.js", "", "text/plain")]), /no ES module/],
-    ["a main module that is CommonJS", upload([module("index.js", "", "application/javascript")]), /no ES module/],
-    ["a main module that is not there", upload([module("a.js", "")]), /no ES module/],
+    ["a main module that is a text", upload([module("index.js", "", "text/plain")]), /not an ES module/],
+    ["a main module that is CommonJS", upload([module("index.js", "", "application/javascript")]), /not an ES module/],
+    ["a main module that is not there", upload([module("a.js", "")]), /not an ES module/],
   ] as const)("is nothing if it has %s", ([_what, given, why], { expect }) => {
     expect(localCodeOf(given)).toEqual({ ok: false, why: expect.stringMatching(why) });
   });

@@ -3,7 +3,7 @@ import { Loading } from "../../tools/local/src/loading.ts";
 
 const CODE: WorkerLoaderWorkerCode = { compatibilityDate: "2026-09-25", mainModule: "index.js", modules: {} };
 
-/** As the runtime's loader does: it keeps what it was given first under an id, a failure as well. */
+/** Like the runtime's loader: it keeps the first result of an id, even a failure. */
 function keepingLoader(): Pick<WorkerLoader, "get"> {
   const kept = new Map<string, Promise<unknown>>();
   return {

@@ -23,7 +23,7 @@ function record(id: string, more: Partial<TraceRecord> = {}): TraceRecord {
   };
 }
 
-/** What {@link record} is, as the demo expects it. */
+/** {@link record}, as the demo expects it. */
 function expected(id: string, more: Partial<Expected> = {}): Expected {
   return {
     type: "fetch",
@@ -37,7 +37,7 @@ function expected(id: string, more: Partial<Expected> = {}): Expected {
   };
 }
 
-/** A batch that follows a request: its id is in what was logged. */
+/** A batch that follows from a request, whose id is in the log. */
 function batch(id: string, more: Partial<TraceRecord> = {}): TraceRecord {
   return record("", {
     Event: { Queue: "parcels", BatchSize: 1 },
@@ -79,17 +79,17 @@ describe("what the demo finds wrong", () => {
       record("", { Event: {}, EventType: "unknown" }),
     ];
     expect(faultsOf([], strangers)).toEqual([
-      "1 of fetch c arrived, and nobody sent them",
-      "1 of queue c arrived, and nobody sent them",
-      "1 of queue (no id) arrived, and nobody sent them",
-      "1 of unknown (no id) arrived, and nobody sent them",
+      "1 of fetch c arrived, but were not sent",
+      "1 of queue c arrived, but were not sent",
+      "1 of queue (no id) arrived, but were not sent",
+      "1 of unknown (no id) arrived, but were not sent",
     ]);
   });
 
   it("is a record of another kind than it should be", ({ expect }) => {
     expect(faultsOf([expected("a", BATCH)], [batch("a", { EventType: "alarm" })])).toEqual([
       "queue a did not arrive",
-      "1 of alarm a arrived, and nobody sent them",
+      "1 of alarm a arrived, but were not sent",
     ]);
   });
 

@@ -2,7 +2,8 @@ import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "vitest";
-import { ensureDevVars, readDevVars } from "../../tools/servers/dev-vars.ts";
+import { readLinkCode } from "../../src/access/sign-in-link.ts";
+import { ensureDevVars, readDevVars, signInLine } from "../../tools/servers/dev-vars.ts";
 
 let folder: string;
 let path: string;
@@ -67,9 +68,24 @@ describe("readDevVars", () => {
     ensureDevVars(path);
     expect(readDevVars(path)).toEqual({
       adminToken: settingOf("ADMIN_TOKEN"),
+      secretsKey: settingOf("SECRETS_KEY"),
       accountId: "local",
       objstoreEndpoint: "http://localhost:8787/cdn-cgi/local/r2/s3",
     });
+  });
+
+  it("gives a sign-in link that the secrets of the file verify, and none without a key", ({ expect }) => {
+    ensureDevVars(path);
+    const vars = readDevVars(path);
+    const line = signInLine("http://localhost:1", vars);
+    const code = /^http:\/\/localhost:1\/sign-in\?code=(\S+) {2}works once, for 10 minutes$/.exec(line)?.[1] ?? "";
+    const secrets = { secretsKey: Buffer.from(vars.secretsKey ?? "", "base64"), adminToken: vars.adminToken };
+    expect(readLinkCode(code, secrets, Date.now()).kind).toBe("valid");
+    expect(readLinkCode(code, { ...secrets, adminToken: "another" }, Date.now()).kind).toBe("unknown");
+    expect(line).not.toContain(vars.adminToken);
+    expect(signInLine("http://localhost:1", { ...vars, secretsKey: undefined })).toMatch(
+      /\/sign-in {2}with ADMIN_TOKEN/,
+    );
   });
 
   it("reads a file of the developer's own, quoted or not", ({ expect }) => {

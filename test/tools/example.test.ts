@@ -7,7 +7,7 @@ import { EXAMPLE_APP } from "../../tools/paths.ts";
 
 const entry = (version: string, more: object = {}) => ({ version, integrity: `sha512-${version}`, ...more });
 
-/** As npm writes both of its locks; only the one beside package.json has the project itself. */
+/** Both of npm's lock files; only the one beside package.json contains the project itself. */
 const lock = (packages: object, root: object = { "": { name: "tea-shop" } }): string =>
   JSON.stringify({ lockfileVersion: 3, packages: { ...root, ...packages } });
 const installed = (packages: object): string => lock(packages, {});

@@ -8,22 +8,22 @@ const Envelope = z.object({
   result: z.unknown(),
 });
 
-/** How a request of events is sent. */
+/** The form of a request with events. */
 export interface EventsForm {
   readonly ndjson?: boolean;
   readonly gzip?: boolean;
-  /** Under which a repeated request doubles nothing. */
+  /** A repeated request with the same key adds nothing. */
   readonly idempotencyKey?: string;
 }
 
-/** Type and text, or bytes, of each module by its name. */
+/** Type and content of each module, by name. */
 export interface ModuleFiles {
   readonly [name: string]: readonly [type: string, body: string | Uint8Array<ArrayBuffer>];
 }
 
-/** What the demo and the tests need of the shipper's API, over real HTTP. */
+/** The shipper's API over HTTP, as far as the demo and the tests need it. */
 export class ApiClient {
-  /** Of everything that belongs to the account. */
+  /** Base URL of the account's routes. */
   readonly url: string;
   readonly #account: string;
   readonly #serverUrl: string;
@@ -40,12 +40,12 @@ export class ApiClient {
     return Job.parse(await this.#call("POST", "/jobs", { body: JSON.stringify(body), type: "application/json" }));
   }
 
-  /** Changes what the body names. */
+  /** Changes only what the body names. */
   async updateJob(id: number, body: Readonly<Record<string, unknown>>): Promise<Job> {
     return Job.parse(await this.#call("PUT", `/jobs/${id}`, { body: JSON.stringify(body), type: "application/json" }));
   }
 
-  /** @param discard drops what is waiting, counted, instead of delivering it. */
+  /** @param discard drops what is waiting, and counts it, instead of delivering it. */
   async deleteJob(id: number, { discard = false }: { readonly discard?: boolean } = {}): Promise<void> {
     await this.#call("DELETE", `/jobs/${id}${discard ? "?discard=true" : ""}`);
   }
@@ -70,7 +70,7 @@ export class ApiClient {
     return z.array(ObjectEntry).parse(await this.#call("GET", `/jobs/${id}/objects?after=${after}&limit=1000`));
   }
 
-  /** @returns how many were accepted. */
+  /** @returns the number of accepted events. */
   async postEvents(
     events: readonly unknown[],
     { ndjson = false, gzip = false, idempotencyKey }: EventsForm = {},
@@ -85,7 +85,7 @@ export class ApiClient {
     return z.object({ accepted: COUNT }).parse(result).accepted;
   }
 
-  /** Uploads a function as the vendor's documents say it: a form of `metadata`, and a file for each module, by its name. */
+  /** Uploads a function in the vendor's format: a form of `metadata` and a file for each module. */
   async uploadFunction(name: string, metadata: object, files: ModuleFiles): Promise<void> {
     const form = new FormData();
     form.set("metadata", JSON.stringify(metadata));
@@ -97,7 +97,7 @@ export class ApiClient {
     await this.#call("DELETE", `/functions/scripts/${name}`, undefined, this.#account);
   }
 
-  /** What is known of a function. */
+  /** A function as the API shows it. */
   async function(name: string): Promise<unknown> {
     return this.#call("GET", `/functions/scripts/${name}`, undefined, this.#account);
   }
@@ -126,7 +126,7 @@ export class ApiClient {
     await this.#call("POST", `/jobs/${id}/flush`);
   }
 
-  /** What the platform does every five minutes; `wrangler dev` does it only when asked. */
+  /** Runs what the platform runs every five minutes; `wrangler dev` does so only on request. */
   get scheduledUrl(): string {
     return `${this.#serverUrl}/cdn-cgi/handler/scheduled?cron=*/5+*+*+*+*`;
   }
@@ -137,13 +137,13 @@ export class ApiClient {
     if (!response.ok) throw new Error(`GET ${this.scheduledUrl}: HTTP ${response.status} ${text.slice(0, 200)}`);
   }
 
-  /** @throws Error with the API's own words. */
+  /** @throws Error with the API's messages. */
   async #call(
     method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE",
     path: string,
     sent?: {
       readonly body: string | Uint8Array<ArrayBuffer> | FormData;
-      /** Not of a form: it has its own. */
+      /** Absent for a form, which has its own. */
       readonly type?: string;
       readonly encoding?: string;
       readonly idempotencyKey?: string;

@@ -1,4 +1,4 @@
-/** What the shipper's API answers, as far as the demo and the tests look at it. */
+/** Answers of the shipper's API, as far as the demo and the tests read them. */
 import * as z from "zod";
 
 export const COUNT = z.number().int().nonnegative();
@@ -66,7 +66,7 @@ export const Replay = z.object({
 });
 export type Replay = z.infer<typeof Replay>;
 
-/** Both sides of CONTRACT's equations; a ledger is right when they are the same at every moment. */
+/** Both sides of the ledger's equation: equal at every moment. docs/delivery.md */
 export function jobBalance(ledger: JobLedger): { received: number; accountedFor: number } {
   const { filtered, sampled_out, delivered, pending, set_aside, discarded } = ledger;
   return {

@@ -1,7 +1,7 @@
 import { AwsClient } from "aws4fetch";
 import { localObjectStore } from "../paths.ts";
 
-/** The bucket that `wrangler dev` serves, and its credentials: as in wrangler.jsonc. They open nothing anywhere else. */
+/** The bucket that `wrangler dev` serves, and its credentials, as in wrangler.jsonc. They are valid nowhere else. */
 export const LOCAL_BUCKET = {
   name: "traces",
   accessKeyId: "local-access-key",
@@ -19,9 +19,9 @@ export interface StoredObject {
   readonly bytes: Uint8Array;
 }
 
-/** Reads the local bucket over the S3 protocol, with signed requests: what any S3 client would see. */
+/** Reads the local bucket over the S3 protocol with signed requests, like any S3 client. */
 export class Bucket {
-  /** Of the bucket itself. */
+  /** URL of the bucket. */
   readonly url: string;
   readonly #client: AwsClient;
 
@@ -31,7 +31,7 @@ export class Bucket {
     this.#client = new AwsClient({ accessKeyId, secretAccessKey, service: "s3", region: "auto", retries: 0 });
   }
 
-  /** All keys below a prefix, in their order. */
+  /** All keys below a prefix, in order. */
   async list(prefix: string): Promise<string[]> {
     const keys: string[] = [];
     for (let token: string | undefined; ; ) {
@@ -49,7 +49,7 @@ export class Bucket {
   }
 
   async get(key: string): Promise<Uint8Array> {
-    // Each segment is encoded before the signing: `=` in a key would break the signature otherwise.
+    // Each segment is encoded before signing: `=` in a key would break the signature.
     const path = key.split("/").map(encodeURIComponent).join("/");
     return new Uint8Array(await (await this.#get(`${this.url}/${path}`)).arrayBuffer());
   }

@@ -1,4 +1,4 @@
-/** What is said of objects and records on a terminal. Pure: text in, text out, and nothing that a terminal would obey. */
+/** Objects and records as text for a terminal. Pure; nothing in the text steers the terminal. */
 import { gunzipSync } from "node:zlib";
 import * as z from "zod";
 import type { StoredObject } from "./bucket.ts";
@@ -23,7 +23,7 @@ const FetchEvent = z.object({
 /** Log lines shown of one record. */
 const LOGS_SHOWN = 2;
 
-/** The records of one object. @throws if it is not what a job without output options ships. */
+/** The records of one object. @throws unless a job without output options shipped it. */
 export function recordsOf({ bytes }: StoredObject): TraceRecord[] {
   const lines = gunzipSync(bytes).toString("utf8").split("\n");
   return lines.filter((line) => line !== "").map((line) => TraceRecord.parse(JSON.parse(line)));
@@ -35,7 +35,7 @@ export function urlOf(record: TraceRecord): string {
   return event.success ? event.data.Request.URL : "";
 }
 
-/** What a record is about, in words that depend on its kind; no times. */
+/** A short description of a record, by its kind; without times. */
 export function aboutOf({
   Entrypoint,
   Event,
@@ -46,7 +46,7 @@ export function aboutOf({
       const event = FetchEvent.safeParse(Event);
       if (!event.success) return JSON.stringify(Event);
       const { Request, Response } = event.data;
-      // Nothing answers after an exception.
+      // There is no status after an exception.
       return `${Request.Method} ${Request.URL}${Response.Status === undefined ? "" : ` → ${Response.Status}`}`;
     }
     case "scheduled":
@@ -62,7 +62,7 @@ export function aboutOf({
   }
 }
 
-/** An object and everything in it, in lines. */
+/** An object and its records, in lines. */
 export function objectLines(object: StoredObject, records: readonly TraceRecord[]): string[] {
   const size = `${records.length} ${records.length === 1 ? "record" : "records"}, ${object.bytes.length.toLocaleString("en")} bytes of gzip`;
   return [plain(object.key), `  ${size}`, ...records.flatMap(recordLines).map((line) => `  ${line}`)];
@@ -81,8 +81,15 @@ function recordLines(record: TraceRecord): string[] {
   return [plain(head), ...details.map((line) => `                ${plain(line)}`)];
 }
 
-/** Log text is anybody's: no character of it may steer the terminal, or break the line. */
+/** Longest line of a record, in UTF-16 units. */
+const LINE_MAX = 200;
+
 function plain(text: string): string {
+  return printable(text).slice(0, LINE_MAX);
+}
+
+/** Text of any origin, on one line: no character of it steers the terminal or breaks the line. */
+export function printable(text: string): string {
   const escaped = (character: string) => `\\u{${character.codePointAt(0)?.toString(16)}}`;
-  return text.replace(/\p{Cc}|\p{Cf}/gu, escaped).slice(0, 200);
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, escaped);
 }

@@ -1,12 +1,12 @@
-/** Whether what arrived is what was sent: every record once, and as it should be. Pure. */
+/** Compares what arrived with what was sent: every record once, and unchanged. Pure. */
 
 import { aboutOf, type TraceRecord, urlOf } from "../client/show.ts";
 import type { Expected } from "./events.ts";
 
-/** Of a long value, in a complaint, in characters. */
+/** Most of a value that is shown, in characters. */
 const SHOWN = 200;
 
-/** What is wrong with what arrived, in words; nothing if every record is there, once, as it was. */
+/** The faults in words; none if every record is there, once, unchanged. */
 export function faultsOf(expected: readonly Expected[], arrived: readonly TraceRecord[]): string[] {
   const faults: string[] = [];
   const byName = new Map<string, TraceRecord[]>();
@@ -22,7 +22,7 @@ export function faultsOf(expected: readonly Expected[], arrived: readonly TraceR
     else if (more.length > 0) faults.push(`${name} arrived ${more.length + 1} times`);
     else faults.push(...differences(name, event, record));
   }
-  for (const [name, records] of byName) faults.push(`${records.length} of ${name} arrived, and nobody sent them`);
+  for (const [name, records] of byName) faults.push(`${records.length} of ${name} arrived, but were not sent`);
   return faults;
 }
 
@@ -30,7 +30,7 @@ function nameOf(type: string, id: string): string {
   return `${type} ${id || "(no id)"}`;
 }
 
-/** A request has its id in the URL, a cron is told by its expression; whatever follows a request has logged the id that was passed along. */
+/** A request has its id in the URL, a cron its expression; what follows from a request has logged the id passed along. */
 function idOf(record: TraceRecord): string {
   const url = urlOf(record);
   if (URL.canParse(url)) return new URL(url).searchParams.get("event") ?? "";
@@ -48,7 +48,7 @@ function passedAlong(argument: string): string | undefined {
     const { event } = JSON.parse(argument) as { event?: unknown };
     return typeof event === "string" ? event : undefined;
   } catch {
-    // A text, or nothing that has properties.
+    // Plain text, or no object.
     return undefined;
   }
 }

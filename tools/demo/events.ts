@@ -1,14 +1,14 @@
-/** What the demo does, and the trace events that must be in the bucket for it. */
+/** What the demo does, and the trace events that it must find in the bucket. */
 
 export const SAMPLE_NAME = "sample-shop";
 
 const DAY_MS = 86_400_000;
 
-/** One record. Its `type` and `id` together tell it from every other; where a record has its id, check.ts knows. */
+/** One record, identified by `type` and `id` together; check.ts finds the id of a record. */
 export interface Expected {
   readonly type: string;
   readonly id: string;
-  /** As `aboutOf` of show.ts says it. */
+  /** As `aboutOf` of show.ts gives it. */
   readonly about: string;
   readonly outcome: string;
   readonly scriptName: string;
@@ -20,7 +20,7 @@ export interface Expected {
 /** Level and arguments. */
 type LogLine = readonly [level: string, ...message: string[]];
 
-/** A request of a visitor, or of the clock, and what it makes the function ship. */
+/** A request of a visitor, or a cron, and what the function ships for it. */
 export interface Trigger {
   readonly url: string;
   /** HTTP status of the answer. */
@@ -34,14 +34,14 @@ interface Visit {
   readonly logs?: readonly LogLine[];
   readonly outcome?: string;
   readonly exception?: string;
-  /** Invocations that come of it, beside and after the request's own. */
+  /** Invocations that it causes, beside the request's own. */
   readonly leadsTo?: readonly FollowUp[];
 }
 
 interface FollowUp {
   readonly type: string;
   readonly about: string;
-  /** What its one log line says before the last argument, which is an object with the id of the request. */
+  /** Its one log line, without the last argument, an object with the id of the request. */
   readonly log: readonly [level: string, text: string];
   readonly passed: Readonly<Record<string, string>>;
 }
@@ -103,7 +103,7 @@ const RESERVATION: Visit = {
   ],
 };
 
-/** What visitors ask for, in this order. */
+/** Requests of visitors, in this order. */
 const VISITS = [
   ...[order(1), CHECKOUT, NEWSLETTER, REPORT, PRICE, PARCEL, RESERVATION],
   ...[order(2), CHECKOUT, order(3)],
@@ -139,7 +139,7 @@ export function sampleVisits(sampleUrl: string): Trigger[] {
   });
 }
 
-/** Both crons of the sample's configuration; the second one fails. `wrangler dev` has a path that does what the platform's clock would do. */
+/** Both crons of the sample; the second one fails. A path of `wrangler dev` triggers what the platform's clock would. */
 export function sampleSchedules(sampleUrl: string): Trigger[] {
   const crons: [cron: string, status: number, outcome: string, exceptions: string[]][] = [
     ["0 3 * * *", 200, "ok", []],
@@ -166,7 +166,7 @@ export interface PostedEvent extends Expected {
   readonly event: Readonly<Record<string, unknown>>;
 }
 
-/** Events of a function elsewhere: one as `tail()` would give it, two as records, one of these of the day before. */
+/** Events of a function elsewhere: one as a trace item, two as records, one of these from the day before. */
 export function postedEvents(nowMs: number): PostedEvent[] {
   const scriptName = "billing";
   const url = (id: string): string => `https://shop.example/invoices?event=${id}`;

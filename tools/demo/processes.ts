@@ -8,7 +8,7 @@ import { type LocalShipper, startLocalShipper } from "../servers/local-shipper.t
 import { until } from "../until.ts";
 import { SAMPLE_NAME } from "./events.ts";
 
-/** Where the state of each run is. */
+/** Folder of the state of each run. */
 export const STATES = join(ROOT, ".wrangler/demo");
 const SAMPLE_CONFIG = join(ROOT, "tools/demo/sample/wrangler.jsonc");
 
@@ -17,7 +17,7 @@ export interface Running extends Pick<Foreground, "say" | "state"> {
   readonly sample: LocalServer;
 }
 
-/** @throws Error with wrangler's own words if one of them does not start. */
+/** @throws Error with wrangler's output if one of them does not start. */
 export async function start(foreground: Foreground): Promise<Running> {
   const { say, state } = foreground;
   const building = buildWorker(SAMPLE_CONFIG, join(state, "sample"));
@@ -26,14 +26,14 @@ export async function start(foreground: Foreground): Promise<Running> {
     const sample = await startSample(await building, shipper, foreground);
     return { shipper, sample, say, state };
   } finally {
-    // If the shipper did not start, that is what counts; but nothing may be left writing.
+    // The first error is what counts, but the build must not go on writing.
     await building.catch(() => {});
   }
 }
 
 /**
- * After the shipper: what a function logs before its consumer is there, is lost. Built, not from source: there, wrangler dev swallows what a
- * function throws.
+ * Start the shipper first: events without a running consumer are lost. The function is built, as
+ * `wrangler dev` swallows exceptions when it runs from source.
  */
 async function startSample(
   built: BuiltWorker,

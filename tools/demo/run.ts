@@ -1,29 +1,30 @@
 /**
- * The main job on embedded defaults: a sample function and a client send events, the shipper puts them into a bucket, the bucket is read back.
- * Everything runs on this machine, in a state folder of its own. `--once` ends by itself: 0 if every event arrived exactly once, 1 if not.
+ * `npm run demo`: a sample function and a client send events, the shipper puts them into a bucket, and
+ * the bucket is read back. Everything runs on this machine, in its own state folder. `--once` ends by
+ * itself: 0 if every event arrived exactly once, 1 if not.
  */
 import { parseArgs } from "node:util";
 import type { ApiClient } from "../client/api-client.ts";
 import { type JobLedger, jobBalance } from "../client/api-results.ts";
 import { LOCAL_BUCKET, localDestination } from "../client/bucket.ts";
-import { DEV_VARS } from "../paths.ts";
-import { type Foreground, runInForeground, shown } from "../servers/foreground.ts";
-import { bucketLines, showAll, showNew } from "../servers/local-shipper.ts";
+import { shown } from "../paths.ts";
+import { type Foreground, runInForeground } from "../servers/foreground.ts";
+import { shipperLines, showAll, showNew } from "../servers/local-shipper.ts";
 import { type UntilOptions, until } from "../until.ts";
 import { faultsOf } from "./check.ts";
 import { type Expected, postedEvents, sampleSchedules, sampleVisits, type Trigger } from "./events.ts";
 import { type Running, STATES, start } from "./processes.ts";
 
 const FOLDER = "demo";
-/** The least a job takes. */
+/** The shortest interval of a job. */
 const INTERVAL_S = 30;
-/** tail() gathers for 2 s and the queue for 10 s at most; a slow machine takes its time. In ms. */
+/** In ms. tail() gathers for up to 2 s and the queue for up to 10 s; the rest is for slow machines. */
 const RECEIVED_WITHIN_MS = 60_000;
 const DELIVERED_WITHIN_MS = 60_000;
 
 type Say = Foreground["say"];
 
-/** @returns what is wrong, in words; nothing if all is well. And the keys that are in the bucket. */
+/** @returns faults in words, none if all is well; and the keys in the bucket. */
 async function runMainJob({
   shipper: { api, bucket },
   sample,
@@ -63,11 +64,11 @@ async function runMainJob({
   console.log();
   if (faults.length === 0)
     say(`All ${expected.length} events arrived, each exactly once, and the ledger says the same.`);
-  else say(["Not everything arrived as it should:", ...faults.map((fault) => `         - ${fault}`)].join("\n"));
+  else say(["Some events did not arrive as expected:", ...faults.map((fault) => `         - ${fault}`)].join("\n"));
   return { faults, keys: new Set(read.map(({ key }) => key)) };
 }
 
-/** Requests as visitors would send them, and the sample's own schedule. @returns what must be shipped for them. */
+/** Sends requests as visitors would, and runs the sample's crons. @returns what must be shipped for them. */
 async function askSample(url: string, faults: string[], say: Say): Promise<Expected[]> {
   const visits = await trigger(sampleVisits(url), faults);
   const requests = visits.filter(({ type }) => type === "fetch");
@@ -79,7 +80,7 @@ async function askSample(url: string, faults: string[], say: Say): Promise<Expec
   );
   const count = (kind: string): number => visits.filter(({ type }) => type === kind).length;
   say(
-    `More comes of them: ${count("worker_rpc")} RPC calls, ${count("queue")} queue batch, ${count("alarm")} alarm of a durable object.`,
+    `They cause ${count("worker_rpc")} RPC calls, ${count("queue")} queue batch, ${count("alarm")} alarm of a durable object.`,
   );
   const schedules = sampleSchedules(url);
   const runs = await trigger(schedules, faults);
@@ -96,18 +97,18 @@ async function trigger(triggers: readonly Trigger[], faults: string[]): Promise<
   return triggers.flatMap(({ ships }) => ships);
 }
 
-/** Events of a function elsewhere, over HTTP. @returns what must be shipped for them. */
+/** Sends events of a function elsewhere, over HTTP. @returns what must be shipped for them. */
 async function postEvents(api: ApiClient, say: Say): Promise<Expected[]> {
   const posted = postedEvents(Date.now());
   const accepted = await api.postEvents(
     posted.map(({ event }) => event),
     { ndjson: true, gzip: true },
   );
-  say(`POST /events: ${accepted} events of another function, as gzipped NDJSON; one is of yesterday.`);
+  say(`POST /events: ${accepted} events of another function, as gzipped NDJSON; one is from yesterday.`);
   return posted;
 }
 
-/** Waits for the ledger. If that takes too long it is a fault, but what did arrive is still shown. */
+/** Waits for the ledger. A timeout is a fault; what did arrive is still shown. */
 async function ledgerUntil(
   api: ApiClient,
   job: number,
@@ -136,25 +137,23 @@ function sayWhereThingsAre({ shipper, sample, state }: Running): void {
   const lines = [
     "",
     "  Where things are:",
-    `    Pages   ${shipper.server.url}/: jobs, functions, live records; the token is ADMIN_TOKEN in ${shown(DEV_VARS)}`,
-    `    API     ${shipper.api.url}/jobs`,
-    "            with Authorization: Bearer <the same token>",
-    ...bucketLines(shipper),
+    ...shipperLines(shipper),
     `    Sample  ${sample.url}: /orders/1, /checkout, /report, /newsletter, /prices/tea, /parcels/1, /reservations/tea`,
-    `    State   ${shown(state)}: removed at the end; what both print is in shipper.log and sample.log there`,
+    `    State   ${shown(state)}: removed at the end; logs are shipper.log and sample.log there`,
     "",
   ];
   console.log(lines.join("\n"));
 }
 
-/** Shows what else arrives, until it is interrupted. */
-async function stay({ shipper: { api, bucket }, sample }: Running, keys: Set<string>): Promise<never> {
+/** Shows what else arrives, until the interruption. */
+async function stay({ shipper: { api, bucket, signIn }, sample }: Running, keys: Set<string>): Promise<never> {
   const lines = [
     "",
-    "  Both keep running. Ask the sample for more; it is shipped, and shown here, within 45 s:",
+    "  Both keep running. Send the sample more requests; they are shipped, and shown here, within 45 s:",
     `    curl ${sample.url}/checkout`,
-    "  or, once the queue has handed it over (12 s), by triggering the schedule:",
+    "  or sooner, after the 12 s in the queue, by triggering the schedule:",
     `    curl '${api.scheduledUrl}'`,
+    `  See it all in the dashboard: ${signIn}`,
     "  Press Ctrl-C to stop.",
   ];
   console.log(lines.join("\n"));
@@ -184,5 +183,5 @@ const exitCode = await runInForeground<Running>({
   },
   ...(!once && { stay: (running) => stay(running, shownKeys) }),
 });
-// Not `process.exitCode`: a connection or a timer of work that was interrupted would keep the process.
+// Not `process.exitCode`: connections and timers of interrupted work would keep the process alive.
 process.exit(exitCode);

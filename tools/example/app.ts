@@ -1,4 +1,4 @@
-/** The example, from its packages to what is served: built in a folder of its own, so that nothing of a developer's is used, and nothing overwritten. */
+/** Installs, builds and serves the example, in a separate folder: the developer's own files are neither used nor overwritten. */
 import { cpSync, existsSync, readFileSync, symlinkSync } from "node:fs";
 import { basename, join } from "node:path";
 import { EXAMPLE_APP } from "../paths.ts";
@@ -8,23 +8,23 @@ import { SupervisedProcess, toolEnv } from "../servers/supervised.ts";
 import { until } from "../until.ts";
 import { isInstalled } from "./installed.ts";
 
-/** The shop's name, in its project file. */
+/** The shop's name in its project file. */
 export const SHOP_NAME = "tea-shop";
 
-/** What it calls itself where an error is one of a visitor's browser. */
+/** The shop's name for errors in a visitor's browser. */
 export const BROWSER_NAME = "tea-shop-browser";
 
-/** The shipper's, in its own. */
+/** The shipper's name in its project file. */
 const SHIPPER_NAME = "logship";
 
-/** What the build makes, the packages, and the files of a developer's own. */
+/** Build results, packages, and the developer's own files. */
 const NOT_COPIED =
   /^(node_modules|dist|\.wrangler|\.tanstack|\.dev\.vars|\.dev\.vars\.(?!example$).+|\.env|\.env\..+)$/;
 
-/** Where the build writes the values it took from its environment, below the application. */
+/** Where the build writes the values from its environment, below the application. */
 export const BUILT_SECRETS = "dist/server/.dev.vars";
 
-/** Of `vite`, below the application. */
+/** Vite, below the application. */
 const VITE = "node_modules/vite/bin/vite.js";
 
 export function isExampleInstalled(app: string = EXAMPLE_APP): boolean {
@@ -33,7 +33,7 @@ export function isExampleInstalled(app: string = EXAMPLE_APP): boolean {
   return isInstalled(readFileSync(lock, "utf8"), readFileSync(installed, "utf8"));
 }
 
-/** `npm ci` there. @throws Error with npm's own words, and what it takes. */
+/** Runs `npm ci`. @throws Error with npm's output. */
 export async function installExample(signal?: AbortSignal, app: string = EXAMPLE_APP): Promise<void> {
   const npm = new SupervisedProcess({
     argv: [...npmCommand(process.env.npm_execpath), "ci", "--no-audit", "--no-fund"],
@@ -44,31 +44,33 @@ export async function installExample(signal?: AbortSignal, app: string = EXAMPLE
     await npm.done("npm ci", signal);
   } catch (error) {
     signal?.throwIfAborted();
-    throw new Error(`the example's packages could not be installed; once, that takes a network.\n${wordsOf(error)}`);
+    throw new Error(
+      `the example's packages could not be installed; the first installation needs a network.\n${wordsOf(error)}`,
+    );
   }
 }
 
-/** The npm that runs us; else the one on the PATH. */
+/** The npm that runs this process; else the one on the PATH. */
 export function npmCommand(execPath: string | undefined): string[] {
   return execPath !== undefined && basename(execPath) === "npm-cli.js" ? [process.execPath, execPath] : ["npm"];
 }
 
-/** The values that the build takes from its environment. */
+/** Values that the build takes from its environment. */
 export interface ShopSecrets {
   readonly PAYMENT_TOKEN: string;
   readonly SHOP_ADDRESS: string;
 }
 
 export interface ShopOptions extends Omit<ServerOptions, "probe"> {
-  /** With what was built: {@link buildExample}. */
+  /** Folder of the built application: {@link buildExample}. */
   readonly app: string;
   /** Folder of queues, durable objects and buckets. */
   readonly state: string;
-  /** The same as the shipper's. */
+  /** The registry of the shipper. */
   readonly registry: string;
 }
 
-/** A copy of what is in the repository, beside the packages that are installed there. */
+/** Copies the files of the repository, and links the installed packages. */
 export function copyExample(to: string): void {
   cpSync(EXAMPLE_APP, to, {
     recursive: true,
@@ -77,7 +79,7 @@ export function copyExample(to: string): void {
   symlinkSync(join(EXAMPLE_APP, "node_modules"), join(to, "node_modules"), "dir");
 }
 
-/** `vite build`, of a copy. @throws Error with Vite's own words. */
+/** Runs `vite build` in a copy. @throws Error with Vite's output. */
 export async function buildExample(
   app: string,
   secrets: ShopSecrets,
@@ -86,7 +88,7 @@ export async function buildExample(
   const vite = new SupervisedProcess({
     argv: [process.execPath, VITE, "build"],
     cwd: app,
-    // A registry of its own: what runs while pages are rendered for good is to ship nothing.
+    // A separate registry: code that runs while pages are prerendered must ship nothing.
     env: wranglerEnv(join(app, ".wrangler/registry"), { ...secrets }),
     ...(logFile !== undefined && { logFile }),
   });
@@ -94,9 +96,9 @@ export async function buildExample(
 }
 
 /**
- * `vite preview`, of what was built. Start the shipper first: the shop looks it up as it starts, and hands its first trace event to it. An asset shows that
- * it is ready, as no function runs for one.
- * @throws Error with Vite's own words if it does not start.
+ * Runs `vite preview` of a built copy. Start the shipper first: the shop looks it up at its start. The
+ * probe is an asset, as no function runs for one.
+ * @throws Error with Vite's output if it does not start.
  */
 export async function startShop({
   app,

@@ -1,14 +1,15 @@
 /**
- * `npm run example`: the application of examples/ssr-app, built and served beside the shipper, with a job that ships its traces into a bucket. Everything
- * runs on this machine, in a state folder of its own, until Ctrl-C.
+ * `npm run example`: the application of examples/ssr-app, built and served beside the shipper, with a
+ * job that ships its traces into a bucket. Everything runs on this machine, in its own state folder,
+ * until Ctrl-C.
  */
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { LOCAL_BUCKET, localDestination } from "../client/bucket.ts";
-import { DEV_VARS, EXAMPLE_APP, ROOT } from "../paths.ts";
-import { type Foreground, portWords, runInForeground, shown } from "../servers/foreground.ts";
+import { EXAMPLE_APP, ROOT, shown } from "../paths.ts";
+import { type Foreground, portWords, runInForeground } from "../servers/foreground.ts";
 import type { LocalServer } from "../servers/local-server.ts";
-import { bucketLines, type LocalShipper, showAll, startLocalShipper } from "../servers/local-shipper.ts";
+import { type LocalShipper, shipperLines, showAll, startLocalShipper } from "../servers/local-shipper.ts";
 import { portAfter, readPort } from "../servers/ports.ts";
 import {
   BUILT_SECRETS,
@@ -21,7 +22,7 @@ import {
 } from "./app.ts";
 
 const FOLDER = "tea-shop";
-/** The least a job takes. */
+/** The shortest interval of a job. */
 const INTERVAL_S = 30;
 
 interface Running extends Pick<Foreground, "say" | "state"> {
@@ -75,12 +76,11 @@ function sayWhereThingsAre({ shipper, shop, state }: Running, job: number): void
     `    Kinds   ${shop.url}/kinds: every kind of trace event, each with what causes it`,
     `    Shop    ${shop.url}/: its pages; ${shop.url}/about is an asset, which leaves no record`,
     `    Bank    POST ${shop.url}/payments; its token is PAYMENT_TOKEN in ${shown(join(state, "app", BUILT_SECRETS))}`,
-    `    Live    ${shipper.server.url}/live: records as they arrive; the token is ADMIN_TOKEN in ${shown(DEV_VARS)}`,
-    `    Pages   ${shipper.server.url}/: jobs, functions, objects; the job is ${shipper.server.url}/jobs/${job}`,
-    ...bucketLines(shipper),
-    `    State   ${shown(state)}: removed at the end; what both print is in shipper.log and shop.log there`,
+    ...shipperLines(shipper),
+    `    Job     ${shipper.server.url}/jobs/${job}; its records as they arrive: ${shipper.server.url}/live`,
+    `    State   ${shown(state)}: removed at the end; logs are shipper.log and shop.log there`,
     "",
-    "  What the shop does is shipped, and shown here, within 45 s; or, once the queue has handed it over (12 s), by triggering the schedule:",
+    "  Records of the shop are shipped, and shown here, within 45 s; or sooner, after the 12 s in the queue, by triggering the schedule:",
     `    curl '${shipper.api.scheduledUrl}'`,
     "  Press Ctrl-C to stop.",
   ];
@@ -98,5 +98,5 @@ const exitCode = await runInForeground<Running>({
   },
   stay: ({ shipper }) => showAll(shipper.bucket, FOLDER),
 });
-// Not `process.exitCode`: a connection or a timer of work that was interrupted would keep the process.
+// Not `process.exitCode`: connections and timers of interrupted work would keep the process alive.
 process.exit(exitCode);

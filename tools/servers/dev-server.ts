@@ -1,41 +1,48 @@
 import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { DEFAULT_PORT, ROOT, WRANGLER } from "../paths.ts";
+import { DEFAULT_PORT, REGISTRY, ROOT, WRANGLER } from "../paths.ts";
 import { LocalServer, localUrl, type ServerOptions } from "./local-server.ts";
 import { SupervisedProcess, toolEnv } from "./supervised.ts";
 
-/** 8787 is the first port that is tried, unless another one is given. */
+/** The first port tried is 8787, unless another is given. */
 export interface DevServerOptions extends ServerOptions {
   /** A wrangler.jsonc; `.dev.vars` beside it is used unless `envFile` is given. */
   readonly config: string;
-  /** A built worker to run as it is; otherwise `main` of the configuration is bundled. */
+  /** A built worker; without it, `main` of the configuration is bundled. */
   readonly script?: string;
   /** Folder of queues, durable objects and buckets. */
   readonly persistTo: string;
   /** Absolute path of a file of secrets, instead of `.dev.vars`. */
   readonly envFile?: string;
-  /** Settings that go before all others; for those that depend on the port, given the URL of the server. Never secrets: others see them. */
+  /**
+   * Settings that override all others, for the URL of the server. Never secrets: command lines are
+   * visible to other users of the machine.
+   */
   readonly vars?: (url: string) => Readonly<Record<string, string>>;
-  /** Switches of wrangler itself, as it reads them from its environment. */
-  readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** The environment of wrangler, and of its plugin for Vite: ours, without what changes its behaviour behind our back. */
-export function wranglerEnv(registry?: string, switches: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
+/**
+ * The environment of wrangler, and of its plugin for Vite. The runtime's explorer is always closed:
+ * it shows and changes all that local workers have stored, and any page on `localhost` can reach it.
+ */
+export function wranglerEnv(registry = REGISTRY, more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
   return toolEnv({
     WRANGLER_SEND_METRICS: "false",
     CLOUDFLARE_CF_FETCH_ENABLED: "false",
-    ...(registry !== undefined && { WRANGLER_REGISTRY_PATH: registry, MINIFLARE_REGISTRY_PATH: registry }),
-    ...switches,
+    X_LOCAL_EXPLORER: "false",
+    X_LOCAL_OBSERVABILITY: "false",
+    WRANGLER_REGISTRY_PATH: registry,
+    MINIFLARE_REGISTRY_PATH: registry,
+    ...more,
   });
 }
 
 /**
- * A `wrangler dev`.
- * @throws Error with wrangler's own words if it ends early or does not answer in time; nothing is left running then.
+ * Starts a `wrangler dev`.
+ * @throws Error with its output if it ends early or does not answer in time; nothing is left running then.
  */
 export function startDevServer(options: DevServerOptions): Promise<LocalServer> {
-  const { config, registry, environment, logFile, onOutput } = options;
+  const { config, registry, logFile, onOutput } = options;
   return LocalServer.start(
     {
       name: "wrangler dev",
@@ -44,9 +51,9 @@ export function startDevServer(options: DevServerOptions): Promise<LocalServer> 
       firstPort: DEFAULT_PORT,
       command: (port) => ({
         argv: [process.execPath, WRANGLER, ...devArguments(options, port)],
-        // Its temporary files go below this folder; after a SIGKILL they stay.
+        // Temporary files go below this folder, and stay there after a SIGKILL.
         cwd: dirname(config),
-        env: wranglerEnv(registry, environment),
+        env: wranglerEnv(registry),
         ...(logFile !== undefined && { logFile }),
         ...(onOutput !== undefined && { onOutput }),
       }),
@@ -62,7 +69,7 @@ function devArguments(options: DevServerOptions, port: number): string[] {
     ...(options.script === undefined ? [] : [options.script, "--no-bundle"]),
     ...["--config", options.config],
     ...["--port", String(port)],
-    // Any free one: 9229 belongs to whoever debugs something.
+    // Any free port: 9229 may be in use by a debugger.
     ...["--inspector-port", "0"],
     ...["--persist-to", options.persistTo],
     ...(options.envFile === undefined ? [] : ["--env-file", options.envFile]),
@@ -70,7 +77,7 @@ function devArguments(options: DevServerOptions, port: number): string[] {
   ];
 }
 
-/** A worker that is built, and can be run beside edits to its source. */
+/** A built worker: edits to its source do not restart it. */
 export interface BuiltWorker {
   readonly config: string;
   readonly script: string;
@@ -78,12 +85,12 @@ export interface BuiltWorker {
 
 /**
  * Bundles a worker into a folder of its own, with a copy of its configuration.
- * @throws Error with wrangler's own words.
+ * @throws Error with wrangler's output.
  */
 export async function buildWorker(config: string, outDir: string): Promise<BuiltWorker> {
   const dist = join(outDir, "dist");
   mkdirSync(dist, { recursive: true });
-  // An empty file of secrets: a build needs none, and says so if one is used.
+  // An empty file of secrets: a build must not depend on any.
   const envFile = join(outDir, "build.env");
   writeFileSync(envFile, "");
   const building = new SupervisedProcess({

@@ -1,40 +1,42 @@
 import { randomBytes } from "node:crypto";
 import { linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { parseEnv } from "node:util";
-import { DEFAULT_PORT, DEV_VARS, localObjectStore } from "../paths.ts";
+import { newLinkCode, SIGN_IN_LINK_MS } from "../../src/access/sign-in-link.ts";
+import { DEFAULT_PORT, DEV_VARS, localObjectStore, shown } from "../paths.ts";
 
 /** The text of a new `.dev.vars`: every line explained, every secret fresh. */
 export function devVarsText(): string {
-  return `# Settings and secrets of local development, read by \`wrangler dev\`. Created once by tools/servers/dev-vars.ts and never overwritten;
-# delete the file for new ones. It stays on this machine: .gitignore lists it, and a deployment has secrets of its own.
+  return `# Settings and secrets of local development. Created once and never overwritten; delete the file for new
+# secrets. It stays on this machine: .gitignore lists it, and a deployment has its own secrets.
 
 # Bearer token with every permission: Authorization: Bearer <ADMIN_TOKEN>.
 ADMIN_TOKEN=${randomBytes(24).toString("base64url")}
 
-# AES-256-GCM key, base64 of 32 random bytes: encrypts the destinations that are stored. Without it, stored jobs cannot be opened.
+# AES-256-GCM key, base64 of 32 random bytes: encrypts stored destinations. Without it, stored jobs cannot be read.
 SECRETS_KEY=${randomBytes(32).toString("base64")}
 
-# The account in all paths, whatever wrangler.jsonc has for the deployment.
+# The account in all paths, in place of the one in wrangler.jsonc.
 ACCOUNT_ID="local"
 
-# Permits destinations on this machine over plain http. Never set it in a deployment.
+# Permits destinations on this machine over plain http. Never set this in a deployment.
 ALLOW_LOOPBACK_DESTINATIONS="true"
 
-# The S3 endpoint behind objstore://, here the local bucket that \`wrangler dev\` serves itself. \`npm start\` and \`npm run demo\` put the
-# port that they really use in its place.
+# The S3 endpoint behind objstore://: the local bucket. \`npm start\` and \`npm run demo\` replace the port
+# with the one they use.
 OBJSTORE_ENDPOINT="${localObjectStore(`http://localhost:${DEFAULT_PORT}`)}"
 `;
 }
 
 /**
- * Creates the file if there is none, readable by its owner only. Never overwrites one, not even when two processes start at once.
+ * Creates the file if there is none, readable by its owner only. Never overwrites a file, even if
+ * two processes start at once.
  * @returns whether it was created.
  */
 export function ensureDevVars(path: string = DEV_VARS): boolean {
   const draft = `${path}.${process.pid}.tmp`;
   try {
     writeFileSync(draft, devVarsText(), { flag: "wx", mode: 0o600 });
-    // A link appears whole or not at all, and never in place of another file.
+    // A link appears whole or not at all, and never replaces a file.
     linkSync(draft, path);
     return true;
   } catch (error) {
@@ -47,13 +49,14 @@ export function ensureDevVars(path: string = DEV_VARS): boolean {
 
 export interface DevVars {
   readonly adminToken: string;
-  /** Of the file; undefined where wrangler.jsonc decides. */
+  readonly secretsKey: string | undefined;
+  /** undefined: wrangler.jsonc decides. */
   readonly accountId: string | undefined;
-  /** As the file has it: the local bucket behind some port, or a store of the developer's own. */
+  /** As written: the local bucket behind some port, or the developer's own store. */
   readonly objstoreEndpoint: string | undefined;
 }
 
-/** @throws Error that says what to do, if the file is not there or holds no token. */
+/** @throws Error that says what to do, if the file is missing or holds no token. */
 export function readDevVars(path: string = DEV_VARS): DevVars {
   let text: string;
   try {
@@ -71,7 +74,22 @@ export function readDevVars(path: string = DEV_VARS): DevVars {
   }
   return {
     adminToken: vars.ADMIN_TOKEN,
+    secretsKey: vars.SECRETS_KEY || undefined,
     accountId: vars.ACCOUNT_ID || undefined,
     objstoreEndpoint: vars.OBJSTORE_ENDPOINT || undefined,
   };
 }
+
+/**
+ * The line of a link that signs in to the dashboard once. It works where the server has
+ * {@link SIGN_IN_LINKS}, whatever its port, until it is used or has expired.
+ */
+export function signInLine(serverUrl: string, { adminToken, secretsKey }: DevVars): string {
+  // Without a key the server does not start a session either: its pages say what is wrong.
+  if (secretsKey === undefined) return `${serverUrl}/sign-in  with ADMIN_TOKEN of ${shown(DEV_VARS)}`;
+  const code = newLinkCode({ secretsKey: Buffer.from(secretsKey, "base64"), adminToken }, Date.now());
+  return `${serverUrl}/sign-in?code=${code}  works once, for ${SIGN_IN_LINK_MS / 60_000} minutes`;
+}
+
+/** What permits sign-in links. The shipper has them in local development only. */
+export const SIGN_IN_LINKS = { SIGN_IN_LINKS: "true" } as const;

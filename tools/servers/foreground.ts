@@ -1,58 +1,52 @@
-/** Commands that start servers and stay with them until Ctrl-C: what they say, where their state is, and how all of it ends. */
+/** Commands that start servers and run until Ctrl-C: their output, their state, and their end. */
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
-import { join, relative } from "node:path";
+import { join } from "node:path";
+import { shown } from "../paths.ts";
 import type { LocalServer } from "./local-server.ts";
 
-/** What a command has while it runs. */
+/** What a running command gets. */
 export interface Foreground {
-  /** A folder of this run's own. */
+  /** A folder for this run only. */
   readonly state: string;
-  /** Aborted when it is interrupted. */
+  /** Aborted on interruption. */
   readonly signal: AbortSignal;
-  /** Each step with the seconds it begins at. */
+  /** Prints a step, with the seconds since the start. */
   readonly say: (text: string) => void;
-  /** Takes a server as soon as it runs: it is stopped at the end, and if it ends before, so does the command. */
+  /** Registers a server: it is stopped at the end, and if it ends before, so does the command. */
   readonly keep: (name: string, server: LocalServer) => void;
 }
 
 export interface ForegroundCommand<Running> {
-  /** In words: "the demo". */
+  /** "The demo". */
   readonly name: string;
-  /** Where the folders of its runs are. */
+  /** Folder of the folders of its runs. */
   readonly states: string;
   readonly start: (foreground: Foreground) => Promise<Running>;
-  /** What it is there for. @returns the exit code, which an interruption afterwards does not change. */
+  /** Its work. @returns the exit code, which a later interruption does not change. */
   readonly work: (running: Running) => Promise<number>;
-  /** What it does until it is interrupted; without it, it ends by itself. */
+  /** Runs until the interruption; without it, the command ends by itself. */
   readonly stay?: (running: Running) => Promise<never>;
 }
 
-/** Runs it to its end, with nothing left running. The state stays for a look if it failed. @returns the exit code; 130 if it was interrupted. */
+/** Runs a command; nothing is left running. Its state is kept if it failed. @returns the exit code; 130 if interrupted. */
 export async function runInForeground<Running>(command: ForegroundCommand<Running>): Promise<number> {
   const startedAt = Date.now();
   const say = (text: string): void => {
     console.log(`${((Date.now() - startedAt) / 1_000).toFixed(1).padStart(5)} s  ${text}`);
   };
   let exitCode: number | null = null;
-  const interruption = new AbortController();
-  const interrupted = new Promise<number>((resolve) => {
-    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-      process.on(signal, () => {
-        interruption.abort(new Error("interrupted"));
-        resolve(exitCode ?? 130);
-      });
-    }
-  });
+  const signal = interruption();
+  const interrupted = aborted(signal).then(() => exitCode ?? 130);
   const state = freshState(command.states);
   const servers: LocalServer[] = [];
   const lost = Promise.withResolvers<never>();
-  // At the end they are stopped, and nobody listens any more.
+  // At the end servers are stopped, and nothing waits for this promise.
   lost.promise.catch(() => {});
   const keep = (name: string, server: LocalServer): void => {
     servers.push(server);
     server.ended.then((how) => lost.reject(new Error(`${name} ended by itself (${how})`)));
   };
-  const starting = command.start({ state, signal: interruption.signal, say, keep });
+  const starting = command.start({ state, signal, say, keep });
   const work = async (): Promise<number> => {
     const running = await starting;
     exitCode = await Promise.race([command.work(running), lost.promise]);
@@ -69,12 +63,24 @@ export async function runInForeground<Running>(command: ForegroundCommand<Runnin
   say("Stopping.");
   await starting.catch(() => {});
   await Promise.all(servers.map((server) => server.stop()));
-  if (exitCode === 1) say(`Kept for a look: ${shown(state)} (removed by the next run)`);
+  if (exitCode === 1) say(`Logs and state are kept in ${shown(state)} until the next run.`);
   else rmSync(state, { recursive: true, force: true });
   return exitCode;
 }
 
-/** A folder for this run; those of runs that were killed are removed. */
+/** Aborted when the process is interrupted, which then does not end by itself. */
+export function interruption(): AbortSignal {
+  const controller = new AbortController();
+  for (const name of ["SIGINT", "SIGTERM", "SIGHUP"])
+    process.on(name, () => controller.abort(new Error("interrupted")));
+  return controller.signal;
+}
+
+export function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+}
+
+/** A folder for this run. Folders of killed runs are removed. */
 function freshState(states: string): string {
   mkdirSync(states, { recursive: true });
   for (const name of readdirSync(states)) {
@@ -82,7 +88,8 @@ function freshState(states: string): string {
     if (Number.isInteger(pid) && !isAlive(pid)) rmSync(join(states, name), { recursive: true, force: true });
   }
   const state = join(states, `run-${process.pid}`);
-  mkdirSync(state);
+  // Builds write secrets there.
+  mkdirSync(state, { mode: 0o700 });
   return state;
 }
 
@@ -91,17 +98,12 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // Somebody else's process is alive as well.
+    // EPERM: a process of another user.
     return error instanceof Error && "code" in error && error.code === "EPERM";
   }
 }
 
-/** A path as the user would write it. */
-export function shown(path: string): string {
-  return relative(process.cwd(), path) || ".";
-}
-
-/** Where a server answers, and why there. */
+/** URL of a server, and why it is not the wanted port. */
 export function portWords(server: LocalServer, wanted: number): string {
   return server.port === wanted ? server.url : `${server.url} (port ${wanted} is taken)`;
 }

@@ -1,42 +1,42 @@
 import { claimPort } from "./ports.ts";
 import { type Command, type Readiness, SupervisedProcess } from "./supervised.ts";
 
-/** Starts that are tried when somebody else takes the port between the look and the start. */
+/** Attempts if another process takes the port between the check and the start. */
 const PORT_TRIES = 3;
 
 const READY_WITHIN_MS = 60_000;
 
-/** What all servers here have in common. */
+/** Options of all servers. */
 export interface ServerOptions {
-  /** Where it listens; the next free port if that one is taken. */
+  /** The first port tried; if taken, the next free one. */
   readonly port?: number;
-  /** Folder in which local workers find each other; that of the user by default. */
+  /** Folder in which local workers find each other; that of this checkout by default. */
   readonly registry?: string;
-  /** Gets everything that the server and its worker print. */
+  /** Gets all output of the server and its worker. */
   readonly logFile?: string;
   readonly onOutput?: (text: string) => void;
-  /** A path that is asked before it counts as ready, whatever it answers. Each request that a worker answers is a trace event of it. */
+  /** A path to request before it counts as ready; any answer will do. Each request to a worker is a trace event. */
   readonly probe?: string;
-  /** How long it may take until it answers, in ms. */
+  /** Deadline of its first answer, in ms. */
   readonly readyWithinMs?: number;
-  /** Ends a start that is under way. */
+  /** Aborts the start. */
   readonly signal?: AbortSignal;
 }
 
 /** How a kind of server is started. */
 export interface ServerKind extends Pick<Readiness, "name" | "line"> {
-  /** What it prints if somebody has its port already. */
+  /** What it prints if its port is taken. */
   readonly portTaken: RegExp;
   readonly firstPort: number;
   readonly command: (port: number) => Command;
 }
 
-/** A server on this machine that is ours. It ends with `stop()`, or with the process that started it. */
+/** A server on this machine. It ends with `stop()`, or with the process that started it. */
 export class LocalServer {
   /** Without a slash at the end. */
   readonly url: string;
   readonly port: number;
-  /** Settles when the process has ended, however it ended. */
+  /** Settles when the process has ended, in any way. */
   readonly ended: Promise<string>;
   readonly #process: SupervisedProcess;
 
@@ -47,7 +47,7 @@ export class LocalServer {
     this.ended = process.ended;
   }
 
-  /** @throws Error with its own words if it ends early or does not answer in time; nothing is left running then. */
+  /** @throws Error with its output if it ends early or does not answer in time; nothing is left running then. */
   static async start(
     { name, line, portTaken, firstPort, command }: ServerKind,
     options: ServerOptions,
@@ -70,23 +70,28 @@ export class LocalServer {
     }
   }
 
-  /** The latest of what it printed, without colours. */
+  /** The latest output, without colours. */
   get output(): string {
     return this.#process.output;
   }
 
-  /** Ends it tidily, and all that it started; by force if that takes too long. */
+  /** The last lines of the output. */
+  get excerpt(): string {
+    return this.#process.excerpt;
+  }
+
+  /** Ends it and all that it started; by force after a grace period. */
   stop(): Promise<void> {
     return this.#process.stop();
   }
 
-  /** Sends a signal to all of it at once, as a crash of the machine would. */
+  /** Kills the whole tree at once, like a crash of the machine. */
   async kill(signal: "SIGKILL"): Promise<void> {
     await this.#process.kill(signal);
   }
 }
 
-/** Of what listens there. */
+/** URL of a server on this port. */
 export function localUrl(port: number): string {
   return `http://localhost:${port}`;
 }

@@ -1,13 +1,13 @@
-/** The shipper beside one function of which it gets the trace events, for those who want to see it work. */
+/** The shipper beside one function whose trace events it gets: the base of the demo and the example. */
 import { join } from "node:path";
 import { ApiClient } from "../client/api-client.ts";
 import { Bucket, LOCAL_BUCKET } from "../client/bucket.ts";
 import { objectLines, recordsOf, type TraceRecord } from "../client/show.ts";
-import { DEFAULT_PORT, DEV_VARS, localObjectStore, SHIPPER_CONFIG } from "../paths.ts";
+import { DEFAULT_PORT, DEV_VARS, localObjectStore, SHIPPER_CONFIG, shown } from "../paths.ts";
 import { pause } from "../until.ts";
 import { startDevServer } from "./dev-server.ts";
-import { ensureDevVars, readDevVars } from "./dev-vars.ts";
-import { type Foreground, portWords, shown } from "./foreground.ts";
+import { ensureDevVars, readDevVars, SIGN_IN_LINKS, signInLine } from "./dev-vars.ts";
+import { type Foreground, portWords } from "./foreground.ts";
 import type { LocalServer } from "./local-server.ts";
 
 const ACCOUNT = "local";
@@ -18,13 +18,15 @@ export interface LocalShipper {
   readonly server: LocalServer;
   readonly api: ApiClient;
   readonly bucket: Bucket;
-  /** Where it, and what is to find it, write down that they are there. */
+  /** Folder in which it and the function find each other. */
   readonly registry: string;
+  /** A link that signs in once. */
+  readonly signIn: string;
 }
 
 /**
- * @param functionName of every trace event: local development does not say which function one is of.
- * @throws Error with wrangler's own words if it does not start.
+ * @param functionName for every trace event: the local runtime does not name the function.
+ * @throws Error with wrangler's output if it does not start.
  */
 export async function startLocalShipper(
   { state, signal, say, keep }: Foreground,
@@ -32,11 +34,9 @@ export async function startLocalShipper(
   port: number = DEFAULT_PORT,
 ): Promise<LocalShipper> {
   const created = ensureDevVars();
-  say(
-    created ? `Secrets: created ${shown(DEV_VARS)}, with fresh random ones.` : `Secrets: those of ${shown(DEV_VARS)}.`,
-  );
-  const { adminToken } = readDevVars();
-  say("Starting the shipper: wrangler dev, with a local queue, durable objects and S3 endpoint …");
+  if (created) say(`Created ${shown(DEV_VARS)}, with random secrets.`);
+  const devVars = readDevVars();
+  say("Starting the shipper, with a local queue, durable objects and S3 endpoint …");
   const registry = join(state, "registry");
   const server = await startDevServer({
     config: SHIPPER_CONFIG,
@@ -50,24 +50,28 @@ export async function startLocalShipper(
       OBJSTORE_ENDPOINT: localObjectStore(url),
       ALLOW_LOOPBACK_DESTINATIONS: "true",
       DEFAULT_SCRIPT_NAME: functionName,
+      ...SIGN_IN_LINKS,
     }),
     signal,
   });
   keep("the shipper", server);
   say(`The shipper answers on ${portWords(server, port)}.`);
-  const api = new ApiClient(server.url, { token: adminToken, account: ACCOUNT });
-  return { server, api, bucket: new Bucket(server.url), registry };
+  const api = new ApiClient(server.url, { token: devVars.adminToken, account: ACCOUNT });
+  return { server, api, bucket: new Bucket(server.url), registry, signIn: signInLine(server.url, devVars) };
 }
 
-/** How to get at the bucket. */
-export function bucketLines({ bucket }: LocalShipper): string[] {
+/** How to get at the pages, the API and the bucket. */
+export function shipperLines({ server, api, bucket, signIn }: LocalShipper): string[] {
   return [
+    `    Sign in ${signIn}`,
+    `    Pages   ${server.url}/`,
+    `    API     ${api.url}, token: ADMIN_TOKEN in ${shown(DEV_VARS)}`,
     `    Bucket  ${bucket.url}`,
     `            S3, region auto, keys ${LOCAL_BUCKET.accessKeyId} / ${LOCAL_BUCKET.secretAccessKey}`,
   ];
 }
 
-/** Reads and shows the objects in a folder that are not known yet. The probe of a job's creation is none: it lies under the year 1. */
+/** Reads and shows the objects of a folder that are not known yet. */
 export async function showNew(
   bucket: Bucket,
   folder: string,
@@ -84,7 +88,7 @@ export async function showNew(
   return read;
 }
 
-/** Shows every object that is written into a folder from now on. @param known is added to. */
+/** Shows every object written into a folder from now on, and adds it to `known`. */
 export async function showAll(bucket: Bucket, folder: string, known: Set<string> = new Set()): Promise<never> {
   for (;;) {
     for (const { key } of await showNew(bucket, folder, known)) known.add(key);

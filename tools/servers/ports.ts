@@ -2,12 +2,12 @@ import { createServer } from "node:net";
 import { parseArgs } from "node:util";
 import { DEFAULT_PORT } from "../paths.ts";
 
-/** A port may be taken on one of these and free on the others. */
+/** A port may be taken on one of these and free on others. */
 const HOSTS = ["127.0.0.1", "::1", "0.0.0.0"];
 
 const TRIES_MAX = 100;
 
-/** Whether a server could listen on the port now. Another process may still be quicker. */
+/** Whether a server could listen on the port now. Another process may still take it first. */
 export async function isFree(port: number): Promise<boolean> {
   for (const host of HOSTS) {
     const taken = await new Promise<boolean>((resolve) => {
@@ -23,7 +23,7 @@ export async function isFree(port: number): Promise<boolean> {
 
 /**
  * The first free port from `preferred` on.
- * @throws Error if none of the hundred is free.
+ * @throws Error if none of 100 ports is free.
  */
 export async function pickPort(preferred: number): Promise<number> {
   const last = Math.min(preferred + TRIES_MAX - 1, 65_535);
@@ -31,16 +31,16 @@ export async function pickPort(preferred: number): Promise<number> {
   throw new Error(`no free port from ${preferred} to ${last}`);
 }
 
-/** Ports of the servers of this process that are starting: two that start at once must not pick the same one. */
+/** Ports of servers of this process that are starting: two must not pick the same one. */
 const startingOn = new Set<number>();
 
 export interface ClaimedPort {
   readonly port: number;
-  /** To be called once somebody listens there, or nobody will. */
+  /** Call it once the server listens, or has failed. */
   readonly release: () => void;
 }
 
-/** The first port from `from` on that is free, and that no other server of this process is about to take. */
+/** The first free port from `from` on that no other starting server of this process has claimed. */
 export async function claimPort(from: number): Promise<ClaimedPort> {
   let port = await pickPort(from);
   while (startingOn.has(port)) port = await pickPort(port + 1);
@@ -48,20 +48,20 @@ export async function claimPort(from: number): Promise<ClaimedPort> {
   return { port, release: () => void startingOn.delete(port) };
 }
 
-/** `--port` of the command line, its only option; 8787 without. Ends the process if there is anything else. @param command as the user writes it. */
+/** `--port`, the only option; 8787 by default. Ends the process for any other argument. @param command as the user types it. */
 export function readPort(command: string): number {
   try {
     const { port } = parseArgs({ options: { port: { type: "string" } } }).values;
     if (port === undefined) return DEFAULT_PORT;
     if (/^\d{1,5}$/.test(port) && Number(port) > 0 && Number(port) <= 65_535) return Number(port);
   } catch {
-    // Said below.
+    // Reported below.
   }
   console.error(`usage: ${command} [-- --port <1 to 65535>]`);
   process.exit(2);
 }
 
-/** Where the second of two servers looks for a port of its own. */
+/** Where the second of two servers starts looking for a port. */
 export function portAfter(port: number): number {
   return port < 65_535 ? port + 1 : DEFAULT_PORT + 1;
 }

@@ -1,12 +1,13 @@
 /**
- * Runs a command in a process group of its own, and sees that all of it ends: when told to, or when the process that started this one is
- * gone, however it went (the channel between the two closes even on SIGKILL). Started by supervised.ts only.
+ * Runs a command in its own process group, and ends all of it when told to, or when the process that
+ * started this one is gone: the channel between the two closes even on SIGKILL. Started by
+ * supervised.ts only.
  *
- * Linux and macOS: elsewhere there are no process groups.
+ * Linux and macOS: other systems have no process groups.
  */
 import { spawn } from "node:child_process";
 
-/** How long the command has for a tidy end, in ms. */
+/** Grace period of the command, in ms. */
 const GRACE_MS = 4_000;
 
 export type FromSupervisor = { readonly event: "started"; readonly group: number };
@@ -24,7 +25,7 @@ child.once("spawn", () => {
   if (process.connected) process.send?.(started, undefined, undefined, () => {});
 });
 child.once("exit", (code) => {
-  // Whatever the command started and left behind goes with it.
+  // Ends what the command has left running.
   killGroup();
   process.exit(code ?? 1);
 });
@@ -33,9 +34,9 @@ process.on("message", (message: ToSupervisor) => {
   if (message.do === "stop") stop();
 });
 process.on("disconnect", stop);
-// In a session of its own no terminal reaches it; whoever sends these by hand means the command.
+// Signals of a terminal do not reach this session. One sent by hand is meant for the command.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, stop);
-// Nobody may be left to read what the command still says.
+// The reader of the output may be gone.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
 
 function stop(): void {

@@ -2,13 +2,15 @@ import { type ChildProcess, fork } from "node:child_process";
 import { appendFileSync, mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
+import { printable } from "../client/show.ts";
+import { foldObjects } from "../fold.ts";
 import { pause } from "../until.ts";
 import type { FromSupervisor, ToSupervisor } from "./supervise.ts";
 
-/** Output kept for a complaint, in characters. */
+/** Output kept for error messages, in characters. */
 const OUTPUT_KEPT = 200_000;
 
-/** How {@link SupervisedProcess.ended} says that all went well. */
+/** {@link SupervisedProcess.ended} after success. */
 const WELL = "exit code 0";
 
 export interface Command {
@@ -16,37 +18,43 @@ export interface Command {
   readonly argv: readonly string[];
   readonly cwd: string;
   readonly env: NodeJS.ProcessEnv;
-  /** Gets everything that it prints. */
+  /** Gets everything that it prints, with nothing in it that steers a terminal. */
   readonly logFile?: string;
+  /** Gets everything that it prints, as it comes. */
   readonly onOutput?: (text: string) => void;
 }
 
 export interface Readiness {
-  /** What it is called in a complaint. */
+  /** Its name in error messages. */
   readonly name: string;
-  /** The line that says where it listens; the URL is its first group. */
+  /** The line with its URL, which is the first group. */
   readonly line: RegExp;
-  /** Where it is to listen. */
+  /** The URL it must listen on. */
   readonly url: string;
-  /** A path that is asked then, whatever it answers. */
+  /** A path to request then; any answer will do. */
   readonly probe?: string | undefined;
   readonly withinMs: number;
   /** Ends the wait. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What a tool of somebody else's gets of our environment: all but what changes its behaviour behind our back. */
+/** Our environment for another tool, without variables that would change its behaviour unnoticed. */
 export function toolEnv(more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
   const env: NodeJS.ProcessEnv = { ...process.env };
-  // A test runner's NODE_ENV would be bundled into what is built.
+  // A test runner's NODE_ENV would be bundled into builds.
   for (const name of Object.keys(env))
     if (/^(NODE_ENV|NODE_OPTIONS|TEST|VITEST.*|CLOUDFLARE_ENV)$/.test(name)) delete env[name];
   return { ...env, ...(!process.stdout.isTTY && { NO_COLOR: "1", FORCE_COLOR: "0" }), ...more };
 }
 
-/** One process tree below a supervisor of its own. It ends with `stop()`, or with the process that started it. */
+/** Lines without escape sequences, and with every other control character but tabs written out. */
+function harmless(text: string): string {
+  return stripVTControlCharacters(text).replace(/[^\n\t]+/g, printable);
+}
+
+/** A process tree under its own supervisor. It ends with `stop()`, or with the process that started it. */
 export class SupervisedProcess {
-  /** Settles when it has ended, however it ended. */
+  /** Settles when it has ended, in any way. */
   readonly ended: Promise<string>;
   readonly #supervisor: ChildProcess;
   #group: number | null = null;
@@ -62,9 +70,13 @@ export class SupervisedProcess {
       env,
       stdio: ["ignore", "pipe", "pipe", "ipc"],
     });
+    const write = foldObjects((text) => {
+      if (logFile !== undefined) appendFileSync(logFile, text, { mode: 0o600 });
+    });
     const take = (chunk: string): void => {
-      this.#output = (this.#output + stripVTControlCharacters(chunk)).slice(-OUTPUT_KEPT);
-      if (logFile !== undefined) appendFileSync(logFile, stripVTControlCharacters(chunk));
+      const text = harmless(chunk);
+      this.#output = (this.#output + text).slice(-OUTPUT_KEPT);
+      write(text);
       onOutput?.(chunk);
     };
     this.#supervisor.stdout?.setEncoding("utf8").on("data", take);
@@ -80,28 +92,28 @@ export class SupervisedProcess {
     });
     this.ended.then(() => {
       this.#hasEnded = true;
+      // The last line may have no end.
+      write("\n");
     });
-    // If somebody ended the supervisor alone, the rest is ours to end.
+    // If only the supervisor was killed, the rest must be ended here.
     this.#supervisor.once("exit", () => {
       this.#killGroup("SIGKILL");
       this.#group = null;
     });
   }
 
-  /** The latest of what it printed, without colours. */
+  /** The latest output, without colours. */
   get output(): string {
     return this.#output;
   }
 
-  /** @throws Error with its own words if it ends early, is not ready in time, or listens elsewhere. */
+  /** @throws Error with its output if it ends early, is not ready in time, or listens elsewhere. */
   async ready({ name, line, url, probe, withinMs, signal }: Readiness): Promise<void> {
     const deadline = Date.now() + withinMs;
     while (!line.test(this.#output)) {
       signal?.throwIfAborted();
-      if (this.#hasEnded)
-        throw new Error(`${name} ended (${await this.ended}) before it was ready:\n${this.#excerpt()}`);
-      if (Date.now() > deadline)
-        throw new Error(`${name} was not ready within ${withinMs / 1000} s:\n${this.#excerpt()}`);
+      if (this.#hasEnded) throw new Error(`${name} ended (${await this.ended}) before it was ready:\n${this.excerpt}`);
+      if (Date.now() > deadline) throw new Error(`${name} was not ready within ${withinMs / 1000} s:\n${this.excerpt}`);
       await Promise.race([pause(50), this.ended]);
     }
     const announced = line.exec(this.#output)?.[1];
@@ -111,7 +123,7 @@ export class SupervisedProcess {
     await answer.arrayBuffer();
   }
 
-  /** Waits for its end. @throws Error with its own words if it does not go well. */
+  /** Waits for its end. @throws Error with its output if it fails. */
   async done(name: string, signal?: AbortSignal): Promise<void> {
     const stop = (): void => void this.stop();
     signal?.addEventListener("abort", stop);
@@ -122,14 +134,14 @@ export class SupervisedProcess {
     if (how !== WELL) throw new Error(`${name} failed (${how}):\n${this.#output.trim() || "(it printed nothing)"}`);
   }
 
-  /** Ends it tidily, and all that it started; by force if that takes too long. */
+  /** Ends it and all that it started; by force after a grace period. */
   async stop(): Promise<void> {
     const message: ToSupervisor = { do: "stop" };
     if (this.#supervisor.connected) this.#supervisor.send(message, () => {});
     await this.ended;
   }
 
-  /** Sends a signal to all of it at once, as a crash of the machine would. */
+  /** Kills the whole tree at once, like a crash of the machine. */
   async kill(signal: "SIGKILL"): Promise<void> {
     this.#killGroup(signal);
     await this.ended;
@@ -139,12 +151,12 @@ export class SupervisedProcess {
     try {
       if (this.#group !== null) process.kill(-this.#group, signal);
     } catch {
-      // Nothing is left of it.
+      // It has ended.
     }
   }
 
-  /** The last lines that say something. */
-  #excerpt(): string {
+  /** The last lines of what it printed. */
+  get excerpt(): string {
     const lines = this.#output.split("\n").map((line) => line.trimEnd());
     const telling = lines.filter((line) => line !== "" && !/^\s*stack: /.test(line));
     return telling.slice(-20).join("\n") || "(it printed nothing)";

@@ -1,11 +1,12 @@
 import { hashOf } from "../../access/credentials.ts";
-import { accessRegister } from "../../access/register.ts";
-import type { Caller } from "../../access/roles.ts";
+import { type AccessRegister, accessRegister } from "../../access/register.ts";
+import { ADMIN, type Caller } from "../../access/roles.ts";
 import { Senders } from "../../access/senders.ts";
-import type { Holder } from "../../access/sessions.ts";
+import type { Holder, UsedLink } from "../../access/sessions.ts";
+import { readLinkCode } from "../../access/sign-in-link.ts";
 import { authenticate } from "../../api/auth.ts";
 import type { AppContext } from "../../api/route.ts";
-import { readAdminToken } from "../../config.ts";
+import { readAdminToken, readLinkSecrets } from "../../config.ts";
 import { ApiError } from "../../errors.ts";
 import { SESSION_MS } from "../../limits.ts";
 import { errorText, log } from "../../log.ts";
@@ -15,10 +16,13 @@ import { Field } from "../parts/form.tsx";
 import { Notice, Panel } from "../parts/panel.tsx";
 import { adminProof, cookieOf, NO_COOKIE, newSessionId, REGISTER_MS, sessionId, type Viewer } from "../session.ts";
 
-/** Hosts that are this machine: what is sent to them leaves it never. */
+/** Hosts that are this machine: nothing sent to them travels. */
 const OWN_MACHINE = /^(?:(?:[\w-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
-/** The same address over https; null: it is that already, or on this machine. Over anything else a token could be read on its way, and no browser keeps the cookie. */
+/**
+ * The same address over https; null: it needs none, as it is https already or this machine.
+ * Elsewhere a token could be read on its way, and browsers do not keep the cookie.
+ */
 function overHttps(address: string): string | null {
   const url = new URL(address);
   if (url.protocol === "https:" || OWN_MACHINE.test(url.hostname)) return null;
@@ -26,32 +30,39 @@ function overHttps(address: string): string | null {
 }
 
 function onlyOverHttps(address: string): View {
-  return {
-    title: "Sign in to logship",
-    status: 403,
-    section: null,
-    parts: [
-      <Notice kind="bad" title="This page was asked for without encryption">
-        <p>
-          A token that is entered here could be read on its way. <a href={address}>Open it over https</a>
-        </p>
-      </Notice>,
-    ],
-  };
+  const failure = (
+    <Notice kind="bad" title="This connection is not encrypted">
+      <p>
+        A token entered here could be read on its way. <a href={address}>Open this page over https</a>
+      </p>
+    </Notice>
+  );
+  return page(failure, 403);
 }
 
-/** @param who signed in already: they are sent on. */
-export async function signInView(c: AppContext, who: Viewer | null): Promise<PageAnswer> {
+/**
+ * A sign-in link opens a page with one button, and only the button uses the link up: browsers and
+ * programs that show previews fetch links before the user follows them.
+ * @param who is sent on if signed in already.
+ */
+export async function signInView(c: AppContext, who: Viewer | null, platform: Platform): Promise<PageAnswer> {
   const query = new URL(c.req.url).searchParams;
   const to = ownPath(query.get("to"));
   if (who !== null) return seeOther(to);
   const elsewhere = overHttps(c.req.url);
   if (elsewhere !== null) return onlyOverHttps(elsewhere);
+  const code = query.get("code");
+  const link = code === null ? null : linkOf(c, code, platform);
+  if (code !== null && link !== null) {
+    if (typeof link === "string") return linkRefused(to, link);
+    const isUsed = await asked(c, (register) => register.isLinkUsed(link.hash));
+    return isUsed ? linkRefused(to, "used") : linkView(to, code);
+  }
   const failure = query.has("kept") ? (
     <Notice kind="bad" title="Your browser did not keep the session">
       <p>
-        Its cookie is for https alone, and for localhost. Open this page over https; on your own machine use Chrome,
-        Edge or Firefox, as Safari takes such cookies over https only.
+        Its cookie is for https and localhost only. Open this page over https; on your own machine use Chrome, Edge or
+        Firefox, as Safari takes such cookies over https only.
       </p>
     </Notice>
   ) : query.has("out") ? (
@@ -60,7 +71,7 @@ export async function signInView(c: AppContext, who: Viewer | null): Promise<Pag
   return view(to, "", failure, 200);
 }
 
-/** Opens a session for whoever the credentials belong to. */
+/** Opens a session for the owner of the credentials, or of the code of a sign-in link. */
 export async function signIn(c: AppContext, form: URLSearchParams, platform: Platform): Promise<PageAnswer> {
   const elsewhere = overHttps(c.req.url);
   if (elsewhere !== null) return onlyOverHttps(elsewhere);
@@ -71,43 +82,69 @@ export async function signIn(c: AppContext, form: URLSearchParams, platform: Pla
   ];
   const to = ownPath(form.get("to"));
   const refused = (title: string, status: number): View => view(to, email, <Notice kind="bad" title={title} />, status);
-  if (token === "" && (email === "" || key === ""))
-    return refused("Enter a token, or an e-mail address with its key.", 400);
-  if (token !== "" && (email !== "" || key !== ""))
-    return refused("Enter either a token, or an e-mail address with its key: not both.", 400);
-  // Characters that no token and no key has: of a header with such ones the runtime writes a line, with all of it.
-  if (![token, email, key].every((each) => /^[\u0021-\u007e]*$/.test(each))) return refused(UNKNOWN, 401);
-  const headers = new Headers(
-    token === "" ? { "x-auth-email": email, "x-auth-key": key } : { authorization: `Bearer ${token}` },
-  );
-  const adminToken = readAdminToken(c.env);
-  const register = c.env.ACCESS;
   try {
-    const caller = await authenticate(headers, { adminToken, register, platform, senders: new Senders() }, false);
-    c.set("caller", caller);
-    // Always another id, so that nobody can have known it before; what this browser had is over.
-    const id = newSessionId();
-    const before = sessionId(c.req.raw.headers);
-    await answered(
-      "the access register",
-      REGISTER_MS,
-      accessRegister(register).openSession(
-        hashOf(id),
-        holderOf(caller, id, adminToken),
-        before === null ? null : hashOf(before),
-      ),
+    const code = form.get("code");
+    const link = code === null ? null : linkOf(c, code, platform);
+    if (link !== null) {
+      if (typeof link === "string") return linkRefused(to, link);
+      return (await opened(c, ADMIN, to, link)) ?? linkRefused(to, "used");
+    }
+    if (token === "" && (email === "" || key === ""))
+      return refused("Enter a token, or an e-mail address with its key.", 400);
+    if (token !== "" && (email !== "" || key !== ""))
+      return refused("Enter either a token, or an e-mail address with its key: not both.", 400);
+    // The runtime logs a header with any other character, value included.
+    if (![token, email, key].every((each) => /^[\u0021-\u007e]*$/.test(each))) return refused(UNKNOWN, 401);
+    const headers = new Headers(
+      token === "" ? { "x-auth-email": email, "x-auth-key": key } : { authorization: `Bearer ${token}` },
     );
-    // By way of the page that says so if the browser has not kept it.
-    return seeOther(`/sign-in?${new URLSearchParams({ to, kept: "" })}`, { "Set-Cookie": cookieOf(id, SESSION_MS) });
+    const gate = { adminToken: readAdminToken(c.env), register: c.env.ACCESS, platform, senders: new Senders() };
+    return (await opened(c, await authenticate(headers, gate, false), to)) ?? refused(UNKNOWN, 401);
   } catch (error) {
     if (error instanceof ApiError && error.status === 401) return refused(UNKNOWN, 401);
     if (!(error instanceof ApiError)) log.error("a session could not be opened", { error: errorText(error) });
-    return refused("It cannot be told at the moment whose these are. Try again in a few seconds.", 503);
+    return refused("Sign-in is not available at the moment. Try again in a few seconds.", 503);
   }
 }
 
-/** The same for all that are wrong: nothing is said of how. */
-const UNKNOWN = "Those are not known here. Check that they are whole, and that they have not expired or been deleted.";
+/** The same for all that are wrong: the answer does not tell what is. */
+const UNKNOWN = "Token or key not recognised. Check that it is complete, and has not expired or been deleted.";
+
+/** The link that a code is of; or why it is none. null: there are no links here. */
+function linkOf(c: AppContext, code: string, platform: Platform): UsedLink | "unknown" | "expired" | null {
+  const secrets = readLinkSecrets(c.env);
+  if (secrets === null) return null;
+  const read = readLinkCode(code, secrets, platform.now());
+  return read.kind === "valid" ? { hash: hashOf(code), expiresMs: read.expiresMs } : read.kind;
+}
+
+/**
+ * Opens a session under a new id, which no other page can have set before; the browser's earlier
+ * session ends.
+ * @returns null: the link has been used.
+ */
+async function opened(
+  c: AppContext,
+  caller: Caller,
+  to: string,
+  link: UsedLink | null = null,
+): Promise<Response | null> {
+  c.set("caller", caller);
+  const id = newSessionId();
+  const before = sessionId(c.req.raw.headers);
+  const holder = holderOf(caller, id, readAdminToken(c.env));
+  const expiresMs = await asked(c, (register) =>
+    register.openSession(hashOf(id), holder, before === null ? null : hashOf(before), link),
+  );
+  if (expiresMs === null) return null;
+  // By way of the page that says so if the browser has not kept the cookie.
+  return seeOther(`/sign-in?${new URLSearchParams({ to, kept: "" })}`, { "Set-Cookie": cookieOf(id, SESSION_MS) });
+}
+
+/** @throws if the register does not answer. */
+function asked<T>(c: AppContext, ask: (register: DurableObjectStub<AccessRegister>) => Promise<T>): Promise<T> {
+  return answered("the access register", REGISTER_MS, ask(accessRegister(c.env.ACCESS)));
+}
 
 function holderOf(caller: Caller, sessionId: string, adminToken: string | null): Holder {
   if (caller.kind === "token" || caller.kind === "member") return { kind: caller.kind, id: caller.id };
@@ -117,21 +154,20 @@ function holderOf(caller: Caller, sessionId: string, adminToken: string | null):
 }
 
 /**
- * Closes the session. That the form is a page's of this origin is checked before; it need not be one of this very session, so that a page which was
- * left open since an earlier one signs out, too.
- * @throws if the register does not answer: whoever is told that they are signed out is.
+ * Closes the session. The form must come from a page of this origin, which is checked before, but
+ * not of this very session: a page left open since an earlier one signs out, too.
+ * @throws if the register does not answer: nothing is said to be closed that may be open.
  */
 export async function signOut(c: AppContext): Promise<Response> {
   const id = sessionId(c.req.raw.headers);
-  if (id !== null)
-    await answered("the access register", REGISTER_MS, accessRegister(c.env.ACCESS).closeSession(hashOf(id)));
+  if (id !== null) await asked(c, (register) => register.closeSession(hashOf(id)));
   return seeOther("/sign-in?out", { "Set-Cookie": NO_COOKIE });
 }
 
-/** Longest path that is come back to, in UTF-16 units: it goes through headers. */
+/** Longest path to come back to, in UTF-16 units: it is sent in headers. */
 const PATH_MAX = 2_000;
 
-/** A path of this origin; whatever else was sent, the overview. */
+/** A path of this origin; for anything else, the overview. */
 export function ownPath(sent: string | null): string {
   const base = "https://logship.invalid";
   if (sent === null || sent.length > PATH_MAX || !sent.startsWith("/") || !URL.canParse(sent, base)) return "/";
@@ -139,43 +175,73 @@ export function ownPath(sent: string | null): string {
   return url.origin === base && !url.pathname.startsWith("//") ? url.pathname + url.search : "/";
 }
 
-function view(to: string, email: string, failure: ReturnType<typeof Notice> | null, status: number): View {
-  return {
-    title: "Sign in to logship",
-    status,
-    section: null,
-    parts: [
-      <div class="sign-in">
-        {failure}
-        <form method="post" action="/sign-in">
-          <input type="hidden" name="to" value={to} />
-          <Panel id="by-token" title="With a token">
-            <Field
-              name="token"
-              label="Token"
-              type="password"
-              autocomplete="current-password"
-              hint={
-                <>
-                  The <code>ADMIN_TOKEN</code> of this deployment, or one that was made here (
-                  <code>logship_token_…</code>). After <code>npm start</code> it is in <code>.dev.vars</code>.
-                </>
-              }
-            />
-          </Panel>
-          <Panel id="by-key" title="Or as a member">
-            <Field name="email" label="E-mail address" type="email" value={email} autocomplete="username" />
-            <Field name="key" label="API key" type="password" autocomplete="off" />
-          </Panel>
-          <button type="submit" class="primary">
-            Sign in
-          </button>
-        </form>
-        <p class="quiet">
-          You stay signed in for twelve hours, in this browser. Who made a token or key can end that at once by deleting
-          it.
-        </p>
-      </div>,
-    ],
+function page(content: View["parts"][number], status: number): View {
+  return { title: "Sign in to logship", status, section: null, parts: [content] };
+}
+
+/** The page of a link that works. */
+function linkView(to: string, code: string): View {
+  const form = (
+    <form class="sign-in" method="post" action="/sign-in">
+      <input type="hidden" name="to" value={to} />
+      <input type="hidden" name="code" value={code} />
+      <p>This link signs you in as the administrator, once. You stay signed in for twelve hours, in this browser.</p>
+      <button type="submit" class="primary">
+        Sign in
+      </button>
+    </form>
+  );
+  return page(form, 200);
+}
+
+function linkRefused(to: string, why: "used" | "expired" | "unknown"): View {
+  const title = {
+    used: "This link has been used.",
+    expired: "This link has expired.",
+    unknown: "Link not recognised.",
   };
+  const failure = (
+    <Notice kind="bad" title={title[why]}>
+      <p>
+        <code>npm start</code> prints a new one each time. Or sign in with a token.
+      </p>
+    </Notice>
+  );
+  return view(to, "", failure, why === "unknown" ? 401 : 410);
+}
+
+function view(to: string, email: string, failure: ReturnType<typeof Notice> | null, status: number): View {
+  return page(
+    <div class="sign-in">
+      {failure}
+      <form method="post" action="/sign-in">
+        <input type="hidden" name="to" value={to} />
+        <Panel id="by-token" title="With a token">
+          <Field
+            name="token"
+            label="Token"
+            type="password"
+            autocomplete="current-password"
+            hint={
+              <>
+                The <code>ADMIN_TOKEN</code> of this deployment, or a token made here (<code>logship_token_…</code>).
+                After <code>npm start</code> it is in <code>.dev.vars</code>.
+              </>
+            }
+          />
+        </Panel>
+        <Panel id="by-key" title="Or as a member">
+          <Field name="email" label="E-mail address" type="email" value={email} autocomplete="username" />
+          <Field name="key" label="API key" type="password" autocomplete="off" />
+        </Panel>
+        <button type="submit" class="primary">
+          Sign in
+        </button>
+      </form>
+      <p class="quiet">
+        You stay signed in for twelve hours, in this browser. Deleting the token or member ends the session at once.
+      </p>
+    </div>,
+    status,
+  );
 }

@@ -1,14 +1,17 @@
-/** The function host; docs/functions.md says what it is for and what functions can do here. */
+/** The function host. docs/functions.md: what it is for, and what functions can do here. */
 import { env as hostEnv, WorkerEntrypoint } from "cloudflare:workers";
 import type { LocalModule, StoredCode } from "../../../src/functions/local-types.ts";
 import { functionName, toFunction, toVisitor } from "./boundary.ts";
 import { Loading } from "./loading.ts";
+import { type Logged, logLines } from "./log-lines.ts";
 
-/** What is shown of an error, in UTF-16 units: its text is for the function to choose. All of it is in the record. */
+/** Most that is shown of an error, in UTF-16 units: the function chooses its text. All of it is in the record. */
 const ERROR_MAX = 2_000;
 
 interface HostEnv {
   LOADER: WorkerLoader;
+  /** What lines of the host begin with. Functions do not know it. Absent: nothing is printed. */
+  LINE_MARK?: string;
   /** `LocalFunctions` of the shipper. */
   SHIPPER: {
     version(name: string): Promise<string | null>;
@@ -19,11 +22,16 @@ interface HostEnv {
 
 const loading = new Loading((hostEnv as unknown as HostEnv).LOADER);
 
-/** Takes the trace events of the function that it was made for. */
+/** Takes the trace events of one function: hands them to the shipper, and prints what was logged. */
 export class Traces extends WorkerEntrypoint<HostEnv, { name: string }> {
   override async tail(items: TraceItem[]): Promise<void> {
-    // What the runtime hands out cannot be passed on as it is.
-    await this.env.SHIPPER.traced(this.ctx.props.name, JSON.parse(JSON.stringify(items)) as object[]);
+    const { name } = this.ctx.props;
+    // The runtime's own objects cannot be sent.
+    const plain = JSON.parse(JSON.stringify(items)) as Logged[];
+    const { LINE_MARK: mark } = this.env;
+    if (mark !== undefined)
+      for (const item of plain) for (const line of logLines(item)) console.log(`${mark} ${name} ${line}`);
+    await this.env.SHIPPER.traced(name, plain);
   }
 }
 
@@ -39,11 +47,11 @@ export default {
     try {
       version = await env.SHIPPER.version(name);
     } catch {
-      return say(503, "The shipper, which keeps the code of the functions, does not answer.");
+      return say(503, "The shipper, which keeps the functions' code, does not answer.");
     }
     if (version === null) return say(404, `No function ${name} is uploaded.`);
     try {
-      // One that was replaced meanwhile runs the newer code under the older version, and is not asked again.
+      // After an upload in between, the newer code runs under the older version until the next request.
       const stub = loading.get(name, version, () => workerCode(name, env, ctx));
       return toVisitor(await stub.getEntrypoint().fetch(toFunction(request)));
     } catch (error) {
@@ -62,7 +70,7 @@ async function workerCode(name: string, env: HostEnv, ctx: ExecutionContext): Pr
     compatibilityFlags,
     modules: Object.fromEntries(modules.map((module) => [module.name, loadable(module)])),
     env: {},
-    // No network at all: no loopback, where the shipper, its store and everything else of this machine listen.
+    // No network: on loopback the shipper, its store and all other servers of this machine listen.
     globalOutbound: null,
     tails: [(ctx.exports as { Traces: (options: { props: { name: string } }) => Fetcher }).Traces({ props: { name } })],
   };
@@ -85,7 +93,7 @@ function loadable({ kind, bytes }: LocalModule): WorkerLoaderModule {
   }
 }
 
-/** In plain text, whatever is in it. */
+/** Plain text, so that no browser reads markup in it. */
 function say(status: number, text: string): Response {
   return new Response(`${text}\n`, {
     status,

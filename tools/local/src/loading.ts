@@ -1,17 +1,18 @@
 /**
- * Functions by their versions, as the loader keeps them: another version is another isolate. What it could not load it keeps as well, and gives the same error
- * for ever. Where only the way to the code was to blame, the next request asks again, under another id.
+ * Functions by version: each version is an isolate. The runtime's loader also keeps what it failed
+ * to load, and repeats the error. If fetching the code was what failed, the next request tries again
+ * under another id.
  */
 export class Loading {
   readonly #loader: Pick<WorkerLoader, "get">;
-  /** By function: how often the code of its latest version could not be had. */
+  /** By function: how often fetching the code of its latest version failed. */
   readonly #failures = new Map<string, { version: string; count: number }>();
 
   constructor(loader: Pick<WorkerLoader, "get">) {
     this.#loader = loader;
   }
 
-  /** @param code is asked once, unless it fails. */
+  /** @param code is called once, unless it fails. */
   get(name: string, version: string, code: () => Promise<WorkerLoaderWorkerCode>): WorkerStub {
     const failures = this.#failuresOf(name, version);
     return this.#loader.get(`${name}@${version}#${failures}`, async () => {

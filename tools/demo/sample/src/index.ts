@@ -1,7 +1,7 @@
 /**
- * A small shop, as an example of a function whose trace events are shipped: each of its invocations is one, whatever kind it is of. It knows
- * nothing of the shipper. What a visitor sends as `?event=` it passes along, so that its logs say which request a batch, a call or an alarm
- * goes back to.
+ * A small shop: a function whose trace events are shipped, one for each invocation of any kind. It
+ * knows nothing of the shipper. It passes `?event=` along, so that its logs say which request a batch,
+ * a call or an alarm belongs to.
  */
 import { Prices } from "./prices.ts";
 import { Reservation } from "./reservation.ts";
@@ -16,7 +16,7 @@ export interface Env {
 
 export interface Parcel {
   readonly order: string;
-  /** Of the request that it was packed for. */
+  /** Id of the request. */
   readonly event: string;
 }
 
@@ -44,7 +44,7 @@ export default {
         return Response.json({ order: name, items: 3 });
       case "checkout":
         console.log("charging the card");
-        // Nobody catches it: the visitor gets a 500, the trace event the outcome `exception`.
+        // Not caught: the visitor gets a 500, the trace event the outcome `exception`.
         throw new PaymentError("the bank did not answer");
       case "report":
         for (let row = 1; row <= 120; row++) console.debug(`row ${row} of 120: turnover ${(row * 37) % 1000} coins`);
@@ -52,11 +52,11 @@ export default {
         return new Response("120 rows\n");
       case "newsletter":
         console.info("signed up; the mail goes out after the answer");
-        // Goes wrong after the answer: the outcome stays `ok`, the exception is in the event all the same.
+        // Fails after the answer: the outcome stays `ok`, but the event has the exception.
         ctx.waitUntil(Promise.reject(new Error("the mail server is full")));
         return new Response("welcome\n", { status: 202 });
       case "prices":
-        // A function elsewhere calls the same by a service binding with `"entrypoint": "Prices"`.
+        // Another function would call it by a service binding with `"entrypoint": "Prices"`.
         return Response.json({ item: name, coins: await ctx.exports.Prices.quote(name, event) });
       case "parcels":
         await env.PARCELS.send({ order: name, event });
@@ -82,7 +82,7 @@ export default {
 
   async scheduled({ cron }): Promise<void> {
     console.log("counting the stock", cron);
-    // Nobody catches it here either: the outcome is `exception`, as for a request.
+    // Not caught: the outcome is `exception`, as for a request.
     if (cron === "0 4 1 * *") throw new Error("the warehouse is closed");
   },
 } satisfies ExportedHandler<Env, Parcel>;

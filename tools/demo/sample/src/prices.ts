@@ -1,6 +1,6 @@
 import { WorkerEntrypoint } from "cloudflare:workers";
 
-/** What other functions may ask the shop, by RPC. Each call is an invocation, and a trace event, of its own. */
+/** RPC methods of the shop. Each call is an invocation, with its own trace event. */
 export class Prices extends WorkerEntrypoint {
   /** @returns the price in coins. */
   quote(item: string, event: string): number {

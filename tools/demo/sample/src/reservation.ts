@@ -1,15 +1,15 @@
 import { DurableObject } from "cloudflare:workers";
 
-/** How long an item is held, in ms. A real shop would hold it longer. */
+/** How long an item is held, in ms; longer in a real shop. */
 const HELD_MS = 500;
 
 interface Held {
   readonly item: string;
-  /** Of the request that asked for it. */
+  /** Id of the request. */
   readonly event: string;
 }
 
-/** An item that is held for a visitor until its alarm. Calls and alarms of a durable object are trace events of the function. */
+/** An item held for a visitor until its alarm. Calls and alarms of a durable object are trace events of the function. */
 export class Reservation extends DurableObject {
   async hold(item: string, event: string): Promise<void> {
     console.log("item held", { item, event });
