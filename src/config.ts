@@ -1,6 +1,7 @@
 import { holdsOurs } from "./access/credentials.ts";
 import { fromBase64 } from "./bytes.ts";
-import { type DestinationContext, parseEndpoint } from "./destinations/destination.ts";
+import { parseEndpoint } from "./destinations/conf.ts";
+import type { DestinationContext } from "./destinations/destination.ts";
 import type { SealingKeys } from "./job/secrets.ts";
 
 /** What the environment may hold beside bindings; each is checked, none is trusted to be there. */

@@ -1,5 +1,5 @@
 import type { Destination, Parsed } from "../destinations/destination.ts";
-import { ObjectStore } from "../destinations/object-store.ts";
+import { openDestination } from "../destinations/kinds.ts";
 import type { JobConfig } from "../job/config.ts";
 import { isOpen } from "../job/windows.ts";
 import { errorText, log } from "../log.ts";
@@ -99,8 +99,8 @@ export class Canary {
   report(nowMs: number): CanaryReport | null {
     const row = this.#row();
     if (row === null) return null;
-    const { id, path } = this.#state.requireJob();
-    const key = canaryKey(path, id, this.#host.identity(id));
+    const { id, path, output } = this.#state.requireJob();
+    const key = canaryKey(path, id, this.#host.identity(id), output);
     return { ...canaryStatus(row, nowMs), lastRunMs: row.last_run_ms, nextRunMs: row.next_ms, key };
   }
 
@@ -132,9 +132,9 @@ export class Canary {
   async #try(job: JobConfig, row: CanaryRow, startedMs: number): Promise<CanaryTry> {
     const opened = this.#host.open(job);
     if (!opened.ok) return unwritten(opened.why, startedMs);
-    const store = new ObjectStore(opened.value, platform);
+    const store = openDestination(opened.value, platform);
     const identity = this.#host.identity(job.id);
-    const key = canaryKey(opened.value.path, job.id, identity);
+    const key = canaryKey(opened.value.path, job.id, identity, job.output);
     if (row.unread === 1 && row.sha256 !== null && row.bytes !== null) {
       const sent: SentCanary = { sha256: row.sha256, bytes: row.bytes, beforeSha256: row.before_sha256 };
       return { finding: await readCanary(store, key, sent), wroteMs: null, sent };

@@ -18,7 +18,8 @@ import { LogState, segmentName } from "./log-state.ts";
 import { countsOf, statusOf } from "./log-status.ts";
 import { entryOf } from "./object-entry.ts";
 import { Objects } from "./objects.ts";
-import { openDestination } from "./open.ts";
+import { destinationOf } from "./open.ts";
+import { tryNow } from "./parking.ts";
 import { type Replayable, Replayed, type ReplayedObject, type ReplayPage, type ReplaySpan } from "./replayed.ts";
 import { LOG_STEPS } from "./schema.ts";
 import { streamed } from "./stream.ts";
@@ -56,7 +57,7 @@ export class DeliveryLog extends DurableObject<Env> {
     super(ctx, env);
     const { sql } = ctx.storage;
     // By its settings as they are by then: the tests have it redeployed with others.
-    const open = (job: JobConfig): Parsed<Destination> => openDestination(job, this.env);
+    const open = (job: JobConfig): Parsed<Destination> => destinationOf(job, this.env);
     this.#state = new LogState(sql, ctx.id.toString());
     this.#batches = new Batches(sql, this.#state);
     this.#objects = new Objects(sql, this.#state);
@@ -119,7 +120,7 @@ export class DeliveryLog extends DurableObject<Env> {
       if (job.discard) this.#discard();
       if (job.destinationVersion !== before.destinationVersion) this.#objects.readdress(job.path);
       // Not with every new version: that a function's logging was switched says nothing to a store that asked for patience.
-      if (job.modifiedVersion !== before.modifiedVersion) this.#objects.retryNow();
+      if (job.modifiedVersion !== before.modifiedVersion) tryNow(this.ctx.storage.sql);
       this.#arm(now);
     });
     const row = this.#state.requireRow();
@@ -168,7 +169,7 @@ export class DeliveryLog extends DurableObject<Env> {
       if (this.#state.requireJob().discard) this.#discard();
       this.#batches.cutAll(reason, now);
       if (reason === "manual") {
-        this.#objects.retryNow();
+        tryNow(this.ctx.storage.sql);
         this.canary.retryNow(now);
       }
       if (now - row.swept_ms >= SWEEP_EVERY_MS) {
@@ -275,9 +276,9 @@ export class DeliveryLog extends DurableObject<Env> {
   }
 
   /** Another name for an object that is shipped again, as something else stands under its key. null: the log has gone. */
-  replayName(firstEventMs: number, lastEventMs: number): string | null {
+  replayName(firstEventMs: number, lastEventMs: number, key = ""): string | null {
     if (this.#state.row() === null) return null;
-    return this.#alarm.transaction(() => this.#state.names([{ firstEventMs, lastEventMs }])[0] ?? null);
+    return this.#alarm.transaction(() => this.#state.names([{ firstEventMs, lastEventMs, key }])[0] ?? null);
   }
 
   /** Lists and counts an object that was shipped again, once, however often it is told. */

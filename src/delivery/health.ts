@@ -1,8 +1,8 @@
-import type { FailureCause } from "./policy.ts";
+import type { FailureCause } from "../destinations/failure.ts";
 
 const HOUR_MS = 3_600_000;
 
-/** How many hours are kept, the one that is not over included: 30 days. CONTRACT 13. */
+/** How many hours are kept, the one that is not over included: 30 days. */
 export const HEALTH_HOURS = 720;
 
 /** How one attempt to upload an object ended, as far as it counts. */

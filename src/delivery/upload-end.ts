@@ -1,12 +1,13 @@
+import type { WriteOutcome } from "../destinations/destination.ts";
+import type { FailureCause } from "../destinations/failure.ts";
 import { log } from "../log.ts";
+import type { Disposition } from "./disposition.ts";
 import type { CountedAttempt } from "./health.ts";
-import type { Disposition, FailureCause } from "./policy.ts";
 import type { ObjectRow } from "./rows.ts";
-import type { UploadOutcome } from "./upload.ts";
 
 /** What one attempt came to; docs/operations.md says what each means. */
 export interface UploadEnd {
-  /** `superseded`: the job was moved or discarded meanwhile, or the object waits no longer; it changes nothing, and counts nowhere. */
+  /** `superseded`: the job was moved or discarded meanwhile, or the object was no longer waiting. Nothing changes, nothing is counted. */
   outcome: "delivered" | "key_taken" | "superseded" | Disposition["do"];
   verified?: boolean;
   /** What it failed on. */
@@ -15,7 +16,7 @@ export interface UploadEnd {
   why?: string;
 }
 
-export function endOf(outcome: UploadEnd["outcome"], of: UploadOutcome): UploadEnd {
+export function endOf(outcome: UploadEnd["outcome"], of: WriteOutcome): UploadEnd {
   switch (of.kind) {
     case "delivered":
       return { outcome, verified: of.verified };

@@ -1,9 +1,9 @@
 import * as z from "zod";
-import { concat } from "../bytes.ts";
 import type { Upstream } from "../config.ts";
 import { decodeUtf8 } from "../intake/body.ts";
 import { UPSTREAM_ANSWER_MAX_BYTES } from "../limits.ts";
 import { type Platform, within } from "../platform.ts";
+import { readStream } from "../streams.ts";
 import type { FormBody } from "./form.ts";
 
 /** One request to the platform's API, of whoever holds the bearer. Nothing else of the caller's request goes along. */
@@ -91,8 +91,9 @@ async function ask(
       await response.body?.cancel();
       return { kind: "none", why: `answered with HTTP ${status}, which is not followed` };
     }
-    const bytes = await readBounded(response.body, maxBytes);
-    if (bytes === null) return { kind: "none", why: `answered with more than ${maxBytes} bytes` };
+    const { end, bytes } = await readStream(response.body, { maxBytes });
+    if (end === "broken") return FAILED;
+    if (end !== "whole") return { kind: "none", why: `answered with more than ${maxBytes} bytes` };
     return {
       kind: "answer",
       status,
@@ -114,27 +115,6 @@ export function isOk(status: number): boolean {
 /** The platform has done what it was asked for, and says so. */
 export function isDone({ status, json }: Extract<PlatformAnswer, { kind: "answer" }>): boolean {
   return isOk(status) && z.looseObject({ success: z.literal(true) }).safeParse(json).success;
-}
-
-/** null: there is more. */
-async function readBounded(
-  stream: ReadableStream<Uint8Array> | null,
-  maxBytes: number,
-): Promise<Uint8Array<ArrayBuffer> | null> {
-  if (stream === null) return new Uint8Array();
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  const reader = stream.getReader();
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return concat(chunks);
-    length += value.length;
-    if (length > maxBytes) {
-      await reader.cancel();
-      return null;
-    }
-    chunks.push(value);
-  }
 }
 
 function jsonOf(bytes: Uint8Array): unknown {

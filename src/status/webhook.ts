@@ -1,8 +1,9 @@
 /** A webhook as it is kept, and one call of it. What follows from an answer, and when, is policy here; rows are not. */
 import * as z from "zod";
-import { type Parsed, parseEndpoint } from "../destinations/destination.ts";
-import { retryAfter } from "../destinations/object-store.ts";
+import { parseEndpoint } from "../destinations/conf.ts";
+import type { Parsed } from "../destinations/destination.ts";
 import { MASK } from "../destinations/parse.ts";
+import { retryAfter } from "../destinations/retry-after.ts";
 import { type SealingKeys, seal, unseal } from "../job/secrets.ts";
 import { RETRY_AFTER_MAX_S, WEBHOOK_URL_MAX } from "../limits.ts";
 import type { Platform } from "../platform.ts";

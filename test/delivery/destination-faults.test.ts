@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { describe, it } from "vitest";
 import { readConfig } from "../../src/config.ts";
 import { segmentOf } from "../../src/delivery/chain.ts";
-import { ObjectStore } from "../../src/destinations/object-store.ts";
+import { openDestination } from "../../src/destinations/kinds.ts";
 import { parseDestination } from "../../src/destinations/parse.ts";
 import { destinationPurpose, seal } from "../../src/job/secrets.ts";
 import { platform } from "../../src/platform.ts";
@@ -361,8 +361,8 @@ async function putForeign(bucket: string, key: string): Promise<string> {
   if (!destination.ok) throw new Error(destination.why);
   const body = new TextEncoder().encode("somebody else's");
   const sha256 = createHash("sha256").update(body).digest("hex");
-  const put = { key, body, bytes: body.length, sha256, contentType: "text/plain", conditional: true };
-  const answer = await new ObjectStore(destination.value, platform).put(put);
-  if (answer.kind !== "answer" || answer.status !== 200) throw new Error(JSON.stringify(answer));
+  const object = { key, bytes: body.length, sha256, contentType: "text/plain" };
+  const failure = await openDestination(destination.value, platform).overwrite(object, body);
+  if (failure !== null) throw new Error(failure.words);
   return sha256;
 }

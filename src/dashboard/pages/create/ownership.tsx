@@ -1,7 +1,6 @@
 import type { Child, FC } from "hono/jsx";
-import { ObjectStore } from "../../../destinations/object-store.ts";
+import { openDestination } from "../../../destinations/kinds.ts";
 import { parseDestination } from "../../../destinations/parse.ts";
-import { answerWords } from "../../../destinations/probe.ts";
 import { readSmall } from "../../../destinations/read-small.ts";
 import { CHALLENGE_MAX_BYTES, CHALLENGE_READ_MS } from "../../../limits.ts";
 import { InnerFailure } from "../../inner-api.ts";
@@ -109,7 +108,7 @@ async function readBack({ config, platform }: PageContext, conf: string, key: st
   const title = "The token could not be read back";
   if (!destination.ok) return { ok: false, fault: { title, words: <p>{destination.why}</p> } };
   const bounds = { maxBytes: CHALLENGE_MAX_BYTES, ms: CHALLENGE_READ_MS };
-  const read = await readSmall(new ObjectStore(destination.value, platform), key, bounds);
+  const read = await readSmall(openDestination(destination.value, platform), key, bounds);
   if (read.ok) return { ok: true, token: new TextDecoder().decode(read.bytes).trim() };
   return { ok: false, fault: { title, words: <NotRead read={read} /> } };
 }
@@ -117,21 +116,20 @@ async function readBack({ config, platform }: PageContext, conf: string, key: st
 const NotRead: FC<{ read: Exclude<Awaited<ReturnType<typeof readSmall>>, { ok: true }> }> = ({ read }) => {
   if (read.why === "too large") return <p>The object is larger than any token. Have another one written.</p>;
   if (read.why !== "refused") return <p>The store did not send all of it in time. Try again, or read it yourself.</p>;
-  const { answer } = read;
-  const status = answer.kind === "answer" ? answer.status : 0;
+  const { why, words } = read.answer;
   return (
     <>
-      {status === 401 || status === 403 ? (
+      {why === "forbidden" ? (
         <p>
           These keys may write, but not read: for shipping that is enough. Read the object yourself, in the store's
           console or with other keys, and paste what stands in it.
         </p>
-      ) : status === 404 ? (
+      ) : why === "gone" || why === "no_bucket" ? (
         <p>The object is not there any more. Have another token written.</p>
       ) : (
         <p>The store did not send it. Try again, or read it yourself and paste what stands in it.</p>
       )}
-      <p class="quiet">{answerWords(answer)}</p>
+      <p class="quiet">{words}</p>
     </>
   );
 };

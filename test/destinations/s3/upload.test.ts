@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, it } from "vitest";
-import { type UploadableObject, uploadObject } from "../../src/delivery/upload.ts";
-import type { PutRequest, StoreAnswer } from "../../src/destinations/object-store.ts";
+import type { PutRequest, StoreAnswer } from "../../../src/destinations/s3/object-store.ts";
+import { type UploadableObject, uploadObject } from "../../../src/destinations/s3/upload.ts";
 
 const BYTES = new TextEncoder().encode("1024 bytes, of which a store may keep some.\n".repeat(24)).subarray(0, 1_024);
 const md5 = createHash("md5").update(BYTES).digest("hex");
