@@ -299,7 +299,7 @@ describe("an object that the store refuses for itself", () => {
 describe("among many objects", () => {
   it("one that always fails does not hold up the others", async ({ expect }) => {
     const { clock, control, job, oracle } = await waitingJob();
-    // Three days make three objects; the middle one is refused for ever.
+    // Three days make three objects; the middle one is always refused.
     const events = oracle.mint(30, { at: NOON + 86_400_000, days: 3 });
     await deliver(pack(events, clock.nowMs()));
     await control.script([rule({ do: "answer", status: 500 }, { method: "PUT", keyIncludes: "/21001122/2" })]);
@@ -353,7 +353,7 @@ it("parks a job whose destination no key opens, and says so", async ({ expect })
   assertClean(await audit());
 });
 
-/** Puts an object of somebody else's under a key. @returns its SHA-256. */
+/** Puts another service's object under a key. @returns its SHA-256. */
 async function putForeign(bucket: string, key: string): Promise<string> {
   const config = readConfig(env);
   if (!config.ok) throw new Error(config.faults.join("; "));

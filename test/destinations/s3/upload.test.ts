@@ -25,7 +25,7 @@ const timeout: StoreAnswer = { kind: "unreachable", cause: "timeout" };
 const whole = answer(200, { etag: `"${md5}"` });
 const taken = answer(200, { etag: `"${"0".repeat(32)}"` });
 const exists = answer(412, { code: "PreconditionFailed" });
-/** What HEAD shows: our object, the half of it, somebody else's. */
+/** What HEAD shows: our object, half of it, another one. */
 const ours = answer(200, { bytes: 1_024, sha256, etag: '"encrypted"' });
 const half = answer(200, { bytes: 512, sha256, etag: `"${"0".repeat(32)}"` });
 const foreign = answer(200, { bytes: 1_024, etag: `"${"f".repeat(32)}"` });
