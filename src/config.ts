@@ -1,7 +1,8 @@
 import { holdsOurs } from "./access/credentials.ts";
 import type { LinkSecrets } from "./access/sign-in-link.ts";
 import { fromBase64 } from "./bytes.ts";
-import { type DestinationContext, parseEndpoint } from "./destinations/destination.ts";
+import { parseEndpoint } from "./destinations/conf.ts";
+import type { DestinationContext } from "./destinations/destination.ts";
 import type { SealingKeys } from "./job/secrets.ts";
 
 /** Settings of the environment, beside bindings. Each is checked; any may be missing. */

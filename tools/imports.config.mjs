@@ -20,7 +20,7 @@ const ROWS = [
   ["job"],
   ["queue", "access", "filter", "output"],
   ["destinations", "errors"],
-  ["record", "storage"],
+  ["record", "storage", "streams"],
   ["limits", "log", "platform", "prices", "bytes", "backoff"],
 ];
 

@@ -50,7 +50,11 @@ interface Mutant {
 }
 
 const { values } = parseArgs({
-  options: { seed: { type: "string", default: "1" }, each: { type: "string", default: "20" }, room: { type: "string" } },
+  options: {
+    seed: { type: "string", default: "1" },
+    each: { type: "string", default: "20" },
+    room: { type: "string" },
+  },
 });
 const seed = Number(values.seed);
 
@@ -134,7 +138,9 @@ for (const [room, { src }] of Object.entries(ROOMS)) {
   for (const mutant of drawn) {
     const seen = isNoticed(mutant);
     here += seen ? 1 : 0;
-    console.log(`${seen ? "noticed " : "SURVIVED"} ${mutant.file}:${mutant.line + 1} ${mutant.from.trim()} -> ${mutant.to.trim() || "(left out)"}`);
+    console.log(
+      `${seen ? "noticed " : "SURVIVED"} ${mutant.file}:${mutant.line + 1} ${mutant.from.trim()} -> ${mutant.to.trim() || "(left out)"}`,
+    );
   }
   console.log(`${room}: ${here} of ${drawn.length} noticed (${places.length + drawn.length} places, seed ${seed})`);
   all += drawn.length;

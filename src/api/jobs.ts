@@ -3,9 +3,8 @@ import type { Config } from "../config.ts";
 import { controlPlane, type JobChange, type JobDraft, type StoredJob } from "../control/plane.ts";
 import { driveChain } from "../delivery/chain.ts";
 import type { Destination } from "../destinations/destination.ts";
-import { ObjectStore } from "../destinations/object-store.ts";
+import { openDestination } from "../destinations/kinds.ts";
 import { isMasked, parseDestination, sameStore, unmaskDestination } from "../destinations/parse.ts";
-import { writeFault, writeProbe } from "../destinations/probe.ts";
 import { CODE, faultsError, oneError, unavailable } from "../errors.ts";
 import { readJob } from "../job/rules.ts";
 import { CreateJob, type JobBody, READ_ONLY_KEYS, UpdateJob } from "../job/schema.ts";
@@ -208,7 +207,7 @@ function readDraft(body: JobBody, config: Config, not: string): { draft: JobDraf
 
 /** Writes a test object. @throws ApiError 400 with the store's status and code if the store refuses it. */
 export async function requireWritable(destination: Destination, platform: Platform, not: string): Promise<void> {
-  const fault = writeFault(await writeProbe(new ObjectStore(destination, platform), destination.path));
+  const fault = await openDestination(destination, platform).probe();
   if (fault !== null) throw badDestination(not, `error validating destination: ${fault}`);
 }
 

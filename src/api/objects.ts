@@ -1,12 +1,14 @@
 import type { Config } from "../config.ts";
 import { chainObject, chainObjects, chainObjectsBefore } from "../delivery/chain.ts";
 import type { ObjectEntry } from "../delivery/types.ts";
-import { ObjectStore } from "../destinations/object-store.ts";
+import type { OpenDestination } from "../destinations/destination.ts";
+import { openDestination } from "../destinations/kinds.ts";
 import { parseDestination } from "../destinations/parse.ts";
-import { type Known, objectStream, openObject, ReadFault, readLines } from "../destinations/read-object.ts";
 import { type ApiError, CODE, oneError, unavailable } from "../errors.ts";
 import { destinationPurpose, unseal } from "../job/secrets.ts";
 import { OBJECT_TEXT_MAX_BYTES } from "../limits.ts";
+import { decoderOf } from "../object/encoders.ts";
+import { type Known, objectStream, openObject, ReadFault, readLines } from "../object/read-object.ts";
 import type { Platform } from "../platform.ts";
 import { JOB_OBJECTS, OBJECT_LINES, ObjectLinesQuery, ObjectQuery, ObjectsQuery, READ_OBJECT } from "./docs/objects.ts";
 import { listed, success } from "./envelope.ts";
@@ -43,7 +45,7 @@ async function read(c: AppContext, config: Config, platform: Platform): Promise<
   return reading(async () => {
     const { entry, store, known } = await deliveredObject(c, config, platform);
     const stream = objectStream(await openObject(store, known));
-    return fileOf(stream, fileName(entry.key), "application/gzip");
+    return fileOf(stream, fileName(entry.key), decoderOf(entry.key).fileType);
   });
 }
 
@@ -76,7 +78,7 @@ async function deliveredObject(
   c: AppContext,
   config: Config,
   platform: Platform,
-): Promise<{ entry: ObjectEntry; store: ObjectStore; known: Known }> {
+): Promise<{ entry: ObjectEntry; store: OpenDestination; known: Known }> {
   const [job, entry] = await Promise.all([requireJob(c), requireEntry(c)]);
   if (entry.state !== "delivered") throw conflict(NOT_THERE[entry.state]);
   if (entry.replay?.destination != null)
@@ -88,7 +90,7 @@ async function deliveredObject(
   const destination = parseDestination(conf, config.destinations);
   if (!destination.ok) throw conflict(`the job's destination: ${destination.why}`);
   const known = { key: entry.key, bytes: entry.bytes, rawBytes: entry.raw_bytes };
-  return { entry, store: new ObjectStore(destination.value, platform), known };
+  return { entry, store: openDestination(destination.value, platform), known };
 }
 
 function conflict(why: string): ApiError {

@@ -1,8 +1,7 @@
 import type { Config } from "../config.ts";
 import type { Destination } from "../destinations/destination.ts";
-import { ObjectStore } from "../destinations/object-store.ts";
+import { openDestination } from "../destinations/kinds.ts";
 import { parsePlace, samePlace } from "../destinations/parse.ts";
-import { writeChallenge, writeFault } from "../destinations/probe.ts";
 import { CODE, faultsError } from "../errors.ts";
 import { answersChallenge, issueChallenge } from "../job/ownership.ts";
 import { AskDestination, AskOwnership } from "../job/schema.ts";
@@ -33,7 +32,7 @@ async function issue(c: AppContext, config: Config, platform: Platform): Promise
   const destination = sentDestination(destination_conf, config);
   if (!destination.ok) return success(c, { valid: false, message: destination.why, filename: "" });
   const { token, key } = issueChallenge(config.accountId, destination.value, config.keys, platform.now());
-  const fault = writeFault(await writeChallenge(new ObjectStore(destination.value, platform), key, token));
+  const fault = await openDestination(destination.value, platform).challenge(key, token);
   return success(c, { valid: fault === null, message: fault ?? "", filename: fault === null ? key : "" });
 }
 

@@ -3,13 +3,13 @@ import type { Config } from "../config.ts";
 import type { StoredJob } from "../control/plane.ts";
 import { chainReplayable } from "../delivery/chain.ts";
 import type { Destination } from "../destinations/destination.ts";
-import { ObjectStore, type StoreAnswer } from "../destinations/object-store.ts";
+import { openDestination } from "../destinations/kinds.ts";
 import { maskDestination, parseDestination } from "../destinations/parse.ts";
-import { answerWords } from "../destinations/probe.ts";
+import { readWithin } from "../destinations/read-small.ts";
 import { type ApiError, CODE, faultsError, oneError, unavailable } from "../errors.ts";
 import { destinationPurpose, replayPurpose, seal, unseal } from "../job/secrets.ts";
 import { OBJECT_HISTORY_MS, REPLAY_OBJECTS_MAX, REPLAYS_UNDER_WAY_MAX } from "../limits.ts";
-import { type Platform, within } from "../platform.ts";
+import type { Platform } from "../platform.ts";
 import { placeName } from "../replay/places.ts";
 import { replays } from "../replay/replays.ts";
 import { left } from "../replay/rows.ts";
@@ -147,19 +147,19 @@ async function requireReadable(
   platform: Platform,
   not: string,
 ): Promise<void> {
-  const store = new ObjectStore(source, platform);
+  const store = openDestination(source, platform);
   let refused: ApiError | null = null;
   for (const key of new Set([keys[0], keys.at(-1)])) {
     if (key === undefined) return;
-    const asked = await within(READ_WAIT_MS, store.get(key), null);
-    const body = asked?.body ?? null;
-    if (body !== null) body.cancel().catch(() => {});
-    const answer: StoreAnswer = asked?.answer ?? { kind: "unreachable", cause: "timeout" };
-    if (body !== null) return;
-    const words = answerWords(answer);
-    if (answer.kind === "unreachable" || answer.status >= 500 || answer.status === 429)
+    const asked = await readWithin(store, key, READ_WAIT_MS);
+    if (asked?.ok === true) {
+      asked.body.cancel().catch(() => {});
+      return;
+    }
+    const { why, words } = asked ?? { why: "unreachable", words: "no answer in time" };
+    if (why === "unreachable" || why === "busy")
       throw unavailable(`the job's destination cannot be read now: ${words}`, 60);
-    if ((answer.status === 404 || answer.status === 410) && answer.code !== "NoSuchBucket") return;
+    if (why === "gone") return;
     // Without the right to list, a store answers 403 for a missing object, too: try another one.
     refused = oneError(
       400,

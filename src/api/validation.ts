@@ -1,9 +1,8 @@
 import type { Config } from "../config.ts";
 import { controlPlane, type StoredJob } from "../control/plane.ts";
 import type { Destination, Parsed } from "../destinations/destination.ts";
-import { ObjectStore } from "../destinations/object-store.ts";
+import { openDestination } from "../destinations/kinds.ts";
 import { isMasked, parseDestination, parsePlace, sameFolder } from "../destinations/parse.ts";
-import { writeFault, writeProbe } from "../destinations/probe.ts";
 import { unavailable } from "../errors.ts";
 import { readLogpull } from "../job/rules.ts";
 import { AskDestination, AskOrigin } from "../job/schema.ts";
@@ -35,7 +34,7 @@ async function validateDestination(c: AppContext, config: Config, platform: Plat
   const destination = sentDestination(destination_conf, config);
   if (!destination.ok) return verdict(c, [destination.why]);
   const { value } = destination;
-  const fault = writeFault(await writeProbe(new ObjectStore(value, platform), value.path));
+  const fault = await openDestination(value, platform).probe();
   return verdict(c, fault === null ? [] : [fault]);
 }
 

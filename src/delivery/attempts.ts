@@ -1,16 +1,16 @@
 import { concat } from "../bytes.ts";
-import type { Destination, Parsed } from "../destinations/destination.ts";
-import { ObjectStore } from "../destinations/object-store.ts";
+import type { Destination, Parsed, WriteOutcome } from "../destinations/destination.ts";
+import type { Failure } from "../destinations/failure.ts";
+import { openDestination } from "../destinations/kinds.ts";
 import type { JobConfig } from "../job/config.ts";
 import { errorText, log } from "../log.ts";
 import { platform } from "../platform.ts";
+import { disposition, failureWords } from "./disposition.ts";
 import type { Health } from "./health.ts";
 import type { LogState } from "./log-state.ts";
 import type { Objects } from "./objects.ts";
-import { disposition, failureWords, type UploadError } from "./policy.ts";
 import type { ObjectRow } from "./rows.ts";
 import { streamed } from "./stream.ts";
-import { type UploadOutcome, uploadObject } from "./upload.ts";
 import { countedAs, endOf, logUpload, type UploadEnd } from "./upload-end.ts";
 
 /** Objects up to this size are sent from memory, larger ones streamed row by row, in bytes. */
@@ -18,12 +18,12 @@ const BUFFERED_MAX_BYTES = 2_000_000;
 
 /** What an attempt reads and changes of the log that it is part of. */
 export interface AttemptHost {
-  /** Where the job's objects go to; or why nobody can tell, in words. */
+  /** Where the job's objects go; or why that is unknown, in words. */
   open(job: JobConfig): Parsed<Destination>;
   readonly state: LogState;
   readonly objects: Objects;
   readonly health: Health;
-  /** The job was discarded: drops what waits, and the object of this number, which is under way no longer. Called within a transaction. */
+  /** The job was discarded: drops what waits, and the object of this number, which is no longer under way. Called within a transaction. */
   discard(number: number): void;
 }
 
@@ -37,12 +37,12 @@ export class Attempts {
     this.#host = host;
   }
 
-  /** One attempt for one object, and what follows from it. It rejects only where what follows cannot be stored. */
+  /** One attempt for one object, and what follows from it. It rejects only if the outcome cannot be stored. */
   async uploadOne(object: ObjectRow): Promise<void> {
     const job = this.#host.state.job();
     if (job === null) return;
     const startedMs = platform.now();
-    const fail = (error: UploadError): void => this.settle(object, { kind: "failed", error }, job, startedMs);
+    const fail = (error: Failure): void => this.settle(object, { kind: "failed", error }, job, startedMs);
     try {
       const opened = this.#host.open(job);
       if (!opened.ok) return fail({ kind: "unusable", words: opened.why, cause: "configuration" });
@@ -64,21 +64,20 @@ export class Attempts {
     }
   }
 
-  put(object: ObjectRow, destination: Destination): Promise<UploadOutcome> {
+  put(object: ObjectRow, destination: Destination): Promise<WriteOutcome> {
     const { state, objects } = this.#host;
-    const store = new ObjectStore(destination, platform);
     const body = (): Uint8Array | ReadableStream<Uint8Array> => {
       if (object.bytes <= BUFFERED_MAX_BYTES) return concat([...objects.pieces(object)]);
       return streamed(object.bytes, objects.pieces(object));
     };
-    return uploadObject({ ...object, doubtful: object.doubtful !== 0, contentType: object.content_type }, body, store, {
-      conditional: state.row()?.unconditional !== 1,
-      path: destination.path,
+    return openDestination(destination, platform).write({ ...object, contentType: object.content_type }, body, {
+      doubtful: object.doubtful !== 0,
+      createOnly: state.row()?.unconditional !== 1,
     });
   }
 
   /** What follows from an attempt: the object's state, the log's, and the hour's, all at once; and the attempt's line. */
-  settle(object: ObjectRow, outcome: UploadOutcome, job: JobConfig, startedMs: number): void {
+  settle(object: ObjectRow, outcome: WriteOutcome, job: JobConfig, startedMs: number): void {
     const now = platform.now();
     const end = this.ctx.storage.transactionSync((): UploadEnd => {
       const ended = this.#conclude(object, outcome, job, now);
@@ -89,14 +88,14 @@ export class Attempts {
     logUpload(end, object, job.id, now - startedMs);
   }
 
-  #conclude(object: ObjectRow, outcome: UploadOutcome, job: JobConfig, now: number): UploadEnd {
+  #conclude(object: ObjectRow, outcome: WriteOutcome, job: JobConfig, now: number): UploadEnd {
     const { state, objects } = this.#host;
     const current = state.job();
     if (current?.discard && outcome.kind !== "delivered") {
       this.#host.discard(object.number);
       return endOf("superseded", outcome);
     }
-    // The destination has changed meanwhile: what the old one refused says nothing of the new one; what it took is delivered.
+    // The destination has changed meanwhile: a failure of the old one says nothing about the new one; what it took is delivered.
     const moved = current?.destinationVersion !== job.destinationVersion;
     if (moved && outcome.kind !== "delivered") return endOf("superseded", outcome);
     switch (outcome.kind) {
@@ -121,7 +120,7 @@ export class Attempts {
     }
   }
 
-  #fail(object: ObjectRow, error: UploadError, now: number): UploadEnd {
+  #fail(object: ObjectRow, error: Failure, now: number): UploadEnd {
     const { state, objects } = this.#host;
     const random = platform.random();
     const forObject = disposition(error, object.attempts + 1, platform.random());
@@ -129,7 +128,7 @@ export class Attempts {
     const ended = (counts: boolean) => endOf(counts ? forObject.do : "superseded", { kind: "failed", error });
     if (forObject.do === "set_aside") return ended(objects.markSetAside(object, words, now));
     if (!objects.markFailed(object, words, now + forObject.delayMs, error.kind === "unreachable")) return ended(false);
-    // One object that fails over and over on its own makes no outage: the next one is not to wait for it.
+    // One object that keeps failing alone is no outage: the others do not wait for it.
     const failures = objects.countFailing(state.requireRow().failures + 1);
     const forLog = disposition(error, failures, random);
     const resumeMs = forLog.do === "set_aside" ? now : now + forLog.delayMs;

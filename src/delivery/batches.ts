@@ -1,32 +1,27 @@
-import { createHash } from "node:crypto";
-import { dayStamp, keyBelow } from "../destinations/keys.ts";
 import { COMPACT_AT_RAW_BYTES } from "../limits.ts";
-import type { Fragment } from "../object/fragment.ts";
-import { contentOf, joinContents, memberHead, memberTail } from "../object/gzip.ts";
-import { batchTexts, contentType } from "../output/format.ts";
+import type { Fragment } from "../object/encoder.ts";
+import { encoderOf } from "../object/encoders.ts";
 import { Chunks } from "./chunks.ts";
+import { cut } from "./cut.ts";
 import type { LogState } from "./log-state.ts";
 import type { BatchRow } from "./rows.ts";
 import type { CutReason } from "./types.ts";
 
-/** After an append whose records are late already (a backlog), their batch stays open this long, so that a backlog makes few objects. */
+/** A batch whose first records come late (a backlog) stays open this long after it was opened, so that a backlog makes few objects. In ms. */
 const LATE_GRACE_MS = 5_000;
 
 /**
- * A batch that has had company stays open this long beyond the interval: what the queue hands over next, ten seconds after the last, is already on its way,
- * and would open an object of its own. Within the fifteen seconds in which an upload has to start; what came alone is not made to wait.
+ * A batch of several appends stays open this long beyond the interval, in ms: what the queue delivers next, ten seconds after the last, is already on its
+ * way, and would open an object of its own. Uploads still start within fifteen seconds; a single append does not wait.
  */
 const COMPANY_MS = 8_000;
 
-/**
- * When a batch is to be cut, as SQL over its row: counted from the intake of its oldest record. Takes the job's interval in ms. A second chunk is
- * company.
- */
+/** When a batch is due, as SQL over its row: counted from the intake of its oldest record. Takes the job's interval in ms. A second chunk: several appends. */
 const DUE_MS = `max(oldest_taken_ms + ? + iif(next_chunk > 1, ${COMPANY_MS}, 0), opened_ms + ${LATE_GRACE_MS})`;
 
 /**
- * The records that wait, one batch for each UTC day, and how a batch becomes an object. Every method is synchronous and belongs into a transaction of
- * its caller, so that records, counts and cuts stand or fall together.
+ * The records that wait, one batch for each UTC day, and when a batch is cut (cut.ts). Every method is synchronous and belongs into a transaction of its
+ * caller, so that records, counts and cuts are committed together.
  */
 export class Batches {
   readonly #sql: SqlStorage;
@@ -40,13 +35,14 @@ export class Batches {
   }
 
   /**
-   * Adds fragments to the batches of their days, cutting a batch before its object would pass the job's limits, and as soon as it reaches them.
-   * @returns how many batches it opened; the caller has to count them, as the next ids follow from that.
+   * Adds fragments to the batches of their days. A batch is cut before its object would exceed the job's limits, and as soon as it reaches them.
+   * @returns how many batches it opened; the caller counts them, and the next ids follow from that.
    */
   put(fragments: readonly Fragment[], nowMs: number): number {
     const { limits, output } = this.#state.requireJob();
-    const { prefix, delimiter, suffix } = batchTexts(output);
-    const around = prefix.length + suffix.length;
+    const encoder = encoderOf(output);
+    const { aroundBytes: around, seam } = encoder;
+    const seamBytes = seam.content.rawBytes;
     const firstId = this.#state.requireRow().next_batch;
     let nextId = firstId;
     for (const [day, group] of Map.groupBy(fragments, (fragment) => fragment.day)) {
@@ -55,24 +51,24 @@ export class Batches {
       for (const fragment of group) {
         if (batch !== null) {
           const tooMany = batch.records + fragment.records > limits.records;
-          const tooLarge = around + batch.raw_bytes + delimiter.length + fragment.rawBytes > limits.bytes;
+          const tooLarge = around + batch.raw_bytes + seamBytes + fragment.rawBytes > limits.bytes;
           if (tooMany || tooLarge) {
-            this.#chunks.add(batch, run, delimiter);
+            this.#chunks.add(batch, run, encoder);
             this.#cut(batch, tooMany ? "records" : "bytes", nowMs);
             batch = null;
             run = [];
           }
         }
         if (batch === null) batch = openedWith(fragment, nextId++, nowMs);
-        else grow(batch, fragment, delimiter.length);
+        else grow(batch, fragment, seamBytes);
         run.push(fragment);
       }
       if (batch === null) continue;
-      this.#chunks.add(batch, run, delimiter);
+      this.#chunks.add(batch, run, encoder);
       if (batch.records >= limits.records) this.#cut(batch, "records", nowMs);
       else if (around + batch.raw_bytes >= limits.bytes) this.#cut(batch, "bytes", nowMs);
       else {
-        if (batch.small_bytes >= COMPACT_AT_RAW_BYTES) this.#chunks.compact(batch);
+        if (batch.small_bytes >= COMPACT_AT_RAW_BYTES) this.#chunks.compact(batch, encoder);
         this.#saveBatch(batch);
       }
     }
@@ -136,54 +132,8 @@ export class Batches {
     );
   }
 
-  /** Turns a batch into an object: number, name, and final bytes, which no later step computes again. */
   #cut(batch: BatchRow, reason: CutReason, nowMs: number): void {
-    this.#chunks.compact(batch);
-    const { output, path } = this.#state.requireJob();
-    const { prefix, suffix } = batchTexts(output);
-    const { number, name } = this.#state.nextName(batch.first_event_ms, batch.last_event_ms);
-    const head = memberHead(prefix);
-    const sha256 = createHash("sha256").update(head);
-    const md5 = createHash("md5").update(head);
-    let bytes = head.length;
-    let content = contentOf(prefix);
-    for (const chunk of this.#chunks.of(batch.id)) {
-      const body = new Uint8Array(chunk.body);
-      sha256.update(body);
-      md5.update(body);
-      bytes += body.length;
-      content = joinContents([content, { rawBytes: chunk.raw_bytes, crc: chunk.crc }]);
-      // Rows are collected late; the buffer of one is of no more use once it is hashed.
-      chunk.body.transfer(0);
-    }
-    const { bytes: tail, content: whole } = memberTail(suffix, content);
-    sha256.update(tail);
-    md5.update(tail);
-    bytes += tail.length;
-    this.#sql.exec(
-      `INSERT INTO object (number, batch, day, name, key, content_type, head, tail, bytes, raw_bytes, records, sha256, md5,
-         first_event_ms, last_event_ms, oldest_taken_ms, reason, cut_ms, state)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'waiting')`,
-      number,
-      batch.id,
-      batch.day,
-      name,
-      keyBelow(path, dayStamp(batch.day), name),
-      contentType(output),
-      head.buffer,
-      tail.buffer,
-      bytes,
-      whole.rawBytes,
-      batch.records,
-      sha256.digest("hex"),
-      md5.digest("hex"),
-      batch.first_event_ms,
-      batch.last_event_ms,
-      batch.oldest_taken_ms,
-      reason,
-      nowMs,
-    );
-    this.#sql.exec("DELETE FROM batch WHERE day = ?", batch.day);
+    cut(batch, reason, nowMs, { sql: this.#sql, state: this.#state, chunks: this.#chunks });
   }
 }
 
@@ -202,7 +152,7 @@ function openedWith(first: Fragment, id: number, nowMs: number): BatchRow {
   };
 }
 
-/** @param seamBytes length of what stands before the fragment. */
+/** @param seamBytes length of the seam before the fragment, before compression. */
 function grow(batch: BatchRow, fragment: Fragment, seamBytes: number): void {
   batch.records += fragment.records;
   batch.raw_bytes += seamBytes + fragment.rawBytes;

@@ -1,10 +1,8 @@
 import { createHash } from "node:crypto";
-import { concat } from "../bytes.ts";
-import type { ObjectStore, StoreAnswer } from "../destinations/object-store.ts";
-import { answerWords } from "../destinations/probe.ts";
-import { within } from "../platform.ts";
+import type { OpenDestination, Unread } from "../destinations/destination.ts";
+import type { Failure } from "../destinations/failure.ts";
+import { readStream, type StreamRead } from "../streams.ts";
 import type { CanaryObject } from "./canary-object.ts";
-import { classify } from "./upload.ts";
 
 /** What is known of a canary that was written. */
 export interface SentCanary {
@@ -22,15 +20,15 @@ export type CanaryFinding =
       state: "failed" | "missing" | "damaged" | "unreadable";
       /** In words: of the store's own, its status and code alone. */
       why: string;
-      /** It may be otherwise in a moment. */
+      /** It may pass in a moment. */
       passing: boolean;
-      /** The store asked to be left alone so long. */
+      /** The store asked for this much patience. */
       retryAfterMs: number;
     };
 
 type Trouble = Exclude<CanaryFinding, { state: "ok" }>;
 
-/** What is read of whatever stands under the key, in bytes: a canary is one record and the texts around it, of 4,096 characters each. */
+/** Most that is read of what stands under the key, in bytes: a canary is one record and the texts around it, of 4,096 characters each. */
 const READ_MAX_BYTES = 262_144;
 
 /** How long its body may take to come, in ms. */
@@ -41,15 +39,14 @@ const UNREADABLE_WORDS =
 
 /** Writes a canary over the one before it. @returns what was wrong; null: the store says that it took it. */
 export async function writeCanary(
-  store: Pick<ObjectStore, "put">,
+  store: Pick<OpenDestination, "overwrite">,
   key: string,
   { body, sha256, contentType }: CanaryObject,
 ): Promise<Trouble | null> {
-  const answer = await store.put({ key, body, bytes: body.length, sha256, contentType, conditional: false });
-  const error = classify(answer);
+  const error: Failure | null = await store.overwrite({ key, bytes: body.length, sha256, contentType }, body);
   if (error === null) return null;
   const passing = error.kind === "busy" || error.kind === "unreachable";
-  return { ...trouble("failed", notWritten(error.words), passing), retryAfterMs: retryAfterMs(answer) };
+  return trouble("failed", notWritten(error.words), passing, "retryAfterS" in error ? error.retryAfterS : null);
 }
 
 /** How it is said that one could not be written. */
@@ -59,71 +56,47 @@ export function notWritten(why: string): string {
 
 /** Reads a canary back, and compares all of its bytes. */
 export async function readCanary(
-  store: Pick<ObjectStore, "get">,
+  store: Pick<OpenDestination, "read">,
   key: string,
   sent: SentCanary,
 ): Promise<CanaryFinding> {
-  const { answer, body } = await store.get(key);
-  if (body !== null) return compared(await read(body), answer, sent);
-  const words = answerWords(answer);
-  const wrong = classify(answer);
-  // A success without a body: nothing is there of what was sent.
-  if (wrong === null) return trouble("damaged", "the canary was written, and no bytes come back", true);
-  const status = answer.kind === "answer" ? answer.status : null;
-  if (status === 404 || status === 410) return trouble("missing", `the canary was written, and is not there: ${words}`);
-  if (status === 401 || status === 403)
-    return trouble("unreadable", `the canary was written, and not read: ${words}; ${UNREADABLE_WORDS}`, false);
-  const passing = wrong.kind === "busy" || wrong.kind === "unreachable";
-  const unread = trouble("unreadable", `the canary was written, and cannot be read: ${words}`, passing);
-  return { ...unread, retryAfterMs: retryAfterMs(answer) };
+  const answer = await store.read(key);
+  if (!answer.ok) return unread(answer);
+  const found = await readStream(answer.body, { maxBytes: READ_MAX_BYTES, ms: BODY_WAIT_MS });
+  return compared(found, answer.sha256, sent);
 }
 
-function compared(
-  found: Uint8Array | "longer" | "broken" | "late",
-  answer: StoreAnswer,
-  sent: SentCanary,
-): CanaryFinding {
-  if (found === "late") return trouble("unreadable", "the canary was written, and does not come back in time");
-  if (found === "broken") return trouble("unreadable", "the canary was written, and breaks off when it is read");
-  if (found === "longer")
+function unread({ why, words, retryAfterS }: Unread): Trouble {
+  switch (why) {
+    case "empty":
+      return trouble("damaged", "the canary was written, and no bytes come back");
+    case "gone":
+    case "no_bucket":
+      return trouble("missing", `the canary was written, and is not there: ${words}`);
+    case "forbidden":
+      return trouble("unreadable", `the canary was written, and not read: ${words}; ${UNREADABLE_WORDS}`, false);
+    default: {
+      const passing = why === "busy" || why === "unreachable";
+      return trouble("unreadable", `the canary was written, and cannot be read: ${words}`, passing, retryAfterS);
+    }
+  }
+}
+
+/** @param storedSha256 the checksum beside what was found. */
+function compared({ end, bytes: found }: StreamRead, storedSha256: string | null, sent: SentCanary): CanaryFinding {
+  if (end === "late") return trouble("unreadable", "the canary was written, and does not come back in time");
+  if (end === "broken") return trouble("unreadable", "the canary was written, and breaks off when it is read");
+  if (end === "longer")
     return trouble("damaged", `the canary was written with ${sent.bytes} bytes, and far more come back`);
   const sha256 = createHash("sha256").update(found).digest("hex");
   if (sha256 === sent.sha256) return { state: "ok" };
-  // One of ours that is whole: beside its own checksum, or the very one that stood there before.
-  const older = sha256 === sent.beforeSha256 || (answer.kind === "answer" && answer.sha256 === sha256);
-  if (older) return trouble("missing", "the canary was written, and an older one comes back");
+  // A whole canary of ours: beside its own checksum, or the one that was there before.
+  if (sha256 === sent.beforeSha256 || sha256 === storedSha256)
+    return trouble("missing", "the canary was written, and an older one comes back");
   const words = `the canary was written with ${sent.bytes} bytes, and other bytes come back, ${found.length} of them`;
   return trouble("damaged", words);
 }
 
-/** All of a body, as long as it ends in time and is not too long; whatever comes of it later does no harm. */
-async function read(body: ReadableStream<Uint8Array>): Promise<Uint8Array | "longer" | "broken" | "late"> {
-  const reader = body.getReader();
-  const all = async (): Promise<Uint8Array | "longer" | "broken"> => {
-    const pieces: Uint8Array[] = [];
-    let bytes = 0;
-    try {
-      for (;;) {
-        const { done, value } = await reader.read();
-        if (done) return concat(pieces);
-        bytes += value.length;
-        if (bytes > READ_MAX_BYTES) return "longer";
-        pieces.push(value);
-      }
-    } catch {
-      return "broken";
-    }
-  };
-  const found = await within(BODY_WAIT_MS, all(), "late" as const);
-  // Not waited for: a body that hangs may hang here as well. One that is at its end takes it for nothing.
-  reader.cancel().catch(() => {});
-  return found;
-}
-
-function trouble(state: Trouble["state"], why: string, passing = true): Trouble {
-  return { state, why, passing, retryAfterMs: 0 };
-}
-
-function retryAfterMs(answer: StoreAnswer): number {
-  return answer.kind === "answer" ? (answer.retryAfterS ?? 0) * 1_000 : 0;
+function trouble(state: Trouble["state"], why: string, passing = true, retryAfterS: number | null = null): Trouble {
+  return { state, why, passing, retryAfterMs: (retryAfterS ?? 0) * 1_000 };
 }

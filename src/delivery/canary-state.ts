@@ -22,29 +22,29 @@ export interface CanaryRow {
 /** What a try did, and found. */
 export interface CanaryTry {
   finding: CanaryFinding;
-  /** It wrote one, and when that began, in ms; null: it only read. */
+  /** When it began to write one, in ms; null: it only read. */
   wroteMs: number | null;
-  /** The one that is there, as far as the store says; null: it could not be written. */
+  /** The canary that was written, as the store says; null: it could not be written. */
   sent: SentCanary | null;
 }
 
-/** After how long a try that was in vain is repeated, in ms, for the first, the second…: what is wrong for a moment is nothing to be told of. */
+/** Delays before a failed try is repeated, in ms: a momentary fault is not reported. */
 const AGAIN_MS: readonly number[] = [15_000, 60_000, 180_000];
 
-/** A store that asks for more patience than this, in ms, cannot be said to be well. */
+/** A store that asks for more patience than this, in ms, counts as failing. */
 const PATIENCE_MS = 300_000;
 
 const HOUR_MS = 3_600_000;
 
-/** How long after its time a canary may be sent, in ms: three times what the cron takes to come, should the alarm not. */
+/** A canary is overdue after this long, in ms: three intervals of the cron, which stands in for the alarm. */
 const OVERDUE_MS = 900_000;
 
-/** When there is something to do, in ms since the epoch. One that is set for later than in an hour, was set by a clock that went ahead. */
+/** When there is something to do, in ms since the epoch. A time more than an hour ahead was set by a wrong clock. */
 export function canaryDueMs({ next_ms }: Pick<CanaryRow, "next_ms">, nowMs: number): number {
   return next_ms > nowMs + HOUR_MS ? nowMs : next_ms;
 }
 
-/** What follows from a try. Decided is a run when one was read back, when what is wrong will not pass by itself, or when it was tried often enough. */
+/** What follows from a try. A run is decided when a canary was read back, when the fault will not pass by itself, or after enough tries. */
 export function afterTry(
   row: CanaryRow,
   { finding, wroteMs, sent }: CanaryTry,
@@ -74,7 +74,7 @@ export function afterTry(
   };
 }
 
-/** How a canary is, for whoever asks. That none is sent is seen here alone: whoever should send it does not come to say so. */
+/** The status of a canary. A canary that is not sent is noticed here alone: if alarm and cron fail, nothing else says so. */
 export function canaryStatus(row: CanaryRow, nowMs: number): CanaryStatus {
   const overdueMs = row.next_ms + OVERDUE_MS;
   if (nowMs > overdueMs) {

@@ -1,5 +1,5 @@
 import type { Destination, Parsed } from "../destinations/destination.ts";
-import { ObjectStore } from "../destinations/object-store.ts";
+import { openDestination } from "../destinations/kinds.ts";
 import type { JobConfig } from "../job/config.ts";
 import { isOpen } from "../job/windows.ts";
 import { errorText, log } from "../log.ts";
@@ -10,7 +10,7 @@ import { afterTry, type CanaryRow, type CanaryTry, canaryDueMs, canaryStatus } f
 import type { LogState } from "./log-state.ts";
 import type { CanaryStatus } from "./types.ts";
 
-/** How a job's canary is, and when. */
+/** The state of a job's canary, and its times. */
 export interface CanaryReport extends CanaryStatus {
   /** When the newest was sent, and when there is something to do next, in ms. */
   lastRunMs: number | null;
@@ -44,14 +44,14 @@ const COLUMNS = [
 ] as const;
 
 /**
- * Part of a log: a synthetic event that goes to the destination every hour, beside everything else, and is read back. It is no object of the log: nothing that
- * it does or fails to do changes a count, an hour of health, or what is said of the uploads. docs/canary.md
+ * Part of a log: a synthetic event that is written to the destination every hour and read back. It is no object of the log: it changes no count, no hour of
+ * health, and no status of the uploads. docs/canary.md
  */
 export class Canary {
   readonly #sql: SqlStorage;
   readonly #state: LogState;
   readonly #host: CanaryHost;
-  /** The try of this instance that is under way. Lost in a crash, and then made again. For the tests, which wait for it. */
+  /** The try that is under way in this instance. After a crash it is made again. Public for the tests, which wait for it. */
   running: Promise<void> | null = null;
 
   constructor(sql: SqlStorage, state: LogState, host: CanaryHost) {
@@ -60,7 +60,7 @@ export class Canary {
     this.#host = host;
   }
 
-  /** The log follows another configuration. The first canary for a destination is sent at once. Belongs into the transaction of its caller. */
+  /** The log has another configuration. The first canary for a destination is sent at once. Belongs into the transaction of its caller. */
   follow(job: JobConfig, nowMs: number): void {
     const sends = job.canary === true && isOpen(job.windows) && job.deletedMs === null;
     if (!sends || this.#state.requireRow().sealed_ms !== null) {
@@ -75,19 +75,19 @@ export class Canary {
     }
   }
 
-  /** Somebody wants to know now whether it has become better: the next one is sent at once, if the last one is not well. */
+  /** After a manual flush: the next canary is sent at once, if the last one is not well. */
   retryNow(nowMs: number): void {
     this.#sql.exec("UPDATE canary SET next_ms = ? WHERE next_ms > ? AND (state <> 'ok' OR tries > 0)", nowMs, nowMs);
   }
 
-  /** When there is something to do, in ms since the epoch; Infinity: never. What is under way is followed by its own end, and if there is none, an hour later. */
+  /** When there is something to do, in ms since the epoch; Infinity: never. A try that is under way is followed up at its end, or an hour later. */
   nextMs(nowMs: number): number {
     const row = this.#row();
     if (row === null) return Number.POSITIVE_INFINITY;
     return this.running === null ? canaryDueMs(row, nowMs) : canaryAfter(this.#state.requireJob().id, nowMs);
   }
 
-  /** Begins what is due. @returns when it is over, for whoever keeps the object alive; it never rejects. null: nothing is due, or it is under way. */
+  /** Begins what is due. @returns its end, for `waitUntil`; it never rejects. null: nothing is due, or it is under way. */
   begin(nowMs: number): Promise<void> | null {
     const row = this.running === null ? this.#row() : null;
     if (row === null || canaryDueMs(row, nowMs) > nowMs) return null;
@@ -95,12 +95,12 @@ export class Canary {
     return this.running;
   }
 
-  /** null: the job has none, or this segment takes no more. */
+  /** null: the job has none, or this segment is sealed. */
   report(nowMs: number): CanaryReport | null {
     const row = this.#row();
     if (row === null) return null;
-    const { id, path } = this.#state.requireJob();
-    const key = canaryKey(path, id, this.#host.identity(id));
+    const { id, path, output } = this.#state.requireJob();
+    const key = canaryKey(path, id, this.#host.identity(id), output);
     return { ...canaryStatus(row, nowMs), lastRunMs: row.last_run_ms, nextRunMs: row.next_ms, key };
   }
 
@@ -132,9 +132,9 @@ export class Canary {
   async #try(job: JobConfig, row: CanaryRow, startedMs: number): Promise<CanaryTry> {
     const opened = this.#host.open(job);
     if (!opened.ok) return unwritten(opened.why, startedMs);
-    const store = new ObjectStore(opened.value, platform);
+    const store = openDestination(opened.value, platform);
     const identity = this.#host.identity(job.id);
-    const key = canaryKey(opened.value.path, job.id, identity);
+    const key = canaryKey(opened.value.path, job.id, identity, job.output);
     if (row.unread === 1 && row.sha256 !== null && row.bytes !== null) {
       const sent: SentCanary = { sha256: row.sha256, bytes: row.bytes, beforeSha256: row.before_sha256 };
       return { finding: await readCanary(store, key, sent), wroteMs: null, sent };
@@ -146,7 +146,7 @@ export class Canary {
     return { finding: await readCanary(store, key, sent), wroteMs: startedMs, sent };
   }
 
-  /** What follows, unless the job was moved meanwhile, or has none any more: then it says nothing of what is. */
+  /** Stores what follows, unless the job has another destination or no canary by now. */
   #settle(job: JobConfig, tried: CanaryTry, startedMs: number): void {
     const nowMs = platform.now();
     const row = this.#row();

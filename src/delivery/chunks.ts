@@ -1,13 +1,11 @@
 import { concat } from "../bytes.ts";
 import { COMPACT_AT_RAW_BYTES, FRAGMENT_MAX_RAW_BYTES, ROW_MAX_BYTES } from "../limits.ts";
-import { deflateFragment, type Fragment } from "../object/fragment.ts";
-import { type Content, contentOf, joinContents, storedBlocks } from "../object/gzip.ts";
+import type { Content, Encoder, Fragment } from "../object/encoder.ts";
 import { type BatchRow, type ChunkRow, chunkId, chunkRange } from "./rows.ts";
 
 /**
- * The bytes of batches, and of the objects they become. Read in the order of their ids, the chunks of a batch are its records with the delimiter
- * between any two: every chunk but the first begins with the delimiter. Every method is synchronous; what writes belongs into a transaction of its
- * caller.
+ * The bytes of batches, and of the objects they become. Read in the order of their ids, the chunks of a batch are its fragments with seams between them:
+ * every chunk but the first begins with a seam. Every method is synchronous; what writes belongs into a transaction of its caller.
  */
 export class Chunks {
   readonly #sql: SqlStorage;
@@ -17,11 +15,11 @@ export class Chunks {
   }
 
   /**
-   * Writes fragments behind what the batch holds; neighbours of one form share a row as long as it holds them. Changes the batch's `next_chunk` and
+   * Appends fragments to a batch; neighbours of one form share a row up to its size. Changes the batch's `next_chunk` and
    * `small_bytes`, which the caller saves.
    */
-  add(batch: BatchRow, fragments: readonly Fragment[], delimiter: Uint8Array): void {
-    const seams = { raw: delimiter, deflated: storedBlocks(delimiter), content: contentOf(delimiter) };
+  add(batch: BatchRow, fragments: readonly Fragment[], encoder: Encoder): void {
+    const { seam } = encoder;
     let row: Fragment[] = [];
     let bytes = 0;
     const write = (): void => {
@@ -30,16 +28,16 @@ export class Chunks {
       const contents: Content[] = [];
       for (const fragment of row) {
         if (batch.next_chunk > 0 || bodies.length > 0) {
-          bodies.push(deflated ? seams.deflated : seams.raw);
-          contents.push(seams.content);
+          bodies.push(deflated ? seam.finished : seam.raw);
+          contents.push(seam.content);
         }
         bodies.push(fragment.body);
         contents.push(fragment);
       }
-      this.#insert(batch, deflated, joinContents(contents), concat(bodies));
+      this.#insert(batch, deflated, encoder.join(contents), concat(bodies));
     };
     for (const fragment of fragments) {
-      const size = fragment.body.length + (fragment.deflated ? seams.deflated : seams.raw).length;
+      const size = fragment.body.length + (fragment.deflated ? seam.finished : seam.raw).length;
       const fits = bytes + size <= (fragment.deflated ? ROW_MAX_BYTES : COMPACT_AT_RAW_BYTES);
       if (row.length > 0 && (!fits || row[0]?.deflated !== fragment.deflated)) {
         write();
@@ -52,16 +50,16 @@ export class Chunks {
     if (row.length > 0) write();
   }
 
-  /** Deflates together what waited uncompressed, where the first of it stands. Changes the batch's `small_bytes`, which the caller saves. */
-  compact(batch: BatchRow): void {
+  /** Finishes together what waited raw, in the place of the first. Changes the batch's `small_bytes`, which the caller saves. */
+  compact(batch: BatchRow, encoder: Encoder): void {
     if (batch.small_bytes === 0) return;
     let group: ChunkRow[] = [];
     let bytes = 0;
     const write = (): void => {
       const [first, ...others] = group;
       if (first === undefined) return;
-      const { rawBytes, crc } = joinContents(group.map(({ raw_bytes, crc }) => ({ rawBytes: raw_bytes, crc })));
-      const body = deflateFragment(concat(group.map(({ body }) => new Uint8Array(body))));
+      const { rawBytes, crc } = encoder.join(group.map(({ raw_bytes, crc }) => ({ rawBytes: raw_bytes, crc })));
+      const body = encoder.finish(concat(group.map(({ body }) => new Uint8Array(body))));
       this.#sql.exec(
         "UPDATE chunk SET deflated = 1, raw_bytes = ?, crc = ?, body = ? WHERE id = ?",
         rawBytes,
@@ -76,7 +74,7 @@ export class Chunks {
       ...chunkRange(batch.id),
     );
     for (const chunk of small.toArray()) {
-      // One append may bring megabytes of small fragments, but what they make has to fit a row.
+      // One append may bring megabytes of small fragments; the result must fit a row.
       if (bytes + chunk.raw_bytes > FRAGMENT_MAX_RAW_BYTES) {
         write();
         group = [];
@@ -89,7 +87,7 @@ export class Chunks {
     batch.small_bytes = 0;
   }
 
-  /** The chunks of a batch in order, each read when it is asked for, in a buffer that is the caller's. Valid across waits once the batch is cut. */
+  /** The chunks of a batch in order, each read when it is asked for. Its buffer belongs to the caller. Valid across awaits once the batch is cut. */
   *of(batchId: number): Generator<ChunkRow> {
     const [first, end] = chunkRange(batchId);
     for (let next = first; ; ) {
@@ -107,7 +105,7 @@ export class Chunks {
   }
 
   /**
-   * Writes a row; several, where a single fragment is too large for one: then the first says what all of them hold.
+   * Writes a row; several, where one fragment is too large for one: then the first has the facts about all of them.
    * @param body in a buffer of its own, which is given away.
    */
   #insert(batch: BatchRow, deflated: boolean, { rawBytes, crc }: Content, body: Uint8Array<ArrayBuffer>): void {
@@ -123,7 +121,7 @@ export class Chunks {
         from === 0 ? crc : 0,
         row,
       );
-      // The database has its copy. Left to the collector, the rows of many appends would pile up.
+      // The database has its copy. Left to the garbage collector, the rows of many appends would pile up.
       row.transfer(0);
     }
     if (!deflated) batch.small_bytes += rawBytes;

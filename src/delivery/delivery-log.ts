@@ -18,22 +18,22 @@ import { LogState, segmentName } from "./log-state.ts";
 import { countsOf, statusOf } from "./log-status.ts";
 import { entryOf } from "./object-entry.ts";
 import { Objects } from "./objects.ts";
-import { openDestination } from "./open.ts";
+import { destinationOf } from "./open.ts";
+import { tryNow } from "./parking.ts";
 import { type Replayable, Replayed, type ReplayedObject, type ReplayPage, type ReplaySpan } from "./replayed.ts";
 import { LOG_STEPS } from "./schema.ts";
 import { streamed } from "./stream.ts";
 import type { AsideObject, LogStatus, ObjectEntry } from "./types.ts";
 import { LOOK_AGAIN_MS, Uploads } from "./uploads.ts";
 
-/** How long an alarm waits for uploads before it arms the next one: a slow store must not hold up the next cut. In ms. */
+/** How long an alarm waits for uploads before it sets the next one, in ms: a slow store must not hold up the next cut. */
 const ALARM_WAIT_MS = 8_000;
 
 const SWEEP_EVERY_MS = 86_400_000;
 
 /**
- * The delivery log of one job: the source of truth between the queue and the bucket. What is in here is either on its way to the destination or
- * counted; everything after an append can be repeated at any step without changing anything. A log is a chain of such objects (segments), of which
- * only the last takes records.
+ * The delivery log of one job: the source of truth between the queue and the destination. A record in it is on its way to the destination, or counted; every
+ * step after an append can be repeated. A log is a chain of such objects (segments), of which only the last takes records.
  */
 export class DeliveryLog extends DurableObject<Env> {
   readonly #state: LogState;
@@ -55,8 +55,8 @@ export class DeliveryLog extends DurableObject<Env> {
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     const { sql } = ctx.storage;
-    // By its settings as they are by then: the tests have it redeployed with others.
-    const open = (job: JobConfig): Parsed<Destination> => openDestination(job, this.env);
+    // Reads the settings at the time of use, not of construction.
+    const open = (job: JobConfig): Parsed<Destination> => destinationOf(job, this.env);
     this.#state = new LogState(sql, ctx.id.toString());
     this.#batches = new Batches(sql, this.#state);
     this.#objects = new Objects(sql, this.#state);
@@ -92,10 +92,10 @@ export class DeliveryLog extends DurableObject<Env> {
   }
 
   /**
-   * Takes a job's configuration; an older one than it has changes nothing. Whatever is cut for it, is cut under the old configuration.
+   * Takes a job's configuration; one that is older than its own changes nothing. Batches that are cut for it are cut under the old configuration.
    * @param segment this object's place in the chain, from 0.
-   * @returns whether another segment follows, and the version that is in force here; or the one after it, where this version stands for something
-   * else here: the control plane was restored to a time before it gave it, and only a later one can take its place.
+   * @returns whether another segment follows, and the version in force here; or the version after it, if this version is another configuration here: the control
+   * plane was restored to an earlier time, and only a later version can replace it.
    */
   configure(job: JobConfig, segment: number): { sealed: boolean; version: number } {
     const now = platform.now();
@@ -118,8 +118,8 @@ export class DeliveryLog extends DurableObject<Env> {
       if (before === null) return this.#arm(now);
       if (job.discard) this.#discard();
       if (job.destinationVersion !== before.destinationVersion) this.#objects.readdress(job.path);
-      // Not with every new version: that a function's logging was switched says nothing to a store that asked for patience.
-      if (job.modifiedVersion !== before.modifiedVersion) this.#objects.retryNow();
+      // Not with every new version: a switch of a function's logging does not concern a store that asked for patience.
+      if (job.modifiedVersion !== before.modifiedVersion) tryNow(this.ctx.storage.sql);
       this.#arm(now);
     });
     const row = this.#state.requireRow();
@@ -129,14 +129,14 @@ export class DeliveryLog extends DurableObject<Env> {
   /** Which of these messages it holds, and whether another segment follows. */
   holds(messages: readonly TakenId[]): { ids: string[]; sealed: boolean } {
     const row = this.#state.row();
-    // One that has gone knows nothing, and has no tables.
+    // A retired log has no tables.
     if (row === null) return { ids: [], sealed: false };
     return { ids: this.#appends.known(messages), sealed: row.sealed_ms !== null };
   }
 
   /**
    * Remembers for good which of these messages it holds.
-   * @returns those of which it cannot tell, as it has forgotten what was taken in with them; and whether another segment follows.
+   * @returns those that it has forgotten; and whether another segment follows.
    */
   keepIds(messages: readonly TakenId[]): { forgotten: string[]; sealed: boolean } {
     const row = this.#state.row();
@@ -168,7 +168,7 @@ export class DeliveryLog extends DurableObject<Env> {
       if (this.#state.requireJob().discard) this.#discard();
       this.#batches.cutAll(reason, now);
       if (reason === "manual") {
-        this.#objects.retryNow();
+        tryNow(this.ctx.storage.sql);
         this.canary.retryNow(now);
       }
       if (now - row.swept_ms >= SWEEP_EVERY_MS) {
@@ -186,8 +186,7 @@ export class DeliveryLog extends DurableObject<Env> {
 
   /**
    * How the log is.
-   * @param notAfterMs what was taken in since, in ms since the epoch, may be on its way where this log does not see it; undefined: nobody knows, and no
-   * more is claimed than before.
+   * @param notAfterMs what was taken in since, in ms since the epoch, may be on its way to this log; undefined: unknown, and the log claims no more than before.
    */
   status(notAfterMs?: number): LogStatus | null {
     if (this.#state.row() === null) return null;
@@ -199,7 +198,7 @@ export class DeliveryLog extends DurableObject<Env> {
     return statusOf(this.ctx.storage.sql, this.#state, parts, notAfterMs);
   }
 
-  /** @param after list only objects with a greater number. @param limit at most so many; 0 for their number alone. */
+  /** @param after list only objects with a greater number. @param limit 0 for their number alone. */
   objects(after: number, limit: number): { entries: ObjectEntry[]; total: number; sealed: boolean } {
     const row = this.#state.row();
     if (row === null) return { entries: [], total: 0, sealed: false };
@@ -207,7 +206,7 @@ export class DeliveryLog extends DurableObject<Env> {
     return { entries, total: this.#objects.count(after), sealed: row.sealed_ms !== null };
   }
 
-  /** Those with a smaller number, the newest first. @param limit at most so many. */
+  /** Objects with a smaller number, the newest first. */
   objectsBefore(before: number, limit: number): ObjectEntry[] {
     return this.#state.row() === null ? [] : this.#objects.listBefore(before, limit).map(entryOf);
   }
@@ -223,19 +222,19 @@ export class DeliveryLog extends DurableObject<Env> {
     };
   }
 
-  /** null: it is not set aside (any more). */
+  /** null: it is not set aside. */
   asideObject(number: number): AsideObject | null {
     return this.#state.row() === null ? null : this.#aside.get(number);
   }
 
-  /** Its bytes, as they would be uploaded. null: it is not set aside (any more). */
+  /** Its bytes, as they would be uploaded. null: it is not set aside. */
   asideBytes(number: number): ReadableStream<Uint8Array> | null {
     const object = this.#state.row() === null ? null : this.#objects.object(number);
     if (object?.state !== "set_aside") return null;
     return streamed(object.bytes, this.#objects.pieces(object));
   }
 
-  /** Has an object uploaded again that was set aside. @returns as it is then; null: it is not set aside (any more), or its job was discarded. */
+  /** Uploads an object again that was set aside. @returns its new state; null: it is not set aside, or its job was discarded. */
   asideResend(number: number): AsideObject | null {
     const now = platform.now();
     return this.#alarm.transaction(() => {
@@ -246,7 +245,7 @@ export class DeliveryLog extends DurableObject<Env> {
     });
   }
 
-  /** Drops an object that was set aside; its records count as discarded. @returns as it was; null: it is not set aside (any more). */
+  /** Drops an object that was set aside; its records count as discarded. @returns its former state; null: it is not set aside. */
   asideDiscard(number: number): AsideObject | null {
     return this.#alarm.transaction(() => (this.#state.row() === null ? null : this.#aside.discard(number)));
   }
@@ -258,14 +257,14 @@ export class DeliveryLog extends DurableObject<Env> {
     return { hours: this.#health.between(since, until), sealed: row.sealed_ms !== null };
   }
 
-  /** How the job's canary fares here, and whether another segment follows. */
+  /** The state of the job's canary, and whether another segment follows. */
   canaryReport(): { report: CanaryReport | null; sealed: boolean } {
     const row = this.#state.row();
     if (row === null) return { report: null, sealed: false };
     return { report: this.canary.report(platform.now()), sealed: row.sealed_ms !== null };
   }
 
-  /** What of it a replay can ship again; see {@link Replayed}. */
+  /** What a replay can ship again; see {@link Replayed}. */
   replayable(span: ReplaySpan): Replayable {
     return this.#replayed.measure(span);
   }
@@ -274,18 +273,18 @@ export class DeliveryLog extends DurableObject<Env> {
     return this.#alarm.transaction(() => this.#replayed.page(span, after, limit));
   }
 
-  /** Another name for an object that is shipped again, as something else stands under its key. null: the log has gone. */
-  replayName(firstEventMs: number, lastEventMs: number): string | null {
+  /** Another name for a copy whose key is taken. @param key of the original. @returns null: the log is retired. */
+  replayName(firstEventMs: number, lastEventMs: number, key = ""): string | null {
     if (this.#state.row() === null) return null;
-    return this.#alarm.transaction(() => this.#state.names([{ firstEventMs, lastEventMs }])[0] ?? null);
+    return this.#alarm.transaction(() => this.#state.names([{ firstEventMs, lastEventMs, key }])[0] ?? null);
   }
 
-  /** Lists and counts an object that was shipped again, once, however often it is told. */
+  /** Lists and counts an object that was shipped again. Idempotent. */
   replayed(object: ReplayedObject): "counted" | "known" | "gone" {
     return this.#alarm.transaction(() => this.#replayed.note(object, platform.now()));
   }
 
-  /** Deletes itself if its job was deleted long enough ago that no queue can hold anything for it. @returns whether it did. */
+  /** Deletes itself if its job was deleted so long ago that no queue can hold a message for it. @returns whether it did. */
   async retire(): Promise<boolean> {
     const job = this.#state.job();
     if (job !== null) {
@@ -305,19 +304,18 @@ export class DeliveryLog extends DurableObject<Env> {
   }
 
   /**
-   * Cuts what is due, uploads what is due, arms the next. It must not throw: an alarm that throws is tried six times within minutes and then
-   * forgotten for ever.
+   * Cuts and uploads what is due, and sets the next alarm. It must not throw: an alarm that throws is tried six times within minutes and then dropped.
    */
   override async alarm(): Promise<void> {
     this.#alarm.cleared();
     try {
       if (this.#state.row() === null) return;
       this.#alarm.transaction(() => {
-        // An upload that was under way when the job was discarded, and that nobody remembers.
+        // An upload may have been under way when the job was discarded and the instance died.
         if (this.#state.requireJob().discard) this.#discard();
         this.#batches.cutDue(platform.now());
       });
-      // No alarm runs beside another: whatever an upload takes, the next cut must not wait for it.
+      // Alarms do not run concurrently: the next cut must not wait for an upload.
       const nextCutMs = this.#batches.nextCutMs() - platform.now();
       await this.#uploadFor(Math.max(0, Math.min(this.alarmWaitMs, nextCutMs)));
       this.#alarm.transaction(() => this.#arm(platform.now()));
@@ -327,11 +325,11 @@ export class DeliveryLog extends DurableObject<Env> {
     }
   }
 
-  /** Uploads what is due, and waits for it that long; the uploads go on afterwards. The canary has nobody wait. */
+  /** Uploads what is due, and waits for it that long; the uploads go on afterwards. The canary is not waited for. */
   async #uploadFor(waitMs: number): Promise<void> {
     const canary = this.canary.begin(platform.now());
     if (canary !== null) this.ctx.waitUntil(canary);
-    // What had to wait for these may begin at their end, and not only when the alarm looks again.
+    // What waits for these uploads begins at their end, not with the next alarm.
     const uploads = this.#uploads.run().then(() => this.#alarm.transaction(() => this.#arm(platform.now())));
     this.ctx.waitUntil(uploads);
     await within(waitMs, uploads, undefined);
@@ -345,7 +343,7 @@ export class DeliveryLog extends DurableObject<Env> {
     this.#alarm.set(due, nowMs);
   }
 
-  /** Drops what waits, counted. What is under way is counted when it is known how that ended. */
+  /** Drops what waits, and counts it. What is under way is counted when it ends. */
   #discard(): void {
     const dropped = this.#batches.drop() + this.#objects.drop(this.#uploads.underWay);
     this.#state.countDiscarded(dropped);

@@ -1,14 +1,14 @@
-import type { FailureCause } from "./policy.ts";
+import type { FailureCause } from "../destinations/failure.ts";
 
 const HOUR_MS = 3_600_000;
 
-/** How many hours are kept, the one that is not over included: 30 days. CONTRACT 13. */
+/** How many hours are kept, the one that is not over included: 30 days. */
 export const HEALTH_HOURS = 720;
 
 /** How one attempt to upload an object ended, as far as it counts. */
 export type CountedAttempt =
   | { end: "ok"; records: number; bytes: number; rawBytes: number; ms: number }
-  /** `retried`: it is tried again by itself. `failed`: somebody has to change something, or to decide. */
+  /** `retried`: it is tried again by itself. `failed`: a person has to change something, or to decide. */
   | { end: "retried" | "failed"; cause: FailureCause };
 
 /** The attempts that ended in one hour. */
@@ -67,7 +67,7 @@ export function withAttempt(before: HealthHour, attempt: CountedAttempt): Health
   return sumOf(before, one);
 }
 
-/** What two counts of the same hour come to: those of two segments of one log. */
+/** The sum of two counts of the same hour, of two segments of one log. */
 export function sumOf(a: HealthHour, b: HealthHour): HealthHour {
   const causes = { ...a.causes };
   for (const [cause, count] of Object.entries(b.causes)) causes[cause] = (causes[cause] ?? 0) + count;

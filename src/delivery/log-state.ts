@@ -1,6 +1,8 @@
 import { objectName, objectTag } from "../destinations/keys.ts";
 import type { JobConfig } from "../job/config.ts";
 import type { AppendedMessage } from "../object/append.ts";
+import { decoderOf } from "../object/encoders.ts";
+import { UNPARKED } from "./parking.ts";
 import type { LogRow } from "./rows.ts";
 
 /** Objects of a later segment have numbers above all those of the earlier ones. */
@@ -19,9 +21,9 @@ export function segmentOfNumber(number: number): number {
 /** The one row of a log: its job, its counts, and how its uploads go. */
 export class LogState {
   readonly #sql: SqlStorage;
-  /** What makes this log's object names its own. */
+  /** Makes this log's object names unique. */
   readonly #identity: string;
-  /** The tables are gone; nothing but a new job brings them back. */
+  /** The tables are dropped, until the log is given a job again. */
   retired = false;
 
   constructor(sql: SqlStorage, identity: string) {
@@ -90,24 +92,24 @@ export class LogState {
   }
 
   /** The next object's number and name. */
-  nextName(firstEventMs: number, lastEventMs: number): { number: number; name: string } {
+  nextName(firstEventMs: number, lastEventMs: number, suffix: string): { number: number; name: string } {
     const { segment, next_object } = this.requireRow();
     this.#sql.exec("UPDATE log SET next_object = ? WHERE id = 1", next_object + 1);
-    const name = objectName(firstEventMs, lastEventMs, objectTag(this.#identity, next_object));
+    const name = objectName(firstEventMs, lastEventMs, objectTag(this.#identity, next_object), suffix);
     return { number: segment * NUMBERS_PER_SEGMENT + next_object, name };
   }
 
-  /** Names for objects with these first and last events, each its own. The numbers that they come from are used up. */
-  names(spans: readonly { firstEventMs: number; lastEventMs: number }[]): string[] {
-    if (spans.length === 0) return [];
+  /** Names for copies of objects with these first and last events, each its own. The numbers that they come from are used up. */
+  names(objects: readonly { firstEventMs: number; lastEventMs: number; key: string }[]): string[] {
+    if (objects.length === 0) return [];
     const { next_object } = this.requireRow();
-    this.#sql.exec("UPDATE log SET next_object = ? WHERE id = 1", next_object + spans.length);
-    return spans.map(({ firstEventMs, lastEventMs }, i) =>
-      objectName(firstEventMs, lastEventMs, objectTag(this.#identity, next_object + i)),
+    this.#sql.exec("UPDATE log SET next_object = ? WHERE id = 1", next_object + objects.length);
+    return objects.map(({ firstEventMs, lastEventMs, key }, i) =>
+      objectName(firstEventMs, lastEventMs, objectTag(this.#identity, next_object + i), decoderOf(key).suffix),
     );
   }
 
-  /** An object was shipped again. It says nothing of how delivery goes. @returns the number that it is listed with. */
+  /** An object was shipped again; that does not change the state of delivery. @returns the number that it is listed with. */
   countReplayed(records: number, bytes: number): number {
     const { segment, next_object } = this.requireRow();
     this.#sql.exec(
@@ -119,18 +121,18 @@ export class LogState {
     return segment * NUMBERS_PER_SEGMENT + next_object;
   }
 
-  /** An object was delivered, and counts: nothing is wrong any more. */
+  /** An object was delivered: all is well again. */
   countDelivered(records: number, rawBytes: number, bytes: number): void {
     this.#sql.exec(
       `UPDATE log SET delivered = delivered + ?, delivered_raw = delivered_raw + ?, delivered_bytes = delivered_bytes + ?,
-         last_error_ms = NULL, error_message = NULL, failures = 0, resume_ms = 0, failing_since_ms = NULL, parked = 0 WHERE id = 1`,
+         last_error_ms = NULL, error_message = NULL, ${UNPARKED} WHERE id = 1`,
       records,
       rawBytes,
       bytes,
     );
   }
 
-  /** Everything taken in before this time, in ms, is delivered; 0: not known. What was claimed once is never taken back. */
+  /** Everything taken in before this time, in ms, is delivered; 0: unknown. It never goes back. */
   completeUpTo(timeMs: number): void {
     this.#sql.exec(
       "UPDATE log SET last_complete_ms = ? WHERE id = 1 AND ? > coalesce(last_complete_ms, 0)",
@@ -140,8 +142,8 @@ export class LogState {
   }
 
   /**
-   * @param resumeMs nothing is tried before. @param failures how bad it is by now: 0 means that all is well.
-   * @param parked somebody must see to it.
+   * @param resumeMs nothing is tried before. @param failures in a row; 0: all is well.
+   * @param parked see parking.ts.
    */
   failed(error: string, resumeMs: number, nowMs: number, failures: number, parked: boolean): void {
     this.#sql.exec(
@@ -171,8 +173,8 @@ export class LogState {
   }
 
   /**
-   * An object is set aside no longer. What the log says of it goes with the last one, where nothing else is wrong: an upload that fails counts as a
-   * failure, one whose object is set aside does not.
+   * An object is no longer set aside. The log's error goes with the last one, unless uploads fail: a failed upload counts as a failure, one whose object is
+   * set aside does not.
    * @param discarded of its records; the others wait again.
    */
   countTakenUp(records: number, discarded: number): void {
@@ -194,15 +196,7 @@ export class LogState {
     );
   }
 
-  resumeNow(): void {
-    this.#sql.exec("UPDATE log SET resume_ms = 0 WHERE id = 1 AND resume_ms > 0");
-  }
-
-  resetFailures(): void {
-    this.#sql.exec("UPDATE log SET failures = 0, resume_ms = 0, failing_since_ms = NULL, parked = 0 WHERE id = 1");
-  }
-
-  /** Whether the store knows `If-None-Match`. */
+  /** Whether the store knows how to refuse a second object under a key. */
   setUnconditional(unconditional: boolean): void {
     this.#sql.exec("UPDATE log SET unconditional = ? WHERE id = 1", unconditional ? 1 : 0);
   }

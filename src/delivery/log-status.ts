@@ -2,7 +2,7 @@ import type { LogState } from "./log-state.ts";
 import type { LogRow } from "./rows.ts";
 import type { LogCounts, LogStatus } from "./types.ts";
 
-/** Pending is counted from what is there, so that the equation can fail. */
+/** Pending is counted from the rows, so that an error in the other counts shows. */
 export function countsOf(sql: SqlStorage, row: LogRow): LogCounts {
   const { received, filtered, sampled_out, delivered, set_aside, discarded } = row;
   const pending = Number(
@@ -16,12 +16,12 @@ export function countsOf(sql: SqlStorage, row: LogRow): LogCounts {
   return { received, filtered, sampled_out, delivered, pending, set_aside, discarded };
 }
 
-/** What the parts of a log say of themselves. */
+/** Facts from the parts of a log. */
 type PartsStatus = Pick<LogStatus, "pendingObjects" | "canary"> & { oldestAsideMs: number | null };
 
 /**
- * How a log is. Until when everything is delivered is worked out, and stored, when somebody asks, not with every delivery: it takes a look at
- * everything that waits.
+ * The status of a log. The time up to which everything is delivered is computed, and stored, only here, not with every delivery: it takes a scan of all that
+ * waits.
  * @param notAfterMs as in `DeliveryLog.status`.
  */
 export function statusOf(

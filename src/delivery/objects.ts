@@ -1,10 +1,12 @@
 import { dayStamp, keyBelow } from "../destinations/keys.ts";
 import { OBJECT_HISTORY_MS } from "../limits.ts";
+import { decoderOf } from "../object/encoders.ts";
 import { Chunks } from "./chunks.ts";
 import type { LogState } from "./log-state.ts";
+import { unpark } from "./parking.ts";
 import type { ObjectRow } from "./rows.ts";
 
-/** How long, after all that had failed was made due at once, that does not happen again, in ms: as long as the longest delay of a retry. */
+/** After all that had failed was made due at once, it is not done again for this long, in ms: the longest delay of a retry. */
 const RELIEVE_AGAIN_MS = 15 * 60_000;
 
 /** How long a store that claims to have another object under every key is left alone, in ms. */
@@ -25,7 +27,7 @@ export class Objects {
     this.#chunks = new Chunks(sql);
   }
 
-  /** The first objects whose next attempt is due, those with the fewest attempts first: one that always fails does not stand before the rest. */
+  /** The first objects whose next attempt is due, those with the fewest attempts first: one that always fails does not hold up the rest. */
   due(nowMs: number, limit: number): ObjectRow[] {
     return this.#sql
       .exec<ObjectRow>(
@@ -43,7 +45,7 @@ export class Objects {
         .exec<{ number: number; next_attempt_ms: number }>(query, except.size + 1)
         .toArray()
         .find(({ number }) => !except.has(number))?.next_attempt_ms ?? Number.POSITIVE_INFINITY;
-    // One that was never tried is due, and stands first in the order of turn; those that were tried are in the order of time.
+    // An object that was never tried is due, and is first in the order of turn; those that were tried are ordered by time.
     return Math.min(
       first(
         "SELECT number, next_attempt_ms FROM object INDEXED BY object_by_turn WHERE state = 'waiting' AND attempts = 0 LIMIT ?",
@@ -59,8 +61,8 @@ export class Objects {
   }
 
   /**
-   * The bytes of an object, piece by piece, each read when it is asked for. Valid across waits: what is cut does not change. A piece is the
-   * caller's, who may let go of its buffer.
+   * The bytes of an object, piece by piece, each read when it is asked for. Valid across awaits: what is cut does not change. The buffer of a piece
+   * belongs to the caller.
    */
   *pieces(object: ObjectRow): Generator<Uint8Array> {
     // Copies: the row may be read again.
@@ -71,7 +73,7 @@ export class Objects {
 
   /**
    * The one change of state that counts an object as delivered.
-   * @returns false if it waits no longer: one that had left the waiting state before is not counted again.
+   * @returns false if it was not waiting: it is not counted twice.
    */
   markDelivered(object: ObjectRow, key: string, verified: boolean, nowMs: number): boolean {
     const changed = this.#sql.exec(
@@ -85,8 +87,8 @@ export class Objects {
     this.#chunks.drop(object.batch);
     const { failures, relieved_ms } = this.#state.requireRow();
     this.#state.countDelivered(object.records, object.raw_bytes, object.bytes);
-    // An outage is over: whoever waits for its sake need not wait longer. A single object that fails alone makes no outage; and some that always fail make one
-    // after each success, so this is believed once in a while only.
+    // The outage is over, and what waits for that is due. One object that fails alone is no outage; some that always fail look like one after each success, so
+    // this is done once in a while only.
     if (failures > 1 && nowMs - relieved_ms >= RELIEVE_AGAIN_MS) {
       this.#state.relieved(nowMs);
       this.#sql.exec(
@@ -98,7 +100,7 @@ export class Objects {
     return true;
   }
 
-  /** @param doubtful the attempt ended without an answer: the object may be there. @returns false if it waits no longer. */
+  /** @param doubtful the attempt ended without an answer: the object may be there. @returns false if it was not waiting. */
   markFailed(object: ObjectRow, error: string, nextAttemptMs: number, doubtful: boolean): boolean {
     const changed = this.#sql.exec(
       "UPDATE object SET attempts = attempts + 1, next_attempt_ms = ?, doubtful = max(doubtful, ?), error = ? WHERE number = ? AND state = 'waiting'",
@@ -110,7 +112,7 @@ export class Objects {
     return changed.rowsWritten > 0;
   }
 
-  /** The store refuses this object for itself; its bytes stay here, and it stands in nobody's way. @returns false if it waits no longer. */
+  /** The store refuses this object itself; its bytes stay here, and it holds up no other. @returns false if it was not waiting. */
   markSetAside(object: ObjectRow, error: string, nowMs: number): boolean {
     const changed = this.#sql.exec(
       "UPDATE object SET state = 'set_aside', attempts = attempts + 1, error = ?, aside_ms = ? WHERE number = ? AND state = 'waiting'",
@@ -124,12 +126,16 @@ export class Objects {
   }
 
   /**
-   * Somebody else's object stands under the key: the same bytes get a new number and with it a new key. At once the first time; a store that
-   * claims it of every key is not asked without end.
-   * @returns false if it waits no longer.
+   * Another object stands under the key: the same bytes get a new number and with it a new key. At once the first time; later after a delay, as a store may
+   * say so of every key.
+   * @returns false if it was not waiting.
    */
   renumber(object: ObjectRow, nowMs: number): boolean {
-    const { number, name } = this.#state.nextName(object.first_event_ms, object.last_event_ms);
+    const { number, name } = this.#state.nextName(
+      object.first_event_ms,
+      object.last_event_ms,
+      decoderOf(object.name).suffix,
+    );
     const key = keyBelow(this.#state.requireJob().path, dayStamp(object.day), name);
     const changed = this.#sql.exec(
       "UPDATE object SET number = ?, name = ?, key = ?, doubtful = 0, attempts = attempts + 1, next_attempt_ms = ? WHERE number = ? AND state = 'waiting'",
@@ -142,7 +148,7 @@ export class Objects {
     return changed.rowsWritten > 0;
   }
 
-  /** The destination has changed: what is cut and not delivered goes to the new one, and nothing that the old one did counts any longer. */
+  /** The destination has changed: what is cut and not delivered goes to the new one, and the answers of the old one do not count. */
   readdress(path: string): void {
     const waiting = this.#sql.exec<{ number: number; day: number; name: string }>(
       "SELECT number, day, name FROM object WHERE state = 'waiting'",
@@ -155,18 +161,10 @@ export class Objects {
       );
     }
     this.#state.setUnconditional(false);
-    this.#state.resetFailures();
+    unpark(this.#sql);
   }
 
-  /** Nothing waits for a delay any longer: the user asked for a try now, or changed what may have been the reason. */
-  retryNow(): void {
-    this.#sql.exec(
-      "UPDATE object SET next_attempt_ms = 0 WHERE state = 'waiting' AND attempts > 0 AND next_attempt_ms > 0",
-    );
-    this.#state.resumeNow();
-  }
-
-  /** Drops what waits, but for objects that are under way. @returns the number of records dropped. */
+  /** Drops what waits, except objects that are under way. @returns the number of records dropped. */
   drop(underWay: ReadonlySet<number>): number {
     const waiting = this.#sql
       .exec<{ number: number; batch: number; records: number }>(
@@ -189,7 +187,7 @@ export class Objects {
     );
   }
 
-  /** How many objects were tried in vain and wait for another try; no more than `limit` are counted. */
+  /** How many objects have failed and wait for another try, up to `limit`. */
   countFailing(limit: number): number {
     const { n } = this.#sql
       .exec<{ n: number }>(

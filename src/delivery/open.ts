@@ -4,8 +4,8 @@ import { parseDestination } from "../destinations/parse.ts";
 import type { JobConfig } from "../job/config.ts";
 import { destinationPurpose, unseal } from "../job/secrets.ts";
 
-/** Where a job's objects go to, with what it takes to write there; or why nobody can tell, in words. */
-export function openDestination({ destination }: Pick<JobConfig, "destination">, env: Env): Parsed<Destination> {
+/** Where a job's objects go, with its credentials; or why that is unknown, in words. */
+export function destinationOf({ destination }: Pick<JobConfig, "destination">, env: Env): Parsed<Destination> {
   const read = readConfig(env);
   if (!read.ok) return { ok: false, why: `configuration: ${read.faults.join("; ")}` };
   const { accountId, keys, destinations } = read.config;

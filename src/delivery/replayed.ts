@@ -4,9 +4,9 @@ import { type LogState, NUMBERS_PER_SEGMENT } from "./log-state.ts";
 export interface ReplaySpan {
   /** Event time, in ms since the epoch. */
   sinceMs: number;
-  /** Not in it any more. */
+  /** Exclusive. */
   untilMs: number;
-  /** When it was asked for, in ms: what was delivered later is not meant. */
+  /** When it was asked for, in ms: what was delivered later is not part of it. */
   askedMs: number;
 }
 
@@ -44,7 +44,7 @@ export interface ReplayPage {
   next: number | null;
 }
 
-/** A copy that stands in a bucket. */
+/** A copy that is written. */
 export interface ReplayedObject extends ReplaySource {
   replay: string;
   /** The number of the object that it is a copy of. */
@@ -60,7 +60,7 @@ export interface ReplayedObject extends ReplaySource {
 /** An event's range is closed at both ends; a span is open at its end. Copies are not copied again. */
 const MEANT = `state = 'delivered' AND replay IS NULL AND last_event_ms >= ? AND first_event_ms < ? AND uploaded_ms <= ?`;
 
-/** What replays ask of a log and tell it. Every method that changes anything belongs into a transaction of its caller. */
+/** The part of a log that replays read and write. Every method that changes anything belongs into a transaction of its caller. */
 export class Replayed {
   readonly #sql: SqlStorage;
   readonly #state: LogState;
@@ -70,7 +70,7 @@ export class Replayed {
     this.#state = state;
   }
 
-  /** How much there is. It looks at every object that the log knows. */
+  /** How much there is. It scans every object that the log knows. */
   measure({ sinceMs, untilMs, askedMs }: ReplaySpan): Replayable {
     const row = this.#state.row();
     if (row === null) return { objects: 0, records: 0, bytes: 0, keys: [], sealed: false };
@@ -92,7 +92,7 @@ export class Replayed {
 
   /**
    * Objects with a number above `after`, in order, each with a name for its copy. A page that is asked for again gives other names: those of the first
-   * time are never used, by anybody.
+   * time are never used.
    */
   page({ sinceMs, untilMs, askedMs }: ReplaySpan, after: number, limit: number): ReplayPage {
     const row = this.#state.row();
@@ -115,7 +115,7 @@ export class Replayed {
     return { sources, next: found.length < limit ? following : (found.at(-1)?.number ?? following) };
   }
 
-  /** Lists and counts a copy, if it is not listed yet. It gets its number now, so that whoever reads the list by number does not miss it. */
+  /** Lists and counts a copy, if it is not listed yet. It gets its number now, so that a client that reads the list by number does not miss it. */
   note(object: ReplayedObject, nowMs: number): "counted" | "known" | "gone" {
     if (this.#state.row() === null) return "gone";
     const known = this.#sql.exec(

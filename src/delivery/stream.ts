@@ -1,4 +1,4 @@
-/** A body of known length that reads each piece when the network wants it, and lets go of it when it is sent. */
+/** A body of known length that reads each piece when it can be sent, and frees it afterwards. */
 export function streamed(bytes: number, pieces: Iterable<Uint8Array>): ReadableStream<Uint8Array> {
   const { readable, writable } = new FixedLengthStream(bytes);
   const writer = writable.getWriter();
@@ -10,7 +10,7 @@ export function streamed(bytes: number, pieces: Iterable<Uint8Array>): ReadableS
     }
     await writer.close();
   };
-  // A store that hangs up breaks the stream, and the fetch that reads it reports that; a piece that cannot be read must end it, too.
+  // A store that closes the connection breaks the stream, and the fetch reports that; a piece that cannot be read must end it, too.
   write().catch((error: unknown) => writer.abort(error).catch(() => {}));
   return readable;
 }

@@ -4,7 +4,7 @@ export type CutReason = "bytes" | "records" | "interval" | "scheduled" | "manual
 /** `waiting`: cut and not delivered; the others are ends. */
 export type ObjectState = "waiting" | "delivered" | "set_aside" | "discarded";
 
-/** The counts of one job; `pending` is counted from what is there, so that the equation can fail. */
+/** The counts of one job; `pending` is counted from the rows, so that an error in the others shows. */
 export interface LogCounts {
   received: number;
   filtered: number;
@@ -22,7 +22,7 @@ export interface LogStatus {
   oldestPendingTakenMs: number | null;
   deliveredRawBytes: number;
   deliveredBytes: number;
-  /** As far as it was ever claimed; it never goes back. */
+  /** Everything taken in before is delivered. It never goes back. */
   lastCompleteMs: number | null;
   lastErrorMs: number | null;
   errorMessage: string | null;
@@ -30,26 +30,26 @@ export interface LogStatus {
   lastReceivedMs: number | null;
   /** Since when uploads fail, in ms; null: they do not. */
   failingSinceMs: number | null;
-  /** They fail on something that somebody must change. */
+  /** They fail on something that only a person can change; parking.ts. */
   parked: boolean;
   /** What it holds on disk, in bytes, over all segments; and how many these are. */
   storedBytes: number;
   segments: number;
-  /** Objects that the store refuses for themselves, with the records in them; the time, in ms, of the first that is still there. */
+  /** Objects that the store refuses themselves, with their records; and when the first of them was set aside, in ms. */
   setAside: { objects: number; records: number; oldestMs: number | null };
   /** null: the job has no canary. */
   canary: CanaryStatus | null;
-  /** What was shipped again, apart from all other counts. */
+  /** What was shipped again; not part of the other counts. */
   replayed: ReplayedCounts;
   /** Another segment follows this one. */
   sealed: boolean;
 }
 
-/** How the newest canary of a job fared. */
+/** The state of a job's newest canary. */
 export interface CanaryStatus {
   /** `waiting`: none has been read back yet, and none is overdue. `failed`: it could not be written. */
   state: "ok" | "waiting" | "failed" | "missing" | "damaged" | "unreadable";
-  /** Since when it is so, in ms. */
+  /** When this state began, in ms. */
   sinceMs: number;
   /** When the last one was read back as it was written, in ms. */
   lastOkMs: number | null;
@@ -78,7 +78,7 @@ export interface ObjectEntry {
   attempts: number;
   cut_at: string;
   uploaded_at: string | null;
-  /** false: the store says that it has the object, but would not show it. */
+  /** false: the store says that it has the object, and does not show it. */
   verified: boolean | null;
   error: string | null;
   /** Of an object that a replay wrote; null: the job's own. */
@@ -89,11 +89,11 @@ export interface ReplayMark {
   id: string;
   /** The number of the object that it is a copy of. */
   of: number;
-  /** Bucket and endpoint, where it was not written to the job's own destination: the key alone would mislead. */
+  /** Bucket and endpoint, if it was not written to the job's own destination. */
   destination: string | null;
 }
 
-/** An object that its store refuses for itself. */
+/** An object that its store refuses itself. */
 export interface AsideObject extends ObjectEntry {
   job: number;
   asideMs: number;

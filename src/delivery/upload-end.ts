@@ -1,21 +1,22 @@
+import type { WriteOutcome } from "../destinations/destination.ts";
+import type { FailureCause } from "../destinations/failure.ts";
 import { log } from "../log.ts";
+import type { Disposition } from "./disposition.ts";
 import type { CountedAttempt } from "./health.ts";
-import type { Disposition, FailureCause } from "./policy.ts";
 import type { ObjectRow } from "./rows.ts";
-import type { UploadOutcome } from "./upload.ts";
 
-/** What one attempt came to; docs/operations.md says what each means. */
+/** How one attempt ended; docs/operations.md says what each means. */
 export interface UploadEnd {
-  /** `superseded`: the job was moved or discarded meanwhile, or the object waits no longer; it changes nothing, and counts nowhere. */
+  /** `superseded`: the job was moved or discarded meanwhile, or the object was no longer waiting. Nothing changes, nothing is counted. */
   outcome: "delivered" | "key_taken" | "superseded" | Disposition["do"];
   verified?: boolean;
   /** What it failed on. */
   cause?: FailureCause;
-  /** In words: of the store's own, its status and code alone. */
+  /** In words; of the store's own text, status and code alone. */
   why?: string;
 }
 
-export function endOf(outcome: UploadEnd["outcome"], of: UploadOutcome): UploadEnd {
+export function endOf(outcome: UploadEnd["outcome"], of: WriteOutcome): UploadEnd {
   switch (of.kind) {
     case "delivered":
       return { outcome, verified: of.verified };
@@ -48,7 +49,7 @@ export function countedAs(
   }
 }
 
-/** The line of an attempt. @param ms how long it took. */
+/** The log line of an attempt. @param ms how long it took. */
 export function logUpload(
   { outcome, verified, cause, why }: UploadEnd,
   { number, key, bytes, records, attempts }: Pick<ObjectRow, "number" | "key" | "bytes" | "records" | "attempts">,

@@ -6,10 +6,10 @@ import type { LogRow, ObjectRow } from "./rows.ts";
 /** Uploads of one log that run side by side; each holds one row of its object in memory. */
 const UPLOADS_AT_ONCE = 4;
 
-/** How long, after a failure, the one upload that is tried keeps the others waiting, in ms. */
+/** After a failure, one upload is tried at a time, and keeps the others waiting for at most this long, in ms. */
 const PROBE_PATIENCE_MS = 15_000;
 
-/** How long after uploads that are under way somebody looks what became of them, in ms. */
+/** Uploads that are under way are looked at again after this long, in ms. */
 export const LOOK_AGAIN_MS = 15_000;
 
 /** Which objects of a log are uploaded when: some side by side while all is well, one at a time after a failure, until one succeeds. */
@@ -34,12 +34,12 @@ export class Uploads {
     return this.#underWay;
   }
 
-  /** It is known how the upload of this object went. */
+  /** The upload of this object has ended. */
   ended(number: number): void {
     this.#underWay.delete(number);
   }
 
-  /** When there is something to begin or to look after, in ms since the epoch; Infinity: there is nothing. */
+  /** When there is something to do, in ms since the epoch; Infinity: there is nothing. */
   nextMs(row: LogRow, nowMs: number): number {
     const attempt = Math.max(this.#objects.nextAttemptMs(this.#underWay), this.#freeMs(row));
     return this.#underWay.size > 0 ? Math.min(attempt, nowMs + LOOK_AGAIN_MS) : attempt;
@@ -60,7 +60,7 @@ export class Uploads {
         } finally {
           this.ended(object.number);
         }
-        // Only what is still there could be claimed again; a list of all that went would make each claim dearer than the last.
+        // Only a waiting object could be claimed again; a list of all that were uploaded would make each claim slower than the last.
         if (this.#objects.object(object.number)?.state !== "waiting") tried.delete(object.number);
       }
     };
@@ -75,7 +75,7 @@ export class Uploads {
   #freeMs(row: Pick<LogRow, "failures" | "resume_ms">): number {
     if (this.#underWay.size >= UPLOADS_AT_ONCE) return Number.POSITIVE_INFINITY;
     if (row.failures === 0) return 0;
-    // After a failure one at a time; but one that hangs does not keep the others from finding out that the store is well.
+    // After a failure one at a time; one that hangs does not hold up the others for long.
     return Math.max(row.resume_ms, this.#underWay.size > 0 ? this.#lastStartMs + PROBE_PATIENCE_MS : 0);
   }
 

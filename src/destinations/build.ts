@@ -1,7 +1,8 @@
+import { withoutOuterSlashes } from "./conf.ts";
 import type { DestinationContext, Parsed } from "./destination.ts";
-import { MASK, parsePlace, sameStore, withoutOuterSlashes } from "./parse.ts";
+import { MASK, parsePlace, sameStore } from "./parse.ts";
 
-/** A `destination_conf` in its parts, as somebody enters them. A text that is empty is not there. */
+/** A `destination_conf` of an S3 store in its parts, as a form has them. An empty text stands for none. */
 export interface DestinationEntry {
   scheme: "objstore" | "r2" | "s3";
   bucket: string;
@@ -20,7 +21,7 @@ export interface DestinationEntry {
   secretName: string;
 }
 
-/** Nothing entered yet, but what most want. */
+/** The defaults of a new form. */
 export function emptyEntry(scheme: DestinationEntry["scheme"], accountId: string): DestinationEntry {
   return {
     scheme,
@@ -37,12 +38,12 @@ export function emptyEntry(scheme: DestinationEntry["scheme"], accountId: string
   };
 }
 
-/** Characters of bucket and path that would end them: what follows were read as something else. */
+/** Characters that would end the bucket. */
 const ENDS_BUCKET = /[/?#]/;
 
 /**
- * The string of an entry: {@link entryOf} and `parseDestination` read exactly what was entered. Slashes at the path's ends are of no matter.
- * @returns why there is none; whether it is a destination, is `parseDestination`'s to say.
+ * The string of an entry: {@link entryOf} and `parseDestination` read exactly what was entered, but for slashes at the path's ends.
+ * @returns why there is none. Only `parseDestination` says whether it is a destination.
  */
 export function buildDestination(entry: DestinationEntry): Parsed<string> {
   const { scheme, bucket, path } = entry;
@@ -76,7 +77,7 @@ function parametersOf(entry: DestinationEntry): (readonly [name: string, value: 
   return [...place, ...credentials].filter(([, value]) => value !== "");
 }
 
-/** A string in its parts. Secrets that are masked are not there. @returns in words why it is no destination, whatever its credentials. */
+/** A string in its parts, masked secrets left out. @returns in words why it is no destination, apart from its credentials. */
 export function entryOf(conf: string, context: DestinationContext): Parsed<DestinationEntry> {
   const place = parsePlace(conf, context);
   if (!place.ok) return place;

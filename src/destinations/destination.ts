@@ -1,21 +1,52 @@
-/** Where a job's objects go, read from its `destination_conf`. Both kinds speak the S3 protocol; a kind knows only its own string. */
-export interface Destination {
-  scheme: string;
-  bucket: string;
-  /** Below the bucket, without slashes at its ends; may hold `{DATE}` anywhere, or be empty. */
-  path: string;
-  /** Base of all requests: `<endpoint>/<bucket>/<key>`; may have a path prefix. */
-  endpoint: URL;
-  /** Of the account, for `objstore://`. */
-  accountId: string | null;
-  region: string;
-  /** Asks the store to encrypt at rest. */
-  sse: "AES256" | null;
-  credentials: { accessKeyId: string; secretAccessKey: string };
+import type { Platform } from "../platform.ts";
+import type { Failure, FailureCause } from "./failure.ts";
+
+/**
+ * The seam to where objects go: fixed bytes under a fixed key, there or not. A kind is a file that implements {@link DestinationKind} and a line in
+ * kinds.ts; nothing outside of it knows its protocol. docs/adding-a-destination.md
+ */
+export interface DestinationKind {
+  readonly schemes: readonly string[];
+  /** Whether the value of this parameter is a secret, which is shown as `****`. */
+  isSecret(parameter: string): boolean;
+  /** Where a `destination_conf` leads. Its credentials may be masked or missing. */
+  place(parts: ConfParts, context: DestinationContext): Parsed<Place>;
+  /** The same, with credentials. The words of a failure never hold a secret. */
+  destination(parts: ConfParts, context: DestinationContext): Parsed<Destination>;
+  /**
+   * @param destination made by this kind.
+   * @param path where the probes of its writes go.
+   */
+  open(destination: Destination, path: string, platform: NetworkPlatform): OpenDestination;
 }
 
-/** Where objects go, without the keys to it. */
-export type Place = Omit<Destination, "credentials">;
+/** A `destination_conf`, split at its first `://`, `/` and `?`. Nothing is decoded. */
+export interface ConfParts {
+  scheme: string;
+  /** Between `://` and the path: a bucket, a host. */
+  authority: string;
+  path: string;
+  query: string;
+}
+
+/** Where objects go, without the keys to it. Two places with equal fields are one place. */
+export interface Place {
+  readonly scheme: string;
+  /** Base of all requests. */
+  readonly endpoint: URL;
+  /** Of the account at the service, where the string names one. */
+  readonly accountId: string | null;
+  /** What holds the objects: a bucket, a container. */
+  readonly bucket: string;
+  /** Below the bucket, without slashes at its ends; may hold `{DATE}` anywhere, or be empty. */
+  readonly path: string;
+}
+
+/** A place, with what it takes to write there. */
+export interface Destination extends Place {
+  /** Known to its kind alone. */
+  readonly credentials: unknown;
+}
 
 /** What reading a `destination_conf` depends on besides the string. */
 export interface DestinationContext {
@@ -29,62 +60,77 @@ export interface DestinationContext {
 
 export type Parsed<T> = { ok: true; value: T } | { ok: false; why: string };
 
-/** What a kind of destination gets to see: its own string, split, and nothing decoded twice. */
-export interface DestinationParts {
-  bucket: string;
-  path: string;
-  /** Percent-decoded; a `+` stays a `+`. */
-  parameters: ReadonlyMap<string, string>;
+export type NetworkPlatform = Pick<Platform, "fetch" | "now">;
+
+export type Body = ReadableStream<Uint8Array>;
+
+/** An object as it is sent. */
+export interface FixedObject {
+  key: string;
+  bytes: number;
+  /** Hex. */
+  sha256: string;
+  /** Hex. */
+  md5: string;
+  contentType: string;
 }
 
-/** One kind of destination, one file. */
-export interface DestinationKind {
-  schemes: readonly string[];
-  /** Parameters beside the credentials. */
-  parameters: readonly string[];
-  /** Where its requests go; credentials are read by the caller, once the endpoint is known. */
-  locate(
-    parts: DestinationParts,
-    context: DestinationContext,
-  ): Parsed<Pick<Destination, "endpoint" | "region" | "sse" | "accountId">>;
+/** A destination that requests can be sent to. No method throws, follows a redirect or tries again: failures are data, and the caller decides. */
+export interface OpenDestination {
+  /**
+   * One attempt to bring an object's bytes under its key. However often it runs, and wherever an earlier attempt broke off, the object ends up there once,
+   * and whole.
+   * @param body gives the bytes from their start; called each time they are sent, at most twice.
+   * @param options.doubtful an earlier attempt ended without an answer.
+   * @param options.createOnly whether the store may know how to refuse a second object under a key.
+   */
+  write(
+    object: FixedObject,
+    body: () => Uint8Array | Body,
+    options: { doubtful: boolean; createOnly: boolean },
+  ): Promise<WriteOutcome>;
+  /** Whether exactly this object stands under its key. `unknown`: the store does not show it, or does not answer. */
+  stands(object: FixedObject): Promise<"there" | "not_there" | "unknown">;
+  /** Writes a small object over the one under its key, and does not look whether it is there. */
+  overwrite(object: Omit<FixedObject, "md5">, body: Uint8Array): Promise<Failure | null>;
+  /** Asks for an object. A kind that cannot be read back refuses every key. The caller reads the body to its end or cancels it, and bounds the time. */
+  read(key: string): Promise<ReadAnswer>;
+  /** Writes the small object that shows the destination to be writable. @returns what is wrong, in words; null: it is written. */
+  probe(): Promise<string | null>;
+  /** Writes the token of an ownership challenge, and nothing else, under a key. @returns as {@link probe}. */
+  challenge(key: string, token: string): Promise<string | null>;
 }
 
-const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
+export type WriteOutcome =
+  /** `verified`: the store has named or shown the object, and not only said that it took it. */
+  | { kind: "delivered"; verified: boolean }
+  /** Another object stands under the key. */
+  | { kind: "key_taken" }
+  /** The store does not know `createOnly`: it must be asked again without. */
+  | { kind: "no_conditional" }
+  | { kind: "failed"; error: Failure };
 
-/**
- * IPv4 addresses, as a parsed URL writes them, that are of this machine, of private networks, link-local, for protocols, measurements and documentation, or of
- * no single host (224 and beyond). https://www.iana.org/assignments/iana-ipv4-special-registry
- */
-const NOT_PUBLIC_IPV4 =
-  /^(?:(?:0|10|127|22[4-9]|2[3-5]\d)\.|169\.254\.|192\.(?:168|0\.[02]|88\.99)\.|172\.(?:1[6-9]|2\d|3[01])\.|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.|198\.(?:1[89]|51\.100)\.|203\.0\.113\.)/;
+export type ReadAnswer =
+  | {
+      ok: true;
+      body: Body;
+      /** As the store says; null: it does not. */
+      bytes: number | null;
+      /** The checksum that was stored beside the object; null: none is shown. */
+      sha256: string | null;
+    }
+  | Unread;
 
-/** Whether a host may be asked from the internet; an IPv6 literal is none that anybody needs. */
-function isPublicHost(hostname: string): boolean {
-  const host = hostname.replace(/\.+$/, "");
-  if (host.startsWith("[") || host === "localhost" || host.endsWith(".localhost")) return false;
-  return !(/^\d+\.\d+\.\d+\.\d+$/.test(host) && NOT_PUBLIC_IPV4.test(host));
-}
-
-/**
- * An endpoint: a host, or an absolute URL whose path prefix is kept. Only https, but for loopback where that is allowed; loopback is refused
- * where it is not.
- * @param name what to call it in a complaint.
- */
-export function parseEndpoint(text: string, name: string, allowLoopback: boolean): Parsed<URL> {
-  // A URL drops some of these and takes others for a slash: it would lead elsewhere than whoever reads it thinks.
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
-  if (/[\u0000-\u0020\u007f\\]/.test(text)) return { ok: false, why: `${name} must be a host or an https:// URL` };
-  const absolute = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`;
-  if (!URL.canParse(absolute)) return { ok: false, why: `${name} must be a host or an https:// URL` };
-  const url = new URL(absolute);
-  if (url.username !== "" || url.password !== "")
-    return { ok: false, why: `${name} must not contain user information` };
-  if (url.search !== "" || url.hash !== "") return { ok: false, why: `${name} must not contain a query or a fragment` };
-  const loopback = LOOPBACK.test(url.hostname);
-  if (!isPublicHost(url.hostname) && !(loopback && allowLoopback))
-    return { ok: false, why: `${name} must be a public host` };
-  if (url.protocol !== "https:" && !(url.protocol === "http:" && loopback))
-    return { ok: false, why: `${name} must use https` };
-  url.pathname = url.pathname.replace(/\/+$/, "");
-  return { ok: true, value: url };
+/** Why there is no body. */
+export interface Unread {
+  ok: false;
+  /**
+   * `gone`: no object under the key. `no_bucket`: nothing is known of any object. `forbidden`: not with these credentials. `empty`: a success without a
+   * body. `redirected`: to elsewhere, which is never followed. `busy`: not now. `unreachable`: no answer.
+   */
+  why: "gone" | "no_bucket" | "forbidden" | "empty" | "redirected" | "busy" | "unreachable" | "refused";
+  /** Status and code. */
+  words: string;
+  retryAfterS: number | null;
+  cause: FailureCause;
 }

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 
 const DATE = "{DATE}";
 
-/** The day that stands for "no day" in the keys of probes and challenges, as readers of the vendor's objects know it. */
+/** Stands for "no day" in the keys of probes and challenges, as in the vendor's. */
 export const PROBE_DAY = "00010101";
 
 /** A UTC day as `YYYYMMDD`. @param day days since the epoch, up to the year 9999. */
@@ -26,9 +26,9 @@ export function keyBelow(path: string, stamp: string, name: string): string {
   return folder === "" ? name : `${folder}/${name}`;
 }
 
-/** Name of an object: its first and last event, and what makes it unique. */
-export function objectName(firstEventMs: number, lastEventMs: number, tag: string): string {
-  return `${timeStamp(firstEventMs)}_${timeStamp(lastEventMs)}_${tag}.log.gz`;
+/** Name of an object: its first and last event, and what makes it unique. @param suffix of its encoder. */
+export function objectName(firstEventMs: number, lastEventMs: number, tag: string, suffix: string): string {
+  return `${timeStamp(firstEventMs)}_${timeStamp(lastEventMs)}_${tag}${suffix}`;
 }
 
 /** Odd, so that multiplying by it permutes the 32-bit integers (Knuth's multiplicative hash: 2^32 divided by the golden ratio). */
@@ -36,7 +36,7 @@ const SPREAD = 0x9e3779b1;
 
 /**
  * The 8 hex digits of an object's key: a permutation of its number, shifted by the identity of its log. Within a log no two numbers below 2^32
- * share a tag; across logs two objects can only meet on one path, in the same two seconds, with a chance of 2^-32, and then `If-None-Match` tells.
+ * share a tag. Objects of two logs collide only on one path, in the same two seconds, with a chance of 2^-32; the store then refuses the second.
  */
 export function objectTag(logIdentity: string, number: number): string {
   const shift = Number.parseInt(createHash("sha256").update(logIdentity).digest("hex").slice(0, 8), 16);

@@ -1,52 +1,41 @@
-import { concat } from "../bytes.ts";
-import { within } from "../platform.ts";
-import type { ObjectStore, StoreAnswer } from "./object-store.ts";
+import { platform, within } from "../platform.ts";
+import { readStream } from "../streams.ts";
+import type { OpenDestination, ReadAnswer, Unread } from "./destination.ts";
+
+type Readable = Pick<OpenDestination, "read">;
+
+/** Asks for an object, and waits for the answer up to `ms`. An answer that comes later is let go. @returns null: none came in time. */
+export async function readWithin(store: Readable, key: string, ms: number): Promise<ReadAnswer | null> {
+  const asked = store.read(key);
+  const answer = await within(ms, asked, null);
+  if (answer === null) asked.then((late) => (late.ok ? late.body.cancel() : undefined)).catch(() => {});
+  return answer;
+}
 
 export type SmallRead =
   | { ok: true; bytes: Uint8Array }
-  /** `refused`: the store's answer says why. */
-  | { ok: false; why: "refused"; answer: StoreAnswer }
+  /** `refused`: the answer says why. */
+  | { ok: false; why: "refused"; answer: Unread }
   | { ok: false; why: "too large" | "late" | "broken off" };
 
-const LATE = { ok: false, why: "late" } as const;
+const BROKEN: unique symbol = Symbol("broken");
+const WHY = { longer: "too large", late: "late", broken: "broken off" } as const;
 
 /**
- * A whole object that is known to be small. Never throws.
+ * Reads a whole object that is known to be small. Never throws.
  * @param maxBytes of a larger one, nothing more is read.
  * @param ms for everything together: answer and body.
  */
 export async function readSmall(
-  store: Pick<ObjectStore, "get">,
+  store: Readable,
   key: string,
   { maxBytes, ms }: { maxBytes: number; ms: number },
 ): Promise<SmallRead> {
-  let reader: ReadableStreamDefaultReader<Uint8Array> | null = null;
-  let isOver = false;
-  const read = async (): Promise<SmallRead> => {
-    const { answer, body } = await store.get(key);
-    if (body === null) return { ok: false, why: "refused", answer };
-    reader = body.getReader();
-    // Nobody waits any more: what still comes is let go.
-    if (isOver) return LATE;
-    const pieces: Uint8Array[] = [];
-    for (let total = 0; ; ) {
-      const { done, value } = await reader.read();
-      if (done) return { ok: true, bytes: concat(pieces) };
-      total += value.length;
-      if (total > maxBytes) return { ok: false, why: "too large" };
-      pieces.push(value);
-    }
-  };
-  const broken = { ok: false, why: "broken off" } as const;
-  const letGo = (): void => {
-    // Not waited for: a body that hangs may hang here as well.
-    reader?.cancel().catch(() => {});
-  };
-  const reading = read()
-    .catch(() => broken)
-    .finally(letGo);
-  const result = await within<SmallRead, SmallRead>(ms, reading, LATE);
-  isOver = true;
-  letGo();
-  return result;
+  const untilMs = platform.now() + ms;
+  const answer = await readWithin(store, key, ms).catch((): typeof BROKEN => BROKEN);
+  if (answer === BROKEN) return { ok: false, why: "broken off" };
+  if (answer === null) return { ok: false, why: "late" };
+  if (!answer.ok) return { ok: false, why: "refused", answer };
+  const { end, bytes } = await readStream(answer.body, { maxBytes, ms: Math.max(0, untilMs - platform.now()) });
+  return end === "whole" ? { ok: true, bytes } : { ok: false, why: WHY[end] };
 }

@@ -1,9 +1,9 @@
 import * as z from "zod";
-import { concat } from "../bytes.ts";
 import type { Upstream } from "../config.ts";
 import { decodeUtf8 } from "../intake/body.ts";
 import { UPSTREAM_ANSWER_MAX_BYTES } from "../limits.ts";
 import { type Platform, within } from "../platform.ts";
+import { readStream } from "../streams.ts";
 import type { FormBody } from "./form.ts";
 
 /** One request to the platform's API. Nothing else of the caller's request is forwarded. */
@@ -91,8 +91,9 @@ async function ask(
       await response.body?.cancel();
       return { kind: "none", why: `answered with HTTP ${status}, which is not followed` };
     }
-    const bytes = await readBounded(response.body, maxBytes);
-    if (bytes === null) return { kind: "none", why: `answered with more than ${maxBytes} bytes` };
+    const { end, bytes } = await readStream(response.body, { maxBytes });
+    if (end === "broken") return FAILED;
+    if (end !== "whole") return { kind: "none", why: `answered with more than ${maxBytes} bytes` };
     return {
       kind: "answer",
       status,
@@ -114,22 +115,6 @@ export function isOk(status: number): boolean {
 /** Whether the platform confirms success. */
 export function isDone({ status, json }: Extract<PlatformAnswer, { kind: "answer" }>): boolean {
   return isOk(status) && z.looseObject({ success: z.literal(true) }).safeParse(json).success;
-}
-
-/** null: there are more bytes. */
-async function readBounded(
-  stream: ReadableStream<Uint8Array> | null,
-  maxBytes: number,
-): Promise<Uint8Array<ArrayBuffer> | null> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  // Leaving the loop cancels the stream.
-  for await (const chunk of stream ?? []) {
-    length += chunk.length;
-    if (length > maxBytes) return null;
-    chunks.push(chunk);
-  }
-  return concat(chunks);
 }
 
 function jsonOf(bytes: Uint8Array): unknown {

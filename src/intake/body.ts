@@ -1,7 +1,6 @@
-import { concat } from "../bytes.ts";
 import { EVENTS_BODY_MAX_BYTES } from "../limits.ts";
-import { within } from "../platform.ts";
 import type { Decoded } from "../queue/message.ts";
+import { readStream } from "../streams.ts";
 
 export type BodyFault = { status: 400 | 413 | 415; message: string };
 export type Body = { ok: true; bytes: Uint8Array } | { ok: false; fault: BodyFault };
@@ -25,38 +24,20 @@ export async function readBody(request: Request, maxBytes: number, ms?: number):
     encoding === "gzip"
       ? request.body.pipeThrough(new DecompressionStream("gzip") as ReadableWritablePair<Uint8Array, Uint8Array>)
       : request.body;
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  const reader = stream.getReader();
-  let isLate = false;
-  const late = (): void => {
-    isLate = true;
-    reader.cancel().catch(() => {});
-  };
-  const timer = ms === undefined ? undefined : setTimeout(late, ms);
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (isLate) return { ok: false, fault: { status: 400, message: `the body did not arrive within ${ms} ms` } };
-      if (done) break;
-      length += value.length;
-      if (length > maxBytes) {
-        // A gzip bomb is cancelled; of any other body the rest may still be read.
-        if (encoding === "gzip") await reader.cancel();
-        else reader.releaseLock();
-        return tooLarge;
-      }
-      chunks.push(value);
+  // The rest of a plain body may still be read by another reader; a bomb is cancelled.
+  const read = await readStream(stream, { maxBytes, ms, leaves: encoding !== "gzip" });
+  switch (read.end) {
+    case "whole":
+      return { ok: true, bytes: read.bytes };
+    case "longer":
+      return tooLarge;
+    case "late":
+      return { ok: false, fault: { status: 400, message: `the body did not arrive within ${ms} ms` } };
+    case "broken": {
+      const message = encoding === "gzip" ? "the body is not valid gzip" : "the body broke off";
+      return { ok: false, fault: { status: 400, message } };
     }
-  } catch {
-    return {
-      ok: false,
-      fault: { status: 400, message: encoding === "gzip" ? "the body is not valid gzip" : "the body broke off" },
-    };
-  } finally {
-    clearTimeout(timer);
   }
-  return { ok: true, bytes: concat(chunks) };
 }
 
 /** Bounds of reading an unwanted body, in bytes (twice the largest accepted one) and ms. */
@@ -70,18 +51,7 @@ const REST_WAIT_MS = 2_000;
  */
 export async function discardRest({ body }: Request): Promise<void> {
   if (body === null || body.locked) return;
-  const reader = body.getReader();
-  const read = async (): Promise<void> => {
-    for (let length = 0; length <= REST_MAX_BYTES; ) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      length += value.length;
-    }
-  };
-  // The client may have hung up.
-  const over = (): void => {};
-  await within(REST_WAIT_MS, read().catch(over), undefined);
-  reader.cancel().catch(over);
+  await readStream(body, { maxBytes: REST_MAX_BYTES, ms: REST_WAIT_MS, keeps: false });
 }
 
 /** Strict: invalid UTF-8 is a fault, not U+FFFD. Drops a byte order mark. */

@@ -1,31 +1,16 @@
 import { constants, deflateRawSync } from "node:zlib";
 import { concat, encodeUtf8 } from "../bytes.ts";
 import { FRAGMENT_MAX_RAW_BYTES, FRAGMENT_MAX_RECORDS, FRAGMENT_MIN_DEFLATE_BYTES } from "../limits.ts";
-import { type Content, contentOf } from "./gzip.ts";
+import type { Fragment } from "./encoder.ts";
+import { contentOf } from "./gzip.ts";
 
 /** Deflate level of everything that ends up in an object. */
 export const OBJECT_DEFLATE_LEVEL = 6;
 
-/** Memory for the compressor's tables: with the most it may have, some 128 kB more than by default, it is a twentieth faster. */
+/** Memory for the compressor's tables. The maximum takes some 128 kB more than the default, and is 5 % faster. */
 const MEMORY_LEVEL = 9;
 
-/**
- * Encoded records of one UTC day for one job, on the way into its log, with the job's record delimiter between them and none around them.
- * Deflated, it ends on a sync flush: a whole number of bytes, no last block, so that fragments can follow each other in one gzip member. The
- * `rawBytes` and `crc` are of the uncompressed bytes.
- */
-export interface Fragment extends Content {
-  /** UTC days since the epoch. */
-  day: number;
-  deflated: boolean;
-  records: number;
-  firstEventMs: number;
-  lastEventMs: number;
-  oldestTakenMs: number;
-  body: Uint8Array;
-}
-
-/** Deflates so that another deflated fragment can follow. In a buffer of its own: a view would carry all of another through a durable object call. */
+/** Deflates up to a sync flush: whole bytes, no last block, so that another deflated fragment can follow in one gzip member. The buffer is its own. */
 export function deflateFragment(raw: Uint8Array): Uint8Array<ArrayBuffer> {
   const options = { level: OBJECT_DEFLATE_LEVEL, memLevel: MEMORY_LEVEL, finishFlush: constants.Z_SYNC_FLUSH };
   return concat([deflateRawSync(raw, options)]);
@@ -47,18 +32,18 @@ export class FragmentBuilder {
   readonly #done: Fragment[] = [];
 
   /**
-   * @param delimiter what stands between two records, in UTF-8. The log knows it, too, and puts it between fragments.
+   * @param delimiter stands between two records, in UTF-8. The log puts it between fragments.
    * @throws TypeError if that is no UTF-8.
    */
   constructor(delimiter: Uint8Array = new Uint8Array()) {
-    // What would be taken for a byte order mark is somebody's delimiter all the same.
+    // A byte order mark is a valid delimiter.
     this.#delimiter = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(delimiter);
     this.#delimiterBytes = delimiter.length;
   }
 
   /**
    * @param text the encoded record.
-   * @param bytes its length in UTF-8, which the caller often knows without counting.
+   * @param bytes its length in UTF-8.
    * @param day UTC day of its timestamp.
    */
   add(text: string, bytes: number, day: number, eventMs: number, takenInMs: number): void {

@@ -1,6 +1,7 @@
 import { crc32 } from "node:zlib";
 import { concat } from "../bytes.ts";
 import { crc32Combine } from "./crc32-combine.ts";
+import type { Content, Part } from "./encoder.ts";
 
 /**
  * The pieces of one gzip member (RFC 1952) put together from deflate fragments (RFC 1951) that end on a byte boundary:
@@ -18,14 +19,6 @@ export const STORED_BLOCK_MAX_BYTES = 65_535;
 
 /** One byte of block header and padding, length, and its complement. */
 const STORED_BLOCK_HEADER_BYTES = 5;
-
-/** What a trailer says of uncompressed bytes. Of a concatenation it follows from that of the parts, without their bytes. */
-export interface Content {
-  /** Number of the bytes. */
-  rawBytes: number;
-  /** CRC-32. */
-  crc: number;
-}
 
 export function contentOf(raw: Uint8Array): Content {
   return { rawBytes: raw.length, crc: crc32(raw) };
@@ -66,7 +59,7 @@ export function memberHead(prefix: Uint8Array): Uint8Array<ArrayBuffer> {
 }
 
 /** How a member ends: a text behind all that is deflated, and its trailer. @param content of all before that text. */
-export function memberTail(suffix: Uint8Array, content: Content): { bytes: Uint8Array<ArrayBuffer>; content: Content } {
+export function memberTail(suffix: Uint8Array, content: Content): Part {
   const whole = joinContents([content, contentOf(suffix)]);
   return { bytes: concat([storedBlocks(suffix), gzipTrailer(whole)]), content: whole };
 }

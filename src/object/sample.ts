@@ -1,13 +1,13 @@
 /**
- * Whether a record is in a job's sample: a function of the job, the message and the record's place in it, never of chance, so that a record that is
- * delivered again gets the same answer, and two jobs draw independent samples.
+ * Whether a record is in a job's sample: a function of the job, the message and the record's place in it, never of chance. A record that is delivered again
+ * gets the same answer, and two jobs draw independent samples.
  */
 export type Sampler = (messageId: string) => (index: number) => boolean;
 
 const everything: Sampler = () => () => true;
 
 /**
- * @param rate share to keep, above 0, at most 1. It is met to within what chance would give.
+ * @param rate share to keep, above 0, at most 1. It is met as closely as by chance.
  */
 export function sampler(jobId: number, rate: number): Sampler {
   if (rate >= 1) return everything;

@@ -2,7 +2,7 @@ import { encodeUtf8 } from "../bytes.ts";
 import { FIELD_NAMES, type FieldName } from "../record/fields.ts";
 import { compileTemplate, type TemplatePart } from "./template.ts";
 
-/** How a job's records are written: `output_options` (or `logpull_options`) read, checked, and with every default filled in. */
+/** How a job's records are written: `output_options` (or `logpull_options`), checked, with every default filled in. */
 export interface OutputFormat {
   /** In this order; null: all fields in canonical order. */
   fieldNames: FieldName[] | null;
@@ -11,7 +11,7 @@ export interface OutputFormat {
   batchSuffix: string;
   recordPrefix: string;
   recordSuffix: string;
-  /** Between two records, wherever they come from. */
+  /** Between two records. */
   recordDelimiter: string;
   fieldDelimiter: string;
   /** Replaces the joined fields between record prefix and suffix; "": none. */
@@ -34,7 +34,7 @@ export const NDJSON: OutputFormat = {
   escapeDollarBrace: false,
 };
 
-/** What a record is made of, in order: the first text, the first field's value, the second text, …, the last text. One more text than fields. */
+/** The parts of a record, in order: the first text, the first field's value, the second text, …, the last text. One more text than fields. */
 export interface RecordLayout {
   texts: string[];
   fields: string[];
@@ -76,7 +76,6 @@ function templateParts(format: OutputFormat): TemplatePart[] {
   return template.parts.map((part) => ("text" in part || chosen.has(part.field) ? part : { text: "null" }));
 }
 
-/** Names of a dataset's own, or of any other: nothing here depends on which they are. */
 function namesOf(format: OutputFormat): readonly string[] {
   return format.fieldNames ?? FIELD_NAMES;
 }
@@ -100,7 +99,7 @@ export function batchTexts(format: OutputFormat): BatchTexts {
   };
 }
 
-/** After which texts of an object a `{` may come: there, a `$` at the end is the first half of a `${`. */
+/** After which texts of an object a `{` may come, so that a `$` at their end is the first half of a `${`. */
 export interface DollarSeams {
   /** After the batch prefix and after the record delimiter. */
   beforeRecord: boolean;
@@ -109,8 +108,8 @@ export interface DollarSeams {
 }
 
 /**
- * An object is written in pieces that know nothing of each other: prefix, record, delimiter, record, …, suffix. What may follow which of them depends
- * on the format alone, but for two things: whether a record is the last one, and what a value begins with that begins a record. There, a `{` is assumed.
+ * An object is written in independent pieces: prefix, record, delimiter, record, …, suffix. What may follow which of them depends on the format alone,
+ * except for two things: whether a record is the last, and how a value begins that begins a record. There, a `{` is assumed.
  * @throws Error as {@link recordLayout}.
  */
 export function dollarSeams(format: OutputFormat): DollarSeams {
@@ -120,7 +119,7 @@ export function dollarSeams(format: OutputFormat): DollarSeams {
   const record = texts[0] || value;
   const { recordDelimiter: delimiter, batchSuffix: suffix } = format;
   const braceIn = (...next: string[]): boolean => next.some((text) => text.startsWith("{"));
-  // Without texts and fields every record is empty, and what it is followed by comes at once.
+  // Without texts and fields every record is empty, and what follows it comes at once.
   const beforeRecord = record === "" ? braceIn(delimiter, suffix) : braceIn(record);
   return { beforeRecord, afterRecord: braceIn(delimiter || record, suffix) };
 }

@@ -1,7 +1,5 @@
-import type { UploadError } from "../delivery/policy.ts";
-import { uploadObject } from "../delivery/upload.ts";
-import type { ObjectStore } from "../destinations/object-store.ts";
-import { compare } from "../destinations/stored.ts";
+import type { OpenDestination } from "../destinations/destination.ts";
+import type { Failure } from "../destinations/failure.ts";
 import type { Piece } from "./rows.ts";
 import { letGo, openSource, passedOn, readWhole } from "./source.ts";
 import type { SourceFault } from "./words.ts";
@@ -13,36 +11,35 @@ export type CopyOutcome =
   | { kind: "delivered"; verified: boolean }
   /** Something else stands under its key. */
   | { kind: "key_taken" }
-  /** The target does not know `If-None-Match`: it must be asked again without. */
+  /** The target does not know `createOnly`: it must be asked again without. */
   | { kind: "no_conditional" }
   | { kind: "missing" | "damaged"; words: string }
-  /** The target refuses this object for itself. */
+  /** The target refuses this object itself. */
   | { kind: "refused"; words: string }
-  /** @param doubtful it may be there all the same. */
-  | { kind: "failed"; error: UploadError; doubtful: boolean };
+  /** `doubtful`: it may be there. */
+  | { kind: "failed"; error: Failure; doubtful: boolean };
 
 export interface Target {
-  store: Pick<ObjectStore, "put" | "head">;
-  path: string;
-  /** Whether it may know `If-None-Match`. */
-  conditional: boolean;
+  store: Pick<OpenDestination, "write" | "stands">;
+  /** Whether it may know how to refuse a second object under a key. */
+  createOnly: boolean;
 }
 
 /**
  * One attempt to bring an object from where it was delivered under another key. However often it runs, and wherever an earlier run broke off, the copy stands
- * there once, and is what was delivered, byte for byte: the expected hash signs the request, and a source that differs is never sent to its end.
+ * there once, and is what was delivered, byte for byte: the expected hash is part of the request, and a source that differs is never sent to its end.
  * @param key the copy's own.
  */
 export async function copyObject(
   piece: Piece,
   key: string,
-  source: Pick<ObjectStore, "get">,
+  source: Pick<OpenDestination, "read">,
   target: Target,
 ): Promise<CopyOutcome> {
-  const stands = async (): Promise<boolean> => compare(await target.store.head(key), piece) === "same";
+  const stands = async (): Promise<boolean> => (await target.store.stands({ ...piece, key })) === "there";
   if (piece.doubtful && (await stands())) return { kind: "delivered", verified: true };
   const outcome = await copy(piece, key, source, target);
-  // An earlier attempt may have written it, and nobody noted that: what stands is never called missing, whatever became of its source since.
+  // An earlier attempt may have written the copy: one that stands is never reported missing.
   const isEnd = outcome.kind === "missing" || outcome.kind === "damaged";
   return isEnd && (await stands()) ? { kind: "delivered", verified: true } : outcome;
 }
@@ -50,8 +47,8 @@ export async function copyObject(
 async function copy(
   piece: Piece,
   key: string,
-  source: Pick<ObjectStore, "get">,
-  { store, path, conditional }: Target,
+  source: Pick<OpenDestination, "read">,
+  { store, createOnly }: Target,
 ): Promise<CopyOutcome> {
   const { bytes } = piece;
   const opened = await openSource(source, piece);
@@ -73,7 +70,7 @@ async function copy(
       });
     };
   }
-  const outcome = await uploadObject({ ...piece, key }, body, store, { conditional, path });
+  const outcome = await store.write({ ...piece, key }, body, { doubtful: piece.doubtful, createOnly });
   if (bytes > WHOLE_MAX_BYTES && first !== null) letGo(opened.body);
   switch (outcome.kind) {
     case "delivered":
@@ -81,7 +78,7 @@ async function copy(
     case "no_conditional":
       return outcome;
     case "failed": {
-      // What the target said of a body that broke off is no word about the target.
+      // The body broke off: the target's answer says nothing about the target.
       const found = fault as SourceFault | null;
       if (found !== null) return ofSource(found, piece.doubtful);
       const { error } = outcome;

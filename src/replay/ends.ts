@@ -1,4 +1,5 @@
-import { disposition, type UploadError } from "../delivery/policy.ts";
+import { disposition } from "../delivery/disposition.ts";
+import type { Failure } from "../destinations/failure.ts";
 import { errorText, log } from "../log.ts";
 import { platform } from "../platform.ts";
 import type { Alarm } from "../storage/alarm.ts";
@@ -13,10 +14,10 @@ export const UNSURE = "it was on its way when the replay ended, and its store do
 
 export const LOG_IS_GONE = "the job's log is gone";
 
-/** What broke on our side. */
-export const INTERNAL: UploadError = { kind: "busy", words: "internal error", retryAfterS: null, cause: "internal" };
+/** A failure of this service. */
+export const INTERNAL: Failure = { kind: "busy", words: "internal error", retryAfterS: null, cause: "internal" };
 
-/** Part of the replays: how each of them ends, or has to wait, with its line. */
+/** Part of the replays: how each of them ends or has to wait, and its log line. */
 export class Ends {
   readonly #plans: Plans;
   readonly #alarm: Alarm;
@@ -29,7 +30,7 @@ export class Ends {
     this.#arm = arm;
   }
 
-  /** One that is over already stays as it is. */
+  /** A replay that is over stays as it is. */
   end(row: ReplayRow, state: "done" | "cancelled" | "failed", error: string | null): void {
     const { seq, id, job } = row;
     const ended = this.#alarm.transaction(() => {
@@ -46,7 +47,7 @@ export class Ends {
   }
 
   /** It is tried again later, if it is not over. */
-  wait(row: ReplayRow, error: UploadError): void {
+  wait(row: ReplayRow, error: Failure): void {
     const now = platform.now();
     const next = disposition(error, row.failures + 1, platform.random());
     const delayMs = next.do === "set_aside" ? LOOK_AGAIN_MS : next.delayMs;
@@ -54,7 +55,7 @@ export class Ends {
     log.warn("a replay waits", { replay: row.id, job: row.job, why: error.words, ms: delayMs });
   }
 
-  /** Something broke that is neither the stores' nor the objects'. */
+  /** Something broke that is neither a store nor an object. */
   broke(row: ReplayRow, error: unknown): void {
     log.error("a replay broke", { replay: row.id, job: row.job, error: errorText(error) });
     if (row.ended_ms !== null) {
@@ -64,7 +65,7 @@ export class Ends {
     this.wait(row, { ...INTERNAL, words: "a part of the service does not answer" });
   }
 
-  /** Of one that is over: nobody can look at what is left. */
+  /** Of a replay that is over: what is left of it cannot be looked at. */
   giveUp({ seq, id, job }: ReplayRow, why: string): void {
     log.warn("a replay was given up", { replay: id, job, why });
     this.#alarm.transaction(() => {

@@ -7,8 +7,8 @@ const PIECE = `number, key, day, name, bytes, raw_bytes AS rawBytes, records, sh
   first_event_ms AS firstEventMs, last_event_ms AS lastEventMs, attempts, doubtful`;
 
 /**
- * What replays have to ship, object by object, and what became of it. Every method that changes anything belongs into a transaction of its caller; what is
- * counted changes with the piece that it is about, so that planned is always the sum of done, missing, damaged, failed and what is left.
+ * What replays have to ship, object by object, and its outcome. Every method that changes anything belongs into a transaction of its caller. Counts change with
+ * their piece: planned is always the sum of done, missing, damaged, failed and what is left.
  */
 export class Pieces {
   readonly #sql: SqlStorage;
@@ -40,7 +40,7 @@ export class Pieces {
     }
     this.#sql.exec("UPDATE replay SET plan_next = ? WHERE seq = ?", next, seq);
     if (next !== null) return;
-    // What is planned is what there is: since it was counted, the log may have forgotten some of it, as too old.
+    // The plan is what there is: since the count, the log may have forgotten old objects.
     this.#sql.exec(
       `UPDATE replay SET (planned_objects, planned_records, planned_bytes) =
          (SELECT count(*), coalesce(sum(records), 0), coalesce(sum(bytes), 0) FROM piece WHERE replay = ?) WHERE seq = ?`,
@@ -62,7 +62,7 @@ export class Pieces {
       .map((row) => ({ ...row, doubtful: row.doubtful !== 0 }));
   }
 
-  /** A copy is where it belongs, and its log knows. @returns false if that was known here as well. */
+  /** A copy is written, and its log lists it. @returns false if the piece has ended before. */
   done(seq: number, piece: Piece): boolean {
     return this.#end(seq, piece, "done");
   }
@@ -101,7 +101,7 @@ export class Pieces {
     );
   }
 
-  /** Nobody ever began it. */
+  /** Drops a piece that was never begun. */
   drop(seq: number, number: number): void {
     this.#sql.exec("DELETE FROM piece WHERE replay = ? AND number = ?", seq, number);
   }
@@ -115,7 +115,7 @@ export class Pieces {
     );
   }
 
-  /** Those of which something is remembered. */
+  /** The problems that are remembered. */
   problems(seq: number): Problem[] {
     return this.#sql
       .exec<{ number: number; key: string; kind: ProblemKind; why: string }>(

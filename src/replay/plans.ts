@@ -144,7 +144,7 @@ export class Plans {
   }
 
   /**
-   * Ends a replay. Pieces that may have been under way stay, so that somebody looks what became of them; what was never begun goes.
+   * Ends a replay. Pieces that may have been under way stay, to be looked at; those that were never begun are dropped.
    * @returns false if it is over already.
    */
   end(seq: number, state: "done" | "cancelled" | "failed", error: string | null, nowMs: number): boolean {

@@ -1,9 +1,8 @@
 import { DurableObject } from "cloudflare:workers";
 import { toHex } from "../bytes.ts";
 import { controlPlane, type StoredJob } from "../control/plane.ts";
-import type { UploadError } from "../delivery/policy.ts";
-import { ObjectStore } from "../destinations/object-store.ts";
-import { compare } from "../destinations/stored.ts";
+import type { Failure } from "../destinations/failure.ts";
+import { openDestination } from "../destinations/kinds.ts";
 import { errorText, log } from "../log.ts";
 import { answered, platform, within } from "../platform.ts";
 import { Alarm } from "../storage/alarm.ts";
@@ -17,10 +16,10 @@ import { REPLAY_STEPS } from "./schema.ts";
 import { PART_MS, Steps } from "./steps.ts";
 import type { Problem, ReplayAsk, ReplayBegun, ReplayStatus, ReplayTrouble } from "./types.ts";
 
-/** Copies under way at once, of all replays together, as far as they are more than one for each. */
+/** Copies under way at once, of all replays together; at least one for each. */
 const COPIES_AT_ONCE = 4;
 
-/** Objects of one run, shared by the replays that have a turn: each is a GET, a PUT, a call of its log, and a HEAD or two; an invocation may make 1,000. */
+/** Objects of one run, shared by the replays that are due: each takes a GET, a PUT, a call of its log, and a HEAD or two; an invocation may make 1,000. */
 const OBJECTS_PER_RUN = 240;
 
 /** Calls of a log that one run makes to plan. */
@@ -36,8 +35,8 @@ const ALARM_WAIT_MS = 60_000;
 const DRIVE_WAIT_MS = 10_000;
 
 /**
- * Ships again what was delivered, in the background. A replay is planned first, each object with the name that its copy will have; then each is copied, its
- * log is told, and it leaves the plan. Any of these steps can be repeated, wherever it broke off: the same key, counted once. docs/replay.md.
+ * Ships delivered objects again, in the background. A replay is planned first, each object with the name of its copy; then each is copied, listed by its log, and
+ * dropped from the plan. Any of these steps can be repeated, wherever it broke off: the same key, counted once. docs/replay.md
  */
 export class Replays extends DurableObject<Env> {
   readonly #plans: Plans;
@@ -86,7 +85,7 @@ export class Replays extends DurableObject<Env> {
     return row === null ? null : { replay: viewOf(row), problems: this.#plans.pieces.problems(row.seq) };
   }
 
-  /** Begins no object of it any more; those under way go on to their end, and are counted. One that is over stays as it is. */
+  /** No further object of it begins; those under way end, and are counted. A replay that is over stays as it is. */
   cancel(job: number, id: string): ReplayStatus | null {
     const row = this.#plans.find(job, id);
     if (row === null) return null;
@@ -95,12 +94,12 @@ export class Replays extends DurableObject<Env> {
     return after === null ? null : viewOf(after);
   }
 
-  /** Those that do not get on. */
+  /** Replays that make no progress. */
   status(): ReplayTrouble[] {
     return this.#plans.troubles();
   }
 
-  /** For a second, independent clock: does what the alarm is for, forgets what is old, and sees what became of the jobs. */
+  /** For the cron, the second, independent clock: does what the alarm does, forgets what is old, and follows changed and deleted jobs. */
   async drive(): Promise<void> {
     const swept = this.#alarm.transaction(() => this.#plans.sweep(platform.now()));
     for (const { id, job } of swept) log.warn("a replay was given up", { replay: id, job });
@@ -119,7 +118,7 @@ export class Replays extends DurableObject<Env> {
     this.#alarm.transaction(() => this.#arm(platform.now()));
   }
 
-  /** Goes on with what is due, arms the next. It must not throw: such an alarm is forgotten after six tries. */
+  /** Goes on with what is due, and sets the next alarm. It must not throw: such an alarm is dropped after six tries. */
   override async alarm(): Promise<void> {
     this.#alarm.cleared();
     try {
@@ -143,7 +142,7 @@ export class Replays extends DurableObject<Env> {
         .catch((error: unknown) => this.#ends.broke(row, error))
         .finally(() => {
           this.#runs.delete(row.seq);
-          // What is left begins now, and not only when the alarm looks again.
+          // What is left begins now, not with the next alarm.
           this.#alarm.transaction(() => this.#arm(platform.now()));
         });
       this.#runs.set(row.seq, run);
@@ -167,16 +166,15 @@ export class Replays extends DurableObject<Env> {
     }
     const places = placesOf(row, job.config.destination, this.env);
     if (!places.ok) {
-      const error: UploadError = { kind: "unusable", words: places.why, cause: "configuration" };
+      const error: Failure = { kind: "unusable", words: places.why, cause: "configuration" };
       if (row.ended_ms === null) this.#ends.wait(row, error);
       else this.#ends.giveUp(row, "its destination cannot be opened");
       return;
     }
     const { source, target } = places.value;
-    const run = new Run(row, new ObjectStore(source, platform), new ObjectStore(target, platform), this.#plans, {
-      objects,
-      untilMs: platform.now() + RUN_MS,
-    });
+    const from = openDestination(source, platform);
+    const to = openDestination(target, platform, row.path);
+    const run = new Run(row, from, to, this.#plans, { objects, untilMs: platform.now() + RUN_MS });
     if (row.ended_ms !== null) return this.#lookAtRest(run, objects);
     for (let page = 0; this.#plans.row(seq)?.plan_next != null; page++) {
       if (page >= PAGES_PER_RUN) return;
@@ -196,7 +194,7 @@ export class Replays extends DurableObject<Env> {
     return this.#alarm.transaction(() => run.next(platform.now()));
   }
 
-  /** What a run came to: all is done, or something is tried again. */
+  /** Ends a run: all is done, or something is tried again. */
   #conclude(run: Run): void {
     const { seq } = run;
     const row = this.#plans.row(seq);
@@ -217,20 +215,19 @@ export class Replays extends DurableObject<Env> {
     if (run.error !== null) this.#ends.wait(row, run.error);
   }
 
-  /** Of a replay that is over: what was on its way when it was killed may have arrived, and nobody knows. Each is looked at once. */
+  /** Of a replay that is over: an object that was under way when the instance died may have been written. Each is looked at once. */
   async #lookAtRest({ row, seq, target }: Run, objects: number): Promise<void> {
     const untilMs = platform.now() + RUN_MS;
-    // After an outage these may be thousands: beyond what an invocation may ask, each would seem not to be told of.
+    // After an outage these may be thousands, more than an invocation may ask for.
     for (const piece of this.#plans.pieces.list(seq, 0, objects)) {
       if (platform.now() >= untilMs) break;
-      const shown = compare(await target.head(keyOf(row, piece)), piece);
-      if (shown === "same") {
+      const stands = await target.stands({ ...piece, key: keyOf(row, piece) });
+      if (stands === "there") {
         if ((await this.steps.tell(row, piece, true)) === "gone") return this.#ends.giveUp(row, LOG_IS_GONE);
         this.steps.finish(seq, piece);
       } else {
-        const isThere = shown === "hidden" || shown === "unknown";
         this.#alarm.transaction(() => {
-          if (isThere) this.#plans.pieces.problem(seq, piece, "failed", UNSURE);
+          if (stands === "unknown") this.#plans.pieces.problem(seq, piece, "failed", UNSURE);
           else this.#plans.pieces.drop(seq, piece.number);
         });
       }

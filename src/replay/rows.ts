@@ -69,7 +69,7 @@ export function viewOf(row: ReplayRow): ReplayStatus {
   };
 }
 
-/** What has not come to any end: of a replay that is over, what it did not get to. */
+/** What has not ended: of a replay that is over, what it did not reach. */
 export function left({ planned, done, missing, damaged, failed }: ReplayStatus): Amount {
   const rest = (name: keyof Amount): number =>
     planned[name] - done[name] - missing[name] - damaged[name] - failed[name];

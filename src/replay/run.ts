@@ -1,28 +1,28 @@
-import type { UploadError } from "../delivery/policy.ts";
-import type { ObjectStore } from "../destinations/object-store.ts";
+import type { OpenDestination } from "../destinations/destination.ts";
+import type { Failure } from "../destinations/failure.ts";
 import type { Plans } from "./plans.ts";
 import type { Piece, ReplayRow } from "./rows.ts";
 
 /** Pieces that are claimed with one write. */
 const CLAIM = 16;
 
-/** So many failures in a row end a run: it is not the objects. */
+/** This many failures in a row end a run: the objects are not the cause. */
 const FAILURES_MAX = 4;
 
 /**
- * One run over the plan of a replay: some objects, from where the last run stopped, and from the first one again after the last. An object that fails stays in
- * the plan, and the run goes on behind it: one that always fails stands in nobody's way.
+ * One run over the plan of a replay: some objects, from where the last run stopped, and from the first again after the last. An object that fails stays in the
+ * plan, and the run goes on after it: one that always fails holds up no other.
  */
 export class Run {
   readonly row: ReplayRow;
   readonly seq: number;
-  readonly source: ObjectStore;
-  readonly target: ObjectStore;
-  /** Whether the target may know `If-None-Match`. */
-  conditional: boolean;
+  readonly source: OpenDestination;
+  readonly target: OpenDestination;
+  /** Whether the target may know how to refuse a second object under a key. */
+  createOnly: boolean;
   readonly inFlight = new Set<number>();
-  /** Why it has to wait; null: it has not. */
-  error: UploadError | null = null;
+  /** Why it has to wait; null: it does not. */
+  error: Failure | null = null;
   readonly #plans: Plans;
   readonly #untilMs: number;
   #left: number;
@@ -34,8 +34,8 @@ export class Run {
 
   constructor(
     row: ReplayRow,
-    source: ObjectStore,
-    target: ObjectStore,
+    source: OpenDestination,
+    target: OpenDestination,
     plans: Plans,
     { objects, untilMs }: { objects: number; untilMs: number },
   ) {
@@ -43,7 +43,7 @@ export class Run {
     this.seq = row.seq;
     this.source = source;
     this.target = target;
-    this.conditional = row.unconditional !== 1;
+    this.createOnly = row.unconditional !== 1;
     this.#plans = plans;
     this.#left = objects;
     this.#untilMs = untilMs;
@@ -72,17 +72,17 @@ export class Run {
     return piece;
   }
 
-  /** An object came to an end of whatever kind: the stores answer. */
+  /** An object came to some end: the stores answer. */
   went(): void {
     this.#failuresInRow = 0;
   }
 
-  failed(error: UploadError): void {
+  failed(error: Failure): void {
     this.#failuresInRow += 1;
     this.error = error;
   }
 
-  /** Nothing is under way any more, and the next run goes on from here. Belongs into a transaction of its caller. */
+  /** Nothing is under way, and the next run goes on from here. Belongs into a transaction of its caller. */
   leave(): void {
     const tried = this.#isOver ? 0 : (this.#queue[0]?.number ?? this.#claimed + 1) - 1;
     this.#plans.claim(this.seq, tried, tried);

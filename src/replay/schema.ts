@@ -1,6 +1,6 @@
 import type { Migration } from "../storage/migrate.ts";
 
-/** The schema of what replays there are; docs/storage.md says who writes each table, how long a row lives, and what a crash leaves. */
+/** The schema of replays; docs/storage.md says of each table what writes it, how long a row lives, and what a crash leaves. */
 export const REPLAY_STEPS = [
   {
     id: 1,

@@ -1,25 +1,22 @@
 import { createHash } from "node:crypto";
 import { concat } from "../bytes.ts";
 import type { ReplaySource } from "../delivery/replayed.ts";
-import type { ObjectStore } from "../destinations/object-store.ts";
+import type { Body, OpenDestination } from "../destinations/destination.ts";
 import { platform, within } from "../platform.ts";
+import { piecesOf, StreamFault } from "../streams.ts";
 import { type SourceFault, sourceFault } from "./words.ts";
 
-/** What was delivered, as far as it can be told from anything else. */
+/** What identifies a delivered object. */
 type Delivered = Pick<ReplaySource, "key" | "bytes" | "sha256">;
 
-type Body = ReadableStream<Uint8Array>;
-
 /**
- * How long a source may send nothing, in ms; and how long it may be waited for in all, which is a little less than a store may take to be sent as much. The time
- * that the store takes is not its own.
+ * The longest pause of a source, in ms; and the longest wait for all of it, a little less than the timeout of an upload of that size. The time that the target
+ * takes is not counted.
  */
 const IDLE_MS = 20_000;
 const LEAST_MS = 45_000;
 const SLOWEST_BYTES_PER_MS = 50;
 const MOST_MS = 13 * 60_000;
-
-const LATE = Symbol("late");
 
 const STALLED: SourceFault = {
   kind: "error",
@@ -33,51 +30,47 @@ const BROKEN: SourceFault = {
 export type Opened = { ok: true; body: Body } | { ok: false; fault: SourceFault };
 
 /** Asks for an object where it was delivered. Never throws. */
-export async function openSource(store: Pick<ObjectStore, "get">, { key, bytes }: Delivered): Promise<Opened> {
-  const { answer, body } = await store.get(key);
-  if (body === null) return { ok: false, fault: sourceFault(answer) };
-  if (answer.kind === "answer" && answer.bytes !== null && answer.bytes !== bytes) {
-    letGo(body);
-    return { ok: false, fault: otherLength(answer.bytes, bytes) };
-  }
-  return { ok: true, body };
+export async function openSource(store: Pick<OpenDestination, "read">, { key, bytes }: Delivered): Promise<Opened> {
+  const answer = await store.read(key);
+  if (!answer.ok) return { ok: false, fault: sourceFault(answer) };
+  if (answer.bytes === null || answer.bytes === bytes) return { ok: true, body: answer.body };
+  letGo(answer.body);
+  return { ok: false, fault: otherLength(answer.bytes, bytes) };
 }
 
 /**
- * The pieces of a body, the last of which comes only once all of them together are known to be what was delivered. Whoever sends them on as they come never
- * sends a whole object that is another.
+ * The pieces of a body. The last comes only after all of them are known to be what was delivered: a caller that sends them on never sends another object whole.
  * @throws SourceError instead of the last piece, or before.
  */
 async function* proven(body: Body, { bytes, sha256 }: Delivered): AsyncGenerator<Uint8Array> {
-  const reader = body.getReader();
   const hash = createHash("sha256");
   let held: Uint8Array | null = null;
   let total = 0;
   let patienceMs = Math.min(LEAST_MS + bytes / SLOWEST_BYTES_PER_MS, MOST_MS);
+  const wait = async <T, L>(piece: Promise<T>, late: L): Promise<T | L> => {
+    const askedMs = platform.now();
+    const read = await within(Math.min(IDLE_MS, patienceMs), piece, late);
+    // A source that sends a byte now and then is never idle, and never done.
+    patienceMs -= platform.now() - askedMs;
+    return patienceMs <= 0 ? late : read;
+  };
   try {
-    for (;;) {
-      const askedMs = platform.now();
-      const read = await within(Math.min(IDLE_MS, patienceMs), reader.read(), LATE).catch(() => null);
-      // One that sends a byte now and then is never idle, and never done.
-      patienceMs -= platform.now() - askedMs;
-      if (read === LATE || patienceMs <= 0) throw new SourceError(STALLED);
-      if (read === null) throw new SourceError(BROKEN);
-      if (read.done) break;
-      if (read.value.length === 0) continue;
-      total += read.value.length;
+    for await (const piece of piecesOf(body, wait)) {
+      if (piece.length === 0) continue;
+      total += piece.length;
       if (total > bytes) throw new SourceError(otherLength(null, bytes));
-      hash.update(read.value);
+      hash.update(piece);
       if (held !== null) yield held;
-      held = read.value;
+      held = piece;
     }
-    if (total !== bytes) throw new SourceError(otherLength(total, bytes));
-    if (hash.digest("hex") !== sha256)
-      throw new SourceError({ kind: "damaged", words: "its bytes are others than were delivered" });
-    if (held !== null) yield held;
-  } finally {
-    // Not waited for: a body that hangs may hang here as well.
-    reader.cancel().catch(() => {});
+  } catch (error) {
+    if (!(error instanceof StreamFault)) throw error;
+    throw new SourceError(error.why === "late" ? STALLED : BROKEN);
   }
+  if (total !== bytes) throw new SourceError(otherLength(total, bytes));
+  if (hash.digest("hex") !== sha256)
+    throw new SourceError({ kind: "damaged", words: "its bytes are not those that were delivered" });
+  if (held !== null) yield held;
 }
 
 class SourceError extends Error {
@@ -102,8 +95,7 @@ export async function readWhole(body: Body, object: Delivered): Promise<Uint8Arr
 }
 
 /**
- * An object as a body of known length, piece by piece. Where it turns out not to be what was delivered, the body breaks off before its end, and no store has
- * the whole of it.
+ * An object as a body of known length, piece by piece. If it is not what was delivered, the body breaks off before its end, and no store gets all of it.
  * @param open called at once.
  * @param onFault is told why it broke off, if that was the source.
  */
@@ -116,7 +108,7 @@ export function passedOn(open: () => Promise<Opened>, object: Delivered, onFault
     for await (const piece of proven(opened.body, object)) await writer.write(piece);
     await writer.close();
   };
-  // A store that hangs up breaks the stream as well; the fetch that reads it reports that.
+  // A store that closes the connection breaks the stream, too; the fetch that reads it reports that.
   pass().catch((error: unknown) => {
     if (error instanceof SourceError) onFault(error.fault);
     return writer.abort(error).catch(() => {});
@@ -124,7 +116,7 @@ export function passedOn(open: () => Promise<Opened>, object: Delivered, onFault
   return readable;
 }
 
-/** Nobody reads it. */
+/** Cancels a body that is not read. */
 export function letGo(body: Body): void {
   if (!body.locked) body.cancel().catch(() => {});
 }

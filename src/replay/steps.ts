@@ -15,8 +15,8 @@ export const PART_MS = 10_000;
 const PLAN_PAGE = 500;
 
 /**
- * Part of the replays: the steps that each of them takes, page by page and then object by object. Each can be repeated, wherever it broke off. Public for the
- * tests, which break every one.
+ * Part of the replays: the steps of each, page by page and then object by object. Each step can be repeated, wherever it broke off. Public for the tests, which
+ * break every one.
  */
 export class Steps {
   readonly ctx: DurableObjectState;
@@ -59,7 +59,7 @@ export class Steps {
       let outcome = await this.copyOne(run, piece);
       if (outcome.kind === "no_conditional") {
         this.#change(() => this.#plans.setUnconditional(run.seq));
-        run.conditional = false;
+        run.createOnly = false;
         // The store does not know the condition; the same attempt goes on without it.
         outcome = await this.copyOne(run, piece);
       }
@@ -73,11 +73,11 @@ export class Steps {
   }
 
   copyOne(run: Run, piece: Piece): Promise<CopyOutcome> {
-    const { source, target, conditional, row } = run;
-    return copyObject(piece, keyOf(row, piece), source, { store: target, path: row.path, conditional });
+    const { source, target, createOnly, row } = run;
+    return copyObject(piece, keyOf(row, piece), source, { store: target, createOnly });
   }
 
-  /** What follows from an attempt. A copy that stands is told to its log before it leaves the plan. */
+  /** What follows from an attempt. The log lists a copy before the plan drops it. */
   async settle(run: Run, piece: Piece, outcome: CopyOutcome): Promise<void> {
     const { seq, row } = run;
     const { number } = piece;
@@ -91,22 +91,22 @@ export class Steps {
       }
       case "key_taken":
       case "no_conditional": {
-        const { firstEventMs, lastEventMs } = piece;
+        const { firstEventMs, lastEventMs, key } = piece;
         const segment = segmentWith(this.#logs, row.job, number);
         const name = await answered(
           `the log of job ${row.job}`,
           PART_MS,
-          segment.replayName(firstEventMs, lastEventMs),
+          segment.replayName(firstEventMs, lastEventMs, key),
         );
         if (name === null) return this.#ends.end(row, "failed", LOG_IS_GONE);
         this.#change(() => this.#plans.pieces.rename(seq, number, name));
-        // Once is chance; again, and something is wrong with the store.
+        // Once is chance; twice is a fault of the store.
         if (piece.attempts === 0) return run.went();
         const words = "the store says that another object stands under a new key";
         return run.failed({ kind: "busy", words, retryAfterS: null, cause: "key_taken" });
       }
       case "damaged":
-        // A proxy may have cut it short: it is believed when it is read a second time.
+        // A proxy may have cut it short: it counts when it is read a second time.
         if (piece.attempts === 0) this.#change(() => this.#plans.pieces.failed(seq, number, false));
         else this.#problem(run, piece, "damaged", outcome.words);
         return run.went();
@@ -122,7 +122,7 @@ export class Steps {
     }
   }
 
-  /** Has the job's log list and count a copy that stands. */
+  /** Has the job's log list and count a copy that is written. */
   tell(row: ReplayRow, piece: Piece, verified: boolean): Promise<"counted" | "known" | "gone"> {
     const { number, attempts } = piece;
     const segment = segmentWith(this.#logs, row.job, number);

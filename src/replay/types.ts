@@ -8,7 +8,7 @@ export interface Amount {
   bytes: number;
 }
 
-/** Why an object is not shipped again: it is not where it was; it is not what was delivered; its copy was refused, or nobody can tell what became of it. */
+/** Why an object is not shipped again: it is not where it was; it is not what was delivered; its copy was refused, or its fate is unknown. */
 export type ProblemKind = "missing" | "damaged" | "failed";
 
 export interface Problem {
@@ -37,7 +37,7 @@ export interface ReplayAsk {
   modified: number;
 }
 
-/** How a replay is, as those see it who ask. `planned` is the sum of the four after it, and of what is left. */
+/** The state of a replay as the API shows it. `planned` is the sum of the four after it, and of what is left. */
 export interface ReplayStatus {
   id: string;
   job: number;
@@ -65,7 +65,7 @@ export type ReplayBegun =
   /** No more may be under way at once. */
   | { kind: "full" };
 
-/** A replay that does not get on: a fact for whoever says what is wrong. */
+/** A replay that makes no progress. */
 export interface ReplayTrouble {
   id: string;
   job: number;

@@ -1,9 +1,10 @@
 /** The address, secrets and calls of a webhook, and what follows from an answer. Its rows are in webhook-calls.ts. */
 import * as z from "zod";
 import { backoffMs } from "../backoff.ts";
-import { type Parsed, parseEndpoint } from "../destinations/destination.ts";
-import { retryAfter } from "../destinations/object-store.ts";
+import { parseEndpoint } from "../destinations/conf.ts";
+import type { Parsed } from "../destinations/destination.ts";
 import { MASK } from "../destinations/parse.ts";
+import { retryAfter } from "../destinations/retry-after.ts";
 import { type SealingKeys, seal, unseal } from "../job/secrets.ts";
 import { RETRY_AFTER_MAX_S, WEBHOOK_URL_MAX } from "../limits.ts";
 import type { Platform } from "../platform.ts";

@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createApp } from "../../src/app.ts";
 import type { ObjectEntry } from "../../src/delivery/types.ts";
-import { READ_PATIENCE } from "../../src/destinations/read-object.ts";
+import { READ_PATIENCE } from "../../src/object/read-object.ts";
 import { platform } from "../../src/platform.ts";
 import { shippedJob } from "../replay/shipped.ts";
 import { ACCOUNT, ADMIN_TOKEN } from "../support/constants.ts";

@@ -131,16 +131,8 @@ describe("what is refused", () => {
     ["a fragment behind a query", { url: "https://hooks.example.com/?a#x" }, "url: must not contain a fragment"],
     ["a mask", { url: "https://hooks.example.com/****" }, "url: is masked but not as it was shown; send it in full"],
     ["a space", { url: "https://hooks.example.com/ x" }, "url: must be ASCII without spaces and backslashes"],
-    [
-      "a line",
-      { url: "https://hooks.example.com/\r\nHost: x" },
-      "url: must be ASCII without spaces and backslashes",
-    ],
-    [
-      "a backslash",
-      { url: "https://hooks.example.com\\@evil" },
-      "url: must be ASCII without spaces and backslashes",
-    ],
+    ["a line", { url: "https://hooks.example.com/\r\nHost: x" }, "url: must be ASCII without spaces and backslashes"],
+    ["a backslash", { url: "https://hooks.example.com\\@evil" }, "url: must be ASCII without spaces and backslashes"],
     [
       "a name in another script",
       { url: "https://hööks.example/" },

@@ -12,7 +12,7 @@ import { rule } from "../support/s3-script.ts";
 import { CANARY_GET, canaryWorld, ended, sealed, tick } from "./canary-world.ts";
 import { append, fragmentsOf, inLog } from "./direct.ts";
 
-/** What everybody but the canary's own status says of a job. */
+/** Everything that is known of a job except the status of its canary. */
 async function booksOf(id: number) {
   const { canary: _canary, storedBytes: _stored, ...status } = await logStatus(id);
   const { entries, total } = await chainObjects(env.LOG, id, 0, 100);

@@ -296,6 +296,6 @@ it("a log that is retired while a canary is under way stays so", async () => {
     report: { report: null, sealed: false },
     alarm: null,
   });
-  // What came of it is nobody's any more, and no error.
+  // Its outcome is dropped, and is no error.
   expect(errors).not.toHaveBeenCalled();
 });

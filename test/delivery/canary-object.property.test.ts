@@ -8,7 +8,7 @@ import {
   canaryObject,
   canaryRecord,
 } from "../../src/delivery/canary-object.ts";
-import { dollarSeams } from "../../src/output/format.ts";
+import { dollarSeams, NDJSON } from "../../src/output/format.ts";
 import { FIELD_NAMES } from "../../src/record/fields.ts";
 import { toRecord } from "../../src/record/record.ts";
 import { NOON } from "../support/runtime/pipeline.ts";
@@ -53,11 +53,11 @@ describe("the key of a canary", () => {
     ["logs", "logs/canary/"],
     ["", "canary/"],
   ])("of the path %j stands below %j, without the ending of objects", (path, folder) => {
-    const key = canaryKey(path, 7, IDENTITY);
+    const key = canaryKey(path, 7, IDENTITY, NDJSON);
     expect(key).toMatch(new RegExp(`^${folder}job-7-[0-9a-f]{8}\\.canary\\.gz$`));
     // Another service that writes to the same folder, and another job of this one, have others.
-    expect(canaryKey(path, 7, "b".repeat(64))).not.toBe(key);
-    expect(canaryKey(path, 8, IDENTITY)).not.toBe(key);
+    expect(canaryKey(path, 7, "b".repeat(64), NDJSON)).not.toBe(key);
+    expect(canaryKey(path, 8, IDENTITY, NDJSON)).not.toBe(key);
   });
 });
 

@@ -148,7 +148,7 @@ describe("a canary that hangs", () => {
   it("is given up when its body never ends", async () => {
     const { control, job, state } = await canaryWorld();
     await control.script([rule({ do: "trickle", status: 200, everyMs: 50 }, CANARY_GET)]);
-    // Nobody waits for half a minute: time that is waited for by a timer passes at once where a body is read.
+    // The test does not wait for half a minute: timers fire at once where a body is read.
     const after = globalThis.setTimeout;
     vi.spyOn(globalThis, "setTimeout").mockImplementation(((run: () => void, ms?: number) =>
       after(run, ms === 30_000 ? 100 : ms)) as never);

@@ -14,7 +14,7 @@ const MESSAGES = [1, 2, 3].map((n) => ({
   sampledOut: 0,
 }));
 
-/** Logs that answer appends as the script says, its last answer for ever. */
+/** Logs that answer appends as the script says, and repeat its last answer. */
 function logs(script: AppendResult[]): { namespace: DurableObjectNamespace<DeliveryLog>; calls: string[] } {
   const calls: string[] = [];
   const getByName = (name: string) => ({

@@ -36,7 +36,7 @@ describe("a store that takes its time", () => {
     }
     await vi.waitUntil(async () => (await logStatus(job)).counts.delivered === 5, { timeout: 10_000 });
     expect((await logStatus(job)).pendingObjects).toBe(1);
-    // However often anybody looks, the object that is under way is not sent a second time.
+    // However often the log looks, the object that is under way is not sent a second time.
     clock.advance(15_000);
     expect(await runAlarm(job)).toBe(true);
     await runCron();

@@ -11,7 +11,7 @@ import {
   sumOf,
   withAttempt,
 } from "../../src/delivery/health.ts";
-import type { FailureCause } from "../../src/delivery/policy.ts";
+import type { FailureCause } from "../../src/destinations/failure.ts";
 import { NOON } from "../record/samples.ts";
 
 const NOW = hourOf(NOON);

@@ -263,7 +263,7 @@ it("takes back no claim of completeness, whatever turns up that is older, and ma
   await pass();
   const first = await complete();
   expect(first).not.toBeNull();
-  // In the hands of another consumer for longer than anybody expects.
+  // Held by another consumer for longer than expected.
   await outbox(env.OUTBOX).keep(pack(oracle.mint(3), NOON + 1));
   expect(await complete()).toBe(first);
   await pass();

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, it } from "vitest";
-import { disposition, failureWords, type UploadFault } from "../../src/delivery/policy.ts";
+import { disposition, failureWords } from "../../src/delivery/disposition.ts";
+import type { FailureKind } from "../../src/destinations/failure.ts";
 import { dayStamp, keyBelow, objectName, objectTag, timeStamp } from "../../src/destinations/keys.ts";
 
 describe("keys", () => {
@@ -35,7 +36,9 @@ describe("keys", () => {
           number,
         ];
         fc.pre(first !== second);
-        expect(objectName(first, first, "ffffffff") < objectName(second, second, "00000000")).toBe(true);
+        expect(
+          objectName(first, first, "ffffffff", ".log.gz") < objectName(second, second, "00000000", ".log.gz"),
+        ).toBe(true);
       }),
     );
   });
@@ -56,8 +59,8 @@ describe("keys", () => {
 });
 
 describe("what follows from a failure", () => {
-  const busy = (retryAfterS: number | null = null): UploadFault => ({ kind: "busy", words: "HTTP 503", retryAfterS });
-  const parked: UploadFault = { kind: "misconfigured", words: "HTTP 403" };
+  const busy = (retryAfterS: number | null = null): FailureKind => ({ kind: "busy", words: "HTTP 503", retryAfterS });
+  const parked: FailureKind = { kind: "misconfigured", words: "HTTP 403" };
 
   it.for([
     [busy(), 1, 0, { do: "retry", delayMs: 2_500 }],
@@ -71,7 +74,7 @@ describe("what follows from a failure", () => {
     [parked, 50, 1, { do: "park", delayMs: 300_000 }],
     [{ kind: "unusable", words: "no key" }, 50, 0, { do: "park", delayMs: 150_000 }],
     [{ kind: "refused", words: "HTTP 413" }, 1, 0, { do: "set_aside" }],
-  ] as const satisfies readonly (readonly [UploadFault, number, number, object])[])(
+  ] as const satisfies readonly (readonly [FailureKind, number, number, object])[])(
     "%j, failure %i, chance %d",
     ([error, attempt, random, expected], { expect }) => {
       expect(disposition(error, attempt, random)).toEqual(expected);

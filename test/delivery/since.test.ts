@@ -1,4 +1,4 @@
-/** Since when a log fails, whether somebody must see to it, and when it last received: what the rules of status go by. */
+/** When a log began to fail, whether it is parked, and when it last received: the facts that the rules of status use. */
 import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
 import { chainStatus } from "../../src/delivery/chain.ts";

@@ -1,5 +1,7 @@
-import { type Destination, type DestinationContext, parseEndpoint } from "../../src/destinations/destination.ts";
+import { parseEndpoint } from "../../src/destinations/conf.ts";
+import type { DestinationContext } from "../../src/destinations/destination.ts";
 import { parseDestination } from "../../src/destinations/parse.ts";
+import type { S3Destination } from "../../src/destinations/s3/object-store.ts";
 
 /** As in production: no loopback, the platform's own endpoint, one secret. */
 export const PRODUCTION: DestinationContext = {
@@ -24,10 +26,10 @@ export const LOCAL: DestinationContext = {
 };
 
 /** Reads a destination that must be one. @throws with the reason if it is none. */
-export function destination(conf: string, context: DestinationContext = PRODUCTION): Destination {
+export function destination(conf: string, context: DestinationContext = PRODUCTION): S3Destination {
   const parsed = parseDestination(conf, context);
   if (!parsed.ok) throw new Error(parsed.why);
-  return parsed.value;
+  return parsed.value as S3Destination;
 }
 
 /** Why a destination is refused. @throws if it is not. */

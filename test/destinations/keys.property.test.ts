@@ -76,7 +76,7 @@ function isBefore(a: string, b: string): boolean {
 }
 
 function keyOf(below: string, [first, last]: readonly [number, number], tag: string): string {
-  return keyBelow(below, dayStamp(utcDay(first)), objectName(first, last, tag));
+  return keyBelow(below, dayStamp(utcDay(first)), objectName(first, last, tag, ".log.gz"));
 }
 
 describe("the times in a key", () => {
@@ -96,7 +96,7 @@ describe("the times in a key", () => {
     const hex = fc.stringMatching(/^[0-9a-f]{8}$/);
     fc.assert(
       fc.property(span, hex, ([first, last], tag) => {
-        const name = objectName(first, last, tag);
+        const name = objectName(first, last, tag, ".log.gz");
         const [, start = "", end = "", read] =
           /^(\d{8}T\d{6}Z)_(\d{8}T\d{6}Z)_([0-9a-f]{8})\.log\.gz$/.exec(name) ?? [];
         const ms = (stamp: string): number =>
@@ -114,7 +114,7 @@ describe("the key of an object", () => {
         const below = accepted(text);
         fc.pre(below !== null);
         const day = parts(events[0]).day;
-        const name = objectName(...events, "0123abcd");
+        const name = objectName(...events, "0123abcd", ".log.gz");
         const folder = below.split("{DATE}").join(day);
         expect(keyOf(below, events, "0123abcd")).toBe(folder === "" ? name : `${folder}/${name}`);
         expect(folderOf(below, day)).toBe(folder);

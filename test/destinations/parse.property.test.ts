@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseEndpoint } from "../../src/destinations/destination.ts";
+import { parseEndpoint } from "../../src/destinations/conf.ts";
 import {
   isMasked,
   MASK,

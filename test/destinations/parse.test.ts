@@ -336,7 +336,7 @@ describe("any destination", () => {
 });
 
 describe("the path of a destination", () => {
-  const NAME = objectName(Date.UTC(2026, 10, 20), Date.UTC(2026, 10, 20), "00000000");
+  const NAME = objectName(Date.UTC(2026, 10, 20), Date.UTC(2026, 10, 20), "00000000", ".log.gz");
   const longest = (days: number) => "{DATE}".repeat(days).padEnd(900, "x");
 
   it.each([0, 1, 37, 38, 57, 150])(

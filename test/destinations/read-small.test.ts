@@ -1,16 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { StoreAnswer } from "../../src/destinations/object-store.ts";
 import { readSmall } from "../../src/destinations/read-small.ts";
 
-const OK: StoreAnswer = {
-  kind: "answer",
-  status: 200,
-  code: null,
-  retryAfterS: null,
-  etag: null,
-  bytes: null,
-  sha256: null,
-};
 const BOUNDS = { maxBytes: 10, ms: 1_000 };
 
 /** A store that sends these pieces; `then` says how it ends. */
@@ -33,7 +23,7 @@ function store(pieces: readonly Uint8Array[], end: "ends" | "hangs" | "breaks" =
     },
     { highWaterMark: 0 },
   );
-  return { seen, get: async () => ({ answer: OK, body }) };
+  return { seen, read: async () => ({ ok: true as const, body, bytes: null, sha256: null }) };
 }
 
 describe("a small object", () => {
@@ -54,7 +44,7 @@ describe("a small object", () => {
     const hanging = store([new Uint8Array(1)], "hangs");
     expect(await readSmall(hanging, "key", { maxBytes: 10, ms: 5 })).toEqual({ ok: false, why: "late" });
     expect(hanging.seen.cancelled).toBe(1);
-    const silent = { get: () => new Promise<never>(() => {}) };
+    const silent = { read: () => new Promise<never>(() => {}) };
     expect(await readSmall(silent, "key", { maxBytes: 10, ms: 5 })).toEqual({ ok: false, why: "late" });
   });
 
@@ -63,13 +53,13 @@ describe("a small object", () => {
       ok: false,
       why: "broken off",
     });
-    const answer = { ...OK, status: 403 };
-    expect(await readSmall({ get: async () => ({ answer, body: null }) }, "key", BOUNDS)).toEqual({
+    const answer = { ok: false, why: "forbidden", words: "HTTP 403", retryAfterS: null, cause: 403 } as const;
+    expect(await readSmall({ read: async () => answer }, "key", BOUNDS)).toEqual({
       ok: false,
       why: "refused",
       answer,
     });
-    const failing = { get: () => Promise.reject(new Error("no")) };
+    const failing = { read: () => Promise.reject(new Error("no")) };
     expect(await readSmall(failing, "key", BOUNDS)).toEqual({ ok: false, why: "broken off" });
   });
 });

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { fromBase64, toBase64Url } from "../../src/bytes.ts";
-import type { Place } from "../../src/destinations/destination.ts";
+import type { S3Place as Place } from "../../src/destinations/s3/object-store.ts";
 import { answersChallenge, issueChallenge } from "../../src/job/ownership.ts";
 import type { SealingKeys } from "../../src/job/secrets.ts";
 

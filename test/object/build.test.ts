@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { appendsOf, buildAppend } from "../../src/object/build.ts";
 import type { LoadedRecord } from "../../src/object/load.ts";
 import { sampler } from "../../src/object/sample.ts";
-import { recordEncoder } from "../../src/output/encoder.ts";
 import { NDJSON } from "../../src/output/format.ts";
+import { recordRenderer } from "../../src/output/render.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";
 import { utcDay } from "../../src/record/record.ts";
@@ -60,7 +60,7 @@ describe("building an append", () => {
       new Set(),
       0,
     );
-    const encode = recordEncoder({ ...NDJSON, fieldNames: ["Outcome", "EventTimestampMs"] });
+    const encode = recordRenderer({ ...NDJSON, fieldNames: ["Outcome", "EventTimestampMs"] });
     expect(linesOf(append).map((line) => `${line}\n`)).toEqual(
       records.map((each, index) => encode(loadedRecord(each, index).shipped)),
     );

@@ -3,7 +3,8 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { concat, utf8Length } from "../../src/bytes.ts";
 import { FRAGMENT_MAX_RAW_BYTES, FRAGMENT_MAX_RECORDS, FRAGMENT_MIN_DEFLATE_BYTES } from "../../src/limits.ts";
-import { deflateFragment, type Fragment, FragmentBuilder } from "../../src/object/fragment.ts";
+import type { Fragment } from "../../src/object/encoder.ts";
+import { deflateFragment, FragmentBuilder } from "../../src/object/fragment.ts";
 import {
   contentOf,
   GZIP_HEADER,

@@ -1,8 +1,8 @@
 /** Whole objects for tests: what a reader gets after decompression. */
 import { concat, utf8Length } from "../../src/bytes.ts";
 import { FragmentBuilder } from "../../src/object/fragment.ts";
-import { type FieldTexts, recordEncoder } from "../../src/output/encoder.ts";
 import { batchTexts, NDJSON, type OutputFormat } from "../../src/output/format.ts";
+import { type FieldTexts, recordRenderer } from "../../src/output/render.ts";
 import { jsonText } from "../../src/record/encode.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";
 import { RecordLine } from "../../src/record/line.ts";
@@ -15,7 +15,7 @@ function textsOf(record: object): FieldTexts {
 
 /** A job's encoder, for records as values. @param line the record's own, to be read instead of it. */
 export function encoderOf(output: OutputFormat): (record: object, line?: string) => string {
-  const encode = recordEncoder(output);
+  const encode = recordRenderer(output);
   return (record, line) => encode(line === undefined ? textsOf(record) : (RecordLine.read(line) ?? textsOf(record)));
 }
 

@@ -5,7 +5,7 @@ import { type MockInstance, vi } from "vitest";
 import type { Outcome, SetAsideMessage } from "../../src/account/ledger.ts";
 import type { JobConfig, JobsSnapshot, OptOut } from "../../src/job/config.ts";
 import type { Append } from "../../src/object/append.ts";
-import type { Fragment } from "../../src/object/fragment.ts";
+import type { Fragment } from "../../src/object/encoder.ts";
 import type { LoadedRecord } from "../../src/object/load.ts";
 import { NDJSON } from "../../src/output/format.ts";
 import type { ConsumerContext } from "../../src/pipeline/context.ts";

@@ -30,7 +30,7 @@ describe("an object that is", () => {
   });
 
   it.for([
-    ["other bytes", 1, "its bytes are others than were delivered"],
+    ["other bytes", 1, "its bytes are not those that were delivered"],
     ["fewer bytes", -1, "bytes; "],
     ["more bytes", 2, "bytes; "],
   ] as const)("%s is damaged, read twice, and never written", async ([_what, change, words], { expect }) => {
@@ -58,7 +58,7 @@ describe("an object that is", () => {
     await shipped.control.script([damaged]);
     const ended = await shipped.settle(id);
     expect(ended).toMatchObject({ state: "done", damaged: { objects: 1 }, done: { objects: 1 } });
-    expect(ended.problems[0]?.why).toBe("its bytes are others than were delivered");
+    expect(ended.problems[0]?.why).toBe("its bytes are not those that were delivered");
     await expectCopied(shipped, id, { objects: 1 });
   });
 

@@ -21,7 +21,7 @@ it("a replay that is asked for when another was forgotten in the middle of a cop
     (await gone.control.requests()).slice(before).filter(({ method }) => method === "PUT").length;
   while ((await held()) < 4) await scheduler.wait(20);
   await api("DELETE", `/logship/jobs/${gone.job}`);
-  // It waits for what is under way, which nobody lets go of before the end.
+  // It waits for what is under way.
   const driven = replays(env.REPLAYS).drive();
   while ((await replays(env.REPLAYS).list(gone.job)).length > 0) await scheduler.wait(20);
 

@@ -20,7 +20,7 @@ function placed(began: string, target: string | null, now: string): unknown {
   if (!places.ok) return places.why;
   return [places.value.source, places.value.target].map(({ bucket, credentials }) => [
     bucket.replace("bucket-", ""),
-    credentials.accessKeyId,
+    (credentials as { accessKeyId: string }).accessKeyId,
   ]);
 }
 

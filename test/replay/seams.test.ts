@@ -87,7 +87,7 @@ describe("a replay that is cancelled after it was killed", () => {
   it("with copies on their way finds those that arrived, and forgets those that did not", async ({ expect }) => {
     const shipped = await shippedJob(6);
     const { id } = await shipped.begin();
-    // The first copy is written, and nobody is told; the others are not.
+    // The first copy is written, and its log is not told; the others are not written.
     const first = firstCalls("dies before", 1);
     breakable(Steps.prototype, "tell", first.decide);
     await shipped.control.script([rule({ do: "hold" }, { method: "PUT", keyIncludes: "T1202" })]);

@@ -2,7 +2,8 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, it, vi } from "vitest";
-import type { StoreAnswer } from "../../src/destinations/object-store.ts";
+import { readAnswer } from "../../src/destinations/s3/answers.ts";
+import type { StoreAnswer } from "../../src/destinations/s3/object-store.ts";
 import { platform } from "../../src/platform.ts";
 import { openSource, passedOn, readWhole } from "../../src/replay/source.ts";
 import type { SourceFault } from "../../src/replay/words.ts";
@@ -18,6 +19,13 @@ const answer = (fields: Partial<Extract<StoreAnswer, { kind: "answer" }>>): Stor
   sha256: null,
   ...fields,
 });
+
+/** What follows from an answer of an S3 store without a body. */
+function faultOf(said: StoreAnswer): SourceFault {
+  const read = readAnswer(said, null);
+  if (read.ok) throw new Error("this is a body");
+  return sourceFault(read);
+}
 
 function delivered(bytes: Uint8Array): { key: string; bytes: number; sha256: string } {
   return { key: "k", bytes: bytes.length, sha256: createHash("sha256").update(bytes).digest("hex") };
@@ -142,7 +150,7 @@ describe("a source", () => {
 
   it("that says another length is not even read", async ({ expect }) => {
     const body = bodyOf([new Uint8Array(7)]);
-    const store = { get: async () => ({ answer: answer({ bytes: 7 }), body }) };
+    const store = { read: async () => readAnswer(answer({ bytes: 7 }), body) };
     expect(await openSource(store, delivered(new Uint8Array(5)))).toEqual({
       ok: false,
       fault: { kind: "damaged", words: "it has 7 bytes; 5 were delivered" },
@@ -166,7 +174,7 @@ describe("an answer without an object", () => {
     [{ status: 429 }, "busy"],
     [{ status: 408 }, "busy"],
   ] as const)("%o is %s", ([fields, kind], { expect }) => {
-    const fault = sourceFault(answer(fields));
+    const fault = faultOf(answer(fields));
     expect(fault.kind === "error" ? fault.error.kind : fault.kind).toBe(kind);
   });
 
@@ -176,13 +184,13 @@ describe("an answer without an object", () => {
         fc.integer({ min: 200, max: 599 }),
         fc.option(fc.stringMatching(/^[A-Za-z]{1,10}$/)),
         (status, code) => {
-          const fault = sourceFault(answer({ status, code }));
+          const fault = faultOf(answer({ status, code }));
           if (status !== 404 && status !== 410) expect(fault.kind).toBe("error");
           const words = fault.kind === "error" ? waitingWords(fault.error) : fault.words;
           expect(words).toContain(`HTTP ${status}`);
         },
       ),
     );
-    expect(sourceFault({ kind: "unreachable", cause: "timeout" })).toMatchObject({ kind: "error" });
+    expect(faultOf({ kind: "unreachable", cause: "timeout" })).toMatchObject({ kind: "error" });
   });
 });

@@ -9,7 +9,7 @@ import { handleTail } from "../../../src/intake/tail.ts";
 import type { JobConfig } from "../../../src/job/config.ts";
 import { APPEND_MAX_RAW_BYTES } from "../../../src/limits.ts";
 import { buildAppend } from "../../../src/object/build.ts";
-import type { Fragment } from "../../../src/object/fragment.ts";
+import type { Fragment } from "../../../src/object/encoder.ts";
 import { deflateFragment, OBJECT_DEFLATE_LEVEL } from "../../../src/object/fragment.ts";
 import { type Loaded, load } from "../../../src/object/load.ts";
 import { NDJSON } from "../../../src/output/format.ts";

@@ -1,8 +1,9 @@
 import { EXAMPLE_DESTINATION } from "../../../api/docs/common.ts";
 import type { Config } from "../../../config.ts";
 import { buildDestination, type DestinationEntry, entryOf, sameStoreEntry } from "../../../destinations/build.ts";
+import { withoutOuterSlashes } from "../../../destinations/conf.ts";
 import type { DestinationContext } from "../../../destinations/destination.ts";
-import { parsePlace, samePlace, withoutOuterSlashes } from "../../../destinations/parse.ts";
+import { parsePlace, samePlace } from "../../../destinations/parse.ts";
 import type { Draft } from "./draft.ts";
 
 /** Names of the form's fields. */

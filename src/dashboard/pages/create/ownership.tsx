@@ -1,7 +1,6 @@
 import type { Child, FC } from "hono/jsx";
-import { ObjectStore } from "../../../destinations/object-store.ts";
+import { openDestination } from "../../../destinations/kinds.ts";
 import { parseDestination } from "../../../destinations/parse.ts";
-import { answerWords } from "../../../destinations/probe.ts";
 import { readSmall } from "../../../destinations/read-small.ts";
 import { CHALLENGE_MAX_BYTES, CHALLENGE_READ_MS } from "../../../limits.ts";
 import { InnerFailure } from "../../inner-api.ts";
@@ -101,7 +100,7 @@ async function readBack({ config, platform }: PageContext, conf: string, key: st
   const title = "The token could not be read back";
   if (!destination.ok) return { ok: false, fault: { title, words: <p>{destination.why}</p> } };
   const bounds = { maxBytes: CHALLENGE_MAX_BYTES, ms: CHALLENGE_READ_MS };
-  const read = await readSmall(new ObjectStore(destination.value, platform), key, bounds);
+  const read = await readSmall(openDestination(destination.value, platform), key, bounds);
   if (read.ok) return { ok: true, token: new TextDecoder().decode(read.bytes).trim() };
   return { ok: false, fault: { title, words: <NotRead read={read} /> } };
 }
@@ -109,21 +108,20 @@ async function readBack({ config, platform }: PageContext, conf: string, key: st
 const NotRead: FC<{ read: Exclude<Awaited<ReturnType<typeof readSmall>>, { ok: true }> }> = ({ read }) => {
   if (read.why === "too large") return <p>The object is larger than a token. Write another token.</p>;
   if (read.why !== "refused") return <p>The store did not send all of it in time. Try again, or paste the token.</p>;
-  const { answer } = read;
-  const status = answer.kind === "answer" ? answer.status : 0;
+  const { why, words } = read.answer;
   return (
     <>
-      {status === 401 || status === 403 ? (
+      {why === "forbidden" ? (
         <p>
           The keys may write but not read, which is enough for shipping. Read the object in the store's console, and
           paste its text.
         </p>
-      ) : status === 404 ? (
+      ) : why === "gone" || why === "no_bucket" ? (
         <p>The object is gone. Write another token.</p>
       ) : (
         <p>The store did not send it. Try again, or paste the token.</p>
       )}
-      <p class="quiet">{answerWords(answer)}</p>
+      <p class="quiet">{words}</p>
     </>
   );
 };

@@ -1,13 +1,12 @@
+import type { FixedObject } from "../destination.ts";
+import { isSuccess, MOMENTARY } from "./answers.ts";
 import type { StoreAnswer } from "./object-store.ts";
 
-/** An object as it was sent. */
-export interface SentObject {
-  bytes: number;
-  /** Hex. */
-  sha256: string;
-  /** Hex. S3 gives it as the ETag of an object that came in one PUT and is not encrypted with a managed key. https://docs.aws.amazon.com/AmazonS3/latest/API/API_Object.html */
-  md5: string;
-}
+/**
+ * An object as it was sent. S3 gives the MD5 as the ETag of an object that came in one PUT and is not encrypted with a managed key.
+ * https://docs.aws.amazon.com/AmazonS3/latest/API/API_Object.html
+ */
+export type SentObject = Pick<FixedObject, "bytes" | "sha256" | "md5">;
 
 /** What HEAD shows under an object's key. */
 export type Shown =
@@ -17,25 +16,17 @@ export type Shown =
   | "damaged"
   /** Something else. */
   | "different"
-  /** Something of which the store does not tell enough to know: HEAD is not allowed, or what it shows neither proves nor disproves anything. */
+  /** The store does not tell enough: HEAD is not allowed, or what it shows proves nothing either way. */
   | "hidden"
   | "absent"
-  /** A success that names no object as a store does: neither our checksum, nor an MD5, nor our length. A page of a proxy that answers everything. */
+  /** A success that names no object: neither our checksum, nor an MD5, nor our length. A page of a proxy that answers everything. */
   | "nameless"
   /** No answer, or one that says nothing of the object. */
   | "unknown";
 
-/** Of the 4xx, those that say something of the moment; every other is a store that does not let us look. */
-const MOMENTARY: ReadonlySet<number> = new Set([408, 409, 412, 425, 429]);
-
-/** Whether the answer to a PUT says that the store has exactly these bytes. A 2xx alone does not: a proxy says that, too, and so does a store that kept half. */
+/** Whether the answer to a PUT says that the store has exactly these bytes. A 2xx alone does not: a proxy or a store that kept half says that, too. */
 export function confirms(answer: StoreAnswer, { md5 }: Pick<SentObject, "md5">): boolean {
   return isSuccess(answer) && etagOf(answer) === md5;
-}
-
-/** Whether a store says that it took what it was sent. */
-export function isSuccess(answer: StoreAnswer): answer is Extract<StoreAnswer, { kind: "answer" }> {
-  return answer.kind === "answer" && answer.status >= 200 && answer.status < 300;
 }
 
 /** What the answer to a HEAD says of an object. */
@@ -52,7 +43,7 @@ export function compare(head: StoreAnswer, { bytes, sha256, md5 }: SentObject): 
   if (head.sha256 !== null || (etag !== null && /^[0-9a-f]{32}$/.test(etag))) return "different";
   // A store that drops metadata and has ETags of its own making shows nothing but a length.
   if (head.bytes === bytes) return "hidden";
-  // Another object that came in parts has the MD5 of theirs.
+  // The ETag of an object that came in parts: the MD5 of the MD5s of its parts.
   return etag !== null && /^[0-9a-f]{32}-\d+$/.test(etag) ? "different" : "nameless";
 }
 

@@ -1,9 +1,9 @@
 import { FIELD_NAMES } from "../record/fields.ts";
 import { dollarSeams, escapeDollarBrace, type OutputFormat, recordLayout } from "./format.ts";
 
-/** A record as the JSON of its fields. */
+/** A record as the JSON texts of its fields. */
 export interface FieldTexts {
-  /** All of it, as `recordLine` writes it, if it is at hand: then `run` is, too. */
+  /** All of it, as `recordLine` writes it, if it is at hand; then `run` is there, too. */
   readonly line?: string;
   /** Neighbours in canonical order, with names and commas, by their places there. */
   run?(first: number, last: number): string;
@@ -12,21 +12,21 @@ export interface FieldTexts {
 }
 
 /** Renders a record for one job: prefix, fields or template, suffix, but not the delimiter. */
-export type RecordEncoder = (record: FieldTexts) => string;
+export type RecordRenderer = (record: FieldTexts) => string;
 
 /**
- * The encoder of a job's output. Made once for a version of a job, used for every record. Nothing is parsed and nothing but CSV is written anew: what
- * is shipped is put together from the JSON that the record came in.
- * @throws Error if the format's template does not compile; a stored one was found to compile when it was sent.
+ * How a job's records become texts. Made once for a version of a job, used for every record. No JSON is parsed, and only CSV values are written anew: the text
+ * is put together from the JSON that the record came in.
+ * @throws Error as `recordLayout`.
  */
-export function recordEncoder(format: OutputFormat): RecordEncoder {
+export function recordRenderer(format: OutputFormat): RecordRenderer {
   const render = renderer(format);
   if (!format.escapeDollarBrace) return render;
   const { afterRecord } = dollarSeams(format);
   return (record) => escapeDollarBrace(render(record), afterRecord);
 }
 
-function renderer(format: OutputFormat): RecordEncoder {
+function renderer(format: OutputFormat): RecordRenderer {
   const { texts, fields } = recordLayout(format);
   const { recordPrefix, recordSuffix } = format;
   const valueText = format.type === "csv" ? csvValue : (json: string) => json;
@@ -73,8 +73,8 @@ function runsOf(format: OutputFormat): Run[] | null {
 }
 
 /**
- * A value in a row: its JSON text (strings quoted, numbers bare); that of an object or array as one quoted value with every `"` doubled. A quote inside of a
- * string is written `\u0022` instead of `\"`: JSON all the same, and readers that follow RFC 4180, who know no backslash, take the value as one.
+ * A value in a row: its JSON text (strings quoted, numbers bare); an object or array is one quoted value with every `"` doubled. A quote inside a string is
+ * written `\u0022` instead of `\"`: the JSON is the same, and RFC 4180 knows no backslash.
  * @see https://www.rfc-editor.org/rfc/rfc4180#section-2
  */
 function csvValue(json: string): string {
@@ -83,7 +83,7 @@ function csvValue(json: string): string {
     case "[":
       return `"${json.replaceAll('"', '""')}"`;
     case '"':
-      // Of the quotes inside, every one has its own backslash before it; the last quote is the end, whatever stands before it.
+      // Every quote inside has its own backslash before it; the last quote is the end, whatever stands before it.
       return `${json.slice(0, -1).replaceAll('\\"', "\\u0022")}"`;
     default:
       return json;

@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
-import { encodeUtf8 } from "../bytes.ts";
-import { within } from "../platform.ts";
-import { keyBelow, PROBE_DAY } from "./keys.ts";
+import { encodeUtf8 } from "../../bytes.ts";
+import { within } from "../../platform.ts";
+import { keyBelow, PROBE_DAY } from "../keys.ts";
+import * as answers from "./answers.ts";
 import type { ObjectStore, StoreAnswer } from "./object-store.ts";
-import { compare, confirms, damageWords, isSuccess } from "./stored.ts";
+import { compare, confirms, damageWords } from "./stored.ts";
 
 /** `not_kept`: the store says that it took the object, and shows that it did not. */
 export type ProbeAnswer = StoreAnswer | { kind: "not_kept"; words: string };
@@ -12,8 +13,8 @@ export type ProbeAnswer = StoreAnswer | { kind: "not_kept"; words: string };
 type ProbedStore = Pick<ObjectStore, "put" | "head">;
 
 /**
- * How long a store may take over such an object, in ms. Somebody waits for the answer, and both together must end before a request does
- * (`ANSWER_MS` of src/app.ts): that one knows less of what was wrong. What the store does later, does no harm.
+ * How long a store may take for such an object, in ms. Both together end before the request that waits for them does (`ANSWER_MS` of src/app.ts), whose
+ * own error says less. What the store does later is harmless.
  */
 const PUT_WAIT_MS = 20_000;
 const HEAD_WAIT_MS = 10_000;
@@ -28,14 +29,14 @@ export function writeProbe(store: ProbedStore, path: string): Promise<ProbeAnswe
   return writeSmall(store, keyBelow(path, PROBE_DAY, "test.txt.gz"), body, "application/gzip");
 }
 
-/** Writes the object that only who can read the destination can read: the token, and nothing else. @param key of the whole object. */
+/** Writes an object that holds the token, and nothing else. @param key of the whole object. */
 export function writeChallenge(store: ProbedStore, key: string, token: string): Promise<ProbeAnswer> {
   return writeSmall(store, key, encodeUtf8(token), "text/plain");
 }
 
 /**
  * One PUT where the store answers with the object's MD5 as ETag. After a 2xx without it, HEAD is asked once: a store that shows nothing, or something
- * else, is `not_kept`; one that will not show anything (write-only credentials), or does not answer, is believed.
+ * else, is `not_kept`; one that shows nothing to these credentials, or does not answer, is believed.
  */
 async function writeSmall(
   store: ProbedStore,
@@ -48,7 +49,7 @@ async function writeSmall(
   const sent = { bytes, sha256, md5: createHash("md5").update(body).digest("hex") };
   const put = store.put({ key, body, bytes, sha256, contentType, conditional: false });
   const answer = await within(PUT_WAIT_MS, put, LATE);
-  if (!isSuccess(answer) || confirms(answer, sent)) return answer;
+  if (!answers.isSuccess(answer) || confirms(answer, sent)) return answer;
   const head = await within(HEAD_WAIT_MS, store.head(key), LATE);
   switch (compare(head, sent)) {
     case "same":
@@ -56,7 +57,7 @@ async function writeSmall(
     case "unknown":
       return answer;
     case "absent":
-      return { kind: "not_kept", words: `${answerWords(answer)}, but the object is not there` };
+      return { kind: "not_kept", words: `${answers.answerWords(answer)}, but the object is not there` };
     case "damaged":
     case "different":
     case "nameless":
@@ -66,14 +67,11 @@ async function writeSmall(
 
 /** What was wrong, with the store's status and code; null: the object is written. */
 export function writeFault(answer: ProbeAnswer): string | null {
-  return answer.kind !== "not_kept" && isSuccess(answer)
+  return answer.kind !== "not_kept" && answers.isSuccess(answer)
     ? null
     : `error writing object: error uploading: ${answerWords(answer)}`;
 }
 
-/** A failed answer in words: status and code, nothing else of what the store said. */
 export function answerWords(answer: ProbeAnswer): string {
-  if (answer.kind === "not_kept") return answer.words;
-  if (answer.kind === "unreachable") return answer.cause === "timeout" ? "no answer in time" : "connection failed";
-  return answer.code === null ? `HTTP ${answer.status}` : `HTTP ${answer.status} ${answer.code}`;
+  return answer.kind === "not_kept" ? answer.words : answers.answerWords(answer);
 }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { PutRequest, StoreAnswer } from "../../src/destinations/object-store.ts";
-import { writeChallenge, writeFault, writeProbe } from "../../src/destinations/probe.ts";
+import type { PutRequest, StoreAnswer } from "../../../src/destinations/s3/object-store.ts";
+import { writeChallenge, writeFault, writeProbe } from "../../../src/destinations/s3/probe.ts";
 
 const accepted: StoreAnswer = {
   kind: "answer",

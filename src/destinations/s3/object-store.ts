@@ -1,9 +1,20 @@
 import { AwsV4Signer } from "aws4fetch";
-import { RETRY_AFTER_MAX_S } from "../limits.ts";
-import { type Platform, within } from "../platform.ts";
-import type { Destination } from "./destination.ts";
+import { readStream } from "../../streams.ts";
+import type { Destination, NetworkPlatform, Place } from "../destination.ts";
+import { retryAfter } from "../retry-after.ts";
 
-/** What a store said, as far as anything follows from it. Of its own words only status and code are kept: the rest is somebody else's text. */
+export interface S3Place extends Place {
+  readonly region: string;
+  /** Asks the store to encrypt at rest. */
+  readonly sse: "AES256" | null;
+}
+
+/** What signs the requests. */
+export interface S3Destination extends S3Place, Destination {
+  readonly credentials: { accessKeyId: string; secretAccessKey: string };
+}
+
+/** What a store said, as far as anything follows from it. Of its own words only status and code are kept: the rest is untrusted text. */
 export type StoreAnswer =
   | {
       kind: "answer";
@@ -29,27 +40,27 @@ export interface PutRequest {
   conditional: boolean;
 }
 
-/** Our checksum beside the object, so that HEAD can tell ours from another's even where an ETag is no MD5 (encrypted by a managed key). */
+/** Our checksum, stored beside the object: HEAD tells ours from another's even where an ETag is no MD5 (encrypted by a managed key). */
 const SHA256_META = "x-amz-meta-logship-sha256";
 
 /** SHA-256 of nothing, for requests without a body. */
 const EMPTY_SHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
-/** An error body is read up to this many characters, and so long, in ms: the status has arrived, and it decides. */
-const ERROR_BODY_MAX_CHARS = 16_384;
+/** Bounds of reading an error body, in bytes and ms. The status has arrived, and it decides. */
+const ERROR_BODY_MAX_BYTES = 16_384;
 const ERROR_BODY_WAIT_MS = 5_000;
 
-/** Time for an answer without a large body, in ms, and how slow an upload may be, in bytes a ms (50 kB/s); never longer than an alarm may run. */
+/** Time for an answer without a large body, in ms; the slowest upload, in bytes a ms (50 kB/s); and the longest, in ms: less than an alarm may run. */
 const ANSWER_TIMEOUT_MS = 60_000;
 const SLOWEST_BYTES_PER_MS = 50;
 const TIMEOUT_MAX_MS = 14 * 60_000;
 
 /** A bucket reached by signed requests, Signature V4 with path-style addressing. It never follows a redirect and never retries: callers decide. */
 export class ObjectStore {
-  readonly #destination: Destination;
-  readonly #platform: Pick<Platform, "fetch" | "now">;
+  readonly #destination: S3Destination;
+  readonly #platform: NetworkPlatform;
 
-  constructor(destination: Destination, platform: Pick<Platform, "fetch" | "now">) {
+  constructor(destination: S3Destination, platform: NetworkPlatform) {
     this.#destination = destination;
     this.#platform = platform;
   }
@@ -74,7 +85,7 @@ export class ObjectStore {
   }
 
   /**
-   * Asks for an object. The time for its body is the reader's to bound.
+   * Asks for an object. The caller bounds the time for its body.
    * @returns never throws; `body` with a 2xx alone, to be read to its end or cancelled.
    */
   async get(key: string): Promise<{ answer: StoreAnswer; body: ReadableStream<Uint8Array> | null }> {
@@ -91,7 +102,7 @@ export class ObjectStore {
     timeoutMs: number,
   ): Promise<StoreAnswer> {
     const { answer, response } = await this.#exchange(method, key, headers, body, timeoutMs);
-    // Not waited for: a body that hangs may hang here as well. One that breaks off is as good as one that ends.
+    // Not awaited: a body that hangs may hang here, too. Whether it ends or breaks off does not matter.
     if (response?.body?.locked === false) response.body.cancel().catch(() => {});
     return answer;
   }
@@ -104,10 +115,10 @@ export class ObjectStore {
     timeoutMs: number,
   ): Promise<{ answer: StoreAnswer; response: Response | null }> {
     const { bucket, endpoint, credentials, region } = this.#destination;
-    // Encoded before signing: a `=` or `+` that is sent raw would be signed otherwise than it arrives.
+    // Encoded before signing: a raw `=` or `+` would be signed in another form than it arrives in.
     const path = [bucket, ...key.split("/")].map(encodeSegment).join("/");
     const url = `${endpoint.origin}${endpoint.pathname.replace(/\/$/, "")}/${path}`;
-    // Not `AbortSignal.timeout`: its timer cannot be taken back, and a durable object with a timer pending is awake, and billed.
+    // Not `AbortSignal.timeout`: its timer cannot be cleared, and a durable object with a pending timer stays awake and is billed.
     const deadline = new AbortController();
     const timer = setTimeout(() => deadline.abort(new DOMException("too slow", "TimeoutError")), Math.round(timeoutMs));
     try {
@@ -142,7 +153,7 @@ export class ObjectStore {
       };
       return { answer, response };
     } catch (error) {
-      // Only the kind of failure is kept: the text may name the URL, and with it what stands in it.
+      // Only the kind of failure is kept: the text may hold the URL, and whatever is in that.
       const timedOut = error instanceof Error && error.name === "TimeoutError";
       return { answer: { kind: "unreachable", cause: timedOut ? "timeout" : "connection failed" }, response: null };
     } finally {
@@ -156,30 +167,8 @@ function encodeSegment(segment: string): string {
   return encodeURIComponent(segment).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
-/** `<Code>` of an S3 error body, if it is a plain word. It neither throws nor lasts, whatever becomes of the body. */
+/** `<Code>` of an S3 error body, if it is a plain word. Bounded, and never throws: what was read of a body that breaks off is enough. */
 async function errorCode(response: Response): Promise<string | null> {
-  const reader = response.body?.getReader();
-  if (reader === undefined) return null;
-  const decoder = new TextDecoder();
-  let text = "";
-  const read = async (): Promise<void> => {
-    while (text.length < ERROR_BODY_MAX_CHARS) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      text += decoder.decode(value, { stream: true });
-    }
-  };
-  // A body that breaks off is as good as one that ends there: the code is a courtesy.
-  const broken = (): void => {};
-  await within(ERROR_BODY_WAIT_MS, read().catch(broken), undefined);
-  // Not waited for: a body that hangs may hang here as well.
-  reader.cancel().catch(broken);
-  return /<Code>([A-Za-z0-9]{1,64})<\/Code>/.exec(text)?.[1] ?? null;
-}
-
-/** `Retry-After` as seconds from now, from either of its forms; up to an hour. */
-export function retryAfter(header: string | null, nowMs: number): number | null {
-  if (header === null) return null;
-  const seconds = /^\d{1,9}$/.test(header.trim()) ? Number(header) : (Date.parse(header) - nowMs) / 1_000;
-  return Number.isFinite(seconds) && seconds > 0 ? Math.min(Math.ceil(seconds), RETRY_AFTER_MAX_S) : null;
+  const { bytes } = await readStream(response.body, { maxBytes: ERROR_BODY_MAX_BYTES, ms: ERROR_BODY_WAIT_MS });
+  return /<Code>([A-Za-z0-9]{1,64})<\/Code>/.exec(new TextDecoder().decode(bytes))?.[1] ?? null;
 }

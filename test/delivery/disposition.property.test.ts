@@ -1,15 +1,16 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { disposition, failureWords, type UploadFault } from "../../src/delivery/policy.ts";
+import { disposition, failureWords } from "../../src/delivery/disposition.ts";
+import type { FailureKind } from "../../src/destinations/failure.ts";
 import { RETRY_AFTER_MAX_S } from "../../src/limits.ts";
 
 const words = fc.constantFrom("HTTP 503", "timeout");
 const retryAfterS = fc.option(fc.integer({ min: 1, max: RETRY_AFTER_MAX_S }));
-const later: fc.Arbitrary<UploadFault> = fc.oneof(
+const later: fc.Arbitrary<FailureKind> = fc.oneof(
   fc.record({ kind: fc.constant("busy" as const), words, retryAfterS }),
   fc.record({ kind: fc.constant("unreachable" as const), words }),
 );
-const parked: fc.Arbitrary<UploadFault> = fc.record({
+const parked: fc.Arbitrary<FailureKind> = fc.record({
   kind: fc.constantFrom("misconfigured" as const, "unusable" as const),
   words,
 });
@@ -25,7 +26,7 @@ function doubled(firstMs: number, maxMs: number, failures: number): number {
   return Math.min(ms, maxMs);
 }
 
-function delayOf(error: UploadFault, failures: number, chance: number): number {
+function delayOf(error: FailureKind, failures: number, chance: number): number {
   const what = disposition(error, failures, chance);
   if (what.do === "set_aside") throw new Error("set aside");
   return what.delayMs;

@@ -2,8 +2,9 @@
 import { gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import type { StoreAnswer } from "../../src/destinations/object-store.ts";
-import { objectStream, openObject, READ_PATIENCE, ReadFault, readLines } from "../../src/destinations/read-object.ts";
+import { readAnswer } from "../../src/destinations/s3/answers.ts";
+import type { StoreAnswer } from "../../src/destinations/s3/object-store.ts";
+import { objectStream, openObject, READ_PATIENCE, ReadFault, readLines } from "../../src/object/read-object.ts";
 
 afterEach(() => {
   vi.useRealTimers();
@@ -47,7 +48,7 @@ function bodyOf(pieces: readonly Uint8Array[], then: "end" | "hang" | "break" = 
 }
 
 const storeOf = (body: ReadableStream<Uint8Array> | null, said: StoreAnswer = answer()) => ({
-  get: async () => ({ answer: said, body }),
+  read: async () => readAnswer(said, body),
 });
 
 interface Asked {
@@ -233,11 +234,11 @@ describe("what is not what was delivered", () => {
   it("is let go where the store answers too late", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const late = bodyOf([file]);
-    const asked = Promise.withResolvers<{ answer: StoreAnswer; body: ReadableStream<Uint8Array> }>();
-    const opened = fault(() => openObject({ get: () => asked.promise }, known(file, raw.length)));
+    const asked = Promise.withResolvers<ReturnType<typeof readAnswer>>();
+    const opened = fault(() => openObject({ read: () => asked.promise }, known(file, raw.length)));
     await vi.advanceTimersByTimeAsync(15_000);
     expect(await opened).toEqual(["silent", "the store does not answer in time"]);
-    asked.resolve({ answer: answer(), body: late.body });
+    asked.resolve(readAnswer(answer(), late.body));
     await vi.waitFor(() => expect(late.seen.cancelled).toBe(true));
   });
 });

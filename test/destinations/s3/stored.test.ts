@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
-import { ObjectStore, type StoreAnswer } from "../../src/destinations/object-store.ts";
-import { answerWords, writeProbe } from "../../src/destinations/probe.ts";
-import { compare, confirms, damageWords, type SentObject } from "../../src/destinations/stored.ts";
-import { platform } from "../../src/platform.ts";
-import { destinationConf } from "../support/runtime/api.ts";
-import { bucketControl } from "../support/s3-control.ts";
-import { type Action, rule } from "../support/s3-script.ts";
-import { destination, LOCAL } from "./context.ts";
+import { ObjectStore, type StoreAnswer } from "../../../src/destinations/s3/object-store.ts";
+import { answerWords, writeProbe } from "../../../src/destinations/s3/probe.ts";
+import { compare, confirms, damageWords, type SentObject } from "../../../src/destinations/s3/stored.ts";
+import { platform } from "../../../src/platform.ts";
+import { destinationConf } from "../../support/runtime/api.ts";
+import { bucketControl } from "../../support/s3-control.ts";
+import { type Action, rule } from "../../support/s3-script.ts";
+import { destination, LOCAL } from "../context.ts";
 
 const md5 = createHash("md5").update("abc").digest("hex");
 const otherMd5 = createHash("md5").update("abd").digest("hex");

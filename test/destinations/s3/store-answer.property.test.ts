@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { encodeUtf8 } from "../../src/bytes.ts";
-import { ObjectStore, type StoreAnswer } from "../../src/destinations/object-store.ts";
-import { destination } from "./context.ts";
+import { encodeUtf8 } from "../../../src/bytes.ts";
+import { ObjectStore, type StoreAnswer } from "../../../src/destinations/s3/object-store.ts";
+import { destination } from "../context.ts";
 
 const NOW = Date.UTC(2026, 10, 20, 12);
 const HOUR_S = 3_600;

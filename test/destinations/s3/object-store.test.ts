@@ -1,19 +1,23 @@
 import { createHash } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, inject, it, vi } from "vitest";
-import type { Destination } from "../../src/destinations/destination.ts";
-import { ObjectStore, type PutRequest, type StoreAnswer } from "../../src/destinations/object-store.ts";
-import { platform } from "../../src/platform.ts";
-import { ACCESS_KEY, SECRET_KEY } from "../support/constants.ts";
-import { bucketControl } from "../support/s3-control.ts";
-import { type Action, rule } from "../support/s3-script.ts";
-import { destination, LOCAL } from "./context.ts";
+import {
+  ObjectStore,
+  type PutRequest,
+  type S3Destination,
+  type StoreAnswer,
+} from "../../../src/destinations/s3/object-store.ts";
+import { platform } from "../../../src/platform.ts";
+import { ACCESS_KEY, SECRET_KEY } from "../../support/constants.ts";
+import { bucketControl } from "../../support/s3-control.ts";
+import { type Action, rule } from "../../support/s3-script.ts";
+import { destination, LOCAL } from "../context.ts";
 
 const NOW = Date.UTC(2026, 10, 20, 12);
 
 /** How long a condition is waited for that comes at once on a machine that is not busy. */
 const PATIENT = { timeout: 10_000 };
 
-function at(bucket: string, more: string | Partial<Destination> = ""): Destination {
+function at(bucket: string, more: string | Partial<S3Destination> = ""): S3Destination {
   const keys = `access-key-id=${ACCESS_KEY}&secret-access-key=${SECRET_KEY}`;
   const query = typeof more === "string" ? more : "";
   const read = destination(

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, it } from "vitest";
-import { type UploadableObject, uploadObject } from "../../src/delivery/upload.ts";
-import type { PutRequest, StoreAnswer } from "../../src/destinations/object-store.ts";
+import type { PutRequest, StoreAnswer } from "../../../src/destinations/s3/object-store.ts";
+import { type UploadableObject, uploadObject } from "../../../src/destinations/s3/upload.ts";
 
 const BYTES = new TextEncoder().encode("1024 bytes, of which a store may keep some.\n".repeat(24)).subarray(0, 1_024);
 const md5 = createHash("md5").update(BYTES).digest("hex");
@@ -25,7 +25,7 @@ const timeout: StoreAnswer = { kind: "unreachable", cause: "timeout" };
 const whole = answer(200, { etag: `"${md5}"` });
 const taken = answer(200, { etag: `"${"0".repeat(32)}"` });
 const exists = answer(412, { code: "PreconditionFailed" });
-/** What HEAD shows: our object, the half of it, somebody else's. */
+/** What HEAD shows: our object, half of it, another one. */
 const ours = answer(200, { bytes: 1_024, sha256, etag: '"encrypted"' });
 const half = answer(200, { bytes: 512, sha256, etag: `"${"0".repeat(32)}"` });
 const foreign = answer(200, { bytes: 1_024, etag: `"${"f".repeat(32)}"` });

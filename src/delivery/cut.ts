@@ -1,0 +1,66 @@
+import { createHash } from "node:crypto";
+import { dayStamp, keyBelow } from "../destinations/keys.ts";
+import { encoderOf } from "../object/encoders.ts";
+import type { Chunks } from "./chunks.ts";
+import type { LogState } from "./log-state.ts";
+import type { BatchRow } from "./rows.ts";
+import type { CutReason } from "./types.ts";
+
+/**
+ * Turns a batch into an object: number, name, key and final bytes, which no later step computes again. The chunks of the batch are the body of the object;
+ * nothing is copied or compressed twice. Belongs into a transaction of its caller.
+ */
+export function cut(
+  batch: BatchRow,
+  reason: CutReason,
+  nowMs: number,
+  { sql, state, chunks }: { sql: SqlStorage; state: LogState; chunks: Chunks },
+): void {
+  const { output, path } = state.requireJob();
+  const encoder = encoderOf(output);
+  chunks.compact(batch, encoder);
+  const { number, name } = state.nextName(batch.first_event_ms, batch.last_event_ms, encoder.kind.suffix);
+  const sha256 = createHash("sha256");
+  const md5 = createHash("md5");
+  let bytes = 0;
+  const take = (part: Uint8Array): void => {
+    sha256.update(part);
+    md5.update(part);
+    bytes += part.length;
+  };
+  const head = encoder.head();
+  take(head.bytes);
+  let { content } = head;
+  for (const chunk of chunks.of(batch.id)) {
+    take(new Uint8Array(chunk.body));
+    content = encoder.join([content, { rawBytes: chunk.raw_bytes, crc: chunk.crc }]);
+    // Rows are collected late; the buffer of one is of no more use once it is hashed.
+    chunk.body.transfer(0);
+  }
+  const tail = encoder.tail(content);
+  take(tail.bytes);
+  sql.exec(
+    `INSERT INTO object (number, batch, day, name, key, content_type, head, tail, bytes, raw_bytes, records, sha256, md5,
+       first_event_ms, last_event_ms, oldest_taken_ms, reason, cut_ms, state)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'waiting')`,
+    number,
+    batch.id,
+    batch.day,
+    name,
+    keyBelow(path, dayStamp(batch.day), name),
+    encoder.contentType,
+    head.bytes.buffer,
+    tail.bytes.buffer,
+    bytes,
+    tail.content.rawBytes,
+    batch.records,
+    sha256.digest("hex"),
+    md5.digest("hex"),
+    batch.first_event_ms,
+    batch.last_event_ms,
+    batch.oldest_taken_ms,
+    reason,
+    nowMs,
+  );
+  sql.exec("DELETE FROM batch WHERE day = ?", batch.day);
+}

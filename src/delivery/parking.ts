@@ -1,0 +1,45 @@
+import { backoffMs } from "../backoff.ts";
+import type { FailureKind } from "../destinations/failure.ts";
+
+/**
+ * Parked: uploads fail on something that only a person can change. The log keeps everything, says so, and tries again every few minutes.
+ *
+ * - It begins with a failed upload that {@link parks}.
+ * - It is tried at once ({@link tryNow}) when the job is changed, and when a user flushes it.
+ * - It ends ({@link UNPARKED}) with the next object that is delivered, and with another destination.
+ */
+
+const PARK_MS = { first: 60_000, last: 5 * 60_000 };
+
+/** Whether a failure parks: 401, 403, 404, a redirect and the like, or a destination that cannot be read from its configuration. */
+export function parks(failure: FailureKind): failure is Extract<FailureKind, { kind: "misconfigured" | "unusable" }> {
+  return failure.kind === "misconfigured" || failure.kind === "unusable";
+}
+
+/** Until the next try. @param attempt failures in a row, from 1. */
+export function parkedDelayMs(attempt: number, random: number): number {
+  return jittered(PARK_MS, attempt, random);
+}
+
+export function parkedWords(words: string): string {
+  return `parked: ${words}; nothing is lost, it is tried again every few minutes and when the job is changed`;
+}
+
+/** {@link backoffMs}, spread by chance over half to all of it. @param random in [0, 1). */
+export function jittered(range: { first: number; last: number }, attempt: number, random: number): number {
+  return Math.round(backoffMs(range, attempt) * (0.5 + random / 2));
+}
+
+/** Assignments to the row of a log of which all is well. */
+export const UNPARKED = "failures = 0, resume_ms = 0, failing_since_ms = NULL, parked = 0";
+
+/** What failed is due now. Belongs into a transaction of its caller, as the next one does. */
+export function tryNow(sql: SqlStorage): void {
+  sql.exec("UPDATE object SET next_attempt_ms = 0 WHERE state = 'waiting' AND attempts > 0 AND next_attempt_ms > 0");
+  sql.exec("UPDATE log SET resume_ms = 0 WHERE id = 1 AND resume_ms > 0");
+}
+
+/** There is another destination: what the old one answered does not count. */
+export function unpark(sql: SqlStorage): void {
+  sql.exec(`UPDATE log SET ${UNPARKED} WHERE id = 1`);
+}

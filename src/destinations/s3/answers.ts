@@ -1,0 +1,74 @@
+import type { Body, ReadAnswer, Unread } from "../destination.ts";
+import type { Failure, FailureCause } from "../failure.ts";
+import type { StoreAnswer } from "./object-store.ts";
+
+/** 400s that say something of the destination or of the moment, not of the object. https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html */
+const MISCONFIGURED_CODES: ReadonlySet<string> = new Set([
+  "AuthorizationHeaderMalformed",
+  "ExpiredToken",
+  "IllegalLocationConstraintException",
+  "InvalidBucketName",
+  "InvalidToken",
+  "TokenRefreshRequired",
+]);
+const MOMENTARY_CODES: ReadonlySet<string> = new Set([
+  "BadDigest",
+  "IncompleteBody",
+  "RequestTimeout",
+  "SlowDown",
+  "XAmzContentSHA256Mismatch",
+]);
+
+/** Of the 4xx, those that say something of the moment. */
+export const MOMENTARY: ReadonlySet<number> = new Set([408, 409, 412, 425, 429]);
+
+/** Whether a store says that it took what it was sent. */
+export function isSuccess(answer: StoreAnswer): answer is Extract<StoreAnswer, { kind: "answer" }> {
+  return answer.kind === "answer" && answer.status >= 200 && answer.status < 300;
+}
+
+/** A failed answer in words: status and code, nothing else of what the store said. */
+export function answerWords(answer: StoreAnswer): string {
+  if (answer.kind === "unreachable") return answer.cause === "timeout" ? "no answer in time" : "connection failed";
+  return answer.code === null ? `HTTP ${answer.status}` : `HTTP ${answer.status} ${answer.code}`;
+}
+
+/** What an answer that is not good enough is counted by. The status of a success says nothing. */
+export function causeOf(answer: StoreAnswer): FailureCause {
+  if (answer.kind === "unreachable") return answer.cause === "timeout" ? "timeout" : "connection_failed";
+  const { status } = answer;
+  return isSuccess(answer) ? "not_kept" : status;
+}
+
+/** What an answer to a PUT means; null: the store says that it took it. */
+export function classify(answer: StoreAnswer): Failure | null {
+  const words = answerWords(answer);
+  const cause = causeOf(answer);
+  if (answer.kind === "unreachable") return { kind: "unreachable", words, cause };
+  if (isSuccess(answer)) return null;
+  const { status, code, retryAfterS } = answer;
+  if ((status >= 500 && status !== 501) || MOMENTARY.has(status)) return { kind: "busy", words, retryAfterS, cause };
+  if (status === 400 && code !== null && MISCONFIGURED_CODES.has(code)) return { kind: "misconfigured", words, cause };
+  if (status === 400 && code !== null && MOMENTARY_CODES.has(code)) return { kind: "busy", words, retryAfterS, cause };
+  if (status === 400 || status === 413) return { kind: "refused", words, cause };
+  return { kind: "misconfigured", words, cause };
+}
+
+/** What an answer to a GET means. @param body with a success alone. */
+export function readAnswer(answer: StoreAnswer, body: Body | null): ReadAnswer {
+  const { bytes, sha256, retryAfterS } =
+    answer.kind === "answer" ? answer : { bytes: null, sha256: null, retryAfterS: null };
+  if (body !== null) return { ok: true, body, bytes, sha256 };
+  const cause = answer.kind === "answer" ? answer.status : causeOf(answer);
+  return { ok: false, why: whyUnread(answer), words: answerWords(answer), retryAfterS, cause };
+}
+
+function whyUnread(answer: StoreAnswer): Unread["why"] {
+  if (answer.kind === "unreachable") return "unreachable";
+  const { status, code } = answer;
+  if (isSuccess(answer)) return "empty";
+  if (status >= 300 && status < 400) return "redirected";
+  if (status === 401 || status === 403) return "forbidden";
+  if (status === 404 || status === 410) return code === "NoSuchBucket" ? "no_bucket" : "gone";
+  return status >= 500 || MOMENTARY.has(status) ? "busy" : "refused";
+}

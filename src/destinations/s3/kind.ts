@@ -1,0 +1,125 @@
+import * as z from "zod";
+import { parseEndpoint, parseParameters, parsePath } from "../conf.ts";
+import type { ConfParts, DestinationContext, DestinationKind, Parsed } from "../destination.ts";
+import { openBucket } from "./bucket.ts";
+import type { S3Destination, S3Place } from "./object-store.ts";
+
+const SECRETS: readonly string[] = ["access-key-id", "secret-access-key"];
+
+/**
+ * Stores that speak S3:
+ * `s3://<bucket>/<path>?region=…[&endpoint=…][&sse=AES256]`, any of them, and `objstore://` (also `r2://`) `<bucket>/<path>?account-id=…`, the platform's own;
+ * each with `access-key-id=…&secret-access-key=…` or `credentials=env:DEST_<NAME>`.
+ */
+export const s3 = {
+  schemes: ["objstore", "r2", "s3"],
+  isSecret: (parameter) => SECRETS.includes(parameter),
+  place: (parts, context) => {
+    const read = readPlace(parts, context);
+    return read.ok ? { ok: true, value: read.value.place } : read;
+  },
+  destination: (parts, context) => {
+    const read = readPlace(parts, context);
+    if (!read.ok) return read;
+    const { place, parameters } = read.value;
+    const credentials = readCredentials(parameters, place.endpoint, context);
+    return credentials.ok ? { ok: true, value: { ...place, credentials: credentials.value } } : credentials;
+  },
+  // Made by the method above.
+  open: (destination, path, platform) => openBucket(destination as S3Destination, path, platform),
+} as const satisfies DestinationKind;
+
+const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$/;
+const ACCOUNT_ID = /^[A-Za-z0-9-]{1,64}$/;
+const REGION = /^[a-z0-9-]{1,64}$/;
+
+type Parameters = ReadonlyMap<string, string>;
+
+function readPlace(
+  { scheme, authority: bucket, path: rawPath, query }: ConfParts,
+  context: DestinationContext,
+): Parsed<{ place: S3Place; parameters: Parameters }> {
+  if (!BUCKET.test(bucket))
+    return { ok: false, why: "the bucket must be 2 to 255 letters, digits, dots, dashes or underscores" };
+  const path = parsePath(rawPath);
+  if (!path.ok) return path;
+  const [own, locate] = scheme === "s3" ? [["region", "endpoint", "sse"], locateS3] : [["account-id"], locateObjstore];
+  const parameters = parseParameters(query, [...own, ...SECRETS, "credentials"]);
+  if (!parameters.ok) return parameters;
+  const located = locate(parameters.value, context);
+  if (!located.ok) return located;
+  const place = { scheme, bucket, path: path.value, ...located.value };
+  return { ok: true, value: { place, parameters: parameters.value } };
+}
+
+type Located = Parsed<Pick<S3Place, "endpoint" | "region" | "sse" | "accountId">>;
+
+function locateS3(parameters: Parameters, { allowLoopback }: DestinationContext): Located {
+  const region = parameters.get("region");
+  if (region === undefined) return { ok: false, why: "region is missing" };
+  if (!REGION.test(region)) return { ok: false, why: "region must be 1 to 64 lower-case letters, digits or dashes" };
+  const sse = parameters.get("sse") ?? null;
+  if (sse !== null && sse !== "AES256") return { ok: false, why: "sse must be AES256" };
+  const text = parameters.get("endpoint") ?? `s3.${region}.amazonaws.com`;
+  const endpoint = parseEndpoint(text, "endpoint", allowLoopback);
+  return endpoint.ok ? { ok: true, value: { endpoint: endpoint.value, region, sse, accountId: null } } : endpoint;
+}
+
+function locateObjstore(parameters: Parameters, { objstoreEndpoint, allowLoopback }: DestinationContext): Located {
+  const accountId = parameters.get("account-id");
+  if (accountId === undefined) return { ok: false, why: "account-id is missing" };
+  if (!ACCOUNT_ID.test(accountId)) return { ok: false, why: "account-id must be 1 to 64 letters, digits or dashes" };
+  const text = objstoreEndpoint.replaceAll("{account-id}", accountId);
+  const endpoint = parseEndpoint(text, "OBJSTORE_ENDPOINT", allowLoopback);
+  if (!endpoint.ok) return endpoint;
+  return { ok: true, value: { endpoint: endpoint.value, region: "auto", sse: null, accountId } };
+}
+
+const EnvCredentials = z.object({
+  host: z.string().min(1),
+  access_key_id: z.string().min(1),
+  secret_access_key: z.string().min(1),
+});
+
+function readCredentials(
+  parameters: Parameters,
+  endpoint: URL,
+  context: DestinationContext,
+): Parsed<S3Destination["credentials"]> {
+  const reference = parameters.get("credentials");
+  const accessKeyId = parameters.get("access-key-id");
+  const secretAccessKey = parameters.get("secret-access-key");
+  if (reference === undefined) {
+    if (accessKeyId === undefined) return { ok: false, why: "access-key-id is missing" };
+    if (secretAccessKey === undefined) return { ok: false, why: "secret-access-key is missing" };
+    // A header cannot carry anything else.
+    if (/[^\u0021-\u007e]/.test(accessKeyId)) return { ok: false, why: "access-key-id must be printable ASCII" };
+    return { ok: true, value: { accessKeyId, secretAccessKey } };
+  }
+  if (accessKeyId !== undefined || secretAccessKey !== undefined) {
+    return { ok: false, why: "give either credentials or access-key-id and secret-access-key" };
+  }
+  const name = /^env:(DEST_[A-Z0-9_]{1,64})$/.exec(reference)?.[1];
+  if (name === undefined) return { ok: false, why: "credentials must be env:DEST_<NAME>" };
+  const secret = context.secret(name);
+  if (secret === undefined) return { ok: false, why: `there is no secret ${name}` };
+  const parsed = EnvCredentials.safeParse(parseJson(secret));
+  if (!parsed.success) {
+    return { ok: false, why: `the secret ${name} must be JSON with host, access_key_id and secret_access_key` };
+  }
+  // The secret names the host it is meant for; without that, any user who may create a job could have it sent anywhere.
+  if (parsed.data.host !== endpoint.host)
+    return { ok: false, why: `the secret ${name} is for another host than this destination's` };
+  return {
+    ok: true,
+    value: { accessKeyId: parsed.data.access_key_id, secretAccessKey: parsed.data.secret_access_key },
+  };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,139 @@
+import { createGunzip, gunzipSync } from "node:zlib";
+import { concat, encodeUtf8, isAscii, toHex, utf8Length } from "../bytes.ts";
+import { batchTexts, contentType, type OutputFormat, recordLayout } from "../output/format.ts";
+import { type RecordRenderer, recordRenderer } from "../output/render.ts";
+import type { RecordLine } from "../record/line.ts";
+import { utcDay } from "../record/record.ts";
+import type { Content, Encoder, EncoderKind, Gatherer, Part, Pieces } from "./encoder.ts";
+import { deflateFragment, FragmentBuilder } from "./fragment.ts";
+import { contentOf, joinContents, memberHead, memberTail, storedBlocks } from "./gzip.ts";
+
+/** NDJSON or CSV in one gzip member. Fragments are deflated once and taken over as they are: docs/delivery.md. */
+export const gzipText: EncoderKind = {
+  types: ["ndjson", "csv"],
+  suffix: ".log.gz",
+  canarySuffix: ".canary.gz",
+  fileType: "application/gzip",
+  decode: inflated,
+  open: (output) => new GzipText(output),
+};
+
+class GzipText implements Encoder {
+  readonly kind = gzipText;
+  readonly contentType: string;
+  readonly aroundBytes: number;
+  readonly seam: Encoder["seam"];
+  readonly #output: OutputFormat;
+  readonly #texts: ReturnType<typeof batchTexts>;
+  /** What the format adds to a record is ASCII; how much that is, with the delimiter, in UTF-16 units; how often a field is written at most. */
+  readonly #added: { isAscii: boolean; units: number; repeats: number };
+  #renderer: RecordRenderer | null = null;
+
+  constructor(output: OutputFormat) {
+    this.#output = output;
+    this.#texts = batchTexts(output);
+    const { prefix, delimiter, suffix } = this.#texts;
+    this.contentType = contentType(output);
+    this.aroundBytes = prefix.length + suffix.length;
+    this.seam = { finished: storedBlocks(delimiter), raw: delimiter, content: contentOf(delimiter) };
+    const layout = recordLayout(output);
+    const added = layout.texts.join("");
+    // A template may repeat a field; nothing else writes a field twice.
+    const repeats = [...Map.groupBy(layout.fields, (field) => field).values()].map(({ length }) => length);
+    this.#added = {
+      isAscii: isAscii(added),
+      units: added.length + output.recordDelimiter.length,
+      repeats: Math.max(1, ...repeats),
+    };
+  }
+
+  /** Compiled at its first use: a log never renders. */
+  get #render(): RecordRenderer {
+    this.#renderer ??= recordRenderer(this.#output);
+    return this.#renderer;
+  }
+
+  text(record: RecordLine): string {
+    return this.#render(record);
+  }
+
+  unitsAtMost(lineUnits: number): number {
+    return this.#added.units + this.#added.repeats * lineUnits;
+  }
+
+  gather(): Gatherer {
+    const builder = new FragmentBuilder(this.#texts.delimiter);
+    const render = this.#render;
+    const lengthIsBytes = this.#added.isAscii;
+    return {
+      add: (record, takenInMs, isAscii) => {
+        const text = render(record);
+        const bytes = isAscii && lengthIsBytes ? text.length : utf8Length(text);
+        builder.add(text, bytes, utcDay(record.EventTimestampMs), record.EventTimestampMs, takenInMs);
+      },
+      finish: () => builder.finish(),
+    };
+  }
+
+  finish(raw: Uint8Array): Uint8Array<ArrayBuffer> {
+    return deflateFragment(raw);
+  }
+
+  join(parts: readonly Content[]): Content {
+    return joinContents(parts);
+  }
+
+  head(): Part {
+    const { prefix } = this.#texts;
+    return { bytes: memberHead(prefix), content: contentOf(prefix) };
+  }
+
+  tail(content: Content): Part {
+    return memberTail(this.#texts.suffix, content);
+  }
+
+  single(record: RecordLine, variant: number): Uint8Array<ArrayBuffer> {
+    const { prefix, suffix } = this.#texts;
+    const raw = encodeUtf8(this.#render(record));
+    const { bytes: tail } = this.tail(joinContents([contentOf(prefix), contentOf(raw)]));
+    const object = concat([memberHead(prefix), emptyBlocks(variant), deflateFragment(raw), tail]);
+    if (toHex(gunzipSync(object)) !== toHex(concat([prefix, raw, suffix])))
+      throw new Error("an object does not read as it was written");
+    return object;
+  }
+}
+
+/** Stored blocks of no bytes, none of which is the last: no reader sees them. RFC 1951, section 3.2.4. */
+function emptyBlocks(count: number): Uint8Array {
+  return concat(Array.from({ length: count }, () => Uint8Array.of(0, 0, 0, 0xff, 0xff)));
+}
+
+/** One write to the decompressor, in bytes. What comes out of it is read before the next, and is at most a thousand times as much. */
+const INFLATE_STEP_BYTES = 16_384;
+
+async function* inflated(object: Pieces): Pieces {
+  const gunzip = createGunzip({ chunkSize: 65_536 });
+  // A failure of the input comes out at the other end.
+  const fill = feed(object, gunzip).catch((error: unknown) => {
+    gunzip.destroy(error instanceof Error ? error : new Error("broken"));
+  });
+  try {
+    for await (const piece of gunzip as AsyncIterable<Uint8Array>) yield piece;
+    await fill;
+  } finally {
+    gunzip.destroy();
+    // `feed` may wait for room that will not come: the input is returned from here.
+    object.return().catch(() => {});
+  }
+}
+
+async function feed(object: Pieces, gunzip: ReturnType<typeof createGunzip>): Promise<void> {
+  for await (const piece of object) {
+    for (let at = 0; at < piece.length; at += INFLATE_STEP_BYTES) {
+      if (gunzip.destroyed) return;
+      const hasRoom = gunzip.write(piece.slice(at, at + INFLATE_STEP_BYTES));
+      if (!hasRoom) await new Promise<void>((resolve) => gunzip.once("drain", resolve).once("close", resolve));
+    }
+  }
+  gunzip.end();
+}

@@ -1,0 +1,91 @@
+import { concat } from "./bytes.ts";
+
+const LATE = Symbol("late");
+
+/** A stream sent nothing for too long, or broke off before its end. */
+export class StreamFault extends Error {
+  readonly why: "late" | "broken";
+
+  constructor(why: "late" | "broken") {
+    super(`a stream was ${why}`);
+    this.why = why;
+  }
+}
+
+/** Waits for one piece of a stream. @returns `late` if it does not come in time. */
+type Wait = <T, L>(piece: Promise<T>, late: L) => Promise<T | L>;
+
+/**
+ * The pieces of a stream. When the caller stops, the stream is cancelled, and nothing waits for that: a body that hangs may hang there, too.
+ * @param leaves the rest goes to another reader if the caller stops between two pieces.
+ * @throws StreamFault
+ */
+export async function* piecesOf(
+  stream: ReadableStream<Uint8Array>,
+  wait: Wait = (piece) => piece,
+  leaves = false,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const reader = stream.getReader();
+  let isBetween = false;
+  try {
+    for (;;) {
+      isBetween = false;
+      const read = await wait<Awaited<ReturnType<typeof reader.read>>, typeof LATE>(reader.read(), LATE).catch(
+        () => null,
+      );
+      if (read === LATE) throw new StreamFault("late");
+      if (read === null) throw new StreamFault("broken");
+      if (read.done) return;
+      isBetween = true;
+      yield read.value;
+    }
+  } finally {
+    if (leaves && isBetween) reader.releaseLock();
+    else reader.cancel().catch(() => {});
+  }
+}
+
+/** How a stream was read: to its end, or up to where it was too long, too slow or broke off. */
+export interface StreamRead {
+  end: "whole" | "longer" | "late" | "broken";
+  /** At most `maxBytes`; none, where they are not kept. */
+  bytes: Uint8Array<ArrayBuffer>;
+}
+
+/**
+ * Reads a stream to its end. Never throws.
+ * @param bounds.maxBytes of a longer one, nothing more is read.
+ * @param bounds.ms for all of it; undefined: no limit.
+ * @param bounds.leaves as for {@link piecesOf}.
+ * @param bounds.keeps false: what is read is dropped.
+ */
+export async function readStream(
+  stream: ReadableStream<Uint8Array> | null,
+  {
+    maxBytes,
+    ms,
+    leaves = false,
+    keeps = true,
+  }: { maxBytes: number; ms?: number | undefined; leaves?: boolean; keeps?: boolean },
+): Promise<StreamRead> {
+  const pieces: Uint8Array[] = [];
+  let room = maxBytes;
+  const read = (end: StreamRead["end"]): StreamRead => ({ end, bytes: concat(pieces) });
+  if (stream === null) return read("whole");
+  const over = Promise.withResolvers<undefined>();
+  // One timer for all: a stream that sends a byte now and then is never idle.
+  const timer = ms === undefined ? undefined : setTimeout(() => over.resolve(undefined), ms);
+  const wait: Wait = (piece, late) => Promise.race([piece, over.promise.then(() => late)]);
+  try {
+    for await (const piece of piecesOf(stream, ms === undefined ? undefined : wait, leaves)) {
+      if (keeps) pieces.push(piece.subarray(0, room));
+      if (piece.length > room) return read("longer");
+      room -= piece.length;
+    }
+    return read("whole");
+  } catch (error) {
+    return read(error instanceof StreamFault ? error.why : "broken");
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,57 @@
+/** One fixture for each kind of destination, for the contract suite. A new kind is a line in FIXTURES. */
+import { createHash } from "node:crypto";
+
+/** What a destination's requests go to, in memory. */
+export interface Service {
+  fetch(url: string, init: RequestInit): Promise<Response>;
+  /** What stands under a key; undefined: nothing. */
+  get(key: string): Uint8Array | undefined;
+  /** Puts another object under a key, as another client of the service would. */
+  put(key: string, bytes: Uint8Array): void;
+}
+
+export interface Fixture {
+  /** Its secrets are {@link SECRETS}. */
+  conf: string;
+  service(): Service;
+}
+
+export const SECRETS = ["SECRET-ID-4711", "SECRET-KEY-0815"];
+const KEYS = `access-key-id=${SECRETS[0]}&secret-access-key=${SECRETS[1]}`;
+
+const md5 = (bytes: Uint8Array): string => createHash("md5").update(bytes).digest("hex");
+
+/** A bucket that speaks S3. @param shows false: its ETags are no MD5, as with encryption by a managed key. */
+function bucket(shows = true): Service {
+  const objects = new Map<string, { bytes: Uint8Array; sha256: string | null }>();
+  const keyOf = (url: string): string => decodeURIComponent(new URL(url).pathname.split("/").slice(2).join("/"));
+  return {
+    get: (key) => objects.get(key)?.bytes,
+    put: (key, bytes) => {
+      objects.set(key, { bytes, sha256: null });
+    },
+    fetch: async (url, { method, headers, body }) => {
+      const key = keyOf(url);
+      const asked = new Headers(headers);
+      const stored = objects.get(key);
+      if (method === "PUT") {
+        if (asked.has("if-none-match") && stored !== undefined) return new Response(null, { status: 412 });
+        const bytes = new Uint8Array(await new Response(body).arrayBuffer());
+        objects.set(key, { bytes, sha256: asked.get("x-amz-meta-logship-sha256") });
+        return new Response(null, { headers: { etag: shows ? `"${md5(bytes)}"` : '"opaque"' } });
+      }
+      if (stored === undefined) return new Response("<Code>NoSuchKey</Code>", { status: 404 });
+      const shown = new Headers({ "content-length": `${stored.bytes.length}` });
+      shown.set("etag", shows ? `"${md5(stored.bytes)}"` : '"opaque"');
+      if (stored.sha256 !== null) shown.set("x-amz-meta-logship-sha256", stored.sha256);
+      return new Response(method === "HEAD" ? null : stored.bytes.slice(), { headers: shown });
+    },
+  };
+}
+
+export const FIXTURES: { readonly [name: string]: Fixture } = {
+  objstore: { conf: `objstore://traces/logs/{DATE}?account-id=a1&${KEYS}`, service: () => bucket() },
+  r2: { conf: `r2://traces/logs/{DATE}?account-id=a1&${KEYS}`, service: () => bucket() },
+  s3: { conf: `s3://traces/logs/{DATE}?region=auto&endpoint=store.example&${KEYS}`, service: () => bucket() },
+  "s3, encrypted": { conf: `s3://traces/?region=eu-west-1&sse=AES256&${KEYS}`, service: () => bucket(false) },
+};
