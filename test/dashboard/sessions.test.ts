@@ -1,4 +1,4 @@
-/** How long somebody is signed in, and what ends it: everything counts from the next request on. */
+/** How long a session lasts and what ends it, from the next request on. */
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
@@ -30,7 +30,7 @@ const rows = (): Promise<number> =>
     Number(storage.sql.exec("SELECT count(*) AS n FROM session").one().n),
   );
 
-/** A browser that sends this as its cookies. */
+/** A browser with this Cookie header. */
 async function with_(cookie: string): Promise<number> {
   return (await createApp(platform).request(`${ORIGIN}/session`, { headers: { cookie } }, env as unknown as Env))
     .status;
@@ -41,7 +41,7 @@ describe("a cookie", () => {
     const ids = await Promise.all([1, 2, 3].map(async () => idOf(await Visitor.signedIn())));
     expect(new Set(ids).size).toBe(3);
     for (const id of ids) expect(id).toMatch(/^[\w-]{43}$/);
-    // support.ts holds every one that is set to its attributes.
+    // support.ts checks the attributes of each cookie that is set.
     expect(SESSION_COOKIE).toMatch(/^__Host-/);
   });
 
@@ -134,7 +134,7 @@ describe("a session is over", () => {
     await visitor.submit("/sign-in", { token: secret });
     expect(visitor.cookie).not.toBe(cookie);
     expect([await isIn(visitor), await with_(cookie ?? ""), await rows()]).toEqual([true, 303, 1]);
-    // In vain: it goes on.
+    // No effect: the session continues.
     await visitor.submit("/sign-in", { token: "certainly-none" });
     expect(await isIn(visitor)).toBe(true);
   });
