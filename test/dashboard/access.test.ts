@@ -1,4 +1,4 @@
-/** Tokens, members and the audit as pages: what is granted, shown once, taken back, and to whom it is closed. */
+/** The pages of tokens, members and the audit. */
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { PERMISSIONS, ROLE_NAMES } from "../../src/access/roles.ts";
 import { call } from "../api/harness.ts";

@@ -1,4 +1,4 @@
-/** No page of another origin, and no other session, changes anything; and what opens the pages opens nothing else. */
+/** No page of another origin and no other session can change anything; the session opens the pages only. */
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { createApp } from "../../src/app.ts";

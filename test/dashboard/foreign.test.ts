@@ -4,7 +4,7 @@ import { escaped, STEERING, visible } from "../../src/dashboard/parts/foreign.ts
 import { Field, Select } from "../../src/dashboard/parts/form.tsx";
 import { Empty, Notice } from "../../src/dashboard/parts/panel.tsx";
 
-/** What would do something, by what it does. */
+/** Harmful characters, by their effect. */
 const HARMFUL: Readonly<Record<string, string>> = {
   "steers a terminal": "\u0000\u0007\u001b\r\u007f\u0085\u009b",
   "turns the order": "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069",

@@ -19,7 +19,7 @@ beforeEach(() => {
 });
 
 async function ship(scriptName: string, events: number): Promise<void> {
-  // What was switched before is in force.
+  // The earlier switch is in force.
   clock.advance(1_000);
   const minted = new Oracle({ at: clock.nowMs(), name: scriptName }).mint(events, { scriptName });
   const { acked } = await deliver(pack(minted, clock.nowMs()));
@@ -79,7 +79,7 @@ describe("the functions", () => {
     expect(await text("/functions?name=nothing", visitor)).toContain("No matching functions");
     const fields = { logging: "off", back: "?name=OP-5&page=2" };
     expect((await visitor.submit("/functions/shop-51/logging", fields)).location).toBe("/functions?name=OP-5&page=2");
-    // Somewhere else is nowhere to go back to.
+    // Never leads to another site.
     const evil = { logging: "off", back: "https://evil.example/?page=https://evil.example" };
     expect((await visitor.submit("/functions/shop-51/logging", evil)).location).toBe("/functions");
   });
@@ -93,7 +93,7 @@ describe("the functions", () => {
       expect(await loggingOf("shop")).toBe(logging);
     }
     expect((await visitor.submit("/functions/shop/logging", { logging: "constructor" })).status).toBe(400);
-    // Of one that was never seen nothing is left then.
+    // A function without events then no longer exists.
     await patch("later", { logship: false });
     const undecided = await visitor.submit("/functions/later/logging", { logging: "unset" });
     expect([undecided.location, await loggingOf("later")]).toEqual(["/functions", undefined]);
@@ -221,7 +221,7 @@ describe("how to attach one", () => {
   it("says in local development how to run one here, and where it answers", async () => {
     const page = await text("/attach", await Visitor.signedIn(undefined, LOCAL));
     expect(page).toMatch(/It answers at http:\/\/shop\.localhost:8788\/ :/);
-    // Its lines need a token and a file: both are there to be copied before.
+    // The command needs a token and a file, both shown before it.
     expect(page).toMatch(/TOKEN=\$\(sed .* cat > shop\.js .* -F 'shop\.js=@shop\.js;/);
     expect(page).toContain("/functions/scripts/shop");
   });

@@ -1,4 +1,4 @@
-/** Whatever a form or an address says, the answer is a page that says so, and soon: never a fault of ours. */
+/** Any form or address gets an answer in time, and never a 500. */
 import { expect, it } from "vitest";
 import { call, freshBucket, type Job } from "../api/harness.ts";
 import { destinationConf } from "../support/runtime/api.ts";
@@ -7,7 +7,7 @@ import { ORIGIN } from "./support.ts";
 
 const OWN = { origin: ORIGIN, "sec-fetch-site": "same-origin" };
 
-/** How long an answer may take, in ms: several times of what the slowest takes, and far less than what is not bounded. */
+/** Deadline of an answer, in ms: a multiple of the slowest, far below an unbounded one. */
 const SOON_MS = 5_000;
 
 const nested = (levels: number) => `{"where":${'{"and":['.repeat(levels)}1${"]}".repeat(levels)}}`;
@@ -49,7 +49,7 @@ it("whatever a form says", async () => {
       const isSoon = Date.now() - begunMs < SOON_MS;
       expect({ path, n, isOurs: status >= 500, isSoon }).toEqual({ path, n, isOurs: false, isSoon: true });
       if (location === null) continue;
-      // What was kept of it can be shown.
+      // What was stored can be shown.
       const next = await visitor.get(location.split("#")[0] ?? "");
       const isWhole = next.status < 500 && !next.html.includes("This part cannot be shown");
       expect({ path, n, location, isWhole }).toEqual({ path, n, location, isWhole: true });

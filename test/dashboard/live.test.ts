@@ -97,7 +97,7 @@ describe("from the queue to whoever watches", () => {
     expect((await viewing.next("records")).counts).toMatchObject({ seen: 4, shown: 4 });
     viewing.socket.close(1000, "");
     await viewing.end();
-    // With nobody there, what comes is for nobody.
+    // Without viewers, a push is ignored.
     await live(env.LIVE).push({ lines: ["no record"], leftOut: 0 });
   });
 });

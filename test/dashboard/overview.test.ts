@@ -10,7 +10,7 @@ import { api, createJob } from "../support/runtime/api.ts";
 import { deliver, freshBucket, NOON, pack, setClock, settle } from "../support/runtime/pipeline.ts";
 import { textOf, Visitor } from "./support.ts";
 
-// What is true at this moment is what these tests ask.
+// These tests need a fresh look for each request.
 FRESH.ms = 0;
 const PATIENCE = { row: ROW_PATIENCE.ms, look: LOOK_PATIENCE.ms, usage: USAGE_PATIENCE.ms };
 beforeEach(() => {
@@ -28,7 +28,7 @@ async function overview(visitor?: Visitor, headers: Record<string, string> = {})
   return page.html;
 }
 
-/** Somebody who holds these permissions alone. */
+/** A visitor with only these permissions. */
 async function holding(...permissions: string[]): Promise<Visitor> {
   const { secret } = await token(permissions as never);
   return Visitor.signedIn({ token: secret });

@@ -1,4 +1,4 @@
-/** What a look at a page takes: pages are left open, and look again and again. docs/costs.md has these numbers. */
+/** The cost of a page, which refreshes as long as it is open. docs/costs.md has these numbers. */
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it, vi } from "vitest";
@@ -13,10 +13,10 @@ const CLASSES: readonly { prototype: object }[] = [
   ...[AccessRegister, AccountLedger, ControlPlane, DeliveryLog, Outbox, Replays, Watch],
 ];
 
-/** What an object calls of its own. */
+/** Calls of an object to itself. */
 const OWN = ["constructor", "see"];
 
-/** Counts the requests of durable objects from now on. @returns those since it was last asked. */
+/** Counts the requests of durable objects from now on. @returns the number since the last call. */
 function requests(): () => number {
   let made = 0;
   for (const { prototype } of CLASSES) {
@@ -39,7 +39,7 @@ function requests(): () => number {
   };
 }
 
-/** Counts the rows that the watch writes. @returns those since it was last asked. */
+/** Counts the rows that the watch writes. @returns the number since the last call. */
 async function rowsOfWatch(): Promise<() => number> {
   return runInDurableObject(watch(env.WATCH), (_watch, { storage }) => {
     const cursors: SqlStorageCursor<Record<string, SqlStorageValue>>[] = [];
@@ -62,11 +62,11 @@ it.each([1, 3])("a look costs a few requests, and some more for each of %d jobs"
   await deliver(pack(new Oracle({ at: NOON }).mint(10), clock.nowMs()));
   for (const job of jobs) await settle(job, clock);
   const visitor = await Visitor.signedIn();
-  // What only the first look does.
+  // Work of the first look only.
   await visitor.get("/");
   const rows = await rowsOfWatch();
   const look = async (path: string): Promise<number> => {
-    // The last one is not fresh any more for the watch.
+    // The watch does not reuse its last look.
     clock.advance(15_000);
     await deliver(pack(new Oracle({ at: clock.nowMs() }).mint(1), clock.nowMs()));
     made();

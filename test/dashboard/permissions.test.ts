@@ -1,4 +1,4 @@
-/** Who may open which page and send which form: a table that is written by hand, and every kind of caller against all of it. */
+/** The permission of each page and form: a table written by hand, checked for every kind of caller. */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { PERMISSIONS, type Permission, ROLES, type Role } from "../../src/access/roles.ts";
 import { InnerApi } from "../../src/dashboard/inner-api.ts";
@@ -7,7 +7,7 @@ import { call } from "../api/harness.ts";
 import { member, token } from "../api/principals.ts";
 import { ORIGIN, textOf, Visitor } from "./support.ts";
 
-/** What a page needs before anything is asked of the API, and its form; null: to be signed in. What is missing here fails the first test. */
+/** Permission of a page, and of its form; null: signed in. A missing page fails the first test. */
 const NEEDED: { readonly [path: string]: { get?: Permission | null; post?: Permission | null } } = {
   "/": { get: null },
   "/cost": { get: "logs:read" },
@@ -59,10 +59,10 @@ const NEEDED: { readonly [path: string]: { get?: Permission | null; post?: Permi
   "/status/webhook/delete": { get: "logs:edit", post: "logs:edit" },
 };
 
-/** Whose page reads a job before it changes one: the API asks for this as well. */
+/** Forms that read a job first: the API requires this too. */
 const READS: readonly string[] = ["/jobs/:job_id/edit", "/jobs/:job_id/delete"];
 
-/** For every parameter, what is there for nobody. */
+/** For each parameter, a value that does not exist. */
 const at = (path: string, value = "1"): string => path.replace(/:\w+/g, value);
 
 const GETS = Object.entries(NEEDED).flatMap(([path, { get }]) => (get === undefined ? [] : [[path, get] as const]));
@@ -83,11 +83,11 @@ it("the table has every page, and no other", () => {
     { ...(get !== undefined && { get: get.permission }), ...(post !== undefined && { post: post.permission }) },
   ]);
   expect(Object.fromEntries(there)).toEqual(NEEDED);
-  // Of two of one path, the second would never be asked.
+  // Of two pages with one path, the second would never be reached.
   expect(there).toHaveLength(Object.keys(NEEDED).length);
 });
 
-/** @param held what the visitor may do. */
+/** @param held permissions of the visitor. */
 async function expectHeld(visitor: Visitor, held: ReadonlySet<Permission>): Promise<void> {
   const csrf = await visitor.csrf();
   const changes = async () => (await call<unknown[]>("GET", "/logship/audit")).body.result.length;
@@ -172,7 +172,7 @@ it("no parameter of an address leads a page to another route of the API than its
   const base = "https://logship.test/client/v4/accounts/x";
   const strayed = asked.mock.calls
     .map(([, path]) => path)
-    // Of dots alone it is known that they never get that far.
+    // Dots alone never get that far.
     .filter((path) => !path.split("/").some((part) => part === ".." || part === "."))
     .filter((path) => new URL(base + path).href !== base + path);
   expect(asked.mock.calls.length).toBeGreaterThan(100);

@@ -1,4 +1,4 @@
-/** What was set aside, as pages: read, downloaded, sent again, deleted. */
+/** The pages of what is set aside. */
 import { env } from "cloudflare:workers";
 import { gunzipSync } from "node:zlib";
 import { beforeEach, describe, expect, it, vi } from "vitest";
@@ -29,7 +29,7 @@ async function aside(n: number, lines: readonly string[], why = "failed too ofte
   await accountLedger(env.ACCOUNT).setAside({ taken, queue: "q", why, events: lines.length, message });
 }
 
-/** Sets something aside that nobody can read. */
+/** Sets an unreadable message aside. */
 async function unreadable(n: number, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
   const why = "shorter than a header";
   const taken = { id: id(n), takenInMs: NOON, keyed: true };
@@ -43,7 +43,7 @@ async function unreadable(n: number, bytes: Uint8Array<ArrayBuffer>): Promise<vo
   });
 }
 
-/** A job with an object of two records that its store refuses for itself. */
+/** A job with an object of two records that the store rejects. */
 async function refusedObject(): Promise<number> {
   const { name, control } = freshBucket();
   const job = await createJob(name);

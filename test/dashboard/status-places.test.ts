@@ -1,4 +1,4 @@
-/** Where a finding leads to: what it is about, and where that is mended. */
+/** The links of a finding: to its subject, and to where it is fixed. */
 import { expect, it, vi } from "vitest";
 import { FRESH, Watch } from "../../src/status/watch.ts";
 import { token } from "../api/principals.ts";

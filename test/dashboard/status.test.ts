@@ -1,4 +1,4 @@
-/** What is wrong, what was, and who is told, as pages. */
+/** The pages of the status and the webhook. */
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { FRESH, Watch } from "../../src/status/watch.ts";
 import { call } from "../api/harness.ts";
@@ -159,7 +159,7 @@ describe("the webhook", () => {
     const answer = await admin.submit(at, { url, enabled: "true" });
     expect([answer.status, OBEYED.exec(answer.html)]).toEqual([400, null]);
     expect(answer.html).toMatch(/id="field-url-error"/);
-    // The path of an address may open things: no page shows it again.
+    // The path of an address may be secret: no page shows it again.
     expect(url !== "" && answer.html.includes(`value="${url}`)).toBe(false);
     expect(answer.html.includes("Enter the address again")).toBe(url !== "");
     expect(await readWebhook()).toBeNull();

@@ -13,7 +13,7 @@ import { TOKENS } from "../../src/dashboard/style/tokens.ts";
 
 const SHEETS = { BASE, CHARTS, CREATE, FORMS, LIVE, OPS, OVERVIEW, PARTS, SHIPPING, TOKENS };
 
-/** What the rules of a sheet are for, each as it stands. */
+/** The selectors of a sheet. */
 function selectorsOf(sheet: string): string[] {
   const lines = sheet.replaceAll(/\/\*[\s\S]*?\*\//g, "").matchAll(/(?:^|[{}])\s*([^@{}]+)(?=\{)/g);
   return [...lines].flatMap(([, selectors = ""]) => selectors.split(",")).map((each) => each.trim());

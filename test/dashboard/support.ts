@@ -1,4 +1,4 @@
-/** The dashboard in the runtime: signs in, asks for pages, sends forms; and holds every page to what all of them promise. */
+/** The dashboard in the runtime: signs in, loads pages, sends forms, and checks what every page guarantees. */
 import { env } from "cloudflare:workers";
 import { expect } from "vitest";
 import { createApp } from "../../src/app.ts";
@@ -7,15 +7,15 @@ import { ADMIN_TOKEN } from "../support/constants.ts";
 
 export const ORIGIN = "https://logship.test";
 
-/** What a browser says of a form that a page of its own origin sends. */
+/** Headers of a form sent by a page of the same origin. */
 const OWN = { origin: ORIGIN, "sec-fetch-site": "same-origin" } as const;
 
 export interface Shown {
   status: number;
   headers: Headers;
-  /** The page; "" of a redirect. */
+  /** "" for a redirect. */
   html: string;
-  /** Where a redirect leads; null: it is none. */
+  /** Target of a redirect; null: none. */
   location: string | null;
 }
 
@@ -46,7 +46,7 @@ export class Visitor {
     return this.#send(path, { method: "GET", headers });
   }
 
-  /** Sends a form as a page of ours would. */
+  /** Sends a form as a page of the dashboard would. */
   async submit(path: string, fields: Record<string, string> | URLSearchParams = {}): Promise<Shown> {
     const form = new URLSearchParams(fields);
     if (this.cookie !== null && !form.has("csrf")) form.set("csrf", await this.csrf());
@@ -59,7 +59,7 @@ export class Visitor {
     return this.#send(path, { method: "POST", headers: { ...type, ...headers }, body: form.toString() });
   }
 
-  /** What the forms of this session carry, read from a page. */
+  /** The CSRF token of this session, read from a page. */
   async csrf(): Promise<string> {
     const { html } = await this.get("/");
     return /name="csrf" value="([\w-]+)"/.exec(html)?.[1] ?? "";
@@ -87,7 +87,7 @@ export class Visitor {
   }
 }
 
-/** What every page promises: nothing foreign is loaded or run, nothing is kept, and no secret stands in it. */
+/** Every page: no foreign content is loaded or run, nothing is cached, and it contains no secret. */
 export function expectPage({ headers, html }: Shown): void {
   const policy = headers.get("content-security-policy") ?? "";
   expect(policy).toMatch(/^default-src 'none'; style-src 'sha256-[\w+/=]+'; script-src 'self'; /);
@@ -95,14 +95,14 @@ export function expectPage({ headers, html }: Shown): void {
   expect(policy).not.toContain("unsafe");
   expect(headers.get("cache-control")).toBe("no-store");
   expect(html).toMatch(/^<!DOCTYPE html><html lang="en">[\s\S]*<\/html>$/);
-  // What a value says is a text.
+  // Values are texts.
   expect(html.replace(/="[^"]*"/g, '=""')).not.toMatch(/<[^>]* (?:style|on\w+)=/i);
   expect(html.match(/<script\b[^>]*>/g)?.every((tag) => / src="\/assets\/[\w-]+\.js"/.test(tag))).not.toBe(false);
   for (const secret of [ADMIN_TOKEN, "test-secret-key", "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="])
     expect(html).not.toContain(secret);
 }
 
-/** The text of a page as somebody reads it, roughly: without markup, spaces as one. */
+/** The text of a page, roughly: without markup, white space as one space. */
 export function textOf(html: string): string {
   return html
     .replace(/<style>[\s\S]*?<\/style>|<title>[\s\S]*?<\/title>/g, " ")

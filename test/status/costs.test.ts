@@ -1,4 +1,4 @@
-/** What a look costs, as docs/costs.md says it. */
+/** The cost of a look, as in docs/costs.md. */
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it, vi } from "vitest";
@@ -9,7 +9,7 @@ import { createJob } from "../support/runtime/api.ts";
 import { settle } from "../support/runtime/pipeline.ts";
 import "./support.ts";
 
-/** Rows that the watch writes from now on, by what it is that is done to which table; every other object is left out. */
+/** Counts the rows that the watch writes from now on, by statement and table; ignores other objects. */
 async function meter(): Promise<() => Record<string, number>> {
   const run: { what: string; cursor: SqlStorageCursor<Record<string, SqlStorageValue>> }[] = [];
   await runInDurableObject(watch(env.WATCH), (_watch, { storage }) => {

@@ -1,7 +1,7 @@
 /** Findings for tests. */
 import type { Finding } from "../../src/status/types.ts";
 
-/** A finding of job 1, with everything at its default but what is named. */
+/** A finding of job 1; the argument overrides the defaults. */
 export function finding(fields: Partial<Finding> = {}): Finding {
   return {
     kind: "failing",

@@ -1,4 +1,4 @@
-/** When somebody is called, and when not: from what looks find to a receiver, through the durable object. */
+/** When the webhook is called: from scripted looks to a receiver, through the durable object. */
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
 import { Watch } from "../../src/status/watch.ts";

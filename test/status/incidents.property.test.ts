@@ -1,4 +1,4 @@
-/** Whatever is seen in whatever order: what is told alternates, ends after it began, and is bounded. */
+/** For any sequence of looks: opened and over alternate, in this order, and the number of incidents is bounded. */
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { advance, CONFIRM_MS, INCIDENTS_MAX, keyOf, SETTLE_MS, type Tracked } from "../../src/status/incidents.ts";
@@ -47,7 +47,7 @@ it("of each finding, opened and over alternate, whatever the looks and the clock
         for (const each of step.opened) {
           const key = keyOf(each.finding);
           expect([open.has(key), used.has(each.id)]).toEqual([false, false]);
-          // It was seen before, and is seen now.
+          // Seen before, and now.
           expect(before.some(({ id, openedMs }) => id === each.id && openedMs === null)).toBe(true);
           expect(findings.some((seen) => keyOf(seen) === key)).toBe(true);
           open.set(key, each.id);
@@ -64,11 +64,11 @@ it("of each finding, opened and over alternate, whatever the looks and the clock
           expect(each.firstSeenMs).toBeLessThanOrEqual(now);
           expect(each.sinceMs).toBeLessThanOrEqual(each.firstSeenMs);
         }
-        // What is told and not over is followed, and each key once.
+        // Open incidents are tracked, each key once.
         const followed = new Map(tracked.map((each) => [keyOf(each.finding), each.id]));
         expect(followed.size).toBe(tracked.length);
         for (const [key, id] of open) expect(followed.get(key)).toBe(id);
-        // Whatever is seen is followed.
+        // Each finding is tracked.
         for (const seen of findings) expect(followed.has(keyOf(seen))).toBe(true);
       }
     }),

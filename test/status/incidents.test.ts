@@ -15,10 +15,10 @@ import { finding } from "./findings.ts";
 
 const MINUTE_MS = 60_000;
 
-/** What a look saw of one finding: `+` it is there, `-` it is not, `?` it could not be told. */
+/** The result of a look for one finding: `+` present, `-` absent, `?` unknown. */
 type Seen = readonly [minute: number, seen: "+" | "-" | "?"];
 
-/** Follows looks one after the other. @returns what was told, as `minute opened` and `minute over since minute`. */
+/** Applies looks in order. @returns the calls, as `minute opened` and `minute over since minute`. */
 function told(
   looks: readonly Seen[],
   of: Finding = finding({ sinceMs: null }),

@@ -1,4 +1,4 @@
-/** A scripted receiver of the webhook, and a watch that sees what a test says. */
+/** A scripted receiver of the webhook, and a watch with scripted findings. */
 import { runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, vi } from "vitest";
@@ -20,17 +20,17 @@ export interface Call {
   redirect: RequestInit["redirect"];
 }
 
-/** What a receiver does with a call. */
+/** How the receiver answers a call. */
 export type Answer = number | Response | "refuses" | "hangs" | (() => Response | Promise<Response>);
 
 export interface Receiver {
-  /** Every call that came, in order, whatever was answered. */
+  /** All calls in order, whatever the answer. */
   readonly calls: Call[];
-  /** What it answers from now on; 204 to begin with. */
+  /** The answer from now on; 204 at first. */
   answers(answer: Answer | ((call: Call) => Answer)): void;
 }
 
-/** Takes the place of the network. */
+/** Replaces the network. */
 export function receiver(): Receiver {
   const calls: Call[] = [];
   let answer: Answer | ((call: Call) => Answer) = 204;
@@ -62,7 +62,7 @@ export function receiver(): Receiver {
   };
 }
 
-/** What the watch sees, whichever instance of it looks. */
+/** Scripts the findings of the watch, in every instance. */
 export function sees(): {
   now(findings: readonly Finding[], isBlind?: (finding: Finding) => boolean): void;
   fails(error: Error): void;
@@ -110,7 +110,7 @@ export async function putWebhook(fields: object = { url: URL_OF_RECEIVER }): Pro
 
 export const readWebhook = async (): Promise<Webhook> => (await call<Webhook>("GET", "/logship/webhook")).body.result;
 
-/** That each call is signed with one of these secrets. */
+/** Expects each call to be signed with one of these secrets. */
 export async function expectSigned(calls: readonly Call[], secret: string): Promise<void> {
   for (const { headers, raw } of calls) expect(await verify(headers, raw, secret)).toBe(true);
 }

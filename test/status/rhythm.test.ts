@@ -1,4 +1,4 @@
-/** What is usual: learned look by look, as the watch looks, every five minutes. */
+/** Learning a rhythm, with a look every five minutes. */
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
@@ -13,8 +13,8 @@ const LOOK = 5 * MINUTE;
 const MONDAY = Date.UTC(2026, 10, 23);
 
 /**
- * A function that runs at these times, and a watch that looks all the while.
- * @returns when it was first called quiet, of each time that it was.
+ * A function that runs at these times, under a watch.
+ * @returns the first moment of each time that it was called quiet.
  */
 function alarms(
   times: readonly number[],
@@ -30,7 +30,7 @@ function alarms(
     let last: number | undefined;
     for (; (times[next] ?? Number.POSITIVE_INFINITY) <= now; next++) last = times[next];
     if (!looksAt(now)) {
-      // What came meanwhile is found by the next look.
+      // The next look finds what came meanwhile.
       if (last !== undefined) next -= 1;
       continue;
     }
@@ -44,7 +44,7 @@ function alarms(
   return { alarms: began, pulse };
 }
 
-/** From one time to another, every so often. */
+/** Times from one to another, at an interval. */
 const every = (ms: number, from: number, to: number): number[] =>
   Array.from({ length: Math.max(0, Math.ceil((to - from) / ms)) }, (_, n) => from + n * ms);
 

@@ -1,4 +1,4 @@
-/** Whatever the facts are: nothing of a record or of a secret gets into a finding, and the same facts make the same findings. */
+/** For any facts: a finding contains no text of a record or secret, and the same facts give the same findings. */
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { readConfig } from "../../src/config.ts";
@@ -12,7 +12,7 @@ import { job as plainJob } from "../pipeline/scripted.ts";
 import { NOON } from "../record/samples.ts";
 import { account, facts, fn, job, log, mark } from "./samples.ts";
 
-/** Stands for the text of a record, in everything that a log or a store might have got it from. */
+/** Stands for the text of a record, wherever a log or a store may repeat it. */
 const RECORD = "xRECORDx";
 
 const time = fc.integer({ min: NOON - 40 * 86_400_000, max: NOON });

@@ -1,4 +1,4 @@
-/** Every rule by itself: just before it says something, when it does, and what of the facts it takes up. */
+/** Each rule: just below its threshold, above it, and its words. */
 import { describe, expect, it } from "vitest";
 import type { CanaryStatus, LogStatus } from "../../src/delivery/types.ts";
 import type { AccountFacts, Facts, FunctionFacts, JobFacts, KnownAttachment } from "../../src/status/facts.ts";
@@ -15,7 +15,6 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const GB = 1_000_000_000;
 
-/** So long ago. */
 const ago = (ms: number): number => NOON - ms;
 
 const ofJob = (fields: Partial<JobFacts>, logFields: Partial<LogStatus> | null = {}): Facts =>
@@ -45,7 +44,7 @@ const PARKED = {
   failingSinceMs: ago(9),
 };
 
-/** Kind, facts that are just not enough for it, and facts that are; and what must be said then. */
+/** Kind, facts just below its threshold, facts above it, and the expected finding. */
 const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>][] = [
   [
     "configuration_malformed",
@@ -94,7 +93,7 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
   ],
   [
     "no_events",
-    // What was taken in since may be on its way.
+    // Later events may be in the queue.
     facts({
       account: account({ usual: { lastMs: ago(2 * HOUR + 1), longestGapMs: HOUR } }),
       functions: { countedUntilMs: ago(1), each: [], unnamedMs: null, notWatched: 0 },
@@ -146,7 +145,7 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
   ],
   [
     "out_of_balance",
-    // What was set aside, and then given up.
+    // Set aside, then discarded.
     ofAccount({ status: status({ counts: { ...account().status.counts, processed: 103, discarded: 3 } }) }),
     ofAccount({ status: status({ counts: { ...account().status.counts, processed: 103 } }) }),
     { severity: "error", affected: { count: 3, what: "events" } },
@@ -439,7 +438,7 @@ describe("what is not told", () => {
   const silentOther = job({ id: 2, log: "silent" });
   const QUIET = { lastMs: ago(HOUR), longestGapMs: 0 };
   const LOUD = { lastMs: ago(MINUTE), longestGapMs: 0 };
-  /** A message that was taken in half an hour ago has to come again. */
+  /** A message of half an hour ago is being redelivered. */
   const waiting = (usual: { lastMs: number; longestGapMs: number }): Facts =>
     facts({
       account: account({ usual }),

@@ -1,4 +1,4 @@
-/** Facts of an account in which nothing is wrong; each test changes what it is about. */
+/** Facts of a healthy account; each test changes some. */
 import type { LogStatus } from "../../src/delivery/types.ts";
 import type { AccountFacts, Facts, FunctionFacts, JobFacts } from "../../src/status/facts.ts";
 import type { Mark } from "../../src/status/marks.ts";
@@ -90,7 +90,7 @@ export function fn(fields: Partial<FunctionFacts> = {}): FunctionFacts {
   };
 }
 
-/** Of what has grown once, by so much. */
+/** A mark of one growth. */
 export function mark(grewMs: number | null, by: number): Mark {
   return { value: by, grewMs, sinceMs: grewMs, by };
 }

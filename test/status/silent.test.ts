@@ -1,4 +1,4 @@
-/** What does not answer is never taken for well: it is said to be silent, and what only it knows stays open. */
+/** A silent part never counts as healthy: it is a finding, and problems that only it knows stay open. */
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { AccountLedger } from "../../src/account/ledger.ts";
@@ -19,7 +19,7 @@ import { deliver, freshBucket, NOON, pack, runAlarm, setClock } from "../support
 import { rule } from "../support/s3-script.ts";
 import { kindsOf, MINUTE_MS, status } from "./support.ts";
 
-/** After which nobody takes one look for another, in ms. */
+/** After this long a look is not reused, in ms. */
 const ANEW_MS = 15_000;
 
 beforeEach(() => {
@@ -135,7 +135,7 @@ it("nobody is called quiet while it is not known whose logging is off", async ()
   const oracle = new Oracle({ at: NOON });
   const come = (scriptName: string): Promise<unknown> =>
     deliver(pack(oracle.mint(1, { at: clock.nowMs(), scriptName }), clock.nowMs()));
-  // "shop" and "steady" every half hour, for more than a day; then "shop" is taken off, and stays away.
+  // "shop" and "steady" every half hour, for more than a day; then "shop" stops.
   for (let half = 0; half < 52; half++) {
     clock.advance(30 * MINUTE_MS);
     await come("shop");

@@ -1,11 +1,11 @@
-/** What `GET /status` says. */
+/** Answers of `GET /status`. */
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect } from "vitest";
 import { FRESH, watch } from "../../src/status/watch.ts";
 import { call } from "../api/harness.ts";
 
-// What is true at this moment is what these tests ask, and at the next one again.
+// These tests need a fresh look for each request.
 FRESH.ms = 0;
 
 export const MINUTE_MS = 60_000;
@@ -28,7 +28,7 @@ export interface Status {
   findings: Said[];
 }
 
-/** @throws unless it is answered. */
+/** @throws if there is no answer. */
 export async function status(): Promise<Status> {
   const answer = await call<Status>("GET", "/logship/status");
   expect(answer.status).toBe(200);
@@ -40,9 +40,9 @@ export async function kindsOf(said: Promise<Status> = status()): Promise<string[
   return (await said).findings.map(({ kind }) => kind);
 }
 
-/** What a watch says that has just been evicted: it goes by what is on its disk. Only where everybody answers: eviction waits for calls under way. */
+/** The status after an eviction of the watch, from its storage. Only if all parts answer: eviction waits for running calls. */
 export async function freshStatus(): Promise<Status> {
-  // Only what runs can be evicted.
+  // Only a running object can be evicted.
   await runInDurableObject(watch(env.WATCH), () => {});
   await evictDurableObject(watch(env.WATCH));
   return status();

@@ -1,4 +1,4 @@
-/** From a store that refuses to a receiver that is told so, through the service as it is deployed: nothing of it is scripted but store and receiver. */
+/** From a store that rejects uploads to a call of the webhook, through the deployed service: only store and receiver are scripted. */
 import { runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it, vi } from "vitest";

@@ -1,4 +1,4 @@
-/** The same of what others look after: the canary, attachments, replays. From what goes wrong to what `GET /status` says, with nothing put in between. */
+/** As vanish.test.ts, for the canary, attachments and replays. */
 import { createScheduledController } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it, vi } from "vitest";

@@ -1,6 +1,6 @@
 /**
- * Each way in which logs vanish elsewhere without a word, provoked through the service as it is deployed: what `GET /status` says, and from when on. It looks
- * when it is asked, and by itself with every cron, which is every five minutes.
+ * Each way in which logs can vanish silently, provoked in the deployed service: the finding in `GET /status`, and when
+ * it appears. The service checks on request, and with every cron (five minutes).
  */
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
@@ -30,7 +30,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 const kindsOf = (): Promise<string[]> => kinds(status());
 const at = (ms: number): string => new Date(ms).toISOString();
 
-/** Events of one function, as if taken in now. */
+/** Events of one function, accepted now. */
 async function come(oracle: Oracle, clock: { nowMs(): number }, count: number, scriptName = "shop"): Promise<void> {
   await deliver(pack(oracle.mint(count, { at: clock.nowMs(), scriptName }), clock.nowMs()));
 }
@@ -69,7 +69,7 @@ describe("a store that does not take records", () => {
       advice: expect.stringMatching(advice),
     };
     expect((await status()).findings).toEqual([expected]);
-    // Since the first failure, however often it is tried.
+    // Since the first failure, whatever the number of tries.
     clock.advance(10 * MINUTE_MS);
     await runAlarm(job);
     expect(await status()).toMatchObject({ ok: false, errors: 1, warnings: 0, findings: [expected] });
@@ -269,7 +269,7 @@ describe("events that reach no job", () => {
     await come(oracle, clock, 3);
     const sinceMs = clock.nowMs();
     clock.advance(16 * MINUTE_MS);
-    // Only one of them gets what comes now: the other's share is lost on the way, as no code here does.
+    // Only one of them receives the events: no code of the service loses the others.
     const append = DeliveryLog.prototype.append;
     vi.spyOn(DeliveryLog.prototype, "append").mockImplementation(function (this: DeliveryLog, what) {
       const job = (this as unknown as { ctx: DurableObjectState }).ctx.id.name ?? "";
@@ -325,14 +325,14 @@ describe("events that reach no job", () => {
       await runAlarm(job);
       return kindsOf();
     };
-    // Its longest pause, as it was seen, is half an hour: the looks are as far apart.
+    // Its longest observed pause is half an hour: the interval of the looks.
     expect(await goesOn()).toEqual([]);
     expect(await goesOn()).toEqual([]);
     expect(await goesOn()).toEqual(["function_quiet"]);
     expect((await status()).findings).toMatchObject([
       { subject: { type: "function", name: "shop" }, since: at(lastMs), severity: "warning" },
     ]);
-    // Gone for good, as somebody says.
+    // Deleted by the user.
     await call("DELETE", "/functions/scripts/shop");
     expect(await kindsOf()).toEqual([]);
   });
@@ -351,7 +351,7 @@ describe("events that reach no job", () => {
       clock.advance(30 * MINUTE_MS);
       expect(await both()).toEqual([]);
     }
-    // Before anybody else in that hour.
+    // Before any other function in that hour.
     clock.advance(HOUR_MS);
     const madeUp = Array.from({ length: 2_100 }, (_, n) =>
       oracle.mint(1, { at: clock.nowMs(), scriptName: `made-up-${n}` }),
@@ -455,7 +455,7 @@ describe("what others tell of", () => {
     expect(await found(SOURCES)).toEqual([]);
   });
 
-  /** A look with sources of the test's own, and a memory that lasts as long. */
+  /** A look with scripted sources and its own memory. */
   function found(sources: Sources, bindings: Partial<Env> = {}) {
     return runInDurableObject(env.LOG.getByName(`memory ${crypto.randomUUID()}`), async (_object, { storage }) => {
       storage.sql.exec(SAMPLES_SQL + RHYTHM_SQL);

@@ -1,6 +1,6 @@
 /**
- * Checks a call as a receiver does, with the runtime's own Web Crypto: written from the specification (https://www.standardwebhooks.com), and sharing nothing
- * with what signs.
+ * Verifies a call as a receiver would, with Web Crypto: written from the specification
+ * (https://www.standardwebhooks.com), without code of the signer.
  * @returns whether one of its signatures is of this secret.
  */
 export async function verify(headers: Headers, body: string, secret: string): Promise<boolean> {

@@ -1,4 +1,4 @@
-/** Looks of the watch whose findings are scripted, and the receiver of its calls: at noon before each test, with nothing found and nobody told. */
+/** A watch with scripted findings, and its receiver. Each test begins at noon, without findings and calls. */
 import { runInDurableObject } from "cloudflare:test";
 import { beforeEach, type MockInstance, vi } from "vitest";
 import type { Finding } from "../../src/status/types.ts";
@@ -25,14 +25,14 @@ beforeEach(() => {
   post = receiver();
 });
 
-/** One look of the cron, so many minutes after noon. */
+/** A cron at this minute after noon. */
 export async function checkAt(minute: number, findings: readonly Finding[] = []): Promise<void> {
   clock.advance(NOON + minute * MINUTE_MS - clock.nowMs());
   eyes.now(findings);
   await theWatch().check();
 }
 
-/** The cron every five minutes, and every alarm when it is due, for so long. */
+/** Runs the cron every five minutes, and each due alarm, for this long. */
 export async function pass(ms: number, findings: readonly Finding[]): Promise<void> {
   eyes.now(findings);
   const end = clock.nowMs() + ms;
@@ -47,7 +47,7 @@ export async function pass(ms: number, findings: readonly Finding[]): Promise<vo
   }
 }
 
-/** An incident of each of these jobs, told or waiting to be. */
+/** Opens an incident of each of these jobs. */
 export async function begin(...jobs: readonly number[]): Promise<Finding[]> {
   const findings = jobs.map((id) => of(id));
   await checkAt((clock.nowMs() - NOON) / MINUTE_MS, findings);

@@ -1,4 +1,4 @@
-/** The calls of the webhook, and what becomes of them: receivers of every kind, through the durable object. */
+/** Calls of the webhook to receivers of every kind, through the durable object. */
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
 import type { Watch } from "../../src/status/watch.ts";
@@ -15,7 +15,7 @@ describe("a receiver that is down", () => {
     const found = await begin(1, 2);
     await pass(HOUR_MS, found.slice(1));
     const tries = post.calls.splice(0);
-    // Doubling from five seconds: not more than a dozen, for all calls together.
+    // Doubling from five seconds: a dozen at most, for all calls together.
     expect([tries.length > 8, tries.length < 13]).toEqual([true, true]);
     const gaps = tries.slice(1).map(({ atS }, i) => atS - (tries[i]?.atS ?? 0));
     expect(gaps.slice(0, 6)).toEqual([5, 10, 20, 40, 80, 160]);
@@ -148,7 +148,7 @@ describe("a receiver that answers", () => {
     expect(post.calls).toEqual([]);
     const sight = await theWatch().look();
     expect(sight?.findings.map(({ kind }) => kind)).toContain("webhook_failing");
-    // Another secret says nothing of that, and does not hide it.
+    // A new secret does not hide it.
     await putWebhook({ rotate: true });
     expect(await readWebhook()).toMatchObject({ enabled: false, gone_at: expect.any(String) });
     await pass(MINUTE_MS, [...found, of(2)]);
@@ -201,7 +201,7 @@ describe("a receiver that answers", () => {
 });
 
 describe("a crash", () => {
-  /** The cron, in an object that dies while it does that. */
+  /** The cron, in an object that dies meanwhile. */
   async function diesWhile(isThere: () => boolean): Promise<void> {
     eyes.now([of(1)]);
     const cron = theWatch()
@@ -216,10 +216,10 @@ describe("a crash", () => {
     await putWebhook();
     await checkAt(0, [of(1)]);
     clock.advance(MINUTE_MS);
-    // No other alarm than that one.
+    // No other alarm.
     await runInDurableObject(theWatch(), (_watch, { storage }) => storage.deleteAlarm());
     await abortAllDurableObjects();
-    // What was seen is kept, and nothing is sent.
+    // The finding is kept, and nothing is sent.
     const send = vi.spyOn(WebhookCalls.prototype, "send").mockImplementation(() => new Promise(() => {}));
     await diesWhile(() => send.mock.calls.length > 0);
     send.mockRestore();
