@@ -127,7 +127,11 @@ async function updateMember(c: AppContext): Promise<Response> {
 function requireHeld(c: AppContext, wanted: readonly Permission[]): void {
   const missing = notHeld(c.var.caller, wanted);
   if (missing.length > 0)
-    throw oneError(403, CODE.auth, `Authorization error: you do not hold what this grants: ${missing.join(", ")}`);
+    throw oneError(
+      403,
+      CODE.auth,
+      `Authorization error: you cannot grant what you do not hold; this needs ${missing.join(", ")}`,
+    );
 }
 
 function requireAdded(added: Added, what: "token" | "member", max: number): void {

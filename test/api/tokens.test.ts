@@ -9,7 +9,7 @@ import { setClock } from "../support/runtime/pipeline.ts";
 import { call, errorsOf, intake } from "./harness.ts";
 import { member, pair, token } from "./principals.ts";
 
-const NOT_HELD = "Authorization error: you do not hold what this grants: ";
+const NOT_HELD = "Authorization error: you cannot grant what you do not hold; this needs ";
 
 /** All stored access data, as text. */
 const stored = (): Promise<string> =>
@@ -205,7 +205,7 @@ describe("a member", () => {
     const answer = await call("POST", "/members", { email: "ADA@example.com", role: "Log Share" });
     expect([answer.status, errorsOf(answer)]).toEqual([
       409,
-      [[1009, undefined, "there is a member with this email already"]],
+      [[1009, undefined, "a member with this email exists already"]],
     ]);
   });
 
