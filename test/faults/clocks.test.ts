@@ -267,7 +267,7 @@ describe("a clock that jumps", () => {
     world.injected();
     await world.jobs.change(job, { enabled: false });
     world.clock.advance(MINUTE_MS);
-    await world.coldIsolate();
+    world.coldIsolate();
     await world.take(world.mint(3));
     await world.deliverDue();
     // An odd window of one job is no reason to know nothing of any.

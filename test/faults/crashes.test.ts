@@ -61,7 +61,7 @@ async function expectStoredOnce(world: World): Promise<void> {
 const shipped =
   (ends: Patience): Scene =>
   async (world, fault) => {
-    await world.coldIsolate();
+    world.coldIsolate();
     await world.createJob();
     await world.take(world.mint(10));
     await world.deliverDue();

@@ -16,6 +16,7 @@ import { controlPlane } from "../../../src/control/plane.ts";
 import { segmentOf } from "../../../src/delivery/chain.ts";
 import worker, { type DeliveryLog, Outbox, Shipper } from "../../../src/index.ts";
 import { outbox } from "../../../src/intake/outbox.ts";
+import { createWorker } from "../../../src/worker.ts";
 import { ACCOUNT, ADMIN_TOKEN } from "../constants.ts";
 import { accountLedgerFaults, type Count } from "../ledger-audit.ts";
 import { type Minted, type MintOptions, Oracle } from "../oracle.ts";
@@ -25,9 +26,6 @@ import { alive, type JobOptions, type WorldJob, WorldJobs } from "./world-jobs.t
 
 /** Hours of the test's clock after which what does not settle never will. */
 const SETTLE_MAX_HOURS = 72;
-
-/** Isolates that were begun. */
-let isolates = 0;
 
 export interface Summary {
   /** Events that were acknowledged. */
@@ -86,10 +84,8 @@ export class World {
   }
 
   /** A new isolate of the worker: no configuration read yet, nothing gathered. What the earlier one had gathered is its own. */
-  async coldIsolate(): Promise<void> {
-    isolates += 1;
-    const path = `../../../src/index.ts?isolate=${isolates}`;
-    this.isolate = ((await import(/* @vite-ignore */ path)) as { default: typeof worker }).default;
+  coldIsolate(): void {
+    this.isolate = createWorker();
   }
 
   /**
