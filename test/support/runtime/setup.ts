@@ -1,6 +1,9 @@
 import { reset } from "cloudflare:test";
 import { afterEach, beforeEach, vi } from "vitest";
 import { LinesOfTest } from "./lines.ts";
+import { rememberMainModule } from "./main-module.ts";
+
+rememberMainModule();
 
 const lines = new LinesOfTest(console);
 
