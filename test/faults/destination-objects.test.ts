@@ -298,14 +298,17 @@ describe("an object that the store refuses for itself", () => {
       world.injected(await decided(control));
       const aside = (await jobObjects(job.id)).filter(({ state }) => state === "set_aside");
       expect(aside).toMatchObject([{ records: 10, error: `an object was set aside: HTTP ${status} ${code}` }]);
+      expect(await said(job)).toBe(`an object was set aside: HTTP ${status} ${code}`);
       world.jobs.setAside(
         job,
         events.filter(({ day }) => day === "21001121"),
       );
       // For good: the store takes it by now, but nobody decided that.
       await control.script([]);
+      await world.take(world.mint(7));
+      await world.deliverDue();
       for (let i = 0; i < 5; i++) await pass(world, HOUR_MS);
-      expect(await countsOf(job)).toMatchObject({ delivered: 20, set_aside: 10 });
+      expect(await countsOf(job)).toMatchObject({ received: 37, delivered: 27, set_aside: 10, pending: 0 });
     });
 
     row(`the store answers ${status} ${code} to everything: parked, nothing set aside`, async (world, { expect }) => {

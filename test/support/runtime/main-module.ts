@@ -1,22 +1,23 @@
 /** vitest's module runner, where the pool keeps it. */
 declare const __vitest_mocker__: { moduleRunner: { import(specifier: string): Promise<unknown> } };
 
-const WRAPPED = Symbol.for("logship: the main module is remembered");
+const REMEMBERS = Symbol.for("logship: remembers the main module");
 
 /**
- * Remembers the worker's main module. The pool imports it anew for each call of a durable object and of the worker, and each import
- * asks the Vite server, in another process, whether the module has changed: that took more time than the calls themselves.
+ * Remembers the worker's main module. The pool imports it anew at each call of a durable object or of the worker, and each
+ * import asks the Vite server, in another process, whether the module has changed. That takes more time than the call.
  */
 export function rememberMainModule(): void {
-  const runner = __vitest_mocker__.moduleRunner as typeof __vitest_mocker__.moduleRunner & { [WRAPPED]?: true };
-  if (runner[WRAPPED]) return;
+  const runner = __vitest_mocker__.moduleRunner as typeof __vitest_mocker__.moduleRunner & { [REMEMBERS]?: true };
+  if (runner[REMEMBERS]) return;
   const original = runner.import.bind(runner);
-  const main = new Map<string, Promise<unknown>>();
-  runner.import = (specifier) => {
+  const main = new Map<string, unknown>();
+  runner.import = async (specifier) => {
     if (!specifier.endsWith("/src/index.ts")) return original(specifier);
-    const known = main.get(specifier) ?? original(specifier);
-    main.set(specifier, known);
-    return known;
+    if (!main.has(specifier)) main.set(specifier, await original(specifier));
+    // The runtime looks at its network and its timers only when no call is left to do: they get their turn here.
+    else await scheduler.wait(0);
+    return main.get(specifier);
   };
-  runner[WRAPPED] = true;
+  runner[REMEMBERS] = true;
 }
