@@ -32,7 +32,6 @@ describe("a store that cannot now", () => {
     ["400, the body arrived incomplete", { do: "answer", status: 400, code: "IncompleteBody" }, /HTTP 400 Incomplete/],
     ["a reset before the body", { do: "reset", when: "before" }, /connection failed/, "long"],
     ["a reset within the body", { do: "reset", when: "during" }, /connection failed/],
-    ["a reset after it was stored", { do: "reset", when: "after" }, /connection failed/],
     ["200 with a page of a proxy, and keeps nothing", { do: "answer", status: 200, body: HTML }, /HTTP 200/],
     ["200, and keeps nothing", { do: "discard" }, /HTTP 200, but the object is not there/, "long"],
   ];
