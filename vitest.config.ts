@@ -121,7 +121,7 @@ export default defineConfig({
           sequence: { groupOrder: 1 },
           maxWorkers: 3,
           testTimeout: 180_000,
-          hookTimeout: 60_000,
+          hookTimeout: 120_000,
         },
       },
       {
