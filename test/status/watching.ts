@@ -17,8 +17,11 @@ export let eyes: ReturnType<typeof sees>;
 export let post: Receiver;
 export let errors: MockInstance;
 
-beforeEach(() => {
-  vi.spyOn(console, "warn").mockImplementation(() => {});
+/** For the tests of a file. A hook at the top of this module would be set for the first file alone. */
+export function watchEach(): void {
+  beforeEach(() => {
+    vi.spyOn(console, "warn").mockImplementation(() => {});
+}
   errors = vi.spyOn(console, "error").mockImplementation(() => {});
   clock = setClock(NOON);
   eyes = sees();

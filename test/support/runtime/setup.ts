@@ -9,8 +9,9 @@ const lines = new LinesOfTest(console);
 
 beforeEach(() => lines.forget());
 
-/** Storage is isolated by file only, and mocks not at all: each test of the runtime leaves nothing behind. */
+/** Files share the runtime, with its storage, its mocks and its timers: each test leaves nothing behind. */
 afterEach(async ({ task }) => {
+  vi.useRealTimers();
   vi.restoreAllMocks();
   if (task.result?.state === "fail") lines.print();
   await reset();
