@@ -21,12 +21,12 @@ export let errors: MockInstance;
 export function watchEach(): void {
   beforeEach(() => {
     vi.spyOn(console, "warn").mockImplementation(() => {});
+    errors = vi.spyOn(console, "error").mockImplementation(() => {});
+    clock = setClock(NOON);
+    eyes = sees();
+    post = receiver();
+  });
 }
-  errors = vi.spyOn(console, "error").mockImplementation(() => {});
-  clock = setClock(NOON);
-  eyes = sees();
-  post = receiver();
-});
 
 /** One look of the cron, so many minutes after noon. */
 export async function checkAt(minute: number, findings: readonly Finding[] = []): Promise<void> {
