@@ -1,70 +1,99 @@
+import { readFileSync, statfsSync } from "node:fs";
 import { cloudflareTest } from "@cloudflare/vitest-pool-workers";
-import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
+import { defineConfig, type Plugin, type TestProjectInlineConfiguration } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { SOAK_VARIABLE } from "./test/support/soak-settings.ts";
 
-/**
- * Tests in the runtime, as it will run. Storage is reset after each test.
- * @param isolate whether each file has a runtime of its own, which takes seconds to start; else one serves many, and what a module remembers outlives a file.
- */
-function inRuntime(
-  name: string,
-  isolate: boolean,
-  include: string[],
-  exclude: string[],
-): TestProjectInlineConfiguration {
-  return {
-    plugins: [
-      cloudflareTest(({ inject }) => ({
-        wrangler: { configPath: "./wrangler.jsonc" },
-        miniflare: {
-          // Every setting is stated, so that a developer's own .dev.vars changes nothing.
-          bindings: {
-            ACCOUNT_ID: "test-account",
-            ADMIN_TOKEN: "admin-token-of-the-tests",
-            SECRETS_KEY: "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=",
-            SECRETS_KEY_PREVIOUS: "",
-            ALLOW_LOOPBACK_DESTINATIONS: "true",
-            OBJSTORE_ENDPOINT: inject("s3Url"),
-            SELF_NAME: "logship",
-            DEFAULT_SCRIPT_NAME: "unnamed",
-            PREVIEW_RECENT: "true",
-            LOCAL_FUNCTIONS: "",
-            DEST_TEST: JSON.stringify({
-              host: new URL(inject("s3Url")).host,
-              access_key_id: "test-access-key",
-              secret_access_key: "test-secret-key",
-            }),
-          },
-        },
-      })),
-    ],
-    test: {
-      name,
-      include,
-      exclude,
-      isolate,
-      globalSetup: "./test/support/global-setup.ts",
-      setupFiles: "./test/support/runtime/setup.ts",
-      testTimeout: 30_000,
-    },
-  };
+/** A file system in memory, on Linux. */
+const MEMORY = "/dev/shm";
+const MEMORY_MIN_BYTES = 4 * 2 ** 30;
+
+/** Whether there is one with room for all that tests store at once. */
+function hasMemory(): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(MEMORY);
+    return bavail * bsize >= MEMORY_MIN_BYTES;
+  } catch {
+    return false;
+  }
 }
 
-/** Folders whose tests leave nothing behind in a module, so that their files can stand in any order in one runtime: from record to object, and pages. */
-const SHARED = [
-  "access",
-  "dashboard",
-  "destinations",
-  "filter",
-  "intake",
-  "log",
-  "openapi",
-  "output",
-  "pipeline",
-  "record",
-  "shop",
-  "storage",
-].map((folder) => `test/${folder}/**/*.test.ts`);
+// Storage syncs with each transaction, which on a disk takes as long as all else that a test does.
+if (process.env.TMPDIR === undefined && hasMemory()) process.env.TMPDIR = MEMORY;
+
+/** Lets tests in Node import pages: scripts for browsers are text, and no durable object is ever constructed. */
+const pagesInNode: Plugin = {
+  name: "pages-in-node",
+  enforce: "pre",
+  resolveId: (id) => (id === "cloudflare:workers" ? `\0${id}` : null),
+  load(id) {
+    if (id === "\0cloudflare:workers")
+      return "export class DurableObject {} export class WorkerEntrypoint {} export const env = {};";
+    if (id.endsWith(".client.js")) return `export default ${JSON.stringify(readFileSync(id, "utf8"))}`;
+    return null;
+  },
+};
+
+/** Folders in Node: the tests' own tools, and those of the demo. */
+const IN_NODE = ["test/unit-support/**", "test/tools/**"];
+
+/** Folders of what runs in processes of its own, apart from the tests in the runtime. */
+const OUTSIDE = ["test/e2e/**", "test/browser/**", "test/example/**"];
+
+/** Tests in the runtime, as it will run. Storage is reset after each test; files share the runtime. */
+const runtime: TestProjectInlineConfiguration = {
+  plugins: [
+    cloudflareTest(({ inject }) => ({
+      wrangler: { configPath: "./wrangler.jsonc" },
+      miniflare: {
+        // Every setting is stated, so that a developer's own .dev.vars changes nothing.
+        bindings: {
+          ACCOUNT_ID: "test-account",
+          ADMIN_TOKEN: "admin-token-of-the-tests",
+          SECRETS_KEY: "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=",
+          SECRETS_KEY_PREVIOUS: "",
+          ALLOW_LOOPBACK_DESTINATIONS: "true",
+          OBJSTORE_ENDPOINT: inject("s3Url"),
+          SELF_NAME: "logship",
+          DEFAULT_SCRIPT_NAME: "unnamed",
+          PREVIEW_RECENT: "true",
+          LOCAL_FUNCTIONS: "",
+          DEST_TEST: JSON.stringify({
+            host: new URL(inject("s3Url")).host,
+            access_key_id: "test-access-key",
+            secret_access_key: "test-secret-key",
+          }),
+        },
+      },
+    })),
+  ],
+  test: {
+    name: "runtime",
+    include: ["test/**/*.test.ts"],
+    exclude: [
+      ...OUTSIDE,
+      ...IN_NODE,
+      // `npm run soak` runs it, which notices when the runtime hangs under so many crashes.
+      ...(process.env[SOAK_VARIABLE] === undefined ? ["test/soak/soak.test.ts"] : []),
+    ],
+    isolate: false,
+    globalSetup: "./test/support/global-setup.ts",
+    setupFiles: "./test/support/runtime/setup.ts",
+    testTimeout: 30_000,
+  },
+};
+
+/**
+ * Sorts files by project: a runtime is kept for the next file only if that file is of the same project.
+ * Within one, the fault matrix comes first, as it takes longest.
+ */
+class ByProject extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ project, moduleId }: TestSpecification): string =>
+      `${project.name} ${moduleId.includes("/test/faults/") ? 0 : 1}`;
+    return (await super.sort(files)).sort((a, b) => rank(a).localeCompare(rank(b)));
+  }
+}
 
 export default defineConfig({
   test: {
@@ -72,42 +101,53 @@ export default defineConfig({
     silent: "passed-only",
     // By default one processor is left idle, and of two that is half of them.
     maxWorkers: "100%",
+    sequence: { sequencer: ByProject },
     projects: [
-      inRuntime("shared", false, SHARED, []),
-      // Handlers, durable objects, and every fault.
-      inRuntime(
-        "runtime",
-        true,
-        ["test/**/*.test.ts"],
-        [
-          ...SHARED,
-          "test/e2e/**",
-          "test/browser/**",
-          "test/example/**",
-          "test/unit-support/**",
-          "test/tools/**",
-          // `npm run soak` runs it, which notices when the runtime hangs under so many crashes.
-          ...(process.env[SOAK_VARIABLE] === undefined ? ["test/soak/soak.test.ts"] : []),
-        ],
-      ),
+      runtime,
       {
-        // The tests' own tools, and those of the demo, in Node.
         test: {
           name: "node",
-          include: ["test/unit-support/**/*.test.ts", "test/tools/**/*.test.ts"],
+          include: IN_NODE.map((folder) => `${folder}/*.test.ts`),
           testTimeout: 30_000,
         },
       },
       {
-        // The real thing over HTTP: `wrangler dev` in a process of its own.
+        // The real thing over HTTP: `wrangler dev` in a process of its own. The files mostly wait.
         test: {
           name: "e2e",
           include: ["test/e2e/**/*.test.ts"],
-          // After all others: processes that are timed from outside are not to share a machine with a fault matrix.
+          globalSetup: "./test/e2e/built.ts",
+          // After all others: processes that are timed from outside do not share a machine with a fault matrix.
           sequence: { groupOrder: 1 },
+          maxWorkers: 3,
           testTimeout: 180_000,
-          hookTimeout: 60_000,
-          fileParallelism: false,
+          hookTimeout: 120_000,
+        },
+      },
+      {
+        // The dashboard in a real browser.
+        plugins: [pagesInNode],
+        test: {
+          name: "browser",
+          include: ["test/browser/**/*.test.ts"],
+          globalSetup: "./test/e2e/built.ts",
+          sequence: { groupOrder: 2 },
+          maxWorkers: 3,
+          testTimeout: 120_000,
+          hookTimeout: 90_000,
+        },
+      },
+      {
+        // The server-rendered application, built, beside the shipper: it has packages of its own, and needs a browser.
+        test: {
+          name: "example",
+          include: ["test/example/**/*.test.ts"],
+          globalSetup: "./test/example/global-setup.ts",
+          sequence: { groupOrder: 3 },
+          // The files share one shop, and each counts all that is shipped.
+          maxWorkers: 1,
+          testTimeout: 120_000,
+          hookTimeout: 90_000,
         },
       },
     ],

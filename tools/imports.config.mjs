@@ -5,6 +5,7 @@
  */
 const ROWS = [
   ["index"],
+  ["worker"],
   ["app", "scheduled"],
   ["dashboard", "openapi"],
   ["api"],

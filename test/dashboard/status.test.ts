@@ -5,9 +5,11 @@ import { call } from "../api/harness.ts";
 import { token } from "../api/principals.ts";
 import { finding } from "../status/findings.ts";
 import { putWebhook, readWebhook, URL_OF_RECEIVER } from "../status/receiver.ts";
-import { begin, checkAt, clock, eyes, of, pass, post } from "../status/watching.ts";
+import { begin, checkAt, clock, eyes, of, pass, post, watchEach } from "../status/watching.ts";
 import { IMAGE, LONG, OBEYED, SCRIPT, STEERING } from "./hostile.ts";
 import { textOf, Visitor } from "./support.ts";
+
+watchEach();
 
 FRESH.ms = 0;
 

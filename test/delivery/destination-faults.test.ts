@@ -4,152 +4,15 @@ import { createHash } from "node:crypto";
 import { describe, it } from "vitest";
 import { readConfig } from "../../src/config.ts";
 import { segmentOf } from "../../src/delivery/chain.ts";
-import { openDestination } from "../../src/destinations/kinds.ts";
+import { ObjectStore } from "../../src/destinations/s3/object-store.ts";
 import { parseDestination } from "../../src/destinations/parse.ts";
 import { destinationPurpose, seal } from "../../src/job/secrets.ts";
 import { platform } from "../../src/platform.ts";
-import { assertClean, Oracle } from "../support/oracle.ts";
-import { api, createJob, destinationConf } from "../support/runtime/api.ts";
-import {
-  balance,
-  deliver,
-  freshBucket,
-  jobObjects,
-  logStatus,
-  NOON,
-  pack,
-  runAlarm,
-  runCron,
-  settle,
-} from "../support/runtime/pipeline.ts";
-import { type Action, type Match, rule } from "../support/s3-script.ts";
+import { assertClean } from "../support/oracle.ts";
+import { destinationConf } from "../support/runtime/api.ts";
+import { deliver, jobObjects, logStatus, pack, runAlarm, settle } from "../support/runtime/pipeline.ts";
+import { type Match, rule } from "../support/s3-script.ts";
 import { PUTS, waitingJob } from "./waiting.ts";
-
-describe("a store that cannot now", () => {
-  it.for([
-    ["503", { do: "answer", status: 503, code: "SlowDown" }, /HTTP 503 SlowDown; it is being tried again/],
-    ["429", { do: "answer", status: 429 }, /HTTP 429; it is being tried again/],
-    [
-      "500 after storing it",
-      { do: "answer", status: 500, code: "InternalError", store: true },
-      /HTTP 500 InternalError/,
-    ],
-    ["a reset before the body", { do: "reset", when: "before" }, /connection failed; it is being tried again/],
-    ["a reset after it was stored", { do: "reset", when: "after" }, /connection failed; it is being tried again/],
-    ["409 while another conditional request runs", { do: "answer", status: 409 }, /HTTP 409; it is being tried again/],
-    [
-      "400 of the moment",
-      { do: "answer", status: 400, code: "RequestTimeout" },
-      /HTTP 400 RequestTimeout; it is being tried/,
-    ],
-  ] as const satisfies readonly (readonly [string, Action, RegExp])[])(
-    "answers %s for a while: said while it lasts, nothing lost, nothing twice",
-    async ([_name, action, words], { expect }) => {
-      const { clock, control, job, view, audit } = await waitingJob();
-      await control.script([rule(action, PUTS, 4)]);
-      clock.advance(30_000);
-      await runAlarm(job);
-      expect(await view()).toMatchObject({
-        error_message: expect.stringMatching(words),
-        last_error: expect.any(String),
-      });
-      expect((await logStatus(job)).counts).toMatchObject({ delivered: 0, pending: 10 });
-      await settle(job, clock);
-      expect(await view()).toMatchObject({ error_message: null, last_error: null, last_complete: expect.any(String) });
-      assertClean(await audit());
-      expect((await control.puts()).filter(({ key }) => key.endsWith(".log.gz"))).toHaveLength(1);
-      expect(await jobObjects(job)).toMatchObject([{ number: 1, state: "delivered", verified: true }]);
-    },
-  );
-
-  it("is left alone as long as it asks", async ({ expect }) => {
-    const { clock, control, job } = await waitingJob();
-    await control.script([rule({ do: "answer", status: 503, headers: { "retry-after": "1800" } }, PUTS, 1)]);
-    clock.advance(30_000);
-    await runAlarm(job);
-    const attempts = async () => (await control.requests()).filter(({ key }) => key.endsWith(".log.gz")).length;
-    expect(await attempts()).toBe(1);
-    clock.advance(1_799_000);
-    await runAlarm(job);
-    await runCron();
-    expect(await attempts()).toBe(1);
-    clock.advance(1_000);
-    await runAlarm(job);
-    expect((await logStatus(job)).counts.delivered).toBe(10);
-  });
-});
-
-describe("a destination that is misconfigured", () => {
-  it.for([
-    [401, "InvalidToken"],
-    [403, "AccessDenied"],
-    [404, "NoSuchBucket"],
-    [405, "MethodNotAllowed"],
-    [400, "AuthorizationHeaderMalformed"],
-  ] as const)(
-    "answers %i %s: the job is parked, keeps everything, and recovers",
-    async ([status, code], { expect }) => {
-      const { clock, control, job, view, audit } = await waitingJob();
-      await control.script([rule({ do: "answer", status, code })]);
-      clock.advance(30_000);
-      await runAlarm(job);
-      expect(await view()).toMatchObject({
-        error_message: expect.stringMatching(new RegExp(`^parked: HTTP ${status} ${code}; nothing is lost`)),
-      });
-      for (let i = 0; i < 20; i++) {
-        clock.advance(300_000);
-        await runAlarm(job);
-        expect(balance(await logStatus(job))).toEqual({ received: 10, accountedFor: 10 });
-      }
-      const attempts = (await control.requests()).filter(
-        ({ method, key }) => method === "PUT" && key.endsWith(".log.gz"),
-      ).length;
-      expect(attempts).toBeGreaterThan(15);
-      expect(attempts).toBeLessThan(30);
-      await control.script([]);
-      clock.advance(300_000);
-      await runAlarm(job);
-      expect(await view()).toMatchObject({ error_message: null, last_error: null });
-      assertClean(await audit());
-    },
-  );
-
-  it("is tried at once when the job is changed", async ({ expect }) => {
-    const { clock, control, job, view, audit } = await waitingJob();
-    await control.script([rule({ do: "answer", status: 403, code: "AccessDenied" })]);
-    clock.advance(30_000);
-    await runAlarm(job);
-    await control.script([]);
-    clock.advance(1);
-    await api("PUT", `/logship/jobs/${job}`, { name: "mended" });
-    expect(await runAlarm(job)).toBe(true);
-    expect(await view()).toMatchObject({ error_message: null });
-    assertClean(await audit());
-  });
-
-  it("never gets a request to where it redirects", async ({ expect }) => {
-    const { clock, control, job, view } = await waitingJob();
-    const elsewhere = freshBucket();
-    await control.script([rule({ do: "redirect", location: `/${elsewhere.name}/x` })]);
-    clock.advance(30_000);
-    await runAlarm(job);
-    expect((await view()).error_message).toMatch(/^parked: HTTP 30\d/);
-    expect(await elsewhere.control.requests()).toEqual([]);
-  });
-
-  it("does not hold up another job", async ({ expect }) => {
-    const { clock, control, job } = await waitingJob();
-    const other = freshBucket();
-    const healthy = await createJob(other.name);
-    const events = new Oracle({ at: NOON }).mint(5);
-    await control.script([rule({ do: "answer", status: 403 })]);
-    await deliver(pack(events, clock.nowMs()));
-    clock.advance(300_000);
-    await runCron();
-    expect((await logStatus(job)).counts).toMatchObject({ delivered: 0, pending: 15 });
-    expect((await logStatus(healthy)).counts).toMatchObject({ delivered: 5, pending: 0 });
-  });
-});
 
 describe("an object that is under its key already", () => {
   it("is ours if size and ETag agree: delivered, not sent twice", async ({ expect }) => {
@@ -264,26 +127,6 @@ describe("a store that does not know If-None-Match", () => {
 });
 
 describe("an object that the store refuses for itself", () => {
-  it.for([
-    [400, "InvalidArgument"],
-    [413, "EntityTooLarge"],
-  ] as const)("with %i %s is set aside, said, and blocks no other", async ([status, code], { expect }) => {
-    const { clock, control, job, oracle, view } = await waitingJob();
-    await control.script([rule({ do: "answer", status, code }, PUTS, 1)]);
-    clock.advance(30_000);
-    await runAlarm(job);
-    expect((await view()).error_message).toBe(`an object was set aside: HTTP ${status} ${code}`);
-    const more = oracle.mint(7);
-    await deliver(pack(more, clock.nowMs()));
-    await settle(job, clock);
-    const status2 = await logStatus(job);
-    expect(status2.counts).toMatchObject({ received: 17, set_aside: 10, delivered: 7, pending: 0 });
-    expect(await jobObjects(job)).toMatchObject([
-      { state: "set_aside", error: expect.stringContaining(code) },
-      { state: "delivered" },
-    ]);
-  });
-
   it("is not set aside when the store would refuse anything: that is the destination's fault", async ({ expect }) => {
     const { clock, control, job, view, audit } = await waitingJob();
     await control.script([rule({ do: "answer", status: 400, code: "InvalidRequest" })]);
@@ -293,42 +136,6 @@ describe("an object that the store refuses for itself", () => {
     await control.script([]);
     await settle(job, clock);
     assertClean(await audit());
-  });
-});
-
-describe("among many objects", () => {
-  it("one that always fails does not hold up the others", async ({ expect }) => {
-    const { clock, control, job, oracle } = await waitingJob();
-    // Three days make three objects; the middle one is always refused.
-    const events = oracle.mint(30, { at: NOON + 86_400_000, days: 3 });
-    await deliver(pack(events, clock.nowMs()));
-    await control.script([rule({ do: "answer", status: 500 }, { method: "PUT", keyIncludes: "/21001122/2" })]);
-    for (let i = 0; i < 10; i++) {
-      clock.advance(60_000);
-      await runAlarm(job);
-    }
-    expect((await logStatus(job)).counts).toMatchObject({ delivered: 30, pending: 10 });
-    await control.script([]);
-    await settle(job, clock);
-    expect((await logStatus(job)).counts).toMatchObject({ delivered: 40, pending: 0 });
-  });
-
-  it("an outage that ends is over for all of them at once", async ({ expect }) => {
-    const { clock, control, job, oracle } = await waitingJob();
-    await control.script([rule({ do: "answer", status: 503 }, PUTS)]);
-    for (let i = 0; i < 6; i++) {
-      await deliver(pack(oracle.mint(5), clock.nowMs()));
-      clock.advance(31_000);
-      await runAlarm(job);
-    }
-    for (let i = 0; i < 20; i++) {
-      clock.advance(300_000);
-      await runAlarm(job);
-    }
-    await control.script([]);
-    clock.advance(900_000);
-    await runAlarm(job);
-    expect((await logStatus(job)).counts).toMatchObject({ pending: 0, delivered: 40 });
   });
 });
 
@@ -353,7 +160,7 @@ it("parks a job whose destination no key opens, and says so", async ({ expect })
   assertClean(await audit());
 });
 
-/** Puts another service's object under a key. @returns its SHA-256. */
+/** Puts an object of somebody else's under a key. @returns its SHA-256. */
 async function putForeign(bucket: string, key: string): Promise<string> {
   const config = readConfig(env);
   if (!config.ok) throw new Error(config.faults.join("; "));
@@ -361,8 +168,8 @@ async function putForeign(bucket: string, key: string): Promise<string> {
   if (!destination.ok) throw new Error(destination.why);
   const body = new TextEncoder().encode("somebody else's");
   const sha256 = createHash("sha256").update(body).digest("hex");
-  const object = { key, bytes: body.length, sha256, contentType: "text/plain" };
-  const failure = await openDestination(destination.value, platform).overwrite(object, body);
-  if (failure !== null) throw new Error(failure.words);
+  const put = { key, body, bytes: body.length, sha256, contentType: "text/plain", conditional: true };
+  const answer = await new ObjectStore(destination.value, platform).put(put);
+  if (answer.kind !== "answer" || answer.status !== 200) throw new Error(JSON.stringify(answer));
   return sha256;
 }

@@ -9,6 +9,7 @@ import { assertDelivered, auditStore, drain, readCsv, receivedBy, recordLists } 
 import { HostileStore, Storm } from "./hostile-store.ts";
 import { LedgerWatch } from "./ledger-watch.ts";
 import { PersistentClient } from "./persistent-client.ts";
+import { firstPort } from "./ports.ts";
 import { startProducer } from "./producer-process.ts";
 import { IsolatedShipper, RECEIVED_WITHIN_MS, randomSecretsKey } from "./shipper.ts";
 
@@ -24,9 +25,6 @@ const INTERVAL_MS = 30_000;
 /** An upload starts within this of the interval. */
 const SLACK_MS = 15_000;
 const DELIVERED_WITHIN_MS = 60_000;
-
-/** Far from the servers of other tests. */
-const PRODUCER_PORT = 19_087;
 
 const NOON = Date.UTC(2026, 10, 17, 12);
 const CSV_FIELDS = ["EventTimestampMs", "Outcome", "ScriptName"];
@@ -402,7 +400,7 @@ describe.concurrent("the real process", { timeout: TIMEOUT_MS }, () => {
     const byHttp = (events: unknown[]): Promise<number> => shipper.api.postEvents(events);
     /** Without an account there is no path for HTTP: over a binding, and one event more by way of tail(). */
     const byBindings = async (events: unknown[]): Promise<number> => {
-      const producer = await startProducer(shipper, PRODUCER_PORT);
+      const producer = await startProducer(shipper, firstPort("producer"));
       try {
         const answer = await fetch(`${producer.url}/ship`, { method: "POST", body: JSON.stringify(events) });
         const { accepted } = (await answer.json()) as { accepted: number };

@@ -5,11 +5,10 @@ import { it } from "vitest";
 import { until } from "../../tools/until.ts";
 import { noise } from "../record/samples.ts";
 import { openOnDisk } from "./disk.ts";
+import { firstPort } from "./ports.ts";
 import { startProducer } from "./producer-process.ts";
 import { IsolatedShipper, jobInto, RECEIVED_WITHIN_MS } from "./shipper.ts";
 
-/** Far from the servers of other tests. */
-const PRODUCER_PORT = 18_987;
 const INVOCATIONS = 600;
 const AT_ONCE = 50;
 const LOGS_CUT = "<<<Logship: messages truncated>>>";
@@ -26,7 +25,7 @@ it(`ships ${INVOCATIONS} invocations in few messages, and large ones among them,
 }) => {
   await using shipper = await IsolatedShipper.start();
   const { api } = shipper;
-  const producer = await startProducer(shipper, PRODUCER_PORT);
+  const producer = await startProducer(shipper, firstPort("producer"));
   try {
     const job = await api.createJob(jobInto("flood"));
 

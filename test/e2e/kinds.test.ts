@@ -6,10 +6,9 @@ import { buildWorker, startDevServer } from "../../tools/servers/dev-server.ts";
 import type { LocalServer } from "../../tools/servers/local-server.ts";
 import { until } from "../../tools/until.ts";
 import { DURING, type Json, log, recordOf, requestEvent, thrown, withoutTimes } from "../support/expected-records.ts";
+import { firstPort } from "./ports.ts";
 import { IsolatedShipper, jobInto, RECEIVED_WITHIN_MS } from "./shipper.ts";
 
-/** Far from the shippers of other tests. */
-const SAMPLE_PORT = 18_887;
 const DELIVERED_WITHIN_MS = 30_000;
 
 /** What the platform does at three in the morning, and once a month; `time` is when it was due. */
@@ -61,7 +60,7 @@ async function startSample(shipper: IsolatedShipper): Promise<LocalServer> {
   const built = await buildWorker(join(ROOT, "tools/demo/sample/wrangler.jsonc"), join(shipper.folder, "sample"));
   const sample = await startDevServer({
     ...built,
-    port: SAMPLE_PORT,
+    port: firstPort("sample"),
     persistTo: join(shipper.folder, "sample-state"),
     registry: shipper.registry,
     logFile: join(shipper.folder, "sample.log"),

@@ -10,17 +10,16 @@ import type { LocalServer } from "../../tools/servers/local-server.ts";
 import { pickPort } from "../../tools/servers/ports.ts";
 import { until } from "../../tools/until.ts";
 import { type Answered, ask, firstMessage, startHostOf } from "./function-host.ts";
+import { firstPort } from "./ports.ts";
 import { IsolatedShipper, jobInto, RECEIVED_WITHIN_MS } from "./shipper.ts";
 
-/** Far from the shippers and the functions of other tests. */
-const HOST_PORT = 19_087;
 const DELIVERED_WITHIN_MS = 30_000;
 
 let shipper: IsolatedShipper;
 let host: LocalServer;
 
 beforeAll(async () => {
-  const port = await pickPort(HOST_PORT);
+  const port = await pickPort(firstPort("host"));
   shipper = await IsolatedShipper.start({ settings: { LOCAL_FUNCTIONS: `http://localhost:${port}` } });
   host = await startHostOf(shipper, port);
 });

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ApiClient } from "../../tools/client/api-client.ts";
@@ -7,11 +7,10 @@ import { Bucket, localDestination } from "../../tools/client/bucket.ts";
 import { localObjectStore, SHIPPER_CONFIG } from "../../tools/paths.ts";
 import { type BuiltWorker, buildWorker, startDevServer } from "../../tools/servers/dev-server.ts";
 import type { LocalServer } from "../../tools/servers/local-server.ts";
+import { BUILT_SHIPPER } from "./built.ts";
+import { firstPort } from "./ports.ts";
 import { setQueueWait } from "./queue-wait.ts";
 import { recordsBelow } from "./read-records.ts";
-
-/** Far from where a developer's own `wrangler dev` listens. */
-const FIRST_PORT = 18_787;
 
 /** `tail()` gathers for 2 s and the queue for 10 s at most; the rest is for a machine that has other things to do. In ms. */
 export const RECEIVED_WITHIN_MS = 60_000;
@@ -68,11 +67,11 @@ export class IsolatedShipper implements AsyncDisposable {
   static async start({
     settings: given = {},
     queueWaitS,
-    port = FIRST_PORT,
+    port = firstPort("shipper"),
   }: ShipperOptions = {}): Promise<IsolatedShipper> {
     const folder = mkdtempSync(join(tmpdir(), "logship-e2e-"));
     try {
-      const built = await buildWorker(SHIPPER_CONFIG, folder);
+      const built = await builtShipper(folder);
       if (queueWaitS !== undefined) setQueueWait(built.config, queueWaitS);
       const token = randomBytes(24).toString("base64url");
       const settings = {
@@ -201,6 +200,15 @@ export class IsolatedShipper implements AsyncDisposable {
     await this.#server.stop();
     rmSync(this.#folder, { recursive: true, force: true });
   }
+}
+
+/** Built once for all, where there is such a build; or else now. The configuration is a copy in the folder in any case. */
+async function builtShipper(folder: string): Promise<BuiltWorker> {
+  const shared = process.env[BUILT_SHIPPER];
+  if (shared === undefined) return buildWorker(SHIPPER_CONFIG, folder);
+  const config = join(folder, "wrangler.jsonc");
+  copyFileSync(SHIPPER_CONFIG, config);
+  return { config, script: shared };
 }
 
 function registryIn(folder: string): string {

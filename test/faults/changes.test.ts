@@ -187,7 +187,7 @@ for (const { name, options = () => ({}), make, after } of CHANGES) {
         const stale = isolate === "stale" ? ", and a consumer does not learn of it" : "";
         row(`a job ${name} with events ${stage}${stale}`, async (world, { expect }) => {
           const job = await world.createJob(options(stage));
-          await world.coldIsolate();
+          world.coldIsolate();
           // It reads the configuration.
           await world.runCron();
           if (isolate === "stale") {

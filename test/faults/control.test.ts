@@ -61,7 +61,7 @@ for (const isolate of ["cold", "warm"] as const) {
       fields: { filter: exceptions },
       keeps: ({ record }) => record.Outcome === "exception",
     });
-    await world.coldIsolate();
+    world.coldIsolate();
     if (isolate === "warm") {
       await world.take(world.mint(5));
       await world.deliverDue();
@@ -168,7 +168,7 @@ describe("a cron that meets a control plane that does not answer", () => {
       const job = await world.createJob();
       await world.take(world.mint(5));
       await world.deliverDue();
-      await world.coldIsolate();
+      world.coldIsolate();
       breaks(world, ControlPlane.prototype, "configSince", "refused");
       world.clock.advance(300_000);
       await expect(world.runCron()).rejects.toThrow("the control plane does not answer");
@@ -212,7 +212,7 @@ describe("a control plane that is restored to an earlier time", () => {
       await world.take(world.mint(5));
       await restore(saved);
       world.injected();
-      if (isolate === "cold") await world.coldIsolate();
+      if (isolate === "cold") world.coldIsolate();
       world.clock.advance(60_000);
       await world.deliverDue();
       await world.settle();
@@ -235,7 +235,7 @@ describe("a control plane that is restored to an earlier time", () => {
         await world.jobs.change(job, { enabled: false });
         await restore(saved);
         world.injected();
-        if (isolate === "cold") await world.coldIsolate();
+        if (isolate === "cold") world.coldIsolate();
         world.clock.advance(60_000);
         await world.jobs.change(job, { enabled: false });
         world.clock.advance(1_000);
@@ -255,7 +255,7 @@ describe("a control plane that is restored to an earlier time", () => {
     await restore(saved);
     world.injected();
     forgotten.enabled = false;
-    await world.coldIsolate();
+    world.coldIsolate();
     world.clock.advance(60_000);
     const fresh = await world.createJob();
     expect(fresh.id).toBeGreaterThan(forgotten.id);

@@ -152,9 +152,9 @@ describe("a store that does not keep what it was sent", () => {
 });
 
 describe("an answer that is lost", () => {
-  const lost: readonly (readonly [string, Action])[] = [
-    ["with the connection", { do: "reset", when: "after" }],
-    ["behind a proxy", { do: "answer", status: 503, store: true }],
+  const lost: readonly (readonly [string, Action, words: string])[] = [
+    ["with the connection", { do: "reset", when: "after" }, "connection failed; it is being tried again"],
+    ["behind a proxy", { do: "answer", status: 503, store: true }, "HTTP 503; it is being tried again"],
   ];
   /** `verified`: what is known in the end; null: not before HEAD says something. */
   const heads: readonly (readonly [name: string, action: Action | null, verified: boolean | null])[] = [
@@ -171,12 +171,13 @@ describe("an answer that is lost", () => {
     ["HEAD is redirected", { do: "redirect", location: "/elsewhere/x" }, null],
     ["HEAD is not answered", { do: "reset", when: "before" }, null],
   ];
-  for (const [how, action] of lost) {
+  for (const [how, action, words] of lost) {
     for (const [name, head, verified] of heads) {
       row(`the answer to a PUT is lost ${how}, and ${name}`, async (world, { expect }) => {
         const waiting = await waitingJob(world);
         await waiting.control.script([rule(action, PUTS, 1), ...(head === null ? [] : [rule(head, HEADS)])]);
         await pass(world);
+        expect(await said(waiting.job)).toContain(words);
         expect(await countsOf(waiting.job)).toMatchObject({ delivered: 0, pending: 10 });
         for (let i = 0; i < 6; i++) await pass(world, 300_000);
         expect(await countsOf(waiting.job)).toMatchObject(verified === null ? { pending: 10 } : { delivered: 10 });
@@ -298,14 +299,17 @@ describe("an object that the store refuses for itself", () => {
       world.injected(await decided(control));
       const aside = (await jobObjects(job.id)).filter(({ state }) => state === "set_aside");
       expect(aside).toMatchObject([{ records: 10, error: `an object was set aside: HTTP ${status} ${code}` }]);
+      expect(await said(job)).toBe(`an object was set aside: HTTP ${status} ${code}`);
       world.jobs.setAside(
         job,
         events.filter(({ day }) => day === "21001121"),
       );
       // For good: the store takes it by now, but nobody decided that.
       await control.script([]);
+      await world.take(world.mint(7));
+      await world.deliverDue();
       for (let i = 0; i < 5; i++) await pass(world, HOUR_MS);
-      expect(await countsOf(job)).toMatchObject({ delivered: 20, set_aside: 10 });
+      expect(await countsOf(job)).toMatchObject({ received: 37, delivered: 27, set_aside: 10, pending: 0 });
     });
 
     row(`the store answers ${status} ${code} to everything: parked, nothing set aside`, async (world, { expect }) => {

@@ -156,7 +156,7 @@ describe("an isolate that dies, with what tail() has gathered in it", () => {
     "the isolate dies: what was gathered within two seconds is missing, and nothing else",
     async (world, { expect }) => {
       const job = await world.createJob();
-      await world.coldIsolate();
+      world.coldIsolate();
       await world.tail(world.mint(5, { form: "trace" }));
       const mend = cutOff(world);
       // Of these the oracle knows nothing: if they came, nobody would owe them.
@@ -165,7 +165,7 @@ describe("an isolate that dies, with what tail() has gathered in it", () => {
         world.clock.advance(199);
       }
       mend();
-      await world.coldIsolate();
+      world.coldIsolate();
       await world.tail(world.mint(5, { form: "trace" }));
       await world.settle();
       expect(await countsOf(job)).toMatchObject({ received: 10, delivered: 10 });
@@ -176,7 +176,7 @@ describe("an isolate that dies, with what tail() has gathered in it", () => {
     "the invocation that was to send is cut off, and the isolate lives on: nothing is missing",
     async (world, { expect }) => {
       const job = await world.createJob();
-      await world.coldIsolate();
+      world.coldIsolate();
       const mend = cutOff(world);
       const gathered = world.mint(10, { form: "trace" });
       for (const event of gathered) {

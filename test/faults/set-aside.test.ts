@@ -83,10 +83,10 @@ async function giveUp(world: World, message: HeldMessage): Promise<void> {
   expect((await world.accountCounts()).set_aside).toBeGreaterThan(0);
 }
 
-/** Days pass, and the cron ticks four times in each. */
+/** Days pass, and the cron ticks twice in each. */
 async function days(world: World, count: number): Promise<void> {
-  for (let quarter = 0; quarter < count * 4; quarter++) {
-    world.clock.advance(DAY_MS / 4);
+  for (let half = 0; half < count * 2; half++) {
+    world.clock.advance(DAY_MS / 2);
     await world.runAlarms();
     await world.runCron();
   }

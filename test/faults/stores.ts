@@ -39,10 +39,20 @@ export async function pass(world: World, ms = 30_000): Promise<void> {
   await world.runAlarms();
 }
 
+/** What the API shows of a job's deliveries. */
+export interface JobView {
+  readonly error_message: string | null;
+  readonly last_error: string | null;
+  readonly last_complete: string | null;
+}
+
+export async function viewOf(job: WorldJob): Promise<JobView> {
+  return (await api<JobView>("GET", `/logship/jobs/${job.id}`)).body.result;
+}
+
 /** What the job says is wrong, as the API shows it; null: nothing. */
 export async function said(job: WorldJob): Promise<string | null> {
-  const { result } = (await api<{ error_message: string | null }>("GET", `/logship/jobs/${job.id}`)).body;
-  return result.error_message;
+  return (await viewOf(job)).error_message;
 }
 
 export async function countsOf(job: WorldJob): Promise<LogCounts> {

@@ -34,7 +34,7 @@ function isolateFromControl(world: World): void {
 
 /** An isolate that has read the configuration as it is. */
 async function warmIsolate(world: World): Promise<void> {
-  await world.coldIsolate();
+  world.coldIsolate();
   await world.runCron();
 }
 

@@ -232,7 +232,7 @@ export const DEEDS: readonly Deed[] = [
         world.isolate = random.pick(isolates);
         return "an older one";
       }
-      await world.coldIsolate();
+      world.coldIsolate();
       isolates.push(world.isolate);
       return "cold";
     },

@@ -27,7 +27,7 @@ export async function episode(seed: number): Promise<Summary> {
     keys: 0,
   };
   // Whatever isolates have read in an earlier episode is of another account.
-  await world.coldIsolate();
+  world.coldIsolate();
   scene.isolates.push(world.isolate);
   world.jobs.tries = 30;
   const trace: string[] = [];

@@ -7,7 +7,9 @@ import { call } from "../api/harness.ts";
 import { NOON } from "../support/runtime/pipeline.ts";
 import { finding } from "./findings.ts";
 import { type Call, expectSigned, putWebhook, readWebhook, runWatchAlarm, saidBy, theWatch } from "./receiver.ts";
-import { begin, checkAt, clock, errors, eyes, HOUR_MS, MINUTE_MS, of, pass, post } from "./watching.ts";
+import { begin, checkAt, clock, errors, eyes, HOUR_MS, MINUTE_MS, of, pass, post, watchEach } from "./watching.ts";
+
+watchEach();
 
 describe("an incident", () => {
   it("is told a minute after it was first seen, by the alarm, and again when it is over", async () => {

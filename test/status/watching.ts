@@ -17,13 +17,16 @@ export let eyes: ReturnType<typeof sees>;
 export let post: Receiver;
 export let errors: MockInstance;
 
-beforeEach(() => {
-  vi.spyOn(console, "warn").mockImplementation(() => {});
-  errors = vi.spyOn(console, "error").mockImplementation(() => {});
-  clock = setClock(NOON);
-  eyes = sees();
-  post = receiver();
-});
+/** For the tests of a file. A hook at the top of this module would be set for the first file alone. */
+export function watchEach(): void {
+  beforeEach(() => {
+    vi.spyOn(console, "warn").mockImplementation(() => {});
+    errors = vi.spyOn(console, "error").mockImplementation(() => {});
+    clock = setClock(NOON);
+    eyes = sees();
+    post = receiver();
+  });
+}
 
 /** A cron at this minute after noon. */
 export async function checkAt(minute: number, findings: readonly Finding[] = []): Promise<void> {

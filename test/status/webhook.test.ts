@@ -6,7 +6,9 @@ import { GIVE_UP_MS, REST_MAX_MS, restMs } from "../../src/status/webhook.ts";
 import { WebhookCalls } from "../../src/status/webhook-calls.ts";
 import { NOON } from "../support/runtime/pipeline.ts";
 import { type Call, expectSigned, putWebhook, readWebhook, runWatchAlarm, saidBy, theWatch } from "./receiver.ts";
-import { begin, checkAt, clock, errors, eyes, HOUR_MS, MINUTE_MS, of, pass, post } from "./watching.ts";
+import { begin, checkAt, clock, errors, eyes, HOUR_MS, MINUTE_MS, of, pass, post, watchEach } from "./watching.ts";
+
+watchEach();
 
 describe("a receiver that is down", () => {
   it("for an hour gets every call, in order, under the ids of the first tries, and is left alone in between", async () => {

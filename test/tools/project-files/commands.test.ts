@@ -232,6 +232,6 @@ tools/wrangler.toml
   });
 
   it("finds nothing wrong with the shipper and its sample", () => {
-    expect(run("doctor", ["wrangler.jsonc", "demo"], ROOT).code).toBe(0);
+    expect(run("doctor", ["wrangler.jsonc", "tools/demo"], ROOT).code).toBe(0);
   });
 });

@@ -1,0 +1,101 @@
+import { waitUntil } from "cloudflare:workers";
+import { accountLedger } from "./account/ledger.ts";
+import { createApp } from "./app.ts";
+import { readConfig, readPreviewRecent } from "./config.ts";
+import { controlPlane } from "./control/plane.ts";
+import { appendToChain } from "./delivery/chain.ts";
+import { checkAttachments } from "./functions/attachments.ts";
+import { Gatherer } from "./intake/gather.ts";
+import { outbox } from "./intake/outbox.ts";
+import { handleTail } from "./intake/tail.ts";
+import { tailContext } from "./intake/tail-context.ts";
+import { showLive } from "./live/push.ts";
+import { consumeDead, consumeEvents } from "./pipeline/consume.ts";
+import type { ConsumerContext } from "./pipeline/context.ts";
+import { JobsCache } from "./pipeline/jobs-cache.ts";
+import { RecentTurns } from "./pipeline/recent.ts";
+import { platform } from "./platform.ts";
+import { blobStore } from "./queue/blob-store.ts";
+import { replays } from "./replay/replays.ts";
+import { handleScheduled } from "./scheduled.ts";
+import { pinIds } from "./set-aside/pin-ids.ts";
+import { watch } from "./status/watch.ts";
+
+/** The dead-letter queue, as wrangler.jsonc names it. */
+const DEAD_QUEUE = "logship-events-dead";
+
+/**
+ * The handlers of one isolate, with what it remembers between events: the configuration it read
+ * last, and what it gathers. A second worker shares none of that, as another isolate would.
+ */
+export function createWorker() {
+  const app = createApp(platform);
+  const jobsCache = new JobsCache();
+  const gatherer = new Gatherer();
+  const recentTurns = new RecentTurns();
+
+  function consumer(env: Env): ConsumerContext {
+    return {
+      jobs: () => jobsCache.refresh(controlPlane(env.CONTROL)),
+      append: (job, build, suspects) => appendToChain(env.LOG, job, build, suspects),
+      async count(outcome) {
+        const newer: unknown = await accountLedger(env.ACCOUNT).count(outcome);
+        jobsCache.learn(newer);
+        return newer;
+      },
+      counted: (ids) => accountLedger(env.ACCOUNT).counted(ids),
+      expectAgain: (messages) => accountLedger(env.ACCOUNT).expectAgain(messages),
+      arrivals: {
+        handsOverRecent: () => readPreviewRecent(env) && recentTurns.take(platform.now()),
+        show: (records) => waitUntil(showLive(env.LIVE, records)),
+      },
+      setAside: (message) => accountLedger(env.ACCOUNT).setAside(message),
+      blobs: blobStore(env.BLOBS),
+      platform,
+    };
+  }
+
+  return {
+    fetch: app.fetch,
+
+    tail: (items, env, ctx) => handleTail(items, tailContext(env, ctx, gatherer)),
+
+    queue: (batch, env) =>
+      batch.queue === DEAD_QUEUE ? consumeDead(batch, consumer(env)) : consumeEvents(batch, consumer(env)),
+
+    async scheduled(_controller, env) {
+      const config = readConfig(env);
+      const control = controlPlane(env.CONTROL);
+      const ledger = accountLedger(env.ACCOUNT);
+      await handleScheduled({
+        jobs: async () => (await jobsCache.refresh(control))?.jobs ?? null,
+        logs: env.LOG,
+        forget: (id) => control.forget(id),
+        chores: [
+          { what: "ledger", run: () => Promise.all([ledger.sweep(), pinIds(ledger, env.LOG)]) },
+          { what: "control plane", run: () => control.drive() },
+          { what: "outbox", run: () => outbox(env.OUTBOX).drive() },
+          { what: "replays", run: () => replays(env.REPLAYS).drive() },
+          {
+            what: "attachments",
+            async run() {
+              if (!config.ok) return;
+              const { upstream, accountId } = config.config;
+              await checkAttachments({
+                upstream,
+                accountId,
+                due: (atMost) => control.attachmentsDue(atMost),
+                note: (seen) => control.noteAttachments(seen),
+                platform,
+              });
+            },
+          },
+          { what: "watch", run: () => watch(env.WATCH).check() },
+        ],
+        platform,
+      });
+      // Last, so that a typo delays no cut. The jobs that it stops report it, too.
+      if (!config.ok) throw new Error(`configuration: ${config.faults.join("; ")}`);
+    },
+  } satisfies ExportedHandler<Env>;
+}

@@ -1,0 +1,23 @@
+/** vitest's module runner, where the pool keeps it. */
+declare const __vitest_mocker__: { moduleRunner: { import(specifier: string): Promise<unknown> } };
+
+const REMEMBERS = Symbol.for("logship: remembers the main module");
+
+/**
+ * Remembers the worker's main module. The pool imports it anew at each call of a durable object or of the worker, and each
+ * import asks the Vite server, in another process, whether the module has changed. That takes more time than the call.
+ */
+export function rememberMainModule(): void {
+  const runner = __vitest_mocker__.moduleRunner as typeof __vitest_mocker__.moduleRunner & { [REMEMBERS]?: true };
+  if (runner[REMEMBERS]) return;
+  const original = runner.import.bind(runner);
+  const main = new Map<string, unknown>();
+  runner.import = async (specifier) => {
+    if (!specifier.endsWith("/src/index.ts")) return original(specifier);
+    if (!main.has(specifier)) main.set(specifier, await original(specifier));
+    // The runtime looks at its network and its timers only when no call is left to do: they get their turn here.
+    else await scheduler.wait(0);
+    return main.get(specifier);
+  };
+  runner[REMEMBERS] = true;
+}
