@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { describe, it } from "vitest";
 import { readConfig } from "../../src/config.ts";
 import { segmentOf } from "../../src/delivery/chain.ts";
-import { ObjectStore } from "../../src/destinations/s3/object-store.ts";
+import { openDestination } from "../../src/destinations/kinds.ts";
 import { parseDestination } from "../../src/destinations/parse.ts";
 import { destinationPurpose, seal } from "../../src/job/secrets.ts";
 import { platform } from "../../src/platform.ts";
@@ -160,7 +160,7 @@ it("parks a job whose destination no key opens, and says so", async ({ expect })
   assertClean(await audit());
 });
 
-/** Puts an object of somebody else's under a key. @returns its SHA-256. */
+/** Puts another service's object under a key. @returns its SHA-256. */
 async function putForeign(bucket: string, key: string): Promise<string> {
   const config = readConfig(env);
   if (!config.ok) throw new Error(config.faults.join("; "));
@@ -168,8 +168,8 @@ async function putForeign(bucket: string, key: string): Promise<string> {
   if (!destination.ok) throw new Error(destination.why);
   const body = new TextEncoder().encode("somebody else's");
   const sha256 = createHash("sha256").update(body).digest("hex");
-  const put = { key, body, bytes: body.length, sha256, contentType: "text/plain", conditional: true };
-  const answer = await new ObjectStore(destination.value, platform).put(put);
-  if (answer.kind !== "answer" || answer.status !== 200) throw new Error(JSON.stringify(answer));
+  const object = { key, bytes: body.length, sha256, contentType: "text/plain" };
+  const failure = await openDestination(destination.value, platform).overwrite(object, body);
+  if (failure !== null) throw new Error(failure.words);
   return sha256;
 }
