@@ -1,4 +1,5 @@
 /** What does not answer is never taken for well: it is said to be silent, and what only it knows stays open. */
+
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { AccountLedger } from "../../src/account/ledger.ts";
@@ -17,7 +18,10 @@ import { createJob } from "../support/runtime/api.ts";
 import { breakable } from "../support/runtime/breakage.ts";
 import { deliver, freshBucket, NOON, pack, runAlarm, setClock } from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";
+import { lookAnew } from "./fresh.ts";
 import { kindsOf, MINUTE_MS, status } from "./support.ts";
+
+lookAnew();
 
 /** After which nobody takes one look for another, in ms. */
 const ANEW_MS = 15_000;

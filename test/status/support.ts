@@ -2,11 +2,8 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect } from "vitest";
-import { FRESH, watch } from "../../src/status/watch.ts";
+import { watch } from "../../src/status/watch.ts";
 import { call } from "../api/harness.ts";
-
-// What is true at this moment is what these tests ask, and at the next one again.
-FRESH.ms = 0;
 
 export const MINUTE_MS = 60_000;
 
