@@ -3,16 +3,17 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { readConfig } from "../../src/config.ts";
 import { controlPlane } from "../../src/control/plane.ts";
 import { runLocally, runnableOf } from "../../src/local/runnable.ts";
-import { FRESH } from "../../src/status/watch.ts";
 import { call } from "../api/harness.ts";
 import { member, token } from "../api/principals.ts";
 import { module, upload } from "../functions/uploads.ts";
+import { lookAnew } from "../status/fresh.ts";
 import { Oracle } from "../support/oracle.ts";
 import { createJob } from "../support/runtime/api.ts";
 import { deliver, freshBucket, NOON, pack, setClock } from "../support/runtime/pipeline.ts";
 import { textOf, Visitor } from "./support.ts";
 
-FRESH.ms = 0;
+lookAnew();
+
 let clock = { advance: (_ms: number): void => {}, nowMs: () => NOON };
 beforeEach(() => {
   clock = setClock(NOON);

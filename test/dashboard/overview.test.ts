@@ -3,15 +3,15 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { USAGE_PATIENCE } from "../../src/api/usage.ts";
 import { LOOK_PATIENCE, ROW_PATIENCE } from "../../src/dashboard/pages/overview/asks.ts";
 import { ControlPlane, DeliveryLog } from "../../src/index.ts";
-import { FRESH, Watch } from "../../src/status/watch.ts";
+import { Watch } from "../../src/status/watch.ts";
 import { token } from "../api/principals.ts";
+import { lookAnew } from "../status/fresh.ts";
 import { Oracle } from "../support/oracle.ts";
 import { api, createJob } from "../support/runtime/api.ts";
 import { deliver, freshBucket, NOON, pack, setClock, settle } from "../support/runtime/pipeline.ts";
 import { textOf, Visitor } from "./support.ts";
 
-// These tests need a fresh look for each request.
-FRESH.ms = 0;
+lookAnew();
 const PATIENCE = { row: ROW_PATIENCE.ms, look: LOOK_PATIENCE.ms, usage: USAGE_PATIENCE.ms };
 beforeEach(() => {
   setClock(NOON);

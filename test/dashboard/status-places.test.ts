@@ -1,13 +1,14 @@
 /** The links of a finding: to its subject, and to where it is fixed. */
 import { expect, it, vi } from "vitest";
-import { FRESH, Watch } from "../../src/status/watch.ts";
+import { Watch } from "../../src/status/watch.ts";
 import { token } from "../api/principals.ts";
+import { lookAnew } from "../status/fresh.ts";
 import { createJob } from "../support/runtime/api.ts";
 import { freshBucket, NOON, setClock } from "../support/runtime/pipeline.ts";
 import { OBEYED, SCRIPT } from "./hostile.ts";
 import { textOf, Visitor } from "./support.ts";
 
-FRESH.ms = 0;
+lookAnew();
 
 it("leads to where it is mended, names the job, and sends nobody to the page of one that is deleted", async () => {
   setClock(NOON);

@@ -1,17 +1,18 @@
 /** The pages of the status and the webhook. */
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { FRESH, Watch } from "../../src/status/watch.ts";
+import { Watch } from "../../src/status/watch.ts";
 import { call } from "../api/harness.ts";
 import { token } from "../api/principals.ts";
 import { finding } from "../status/findings.ts";
+import { lookAnew } from "../status/fresh.ts";
 import { putWebhook, readWebhook, URL_OF_RECEIVER } from "../status/receiver.ts";
 import { begin, checkAt, clock, eyes, of, pass, post, watchEach } from "../status/watching.ts";
 import { IMAGE, LONG, OBEYED, SCRIPT, STEERING } from "./hostile.ts";
 import { textOf, Visitor } from "./support.ts";
 
-watchEach();
+lookAnew();
 
-FRESH.ms = 0;
+watchEach();
 
 let admin: Visitor;
 beforeEach(async () => {

@@ -17,7 +17,10 @@ import { createJob } from "../support/runtime/api.ts";
 import { breakable } from "../support/runtime/breakage.ts";
 import { deliver, freshBucket, NOON, pack, runAlarm, setClock } from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";
+import { lookAnew } from "./fresh.ts";
 import { kindsOf, MINUTE_MS, status } from "./support.ts";
+
+lookAnew();
 
 /** After this long a look is not reused, in ms. */
 const ANEW_MS = 15_000;

@@ -2,11 +2,8 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect } from "vitest";
-import { FRESH, watch } from "../../src/status/watch.ts";
+import { watch } from "../../src/status/watch.ts";
 import { call } from "../api/harness.ts";
-
-// These tests need a fresh look for each request.
-FRESH.ms = 0;
 
 export const MINUTE_MS = 60_000;
 

@@ -10,7 +10,10 @@ import { inReplays, runReplays, shippedJob } from "../replay/shipped.ts";
 import { createJob } from "../support/runtime/api.ts";
 import { freshBucket, NOON, setClock } from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";
+import { lookAnew } from "./fresh.ts";
 import { kindsOf, MINUTE_MS, freshStatus as status } from "./support.ts";
+
+lookAnew();
 
 const HOUR_MS = 60 * MINUTE_MS;
 const at = (ms: number): string => new Date(ms).toISOString();

@@ -2,6 +2,7 @@
  * Each way in which logs can vanish silently, provoked in the deployed service: the finding in `GET /status`, and when
  * it appears. The service checks on request, and with every cron (five minutes).
  */
+
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
@@ -24,7 +25,10 @@ import { Oracle } from "../support/oracle.ts";
 import { createJob, destinationConf } from "../support/runtime/api.ts";
 import { deliver, freshBucket, NOON, pack, runAlarm, runCron, setClock, settle } from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";
+import { lookAnew } from "./fresh.ts";
 import { kindsOf as kinds, MINUTE_MS, type Said, freshStatus as status } from "./support.ts";
+
+lookAnew();
 
 const HOUR_MS = 60 * MINUTE_MS;
 const kindsOf = (): Promise<string[]> => kinds(status());
