@@ -12,8 +12,8 @@ export class StreamFault extends Error {
   }
 }
 
-/** Waits for one piece of a stream. @returns `late` if it does not come in time. */
-type Wait = <T, L>(piece: Promise<T>, late: L) => Promise<T | L>;
+/** Reads one piece of a stream, and waits for it. @returns `late` if it does not come in time. */
+type Wait = <T, L>(read: () => Promise<T>, late: L) => Promise<T | L>;
 
 /**
  * The pieces of a stream. When the caller stops, the stream is cancelled, and nothing waits for that: a body that hangs may hang there, too.
@@ -22,7 +22,7 @@ type Wait = <T, L>(piece: Promise<T>, late: L) => Promise<T | L>;
  */
 export async function* piecesOf(
   stream: ReadableStream<Uint8Array>,
-  wait: Wait = (piece) => piece,
+  wait: Wait = (read) => read(),
   leaves = false,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const reader = stream.getReader();
@@ -30,9 +30,8 @@ export async function* piecesOf(
   try {
     for (;;) {
       isBetween = false;
-      const read = await wait<Awaited<ReturnType<typeof reader.read>>, typeof LATE>(reader.read(), LATE).catch(
-        () => null,
-      );
+      const next = () => reader.read();
+      const read = await wait<Awaited<ReturnType<typeof next>>, typeof LATE>(next, LATE).catch(() => null);
       if (read === LATE) throw new StreamFault("late");
       if (read === null) throw new StreamFault("broken");
       if (read.done) return;
@@ -75,7 +74,7 @@ export async function readStream(
   const over = Promise.withResolvers<undefined>();
   // One timer for all: a stream that sends a byte now and then is never idle.
   const timer = ms === undefined ? undefined : setTimeout(() => over.resolve(undefined), ms);
-  const wait: Wait = (piece, late) => Promise.race([piece, over.promise.then(() => late)]);
+  const wait: Wait = (read, late) => Promise.race([read(), over.promise.then(() => late)]);
   try {
     for await (const piece of piecesOf(stream, ms === undefined ? undefined : wait, leaves)) {
       if (keeps) pieces.push(piece.subarray(0, room));

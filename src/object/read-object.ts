@@ -86,7 +86,7 @@ function otherLength(found: string, { bytes }: Known): ReadFault {
 async function* checked(body: Body, known: Known): Pieces {
   let total = 0;
   try {
-    for await (const piece of piecesOf(body, (next, late) => within(READ_PATIENCE.idleMs, next, late))) {
+    for await (const piece of piecesOf(body, (next, late) => within(READ_PATIENCE.idleMs, next(), late))) {
       total += piece.length;
       if (total > known.bytes) throw otherLength("it is longer", known);
       if (piece.length > 0) yield piece;

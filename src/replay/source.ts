@@ -47,9 +47,9 @@ async function* proven(body: Body, { bytes, sha256 }: Delivered): AsyncGenerator
   let held: Uint8Array | null = null;
   let total = 0;
   let patienceMs = Math.min(LEAST_MS + bytes / SLOWEST_BYTES_PER_MS, MOST_MS);
-  const wait = async <T, L>(piece: Promise<T>, late: L): Promise<T | L> => {
+  const wait = async <T, L>(next: () => Promise<T>, late: L): Promise<T | L> => {
     const askedMs = platform.now();
-    const read = await within(Math.min(IDLE_MS, patienceMs), piece, late);
+    const read = await within(Math.min(IDLE_MS, patienceMs), next(), late);
     // A source that sends a byte now and then is never idle, and never done.
     patienceMs -= platform.now() - askedMs;
     return patienceMs <= 0 ? late : read;

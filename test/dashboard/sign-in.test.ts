@@ -284,7 +284,7 @@ describe("a sign-in link", () => {
     expect(page.html).toContain(`name="code" value="${code}"`);
     const answer = await visitor.submit("/sign-in", { code });
     expect([answer.status, answer.location]).toEqual([303, "/sign-in?to=%2F&kept="]);
-    expect(textOf((await visitor.get("/")).html)).toContain("Signed in as ADMIN_TOKEN");
+    expect(textOf((await visitor.get("/")).html)).toContain("Signed in as Admin token");
     const again = new Visitor({ settings });
     for (const second of [await open(code), await again.submit("/sign-in", { code })]) {
       expect([second.status, second.headers.get("set-cookie")]).toEqual([410, null]);
