@@ -40,6 +40,9 @@ const IN_NODE = ["test/unit-support/**", "test/tools/**"];
 /** Folders of what runs in processes of its own, apart from the tests in the runtime. */
 const OUTSIDE = ["test/e2e/**", "test/browser/**", "test/example/**"];
 
+/** Files that need a runtime of their own: real timers of durable objects, which others hold up at times. */
+const ALONE = ["test/control/functions-limits.test.ts"];
+
 /** Tests in the runtime, as it will run. Storage is reset after each test; files share the runtime. */
 const runtime: TestProjectInlineConfiguration = {
   plugins: [
@@ -73,6 +76,7 @@ const runtime: TestProjectInlineConfiguration = {
     exclude: [
       ...OUTSIDE,
       ...IN_NODE,
+      ...ALONE,
       // `npm run soak` runs it, which notices when the runtime hangs under so many crashes.
       ...(process.env[SOAK_VARIABLE] === undefined ? ["test/soak/soak.test.ts"] : []),
     ],
@@ -104,6 +108,7 @@ export default defineConfig({
     sequence: { sequencer: ByProject },
     projects: [
       runtime,
+      { ...runtime, test: { ...runtime.test, name: "alone", include: ALONE, exclude: [], isolate: true } },
       {
         test: {
           name: "node",
