@@ -41,7 +41,12 @@ const IN_NODE = ["test/unit-support/**", "test/tools/**"];
 const OUTSIDE = ["test/e2e/**", "test/browser/**", "test/example/**"];
 
 /** Files that need a runtime of their own: real timers of durable objects, which others hold up at times. */
-const ALONE = ["test/control/functions-limits.test.ts"];
+const ALONE = [
+  "test/control/functions-limits.test.ts",
+  "test/dashboard/overview.test.ts",
+  "test/delivery/canary.test.ts",
+  "test/openapi/examples.test.ts",
+];
 
 /** Tests in the runtime, as it will run. Storage is reset after each test; files share the runtime. */
 const runtime: TestProjectInlineConfiguration = {
