@@ -143,7 +143,7 @@ export const LOG_STEPS = [
     sql: `
       ALTER TABLE log ADD COLUMN last_received_ms INTEGER;           -- when records last came
       ALTER TABLE log ADD COLUMN failing_since_ms INTEGER;           -- of the first failure after the last success
-      ALTER TABLE log ADD COLUMN parked INTEGER NOT NULL DEFAULT 0;  -- the last failure was one that somebody must see to
+      ALTER TABLE log ADD COLUMN parked INTEGER NOT NULL DEFAULT 0;  -- the last failure needs a change by the user
       UPDATE log SET failing_since_ms = last_error_ms, parked = coalesce(error_message LIKE 'parked:%', 0) WHERE failures > 0;`,
   },
   {
@@ -156,7 +156,7 @@ export const LOG_STEPS = [
       ALTER TABLE log ADD COLUMN aside_objects INTEGER NOT NULL DEFAULT 0; -- objects that are set aside
       UPDATE log SET aside_objects = (SELECT count(*) FROM object WHERE state = 'set_aside');
       ALTER TABLE object ADD COLUMN aside_ms INTEGER; -- when it was last set aside
-      UPDATE object SET aside_ms = cut_ms WHERE state = 'set_aside'; -- not before then; when exactly, nobody noted
+      UPDATE object SET aside_ms = cut_ms WHERE state = 'set_aside'; -- not before then; the exact time is unknown
       CREATE INDEX object_aside ON object (aside_ms) WHERE state = 'set_aside';`,
   },
   {

@@ -137,11 +137,11 @@ it("pauses, searches, and filters", async () => {
   await page.getByRole("searchbox").fill("");
 
   await page.locator("#live-what summary").click();
-  await page.getByLabel("Filter", { exact: true }).fill('{"where":{"key":"Outcome","operator":"eq"}}');
+  await page.getByRole("textbox", { name: "Filter" }).fill('{"where":{"key":"Outcome","operator":"eq"}}');
   await page.getByRole("button", { name: "Apply" }).click();
   await page.getByText(/bad predicate: where: value/).waitFor();
   await page
-    .getByLabel("Filter", { exact: true })
+    .getByRole("textbox", { name: "Filter" })
     .fill('{"where":{"key":"Outcome","operator":"eq","value":"exception"}}');
   await page.getByRole("button", { name: "Apply" }).click();
   await page.getByText("matching records").waitFor();

@@ -127,7 +127,7 @@ export const CREATE_MEMBER: RouteDoc = {
   result: z.object({ ...Member.shape, api_key: z.string().describe("The member's key, shown only once.") }),
   status: 201,
   errors: [409],
-  examples: [{ name: "Somebody who reads", body: { email: "grace@example.com", role: "Log Share Reader" } }],
+  examples: [{ name: "A member who reads", body: { email: "grace@example.com", role: "Log Share Reader" } }],
 };
 
 export const UPDATE_MEMBER: RouteDoc = {
