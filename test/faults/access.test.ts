@@ -1,4 +1,7 @@
-/** The access register breaks: whoever was seen to be allowed goes on sending events, nobody else is let by, and no change is half made. */
+/**
+ * The access register fails. A sender seen recently keeps sending, an unknown token gets no access,
+ * and no change is left half made.
+ */
 import { describe, vi } from "vitest";
 import { AccessRegister } from "../../src/index.ts";
 import { SENDER_MEMORY_MS } from "../../src/limits.ts";
@@ -10,7 +13,7 @@ import { impatiently } from "./impatience.ts";
 import { row } from "./row.ts";
 import { countsOf } from "./stores.ts";
 
-/** What becomes of all calls of a method, until `world.mend()`; counted. */
+/** Breaks every call of a method until `world.mend()`, and counts them. */
 function breaks(world: World, method: "identify" | "note", breakage: (typeof BREAKAGES)[number]): () => number {
   return breakable(AccessRegister.prototype, method, () => {
     world.injected();
@@ -18,7 +21,7 @@ function breaks(world: World, method: "identify" | "note", breakage: (typeof BRE
   }).stuck;
 }
 
-/** The first call of a method breaks; the next ones do not. */
+/** Breaks the first call of a method; later calls succeed. */
 function breaksOnce(
   world: World,
   method: "addToken" | "removeToken" | "setRole",
@@ -45,7 +48,7 @@ describe("a register that does not say who calls", () => {
       const stuck = breaks(world, "identify", breakage);
       world.clock.advance(SENDER_MEMORY_MS);
       expect(await impatiently(stuck, () => world.post(world.mint(5), { token: secret }))).toBe(202);
-      // It cannot do so for ever.
+      // The sender memory has expired.
       world.clock.advance(1);
       expect(await impatiently(stuck, () => world.post(world.mint(5), { token: secret }))).toBe(503);
       await world.mend();
@@ -59,7 +62,7 @@ describe("a register that does not say who calls", () => {
       const unseen = (await token(["events:write"])).secret;
       const everything = (await token(["events:write", "logs:read"])).secret;
       await world.take(world.mint(1), 1, { token: everything });
-      // The app that is asked to read has seen this token as well.
+      // The isolate that serves the API has seen this token as well.
       const headers = bearer(everything);
       expect((await call("GET", "/logship/jobs", undefined, { headers })).status).toBe(200);
       const stuck = breaks(world, "identify", breakage);
@@ -68,7 +71,7 @@ describe("a register that does not say who calls", () => {
       expect(await impatiently(stuck, () => world.post(world.mint(1), { token: guess }))).toBe(503);
       const reading = await impatiently(stuck, () => call("GET", "/logship/jobs", undefined, { headers }));
       expect([reading.status, reading.headers.get("www-authenticate")]).toEqual([503, null]);
-      // The admin, and whoever has no credentials at all, are known without it.
+      // Admin credentials, and requests without credentials, are judged without the register.
       await world.take(world.mint(1));
       expect((await call("GET", "/logship/jobs", undefined, { headers: { authorization: null } })).status).toBe(401);
     });
@@ -79,7 +82,7 @@ describe("a register that does not say who calls", () => {
     const { id, secret } = await token(["events:write"]);
     await world.take(world.mint(5), 5, { token: secret });
     await call("DELETE", `/tokens/${id}`);
-    // This isolate learns of it with the next request.
+    // This isolate learns of the revocation with its next request.
     expect(await world.post(world.mint(5), { token: secret })).toBe(401);
     const stuck = breaks(world, "identify", "refused");
     expect(await impatiently(stuck, () => world.post(world.mint(5), { token: secret }))).toBe(503);
@@ -99,7 +102,7 @@ describe("a register that breaks in the middle of a change", () => {
         expect([first.status, first.body.result]).toEqual([503, null]);
         const again = await create();
         expect(again.status).toBe(201);
-        // What was made without an answer is there to be seen, and to be deleted.
+        // A token created without an answer is listed and can be deleted.
         for (const { id } of (await tokens()).filter((each) => each.id !== again.body.result?.id))
           expect((await call("DELETE", `/tokens/${id}`)).status).toBe(200);
         expect((await tokens()).map(({ id }) => id)).toEqual([again.body.result?.id]);

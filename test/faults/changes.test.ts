@@ -1,6 +1,7 @@
 /**
- * A job that is changed with events on their way. What was acknowledged before a change and is still in the queue is judged by the configuration of the moment
- * it is processed, but by its time of intake as to whether the job was enabled; what the log has taken stays as it is.
+ * A job is changed while events are on their way. An event still in the queue is judged by the
+ * configuration at the time it is processed; whether the job was enabled is judged at the time of
+ * intake. Records the log has taken stay as they are.
  */
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
@@ -19,7 +20,7 @@ import { controlOf, countsOf, PUTS, pass, written } from "./stores.ts";
 const STAGES = ["in the queue", "in a batch", "cut", "under way"] as const;
 type Stage = (typeof STAGES)[number];
 
-/** Nothing is taken in this close to a change that begins or ends the time in which a job is enabled, in ms. */
+/** No event is taken in this close to a change that enables or disables a job, in ms. */
 const CLOCKS_MS = 1_000;
 
 const filterOf = (outcome: string): string =>
@@ -29,12 +30,15 @@ const outcomeIs =
   ({ record }: Minted): boolean =>
     record.Outcome === outcome;
 
-/** Five events that end well, and five that do not. */
+/** Five events with outcome `ok`, and five with `exception`. */
 async function take(world: World): Promise<void> {
   await world.take([...world.mint(5), ...world.mint(5, { outcome: "exception" })], 5);
 }
 
-/** Brings what was taken to a stage. @returns what lets it go on. */
+/**
+ * Moves the events taken to a stage.
+ * @returns a function that lets them continue.
+ */
 async function reach(world: World, job: WorldJob, stage: Stage): Promise<() => Promise<void>> {
   const control = controlOf(job);
   if (stage === "in the queue") return async () => {};
@@ -55,14 +59,17 @@ async function reach(world: World, job: WorldJob, stage: Stage): Promise<() => P
 
 interface Change {
   readonly name: string;
-  /** The job as it is created. @param stage says which configuration will judge what is taken first. */
+  /**
+   * How the job is created.
+   * @param stage decides which configuration judges the first events.
+   */
   readonly options?: (stage: Stage) => JobOptions;
   readonly make: (world: World, job: WorldJob) => Promise<unknown>;
-  /** What is true in the end, beside what the audit of every job shows. */
+  /** Checks made at the end, in addition to the audit of every job. */
   readonly after?: (world: World, job: WorldJob, stage: Stage, expect: TestContext["expect"]) => Promise<void>;
 }
 
-/** The names of the fields of all records of each object, and how many records have them. */
+/** The field names of the records in each object, and the number of records that have them. */
 async function formatsOf(job: WorldJob): Promise<[fields: string, records: number][]> {
   const formats: [string, number][] = [];
   for (const { key, bytes } of (await Promise.all(job.buckets.map(({ control }) => control.contents()))).flat()) {
@@ -74,7 +81,10 @@ async function formatsOf(job: WorldJob): Promise<[fields: string, records: numbe
   return formats.sort();
 }
 
-/** How many records of the ten that came first, and of the ten that came after the change, a stage leaves to the job as it is by then. */
+/**
+ * How many of the 20 records, 10 from before the change and 10 from after, are judged by the new
+ * configuration.
+ */
 const byNewRules = (stage: Stage): number => (stage === "in the queue" ? 20 : 10);
 
 const CHANGES: readonly Change[] = [
@@ -188,7 +198,7 @@ for (const { name, options = () => ({}), make, after } of CHANGES) {
         row(`a job ${name} with events ${stage}${stale}`, async (world, { expect }) => {
           const job = await world.createJob(options(stage));
           world.coldIsolate();
-          // It reads the configuration.
+          // Reads the configuration.
           await world.runCron();
           if (isolate === "stale") {
             vi.spyOn(ControlPlane.prototype, "configSince").mockImplementation(() => {

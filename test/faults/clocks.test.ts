@@ -1,4 +1,4 @@
-/** Alarms and crons that never come, or come late, and clocks that disagree. */
+/** Alarms and crons that fire late or never, and clocks that disagree. */
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, vi } from "vitest";
@@ -17,10 +17,10 @@ import { attempts, controlOf, countsOf, PUTS, said } from "./stores.ts";
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** Minute by minute while what came in is on its way, and then with each tick of the cron. */
+/** Every minute for the first five, then at each tick of the cron. */
 const MINUTES = Array.from({ length: 60 }, (_, i) => i + 1).filter((minute) => minute <= 5 || minute % 5 === 0);
 
-/** An hour: the queue delivers, and of the clocks only those that are named. */
+/** One hour: the queue delivers, and only the named clocks fire. */
 async function hour(world: World, clocks: { alarms?: boolean; cron?: boolean }): Promise<void> {
   let before = 0;
   for (const minute of MINUTES) {
@@ -32,7 +32,7 @@ async function hour(world: World, clocks: { alarms?: boolean; cron?: boolean }):
   }
 }
 
-/** The platform has forgotten the alarm of a log; the log does not know. */
+/** Deletes a log's alarm behind the log's back, as if the platform had lost it. */
 async function forgetAlarm(world: World, job: WorldJob): Promise<void> {
   await runInDurableObject(segmentOf(env.LOG, job.id, 0), (_log, { storage }) => storage.deleteAlarm());
   world.injected();
@@ -57,7 +57,7 @@ describe("one of the two clocks", () => {
         await hour(world, clocks);
         const { delivered, pending, received } = await countsOf(job);
         expect(delivered + pending).toBe(received);
-        // What the other clock is for is done by this one, within the hour.
+        // The remaining clock does the work of the other within the hour.
         if (hours < 6 || hours > 9) expect([received > 0, pending]).toEqual([true, 0]);
         else if (hours < 9) expect(await said(job)).toContain("HTTP 503");
         world.injected();
@@ -114,7 +114,7 @@ describe("an alarm that the platform has forgotten", () => {
     await world.take(world.mint(10));
     await world.deliverDue();
     world.clock.advance(MINUTE_MS);
-    // Once, and the six times that the platform tries again.
+    // The first run and the platform's six retries.
     const { decide, broke } = firstCalls("refused", 7);
     breakable(DeliveryLog.prototype, "alarm", decide);
     for (let times = 0; times < 7; times++) await world.runAlarms();
@@ -138,7 +138,7 @@ describe("an alarm that the platform has forgotten", () => {
     world.clock.advance(5 * MINUTE_MS);
     await world.runCron();
     expect(await countsOf(job)).toMatchObject({ pending: 10 });
-    // From here on the alarm alone.
+    // From here on, only the alarm fires.
     world.clock.advance(5 * MINUTE_MS);
     await world.runAlarms();
     expect(await countsOf(job)).toMatchObject({ delivered: 10 });
@@ -149,7 +149,7 @@ describe("an alarm that the platform has forgotten", () => {
     world.queue.sendFault = () => "refused";
     await world.tail(world.mint(10, { form: "trace" }));
     world.queue.sendFault = () => null;
-    // As its own clock has it, the alarm is not due yet; then it is late; then it is forgotten.
+    // The alarm is not due yet; in the loop it is late first, then deleted.
     await world.runCron();
     expect((await outbox(env.OUTBOX).status()).events).toBe(10);
     for (const forgotten of [false, true]) {
@@ -166,7 +166,7 @@ describe("an alarm that the platform has forgotten", () => {
 });
 
 describe("the control plane's alarm never fires after a change that was not confirmed, and", () => {
-  /** A job whose log did not hear of a change, which is therefore not confirmed. */
+  /** A job with a change that its log did not receive, so the change is not confirmed. */
   async function unheard(world: World, change: (job: WorldJob) => Promise<unknown>): Promise<WorldJob> {
     const job = await world.createJob();
     await world.take(world.mint(10));
@@ -186,7 +186,7 @@ describe("the control plane's alarm never fires after a change that was not conf
     await world.take(world.mint(10));
     await hour(world, { alarms: true });
     expect((await countsOf(job)).delivered).toBe(20);
-    // Nothing of the old format shares an object with the new one.
+    // One object in the old format, one in the new: formats never share an object.
     expect(await attempts(controlOf(job))).toBe(2);
   });
 
@@ -225,7 +225,7 @@ describe("clocks that are apart", () => {
   for (const skewMs of [-250, 250]) {
     const who = `the clock of intake is ${Math.abs(skewMs)} ms ${skewMs < 0 ? "behind" : "ahead"}`;
 
-    /** Events that another machine stamps. */
+    /** Events stamped by a machine with another clock. */
     const takeElsewhere = async (world: World): Promise<void> => {
       world.clock.advance(skewMs);
       await world.take(world.mint(5));
@@ -275,7 +275,7 @@ describe("a clock that jumps", () => {
     world.coldIsolate();
     await world.take(world.mint(3));
     await world.deliverDue();
-    // An odd window of one job is no reason to know nothing of any.
+    // An invalid enabled window of one job does not affect the other jobs.
     expect((await countsOf(other)).received).toBe(3);
   });
 
@@ -301,7 +301,7 @@ describe("a clock that jumps", () => {
           world.injected();
         };
         const job = await world.createJob();
-        // Long enough after its creation: of what is taken in before that, the job need know nothing.
+        // The job is not owed events stamped before its creation; no jump reaches back that far.
         world.clock.advance(2 * HOUR_MS);
         await world.take(world.mint(10), 5);
         jumpBefore("the intake");
@@ -322,7 +322,8 @@ describe("a clock that jumps", () => {
         await alarms;
         jumpBefore("the redelivery");
         await world.queue.deliver(messages, world.isolate.queue, world.env);
-        // Ages are counted from the intake: where that is in the future, alarms wait, and the cron does not.
+        // Ages are counted from the intake. If the intake is in the future, alarms wait; the cron
+        // does not.
         for (let minute = 0; minute < 5; minute++) {
           world.clock.advance(MINUTE_MS);
           await world.runAlarms();

@@ -1,4 +1,7 @@
-/** A control plane or a ledger that does not answer, or says nonsense: what is known is used, what is not known is waited for, nobody is forgotten. */
+/**
+ * The control plane or the ledger does not answer, or answers nonsense. The consumer uses the
+ * configuration it has read; without one, messages wait. No job is skipped.
+ */
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, vi } from "vitest";
@@ -12,7 +15,10 @@ import { countsOf } from "./stores.ts";
 
 const HOUR_MS = 3_600_000;
 
-/** What becomes of all calls of a method, until `world.mend()`; counted. @returns how many of them will never be answered. */
+/**
+ * Breaks every call of a method until `world.mend()`, and counts them.
+ * @returns the number of calls that will never be answered.
+ */
 function breaks(world: World, prototype: object, method: string, breakage: Breakage): () => number {
   const { stuck } = breakable(prototype as Record<string, unknown>, method, () => {
     world.injected();
@@ -21,13 +27,13 @@ function breaks(world: World, prototype: object, method: string, breakage: Break
   return stuck;
 }
 
-/** Has the queue deliver what is due, whoever does not answer. */
+/** Delivers the messages that are due, even if calls hang. */
 async function deliverImpatiently(world: World, ...stuck: readonly (() => number)[]): Promise<void> {
   const silent = (): number => stuck.reduce((sum, count) => sum + count(), 0);
   await impatiently(silent, () => world.deliverDue());
 }
 
-/** A method answers something else than it should. */
+/** Makes a method return garbage. */
 function answers(world: World, prototype: object, method: string, garbage: unknown): void {
   vi.spyOn(prototype as Record<string, () => unknown>, method).mockImplementation(() => {
     world.injected();
@@ -51,9 +57,9 @@ const GARBAGE: readonly (readonly [name: string, garbage: unknown])[] = [
   ["opt-outs that are none", { state: "e.9.m", jobs: [], optOuts: [{ scriptName: 7 }], optOutVersion: "x" }],
 ];
 
-/** `isolate` is new, and knows nothing, or has read the configuration before. */
+/** `cold`: the isolate has read no configuration; `warm`: it read one before the fault. */
 for (const isolate of ["cold", "warm"] as const) {
-  /** Two jobs, one of them with a filter, and some events before the fault where the isolate is warm. */
+  /** Two jobs, one with a filter; a warm isolate also gets some events before the fault. */
   async function begin(world: World): Promise<void> {
     await world.createJob();
     const exceptions = '{"where":{"key":"Outcome","operator":"eq","value":"exception"}}';
@@ -78,7 +84,8 @@ for (const isolate of ["cold", "warm"] as const) {
         const stuck = breaks(world, ControlPlane.prototype, "configSince", breakage);
         await more(world);
         await deliverImpatiently(world, stuck);
-        // What was known is used; nothing is routed by nothing.
+        // A warm isolate uses the configuration it has; a cold one leaves the messages in the
+        // queue.
         expect(world.queue.held).toHaveLength(isolate === "warm" ? 0 : 5);
         for (let hours = 0; hours < 24; hours += 6) {
           world.clock.advance(6 * HOUR_MS);
@@ -109,14 +116,15 @@ for (const isolate of ["cold", "warm"] as const) {
           await deliverImpatiently(world, stuck);
           world.clock.advance(HOUR_MS);
         }
-        // The jobs have it; who has not counted it acknowledges nothing.
+        // The jobs have the records, but the consumer acknowledges only after the ledger has
+        // counted.
         expect(world.queue.held).toHaveLength(5);
         expect((await countsOf(world.jobs.all[0] as never)).received).toBe(isolate === "warm" ? 15 : 10);
       });
     }
 
     for (const [name, garbage] of GARBAGE) {
-      if (garbage === null) continue; // It is what the ledger says when it has counted.
+      if (garbage === null) continue; // The ledger's answer to a count that succeeded.
       row(`the ledger answers ${name} to a count; the isolate is ${isolate}`, async (world, { expect }) => {
         await begin(world);
         answers(world, AccountLedger.prototype, "count", garbage);
@@ -217,7 +225,7 @@ describe("a control plane that is restored to an earlier time", () => {
       await world.deliverDue();
       await world.settle();
       expect(await countsOf(job)).toMatchObject({ received: 15, delivered: 15 });
-      // Its changes count again: another filter, and another bucket.
+      // Later changes take effect: another filter, and another bucket.
       await world.jobs.move(job);
       await world.take(world.mint(5));
       await world.settle();

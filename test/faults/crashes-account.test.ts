@@ -1,4 +1,4 @@
-/** The ledger and the blob store die, refuse, lose their answer or never give one. */
+/** The ledger and the blob store die, refuse, lose their answer or hang. */
 import { describe } from "vitest";
 import { AccountLedger, BlobStore } from "../../src/index.ts";
 import { changed, large, rows, shipped, unloaded, unreadable } from "./crashes.ts";

@@ -1,4 +1,4 @@
-/** The control plane and the outbox die, refuse, lose their answer or never give one. */
+/** The control plane and the outbox die, refuse, lose their answer or hang. */
 import { describe } from "vitest";
 import { ControlPlane, Outbox } from "../../src/index.ts";
 import { changed, kept, rows, shipped, unconfirmed } from "./crashes.ts";

@@ -1,4 +1,4 @@
-/** The delivery log dies, refuses, loses its answer or never gives one, at any step of its own. */
+/** The delivery log dies, refuses, loses its answer or hangs at any of its steps. */
 import { describe } from "vitest";
 import { Attempts } from "../../src/delivery/attempts.ts";
 import { DeliveryLog } from "../../src/index.ts";

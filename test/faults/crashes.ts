@@ -1,4 +1,7 @@
-/** Scenes in which a step of a durable object dies, refuses, loses its answer or never gives one: crashes-*.test.ts has a row for each. */
+/**
+ * Scenes in which a step of a durable object dies, refuses, loses its answer or hangs.
+ * crashes-*.test.ts have a row for each.
+ */
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect } from "vitest";
@@ -11,7 +14,7 @@ import { Fault, type Patience } from "./fault.ts";
 import { largeEvent } from "./large-event.ts";
 import { row } from "./row.ts";
 
-/** What is done to a world in which a step breaks; `fault.begin()` says from when on. */
+/** Runs a world in which a step breaks. `fault.begin()` sets the start of the fault. */
 type Scene = (world: World, fault: Fault) => Promise<void>;
 
 const WORDS: Record<Breakage, string> = {
@@ -24,7 +27,7 @@ const WORDS: Record<Breakage, string> = {
   late: "never answers for",
 };
 
-/** One row for each breakage of each of these methods. */
+/** One row for each breakage of each method. */
 export function rows<T extends object>(
   { prototype }: { prototype: T },
   name: string,
@@ -47,7 +50,7 @@ export function rows<T extends object>(
   }
 }
 
-/** No store has taken any key twice, not even with the same bytes. */
+/** Expects every key to be written once; a second write fails even with the same bytes. */
 async function expectStoredOnce(world: World): Promise<void> {
   for (const { buckets } of world.jobs.all) {
     for (const { control } of buckets) {
@@ -57,7 +60,7 @@ async function expectStoredOnce(world: World): Promise<void> {
   }
 }
 
-/** What comes in, is appended, cut and uploaded, and delivered by the queue a second time. */
+/** Events are taken in, appended, cut and uploaded; the queue delivers them a second time. */
 export const shipped =
   (ends: Patience): Scene =>
   async (world, fault) => {
@@ -76,7 +79,7 @@ export const shipped =
     await fault.meet(() => world.deliverDue(), ends);
   };
 
-/** What waits when the cron comes. */
+/** Records are waiting when the cron runs. */
 export const swept: Scene = async (world, fault) => {
   await world.createJob();
   await world.take(world.mint(40, { days: 3 }), 10);
@@ -86,11 +89,14 @@ export const swept: Scene = async (world, fault) => {
   await fault.meet(() => world.runCron());
 };
 
-/** Events on both sides of changes of a job and of a function's logging, whose owner asks until they are confirmed. */
+/**
+ * Events before and after changes to a job and to a function's logging. The client repeats each
+ * change until it is confirmed.
+ */
 export const changed: Scene = async (world, fault) => {
   world.jobs.tries = 5;
   await runInDurableObject(controlPlane(env.CONTROL), ({ patience }) => {
-    // These clocks are the control plane's own, and real ones.
+    // The control plane uses real timers for these limits.
     patience.oneMs = 20;
     patience.allMs = 50;
   });
@@ -98,7 +104,7 @@ export const changed: Scene = async (world, fault) => {
   const first = await world.createJob();
   const taken = async (): Promise<void> => {
     await world.take(world.mint(10));
-    // Clocks may be a little apart around the next change.
+    // Clocks may differ by up to this around the next change.
     world.clock.advance(1_000);
   };
   await taken();
@@ -118,7 +124,7 @@ export const changed: Scene = async (world, fault) => {
   await taken();
 };
 
-/** A change that its log does not confirm, so that the control plane's alarm has to bring it there. */
+/** A log does not confirm a change, so the control plane's alarm has to bring it there. */
 export const unconfirmed: Scene = async (world, fault) => {
   const job = await world.createJob();
   await world.take(world.mint(10));
@@ -129,7 +135,10 @@ export const unconfirmed: Scene = async (world, fault) => {
   await fault.meet(() => world.runAlarms(), "the platform");
 };
 
-/** An event that no message can carry, among small ones, sent until it is acknowledged, and delivered by the queue a second time. */
+/**
+ * An event too large for a message, among small ones. The client repeats the request until it is
+ * acknowledged, and the queue delivers it a second time.
+ */
 export const large: Scene = async (world, fault) => {
   await world.createJob();
   const events = [...world.mint(3), largeEvent(world), ...world.mint(3)];
@@ -148,7 +157,7 @@ export const large: Scene = async (world, fault) => {
   await fault.meet(() => world.queue.deliver(messages, world.isolate.queue, world.env));
 };
 
-/** The queue takes nothing from `tail()`, for a while. */
+/** The queue refuses messages from `tail()` for a while. */
 export const kept =
   (ends: Patience): Scene =>
   async (world, fault) => {
@@ -162,7 +171,7 @@ export const kept =
     await fault.meet(() => world.runAlarms(), ends);
   };
 
-/** Messages whose records cannot be loaded for now. */
+/** Messages with records that cannot be loaded for now. */
 export const unloaded: Scene = async (world, fault) => {
   await world.createJob();
   await world.take([largeEvent(world), ...world.mint(3)]);
@@ -171,7 +180,7 @@ export const unloaded: Scene = async (world, fault) => {
   await fault.meet(() => world.deliverDue());
 };
 
-/** A message that nobody can read, among good ones. */
+/** An unreadable message among good ones. */
 export const unreadable: Scene = async (world, fault) => {
   await world.createJob();
   await world.take(world.mint(10), 5);

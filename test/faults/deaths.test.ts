@@ -1,4 +1,4 @@
-/** Everything dies at once, or whoever had the work in hand, between two steps of different parts. */
+/** All objects die at once, or the object at work dies between two steps. */
 import { abortAllDurableObjects, evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, vi } from "vitest";
@@ -50,7 +50,7 @@ describe("everything dies while a change is brought", () => {
           return answer.catch(() => null);
         };
         await change(world, job);
-        // Whoever was told, at the second time of asking, can rely on it at once.
+        // A change that is confirmed, even at the second try, takes effect at once.
         await world.take(world.mint(10));
       });
     }
@@ -74,7 +74,7 @@ describe("everything dies while the store has an object in hand", () => {
         await control.whenHeld(2);
         if (how === "everything dies") await everythingDies(world);
         else {
-          // It waits for nothing that is under way.
+          // Eviction does not wait for calls in flight.
           const evicted = evictDurableObject(segmentOf(env.LOG, job.id, 0));
           await control.release();
           await evicted;
@@ -103,7 +103,7 @@ describe("everything dies while the store has an object in hand", () => {
       await control.whenHeld(4);
       await everythingDies(world);
       await alarm;
-      // The store is slow, and forgets nothing.
+      // The held uploads still reach the store.
       await control.script([]);
       await control.release();
       const { delivered, pending } = await countsOf(job);
@@ -188,7 +188,7 @@ describe("everything dies all the time", () => {
     for (let minute = 0; minute < 120; minute++) {
       if (minute % 4 === 0) await world.take(world.mint(10, { days: 2 }), 5);
       world.clock.advance(60_000);
-      // In turn: between two steps, and in the middle of one.
+      // Alternates between death after a step and death during one.
       const working = [() => world.deliverDue(), () => world.runAlarms(), () => world.runCron()][minute % 3]?.();
       if (minute % 2 === 0) await working;
       await everythingDies(world);

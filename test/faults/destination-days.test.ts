@@ -1,4 +1,4 @@
-/** Stores that are down for days, or misbehave in every way for one, beside others that are well. */
+/** Stores that are down for days, or fail in every way for a day, beside healthy ones. */
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, vi } from "vitest";
@@ -17,7 +17,10 @@ import { attempts, controlOf, countsOf, decided, HEADS, PUTS, pass, said, waitin
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 
-/** Some events come in, and an interval passes, with eight seconds more for a batch that had company. */
+/**
+ * Takes some events and lets one interval pass, plus the 8 s that a batch of several appends stays
+ * open.
+ */
 async function interval(world: World, events = 3): Promise<void> {
   await world.take(world.mint(events));
   await world.deliverDue();
@@ -45,10 +48,10 @@ describe("one of two jobs' store is down for three days, and the other job deliv
         expect([await said(healthy), await said(failing)]).toEqual([null, expect.stringMatching(words)]);
         world.clock.advance(3 * HOUR_MS - 38_000);
       }
-      // The store is not asked more often for having more to take.
+      // The rate of attempts does not grow with the backlog.
       expect(await attempts(controlOf(failing))).toBeLessThan(2 * 24 + 10);
       world.injected(await decided(controlOf(failing)));
-      // Changed, all goes at once.
+      // A change of the job retries everything at once.
       await controlOf(failing).script([]);
       await world.jobs.change(failing, { name: "mended" });
       await world.runAlarms();
@@ -68,7 +71,7 @@ describe("one of many objects", () => {
     expect(await countsOf(job)).toMatchObject({ delivered: 20, pending: 10 });
     for (let i = 1; i <= 24; i++) {
       await interval(world);
-      // One that fails alone is no outage: what comes meanwhile starts within fifteen seconds of its interval.
+      // One failing object is no outage: new batches start within 15 s of their interval.
       await pass(world, 15_000);
       expect(await countsOf(job)).toMatchObject({ delivered: 20 + 3 * i, pending: 10 });
       await pass(world, 60 * MINUTE_MS - 53_000);
@@ -90,7 +93,7 @@ describe("one of many objects", () => {
     for (let minutes = 0; minutes < 60; minutes++) await interval(world, 1);
     world.injected((await tried()).length - before);
     expect((await countsOf(job)).pending).toBeGreaterThan(20);
-    // Each by its own delays, a minute and then a quarter of an hour; and once in a quarter of an hour all of them.
+    // Each object retries on its own delays (1 min, then 15 min); every 15 min all of them are due.
     expect((await tried()).length - before).toBeLessThan(4 * 16);
   });
 
@@ -126,7 +129,7 @@ describe("one of many objects", () => {
 });
 
 describe("a store that takes its time", () => {
-  /** Lets an alarm meet a store that does not come to an end, and lets time run out, in the object whose time it is. */
+  /** Runs an alarm against a store that does not answer, and advances the object's own timers. */
   async function outlast(
     world: World,
     jobId: number,
@@ -138,7 +141,8 @@ describe("a store that takes its time", () => {
     world.clock.advance(30_000);
     const alarms = world.runAlarms();
     await held();
-    // In steps, with real time between them: an answer that comes meanwhile may set another timer.
+    // In steps, with real time between them: an answer that arrives meanwhile may set another
+    // timer.
     const advance = async (ms: number): Promise<void> => {
       for (let step = 0; step < 8; step++) {
         await scheduler.wait(15);
@@ -163,7 +167,7 @@ describe("a store that takes its time", () => {
       expect(await said(job)).toMatch(/no answer in time; it is being tried again/);
       expect([await written(control), (await countsOf(job)).pending]).toEqual([stored, 10]);
       world.injected(await decided(control));
-      // Whatever it does by now: what arrives late is what was sent.
+      // The late upload has the same bytes, so its arrival changes nothing.
       await control.release();
       await world.settle();
       expect([await written(control), (await countsOf(job)).delivered]).toEqual([1, 10]);
@@ -202,7 +206,7 @@ describe("a store that takes its time", () => {
 });
 
 describe("a large object", () => {
-  /** Events that hardly compress, together much more than a store reads before it refuses. */
+  /** Events that hardly compress: together far larger than what a store reads before it refuses. */
   function large(events: readonly Minted[]): Minted[] {
     return events.map((minted, i) => {
       const tags = { ScriptTags: [noise(30_000, i + 1)] };
@@ -222,7 +226,7 @@ describe("a large object", () => {
         rule({ do: "answer", status: 403, code: "AccessDenied" }),
       ]);
       for (let i = 0; i < 6; i++) await pass(world, 300_000);
-      // The probe says what the broken connection could not.
+      // The probe finds the error that the broken connection hid.
       expect(await said(job)).toMatch(/^parked: HTTP 403 AccessDenied/);
       expect(await countsOf(job)).toMatchObject({ delivered: 0, pending: 10 });
       world.injected(await decided(control));
@@ -272,8 +276,8 @@ describe("a store that does everything wrong for a day", () => {
     { do: "discard" },
   ];
   /**
-   * HEAD is never refused, and never hides our checksum: a store that keeps half of an object and does not show whose half it is, is believed, as nobody
-   * could know better.
+   * HEAD is never refused and never hides the checksum: otherwise the damage by a store that keeps
+   * half of an object cannot be detected.
    */
   function anyRules(random: Random): Rule[] {
     return Array.from({ length: random.int(0, 4) }, () => {

@@ -1,4 +1,4 @@
-/** What a store may make of an object: keep half of it, nothing, another one, or not say. */
+/** A store keeps half of an object, discards it, holds a different one, or does not tell. */
 import { createHash } from "node:crypto";
 import { AwsClient } from "aws4fetch";
 import { describe, type ExpectStatic, inject } from "vitest";
@@ -23,7 +23,7 @@ import {
 
 const HOUR_MS = 3_600_000;
 
-/** Lets the store end up with one object of ten records, under the number that is expected, and nothing said any more. */
+/** Settles; expects one delivered object of ten records with this number, and no error. */
 async function endsWell(
   world: World,
   { job }: Waiting,
@@ -53,7 +53,7 @@ describe("a store that does not keep what it was sent", () => {
       expect(await said(waiting.job)).toMatch(/the store keeps \d+ of \d+ bytes; it is being tried again/);
       expect(await countsOf(waiting.job)).toMatchObject({ delivered: 0, pending: 10 });
     }
-    // Twice at most for each attempt.
+    // At most two PUTs per attempt.
     expect(await attempts(waiting.control)).toBeLessThanOrEqual(2 * 25);
     world.injected(await decided(waiting.control));
     await waiting.control.script([]);
@@ -62,7 +62,7 @@ describe("a store that does not keep what it was sent", () => {
 
   row("the store keeps half of an object, and its answer is lost", async (world, { expect }) => {
     const waiting = await waitingJob(world);
-    // Half is kept; HEAD is not answered, so that nobody knows; then the connection breaks.
+    // Half is kept, HEAD fails, so the result is unknown; then the connection breaks.
     await waiting.control.script([
       rule(half, PUTS, 1),
       rule({ do: "reset", when: "before" }, HEADS, 1),
@@ -156,7 +156,7 @@ describe("an answer that is lost", () => {
     ["with the connection", { do: "reset", when: "after" }, "connection failed; it is being tried again"],
     ["behind a proxy", { do: "answer", status: 503, store: true }, "HTTP 503; it is being tried again"],
   ];
-  /** `verified`: what is known in the end; null: not before HEAD says something. */
+  /** `verified`: the value at the end; null: undelivered until HEAD answers. */
   const heads: readonly (readonly [name: string, action: Action | null, verified: boolean | null])[] = [
     ["HEAD shows the object", null, true],
     ["HEAD shows a wrong ETag, and our checksum", { do: "wrong-etag" }, true],
@@ -257,7 +257,7 @@ describe("another object under the key", () => {
     await endsWell(world, waiting, { expect, number: 2 });
     expect(new TextDecoder().decode(await control.object(key))).toBe("theirs");
     world.injected(await decided(control));
-    // It is none of what the audit looks for.
+    // The audit does not expect this object.
     expect((await theirs("DELETE")).status).toBe(204);
   });
 
@@ -304,7 +304,7 @@ describe("an object that the store refuses for itself", () => {
         job,
         events.filter(({ day }) => day === "21001121"),
       );
-      // For good: the store takes it by now, but nobody decided that.
+      // The store takes the object by now, but set-aside objects are only sent again on request.
       await control.script([]);
       await world.take(world.mint(7));
       await world.deliverDue();

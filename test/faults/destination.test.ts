@@ -1,4 +1,7 @@
-/** What a store may answer: for a while, and for ever. Nothing is lost, nothing comes twice, and the job says what is wrong. */
+/**
+ * Errors a store may answer with, for a while or permanently. Nothing is lost or duplicated, and
+ * the job reports the error.
+ */
 import { describe, inject } from "vitest";
 import { freshBucket, jobObjects } from "../support/runtime/pipeline.ts";
 import { type Action, rule } from "../support/s3-script.ts";
@@ -10,7 +13,7 @@ const HOUR_MS = 3_600_000;
 const HTML = "<!doctype html><html><body><h1>It works!</h1></body></html>";
 
 describe("a store that cannot now", () => {
-  /** `long`: one of its kind, which is watched for all of the two hours; of the others there are three attempts. */
+  /** `long`: 12 passes in the two hours; the others have two. */
   const answers: readonly (readonly [name: string, action: Action, words: RegExp, long?: "long"])[] = [
     ["500", { do: "answer", status: 500, code: "InternalError" }, /HTTP 500 InternalError/, "long"],
     ["500 after storing", { do: "answer", status: 500, code: "InternalError", store: true }, /HTTP 500 InternalError/],
@@ -56,7 +59,7 @@ describe("a store that cannot now", () => {
       world.injected(await decided(control));
       await control.script([]);
       await world.settle();
-      // What was stored all the same is found, and not stored again.
+      // An object that was stored in spite of the error is found, and not stored again.
       expect(await viewOf(job)).toMatchObject({
         error_message: null,
         last_error: null,
@@ -105,7 +108,7 @@ describe("a store that asks for patience", () => {
 });
 
 describe("a destination that is misconfigured", () => {
-  /** `long`: one of its kind, which is looked at every five minutes. */
+  /** `long`: a pass every five minutes; the others have one every 40 minutes. */
   const answers: readonly (readonly [status: number, code: string, long?: "long"])[] = [
     [401, "InvalidToken"],
     [403, "AccessDenied", "long"],
@@ -131,7 +134,7 @@ describe("a destination that is misconfigured", () => {
         expect(await said(job)).toMatch(new RegExp(`^parked: HTTP ${status} ${code}; nothing is lost`));
         expect(await countsOf(job)).toMatchObject({ received: 10, delivered: 0, pending: 10 });
       }
-      // Every one to five minutes, however often it is looked at.
+      // One attempt every one to five minutes, however often the alarm fires.
       expect(await attempts(control)).toBeGreaterThanOrEqual(Math.min(passes + 1, 21));
       expect(await attempts(control)).toBeLessThan(passes + 6);
       world.injected(await decided(control));
@@ -178,7 +181,7 @@ describe("a destination that is misconfigured", () => {
       const { job, control } = await waitingJob(world);
       const elsewhere = freshBucket();
       const redirect: Action = { do: "redirect", location: `${inject("s3Url")}/${elsewhere.name}/x`, status };
-      // The answer to a first attempt is lost, so that HEAD is asked as well.
+      // The answer to the first attempt is lost, so HEAD is asked as well.
       await control.script([rule({ do: "reset", when: "before" }, PUTS, 1), rule(redirect)]);
       for (let i = 0; i < 6; i++) await pass(world, 300_000);
       expect(await said(job)).toMatch(new RegExp(`^parked: HTTP ${status}`));

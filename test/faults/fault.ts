@@ -5,13 +5,13 @@ import type { World } from "../support/runtime/world.ts";
 import { impatiently } from "./impatience.ts";
 
 /**
- * Who ends the wait for a call that is never answered:
- * - `the caller`: it has a clock of its own, which runs out;
- * - `the platform`: it ends the object, as it does after a quarter of an hour.
+ * Which side ends the wait for a call that is never answered:
+ * - `the caller`: its own timeout ends;
+ * - `the platform`: it ends the object, as it does after 15 min.
  */
 export type Patience = "the caller" | "the platform";
 
-/** One breakage of one call of one method of a durable object's class, and what it takes to live through it. */
+/** One breakage of one call of a durable object's method, and the helpers to survive it. */
 export class Fault {
   readonly #world: World;
   readonly #breakage: Breakage;
@@ -26,20 +26,20 @@ export class Fault {
     this.#start = () => breakable(prototype, method as never, () => this.#decide());
   }
 
-  /** The next call breaks; or the one after so many others. Then it is over. */
+  /** Breaks the next call, or the one after `after` more calls. All others succeed. */
   begin(after = 0): void {
     this.#first = this.#calls + after;
     this.#stuck = this.#start().stuck;
-    // A client that knows when no answer will come.
+    // A client that stops waiting once a call hangs.
     this.#world.jobs.patience = async (answer) => ((await overOrStuck(answer, this.#stuck)) === "over" ? answer : null);
   }
 
-  /** Whether it has taken place. */
+  /** Whether the fault has taken place. */
   took(): boolean {
     return this.#calls > this.#first;
   }
 
-  /** Runs what may meet the fault; it does not have to succeed. */
+  /** Runs what may meet the fault; it may fail. */
   async meet(run: () => Promise<unknown>, ends: Patience = "the caller"): Promise<void> {
     const isSilent = this.#breakage === "hangs" || this.#breakage === "late";
     if (isSilent && ends === "the platform") await this.#endedByPlatform(run);
@@ -61,7 +61,10 @@ export class Fault {
   }
 }
 
-/** Resolves when the promise is settled, or once another call is stuck, whichever comes first. @param stuck how many calls will never be answered, by now. */
+/**
+ * Resolves when the promise settles or another call hangs, whichever comes first.
+ * @param stuck the number of calls so far that will never be answered.
+ */
 export async function overOrStuck(promise: Promise<unknown>, stuck: () => number): Promise<"over" | "stuck"> {
   const before = stuck();
   let isOver = false;

@@ -2,10 +2,11 @@ import { vi } from "vitest";
 import { Watch } from "../../src/status/watch.ts";
 
 /**
- * Runs what meets somebody who never answers: whenever that is so, the next clock of whoever waits for him runs out, and no more than that, as others have real
- * work to do meanwhile. For handlers: timers of a durable object are its own, and may not be run for it. So the watch, which the cron has look at everybody, and
- * which waits for whoever hangs by such timers, rests; test/status/silent.test.ts has it wait.
- * @param stuck how many calls will never be answered, by now.
+ * Runs code that calls something that may hang. Each time a call hangs, the next timer of the
+ * caller fires, and only that one: other work takes real time. For handlers only, because a durable
+ * object's timers are its own and cannot be fired from outside. The watch uses such timers, so it
+ * is disabled here; test/status/silent.test.ts tests its waits.
+ * @param stuck the number of calls so far that will never be answered.
  */
 export async function impatiently<T>(stuck: () => number, run: () => Promise<T>): Promise<T> {
   const resting = vi.spyOn(Watch.prototype, "check").mockResolvedValue();
@@ -16,7 +17,7 @@ export async function impatiently<T>(stuck: () => number, run: () => Promise<T>)
     const running = run().finally(() => {
       ended = true;
     });
-    // Whoever fails is heard below.
+    // Errors are thrown by the `await` below.
     running.catch(() => {});
     while (!ended) {
       await vi.waitUntil(() => ended || stuck() > known, { timeout: 20_000, interval: 2 });

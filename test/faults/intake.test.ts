@@ -1,4 +1,7 @@
-/** Intake, the queue behind it, and what may come out of that: nothing acknowledged is lost, nothing that is repeated doubles. */
+/**
+ * Intake, the queue behind it, and their failures: acknowledged events are not lost, and repeats
+ * are not duplicated.
+ */
 import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, vi } from "vitest";
@@ -14,7 +17,10 @@ import { countsOf } from "./stores.ts";
 const DAY_MS = 86_400_000;
 const SEND_FAULTS: readonly SendFault[] = ["refused", "lost", "half", "hang"];
 
-/** The queue fails so many times. @returns how many calls will never be answered. */
+/**
+ * The queue fails this many times.
+ * @returns the number of calls that will never be answered.
+ */
 function sendsFail(world: World, fault: SendFault, times: number): () => number {
   let hanging = 0;
   let left = times;
@@ -28,7 +34,7 @@ function sendsFail(world: World, fault: SendFault, times: number): () => number 
   return () => hanging;
 }
 
-/** Large enough for three messages: what is `half` taken is something, and something is not. */
+/** Large enough for three messages, so that `half` takes some of them and not the others. */
 const many = (world: World): Minted[] => world.mint(2_000);
 
 describe("the queue fails when events come over HTTP", () => {
@@ -46,7 +52,7 @@ describe("the queue fails when events come over HTTP", () => {
         }
         expect(status).toBe(202);
         await world.deliverDue();
-        // Again, though it need not, at once and a day later.
+        // The client repeats without need, at once and a day later.
         await world.take(events, events.length, request);
         await world.settle();
         world.clock.advance(DAY_MS);
@@ -135,13 +141,13 @@ describe("the queue fails when events come by tail()", () => {
 });
 
 describe("an isolate that dies, with what tail() has gathered in it", () => {
-  /** Hands items to `tail()` in an invocation whose wait never comes to its end. */
+  /** Hands items to `tail()` in an invocation that is cut off while it waits. */
   async function gather(world: World, events: readonly Minted[]): Promise<void> {
     const items = events.map(({ event }) => event) as unknown as TraceItem[];
     await world.isolate.tail(items, world.env, createExecutionContext());
   }
 
-  /** Whoever waits does so for ever: his invocation is cut off. */
+  /** Every wait hangs: the invocation is cut off. */
   function cutOff(world: World): () => void {
     const spy = vi.mocked(platform.sleep);
     const before = spy.getMockImplementation();
@@ -159,7 +165,7 @@ describe("an isolate that dies, with what tail() has gathered in it", () => {
       world.coldIsolate();
       await world.tail(world.mint(5, { form: "trace" }));
       const mend = cutOff(world);
-      // Of these the oracle knows nothing: if they came, nobody would owe them.
+      // The oracle does not expect these: any that arrived would fail the audit.
       for (let i = 0; i < 10; i++) {
         await gather(world, world.mint(1, { form: "trace" }));
         world.clock.advance(199);
@@ -185,7 +191,7 @@ describe("an isolate that dies, with what tail() has gathered in it", () => {
       }
       mend();
       world.clock.advance(1_000);
-      // The next one takes its place: it sends these, and its own.
+      // The next invocation sends these events, and its own.
       await world.tail([]);
       const next = world.mint(5, { form: "trace" });
       world.owe(gathered);

@@ -3,10 +3,13 @@ import { noise } from "../record/samples.ts";
 import type { Minted } from "../support/oracle.ts";
 import type { World } from "../support/runtime/world.ts";
 
-/** An event whose text hardly compresses, so that no message can carry it. @param length of that text, in characters, beyond what is shipped of it. */
+/**
+ * An event with text that hardly compresses, too large for any message.
+ * @param length of the text in characters, before truncation.
+ */
 export function largeEvent(world: World, length = 600_000): Minted {
   const [event] = world.mint(1, { padding: length }) as [Minted];
-  // A quote would be written as two characters, and be as large as no test says.
+  // JSON escapes a quote, which would change the size.
   const text = noise(length, Number(event.id.slice(-6))).replaceAll('"', "'");
   const kept = text.slice(0, TEXT_MAX_CHARACTERS - event.id.length);
   const rewrite = ({ Logs }: Record<string, unknown>, message: string): void => {

@@ -1,4 +1,7 @@
-/** Messages that nobody can read, or process; and events that no message can carry. They are kept, counted, and in nobody's way. */
+/**
+ * Messages that cannot be read or processed, and events too large for a message. They are kept and
+ * counted, and do not block others.
+ */
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe } from "vitest";
@@ -17,7 +20,7 @@ import { countsOf } from "./stores.ts";
 
 const DAY_MS = 86_400_000;
 
-/** Events that nobody sent are counted, too; the fresh event of the end comes on top of what was taken until now. */
+/** Events of unreadable messages count as processed; the final fresh event is not in `taken`. */
 function expectAside(world: World, events: number, taken: number): void {
   world.accountLeftOut.set_aside = events;
   world.accountLeftOut.processed = { atLeast: taken + events, atMost: taken + events + 1 };
@@ -32,7 +35,7 @@ function noiseBytes(length: number): Uint8Array {
   });
 }
 
-/** A good message, of events that nobody owes. */
+/** A valid message of events that the oracle does not expect. */
 function goodBody(world: World): Uint8Array<ArrayBuffer> {
   return pack(world.mint(3), world.clock.nowMs())[0]?.body ?? new Uint8Array();
 }
@@ -49,7 +52,7 @@ function bodyOf(lines: string, world: World, records: number): Uint8Array {
 }
 
 describe("a message that cannot be read", () => {
-  /** `events`: as how many it is counted. */
+  /** `events`: the number of events it counts as. */
   const poisons: readonly (readonly [name: string, body: (world: World) => unknown, events: number])[] = [
     ["is empty", () => new Uint8Array(), 1],
     ["is one byte", () => new Uint8Array([76]), 1],
@@ -77,7 +80,7 @@ describe("a message that cannot be read", () => {
       world.injected();
       await world.take(world.mint(20), 5);
       const { queue } = world;
-      // In one batch; then the poison again, as its acknowledgement may be lost as any other.
+      // In one batch; the poison's acknowledgement is lost, so it is delivered again.
       await queue.deliver([...queue.held], world.isolate.queue, world.env, ({ body }) => body === queue.held[4]?.body);
       expect(await countsOf(job)).toMatchObject({ received: 40 });
       await world.deliverDue();
@@ -114,7 +117,7 @@ describe("a message that cannot be read", () => {
   );
 });
 
-/** Why the messages that were set aside were, as the account's ledger has it. */
+/** The reasons recorded in the account's ledger for the messages set aside. */
 const whyAside = (): Promise<string[]> =>
   runInDurableObject(accountLedger(env.ACCOUNT), (_ledger, { storage: { sql } }) =>
     sql
@@ -261,7 +264,7 @@ describe("an event that no message can carry, among small ones", () => {
     const large = largeEvent(world, 1_000_000);
     await world.take([large]);
     const [message] = world.queue.held;
-    // A queue that holds a message longer than it says.
+    // The queue holds the message longer than its documented retention.
     world.clock.advance(ID_MEMORY_MS + 1);
     for (const digit of "0123456789abcdef") await runDurableObjectAlarm(env.BLOBS.getByName(`blobs ${digit}`));
     world.injected();

@@ -1,4 +1,4 @@
-/** What the queue may do with messages: deliver them again, in any grouping and order, at any time within fifteen days. */
+/** The queue may deliver messages again, in any grouping and order, at any time within 15 days. */
 import { describe } from "vitest";
 import type { HeldMessage } from "../support/runtime/queue.ts";
 import { row } from "./row.ts";
@@ -32,7 +32,7 @@ describe.each(Object.entries(REDELIVERIES))("messages delivered again %s", (how,
           const events = world.mint(5, { days: 3, outcome: i % 3 === 0 ? "exception" : "ok" });
           await world.take(events, 5, key === undefined ? {} : { key: `${key}-${i}` });
         }
-        // A first half alone, so that the redelivery mixes what is in with what is not.
+        // The first half alone, so that the redelivery mixes known records with new ones.
         const messages = [...world.queue.held];
         expect(messages).toHaveLength(12);
         const { queue } = world;

@@ -4,9 +4,10 @@ import { NOON } from "../support/runtime/pipeline.ts";
 import { World } from "../support/runtime/world.ts";
 
 /**
- * A row of the fault matrix: a test that breaks something in a world of its own, and leaves it to the world to show that nothing was lost, nothing came
- * twice, every number adds up, and a fresh event still flows. A row whose fault never took place fails: it would show nothing.
- * @param after looks at the world once more, when everything has settled.
+ * A row of the fault matrix: a test that breaks something in a world of its own. The world then
+ * checks that nothing is lost or duplicated, that every count adds up, and that a fresh event is
+ * delivered. The row fails if its fault never took place.
+ * @param after checks the world once more after it has settled.
  */
 export function row(
   fault: string,

@@ -1,4 +1,4 @@
-/** Logs that are full: chains of segments, and what goes wrong at their seams. */
+/** Full logs: chains of segments, and faults where one segment follows another. */
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, vi } from "vitest";
@@ -13,14 +13,17 @@ import { Fault } from "./fault.ts";
 import { row } from "./row.ts";
 import { controlOf, countsOf, PUTS, said } from "./stores.ts";
 
-/** How large a segment may be, in bytes, by the name of its object: asked at each append, as instances come and go. */
+/**
+ * The maximum size of a segment in bytes, by the name of its object. Read at each append, because
+ * instances come and go.
+ */
 type Room = (name: string) => number;
 
 const WIDE = Number.POSITIVE_INFINITY;
 
 let room: Room = () => WIDE;
 
-/** From now on, until faults end. */
+/** Limits segments until the faults end. */
 function limitSegments(limit: Room): void {
   room = limit;
   const { append } = DeliveryLog.prototype;
@@ -32,7 +35,7 @@ function limitSegments(limit: Room): void {
   });
 }
 
-/** These segments of a job are full, and no others. */
+/** Makes only these segments of a job full. */
 function fillUp(world: World, job: WorldJob, ...segments: number[]): void {
   const full = new Set(segments.map((segment) => `job ${job.id} segment ${segment}`));
   limitSegments((name) => (full.has(name) ? 1 : WIDE));
@@ -48,7 +51,7 @@ function deliver(world: World, messages: readonly HeldMessage[], losesAck = () =
   return world.queue.deliver(messages, world.isolate.queue, world.env, losesAck);
 }
 
-/** A job with three segments that hold ten records each, and the messages that these came in, which may come again. */
+/** A job with three segments of ten records each, and the messages they came in, for redelivery. */
 async function threeSegments(world: World): Promise<{ job: WorldJob; messages: HeldMessage[] }> {
   const job = await world.createJob();
   const messages: HeldMessage[] = [];
@@ -78,7 +81,7 @@ describe("a segment", () => {
     const all = await received(world, job);
     world.injected(all.length - 1);
     expect(all.slice(0, 3).every((records) => records >= 20)).toBe(true);
-    // Nobody counts twice, and nothing is cut short: the chain adds up.
+    // The records of the segments add up to the total: none is counted twice or dropped.
     expect((await countsOf(job)).received).toBe(all.reduce((sum, records) => sum + records, 0));
   });
 
@@ -96,7 +99,7 @@ describe("a segment", () => {
     const messages = [...world.queue.held];
     await deliver(world, messages.slice(0, 2), () => true);
     fillUp(world, job, 0);
-    // Mixed, so that neither half of the batch is what the first segment has.
+    // Mixed, so that neither half of the batch matches the records of the first segment.
     const [a, b, c, d] = messages as [HeldMessage, HeldMessage, HeldMessage, HeldMessage];
     expect(await deliver(world, [c, a, d, b])).toEqual({ acked: 4, retried: 0 });
     expect(await received(world, job)).toEqual([20, 20]);
@@ -110,7 +113,7 @@ describe("a segment", () => {
       appends += 1;
       return appends > 1 ? 1 : WIDE;
     });
-    // More than one append may hold.
+    // More than one append can hold.
     await world.take(world.mint(400, { padding: 14_000 }), 30);
     await world.deliverDue();
     world.injected();
@@ -126,7 +129,8 @@ describe("a segment", () => {
     await world.take(events, 20, { key: "a-key" });
     await world.deliverDue();
     fillUp(world, job, 0);
-    // Before the segment is sealed, and after it was: as a new message, of which nobody need suspect anything.
+    // First before the segment is sealed, then after. The repeat is a new message, without a sign
+    // of redelivery.
     for (let times = 1; times <= 2; times++) {
       world.clock.advance(3_600_000);
       await world.take([...events], 20, { key: "a-key" });
@@ -161,7 +165,7 @@ describe("at the seam of two segments", () => {
       [1, "the next one"],
       [2, "the next one, the second time"],
     ] as const) {
-      // A segment that was never used is asked, told of its job, and asked again; of `configure` that is the only time.
+      // An unused segment gets `append`, `configure`, `append` in this order: a single `configure`.
       if (method === "configure" && nth > 0) continue;
       if (method === "holds" && nth > 1) continue;
       for (const breakage of PROMPT_BREAKAGES satisfies readonly Breakage[]) {
@@ -174,7 +178,7 @@ describe("at the seam of two segments", () => {
           fillUp(world, job, 0);
           const fault = new Fault(world, DeliveryLog.prototype, method, breakage);
           if (method === "holds") {
-            // Known to be in two segments: they are asked before anything is built.
+            // The records are in two segments; `holds` asks both before an append is built.
             await deliver(world, messages.slice(2), () => true);
             fault.begin(nth);
           } else {
@@ -205,7 +209,7 @@ describe("three segments", () => {
     row(`what three segments hold is delivered again, ${how}`, async (world) => {
       const { job, messages } = await threeSegments(world);
       for (const batch of again(messages)) {
-        // The next batch brings something new, too.
+        // The next batch contains a new record, too.
         await world.take(world.mint(1));
         await deliver(world, [...batch, ...world.queue.due()]);
       }
@@ -239,7 +243,7 @@ describe("three segments", () => {
     await world.deliverDue();
     expect(await received(world, job)).toEqual([10, 10, 20]);
     await world.settle();
-    // Two days of three segments, cut for the change, and one object of the new format.
+    // Two days in each of three segments, cut by the change, and one object in the new format.
     expect(await controlOf(job).objects()).toHaveLength(2 * 3 + 1 + 1);
   });
 

@@ -1,4 +1,7 @@
-/** What was set aside is sent again: whatever breaks meanwhile, however often and however late, each record arrives once. */
+/**
+ * Set-aside records are sent again. Each arrives once, whatever fails meanwhile, and however often
+ * or late it is sent.
+ */
 import { abortAllDurableObjects } from "cloudflare:test";
 import { describe, expect, vi } from "vitest";
 import { Attempts } from "../../src/delivery/attempts.ts";
@@ -36,14 +39,14 @@ const listed = async (): Promise<Aside[]> => (await api<Aside[]>("GET", "/logshi
 
 const resend = (id: string) => api<Sent>("POST", `/logship/set-aside/${id}/resend`);
 
-/** The only thing that is set aside. */
+/** The id of the only thing that is set aside. @throws if there is not exactly one. */
 async function only(): Promise<string> {
   const [aside, ...others] = await listed();
   if (aside === undefined || others.length > 0) throw new Error(`${others.length + (aside ? 1 : 0)} are set aside`);
   return aside.id;
 }
 
-/** Repeats it as its owner would, until it is done; what is gone is done. */
+/** Sends everything again until the list is empty, as the user would. */
 async function resendAll(): Promise<void> {
   for (let tries = 0; tries < 5; tries++) {
     for (const { id } of await listed()) await resend(id);
@@ -52,7 +55,7 @@ async function resendAll(): Promise<void> {
   throw new Error(`still set aside: ${JSON.stringify(await listed())}`);
 }
 
-/** Two jobs, and a message that the first has and the second has not: given up by the queue, it is set aside. */
+/** Two jobs, and a message that only the first took. The queue gives it up, and it is set aside. */
 async function halfTaken(
   world: World,
   take: () => Promise<void>,
@@ -75,7 +78,7 @@ async function halfTaken(
   return { jobs, message };
 }
 
-/** The queue has tried it a hundred times. */
+/** Makes the message a dead letter, as after a hundred attempts. */
 async function giveUp(world: World, message: HeldMessage): Promise<void> {
   message.dead = true;
   message.dueMs = world.clock.nowMs();
@@ -83,7 +86,7 @@ async function giveUp(world: World, message: HeldMessage): Promise<void> {
   expect((await world.accountCounts()).set_aside).toBeGreaterThan(0);
 }
 
-/** Days pass, and the cron ticks twice in each. */
+/** Advances whole days, with two runs of the alarms and the cron in each. */
 async function days(world: World, count: number): Promise<void> {
   for (let half = 0; half < count * 2; half++) {
     world.clock.advance(DAY_MS / 2);
@@ -117,7 +120,7 @@ describe("a message that one job has and another has not", () => {
         row(`is sent again, while ${method}() of the ${name} (call ${after + 1}): ${breakage}`, async (world) => {
           await halfTaken(world, ten(world));
           const id = await only();
-          // Of an append, that of the job which has it already is none.
+          // The job that has the message already gets no append.
           const fault = new Fault(world, prototype, method, breakage);
           fault.begin(method === "append" ? 0 : after);
           await fault.meet(() => resend(id), "the platform");
@@ -322,7 +325,7 @@ describe("a message that no job has", () => {
     });
     expect((await resend("message-1")).status).toBe(404);
     world.injected();
-    // Its job has it all the same. Beside it there is the event by which the world ends.
+    // Its job has the records all the same. The fresh event at the end may be counted too.
     world.accountLeftOut.routed = { atLeast: 0, atMost: 1 };
     expect(await world.accountCounts()).toMatchObject({ processed: 10, routed: 0, set_aside: 0, discarded: 10 });
   });
@@ -340,7 +343,7 @@ describe("a message that no job has", () => {
 });
 
 describe("an object that the store refuses for itself", () => {
-  /** One of three. */
+  /** A job with three objects, one of which the store refuses. */
   async function refused(world: World): Promise<{ job: WorldJob; id: string; events: Minted[] }> {
     const job = await world.createJob();
     const minted = world.mint(30, { days: 3 });

@@ -1,4 +1,4 @@
-/** A job whose store misbehaves, for the rows about destinations. */
+/** A job with a failing store, for the rows about destinations. */
 import { env } from "cloudflare:workers";
 import { chainStatus } from "../../src/delivery/chain.ts";
 import type { LogCounts } from "../../src/delivery/types.ts";
@@ -8,7 +8,7 @@ import type { JobOptions, WorldJob } from "../support/runtime/world-jobs.ts";
 import type { BucketControl } from "../support/s3-control.ts";
 import type { Match } from "../support/s3-script.ts";
 
-/** The PUTs of objects, but not of the probe. */
+/** PUTs of objects, without the probe. */
 export const PUTS: Match = { method: "PUT", keyIncludes: ".log.gz" };
 
 export const HEADS: Match = { method: "HEAD" };
@@ -18,7 +18,7 @@ export interface Waiting {
   readonly control: BucketControl;
 }
 
-/** A job with so many records in its log, not yet cut, and the bucket to be scripted. */
+/** A job with this many records in its log, not yet cut, and the bucket to script. */
 export async function waitingJob(world: World, records = 10, options: JobOptions = {}): Promise<Waiting> {
   const job = await world.createJob(options);
   await world.take(world.mint(records));
@@ -26,14 +26,14 @@ export async function waitingJob(world: World, records = 10, options: JobOptions
   return { job, control: controlOf(job) };
 }
 
-/** The bucket that is its destination now. */
+/** The bucket that is currently the job's destination. */
 export function controlOf(job: WorldJob): BucketControl {
   const bucket = job.buckets.at(-1);
   if (bucket === undefined) throw new Error(`job ${job.id} has no bucket`);
   return bucket.control;
 }
 
-/** Time passes, and alarms fire; the default is what makes a batch that came alone due. */
+/** Advances the clock and runs the alarms. The default makes a batch due that was taken alone. */
 export async function pass(world: World, ms = 30_000): Promise<void> {
   world.clock.advance(ms);
   await world.runAlarms();
@@ -50,7 +50,7 @@ export async function viewOf(job: WorldJob): Promise<JobView> {
   return (await api<JobView>("GET", `/logship/jobs/${job.id}`)).body.result;
 }
 
-/** What the job says is wrong, as the API shows it; null: nothing. */
+/** The error that the API shows for the job; null: none. */
 export async function said(job: WorldJob): Promise<string | null> {
   return (await viewOf(job)).error_message;
 }
@@ -66,7 +66,7 @@ export async function decided(control: BucketControl): Promise<number> {
   return (await control.requests()).filter(({ action }) => action !== null).length;
 }
 
-/** How many PUTs of objects a bucket has seen, whatever became of them. */
+/** How many PUTs of objects a bucket has received, including failed ones. */
 export async function attempts(control: BucketControl): Promise<number> {
   return (await control.requests()).filter(({ method, key }) => method === "PUT" && key.endsWith(".log.gz")).length;
 }

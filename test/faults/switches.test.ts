@@ -1,4 +1,7 @@
-/** Logging of a function that is switched, jobs that are created, and keys that are rotated or lost, all with events on their way. */
+/**
+ * A function's logging is switched, jobs are created, and keys are rotated or lost, all with events
+ * on their way.
+ */
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, vi } from "vitest";
@@ -12,10 +15,10 @@ import { rule } from "../support/s3-script.ts";
 import { row } from "./row.ts";
 import { controlOf, countsOf, PUTS, pass, said } from "./stores.ts";
 
-/** Nothing is taken in this close to a switch, in ms. */
+/** No event is taken in this close to a switch, in ms. */
 const CLOCKS_MS = 1_000;
 
-/** Five events each of two functions, in messages of two. */
+/** Five events from each of two functions, in messages of two. */
 async function take(world: World): Promise<void> {
   const [shop, till] = [world.mint(5), world.mint(5, { scriptName: "till" })];
   await world.take(
@@ -24,7 +27,7 @@ async function take(world: World): Promise<void> {
   );
 }
 
-/** The isolate learns of nothing that happens from now on, unless log or ledger tell it. */
+/** From now on, the isolate learns of changes only from the logs and the ledger. */
 function isolateFromControl(world: World): void {
   vi.spyOn(ControlPlane.prototype, "configSince").mockImplementation(() => {
     world.injected();
@@ -32,7 +35,7 @@ function isolateFromControl(world: World): void {
   });
 }
 
-/** An isolate that has read the configuration as it is. */
+/** Starts an isolate that has read the current configuration. */
 async function warmIsolate(world: World): Promise<void> {
   world.coldIsolate();
   await world.runCron();
@@ -54,7 +57,7 @@ for (const consumer of ["current", "stale"] as const) {
       await take(world);
       await world.deliverDue();
       await world.settle();
-      // What came before ships; of what came after, one function's.
+      // All ten events from before the switch are delivered, and five from after it.
       for (const job of jobs) expect(await countsOf(job)).toMatchObject({ received: 15, delivered: 15 });
       expect(await world.accountCounts()).toMatchObject({ processed: 20, routed: 15, not_enabled: 5 });
     });
@@ -154,14 +157,14 @@ describe("keys", () => {
   const settings: Settings = env;
   const base64 = (fill: number): string => btoa(String.fromCharCode(...new Uint8Array(32).fill(fill)));
 
-  /** The log, as it is deployed with other secrets. */
+  /** Restarts the log with other secrets, as a deployment does. */
   async function redeploy(job: WorldJob, secrets: Readonly<Record<string, string>>): Promise<void> {
     await runInDurableObject(segmentOf(env.LOG, job.id, 0), (log) => {
       Object.defineProperty(log, "env", { value: { ...env, ...secrets }, configurable: true });
     });
   }
 
-  /** A job whose records are in its log. */
+  /** A job with its records in the log. */
   async function waiting(world: World, conf?: string): Promise<WorldJob> {
     const job = await world.createJob();
     if (conf !== undefined) await world.jobs.change(job, { destination_conf: conf });

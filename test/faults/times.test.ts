@@ -1,4 +1,4 @@
-/** Events of odd times, and what is taken in, cut and uploaded around midnight. */
+/** Events with unusual times, and events taken, cut and uploaded around midnight. */
 import { describe, expect } from "vitest";
 import { TIME_MAX_MS } from "../../src/limits.ts";
 import { NOON } from "../support/runtime/pipeline.ts";
@@ -10,7 +10,7 @@ import { controlOf, countsOf } from "./stores.ts";
 const DAY_MS = 86_400_000;
 const MIDNIGHT = Date.parse("2100-11-21T00:00:00Z");
 
-/** The days that objects lie under, in order, one for each object. */
+/** The day in the key of each object, in order. */
 async function days(job: WorldJob): Promise<string[]> {
   const keys = (await controlOf(job).objects()).map(({ key }) => key).filter((key) => key.endsWith(".log.gz"));
   return keys.map((key) => key.split("/")[1] ?? "").sort();
@@ -70,7 +70,8 @@ describe("around midnight", () => {
       await world.runAlarms();
     }
     expect(await days(job)).toEqual([]);
-    // Each day is a batch of its own, with a time of its own: five minutes and the eight seconds for company after its oldest.
+    // Each day is a batch of its own, due 5 min 8 s after its oldest record: the interval, plus 8 s
+    // because it has several appends.
     at(world, MIDNIGHT + 150_000 + 8_000 - 1);
     await world.runAlarms();
     expect(await days(job)).toEqual([]);
@@ -150,7 +151,7 @@ describe("events of odd times", () => {
         else if (way === "call of ship()") for (const part of [events, now]) expect(await world.ship(part)).toBe(true);
         else await world.tail([...events, ...now]);
         await world.deliverDue();
-        // An age is one of intake: what is old, or of the future, waits no longer and no shorter than the rest.
+        // Age is counted from the intake, so old and future events wait exactly as long as others.
         world.clock.advance(29_999);
         await world.runAlarms();
         expect(await days(job)).toEqual([]);

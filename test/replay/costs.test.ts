@@ -1,7 +1,10 @@
 import { it, vi } from "vitest";
 import { inReplays, runReplays, shippedJob } from "./shipped.ts";
 
-/** Every statement of every durable object from now on, by its verb and its table: what it wrote is known once it has run. */
+/**
+ * Counts the rows that statements of every durable object write from now on, by verb and table. The
+ * count is read after a statement has run.
+ */
 function meter({ sql }: DurableObjectStorage): () => Record<string, number> {
   const run: { what: string; cursor: SqlStorageCursor<Record<string, SqlStorageValue>> }[] = [];
   const prototype = Object.getPrototypeOf(sql) as SqlStorage;
@@ -32,18 +35,19 @@ it("an object that is shipped again is a GET, a PUT, a call, and the rows that d
   expect(await runReplays()).toBe(true);
   expect((await shipped.read(id)).state).toBe("done");
   expect(bill()).toEqual({
-    // Planned, and gone from the plan.
+    // Added to the plan, and removed from it.
     "INSERT piece": 20,
     "DELETE piece": 20,
-    // In the list of objects, and its place there by replay.
+    // One row in the list of objects, and one in its index by replay.
     "INSERT object": 40,
-    // What was shipped again; once, the names of all.
+    // One per object shipped again, and one that reserves all names.
     "UPDATE log": 21,
-    // What is done; once that all are planned, and how many; two claims; the end, and its forgotten destinations.
+    // 20 for progress, and six more: planning is complete, totals, two claims, the end, and its
+    // destinations removed.
     "UPDATE replay": 26,
   });
   const asked = (await shipped.control.requests()).slice(before).map(({ method }) => method);
-  // One more: whether it can be read at all.
+  // One extra GET checks that the source can be read at all.
   expect(asked.filter((method) => method === "GET")).toHaveLength(21);
   expect(asked.filter((method) => method === "PUT")).toHaveLength(20);
   expect(asked).toHaveLength(41);

@@ -166,7 +166,7 @@ describe("a store that", () => {
       }
       if (hour === 2) expect((await shipped.control.requests()).length - before).toBeLessThan(20);
     }
-    // After thirty days it is given up, with words, and what was left is not called done.
+    // After 30 days the replay fails with an error message, and the rest does not count as done.
     shipped.clock.advance(30 * 86_400_000);
     await runCron();
     expect(await shipped.read(id)).toMatchObject({
@@ -220,7 +220,7 @@ describe("what is refused at once", () => {
     expect(errorsOf(answer)).toEqual([
       [1004, undefined, expect.stringMatching(/these credentials cannot read the job's destination: HTTP 403 AccessD/)],
     ]);
-    // Of one object alone it says nothing: a store may answer so of one that is gone.
+    // A 403 for one object proves nothing: a store may answer so for one that is gone.
     const { own } = await shipped.objects();
     const ofFirst = { ...GETS, keyIncludes: own[0]?.key ?? "" };
     await shipped.control.script([rule({ do: "answer", status: 403, code: "AccessDenied" }, ofFirst)]);
@@ -323,7 +323,7 @@ describe("meanwhile", () => {
     const conf = `${destinationConf(shipped.name).replace(/&access-key-id.*$/, "")}&credentials=env:DEST_TEST`;
     const changed = await api("PUT", `/logship/jobs/${shipped.job}`, { destination_conf: conf });
     expect(changed.status).toBe(200);
-    // The cron sees that the job was changed, and waits for nothing.
+    // The cron sees that the job was changed, and retries at once.
     await runCron();
     expect(await shipped.read(id)).toMatchObject({ state: "done", done: { objects: 2 } });
     await expectCopied(shipped, id, { objects: 2 });

@@ -1,4 +1,4 @@
-/** Replays that go with their job while their copies are on their way: what comes after them has nothing to do with them. */
+/** Replays deleted with their job while copies are in flight do not affect later replays. */
 import { env } from "cloudflare:workers";
 import { it } from "vitest";
 import { replays } from "../../src/replay/replays.ts";
@@ -21,7 +21,7 @@ it("a replay that is asked for when another was forgotten in the middle of a cop
     (await gone.control.requests()).slice(before).filter(({ method }) => method === "PUT").length;
   while ((await held()) < 4) await scheduler.wait(20);
   await api("DELETE", `/logship/jobs/${gone.job}`);
-  // It waits for what is under way.
+  // Waits for the copies in flight.
   const driven = replays(env.REPLAYS).drive();
   while ((await replays(env.REPLAYS).list(gone.job)).length > 0) await scheduler.wait(20);
 

@@ -14,7 +14,7 @@ const conf = (bucket: string, path: string, key: string): string =>
 const ofJob = (text: string): string => seal(text, destinationPurpose(ACCOUNT), keys);
 const ofReplay = (text: string): string => seal(text, replayPurpose(ACCOUNT), keys);
 
-/** Bucket, path and key of where it reads, and of where it writes. */
+/** Bucket, path and key of the source, and of the target. */
 function placed(began: string, target: string | null, now: string): unknown {
   const places = placesOf({ source: began, target }, now, env);
   if (!places.ok) return places.why;
@@ -31,7 +31,7 @@ describe("a replay reads, and writes", () => {
       ["b", "new"],
       ["b", "new"],
     ]);
-    // Its path below the bucket is not what keys are for.
+    // A key belongs to a bucket, not to a path in it.
     expect(placed(ofJob(conf("b", "p", "old")), null, ofJob(conf("b", "q", "new")))).toEqual(places);
   });
 

@@ -24,7 +24,7 @@ describe("a replay", () => {
       own.map(({ number }) => ({ id: begun.id, of: number, destination: null })),
     );
     expect((await logStatus(shipped.job)).replayed).toEqual(planned);
-    // Nothing is left to do, and nobody is awake for it.
+    // Nothing is left to do, and no alarm is set.
     expect(await runReplays()).toBe(false);
   });
 
@@ -35,7 +35,7 @@ describe("a replay", () => {
     await shipped.settle(first.id);
     const { own, copies } = await shipped.objects();
     expect(copies.map(({ replay }) => replay?.of)).toEqual([own[1]?.number]);
-    // One millisecond of an object at either edge brings all of it; the copy is not of it.
+    // Each edge includes one millisecond of an object, which brings all of it. Copies are left out.
     const lastOf = (n: number): string => own[n]?.last_event ?? "";
     const second = await shipped.begin({ since: lastOf(0), until: new Date(Date.parse(at(2)) + 1).toISOString() });
     expect(second.planned.objects).toBe(3);
@@ -91,7 +91,7 @@ describe("a replay", () => {
       expect(replay?.destination).toMatch(new RegExp(`^${other.name} at http://`));
     }
     expect((await shipped.control.objects()).filter(({ key }) => key.startsWith("again/"))).toEqual([]);
-    // When it is over, no key is kept.
+    // After the end, no key is kept.
     expect(await inReplays((_, { sql }) => sql.exec("SELECT source, target FROM replay").toArray())).toEqual([
       { source: null, target: null },
     ]);
@@ -128,7 +128,7 @@ describe("a replay", () => {
     await inReplays((_, storage) => storage.deleteAlarm());
     await runCron();
     expect((await shipped.read(id)).done.objects).toBe(4);
-    // An alarm that should have fired a while ago is set again.
+    // An overdue alarm is set again.
     shipped.clock.advance(300_000);
     await runCron();
     expect((await shipped.read(id)).done.objects).toBe(6);

@@ -1,4 +1,7 @@
-/** A replay that breaks off between any two of its steps, in every way: it goes on, and nothing is lost or doubled. */
+/**
+ * A replay breaks between any two of its steps, in every way. It continues, and nothing is lost or
+ * duplicated.
+ */
 import { describe, it, vi } from "vitest";
 import { DeliveryLog } from "../../src/delivery/delivery-log.ts";
 import { Steps } from "../../src/replay/steps.ts";
@@ -21,7 +24,7 @@ describe("a replay", () => {
     if (of === "Replays") breakable(Steps.prototype, step as (typeof STEPS)[number], first.decide);
     else breakable(DeliveryLog.prototype, step as (typeof LOG_STEPS)[number], first.decide);
     const ended = await shipped.settle(id);
-    // What is planned, is planned: that step comes once.
+    // Planning is saved, so `planPage` may run only once.
     expect(first.broke()).toBeGreaterThanOrEqual(step === "planPage" ? 1 : 2);
     expect(ended).toMatchObject({ state: "done", done: ended.planned, problems: [] });
     expect(ended.planned.objects).toBe(5);
@@ -34,7 +37,7 @@ describe("a replay", () => {
     let deaths = 0;
     for (const step of STEPS) {
       const seen = new Set<number>();
-      // Each object dies once at each step: the object is the piece among the arguments.
+      // Each step dies once per object; the object is the piece among the arguments.
       const original = Steps.prototype[step] as (...args: unknown[]) => unknown;
       vi.spyOn(Steps.prototype as unknown as Record<string, typeof original>, step).mockImplementation(function (
         this: Steps,
@@ -87,7 +90,7 @@ describe("a replay that is cancelled after it was killed", () => {
   it("with copies on their way finds those that arrived, and forgets those that did not", async ({ expect }) => {
     const shipped = await shippedJob(6);
     const { id } = await shipped.begin();
-    // The first copy is written, and its log is not told; the others are not written.
+    // The first copy is written, but its log is not told. The others are not written.
     const first = firstCalls("dies before", 1);
     breakable(Steps.prototype, "tell", first.decide);
     await shipped.control.script([rule({ do: "hold" }, { method: "PUT", keyIncludes: "T1202" })]);

@@ -1,4 +1,4 @@
-/** A job whose objects are delivered, and what is asked about its replays. */
+/** A job with delivered objects, and helpers to inspect its replays. */
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { controlPlane } from "../../src/control/plane.ts";
@@ -15,11 +15,11 @@ import { type Answer, api, createJob } from "../support/runtime/api.ts";
 import { deliver, freshBucket, jobObjects, NOON, pack, setClock } from "../support/runtime/pipeline.ts";
 import { alive } from "../support/runtime/world-jobs.ts";
 
-/** Records of each object, and the time from the first event of one to the first of the next, in ms. */
+/** Records in each object, and the time between the first events of neighbouring objects, in ms. */
 export const RECORDS = 10;
 export const STEP_MS = 60_000;
 
-/** All that a job of these tests has shipped. */
+/** A time range that covers every object of these tests. */
 export const ALL = { since: at(0), until: at(10_000) };
 
 /** Time of the n-th object's first event, RFC 3339. */
@@ -73,7 +73,7 @@ export async function shippedJob(objects = 3) {
     job,
     oracle,
     ship,
-    /** One object of so many compressed bytes, and more. */
+    /** Ships one object of at least this many compressed bytes. */
     async shipLarge(bytes: number): Promise<void> {
       const stored = await controlPlane(env.CONTROL).get(job);
       const version = stored?.config.version ?? 0;
@@ -99,7 +99,7 @@ export async function shippedJob(objects = 3) {
     ledger: async (): Promise<{ [name: string]: unknown; replayed: Amount }> =>
       (await api<{ replayed: Amount }>("GET", `/logship/jobs/${job}/ledger`)).body.result,
     /**
-     * Lets alarms run until the replay is over.
+     * Runs alarms until the replay is over.
      * @throws if that takes more than `turns`.
      */
     async settle(id: string, turns = 60): Promise<Detail> {
@@ -107,7 +107,7 @@ export async function shippedJob(objects = 3) {
         await runReplays();
         const detail = await this.read(id);
         if (detail.ended_at !== null) {
-          // What was on its way when it ended is looked at.
+          // One more run checks the copies that were in flight at the end.
           await runReplays();
           return this.read(id);
         }
@@ -120,12 +120,15 @@ export async function shippedJob(objects = 3) {
 
 export type Shipped = Awaited<ReturnType<typeof shippedJob>>;
 
-/** Runs the alarm, whether it is due or not. One that dies is due again. @returns whether it was set. */
+/**
+ * Runs the alarm, whether it is due or not. An alarm that dies is set again.
+ * @returns whether it was set.
+ */
 export async function runReplays(): Promise<boolean> {
   try {
     return await runDurableObjectAlarm(replays(env.REPLAYS));
   } catch {
-    // The platform runs an alarm again whose object dies.
+    // The platform runs an alarm again if its object dies.
     await alive(() =>
       inReplays(async (_object, storage) => {
         if ((await storage.getAlarm()) === null) await storage.setAlarm(NOON);
@@ -140,8 +143,9 @@ export function inReplays<T>(run: (object: Replays, storage: DurableObjectStorag
 }
 
 /**
- * That every object was copied once, whole: each copy is listed once, with its source, and stands in a bucket with the source's bytes, under a key of its own;
- * and ledger, list and replay say the same. @throws naming what is wrong.
+ * Expects every object to be copied once and whole. Each copy is listed once with its source, and
+ * stored with the source's bytes under a key of its own. Ledger, list and replay agree.
+ * @throws naming what is wrong.
  */
 export async function expectCopied(
   shipped: Shipped,

@@ -1,4 +1,4 @@
-/** What is read from a source that is slow, hostile, or another than it was: bounded, and never believed. */
+/** A source that is slow, hostile, or has changed: reads are bounded, and content is verified. */
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, it, vi } from "vitest";
@@ -20,7 +20,7 @@ const answer = (fields: Partial<Extract<StoreAnswer, { kind: "answer" }>>): Stor
   ...fields,
 });
 
-/** What follows from an answer of an S3 store without a body. */
+/** The fault that follows from an S3 answer without a body. */
 function faultOf(said: StoreAnswer): SourceFault {
   const read = readAnswer(said, null);
   if (read.ok) throw new Error("this is a body");

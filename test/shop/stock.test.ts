@@ -1,4 +1,7 @@
-/** Tests the example's durable object inside another's storage: cases that tests over HTTP cannot cause. */
+/**
+ * Tests the example's durable object inside another's storage: cases that tests over HTTP cannot
+ * cause.
+ */
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
@@ -6,9 +9,9 @@ import { Stock } from "../../examples/ssr-app/src/server/stock.ts";
 
 const HOUR_MS = 3_600_000;
 
-/** Runs with twenty packets in stock. */
+/** Runs with 20 packets in stock. */
 async function inStock(run: (stock: Stock, state: DurableObjectState) => Promise<void>): Promise<void> {
-  // Any object with SQLite storage.
+  // Any object with SQLite storage will do.
   await runInDurableObject(env.BLOBS.getByName("stock"), (_, state) => run(new Stock(state, env as never), state));
 }
 
@@ -22,7 +25,7 @@ const watch = (stock: Stock): Response =>
 it("adds a delivery once, however often it comes, and each other one as well", async () => {
   await inStock(async (stock, state) => {
     expect([stock.add(5, "ship 1"), stock.add(5, "ship 1")]).toEqual([5, 5]);
-    // After a restart, too.
+    // The same after a restart.
     expect(new Stock(state, env as never).add(5, "ship 1")).toBe(5);
     expect(await packetsOf(stock)).toBe(25);
     stock.add(5, "ship 2");
@@ -46,7 +49,7 @@ it("gives back what was held, once, and at the time of the first", async () => {
     expect(await state.storage.getAlarm()).toBe(first);
     expect(await packetsOf(stock)).toBe(18);
     stock.alarm();
-    // The platform repeats an alarm whose end it did not see.
+    // The platform repeats an alarm if it did not see it end.
     stock.alarm();
     expect(await packetsOf(stock)).toBe(20);
   });

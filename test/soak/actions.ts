@@ -1,4 +1,7 @@
-/** What may happen in an episode, a step at a time. Each action draws all its chances before it begins to wait for anything. */
+/**
+ * The actions that can happen in an episode, one at a time. Each action makes all its random draws
+ * before its first `await`.
+ */
 import { abortAllDurableObjects } from "cloudflare:test";
 import type { Minted, MintOptions } from "../support/oracle.ts";
 import { api } from "../support/runtime/api.ts";
@@ -13,9 +16,9 @@ export interface Scene {
   readonly world: World;
   readonly random: Random;
   readonly breakdowns: Breakdowns;
-  /** Requests that were not acknowledged, which their clients repeat until they are. */
+  /** Requests that were not acknowledged; clients repeat them until they are. */
   readonly repeats: { events: readonly Minted[]; key: string; ndjson: boolean }[];
-  /** Isolates that are still about, with whatever configuration they read last. */
+  /** Isolates that are still running, each with the configuration it last read. */
   readonly isolates: World["isolate"][];
   keys: number;
 }
@@ -23,7 +26,7 @@ export interface Scene {
 export interface Deed {
   readonly weight: number;
   readonly name: string;
-  /** @returns what was done, in words for the trace; null: there was nothing to do it to. */
+  /** @returns a description for the trace; null: there was nothing to act on. */
   run(scene: Scene): Promise<string | null>;
 }
 
@@ -31,7 +34,7 @@ const JOBS_MAX = 5;
 const DAY_MS = 86_400_000;
 const SCRIPTS = ["shop", "mailer", "cron"];
 
-/** Nothing of this takes place at these edges of time by accident. */
+/** Events with a random time: mostly now, sometimes past, future, or at the edge of a day. */
 function mint({ world, random }: Scene, count: number, more: MintOptions = {}): Minted[] {
   const now = world.clock.nowMs();
   const at = random.weighted([
@@ -57,7 +60,7 @@ const someJob = ({ world, random }: Scene, filter: (job: WorldJob) => boolean = 
   return jobs.length === 0 ? null : random.pick(jobs);
 };
 
-/** An enabling counts from a quarter of a second before: so long nothing was taken in. */
+/** Enabling takes effect 250 ms early, so no event is taken in near the switch. */
 async function pauseForClocks({ world }: Scene): Promise<void> {
   world.clock.advance(1_000);
 }
@@ -85,7 +88,7 @@ export const DEEDS: readonly Deed[] = [
     async run({ world, repeats }) {
       const request = repeats.shift();
       if (request === undefined) return null;
-      // The same bytes, or it is another request.
+      // A repeated request needs the same bytes.
       const status = await world.post(request.events, request);
       if (status !== 202) repeats.push(request);
       return `${request.key}: ${status ?? "no answer"}`;
@@ -163,7 +166,7 @@ export const DEEDS: readonly Deed[] = [
     name: "cron",
     weight: 3,
     async run({ world }) {
-      // A run that fails is a run that did not happen: the next one is in five minutes.
+      // A failed run has no effect; the next run is five minutes later.
       const failed = await world.runCron().then(
         () => false,
         () => true,
@@ -186,7 +189,7 @@ export const DEEDS: readonly Deed[] = [
     async run({ world, random }) {
       const running = random.pick([() => world.runAlarms(), () => world.deliverDue(), async () => {}]);
       world.injected();
-      // Whoever asks an object that dies is told so.
+      // The call fails if its object dies.
       const done = running().catch(() => {});
       await abortAllDurableObjects();
       await done;

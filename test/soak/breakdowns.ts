@@ -1,4 +1,4 @@
-/** What breaks in an episode beside the stores: calls of durable objects, and the queue. */
+/** Faults of an episode other than those of stores: calls of durable objects, and the queue. */
 
 import { vi } from "vitest";
 import { Attempts } from "../../src/delivery/attempts.ts";
@@ -8,7 +8,7 @@ import type { SendFault } from "../support/runtime/queue.ts";
 import type { World } from "../support/runtime/world.ts";
 import type { Random } from "./random.ts";
 
-/** Every call that one part makes of another: it may hang, and whoever made it gives up. */
+/** Every call between components. A call may hang, and its caller times out. */
 const CALLS: readonly (readonly [{ readonly prototype: object }, readonly string[]])[] = [
   [DeliveryLog, ["append", "holds", "configure", "drive"]],
   [AccountLedger, ["count", "counted", "expectAgain", "keepJobs", "setAside"]],
@@ -17,25 +17,28 @@ const CALLS: readonly (readonly [{ readonly prototype: object }, readonly string
   [Outbox, ["keep"]],
 ];
 
-/** Steps within an object, which wait for nothing but the store and the disk. */
+/** Steps inside an object, which wait only for the store and the disk. */
 const STEPS: typeof CALLS = [
   [Attempts, ["uploadOne", "put", "settle"]],
   [DeliveryLog, ["alarm"]],
   [ControlPlane, ["alarm"]],
 ];
 
-/** How much faster than they are meant the timers run, so that whoever waits for a call that hangs gives up within a fraction of a second. */
+/**
+ * Timers run this many times faster, so that a call that hangs times out within a fraction of a
+ * second.
+ */
 const HURRY = 100;
 
 interface Armed {
-  /** Calls that still go well. */
+  /** Calls that succeed first. */
   skip: number;
   /** Calls that break after these. */
   times: number;
   breakage: Breakage;
 }
 
-/** Breaks calls that it was told to break, some calls from now, and notes what took place. */
+/** Breaks the calls it was told to break, some calls later, and records each fault. */
 export class Breakdowns {
   readonly #world: World;
   readonly #random: Random;
@@ -48,7 +51,7 @@ export class Breakdowns {
     this.#random = random;
   }
 
-  /** Puts itself in the way of every call; to be done again after `vi.restoreAllMocks()`. */
+  /** Wraps every call. Call it again after `vi.restoreAllMocks()`. */
   install(): void {
     const wait = globalThis.setTimeout;
     const hurried = (run: () => void, ms = 0, ...args: []): unknown => wait(run, ms / HURRY, ...args);
@@ -69,7 +72,7 @@ export class Breakdowns {
     };
   }
 
-  /** Lets one of the calls to come break. @returns which and how, in words. */
+  /** Makes a random later call break. @returns a description for the trace. */
   arm(): string {
     const [name, breakages] = this.#random.pick([...this.#methods]);
     const armed = {
@@ -81,7 +84,7 @@ export class Breakdowns {
     return `${name}: ${armed.breakage}, ${armed.times} times after ${armed.skip} calls`;
   }
 
-  /** Lets calls of the queue fail from now on. @returns how, in words. */
+  /** Makes calls of the queue fail from now on. @returns a description for the trace. */
   armSends(): string {
     const faults = ["refused", "lost", "half"] as const;
     this.#sends = Array.from({ length: this.#random.int(1, 6) }, () => this.#random.pick(faults));

@@ -11,9 +11,11 @@ import { Random } from "./random.ts";
 const TRACE_SHOWN = 60;
 
 /**
- * One episode: a service with a few jobs, to which things happen at random for some simulated hours or days; then the faults stop, what waits settles, everything
- * is audited, and a fresh event has to flow. The same seed draws the same things in the same order.
- * @throws with the last steps, if anything is lost, twice, altered, or does not add up, at any moment.
+ * One episode: a service with a few jobs and random actions for some simulated hours or days. Then
+ * the faults stop, waiting records settle, everything is audited, and a fresh event has to be
+ * delivered. The same seed draws the same actions in the same order.
+ * @throws with the last steps if anything is lost, duplicated or altered, or does not add up, at
+ * any moment.
  */
 export async function episode(seed: number): Promise<Summary> {
   const random = new Random(seed);
@@ -26,7 +28,7 @@ export async function episode(seed: number): Promise<Summary> {
     isolates: [],
     keys: 0,
   };
-  // Whatever isolates have read in an earlier episode is of another account.
+  // Isolates of an earlier episode have the configuration of another account.
   world.coldIsolate();
   scene.isolates.push(world.isolate);
   world.jobs.tries = 30;
@@ -46,7 +48,7 @@ export async function episode(seed: number): Promise<Summary> {
     }
     trace.push("the faults stop");
     await world.mend();
-    // Clients repeat what was not acknowledged.
+    // Clients repeat requests that were not acknowledged.
     for (const { events, ...how } of scene.repeats) await world.take(events, events.length, how);
     return await world.finish();
   } catch (error) {

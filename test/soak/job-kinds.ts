@@ -1,4 +1,4 @@
-/** Jobs that an episode may create: their fields, and how the oracle understands them. */
+/** Jobs that an episode may create: their fields, and how the oracle reads them. */
 import type { Minted } from "../support/oracle.ts";
 import type { JobOptions } from "../support/runtime/world-jobs.ts";
 import type { Random } from "./random.ts";

@@ -1,11 +1,11 @@
-/** Chance that can be repeated: everything drawn follows from the seed and from the order of the draws. */
+/** Repeatable randomness: every draw follows from the seed and the order of the draws. */
 export class Random {
   #state: number;
 
-  /** @param seed an integer; two that are close give series that have nothing to do with each other. */
+  /** @param seed an integer; close seeds give unrelated series. */
   constructor(seed: number) {
     this.#state = Math.imul(seed | 0, 0x9e3779b1) ^ 0x85ebca6b;
-    // The first draws of neighbouring seeds resemble each other.
+    // The first draws of neighbouring seeds resemble each other, so skip them.
     for (let i = 0; i < 8; i++) this.next();
   }
 
@@ -26,14 +26,14 @@ export class Random {
     return this.next() < probability;
   }
 
-  /** @throws RangeError of nothing. */
+  /** @throws RangeError if there are no items. */
   pick<T>(items: readonly T[]): T {
     const item = items[Math.floor(this.next() * items.length)];
     if (item === undefined) throw new RangeError("nothing to pick from");
     return item;
   }
 
-  /** One of them, each as often as its weight says. */
+  /** A random item, with a probability proportional to its weight. */
   weighted<T extends { readonly weight: number }>(items: readonly T[]): T {
     let left = this.next() * items.reduce((sum, { weight }) => sum + weight, 0);
     for (const item of items) {

@@ -1,6 +1,4 @@
-/**
- * Random faults for as long as one likes; `npm run soak` says how long and from which seed.
- */
+/** Random faults for a chosen time. `npm run soak` sets the duration and the seed. */
 import { reset } from "cloudflare:test";
 import { inject, it, vi } from "vitest";
 import { episode } from "./episode.ts";

@@ -6,8 +6,9 @@ const PUTS: Match = { method: "PUT", keyIncludes: ".log.gz" };
 const HEADS: Match = { method: "HEAD" };
 
 /**
- * Rules for a while, in words for the trace. Left out is what sets an object aside (400 and 413 for it alone), as nobody sends it again by itself, and what a
- * store may not do to be believed at all: deny an object that it holds.
+ * Rules for a while, and their description for the trace. Two faults are left out: answers that set
+ * an object aside (400 and 413 for it alone), because it is not sent again by itself; and denial of
+ * an object that the store holds, because that cannot be detected.
  */
 export function misbehaviour(random: Random): { words: string; rules: Rule[] } {
   const times = random.int(1, 4);
