@@ -14,7 +14,7 @@ import { IsolatedShipper, jobInto, RECEIVED_WITHIN_MS } from "./shipper.ts";
 
 const DELIVERED_WITHIN_MS = 30_000;
 
-/** The due time that the platform gives a cron at 03:00 daily and one that runs monthly. */
+/** The due time of the daily and of the monthly cron. */
 const DUE_MS = 1_700_000_000_000;
 
 it("ships a request, what it throws or rejects, a cron, a batch, an alarm and an RPC call, each once and as it was", async ({

@@ -13,7 +13,7 @@ export interface Ledgers {
 
 /**
  * Polls the ledgers of an account and its jobs during a test, across crashes. Each must balance,
- * and no count may decrease.
+ * and no count but a pending one may decrease.
  */
 export class LedgerWatch {
   /** Polls so far; each read every ledger. */
