@@ -55,7 +55,7 @@ export function readScope(authorization: string | undefined): CredentialScope | 
  * The path is taken as received, not decoded and encoded again: AWS accepts a raw `=` in a path,
  * and the platform's local endpoint does not. A client that passes here (every segment strictly
  * encoded) works with both.
- * 
+ *
  * @param secrets secret access keys by access key id.
  * @returns null if the signature is valid.
  */
