@@ -122,7 +122,7 @@ export class World {
       status = (await this.isolate.fetch(request, this.env, ctx)).status;
       await waitOnExecutionContext(ctx);
     } catch {
-      // No answer: `status` stays null.
+      // No answer came.
     }
     this.#taken(events, status === 202);
     return status;
