@@ -1,7 +1,8 @@
 /**
- * Prints `N passed, N failed` from reports of vitest's JSON reporter, for a CI that reads the last line. Exits with 1 unless there were tests in each
- * of them and nothing failed.
- * `node tools/ci-summary.ts <number of other checks that failed> <report.json> <exit code of vitest> [<report.json> <exit code of vitest> …]`
+ * Prints `N passed, N failed` from reports of vitest's JSON reporter, for a CI that reads the last
+ * line. Exits with 1 unless every report has tests and nothing failed.
+ *
+ *     node tools/ci-summary.ts <failed other checks> (<report.json> <exit code of vitest>)…
  */
 import { readFileSync } from "node:fs";
 import * as z from "zod";
@@ -18,10 +19,13 @@ export interface Summary {
   readonly failed: number;
 }
 
-/** @param exitCode of vitest: an error outside of any test shows only there. @throws Error if the text is not such a report. */
+/**
+ * @param exitCode of vitest: an error outside of any test shows only there.
+ * @throws Error if the text is not such a report.
+ */
 export function summarize(report: string, exitCode: number): Summary {
   const { success, numPassedTests, numFailedTests, testResults } = Report.parse(JSON.parse(report));
-  // A file that could not be loaded failed, though none of its tests is known.
+  // A file that could not be loaded counts as a failure: its tests are unknown.
   const unloaded = testResults.filter(
     ({ status, assertionResults }) => status === "failed" && assertionResults.length === 0,
   );
@@ -32,15 +36,15 @@ export function summarize(report: string, exitCode: number): Summary {
 
 /** One run of vitest. */
 export interface Run {
-  /** What its reporter wrote; an Error: why there is nothing to read. */
+  /** The reporter's output; an Error: why it cannot be read. */
   readonly report: string | Error;
   readonly exitCode: number;
 }
 
 /**
- * All runs as one. One without a report counts as one failure, and those of the others still count.
- * @param otherFailures checks that failed besides the tests; they count as failed.
- * @param complain is told what is wrong with a report.
+ * The sum of all runs. One without a report counts as one failure, and the others still count.
+ * @param otherFailures failed checks besides the tests; they count as failed.
+ * @param complain is called with what is wrong with a report.
  */
 export function summarizeAll(
   runs: readonly Run[],
@@ -57,7 +61,7 @@ export function summarizeAll(
     }
   });
   const sum = (of: keyof Summary): number => summaries.reduce((total, each) => total + each[of], 0);
-  // Of nothing at all nobody says that it went well; nor where it is not told how much else failed.
+  // Without any run, or without the number of other failures, the result is a failure.
   const unknown = runs.length === 0 || !Number.isInteger(otherFailures) ? 1 : 0;
   return { passed: sum("passed"), failed: sum("failed") + (unknown === 1 ? 1 : otherFailures) };
 }

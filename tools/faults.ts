@@ -1,4 +1,6 @@
-/** `npm run faults`: every row of the fault matrix, with what it counted; see docs/faults.md. */
+/**
+ * `npm run faults`: runs every row of the fault matrix and prints its counts; see docs/faults.md.
+ */
 import { exitOnSignals, reportFaults } from "./faults/report-faults.ts";
 
 exitOnSignals();

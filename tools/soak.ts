@@ -1,9 +1,9 @@
 /**
- * `npm run soak`: random faults in simulated time, as long as you like; see docs/faults.md.
+ * `npm run soak`: random faults in simulated time; see docs/faults.md.
  *
- *     npm run soak                                five minutes from a seed of chance, which is printed
- *     npm run soak -- --seed 7 --minutes 30       from that seed, for so long
- *     npm run soak -- --seed 7 --episode 12       that episode alone, as a failure names it
+ *     npm run soak                            5 minutes from a random seed, which is printed
+ *     npm run soak -- --seed 7 --minutes 30   30 minutes from seed 7
+ *     npm run soak -- --seed 7 --episode 12   one episode, as a failure names it
  */
 import { randomInt } from "node:crypto";
 import { parseArgs } from "node:util";
@@ -12,10 +12,10 @@ import { SOAK_VARIABLE, type SoakSettings } from "../test/support/soak-settings.
 import { faultTable } from "./faults/fault-report.ts";
 import { exitOnSignals, reportFaults } from "./faults/report-faults.ts";
 
-/** Episodes that one process runs: the isolates that they begin add up. */
+/** Episodes per process: the isolates that they create add up. */
 const EPISODES_AT_ONCE = 25;
 
-/** No episode takes so long, in ms; nor does the end, after the last of a process. */
+/** In ms. No episode takes this long, and neither does the end after a process's last one. */
 const SILENCE_MS = 90_000;
 const END_MS = 15_000;
 
@@ -70,10 +70,11 @@ while (!failed && (only === null ? Date.now() < endMs : done === 0 && hangs < 3)
       next = Number(at) + 1;
     },
   });
-  // The runtime that tests run in hangs once in some hundred crashes. When all episodes have passed, it is only its end that does not come.
+  // The test runtime hangs once in some hundred crashes. When all episodes have passed, only its
+  // end is missing.
   if (code === "hung" && ended) continue;
   if (code === "hung") {
-    // An episode that hangs again and again is ours.
+    // An episode that hangs repeatedly is a fault of this project.
     hangs += 1;
     console.log(`soak: seed ${seed}, episode ${next}: nothing was heard for ${SILENCE_MS / 1_000} s; once more`);
     failed = hangs >= 3;

@@ -1,4 +1,7 @@
-/** What the API says and does of what was set aside. What breaks meanwhile is in test/faults/set-aside.test.ts. */
+/**
+ * What the API shows of set-aside data, and what can be done with it. Faults in the course of this
+ * are in test/faults/set-aside.test.ts.
+ */
 import { env, exports } from "cloudflare:workers";
 import { gunzipSync } from "node:zlib";
 import { beforeEach, describe, expect, it, vi } from "vitest";
@@ -37,14 +40,14 @@ async function aside(n: number, lines: readonly string[], events = lines.length)
   await ledger().setAside({ taken, queue: "q", why: "failed too often", events, message: messageOf(n, lines) });
 }
 
-/** Sets something aside that nobody can read. */
+/** Sets something unreadable aside. */
 async function unreadable(n: number, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
   const taken = { id: id(n), takenInMs: NOON, keyed: true };
   const why = "shorter than a header";
   await ledger().setAside({ taken, queue: "q", why, unreadable: why, events: 1, message: bytes.buffer });
 }
 
-/** A job with objects that its store refuses for themselves, one a day. */
+/** A job whose store refuses its objects, one a day. */
 async function refusedObjects(days: number): Promise<number> {
   const { name, control } = freshBucket();
   const job = await createJob(name);
@@ -54,7 +57,7 @@ async function refusedObjects(days: number): Promise<number> {
   await deliver(pack(new Oracle({ at: NOON }).mint(days * 2, { days }), clock.nowMs()));
   clock.advance(60_000);
   await runAlarm(job);
-  // The next one's events are not for it.
+  // Disabled, so that it gets no events of the next job.
   await call("PUT", `/logship/jobs/${job}`, { enabled: false });
   clock.advance(1_000);
   expect((await logStatus(job)).counts.set_aside).toBe(days * 2);
@@ -213,7 +216,7 @@ describe("a message", () => {
   it("is not sent again when a log cannot tell whether it has it: that is said, and it stays", async () => {
     const job = await createJob(freshBucket().name);
     await aside(1, [lineOf("shop")]);
-    // No cron came by in all that time; somebody had the log swept.
+    // No cron has run in that time; a flush makes the log remove what has expired.
     clock.advance(16 * 86_400_000);
     await call("POST", `/logship/jobs/${job}/flush`);
     expect((await list()).body.result).toMatchObject([{ resendable: false }]);

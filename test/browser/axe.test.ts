@@ -10,7 +10,10 @@ const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-pra
 const COLOURS = ["color-contrast", "link-in-text-block"];
 const SCHEMES = ["light", "dark"] as const;
 const WIDTHS = [360, 1440] as const;
-/** Of a wide screen at 200 %, and where the navigation moves to the side: tables have the least room there. */
+/**
+ * Widths of a wide screen at 200 % zoom, and of the narrowest one with the navigation at the side:
+ * tables have the least room there.
+ */
 const TIGHT = [720, 960] as const;
 
 let page: Page;
@@ -21,7 +24,7 @@ beforeAll(async () => {
   said = complaints(page);
 });
 
-/** Whether a page is wider than its window, in lines. */
+/** A line for each page that is wider than its window. */
 async function sideways(where: string, width: number): Promise<string[]> {
   await page.setViewportSize({ width, height: 900 });
   const wider = await page.evaluate(() => {
@@ -38,7 +41,9 @@ async function sideways(where: string, width: number): Promise<string[]> {
   return wider === null ? [] : [`${where} at ${width}: scrolls sideways, ${wider}`];
 }
 
-/** What axe has against a page as it stands, in lines; and whether it is wider than its window. */
+/**
+ * The violations that axe reports for the current page, and a line if it is wider than its window.
+ */
 async function faults(where: string): Promise<string[]> {
   const found: string[] = [];
   await unfold(page);
@@ -46,10 +51,10 @@ async function faults(where: string): Promise<string[]> {
   for (const width of WIDTHS) {
     found.push(...(await sideways(where, width)));
     for (const scheme of SCHEMES) {
-      // Colours that are still on their way from one scheme to the other are neither.
+      // With reduced motion no colour is measured in the middle of a transition.
       await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
       const axe = new AxeBuilder({ page }).setLegacyMode(true);
-      // Of a scheme, colours are all that there is.
+      // The dark scheme changes only colours, so only they are checked.
       const { violations } = await (scheme === "light" ? axe.withTags(RULES) : axe.withRules(COLOURS)).analyze();
       for (const { id, help, nodes } of violations)
         found.push(

@@ -1,13 +1,16 @@
-/** A real browser before a real shipper. */
+/** A real browser in front of a real shipper. */
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { IsolatedShipper, type ShipperOptions } from "../e2e/shipper.ts";
 
-/** By these names a system has it. */
+/** Names of the executable in the PATH. */
 const NAMES = ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"] as const;
 
-/** Where the system's browser is: CHROMIUM, or the first on the PATH. @throws Error saying what to install. */
+/**
+ * The path of the browser: CHROMIUM, or the first one in the PATH.
+ * @throws Error that says what to install.
+ */
 function chromiumPath(): string {
   const given = process.env.CHROMIUM;
   if (given !== undefined && given !== "") return given;
@@ -17,7 +20,10 @@ function chromiumPath(): string {
   throw new Error("there is no Chromium on the PATH: install it (Debian: apt-get install chromium), or set CHROMIUM");
 }
 
-/** Nothing leaves this machine: names other than this one's do not exist. As root there is no sandbox to be had. */
+/**
+ * Names other than this machine's do not resolve, so no request leaves it. As root the sandbox is
+ * not available.
+ */
 const FLAGS = [
   "--no-sandbox",
   "--disable-background-networking",
@@ -28,7 +34,7 @@ export async function launch(): Promise<Browser> {
   return chromium.launch({ executablePath: chromiumPath(), args: FLAGS, timeout: 30_000 });
 }
 
-/** A browser, and a shipper with state of its own. `await using` it. */
+/** A browser, and a shipper with its own state. Use it with `await using`. */
 export class Stage implements AsyncDisposable {
   readonly browser: Browser;
   readonly shipper: IsolatedShipper;
@@ -38,7 +44,7 @@ export class Stage implements AsyncDisposable {
     this.shipper = shipper;
   }
 
-  /** The queue gathers for a second, unless told otherwise. */
+  /** By default the queue gathers for 1 s. */
   static async set(options: ShipperOptions = {}): Promise<Stage> {
     const browser = await launch();
     try {
@@ -49,14 +55,14 @@ export class Stage implements AsyncDisposable {
     }
   }
 
-  /** A new profile, in which nobody is signed in. What its pages complain about in the console is in {@link complaints}. */
+  /** A new profile without a session. Console errors of its pages are in {@link complaints}. */
   async profile(options: Parameters<Browser["newContext"]>[0] = {}): Promise<BrowserContext> {
     const context = await this.browser.newContext({ baseURL: this.shipper.url, ...options });
     context.setDefaultTimeout(15_000);
     return context;
   }
 
-  /** A page of a profile in which the admin is signed in. */
+  /** A page of a profile that is signed in as the admin. */
   async signedIn(options: Parameters<Browser["newContext"]>[0] = {}, token = this.shipper.token): Promise<Page> {
     const page = await (await this.profile(options)).newPage();
     await page.goto("/sign-in");
@@ -72,7 +78,7 @@ export class Stage implements AsyncDisposable {
   }
 }
 
-/** What a page complains about from now on: errors of scripts, and what its policy refused. Empty if all is well. */
+/** Collects what a page reports from now on: script errors and violations of its policy. */
 export function complaints(page: Page): string[] {
   const said: string[] = [];
   page.on("console", (message) => {

@@ -59,7 +59,7 @@ async function press(page: Page, name: string, then: string): Promise<void> {
 async function enter(page: Page, number: number, key: string, operator: string, value: string): Promise<void> {
   await tabTo(page, `Field of condition ${number}`);
   await page.keyboard.type(key);
-  // The list of keys may have opened.
+  // Closes the list of keys, which may be open.
   await page.keyboard.press("Escape");
   await tabTo(page, `Operator of condition ${number}`);
   await page.keyboard.type(operator);

@@ -1,12 +1,15 @@
-/** What an attacker would write wherever somebody may write anything: in a URL that is visited, a log line, a name. */
+/** Hostile texts for every place that takes text: a URL, a log line, a name. */
 
-/** In every text of them; a page that shows one shows this. */
+/** Part of each of these texts. A page that shows such a text shows this. */
 export const MARK = "hostile-text";
 
-/** Where it would lead to, load from, or post to. Nothing may ever ask for it. */
+/** The host that the markup links to, loads from or posts to. No request may go there. */
 export const ELSEWHERE = "elsewhere.invalid";
 
-/** Markup that a page must show and never take: each would run something, load something, or make an element of the class {@link MADE}. */
+/**
+ * Markup that a page must show as text. As markup, each would run something, load something, or
+ * make an element of the class {@link MADE}.
+ */
 const MARKUP = [
   "<script>window.hostileRan='script';alert(1)</script>",
   `"><img class=hostile-made src=x onerror="window.hostileRan='onerror';alert(2)">`,
@@ -18,27 +21,33 @@ const MARKUP = [
   "javascript:window.hostileRan='url' --> ]]> {{7*7}} $\u007b7*7} &lt;b&gt; &#60;i&#62;",
 ];
 
-/** The class of elements that only hostile markup would make. */
+/** Elements of this class come only from hostile markup. */
 export const MADE = "hostile-made";
 
-/** ESC ] 0 sets a terminal's title, ESC [ clears it; then one that turns the text's direction, a NUL, and half of a pair. */
+/**
+ * ESC ] 0 sets a terminal's title and ESC [ 2J clears it. Then characters that change the text's
+ * direction, a NUL, and an unpaired surrogate.
+ */
 const STEERING =
   "\u001b]0;owned\u0007\u001b[2J\u001b[31mred\u009b0m \u202egnp.exe\u202c \u2066x\u2069 \u0000 \ufeff \u200b\u2028\u{e0041} \ud800";
 
-/** Of control characters and of lone surrogates nothing is left: what a name may be made of. */
+/** Without control characters and unpaired surrogates, so that it is a valid name. */
 export const NAME = `${MARK} ${MARKUP.slice(0, 2).join(" ")} \u202egnp.exe\u202c \u2066x \u200f`;
 
-/** Everything at once. */
+/** All of the above in one text. */
 export const TEXT = `${MARK} ${MARKUP.join("\n")} ${STEERING}`;
 
-/** A text that begins like {@link TEXT} and goes on, without any place to break it, up to 16,000 characters. */
+/** {@link TEXT}, continued to 16,000 characters without a place to break the line. */
 export const LONG = `${TEXT} ${"W".repeat(16_000 - TEXT.length - 1)}`;
 
-/** What a page must show as codes, never as itself. */
+/** Characters that a page must show as codes. */
 export const STEERS =
   /(?!\t|\n|\u034f|[\u180b-\u180d]|\u180f|\u200c|\u200d|[\ufe00-\ufe0f])[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]/u;
 
-/** Trace items of every kind, with a hostile text wherever a text goes. @param at in ms since the epoch. */
+/**
+ * Trace items of every kind, with the hostile text in every text field.
+ * @param at in ms since the epoch.
+ */
 export function hostileEvents(at: number, text: string = TEXT): Record<string, unknown>[] {
   const events: unknown[] = [
     {
@@ -74,7 +83,10 @@ export function hostileEvents(at: number, text: string = TEXT): Record<string, u
   }));
 }
 
-/** A record as it is shipped, whose `Event` and `EventType` are anything. @param at in ms since the epoch. */
+/**
+ * A record whose `Event` and `EventType` are not of any known kind.
+ * @param at in ms since the epoch.
+ */
 export function hostileRecord(at: number, text: string = TEXT): Record<string, unknown> {
   return {
     EventType: text,
@@ -86,5 +98,5 @@ export function hostileRecord(at: number, text: string = TEXT): Record<string, u
   };
 }
 
-/** A function's name that a path can hold. */
+/** A function's name that is valid in a path. */
 export const FUNCTION = `"><img class=hostile-made src=x onerror=alert(3)> ${MARK} \u202egnp`;

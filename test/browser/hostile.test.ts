@@ -8,10 +8,10 @@ const world = theWorld();
 
 let page: Page;
 let said: string[];
-/** What was asked for from anywhere but the shipper. */
+/** Requests to any host but the shipper. */
 const elsewhere: string[] = [];
 const dialogs: string[] = [];
-/** Addresses at which a hostile text was seen. */
+/** Addresses of pages that showed a hostile text. */
 const shown = new Set<string>();
 
 beforeAll(async () => {
@@ -28,7 +28,7 @@ beforeAll(async () => {
   });
 });
 
-/** What came of hostile texts on the page as it stands. */
+/** Effects of hostile texts on the current page. */
 async function harm(): Promise<unknown> {
   return page.evaluate(
     ([made, steers, mark]) => {
@@ -37,7 +37,7 @@ async function harm(): Promise<unknown> {
       const walker = document.createTreeWalker(document.documentElement, NodeFilter.SHOW_TEXT);
       for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
         const { parentElement, nodeValue } = node;
-        // What is edited has to stay what it is.
+        // Text that is edited must stay unchanged.
         if (parentElement?.closest("textarea, style, script") === null) texts.push(nodeValue ?? "");
       }
       const elements = [...document.querySelectorAll("*")];
@@ -63,7 +63,7 @@ async function harm(): Promise<unknown> {
           )
           .map(({ value }) => value.slice(0, 100)),
         steering: texts.filter((text) => steering.test(text)).map((text) => JSON.stringify(text.slice(0, 100))),
-        // innerHTML of the whole would have it in an address as well.
+        // Not innerHTML of the whole page: that contains the addresses of links too.
         shows: texts.some((text) => text.includes(mark)),
       };
     },
@@ -90,7 +90,7 @@ describe("what somebody else wrote is text, and nothing but text", () => {
   });
 });
 
-/** Pages that show texts of others: had they shown none, nothing would have been tried. */
+/** Pages that show texts of others. Each must show one, or the test would prove nothing. */
 const SHOWING = [
   "/",
   "/jobs",

@@ -11,7 +11,10 @@ beforeAll(async () => {
   await holdStill(page);
 });
 
-/** Marks everything that a mouse could use, and says how much that is. Of radio buttons of one name, the keyboard stops at one. */
+/**
+ * Marks every element that can be clicked. @returns how many there are.
+ * A group of radio buttons counts once: the tab key stops at one of them.
+ */
 async function markStops(): Promise<number> {
   return page.evaluate(() => {
     const candidates = document.querySelectorAll<HTMLElement>(
@@ -20,7 +23,7 @@ async function markStops(): Promise<number> {
     const groups = new Set<string>();
     let marked = 0;
     for (const element of candidates) {
-      // What the return key presses, where another button comes first: nobody has to get there.
+      // The default button of the return key, if another button comes first: it needs no focus.
       if (element.matches("button.unseen[tabindex='-1']")) continue;
       if (element.matches(":disabled") || !element.checkVisibility({ visibilityProperty: true })) continue;
       if (element instanceof HTMLInputElement && element.type === "radio") {
@@ -37,11 +40,11 @@ async function markStops(): Promise<number> {
 interface Stop {
   stop: string | null;
   html: string;
-  /** Whether somebody sees where the focus is. */
+  /** Whether the focus is visible. */
   seen: boolean;
 }
 
-/** Where the focus is; null: nowhere on the page. */
+/** The focused element; null: no element of the page. */
 async function focused(): Promise<Stop | null> {
   return page.evaluate(() => {
     const element = document.activeElement;
@@ -57,7 +60,7 @@ async function focused(): Promise<Stop | null> {
   });
 }
 
-/** Goes through a page by the tab key alone, until it is through. @returns what went wrong, in lines. */
+/** Presses the tab key until the focus has been everywhere. @returns what is wrong, in lines. */
 async function tabThrough(where: string): Promise<string[]> {
   const stops = await markStops();
   const reached = new Set<string>();
@@ -71,7 +74,7 @@ async function tabThrough(where: string): Promise<string[]> {
     }
     if (!at.seen) wrong.push(`${where}: nobody sees the focus on ${at.html}`);
     if (at.stop !== null) {
-      // Round once: from the last to the first.
+      // The focus is back at the first element.
       if (reached.has(at.stop) && reached.size >= stops) break;
       reached.add(at.stop);
     }
@@ -98,7 +101,7 @@ describe("the tab key alone reaches everything, and one sees where it is", () =>
   });
 });
 
-/** Presses tab until what is focused fits. @throws Error if nothing does. */
+/** Presses the tab key until the focused element matches. @throws Error if none does. */
 async function tabTo(by: Page, selector: string): Promise<void> {
   for (let presses = 0; presses < 300; presses++) {
     await by.keyboard.press("Tab");
@@ -107,7 +110,7 @@ async function tabTo(by: Page, selector: string): Promise<void> {
   throw new Error(`the tab key never comes to ${selector}`);
 }
 
-/** Whether a job is on, as the API has it. */
+/** Whether the job is enabled, according to the API. */
 async function isEnabled(id: number): Promise<boolean> {
   const { enabled } = await call<{ enabled: boolean }>(world().stage.shipper, "GET", `/logship/jobs/${id}`);
   return enabled;

@@ -11,7 +11,7 @@ interface Listed {
   command: string;
 }
 
-/** Every process there is, but those that have ended and are only still in the list. Linux. */
+/** All processes except zombies. Linux only. */
 function processes(): Listed[] {
   return readdirSync("/proc").flatMap((entry) => {
     if (!/^\d+$/.test(entry)) return [];
@@ -26,7 +26,7 @@ function processes(): Listed[] {
   });
 }
 
-/** All that a process has started, and what these have. */
+/** All descendants of a process. */
 function below(pid: number, all: readonly Listed[]): Listed[] {
   return all.filter(({ parent }) => parent === pid).flatMap((child) => [child, ...below(child.pid, all)]);
 }

@@ -1,4 +1,4 @@
-/** A process that has a browser, says which processes that is, and is then ended by force: killed.test.ts. */
+/** Launches a browser, prints its processes, and waits to be killed by killed.test.ts. */
 import { launch } from "./browser.ts";
 
 const browser = await launch();

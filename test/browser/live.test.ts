@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => stage?.[Symbol.asyncDispose]());
 
-/** Sends events as a function would, by the API. */
+/** Sends events over the API, as a function does. */
 async function send(events: readonly object[]): Promise<void> {
   const answer = await fetch(
     `${stage.shipper.url}/client/v4/accounts/local/logship/datasets/functions_trace_events/events`,
@@ -48,7 +48,7 @@ const rows = (page: Page) => page.locator("#live-rows tr:not([hidden])");
 it("draws 200 events a second, or says which it dropped", async () => {
   const page = await watching();
   const said = complaints(page);
-  // How many rows are drawn at once: few enough for a frame, and not one by one.
+  // Rows per drawing step: few enough for one frame, and more than one.
   await page.evaluate(() => {
     const drawn: number[] = [];
     const list = document.getElementById("live-rows") as HTMLElement;
@@ -118,7 +118,7 @@ it("pauses, searches, and filters", async () => {
   await page.keyboard.press("Space");
   await page.getByText("Paused: no records are sent.").waitFor();
   await send([event("missed"), event("missed")]);
-  // What one sees, the other was offered.
+  // What the first page received, the second one received too.
   await seen(other, 2);
   await other.context().close();
   expect(await figure(page, "seen")).toBe(0);

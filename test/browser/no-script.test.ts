@@ -4,10 +4,10 @@ import { PAGE_PATTERNS, placesOf, theWorld, visitPage } from "./world.ts";
 
 const world = theWorld();
 
-/** Pages that are about what happens while one looks, and say so. */
+/** Pages that show what happens while they are open. They say that they need a script. */
 const LIVE = ["/live"];
 
-/** All scripts together, in bytes as they are sent without compression. */
+/** For all scripts together, in bytes without compression. */
 const BUDGET = 60_000;
 
 let without: Page;
@@ -30,7 +30,7 @@ describe("a browser without scripts shows the same", () => {
         continue;
       }
       expect(await headings(without), path).toEqual(await headings(withScripts));
-      // A button that does something by a script alone is not there without one.
+      // A button that works only by script is not there without script.
       const dead = await without
         .locator("main button:enabled")
         .evaluateAll((buttons) =>

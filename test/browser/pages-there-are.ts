@@ -1,17 +1,17 @@
 import type { Permission } from "../../src/access/roles.ts";
 
-/** Of a page, what tests in Node ask of it. */
+/** The part of a page's definition that tests in Node use. */
 export interface PageEntry {
   path: string;
   get?: { permission: Permission | null };
   post?: { permission: Permission | null };
 }
 
-// Not a literal: the pages' types are those of the runtime, and Node's are here.
+// Not a literal: these pages use the types of the Workers runtime, these tests those of Node.
 const file = "../../src/dashboard/pages.ts";
 
-/** As the service mounts them: a page that is added is tested. */
+/** As the service mounts them, so that a new page is tested too. */
 export const PAGES = ((await import(/* @vite-ignore */ file)) as { PAGES: readonly PageEntry[] }).PAGES;
 
-/** The patterns of all that can be looked at. */
+/** The patterns that answer GET. */
 export const PATTERNS: readonly string[] = PAGES.filter(({ get }) => get !== undefined).map(({ path }) => path);

@@ -1,11 +1,11 @@
-/** Where the pages are: for each pattern the addresses at which a seeded shipper has one. */
+/** The addresses of each page pattern in a seeded shipper. */
 import type { Seeded } from "./seed.ts";
 
 const odd = ({ functions }: Seeded): string => encodeURIComponent(functions.odd);
 const draft = (step: string) => (seeded: Seeded) => [`/jobs/new/${seeded.draft}/${step}`];
 const delivering = (rest: string) => (seeded: Seeded) => [`/jobs/${seeded.jobs.delivering}${rest}`];
 
-/** By the patterns of src/dashboard/pages.ts; places.test.ts says which is missing. */
+/** By the patterns of src/dashboard/pages.ts; places.test.ts reports missing ones. */
 export const PLACES: Readonly<Record<string, (seeded: Seeded) => readonly string[]>> = {
   "/": () => ["/"],
   "/cost": () => ["/cost"],
@@ -50,8 +50,8 @@ export const PLACES: Readonly<Record<string, (seeded: Seeded) => readonly string
   "/session": () => ["/session"],
 };
 
-/** A file rather than a page. */
+/** Patterns that give a file, not a page. */
 export const FILES: readonly string[] = ["/jobs/:job_id/objects/:number/download", "/set-aside/:id/download"];
 
-/** What no pattern has: nothing is there, or not any more. */
+/** Addresses at which nothing exists. */
 export const NOTHING = ["/nothing-here", "/jobs/999999"];

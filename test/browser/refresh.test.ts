@@ -8,13 +8,13 @@ beforeAll(async () => {
 });
 afterAll(() => stage?.[Symbol.asyncDispose]());
 
-/** How often a page has asked for its parts again, by now. */
+/** Counts the requests of a page for its parts. */
 function looks(page: Page): () => Promise<number> {
   let asked = 0;
   page.on("request", (request) => {
     if (request.headers()["x-logship-refresh"] !== undefined) asked += 1;
   });
-  // What the page has sent before this is answered was noted before.
+  // Every request that the page sent before this call is counted when it returns.
   return async () => {
     await page.evaluate(() => document.title);
     return asked;
@@ -27,7 +27,7 @@ it("looks again every fifteen seconds while somebody is there, and once a minute
   await page.goto("/jobs");
   const said = complaints(page);
   const asked = looks(page);
-  // It goes on once it has put the parts in their places: what is asked for after them is answered after that.
+  // A fetch by the page that is answered after the parts are in place: it is sent after theirs.
   const placed = () => page.evaluate(() => fetch("/jobs").then((answer) => answer.text()));
   const look = async (afterS: number): Promise<void> => {
     const answer = page.waitForResponse((response) => response.request().headers()["x-logship-refresh"] !== undefined);

@@ -8,7 +8,7 @@ import { placesOf, theWorld, visit } from "./world.ts";
 const world = theWorld();
 const ROLE_NAMES = Object.keys(ROLES) as RoleName[];
 
-/** Everything that can be changed. */
+/** Everything that a request can change. */
 async function state(): Promise<unknown> {
   const { shipper } = world().stage;
   const ask = (path: string): Promise<unknown> => call(shipper, "GET", path);
@@ -19,7 +19,7 @@ async function state(): Promise<unknown> {
   return {
     asked: await Promise.all([...settings, ...lists].map(ask)),
     webhook: [webhook.url, webhook.enabled, webhook.modified_at],
-    // What their logs say of themselves goes on.
+    // Without what their logs report, which changes on its own.
     jobs: jobs.map(({ last_complete: _1, last_error: _2, error_message: _3, ...job }) => job),
   };
 }
@@ -28,7 +28,7 @@ function mayNot(role: RoleName, permission: string | null | undefined): permissi
   return typeof permission === "string" && !(ROLES[role] as readonly string[]).includes(permission);
 }
 
-/** Where a form of an action goes to. */
+/** The page that takes a form with this action. */
 function takerOf(action: string): PageEntry | undefined {
   const path = new URL(action, "http://localhost").pathname.split("/");
   return PAGES.find(({ path: pattern, post }) => {
@@ -59,7 +59,7 @@ describe.for(ROLE_NAMES)("with %s alone", (role) => {
           continue;
         }
         expect({ path, status }).toEqual({ path, status: 200 });
-        // A part that was refused is one that should not have been asked for.
+        // A page must not request a part that its user may not see.
         expect(await page.getByText("This part cannot be shown").count(), path).toBe(0);
         const actions = await page
           .locator("form[method=post]")

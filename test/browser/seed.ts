@@ -1,4 +1,4 @@
-/** A shipper with something of everything that pages can show, most of it written by somebody who means ill. */
+/** A shipper with something for every page to show, most of it hostile text. */
 import { localDestination } from "../../tools/client/bucket.ts";
 import { until } from "../../tools/until.ts";
 import type { HostileStore } from "../e2e/hostile-store.ts";
@@ -6,20 +6,20 @@ import { type IsolatedShipper, jobInto } from "../e2e/shipper.ts";
 import { rule } from "../support/s3-script.ts";
 import { FUNCTION, hostileEvents, hostileRecord, LONG, MARK, NAME } from "./hostile-text.ts";
 
-/** Numbers and names by which the addresses of pages are made: places.ts. */
+/** Numbers and names that places.ts makes addresses of. */
 export interface Seeded {
   jobs: Readonly<Record<"delivering" | "failing" | "refused" | "paused" | "odd", number>>;
   /** Of the job that delivers. */
   object: number;
-  /** What could not be delivered, by its id. */
+  /** The id of something that was set aside. */
   aside: string;
   /** Of the job that delivers. */
   replay: string;
-  /** A plain name, one that is markup, and one that never sent anything. */
+  /** A plain name, one that is markup, and one that has sent nothing. */
   functions: Readonly<Record<"plain" | "odd" | "silent", string>>;
   tokens: Readonly<Record<RoleName, Credential>>;
   member: string;
-  /** A job that is not finished yet; the admin's. */
+  /** The id of an unfinished job; the admin's. */
   draft: string;
 }
 
@@ -29,7 +29,7 @@ export interface Credential {
   value: string;
 }
 
-/** Callers that may do some things, and not others. */
+/** Roles with some permissions each. */
 export const ROLES = {
   reader: ["logs:read"],
   functions: ["functions:read", "functions:edit"],
@@ -37,7 +37,10 @@ export const ROLES = {
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 export type RoleName = keyof typeof ROLES;
 
-/** Asks the API as the admin. @param path below the account. @throws Error with the answer, unless it is a 2xx. */
+/**
+ * Calls the API as the admin. @param path below the account.
+ * @throws Error with the answer, unless it is a 2xx.
+ */
 export async function call<T>(shipper: IsolatedShipper, method: string, path: string, body?: unknown): Promise<T> {
   const response = await fetch(`${shipper.url}/client/v4/accounts/local${path}`, {
     method,
@@ -53,8 +56,8 @@ export async function call<T>(shipper: IsolatedShipper, method: string, path: st
 }
 
 /**
- * Fills a shipper by its API alone.
- * @param store where the jobs deliver to that fail: it has to stay as long as the shipper.
+ * Fills a shipper over its API.
+ * @param store of the jobs that fail to deliver; keep it as long as the shipper.
  */
 export async function seed(shipper: IsolatedShipper, store: HostileStore): Promise<Omit<Seeded, "draft">> {
   const { api } = shipper;
@@ -64,7 +67,7 @@ export async function seed(shipper: IsolatedShipper, store: HostileStore): Promi
   const refused = await create({ ...store.job("picky"), name: "refused by its store" });
   const paused = await create({ ...jobInto("paused"), name: "paused", enabled: false, ...SHIPPING });
   const odd = await create({ ...jobInto("odd"), name: NAME.padEnd(512, "W"), filter: ODD_FILTER });
-  // From here on the one bucket is not there any more, and the other takes no records.
+  // From here on one bucket does not exist any more, and the other takes no records.
   store.server.script("gone", [rule({ do: "answer", status: 404, code: "NoSuchBucket" })]);
   store.server.script("picky", [
     rule({ do: "answer", status: 400, code: "InvalidArgument" }, { method: "PUT", keyIncludes: ".log.gz" }),
@@ -110,7 +113,7 @@ export async function seed(shipper: IsolatedShipper, store: HostileStore): Promi
     until: new Date(now + 60_000).toISOString(),
     destination_conf: localDestination("again/{DATE}"),
   });
-  // A few that wait, for pages that show how many.
+  // These stay pending, for pages that show how many do.
   await api.postEvents(Array.from({ length: 5 }, (_, i) => plainEvent(Date.now(), i)));
   await received(shipper, delivering, events.length + 7);
   if (object === undefined || aside === undefined) throw new Error("nothing was delivered, or set aside");
@@ -125,7 +128,7 @@ export async function seed(shipper: IsolatedShipper, store: HostileStore): Promi
   };
 }
 
-/** A filter that keeps everything, whatever its texts are. */
+/** A filter that keeps every record. */
 const ODD_FILTER = JSON.stringify({
   where: {
     or: [
@@ -140,7 +143,7 @@ const ODD_FILTER = JSON.stringify({
   },
 });
 
-/** Everything that a job can say of its output. */
+/** Every setting of a job's output. */
 const SHIPPING = {
   filter: '{"where":{"key":"Outcome","operator":"in","value":["exception","exceededCpu"]}}',
   output_options: {
@@ -187,7 +190,7 @@ async function setFunctions(shipper: IsolatedShipper): Promise<void> {
 }
 
 async function setWebhook(shipper: IsolatedShipper): Promise<void> {
-  // It is not there, and never will be: nothing leaves this machine.
+  // Nothing listens there, and nothing leaves this machine.
   await call(shipper, "PUT", "/logship/webhook", { url: "http://127.0.0.1:9/hook" });
 }
 

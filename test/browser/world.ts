@@ -6,14 +6,14 @@ import { PATTERNS } from "./pages-there-are.ts";
 import { FILES, PLACES } from "./places.ts";
 import { type Seeded, seed } from "./seed.ts";
 
-/** A browser before a shipper that is full of things. */
+/** A browser, and a shipper with data for every page. */
 export interface World {
   stage: Stage;
   store: HostileStore;
   seeded: Seeded;
 }
 
-/** One world for the tests of a file. @returns what gives it, once the tests run. */
+/** One world for the tests of a file. @returns a getter for use in the tests. */
 export function theWorld(): () => World {
   let world: World | undefined;
   let store: HostileStore | undefined;
@@ -34,7 +34,7 @@ export function theWorld(): () => World {
   };
 }
 
-/** Goes the way to a copy of a job up to its last step. @returns the draft's id. */
+/** Copies a job up to the last step of the form. @returns the draft's id. */
 async function beginDraft(stage: Stage, job: number): Promise<string> {
   if (!PATTERNS.includes("/jobs/new/:draft/finish")) return "";
   const page = await stage.signedIn();
@@ -52,34 +52,34 @@ async function beginDraft(stage: Stage, job: number): Promise<string> {
   return id;
 }
 
-/** The patterns that lead to pages, and not to files. */
+/** The patterns of pages, without those of files. */
 export const PAGE_PATTERNS = PATTERNS.filter((pattern) => !FILES.includes(pattern));
 
-/** Where the pages of a pattern are. */
+/** The addresses of a pattern. */
 export function placesOf(pattern: string, { seeded }: World): readonly string[] {
   return PLACES[pattern]?.(seeded) ?? [];
 }
 
-/** Goes there, and waits until all of it is there. @returns the status. */
+/** Opens a page and waits until it is complete. @returns the status. */
 export async function visit(page: Page, path: string): Promise<number> {
   const answer = await page.goto(path, { waitUntil: "load" });
   await page.locator("h1").first().waitFor();
   return answer?.status() ?? 0;
 }
 
-/** Goes to a page that is there. */
+/** Opens a page that must exist. */
 export async function visitPage(page: Page, path: string): Promise<void> {
   expect(await visit(page, path), path).toBe(200);
 }
 
-/** Shows what is folded up: it is part of the page. */
+/** Opens every folded section. */
 export async function unfold(page: Page): Promise<void> {
   await page.evaluate(() => {
     for (const details of document.querySelectorAll("details")) details.open = true;
   });
 }
 
-/** Nothing changes by itself any more on pages that are opened from now on: parts are not loaded anew in the middle of a look. */
+/** Stops updates on pages opened from now on, so that no part is replaced during a check. */
 export async function holdStill(page: Page): Promise<void> {
   await page.addInitScript(() => {
     const real = window.setTimeout.bind(window);

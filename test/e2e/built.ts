@@ -1,11 +1,14 @@
-/** Builds the shipper once, for all tests in processes of their own: a build takes seconds, and they start some fifty shippers. */
+/**
+ * Builds the shipper once for all tests that start it as a process. A build takes seconds, and they
+ * start some fifty shippers.
+ */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SHIPPER_CONFIG } from "../../tools/paths.ts";
 import { buildWorker } from "../../tools/servers/dev-server.ts";
 
-/** The environment variable that names its script. */
+/** The environment variable that holds the path of the built script. */
 export const BUILT_SHIPPER = "LOGSHIP_TEST_BUILT_SHIPPER";
 
 export default async function setup(): Promise<() => void> {

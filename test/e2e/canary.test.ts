@@ -1,4 +1,4 @@
-/** A canary on its real way: into the local bucket, and back. */
+/** A canary through a real shipper into the local bucket, and back. */
 import { it } from "vitest";
 import { until } from "../../tools/until.ts";
 import { readSingleMember } from "../support/gzip-member.ts";

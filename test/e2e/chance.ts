@@ -1,4 +1,4 @@
-/** Chance that a seed repeats: what is chosen is the same again, though a real process may be elsewhere by then. */
+/** Random choices that a seed repeats. The real process may be in another state by then. */
 export class Chance {
   readonly seed: number;
   #state: number;
@@ -9,14 +9,17 @@ export class Chance {
     this.#state = seed >>> 0;
   }
 
-  /** The seed that the variable E2E_SEED asks for; without it one of now. @throws Error if it is no whole number. */
+  /**
+   * Seeded with E2E_SEED, or with the time if it is not set.
+   * @throws Error if it is not a whole number.
+   */
   static ofRun(asked = process.env.E2E_SEED): Chance {
     const seed = asked === undefined ? Date.now() % 2 ** 32 : Number(asked);
     if (!Number.isInteger(seed) || seed < 0 || seed >= 2 ** 32) throw new Error("E2E_SEED: a whole number below 2^32");
     return new Chance(seed);
   }
 
-  /** Another sequence of the same seed, so that one who draws more often does not change what others get. */
+  /** Another sequence of the same seed. Drawing more from one does not change the others. */
   of(name: string): Chance {
     let seed = this.seed;
     for (const char of name) seed = Math.imul(seed ^ (char.codePointAt(0) ?? 0), 0x01000193) >>> 0;
@@ -25,7 +28,8 @@ export class Chance {
 
   /** A whole number from `least` to `most`, both included. */
   between(least: number, most: number): number {
-    // A linear congruential generator modulo 2^32: its low bits repeat soon, so the number is scaled from the high ones.
+    // A linear congruential generator modulo 2^32. Its low bits have short periods, so the number
+    // is taken from the high ones.
     this.#state = (Math.imul(this.#state, 1_664_525) + 1_013_904_223) >>> 0;
     return least + Math.floor((this.#state / 2 ** 32) * (most - least + 1));
   }

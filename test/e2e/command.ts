@@ -6,13 +6,13 @@ import { ROOT } from "../../tools/paths.ts";
 import { until } from "../../tools/until.ts";
 import { processesWith } from "./processes.ts";
 
-/** In the environment of a command, and of all that it starts. */
+/** Set in the environment of a command, which all its child processes inherit. */
 const MARK = "LOGSHIP_TEST_MARK";
 
 const SAID_WITHIN_MS = 60_000;
 const GONE_WITHIN_MS = 10_000;
 
-/** A command of ours, as a user starts it. It is told to end with the test. */
+/** Starts a command of this project as a user does. It ends with the test. */
 export function startCommand(script: string, args: readonly string[] = []) {
   const mark = randomUUID();
   const child: ChildProcess = spawn(process.execPath, [join(ROOT, script), ...args], {
@@ -31,7 +31,7 @@ export function startCommand(script: string, args: readonly string[] = []) {
     child.once("error", reject);
     child.once("close", resolve);
   });
-  /** It, and all that it has started. Linux only. */
+  /** The command and all its child processes. Linux only. */
   const processes = (): string[] => processesWith(MARK, mark);
   const processesUntil = (what: string, enough: (there: readonly string[]) => boolean): Promise<string[]> =>
     until({ what, withinMs: GONE_WITHIN_MS, look: async () => processes(), enough });
@@ -40,7 +40,7 @@ export function startCommand(script: string, args: readonly string[] = []) {
     ended,
     output: () => text,
     processes,
-    /** Waits until it has started more than so many. */
+    /** Waits until more than this many processes run. */
     processesThere: (more: number) => processesUntil(`more than ${more} processes`, (there) => there.length > more),
     processesGone: () => processesUntil("everything to end", (left) => left.length === 0),
     said: (words: string) =>

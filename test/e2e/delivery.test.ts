@@ -1,14 +1,14 @@
-/** What the platform does to one event and to a new job: each against a `wrangler dev` of its own. */
+/** What the platform does to one event and to a new job, each with its own `wrangler dev`. */
 import { describe, it } from "vitest";
 import { until } from "../../tools/until.ts";
 import { assertClean, type Minted, Oracle } from "../support/oracle.ts";
 import { IsolatedShipper, jobInto, pathOf, RECEIVED_WITHIN_MS } from "./shipper.ts";
 
 const INTERVAL_MS = 30_000;
-/** An upload starts within this of the interval. */
+/** An upload starts at most this long after the interval. */
 const SLACK_MS = 15_000;
 
-// One of them waits for half a minute; the others use the time.
+// Concurrent: one of them waits for 30 s.
 describe.concurrent("events on their way into the bucket", () => {
   it("ships one event within the interval and 15 s, though nothing follows and no cron comes", async ({ expect }) => {
     await using shipper = await IsolatedShipper.start();
@@ -48,7 +48,8 @@ describe.concurrent("events on their way into the bucket", () => {
       const { id } = await api.createJob(jobInto(folder));
       const accepted = await api.postEvents(events.map(({ event }) => event));
       expect(accepted).toBe(events.length);
-      // Clocks of two machines differ: what was taken in shortly before a job was created may reach it, once at most.
+      // Clocks of two machines differ: an event taken in shortly before a job is created may reach
+      // it, at most once.
       oracle.unacknowledged(id, posted);
       posted.push(...events);
       jobs.push({ id, folder });

@@ -6,7 +6,7 @@ import { startCommand } from "./command.ts";
 
 const canSeeProcesses = process.platform === "linux";
 
-/** Kind, outcome and what it was about: one line of each. */
+/** Kind, outcome and subject: one line of each. */
 const KINDS = [
   "fetch       ok         GET http://localhost:",
   "fetch       exception  GET http://localhost:",
@@ -18,7 +18,7 @@ const KINDS = [
   "scheduled   exception  0 4 1 * *  (sample-shop)",
 ];
 
-/** Takes the demo's ports, where nobody else has them already. */
+/** They take the demo's ports, unless those are in use already. */
 let takers: Server[];
 
 beforeEach(async () => {
@@ -30,7 +30,7 @@ afterEach(async () => {
 });
 
 describe("the demo", () => {
-  // First: what it leaves on disk, the next run removes.
+  // First: the next run removes what this one leaves on disk.
   it.runIf(canSeeProcesses)("leaves nothing running when it is killed", async ({ expect }) => {
     const demo = start();
     await demo.said("The shipper answers");
@@ -70,7 +70,7 @@ function start(...args: readonly string[]) {
   return startCommand("tools/demo/run.ts", args);
 }
 
-/** A server on the port, unless there is one. */
+/** A server on the port, unless one is there. */
 function take(port: number): Promise<Server> {
   const server = createServer();
   return new Promise((resolve) => {

@@ -3,12 +3,12 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { JobCounts } from "../support/ledger-audit.ts";
 
-/** A lock is held for a transaction, or for as long as a log of writes is taken up again. */
+/** A lock is held for one transaction, or while the write-ahead log is recovered. */
 const LOCKED_AT_MOST_MS = 10_000;
 
 /**
- * The counts of every log as they are on disk, by job: for when the API does not tell them, as it is misconfigured, or the job is gone. The service
- * may be running: SQLite shows what was committed.
+ * The counts of every log on disk, by job: for when the API does not give them, because it is
+ * misconfigured or the job is deleted. The service may be running: SQLite reads what was committed.
  * @param state `state` of a shipper.
  */
 export function logsOnDisk(state: string): Map<number, JobCounts> {
@@ -17,7 +17,10 @@ export function logsOnDisk(state: string): Map<number, JobCounts> {
   return new Map(files.flatMap((name) => countsIn(join(folder, name))));
 }
 
-/** Opens a database that a running service may be writing to, or may just be taking up again after it was killed: SQLite lets nobody in meanwhile. */
+/**
+ * Opens a database while the service writes to it, or while SQLite recovers it after a kill. SQLite
+ * allows no other connection during recovery.
+ */
 export function openOnDisk(file: string): DatabaseSync {
   return new DatabaseSync(file, { readOnly: true, timeout: LOCKED_AT_MOST_MS });
 }
@@ -25,7 +28,7 @@ export function openOnDisk(file: string): DatabaseSync {
 function countsIn(file: string): [number, JobCounts][] {
   const db = openOnDisk(file);
   try {
-    // An object that was asked whether it has a job, and has none, has empty tables.
+    // A log without a job has empty tables.
     const rows = db
       .prepare(
         `SELECT CAST(json_extract(job, '$.id') AS INTEGER) AS job, received, filtered, sampled_out, delivered, set_aside, discarded,

@@ -1,4 +1,4 @@
-/** What the tests of faults ask of a shipper and of the store outside of it. */
+/** What the tests of faults check on a shipper and its store. */
 import type { ApiClient } from "../../tools/client/api-client.ts";
 import { until } from "../../tools/until.ts";
 import type { Expectation, Report } from "../support/audit.ts";
@@ -8,12 +8,12 @@ import { assertClean, ndjson, type Oracle } from "../support/oracle.ts";
 import type { HostileStore } from "./hostile-store.ts";
 import { pathOf, RECEIVED_WITHIN_MS } from "./shipper.ts";
 
-/** How long a well store may take to get all that waits, in ms. */
+/** How long a working store may take to receive all pending events, in ms. */
 const DRAINED_WITHIN_MS = 30_000;
 
 type JobId = { readonly id: number };
 
-/** Waits until a job's log has so many events. @throws Error if it gets more. */
+/** Waits until a job's log has this many events. @throws Error if it gets more. */
 export async function receivedBy(api: ApiClient, { id }: JobId, count: number): Promise<void> {
   const { received } = await until({
     what: `the log of job ${id} to have ${count}`,
@@ -24,7 +24,7 @@ export async function receivedBy(api: ApiClient, { id }: JobId, count: number): 
   if (received !== count) throw new Error(`the log of job ${id} has ${received}, not ${count}`);
 }
 
-/** Asks for uploads until nothing waits and nothing is wrong any more. */
+/** Requests uploads until nothing is pending and no error is left. */
 export async function drain(api: ApiClient, { id }: JobId): Promise<void> {
   await until({
     what: `job ${id} to have delivered everything`,
@@ -39,11 +39,11 @@ export async function drain(api: ApiClient, { id }: JobId): Promise<void> {
 
 export interface Shipped {
   readonly store: HostileStore;
-  /** Where the job has shipped to, in the course of its life; the path is that of the first one. */
+  /** All buckets the job has shipped to; the path is that of the first one. */
   readonly buckets: readonly [string, ...string[]];
 }
 
-/** What the store has of a job. */
+/** Audits the job's objects in the store. */
 export function auditStore(
   { store, buckets }: Shipped,
   oracle: Oracle,
@@ -55,8 +55,8 @@ export function auditStore(
 }
 
 /**
- * A job that has delivered everything: the store has what it owes, once, nothing was ever overwritten with something else, and ledger and list of objects
- * say the same.
+ * Checks that a job has delivered everything: the store has every owed event once, no object was
+ * overwritten with other bytes, and the ledger and the list of objects agree.
  * @throws Error that says what is wrong.
  */
 export async function assertDelivered(
@@ -79,7 +79,10 @@ export async function assertDelivered(
   return report;
 }
 
-/** The records of a bucket's objects, one list for each. @throws Error if one is no strict single-member gzip of NDJSON. */
+/**
+ * The records of a bucket's objects, one list for each.
+ * @throws Error if one is not a strict single-member gzip of NDJSON.
+ */
 export function recordLists(store: HostileStore, bucket: string): { key: string; records: unknown[] }[] {
   return store
     .contents(bucket)
@@ -91,7 +94,10 @@ export function recordLists(store: HostileStore, bucket: string): { key: string;
     });
 }
 
-/** Records of CSV whose values are plain strings and numbers. @throws SyntaxError if a line is not that. */
+/**
+ * Records of CSV whose values are plain strings and numbers.
+ * @throws SyntaxError for any other line.
+ */
 export function readCsv(raw: Uint8Array, fields: readonly string[]): Record<string, unknown>[] {
   const lines = new TextDecoder("utf-8", { fatal: true }).decode(raw).split("\n");
   if (lines.pop() !== "") throw new SyntaxError("the last line is not ended by a newline");

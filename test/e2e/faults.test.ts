@@ -1,4 +1,7 @@
-/** `kill -9` of the real process, at any moment and at chosen ones, and settings that are wrong: with a destination outside of it that is hostile. */
+/**
+ * `kill -9` of the real process, at random moments and at chosen ones, and wrong settings. The
+ * destination is a hostile store in another process.
+ */
 import { describe, it } from "vitest";
 import { pause, until } from "../../tools/until.ts";
 import "../support/fault-meta.ts";
@@ -15,14 +18,17 @@ import { IsolatedShipper, RECEIVED_WITHIN_MS, randomSecretsKey } from "./shipper
 
 const KILLS = 10;
 
-/** Long enough to be killed before the log has an event, and short enough that events get there between two kills; in seconds. */
+/**
+ * In seconds. Long enough for a kill before the log has an event, and short enough for events to
+ * get there between two kills.
+ */
 const QUEUE_WAIT_S = 1;
 
-/** Some fifty starts of a process, several at once: on a busy machine they take their time. */
+/** Some fifty starts of a process, several at once: slow on a busy machine. */
 const TIMEOUT_MS = 400_000;
 
 const INTERVAL_MS = 30_000;
-/** An upload starts within this of the interval. */
+/** An upload starts at most this long after the interval. */
 const SLACK_MS = 15_000;
 const DELIVERED_WITHIN_MS = 60_000;
 
@@ -31,7 +37,7 @@ const CSV_FIELDS = ["EventTimestampMs", "Outcome", "ScriptName"];
 
 const bodies = (events: readonly Minted[]): unknown[] => events.map(({ event }) => event);
 
-// Mostly they wait: for processes to start, and for clocks.
+// Concurrent: they mostly wait for processes and clocks.
 describe.concurrent("the real process", { timeout: TIMEOUT_MS }, () => {
   it(`loses nothing and doubles nothing, killed ${KILLS} times at random while its destination fails in every way`, async ({
     expect,
@@ -55,7 +61,10 @@ describe.concurrent("the real process", { timeout: TIMEOUT_MS }, () => {
 
     let filtered = 0;
     const eventChance = chance.of("events");
-    /** Some requests of some events each. The jobs owe them: the client does not rest until they are taken. */
+    /**
+     * Some requests of some events each. The jobs owe them: the client repeats them until they are
+     * taken.
+     */
     const someRequests = (): Minted[][] =>
       Array.from({ length: eventChance.between(10, 40) }, () => {
         const outcome = eventChance.pick(["ok", "ok", "exception"]);
@@ -65,7 +74,7 @@ describe.concurrent("the real process", { timeout: TIMEOUT_MS }, () => {
         else filtered += events.length;
         return events;
       });
-    /** Ends when it is killed. */
+    /** Ends when the shipper is killed. */
     const postAtTimes = async (postChance: Chance): Promise<void> => {
       await client.repeat();
       for (const events of someRequests()) {
@@ -76,7 +85,7 @@ describe.concurrent("the real process", { timeout: TIMEOUT_MS }, () => {
     const flushAtTimes = async (flushChance: Chance): Promise<void> => {
       const flushes: Promise<unknown>[] = [];
       for (; shipper.isUp; await pause(flushChance.between(50, 400))) {
-        // An answer may take as long as a store that holds an upload: it is not waited for.
+        // Not awaited: an answer may take as long as the store holds an upload.
         const { id } = flushChance.pick([small, csv]);
         flushes.push(shipper.unlessKilled((api) => api.flush(id)));
       }
@@ -93,7 +102,7 @@ describe.concurrent("the real process", { timeout: TIMEOUT_MS }, () => {
     }
     await client.insist();
     for (const storm of storms) await storm.stop();
-    // The faults are over: what comes now arrives as if nothing had been.
+    // After the faults events arrive as usual.
     await client.post(someRequests());
     await client.insist();
     for (const job of [small, csv]) await drain(shipper.api, job);
@@ -117,7 +126,7 @@ describe.concurrent("the real process", { timeout: TIMEOUT_MS }, () => {
       `${events} events in ${client.sent} requests, ${client.acknowledged} of them acknowledged; ${KILLS} kills, ` +
         `${injected} faults of the store; ${objects} objects, ${watch.polls} looks at the ledgers`,
     );
-    // With less of it, this would have shown little.
+    // Below these counts the test would prove little.
     expect(client.sent).toBeGreaterThan(client.requests);
     expect(injected).toBeGreaterThan(0);
     expect(watch.polls).toBeGreaterThan(KILLS);
@@ -142,7 +151,8 @@ describe.concurrent("the real process", { timeout: TIMEOUT_MS }, () => {
     };
     const owed = (): number => oracle.expectation(job.id).owed.size;
 
-    // Acknowledged, but still in the queue: what the local one forgets, the client sends again.
+    // Acknowledged, but still in the queue. The local queue loses these on a kill, and the client
+    // sends them again.
     const sendAgain = await post(300);
     await shipper.crashAndRestart();
     expect(await shipper.api.jobLedger(job.id)).toMatchObject({ received: 0 });
@@ -150,7 +160,8 @@ describe.concurrent("the real process", { timeout: TIMEOUT_MS }, () => {
     await receivedBy(shipper.api, job, owed());
     await sendAgain();
 
-    // In the log, waiting. From here on nobody asks anything: only what reaches the store is looked at.
+    // In the log, pending. From here on the test sends the shipper no requests and looks only at
+    // the store.
     await post(600);
     await receivedBy(shipper.api, job, owed());
     expect(await shipper.api.jobLedger(job.id)).toMatchObject({ received: 900, pending: 900, delivered: 0 });
@@ -162,7 +173,8 @@ describe.concurrent("the real process", { timeout: TIMEOUT_MS }, () => {
       enough: (records) => records >= owed(),
     });
 
-    // More than an object takes: these are cut and uploaded at once. The store gets them, and has them only when nobody is left to be told.
+    // More than an object takes: these are cut and uploaded at once. The store has received them
+    // when the shipper is killed, and completes the PUTs afterwards.
     store.holdPuts("steps");
     await post(8_000);
     await store.server.whenHeld("steps", 4);
@@ -176,7 +188,7 @@ describe.concurrent("the real process", { timeout: TIMEOUT_MS }, () => {
     const held = store.letGo("steps");
     expect(held).toBe(4);
     await shipper.restart({ unasked: true });
-    // The alarms go on where they were; this time with the uploads.
+    // The alarms continue after the restart; now the uploads succeed.
     await shipper.crashAndRestart({ unasked: true });
     await until({
       what: "the alarms to find what the store has, and to deliver the rest",
@@ -185,7 +197,7 @@ describe.concurrent("the real process", { timeout: TIMEOUT_MS }, () => {
       enough: (counts) => counts?.pending === 0,
     });
     const { objects } = await assertDelivered(shipper.api, shipped, oracle, job);
-    // Each of these met its own object.
+    // Each of these retries found the object of the earlier attempt.
     expect(store.server.requests("steps").filter(({ status }) => status === 412).length).toBeGreaterThanOrEqual(held);
     task.meta.fault = { row: "kill -9 at each step of an event", events: owed(), faults: 4 + held, objects };
   });
@@ -198,7 +210,9 @@ describe.concurrent("the real process", { timeout: TIMEOUT_MS }, () => {
     await using store = await HostileStore.start();
     await using shipper = await IsolatedShipper.start({ queueWaitS: QUEUE_WAIT_S });
     const oracle = new Oracle({ name: "changes", at: NOON });
-    /** Kills it while the probe of a new destination is under way, which the store then has. */
+    /**
+     * Kills the shipper during the probe of a new destination. The store then completes the probe.
+     */
     const killInProbe = async (bucket: string, change: Promise<unknown>): Promise<void> => {
       await store.server.whenHeld(bucket, 1);
       await shipper.kill();
@@ -216,7 +230,8 @@ describe.concurrent("the real process", { timeout: TIMEOUT_MS }, () => {
     );
     expect((await shipper.api.jobs()).map(({ id }) => id)).toEqual([job.id]);
 
-    // A change of format: what waits is written in the old one, what comes after its answer in the new one.
+    // A change of format: events that are pending are in the old one, events after the answer in
+    // the new one.
     const formatOf = new Map<string, string>();
     const arrive = async (format: string): Promise<Minted[]> => {
       const events = oracle.mint(20);
@@ -244,14 +259,15 @@ describe.concurrent("the real process", { timeout: TIMEOUT_MS }, () => {
     }
     await drain(shipper.api, job);
     for (const { key, records } of recordLists(store, "first")) {
-      // Each as it was taken in, and no two formats in one object.
+      // Each event has the format of its arrival, and no object has two formats.
       const wanted = new Set(records.map((record) => formatOf.get(oracle.idByTime(record) ?? "")));
       const written = new Set((records as object[]).map((record) => Object.keys(record).join()));
       expect([...written], key).toEqual([...wanted]);
       expect(written.size, key).toBe(1);
     }
 
-    // A change of destination: not acknowledged, nothing of it; acknowledged, all that waits follows it.
+    // A change of destination: without an acknowledgement nothing changes; with one, all pending
+    // events go to the new destination.
     const waiting = await arrive("EventTimestampMs");
     const moved = store.destination("second", "first");
     store.holdPuts("second");
@@ -285,7 +301,7 @@ describe.concurrent("the real process", { timeout: TIMEOUT_MS }, () => {
     let count = 0;
     const discard = (id: number) => shipper.unlessKilled((api) => api.deleteJob(id, { discard: true }));
 
-    /** @param kill kills it in the midst of a discard. */
+    /** @param kill kills the shipper during a discard. */
     const round = async (bucket: string, kill: (id: number) => Promise<void>): Promise<void> => {
       const doomed = await shipper.api.createJob(store.job(bucket));
       const events = oracle.mint(EACH);
@@ -304,7 +320,8 @@ describe.concurrent("the real process", { timeout: TIMEOUT_MS }, () => {
         look: async () => logsOnDisk(shipper.state).get(doomed.id),
         enough: (counts) => counts?.pending === 0,
       });
-      // Of an object that was under way nobody can tell whether it was delivered or discarded: it is counted as one of them.
+      // An upload that was under way was delivered or discarded; which of them is unknown. It
+      // counts as one of them.
       const counts = logsOnDisk(shipper.state).get(doomed.id);
       expect(counts?.received).toBe(EACH);
       expect((counts?.discarded ?? 0) + (counts?.delivered ?? 0)).toBe(EACH);
@@ -323,7 +340,7 @@ describe.concurrent("the real process", { timeout: TIMEOUT_MS }, () => {
         await discarding;
       });
     }
-    /** Kills it when the discard is acknowledged, but for an object that is under way. */
+    /** Kills the shipper when the discard is acknowledged and one upload is under way. */
     const killUnderWay = async (bucket: string, id: number): Promise<void> => {
       store.holdPuts(bucket);
       const flushing = shipper.unlessKilled((api) => api.flush(id));
@@ -338,7 +355,7 @@ describe.concurrent("the real process", { timeout: TIMEOUT_MS }, () => {
     });
     await round("doomed-4", async (id) => {
       await killUnderWay("doomed-4", id);
-      // The store never gets it: nor may it later.
+      // The store never completes it.
       store.server.forget("doomed-4");
     });
     expect(store.server.puts("doomed-4")).toEqual([]);
@@ -378,7 +395,7 @@ describe.concurrent("the real process", { timeout: TIMEOUT_MS }, () => {
     await shipper.crashAndRestart({ settings: { SECRETS_KEY: fresh, SECRETS_KEY_PREVIOUS: lost } });
     expect(await shipper.api.jobLedger(job.id)).toMatchObject(ledger);
     await drain(shipper.api, job);
-    // Any change seals it with the new key, and the old one is needed no more.
+    // Any change encrypts it with the new key. After that the old key is not needed.
     await shipper.api.updateJob(job.id, { name: "sealed again" });
     await shipper.crashAndRestart({ settings: { SECRETS_KEY: fresh } });
     await arrive();
@@ -398,7 +415,10 @@ describe.concurrent("the real process", { timeout: TIMEOUT_MS }, () => {
     const job = await shipper.api.createJob(store.job("typos", { filter: filter("ScriptName", "shop") }));
     const ofTail = await shipper.api.createJob(store.job("tail", { filter: filter("Logs", "tail-") }));
     const byHttp = (events: unknown[]): Promise<number> => shipper.api.postEvents(events);
-    /** Without an account there is no path for HTTP: over a binding, and one event more by way of tail(). */
+    /**
+     * Without an account no HTTP path exists: these go over a binding, and one more event over
+     * tail().
+     */
     const byBindings = async (events: unknown[]): Promise<number> => {
       const producer = await startProducer(shipper, firstPort("producer"));
       try {
@@ -432,7 +452,7 @@ describe.concurrent("the real process", { timeout: TIMEOUT_MS }, () => {
       expect(await take(bodies(events))).toBe(events.length);
       oracle.acknowledged(job.id, events);
       count += events.length;
-      // The API tells nothing now; what is on disk will be there when it does.
+      // The API does not answer now, so the counts are read from disk.
       await until({
         what: "the log to have them",
         withinMs: RECEIVED_WITHIN_MS,
@@ -444,7 +464,7 @@ describe.concurrent("the real process", { timeout: TIMEOUT_MS }, () => {
     await shipper.crashAndRestart();
     for (const each of [job, ofTail]) await drain(shipper.api, each);
     const { objects } = await assertDelivered(shipper.api, { store, buckets: ["typos"] }, oracle, job, {
-      // What the producer was asked to do are events, too.
+      // The requests to the producer are events too.
       leftOut: { filtered: { atLeast: 1, atMost: 2 } },
     });
     const tailed = recordLists(store, "tail").flatMap(({ records }) => records.map(oracle.idByMessage));

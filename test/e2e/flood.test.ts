@@ -1,4 +1,7 @@
-/** Many invocations at once, and large ones, over `tail()` and the RPC entrypoint of the real service. */
+/**
+ * Many invocations at once, and large ones, over `tail()` and the RPC entrypoint of the real
+ * service.
+ */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { it } from "vitest";
@@ -40,7 +43,7 @@ it(`ships ${INVOCATIONS} invocations in few messages, and large ones among them,
         for (const path of todo) await (await fetch(producer.url + path)).arrayBuffer();
       }),
     );
-    // 1 MiB of what hardly compresses, among small ones, by RPC and by HTTP.
+    // 1 MiB that hardly compresses, among small events, over RPC and over HTTP.
     const megabyte = (name: string) => {
       const record = { Outcome: name, ScriptName: "large", EventTimestampMs: Date.now(), Event: { Cron: "" } };
       const text = noise(1_048_576 - 1_000, name.length).replaceAll(/["\\]/g, "'");
@@ -56,7 +59,7 @@ it(`ships ${INVOCATIONS} invocations in few messages, and large ones among them,
     expect([refused.status, await refused.json()]).toEqual([400, { error: expect.stringContaining("/1: neither") }]);
     expect(await api.postEvents([small("http-1"), megabyte("http-22"), small("http-3")])).toBe(3);
 
-    // The calls of /ship are invocations, too.
+    // The calls of /ship are invocations too.
     const events = paths.length + 3 + 6;
     await until({
       what: `the ledger to show ${events} received`,
@@ -101,14 +104,18 @@ it(`ships ${INVOCATIONS} invocations in few messages, and large ones among them,
     await producer.stop();
     await shipper.stop();
     const messages = countedMessages(shipper.state);
-    // A moment of one second each, while 600 requests took some: far fewer than one for each invocation.
+    // Batches gather for one second and 600 requests took several: far fewer messages than
+    // invocations.
     expect(messages).toBeLessThan(60);
   } finally {
     await producer.stop();
   }
 });
 
-/** How many messages the account's ledger has counted: 16 bytes each, in the files of the stopped service. */
+/**
+ * How many messages the account's ledger has counted: 16 bytes each, in the files of the stopped
+ * service.
+ */
 function countedMessages(state: string): number {
   const files = readdirSync(join(state, "v3/do/logship-AccountLedger")).filter((name) =>
     /^[0-9a-f]+\.sqlite$/.test(name),

@@ -10,7 +10,7 @@ const FOUND_WITHIN_MS = 15_000;
 
 /**
  * The host of the functions that are uploaded to this shipper.
- * @param port the one that the shipper was told.
+ * @param port the one that the shipper is configured with.
  */
 export async function startHostOf({ folder }: IsolatedShipper, port: number): Promise<LocalServer> {
   const host = await startFunctionHost({
@@ -41,7 +41,10 @@ export interface Answered {
   readonly text: string;
 }
 
-/** One request to a port of this machine under any host name: what resolves names differs from machine to machine. */
+/**
+ * One request to a port of this machine under any host name. It uses no resolver: these differ from
+ * machine to machine.
+ */
 export function ask(
   port: number,
   host: string,
@@ -63,7 +66,7 @@ export function ask(
   });
 }
 
-/** Opens a web socket under a host name, and gives the first message of at most 125 bytes that comes. */
+/** Opens a web socket under a host name. @returns the first message of at most 125 bytes. */
 export function firstMessage(port: number, host: string, path: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const headers = {

@@ -1,4 +1,7 @@
-/** Requests that no client sends, over real sockets to a real `wrangler dev`: it answers plainly, keeps nothing, says nothing, and lives. */
+/**
+ * Malformed and oversized requests over real sockets to a real `wrangler dev`. It answers with an
+ * error, stores nothing, leaks nothing, and keeps running.
+ */
 import { readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -20,7 +23,7 @@ const OF_THE_STORE = "SeCrEtOfTheStore";
 const OF_THE_CUSTOMER = "SeCrEtOfTheCustomer";
 
 const ACCOUNT_PATH = "/client/v4/accounts/{account_id}";
-/** What is looked at of an operation. */
+/** The part of an operation's description that the tests read. */
 interface Described {
   requestBody?: { content: { [mediaType: string]: unknown } };
 }
@@ -32,7 +35,7 @@ const DEEP = `${"[".repeat(100_000)}1${"]".repeat(100_000)}`;
 
 let shipper: IsolatedShipper;
 let store: HostileStore;
-/** Where nothing may ever arrive. */
+/** A server that must receive no request. */
 let elsewhere: Server;
 const arrived: string[] = [];
 
@@ -46,7 +49,7 @@ beforeAll(async () => {
   store = await HostileStore.start();
   const host = new URL(store.server.url).host.replace(/\d+$/, "1");
   shipper = await IsolatedShipper.start({
-    // Somewhere for uploads to run, so that they are looked at; nobody is there.
+    // An address for functions, so that uploads are validated; nothing listens there.
     settings: { SECRETS_KEY, LOCAL_FUNCTIONS: "http://localhost:1", DEST_X: JSON.stringify({ host, ...OF_ANOTHER }) },
     queueWaitS: 1,
   });
@@ -59,7 +62,7 @@ afterAll(async () => {
 
 const elsewhereUrl = (): string => `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}`;
 
-/** To the account, as the admin, with a body of JSON unless told otherwise. */
+/** A request to the account as the admin, with a JSON body by default. */
 async function call(path: string, { headers = {}, ...request }: RawRequest = {}): Promise<RawAnswer> {
   const answer = await ask(`${shipper.url}/client/v4/accounts/local${path}`, {
     ...request,
@@ -69,7 +72,9 @@ async function call(path: string, { headers = {}, ...request }: RawRequest = {})
   return answer;
 }
 
-/** Every operation that may have a body, as the service describes itself, with the media type that it takes. */
+/**
+ * Every operation that may have a body, from the service's own description, with its media type.
+ */
 async function changes(): Promise<{ method: string; path: string; type: string }[]> {
   const { text } = await ask(`${shipper.url}/openapi.json`);
   const { paths } = JSON.parse(text) as { paths: { [path: string]: { [method: string]: Described } } };
@@ -87,18 +92,17 @@ async function changes(): Promise<{ method: string; path: string; type: string }
   );
 }
 
-/** No secret, no stack, and no path of the machine. */
+/** No secret, no stack trace and no path of the machine. */
 function expectSilence(text: string): void {
   for (const secret of [shipper.token, SECRETS_KEY, "local-secret-key", "SeCrEtOf", OF_ANOTHER.access_key_id])
     expect(text).not.toContain(secret);
   expect(text).not.toMatch(/\bat \S+ \(|\.ts:\d+|node_modules|\/(?:tmp|home|root|work|Users)\//);
 }
 
-/** Codes of an answer's errors. */
 const codesOf = ({ text }: RawAnswer): number[] =>
   (JSON.parse(text) as { errors: { code: number }[] }).errors.map(({ code }) => code);
 
-/** It answers, and nothing has come of anything. */
+/** The service answers, and no request has changed anything. */
 async function expectUntouched(): Promise<void> {
   for (const path of ["/logship/jobs", "/tokens", "/members", "/functions/scripts", "/logship/audit"])
     expect([path, JSON.parse((await call(path)).text)]).toMatchObject([path, { success: true, result: [] }]);
@@ -266,7 +270,10 @@ describe("a request", () => {
 describe("a destination", () => {
   afterEach(expectUntouched);
 
-  /** That it is refused when a job is created, and is none for those who only ask. */
+  /**
+   * The destination is refused when a job is created, and reported as invalid to a validation
+   * request.
+   */
   async function expectRefused(destination_conf: string, why: RegExp): Promise<void> {
     const created = await call("/logship/jobs", {
       method: "POST",

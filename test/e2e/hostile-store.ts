@@ -6,7 +6,9 @@ import { pathOf } from "./shipper.ts";
 
 const PUT: Match = { method: "PUT" };
 
-/** What may become of a request. Each of them leaves a store that keeps to S3: what it says it has, it has. */
+/**
+ * Faults of a request. After each the store behaves like S3: it has every object that it reports.
+ */
 const FAULTS: readonly [(times?: number) => Rule, ...((times?: number) => Rule)[]] = [
   (times) => rule({ do: "answer", status: 503, code: "SlowDown" }, {}, times),
   (times) => rule({ do: "reset", when: "before" }, {}, times),
@@ -18,7 +20,10 @@ const FAULTS: readonly [(times?: number) => Rule, ...((times?: number) => Rule)[
   (times) => rule({ do: "ignore-conditional" }, PUT, times),
 ];
 
-/** The scripted S3 endpoint in this process, outside of every crash: what it has seen and what it holds survives. `await using` it. */
+/**
+ * The scripted S3 endpoint in this process. A kill of the shipper does not touch its requests and
+ * objects. Use it with `await using`.
+ */
 export class HostileStore implements AsyncDisposable {
   readonly server: S3Server;
 
@@ -44,18 +49,21 @@ export class HostileStore implements AsyncDisposable {
     return `s3://${bucket}/${pathOf(folder)}?endpoint=${endpoint}&region=auto&${keys}`;
   }
 
-  /** From now on every PUT into a bucket arrives, and then nothing happens. */
+  /** From now on every PUT into a bucket is received and held. */
   holdPuts(bucket: string): void {
     this.server.script(bucket, [rule({ do: "hold" }, PUT)]);
   }
 
-  /** The bucket is well again, and what it held goes on, whether or not anybody waits for it. @returns how many requests that were. */
+  /**
+   * Ends the faults of a bucket and completes every held request, even if its sender is gone.
+   * @returns how many requests were held.
+   */
   letGo(bucket: string): number {
     this.server.script(bucket, []);
     return this.server.release(bucket);
   }
 
-  /** All objects of a bucket as they are now, probes included. */
+  /** All current objects of a bucket, probes included. */
   contents(bucket: string): { key: string; bytes: Uint8Array }[] {
     return this.server.objects(bucket).flatMap(({ key }) => {
       const bytes = this.server.object(bucket, key);
@@ -63,12 +71,12 @@ export class HostileStore implements AsyncDisposable {
     });
   }
 
-  /** How many requests did not get what a store that is well would have given them. */
+  /** How many requests did not get what a working store answers. */
   faults(bucket: string): number {
     return this.server.requests(bucket).filter(({ action }) => action !== null).length;
   }
 
-  /** Keys of records that were ever written with other bytes than before. */
+  /** Keys of records that were written twice with different bytes. */
   overwritten(bucket: string): string[] {
     const written = new Map<string, string>();
     return this.server.puts(bucket).flatMap(({ key, sha256 }) => {
@@ -83,7 +91,7 @@ export class HostileStore implements AsyncDisposable {
   }
 }
 
-/** Changing weather over one bucket, until it is stopped. */
+/** Changing faults on one bucket until it is stopped. */
 export class Storm {
   #isOver = false;
   readonly #blowing: Promise<void>;
@@ -94,7 +102,7 @@ export class Storm {
     this.#blowing.catch(() => {});
   }
 
-  /** Afterwards the store is well, and everything that it held has gone on. */
+  /** Ends the faults and completes every held request. */
   async stop(): Promise<void> {
     this.#isOver = true;
     await this.#blowing;
@@ -109,7 +117,7 @@ export class Storm {
   }
 }
 
-/** One fault for as long as the weather lasts, several one after the other, or none. */
+/** One fault until the next change, several one after the other, or none. */
 function spell(chance: Chance): Rule[] {
   switch (chance.between(0, 5)) {
     case 0:

@@ -1,4 +1,7 @@
-/** Every kind of invocation of a real function, on its real way: each becomes one record in the bucket, and exactly this one. */
+/**
+ * Every kind of invocation of a real function. Each becomes exactly one record, with the expected
+ * fields, in the bucket.
+ */
 import { join } from "node:path";
 import { it } from "vitest";
 import { ROOT } from "../../tools/paths.ts";
@@ -11,7 +14,7 @@ import { IsolatedShipper, jobInto, RECEIVED_WITHIN_MS } from "./shipper.ts";
 
 const DELIVERED_WITHIN_MS = 30_000;
 
-/** What the platform does at three in the morning, and once a month; `time` is when it was due. */
+/** The due time of the daily and of the monthly cron. */
 const DUE_MS = 1_700_000_000_000;
 
 it("ships a request, what it throws or rejects, a cron, a batch, an alarm and an RPC call, each once and as it was", async ({
@@ -55,7 +58,10 @@ it("ships a request, what it throws or rejects, a cron, a batch, an alarm and an
   }
 });
 
-/** The demo's shop, built (from source, `wrangler dev` swallows what it throws), with the shipper as its tail consumer. */
+/**
+ * The demo's shop with the shipper as its tail consumer. It is built first: run from source,
+ * `wrangler dev` swallows what it throws.
+ */
 async function startSample(shipper: IsolatedShipper): Promise<LocalServer> {
   const built = await buildWorker(join(ROOT, "tools/demo/sample/wrangler.jsonc"), join(shipper.folder, "sample"));
   const sample = await startDevServer({
@@ -174,7 +180,10 @@ function recordsFor(url: string): Json[] {
   ];
 }
 
-/** In an order of their own: that of the bucket is the order of arrival. As text, so that the order of the fields counts as well. */
+/**
+ * Sorted: the bucket has the order of arrival. Compared as text, so that the order of fields counts
+ * too.
+ */
 function sorted(records: readonly unknown[]): string[] {
   return records.map((record) => JSON.stringify(record)).sort();
 }

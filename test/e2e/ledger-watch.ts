@@ -2,18 +2,21 @@ import { type AccountLedger, accountBalance, type JobLedger, jobBalance } from "
 import { pause } from "../../tools/until.ts";
 import type { IsolatedShipper } from "./shipper.ts";
 
-/** Between two looks, in ms. */
+/** Between two polls, in ms. */
 const LOOK_AGAIN_MS = 100;
 
-/** The ledgers of one look: one after the other, as nobody can ask for all of them at once. */
+/** The ledgers of one poll. They are read one after the other: no request reads all of them. */
 export interface Ledgers {
   readonly account: AccountLedger;
   readonly jobs: readonly JobLedger[];
 }
 
-/** Watches the ledgers of an account and its jobs while something goes on, across crashes: each has to balance, and no count ever goes back. */
+/**
+ * Polls the ledgers of an account and its jobs during a test, across crashes. Each must balance,
+ * and no count but a pending one may decrease.
+ */
 export class LedgerWatch {
-  /** Looks so far; each asked for every ledger. */
+  /** Polls so far; each read every ledger. */
   polls = 0;
   /** What was wrong, in words. */
   readonly faults: string[] = [];
@@ -21,7 +24,7 @@ export class LedgerWatch {
   readonly #before = new Map<string, number>();
   readonly #watching: Promise<void>;
 
-  /** @param seen is told of every look. */
+  /** @param seen is called after every poll. */
   constructor(shipper: IsolatedShipper, jobs: readonly number[], seen: (ledgers: Ledgers) => void = () => {}) {
     this.#watching = this.#watch(shipper, jobs, seen);
     // Reported by stop().
@@ -60,7 +63,7 @@ export class LedgerWatch {
     if (!balances) this.faults.push(`${whose} does not balance: ${JSON.stringify(counts)}`);
     const { replayed: { objects: replayed } = { objects: 0 }, ...others } = { replayed: undefined, ...counts };
     for (const [name, count] of Object.entries({ ...others, replayed })) {
-      // What waits comes and goes; what was counted stays counted, whatever crashes.
+      // Pending counts rise and fall. All other counts never decrease, whatever crashes.
       if (name.startsWith("pending")) continue;
       const before = this.#before.get(`${whose} ${name}`) ?? 0;
       if (count < before) this.faults.push(`${name} of ${whose} went back from ${before} to ${count}`);

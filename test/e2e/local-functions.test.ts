@@ -1,4 +1,7 @@
-/** Functions that are uploaded to a real shipper run in a real function host, cut off from everything else, and their events ship. */
+/**
+ * Functions uploaded to a real shipper run in a real function host, isolated from everything else,
+ * and their events are shipped.
+ */
 import { randomBytes } from "node:crypto";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -43,7 +46,7 @@ const visit = (name: string, path = "/", headers: Readonly<Record<string, string
 
 const answering = (text: string): string => `export default { fetch: () => new Response(${JSON.stringify(text)}) };`;
 
-/** A module that answers with whatever its expression is, as JSON. */
+/** A module that answers with the value of the expression, as JSON. */
 const telling = (expression: string): string =>
   `export default { async fetch(request, env, ctx) { return Response.json(await (${expression})); } };`;
 
@@ -72,7 +75,7 @@ describe("the events of a function that runs locally", () => {
     expect,
   }) => {
     const job = await shipper.api.createJob(jobInto("local"));
-    // Any name is that of a function, that of the shipper itself as well.
+    // A function may have any name, even the shipper's.
     const code = `export default { fetch(request) {
       console.log("visited", { path: new URL(request.url).pathname });
       console.warn("twice");
@@ -171,7 +174,7 @@ describe("an upload", () => {
 
   it("can be as large as is allowed", async ({ expect }) => {
     const code = 'import data from "./data.bin"; export default { fetch: () => Response.json(data.byteLength) };';
-    // What is left for the form around it.
+    // The rest is for the form around it.
     const bytes = LOCAL_UPLOAD_MAX_BYTES - 10_000;
     await uploadFiles("large", {
       "index.js": [ES_MODULE, code],
@@ -215,7 +218,7 @@ describe("a function that runs locally", () => {
       const answer = await ask(host.port, name, "/");
       expect([answer.status, answer.text]).toEqual([404, expect.stringContaining("http://<script_name>.localhost")]);
     }
-    // Nor does the shipper answer for a function.
+    // The shipper does not answer for a function either.
     expect((await ask(Number(new URL(shipper.api.url).port), "one.localhost", "/")).text).not.toContain("origin");
   });
 
@@ -329,7 +332,8 @@ describe("what wrangler dev serves itself", () => {
       await upload("page", answering("the page"));
       const own = `page.localhost:${host.port}`;
       const shipperPort = Number(new URL(shipper.api.url).port);
-      // A browser names the origin of every request but a plain GET; "null" is that of a frame without one.
+      // A browser sends the origin with every request but a plain GET; "null" is that of a
+      // sandboxed frame.
       const asked = ["GET", "POST", "OPTIONS"].flatMap((method) => [
         { method, port: host.port, name: own, origin: null },
         ...[`http://${own}`, "null"].flatMap((origin) => [

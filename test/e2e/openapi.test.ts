@@ -1,4 +1,4 @@
-/** The API's own description, from a real `wrangler dev`, read by a validator that others use. */
+/** The API description of a real `wrangler dev`, read by an independent validator. */
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { describe, it } from "vitest";
 import { IsolatedShipper } from "./shipper.ts";

@@ -3,25 +3,26 @@ import type { Minted } from "../support/oracle.ts";
 import type { Ledgers } from "./ledger-watch.ts";
 import type { IsolatedShipper } from "./shipper.ts";
 
-/** Requests that are under way side by side. */
+/** Concurrent requests. */
 const AT_ONCE = 4;
 
-/** How long a repeated request may take to show in the ledgers before it is repeated once more, in ms. */
+/** How long a repeated request may take to show in the ledgers before the next repeat, in ms. */
 const SHOWN_WITHIN_MS = 15_000;
 
 interface Request {
   readonly key: string;
   readonly events: readonly Minted[];
-  /** The ledgers say so: it need never be sent again. */
+  /** The ledgers show its events. It is not sent again. */
   isKnown: boolean;
 }
 
 /**
- * Does what callers are told to do: every request has an Idempotency-Key, and is repeated as it was until its events are known to have arrived. An
- * acknowledgement is not enough here, as a local queue forgets what it holds when it is killed. It is the only one who sends events.
+ * Does what the docs tell callers: every request has an Idempotency-Key and is repeated unchanged
+ * until its events have arrived. An acknowledgement is not enough here: the local queue loses what
+ * it holds when it is killed. No other sender of events may run.
  */
 export class PersistentClient {
-  /** What the shipper answered and should not have, in words. */
+  /** Wrong answers of the shipper, in words. */
   readonly faults: string[] = [];
   /** Requests sent, repeated ones included, and how many of them were acknowledged. */
   sent = 0;
@@ -41,12 +42,15 @@ export class PersistentClient {
     return this.#events;
   }
 
-  /** Different requests; repeated ones are not counted again. */
+  /** Distinct requests; repeats are not counted. */
   get requests(): number {
     return this.#requests.length;
   }
 
-  /** Sends new requests, one for each list; gives up when the shipper is killed, and remembers them. */
+  /**
+   * Sends a new request for each list. Stops when the shipper is killed, and keeps the requests for
+   * a repeat.
+   */
   async post(lists: Iterable<readonly Minted[]>): Promise<void> {
     const requests = [...lists].map((events) => {
       const request = { key: `${this.#name}-${this.#requests.length}`, events, isKnown: false };
@@ -57,7 +61,7 @@ export class PersistentClient {
     await this.#send(requests);
   }
 
-  /** Sends every request again of which it is not known that it has arrived. */
+  /** Repeats every request whose arrival is not confirmed. */
   async repeat(): Promise<void> {
     await this.#send(this.#requests.filter(({ isKnown }) => !isKnown));
   }
@@ -83,9 +87,12 @@ export class PersistentClient {
     }
   }
 
-  /** What the ledgers say; every job has to want every event, or to count it as filtered. More than was ever sent is a fault. */
+  /**
+   * Reads the ledgers: every job has to receive every event, or count it as filtered. A count above
+   * the number of events ever sent is a fault.
+   */
   learn({ account, jobs }: Ledgers): void {
-    // Asked for after the ledgers were: if they have as many as were sent by now, they have all of them.
+    // The ledgers were read earlier: if they count all events sent by now, all have arrived.
     const counts = [account.processed, ...jobs.map(({ received }) => received)];
     if (counts.some((count) => count > this.#events)) {
       this.faults.push(`${this.#events} events were sent, but the ledgers show ${counts.join(", ")}`);

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 /**
- * The command lines of all processes that were started, however indirectly, with this variable in their environment. Linux only; what belongs to
- * another user is not seen.
+ * The command lines of all processes started, directly or indirectly, with this variable in their
+ * environment. Linux only; processes of other users are not seen.
  */
 export function processesWith(name: string, value: string): string[] {
   const found: string[] = [];
@@ -14,16 +14,16 @@ export function processesWith(name: string, value: string): string[] {
       const command = readFileSync(join("/proc", pid, "cmdline"), "utf8")
         .replaceAll("\0", " ")
         .trim();
-      // A process that has ended, and whose parent has not looked yet, has none.
+      // A zombie process has no command line.
       if (command !== "") found.push(`${pid} ${command}`);
     } catch {
-      // Ended meanwhile, or not ours to see.
+      // Ended meanwhile, or owned by another user.
     }
   }
   return found;
 }
 
-/** Memory in use by the runtimes among these processes, in MB. */
+/** Memory of the runtimes among these processes, in MB. */
 export function runtimeMemoryMb(name: string, value: string): number {
   const kilobytes = processesWith(name, value)
     .filter((process) => /\/workerd\b.* serve /.test(process))

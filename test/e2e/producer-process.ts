@@ -9,9 +9,9 @@ import type { IsolatedShipper } from "./shipper.ts";
 const FOUND_WITHIN_MS = 15_000;
 
 /**
- * The function of test/e2e/producer in a process of its own, with the shipper as its tail consumer and behind its binding. Of a shipper that is killed
- * and started again it notices nothing: it has to be started after that.
- * @param port a free one from there on.
+ * The function of test/e2e/producer as a process, with the shipper as its tail consumer and behind
+ * its binding. It does not notice a restart of the shipper: start it afterwards.
+ * @param port the lowest one to try.
  */
 export async function startProducer({ folder }: IsolatedShipper, port: number): Promise<LocalServer> {
   const built = await buildWorker(join(ROOT, "test/e2e/producer/wrangler.jsonc"), join(folder, "producer"));

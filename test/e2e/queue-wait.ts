@@ -1,6 +1,9 @@
 import { readFileSync, writeFileSync } from "node:fs";
 
-/** How long the shipper's queue gathers a batch, in the copy of the configuration that a build has. @throws Error if it is not where it is looked for. */
+/**
+ * Sets how long the shipper's queue gathers a batch, in a build's copy of the configuration.
+ * @throws Error if the setting is not found.
+ */
 export function setQueueWait(config: string, seconds: number): void {
   const text = readFileSync(config, "utf8");
   const changed = text.replace(/("queue": "logship-events",[^}]*?"max_batch_timeout": )\d+/, `$1${seconds}`);

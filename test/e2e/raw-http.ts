@@ -12,13 +12,16 @@ export interface RawRequest {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
-  /** Sends it in chunks, without saying how long it is. */
+  /** Sends the body in chunks, without a Content-Length. */
   readonly chunked?: boolean;
 }
 
 const NONE: RawAnswer = { status: null, headers: {}, text: "" };
 
-/** One request over a connection of its own, which may be answered, or ended, before all of it is sent. @returns never throws. */
+/**
+ * One request over its own connection. It may be answered, or the connection ended, before all of
+ * the body is sent. Never throws.
+ */
 export function ask(
   url: string,
   { method = "GET", headers = {}, body, chunked = false }: RawRequest = {},
@@ -43,15 +46,18 @@ export function ask(
 }
 
 export interface RawConnection {
-  /** What has come so far. */
+  /** What has arrived so far. */
   readonly received: () => string;
-  /** Ends it, whatever was said. */
+  /** Ends the connection at once. */
   readonly hangUp: () => void;
-  /** Everything that was received, when the other side has said as much, or has ended it, or the time is over. */
+  /**
+   * Everything received when it matches, when the other side ends the connection, or when the time
+   * is over.
+   */
   readonly until: (enough: RegExp, withinMs: number) => Promise<string>;
 }
 
-/** Bytes as they are, which no client would send. */
+/** Sends raw bytes, which need not be valid HTTP. */
 export function sendBytes(url: string, bytes: string): RawConnection {
   let received = "";
   const look = new Set<() => void>();

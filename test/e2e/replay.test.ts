@@ -1,4 +1,7 @@
-/** A replay of many objects by the real process, which is killed on the way: with a destination outside of it that remembers everything. */
+/**
+ * A replay of many objects by the real process, which is killed on the way. The store in another
+ * process keeps every request.
+ */
 import { it } from "vitest";
 import { until } from "../../tools/until.ts";
 import { objectListFaults } from "../support/ledger-audit.ts";
@@ -12,7 +15,7 @@ const EVENTS = 100_000;
 const PER_REQUEST = 10_000;
 const NOON = Date.UTC(2026, 10, 17, 12);
 
-/** Copies at once. */
+/** Concurrent copies. */
 const COPIES = 4;
 
 const DONE_WITHIN_MS = 120_000;
@@ -52,7 +55,7 @@ it(`a replay of ${EVENTS} records that is killed twice on the way ships each aga
       enough: ({ done }) => done.objects >= count,
     });
 
-  // The store has what is under way, and nobody lives to be told.
+  // The store completes these uploads, and the shipper is killed before it gets the answers.
   await doneReaches(10);
   store.server.script("again", [rule({ do: "withhold" }, { method: "PUT", keyIncludes: ".log.gz" })]);
   await store.server.whenHeld("again", COPIES);
@@ -60,13 +63,13 @@ it(`a replay of ${EVENTS} records that is killed twice on the way ships each aga
   store.letGo("again");
   await shipper.restart();
 
-  // It has them later, when whoever sent them is gone.
+  // The store completes these after the kill.
   await doneReaches(Math.floor(objects / 3));
   store.holdPuts("again");
   await store.server.whenHeld("again", COPIES);
   await shipper.kill();
   expect(store.letGo("again")).toBe(COPIES);
-  // From here on nobody asks anything: the alarm goes on by itself.
+  // From here on the test sends the shipper no requests: the alarm runs by itself.
   await shipper.restart({ unasked: true });
   await until({
     what: "the alarm to copy the rest",
@@ -82,16 +85,17 @@ it(`a replay of ${EVENTS} records that is killed twice on the way ships each aga
   });
   expect(ended).toMatchObject({ state: "done", planned, done: planned, left: { objects: 0, records: 0, bytes: 0 } });
 
-  // Every record is there once, in whole objects, none of which was ever written with other bytes, or twice.
+  // Every record is there once, in complete objects, and no object was written twice or with other
+  // bytes.
   assertClean(auditStore({ store, buckets: ["again"] }, oracle, job));
   expect(store.overwritten("again")).toEqual([]);
   const puts = store.server.puts("again").filter(({ key }) => key.endsWith(".log.gz"));
   expect(puts).toHaveLength(objects);
-  // What had arrived before each kill was met by its own sender.
+  // The retries found the objects that had arrived before each kill.
   const refused = store.server.requests("again").filter(({ status }) => status === 412);
   expect(refused.length).toBeGreaterThanOrEqual(COPIES);
 
-  // The list names each copy once, and the ledger counts them, and them alone.
+  // The list names each copy once, and the ledger counts exactly these.
   const listed = await shipper.api.objects(job.id);
   const copies = listed.filter(({ reason }) => reason === "replay");
   expect(objectListFaults(copies, store.contents("again"))).toEqual([]);

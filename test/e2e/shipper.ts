@@ -12,31 +12,35 @@ import { firstPort } from "./ports.ts";
 import { setQueueWait } from "./queue-wait.ts";
 import { recordsBelow } from "./read-records.ts";
 
-/** `tail()` gathers for 2 s and the queue for 10 s at most; the rest is for a machine that has other things to do. In ms. */
+/**
+ * In ms. `tail()` gathers for at most 2 s and the queue for at most 10 s; the rest is for a busy
+ * machine.
+ */
 export const RECEIVED_WITHIN_MS = 60_000;
 
-/** Settings and secrets of a deployment, by name; an empty text is a value, too. */
+/** Settings and secrets of a deployment, by name; an empty string is a value too. */
 export type Settings = Readonly<Record<string, string>>;
 
 export interface ShipperOptions {
-  /** Beside those that it has anyway, or in their place. */
+  /** Added to the default ones, or in their place. */
   readonly settings?: Settings;
-  /** How long the queue gathers a batch, in seconds; as wrangler.jsonc says by default. */
+  /** How long the queue gathers a batch, in seconds; by default as in wrangler.jsonc. */
   readonly queueWaitS?: number;
-  /** Where it listens, or on the next free port. */
+  /** The port, or the lowest one to try. */
   readonly port?: number;
 }
 
 export interface Restart {
-  /** For this life alone, in place of those of the first one. */
+  /** For this start only, in place of those of the first one. */
   readonly settings?: Settings;
-  /** Nobody asks it anything, not even whether it is there. */
+  /** Sends no request, not even to check that it is ready. */
   readonly unasked?: boolean;
 }
 
 /**
- * A real `wrangler dev` of the shipper with secrets, state and registry of its own, in a temporary folder. It runs a build of now, so that edits
- * to the source while the tests run do not restart it. `await using` it.
+ * A real `wrangler dev` of the shipper with its own secrets, state and registry, in a temporary
+ * folder. It runs a build, so that edits to the source during the tests do not restart it. Use it
+ * with `await using`.
  */
 export class IsolatedShipper implements AsyncDisposable {
   readonly #folder: string;
@@ -95,7 +99,7 @@ export class IsolatedShipper implements AsyncDisposable {
     }
   }
 
-  /** Of the server, in the life it is in, without a slash at the end: another start may find another port. */
+  /** Of the running server, without a slash at the end. Another start may get another port. */
   get url(): string {
     return this.#server.url;
   }
@@ -105,12 +109,12 @@ export class IsolatedShipper implements AsyncDisposable {
     return this.#token;
   }
 
-  /** The latest of what the process printed. */
+  /** The latest output of the process. */
   get output(): string {
     return this.#server.output;
   }
 
-  /** Of the life it is in, too. */
+  /** A client for the current URL. */
   get api(): ApiClient {
     return new ApiClient(this.#server.url, { token: this.#token });
   }
@@ -119,17 +123,17 @@ export class IsolatedShipper implements AsyncDisposable {
     return new Bucket(this.#server.url);
   }
 
-  /** For whatever a test writes; gone with the shipper. */
+  /** A folder for files of the test; removed with the shipper. */
   get folder(): string {
     return this.#folder;
   }
 
-  /** Where it and others find each other. */
+  /** The registry in which workers find each other. */
   get registry(): string {
     return registryIn(this.#folder);
   }
 
-  /** Where queues, durable objects and buckets are on disk. */
+  /** The folder of queues, durable objects and buckets. */
   get state(): string {
     return join(this.#folder, "state");
   }
@@ -139,7 +143,7 @@ export class IsolatedShipper implements AsyncDisposable {
     return recordsBelow(this.bucket, folder);
   }
 
-  /** Ends it before its time; what is on disk stays until it is disposed of. */
+  /** Ends the process early; what is on disk stays until it is disposed of. */
   async stop(): Promise<void> {
     await this.#server.stop();
   }
@@ -149,20 +153,21 @@ export class IsolatedShipper implements AsyncDisposable {
     return this.#lives;
   }
 
-  /** Whether it is started, and nobody has killed it since. */
+  /** Whether it was started and not killed since. */
   get isUp(): boolean {
     return this.#isUp;
   }
 
-  /** `kill -9` of everything at once. */
+  /** `kill -9` of all its processes at once. */
   async kill(): Promise<void> {
     this.#isUp = false;
     await this.#server.kill("SIGKILL");
-    // What a killed process leaves in the local registry is believed: other workers would go on calling it.
+    // A killed process leaves its entries in the local registry, and other workers would go on
+    // calling it.
     rmSync(this.registry, { recursive: true, force: true });
   }
 
-  /** A new start, after a kill, on what is on disk. */
+  /** A new start after a kill, with the same files. */
   async restart({ settings = {}, unasked = false }: Restart = {}): Promise<void> {
     this.#server = await startServer(
       this.#folder,
@@ -175,15 +180,16 @@ export class IsolatedShipper implements AsyncDisposable {
     this.#isUp = true;
   }
 
-  /** `kill -9` of everything at once, and a new start on what is on disk. */
+  /** `kill -9` of all its processes at once, and a new start with the same files. */
   async crashAndRestart(how: Restart = {}): Promise<void> {
     await this.kill();
     await this.restart(how);
   }
 
   /**
-   * @returns what the action gives; undefined if it is down, or was killed meanwhile and the action failed.
-   * @throws whatever the action throws otherwise.
+   * @returns the action's result; undefined if the shipper is down, or was killed during the action
+   * and the action failed.
+   * @throws the action's error in any other case.
    */
   async unlessKilled<T>(action: (api: ApiClient) => Promise<T>): Promise<T | undefined> {
     if (!this.#isUp) return undefined;
@@ -202,7 +208,10 @@ export class IsolatedShipper implements AsyncDisposable {
   }
 }
 
-/** Built once for all, where there is such a build; or else now. The configuration is a copy in the folder in any case. */
+/**
+ * The shared build, or a new one if there is none. The configuration is a copy in the folder in any
+ * case.
+ */
 async function builtShipper(folder: string): Promise<BuiltWorker> {
   const shared = process.env[BUILT_SHIPPER];
   if (shared === undefined) return buildWorker(SHIPPER_CONFIG, folder);
@@ -215,7 +224,7 @@ function registryIn(folder: string): string {
   return join(folder, "registry");
 }
 
-/** A SECRETS_KEY as it should be. */
+/** A valid SECRETS_KEY. */
 export function randomSecretsKey(): string {
   return randomBytes(32).toString("base64");
 }
@@ -242,7 +251,7 @@ function startServer(
   });
 }
 
-/** The path of a job's destination, as `destination_conf` and an audit need it. */
+/** The path of a job's destination, as `destination_conf` and an audit take it. */
 export function pathOf(folder: string): string {
   return `${folder}/{DATE}`;
 }

@@ -1,6 +1,6 @@
 /**
- * Clients that nobody here wrote: the vendor's own TypeScript SDK, with nothing changed but its base URL, and the requests of a declarative tool, against a
- * real `wrangler dev`.
+ * Clients from outside this project: the vendor's own TypeScript SDK with only its base URL
+ * changed, and the requests of a declarative tool, against a real `wrangler dev`.
  */
 import { isDeepStrictEqual } from "node:util";
 import Cloudflare, {
@@ -21,10 +21,10 @@ import { IsolatedShipper, pathOf, RECEIVED_WITHIN_MS, randomSecretsKey } from ".
 const ACCOUNT = { account_id: "local" };
 const DATASET = "workers_trace_events";
 
-/** Every kind of credentials is stated, or the SDK would take what it finds in the environment. */
+/** Every kind of credentials is given, or the SDK would read them from the environment. */
 const NO_CREDENTIALS = { apiToken: null, apiEmail: null, apiKey: null, userServiceKey: null } as const;
 
-/** As a program has it that was written for the vendor. Nothing is tried again unless a test says so. */
+/** As in a program written for the vendor. It does not retry unless a test says so. */
 function clientOf(shipper: IsolatedShipper, options: ClientOptions = {}): Cloudflare {
   return new Cloudflare({
     ...NO_CREDENTIALS,
@@ -39,7 +39,7 @@ function clientOf(shipper: IsolatedShipper, options: ClientOptions = {}): Cloudf
 /** As the vendor writes them. */
 const vendorsDestination = (folder: string): string => localDestination(pathOf(folder)).replace("objstore:", "r2:");
 
-/** What a call that must fail failed with. */
+/** The error of a call that must fail. */
 async function failureOf(call: PromiseLike<unknown>): Promise<APIError> {
   try {
     await call;
@@ -50,13 +50,13 @@ async function failureOf(call: PromiseLike<unknown>): Promise<APIError> {
   throw new Error("it should have failed");
 }
 
-/** What the SDK makes of a failure: its class, and the entries that a program gets to see. */
+/** The SDK's view of a failure: its class, and the error entries that a program sees. */
 async function readAs(call: PromiseLike<unknown>): Promise<unknown[]> {
   const failure = await failureOf(call);
   return [failure.constructor, ...failure.errors.map(({ code, message }) => [code, message])];
 }
 
-/** What it sends, beside sending it. */
+/** A fetch that also records each request. */
 function watched(): { seen: Request[]; fetch: typeof globalThis.fetch } {
   const seen: Request[] = [];
   return {
@@ -71,14 +71,14 @@ function watched(): { seen: Request[]; fetch: typeof globalThis.fetch } {
 type Job = { readonly [field: string]: unknown };
 type Enveloped = { result: Job };
 
-/** What a declarative tool would change: what is declared, and was read otherwise. */
+/** The changes that a declarative tool would plan: declared fields that read differently. */
 const plan = (declared: Job, read: Job): string[] =>
   Object.keys(declared).filter((key) => key !== "ownership_challenge" && !isDeepStrictEqual(declared[key], read[key]));
 
-/** What the server says of its own accord, and may say otherwise at any time. */
+/** Fields that the server sets and may change at any time. */
 const COMPUTED = ["last_complete", "last_error", "error_message", "time_modified"];
 
-/** Fields of a job that are not as they were, but for {@link COMPUTED} ones. */
+/** Changed fields of a job, except {@link COMPUTED} ones. */
 const drift = (before: Job, after: Job): string[] =>
   [...new Set([...Object.keys(before), ...Object.keys(after)])]
     .filter((key) => !COMPUTED.includes(key) && !isDeepStrictEqual(before[key], after[key]))
@@ -134,7 +134,7 @@ describe("a program that uses the vendor's SDK", () => {
     const change = { enabled: false, filter: null, max_upload_records: 0, output_options: null } as const;
     const changed = await client.logpush.jobs.update(id, { ...ACCOUNT, ...change });
     expect(changed).toMatchObject({ ...sent, ...change });
-    // A body that changes nothing is what the SDK sends where nothing is named.
+    // For an update without fields the SDK sends a body that changes nothing.
     expect(await client.logpush.jobs.update(id, ACCOUNT)).toMatchObject({ ...sent, ...change });
     expect(await client.logpush.jobs.delete(id, ACCOUNT)).toEqual({ id });
     expect(await readAs(client.logpush.jobs.get(id, ACCOUNT))).toEqual([NotFoundError, [1000, "job not found"]]);
@@ -304,7 +304,7 @@ describe("a program that uses the vendor's SDK", () => {
         dataset,
         enabled: true,
         destination_conf: conf("declared"),
-        // It stays in a configuration long after it was good.
+        // A configuration may keep it long after it has expired.
         ownership_challenge: "0".repeat(20),
         filter: '{"where":{"key":"Outcome","operator":"eq","value":"exception"}}',
         kind: "",
@@ -364,7 +364,7 @@ it("is asked to come again while the service cannot answer, proves that it reads
     maxRetries: 1,
     fetch: async (input, init) => {
       const response = await watch(input, init);
-      // The service's own answer from before it was mended, but for how long it asks to wait.
+      // The service's own earlier answer, with a shorter wait.
       return seen.length === 1 && told
         ? new Response(told.body, { status: 503, headers: { "retry-after": "1" } })
         : response;

@@ -1,4 +1,4 @@
-/** Many events over several days, in every form a request may have, to two jobs. */
+/** Many events over several days, in every form of request, to two jobs. */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -39,7 +39,7 @@ it(`ships ${EVENTS} events over ${DAYS} days to two jobs, each exactly once, and
   const perRequest = EVENTS / REQUESTS.length / ROUNDS;
   for (let round = 1; round <= ROUNDS; round++) {
     for (const { form = "record", ...how } of REQUESTS) {
-      // 25 s apart, they take turns over the days and fill each of them.
+      // 25 s apart: they alternate between the days and fill each of them.
       const events = oracle.mint(perRequest, { form, days: DAYS, stepMs: 25_000 });
       const accepted = await api.postEvents(
         events.map(({ event }) => event),
@@ -48,7 +48,7 @@ it(`ships ${EVENTS} events over ${DAYS} days to two jobs, each exactly once, and
       expect(accepted).toBe(perRequest);
       for (const id of jobs) oracle.acknowledged(id, events);
     }
-    // A cut in the middle of it all, and one at the end.
+    // One cut in the middle of the events, and one at the end.
     if (round === ROUNDS) await receivedBy(jobs);
     await api.triggerScheduled();
   }
@@ -103,7 +103,7 @@ it(`ships ${EVENTS} events over ${DAYS} days to two jobs, each exactly once, and
     }
   }
 
-  /** The tool itself, as a reader of the bucket would use it. */
+  /** Runs the gzip tool, as a reader of the bucket may. */
   function expectGzipToOpen(objects: readonly StoredObject[]): void {
     const folder = join(shipper.folder, "objects");
     mkdirSync(folder);
@@ -117,7 +117,7 @@ it(`ships ${EVENTS} events over ${DAYS} days to two jobs, each exactly once, and
   }
 });
 
-/** Without the probe that a job's creation writes. */
+/** Without the probe of the job's creation. */
 function shippedIn(objects: readonly StoredObject[]): StoredObject[] {
   return objects.filter(({ key }) => key.endsWith(".log.gz"));
 }

@@ -1,4 +1,7 @@
-/** The built shop in a real Chromium: what a visitor sees, with script and without, and what is recorded of it. */
+/**
+ * The built shop in a real Chromium: what a visitor sees, with script and without, and which
+ * records that makes.
+ */
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it, onTestFailed } from "vitest";
 import { complaints, launch } from "../browser/browser.ts";
@@ -28,7 +31,7 @@ async function profile(options: Parameters<Browser["newContext"]>[0] = {}): Prom
 
 const at = (path: string): string => world.shop + path;
 
-/** The row of a control on the page of all kinds, its button clicked. @returns what the shop says there. */
+/** Clicks a control's button on the page of all kinds. @returns the text of its row. */
 async function click(page: Page, name: string, says: RegExp): Promise<string> {
   const button = page.getByRole("button", { name, exact: true });
   const output = page.getByRole("row").filter({ has: button }).getByRole("status");
@@ -37,7 +40,7 @@ async function click(page: Page, name: string, says: RegExp): Promise<string> {
   return (await output.textContent()) ?? "";
 }
 
-/** The id in what the shop says of an order. */
+/** The id of an order in the shop's text. */
 function orderIn(text: string): string {
   return /^Order ([0-9a-f-]{36}) is on its way\.$/.exec(text)?.[1] ?? `no order in: ${text}`;
 }
@@ -48,7 +51,7 @@ it("complains about nothing on any of its pages", async () => {
   const said = complaints(page);
   for (const path of ["/", "/about", "/teas/sencha", "/kinds"]) {
     await page.goto(path, { waitUntil: "networkidle" });
-    // The script is there: buttons can be used.
+    // Wait for the script: buttons work only then.
     expect(await page.getByRole("heading", { level: 1 }).count()).toBe(1);
   }
   expect(said).toEqual([]);
@@ -103,7 +106,7 @@ it("changes pages and places an order without loading anew, the reviews followin
     asked(world.shop, "readReviews", { argument: true }),
     ...ordered(world.shop, { id, tea: "sencha", packets: 2, to: "home" }),
   );
-  // Before another order comes: one batch may hold several.
+  // Before the next order: one batch may hold several.
   await watch.arrived();
 });
 

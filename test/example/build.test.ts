@@ -1,4 +1,4 @@
-/** What the build makes of the example, and the example's own checks. */
+/** The build of the example, and the example's own checks. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,7 +10,10 @@ import { SupervisedProcess } from "../../tools/servers/supervised.ts";
 import { theWorld, type World } from "./world.ts";
 
 let world: World;
-/** As it is in the repository: a build leaves behind a configuration of its own, which the tools prefer. */
+/**
+ * A copy of the sources: a build leaves its own configuration in the folder, which the tools
+ * prefer.
+ */
 let source: string;
 
 beforeAll(() => {
@@ -20,7 +23,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(join(source, ".."), { recursive: true, force: true }));
 
-/** Runs a tool of the example's own. @throws Error with its words. */
+/** Runs one of the example's tools. @throws Error with its output. */
 async function run(name: string, ...argv: readonly string[]): Promise<void> {
   await new SupervisedProcess({ argv: [process.execPath, ...argv], cwd: source, env: wranglerEnv() }).done(name);
 }

@@ -14,11 +14,11 @@ import {
 } from "../../tools/example/app.ts";
 import { IsolatedShipper } from "../e2e/shipper.ts";
 
-/** Far from the servers of other tests. */
+/** Far from the ports of other tests. */
 const SHIPPER_PORT = 19_187;
 const SHOP_PORT = 19_287;
 
-/** What all test files share, as values that can be handed to them. */
+/** What all test files share, as serializable values. */
 export interface Example {
   readonly shop: string;
   readonly shipper: string;
@@ -31,11 +31,14 @@ export interface Example {
 
 const SECRETS: ShopSecrets = {
   PAYMENT_TOKEN: randomBytes(24).toString("base64url"),
-  // With all that would have to be escaped on a page, and in a file of secrets.
+  // With characters that need escaping on a page and in a file of secrets.
   SHOP_ADDRESS: "Tea & Co., Quay 7 <east>",
 };
 
-/** Builds the shop once, and serves it beside a shipper whose queue gathers for a second. Packages are installed if they are not there. */
+/**
+ * Builds the shop once, and serves it beside a shipper whose queue gathers for 1 s. Installs the
+ * packages if they are missing.
+ */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   if (!isExampleInstalled()) await installExample();
   const folder = mkdtempSync(join(tmpdir(), "logship-example-"));
@@ -82,12 +85,12 @@ function startShipper(): Promise<IsolatedShipper> {
   return IsolatedShipper.start({
     queueWaitS: 1,
     port: SHIPPER_PORT,
-    // Local development does not say which function an event is of.
+    // Local development does not name the function of an event.
     settings: { DEFAULT_SCRIPT_NAME: SHOP_NAME },
   });
 }
 
-/** @throws what it was rejected with. */
+/** @throws the reason if it was rejected. */
 function settled<T>(result: PromiseSettledResult<T>): T {
   if (result.status === "rejected") throw result.reason;
   return result.value;

@@ -17,7 +17,7 @@ async function visit(query: string): Promise<string> {
   return url;
 }
 
-/** What is known of the shop. */
+/** The shop as the API lists it. */
 async function known(): Promise<KnownFunction | undefined> {
   return (await world.api.functions()).find(({ id }) => id === SHOP_NAME);
 }

@@ -1,8 +1,8 @@
-/** Whether the records that arrived are those that were to be, as many times as they were to be. Pure. */
+/** Compares the records that arrived with the expected ones, as a multiset. Pure. */
 import * as z from "zod";
 import { aboutOf } from "../../tools/client/show.ts";
 
-/** What tells one record from another. */
+/** The fields that identify a record. */
 const Named = z.object({
   Entrypoint: z.string(),
   Event: z.record(z.string(), z.unknown()),
@@ -10,10 +10,10 @@ const Named = z.object({
   ScriptName: z.string(),
 });
 
-/** Of a long value, in a complaint, in characters. */
+/** Characters of a long value in a message. */
 const SHOWN = 300;
 
-/** What is wrong, in words; nothing if both hold the same records, in whatever order. */
+/** What is wrong, in words; empty if both hold the same records in any order. */
 export function recordFaults(expected: readonly unknown[], arrived: readonly unknown[]): string[] {
   const [wanted, there] = [counted(expected), counted(arrived)];
   const [missing, surplus]: [string[], string[]] = [[], []];
@@ -25,7 +25,7 @@ export function recordFaults(expected: readonly unknown[], arrived: readonly unk
     else if (should > 0) for (let n = 0; n < should; n++) missing.push(text);
     else for (let n = 0; n < is; n++) surplus.push(text);
   }
-  // What is of the same name is taken for the same record, with something in it that is not as it should be.
+  // Records of the same name are taken as the same record with a wrong field.
   for (const text of missing) {
     const at = surplus.findIndex((other) => nameOf(other) === nameOf(text));
     if (at < 0) faults.push(`${nameOf(text)} did not arrive: ${text.slice(0, SHOWN)}`);
@@ -35,7 +35,7 @@ export function recordFaults(expected: readonly unknown[], arrived: readonly unk
   return faults;
 }
 
-/** Records as text, with how many of each there are: the order of fields is part of a record. */
+/** Records as text with their counts. The order of fields is part of a record. */
 function counted(records: readonly unknown[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const record of records) {
@@ -67,7 +67,7 @@ function differences(expected: string, arrived: string): string[] {
   if (fields.length === 0) return [`${nameOf(expected)}: its fields are in another order`];
   return fields.map((field) => {
     const [wanted, seen] = [at(should, field), at(is, field)];
-    // Long values may begin alike.
+    // Long values may begin alike: show them from the first difference.
     const from = Math.max(0, [...seen].findIndex((character, i) => character !== wanted[i]) - SHOWN / 3);
     return `${nameOf(expected)}: ${field} is ${seen.slice(from, from + SHOWN)}, should be ${wanted.slice(from, from + SHOWN)}`;
   });

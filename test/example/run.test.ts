@@ -1,4 +1,4 @@
-/** `npm run example`, as somebody starts it who wants to see it. */
+/** `npm run example`, as a user starts it. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { it } from "vitest";
@@ -15,7 +15,7 @@ function start() {
   return startCommand("tools/example/run.ts", ["--port", String(PORT)]);
 }
 
-// First: what it leaves on disk, the next run removes.
+// First: the next run removes what this one leaves on disk.
 it.runIf(canSeeProcesses)("leaves nothing running when it is killed while it builds", async ({ expect }) => {
   const example = start();
   await example.said("vite build");

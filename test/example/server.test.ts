@@ -1,4 +1,7 @@
-/** Every handler of the built shop, asked from outside: each invocation is one record in the bucket, and exactly this one. */
+/**
+ * Every handler of the built shop, called from outside. Each invocation becomes exactly one record,
+ * with the expected fields, in the bucket.
+ */
 import { beforeAll, expect, it, onTestFailed } from "vitest";
 import { SHOP_NAME } from "../../tools/example/app.ts";
 import { DURING, type Json, log, recordOf, thrown } from "../support/expected-records.ts";
@@ -12,7 +15,7 @@ const BROWSER = {
   "User-Agent": "Mozilla/5.0 (X11; Linux x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0 Safari/537.36",
 };
 
-/** As its project file says, for one address. */
+/** As in its project file, per address. */
 const REPORTS_A_MINUTE = 30;
 
 let world: World;
@@ -23,7 +26,7 @@ beforeAll(async () => {
   watch = await Watch.begin(world, "server");
 });
 
-/** Asks the shop. @returns the body, once the status is as it should be. */
+/** Requests a page of the shop and checks its status. @returns the body. */
 async function ask(path: string, status: number, init: RequestInit = {}): Promise<string> {
   const answer = await fetch(world.shop + path, { ...init, headers: { ...BROWSER, ...init.headers } });
   const body = await answer.text();
@@ -121,7 +124,7 @@ it("records what the framework swallows", async () => {
     log("error", `request for /api/trouble: Error: the route gave up${STACK}`),
     log("error", "Error: the route gave up"),
   );
-  // React says so itself, and tells nobody else.
+  // Only React logs this error.
   await ask("/trouble/component", 200);
   watch.expect(fetched(at("/trouble/component"), 200, { Logs: [inReact("the component gave up")] }));
 });
@@ -135,7 +138,7 @@ it("records what nobody catches, and what is refused before", async () => {
   await ask("/payments", 405);
   await ask("/payments", 401, pay("not json", "a wrong one"));
   await ask("/payments", 500, pay("not json", world.paymentToken));
-  // Nothing of what is not a payment is logged.
+  // Invalid payments are not logged.
   await ask("/payments", 500, pay('{"order":"1","coins":"5","card":"4111"}', world.paymentToken));
   await ask("/payments", 204, pay('{"order":"1","coins":5}', world.paymentToken));
   const paid = (status: number | null, more: Json = {}): Json =>
@@ -190,7 +193,7 @@ it("records a visitor who leaves in the middle of an answer", async () => {
   const { value } = (await answer.body?.getReader().read()) ?? {};
   expect(new TextDecoder().decode(value)).toBe("tea 1\n");
   leaving.abort();
-  // Deployed, the outcome is `canceled`.
+  // When deployed, the outcome is `canceled`.
   watch.expect(fetched(at("/api/catalogue"), null, { Logs: [log("log", "printing the catalogue")] }));
 });
 
@@ -256,7 +259,7 @@ it("takes only so many errors of browsers from one address, of which each is an 
   const tell = async (): Promise<number> =>
     (await fetch(at("/browser-errors"), { method: "POST", body, headers })).status;
   let taken = 0;
-  // Minutes are counted by the clock: if one ends in between, as many are taken again.
+  // The limit is per clock minute: if one ends in between, a second minute's worth is accepted.
   while (taken <= 2 * REPORTS_A_MINUTE && (await tell()) === 202) {
     taken += 1;
     watch.expect(...browserError(world.shop, "/", "Error", "again and again"));
@@ -264,7 +267,7 @@ it("takes only so many errors of browsers from one address, of which each is an 
   watch.expect(fetched(at("/browser-errors"), 429, { Method: "POST" }));
   expect(taken).toBeGreaterThanOrEqual(REPORTS_A_MINUTE);
   expect(taken).toBeLessThanOrEqual(2 * REPORTS_A_MINUTE);
-  // Whoever else has an error is heard.
+  // Errors from another address are still accepted.
   await ask("/browser-errors", 202, { method: "POST", body, headers: { ...headers, "CF-Connecting-IP": "192.0.2.2" } });
   watch.expect(...browserError(world.shop, "/", "Error", "again and again"));
 });

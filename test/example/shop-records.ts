@@ -5,12 +5,12 @@ import { DURING, type Json, log, recordOf, requestEvent, thrown } from "../suppo
 /** A stack, as {@link ./texts.ts} leaves it. */
 export const STACK = "\n    at …";
 
-/** What React says itself of an error while it renders, and nobody else does. */
+/** The line that React logs for an error while it renders; nothing else logs it. */
 export function inReact(message: string): Json {
   return log("error", "Error in renderToReadableStream:", `Error: ${message}`, '{"componentStack":"\\n    at …"}');
 }
 
-/** A request. @param status null: nobody answered it. */
+/** A request. @param status null: it was not answered. */
 export function fetched(
   url: string,
   status: number | null,
@@ -19,12 +19,12 @@ export function fetched(
   return recordOf(SHOP_NAME, "fetch", requestEvent(url, status, Method === undefined ? {} : { Method }), more);
 }
 
-/** A page whose server functions say that they were called. */
+/** A page whose server functions log that they were called. */
 export function rendered(url: string, status: number, ...functions: readonly string[]): Json {
   return fetched(url, status, { Logs: functions.map(called) });
 }
 
-/** A server function called by a page: the platform redacts the long id in its URL. */
+/** A server function called by a page. The platform redacts the long id in its URL. */
 export function asked(shop: string, name: string, { argument = false, logs = [], exceptions = [] }: Asked = {}): Json {
   return fetched(`${shop}/_serverFn/REDACTED${argument ? "?payload=…" : ""}`, 200, {
     ...(!argument && { Method: "POST" }),
@@ -34,7 +34,7 @@ export function asked(shop: string, name: string, { argument = false, logs = [],
 }
 
 interface Asked {
-  /** It changes nothing: its argument is in the URL. */
+  /** A call that changes nothing has its argument in the URL. */
   readonly argument?: boolean;
   readonly logs?: readonly Json[];
   readonly exceptions?: readonly Json[];
@@ -44,7 +44,7 @@ function called(name: string): Json {
   return log("debug", `server function ${name}`);
 }
 
-/** A method called over RPC; a workflow's run is one as well. */
+/** A method called over RPC, or a workflow's run. */
 export function rpc(
   Entrypoint: string,
   RPCMethod: string,
@@ -65,7 +65,7 @@ export interface Order {
   readonly to: string;
 }
 
-/** What becomes of an order that is placed: of the call, of the stock, of the queue. */
+/** The records of an order: of the call, the stock and the queue. */
 export function ordered(shop: string, order: Order): Json[] {
   const placed = asked(shop, "placeOrder", { logs: [log("log", "order placed", JSON.stringify(order))] });
   return [placed, taken(order.packets), ...(order.to === "the moon" ? givenUp(order) : [packed(order, 1)])];
@@ -86,7 +86,10 @@ function givenUp(order: Order): Json[] {
   ];
 }
 
-/** A watcher of the stock, from the upgrade to the end: the two requests are answered by nothing that has a status. */
+/**
+ * A web socket that watches the stock, from upgrade to close. Neither of its two requests is
+ * answered with a status.
+ */
 export function watched(url: string, asks: readonly string[], Code: number): Json[] {
   const socket = (Event: Json, text: Json): Json =>
     recordOf(SHOP_NAME, "hibernatable_web_socket", Event, { Entrypoint: "Stock", Logs: [text] });
@@ -126,7 +129,10 @@ export function restocked(shop: string, tea: string): Json[] {
   ];
 }
 
-/** An error in a visitor's browser: the request that tells of it, and the event that the shop makes of it. */
+/**
+ * An error in a visitor's browser: the request that reports it, and the event that the shop makes
+ * of it.
+ */
 export function browserError(shop: string, Page: string, name: string, message: string): Json[] {
   const more = { Outcome: "exception", Exceptions: [thrown(name, message)] };
   return [

@@ -1,8 +1,11 @@
-/** Of all exceptions and logs of a record, in characters. */
+/** For all exceptions and logs of a record, in characters. */
 const TEXT_MAX = 16_384;
 const MARK = "<<<Logship: messages truncated>>>";
 
-/** What is left of log lines that are too much, by the rule of the record's documentation; there are no exceptions. Written anew, as the code is not to prove itself. */
+/**
+ * The log lines that the documented limit keeps, for a record without exceptions. Implemented
+ * independently of the code under test.
+ */
 export function truncatedLogs(lines: readonly string[]): string[] {
   const kept: string[] = [];
   let left = TEXT_MAX;

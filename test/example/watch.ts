@@ -1,4 +1,4 @@
-/** Everything that the shop ships from some moment on, held against everything that it should have. */
+/** Compares everything that the shop ships from some moment on with what it should ship. */
 import type { ApiClient } from "../../tools/client/api-client.ts";
 import { type AccountLedger, accountBalance, jobBalance } from "../../tools/client/api-results.ts";
 import { until } from "../../tools/until.ts";
@@ -10,12 +10,15 @@ import { fetched } from "./shop-records.ts";
 import { withoutPlaces } from "./texts.ts";
 import type { World } from "./world.ts";
 
-/** A web socket's two requests are recorded when its durable object has been idle for ten seconds; then `tail()` gathers for two, and the queue for one. In ms. */
+/**
+ * In ms. A web socket's two requests are recorded when its durable object has been idle for 10 s;
+ * then `tail()` gathers for 2 s, and the queue for 1 s.
+ */
 const RECEIVED_WITHIN_MS = 45_000;
 const DELIVERED_WITHIN_MS = 30_000;
 const QUIET_MS = 15_000;
 
-/** A job of its own for one test file, which ships all that the shop does. */
+/** A job for one test file, which ships everything of the shop. */
 export class Watch {
   readonly #world: World;
   readonly #folder: string;
@@ -32,24 +35,24 @@ export class Watch {
     this.#before = before;
   }
 
-  /** @param folder of the bucket, of its own. */
+  /** @param folder in the bucket; no other test uses it. */
   static async begin(world: World, folder: string): Promise<Watch> {
     const before = await world.api.accountLedger();
     const { id } = await world.api.createJob(jobInto(folder));
     return new Watch(world, folder, id, before);
   }
 
-  /** These are to be shipped, each as often as it is named. */
+  /** Expects these records, each as often as it is given. */
   expect(...records: readonly Json[]): void {
     this.#expected.push(...records);
   }
 
-  /** So many are to be counted, and not to be shipped. */
+  /** Expects this many events to be counted and not shipped. */
   expectDropped(count: number): void {
     this.#dropped += count;
   }
 
-  /** Waits until as many were received as are expected by now. @throws Error if that takes too long. */
+  /** Waits until as many events were received as are expected by now. @throws Error on timeout. */
   async arrived(): Promise<void> {
     await until({
       what: `the ledger to show ${this.#expected.length} received`,
@@ -60,22 +63,23 @@ export class Watch {
   }
 
   /**
-   * Ends it, whatever has arrived.
-   * @returns what is wrong with what is in the bucket, or with what the ledgers say of it, in words.
+   * Ends the watch, whatever has arrived.
+   * @returns what is wrong with the bucket or the ledgers, in words.
    */
   async end(): Promise<string[]> {
     const { api, shop } = this.#world;
-    // That something does not arrive in time is no fault in itself: it is among what is missing, if it never does.
+    // A late arrival is not a fault in itself: if it never arrives, it is reported as missing.
     const wait = (): Promise<void> => this.arrived().catch(() => {});
     await wait();
-    // One more: what arrives unexpectedly does so before this one.
+    // One more request: unexpected events arrive before it.
     const last = `${shop}/nowhere?last-of=${this.#folder}`;
     await (await fetch(last)).arrayBuffer();
     this.expect(fetched(last, 404));
     await wait();
     let faults = await this.#faults();
     if (faults.length > 0) {
-      // Something else came first, or nothing did. All of it is to be told, and none of it is for whoever watches next.
+      // Something unexpected arrived, or nothing did. Wait for the rest, so that all of it is
+      // reported here and none of it reaches the next watch.
       await this.#quiet();
       faults = await this.#faults();
     }
@@ -83,7 +87,7 @@ export class Watch {
     return faults;
   }
 
-  /** What is wrong now, once all that was received is delivered. */
+  /** What is wrong, once all received events are delivered. */
   async #faults(): Promise<string[]> {
     const { api, bucket } = this.#world;
     await api.flush(this.#job);
@@ -99,7 +103,7 @@ export class Watch {
     return [...recordFaults(this.#expected, arrived), ...(await this.#ledgerFaults(api))];
   }
 
-  /** Waits until nothing more is received, for longer than any record takes. */
+  /** Waits until nothing was received for longer than any record takes. */
   async #quiet(): Promise<void> {
     let last = { received: -1, sinceMs: Date.now() };
     await until({

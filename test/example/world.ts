@@ -7,13 +7,13 @@ import { Bucket } from "../../tools/client/bucket.ts";
 export interface World {
   /** Origin of the shop. */
   readonly shop: string;
-  /** The built application. */
+  /** The folder of the built application. */
   readonly app: string;
   readonly paymentToken: string;
   readonly address: string;
   readonly api: ApiClient;
   readonly bucket: Bucket;
-  /** The end of what the shop has printed, without a line for each of a thousand shelves. */
+  /** The end of the shop's output, without the lines of its thousand shelves. */
   readonly said: () => string;
 }
 

@@ -1,70 +1,82 @@
 /**
- * Reads shipped objects back and compares them with what had to be shipped. Pure: it asks neither the code under test nor a
- * clock. Runs in Node and in the Workers runtime.
+ * Reads shipped objects back and compares them with what had to be shipped. Pure: no code under
+ * test and no clock. Runs in Node and in the Workers runtime.
  */
 import { readSingleMember } from "./gzip-member.ts";
 
-/** An event as an object has to show it. */
+/** An event as it must appear in an object. */
 export interface Owed {
   readonly id: string;
   /** EventTimestampMs: milliseconds since the epoch. */
   readonly at: number;
   /** The UTC day of `at`, YYYYMMDD. */
   readonly day: string;
-  /** The record as it has to be shipped, with every field; what is not given is not compared. */
+  /** The record as it must be shipped, with every field; without it the fields are not compared. */
   readonly record?: Readonly<Record<string, unknown>>;
 }
 
 export interface Expectation {
-  /** Acknowledged events the job wanted: each is in the objects exactly once. */
+  /** Acknowledged events that the job wanted: each is in the objects exactly once. */
   readonly owed: ReadonlyMap<string, Owed>;
-  /** Offered, but never acknowledged: at most once. An event in both is owed. */
+  /** Sent but never acknowledged: each is there at most once. An event in both is owed. */
   readonly uncertain?: ReadonlyMap<string, Owed>;
-  /** The id in one shipped record, whatever fields were projected; undefined when it holds none. */
+  /** The id in a shipped record, whatever its projection; undefined if it holds none. */
   readonly idOf: (record: unknown) => string | undefined;
-  /** EventTimestampMs of one shipped record; undefined when it was not projected. By default the field of that name. */
+  /**
+   * EventTimestampMs of a shipped record; undefined if it was not projected. By default the field
+   * of that name.
+   */
   readonly timeOf?: (record: unknown) => number | undefined;
   /**
-   * In what a shipped record differs from the event, in words; null: in nothing. By default each field that was shipped is compared with the same one
-   * of {@link Owed.record}, so that a projection is no fault.
+   * How a shipped record differs from the event, in words; null: it does not. By default each
+   * shipped field is compared with the same one of {@link Owed.record}, so that a projection is no
+   * fault.
    */
   readonly differenceOf?: (shipped: unknown, event: Owed) => string | null;
-  /** The records in the bytes of an object; `ndjson` by default. May throw: the object is then corrupted. */
+  /**
+   * The records in the bytes of an object; by default `ndjson`. If it throws, the object is
+   * corrupted.
+   */
   readonly parse?: (raw: Uint8Array) => readonly unknown[];
   /**
-   * The path of the destination, without the bucket, with `{DATE}` as configured: every key must lie there. Without it an
-   * 8-digit day in the folder, where there is one, must be that of the events.
+   * The path of the destination, without the bucket, with `{DATE}` as configured: every key must
+   * lie there. Without it, an 8-digit day in a key's folder must be that of the events.
    */
   readonly path?: string;
 }
 
-/** Something wrong with one object, or with one record in it. */
+/** Something wrong with an object, or with a record in it. */
 export interface Finding {
   readonly key: string;
   readonly reason: string;
 }
 
-/** What an audit found. An object that cannot be read is corrupted, and what it held is missing too. */
+/** What an audit found. An unreadable object is corrupted, and its records count as missing too. */
 export interface Report {
   readonly missing: Owed[];
   /** One key per occurrence. */
   readonly duplicated: { readonly id: string; readonly keys: readonly string[] }[];
-  /** Records that nobody asked for. */
+  /** Records of no known event. */
   readonly invented: Finding[];
-  /** Not one strict gzip member, not what `parse` reads, empty, or a record that is not what the event was. */
+  /**
+   * Not one strict gzip member, not readable by `parse`, empty, or with a record that differs from
+   * its event.
+   */
   readonly corrupted: Finding[];
   readonly misfiled: Finding[];
   readonly mixedDays: Finding[];
-  /** The name of the key is not `<start>_<end>_<8 hex>.log.gz`, or its times are not those of the events. */
+  /**
+   * The key's name is not `<start>_<end>_<8 hex>.log.gz`, or its times are not those of the events.
+   */
   readonly wrongKeyTimes: Finding[];
-  /** Records read, and the objects they came from; probes are in neither. */
+  /** Records read, and the objects that hold them; without probes. */
   readonly records: number;
   readonly objects: number;
 }
 
 const KEY_NAME = /^(\d{8}T\d{6}Z)_(\d{8}T\d{6}Z)_[0-9a-f]{8}\.log\.gz$/;
 const PROBE_NAME = /^(test\.txt\.gz|ownership-challenge-[0-9a-f]{8}\.txt)$/;
-/** The day a probe is written under, where the path has one. */
+/** The day in a probe's path, if the path has one. */
 const PROBE_DAY = "00010101";
 
 export function audit(
@@ -142,7 +154,8 @@ export function audit(
 }
 
 /**
- * @param waiting how many owed events the ledger still shows as pending; exactly so many may be missing.
+ * @param waiting how many owed events the ledger shows as pending; exactly this many may be
+ * missing.
  * @throws Error that counts every kind of fault and shows the first few of each.
  */
 export function assertClean(report: Report, { waiting = 0 }: { readonly waiting?: number } = {}): void {
@@ -168,7 +181,8 @@ export function assertClean(report: Report, { waiting = 0 }: { readonly waiting?
 
 /**
  * The records of newline-delimited JSON.
- * @throws SyntaxError naming the line that is not a JSON object in valid UTF-8, or is not ended by a newline.
+ * @throws SyntaxError naming a line that is not a JSON object in valid UTF-8, or does not end in a
+ * newline.
  */
 export function ndjson(raw: Uint8Array): unknown[] {
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -201,7 +215,9 @@ export function keyTime(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19).replace(/[-:]/g, "")}Z`;
 }
 
-/** @returns the first field in which the record is not the one that was owed, null if there is none. */
+/**
+ * @returns the first field in which the record differs from the owed one, null if there is none.
+ */
 function fieldDifference(shipped: unknown, { record }: Owed): string | null {
   if (record === undefined || !isObject(shipped)) return null;
   for (const [name, value] of Object.entries(shipped)) {
@@ -249,7 +265,10 @@ function checkKeyTimes(key: string, times: readonly number[], wrongKeyTimes: Fin
   if (start !== first || end !== last) wrongKeyTimes.push({ key, reason: `its events are of ${first} to ${last}` });
 }
 
-/** A probe lies under the day 1 January of the year 1, or in a folder without a day: under a real one it would be misfiled. */
+/**
+ * A probe lies under the day 0001-01-01, or in a folder without a day: under a real day it is
+ * misfiled.
+ */
 function isProbe(key: string): boolean {
   const day = folderDay(key.slice(0, key.lastIndexOf("/") + 1));
   return PROBE_NAME.test(nameOf(key)) && (day === undefined || day === PROBE_DAY);

@@ -1,11 +1,10 @@
-/** What a record of local development looks like: nothing names its function's version or measures it. */
+/** Records of local development. They have no function version and no measurements. */
 
 export type Json = Readonly<Record<string, unknown>>;
 
-/** Stands for every time that lies between the start of the test and its end. */
+/** Stands for every time between the start of the test and its end. */
 export const DURING = "during the test";
 
-/** One log line. */
 export function log(Level: string, ...Message: readonly string[]): Json {
   return { Level, Message, TimestampMs: DURING };
 }
@@ -14,7 +13,7 @@ export function thrown(name: string, message: string): Json {
   return { name, message, TimestampMs: DURING };
 }
 
-/** A record in which all went well and nothing was said, but for what is given. */
+/** A record of a successful invocation without logs, with the given changes. */
 export function recordOf(ScriptName: string, EventType: string, Event: Json, more: Json = {}): Json {
   return {
     CPUTimeMs: 0,
@@ -43,7 +42,10 @@ export function requestEvent(
   return { RayID, Request: { URL, Method }, Response: Status === null ? {} : { Status } };
 }
 
-/** Every whole number of milliseconds in the window becomes {@link DURING}; any other time stays as it is, and is seen. */
+/**
+ * Replaces every whole number of milliseconds in the window with {@link DURING}. Any other time
+ * stays, and shows in the comparison.
+ */
 export function withoutTimes(record: unknown, fromMs: number, untilMs: number): unknown {
   const isDuring = (value: unknown): boolean =>
     Number.isInteger(value) && Number(value) >= fromMs && Number(value) <= untilMs;

@@ -1,10 +1,10 @@
-/** What a test of a fault counted, for the report of all of them. */
+/** The counts of one fault's test, for the report of all of them. */
 export interface FaultMeta {
-  /** The fault, as docs/faults.md names it. */
+  /** The fault's name in docs/faults.md. */
   row: string;
-  /** Events that were acknowledged. */
+  /** Acknowledged events. */
   events: number;
-  /** Faults that took place. */
+  /** Injected faults. */
   faults: number;
   /** Objects that were read back and audited. */
   objects: number;

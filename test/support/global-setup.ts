@@ -2,7 +2,10 @@ import type { TestProject } from "vitest/node";
 import { startS3Server } from "./s3-server.ts";
 import { soakSettings } from "./soak-settings.ts";
 
-/** Starts the scripted S3 endpoint in Node, for all test files of the runtime; each uses buckets of its own, and may set its clock. */
+/**
+ * Starts the scripted S3 endpoint in Node for all test files of the runtime. Each uses its own
+ * buckets and may set its clock.
+ */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const server = await startS3Server({ maxSkewMs: Number.POSITIVE_INFINITY });
   project.provide("s3Url", server.url);

@@ -1,4 +1,7 @@
-/** Reads a gzip file as the strictest of readers does: one member, and nothing besides. Runs in Node and in the Workers runtime. */
+/**
+ * A strict gzip reader: exactly one member and no other bytes. Runs in Node and in the Workers
+ * runtime.
+ */
 import { crc32, inflateRawSync } from "node:zlib";
 
 export type Member =
@@ -9,8 +12,9 @@ const HEADER_BYTES = 10;
 const TRAILER_BYTES = 8;
 
 /**
- * @returns the header in hex and the inflated bytes; or, in words, the first thing that is wrong: the header (it must be
- * constant: deflate, no optional fields, no time), the deflate stream, CRC-32 or length of the trailer, bytes after it.
+ * @returns the header in hex and the inflated bytes; or the first fault, in words: in the header
+ * (which must be constant: deflate, no optional fields, no time), the deflate stream, the trailer's
+ * CRC-32 or length, or bytes after it.
  * @see https://www.rfc-editor.org/rfc/rfc1952
  */
 export function readSingleMember(bytes: Uint8Array): Member {
@@ -22,7 +26,8 @@ export function readSingleMember(bytes: Uint8Array): Member {
 
   let inflated: { buffer: Uint8Array; engine: { bytesWritten: number } };
   try {
-    // `info` tells how much of the input the stream took; the declared return type does not know of it.
+    // With `info` it also returns how much of the input the stream took; the declared type lacks
+    // this.
     inflated = inflateRawSync(bytes.subarray(HEADER_BYTES), { info: true }) as unknown as typeof inflated;
   } catch (error) {
     return bad(`deflate stream: ${error instanceof Error ? error.message : String(error)}`);

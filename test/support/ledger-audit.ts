@@ -1,7 +1,10 @@
-/** Compares what the ledgers say with what was found in the buckets, and with what was sent. Pure; never asks the code under test. */
+/**
+ * Compares the ledgers with the objects in the buckets and with the events sent. Pure: no code
+ * under test.
+ */
 import type { Report } from "./audit.ts";
 
-/** A job's ledger, as `GET /jobs/{id}/ledger` gives it. */
+/** A job's ledger, as in `GET /jobs/{id}/ledger`. */
 export interface JobCounts {
   readonly received: number;
   readonly filtered: number;
@@ -12,7 +15,7 @@ export interface JobCounts {
   readonly discarded: number;
 }
 
-/** The account's, as `GET /ledger` gives it. */
+/** The account's ledger, as in `GET /ledger`. */
 export interface AccountCounts {
   readonly processed: number;
   readonly routed: number;
@@ -22,7 +25,7 @@ export interface AccountCounts {
   readonly discarded: number;
 }
 
-/** An object of a job, as `GET /jobs/{id}/objects` lists it. */
+/** An object of a job, as in `GET /jobs/{id}/objects`. */
 export interface ListedObject {
   readonly key: string;
   readonly state: string;
@@ -30,10 +33,10 @@ export interface ListedObject {
   readonly bytes: number;
 }
 
-/** A count that has to be met, or its bounds, where chance or a race decides. */
+/** An exact count, or bounds where chance or a race decides. */
 export type Count = number | { readonly atLeast: number; readonly atMost: number };
 
-/** What has become of a job's records, beside those in its objects; 0 by default. */
+/** What became of a job's records that are not in its objects; each 0 by default. */
 export interface LeftOut {
   readonly filtered?: Count;
   readonly sampled_out?: Count;
@@ -44,10 +47,7 @@ export interface LeftOut {
 
 const LEFT_OUT = ["filtered", "sampled_out", "pending", "set_aside", "discarded"] as const;
 
-/**
- * @param report the audit of all that the job has shipped.
- * @returns what is wrong, in words.
- */
+/** @param report the audit of all objects of the job. @returns what is wrong, in words. */
 export function jobLedgerFaults(counts: JobCounts, report: Pick<Report, "records">, leftOut: LeftOut = {}): string[] {
   const { received, filtered, sampled_out, delivered, pending, set_aside, discarded } = counts;
   const sum = filtered + sampled_out + delivered + pending + set_aside + discarded;
@@ -73,7 +73,10 @@ export function accountLedgerFaults(
   return faults;
 }
 
-/** Every object that counts as delivered is there, with as many bytes as the list says, and none is there that does not. */
+/**
+ * Checks that the objects that count as delivered and the objects in the store are the same ones,
+ * with the listed sizes.
+ */
 export function objectListFaults(
   listed: readonly ListedObject[],
   shipped: Iterable<{ readonly key: string; readonly bytes: Uint8Array }>,

@@ -1,6 +1,6 @@
 /**
- * Makes events, remembers which of them each job owes, and audits what was shipped (audit.ts). It never asks the code under
- * test. Runs in Node and in the Workers runtime.
+ * Makes events, remembers which of them each job owes, and audits what was shipped (audit.ts). Uses
+ * no code under test. Runs in Node and in the Workers runtime.
  */
 import { audit, type Expectation, type Owed, type Report, utcDay } from "./audit.ts";
 
@@ -18,43 +18,53 @@ export {
 
 const DAY_MS = 86_400_000;
 
-/** An event as it is handed to intake, and what is known about it. */
+/** An event as it is sent to intake, with what is known about it. */
 export interface Minted extends Owed {
   readonly event: Record<string, unknown>;
   readonly record: Record<string, unknown>;
 }
 
 export interface MintOptions {
-  /** Time of the first event, in milliseconds since the epoch; the oracle's own `at` by default. */
+  /** Time of the first event, in milliseconds since the epoch; by default the oracle's own `at`. */
   readonly at?: number;
-  /** Over how many successive UTC days the events take turns; 1 by default. */
+  /** Number of successive UTC days between which the events alternate; by default 1. */
   readonly days?: number;
-  /** Between one event and the next, in milliseconds; 1 by default. Past midnight it goes on at the start of the same day. */
+  /**
+   * Between one event and the next, in milliseconds; by default 1. Past midnight it continues at
+   * the start of the same day.
+   */
   readonly stepMs?: number;
-  /** `record` (default): the columns as the API takes and ships them. `trace`: an item as `tail()` gives it. */
+  /**
+   * `record` (default): the columns as the API takes and ships them. `trace`: an item as `tail()`
+   * gets it.
+   */
   readonly form?: "record" | "trace";
   readonly scriptName?: string;
   readonly outcome?: string;
-  /** Characters of a second log argument, to make an event as large as a test wants it. */
+  /** Characters of a second log argument, to make an event of any size. */
   readonly padding?: number;
 }
 
 export interface OracleOptions {
-  /** First part of every id; two oracles whose events meet in one bucket need different names. */
+  /** First part of every id. Oracles whose events share a bucket need different names. */
   readonly name?: string;
-  /** Time of the first event; 2026-11-20T12:00:00Z by default. */
+  /** Time of the first event; by default 2026-11-20T12:00:00Z. */
   readonly at?: number;
 }
 
 /**
- * One test's bookkeeping. Every event has an id of its own in `Logs[0].Message[0]` and, over all calls of `mint`, a
- * millisecond of its own in EventTimestampMs, so that a projection to either still tells which event it is.
+ * The events of one test. Each has a unique id in `Logs[0].Message[0]` and, over all calls of
+ * `mint`, a unique millisecond in EventTimestampMs, so that a projection to either identifies the
+ * event.
  */
 export class Oracle {
   readonly #name: string;
   readonly #at: number;
   readonly #idByTime = new Map<number, string>();
-  /** From a time that is taken to a later one before which all are: many calls for one `at` stay quick. */
+  /**
+   * From a used time to a later one; all times in between are used. Keeps many calls for one `at`
+   * fast.
+   */
   readonly #skipTo = new Map<number, number>();
   readonly #owed = new Map<string | number, Map<string, Owed>>();
   readonly #uncertain = new Map<string | number, Map<string, Owed>>();
@@ -65,7 +75,7 @@ export class Oracle {
     this.#at = at;
   }
 
-  /** Makes `count` new events; nobody owes them yet. */
+  /** Makes `count` new events; no job owes them yet. */
   mint(count: number, options: MintOptions = {}): Minted[] {
     const { at: firstAt = this.#at, days = 1, stepMs = 1 } = options;
     const midnight = firstAt - (firstAt % DAY_MS);
@@ -77,12 +87,12 @@ export class Oracle {
       this.#idByTime.set(at, id);
       const event =
         options.form === "trace" ? traceItem(id, at, options) : record(id, at, message(id, options), options);
-      // Which form it came in makes no difference to what is shipped.
+      // The shipped record does not depend on the form.
       return { id, at, day: utcDay(at), event, record: record(id, at, cut(message(id, options)), options) };
     });
   }
 
-  /** The first millisecond of the same UTC day, from `wanted` on, that no event has. */
+  /** The first unused millisecond of the same UTC day, from `wanted` on. */
   #freeTime(wanted: number): number {
     const passed: number[] = [];
     let at = wanted;
@@ -100,20 +110,26 @@ export class Oracle {
     for (const event of events) owed.set(event.id, event);
   }
 
-  /** These were sent, but no acknowledgement came: unless one comes later, the job may ship each of them, once at most. */
+  /**
+   * These were sent without an acknowledgement: until one comes, the job may ship each of them at
+   * most once.
+   */
   unacknowledged(job: string | number, events: readonly Owed[]): void {
     const uncertain = mapOf(this.#uncertain, job);
     for (const event of events) uncertain.set(event.id, event);
   }
 
-  /** The job owes these no longer, but may ship each of them, once at most. */
+  /** The job no longer owes these, but may ship each of them at most once. */
   forgiven(job: string | number, events: readonly Owed[]): void {
     const owed = mapOf(this.#owed, job);
     for (const { id } of events) owed.delete(id);
     this.unacknowledged(job, events);
   }
 
-  /** What `job` has to have shipped by now; the id is read from the log unless `options` says how else. */
+  /**
+   * What `job` must have shipped by now. The id is read from the log unless `options` says
+   * otherwise.
+   */
   expectation(job: string | number, options: Partial<Expectation> = {}): Expectation {
     return {
       idOf: this.idByMessage,
@@ -182,7 +198,7 @@ function message(id: string, { padding = 0 }: MintOptions): string[] {
   return padding > 0 ? [id, "x".repeat(padding)] : [id];
 }
 
-/** What is shipped of such a message: 16,384 characters, all of them ASCII here. */
+/** The part of such a message that is shipped: 16,384 characters, all of them ASCII here. */
 function cut([id = "", padding]: string[]): string[] {
   const left = 16_384 - id.length;
   if (padding === undefined || padding.length <= left) return padding === undefined ? [id] : [id, padding];

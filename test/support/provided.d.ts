@@ -2,9 +2,8 @@ import "vitest";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** Base URL of the scripted S3 endpoint that tests in the runtime send to. */
+    /** Base URL of the scripted S3 endpoint for tests in the Workers runtime. */
     s3Url: string;
-    /** What the soak is to do. */
     soak: import("./soak-settings.ts").SoakSettings;
   }
 }

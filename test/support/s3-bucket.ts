@@ -1,15 +1,21 @@
-/** One bucket of the scripted S3 endpoint: objects, every PUT that made them, the script, and the requests seen. */
+/**
+ * One bucket of the scripted S3 endpoint: its objects, every PUT, the script, and the requests
+ * received.
+ */
 import { createHash } from "node:crypto";
 import type { Action, ObjectSummary, PutSummary, Rule, SeenRequest } from "./s3-script.ts";
 import type { S3Fault } from "./s3-signature.ts";
 
-/** The longest a `hold` lasts without a release; longer than any wait of a test, shorter than a stuck run. */
+/**
+ * The longest time that a `hold` lasts without a release: longer than any wait of a test, shorter
+ * than the timeout of a hung run.
+ */
 export const HOLD_MAX_MS = 120_000;
 
-/** The most keys ListObjectsV2 gives at once. */
+/** The most keys in one answer of ListObjectsV2. */
 const LIST_PAGE_KEYS = 1000;
 
-/** How a hold ended: let go on, forgotten with its bucket, or left by the client. */
+/** How a hold ended: released, dropped with its bucket, or left by the client. */
 export type Held = "released" | "dropped" | "left";
 
 /** A successful PUT with its bytes. */
@@ -18,7 +24,7 @@ export interface Stored extends PutSummary {
   readonly storedMs: number;
 }
 
-/** A request whose signature, length and body hash were found in order. */
+/** A request whose signature, length and body hash are valid. */
 export interface Operation {
   readonly method: string;
   readonly key: string;
@@ -27,7 +33,7 @@ export interface Operation {
   readonly body: Buffer;
 }
 
-/** What the store answers; `stored` tells whether it wrote an object. */
+/** What the store answers; `stored`: whether it wrote an object. */
 export interface Answer {
   readonly status: number;
   readonly headers: Record<string, string>;
@@ -50,12 +56,12 @@ export class Bucket {
     this.#name = name;
   }
 
-  /** Replaces the script; requests that are held stay held. */
+  /** Replaces the script; held requests stay held. */
   script(rules: readonly Rule[]): void {
     this.#rules = rules.map((rule) => ({ rule, left: rule.times ?? Number.POSITIVE_INFINITY }));
   }
 
-  /** The action of the first rule that applies, which is used up by one. */
+  /** The action of the first rule that applies; uses up one of the rule's times. */
   takeAction(method: string, key: string, conditional: boolean): Action | null {
     const entry = this.#rules.find(({ rule: { match = {} }, left }) => {
       if (left <= 0) return false;
@@ -71,7 +77,8 @@ export class Bucket {
 
   /**
    * Resolves on release, after HOLD_MAX_MS, or as "dropped" when the bucket is forgotten.
-   * @param gone settles when the client hangs up, and with it the hold as "left"; absent: it is held on without its client.
+   * @param gone settles when the client hangs up, which ends the hold as "left". Without it the
+   * hold continues without its client.
    */
   hold(gone?: Promise<void>): Promise<Held> {
     return new Promise((resolve) => {
@@ -87,20 +94,23 @@ export class Bucket {
     });
   }
 
-  /** Lets every held request go on. @returns how many there were. */
+  /** Releases every held request. @returns how many there were. */
   release(): number {
     const held = [...this.#held];
     for (const end of held) end("released");
     return held.length;
   }
 
-  /** Drops what is held and ends every wait, so that nothing of this bucket outlives it. */
+  /** Drops what is held and ends every wait, so that nothing of this bucket stays behind. */
   drop(): void {
     for (const end of [...this.#held]) end("dropped");
     for (const look of [...this.#waiting]) look(true);
   }
 
-  /** Resolves true once `count` requests are held at the same time; false after `timeoutMs`, or when the bucket is dropped. */
+  /**
+   * Resolves to true once `count` requests are held at the same time; to false after `timeoutMs`,
+   * or when the bucket is dropped.
+   */
   whenHeld(count: number, timeoutMs: number): Promise<boolean> {
     if (this.#held.size >= count) return Promise.resolve(true);
     return new Promise((resolve) => {
@@ -121,7 +131,7 @@ export class Bucket {
     return this.#current.get(key);
   }
 
-  /** Sorted by key, in the order of its UTF-8 bytes, as S3 lists. */
+  /** Sorted by the UTF-8 bytes of the key, as S3 lists. */
   list(): Stored[] {
     return [...this.#current.values()].sort((a, b) => Buffer.compare(Buffer.from(a.key), Buffer.from(b.key)));
   }
@@ -133,7 +143,7 @@ export class Bucket {
     }));
   }
 
-  /** Carries a request out as a store does. `unconditional`: as one that does not know `If-None-Match`. */
+  /** Executes a request as a store does. @param unconditional ignores `If-None-Match`. */
   perform(operation: Operation, nowMs: number, unconditional = false): Answer {
     const { method, key, query } = operation;
     if (key === "") {
@@ -141,7 +151,7 @@ export class Bucket {
       if (method === "GET" && query.get("list-type") === "2") return this.#listObjects(query);
       return faultAnswer(notImplemented(`${method} on a bucket`));
     }
-    // Sub-resources (?uploads, ?acl, …) are other operations, not this one with a decoration.
+    // Requests with a sub-resource (?uploads, ?acl, …) are other operations.
     if (query.size > 0) return faultAnswer(notImplemented(`?${query}`));
     switch (method) {
       case "PUT":
@@ -228,12 +238,11 @@ export class Bucket {
   }
 }
 
-/** A PUT without its bytes, for those who only want to know about it. */
 export function summarise({ bytes: _bytes, storedMs: _storedMs, ...summary }: Stored): PutSummary {
   return summary;
 }
 
-/** The XML error body S3 answers with. */
+/** S3's XML error body. */
 export function faultAnswer({ status, code, message }: S3Fault): Answer {
   const xml =
     '<?xml version="1.0" encoding="UTF-8"?>' +

@@ -1,4 +1,7 @@
-/** The controls of the scripted S3 endpoint for one bucket, by `fetch` alone: for tests inside the Workers runtime. */
+/**
+ * The controls of the scripted S3 endpoint for one bucket, over `fetch` alone: for tests in the
+ * Workers runtime.
+ */
 import type { ObjectSummary, PutSummary, Rule, SeenRequest } from "./s3-script.ts";
 
 export interface BucketControl {
@@ -7,20 +10,22 @@ export interface BucketControl {
   objects(): Promise<ObjectSummary[]>;
   /** Every successful PUT in order, overwritten objects included. */
   puts(): Promise<PutSummary[]>;
-  /** The bytes of one object as it is now, or as its n-th PUT made it; undefined when there is none. */
+  /**
+   * The bytes of an object: the current ones, or those of its n-th PUT; undefined if there is none.
+   */
   object(key: string, version?: number): Promise<Uint8Array<ArrayBuffer> | undefined>;
-  /** All objects as they are now, as oracle.ts audits them. */
+  /** All current objects, as oracle.ts audits them. */
   contents(): Promise<{ key: string; bytes: Uint8Array<ArrayBuffer> }[]>;
   /** @returns how many requests were held. */
   release(): Promise<number>;
-  /** Resolves once `count` requests are held at once. @throws Error when that takes longer than 60 s. */
+  /** Resolves once `count` requests are held at once. @throws Error after 60 s. */
   whenHeld(count: number): Promise<void>;
   forget(): Promise<void>;
 }
 
 /**
  * @param serverUrl `url` of the endpoint.
- * @throws Error from every method when the endpoint answers with anything but success, with its words.
+ * Every method throws an Error with the endpoint's message if it answers with anything but success.
  */
 export function bucketControl(serverUrl: string, bucket: string): BucketControl {
   const base = `${serverUrl}/__control/${encodeURIComponent(bucket)}`;
@@ -45,7 +50,7 @@ export function bucketControl(serverUrl: string, bucket: string): BucketControl 
   }
 
   async function done(method: string, what: string, body?: string): Promise<void> {
-    // An unread body would keep the connection, and in the Workers runtime draws a warning.
+    // An unread body would keep the connection, and draws a warning in the Workers runtime.
     await (await call(method, what, body)).arrayBuffer();
   }
 

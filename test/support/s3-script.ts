@@ -1,9 +1,12 @@
 /**
- * What the scripted S3 endpoint (s3-server.ts) can be told, and what it tells. Plain data that crosses HTTP as JSON, and no
- * API of any one runtime: Node and the Workers runtime share this file.
+ * Commands to the scripted S3 endpoint (s3-server.ts) and its reports. Plain data that crosses HTTP
+ * as JSON, without APIs of one runtime: Node and the Workers runtime share this file.
  */
 
-/** Which requests a rule is about; what is absent matches everything. A request about a bucket (list) has the key "". */
+/**
+ * Which requests a rule applies to; an absent field matches everything. A request about a bucket
+ * (list) has the key "".
+ */
 export interface Match {
   method?: string;
   keyIncludes?: string;
@@ -13,13 +16,15 @@ export interface Match {
 }
 
 /**
- * What happens to a request that a rule matches. A request reaches the rules only when its signature, its declared body hash
- * and its Content-Length are in order, so no script hides a badly signed request; a body that is read is checked too.
+ * What happens to a request that a rule matches. Rules see only requests with a valid signature,
+ * declared body hash and Content-Length, so that no script hides a badly signed request. A body
+ * that is read is checked too.
  */
 export type Action =
   /**
-   * This answer instead of the store's own. `code` makes an S3 error body, `body` is sent as it stands. With `store` the
-   * request is carried out all the same (conditions included): "500, yet the object is there".
+   * This answer instead of the store's own. `code` makes an S3 error body; `body` is sent
+   * unchanged. With `store` the request is executed as well (conditions included): "500, yet the
+   * object is there".
    */
   | {
       do: "answer";
@@ -30,21 +35,26 @@ export type Action =
       body?: string;
       store?: boolean;
     }
-  /** The connection is reset: before the body is read, with half of it read, or once the request was carried out. */
+  /**
+   * The connection is reset: before the body is read, after half of it, or once the request was
+   * executed.
+   */
   | { do: "reset"; when: "before" | "during" | "after" }
   /**
-   * The body is read, then nothing happens until the bucket is released (or HOLD_MAX_MS have passed); then the request is
-   * carried out as usual, even if its sender has gone: a store that is slow, not one that forgets.
+   * The body is read and the request is held until the bucket is released, or for HOLD_MAX_MS. Then
+   * it is executed as usual, even if its sender has gone: a slow store.
    */
   | { do: "hold" }
   /**
-   * The request is carried out at once, and its answer is kept back until the bucket is released (or HOLD_MAX_MS have passed): an answer that
-   * is lost, or comes too late. A client that hangs up before is noted as `aborted`, and is held no longer.
+   * The request is executed at once, and its answer is held until the bucket is released, or for
+   * HOLD_MAX_MS: a lost or late answer. If the client hangs up before, the hold ends and the
+   * request is recorded as `aborted`.
    */
   | { do: "withhold" }
   /**
-   * An answer whose head comes at once and whose body never ends: `code` or `body` first, then one space every `everyMs` (default 1000) until
-   * the client hangs up, which is noted as `aborted`; the connection is reset if it does not within HOLD_MAX_MS. `store` as with `answer`.
+   * An answer whose head comes at once and whose body never ends: `code` or `body` first, then one
+   * space every `everyMs` (default 1000) until the client hangs up, which is recorded as `aborted`.
+   * The connection is reset after HOLD_MAX_MS. `store` as with `answer`.
    */
   | {
       do: "trickle";
@@ -56,24 +66,30 @@ export type Action =
       store?: boolean;
       everyMs?: number;
     }
-  /** A store that does not know `If-None-Match`: it overwrites. */
+  /** A store that ignores `If-None-Match`: it overwrites. */
   | { do: "ignore-conditional" }
-  /** `status` defaults to 307. */
+  /** `status` is 307 by default. */
   | { do: "redirect"; location: string; status?: number }
-  /** Keeps the first half of a body and answers 200, with the ETag of what it kept. */
+  /** Keeps the first half of a body and answers 200, with the ETag of that half. */
   | { do: "truncate" }
-  /** Answers a PUT with 200, without an ETag, and keeps nothing of it; any other request is carried out as usual. */
+  /**
+   * Answers a PUT with 200, without an ETag, and stores nothing; any other request is executed as
+   * usual.
+   */
   | { do: "discard" }
-  /** Carries the request out as a store that does not keep `x-amz-meta-*`: a PUT stores without them, a HEAD or GET shows none. */
+  /** A store without `x-amz-meta-*`: a PUT stores none, and a HEAD or GET returns none. */
   | { do: "drop-meta" }
-  /** As `drop-meta`, and with ETags that look like an MD5 and are another number. */
+  /** As `drop-meta`, and with ETags that look like an MD5 and are none of the object. */
   | { do: "own-etag" }
-  /** Carries the request out and answers with an ETag that is not the object's. */
+  /** Executes the request and answers with an ETag that is not the object's. */
   | { do: "wrong-etag" }
-  /** Carries the request out and answers without an ETag. */
+  /** Executes the request and answers without an ETag. */
   | { do: "no-etag" };
 
-/** The first rule that matches and has `times` (default: for ever) left decides; with none the endpoint behaves as a store. */
+/**
+ * The first rule that matches and has `times` left (by default unlimited) decides. Without one the
+ * endpoint behaves as a store.
+ */
 export interface Rule {
   match?: Match;
   times?: number;
@@ -94,14 +110,14 @@ export interface SeenRequest {
   query: Record<string, string>;
   /** Content-*, If-* and x-amz-* as received, names in lower case. */
   headers: Record<string, string>;
-  /** From the credential scope; null when there was none to read. */
+  /** From the credential scope; null if it has none. */
   accessKeyId: string | null;
   region: string | null;
   /** What the rule that applied does; null: none applied. */
   action: Action["do"] | null;
   /**
-   * answered: an answer was sent; whether it arrived is not known here. aborted: the sender went away before all of its body
-   * had arrived, or before an answer that was withheld or trickled had come to its end.
+   * answered: an answer was sent; it may not have arrived. aborted: the sender hung up before its
+   * whole body had arrived, or before the end of a withheld or trickled answer.
    */
   state: "open" | "held" | "answered" | "reset" | "aborted";
   status: number | null;
@@ -114,7 +130,7 @@ export interface PutSummary {
   key: string;
   version: number;
   size: number;
-  /** As the header carries it: MD5 in quotes. */
+  /** As in the header: MD5 in quotes. */
   etag: string;
   sha256: string;
   contentType: string | null;
@@ -123,7 +139,7 @@ export interface PutSummary {
   meta: Record<string, string>;
 }
 
-/** An object as it is now, and how many PUTs its key has seen. */
+/** A current object, and the number of PUTs of its key. */
 export interface ObjectSummary extends PutSummary {
   puts: number;
 }
@@ -161,7 +177,7 @@ const MATCH_FIELDS = {
 };
 
 /**
- * Checks a script, so that a typing error in a test fails there and not as an unexplained pass.
+ * Checks a script, so that a typing error in a test is an error there and not an unexplained pass.
  * @throws TypeError naming the first fault by its path, e.g. `[0].then.status`.
  */
 export function readRules(value: unknown): Rule[] {
@@ -220,7 +236,10 @@ function isCount(value: unknown): boolean {
   return Number.isInteger(value) && (value as number) > 0;
 }
 
-/** Whatever a status line can carry but 1xx, which is no final answer; beyond 599 no store should go, and a client must live with it. */
+/**
+ * Any final status: 1xx is not one. No store should send one above 599, but a client must handle
+ * it.
+ */
 function isStatus(value: unknown): boolean {
   return isCount(value) && (value as number) >= 200 && (value as number) <= 999;
 }

@@ -1,8 +1,9 @@
 /**
- * A scripted S3 endpoint on 127.0.0.1 for tests: path-style PUT, GET, HEAD, DELETE and ListObjectsV2 on buckets that come
- * into being when they are named, every request's Signature V4 and body hash verified, and per bucket a script of faults
- * (s3-script.ts). What it was asked and what it holds can be read back by method, and over HTTP below `/__control/<bucket>/`
- * for tests that have only `fetch` (s3-control.ts speaks it):
+ * A scripted S3 endpoint on 127.0.0.1 for tests: path-style PUT, GET, HEAD, DELETE and
+ * ListObjectsV2. A bucket exists once it is named. Every request's Signature V4 and body hash are
+ * verified, and each bucket has a script of faults (s3-script.ts). Methods give its requests and
+ * objects. So does HTTP below `/__control/<bucket>/`, for tests that have only `fetch`
+ * (s3-control.ts is the client):
  *
  * | request | answer |
  * | --- | --- |
@@ -11,7 +12,7 @@
  * | `GET objects` | `ObjectSummary[]`, sorted by key |
  * | `GET puts` | `PutSummary[]`, every successful PUT in order |
  * | `GET object?key=&version=` | the bytes; without `version` those the key has now; 404 |
- * | `GET held?count=` | 204 once so many requests are held at once; 408 after 60 s |
+ * | `GET held?count=` | 204 once this many requests are held at once; 408 after 60 s |
  * | `POST release` | `{released}` |
  * | `DELETE` of `/__control/<bucket>` | 204; forgets script, objects and requests; held requests are reset |
  */
@@ -30,15 +31,18 @@ import {
 import { MAX_SKEW_MS, readScope, type S3Fault, signatureFault } from "./s3-signature.ts";
 
 export interface S3ServerOptions {
-  /** 0, the default, takes a free one. */
+  /** By default 0, which takes a free one. */
   readonly port?: number;
-  /** Milliseconds since the epoch; against it the age of a signature is judged. */
+  /** Milliseconds since the epoch; a signature's age is measured against it. */
   readonly now?: () => number;
-  /** How far a request's time may be from the server's, in ms; Infinity for clients whose clock a test sets. */
+  /**
+   * Allowed difference between a request's time and the server's, in ms; Infinity for clients with
+   * a test's clock.
+   */
   readonly maxSkewMs?: number;
-  /** Secret access keys by access key id; default `{"test-access-key": "test-secret-key"}`. */
+  /** Secret access keys by access key id; by default `{"test-access-key": "test-secret-key"}`. */
   readonly credentials?: Readonly<Record<string, string>>;
-  /** Takes `UNSIGNED-PAYLOAD` for a body hash; refused with 400 otherwise. */
+  /** Accepts `UNSIGNED-PAYLOAD` as a body hash; otherwise it is refused with 400. */
   readonly allowUnsignedPayload?: boolean;
 }
 
@@ -54,22 +58,25 @@ export interface S3Server {
   object(bucket: string, key: string, version?: number): Uint8Array | undefined;
   /** @returns how many requests were held. */
   release(bucket: string): number;
-  /** @throws Error when fewer than `count` requests are held at once within 60 s. */
+  /** @throws Error if there are not `count` requests held at once within 60 s. */
   whenHeld(bucket: string, count: number): Promise<void>;
   forget(bucket: string): void;
-  /** Ends every connection; held requests are dropped. */
+  /** Closes every connection; held requests are dropped. */
   close(): Promise<void>;
 }
 
 export const DEFAULT_CREDENTIALS: Readonly<Record<string, string>> = { "test-access-key": "test-secret-key" };
 
-/** The most `whenHeld` waits. */
+/** The longest wait of `whenHeld`. */
 const HELD_WAIT_MS = 60_000;
 
-/** Larger than the largest object a job may ask for (1,000,000,000 bytes, and gzip adds little). */
+/**
+ * Above the size of the largest object that a job may request (1,000,000,000 bytes, and gzip adds
+ * little).
+ */
 const BODY_MAX_BYTES = 2 ** 31;
 
-/** Between two bytes of a trickled answer, unless its script says otherwise. */
+/** In ms, between two bytes of a trickled answer, unless its script says otherwise. */
 const TRICKLE_EVERY_MS = 1000;
 
 const CONTROL_PREFIX = "/__control/";
@@ -262,12 +269,14 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
     const [path = "", search = ""] = splitOnce(req.url ?? "", "?");
     const handle = path.startsWith(CONTROL_PREFIX) ? handleControl : handleS3;
     handle(req, res, path, new URLSearchParams(search)).catch((error: unknown) => {
-      // A fault of this file, not of the code under test: loud, and never an answer that could pass for a scripted one.
+      // A bug of this file, not of the code under test: log it, and send no answer that could pass
+      // for a scripted one.
       console.error("s3-server:", error);
       req.socket.destroy();
     });
   });
-  // An idle connection that the server closes just as the client sends on it would be a reset that no script asked for.
+  // If the server closes an idle connection while the client sends on it, the client sees a reset
+  // that no script asked for.
   server.keepAliveTimeout = 0;
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
@@ -326,7 +335,7 @@ function noteRequest(
   return seen;
 }
 
-/** What is wrong with the headers of a request that is signed rightly. */
+/** What is wrong with the headers of a correctly signed request. */
 function headerFault(method: string, headers: Record<string, string>, allowUnsignedPayload: boolean): S3Fault | null {
   const declared = headers["x-amz-content-sha256"] ?? "";
   if (!/^[0-9a-f]{64}$/.test(declared) && !(declared === "UNSIGNED-PAYLOAD" && allowUnsignedPayload)) {
@@ -361,7 +370,7 @@ function scriptedAnswer(action: Extract<Action, { do: "answer" | "trickle" }>): 
   return { ...fault, headers: { ...fault.headers, ...headers }, body: body ?? fault.body };
 }
 
-/** The answer with those of its headers whose names pass. */
+/** The answer with only those headers whose names pass. */
 function withHeaders(answer: Answer, passes: (name: string) => boolean): Answer {
   return { ...answer, headers: keep(answer.headers, passes) };
 }
@@ -374,15 +383,15 @@ function isNoMeta(name: string): boolean {
   return !name.startsWith("x-amz-meta-");
 }
 
-/** Settles once nothing can be sent any more: the client has hung up, or the answer is complete. */
+/** Settles when nothing more can be sent: the client has hung up, or the answer is complete. */
 function closed(res: ServerResponse): Promise<void> {
   return new Promise((resolve) => res.once("close", resolve));
 }
 
 /**
- * Reads a body, in one buffer of the announced length; what exceeds it is dropped.
- * @param untilBytes stop when so many have come, leaving the rest unread.
- * @returns null when the sender went away first.
+ * Reads a body into one buffer of the announced length; bytes beyond it are dropped.
+ * @param untilBytes stop after this many bytes and leave the rest unread.
+ * @returns null if the sender hangs up first.
  */
 function readBody(req: IncomingMessage, length: number, untilBytes: number | null = null): Promise<Buffer | null> {
   return new Promise((resolve) => {

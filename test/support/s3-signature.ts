@@ -1,18 +1,18 @@
 /**
- * Verifies AWS Signature V4 header authentication by signing the received request again with a signer that shares no code
- * with the one under test, and comparing.
+ * Verifies AWS Signature V4 header authentication: signs the received request again with an
+ * independent signer, and compares.
  */
 import { createHash, createHmac, type Hash, type Hmac } from "node:crypto";
 import { SignatureV4 } from "@smithy/signature-v4";
 
-/** An answer S3 gives to a request that it refuses. */
+/** S3's answer to a refused request. */
 export interface S3Fault {
   readonly status: number;
   readonly code: string;
   readonly message: string;
 }
 
-/** The parts of a request that are signed, as they came over the wire. */
+/** The signed parts of a request, as received. */
 export interface ReceivedRequest {
   readonly method: string;
   /** Still percent-encoded, without the query. */
@@ -22,7 +22,10 @@ export interface ReceivedRequest {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** How far a request's clock may be off. https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html */
+/**
+ * Allowed clock difference of a request, in ms.
+ * https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
+ */
 export const MAX_SKEW_MS = 15 * 60 * 1000;
 
 const AUTHORIZATION = /^AWS4-HMAC-SHA256 Credential=([^,\s]+),\s*SignedHeaders=([^,\s]+),\s*Signature=([0-9a-f]{64})$/;
@@ -36,7 +39,9 @@ export interface CredentialScope {
   readonly signature: string;
 }
 
-/** Reads the Authorization header; null when it is absent or is not a Signature V4 with a complete scope. */
+/**
+ * Reads the Authorization header; null if it is absent or not a Signature V4 with a complete scope.
+ */
 export function readScope(authorization: string | undefined): CredentialScope | null {
   const [, credential = "", signedHeaders = "", signature = ""] = AUTHORIZATION.exec(authorization ?? "") ?? [];
   const parts = credential.split("/");
@@ -47,11 +52,12 @@ export function readScope(authorization: string | undefined): CredentialScope | 
 }
 
 /**
- * The path is taken as received, not decoded and encoded again: AWS forgives a raw `=` in a path, the platform's local
- * endpoint does not. A client that passes here (every segment strictly encoded) is right with both.
+ * The path is taken as received, not decoded and encoded again: AWS accepts a raw `=` in a path,
+ * and the platform's local endpoint does not. A client that passes here (every segment strictly
+ * encoded) works with both.
  *
  * @param secrets secret access keys by access key id.
- * @returns null when the signature is right.
+ * @returns null if the signature is valid.
  */
 export async function signatureFault(
   request: ReceivedRequest,
@@ -95,10 +101,11 @@ async function expectedSignature(
     region: scope.region,
     service: scope.service,
     sha256: Sha256,
-    uriEscapePath: false, // S3 is the one service that encodes the path once
-    applyChecksum: false, // the hash that was declared is the one that was signed
+    uriEscapePath: false, // S3 alone encodes the path once
+    applyChecksum: false, // the declared hash is the one that was signed
   });
-  // A signed header that did not arrive stays out of the list, which makes the signature wrong, as it should.
+  // A signed header that did not arrive is left out, which makes the signature invalid, as it
+  // should.
   const signed = Object.entries(request.headers).filter(([name]) => scope.signedHeaders.includes(name));
   const query: Record<string, string | string[]> = {};
   for (const name of request.query.keys()) query[name] = request.query.getAll(name);
@@ -109,7 +116,8 @@ async function expectedSignature(
       hostname: "",
       path: request.path,
       query,
-      // x-amz-content-sha256 is among them (unsigned x-amz-* were refused): the signer takes the body's hash from it.
+      // x-amz-content-sha256 is among them (unsigned x-amz-* were refused): the signer takes the
+      // body's hash from it.
       headers: Object.fromEntries(signed),
     },
     { signingDate, signableHeaders: new Set(scope.signedHeaders) },
@@ -129,7 +137,7 @@ function refused(status: number, code: string, message: string): S3Fault {
   return { status, code, message };
 }
 
-/** SHA-256, or HMAC-SHA-256 with a secret, in the form the signer asks for. */
+/** SHA-256, or HMAC-SHA-256 with a secret, as the class that the signer needs. */
 class Sha256 {
   readonly #digest: Hash | Hmac;
 

@@ -11,7 +11,10 @@ interface Shipped {
   bytes: Uint8Array;
 }
 
-/** A member with the constant header, its deflate stream made of two fragments and a final block, as the product writes it. */
+/**
+ * A member with the constant header and a deflate stream of two fragments and a final block, as the
+ * product writes it.
+ */
 function gzip(text: string, { crcOff = 0, sizeOff = 0, header = "1f8b08000000000000ff" } = {}): Buffer {
   const raw = Buffer.from(text);
   const half = Math.floor(raw.length / 2);
@@ -26,7 +29,7 @@ function textOf(events: readonly Minted[]): string {
   return events.map(({ event }) => `${JSON.stringify(event)}\n`).join("");
 }
 
-/** What a flawless shipper makes of events of one day. */
+/** What a flawless shipper writes for events of one day. */
 function ship(events: readonly Minted[], path = PATH): Shipped {
   const times = events.map(({ at }) => at);
   const name = `${keyTime(Math.min(...times))}_${keyTime(Math.max(...times))}_0a1b2c3d.log.gz`;
@@ -106,7 +109,7 @@ describe("what is right", () => {
     oracle.unacknowledged(1, [...unsure, ...late]);
     assertClean(auditOf(ship([...events, ...unsure])));
     expect(faultsIn(auditOf(ship([...events, ...unsure, ...unsure])))).toEqual(["duplicated"]);
-    oracle.acknowledged(1, late); // a repeated request went through
+    oracle.acknowledged(1, late); // a repeated request succeeded
     expect(auditOf(ship([...events, ...unsure])).missing).toMatchObject(late.map(({ id }) => ({ id })));
   });
 
@@ -139,7 +142,7 @@ describe("each kind of fault", () => {
     ["a late start", ["wrongKeyTimes"], () => [renamed("120000Z_", "120001Z_")]],
     ["an end rounded up", ["wrongKeyTimes"], () => [renamed("120003Z_0", "120004Z_0")]],
   ])("%s is %j and nothing else", ([, kinds, make]) => {
-    // An altered time moves no other check: the oracle goes by the time it gave the event.
+    // An altered time affects no other check: the oracle uses the time that it gave the event.
     const report = auditOf(...make());
     expect(faultsIn(report)).toEqual(kinds);
     const words = kinds[0]?.replace(/[A-Z]/g, (capital) => ` ${capital.toLowerCase()}`);

@@ -177,7 +177,7 @@ describe("actions", () => {
 
   it.for([204, 206, 304, 600, 999])("answers with the status %i as it is told", async (status) => {
     const bucket = newBucket(rule({ do: "answer", status }));
-    // By hand: fetch hides what it holds for no status.
+    // A raw socket: fetch does not pass on every one of these statuses.
     const socket = connect(server.port, "127.0.0.1");
     const { headers } = await signed(urlOf(bucket, "key"));
     const lines = [...headers].map(([name, value]) => `${name}: ${value}\r\n`).join("");

@@ -1,4 +1,7 @@
-/** A client of the scripted S3 endpoint that signs as the product does, and buckets of their own for the tests of one file. */
+/**
+ * A client of the scripted S3 endpoint that signs as the product does, and separate buckets for the
+ * tests of a file.
+ */
 import { createHash } from "node:crypto";
 import { AwsClient } from "aws4fetch";
 import { afterAll, beforeAll } from "vitest";
@@ -19,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** A bucket of its own for every test: they share the server. */
+/** A new bucket for every test: they share the server. */
 let bucketCount = 0;
 export function newBucket(...rules: Rule[]): string {
   bucketCount += 1;
@@ -48,7 +51,7 @@ export interface Sending {
   datetime?: string;
 }
 
-/** A rightly signed request, as the product sends it. */
+/** A correctly signed request, as the product sends it. */
 export function signed(
   url: string,
   { method = "GET", body, headers = {}, keys = {}, datetime }: Sending = {},

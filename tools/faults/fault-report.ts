@@ -1,18 +1,22 @@
 /**
- * A vitest reporter that prints what the tests of faults counted: a line for each, and the sums. `npm run faults` and `npm run soak` use it.
+ * A vitest reporter that prints the counts of the tests of faults: a line for each, and the sums.
+ * `npm run faults` and `npm run soak` use it.
  */
 import { writeSync } from "node:fs";
 import type { Reporter, TestCase, TestModule } from "vitest/node";
 import type { FaultMeta } from "../../test/support/fault-meta.ts";
 
-/** By this name whoever runs vitest says where the report goes: a file descriptor apart from what the runtime prints of what was broken on purpose. */
+/**
+ * The environment variable with the report's file descriptor. It is separate from stdout, where the
+ * runtime prints the errors of injected faults.
+ */
 export const REPORT_FD_VARIABLE = "LOGSHIP_REPORT_FD";
 
 function write(text: string): void {
   writeSync(Number(process.env[REPORT_FD_VARIABLE] ?? 1), text);
 }
 
-/** Lines that the soak prints on its way begin like this. */
+/** Start of the soak's progress lines. */
 const PROGRESS = /^soak: /;
 
 export default class FaultReport implements Reporter {
@@ -49,7 +53,7 @@ export default class FaultReport implements Reporter {
   }
 }
 
-/** @returns the rows with their counts, and the sums of these, in columns. */
+/** @returns a table of the rows with their counts and the sums. */
 export function faultTable(rows: readonly FaultMeta[]): string {
   const sum = rows.reduce(
     (total, { events, faults, objects }) => ({

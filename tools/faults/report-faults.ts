@@ -4,21 +4,27 @@ import { createInterface } from "node:readline";
 import { ROOT } from "../paths.ts";
 import { REPORT_FD_VARIABLE } from "./fault-report.ts";
 
-/** In the child: what it and the runtime print of what was broken on purpose goes nowhere, the report comes here. */
+/**
+ * File descriptor of the report in the child process. Its other output, with the errors of injected
+ * faults, is discarded.
+ */
 const REPORT_FD = 3;
 
 export interface ReportOptions {
   readonly env?: Readonly<Record<string, string>>;
-  /** Gets each line of the report. */
+  /** Called with each line of the report. */
   readonly onLine: (line: string) => void;
-  /** After so long without a line, in ms, the tests are killed; asked after each line. By default never. */
+  /**
+   * After this many ms without a line the tests are killed; called after each line. By default they
+   * are not.
+   */
   readonly silenceMs?: () => number;
 }
 
 /**
  * Runs tests of faults.
  * @param files as vitest takes them.
- * @returns the exit code, 0 if all of them passed; `hung` if nothing was heard of them for too long.
+ * @returns the exit code, 0 if all of them passed; `hung` after too long a silence.
  */
 export async function reportFaults(
   files: readonly string[],
@@ -37,7 +43,7 @@ export async function reportFaults(
       cwd: ROOT,
       env: { ...process.env, ...env, [REPORT_FD_VARIABLE]: String(REPORT_FD) },
       stdio: ["ignore", "ignore", "ignore", "pipe"],
-      // A group of its own, so that the runtime's processes end with it.
+      // A process group of its own, so that the runtime's processes can be ended with it.
       detached: true,
     },
   );
@@ -82,7 +88,7 @@ function kill({ pid }: ChildProcess): void {
   }
 }
 
-/** Ended by a signal alone, this process would leave its tests behind; what runs at its exit ends them. */
+/** A signal would end this process without its exit handlers, which end the tests. */
 export function exitOnSignals(): void {
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => process.exit(1));
 }

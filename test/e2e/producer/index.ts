@@ -1,4 +1,4 @@
-/** A function that logs what a test tells it to, and ships events by itself over a service binding. */
+/** A function that logs what a test requests, and ships events itself over a service binding. */
 
 interface Env {
   LOGSHIP: {

@@ -14,7 +14,10 @@ export interface Answer<T = unknown> {
   };
 }
 
-/** Calls the worker's HTTP API, below `/client/v4/accounts/test-account`, with the admin's token unless told otherwise. */
+/**
+ * Calls the worker's HTTP API, below `/client/v4/accounts/test-account`, by default with the
+ * admin's token.
+ */
 export async function api<T = unknown>(
   method: string,
   path: string,
@@ -40,7 +43,7 @@ export function destinationConf(bucket: string, path = "logs/{DATE}"): string {
   return `s3://${bucket}/${path}?region=auto&endpoint=${endpoint}&access-key-id=${ACCESS_KEY}&secret-access-key=${SECRET_KEY}`;
 }
 
-/** Creates an enabled job and gives its id. @throws if it was refused. */
+/** Creates an enabled job and returns its id. @throws if it is refused. */
 export async function createJob(bucket: string, fields: object = {}): Promise<number> {
   const answer = await api<{ id: number }>("POST", "/logship/jobs", {
     destination_conf: destinationConf(bucket),

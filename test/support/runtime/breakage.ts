@@ -1,14 +1,14 @@
-/** Ways in which a durable object breaks, at a step of one's choice. */
+/** Faults of a durable object at a chosen step. */
 import { vi } from "vitest";
 
 /**
- * What becomes of one call of a method:
+ * A fault of one method call:
  * - `refused`: it fails before anything is done;
- * - `lost`: it is done, and whoever called is told that it failed;
- * - `dies before`, `dies after`: the object dies before it, or after it; what was committed stays;
- * - `dies after, on disk`: as well, once the disk has it;
- * - `hangs`: it is never answered, and never done;
- * - `late`: it is done, and never answered.
+ * - `lost`: it is done, and the caller gets an error;
+ * - `dies before`, `dies after`: the object dies before or after the call; committed data stays;
+ * - `dies after, on disk`: as `dies after`, once the data is on disk;
+ * - `hangs`: it is never done and never answered;
+ * - `late`: it is done and never answered.
  */
 export type Breakage = "refused" | "lost" | "dies before" | "dies after" | "dies after, on disk" | "hangs" | "late";
 
@@ -22,15 +22,16 @@ export const BREAKAGES = [
   "late",
 ] as const satisfies readonly Breakage[];
 
-/** The breakages that are known at once: no clock has to run out until somebody gives up. */
+/** The faults that a caller notices at once, without a timeout. */
 export const PROMPT_BREAKAGES = BREAKAGES.filter((breakage) => breakage !== "hangs" && breakage !== "late");
 
 type Method = (...args: unknown[]) => unknown;
 
 /**
- * Lets a method of every instance of a durable object's class break, or of a part of one that has its `ctx`, until `vi.restoreAllMocks()`.
- * @param decide is asked at each call; null: it goes well.
- * @returns how many calls are stuck: they will never be answered, and nothing more comes of them.
+ * Lets a method break in every instance of a durable object's class, or of a part of it that has
+ * its `ctx`, until `vi.restoreAllMocks()`.
+ * @param decide is asked at each call; null: no fault.
+ * @returns how many calls are stuck: they are never answered and do nothing more.
  */
 export function breakable<T extends object>(
   prototype: T,
@@ -38,7 +39,7 @@ export function breakable<T extends object>(
   decide: () => Breakage | null,
 ): { stuck(): number } {
   const present = prototype[method] as Method;
-  // What another mock does goes on.
+  // Keeps the effect of another mock.
   const original = (vi.isMockFunction(present) && present.getMockImplementation()) || present;
   let stuck = 0;
   const hang = (): Promise<never> => {
@@ -85,7 +86,7 @@ function broken(
     return breakage === "lost" ? lose() : die();
   };
   if (result instanceof Promise) return finish();
-  // A step that waits for nothing breaks within it, so that nothing behind it happens either.
+  // A synchronous method breaks synchronously, so that no later step of its caller runs.
   if (breakage === "lost") return lose();
   return breakage === "dies after" ? die() : finish();
 }

@@ -1,17 +1,19 @@
-/** The levels of src/log.ts. */
 const LEVELS = ["info", "warn", "error"] as const;
 
-/** So many lines of a test are kept, the last ones. */
+/** Lines kept of each test: the last ones. */
 const KEPT_MAX = 1_000;
 
 /**
- * Keeps the lines that a test's code logs, and prints them if it fails. Nothing goes to the test runner before: it sends what is logged from where it is
- * logged, on a timer; in a durable object that is aborted before that timer fires, the lines are never sent, and the run waits for them for ever.
+ * Keeps the lines that the code under test logs, and prints them if the test fails. They do not go
+ * to the test runner at once: it sends each line on a timer of the object that logged it. If a
+ * durable object is aborted before that timer fires, its lines are never sent, and the run hangs.
  */
 export class LinesOfTest {
   readonly #print: (() => void)[] = [];
 
-  /** Takes its place until the end of the file; spies of tests go before it. */
+  /**
+   * Replaces the console's methods until the end of the file; a test's own spies take precedence.
+   */
   constructor(target: Pick<Console, (typeof LEVELS)[number]>) {
     for (const level of LEVELS) {
       const original = target[level].bind(target);

@@ -4,8 +4,9 @@ declare const __vitest_mocker__: { moduleRunner: { import(specifier: string): Pr
 const REMEMBERS = Symbol.for("logship: remembers the main module");
 
 /**
- * Remembers the worker's main module. The pool imports it anew at each call of a durable object or of the worker, and each
- * import asks the Vite server, in another process, whether the module has changed. That takes more time than the call.
+ * Caches the worker's main module. The pool imports it again at each call of a durable object or of
+ * the worker, and each import asks the Vite server, in another process, whether the module has
+ * changed. That takes longer than the call.
  */
 export function rememberMainModule(): void {
   const runner = __vitest_mocker__.moduleRunner as typeof __vitest_mocker__.moduleRunner & { [REMEMBERS]?: true };
@@ -15,7 +16,7 @@ export function rememberMainModule(): void {
   runner.import = async (specifier) => {
     if (!specifier.endsWith("/src/index.ts")) return original(specifier);
     if (!main.has(specifier)) main.set(specifier, await original(specifier));
-    // The runtime looks at its network and its timers only when no call is left to do: they get their turn here.
+    // The runtime serves its network and its timers only when no call is left to do: this lets it.
     else await scheduler.wait(0);
     return main.get(specifier);
   };

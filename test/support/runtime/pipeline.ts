@@ -21,16 +21,18 @@ import { type BucketControl, bucketControl } from "../s3-control.ts";
 import { api } from "./api.ts";
 
 /**
- * The time at which tests begin: far in the real future, so that an alarm set by a test's clock never fires by itself, and a test fires it when it
- * means to.
+ * The time at which tests begin. It is far in the future, so that an alarm set by a test's clock
+ * fires only when the test runs it.
  */
 export const NOON = Date.parse("2100-11-20T12:00:00Z");
 
-/** Sets the clock that the worker and its durable objects read. Undone by `vi.restoreAllMocks()`. */
+/**
+ * Sets the clock that the worker and its durable objects read. Undone by `vi.restoreAllMocks()`.
+ */
 export function setClock(nowMs: number): { advance(ms: number): void; nowMs(): number } {
   let now = nowMs;
   vi.spyOn(platform, "now").mockImplementation(() => now);
-  // Whoever waits sees the time pass.
+  // A sleep advances the clock.
   vi.spyOn(platform, "sleep").mockImplementation(async (ms) => {
     now += ms;
   });
@@ -68,7 +70,11 @@ export function pack(
   return messages;
 }
 
-/** Delivers messages to the queue handler as one batch; what they refer to is in the blob store, as intake sees to. @returns which were acknowledged, by their envelope ids. */
+/**
+ * Delivers messages to the queue handler as one batch. As intake does, it first writes what they
+ * refer to into the blob store.
+ * @returns the envelope ids of the acknowledged messages.
+ */
 export async function deliver(
   messages: readonly PackedMessage[],
   attempts = 1,
@@ -77,7 +83,7 @@ export async function deliver(
   return redeliver(messages, attempts);
 }
 
-/** Delivers messages again, whatever has become of what they refer to. */
+/** Delivers messages again, without writing what they refer to. */
 export async function redeliver(
   messages: readonly PackedMessage[],
   attempts = 2,
@@ -98,7 +104,6 @@ export function runAlarm(jobId: number, segment = 0): Promise<boolean> {
   return runDurableObjectAlarm(segmentOf(env.LOG, jobId, segment));
 }
 
-/** What the cron does. */
 export async function runCron(): Promise<void> {
   const ctx = createExecutionContext();
   await worker.scheduled(createScheduledController({ cron: "*/5 * * * *" }), env);
@@ -115,14 +120,14 @@ export async function jobObjects(jobId: number): Promise<ObjectEntry[]> {
   return (await api<ObjectEntry[]>("GET", `/logship/jobs/${jobId}/objects?limit=1000`)).body.result;
 }
 
-/** Whether the log's counts add up. */
+/** The two sides of the log's balance. */
 export function balance({ counts }: LogStatus): { received: number; accountedFor: number } {
   const { received, filtered, sampled_out, delivered, pending, set_aside, discarded } = counts;
   return { received, accountedFor: filtered + sampled_out + delivered + pending + set_aside + discarded };
 }
 
 /**
- * Lets time pass until a job has nothing pending: alarms fire, the cron ticks, and nothing else helps.
+ * Lets time pass until a job has nothing pending: alarms fire and the cron ticks.
  * @throws if that takes more than an hour of the test's clock.
  */
 export async function settle(jobId: number, clock: { advance(ms: number): void }): Promise<void> {

@@ -1,7 +1,8 @@
 /**
- * A queue as the platform promises it, with the test as its scheduler: it keeps a copy of what it took until the handler acknowledged that, and delivers
- * in any grouping and order, as often as it likes. What has failed a hundred times goes to the dead-letter queue; what is fourteen days old is
- * deleted, which no test may see.
+ * A queue with the platform's guarantees, and the test as its scheduler. It keeps a message until
+ * the handler acknowledges it, and delivers in any grouping and order, any number of times. After a
+ * hundred failures a message goes to the dead-letter queue. After fourteen days it is deleted,
+ * which no test may cause.
  */
 import { createExecutionContext, createMessageBatch, getQueueResult } from "cloudflare:test";
 import type { EventQueue } from "../../../src/intake/send.ts";
@@ -10,7 +11,7 @@ import type { EventQueue } from "../../../src/intake/send.ts";
 const QUEUE = "logship-events";
 const DEAD_QUEUE = "logship-events-dead";
 const MAX_RETRIES = 100;
-/** For messages of which the handler decided nothing, in ms. */
+/** For messages that the handler neither acknowledged nor retried, in ms. */
 const RETRY_DELAY_MS = 300_000;
 const RETENTION_MS = 14 * 86_400_000;
 const BATCH_MAX = 100;
@@ -20,15 +21,18 @@ type QueueHandler = (batch: MessageBatch<unknown>, env: Env) => Promise<void>;
 export interface HeldMessage {
   readonly body: Uint8Array;
   readonly sentMs: number;
-  /** When it is to be delivered next, in ms since the epoch. */
+  /** Time of the next delivery, in ms since the epoch. */
   dueMs: number;
   /** Deliveries so far. */
   attempts: number;
-  /** It is in the dead-letter queue. */
+  /** Whether it is in the dead-letter queue. */
   dead: boolean;
 }
 
-/** What one call of `sendBatch` comes to: `refused` takes nothing, `lost` takes all and does not say so, `half` takes the first half and does not say so. */
+/**
+ * Faults of one `sendBatch`: `refused` takes nothing and fails; `lost` takes all and fails; `half`
+ * takes the first half and fails; `hang` is never answered.
+ */
 export type SendFault = "refused" | "lost" | "half" | "hang";
 
 export class SimulatedQueue implements EventQueue {
@@ -36,7 +40,7 @@ export class SimulatedQueue implements EventQueue {
   readonly held: HeldMessage[] = [];
   /** Deleted for their age. */
   readonly expired: HeldMessage[] = [];
-  /** Asked before each `sendBatch`; null: it goes well. */
+  /** Called before each `sendBatch`; null: no fault. */
   sendFault: () => SendFault | null = () => null;
   readonly #nowMs: () => number;
 
@@ -55,28 +59,28 @@ export class SimulatedQueue implements EventQueue {
     if (fault !== null) throw new Error("Unknown Internal Error (15000)");
   }
 
-  /** Somebody who is not intake writes to the queue, anything that a queue takes. */
+  /** Adds any message that a queue accepts, as a sender other than intake does. */
   put(body: unknown): void {
     const sentMs = this.#nowMs();
     this.held.push({ body: body as Uint8Array, sentMs, dueMs: sentMs, attempts: 0, dead: false });
   }
 
-  /** What may be delivered now, dead letters aside or alone. */
+  /** Messages that may be delivered now: without dead letters, or dead letters only. */
   due({ dead = false } = {}): HeldMessage[] {
     const now = this.#nowMs();
     return this.held.filter((message) => message.dead === dead && message.dueMs <= now);
   }
 
-  /** When the next message is due, in ms since the epoch; Infinity: there is none. */
+  /** Time of the next due message, in ms since the epoch; Infinity if there is none. */
   nextDueMs(): number {
     return this.held.reduce((next, { dueMs }) => Math.min(next, dueMs), Number.POSITIVE_INFINITY);
   }
 
   /**
-   * Delivers one batch to the handler, and does with each message what it says.
-   * @param batch held messages, in the order in which they are to come; the same may come twice.
-   * @param losesAck says of a message that was acknowledged whether the queue never learns of it.
-   * @returns how many messages were acknowledged, and how many are to come again.
+   * Delivers one batch to the handler, and applies its decision to each message.
+   * @param batch held messages, in the order of delivery; one may occur twice.
+   * @param losesAck whether the queue misses the acknowledgement of a message.
+   * @returns how many messages were acknowledged, and how many are to be retried.
    */
   async deliver(
     batch: readonly HeldMessage[],
@@ -98,7 +102,7 @@ export class SimulatedQueue implements EventQueue {
     );
     delivery.messages.forEach((message, i) => {
       const retry = message.retry.bind(message);
-      // What the runtime tells of a batch has no delays.
+      // The runtime's result of a batch has no delays.
       Object.defineProperty(message, "retry", {
         value: (options?: QueueRetryOptions) => {
           delays.set(i, (options?.delaySeconds ?? RETRY_DELAY_MS / 1_000) * 1_000);
@@ -112,7 +116,7 @@ export class SimulatedQueue implements EventQueue {
       await handler(delivery, env);
       acks = new Set((await getQueueResult(delivery, ctx)).explicitAcks.map(Number));
     } catch {
-      // The platform takes a handler that throws for one that acknowledged nothing.
+      // If the handler throws, the platform treats no message as acknowledged.
       delays.clear();
     }
     const now = this.#nowMs();
@@ -136,7 +140,7 @@ export class SimulatedQueue implements EventQueue {
     return { acked, retried: outcomes.size - acked };
   }
 
-  /** Delivers all that is due, in batches as the platform makes them, and deletes what is too old. */
+  /** Delivers all due messages, in batches as the platform makes them, and deletes expired ones. */
   async deliverDue(handler: QueueHandler, env: Env): Promise<void> {
     this.expire();
     for (const dead of [false, true]) {

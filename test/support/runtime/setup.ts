@@ -9,7 +9,7 @@ const lines = new LinesOfTest(console);
 
 beforeEach(() => lines.forget());
 
-/** Files share the runtime, with its storage, its mocks and its timers: each test leaves nothing behind. */
+/** Test files share the runtime with its storage, mocks and timers, so each test cleans up. */
 afterEach(async ({ task }) => {
   vi.useRealTimers();
   vi.restoreAllMocks();

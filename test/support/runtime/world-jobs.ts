@@ -1,4 +1,7 @@
-/** The jobs of a world: what each wants, what it was offered, and whether its buckets and its ledger agree with that. */
+/**
+ * The jobs of a world: what each wants, which events it was offered, and whether its buckets and
+ * its ledger agree with that.
+ */
 import { env } from "cloudflare:workers";
 import { chainHealth, chainObjects, chainStatus } from "../../../src/delivery/chain.ts";
 import { emptyHour, sumOf } from "../../../src/delivery/health.ts";
@@ -12,14 +15,14 @@ import { api, createJob, destinationConf } from "./api.ts";
 import { freshBucket } from "./pipeline.ts";
 
 export interface JobOptions {
-  /** As the API takes them, beside the destination. */
+  /** Fields of the API, without the destination. */
   readonly fields?: Readonly<Record<string, unknown>>;
-  /** What the filter in `fields` keeps, as the test understands it; by default everything. */
+  /** What the filter in `fields` keeps, implemented by the test; by default everything. */
   readonly keeps?: (event: Minted) => boolean;
-  /** Only a share is shipped, and nobody but the job knows which. */
+  /** Only a random share is shipped. */
   readonly samples?: boolean;
   readonly path?: string;
-  /** How its records are read, where they are not ndjson with all that the oracle looks for. */
+  /** How to read its records, if they are not ndjson with the fields that the oracle reads. */
   readonly audit?: Partial<Expectation>;
 }
 
@@ -30,28 +33,31 @@ export interface Bucket {
 
 export interface WorldJob {
   readonly id: number;
-  /** The newest last; those before it were its destination once. */
+  /** The current one is last; the others are earlier destinations. */
   readonly buckets: Bucket[];
   readonly path: string;
   enabled: boolean;
   deleted: boolean;
-  /** It was deleted with what it had not delivered. */
+  /** It was deleted with its undelivered records. */
   discarded: boolean;
   keeps: (event: Minted) => boolean;
   readonly samples: boolean;
   readonly audit: Partial<Expectation>;
-  /** What has to have become of its records, beside those that the filter drops. */
+  /** What became of its records that are not shipped, without those that the filter drops. */
   leftOut: LeftOut;
-  /** Its destination changed while nobody knew whether the old one had an object: that may be in both. */
+  /**
+   * Its destination changed while an upload to the old one was uncertain: that object may be in
+   * both.
+   */
   mayBeInBoth: boolean;
 }
 
-/** What a job is to have made of an event. */
+/** What a job should make of an event. */
 interface Offered {
   readonly event: Minted;
-  /** Intake acknowledged it while the job was enabled; if not, nobody knows whether it has it. */
+  /** Intake acknowledged it while the job was enabled; if not, the job may or may not have it. */
   certain: boolean;
-  /** `either`: the filter changed while it was on its way. */
+  /** `either`: the filter changed while the event was in flight. */
   verdict: "kept" | "dropped" | "either";
 }
 
@@ -59,9 +65,12 @@ export class WorldJobs {
   readonly all: WorldJob[] = [];
   /** Functions whose logging is off. */
   readonly off = new Set<string>();
-  /** How often a change is asked for that is not confirmed, as its owner would. */
+  /** The most attempts at a change that is not confirmed. */
   tries = 1;
-  /** What a client makes of an answer that may never come; null: it goes away. By default it waits. */
+  /**
+   * How long a client waits for an answer that may never come; null: it gives up. By default it
+   * waits.
+   */
   patience: <T>(answer: Promise<T>) => Promise<T | null> = (answer) => answer;
   readonly #oracle: Oracle;
   /** By job and event id. */
@@ -93,13 +102,13 @@ export class WorldJobs {
     return job;
   }
 
-  /** Changes a job over the API. @throws if that is refused. */
+  /** Changes a job over the API. @throws if it is refused. */
   async change(job: WorldJob, fields: Readonly<Record<string, unknown>>): Promise<void> {
     await this.#insist("PUT", `/logship/jobs/${job.id}`, fields);
     if (typeof fields.enabled === "boolean") job.enabled = fields.enabled;
   }
 
-  /** Gives a job a bucket of its own anew. */
+  /** Moves a job to a new bucket. */
   async move(job: WorldJob): Promise<Bucket> {
     const bucket = freshBucket();
     await this.change(job, { destination_conf: destinationConf(bucket.name, job.path) });
@@ -120,14 +129,17 @@ export class WorldJobs {
     }
   }
 
-  /** The destination refuses these, cut into objects, for themselves: they stay in the log, counted, or were given up. */
+  /**
+   * The destination refuses the objects of these events: they stay in the log as set aside, or are
+   * discarded.
+   */
   setAside(job: WorldJob, events: readonly Minted[], as: "set_aside" | "discarded" = "set_aside"): void {
     this.#oracle.forgiven(job.id, events);
     const before = typeof job.leftOut[as] === "number" ? job.leftOut[as] : 0;
     job.leftOut = { ...job.leftOut, [as]: before + events.length };
   }
 
-  /** These come to no job: the account has set their messages aside. */
+  /** The account has set the messages of these aside: no job gets them. */
   withdraw(events: readonly Minted[]): void {
     for (const job of this.all) {
       for (const { id } of events) this.#offeredTo(job).delete(id);
@@ -142,7 +154,7 @@ export class WorldJobs {
     else this.off.add(scriptName);
   }
 
-  /** Intake has, or may have, taken these. */
+  /** Intake has acknowledged these, or may have taken them. */
   taken(events: readonly Minted[], acknowledged: boolean): void {
     const shipping = events.filter((event) => {
       const isOff = this.off.has(String(event.record.ScriptName));
@@ -162,8 +174,8 @@ export class WorldJobs {
   }
 
   /**
-   * Gives a job another filter.
-   * @param inFlight events of which nobody knows yet whether the job has judged them, by id.
+   * Changes a job's filter.
+   * @param inFlight events that the job may not have filtered yet, by id.
    */
   async refilter(
     job: WorldJob,
@@ -181,7 +193,9 @@ export class WorldJobs {
     }
   }
 
-  /** Creates a job under a name that nobody else has, by which it is found if it was stored and not confirmed. */
+  /**
+   * Creates a job under a unique name, by which a job that was stored and not confirmed is found.
+   */
   async #create(name: string, fields: object): Promise<number> {
     for (let left = this.tries; ; left--) {
       try {
@@ -199,7 +213,7 @@ export class WorldJobs {
     }
   }
 
-  /** Asks for a change until it is confirmed. @throws if that takes too many tries. */
+  /** Repeats a change until it is confirmed. @throws after too many tries. */
   async #insist(method: string, path: string, body?: object): Promise<void> {
     for (let tries = 1; ; tries++) {
       const answer = await this.patience(api(method, path, body));
@@ -207,7 +221,7 @@ export class WorldJobs {
         if (tries < this.tries) continue;
         throw new Error(`${method} ${path}: no answer`);
       }
-      // What was not confirmed at first is gone once it is.
+      // An unconfirmed delete may have succeeded.
       const gone = method === "DELETE" && tries > 1 && answer.status === 404;
       if (answer.status === 200 || gone) return;
       if (answer.status === 503 && tries < this.tries) continue;
@@ -228,21 +242,22 @@ export class WorldJobs {
     return map;
   }
 
-  /** @returns how many objects were read. @throws naming every fault. */
+  /** @returns how many objects were read. @throws Error naming every fault. */
   async audit(job: WorldJob): Promise<number> {
     const contents = await Promise.all(job.buckets.map(({ control }) => control.contents()));
     const options = { path: job.path, ...job.audit };
     const { entries } = await chainObjects(env.LOG, job.id, 0, 100_000);
     const found = job.mayBeInBoth ? distinct(contents.flat()) : contents.flat();
     const delivered = new Set(entries.filter(({ state }) => state === "delivered").map(({ key }) => key));
-    // Half an object that a store kept stays where the job was discarded before it could be sent again.
+    // A truncated object stays in the store if its job is discarded before the upload is repeated.
     const all = found.filter(({ key, bytes }) => !job.discarded || delivered.has(key) || readSingleMember(bytes).ok);
     const report = this.#oracle.audit(job.id, all, options);
     const status = await alive(() => chainStatus(env.LOG, job.id));
     const faults: string[] = [];
     if (status !== null) {
       const { counts } = status;
-      // An upload that broke off when its job was discarded counts as discarded, whether the store has the object or not.
+      // An upload that is aborted when its job is discarded counts as discarded, whether the store
+      // has the object or not.
       const records = job.discarded
         ? Math.min(Math.max(report.records - counts.discarded, counts.delivered), report.records)
         : report.records;
@@ -261,7 +276,10 @@ export class WorldJobs {
     return report.objects;
   }
 
-  /** What the hours say of deliveries has to be what the ledger says of them: no world lasts longer than the hours are kept. */
+  /**
+   * The hourly delivery counts must agree with the ledger: no world lasts longer than the hours are
+   * kept.
+   */
   async #healthFaults(job: WorldJob, { counts, deliveredBytes, deliveredRawBytes }: LogStatus): Promise<string[]> {
     const hours = await alive(() => chainHealth(env.LOG, job.id, 0, Number.MAX_SAFE_INTEGER));
     const sum = hours.reduce(sumOf, emptyHour(0));
@@ -274,7 +292,7 @@ export class WorldJobs {
     return faults;
   }
 
-  /** Whether the job's ledger adds up at this moment: what is wrong, in words. */
+  /** What is wrong with the balance of the job's ledger now, in words. */
   async imbalance(job: WorldJob): Promise<string[]> {
     const status = await alive(() => chainStatus(env.LOG, job.id));
     if (status === null) return [];
@@ -284,8 +302,10 @@ export class WorldJobs {
   }
 
   /**
-   * What the account's ledger has to say.
-   * @param accepted what was acknowledged. @param unsure what once was not: what the ledger says of the first copy of it stays.
+   * What the account's ledger must show.
+   * @param accepted events that were acknowledged.
+   * @param unsure events with a failed attempt: the ledger keeps what it counted of their first
+   * copy.
    */
   accountExpectation(
     accepted: ReadonlyMap<string, Minted>,
@@ -297,7 +317,7 @@ export class WorldJobs {
     for (const job of this.all) {
       for (const [id, offered] of this.#offeredTo(job)) {
         possible.add(id);
-        // What was to be dropped with its job may never have been offered to it.
+        // Events of a discarded job may never have been offered to it.
         if (offered.certain && !unsure.has(id) && !job.discarded) certain.add(id);
       }
     }
@@ -324,7 +344,10 @@ export class WorldJobs {
   }
 }
 
-/** No key was ever sent with other bytes than the first time, whatever the store made of them. Only what a log sends has a checksum beside it. */
+/**
+ * Checks that no key was ever sent with other bytes than the first time, whatever the store made of
+ * them. Only uploads by a log have a checksum.
+ */
 async function overwritten(control: BucketControl): Promise<string[]> {
   const faults: string[] = [];
   const first = new Map<string, string>();
@@ -346,7 +369,10 @@ function between(certain: number, doubtful: number): Count {
   return doubtful === 0 ? certain : { atLeast: certain, atMost: certain + doubtful };
 }
 
-/** Asks an object that may just be dying of an earlier call; whoever comes after its death gets a new one. */
+/**
+ * Repeats a call to an object that may be dying of an earlier one. A call after its death gets a
+ * new object.
+ */
 export async function alive<T>(ask: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {

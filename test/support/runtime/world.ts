@@ -1,6 +1,7 @@
 /**
- * The whole service around a queue, clocks and stores that a test breaks at will: events go in at the front, through the handlers as they are deployed, and
- * whatever comes out is audited. It keeps the books: who owes what to whom, how many faults were injected, and how many objects were read.
+ * The whole service with a queue, clocks and stores that a test breaks at will. Events go in
+ * through the deployed handlers, and everything that comes out is audited. It also counts what each
+ * job owes, the injected faults and the objects read.
  */
 import {
   createExecutionContext,
@@ -25,13 +26,13 @@ import { setClock } from "./pipeline.ts";
 import { SimulatedQueue } from "./queue.ts";
 import { alive, type JobOptions, type WorldJob, WorldJobs } from "./world-jobs.ts";
 
-/** Hours of the test's clock after which what does not settle never will. */
+/** In hours of the test's clock. What has not settled by then never will. */
 const SETTLE_MAX_HOURS = 72;
 
 export interface Summary {
-  /** Events that were acknowledged. */
+  /** Acknowledged events. */
   events: number;
-  /** Faults that took place. */
+  /** Injected faults. */
   faults: number;
   /** Objects that were read back and audited. */
   objects: number;
@@ -52,14 +53,17 @@ export class World {
   readonly jobs: WorldJobs;
   /** Bindings as the handlers see them. */
   readonly env: Env;
-  /** The handlers of the isolate in use. */
+  /** The handlers of the current isolate. */
   isolate = worker;
   #faults = 0;
   readonly #accepted = new Map<string, Minted>();
   readonly #unsure = new Map<string, Minted>();
-  /** What came in since the queue was last known to be empty. */
+  /** Events since the queue was last known to be empty. */
   readonly #inFlight = new Map<string, Minted>();
-  /** Of the account's ledger, beside what follows from the events: what a test sets aside, or loses, on purpose. */
+  /**
+   * What the account's ledger has besides the counts of the events: what a test sets aside or loses
+   * on purpose.
+   */
   readonly accountLeftOut: { set_aside?: Count; processed?: Count; routed?: Count } = {};
 
   constructor(startMs: number) {
@@ -71,7 +75,7 @@ export class World {
     this.#connectOutbox();
   }
 
-  /** A fault took place. */
+  /** Counts injected faults. */
   injected(count = 1): void {
     this.#faults += count;
   }
@@ -84,13 +88,17 @@ export class World {
     return this.jobs.create(options);
   }
 
-  /** A new isolate of the worker: no configuration read yet, nothing gathered. What the earlier one had gathered is its own. */
+  /**
+   * A new isolate of the worker: no configuration is loaded, and its buffer is empty. What the
+   * earlier isolate has gathered stays there.
+   */
   coldIsolate(): void {
     this.isolate = createWorker();
   }
 
   /**
-   * Posts events over HTTP. What is acknowledged is owed from then on; of what is not, nobody knows.
+   * Posts events over HTTP. Acknowledged events are owed; the others may or may not have been
+   * taken.
    * @returns the status; null: no answer.
    */
   async post(
@@ -120,7 +128,7 @@ export class World {
     return status;
   }
 
-  /** Posts events, each request with so many. @throws unless every one of them is acknowledged. */
+  /** Posts events, this many per request. @throws unless every request is acknowledged. */
   async take(events: readonly Minted[], perRequest = events.length, options: PostOptions = {}): Promise<void> {
     for (let from = 0; from < events.length; from += perRequest) {
       const status = await this.post(events.slice(from, from + perRequest), options);
@@ -128,7 +136,10 @@ export class World {
     }
   }
 
-  /** Hands trace items to `tail()`, as one invocation of another function. What the queue or the outbox has taken is owed. */
+  /**
+   * Passes trace items to `tail()`, as one invocation of another function. What the queue or the
+   * outbox has taken is owed.
+   */
   async tail(events: readonly Minted[]): Promise<void> {
     const lostBefore = await this.#intakeLost();
     const ctx = createExecutionContext();
@@ -153,26 +164,29 @@ export class World {
     return acknowledged;
   }
 
-  /** These came in by a way of the test's own, and are owed. */
+  /** These were taken in some other way, and are owed. */
   owe(events: readonly Minted[]): void {
     this.#taken(events, true);
   }
 
-  /** The account keeps the messages of these, and counts them: they come to no job. */
+  /** The account keeps and counts the messages of these: no job gets them. */
   setAside(events: readonly Minted[]): void {
     const before = typeof this.accountLeftOut.set_aside === "number" ? this.accountLeftOut.set_aside : 0;
     this.accountLeftOut.set_aside = before + events.length;
     this.jobs.withdraw(events);
   }
 
-  /** Has the queue deliver all that is due. */
+  /** Delivers all due messages of the queue. */
   async deliverDue(): Promise<void> {
     await this.queue.deliverDue(this.isolate.queue, this.env);
   }
 
-  /** Runs every alarm that is set, whether it is due or not: none of them minds. One that dies is due again. */
+  /**
+   * Runs every alarm that is set, due or not: alarms must tolerate an early run. One whose object
+   * dies is run again.
+   */
   async runAlarms(): Promise<void> {
-    // Stubs of what died are of no use any more.
+    // New stubs each time: a stub of a dead object no longer works.
     const objects: (() => DurableObjectStub)[] = [() => outbox(this.env.OUTBOX), () => controlPlane(env.CONTROL)];
     for (const { id } of this.jobs.all) {
       for (const n of (await this.segments(id)).keys()) objects.push(() => segmentOf(env.LOG, id, n));
@@ -180,7 +194,7 @@ export class World {
     for (const object of objects) await runDurableObjectAlarm(object()).catch(() => this.#alarmAgain(object()));
   }
 
-  /** The platform runs an alarm again whose handler throws, or dies with its object. */
+  /** The platform runs an alarm again if its handler throws or its object dies. */
   async #alarmAgain(stub: DurableObjectStub): Promise<void> {
     await runInDurableObject(stub, async (_object, { storage }) => {
       if ((await storage.getAlarm()) === null) await storage.setAlarm(this.clock.nowMs());
@@ -197,7 +211,7 @@ export class World {
     return (await this.#statuses(jobId)).map((_status, n) => segmentOf(env.LOG, jobId, n));
   }
 
-  /** What each segment of a job's log says, the last one last; null: that one holds nothing yet. */
+  /** The status of each segment of a job's log, in order; null: the segment is empty. */
   async #statuses(jobId: number): Promise<(LogStatus | null)[]> {
     const statuses: (LogStatus | null)[] = [];
     do {
@@ -207,26 +221,31 @@ export class World {
   }
 
   /**
-   * Lets time pass, with nothing but what the platform does by itself: the queue delivers, alarms fire, the cron ticks.
-   * @throws if something still waits after days.
+   * Lets time pass with only what the platform does by itself: the queue delivers, alarms fire, the
+   * cron ticks.
+   * @throws if something is still pending after days.
    */
   async settle(): Promise<void> {
     const untilMs = this.clock.nowMs() + SETTLE_MAX_HOURS * 3_600_000;
     for (let turn = 0; this.clock.nowMs() < untilMs; turn++) {
-      // Minutes at first; then to where a message comes back that was put off for hours.
+      // Minutes at first; then up to the next due time, as a message may be delayed for hours.
       const nextMs = this.queue.nextDueMs() - this.clock.nowMs();
       this.clock.advance(turn < 20 ? 60_000 : Math.max(60_000, Number.isFinite(nextMs) ? nextMs : 300_000));
       await this.deliverDue();
       await this.runAlarms();
       if (turn % 5 === 4) await this.runCron();
-      // Calls within the runtime go ahead of the network: uploads that nothing waits for get a turn here.
+      // Calls within the runtime take precedence over its network: this lets uploads proceed that
+      // nothing awaits.
       await scheduler.wait(1);
       if ((await this.#waiting()) === "") return;
     }
     throw new Error(`not settled after ${SETTLE_MAX_HOURS} hours: ${await this.#waiting()}`);
   }
 
-  /** Compares everything that was shipped with what is owed, and with what the ledgers say. @throws naming every fault. */
+  /**
+   * Compares everything that was shipped with what is owed and with the ledgers.
+   * @throws Error naming every fault.
+   */
   async audit(): Promise<{ objects: number }> {
     let objects = 0;
     for (const job of this.jobs.all) objects += await this.jobs.audit(job);
@@ -241,12 +260,13 @@ export class World {
   }
 
   /**
-   * The end of every test: the faults stop, all that waits settles and is audited; and then a fresh event must still flow to every job that is enabled.
+   * The end of every test: the faults stop, everything pending settles and is audited, and then a
+   * new event must reach every enabled job.
    * @throws if anything is wrong.
    */
   async finish(): Promise<Summary> {
     await this.mend();
-    // Where nothing waits any more, the audit at the end says all that one here would.
+    // If nothing is pending, the audit at the end covers this one.
     if ((await this.#waiting()) !== "") {
       await this.settle();
       await this.audit();
@@ -274,14 +294,14 @@ export class World {
     }
   }
 
-  /** Events that may be on their way to the jobs, by id. */
+  /** Events that may not have reached the jobs yet, by id. */
   async inFlight(): Promise<ReadonlyMap<string, Minted>> {
     const kept = (await outbox(this.env.OUTBOX).status()).messages;
     if (this.queue.held.length === 0 && kept === 0) this.#inFlight.clear();
     return this.#inFlight;
   }
 
-  /** @throws if any ledger does not add up at this moment. */
+  /** @throws if any ledger does not balance now. */
   async checkBalances(): Promise<void> {
     const faults = accountLedgerFaults(await this.accountCounts(), {});
     for (const job of this.jobs.all) faults.push(...(await this.jobs.imbalance(job)));
@@ -292,7 +312,10 @@ export class World {
     return (await accountLedger(env.ACCOUNT).status()).counts;
   }
 
-  /** The outbox sends to the queue of its own environment, which is the real one. */
+  /**
+   * The outbox sends to the queue of its own environment, which is the real one: this gives it the
+   * test's.
+   */
   #connectOutbox(): void {
     const alarm = Outbox.prototype.alarm;
     const { queue } = this;
@@ -313,7 +336,7 @@ export class World {
     return (await accountLedger(env.ACCOUNT).status()).intakeLost;
   }
 
-  /** What waits, in words. */
+  /** What is pending, in words. */
   async #waiting(): Promise<string> {
     const waiting: string[] = [];
     if (this.queue.held.length > 0) waiting.push(`${this.queue.held.length} messages in the queue`);
