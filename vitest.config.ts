@@ -1,4 +1,4 @@
-import { readFileSync, statfsSync } from "node:fs";
+import { globSync, readFileSync, statfsSync } from "node:fs";
 import { cloudflareTest } from "@cloudflare/vitest-pool-workers";
 import { defineConfig, type Plugin, type TestProjectInlineConfiguration } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
@@ -21,7 +21,10 @@ function hasMemory(): boolean {
 // Storage syncs with each transaction, which on a disk takes as long as all else that a test does.
 if (process.env.TMPDIR === undefined && hasMemory()) process.env.TMPDIR = MEMORY;
 
-/** Lets tests in Node import pages: scripts for browsers are text, and no durable object is ever constructed. */
+/**
+ * Lets tests in Node import pages: scripts for browsers are text, and no durable object is ever
+ * constructed.
+ */
 const pagesInNode: Plugin = {
   name: "pages-in-node",
   enforce: "pre",
@@ -40,7 +43,10 @@ const IN_NODE = ["test/unit-support/**", "test/tools/**"];
 /** Folders of what runs in processes of its own, apart from the tests in the runtime. */
 const OUTSIDE = ["test/e2e/**", "test/browser/**", "test/example/**"];
 
-/** Files that need a runtime of their own: real timers of durable objects, which others hold up at times. */
+/**
+ * Files that need a runtime of their own: real timers of durable objects, which others hold up at
+ * times.
+ */
 const ALONE = [
   "test/control/functions-limits.test.ts",
   "test/dashboard/overview.test.ts",
@@ -48,7 +54,22 @@ const ALONE = [
   "test/openapi/examples.test.ts",
 ];
 
-/** Tests in the runtime, as it will run. Storage is reset after each test; files share the runtime. */
+/**
+ * Files that crash durable objects, the fault matrix among them. Later in such a runtime a timer
+ * may never fire, so all other files have runtimes in which nothing was crashed.
+ */
+const CRASHING = globSync("test/**/*.test.ts").filter(
+  (file) =>
+    /^test\/(?:faults|soak)\//.test(file) ||
+    (!ALONE.includes(file) && /abortAllDurableObjects|runtime\/breakage\.ts/.test(readFileSync(file, "utf8"))),
+);
+
+/** `npm run soak` runs it, which notices when the runtime hangs under so many crashes. */
+const SOAK = process.env[SOAK_VARIABLE] === undefined ? ["test/soak/soak.test.ts"] : [];
+
+/**
+ * Tests in the runtime, as it will run. Storage is reset after each test; files share the runtime.
+ */
 const runtime: TestProjectInlineConfiguration = {
   plugins: [
     cloudflareTest(({ inject }) => ({
@@ -78,13 +99,7 @@ const runtime: TestProjectInlineConfiguration = {
   test: {
     name: "runtime",
     include: ["test/**/*.test.ts"],
-    exclude: [
-      ...OUTSIDE,
-      ...IN_NODE,
-      ...ALONE,
-      // `npm run soak` runs it, which notices when the runtime hangs under so many crashes.
-      ...(process.env[SOAK_VARIABLE] === undefined ? ["test/soak/soak.test.ts"] : []),
-    ],
+    exclude: [...OUTSIDE, ...IN_NODE, ...ALONE, ...CRASHING],
     isolate: false,
     globalSetup: "./test/support/global-setup.ts",
     setupFiles: "./test/support/runtime/setup.ts",
@@ -93,8 +108,8 @@ const runtime: TestProjectInlineConfiguration = {
 };
 
 /**
- * Sorts files by project: a runtime is kept for the next file only if that file is of the same project.
- * Within one, the fault matrix comes first, as it takes longest.
+ * Sorts files by project: a runtime is kept for the next file only if that file is of the same
+ * project. Within one, the fault matrix comes first, as it takes longest.
  */
 class ByProject extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -112,6 +127,7 @@ export default defineConfig({
     maxWorkers: "100%",
     sequence: { sequencer: ByProject },
     projects: [
+      { ...runtime, test: { ...runtime.test, name: "faults", include: CRASHING, exclude: [...ALONE, ...SOAK] } },
       runtime,
       { ...runtime, test: { ...runtime.test, name: "alone", include: ALONE, exclude: [], isolate: true } },
       {
@@ -127,7 +143,8 @@ export default defineConfig({
           name: "e2e",
           include: ["test/e2e/**/*.test.ts"],
           globalSetup: "./test/e2e/built.ts",
-          // After all others: processes that are timed from outside do not share a machine with a fault matrix.
+          // After all others: processes that are timed from outside do not share a machine with a
+          // fault matrix.
           sequence: { groupOrder: 1 },
           maxWorkers: 3,
           testTimeout: 180_000,
@@ -148,7 +165,8 @@ export default defineConfig({
         },
       },
       {
-        // The server-rendered application, built, beside the shipper: it has packages of its own, and needs a browser.
+        // The server-rendered application, built, beside the shipper: it has packages of its own,
+        // and needs a browser.
         test: {
           name: "example",
           include: ["test/example/**/*.test.ts"],

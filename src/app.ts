@@ -41,8 +41,8 @@ import { mountDescription } from "./openapi/serve.ts";
 import { type Platform, within } from "./platform.ts";
 
 /**
- * How long a request may take, in ms: longer than all parts with bounds of their own together (a probe's PUT and HEAD,
- * 30 s; a change on its way to logs and ledger, 15 s).
+ * How long a request may take, in ms: longer than all parts with bounds of their own together (a
+ * probe's PUT and HEAD, 30 s; a change on its way to logs and ledger, 15 s).
  */
 const ANSWER_MS = 60_000;
 
@@ -78,7 +78,10 @@ export const GROUPS: readonly ResourceGroup[] = [
   { names: ["/members"], resources: memberRoutes },
 ];
 
-/** The HTTP app. It checks credentials, account, permission and configuration, in this order, before a route's handler. */
+/**
+ * The HTTP app. It checks credentials, account, permission and configuration, in this order, before
+ * a route's handler.
+ */
 export function createApp(platform: Platform): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
   const world: World = { platform, senders: new Senders(), insiders: new WeakMap() };
@@ -102,7 +105,8 @@ export function createApp(platform: Platform): Hono<AppEnv> {
       for (const [name, value] of Object.entries(error.headers)) c.header(name, value);
       return refused(c, error.status, error.entries);
     }
-    // A bug, or a part of the platform that did not answer. Its text is never answered: it may hold anything.
+    // A bug, or a part of the platform that did not answer. Its text is never answered: it may hold
+    // anything.
     log.error("request failed", { method: c.req.method, route: c.req.routePath, error: errorText(error) });
     c.header("Retry-After", "5");
     return refused(c, 503, [{ code: CODE.unavailable, message: "temporarily unavailable; repeat the request" }]);
@@ -165,8 +169,8 @@ function gateOf(c: AppContext, { platform, senders }: World): Gate {
 }
 
 /**
- * The sender of events. A malformed account id in the configuration loses none: there is only one account. Nor does a
- * malformed ADMIN_TOKEN lose those of other tokens.
+ * The sender of events. A malformed account id in the configuration loses none: there is only one
+ * account. Nor does a malformed ADMIN_TOKEN lose those of other tokens.
  * @throws as {@link admitted}.
  */
 async function sender(c: AppContext, world: World): Promise<Caller> {
@@ -186,8 +190,10 @@ async function sender(c: AppContext, world: World): Promise<Caller> {
 
 /**
  * The caller, for the one account of this deployment.
- * @param foreign whether the route accepts bearers that the platform judges; never for another account.
- * @throws ApiError 401, 404, or 503 if the configuration is malformed or the register does not answer.
+ * @param foreign whether the route accepts bearers that the platform judges; never for another
+ *   account.
+ * @throws ApiError 401, 404, or 503 if the configuration is malformed or the register does not
+ *   answer.
  */
 async function admitted(c: AppContext, world: World, foreign = false): Promise<Caller> {
   const access = readAccess(c.env);

@@ -1,4 +1,7 @@
-/** Bytes and text. The only file that uses `Buffer`, which the runtime's declarations leave partly untyped. */
+/**
+ * Bytes and text. The only file that uses `Buffer`, which the runtime's declarations leave partly
+ * untyped.
+ */
 import { Buffer } from "node:buffer";
 
 /** Joins byte arrays in a new buffer. */

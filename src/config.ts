@@ -30,7 +30,9 @@ export interface Config extends Access {
   requireOwnershipChallenge: boolean;
   /** Recent events are kept in memory, for previews. */
   previewRecent: boolean;
-  /** Origin of the function host, which runs uploaded functions in local development; null: none. */
+  /**
+   * Origin of the function host, which runs uploaded functions in local development; null: none.
+   */
   localFunctions: string | null;
   /** The platform's own API, behind the script routes; null: none. */
   upstream: Upstream | null;
@@ -42,7 +44,10 @@ export interface Upstream {
   base: string;
   /** Name of this service, to which functions are attached. */
   selfName: string;
-  /** A bearer that may read scripts, to check that functions are still attached. Only sent to `base`. null: no checks. */
+  /**
+   * A bearer that may read scripts, to check that functions are still attached. Only sent to
+   * `base`. null: no checks.
+   */
   token: string | null;
 }
 
@@ -69,7 +74,10 @@ export function readPreviewRecent(env: object): boolean {
 
 export type LocalFunctionsResult = { ok: true; origin: string | null } | { ok: false; fault: string };
 
-/** Where uploaded functions run. Each has its own host name below it; only `localhost` has such names without any setup. */
+/**
+ * Where uploaded functions run. Each has its own host name below it; only `localhost` has such
+ * names without any setup.
+ */
 export function readLocalFunctions(env: object): LocalFunctionsResult {
   const { LOCAL_FUNCTIONS: setting } = env as Settings;
   if (!setting) return { ok: true, origin: null };
@@ -108,7 +116,10 @@ export function readAccess(env: object): AccessResult {
     : { ok: true, access: { accountId, adminToken } };
 }
 
-/** The keys for what is stored, even if other settings are malformed. null: nothing can be decrypted. */
+/**
+ * The keys for what is stored, even if other settings are malformed. null: nothing can be
+ * decrypted.
+ */
 export function readSealing(env: object): { accountId: string; keys: SealingKeys } | null {
   const { ACCOUNT_ID: accountId = "", SECRETS_KEY, SECRETS_KEY_PREVIOUS } = env as Settings;
   const current = keyOf(SECRETS_KEY);
@@ -116,7 +127,10 @@ export function readSealing(env: object): { accountId: string; keys: SealingKeys
   return { accountId, keys: { current, previous: SECRETS_KEY_PREVIOUS ? keyOf(SECRETS_KEY_PREVIOUS) : null } };
 }
 
-/** What sign-in links are signed with. null: no links, as SIGN_IN_LINKS is not "true" or a secret is malformed. */
+/**
+ * What sign-in links are signed with. null: no links, as SIGN_IN_LINKS is not "true" or a secret is
+ * malformed.
+ */
 export function readLinkSecrets(env: object): LinkSecrets | null {
   const { SIGN_IN_LINKS, SECRETS_KEY } = env as Settings;
   const [secretsKey, adminToken] = [keyOf(SECRETS_KEY), readAdminToken(env)];

@@ -27,7 +27,10 @@ export interface ErrorEntry {
   source?: { pointer: string };
 }
 
-/** A failure that the app answers with. Any other exception is a bug, and its text is never answered. */
+/**
+ * A failure that the app answers with. Any other exception is a bug, and its text is never
+ * answered.
+ */
 export class ApiError extends Error {
   readonly status: 400 | 401 | 403 | 404 | 405 | 409 | 413 | 415 | 429 | 500 | 503;
   readonly entries: readonly ErrorEntry[];

@@ -1,23 +1,33 @@
 /**
- * Numbers from outside (platform limits, promises to callers) and bounds of resources, with their sources. Policies (when
- * to retry, when to cut) are next to the code they govern.
+ * Numbers from outside (platform limits, promises to callers) and bounds of resources, with their
+ * sources. Policies (when to retry, when to cut) are next to the code they govern.
  */
 
-/** Largest body of one queue message, in bytes. https://developers.cloudflare.com/queues/platform/limits/ (128 KB; 128,000 B pass). */
+/**
+ * Largest body of one queue message, in bytes.
+ * https://developers.cloudflare.com/queues/platform/limits/ (128 KB; 128,000 B pass).
+ */
 export const QUEUE_MESSAGE_MAX_BYTES = 128_000;
 
-/** Largest sum of message bodies of one `sendBatch`, in bytes. Same page (256 KB). The local queue does not enforce it. */
+/**
+ * Largest sum of message bodies of one `sendBatch`, in bytes. Same page (256 KB). The local queue
+ * does not enforce it.
+ */
 export const QUEUE_SEND_BATCH_MAX_BYTES = 256_000;
 
 /** Most messages of one `sendBatch`. Same page. */
 export const QUEUE_SEND_BATCH_MAX_MESSAGES = 100;
 
-/** Records of one message, as NDJSON before compression, in bytes. The messages of a batch are decoded one at a time. */
+/**
+ * Records of one message, as NDJSON before compression, in bytes. The messages of a batch are
+ * decoded one at a time.
+ */
 export const MESSAGE_RAW_MAX_BYTES = 480_000;
 
 /**
- * The same for requests with an `Idempotency-Key`, whose message boundaries must depend on the body alone: small enough
- * for a message even without compression, so no boundary depends on a compressor's version.
+ * The same for requests with an `Idempotency-Key`, whose message boundaries must depend on the body
+ * alone: small enough for a message even without compression, so no boundary depends on a
+ * compressor's version.
  */
 export const MESSAGE_RAW_MAX_BYTES_KEYED = 120_000;
 
@@ -27,26 +37,36 @@ export const EVENTS_BODY_MAX_BYTES = 16 * 1024 * 1024;
 /** Events of one POST. */
 export const EVENTS_MAX_COUNT = 20_000;
 
-/** Distinct UTC days among the events of one POST: each day is a separate object in every destination. */
+/**
+ * Distinct UTC days among the events of one POST: each day is a separate object in every
+ * destination.
+ */
 export const EVENTS_MAX_DAYS = 31;
 
 /** One event as sent, in bytes of JSON. */
 export const EVENT_MAX_BYTES = 1024 * 1024;
 
 /**
- * Its record, in bytes of JSON, which may be larger: objects become text with escaped quotes, `1e20` is written out (five
- * times as long), and defaults are added (`{}` as a log grows from 3 to 54 bytes, so an event of only these may be too
- * large below 1 MiB). Truncation parses the record in memory that others share.
+ * Its record, in bytes of JSON, which may be larger: objects become text with escaped quotes,
+ * `1e20` is written out (five times as long), and defaults are added (`{}` as a log grows from 3 to
+ * 54 bytes, so an event of only these may be too large below 1 MiB). Truncation parses the record
+ * in memory that others share.
  */
 export const RECORD_MAX_BYTES = 8 * EVENT_MAX_BYTES;
 
 /** The records of one request together, in UTF-16 units: all are in memory at once. */
 export const RECORDS_MAX_UNITS = 32 * 1024 * 1024;
 
-/** Text of `Exceptions` and `Logs` of a shipped record together, in Unicode code points. As the vendor's. */
+/**
+ * Text of `Exceptions` and `Logs` of a shipped record together, in Unicode code points. As the
+ * vendor's.
+ */
 export const TEXT_MAX_CHARACTERS = 16_384;
 
-/** Nesting of objects and arrays in an event: far beyond real logs, and within what JSON readers accept. */
+/**
+ * Nesting of objects and arrays in an event: far beyond real logs, and within what JSON readers
+ * accept.
+ */
 export const EVENT_MAX_DEPTH = 100;
 
 /** Longest `Idempotency-Key`, in characters. */
@@ -58,22 +78,28 @@ export const API_BODY_MAX_BYTES = 256 * 1024;
 /** Most entries of `errors` in one answer. */
 export const ERRORS_MAX_ENTRIES = 100;
 
-/** Largest time in a record, in ms since the epoch: 9999-12-31T23:59:59.999Z, the last with a four-digit year. */
+/**
+ * Largest time in a record, in ms since the epoch: 9999-12-31T23:59:59.999Z, the last with a
+ * four-digit year.
+ */
 export const TIME_MAX_MS = 253_402_300_799_999;
 
 /** Jobs of one account. The vendor's answer beyond it is 403, code 1004. */
 export const JOBS_MAX = 100;
 
 /**
- * Jobs that are remembered, including deleted ones. A job's configuration has at most 120 kB, and all of them, with the
- * opt-outs, must fit one call of 32 MiB.
+ * Jobs that are remembered, including deleted ones. A job's configuration has at most 120 kB, and
+ * all of them, with the opt-outs, must fit one call of 32 MiB.
  */
 export const JOBS_REMEMBERED_MAX = 250;
 
 /** Functions with a setting, including those that were off within the last 15 days. */
 export const FUNCTIONS_MAX = 1_000;
 
-/** How often logging of one function may be switched off within 15 days: each switch is remembered that long. */
+/**
+ * How often logging of one function may be switched off within 15 days: each switch is remembered
+ * that long.
+ */
 export const SWITCHES_MAX = 100;
 
 /** A filter, in bytes of UTF-8. The vendor's limit is 1,000. */
@@ -86,12 +112,15 @@ export const FILTER_MAX_OPERATORS = 200;
 export const FILTER_MAX_DEPTH = 20;
 
 /**
- * How often a template may write one field. A record has up to {@link RECORD_MAX_BYTES} and is rendered in memory that all
- * jobs share: unbounded, a template of 16,384 characters could ask for gigabytes.
+ * How often a template may write one field. A record has up to {@link RECORD_MAX_BYTES} and is
+ * rendered in memory that all jobs share: unbounded, a template of 16,384 characters could ask for
+ * gigabytes.
  */
 export const FIELD_MAX_USES = 4;
 
-/** Text around the values of one record, with the delimiter, in bytes: bounded for the same reason. */
+/**
+ * Text around the values of one record, with the delimiter, in bytes: bounded for the same reason.
+ */
 export const RECORD_TEXT_MAX_BYTES = 16_384;
 
 /** A fragment, the unit that a queue handler compresses: records… */
@@ -100,12 +129,16 @@ export const FRAGMENT_MAX_RECORDS = 1_000;
 export const FRAGMENT_MAX_RAW_BYTES = 1_000_000;
 
 /**
- * A smaller fragment, in bytes, waits uncompressed and is deflated together with its neighbours: small fragments compress
- * badly (256 KB: −1.8 %, 64 KB: −6.8 %, single records: a third of the ratio of one stream).
+ * A smaller fragment, in bytes, waits uncompressed and is deflated together with its neighbours:
+ * small fragments compress badly (256 KB: −1.8 %, 64 KB: −6.8 %, single records: a third of the
+ * ratio of one stream).
  */
 export const FRAGMENT_MIN_DEFLATE_BYTES = 131_072;
 
-/** Waiting uncompressed bytes of one batch that are deflated together (256 KB: −1.8 % against one stream). */
+/**
+ * Waiting uncompressed bytes of one batch that are deflated together (256 KB: −1.8 % against one
+ * stream).
+ */
 export const COMPACT_AT_RAW_BYTES = 262_144;
 
 /**
@@ -114,16 +147,28 @@ export const COMPACT_AT_RAW_BYTES = 262_144;
  */
 export const ROW_MAX_BYTES = 1_900_000;
 
-/** Raw bytes of one append. The platform takes calls of 32 MiB; a smaller bound keeps a batch's memory low. */
+/**
+ * Raw bytes of one append. The platform takes calls of 32 MiB; a smaller bound keeps a batch's
+ * memory low.
+ */
 export const APPEND_MAX_RAW_BYTES = 4_000_000;
 
-/** The same after formatting, in UTF-16 units of at most three bytes: a format may add 16 kB to each record. */
+/**
+ * The same after formatting, in UTF-16 units of at most three bytes: a format may add 16 kB to each
+ * record.
+ */
 export const APPEND_MAX_WRITTEN_UNITS = 2 * APPEND_MAX_RAW_BYTES;
 
-/** Size, in bytes, at which a log continues in its next segment. A durable object holds 10 GB; cuts need the rest. */
+/**
+ * Size, in bytes, at which a log continues in its next segment. A durable object holds 10 GB; cuts
+ * need the rest.
+ */
 export const SEGMENT_MAX_BYTES = 8_000_000_000;
 
-/** How long ids of taken messages are remembered, in ms: 15 days, one more than the queue's retention. */
+/**
+ * How long ids of taken messages are remembered, in ms: 15 days, one more than the queue's
+ * retention.
+ */
 export const ID_MEMORY_MS = 15 * 86_400_000;
 
 /** Age, in ms, at which the handler sets a message aside, before the queue drops it at 14 days. */
@@ -143,10 +188,16 @@ export const OWNERSHIP_CHALLENGE_S = 7 * 86_400;
 /** Largest `Retry-After` of a store that is honoured, in seconds. */
 export const RETRY_AFTER_MAX_S = 3_600;
 
-/** Messages in one call to the outbox, in bytes. The platform takes 32 MiB, which includes more than these. */
+/**
+ * Messages in one call to the outbox, in bytes. The platform takes 32 MiB, which includes more than
+ * these.
+ */
 export const KEEP_MAX_BYTES = 16_000_000;
 
-/** Calls that one invocation may make to other services. https://developers.cloudflare.com/workers/platform/limits/ */
+/**
+ * Calls that one invocation may make to other services.
+ * https://developers.cloudflare.com/workers/platform/limits/
+ */
 export const SUBREQUESTS_MAX = 1_000;
 
 /** Tokens and members of one account: few enough for one answer. */
@@ -156,7 +207,10 @@ export const MEMBERS_MAX = 500;
 /** Longest name of a token, in UTF-16 units. */
 export const TOKEN_NAME_MAX = 120;
 
-/** Longest address, in characters. RFC 5321, 4.5.3.1.3: a path has 256, two of which are its brackets. */
+/**
+ * Longest address, in characters. RFC 5321, 4.5.3.1.3: a path has 256, two of which are its
+ * brackets.
+ */
 export const EMAIL_MAX = 254;
 
 /** How long the audit keeps a change, in ms: 90 days… */
@@ -170,7 +224,10 @@ export const AUDIT_TEXT_MAX = 1_024;
 /** A body in an audit entry, in UTF-16 units of JSON: a page of a hundred must fit one call. */
 export const AUDIT_BODY_MAX = 32_768;
 
-/** How long an isolate trusts a token that it has seen, while the access register does not answer, in ms. */
+/**
+ * How long an isolate trusts a token that it has seen, while the access register does not answer,
+ * in ms.
+ */
 export const SENDER_MEMORY_MS = 300_000;
 
 /** Tokens that one isolate remembers for this. */
@@ -179,7 +236,10 @@ export const SENDERS_MAX = 1_000;
 /** Events of one preview. */
 export const PREVIEW_EVENTS_MAX = 1_000;
 
-/** Rendered text in a preview, in bytes of UTF-8: twice a request's body. It comes twice, as records and as objects. */
+/**
+ * Rendered text in a preview, in bytes of UTF-8: twice a request's body. It comes twice, as records
+ * and as objects.
+ */
 export const PREVIEW_TEXT_MAX_BYTES = 512 * 1024;
 
 /** Recent events that are held in memory for previews: number… */
@@ -192,7 +252,10 @@ export const RECENT_EVENT_MAX_BYTES = 32 * 1024;
 /** Recent events that one isolate hands over at once, in bytes. */
 export const RECENT_HANDOVER_MAX_BYTES = 512 * 1024;
 
-/** All modules of a function in local development, in bytes. The platform takes 10 MB compressed; one call carries it. */
+/**
+ * All modules of a function in local development, in bytes. The platform takes 10 MB compressed;
+ * one call carries it.
+ */
 export const LOCAL_UPLOAD_MAX_BYTES = 10 * 1024 * 1024;
 
 /** Modules of one such function, and the number of functions: each called one is an isolate. */
@@ -202,12 +265,16 @@ export const LOCAL_FUNCTIONS_MAX = 100;
 /** Name of a module, in bytes of UTF-8: a file path. */
 export const LOCAL_MODULE_NAME_MAX = 1_024;
 
-/** Compatibility flags of one such function. The platform knows some two hundred; a date replaces most. */
+/**
+ * Compatibility flags of one such function. The platform knows some two hundred; a date replaces
+ * most.
+ */
 export const LOCAL_FLAGS_MAX = 50;
 
 /**
- * One upload of a function script, decompressed, with all parts, in bytes: the platform's limit for paid accounts, which
- * it counts after gzip. At most four times this is in memory while it is read and sent on.
+ * One upload of a function script, decompressed, with all parts, in bytes: the platform's limit for
+ * paid accounts, which it counts after gzip. At most four times this is in memory while it is read
+ * and sent on.
  * https://developers.cloudflare.com/workers/platform/limits/#worker-size
  */
 export const UPLOAD_MAX_BYTES = 10 * 1024 * 1024;
@@ -218,13 +285,18 @@ export const UPLOAD_READ_MS = 30_000;
 export const UPLOADS_AT_ONCE = 2;
 /** …size up to which an upload counts as small, in bytes… */
 export const UPLOAD_SMALL_MAX_BYTES = 1024 * 1024;
-/** …and when a slot frees itself, in ms: longer than reading, the platform and our own part may take together. */
+/**
+ * …and when a slot frees itself, in ms: longer than reading, the platform and our own part may take
+ * together.
+ */
 export const UPLOAD_SLOT_MS = 90_000;
 
 /** Its parts: each is an object in memory, and 10 MiB can hold 150,000 of them. */
 export const UPLOAD_PARTS_MAX = 1_000;
 
-/** Its part `metadata`, in bytes. Most of it are bindings: at the vendor's at most 128 of 5 kB each. */
+/**
+ * Its part `metadata`, in bytes. Most of it are bindings: at the vendor's at most 128 of 5 kB each.
+ */
 export const UPLOAD_METADATA_MAX_BYTES = 1024 * 1024;
 
 /** Nesting of its objects and arrays: JSON bindings are the deepest. */
@@ -233,7 +305,10 @@ export const UPLOAD_METADATA_MAX_DEPTH = 100;
 /** Longest name of a module, in UTF-16 units: a path. */
 export const MODULE_NAME_MAX = 1_024;
 
-/** How long the platform's API may take for all of one request's calls, in ms: less than a request may take here. */
+/**
+ * How long the platform's API may take for all of one request's calls, in ms: less than a request
+ * may take here.
+ */
 export const UPSTREAM_MS = 40_000;
 
 /** Its answer, in bytes: a GET of a script answers the script. */
@@ -242,16 +317,23 @@ export const UPSTREAM_ANSWER_MAX_BYTES = 2 * UPLOAD_MAX_BYTES;
 /** Its answer with the settings of a script, in bytes, if the caller does not need it whole. */
 export const UPSTREAM_SETTINGS_MAX_BYTES = 1024 * 1024;
 
-/** How long a function that the platform no longer has is checked, in ms: as long as it is counted. */
+/**
+ * How long a function that the platform no longer has is checked, in ms: as long as it is counted.
+ */
 export const ATTACHMENT_GONE_MS = 30 * 86_400_000;
 
 /** Longest URL of a webhook, in characters: a common limit of request lines. */
 export const WEBHOOK_URL_MAX = 2_048;
 
-/** Objects of one replay: 30 days at an interval of 30 s are 86,400. Each is a row until it is done. */
+/**
+ * Objects of one replay: 30 days at an interval of 30 s are 86,400. Each is a row until it is done.
+ */
 export const REPLAY_OBJECTS_MAX = 100_000;
 
-/** Replays in progress at once: each may hold an object in memory, and all share one durable object's connections… */
+/**
+ * Replays in progress at once: each may hold an object in memory, and all share one durable
+ * object's connections…
+ */
 export const REPLAYS_UNDER_WAY_MAX = 4;
 /** …ended replays that are remembered… */
 export const REPLAYS_MAX = 200;
@@ -271,10 +353,15 @@ export const LIVE_PUSH_MAX_RECORDS = 500;
 /** …and bytes of JSON in all: enough for an event of 1 MiB with escapes. */
 export const LIVE_PUSH_MAX_BYTES = 2 * 1024 * 1024;
 
-/** A record that is shown live, in bytes of JSON; of a larger one only the short fields are shown. */
+/**
+ * A record that is shown live, in bytes of JSON; of a larger one only the short fields are shown.
+ */
 export const LIVE_RECORD_MAX_BYTES = 64 * 1024;
 
-/** Live viewers at once: each may have {@link LIVE_WINDOW_UNITS} in flight, in the memory of one durable object. */
+/**
+ * Live viewers at once: each may have {@link LIVE_WINDOW_UNITS} in flight, in the memory of one
+ * durable object.
+ */
 export const LIVE_SOCKETS_MAX = 50;
 /** …and of one token, one member or the admin, so that none can take all. */
 export const LIVE_SOCKETS_OF_ONE_MAX = 20;
@@ -286,7 +373,10 @@ export const LIVE_WINDOW_UNITS = 1_000_000;
 /** …and messages. */
 export const LIVE_WINDOW_MESSAGES = 100;
 
-/** Function name in a live filter, in bytes: longer than any platform allows, and it fits beside a filter. */
+/**
+ * Function name in a live filter, in bytes: longer than any platform allows, and it fits beside a
+ * filter.
+ */
 export const LIVE_SCRIPT_MAX_BYTES = 1_024;
 
 /** A message of a live viewer, in bytes: a filter with every character escaped, and its names. */
@@ -304,12 +394,18 @@ export const SESSIONS_MAX = 1_000;
 /** …and of one token, one member or the admin. */
 export const SESSIONS_OF_ONE_MAX = 20;
 
-/** How long a draft of a job is kept after its last change, in ms: as long as the proof in it is valid… */
+/**
+ * How long a draft of a job is kept after its last change, in ms: as long as the proof in it is
+ * valid…
+ */
 export const DRAFT_MS = OWNERSHIP_CHALLENGE_S * 1_000;
 /** …drafts of one owner, and in all; one more replaces the oldest… */
 export const DRAFTS_OF_OWNER_MAX = 20;
 export const DRAFTS_MAX = 500;
-/** …and the size of one, in UTF-16 units of JSON: a job's fields have at most 60,000, with everything escaped. */
+/**
+ * …and the size of one, in UTF-16 units of JSON: a job's fields have at most 60,000, with
+ * everything escaped.
+ */
 export const DRAFT_MAX_UNITS = 128 * 1024;
 
 /** The object with an ownership challenge when read back, in bytes: the token has 60. */
@@ -319,8 +415,8 @@ export const CHALLENGE_MAX_BYTES = 4_096;
 export const CHALLENGE_READ_MS = 15_000;
 
 /**
- * Body of a dashboard form, in bytes: a filter three times (stored, as JSON, in its fields) and output options, in form
- * encoding with up to nine bytes per character.
+ * Body of a dashboard form, in bytes: a filter three times (stored, as JSON, in its fields) and
+ * output options, in form encoding with up to nine bytes per character.
  */
 export const FORM_MAX_BYTES = 512 * 1024;
 /** …and its fields: the largest filter in the builder has some 1,500. Looking one up is linear. */

@@ -11,8 +11,8 @@ export function inLogContext<T>(fields: LogFields, run: () => T): T {
 }
 
 /**
- * Log lines for operators: one object each, which the platform stores and indexes by field. Text of errors goes through
- * {@link errorText}.
+ * Log lines for operators: one object each, which the platform stores and indexes by field. Text of
+ * errors goes through {@link errorText}.
  */
 export const log = {
   info: (message: string, fields: LogFields = {}): void => console.info(line(message, fields)),
@@ -31,8 +31,9 @@ const ERROR_TEXT_MAX = 300;
 const LOOKED_AT_MAX = 4_096;
 
 /**
- * Patterns of secrets in foreign text; each match becomes `****`. Of a URL only scheme and host stay: the rest may grant
- * access (signed queries, webhook paths, user info, destinations with keys).
+ * Patterns of secrets in foreign text; each match becomes `****`. Of a URL only scheme and host
+ * stay: the rest may grant access (signed queries, webhook paths, user info, destinations with
+ * keys).
  */
 const SECRET_SHAPES: readonly (readonly [shape: RegExp, becomes: string])[] = [
   // `JSON.parse` quotes its input.
@@ -50,8 +51,9 @@ const SECRET_SHAPES: readonly (readonly [shape: RegExp, becomes: string])[] = [
 ];
 
 /**
- * An error for a log line: name and message on one line, at most {@link ERROR_TEXT_MAX} units, with secrets masked. Of a
- * thrown value that is no error, only the type: converting it may run foreign code. Never throws.
+ * An error for a log line: name and message on one line, at most {@link ERROR_TEXT_MAX} units, with
+ * secrets masked. Of a thrown value that is no error, only the type: converting it may run foreign
+ * code. Never throws.
  */
 export function errorText(error: unknown): string {
   try {

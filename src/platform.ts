@@ -1,6 +1,7 @@
 /**
- * Time, randomness, network and waiting, as one object that is passed as an argument, so that tests set the clock, script
- * the network and never sleep. The pure middle (record, pipeline arithmetic, cuts, keys) uses none of it.
+ * Time, randomness, network and waiting, as one object that is passed as an argument, so that tests
+ * set the clock, script the network and never sleep. The pure middle (record, pipeline arithmetic,
+ * cuts, keys) uses none of it.
  */
 export interface Platform {
   /** In ms since the epoch. In the runtime this clock stands still between two I/O operations. */
@@ -18,7 +19,10 @@ export const platform: Platform = {
   sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
 };
 
-/** The promise's value, or `late` after `ms`. The promise continues, so a late effect must be harmless. */
+/**
+ * The promise's value, or `late` after `ms`. The promise continues, so a late effect must be
+ * harmless.
+ */
 export async function within<T, L>(ms: number, promise: Promise<T>, late: L): Promise<T | L> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const deadline = new Promise<L>((resolve) => {
@@ -53,8 +57,9 @@ export async function answered<T>(callee: string, ms: number, promise: Promise<T
 }
 
 /**
- * Deadlines for work that makes many calls: each call is bounded, and so are all together, and a callee that timed out
- * once is not called again. So one that hangs costs its deadline once. Call {@link Patience.end}, or the timer stays.
+ * Deadlines for work that makes many calls: each call is bounded, and so are all together, and a
+ * callee that timed out once is not called again. So one that hangs costs its deadline once. Call
+ * {@link Patience.end}, or the timer stays.
  */
 export class Patience {
   readonly #ms: number;
@@ -80,10 +85,11 @@ export class Patience {
   }
 
   /**
-   * Makes a call with a deadline of `ms`. After a timeout it may still take effect, which must be harmless.
+   * Makes a call with a deadline of `ms`. After a timeout it may still take effect, which must be
+   * harmless.
    * @param callee may appear in a log.
-   * @throws TimeoutError after a timeout, or without a call if `callee` timed out before or all time is used up; and
-   *   whatever the call throws.
+   * @throws TimeoutError after a timeout, or without a call if `callee` timed out before or all
+   *   time is used up; and whatever the call throws.
    */
   async answer<T>(callee: string, ms: number, ask: () => Promise<T>): Promise<T> {
     if (this.#isOver) throw new TimeoutError("all calls together", this.#ms);
@@ -99,7 +105,10 @@ export class Patience {
   }
 }
 
-/** Like `Promise.allSettled` over `items.map(run)`, with at most `atOnce` at a time. Results are in the order of items. */
+/**
+ * Like `Promise.allSettled` over `items.map(run)`, with at most `atOnce` at a time. Results are in
+ * the order of items.
+ */
 export async function settled<T, R>(
   items: readonly T[],
   atOnce: number,

@@ -1,6 +1,6 @@
 /**
- * Public list prices of the paid plan, in US dollars, as read on 2026-11-20, and the plan's monthly included amounts,
- * which the whole account shares.
+ * Public list prices of the paid plan, in US dollars, as read on 2026-11-20, and the plan's monthly
+ * included amounts, which the whole account shares.
  */
 export interface Price {
   /** Per million units beyond the included amount. */
@@ -18,7 +18,10 @@ const STORE = "https://developers.cloudflare.com/r2/pricing/";
 export const PRICES = {
   /** Writes, reads and deletes, each per started 64 KB of a message. */
   queueOperations: { dollars: 0.4, included: 1e6, source: QUEUES },
-  /** Invocations. Those of `tail()` are billed by CPU time alone: https://developers.cloudflare.com/workers/observability/logs/tail-workers/ */
+  /**
+   * Invocations. Those of `tail()` are billed by CPU time alone:
+   * https://developers.cloudflare.com/workers/observability/logs/tail-workers/
+   */
   requests: { dollars: 0.3, included: 10e6, source: WORKERS },
   /** Milliseconds of CPU time. */
   cpuMs: { dollars: 0.02, included: 30e6, source: WORKERS },

@@ -9,7 +9,10 @@ import { answered, type Platform } from "./platform.ts";
 /** How long the handler waits for uploads, in ms. The alarms take care of the rest. */
 const WAIT_MS = 20_000;
 
-/** Deadline of one chore, the wait for uploads included, in ms. Chores are idempotent, so a slow one may overlap with the next run. */
+/**
+ * Deadline of one chore, the wait for uploads included, in ms. Chores are idempotent, so a slow one
+ * may overlap with the next run.
+ */
 const CHORE_MS = 30_000;
 
 /** One piece of work of each run. */
@@ -20,7 +23,10 @@ export interface Chore {
 }
 
 export interface ScheduledContext {
-  /** Every job, deleted ones included while their logs stand; null: they have never been read. It has a deadline of its own. */
+  /**
+   * Every job, deleted ones included while their logs stand; null: they have never been read. It
+   * has a deadline of its own.
+   */
   jobs(): Promise<JobConfig[] | null>;
   logs: DurableObjectNamespace<DeliveryLog>;
   /** Forgets a deleted job whose log is deleted. */
@@ -31,9 +37,11 @@ export interface ScheduledContext {
 }
 
 /**
- * A second clock beside the alarms: cuts and uploads all that waits, for every job, disabled and draining ones included, and does
- * the chores. All run side by side; one that fails or hangs delays no other.
- * @throws if the jobs could not be read, so that the platform counts the run as failed. The alarms go on.
+ * A second clock beside the alarms: cuts and uploads all that waits, for every job, disabled and
+ * draining ones included, and does the chores. All run side by side; one that fails or hangs delays
+ * no other.
+ * @throws if the jobs could not be read, so that the platform counts the run as failed. The alarms
+ *   go on.
  */
 export async function handleScheduled({ jobs, logs, forget, chores, platform }: ScheduledContext): Promise<void> {
   const known = await jobs();
@@ -57,8 +65,8 @@ export async function handleScheduled({ jobs, logs, forget, chores, platform }: 
 }
 
 /**
- * Deletes the log of a job that was deleted long ago, last segment first. Nothing is deleted while any segment holds something, as
- * its counts are those of the whole log.
+ * Deletes the log of a job that was deleted long ago, last segment first. Nothing is deleted while
+ * any segment holds something, as its counts are those of the whole log.
  * @returns whether all of it is deleted.
  */
 async function retireChain(logs: DurableObjectNamespace<DeliveryLog>, id: number): Promise<boolean> {

@@ -16,7 +16,8 @@ export class StreamFault extends Error {
 type Wait = <T, L>(read: () => Promise<T>, late: L) => Promise<T | L>;
 
 /**
- * The pieces of a stream. When the caller stops, the stream is cancelled, and nothing waits for that: a body that hangs may hang there, too.
+ * The pieces of a stream. When the caller stops, the stream is cancelled, and nothing waits for
+ * that: a body that hangs may hang there, too.
  * @param leaves the rest goes to another reader if the caller stops between two pieces.
  * @throws StreamFault
  */

@@ -2,8 +2,8 @@
 const OBJECT_LINES_MAX = 200;
 
 /**
- * Puts each object that is printed over several lines, as `wrangler dev` prints those of the log, on one line. Everything else passes as it came, line
- * by line.
+ * Puts each object that is printed over several lines, as `wrangler dev` prints those of the log,
+ * on one line. Everything else passes as it came, line by line.
  * @returns takes the output in pieces of any length.
  */
 export function foldObjects(write: (text: string) => void): (piece: string) => void {

@@ -1,7 +1,8 @@
 /**
  * Which folder of src may import which: only what stands in a row below it. Read from the top, the
  * rows are the way back of an event, from the pages that show it down to the bytes it is made of.
- * `npm run check:static` holds them, by value and by type imports, and refuses every circle of files.
+ * `npm run check:static` holds them, by value and by type imports, and refuses every circle of
+ * files.
  */
 const ROWS = [
   ["index"],

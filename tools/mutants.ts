@@ -1,6 +1,7 @@
 /**
- * Changes one place of the code at a time and looks whether a test notices: `npm run mutants -- --seed 1 --each 20`.
- * The places are drawn by the seed, so that a run can be repeated. Works in a copy of the checkout and changes nothing here.
+ * Changes one place of the code at a time and looks whether a test notices:
+ * `npm run mutants -- --seed 1 --each 20`. The places are drawn by the seed, so that a run can be
+ * repeated. Works in a copy of the checkout and changes nothing here.
  */
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -84,7 +85,10 @@ function mutantsOf(room: string, folders: readonly string[]): Mutant[] {
   });
 }
 
-/** Comments, imports, log lines and lines with texts or types stay: a change there is no fault of the program. */
+/**
+ * Comments, imports, log lines and lines with texts or types stay: a change there is no fault of
+ * the program.
+ */
 function changesOf(line: string): string[] {
   if (/^\s*(\*|\/\/|\/\*|import |export (type|interface)|type )|["'`]|\blog\.|=> (void|Promise)/.test(line)) return [];
   return CHANGES.flatMap(([from, to]) => (from.test(line) ? [line.replace(from, to)] : []));

@@ -12,7 +12,10 @@ import { startFunctionHost } from "./servers/function-host.ts";
 import type { LocalServer } from "./servers/local-server.ts";
 import { portAfter, readPort } from "./servers/ports.ts";
 
-/** An OBJSTORE_ENDPOINT that is the local bucket behind some port, and not the developer's own store. */
+/**
+ * An OBJSTORE_ENDPOINT that is the local bucket behind some port, and not the developer's own
+ * store.
+ */
 const LOCAL_ENDPOINT = /^https?:\/\/localhost(:\d+)?\/cdn-cgi\/local\/r2\/s3\/?$/;
 
 const STATE = join(ROOT, ".wrangler/state");

@@ -17,7 +17,8 @@ export interface UntilOptions<T> {
 
 /**
  * Looks until it is enough.
- * @throws Error with what was waited for and what was seen last, when the time is over. Whatever a look throws.
+ * @throws Error with what was waited for and what was seen last, when the time is over. Whatever a
+ *   look throws.
  */
 export async function until<T>({ what, withinMs, look, enough }: UntilOptions<T>): Promise<T> {
   const deadline = Date.now() + withinMs;

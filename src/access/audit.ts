@@ -4,7 +4,10 @@ import { AUDIT_BODY_MAX, AUDIT_TEXT_MAX } from "../limits.ts";
 /** Keys whose values are secrets or proofs: left out at any depth. */
 const LEFT_OUT: ReadonlySet<string> = new Set(["ownership_challenge", "value", "api_key", "secret", "password"]);
 
-/** Keys whose values contain secrets, and how these are masked. The path of a webhook is a secret, too. */
+/**
+ * Keys whose values contain secrets, and how these are masked. The path of a webhook is a secret,
+ * too.
+ */
 const MASKED: { readonly [name: string]: (value: string) => string } = {
   destination_conf: maskDestination,
   url: maskUrl,
@@ -14,8 +17,8 @@ const MASKED: { readonly [name: string]: (value: string) => string } = {
 const DEPTH_MAX = 16;
 
 /**
- * A body as the audit keeps it: destinations masked, secrets left out, long texts cut. If it is still
- * too large, only that is kept.
+ * A body as the audit keeps it: destinations masked, secrets left out, long texts cut. If it is
+ * still too large, only that is kept.
  * @param body JSON that has been checked against its route's schema.
  */
 export function forAudit(body: unknown): unknown {

@@ -65,7 +65,10 @@ export function newSecret(kind: Credentials["kind"]): string {
   return PREFIX[kind] + toBase64Url(crypto.getRandomValues(new Uint8Array(SECRET_BYTES)));
 }
 
-/** SHA-256, 32 bytes. The secrets are 32 random bytes: a salt or stretching would not make guessing harder. */
+/**
+ * SHA-256, 32 bytes. The secrets are 32 random bytes: a salt or stretching would not make guessing
+ * harder.
+ */
 export function hashOf(secret: string): Uint8Array {
   return createHash("sha256").update(secret).digest();
 }

@@ -134,7 +134,8 @@ export class AccessRegister extends DurableObject<Env> {
 
   /**
    * The owner of a session, with current permissions; null: no such session, or its owner is gone.
-   * @param adminProof of a session opened with the current ADMIN_TOKEN; null: there is no such token.
+   * @param adminProof of a session opened with the current ADMIN_TOKEN; null: there is no such
+   *   token.
    */
   sessionOf(hash: Uint8Array, adminProof: Uint8Array | null): { session: SignedIn | null } {
     const session = this.#sessions.find(hash, platform.now());

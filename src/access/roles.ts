@@ -11,7 +11,9 @@ export const PERMISSIONS = [
 ] as const;
 export type Permission = (typeof PERMISSIONS)[number];
 
-/** Roles of members, and their permissions. Roles for functions give none for logs, and vice versa. */
+/**
+ * Roles of members, and their permissions. Roles for functions give none for logs, and vice versa.
+ */
 export const ROLES = {
   "Super Administrator": PERMISSIONS,
   Administrator: PERMISSIONS,
@@ -23,7 +25,9 @@ export type Role = keyof typeof ROLES;
 
 export const ROLE_NAMES = Object.keys(ROLES) as [Role, ...Role[]];
 
-/** `admin`: has ADMIN_TOKEN. `platform`: has a bearer that is not ours, which the platform judges. */
+/**
+ * `admin`: has ADMIN_TOKEN. `platform`: has a bearer that is not ours, which the platform judges.
+ */
 export const CALLER_KINDS = ["admin", "token", "member", "platform"] as const;
 
 /** The sender of a request. */
@@ -39,7 +43,9 @@ export interface Caller {
 
 export const ADMIN: Caller = { kind: "admin", id: "admin", name: "Admin token", permissions: new Set(PERMISSIONS) };
 
-/** A caller for the platform's API to judge. Its bearer is not stored and has no permissions here. */
+/**
+ * A caller for the platform's API to judge. Its bearer is not stored and has no permissions here.
+ */
 export const PLATFORM_BEARER: Caller = {
   kind: "platform",
   id: "platform",
@@ -47,7 +53,10 @@ export const PLATFORM_BEARER: Caller = {
   permissions: new Set(),
 };
 
-/** Wanted permissions that a caller lacks, and so cannot grant: each once, in the order of {@link PERMISSIONS}. */
+/**
+ * Wanted permissions that a caller lacks, and so cannot grant: each once, in the order of
+ * {@link PERMISSIONS}.
+ */
 export function notHeld(caller: Caller, wanted: readonly Permission[]): Permission[] {
   return PERMISSIONS.filter((permission) => wanted.includes(permission) && !caller.permissions.has(permission));
 }

@@ -3,9 +3,9 @@ import { SENDER_MEMORY_MS, SENDERS_MAX } from "../limits.ts";
 import type { Known, Proof } from "./register.ts";
 
 /**
- * Proofs that this isolate has seen to be allowed to send events. They are believed for a few minutes
- * while the register does not answer, so that its failure costs no event. While it answers, it alone
- * decides, and a proof revoked there is forgotten here.
+ * Proofs that this isolate has seen to be allowed to send events. They are believed for a few
+ * minutes while the register does not answer, so that its failure costs no event. While it answers,
+ * it alone decides, and a proof revoked there is forgotten here.
  */
 export class Senders {
   readonly #seen = new Map<string, { known: Known; atMs: number }>();
@@ -22,7 +22,10 @@ export class Senders {
     if (oldest !== undefined) this.#seen.delete(oldest);
   }
 
-  /** The owner of a proof seen a few minutes ago, with the permission to send events only; null: not seen. */
+  /**
+   * The owner of a proof seen a few minutes ago, with the permission to send events only; null: not
+   * seen.
+   */
   recall(proof: Proof, nowMs: number): Known | null {
     const seen = this.#seen.get(keyOf(proof));
     if (seen === undefined || Math.abs(nowMs - seen.atMs) > SENDER_MEMORY_MS) return null;

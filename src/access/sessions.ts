@@ -2,7 +2,10 @@ import { SESSION_MS, SESSIONS_MAX, SESSIONS_OF_ONE_MAX } from "../limits.ts";
 import { sameHash } from "./credentials.ts";
 import { SIGN_IN_LINK_MS } from "./sign-in-link.ts";
 
-/** The owner of a session. The admin's holds a proof of the ADMIN_TOKEN it was opened with: another token ends it. */
+/**
+ * The owner of a session. The admin's holds a proof of the ADMIN_TOKEN it was opened with: another
+ * token ends it.
+ */
 export type Holder = { kind: "admin"; proof: Uint8Array } | { kind: "token" | "member"; id: string };
 
 /** An open session. */

@@ -1,4 +1,6 @@
-/** Links that sign in as the admin, once: `/sign-in?code=<code>`. Only local development has them. */
+/**
+ * Links that sign in as the admin, once: `/sign-in?code=<code>`. Only local development has them.
+ */
 import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto";
 import { encodeUtf8, toBase64Url } from "../bytes.ts";
 
@@ -18,7 +20,10 @@ export interface LinkSecrets {
 /** `unknown`: malformed, or signed by other secrets. */
 export type LinkRead = { kind: "unknown" | "expired" } | { kind: "valid"; expiresMs: number };
 
-/** A new code. Nothing is stored: the signature proves where it comes from, and the register remembers its use. */
+/**
+ * A new code. Nothing is stored: the signature proves where it comes from, and the register
+ * remembers its use.
+ */
 export function newLinkCode(secrets: LinkSecrets, nowMs: number): string {
   const expiryS = Math.floor((nowMs + SIGN_IN_LINK_MS) / 1_000);
   return signed(`${expiryS}.${toBase64Url(randomBytes(16))}`, secrets);

@@ -18,15 +18,22 @@ export interface TallyBounds {
   chars: number;
 }
 
-/** Longest name that is kept, in UTF-16 code units. The platform's own limit for a script's name is 63. */
+/**
+ * Longest name that is kept, in UTF-16 code units. The platform's own limit for a script's name
+ * is 63.
+ */
 export const SCRIPT_NAME_MAX = 255;
 
-/** For one hour or one day: less than 0.95 MB, half a row's limit, as a code unit is at most 6 bytes of JSON and a count at most 80. */
+/**
+ * For one hour or one day: less than 0.95 MB, half a row's limit, as a code unit is at most 6 bytes
+ * of JSON and a count at most 80.
+ */
 export const TALLY_BOUNDS: TallyBounds = { names: 2_000, chars: 128_000 };
 
 /**
- * Adds up counts by function. Senders of events choose the names, so their number and length are bounded: counts of a longer
- * name, or of a new one beyond the bounds, are added to null. The sum stays exact.
+ * Adds up counts by function. Senders of events choose the names, so their number and length are
+ * bounded: counts of a longer name, or of a new one beyond the bounds, are added to null. The sum
+ * stays exact.
  */
 export class FunctionTally {
   readonly #bounds: TallyBounds;
@@ -104,7 +111,10 @@ export function parseCounts(text: string): FunctionCount[] {
   }));
 }
 
-/** Part of a text of {@link countsText} exactly if that function is in it: a name has no unescaped quote. */
+/**
+ * Part of a text of {@link countsText} exactly if that function is in it: a name has no unescaped
+ * quote.
+ */
 export function nameInText(scriptName: string): string {
   return `[${JSON.stringify(scriptName)},`;
 }

@@ -19,9 +19,10 @@ const HOUR_MS = 3_600_000;
 const HOURS_PER_DAY = 24;
 
 /**
- * Events by function, one row an hour: a row for each function would cost a write for each function in a batch. With 500
- * functions, reading, adding and writing the row takes 0.4 ms, so there is no copy in memory to roll back. The hours of a past
- * day are joined in its first one, so that thirty days are some fifty rows.
+ * Events by function, one row an hour: a row for each function would cost a write for each function
+ * in a batch. With 500 functions, reading, adding and writing the row takes 0.4 ms, so there is no
+ * copy in memory to roll back. The hours of a past day are joined in its first one, so that thirty
+ * days are some fifty rows.
  */
 export class FunctionHours {
   readonly #sql: SqlStorage;
@@ -30,7 +31,10 @@ export class FunctionHours {
     this.#sql = sql;
   }
 
-  /** Adds counts at `nowMs`; later event times are capped to it. To be called in the transaction of the messages. */
+  /**
+   * Adds counts at `nowMs`; later event times are capped to it. To be called in the transaction of
+   * the messages.
+   */
   add(counts: Iterable<FunctionCount>, nowMs: number): void {
     const hour = hourOf(nowMs);
     const tally = new FunctionTally();
@@ -49,7 +53,10 @@ export class FunctionHours {
     return joinCounts(this.#since(firstOfDay(hourOf(nowMs)) - HOURS_PER_DAY), TALLY_BOUNDS);
   }
 
-  /** Each function's latest event in the last thirty days, in ms since the epoch; those without one are left out. */
+  /**
+   * Each function's latest event in the last thirty days, in ms since the epoch; those without one
+   * are left out.
+   */
   lastOf(names: ReadonlySet<string>, nowMs: number): Map<string, number> {
     const last = new Map<string, number>();
     for (const { scriptName, lastEventMs } of this.#since(firstHour(nowMs))) {
@@ -59,7 +66,10 @@ export class FunctionHours {
     return last;
   }
 
-  /** One function's counts of the last thirty days; null: none. Rows without its name are not read into memory. */
+  /**
+   * One function's counts of the last thirty days; null: none. Rows without its name are not read
+   * into memory.
+   */
   of(scriptName: string, nowMs: number): FunctionCount | null {
     const tally = new FunctionTally();
     const rows = this.#sql.exec<{ counts: string }>(

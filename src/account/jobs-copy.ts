@@ -1,6 +1,9 @@
 import { isBehind, type JobConfig, type JobsSnapshot, type OptOut } from "../job/config.ts";
 
-/** The ledger's copy of the jobs and opt-outs, and its state. To be changed only in a transaction of the caller. */
+/**
+ * The ledger's copy of the jobs and opt-outs, and its state. To be changed only in a transaction of
+ * the caller.
+ */
 export class JobsCopy {
   readonly #sql: SqlStorage;
 
@@ -14,7 +17,10 @@ export class JobsCopy {
     return isBehind(state, current) ? this.#snapshot(current) : null;
   }
 
-  /** As {@link JobsCopy.since}; and until when live viewers watch, which the same row says at no extra cost. */
+  /**
+   * As {@link JobsCopy.since}; and until when live viewers watch, which the same row says at no
+   * extra cost.
+   */
   sinceAndWatched(state: JobsSnapshot["state"]): { newer: JobsSnapshot | null; watchedUntilMs: number } {
     const { current, watchedUntilMs } = this.#sql
       .exec<{ current: string; watchedUntilMs: number }>(

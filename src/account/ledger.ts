@@ -30,7 +30,10 @@ export type { AccountCounts, AccountStatus } from "./status.ts";
 
 const SWEEP_EVERY_MS = 86_400_000;
 
-/** Counts processed messages for the account, deduplicated by the same ids as the logs, and stores messages that are set aside. */
+/**
+ * Counts processed messages for the account, deduplicated by the same ids as the logs, and stores
+ * messages that are set aside.
+ */
 export class AccountLedger extends DurableObject<Env> {
   readonly #sql: SqlStorage;
   readonly #ids: IdMemory;
@@ -54,8 +57,9 @@ export class AccountLedger extends DurableObject<Env> {
 
   /**
    * Counts messages that all their jobs have committed, each once, and notes those that come again.
-   * @returns null; or, while live viewers watch, which were counted now; or the newer jobs if the messages were routed by an
-   * older state: then nothing was counted, and they must be offered to these jobs.
+   * @returns null; or, while live viewers watch, which were counted now; or the newer jobs if the
+   * messages were routed by an older state: then nothing was counted, and they must be offered to
+   * these jobs.
    */
   count({ done, failed, backlog, work, state }: Outcome): JobsSnapshot | Watched | null {
     const { newer, watchedUntilMs } = this.#jobs.sinceAndWatched(state);
@@ -102,7 +106,8 @@ export class AccountLedger extends DurableObject<Env> {
     });
     // Only those counted now: no record is held twice.
     for (const { recent } of fresh) if (recent !== undefined) this.#recent.add(recent);
-    // A consumer that does not report its work is older than this answer and would take it for a failure.
+    // A consumer that does not report its work is older than this answer and would take it for a
+    // failure.
     const isUnderstood = work !== undefined;
     return isUnderstood && fresh.length > 0 && watchedUntilMs > now ? { watched: fresh.map(({ id }) => id) } : null;
   }
@@ -154,7 +159,8 @@ export class AccountLedger extends DurableObject<Env> {
 
   /**
    * Counts a message that was set aside and sent again, and deletes it.
-   * @returns as {@link AccountLedger.count}; `gone`: another request has sent or discarded it meanwhile.
+   * @returns as {@link AccountLedger.count}; `gone`: another request has sent or discarded it
+   *   meanwhile.
    */
   asideSent(id: number, message: MessageCount, state: string): JobsSnapshot | "gone" | null {
     const newer = this.#jobs.since(state);
@@ -163,7 +169,10 @@ export class AccountLedger extends DurableObject<Env> {
     return counted ? null : "gone";
   }
 
-  /** Deletes a message. @returns how many events count as discarded; null: it is not set aside (any more). */
+  /**
+   * Deletes a message. @returns how many events count as discarded; null: it is not set aside (any
+   * more).
+   */
   asideDiscarded(id: number): number | null {
     return this.ctx.storage.transactionSync(() => this.#aside.countDiscarded(id));
   }
@@ -194,7 +203,10 @@ export class AccountLedger extends DurableObject<Env> {
     return this.#functions.lately(platform.now());
   }
 
-  /** The latest event of these functions, in ms since the epoch; functions without one in thirty days are left out. */
+  /**
+   * The latest event of these functions, in ms since the epoch; functions without one in thirty
+   * days are left out.
+   */
   lastEvents(scriptNames: readonly string[]): { scriptName: string; lastEventMs: number }[] {
     const last = this.#functions.lastOf(new Set(scriptNames), platform.now());
     return [...last].map(([scriptName, lastEventMs]) => ({ scriptName, lastEventMs }));
@@ -205,7 +217,10 @@ export class AccountLedger extends DurableObject<Env> {
     return this.#functions.of(scriptName, platform.now());
   }
 
-  /** Forgets a function's name. Its counts stay in the sum, without a name; later events are counted anew. */
+  /**
+   * Forgets a function's name. Its counts stay in the sum, without a name; later events are counted
+   * anew.
+   */
   forgetFunction(scriptName: string): void {
     this.ctx.storage.transactionSync(() => this.#functions.forget(scriptName));
     this.#recent.forget(new Set([scriptName]));

@@ -6,10 +6,16 @@ export interface MonthUse {
   sinceMs: number;
   /** Batches of the queue with anything counted. */
   batches: number;
-  /** Groups of messages committed and counted together, of up to 4 MB of records each: usually one a batch. */
+  /**
+   * Groups of messages committed and counted together, of up to 4 MB of records each: usually one a
+   * batch.
+   */
   groups: number;
   messages: number;
-  /** Billed operations to write, read or delete the messages once: one for each started 64 KB of each message. */
+  /**
+   * Billed operations to write, read or delete the messages once: one for each started 64 KB of
+   * each message.
+   */
   messageUnits: number;
   events: number;
   /** Calls in which a job's log took records. */
@@ -40,7 +46,10 @@ export function monthName(month: number): string {
   return new Date(monthStartMs(month)).toISOString().slice(0, 7);
 }
 
-/** A clock that is behind by up to this, in ms, does not reset a month that has begun. Further in the future, the stored month is wrong. */
+/**
+ * A clock that is behind by up to this, in ms, does not reset a month that has begun. Further in
+ * the future, the stored month is wrong.
+ */
 const BEHIND_MS = 86_400_000;
 
 /** Use of the current month. @param kept null: nothing was ever counted. */

@@ -60,7 +60,8 @@ export interface Outcome {
 
 /**
  * Counts committed messages.
- * @returns unchecked: null; or, while live viewers watch, {@link Watched}; or a newer {@link JobsSnapshot}: then nothing was
- * counted, and the messages must be offered to its jobs, too.
+ * @returns unchecked: null; or, while live viewers watch, {@link Watched}; or a newer
+ * {@link JobsSnapshot}: then nothing was counted, and the messages must be offered to its jobs,
+ * too.
  */
 export type CommitCount = (outcome: Outcome) => Promise<unknown>;

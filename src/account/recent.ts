@@ -26,8 +26,8 @@ const LIMITS: RecentLimits = {
 const NEWLINE = 0x0a;
 
 /**
- * The newest records, in memory only. Each is bytes in its own buffer: text may take two bytes a character, and a view would keep
- * the whole larger buffer.
+ * The newest records, in memory only. Each is bytes in its own buffer: text may take two bytes a
+ * character, and a view would keep the whole larger buffer.
  */
 export class RecentRing {
   readonly #limits: RecentLimits;
@@ -40,7 +40,10 @@ export class RecentRing {
     this.#limits = limits;
   }
 
-  /** Adds records, newest last, and drops the oldest beyond the limits. A part without a newline is ignored. */
+  /**
+   * Adds records, newest last, and drops the oldest beyond the limits. A part without a newline is
+   * ignored.
+   */
   add({ ndjson, tooLarge }: RecentRecords): void {
     this.#tooLarge += tooLarge;
     for (let from = 0; from < ndjson.length; ) {

@@ -2,7 +2,10 @@ import { fromHex } from "../bytes.ts";
 import { ID_MEMORY_MS } from "../limits.ts";
 import type { IdMemory, TakenId } from "../storage/id-memory.ts";
 
-/** Messages that come again, or are late on their way. To be changed only in a transaction of the caller. */
+/**
+ * Messages that come again, or are late on their way. To be changed only in a transaction of the
+ * caller.
+ */
 export class Redeliveries {
   readonly #sql: SqlStorage;
   readonly #ids: IdMemory;
@@ -13,7 +16,10 @@ export class Redeliveries {
     this.#ids = ids;
   }
 
-  /** Skips counted messages (a copy was faster, or the note is late): nothing would remove their note. */
+  /**
+   * Skips counted messages (a copy was faster, or the note is late): nothing would remove their
+   * note.
+   */
   expect(messages: readonly TakenId[]): void {
     const known = this.#ids.known(messages);
     for (const { id, takenInMs } of messages) {
@@ -26,7 +32,10 @@ export class Redeliveries {
     this.#sql.exec("DELETE FROM unfinished WHERE id = ?", fromHex(id).buffer);
   }
 
-  /** Only if it was noted with the same time: a message with a forged header must not remove the note of another. */
+  /**
+   * Only if it was noted with the same time: a message with a forged header must not remove the
+   * note of another.
+   */
   finishedAsNoted({ id, takenInMs }: TakenId): void {
     this.#sql.exec("DELETE FROM unfinished WHERE id = ? AND taken_ms = ?", fromHex(id).buffer, takenInMs);
   }

@@ -32,7 +32,10 @@ export interface AsideEntry {
   bytes: number;
   /** Why its records could not be read when it was set aside; null: they could. */
   unreadable: string | null;
-  /** Jobs that were enabled when it was taken in, and whose logs may have forgotten whether they hold it. */
+  /**
+   * Jobs that were enabled when it was taken in, and whose logs may have forgotten whether they
+   * hold it.
+   */
   forgotten: number[];
 }
 
@@ -70,12 +73,16 @@ export interface AsideAsked extends AsideToAsk {
 }
 
 /**
- * When the logs are asked for the last time, in ms after intake. The queue deletes messages after fourteen days, and a log forgets
- * ids after fifteen. Half a day is left for clock differences, and for a message that reached the queue late.
+ * When the logs are asked for the last time, in ms after intake. The queue deletes messages after
+ * fourteen days, and a log forgets ids after fifteen. Half a day is left for clock differences, and
+ * for a message that reached the queue late.
  */
 export const LAST_ASK_AFTER_MS = ID_MEMORY_MS - 43_200_000;
 
-/** How often they are asked until then, in ms: an earlier copy of a keyed request is forgotten earlier. */
+/**
+ * How often they are asked until then, in ms: an earlier copy of a keyed request is forgotten
+ * earlier.
+ */
 const ASK_EVERY_MS = 86_400_000;
 
 /** Size of a message's envelope. */
@@ -98,7 +105,10 @@ interface Row {
 
 const COLUMNS = "id, at_ms, queue, why, events, unreadable, bytes, header, jobs, off, kept";
 
-/** The messages that the ledger stores, and how they count. To be changed only in a transaction of the caller. */
+/**
+ * The messages that the ledger stores, and how they count. To be changed only in a transaction of
+ * the caller.
+ */
 export class AsideMessages {
   readonly #sql: SqlStorage;
   readonly #ids: IdMemory;
@@ -166,12 +176,16 @@ export class AsideMessages {
     return { ...entryOf(row, this.#gettingAgain(nowMs), nowMs), message: row.message, terms: inForceOf(row) };
   }
 
-  /** Deletes a message that all its jobs have, and counts its events. @returns false: it is not set aside (any more). */
+  /**
+   * Deletes a message that all its jobs have, and counts its events. @returns false: it is not set
+   * aside (any more).
+   */
   countSent(id: number, message: MessageCount, nowMs: number): boolean {
     const removed = this.#remove(id);
     if (removed === null) return false;
     const isOwn = removed.countedAs === null || removed.countedAs === message.id;
-    // An unreadable message was counted under a hash. Now that it can be read, another copy may be counted under its id already.
+    // An unreadable message was counted under a hash. Now that it can be read, another copy may be
+    // counted under its id already.
     const isKnown = this.#ids.known([message]).size > 0;
     const counts = isOwn || !isKnown;
     if (!isKnown) this.#ids.remember([message]);
@@ -189,7 +203,10 @@ export class AsideMessages {
     return true;
   }
 
-  /** Deletes a message, and counts its events as discarded. @returns how many; null: it is not set aside (any more). */
+  /**
+   * Deletes a message, and counts its events as discarded. @returns how many; null: it is not set
+   * aside (any more).
+   */
   countDiscarded(id: number): number | null {
     const removed = this.#remove(id);
     if (removed === null) return null;
@@ -201,7 +218,10 @@ export class AsideMessages {
     return removed.events;
   }
 
-  /** @returns how many events it counted as, and under which id; null: it is not set aside (any more). */
+  /**
+   * @returns how many events it counted as, and under which id; null: it is not set aside (any
+   *   more).
+   */
   #remove(id: number): { events: number; countedAs: string | null } | null {
     const row = this.#sql
       .exec<{ events: number; counted_as: ArrayBuffer | null }>(
@@ -221,7 +241,10 @@ export class AsideMessages {
     return first?.at_ms ?? null;
   }
 
-  /** Messages that the logs are to be asked for now, `limit` at most. Notes what was in force where that is missing. */
+  /**
+   * Messages that the logs are to be asked for now, `limit` at most. Notes what was in force where
+   * that is missing.
+   */
   toAsk(limit: number, nowMs: number): AsideToAsk[] {
     const due = this.#sql
       .exec<{ id: number; at_ms: number; header: ArrayBuffer; jobs: string | null }>(
@@ -254,7 +277,8 @@ export class AsideMessages {
         const now = JSON.stringify([...new Set([...before, ...kept])].sort((a, b) => a - b));
         this.#sql.exec("UPDATE aside_note SET kept = ? WHERE id = ? AND kept <> ?", now, id, now);
       }
-      // A log that did not answer is asked again on the next run, but not before the others: it may never answer.
+      // A log that did not answer is asked again on the next run, but not before the others: it may
+      // never answer.
       const again = all ? Math.min(nowMs + ASK_EVERY_MS, taken.takenInMs + LAST_ASK_AFTER_MS) : nowMs;
       this.#askAt(id, final && all ? null : again);
     }
@@ -274,7 +298,10 @@ export class AsideMessages {
     return new Set(jobs.filter((job) => getsAgain(job, nowMs)).map(({ id }) => id));
   }
 
-  /** By the windows known now; skipped for a message so old that windows of its time may be forgotten. */
+  /**
+   * By the windows known now; skipped for a message so old that windows of its time may be
+   * forgotten.
+   */
   #noteInForce(id: number, takenInMs: number, nowMs: number): void {
     if (nowMs - takenInMs >= ID_MEMORY_MS) return;
     const jobs = this.#sql

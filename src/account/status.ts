@@ -16,7 +16,9 @@ export interface AccountStatus {
   oldestUnfinishedMs: number | null;
   queueBacklog: number | null;
   queueSeenMs: number | null;
-  /** Messages that are set aside, and their events; when the oldest of them was set aside, in ms. */
+  /**
+   * Messages that are set aside, and their events; when the oldest of them was set aside, in ms.
+   */
   setAsideMessages: { messages: number; events: number; oldestMs: number | null };
 }
 

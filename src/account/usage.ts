@@ -1,20 +1,26 @@
 /**
- * From a month's counted use to billed amounts and dollars. Pure. The factors come from measurements in docs/costs.md
- * (`npm run bench -- --only=costs`); a test compares the two.
+ * From a month's counted use to billed amounts and dollars. Pure. The factors come from
+ * measurements in docs/costs.md (`npm run bench -- --only=costs`); a test compares the two.
  */
 import { PRICES, type Price, type PriceName, VENDOR } from "../prices.ts";
 import type { MonthUse } from "./month-use.ts";
 
-/** Bytes of one billed queue operation, and what the platform adds to each message. https://developers.cloudflare.com/queues/platform/pricing/ */
+/**
+ * Bytes of one billed queue operation, and what the platform adds to each message.
+ * https://developers.cloudflare.com/queues/platform/pricing/
+ */
 const QUEUE_UNIT_BYTES = 64_000;
 const QUEUE_METADATA_BYTES = 100;
 
-/** Billed memory of a durable object, whatever it uses, in GB. https://developers.cloudflare.com/durable-objects/platform/pricing/ */
+/**
+ * Billed memory of a durable object, whatever it uses, in GB.
+ * https://developers.cloudflare.com/durable-objects/platform/pricing/
+ */
 export const OBJECT_GB = 0.128;
 
 /**
- * Duration of durable object requests, in s: assumed, as it cannot be measured offline. A request that writes is answered when the
- * write is replicated; an upload waits for the store.
+ * Duration of durable object requests, in s: assumed, as it cannot be measured offline. A request
+ * that writes is answered when the write is replicated; an upload waits for the store.
  */
 export const ASSUMED_SECONDS = { reading: 0.005, writing: 0.03, upload: 0.5 } as const;
 
@@ -24,10 +30,16 @@ const CRON_EVERY_MS = 300_000;
 /** Rows written, as billed. */
 const ROWS = { append: 4, group: 3, object: 15, retry: 4, cron: 2 } as const;
 
-/** Requests to durable objects; `cron`: a run, status checks included; `cronAndJob`: further ones for each job. */
+/**
+ * Requests to durable objects; `cron`: a run, status checks included; `cronAndJob`: further ones
+ * for each job.
+ */
 const REQUESTS = { append: 1, group: 1, batch: 0.8, upload: 1.6, cron: 18, cronAndJob: 2 } as const;
 
-/** CPU time, in ms, measured on one machine: from trace item to message for each event; from message to fragment for each event and job. */
+/**
+ * CPU time, in ms, measured on one machine: from trace item to message for each event; from message
+ * to fragment for each event and job.
+ */
 const CPU_MS = { event: 0.0125, offered: 0.0132 } as const;
 
 /** Billed operations to write, read or delete a message of this size. */
@@ -41,7 +53,10 @@ export interface Delivered {
   records: number;
 }
 
-/** Where a number comes from: `counted`; `derived` from counts by measured factors; `estimated` by assumptions. */
+/**
+ * Where a number comes from: `counted`; `derived` from counts by measured factors; `estimated` by
+ * assumptions.
+ */
 export type Basis = "counted" | "derived" | "estimated";
 
 export interface Operation {

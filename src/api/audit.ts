@@ -31,11 +31,13 @@ function present({ number, atMs, actor, action, resource, outcome, body, request
 }
 
 /**
- * Runs a change and writes it to the audit: `done` if it succeeded, `unconfirmed` if it failed but may have been made.
- * A refused change is not written. If the entry cannot be written, the change stands and the log says so.
+ * Runs a change and writes it to the audit: `done` if it succeeded, `unconfirmed` if it failed but
+ * may have been made. A refused change is not written. If the entry cannot be written, the change
+ * stands and the log says so.
  */
 export async function noted(c: AppContext, action: string, run: () => Promise<Response>): Promise<Response> {
-  // A caller that only the platform knows counts once the platform accepts it: made-up bearers must not fill the audit.
+  // A caller that only the platform knows counts once the platform accepts it: made-up bearers must
+  // not fill the audit.
   const isKnown = (): boolean => c.var.caller.kind !== "platform" || c.var.accepted === true;
   let response: Response;
   try {

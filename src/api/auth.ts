@@ -35,7 +35,8 @@ const Identified = z.object({
 
 /**
  * Identifies the caller. The admin token needs no register.
- * @param intake whether events are sent: if the register does not answer, a sender it allowed minutes ago is accepted.
+ * @param intake whether events are sent: if the register does not answer, a sender it allowed
+ *   minutes ago is accepted.
  * @throws ApiError 401 without known credentials; 503 if the register does not answer.
  */
 export async function authenticate(headers: Headers, gate: Gate, intake: boolean): Promise<Caller> {
@@ -85,8 +86,8 @@ function unknownCaller(more = ""): ApiError {
 }
 
 /**
- * The bearer of a request, if the platform may know it: it contains no secret of this service. No other credentials
- * ever leave this service.
+ * The bearer of a request, if the platform may know it: it contains no secret of this service. No
+ * other credentials ever leave this service.
  * @param adminToken must be well-formed: it is what a bearer is compared with.
  */
 export function foreignBearer(headers: Headers, adminToken: string): string | null {

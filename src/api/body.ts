@@ -33,7 +33,8 @@ export function bodyBytes(body: Body): Uint8Array {
 
 /**
  * A JSON body of the given shape.
- * @throws ApiError 415 for another media type, 413 if it is too large, 400 with one entry per fault.
+ * @throws ApiError 415 for another media type, 413 if it is too large, 400 with one entry per
+ *   fault.
  */
 export async function jsonBody<S extends z.ZodType>(request: Request, schema: S): Promise<z.infer<S>> {
   const bytes = bodyBytes(await readBody(request, API_BODY_MAX_BYTES));

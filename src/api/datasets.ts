@@ -12,7 +12,10 @@ const FIELDS: Route = {
   },
 };
 
-/** The fields of a dataset. A job that names no fields ships all of them, so the default is the same list. */
+/**
+ * The fields of a dataset. A job that names no fields ships all of them, so the default is the same
+ * list.
+ */
 export const datasetRoutes: readonly Resource[] = [
   { path: "/datasets/:dataset/fields", methods: { GET: FIELDS } },
   { path: "/datasets/:dataset/fields/default", methods: { GET: { ...FIELDS, doc: DEFAULT_FIELDS } } },

@@ -1,4 +1,7 @@
-/** A response that browsers save and never render: its content is untrusted. @param name letters, digits, dots, dashes and underscores. */
+/**
+ * A response that browsers save and never render: its content is untrusted. @param name letters,
+ * digits, dots, dashes and underscores.
+ */
 export function fileOf(
   body: Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>,
   name: string,

@@ -23,7 +23,10 @@ import type { AppContext, Resource } from "./route.ts";
 /** Both names of the property that says whether a function's events ship. */
 export type Property = "logship" | "logpush";
 
-/** What is known of a function: its settings, counts of its events, its attachment at the platform; at least one. */
+/**
+ * What is known of a function: its settings, counts of its events, its attachment at the platform;
+ * at least one.
+ */
 interface Known {
   name: string;
   setting: FunctionSetting | null;
@@ -59,7 +62,8 @@ async function deleteFunction(c: AppContext): Promise<Response> {
   const change: FunctionChange | null = await controlPlane(c.env.CONTROL).removeFunction(name);
   if (change === null && count === null) throw noSuchFunction();
   if (change !== null) requireInForce(change, name);
-  // Last: while it is counted the function is known, so a request that failed half-way can be repeated.
+  // Last: while it is counted the function is known, so a request that failed half-way can be
+  // repeated.
   if (count !== null) await accountLedger(c.env.ACCOUNT).forgetFunction(name);
   return success(c, { id: name });
 }
@@ -146,7 +150,9 @@ function readCount(c: AppContext, name: string): Promise<FunctionCount | null> {
   return accountLedger(c.env.ACCOUNT).functionCount(name);
 }
 
-/** @throws ApiError 404 for a function without settings, attachment, or events in the last 30 days. */
+/**
+ * @throws ApiError 404 for a function without settings, attachment, or events in the last 30 days.
+ */
 async function requireFunction(c: AppContext): Promise<Known> {
   const name = scriptName(c);
   const [setting, attachment, count] = await Promise.all([
@@ -162,7 +168,9 @@ function noSuchFunction(): ApiError {
   return oneError(404, CODE.noRoute, "no such function");
 }
 
-/** @throws ApiError 403 for a refused change, 503 for a stored one that is not in force everywhere. */
+/**
+ * @throws ApiError 403 for a refused change, 503 for a stored one that is not in force everywhere.
+ */
 export function requireInForce(change: FunctionChange, name: string): FunctionSetting | null {
   if (change.kind === "refused")
     throw oneError(403, CODE.notAllowed, `changing the settings of a function is not allowed: ${change.why}`);
@@ -174,7 +182,10 @@ export function requireInForce(change: FunctionChange, name: string): FunctionSe
   return change.setting;
 }
 
-/** Segments of the path as sent: `/client/v4/accounts/{account_id}/functions/scripts/{script_name}/…`. */
+/**
+ * Segments of the path as sent:
+ * `/client/v4/accounts/{account_id}/functions/scripts/{script_name}/…`.
+ */
 function segments(c: AppContext): string[] {
   return new URL(c.req.url).pathname.split("/");
 }

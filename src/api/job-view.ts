@@ -13,7 +13,10 @@ import type { Job } from "./docs/jobs.ts";
 import { isoTime } from "./envelope.ts";
 import type { AppContext } from "./route.ts";
 
-/** How long each part that is asked for a view may take, in ms: one silent log must not hold up a list of jobs. */
+/**
+ * How long each part that is asked for a view may take, in ms: one silent log must not hold up a
+ * list of jobs.
+ */
 const STATUS_MS = 3_000;
 
 const LATE = Symbol("late");
@@ -24,8 +27,9 @@ const SEALED =
   "parked: neither SECRETS_KEY nor SECRETS_KEY_PREVIOUS opens the stored destination; set the key again, or send destination_conf again";
 
 /**
- * A job as the API shows it: what was sent, defaults for the rest (but no `output_options` and no sub-keys that were
- * never sent), and the state of its delivery. Secrets are masked for callers who cannot change the job.
+ * A job as the API shows it: what was sent, defaults for the rest (but no `output_options` and no
+ * sub-keys that were never sent), and the state of its delivery. Secrets are masked for callers who
+ * cannot change the job.
  * @param notAfterMs from {@link oldestOutside}; one reading serves a whole list.
  */
 export async function presentJob(
@@ -61,8 +65,8 @@ export async function presentJob(
 }
 
 /**
- * Intake time, in ms since the epoch, of the oldest event that has reached no log: it will be redelivered, or waits in
- * the outbox, and may belong to any job. Infinity: there is none.
+ * Intake time, in ms since the epoch, of the oldest event that has reached no log: it will be
+ * redelivered, or waits in the outbox, and may belong to any job. Infinity: there is none.
  * @returns undefined if the ledger or the outbox did not answer.
  */
 export async function oldestOutside(env: Env): Promise<number | undefined> {

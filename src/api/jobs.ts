@@ -168,7 +168,10 @@ function requireUnchanged(sent: z.infer<typeof UpdateJob>, job: StoredJob): void
   if (faults.length > 0) throw faultsError(400, CODE.invalid, faults);
 }
 
-/** A sent destination, its masked secrets replaced by the stored ones. @throws ApiError if the store is not the same. */
+/**
+ * A sent destination, its masked secrets replaced by the stored ones. @throws ApiError if the store
+ * is not the same.
+ */
 function ownDestination(sent: string, stored: string | null, config: Config, not: string): string {
   if (!isMasked(sent)) return sent;
   if (stored === null) throw badDestination(not, "no key opens the stored secret; send it again");
@@ -205,7 +208,10 @@ function readDraft(body: JobBody, config: Config, not: string): { draft: JobDraf
   };
 }
 
-/** Writes a test object. @throws ApiError 400 with the store's status and code if the store refuses it. */
+/**
+ * Writes a test object. @throws ApiError 400 with the store's status and code if the store refuses
+ * it.
+ */
 export async function requireWritable(destination: Destination, platform: Platform, not: string): Promise<void> {
   const fault = await openDestination(destination, platform).probe();
   if (fault !== null) throw badDestination(not, `error validating destination: ${fault}`);

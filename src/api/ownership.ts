@@ -13,8 +13,8 @@ import type { AppContext, Resource } from "./route.ts";
 import { sentDestination } from "./validation.ts";
 
 /**
- * Proof that the caller can read a destination; docs/ownership.md. A malformed destination is an answer with
- * `valid: false`, not an error.
+ * Proof that the caller can read a destination; docs/ownership.md. A malformed destination is an
+ * answer with `valid: false`, not an error.
  */
 export const ownershipRoutes: readonly Resource[] = [
   {
@@ -44,10 +44,10 @@ async function check(c: AppContext, { accountId, keys, destinations }: Config, p
 }
 
 /**
- * Checks the ownership challenge, if this deployment requires one. Otherwise the challenge is ignored: configurations
- * keep theirs for years, and a challenge is valid for 7 days.
- * @param stored the job's current destination; the same place, even with other keys, needs no new proof. null: none, or
- *   no key opens it.
+ * Checks the ownership challenge, if this deployment requires one. Otherwise the challenge is
+ * ignored: configurations keep theirs for years, and a challenge is valid for 7 days.
+ * @param stored the job's current destination; the same place, even with other keys, needs no new
+ *   proof. null: none, or no key opens it.
  * @throws ApiError 400, 1002.
  */
 export function requireProof(

@@ -1,6 +1,6 @@
 /**
- * The script routes for callers that the platform knows and this service does not: each request goes on to the
- * platform's API with the caller's own bearer, and the platform decides.
+ * The script routes for callers that the platform knows and this service does not: each request
+ * goes on to the platform's API with the caller's own bearer, and the platform decides.
  */
 import * as z from "zod";
 import { holdsOurs } from "../access/credentials.ts";
@@ -31,7 +31,10 @@ import type { AppContext, Handler } from "./route.ts";
 import { requireUpload } from "./script-upload.ts";
 import { inSlot } from "./upload-slots.ts";
 
-/** How long our own change may take after the platform's, in ms. With UPSTREAM_MS, less than a request may take. */
+/**
+ * How long our own change may take after the platform's, in ms. With UPSTREAM_MS, less than a
+ * request may take.
+ */
 const FOLLOW_MS = 17_000;
 
 /** The share of {@link UPSTREAM_MS} for the first of two requests, in ms. */
@@ -76,7 +79,10 @@ interface Link {
   ): Promise<Said>;
 }
 
-/** @throws ApiError 503 if no platform is set, or it is this service; 400 for a query that contains a secret. */
+/**
+ * @throws ApiError 503 if no platform is set, or it is this service; 400 for a query that contains
+ *   a secret.
+ */
 function link(c: AppContext, { upstream, accountId, adminToken }: Config, platform: Platform): Link {
   const bearer = foreignBearer(c.req.raw.headers, adminToken);
   // The gate in app.ts excludes this.
@@ -105,7 +111,9 @@ function nothingSaid(method: PlatformRequest["method"], why: string): ApiError {
   return unavailable(`the platform's API ${why}; ${after}`);
 }
 
-/** The platform's status and JSON, unchanged. Of its headers only a well-formed Retry-After is kept. */
+/**
+ * The platform's status and JSON, unchanged. Of its headers only a well-formed Retry-After is kept.
+ */
 function passedOn({ status, bytes, json, retryAfter }: Said, method: PlatformRequest["method"] = "GET"): Response {
   if (typeof json !== "object" || json === null || Array.isArray(json))
     throw nothingSaid(method, `answered with HTTP ${status} and no JSON object`);
@@ -119,7 +127,9 @@ function passedOn({ status, bytes, json, retryAfter }: Said, method: PlatformReq
 /** Seconds, or a date. RFC 9110, 10.2.3. */
 const RETRY_AFTER = /^(?:[1-9]\d{0,5}|[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT)$/;
 
-/** A script is not JSON: it is answered as a file, with headers that keep a browser from running it. */
+/**
+ * A script is not JSON: it is answered as a file, with headers that keep a browser from running it.
+ */
 async function readScript(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const said = await link(c, config, platform).ask("GET", [scriptName(c)]);
   const { status, bytes, json, contentType } = said;
@@ -138,9 +148,10 @@ async function readScript(c: AppContext, config: Config, platform: Platform): Pr
 const SCRIPT_TYPE = /^(?:(?:application|text)\/javascript(?:\+module)?|multipart\/form-data)\s*(?:;|$)/i;
 
 /**
- * Asks the platform first and then changes our own setting: before the platform accepts, the caller is unknown. A crash
- * in between leaves a version whose events the platform sends here, or not, as the upload asked; an older setting of
- * ours may still drop them. Repeating the request completes it.
+ * Asks the platform first and then changes our own setting: before the platform accepts, the caller
+ * is unknown. A crash in between leaves a version whose events the platform sends here, or not, as
+ * the upload asked; an older setting of ours may still drop them. Repeating the request completes
+ * it.
  */
 async function uploadScript(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const { ask, upstream } = link(c, config, platform);
@@ -173,8 +184,8 @@ async function readSettings(c: AppContext, config: Config, platform: Platform): 
 }
 
 /**
- * Records the attachment as the platform shows it. A failure to record does not fail the request: the next sighting
- * records it.
+ * Records the attachment as the platform shows it. A failure to record does not fail the request:
+ * the next sighting records it.
  */
 async function noteSeen(
   c: AppContext,
@@ -197,9 +208,9 @@ async function noteSeen(
 }
 
 /**
- * The platform's `tail_consumers` can only be written as a whole: they are read, changed and written back, so a
- * concurrent change may be overwritten. They are written even if nothing changes, because permission to write them is
- * what permits setting ours.
+ * The platform's `tail_consumers` can only be written as a whole: they are read, changed and
+ * written back, so a concurrent change may be overwritten. They are written even if nothing
+ * changes, because permission to write them is what permits setting ours.
  */
 async function patchSettings(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const { ask, upstream } = link(c, config, platform);
@@ -248,7 +259,9 @@ function translated(consumers: readonly Consumer[], ships: boolean | null, selfN
   return ships ? attached(consumers, selfName) : detached(consumers, selfName);
 }
 
-/** If our own part fails, settings and counts of the deleted function stay behind, without effect. */
+/**
+ * If our own part fails, settings and counts of the deleted function stay behind, without effect.
+ */
 async function deleteScript(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const { ask } = link(c, config, platform);
   const name = scriptName(c);
@@ -276,7 +289,10 @@ async function setOurs(
   requireInForce(change, name);
 }
 
-/** Runs our own part. If it fails, the error also says that the platform's part is done. @throws ApiError */
+/**
+ * Runs our own part. If it fails, the error also says that the platform's part is done. @throws
+ * ApiError
+ */
 async function follow(c: AppContext, done: string, run: () => Promise<void>): Promise<void> {
   c.set("accepted", true);
   const before = `the platform has ${done}, but this service has not followed`;

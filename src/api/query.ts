@@ -3,8 +3,8 @@ import { ApiError, CODE } from "../errors.ts";
 import type { AppContext } from "./route.ts";
 
 /**
- * Reads the query by the schema that also documents it. Unknown parameters are ignored; of a repeated one, the first
- * counts.
+ * Reads the query by the schema that also documents it. Unknown parameters are ignored; of a
+ * repeated one, the first counts.
  * @throws ApiError 400 with one entry per fault.
  */
 export function queryOf<S extends z.ZodObject>(c: AppContext, schema: S): z.infer<S> {
@@ -25,7 +25,10 @@ export const flag = z
   .transform((value) => value === "true")
   .default(false);
 
-/** A whole number in a range, in digits. @param more metadata; set after the transformation it would be lost. */
+/**
+ * A whole number in a range, in digits. @param more metadata; set after the transformation it would
+ * be lost.
+ */
 export function wholeNumber(min: number, max: number, more: object = {}) {
   return z
     .string()

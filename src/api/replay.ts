@@ -137,8 +137,8 @@ function ownDestination(job: StoredJob, config: Config, not: string): { conf: st
 }
 
 /**
- * Tests with a GET of the first and the last object, without reading them, that the credentials may read. A missing
- * object proves it as well as an existing one.
+ * Tests with a GET of the first and the last object, without reading them, that the credentials may
+ * read. A missing object proves it as well as an existing one.
  * @throws ApiError 400 if the store refuses these credentials; 503 if it does not answer.
  */
 async function requireReadable(

@@ -11,16 +11,19 @@ export interface Insider {
   requestId: string;
 }
 
-/** The dashboard's own requests to the API. It is keyed by object, so no request from outside can be in it. */
+/**
+ * The dashboard's own requests to the API. It is keyed by object, so no request from outside can be
+ * in it.
+ */
 export type Insiders = WeakMap<Request, Insider>;
 
 /** The route of {@link numbered} itself; a request that matches only this has no route. */
 export const EVERYWHERE = "/*";
 
 /**
- * Gives each request an id, which its answer carries as `X-Request-Id`, its log lines as `request_id`, and its audit
- * entry; and logs one line when it is answered. The line has the route's pattern, not the path, which holds names, and
- * neither name nor address of the caller.
+ * Gives each request an id, which its answer carries as `X-Request-Id`, its log lines as
+ * `request_id`, and its audit entry; and logs one line when it is answered. The line has the
+ * route's pattern, not the path, which holds names, and neither name nor address of the caller.
  * @param insiders the dashboard's own requests: they share the id and the line of their page.
  */
 export function numbered(platform: Pick<Platform, "now">, insiders: Insiders): MiddlewareHandler<AppEnv> {

@@ -22,7 +22,10 @@ export interface AppEnv {
 
 export type AppContext = Context<AppEnv>;
 
-/** A route's part of the OpenAPI document. The schemas also check the request; tests check answers against them. */
+/**
+ * A route's part of the OpenAPI document. The schemas also check the request; tests check answers
+ * against them.
+ */
 export interface RouteDoc {
   /** One line, in the imperative, without a full stop. */
   summary: string;
@@ -74,8 +77,8 @@ export type Route = {
   permission: Permission;
   doc: RouteDoc;
   /**
-   * What it changes, as the audit names it; null: nothing. Without it, methods other than GET are audited by method
-   * and path. Intake is never audited.
+   * What it changes, as the audit names it; null: nothing. Without it, methods other than GET are
+   * audited by method and path. Intake is never audited.
    */
   action?: string | null;
   /** Handles callers whose bearer the platform judges, instead of `handle`. */

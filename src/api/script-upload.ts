@@ -5,7 +5,8 @@ import { BODY_CODE, noteBody } from "./body.ts";
 import type { AppContext } from "./route.ts";
 
 /**
- * The upload in a request. The audit keeps only a summary of its metadata: bindings may hold secrets.
+ * The upload in a request. The audit keeps only a summary of its metadata: bindings may hold
+ * secrets.
  * @throws ApiError 400, 413, 415 with everything that is wrong with it.
  */
 export async function requireUpload(c: AppContext): Promise<Upload> {

@@ -22,7 +22,10 @@ const UPLOAD: Route = {
   handle: inSlot(uploadScript),
 };
 
-/** The routes of functions and the upload of scripts, each with its handler for callers that the platform knows. */
+/**
+ * The routes of functions and the upload of scripts, each with its handler for callers that the
+ * platform knows.
+ */
 export const scriptRoutes: readonly Resource[] = functionRoutes.map(({ path, methods }) => {
   const all = path === "/:script_name" ? { ...methods, PUT: UPLOAD } : methods;
   const entries = Object.entries(all).map(([method, route]) => {
@@ -62,9 +65,10 @@ function whyNowhere({ upstream, localFunctions }: Config): Error | null {
 }
 
 /**
- * Switches logging and runs the new version. Off comes first, so that it is in force before the new version's first
- * event; on comes last, so that the old version, which asked for off, ships nothing. A crash in between drops events,
- * counted, and never ships one against its version's setting; the same upload again completes it.
+ * Switches logging and runs the new version. Off comes first, so that it is in force before the new
+ * version's first event; on comes last, so that the old version, which asked for off, ships
+ * nothing. A crash in between drops events, counted, and never ships one against its version's
+ * setting; the same upload again completes it.
  * @throws ApiError 400 if it cannot run here; logging is then what it was.
  */
 async function run(

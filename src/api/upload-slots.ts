@@ -3,12 +3,16 @@ import { UPLOAD_SLOT_MS, UPLOAD_SMALL_MAX_BYTES, UPLOADS_AT_ONCE } from "../limi
 import type { Handler } from "./route.ts";
 
 /**
- * Bounds how many large uploads one isolate takes at once. A large upload uses a third of its memory, and with a
- * platform behind this service even unknown callers may send one: the platform judges them after the whole upload is
- * read. An isolate that runs out of memory is ended, with the events that it has gathered.
+ * Bounds how many large uploads one isolate takes at once. A large upload uses a third of its
+ * memory, and with a platform behind this service even unknown callers may send one: the platform
+ * judges them after the whole upload is read. An isolate that runs out of memory is ended, with the
+ * events that it has gathered.
  */
 export class UploadSlots {
-  /** When each slot was taken. A slot frees itself after a time: the end of an aborted upload is not reported. */
+  /**
+   * When each slot was taken. A slot frees itself after a time: the end of an aborted upload is not
+   * reported.
+   */
   readonly #taken = new Map<symbol, number>();
 
   /** @returns a function that frees the slot; null: none is free. */

@@ -16,7 +16,10 @@ import { type AppContext, isDataset, type Resource, type Route } from "./route.t
 
 const ASKING = { permission: "logs:edit", action: null } as const satisfies Partial<Route>;
 
-/** Checks one part of a job as its creation would. An invalid part is an answer with `valid: false`, not an error. */
+/**
+ * Checks one part of a job as its creation would. An invalid part is an answer with `valid: false`,
+ * not an error.
+ */
 export const validationRoutes: readonly Resource[] = [
   {
     path: "/validate/destination",
@@ -54,15 +57,18 @@ function verdict(c: AppContext, faults: readonly string[]): Response {
   return success(c, { valid: faults.length === 0, message: faults.join("; ") });
 }
 
-/** Parses a destination for immediate use: no stored keys belong to it, so a masked secret is refused. */
+/**
+ * Parses a destination for immediate use: no stored keys belong to it, so a masked secret is
+ * refused.
+ */
 export function sentDestination(conf: string, config: Config): Parsed<Destination> {
   if (isMasked(conf)) return { ok: false, why: "a masked secret cannot be used here; send the secret itself" };
   return parseDestination(conf, config.destinations);
 }
 
 /**
- * Whether a job ships to the same folder, whatever its keys and its spelling of the store. A malformed destination is
- * never in use.
+ * Whether a job ships to the same folder, whatever its keys and its spelling of the store. A
+ * malformed destination is never in use.
  * @throws ApiError 503 if the answer depends on a job whose destination no key opens.
  */
 async function isInUse(env: Env, conf: string, config: Config): Promise<boolean> {

@@ -73,7 +73,10 @@ async function putWebhook(c: AppContext, config: Config, platform: Platform): Pr
   throw oneError(409, CODE.conflict, "the webhook is being changed concurrently; try again");
 }
 
-/** The URL that a body asks for. @throws ApiError 400 if it is missing, bad, or masked without a stored one. */
+/**
+ * The URL that a body asks for. @throws ApiError 400 if it is missing, bad, or masked without a
+ * stored one.
+ */
 function urlOf(
   { url }: z.infer<typeof PutWebhook>,
   before: WebhookState | null,

@@ -10,7 +10,9 @@ import {
 import { ATTACHMENT_GONE_MS, FUNCTIONS_MAX } from "../limits.ts";
 import { log } from "../log.ts";
 
-/** A function checked within this time, in ms, is not due: the run before may still be under way. */
+/**
+ * A function checked within this time, in ms, is not due: the run before may still be under way.
+ */
 const ASKED_AGAIN_MS = 60_000;
 
 interface AttachmentRow {
@@ -27,7 +29,10 @@ interface AttachmentRow {
 /** With logging off, no events are expected. */
 const IS_OFF = "EXISTS (SELECT 1 FROM function_setting f WHERE f.name = attachment.name AND f.logging = 'off')";
 
-/** Part of the control plane: the functions that should be attached to this service, and their state. */
+/**
+ * Part of the control plane: the functions that should be attached to this service, and their
+ * state.
+ */
 export class Attachments {
   readonly #sql: SqlStorage;
 

@@ -95,7 +95,10 @@ export class ControlState {
     this.#sql.exec("UPDATE job SET config = ? WHERE id = ?", JSON.stringify(config), id);
   }
 
-  /** Logging of a function was switched at this version: all jobs that may get events must refuse what was built by an older one. */
+  /**
+   * Logging of a function was switched at this version: all jobs that may get events must refuse
+   * what was built by an older one.
+   */
   optOutsChanged(version: number, nowMs: number): void {
     this.#sql.exec("UPDATE control SET opt_out_version = ? WHERE id = 1", version);
     for (const row of this.rows()) {
@@ -125,7 +128,10 @@ export class ControlState {
     return row === null ? Number.POSITIVE_INFINITY : configOf(row).version;
   }
 
-  /** The logs of these jobs, and the ledger, have confirmed these configurations. @param keptVersion confirmed by the ledger. */
+  /**
+   * The logs of these jobs, and the ledger, have confirmed these configurations. @param keptVersion
+   * confirmed by the ledger.
+   */
   confirm(jobs: readonly JobConfig[], keptVersion: number): void {
     this.#sql.exec("UPDATE control SET kept_version = max(kept_version, ?) WHERE id = 1", keptVersion);
     for (const { id, version } of jobs)
@@ -150,7 +156,10 @@ export function configOf({ config }: Pick<JobRow, "config">): JobConfig {
   return JSON.parse(config) as JobConfig;
 }
 
-/** Not if it was deleted so long ago that no queue can hold events for it: its log may be gone, and a call would create it again. */
+/**
+ * Not if it was deleted so long ago that no queue can hold events for it: its log may be gone, and
+ * a call would create it again.
+ */
 function mayGetEvents({ deleted_ms }: JobRow, nowMs: number): boolean {
   return deleted_ms === null || nowMs - deleted_ms <= ID_MEMORY_MS;
 }

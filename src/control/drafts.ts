@@ -5,7 +5,10 @@ export type StoredDraft = { id: string; sealed: string; changedMs: number };
 
 const COLUMNS = "id, sealed, changed_ms AS changedMs";
 
-/** Part of the control plane: jobs not created yet. Only the owner sees a draft; it lives for a week after its last change. */
+/**
+ * Part of the control plane: jobs not created yet. Only the owner sees a draft; it lives for a week
+ * after its last change.
+ */
 export class Drafts {
   readonly #sql: SqlStorage;
 
@@ -14,8 +17,8 @@ export class Drafts {
   }
 
   /**
-   * Saves a draft, new or changed, and deletes expired ones. Beyond the maximum, of one owner or in all,
-   * the least recently changed go.
+   * Saves a draft, new or changed, and deletes expired ones. Beyond the maximum, of one owner or in
+   * all, the least recently changed go.
    * @returns false: the id belongs to another owner, and nothing changed.
    */
   save(id: string, owner: string, sealed: string, nowMs: number): boolean {

@@ -2,7 +2,10 @@ import * as z from "zod";
 import { SCRIPT_NAME_MAX } from "../account/function-counts.ts";
 import { utf8Length } from "../bytes.ts";
 
-/** Most JSON of one function's `tail_consumers`, in bytes: a list of all functions must fit one call, 32 MiB. */
+/**
+ * Most JSON of one function's `tail_consumers`, in bytes: a list of all functions must fit one
+ * call, 32 MiB.
+ */
 const TAIL_CONSUMERS_MAX_BYTES = 16_384;
 
 const Name = z.string().min(1).max(255);
@@ -47,7 +50,10 @@ export const ScriptSettings = z
   });
 export type ScriptSettings = z.infer<typeof ScriptSettings>;
 
-/** Whether it can be the name of a function in a path: 1 to 255 UTF-16 code units, no `/`, no control characters. */
+/**
+ * Whether it can be the name of a function in a path: 1 to 255 UTF-16 code units, no `/`, no
+ * control characters.
+ */
 export function isScriptName(name: string): boolean {
   return name.length >= 1 && name.length <= SCRIPT_NAME_MAX && !/[/\p{Cc}]/u.test(name);
 }

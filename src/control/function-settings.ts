@@ -49,7 +49,10 @@ interface SettingRow {
   modified_ms: number;
 }
 
-/** Part of the control plane: settings of functions, and when their logging was off. A function without settings has no row, unless it was off recently. */
+/**
+ * Part of the control plane: settings of functions, and when their logging was off. A function
+ * without settings has no row, unless it was off recently.
+ */
 export class FunctionSettings {
   readonly #sql: SqlStorage;
 

@@ -2,7 +2,10 @@ import { concat } from "../bytes.ts";
 import type { LocalCode, ModuleKind, StoredCode } from "../functions/local-types.ts";
 import { LOCAL_FUNCTIONS_MAX, ROW_MAX_BYTES } from "../limits.ts";
 
-/** {@link LocalCode} with lengths in place of bytes. The function's chunks hold the bytes of all modules in order. */
+/**
+ * {@link LocalCode} with lengths in place of bytes. The function's chunks hold the bytes of all
+ * modules in order.
+ */
 interface Manifest extends Omit<LocalCode, "modules"> {
   modules: { name: string; kind: ModuleKind; length: number }[];
 }
@@ -13,7 +16,10 @@ interface FunctionRow {
   manifest: string;
 }
 
-/** Part of the control plane: code of functions in local development. Call methods that write in a transaction. */
+/**
+ * Part of the control plane: code of functions in local development. Call methods that write in a
+ * transaction.
+ */
 export class LocalStore {
   readonly #sql: SqlStorage;
 

@@ -27,25 +27,33 @@ export interface StoredJob {
   modifiedMs: number;
 }
 
-/** The changes since a state: everything as it is now, or nothing. Name the returned state in the next call. */
+/**
+ * The changes since a state: everything as it is now, or nothing. Name the returned state in the
+ * next call.
+ */
 export type ConfigSnapshot = JobsSnapshot | { state: JobsSnapshot["state"]; jobs: null };
 
-/** `inForce` false: stored, but the job's log or the ledger has not confirmed it; the alarm retries. */
+/**
+ * `inForce` false: stored, but the job's log or the ledger has not confirmed it; the alarm retries.
+ */
 export type JobChange =
   | { kind: "changed"; job: StoredJob; inForce: boolean }
   | { kind: "refused"; why: string }
   | { kind: "conflict" | "gone" };
 
-/** `setting` null: none any more. `inForce` false: stored, but a log or the ledger may still accept what the change is to stop. */
+/**
+ * `setting` null: none any more. `inForce` false: stored, but a log or the ledger may still accept
+ * what the change is to stop.
+ */
 export type FunctionChange =
   | { kind: "changed"; setting: FunctionSetting | null; inForce: boolean }
   | { kind: "refused"; why: string };
 
 /**
  * The account's jobs and the settings of its functions: the one place where they change. Before a
- * change is answered, it is sent to the logs of its jobs, which then refuse appends built before it,
- * and to the ledger, which then refuses to count what was routed before it; only counted batches are
- * acknowledged. A consumer that cannot reach this object misses no change.
+ * change is answered, it is sent to the logs of its jobs, which then refuse appends built before
+ * it, and to the ledger, which then refuses to count what was routed before it; only counted
+ * batches are acknowledged. A consumer that cannot reach this object misses no change.
  */
 export class ControlPlane extends DurableObject<Env> {
   readonly #sql: SqlStorage;
@@ -75,7 +83,8 @@ export class ControlPlane extends DurableObject<Env> {
 
   /** All configurations, if anything has changed since that state; "" means no state. */
   configSince(state: string): ConfigSnapshot {
-    // Only this storage gives states: it was restored to an earlier time, and others know what came after.
+    // Only this storage gives states: it was restored to an earlier time, and others know what came
+    // after.
     if (isBehind(this.#state.state(), state)) this.#rollout.overtake(state);
     const current = this.#state.state();
     return current === state ? { state, jobs: null } : this.#state.snapshot();
@@ -115,7 +124,8 @@ export class ControlPlane extends DurableObject<Env> {
   }
 
   /**
-   * @param basedOn the `modifiedVersion` of the job that the draft is based on; if it has changed, that is a conflict.
+   * @param basedOn the `modifiedVersion` of the job that the draft is based on; if it has changed,
+   *   that is a conflict.
    * @param destinationChanged the destination differs, not only its seal.
    */
   async update(id: number, basedOn: number, draft: JobDraft, destinationChanged: boolean): Promise<JobChange> {
@@ -141,8 +151,8 @@ export class ControlPlane extends DurableObject<Env> {
   }
 
   /**
-   * Removes the job from the list at once. Its log delivers what it holds, or drops it with `discard`.
-   * A deleted job can still be discarded while its log drains.
+   * Removes the job from the list at once. Its log delivers what it holds, or drops it with
+   * `discard`. A deleted job can still be discarded while its log drains.
    */
   async remove(id: number, discard: boolean): Promise<JobChange> {
     const now = platform.now();
@@ -202,9 +212,10 @@ export class ControlPlane extends DurableObject<Env> {
   }
 
   /**
-   * Sets what is named. If that switches logging, the answer waits until no clock can stamp an event on
-   * the other side of the switch.
-   * @param attachment what the platform has done with it meanwhile; kept even if the setting is refused.
+   * Sets what is named. If that switches logging, the answer waits until no clock can stamp an
+   * event on the other side of the switch.
+   * @param attachment what the platform has done with it meanwhile; kept even if the setting is
+   *   refused.
    */
   async setFunction(
     name: string,
@@ -221,14 +232,18 @@ export class ControlPlane extends DurableObject<Env> {
     });
     if (change.kind === "refused") return change;
     const { version, windows } = change.switch;
-    // Of an earlier switch, too: a repeated request is not in force before the first one is confirmed.
+    // Of an earlier switch, too: a repeated request is not in force before the first one is
+    // confirmed.
     const inForce = (): boolean => this.#state.optOutsInForce(version, platform.now());
     if (!inForce()) await this.#rollout.bring(this.#state.unconfirmed());
     await settled(windows);
     return { kind: "changed", setting: this.#functions.get(name), inForce: inForce() };
   }
 
-  /** Functions that should be attached to this service, with their state; without those whose logging is off. */
+  /**
+   * Functions that should be attached to this service, with their state; without those whose
+   * logging is off.
+   */
   attachments(): AttachmentFact[] {
     return this.#attachments.list();
   }
@@ -243,7 +258,9 @@ export class ControlPlane extends DurableObject<Env> {
     return this.#attachments.due(atMost, platform.now());
   }
 
-  /** Takes in what answers of the platform showed. An unknown attachment is watched from then on. */
+  /**
+   * Takes in what answers of the platform showed. An unknown attachment is watched from then on.
+   */
   noteAttachments(seen: readonly Seen[]): void {
     this.ctx.storage.transactionSync(() => {
       for (const each of seen) this.#attachments.see(each);
@@ -252,7 +269,8 @@ export class ControlPlane extends DurableObject<Env> {
 
   /**
    * Deletes the settings of a function, its attachment and its local code. Later events of it ship.
-   * @returns null: there was nothing. A repeated call completes a deletion that is not confirmed yet.
+   * @returns null: there was nothing. A repeated call completes a deletion that is not confirmed
+   *   yet.
    */
   async removeFunction(name: string): Promise<FunctionChange | null> {
     const had = this.ctx.storage.transactionSync(() => {
@@ -266,7 +284,10 @@ export class ControlPlane extends DurableObject<Env> {
     return known ? this.setFunction(name, { logging: "unset", tailConsumers: null }) : null;
   }
 
-  /** Stores the code of a function that runs locally, in place of the version before. @returns why not; null: stored. */
+  /**
+   * Stores the code of a function that runs locally, in place of the version before. @returns why
+   * not; null: stored.
+   */
   storeLocalFunction(name: string, code: LocalCode): string | null {
     return this.ctx.storage.transactionSync(() => this.#local.put(name, crypto.randomUUID(), code));
   }
@@ -300,7 +321,10 @@ export class ControlPlane extends DurableObject<Env> {
     return this.#drafts.take(id, owner, platform.now());
   }
 
-  /** Sends changes that were not confirmed. Each change arms it, in case this object dies before it sends them. */
+  /**
+   * Sends changes that were not confirmed. Each change arms it, in case this object dies before it
+   * sends them.
+   */
   override alarm(): Promise<void> {
     return this.#rollout.resume();
   }
@@ -328,8 +352,8 @@ export class ControlPlane extends DurableObject<Env> {
 }
 
 /**
- * Waits until no clock can stamp an event on the other side of the last switch. An earlier call of the
- * same change, whose answer was lost, may have made that switch.
+ * Waits until no clock can stamp an event on the other side of the last switch. An earlier call of
+ * the same change, whose answer was lost, may have made that switch.
  */
 async function settled(windows: readonly Window[]): Promise<void> {
   if (isSettling(windows, platform.now())) await platform.sleep(2 * CLOCK_SKEW_MS);

@@ -16,7 +16,10 @@ const OVERTAKE_TRIES = 3;
 /** Logs that a change is sent to in parallel. */
 const LOGS_AT_ONCE = 8;
 
-/** Deadlines of confirmation, in ms. A late effect does no harm: sending the same again changes nothing. */
+/**
+ * Deadlines of confirmation, in ms. A late effect does no harm: sending the same again changes
+ * nothing.
+ */
 export const PATIENCE = {
   /** For one log, or the ledger. */
   oneMs: 10_000,
@@ -26,8 +29,8 @@ export const PATIENCE = {
 
 /**
  * Part of the control plane: makes a change, and sends it to logs and ledger. A log refuses appends
- * built before what it has confirmed; the ledger refuses to count what was routed before, and what is
- * not counted is not acknowledged.
+ * built before what it has confirmed; the ledger refuses to count what was routed before, and what
+ * is not counted is not acknowledged.
  */
 export class Rollout {
   readonly #ctx: DurableObjectState;
@@ -56,7 +59,10 @@ export class Rollout {
     await this.#alarm.load();
   }
 
-  /** Makes a change in one transaction. If it takes a version, the alarm is set with it, in case this object dies before sending it. */
+  /**
+   * Makes a change in one transaction. If it takes a version, the alarm is set with it, in case
+   * this object dies before sending it.
+   */
   change<T>(change: () => T): T {
     return this.#alarm.transaction(() => {
       const before = this.#state.state();
@@ -66,7 +72,10 @@ export class Rollout {
     });
   }
 
-  /** Gives everything a version above that state's, which this storage lost when it was restored to an earlier time. */
+  /**
+   * Gives everything a version above that state's, which this storage lost when it was restored to
+   * an earlier time.
+   */
   overtake(state: JobsSnapshot["state"]): void {
     this.change(() => this.#state.overtake(versionIn(state), [], platform.now()));
   }
@@ -84,8 +93,8 @@ export class Rollout {
   }
 
   /**
-   * Sends these jobs, as they are now, to their logs, and everything to the ledger. The alarm sends again
-   * what is not confirmed.
+   * Sends these jobs, as they are now, to their logs, and everything to the ledger. The alarm sends
+   * again what is not confirmed.
    * @returns the confirmed jobs; none after the deadline, though the pass goes on.
    */
   async bring(ids: readonly number[]): Promise<ReadonlySet<number>> {
@@ -125,7 +134,10 @@ export class Rollout {
   async #bringOnce(ids: readonly number[]): Promise<{
     confirmed: ReadonlySet<number>;
     failure: unknown;
-    /** Known elsewhere, for another change, and at least as new as ours: no change counts before it is overtaken. */
+    /**
+     * Known elsewhere, for another change, and at least as new as ours: no change counts before it
+     * is overtaken.
+     */
     aheadVersion: number | null;
   }> {
     const rows = ids.map((id) => this.#state.row(id)).filter((row) => row !== null);
@@ -158,13 +170,18 @@ export class Rollout {
     this.#arm();
   }
 
-  /** Sets the alarm, unless it is set for earlier: later changes do not postpone an unconfirmed one. */
+  /**
+   * Sets the alarm, unless it is set for earlier: later changes do not postpone an unconfirmed one.
+   */
   #arm(): void {
     const now = platform.now();
     this.#alarm.set(now + AGAIN_MS, now);
   }
 
-  /** @throws without an answer in time, or with a malformed one: compared with garbage, nothing is behind and all would count as confirmed. */
+  /**
+   * @throws without an answer in time, or with a malformed one: compared with garbage, nothing is
+   *   behind and all would count as confirmed.
+   */
   async #answered<T>(who: string, answer: Promise<unknown>, isAnswer: (value: unknown) => value is T): Promise<T> {
     const value = await answered(who, this.#patience.oneMs, answer);
     if (!isAnswer(value)) throw new Error(`${who}: malformed answer`);

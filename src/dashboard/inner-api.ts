@@ -27,7 +27,9 @@ export class InnerFailure extends Error {
 
 type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** The API for one signed-in caller, without HTTP: the same routes, checks, permissions and audit. */
+/**
+ * The API for one signed-in caller, without HTTP: the same routes, checks, permissions and audit.
+ */
 export class InnerApi {
   readonly #ask: (request: Request) => Promise<Response>;
   readonly #base: string;

@@ -11,8 +11,9 @@ import { adminProof, isSameOrigin, sessionId, viewerOf } from "./session.ts";
 export const LIVE_SOCKET_PATH = "/live/socket";
 
 /**
- * The socket that sends records as they arrive, to viewers with `logs:read` and pages of this origin. A browser does not
- * tell a script why a socket was rejected, so a plain GET answers that: 426 if a socket would open.
+ * The socket that sends records as they arrive, to viewers with `logs:read` and pages of this
+ * origin. A browser does not tell a script why a socket was rejected, so a plain GET answers that:
+ * 426 if a socket would open.
  */
 export function mountLiveSocket(app: Hono<AppEnv>): void {
   app.get(LIVE_SOCKET_PATH, async (c) => {
@@ -26,7 +27,8 @@ export function mountLiveSocket(app: Hono<AppEnv>): void {
       return c.text("this is for WebSockets", 426);
     }
     if (!isSameOrigin(c.req.raw)) throw oneError(403, CODE.auth, "this socket is for the pages of this service");
-    // Only the session goes on, and the proof of an admin's session, which needs the session id known here.
+    // Only the session goes on, and the proof of an admin's session, which needs the session id
+    // known here.
     const [token, id] = [readAdminToken(c.env), sessionId(c.req.raw.headers)];
     const { kind, id: callerId } = viewer.caller;
     const proof = kind !== "admin" || token === null || id === null ? new Uint8Array() : adminProof(token, id);

@@ -39,8 +39,9 @@ export interface DashboardWorld {
 type Inside = DashboardWorld & { app: Hono<AppEnv> };
 
 /**
- * The pages, at the root. Each request is checked for its session and the page's permission; a form also for its origin
- * and CSRF token. A page then calls the API as the viewer, so it can do nothing that the API would refuse.
+ * The pages, at the root. Each request is checked for its session and the page's permission; a form
+ * also for its origin and CSRF token. A page then calls the API as the viewer, so it can do nothing
+ * that the API would refuse.
  */
 export function mountDashboard(app: Hono<AppEnv>, world: DashboardWorld): void {
   app.get("/assets/:file", (c) => {

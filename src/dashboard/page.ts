@@ -6,7 +6,9 @@ import type { ScriptName } from "./assets.ts";
 import type { InnerApi } from "./inner-api.ts";
 import type { Viewer } from "./session.ts";
 
-/** What a page is made from. Components only see their props: none reads a request or calls the API. */
+/**
+ * What a page is made from. Components only see their props: none reads a request or calls the API.
+ */
 export interface PageContext {
   viewer: Viewer;
   /** The API with the permissions of the viewer; it masks secrets. */
@@ -54,7 +56,10 @@ export interface Page {
   /** Below the root; `:name` is a parameter. */
   path: string;
   get?: { permission: Permission | null; show(page: PageContext): Promise<PageAnswer> };
-  /** Takes a form, after its origin and CSRF token were checked. A change answers with {@link seeOther}. */
+  /**
+   * Takes a form, after its origin and CSRF token were checked. A change answers with
+   * {@link seeOther}.
+   */
   post?: { permission: Permission | null; take(page: PageContext, form: URLSearchParams): Promise<PageAnswer> };
 }
 

@@ -6,8 +6,8 @@ import type { Part } from "./page.ts";
 import { failedPart } from "./parts/failure.tsx";
 
 /**
- * The headers of every page. It loads only its own scripts, sends forms only to this origin, cannot be framed, and is
- * not cached.
+ * The headers of every page. It loads only its own scripts, sends forms only to this origin, cannot
+ * be framed, and is not cached.
  */
 export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   "Content-Type": "text/html; charset=utf-8",
@@ -30,8 +30,8 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Sends a page part by part, each as soon as it and those before it are ready. The status is sent first: a part that
- * fails later is replaced by an error, and its cause is logged.
+ * Sends a page part by part, each as soon as it and those before it are ready. The status is sent
+ * first: a part that fails later is replaced by an error, and its cause is logged.
  * @param before markup before the parts, not escaped; `after` likewise.
  */
 export function streamed(before: string, parts: readonly Part[], after: string, status: number): Response {

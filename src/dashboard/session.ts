@@ -6,8 +6,8 @@ import { encodeUtf8, toBase64Url } from "../bytes.ts";
 import { answered } from "../platform.ts";
 
 /**
- * The cookie of a session. With this prefix a browser takes it only over https or from localhost, for
- * exactly this host, and no page of another host can replace it. RFC 6265bis, 4.1.3.2.
+ * The cookie of a session. With this prefix a browser takes it only over https or from localhost,
+ * for exactly this host, and no page of another host can replace it. RFC 6265bis, 4.1.3.2.
  */
 export const SESSION_COOKIE = "__Host-logship";
 
@@ -34,7 +34,10 @@ export function newSessionId(): string {
   return toBase64Url(crypto.getRandomValues(new Uint8Array(32)));
 }
 
-/** The id in a request's cookie; null: none, or malformed. Of two cookies of the name, neither counts. */
+/**
+ * The id in a request's cookie; null: none, or malformed. Of two cookies of the name, neither
+ * counts.
+ */
 export function sessionId(headers: Headers): string | null {
   const values = (headers.get("cookie") ?? "")
     .split(";")
@@ -54,14 +57,17 @@ export function cookieOf(id: string, ms: number): string {
 export const NO_COOKIE = cookieOf("", 0);
 
 /**
- * Proof that a session was opened with this ADMIN_TOKEN. It is keyed by the session's id, which only
- * the browser has: what is stored does not allow guessing at a token that a person made up.
+ * Proof that a session was opened with this ADMIN_TOKEN. It is keyed by the session's id, which
+ * only the browser has: what is stored does not allow guessing at a token that a person made up.
  */
 export function adminProof(adminToken: string, id: string): Uint8Array {
   return createHmac("sha256", id).update("opened by ADMIN_TOKEN\n").update(adminToken).digest();
 }
 
-/** Token in the forms of a session. It follows from the session's id, which no script and no other origin can read. */
+/**
+ * Token in the forms of a session. It follows from the session's id, which no script and no other
+ * origin can read.
+ */
 export function csrfOf(id: string): string {
   return createHmac("sha256", id).update("forms of the dashboard").digest("base64url");
 }
@@ -72,8 +78,8 @@ export function isCsrfOf(id: string, sent: unknown): boolean {
 }
 
 /**
- * Whether a request comes from a page of this origin. Browsers send `Origin` with every POST and every
- * WebSocket, and no page can change it. A request without it is refused.
+ * Whether a request comes from a page of this origin. Browsers send `Origin` with every POST and
+ * every WebSocket, and no page can change it. A request without it is refused.
  */
 export function isSameOrigin(request: Request): boolean {
   const site = request.headers.get("sec-fetch-site");

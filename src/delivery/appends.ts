@@ -4,7 +4,10 @@ import type { Batches } from "./batches.ts";
 import type { LogState } from "./log-state.ts";
 import { PinnedIds } from "./pinned-ids.ts";
 
-/** What a log takes in, and what it knows of that: each message once. Every method that changes anything belongs into a transaction of its caller. */
+/**
+ * What a log takes in, and what it knows of that: each message once. Every method that changes
+ * anything belongs into a transaction of its caller.
+ */
 export class Appends {
   readonly #state: LogState;
   readonly #batches: Batches;
@@ -23,7 +26,9 @@ export class Appends {
     return [...this.#pinned.known(messages)];
   }
 
-  /** Pins the messages that it holds. @returns ids that are unknown, and old enough to be forgotten. */
+  /**
+   * Pins the messages that it holds. @returns ids that are unknown, and old enough to be forgotten.
+   */
   pinHeld(messages: readonly TakenId[]): string[] {
     return this.#pinned.pinHeld(messages, this.#state.requireRow().swept_ms);
   }
@@ -37,7 +42,8 @@ export class Appends {
     const job = this.#state.job();
     if (row === null || job === null || job.version < version) return { kind: "behind" };
     if (job.version > version) return { kind: "stale", job };
-    // What the queue delivers is never older than this memory; only what is sent again needs the other.
+    // What the queue delivers is never older than this memory; only what is sent again needs the
+    // other.
     const known = [...(again === undefined ? this.#ids : this.#pinned).known(messages)];
     const unsure = again === undefined || again.isKept ? [] : this.#pinned.forgotten(messages, row.swept_ms);
     if (unsure.some((id) => !known.includes(id))) return { kind: "forgotten" };

@@ -5,7 +5,10 @@ import { entryOf } from "./object-entry.ts";
 import type { ObjectRow } from "./rows.ts";
 import type { AsideObject } from "./types.ts";
 
-/** The objects of a log that their store refuses themselves. Every method that changes anything belongs into a transaction of its caller. */
+/**
+ * The objects of a log that their store refuses themselves. Every method that changes anything
+ * belongs into a transaction of its caller.
+ */
 export class AsideObjects {
   readonly #sql: SqlStorage;
   readonly #state: LogState;
@@ -46,8 +49,8 @@ export class AsideObjects {
   }
 
   /**
-   * Lets an object wait again, as if it had never been tried, for its job's current destination. The store is asked first whether it has it: a store may keep
-   * what it refused.
+   * Lets an object wait again, as if it had never been tried, for its job's current destination.
+   * The store is asked first whether it has it: a store may keep what it refused.
    */
   resend(number: number, nowMs: number): AsideObject | null {
     const row = this.#row(number);

@@ -23,11 +23,17 @@ export interface AttemptHost {
   readonly state: LogState;
   readonly objects: Objects;
   readonly health: Health;
-  /** The job was discarded: drops what waits, and the object of this number, which is no longer under way. Called within a transaction. */
+  /**
+   * The job was discarded: drops what waits, and the object of this number, which is no longer
+   * under way. Called within a transaction.
+   */
   discard(number: number): void;
 }
 
-/** Part of a log: one attempt to upload one object, and what follows from it. Its steps are public for the tests, which break it at every one. */
+/**
+ * Part of a log: one attempt to upload one object, and what follows from it. Its steps are public
+ * for the tests, which break it at every one.
+ */
 export class Attempts {
   readonly ctx: DurableObjectState;
   readonly #host: AttemptHost;
@@ -37,7 +43,10 @@ export class Attempts {
     this.#host = host;
   }
 
-  /** One attempt for one object, and what follows from it. It rejects only if the outcome cannot be stored. */
+  /**
+   * One attempt for one object, and what follows from it. It rejects only if the outcome cannot be
+   * stored.
+   */
   async uploadOne(object: ObjectRow): Promise<void> {
     const job = this.#host.state.job();
     if (job === null) return;
@@ -76,7 +85,10 @@ export class Attempts {
     });
   }
 
-  /** What follows from an attempt: the object's state, the log's, and the hour's, all at once; and the attempt's line. */
+  /**
+   * What follows from an attempt: the object's state, the log's, and the hour's, all at once; and
+   * the attempt's line.
+   */
   settle(object: ObjectRow, outcome: WriteOutcome, job: JobConfig, startedMs: number): void {
     const now = platform.now();
     const end = this.ctx.storage.transactionSync((): UploadEnd => {
@@ -95,7 +107,8 @@ export class Attempts {
       this.#host.discard(object.number);
       return endOf("superseded", outcome);
     }
-    // The destination has changed meanwhile: a failure of the old one says nothing about the new one; what it took is delivered.
+    // The destination has changed meanwhile: a failure of the old one says nothing about the new
+    // one; what it took is delivered.
     const moved = current?.destinationVersion !== job.destinationVersion;
     if (moved && outcome.kind !== "delivered") return endOf("superseded", outcome);
     switch (outcome.kind) {

@@ -7,21 +7,29 @@ import type { LogState } from "./log-state.ts";
 import type { BatchRow } from "./rows.ts";
 import type { CutReason } from "./types.ts";
 
-/** A batch whose first records come late (a backlog) stays open this long after it was opened, so that a backlog makes few objects. In ms. */
+/**
+ * A batch whose first records come late (a backlog) stays open this long after it was opened, so
+ * that a backlog makes few objects. In ms.
+ */
 const LATE_GRACE_MS = 5_000;
 
 /**
- * A batch of several appends stays open this long beyond the interval, in ms: what the queue delivers next, ten seconds after the last, is already on its
- * way, and would open an object of its own. Uploads still start within fifteen seconds; a single append does not wait.
+ * A batch of several appends stays open this long beyond the interval, in ms: what the queue
+ * delivers next, ten seconds after the last, is already on its way, and would open an object of its
+ * own. Uploads still start within fifteen seconds; a single append does not wait.
  */
 const COMPANY_MS = 8_000;
 
-/** When a batch is due, as SQL over its row: counted from the intake of its oldest record. Takes the job's interval in ms. A second chunk: several appends. */
+/**
+ * When a batch is due, as SQL over its row: counted from the intake of its oldest record. Takes the
+ * job's interval in ms. A second chunk: several appends.
+ */
 const DUE_MS = `max(oldest_taken_ms + ? + iif(next_chunk > 1, ${COMPANY_MS}, 0), opened_ms + ${LATE_GRACE_MS})`;
 
 /**
- * The records that wait, one batch for each UTC day, and when a batch is cut (cut.ts). Every method is synchronous and belongs into a transaction of its
- * caller, so that records, counts and cuts are committed together.
+ * The records that wait, one batch for each UTC day, and when a batch is cut (cut.ts). Every method
+ * is synchronous and belongs into a transaction of its caller, so that records, counts and cuts are
+ * committed together.
  */
 export class Batches {
   readonly #sql: SqlStorage;
@@ -35,7 +43,8 @@ export class Batches {
   }
 
   /**
-   * Adds fragments to the batches of their days. A batch is cut before its object would exceed the job's limits, and as soon as it reaches them.
+   * Adds fragments to the batches of their days. A batch is cut before its object would exceed the
+   * job's limits, and as soon as it reaches them.
    * @returns how many batches it opened; the caller counts them, and the next ids follow from that.
    */
   put(fragments: readonly Fragment[], nowMs: number): number {

@@ -28,7 +28,10 @@ export type CanaryFinding =
 
 type Trouble = Exclude<CanaryFinding, { state: "ok" }>;
 
-/** Most that is read of what stands under the key, in bytes: a canary is one record and the texts around it, of 4,096 characters each. */
+/**
+ * Most that is read of what stands under the key, in bytes: a canary is one record and the texts
+ * around it, of 4,096 characters each.
+ */
 const READ_MAX_BYTES = 262_144;
 
 /** How long its body may take to come, in ms. */
@@ -37,7 +40,10 @@ const BODY_WAIT_MS = 30_000;
 const UNREADABLE_WORDS =
   "these credentials may not read it: write-only credentials cannot have a canary; allow them to read (GetObject), or switch it off";
 
-/** Writes a canary over the one before it. @returns what was wrong; null: the store says that it took it. */
+/**
+ * Writes a canary over the one before it. @returns what was wrong; null: the store says that it
+ * took it.
+ */
 export async function writeCanary(
   store: Pick<OpenDestination, "overwrite">,
   key: string,

@@ -24,12 +24,18 @@ export interface CanaryObject {
   contentType: string;
 }
 
-/** The minute of every hour, from 0, in which a job's canary is sent. Consecutive jobs have different ones. */
+/**
+ * The minute of every hour, from 0, in which a job's canary is sent. Consecutive jobs have
+ * different ones.
+ */
 export function canaryMinute(jobId: number): number {
   return Math.floor(((Math.imul(jobId, SPREAD) >>> 0) / 2 ** 32) * MINUTES);
 }
 
-/** When the next one is sent, in ms since the epoch: the first of a job's minutes that begins after a time. */
+/**
+ * When the next one is sent, in ms since the epoch: the first of a job's minutes that begins after
+ * a time.
+ */
 export function canaryAfter(jobId: number, timeMs: number): number {
   const hour = hourOf(timeMs);
   const thisHourMs = hourStartMs(hour) + canaryMinute(jobId) * MINUTE_MS;
@@ -37,9 +43,11 @@ export function canaryAfter(jobId: number, timeMs: number): number {
 }
 
 /**
- * The key of a job's canary, which is overwritten every hour. It is no folder of a day, one folder deeper, and without the suffix of objects: neither readers
- * by day nor readers of `*.log.gz` find it.
- * @param path of the destination, as for {@link keyBelow}. @param identity of the job's log: two services may share a folder and number their jobs alike.
+ * The key of a job's canary, which is overwritten every hour. It is no folder of a day, one folder
+ * deeper, and without the suffix of objects: neither readers by day nor readers of `*.log.gz` find
+ * it.
+ * @param path of the destination, as for {@link keyBelow}. @param identity of the job's log: two
+ *   services may share a folder and number their jobs alike.
  */
 export function canaryKey(path: string, jobId: number, identity: string, output: OutputFormat): string {
   const suffix = encoderKindOf(output).canarySuffix;
@@ -68,8 +76,9 @@ export function canaryRecord(jobId: number, identity: string, nowMs: number): Tr
 }
 
 /**
- * The object of one canary, encoded as every record of the job, past its filter and sample. A format may write nothing that changes from hour to hour, and
- * an old object would pass for a new one: the hour of the day (UTC) makes its bytes different.
+ * The object of one canary, encoded as every record of the job, past its filter and sample. A
+ * format may write nothing that changes from hour to hour, and an old object would pass for a new
+ * one: the hour of the day (UTC) makes its bytes different.
  * @throws Error if the format cannot be written, or what was written does not read as it should.
  */
 export function canaryObject(output: OutputFormat, jobId: number, identity: string, nowMs: number): CanaryObject {

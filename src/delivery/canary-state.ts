@@ -36,15 +36,24 @@ const PATIENCE_MS = 300_000;
 
 const HOUR_MS = 3_600_000;
 
-/** A canary is overdue after this long, in ms: three intervals of the cron, which stands in for the alarm. */
+/**
+ * A canary is overdue after this long, in ms: three intervals of the cron, which stands in for the
+ * alarm.
+ */
 const OVERDUE_MS = 900_000;
 
-/** When there is something to do, in ms since the epoch. A time more than an hour ahead was set by a wrong clock. */
+/**
+ * When there is something to do, in ms since the epoch. A time more than an hour ahead was set by a
+ * wrong clock.
+ */
 export function canaryDueMs({ next_ms }: Pick<CanaryRow, "next_ms">, nowMs: number): number {
   return next_ms > nowMs + HOUR_MS ? nowMs : next_ms;
 }
 
-/** What follows from a try. A run is decided when a canary was read back, when the fault will not pass by itself, or after enough tries. */
+/**
+ * What follows from a try. A run is decided when a canary was read back, when the fault will not
+ * pass by itself, or after enough tries.
+ */
 export function afterTry(
   row: CanaryRow,
   { finding, wroteMs, sent }: CanaryTry,
@@ -74,7 +83,10 @@ export function afterTry(
   };
 }
 
-/** The status of a canary. A canary that is not sent is noticed here alone: if alarm and cron fail, nothing else says so. */
+/**
+ * The status of a canary. A canary that is not sent is noticed here alone: if alarm and cron fail,
+ * nothing else says so.
+ */
 export function canaryStatus(row: CanaryRow, nowMs: number): CanaryStatus {
   const overdueMs = row.next_ms + OVERDUE_MS;
   if (nowMs > overdueMs) {

@@ -44,14 +44,18 @@ const COLUMNS = [
 ] as const;
 
 /**
- * Part of a log: a synthetic event that is written to the destination every hour and read back. It is no object of the log: it changes no count, no hour of
- * health, and no status of the uploads. docs/canary.md
+ * Part of a log: a synthetic event that is written to the destination every hour and read back. It
+ * is no object of the log: it changes no count, no hour of health, and no status of the uploads.
+ * docs/canary.md
  */
 export class Canary {
   readonly #sql: SqlStorage;
   readonly #state: LogState;
   readonly #host: CanaryHost;
-  /** The try that is under way in this instance. After a crash it is made again. Public for the tests, which wait for it. */
+  /**
+   * The try that is under way in this instance. After a crash it is made again. Public for the
+   * tests, which wait for it.
+   */
   running: Promise<void> | null = null;
 
   constructor(sql: SqlStorage, state: LogState, host: CanaryHost) {
@@ -60,7 +64,10 @@ export class Canary {
     this.#host = host;
   }
 
-  /** The log has another configuration. The first canary for a destination is sent at once. Belongs into the transaction of its caller. */
+  /**
+   * The log has another configuration. The first canary for a destination is sent at once. Belongs
+   * into the transaction of its caller.
+   */
   follow(job: JobConfig, nowMs: number): void {
     const sends = job.canary === true && isOpen(job.windows) && job.deletedMs === null;
     if (!sends || this.#state.requireRow().sealed_ms !== null) {
@@ -80,14 +87,20 @@ export class Canary {
     this.#sql.exec("UPDATE canary SET next_ms = ? WHERE next_ms > ? AND (state <> 'ok' OR tries > 0)", nowMs, nowMs);
   }
 
-  /** When there is something to do, in ms since the epoch; Infinity: never. A try that is under way is followed up at its end, or an hour later. */
+  /**
+   * When there is something to do, in ms since the epoch; Infinity: never. A try that is under way
+   * is followed up at its end, or an hour later.
+   */
   nextMs(nowMs: number): number {
     const row = this.#row();
     if (row === null) return Number.POSITIVE_INFINITY;
     return this.running === null ? canaryDueMs(row, nowMs) : canaryAfter(this.#state.requireJob().id, nowMs);
   }
 
-  /** Begins what is due. @returns its end, for `waitUntil`; it never rejects. null: nothing is due, or it is under way. */
+  /**
+   * Begins what is due. @returns its end, for `waitUntil`; it never rejects. null: nothing is due,
+   * or it is under way.
+   */
   begin(nowMs: number): Promise<void> | null {
     const row = this.running === null ? this.#row() : null;
     if (row === null || canaryDueMs(row, nowMs) > nowMs) return null;

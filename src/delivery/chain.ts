@@ -10,12 +10,17 @@ import type { AsideObject, LogStatus, ObjectEntry } from "./types.ts";
 
 type Logs = DurableObjectNamespace<DeliveryLog>;
 
-/** The segments of a job's log, one durable object each, from 0. Only the last one takes records. */
+/**
+ * The segments of a job's log, one durable object each, from 0. Only the last one takes records.
+ */
 export function segmentOf(logs: Logs, jobId: number, segment: number): DurableObjectStub<DeliveryLog> {
   return logs.getByName(segmentName(jobId, segment));
 }
 
-/** Brings a job's configuration to every segment of its log. @returns the newest version that is in force in any of them. */
+/**
+ * Brings a job's configuration to every segment of its log. @returns the newest version that is in
+ * force in any of them.
+ */
 export async function configureChain(logs: Logs, job: JobConfig): Promise<number> {
   let newest = 0;
   for (let segment = 0; ; segment++) {
@@ -35,8 +40,10 @@ export type ChainResult = { kind: "taken" } | { kind: "stale"; job: JobConfig };
 
 /**
  * Commits an append once, wherever in the chain its messages may have been before.
- * @param build makes the append for the messages that are left; it is what costs, so it is not called for what is known.
- * @param suspects messages that may well be in already (they were delivered before): the log is asked for these before anything is built.
+ * @param build makes the append for the messages that are left; it is what costs, so it is not
+ *   called for what is known.
+ * @param suspects messages that may well be in already (they were delivered before): the log is
+ *   asked for these before anything is built.
  * @returns stale: the job has changed; build everything again from what comes back.
  * @throws ForgottenError for an append of what is sent again.
  */
@@ -56,10 +63,12 @@ export async function appendToChain(
   let segment = 0;
   let stalled = 0;
   while (append.messages.length > 0) {
-    // Each answer is to bring it further; a log that says the same again and again is not asked without end.
+    // Each answer is to bring it further; a log that says the same again and again is not asked
+    // without end.
     if (stalled > STALLED_MAX || segment > SEGMENTS_MAX) throw new Error("the log gives no answer that leads on");
     const log = segmentOf(logs, job.id, segment);
-    // Two of the same type, told apart by the call that pipelines them: what is needed is plain data.
+    // Two of the same type, told apart by the call that pipelines them: what is needed is plain
+    // data.
     const result = await log.append(append);
     switch (result.kind) {
       case "taken":
@@ -104,7 +113,8 @@ export async function chainStatus(logs: Logs, jobId: number, notAfterMs?: number
 function joined(earlier: LogStatus, later: LogStatus): LogStatus {
   const counts = { ...later.counts };
   for (const name of Object.keys(counts) as (keyof typeof counts)[]) counts[name] += earlier.counts[name];
-  // A segment with something pending holds the whole back; one that has delivered everything does not.
+  // A segment with something pending holds the whole back; one that has delivered everything does
+  // not.
   const complete =
     earlier.counts.pending > 0
       ? earlier.lastCompleteMs
@@ -149,8 +159,9 @@ function greatest(a: number | null, b: number | null): number | null {
 }
 
 /**
- * Objects of a job with a number above `after`, in the order of their numbers, and how many there are in all. Walks the chain from its first
- * segment: a name that is merely computed would bring an empty object into being.
+ * Objects of a job with a number above `after`, in the order of their numbers, and how many there
+ * are in all. Walks the chain from its first segment: a name that is merely computed would bring an
+ * empty object into being.
  */
 export async function chainObjects(
   logs: Logs,
@@ -168,7 +179,10 @@ export async function chainObjects(
   }
 }
 
-/** Objects of a job with a number below `before`, the newest first, and how many there are in all. As above, the chain is walked from its first segment. */
+/**
+ * Objects of a job with a number below `before`, the newest first, and how many there are in all.
+ * As above, the chain is walked from its first segment.
+ */
 export async function chainObjectsBefore(
   logs: Logs,
   jobId: number,
@@ -196,7 +210,10 @@ export async function chainObject(logs: Logs, jobId: number, number: number): Pr
   return entries[0]?.number === number ? entries[0] : null;
 }
 
-/** What of a whole log a replay can ship again, and the keys of some of it: the first and the last of each segment. */
+/**
+ * What of a whole log a replay can ship again, and the keys of some of it: the first and the last
+ * of each segment.
+ */
 export async function chainReplayable(
   logs: Logs,
   jobId: number,
@@ -218,7 +235,10 @@ export function segmentWith(logs: Logs, jobId: number, number: number): DurableO
   return segmentOf(logs, jobId, segmentOfNumber(number));
 }
 
-/** The segment of an object of this number; null: the log has no such segment, and none is created. @param jobId of an existing job. */
+/**
+ * The segment of an object of this number; null: the log has no such segment, and none is
+ * created. @param jobId of an existing job.
+ */
 export async function findSegment(
   logs: Logs,
   jobId: number,
@@ -230,7 +250,10 @@ export async function findSegment(
   return segmentWith(logs, jobId, number);
 }
 
-/** A page of a job's set-aside objects, segment by segment, the oldest first in each, and how many there are in all. */
+/**
+ * A page of a job's set-aside objects, segment by segment, the oldest first in each, and how many
+ * there are in all.
+ */
 export async function chainAside(
   logs: Logs,
   jobId: number,
@@ -248,7 +271,10 @@ export async function chainAside(
   }
 }
 
-/** Has every segment remember for good which of these messages it holds. @returns ids that a segment may have forgotten. */
+/**
+ * Has every segment remember for good which of these messages it holds. @returns ids that a segment
+ * may have forgotten.
+ */
 export async function pinChainIds(logs: Logs, jobId: number, messages: readonly TakenId[]): Promise<Set<string>> {
   const forgotten = new Set<string>();
   for (let segment = 0; ; segment++) {
@@ -272,7 +298,10 @@ export async function chainHealth(logs: Logs, jobId: number, since: number, unti
   }
 }
 
-/** How a job's canary fares: that of its newest segment, which alone sends one. null: it has none, or its log has not confirmed the job yet. */
+/**
+ * How a job's canary fares: that of its newest segment, which alone sends one. null: it has none,
+ * or its log has not confirmed the job yet.
+ */
 export async function chainCanary(logs: Logs, jobId: number): Promise<CanaryReport | null> {
   let newest: CanaryReport | null = null;
   for (let segment = 0; ; segment++) {

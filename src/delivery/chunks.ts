@@ -4,8 +4,9 @@ import type { Content, Encoder, Fragment } from "../object/encoder.ts";
 import { type BatchRow, type ChunkRow, chunkId, chunkRange } from "./rows.ts";
 
 /**
- * The bytes of batches, and of the objects they become. Read in the order of their ids, the chunks of a batch are its fragments with seams between them:
- * every chunk but the first begins with a seam. Every method is synchronous; what writes belongs into a transaction of its caller.
+ * The bytes of batches, and of the objects they become. Read in the order of their ids, the chunks
+ * of a batch are its fragments with seams between them: every chunk but the first begins with a
+ * seam. Every method is synchronous; what writes belongs into a transaction of its caller.
  */
 export class Chunks {
   readonly #sql: SqlStorage;
@@ -15,8 +16,8 @@ export class Chunks {
   }
 
   /**
-   * Appends fragments to a batch; neighbours of one form share a row up to its size. Changes the batch's `next_chunk` and
-   * `small_bytes`, which the caller saves.
+   * Appends fragments to a batch; neighbours of one form share a row up to its size. Changes the
+   * batch's `next_chunk` and `small_bytes`, which the caller saves.
    */
   add(batch: BatchRow, fragments: readonly Fragment[], encoder: Encoder): void {
     const { seam } = encoder;
@@ -50,7 +51,10 @@ export class Chunks {
     if (row.length > 0) write();
   }
 
-  /** Finishes together what waited raw, in the place of the first. Changes the batch's `small_bytes`, which the caller saves. */
+  /**
+   * Finishes together what waited raw, in the place of the first. Changes the batch's
+   * `small_bytes`, which the caller saves.
+   */
   compact(batch: BatchRow, encoder: Encoder): void {
     if (batch.small_bytes === 0) return;
     let group: ChunkRow[] = [];
@@ -87,7 +91,10 @@ export class Chunks {
     batch.small_bytes = 0;
   }
 
-  /** The chunks of a batch in order, each read when it is asked for. Its buffer belongs to the caller. Valid across awaits once the batch is cut. */
+  /**
+   * The chunks of a batch in order, each read when it is asked for. Its buffer belongs to the
+   * caller. Valid across awaits once the batch is cut.
+   */
   *of(batchId: number): Generator<ChunkRow> {
     const [first, end] = chunkRange(batchId);
     for (let next = first; ; ) {
@@ -105,7 +112,8 @@ export class Chunks {
   }
 
   /**
-   * Writes a row; several, where one fragment is too large for one: then the first has the facts about all of them.
+   * Writes a row; several, where one fragment is too large for one: then the first has the facts
+   * about all of them.
    * @param body in a buffer of its own, which is given away.
    */
   #insert(batch: BatchRow, deflated: boolean, { rawBytes, crc }: Content, body: Uint8Array<ArrayBuffer>): void {
@@ -121,7 +129,8 @@ export class Chunks {
         from === 0 ? crc : 0,
         row,
       );
-      // The database has its copy. Left to the garbage collector, the rows of many appends would pile up.
+      // The database has its copy. Left to the garbage collector, the rows of many appends would
+      // pile up.
       row.transfer(0);
     }
     if (!deflated) batch.small_bytes += rawBytes;

@@ -7,8 +7,9 @@ import type { BatchRow } from "./rows.ts";
 import type { CutReason } from "./types.ts";
 
 /**
- * Turns a batch into an object: number, name, key and final bytes, which no later step computes again. The chunks of the batch are the body of the object;
- * nothing is copied or compressed twice. Belongs into a transaction of its caller.
+ * Turns a batch into an object: number, name, key and final bytes, which no later step computes
+ * again. The chunks of the batch are the body of the object; nothing is copied or compressed twice.
+ * Belongs into a transaction of its caller.
  */
 export function cut(
   batch: BatchRow,

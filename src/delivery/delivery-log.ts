@@ -26,14 +26,18 @@ import { streamed } from "./stream.ts";
 import type { AsideObject, LogStatus, ObjectEntry } from "./types.ts";
 import { LOOK_AGAIN_MS, Uploads } from "./uploads.ts";
 
-/** How long an alarm waits for uploads before it sets the next one, in ms: a slow store must not hold up the next cut. */
+/**
+ * How long an alarm waits for uploads before it sets the next one, in ms: a slow store must not
+ * hold up the next cut.
+ */
 const ALARM_WAIT_MS = 8_000;
 
 const SWEEP_EVERY_MS = 86_400_000;
 
 /**
- * The delivery log of one job: the source of truth between the queue and the destination. A record in it is on its way to the destination, or counted; every
- * step after an append can be repeated. A log is a chain of such objects (segments), of which only the last takes records.
+ * The delivery log of one job: the source of truth between the queue and the destination. A record
+ * in it is on its way to the destination, or counted; every step after an append can be repeated. A
+ * log is a chain of such objects (segments), of which only the last takes records.
  */
 export class DeliveryLog extends DurableObject<Env> {
   readonly #state: LogState;
@@ -92,10 +96,12 @@ export class DeliveryLog extends DurableObject<Env> {
   }
 
   /**
-   * Takes a job's configuration; one that is older than its own changes nothing. Batches that are cut for it are cut under the old configuration.
+   * Takes a job's configuration; one that is older than its own changes nothing. Batches that are
+   * cut for it are cut under the old configuration.
    * @param segment this object's place in the chain, from 0.
-   * @returns whether another segment follows, and the version in force here; or the version after it, if this version is another configuration here: the control
-   * plane was restored to an earlier time, and only a later version can replace it.
+   * @returns whether another segment follows, and the version in force here; or the version after
+   * it, if this version is another configuration here: the control plane was restored to an earlier
+   * time, and only a later version can replace it.
    */
   configure(job: JobConfig, segment: number): { sealed: boolean; version: number } {
     const now = platform.now();
@@ -118,7 +124,8 @@ export class DeliveryLog extends DurableObject<Env> {
       if (before === null) return this.#arm(now);
       if (job.discard) this.#discard();
       if (job.destinationVersion !== before.destinationVersion) this.#objects.readdress(job.path);
-      // Not with every new version: a switch of a function's logging does not concern a store that asked for patience.
+      // Not with every new version: a switch of a function's logging does not concern a store that
+      // asked for patience.
       if (job.modifiedVersion !== before.modifiedVersion) tryNow(this.ctx.storage.sql);
       this.#arm(now);
     });
@@ -157,7 +164,8 @@ export class DeliveryLog extends DurableObject<Env> {
 
   /**
    * Cuts all that waits and uploads it.
-   * @param reason `manual` tries at once even what waits after a failure; `scheduled` keeps to the delays.
+   * @param reason `manual` tries at once even what waits after a failure; `scheduled` keeps to the
+   *   delays.
    * @param waitMs how long to wait for the uploads; they go on afterwards.
    */
   async drive(reason: "scheduled" | "manual", waitMs: number): Promise<{ pendingObjects: number }> {
@@ -186,7 +194,8 @@ export class DeliveryLog extends DurableObject<Env> {
 
   /**
    * How the log is.
-   * @param notAfterMs what was taken in since, in ms since the epoch, may be on its way to this log; undefined: unknown, and the log claims no more than before.
+   * @param notAfterMs what was taken in since, in ms since the epoch, may be on its way to this
+   *   log; undefined: unknown, and the log claims no more than before.
    */
   status(notAfterMs?: number): LogStatus | null {
     if (this.#state.row() === null) return null;
@@ -198,7 +207,9 @@ export class DeliveryLog extends DurableObject<Env> {
     return statusOf(this.ctx.storage.sql, this.#state, parts, notAfterMs);
   }
 
-  /** @param after list only objects with a greater number. @param limit 0 for their number alone. */
+  /**
+   * @param after list only objects with a greater number. @param limit 0 for their number alone.
+   */
   objects(after: number, limit: number): { entries: ObjectEntry[]; total: number; sealed: boolean } {
     const row = this.#state.row();
     if (row === null) return { entries: [], total: 0, sealed: false };
@@ -234,7 +245,10 @@ export class DeliveryLog extends DurableObject<Env> {
     return streamed(object.bytes, this.#objects.pieces(object));
   }
 
-  /** Uploads an object again that was set aside. @returns its new state; null: it is not set aside, or its job was discarded. */
+  /**
+   * Uploads an object again that was set aside. @returns its new state; null: it is not set aside,
+   * or its job was discarded.
+   */
   asideResend(number: number): AsideObject | null {
     const now = platform.now();
     return this.#alarm.transaction(() => {
@@ -245,12 +259,18 @@ export class DeliveryLog extends DurableObject<Env> {
     });
   }
 
-  /** Drops an object that was set aside; its records count as discarded. @returns its former state; null: it is not set aside. */
+  /**
+   * Drops an object that was set aside; its records count as discarded. @returns its former state;
+   * null: it is not set aside.
+   */
   asideDiscard(number: number): AsideObject | null {
     return this.#alarm.transaction(() => (this.#state.row() === null ? null : this.#aside.discard(number)));
   }
 
-  /** How the uploads went, by the hour: the hours in which any ended, from `since` up to but not including `until`, both since the epoch. */
+  /**
+   * How the uploads went, by the hour: the hours in which any ended, from `since` up to but not
+   * including `until`, both since the epoch.
+   */
   health(since: number, until: number): { hours: HealthHour[]; sealed: boolean } {
     const row = this.#state.row();
     if (row === null) return { hours: [], sealed: false };
@@ -273,7 +293,10 @@ export class DeliveryLog extends DurableObject<Env> {
     return this.#alarm.transaction(() => this.#replayed.page(span, after, limit));
   }
 
-  /** Another name for a copy whose key is taken. @param key of the original. @returns null: the log is retired. */
+  /**
+   * Another name for a copy whose key is taken. @param key of the original. @returns null: the log
+   * is retired.
+   */
   replayName(firstEventMs: number, lastEventMs: number, key = ""): string | null {
     if (this.#state.row() === null) return null;
     return this.#alarm.transaction(() => this.#state.names([{ firstEventMs, lastEventMs, key }])[0] ?? null);
@@ -284,7 +307,10 @@ export class DeliveryLog extends DurableObject<Env> {
     return this.#alarm.transaction(() => this.#replayed.note(object, platform.now()));
   }
 
-  /** Deletes itself if its job was deleted so long ago that no queue can hold a message for it. @returns whether it did. */
+  /**
+   * Deletes itself if its job was deleted so long ago that no queue can hold a message for
+   * it. @returns whether it did.
+   */
   async retire(): Promise<boolean> {
     const job = this.#state.job();
     if (job !== null) {
@@ -304,7 +330,8 @@ export class DeliveryLog extends DurableObject<Env> {
   }
 
   /**
-   * Cuts and uploads what is due, and sets the next alarm. It must not throw: an alarm that throws is tried six times within minutes and then dropped.
+   * Cuts and uploads what is due, and sets the next alarm. It must not throw: an alarm that throws
+   * is tried six times within minutes and then dropped.
    */
   override async alarm(): Promise<void> {
     this.#alarm.cleared();
@@ -325,7 +352,10 @@ export class DeliveryLog extends DurableObject<Env> {
     }
   }
 
-  /** Uploads what is due, and waits for it that long; the uploads go on afterwards. The canary is not waited for. */
+  /**
+   * Uploads what is due, and waits for it that long; the uploads go on afterwards. The canary is
+   * not waited for.
+   */
   async #uploadFor(waitMs: number): Promise<void> {
     const canary = this.canary.begin(platform.now());
     if (canary !== null) this.ctx.waitUntil(canary);

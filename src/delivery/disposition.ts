@@ -1,7 +1,10 @@
 import type { FailureKind } from "../destinations/failure.ts";
 import { jittered, parkedDelayMs, parkedWords, parks } from "./parking.ts";
 
-/** What follows from a failed upload. No answer loses a record; docs/delivery.md has the whole table. */
+/**
+ * What follows from a failed upload. No answer loses a record; docs/delivery.md has the whole
+ * table.
+ */
 export type Disposition = { do: "retry"; delayMs: number } | { do: "park"; delayMs: number } | { do: "set_aside" };
 
 const RETRY_MS = { first: 5_000, last: 15 * 60_000 };

@@ -8,7 +8,10 @@ export const HEALTH_HOURS = 720;
 /** How one attempt to upload an object ended, as far as it counts. */
 export type CountedAttempt =
   | { end: "ok"; records: number; bytes: number; rawBytes: number; ms: number }
-  /** `retried`: it is tried again by itself. `failed`: a person has to change something, or to decide. */
+  /**
+   * `retried`: it is tried again by itself. `failed`: a person has to change something, or to
+   * decide.
+   */
   | { end: "retried" | "failed"; cause: FailureCause };
 
 /** The attempts that ended in one hour. */
@@ -86,8 +89,8 @@ export function sumOf(a: HealthHour, b: HealthHour): HealthHour {
 }
 
 /**
- * The hours from one to another, of which those are left out that are no longer kept and those yet to come; hours in which nothing ended are there,
- * with zeros.
+ * The hours from one to another, of which those are left out that are no longer kept and those yet
+ * to come; hours in which nothing ended are there, with zeros.
  * @param found in any order; several of the same hour are summed.
  * @param until the first hour that is not asked for.
  */
@@ -118,8 +121,9 @@ interface HealthRow {
 }
 
 /**
- * How the uploads of a log went, by the hour. What changes anything belongs into a transaction of its caller: the one in which an attempt's outcome is
- * written, so that these numbers and those of the log cannot differ.
+ * How the uploads of a log went, by the hour. What changes anything belongs into a transaction of
+ * its caller: the one in which an attempt's outcome is written, so that these numbers and those of
+ * the log cannot differ.
  */
 export class Health {
   readonly #sql: SqlStorage;
@@ -148,7 +152,10 @@ export class Health {
     );
   }
 
-  /** The hours in which anything ended, from `since` up to but not including `until`, in their order. */
+  /**
+   * The hours in which anything ended, from `since` up to but not including `until`, in their
+   * order.
+   */
   between(since: number, until: number): HealthHour[] {
     return this.#sql
       .exec<HealthRow>("SELECT * FROM health_hour WHERE hour >= ? AND hour < ? ORDER BY hour", since, until)

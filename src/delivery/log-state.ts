@@ -99,7 +99,10 @@ export class LogState {
     return { number: segment * NUMBERS_PER_SEGMENT + next_object, name };
   }
 
-  /** Names for copies of objects with these first and last events, each its own. The numbers that they come from are used up. */
+  /**
+   * Names for copies of objects with these first and last events, each its own. The numbers that
+   * they come from are used up.
+   */
   names(objects: readonly { firstEventMs: number; lastEventMs: number; key: string }[]): string[] {
     if (objects.length === 0) return [];
     const { next_object } = this.requireRow();
@@ -109,7 +112,10 @@ export class LogState {
     );
   }
 
-  /** An object was shipped again; that does not change the state of delivery. @returns the number that it is listed with. */
+  /**
+   * An object was shipped again; that does not change the state of delivery. @returns the number
+   * that it is listed with.
+   */
   countReplayed(records: number, bytes: number): number {
     const { segment, next_object } = this.requireRow();
     this.#sql.exec(
@@ -173,8 +179,8 @@ export class LogState {
   }
 
   /**
-   * An object is no longer set aside. The log's error goes with the last one, unless uploads fail: a failed upload counts as a failure, one whose object is
-   * set aside does not.
+   * An object is no longer set aside. The log's error goes with the last one, unless uploads fail:
+   * a failed upload counts as a failure, one whose object is set aside does not.
    * @param discarded of its records; the others wait again.
    */
   countTakenUp(records: number, discarded: number): void {

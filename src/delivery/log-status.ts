@@ -20,8 +20,8 @@ export function countsOf(sql: SqlStorage, row: LogRow): LogCounts {
 type PartsStatus = Pick<LogStatus, "pendingObjects" | "canary"> & { oldestAsideMs: number | null };
 
 /**
- * The status of a log. The time up to which everything is delivered is computed, and stored, only here, not with every delivery: it takes a scan of all that
- * waits.
+ * The status of a log. The time up to which everything is delivered is computed, and stored, only
+ * here, not with every delivery: it takes a scan of all that waits.
  * @param notAfterMs as in `DeliveryLog.status`.
  */
 export function statusOf(

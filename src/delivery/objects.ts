@@ -6,15 +6,18 @@ import type { LogState } from "./log-state.ts";
 import { unpark } from "./parking.ts";
 import type { ObjectRow } from "./rows.ts";
 
-/** After all that had failed was made due at once, it is not done again for this long, in ms: the longest delay of a retry. */
+/**
+ * After all that had failed was made due at once, it is not done again for this long, in ms: the
+ * longest delay of a retry.
+ */
 const RELIEVE_AGAIN_MS = 15 * 60_000;
 
 /** How long a store that claims to have another object under every key is left alone, in ms. */
 const RENUMBER_AGAIN_MS = 60_000;
 
 /**
- * The objects of a log: key and bytes are fixed, only their state changes. Every method that changes anything belongs into a transaction of its
- * caller.
+ * The objects of a log: key and bytes are fixed, only their state changes. Every method that
+ * changes anything belongs into a transaction of its caller.
  */
 export class Objects {
   readonly #sql: SqlStorage;
@@ -27,7 +30,10 @@ export class Objects {
     this.#chunks = new Chunks(sql);
   }
 
-  /** The first objects whose next attempt is due, those with the fewest attempts first: one that always fails does not hold up the rest. */
+  /**
+   * The first objects whose next attempt is due, those with the fewest attempts first: one that
+   * always fails does not hold up the rest.
+   */
   due(nowMs: number, limit: number): ObjectRow[] {
     return this.#sql
       .exec<ObjectRow>(
@@ -45,7 +51,8 @@ export class Objects {
         .exec<{ number: number; next_attempt_ms: number }>(query, except.size + 1)
         .toArray()
         .find(({ number }) => !except.has(number))?.next_attempt_ms ?? Number.POSITIVE_INFINITY;
-    // An object that was never tried is due, and is first in the order of turn; those that were tried are ordered by time.
+    // An object that was never tried is due, and is first in the order of turn; those that were
+    // tried are ordered by time.
     return Math.min(
       first(
         "SELECT number, next_attempt_ms FROM object INDEXED BY object_by_turn WHERE state = 'waiting' AND attempts = 0 LIMIT ?",
@@ -61,8 +68,8 @@ export class Objects {
   }
 
   /**
-   * The bytes of an object, piece by piece, each read when it is asked for. Valid across awaits: what is cut does not change. The buffer of a piece
-   * belongs to the caller.
+   * The bytes of an object, piece by piece, each read when it is asked for. Valid across awaits:
+   * what is cut does not change. The buffer of a piece belongs to the caller.
    */
   *pieces(object: ObjectRow): Generator<Uint8Array> {
     // Copies: the row may be read again.
@@ -87,8 +94,8 @@ export class Objects {
     this.#chunks.drop(object.batch);
     const { failures, relieved_ms } = this.#state.requireRow();
     this.#state.countDelivered(object.records, object.raw_bytes, object.bytes);
-    // The outage is over, and what waits for that is due. One object that fails alone is no outage; some that always fail look like one after each success, so
-    // this is done once in a while only.
+    // The outage is over, and what waits for that is due. One object that fails alone is no outage;
+    // some that always fail look like one after each success, so this is done once in a while only.
     if (failures > 1 && nowMs - relieved_ms >= RELIEVE_AGAIN_MS) {
       this.#state.relieved(nowMs);
       this.#sql.exec(
@@ -100,7 +107,10 @@ export class Objects {
     return true;
   }
 
-  /** @param doubtful the attempt ended without an answer: the object may be there. @returns false if it was not waiting. */
+  /**
+   * @param doubtful the attempt ended without an answer: the object may be there. @returns false if
+   *   it was not waiting.
+   */
   markFailed(object: ObjectRow, error: string, nextAttemptMs: number, doubtful: boolean): boolean {
     const changed = this.#sql.exec(
       "UPDATE object SET attempts = attempts + 1, next_attempt_ms = ?, doubtful = max(doubtful, ?), error = ? WHERE number = ? AND state = 'waiting'",
@@ -112,7 +122,10 @@ export class Objects {
     return changed.rowsWritten > 0;
   }
 
-  /** The store refuses this object itself; its bytes stay here, and it holds up no other. @returns false if it was not waiting. */
+  /**
+   * The store refuses this object itself; its bytes stay here, and it holds up no other. @returns
+   * false if it was not waiting.
+   */
   markSetAside(object: ObjectRow, error: string, nowMs: number): boolean {
     const changed = this.#sql.exec(
       "UPDATE object SET state = 'set_aside', attempts = attempts + 1, error = ?, aside_ms = ? WHERE number = ? AND state = 'waiting'",
@@ -126,8 +139,8 @@ export class Objects {
   }
 
   /**
-   * Another object stands under the key: the same bytes get a new number and with it a new key. At once the first time; later after a delay, as a store may
-   * say so of every key.
+   * Another object stands under the key: the same bytes get a new number and with it a new key. At
+   * once the first time; later after a delay, as a store may say so of every key.
    * @returns false if it was not waiting.
    */
   renumber(object: ObjectRow, nowMs: number): boolean {
@@ -148,7 +161,10 @@ export class Objects {
     return changed.rowsWritten > 0;
   }
 
-  /** The destination has changed: what is cut and not delivered goes to the new one, and the answers of the old one do not count. */
+  /**
+   * The destination has changed: what is cut and not delivered goes to the new one, and the answers
+   * of the old one do not count.
+   */
   readdress(path: string): void {
     const waiting = this.#sql.exec<{ number: number; day: number; name: string }>(
       "SELECT number, day, name FROM object WHERE state = 'waiting'",
@@ -164,7 +180,9 @@ export class Objects {
     unpark(this.#sql);
   }
 
-  /** Drops what waits, except objects that are under way. @returns the number of records dropped. */
+  /**
+   * Drops what waits, except objects that are under way. @returns the number of records dropped.
+   */
   drop(underWay: ReadonlySet<number>): number {
     const waiting = this.#sql
       .exec<{ number: number; batch: number; records: number }>(

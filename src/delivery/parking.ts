@@ -2,16 +2,21 @@ import { backoffMs } from "../backoff.ts";
 import type { FailureKind } from "../destinations/failure.ts";
 
 /**
- * Parked: uploads fail on something that only a person can change. The log keeps everything, says so, and tries again every few minutes.
+ * Parked: uploads fail on something that only a person can change. The log keeps everything, says
+ * so, and tries again every few minutes.
  *
  * - It begins with a failed upload that {@link parks}.
  * - It is tried at once ({@link tryNow}) when the job is changed, and when a user flushes it.
- * - It ends ({@link UNPARKED}) with the next object that is delivered, and with another destination.
+ * - It ends ({@link UNPARKED}) with the next object that is delivered, and with another
+ *   destination.
  */
 
 const PARK_MS = { first: 60_000, last: 5 * 60_000 };
 
-/** Whether a failure parks: 401, 403, 404, a redirect and the like, or a destination that cannot be read from its configuration. */
+/**
+ * Whether a failure parks: 401, 403, 404, a redirect and the like, or a destination that cannot be
+ * read from its configuration.
+ */
 export function parks(failure: FailureKind): failure is Extract<FailureKind, { kind: "misconfigured" | "unusable" }> {
   return failure.kind === "misconfigured" || failure.kind === "unusable";
 }

@@ -2,8 +2,8 @@ import { fromHex } from "../bytes.ts";
 import { type IdMemory, remembers, type TakenId } from "../storage/id-memory.ts";
 
 /**
- * Ids that this log never forgets, of messages that were set aside: these may be sent again in a year. All other ids are
- * forgotten after fifteen days, when the queue can hold no copy any more.
+ * Ids that this log never forgets, of messages that were set aside: these may be sent again in a
+ * year. All other ids are forgotten after fifteen days, when the queue can hold no copy any more.
  */
 export class PinnedIds {
   readonly #sql: SqlStorage;
@@ -24,7 +24,10 @@ export class PinnedIds {
     return known;
   }
 
-  /** Ids that are unknown, and old enough to be forgotten. @param sweptMs when {@link IdMemory} was last swept. */
+  /**
+   * Ids that are unknown, and old enough to be forgotten. @param sweptMs when {@link IdMemory} was
+   * last swept.
+   */
   forgotten(messages: readonly TakenId[], sweptMs: number): string[] {
     const old = messages.filter(({ takenInMs }) => !remembers(takenInMs, sweptMs));
     const known = this.known(old);

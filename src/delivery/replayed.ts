@@ -57,10 +57,15 @@ export interface ReplayedObject extends ReplaySource {
   elsewhere: string | null;
 }
 
-/** An event's range is closed at both ends; a span is open at its end. Copies are not copied again. */
+/**
+ * An event's range is closed at both ends; a span is open at its end. Copies are not copied again.
+ */
 const MEANT = `state = 'delivered' AND replay IS NULL AND last_event_ms >= ? AND first_event_ms < ? AND uploaded_ms <= ?`;
 
-/** The part of a log that replays read and write. Every method that changes anything belongs into a transaction of its caller. */
+/**
+ * The part of a log that replays read and write. Every method that changes anything belongs into a
+ * transaction of its caller.
+ */
 export class Replayed {
   readonly #sql: SqlStorage;
   readonly #state: LogState;
@@ -91,8 +96,8 @@ export class Replayed {
   }
 
   /**
-   * Objects with a number above `after`, in order, each with a name for its copy. A page that is asked for again gives other names: those of the first
-   * time are never used.
+   * Objects with a number above `after`, in order, each with a name for its copy. A page that is
+   * asked for again gives other names: those of the first time are never used.
    */
   page({ sinceMs, untilMs, askedMs }: ReplaySpan, after: number, limit: number): ReplayPage {
     const row = this.#state.row();
@@ -115,7 +120,10 @@ export class Replayed {
     return { sources, next: found.length < limit ? following : (found.at(-1)?.number ?? following) };
   }
 
-  /** Lists and counts a copy, if it is not listed yet. It gets its number now, so that a client that reads the list by number does not miss it. */
+  /**
+   * Lists and counts a copy, if it is not listed yet. It gets its number now, so that a client that
+   * reads the list by number does not miss it.
+   */
   note(object: ReplayedObject, nowMs: number): "counted" | "known" | "gone" {
     if (this.#state.row() === null) return "gone";
     const known = this.#sql.exec(

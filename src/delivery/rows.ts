@@ -91,7 +91,10 @@ export interface ObjectRow {
   aside_ms: number | null;
 }
 
-/** Chunks of one batch have ids from `batch * CHUNKS_PER_BATCH`; more than the records a batch may hold. */
+/**
+ * Chunks of one batch have ids from `batch * CHUNKS_PER_BATCH`; more than the records a batch may
+ * hold.
+ */
 const CHUNKS_PER_BATCH = 2 ** 20;
 
 /** Id of the n-th chunk of a batch. @throws if a batch had more chunks than may be. */

@@ -2,7 +2,10 @@ import { withOutputSql } from "../job/config.ts";
 import { ID_MEMORY_SQL } from "../storage/id-memory.ts";
 import type { Migration } from "../storage/migrate.ts";
 
-/** The schema of a delivery log; docs/storage.md says of each table what writes it, how long a row lives, and what a crash leaves. */
+/**
+ * The schema of a delivery log; docs/storage.md says of each table what writes it, how long a row
+ * lives, and what a crash leaves.
+ */
 export const LOG_STEPS = [
   {
     id: 1,

@@ -10,7 +10,8 @@ export function streamed(bytes: number, pieces: Iterable<Uint8Array>): ReadableS
     }
     await writer.close();
   };
-  // A store that closes the connection breaks the stream, and the fetch reports that; a piece that cannot be read must end it, too.
+  // A store that closes the connection breaks the stream, and the fetch reports that; a piece that
+  // cannot be read must end it, too.
   write().catch((error: unknown) => writer.abort(error).catch(() => {}));
   return readable;
 }

@@ -4,7 +4,9 @@ export type CutReason = "bytes" | "records" | "interval" | "scheduled" | "manual
 /** `waiting`: cut and not delivered; the others are ends. */
 export type ObjectState = "waiting" | "delivered" | "set_aside" | "discarded";
 
-/** The counts of one job; `pending` is counted from the rows, so that an error in the others shows. */
+/**
+ * The counts of one job; `pending` is counted from the rows, so that an error in the others shows.
+ */
 export interface LogCounts {
   received: number;
   filtered: number;
@@ -35,7 +37,10 @@ export interface LogStatus {
   /** What it holds on disk, in bytes, over all segments; and how many these are. */
   storedBytes: number;
   segments: number;
-  /** Objects that the store refuses themselves, with their records; and when the first of them was set aside, in ms. */
+  /**
+   * Objects that the store refuses themselves, with their records; and when the first of them was
+   * set aside, in ms.
+   */
   setAside: { objects: number; records: number; oldestMs: number | null };
   /** null: the job has no canary. */
   canary: CanaryStatus | null;
@@ -47,7 +52,9 @@ export interface LogStatus {
 
 /** The state of a job's newest canary. */
 export interface CanaryStatus {
-  /** `waiting`: none has been read back yet, and none is overdue. `failed`: it could not be written. */
+  /**
+   * `waiting`: none has been read back yet, and none is overdue. `failed`: it could not be written.
+   */
   state: "ok" | "waiting" | "failed" | "missing" | "damaged" | "unreadable";
   /** When this state began, in ms. */
   sinceMs: number;

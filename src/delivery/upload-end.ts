@@ -7,7 +7,10 @@ import type { ObjectRow } from "./rows.ts";
 
 /** How one attempt ended; docs/operations.md says what each means. */
 export interface UploadEnd {
-  /** `superseded`: the job was moved or discarded meanwhile, or the object was no longer waiting. Nothing changes, nothing is counted. */
+  /**
+   * `superseded`: the job was moved or discarded meanwhile, or the object was no longer waiting.
+   * Nothing changes, nothing is counted.
+   */
   outcome: "delivered" | "key_taken" | "superseded" | Disposition["do"];
   verified?: boolean;
   /** What it failed on. */

@@ -6,18 +6,27 @@ import type { LogRow, ObjectRow } from "./rows.ts";
 /** Uploads of one log that run side by side; each holds one row of its object in memory. */
 const UPLOADS_AT_ONCE = 4;
 
-/** After a failure, one upload is tried at a time, and keeps the others waiting for at most this long, in ms. */
+/**
+ * After a failure, one upload is tried at a time, and keeps the others waiting for at most this
+ * long, in ms.
+ */
 const PROBE_PATIENCE_MS = 15_000;
 
 /** Uploads that are under way are looked at again after this long, in ms. */
 export const LOOK_AGAIN_MS = 15_000;
 
-/** Which objects of a log are uploaded when: some side by side while all is well, one at a time after a failure, until one succeeds. */
+/**
+ * Which objects of a log are uploaded when: some side by side while all is well, one at a time
+ * after a failure, until one succeeds.
+ */
 export class Uploads {
   readonly #state: LogState;
   readonly #objects: Objects;
   readonly #attempt: (object: ObjectRow) => Promise<void>;
-  /** Numbers of the objects whose uploads by this instance are under way. Lost in a crash, as they are. */
+  /**
+   * Numbers of the objects whose uploads by this instance are under way. Lost in a crash, as they
+   * are.
+   */
   readonly #underWay = new Set<number>();
   /** When this instance last began an upload, in ms since the epoch. */
   #lastStartMs = 0;
@@ -60,7 +69,8 @@ export class Uploads {
         } finally {
           this.ended(object.number);
         }
-        // Only a waiting object could be claimed again; a list of all that were uploaded would make each claim slower than the last.
+        // Only a waiting object could be claimed again; a list of all that were uploaded would make
+        // each claim slower than the last.
         if (this.#objects.object(object.number)?.state !== "waiting") tried.delete(object.number);
       }
     };
@@ -71,7 +81,10 @@ export class Uploads {
     }
   }
 
-  /** From when another upload may begin, in ms since the epoch; Infinity: when one of those under way ends. */
+  /**
+   * From when another upload may begin, in ms since the epoch; Infinity: when one of those under
+   * way ends.
+   */
   #freeMs(row: Pick<LogRow, "failures" | "resume_ms">): number {
     if (this.#underWay.size >= UPLOADS_AT_ONCE) return Number.POSITIVE_INFINITY;
     if (row.failures === 0) return 0;

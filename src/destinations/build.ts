@@ -2,7 +2,10 @@ import { withoutOuterSlashes } from "./conf.ts";
 import type { DestinationContext, Parsed } from "./destination.ts";
 import { MASK, parsePlace, sameStore } from "./parse.ts";
 
-/** A `destination_conf` of an S3 store in its parts, as a form has them. An empty text stands for none. */
+/**
+ * A `destination_conf` of an S3 store in its parts, as a form has them. An empty text stands for
+ * none.
+ */
 export interface DestinationEntry {
   scheme: "objstore" | "r2" | "s3";
   bucket: string;
@@ -42,7 +45,8 @@ export function emptyEntry(scheme: DestinationEntry["scheme"], accountId: string
 const ENDS_BUCKET = /[/?#]/;
 
 /**
- * The string of an entry: {@link entryOf} and `parseDestination` read exactly what was entered, but for slashes at the path's ends.
+ * The string of an entry: {@link entryOf} and `parseDestination` read exactly what was entered, but
+ * for slashes at the path's ends.
  * @returns why there is none. Only `parseDestination` says whether it is a destination.
  */
 export function buildDestination(entry: DestinationEntry): Parsed<string> {
@@ -77,7 +81,10 @@ function parametersOf(entry: DestinationEntry): (readonly [name: string, value: 
   return [...place, ...credentials].filter(([, value]) => value !== "");
 }
 
-/** A string in its parts, masked secrets left out. @returns in words why it is no destination, apart from its credentials. */
+/**
+ * A string in its parts, masked secrets left out. @returns in words why it is no destination, apart
+ * from its credentials.
+ */
 export function entryOf(conf: string, context: DestinationContext): Parsed<DestinationEntry> {
   const place = parsePlace(conf, context);
   if (!place.ok) return place;
@@ -111,7 +118,10 @@ export function entryOf(conf: string, context: DestinationContext): Parsed<Desti
   };
 }
 
-/** Whether the keys of one entry may be kept for the other: the same store, as {@link sameStore} says. */
+/**
+ * Whether the keys of one entry may be kept for the other: the same store, as {@link sameStore}
+ * says.
+ */
 export function sameStoreEntry(a: DestinationEntry, b: DestinationEntry, context: DestinationContext): boolean {
   const [before, after] = [placeOf(a, context), placeOf(b, context)];
   return before?.ok === true && after?.ok === true && sameStore(before.value, after.value);

@@ -4,14 +4,18 @@ import { folderOf, PROBE_DAY } from "./keys.ts";
 
 /** What kinds of destination share in reading their strings. */
 
-/** S3 keys are at most 1,024 bytes, and an object's name takes 51 of them; counted with the date in its place. */
+/**
+ * S3 keys are at most 1,024 bytes, and an object's name takes 51 of them; counted with the date in
+ * its place.
+ */
 const PATH_MAX_BYTES = 900;
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
 /**
- * IPv4 addresses, as a parsed URL writes them, that are of this machine, of private networks, link-local, for protocols, measurements and documentation, or of
- * no single host (224 and beyond). https://www.iana.org/assignments/iana-ipv4-special-registry
+ * IPv4 addresses, as a parsed URL writes them, that are of this machine, of private networks,
+ * link-local, for protocols, measurements and documentation, or of no single host (224 and beyond).
+ * https://www.iana.org/assignments/iana-ipv4-special-registry
  */
 const NOT_PUBLIC_IPV4 =
   /^(?:(?:0|10|127|22[4-9]|2[3-5]\d)\.|169\.254\.|192\.(?:168|0\.[02]|88\.99)\.|172\.(?:1[6-9]|2\d|3[01])\.|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.|198\.(?:1[89]|51\.100)\.|203\.0\.113\.)/;
@@ -24,11 +28,13 @@ function isPublicHost(hostname: string): boolean {
 }
 
 /**
- * An endpoint: a host, or an absolute URL whose path prefix is kept. Only https, except for loopback where that is allowed; loopback is refused elsewhere.
+ * An endpoint: a host, or an absolute URL whose path prefix is kept. Only https, except for
+ * loopback where that is allowed; loopback is refused elsewhere.
  * @param name what to call it in an error.
  */
 export function parseEndpoint(text: string, name: string, allowLoopback: boolean): Parsed<URL> {
-  // A URL drops some of these and takes others for a slash: it would lead elsewhere than it seems to.
+  // A URL drops some of these and takes others for a slash: it would lead elsewhere than it seems
+  // to.
   // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
   if (/[\u0000-\u0020\u007f\\]/.test(text)) return { ok: false, why: `${name} must be a host or an https:// URL` };
   const absolute = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`;
@@ -46,7 +52,10 @@ export function parseEndpoint(text: string, name: string, allowLoopback: boolean
   return { ok: true, value: url };
 }
 
-/** A path without slashes at its ends, in linear time: a pattern would try every run of slashes from each of them. */
+/**
+ * A path without slashes at its ends, in linear time: a pattern would try every run of slashes from
+ * each of them.
+ */
 export function withoutOuterSlashes(path: string): string {
   let [from, until] = [0, path.length];
   while (path[from] === "/") from += 1;
@@ -81,7 +90,8 @@ export function parseParameters(query: string, known: readonly string[]): Parsed
     } catch {
       return { ok: false, why: "a parameter is not correctly percent-encoded" };
     }
-    // An unknown name may be a secret in the wrong place (a key with an unescaped `&`): it is not repeated.
+    // An unknown name may be a secret in the wrong place (a key with an unescaped `&`): it is not
+    // repeated.
     if (!known.includes(name))
       return { ok: false, why: `unknown parameter; known for this scheme are ${known.join(", ")}` };
     if (parameters.has(name)) return { ok: false, why: `${name} is given twice` };

@@ -2,8 +2,9 @@ import type { Platform } from "../platform.ts";
 import type { Failure, FailureCause } from "./failure.ts";
 
 /**
- * The seam to where objects go: fixed bytes under a fixed key, there or not. A kind is a file that implements {@link DestinationKind} and a line in
- * kinds.ts; nothing outside of it knows its protocol. docs/adding-a-destination.md
+ * The seam to where objects go: fixed bytes under a fixed key, there or not. A kind is a file that
+ * implements {@link DestinationKind} and a line in kinds.ts; nothing outside of it knows its
+ * protocol. docs/adding-a-destination.md
  */
 export interface DestinationKind {
   readonly schemes: readonly string[];
@@ -75,11 +76,14 @@ export interface FixedObject {
   contentType: string;
 }
 
-/** A destination that requests can be sent to. No method throws, follows a redirect or tries again: failures are data, and the caller decides. */
+/**
+ * A destination that requests can be sent to. No method throws, follows a redirect or tries again:
+ * failures are data, and the caller decides.
+ */
 export interface OpenDestination {
   /**
-   * One attempt to bring an object's bytes under its key. However often it runs, and wherever an earlier attempt broke off, the object ends up there once,
-   * and whole.
+   * One attempt to bring an object's bytes under its key. However often it runs, and wherever an
+   * earlier attempt broke off, the object ends up there once, and whole.
    * @param body gives the bytes from their start; called each time they are sent, at most twice.
    * @param options.doubtful an earlier attempt ended without an answer.
    * @param options.createOnly whether the store may know how to refuse a second object under a key.
@@ -89,15 +93,27 @@ export interface OpenDestination {
     body: () => Uint8Array | Body,
     options: { doubtful: boolean; createOnly: boolean },
   ): Promise<WriteOutcome>;
-  /** Whether exactly this object stands under its key. `unknown`: the store does not show it, or does not answer. */
+  /**
+   * Whether exactly this object stands under its key. `unknown`: the store does not show it, or
+   * does not answer.
+   */
   stands(object: FixedObject): Promise<"there" | "not_there" | "unknown">;
   /** Writes a small object over the one under its key, and does not look whether it is there. */
   overwrite(object: Omit<FixedObject, "md5">, body: Uint8Array): Promise<Failure | null>;
-  /** Asks for an object. A kind that cannot be read back refuses every key. The caller reads the body to its end or cancels it, and bounds the time. */
+  /**
+   * Asks for an object. A kind that cannot be read back refuses every key. The caller reads the
+   * body to its end or cancels it, and bounds the time.
+   */
   read(key: string): Promise<ReadAnswer>;
-  /** Writes the small object that shows the destination to be writable. @returns what is wrong, in words; null: it is written. */
+  /**
+   * Writes the small object that shows the destination to be writable. @returns what is wrong, in
+   * words; null: it is written.
+   */
   probe(): Promise<string | null>;
-  /** Writes the token of an ownership challenge, and nothing else, under a key. @returns as {@link probe}. */
+  /**
+   * Writes the token of an ownership challenge, and nothing else, under a key. @returns as
+   * {@link probe}.
+   */
   challenge(key: string, token: string): Promise<string | null>;
 }
 
@@ -125,8 +141,9 @@ export type ReadAnswer =
 export interface Unread {
   ok: false;
   /**
-   * `gone`: no object under the key. `no_bucket`: nothing is known of any object. `forbidden`: not with these credentials. `empty`: a success without a
-   * body. `redirected`: to elsewhere, which is never followed. `busy`: not now. `unreachable`: no answer.
+   * `gone`: no object under the key. `no_bucket`: nothing is known of any object. `forbidden`: not
+   * with these credentials. `empty`: a success without a body. `redirected`: to elsewhere, which is
+   * never followed. `busy`: not now. `unreachable`: no answer.
    */
   why: "gone" | "no_bucket" | "forbidden" | "empty" | "redirected" | "busy" | "unreachable" | "refused";
   /** Status and code. */

@@ -1,8 +1,12 @@
-/** Why a destination did not do what was asked. Delivery decides what follows: src/delivery/disposition.ts. */
+/**
+ * Why a destination did not do what was asked. Delivery decides what follows:
+ * src/delivery/disposition.ts.
+ */
 export type Failure = FailureKind & { cause: FailureCause };
 
 /**
- * What the health of a job counts a failed attempt by: the HTTP status that decided, or a word where there was none. docs/operations.md explains each word.
+ * What the health of a job counts a failed attempt by: the HTTP status that decided, or a word
+ * where there was none. docs/operations.md explains each word.
  */
 export type FailureCause =
   | number
@@ -15,7 +19,10 @@ export type FailureCause =
 
 /** What is wrong. `words` hold status and code of the store, and none of its own text. */
 export type FailureKind =
-  /** 5xx, 429 and the like: not now. Or the store took the object and does not keep it as it was sent. */
+  /**
+   * 5xx, 429 and the like: not now. Or the store took the object and does not keep it as it was
+   * sent.
+   */
   | { kind: "busy"; words: string; retryAfterS: number | null }
   /** No answer: the object may have been stored. */
   | { kind: "unreachable"; words: string }
@@ -23,5 +30,8 @@ export type FailureKind =
   | { kind: "misconfigured"; words: string }
   /** 400, 413 for this object, while the store takes others. */
   | { kind: "refused"; words: string }
-  /** The destination cannot be read from its configuration: no key opens its seal, or its secret is gone. */
+  /**
+   * The destination cannot be read from its configuration: no key opens its seal, or its secret is
+   * gone.
+   */
   | { kind: "unusable"; words: string };

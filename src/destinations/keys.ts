@@ -15,7 +15,10 @@ export function timeStamp(timeMs: number): string {
   return `${new Date(timeMs).toISOString().slice(0, 19).replaceAll(/[-:]/g, "")}Z`;
 }
 
-/** A destination's path on one day. @param path may hold `{DATE}` anywhere, more than once, or be empty. @param stamp `YYYYMMDD`. */
+/**
+ * A destination's path on one day. @param path may hold `{DATE}` anywhere, more than once, or be
+ * empty. @param stamp `YYYYMMDD`.
+ */
 export function folderOf(path: string, stamp: string): string {
   return path.replaceAll(DATE, stamp);
 }
@@ -26,17 +29,24 @@ export function keyBelow(path: string, stamp: string, name: string): string {
   return folder === "" ? name : `${folder}/${name}`;
 }
 
-/** Name of an object: its first and last event, and what makes it unique. @param suffix of its encoder. */
+/**
+ * Name of an object: its first and last event, and what makes it unique. @param suffix of its
+ * encoder.
+ */
 export function objectName(firstEventMs: number, lastEventMs: number, tag: string, suffix: string): string {
   return `${timeStamp(firstEventMs)}_${timeStamp(lastEventMs)}_${tag}${suffix}`;
 }
 
-/** Odd, so that multiplying by it permutes the 32-bit integers (Knuth's multiplicative hash: 2^32 divided by the golden ratio). */
+/**
+ * Odd, so that multiplying by it permutes the 32-bit integers (Knuth's multiplicative hash: 2^32
+ * divided by the golden ratio).
+ */
 const SPREAD = 0x9e3779b1;
 
 /**
- * The 8 hex digits of an object's key: a permutation of its number, shifted by the identity of its log. Within a log no two numbers below 2^32
- * share a tag. Objects of two logs collide only on one path, in the same two seconds, with a chance of 2^-32; the store then refuses the second.
+ * The 8 hex digits of an object's key: a permutation of its number, shifted by the identity of its
+ * log. Within a log no two numbers below 2^32 share a tag. Objects of two logs collide only on one
+ * path, in the same two seconds, with a chance of 2^-32; the store then refuses the second.
  */
 export function objectTag(logIdentity: string, number: number): string {
   const shift = Number.parseInt(createHash("sha256").update(logIdentity).digest("hex").slice(0, 8), 16);

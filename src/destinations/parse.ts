@@ -104,7 +104,10 @@ export function sameStore(a: Place, b: Place): boolean {
   );
 }
 
-/** Whether an ownership challenge for one is a challenge for the other: it is bound to all of this, and to the account. */
+/**
+ * Whether an ownership challenge for one is a challenge for the other: it is bound to all of this,
+ * and to the account.
+ */
 export function samePlace(a: Place, b: Place): boolean {
   return sameStore(a, b) && a.path === b.path;
 }

@@ -4,7 +4,10 @@ import type { OpenDestination, ReadAnswer, Unread } from "./destination.ts";
 
 type Readable = Pick<OpenDestination, "read">;
 
-/** Asks for an object, and waits for the answer up to `ms`. An answer that comes later is let go. @returns null: none came in time. */
+/**
+ * Asks for an object, and waits for the answer up to `ms`. An answer that comes later is let
+ * go. @returns null: none came in time.
+ */
 export async function readWithin(store: Readable, key: string, ms: number): Promise<ReadAnswer | null> {
   const asked = store.read(key);
   const answer = await within(ms, asked, null);

@@ -3,15 +3,17 @@ import { canonicalNumber, type Test } from "./operators.ts";
 import type { Filter, FilterCondition } from "./parse.ts";
 import { finder } from "./text-search.ts";
 
-/** Whether a record is to be shipped. Never throws and allocates nothing, whatever the record holds. */
+/**
+ * Whether a record is to be shipped. Never throws and allocates nothing, whatever the record holds.
+ */
 export type RecordPredicate = (record: TraceRecord) => boolean;
 
 type ValueTest = (value: unknown) => boolean;
 
 /**
- * Compiles a filter into closures, once per version of a job; nothing is parsed, split or looked up per record. The
- * predicate sees the record as intake made it (lone surrogates are U+FFFD, missing values are empty), before truncation
- * and projection.
+ * Compiles a filter into closures, once per version of a job; nothing is parsed, split or looked up
+ * per record. The predicate sees the record as intake made it (lone surrogates are U+FFFD, missing
+ * values are empty), before truncation and projection.
  */
 export function compileFilter(filter: Filter): RecordPredicate {
   switch (filter.kind) {

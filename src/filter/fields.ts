@@ -1,6 +1,8 @@
 import { FIELD_NAMES, type FieldName, isFieldName, type TraceRecord } from "../record/fields.ts";
 
-/** The type of the value that a key leads to. `any`: below `Event`, where it depends on the record. */
+/**
+ * The type of the value that a key leads to. `any`: below `Event`, where it depends on the record.
+ */
 export type KeyType = "string" | "int" | "array" | "any";
 
 /** A valid key. */
@@ -31,8 +33,9 @@ const VERSION_NAMES: readonly (keyof TraceRecord["ScriptVersion"])[] = ["ID", "M
 const VERSION_KEYS = VERSION_NAMES.map((name) => `ScriptVersion.${name}`);
 
 /**
- * Reads a key: a field's name, or a dotted path into `Event` or `ScriptVersion`. Dots always separate: a name that
- * contains one cannot be reached. Every path below `Event` is a key, as its contents are not known beforehand.
+ * Reads a key: a field's name, or a dotted path into `Event` or `ScriptVersion`. Dots always
+ * separate: a name that contains one cannot be reached. Every path below `Event` is a key, as its
+ * contents are not known beforehand.
  * @returns the key, or why it is none.
  */
 export function resolveKey(key: string): ResolvedKey | string {

@@ -18,8 +18,8 @@ const NEXT = {
 /**
  * Where a text stops being JSON. The runtime's own messages name the position of some faults only.
  * @param text that `JSON.parse` refuses.
- * @returns the position, from 0 in UTF-16 code units, of the first token that is not allowed there; the text's length if
- *   the text ends too early.
+ * @returns the position, from 0 in UTF-16 code units, of the first token that is not allowed there;
+ *   the text's length if the text ends too early.
  */
 export function jsonFaultAt(text: string): number {
   const open: ("{" | "[")[] = [];

@@ -1,8 +1,8 @@
 import { type KeyType, quote } from "./fields.ts";
 
 /**
- * What a condition tests, with its operand already read. Numbers and booleans equal a text if they are written like it:
- * 30 and "30", true and "true".
+ * What a condition tests, with its operand already read. Numbers and booleans equal a text if they
+ * are written like it: 30 and "30", true and "true".
  */
 export type Test =
   | { readonly kind: "eq"; readonly text: string }
@@ -19,7 +19,10 @@ export interface Operator {
   readonly on: readonly KeyType[];
 }
 
-/** In the order of docs/filters.md; types as in https://developers.cloudflare.com/logs/logpush/logpush-job/filters/ */
+/**
+ * In the order of docs/filters.md; types as in
+ * https://developers.cloudflare.com/logs/logpush/logpush-job/filters/
+ */
 const TESTS: readonly Omit<Operator, "name">[] = [
   { test: "eq", negated: false, on: ["string", "int"] },
   { test: "eq", negated: true, on: ["string", "int"] },

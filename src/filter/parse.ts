@@ -29,9 +29,10 @@ const EXCERPT_LENGTH = 20;
 type Json = { readonly [key: string]: unknown };
 
 /**
- * Reads the filter of a job: `{"where": <node>}` as JSON text. Of a repeated key in one object the last one counts. null
- * counts as missing.
- * @param text at most 8,192 bytes, checked by the caller; time and memory are linear in it. "": no filter.
+ * Reads the filter of a job: `{"where": <node>}` as JSON text. Of a repeated key in one object the
+ * last one counts. null counts as missing.
+ * @param text at most 8,192 bytes, checked by the caller; time and memory are linear in it. "": no
+ *   filter.
  * @returns the filter (null: none), or at most 100 faults, each with its place:
  *   `bad predicate: where.and[1].or[0]: operator is missing`.
  * @throws never.

@@ -1,6 +1,7 @@
 /**
- * Up to this length, in UTF-16 units, the runtime's own search is used. Its worst case is the product of both lengths:
- * 8,000 units in a megabyte of nearly the same text take 2 s, and a filter runs for every record of every job.
+ * Up to this length, in UTF-16 units, the runtime's own search is used. Its worst case is the
+ * product of both lengths: 8,000 units in a megabyte of nearly the same text take 2 s, and a filter
+ * runs for every record of every job.
  */
 const NATIVE_MAX = 250;
 
@@ -10,7 +11,9 @@ const NATIVE_MAX = 250;
  */
 export function finder(wanted: string): (text: string) => boolean {
   if (wanted.length <= NATIVE_MAX) return (text) => text.includes(wanted);
-  /** For each prefix of `wanted`, the length of its longest proper prefix that is also its suffix. */
+  /**
+   * For each prefix of `wanted`, the length of its longest proper prefix that is also its suffix.
+   */
   const borders = new Uint32Array(wanted.length);
   /** How much of `wanted` ends at a unit, given how much of it ended at the unit before. */
   const extended = (matched: number, unit: number): number => {

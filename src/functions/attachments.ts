@@ -1,4 +1,7 @@
-/** Whether the platform still sends a function's events here: what its answers show, and what follows. */
+/**
+ * Whether the platform still sends a function's events here: what its answers show, and what
+ * follows.
+ */
 import * as z from "zod";
 import type { Upstream } from "../config.ts";
 import { CLOCK_SKEW_MS } from "../job/config.ts";
@@ -57,12 +60,15 @@ export const Consumers = z.array(z.looseObject({ service: z.string() })).nullish
 
 export const SettingsAnswer = z.looseObject({ result: z.looseObject({ tail_consumers: Consumers }) });
 
-/** How long the same sighting is not written again, in ms: reading settings in a loop costs no rows. */
+/**
+ * How long the same sighting is not written again, in ms: reading settings in a loop costs no rows.
+ */
 const SEEN_AGAIN_MS = 60_000;
 
 /**
- * What follows from a sighting. An answer to an older question than the newest known one is ignored,
- * as it may be outdated. An unclear one neither makes an attachment undone nor ends that state.
+ * What follows from a sighting. An answer to an older question than the newest known one is
+ * ignored, as it may be outdated. An unclear one neither makes an attachment undone nor ends that
+ * state.
  * @param before null: unknown, and never requested; only a sighting of `attached` changes that.
  */
 export function afterSighting(before: Attachment | null, sighting: Sighting, askedMs: number): Attachment | null {
@@ -176,17 +182,29 @@ function unclear(why: string): Sighting {
  */
 export const CHECKED_A_RUN_MAX = 84;
 
-/** An invocation may have six open connections. https://developers.cloudflare.com/workers/platform/limits/#simultaneous-open-connections */
+/**
+ * An invocation may have six open connections.
+ * https://developers.cloudflare.com/workers/platform/limits/#simultaneous-open-connections
+ */
 const CHECKED_AT_ONCE = 4;
 
-/** Deadline of one answer, and of starting new requests, in ms: together within the 30 s of a scheduled chore. */
+/**
+ * Deadline of one answer, and of starting new requests, in ms: together within the 30 s of a
+ * scheduled chore.
+ */
 const ONE_MS = 5_000;
 const ALL_MS = 18_000;
 
-/** After so many refusals or failures without one clear answer, the run ends: the rest would fail, too. */
+/**
+ * After so many refusals or failures without one clear answer, the run ends: the rest would fail,
+ * too.
+ */
 const IN_VAIN_MAX = 3;
 
-/** Whether attachments are checked. If not, their state is what was last seen in passing, and may be outdated. */
+/**
+ * Whether attachments are checked. If not, their state is what was last seen in passing, and may be
+ * outdated.
+ */
 export function isCheckable(upstream: Upstream | null): upstream is Upstream & { token: string } {
   return upstream !== null && upstream.token !== null;
 }
@@ -201,8 +219,9 @@ export interface AttachmentCheck {
 }
 
 /**
- * Reads the settings of some functions with UPSTREAM_TOKEN and notes what it saw; without that token
- * it does nothing. A run that dies before it notes changes nothing, and the next one repeats it.
+ * Reads the settings of some functions with UPSTREAM_TOKEN and notes what it saw; without that
+ * token it does nothing. A run that dies before it notes changes nothing, and the next one repeats
+ * it.
  * @throws what `due` and `note` throw.
  */
 export async function checkAttachments({ upstream, accountId, due, note, platform }: AttachmentCheck): Promise<void> {

@@ -8,9 +8,10 @@ export interface FormBody {
 }
 
 /**
- * The form of an upload: `metadata`, then each module. A module's name is both the part's name and its
- * filename, as the platform reads either. RFC 7578.
- * @param modules names without quotes, backslashes or control characters; types are media types or empty.
+ * The form of an upload: `metadata`, then each module. A module's name is both the part's name and
+ * its filename, as the platform reads either. RFC 7578.
+ * @param modules names without quotes, backslashes or control characters; types are media types or
+ *   empty.
  * @param boundary not contained in them: 128 random bits.
  */
 export function uploadForm(metadata: object, modules: readonly Module[], boundary: string): FormBody {

@@ -27,7 +27,9 @@ export function isNamedLike({ service }: Consumer, selfName: string): boolean {
   return service === selfName;
 }
 
-/** An upload's metadata, or a function's settings, without the properties that are for this service. */
+/**
+ * An upload's metadata, or a function's settings, without the properties that are for this service.
+ */
 export function withoutLogship(sent: { readonly [key: string]: unknown }): { [key: string]: unknown } {
   return Object.fromEntries(Object.entries(sent).filter(([key]) => key !== "logship" && key !== "logpush"));
 }

@@ -45,8 +45,8 @@ export const UploadMetadata = z
  *
  * The runtime's parser reads it, after bytes and parts have been bounded. It keeps the type and
  * filename of files, in their order. Of a field it keeps only the text, with U+FFFD for what is not
- * UTF-8. It does not decode `filename*`, `%22` or `Content-Transfer-Encoding`, as RFC 7578 asks, and
- * refuses a form without an end.
+ * UTF-8. It does not decode `filename*`, `%22` or `Content-Transfer-Encoding`, as RFC 7578 asks,
+ * and refuses a form without an end.
  */
 export async function readUpload(request: Request): Promise<UploadRead> {
   const boundary = boundaryOf(request.headers.get("content-type"));
@@ -87,7 +87,10 @@ function boundaryOf(contentType: string | null): Boundary {
   return { ok: true, value };
 }
 
-/** Counts lines that begin with the boundary, which is cheap. No line of a part can: the part would end there. */
+/**
+ * Counts lines that begin with the boundary, which is cheap. No line of a part can: the part would
+ * end there.
+ */
 function hasTooManyParts(bytes: Uint8Array, boundary: string): boolean {
   const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const mark = `\n--${boundary}`;
@@ -100,7 +103,10 @@ function hasTooManyParts(bytes: Uint8Array, boundary: string): boolean {
   return false;
 }
 
-/** null: not a form. The header is written anew, so that the parser uses the boundary that was counted. */
+/**
+ * null: not a form. The header is written anew, so that the parser uses the boundary that was
+ * counted.
+ */
 async function parse(bytes: Uint8Array, boundary: string): Promise<FormData | null> {
   const headers = { "content-type": `multipart/form-data; boundary="${boundary}"` };
   try {
@@ -180,8 +186,8 @@ async function readMetadata(part: string | File): Promise<MetadataRead> {
 }
 
 /**
- * Names of the modules: their filenames, unless `main_module` is the name of a part and no filename.
- * That is the meaning of `-F 'main.js=@dist/out.js'`, which has the filename `out.js`.
+ * Names of the modules: their filenames, unless `main_module` is the name of a part and no
+ * filename. That is the meaning of `-F 'main.js=@dist/out.js'`, which has the filename `out.js`.
  */
 function namesOf(files: readonly [string, File][], mainModule: string | null): string[] {
   const filenames = files.map(([, file]) => file.name);

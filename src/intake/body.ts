@@ -6,8 +6,8 @@ export type BodyFault = { status: 400 | 413 | 415; message: string };
 export type Body = { ok: true; bytes: Uint8Array } | { ok: false; fault: BodyFault };
 
 /**
- * Reads a request body up to a limit, and decompresses gzip. The limit applies to the decompressed bytes as they come, so a gzip
- * bomb stays small. What is beyond it is left to {@link discardRest}.
+ * Reads a request body up to a limit, and decompresses gzip. The limit applies to the decompressed
+ * bytes as they come, so a gzip bomb stays small. What is beyond it is left to {@link discardRest}.
  * @param maxBytes largest decompressed size.
  * @param ms deadline; without it, none.
  */
@@ -45,8 +45,9 @@ const REST_MAX_BYTES = 2 * EVENTS_BODY_MAX_BYTES;
 const REST_WAIT_MS = 2_000;
 
 /**
- * Reads and drops the rest of a body, for a request that is refused without reading it. If a server answers and closes while the
- * client still sends, the client loses the answer; a local `wrangler dev` loses the answer to the next request. Never throws.
+ * Reads and drops the rest of a body, for a request that is refused without reading it. If a server
+ * answers and closes while the client still sends, the client loses the answer; a local
+ * `wrangler dev` loses the answer to the next request. Never throws.
  * @see https://www.rfc-editor.org/rfc/rfc9112#section-9.6
  */
 export async function discardRest({ body }: Request): Promise<void> {

@@ -20,7 +20,10 @@ export interface AcceptedEvents {
 
 export type Events = ({ ok: true } & AcceptedEvents) | { ok: false; status: 400 | 413; faults: Fault[] };
 
-/** An event and its JSON pointer in the body. `fault` instead of `value`: it is not JSON. `text`: its own text, where it is known. */
+/**
+ * An event and its JSON pointer in the body. `fault` instead of `value`: it is not JSON. `text`:
+ * its own text, where it is known.
+ */
 export type Located = { pointer: string; value: unknown; text?: string } | { pointer: string; fault: string };
 
 export type ParsedEvents =
@@ -31,8 +34,9 @@ export type ParsedEvents =
   | { ok: false; kind: "too_many" };
 
 /**
- * Parses a body: one event, an array of events, or NDJSON. Blank lines of NDJSON are skipped, so a pointer counts events, not lines.
- * A small body can hold millions of events, so they are counted before they are mapped.
+ * Parses a body: one event, an array of events, or NDJSON. Blank lines of NDJSON are skipped, so a
+ * pointer counts events, not lines. A small body can hold millions of events, so they are counted
+ * before they are mapped.
  */
 export function parseEvents(text: string, ndjson: boolean): ParsedEvents {
   if (ndjson) return parseLines(text);
@@ -130,7 +134,10 @@ function isTooLarge({ value, text }: { value: unknown; text?: string }): boolean
   return entries * ENTRY_MIN_BYTES > EVENT_MAX_BYTES;
 }
 
-/** The record's line; null and a fault if it is too large. A record may be larger than the event as it was sent. */
+/**
+ * The record's line; null and a fault if it is too large. A record may be larger than the event as
+ * it was sent.
+ */
 function lineOf(
   record: TraceRecord,
   { pointer, value, text }: { pointer: string; value: unknown; text?: string },

@@ -2,20 +2,22 @@ import { utf8Length } from "../bytes.ts";
 import { MESSAGE_RAW_MAX_BYTES } from "../limits.ts";
 
 /**
- * How long records of several invocations are gathered before they are sent together, in ms. An isolate that dies loses at most
- * this. A longer time costs less: each busy isolate sends one message per interval (docs/costs.md).
+ * How long records of several invocations are gathered before they are sent together, in ms. An
+ * isolate that dies loses at most this. A longer time costs less: each busy isolate sends one
+ * message per interval (docs/costs.md).
  */
 export const GATHER_MS = 2_000;
 
 /**
- * After this time, in ms, an invocation that should have sent is taken for dead, and the next one waits in its place. If it does send
- * after all, one of the two finds nothing, which is harmless.
+ * After this time, in ms, an invocation that should have sent is taken for dead, and the next one
+ * waits in its place. If it does send after all, one of the two finds nothing, which is harmless.
  */
 const GIVEN_UP_MS = GATHER_MS + 500;
 
 /**
- * Gathers records of several invocations in one isolate: `tail()` is called for each invocation of a function, and the queue bills each
- * message. Holds plain data only: invocations must not share I/O objects.
+ * Gathers records of several invocations in one isolate: `tail()` is called for each invocation of
+ * a function, and the queue bills each message. Holds plain data only: invocations must not share
+ * I/O objects.
  */
 export class Gatherer {
   #lines: string[] = [];
@@ -26,8 +28,8 @@ export class Gatherer {
   /**
    * Adds records.
    * @param lines one JSON text a record.
-   * @returns what the caller has to do: send `full`, earlier records that fill a message; and, if `wait`, wait for
-   * {@link GATHER_MS}, then take and send everything.
+   * @returns what the caller has to do: send `full`, earlier records that fill a message; and, if
+   * `wait`, wait for {@link GATHER_MS}, then take and send everything.
    */
   add(lines: readonly string[], nowMs: number): { full: string[]; wait: boolean } {
     const bytes = lines.reduce((sum, line) => sum + utf8Length(line) + 1, 0);

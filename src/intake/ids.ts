@@ -6,12 +6,16 @@ export function randomIds(): (part: number) => string {
   return () => toHex(randomBytes(16));
 }
 
-/** Raised whenever the mapping or packing of records changes: an id must never stand for different records. */
+/**
+ * Raised whenever the mapping or packing of records changes: an id must never stand for different
+ * records.
+ */
 const FORMAT = 2;
 
 /**
- * Ids for a request that may be repeated: a function of key, body and part number, so that a repeat changes nothing. The body is
- * included so that reusing a key for other events by mistake does not lose these.
+ * Ids for a request that may be repeated: a function of key, body and part number, so that a repeat
+ * changes nothing. The body is included so that reusing a key for other events by mistake does not
+ * lose these.
  * @param body decompressed.
  * @param settings that affect the records.
  */

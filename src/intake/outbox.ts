@@ -34,16 +34,28 @@ export const OUTBOX_STEPS = [
 /** Delays before the queue is tried again, in ms: doubling from the first to the last. */
 const RETRY_MS = { first: 15_000, last: 300_000 };
 
-/** Messages that one alarm tries. Each takes two or three calls (ledger, blob store, queue); an invocation may make 1,000. */
+/**
+ * Messages that one alarm tries. Each takes two or three calls (ledger, blob store, queue); an
+ * invocation may make 1,000.
+ */
 const MESSAGES_PER_ALARM = 250;
 
-/** How long one alarm runs, in ms. The platform ends it after fifteen minutes, and drops an alarm that it ended six times. */
+/**
+ * How long one alarm runs, in ms. The platform ends it after fifteen minutes, and drops an alarm
+ * that it ended six times.
+ */
 const ALARM_MS = 300_000;
 
-/** Deadline of a call to the ledger, in ms. A late note is harmless: the ledger does not note a counted message. */
+/**
+ * Deadline of a call to the ledger, in ms. A late note is harmless: the ledger does not note a
+ * counted message.
+ */
 const LEDGER_MS = 5_000;
 
-/** Deadline of sending one message, the blob store included, in ms. If it was sent after all, the logs take the repeat once. */
+/**
+ * Deadline of sending one message, the blob store included, in ms. If it was sent after all, the
+ * logs take the repeat once.
+ */
 const SEND_MS = 10_000;
 
 export interface OutboxStatus {
@@ -63,7 +75,10 @@ interface MessageRow {
   blob: ArrayBuffer | null;
 }
 
-/** Stores messages that the queue did not take until it does. They keep their ids, so one that was sent after all is taken once. */
+/**
+ * Stores messages that the queue did not take until it does. They keep their ids, so one that was
+ * sent after all is taken once.
+ */
 export class Outbox extends DurableObject<Env> {
   readonly #sql: SqlStorage;
   /** In this instance. */
@@ -120,7 +135,10 @@ export class Outbox extends DurableObject<Env> {
     if (this.status().messages > 0) await this.ctx.storage.setAlarm(platform.now() + this.#delayMs());
   }
 
-  /** For a second, independent clock: does the alarm's work if something waits and the alarm is not set, or lost. */
+  /**
+   * For a second, independent clock: does the alarm's work if something waits and the alarm is not
+   * set, or lost.
+   */
   async drive(): Promise<void> {
     if (this.#sending || this.status().messages === 0) return;
     const alarmMs = await this.ctx.storage.getAlarm();
@@ -128,8 +146,8 @@ export class Outbox extends DurableObject<Env> {
   }
 
   /**
-   * First those that the queue can carry, then those that need the blob store, so that its failure does not hold up the others. Each
-   * kind oldest first.
+   * First those that the queue can carry, then those that need the blob store, so that its failure
+   * does not hold up the others. Each kind oldest first.
    * @returns whether any was not taken.
    */
   async #sendAll(patience: Patience): Promise<boolean> {
@@ -159,7 +177,10 @@ export class Outbox extends DurableObject<Env> {
     return failed;
   }
 
-  /** @returns `none can be`: the queue or the ledger fails, so the rest would fail, too. Never throws. */
+  /**
+   * @returns `none can be`: the queue or the ledger fails, so the rest would fail, too. Never
+   *   throws.
+   */
   async #send(row: MessageRow, silent: Set<string>, patience: Patience): Promise<"sent" | "not sent" | "none can be"> {
     const { id, taken_in_ms: takenInMs, records } = row;
     const body = new Uint8Array(row.body);

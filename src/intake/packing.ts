@@ -32,9 +32,10 @@ export interface PackingContext {
 const encoder = new TextEncoder();
 
 /**
- * Packs record lines into few messages within the queue's limits, in order. Keyed: the boundaries are a pure function of the lines, so
- * a repeated request gives the same messages under the same ids, whatever the platform's compressor. Not keyed: parts are larger, and
- * one that does not fit after compression is halved. A record that does not fit alone travels as a reference.
+ * Packs record lines into few messages within the queue's limits, in order. Keyed: the boundaries
+ * are a pure function of the lines, so a repeated request gives the same messages under the same
+ * ids, whatever the platform's compressor. Not keyed: parts are larger, and one that does not fit
+ * after compression is halved. A record that does not fit alone travels as a reference.
  * @param lines one JSON text a record, without newline.
  * @returns the messages, or the indices of records that are too large.
  */

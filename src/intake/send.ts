@@ -16,12 +16,16 @@ export interface Sending {
 /** Delays before the second and third try of one `sendBatch`, in ms. */
 const SEND_RETRY_MS = [100, 400];
 
-/** Deadline of one call to the queue or the blob store, in ms. Both usually answer within a fraction of a second. */
+/**
+ * Deadline of one call to the queue or the blob store, in ms. Both usually answer within a fraction
+ * of a second.
+ */
 const CALL_MS = 10_000;
 
 /**
- * Deadline of all calls for one request, in ms: 16 MiB are some seventy `sendBatch` in sequence. Must stay below the minute that
- * consumers allow for messages in flight, beyond which they claim completeness.
+ * Deadline of all calls for one request, in ms: 16 MiB are some seventy `sendBatch` in sequence.
+ * Must stay below the minute that consumers allow for messages in flight, beyond which they claim
+ * completeness.
  */
 const SEND_MS = 45_000;
 
@@ -37,11 +41,13 @@ export class SendError extends Error {
 }
 
 /**
- * Sends packed messages; resolves when the queue has taken all of them. Records go to the blob store before their reference is sent. A
- * group that failed is sent again, one that timed out is not. Either may have been taken after all; a repeat has the same ids, and the
- * logs take each id once.
+ * Sends packed messages; resolves when the queue has taken all of them. Records go to the blob
+ * store before their reference is sent. A group that failed is sent again, one that timed out is
+ * not. Either may have been taken after all; a repeat has the same ids, and the logs take each id
+ * once.
  * @param allMs deadline of the whole, in ms; each call has its own.
- * @throws SendError if a group could not be sent. Groups before it were taken; those after it are not tried.
+ * @throws SendError if a group could not be sent. Groups before it were taken; those after it are
+ *   not tried.
  */
 export async function sendMessages(
   messages: readonly PackedMessage[],
@@ -77,7 +83,8 @@ async function sendGroup(
     // A late one is dropped by the consumer of its reference, or swept.
     if (blob !== null) await patience.answer("the blob store", CALL_MS, () => blobs.put(blob.key, blob.body));
   }
-  // Not `send(view)`: it detaches the buffer even if it fails, so a retry would send nothing. `sendBatch` copies.
+  // Not `send(view)`: it detaches the buffer even if it fails, so a retry would send nothing.
+  // `sendBatch` copies.
   const bodies = group.map(({ body }) => ({ body, contentType: "bytes" as const }));
   await patience.answer("the queue", CALL_MS, () => queue.sendBatch(bodies));
 }

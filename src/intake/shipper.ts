@@ -18,15 +18,15 @@ export interface Shipped {
 }
 
 /**
- * The entrypoint for service bindings: `env.LOGSHIP.ship(events)` from any function of the same account; others cannot bind it. Takes
- * the same events as HTTP intake, with the same limits.
+ * The entrypoint for service bindings: `env.LOGSHIP.ship(events)` from any function of the same
+ * account; others cannot bind it. Takes the same events as HTTP intake, with the same limits.
  */
 export class Shipper extends WorkerEntrypoint<Env> {
   /**
    * @param events one event or an array of them: trace items as `tail()` gives them, or records.
    * @returns after the queue has taken all of them.
-   * @throws TypeError naming every fault with its place (`/3/EventTimestampMs`): nothing was taken. Any other error: some may have
-   * been taken; call again with the same key.
+   * @throws TypeError naming every fault with its place (`/3/EventTimestampMs`): nothing was taken.
+   * Any other error: some may have been taken; call again with the same key.
    */
   async ship(events: unknown, options: ShipOptions = {}): Promise<Shipped> {
     if (typeof options !== "object" || options === null) throw new TypeError("options must be an object");
@@ -52,7 +52,8 @@ export class Shipper extends WorkerEntrypoint<Env> {
 }
 
 /**
- * Through JSON, so that a value becomes the same event as over HTTP. Dates become text, as `tail()` gets them from another process.
+ * Through JSON, so that a value becomes the same event as over HTTP. Dates become text, as `tail()`
+ * gets them from another process.
  * @throws TypeError for what JSON cannot represent.
  */
 function jsonOf(events: unknown): string {

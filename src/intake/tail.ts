@@ -10,9 +10,10 @@ import { type PackedMessage, packRecords } from "./packing.ts";
 import { reasonOf, SendError, type Sending, sendMessages } from "./send.ts";
 
 /**
- * The platform ends `waitUntil` 30 s after the invocation. What is not sent, stored or counted by then is lost unnoticed. So each step
- * has a deadline, in ms: gather ({@link GATHER_MS}) 2,000, send 10,400 with its delays, store 11,000 with its delays, count 3,000; in all
- * 26,400. The rest is for packing, and for timers that fire late.
+ * The platform ends `waitUntil` 30 s after the invocation. What is not sent, stored or counted by
+ * then is lost unnoticed. So each step has a deadline, in ms: gather ({@link GATHER_MS}) 2,000,
+ * send 10,400 with its delays, store 11,000 with its delays, count 3,000; in all 26,400. The rest
+ * is for packing, and for timers that fire late.
  */
 const SEND_MS = 10_000;
 /** For all calls to the outbox, retries included… */
@@ -37,8 +38,9 @@ export interface TailContext extends Sending {
 }
 
 /**
- * Takes the trace events of one invocation of another function, and gathers them with others. Events of this Worker itself are skipped:
- * they would cause new ones without end. What cannot be sent is stored in the outbox; what cannot be stored is counted.
+ * Takes the trace events of one invocation of another function, and gathers them with others.
+ * Events of this Worker itself are skipped: they would cause new ones without end. What cannot be
+ * sent is stored in the outbox; what cannot be stored is counted.
  */
 export async function handleTail(items: readonly unknown[], context: TailContext): Promise<void> {
   const nowMs = context.platform.now();
@@ -77,7 +79,10 @@ function linesOf(
   return { lines, lost: lost + unreadable };
 }
 
-/** Sends gathered records. Their time of intake is now, as only this isolate had them so far. Never throws. */
+/**
+ * Sends gathered records. Their time of intake is now, as only this isolate had them so far. Never
+ * throws.
+ */
 async function send(lines: readonly string[], context: TailContext): Promise<void> {
   if (lines.length === 0) return;
   let unsent = lines.length;
@@ -106,7 +111,10 @@ async function send(lines: readonly string[], context: TailContext): Promise<voi
   if (unsent > 0) await count(unsent, context);
 }
 
-/** @throws if it failed or timed out. If it was stored after all, it arrives though it was counted as lost: the lesser evil. */
+/**
+ * @throws if it failed or timed out. If it was stored after all, it arrives though it was counted
+ *   as lost: the lesser evil.
+ */
 async function keep(messages: readonly PackedMessage[], context: TailContext, patience: Patience): Promise<void> {
   const handOver = (): Promise<void> => answered("the outbox", KEEP_TRY_MS, context.keep(messages));
   for (const delayMs of KEEP_RETRY_MS) {

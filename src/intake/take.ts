@@ -31,7 +31,8 @@ const UNKNOWN_KEY_MAX = 64;
 /**
  * Takes events of HTTP and RPC, all or none.
  * @returns after the queue has taken all of them.
- * @throws SendError if it did not; some may have been taken, so only a request with a key is safe to repeat.
+ * @throws SendError if it did not; some may have been taken, so only a request with a key is safe
+ *   to repeat.
  */
 export async function takeEvents(request: TakeRequest, context: TakeContext): Promise<Taken> {
   const text = decodeUtf8(request.bytes);

@@ -29,7 +29,10 @@ export function created(id: number, draft: JobDraft, version: number, optOutVers
   };
 }
 
-/** The configuration of a changed job. @param destinationChanged the destination differs, not only its seal. */
+/**
+ * The configuration of a changed job. @param destinationChanged the destination differs, not only
+ * its seal.
+ */
 export function updated(
   before: JobConfig,
   draft: JobDraft,
@@ -66,7 +69,8 @@ export function deleted(
     ...before,
     version,
     modifiedVersion: version,
-    // Events taken in before and still on their way belong to the job, unless they are discarded, too.
+    // Events taken in before and still on their way belong to the job, unless they are discarded,
+    // too.
     windows: discard ? [] : windows,
     deletedMs: before.deletedMs ?? nowMs,
     discard,

@@ -1,25 +1,36 @@
 import { ID_MEMORY_MS } from "../limits.ts";
 import { NDJSON, type OutputFormat } from "../output/format.ts";
 
-/** A span of time in which a job was enabled, in ms since the epoch, widened by {@link CLOCK_SKEW_MS} at both ends. */
+/**
+ * A span of time in which a job was enabled, in ms since the epoch, widened by
+ * {@link CLOCK_SKEW_MS} at both ends.
+ */
 export interface Window {
   fromMs: number;
   /** null: still enabled. */
   untilMs: number | null;
 }
 
-/** What a job's consumer and its log need to know. The log keeps a copy, so that it uploads without asking. */
+/**
+ * What a job's consumer and its log need to know. The log keeps a copy, so that it uploads without
+ * asking.
+ */
 export interface JobConfig {
   id: number;
   /** Grows with every change of any job of the account, and of any function's logging. */
   version: number;
   /** Version of the last change by its owner. */
   modifiedVersion: number;
-  /** Version of the last change of the output format: records of two formats never share an object. */
+  /**
+   * Version of the last change of the output format: records of two formats never share an object.
+   */
   outputVersion: number;
   /** Version of the last change of the destination. */
   destinationVersion: number;
-  /** Version at which logging of any function was last switched: batches built with older {@link OptOut}s are refused. */
+  /**
+   * Version at which logging of any function was last switched: batches built with older
+   * {@link OptOut}s are refused.
+   */
   optOutVersion: number;
   windows: Window[];
   /** The filter's JSON, as its owner wrote it, validated; null: none. */
@@ -30,7 +41,9 @@ export interface JobConfig {
   limits: UploadLimits;
   /** `destination_conf`, sealed. */
   destination: string;
-  /** An hourly synthetic event is written and read back. Absent in older stored configurations: off. */
+  /**
+   * An hourly synthetic event is written and read back. Absent in older stored configurations: off.
+   */
   canary?: boolean;
   /** Path below the bucket, with `{DATE}`: naming keys needs no decryption. */
   path: string;
@@ -42,9 +55,9 @@ export interface JobConfig {
 /** All jobs at one state of the control plane. */
 export interface JobsSnapshot {
   /**
-   * `<epoch>.<version>.<mark>`. Versions of one epoch are ordered; versions of different epochs cannot
-   * be compared. The mark is random: a control plane restored to an earlier time repeats versions,
-   * for other changes.
+   * `<epoch>.<version>.<mark>`. Versions of one epoch are ordered; versions of different epochs
+   * cannot be compared. The mark is random: a control plane restored to an earlier time repeats
+   * versions, for other changes.
    */
   state: string;
   /** Includes deleted jobs while their logs may get late events. */
@@ -55,14 +68,20 @@ export interface JobsSnapshot {
   optOutVersion: number;
 }
 
-/** When logging of a function was off: events taken in within these windows are dropped, and counted. */
+/**
+ * When logging of a function was off: events taken in within these windows are dropped, and
+ * counted.
+ */
 export interface OptOut {
   scriptName: string;
   /** In order. Windows too old for any event in the queue are deleted. */
   windows: Window[];
 }
 
-/** Whether state `b` has something that `a` has not: a newer version, or another change of the same version. "" is behind any. */
+/**
+ * Whether state `b` has something that `a` has not: a newer version, or another change of the same
+ * version. "" is behind any.
+ */
 export function isBehind(a: string, b: string): boolean {
   if (a === b || b === "") return false;
   if (a === "") return true;
@@ -80,10 +99,11 @@ export interface UploadLimits {
 }
 
 /**
- * How far the clocks of two machines may differ, in ms. One machine stamps an event, another a change.
- * A window begins this much before its job was enabled and ends this much after it was disabled, so
- * that no event taken in while the job was enabled falls outside. A change that ends a window is
- * answered only after twice this time, so that no event taken in after the answer falls inside.
+ * How far the clocks of two machines may differ, in ms. One machine stamps an event, another a
+ * change. A window begins this much before its job was enabled and ends this much after it was
+ * disabled, so that no event taken in while the job was enabled falls outside. A change that ends a
+ * window is answered only after twice this time, so that no event taken in after the answer falls
+ * inside.
  */
 export const CLOCK_SKEW_MS = 250;
 
@@ -105,8 +125,9 @@ export function optedOut(optOuts: readonly OptOut[]): (scriptName: string, taken
 }
 
 /**
- * How long after its deletion, in ms, a job still gets what is sent again. Its log is deleted when its
- * memory of ids ends, and cannot deduplicate after that. An hour less, for sending and clock skew.
+ * How long after its deletion, in ms, a job still gets what is sent again. Its log is deleted when
+ * its memory of ids ends, and cannot deduplicate after that. An hour less, for sending and clock
+ * skew.
  */
 const DELETED_GETS_MS = ID_MEMORY_MS - 3_600_000;
 
@@ -121,7 +142,10 @@ export function offNow(optOuts: readonly OptOut[]): ReadonlySet<string> {
   return new Set(off.map(({ scriptName }) => scriptName));
 }
 
-/** SQL that adds filter, sampling and output format to a stored JobConfig. @param column holds its JSON. */
+/**
+ * SQL that adds filter, sampling and output format to a stored JobConfig. @param column holds its
+ * JSON.
+ */
 export function withOutputSql(column: string): string {
   const ndjson = JSON.stringify(NDJSON).replaceAll("'", "''");
   return `json_remove(json_set(${column}, '$.filter', NULL, '$.sampleRate', 1, '$.optOutVersion', 0,

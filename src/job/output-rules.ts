@@ -79,8 +79,8 @@ function textFaults(output: OutputFormat): Fault[] {
 }
 
 /**
- * Reads `fields=A,B&sample=0.1&timestamps=rfc3339&CVE-2021-44228=true`, the older form of some of the
- * same options. Names and values are percent-decoded; `+` stays `+`.
+ * Reads `fields=A,B&sample=0.1&timestamps=rfc3339&CVE-2021-44228=true`, the older form of some of
+ * the same options. Names and values are percent-decoded; `+` stays `+`.
  * @returns the options that could be read, and the faults of the others.
  */
 export function parseLogpullOptions(text: string): { options: OutputOptions; faults: string[] } {

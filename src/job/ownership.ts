@@ -29,7 +29,10 @@ export function issueChallenge(accountId: string, place: Place, keys: SealingKey
   return { token, key: keyBelow(place.path, PROBE_DAY, `ownership-challenge-${tag}.txt`) };
 }
 
-/** Whether a token was issued for this place of this account, and has not expired. The comparison takes constant time. */
+/**
+ * Whether a token was issued for this place of this account, and has not expired. The comparison
+ * takes constant time.
+ */
 export function answersChallenge(
   token: string,
   accountId: string,
@@ -49,7 +52,10 @@ export function answersChallenge(
   });
 }
 
-/** Signs a JSON list, so that no part can run into the next. Keys of the store are left out: they may be rotated. */
+/**
+ * Signs a JSON list, so that no part can run into the next. Keys of the store are left out: they
+ * may be rotated.
+ */
 function tokenOf(expiryS: number, accountId: string, place: Place, key: Uint8Array): string {
   const { scheme, endpoint, accountId: storeAccount, bucket, path } = place;
   const bound = JSON.stringify([VERSION, expiryS, accountId, scheme, endpoint.href, storeAccount, bucket, path]);

@@ -22,7 +22,8 @@ type ShippingBody = { [name in "filter" | "output_options" | "logpull_options"]?
 type Read<T> = { ok: true; value: T } | { ok: false; faults: Fault[] };
 
 /**
- * Reads a body of the right shape. An option that is not supported is refused, never stored and ignored.
+ * Reads a body of the right shape. An option that is not supported is refused, never stored and
+ * ignored.
  * @returns the meaning; or the faults, each with its place in the body.
  */
 export function readJob(body: JobBody): Read<JobMeaning> {

@@ -11,7 +11,10 @@ const bounded = ({ min, max }: { min: number; max: number }) =>
     .meta({ minimum: 0, maximum: max, anyOf: [{ const: 0 }, { minimum: min }] })
     .nullable();
 
-/** Keys that answers have and no request changes: accepted and ignored, so that an answer can be sent back. */
+/**
+ * Keys that answers have and no request changes: accepted and ignored, so that an answer can be
+ * sent back.
+ */
 const readOnly = z.unknown().optional().meta({ readOnly: true, description: "Accepted and ignored." });
 const READ_ONLY = {
   id: readOnly,
@@ -140,7 +143,10 @@ export const CreateJob = z
   })
   .meta({ id: "CreateJob" });
 
-/** The body that changes a job: only what it names. `dataset` and `kind` may be named with their current value. */
+/**
+ * The body that changes a job: only what it names. `dataset` and `kind` may be named with their
+ * current value.
+ */
 export const UpdateJob = z
   .strictObject({
     ...OPTIONAL.shape,

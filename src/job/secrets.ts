@@ -67,7 +67,10 @@ export function replayPurpose(accountId: string): string {
   return `destination_conf of a replay of account ${accountId}`;
 }
 
-/** The purpose of a sealed draft of a job. @param owner another owner's row does not open as this one's. */
+/**
+ * The purpose of a sealed draft of a job. @param owner another owner's row does not open as this
+ * one's.
+ */
 export function draftPurpose(accountId: string, owner: string, id: string): string {
   return `draft ${id} of ${owner} of account ${accountId}`;
 }

@@ -3,12 +3,15 @@ import { FIELD_NAMES } from "../record/fields.ts";
 import type { JobConfig, JobsSnapshot } from "./config.ts";
 
 /**
- * Job configurations from durable objects are validated before use: these may run an older version of
- * this code, or a newer one. What is missing or of another type gets no default: a job without its
- * filter would ship what it must not. Unknown properties are kept.
+ * Job configurations from durable objects are validated before use: these may run an older version
+ * of this code, or a newer one. What is missing or of another type gets no default: a job without
+ * its filter would ship what it must not. Unknown properties are kept.
  */
 
-/** Versions count changes from 1, so this is far beyond any. Near it, numbers would lose their lowest digits. */
+/**
+ * Versions count changes from 1, so this is far beyond any. Near it, numbers would lose their
+ * lowest digits.
+ */
 const VERSION_MAX = 1e15;
 
 const Version = z.int().min(0).max(VERSION_MAX);

@@ -10,8 +10,8 @@ export function isOpen(windows: readonly Window[]): boolean {
 }
 
 /**
- * The windows of a job after it was switched at `nowMs`. They contain the stamps of any clock while the
- * job was enabled. Windows too old for any event in the queue are dropped.
+ * The windows of a job after it was switched at `nowMs`. They contain the stamps of any clock while
+ * the job was enabled. Windows too old for any event in the queue are dropped.
  */
 export function enabledWindows(windows: readonly Window[], enabled: boolean, nowMs: number): Window[] {
   const last = windows.at(-1);
@@ -27,9 +27,9 @@ export function enabledWindows(windows: readonly Window[], enabled: boolean, now
 }
 
 /**
- * The windows in which logging of a function was off, after it was switched at `nowMs`. Both edges are
- * later than any stamp of an event taken in before the change, for which the old setting holds. From
- * twice the skew after the change on, all stamps are later than the edge.
+ * The windows in which logging of a function was off, after it was switched at `nowMs`. Both edges
+ * are later than any stamp of an event taken in before the change, for which the old setting holds.
+ * From twice the skew after the change on, all stamps are later than the edge.
  */
 export function optOutWindows(windows: readonly Window[], off: boolean, nowMs: number): Window[] {
   const last = windows.at(-1);

@@ -16,7 +16,10 @@ import { RecordLine } from "../record/line.ts";
 import { CLOSE, filterMessage, helloMessage, readClientMessage } from "./protocol.ts";
 import { Watcher, type WatcherState } from "./watcher.ts";
 
-/** How often sessions are checked and the ledger is told of viewers, in ms: after signing out, a viewer sees records for a minute at most. */
+/**
+ * How often sessions are checked and the ledger is told of viewers, in ms: after signing out, a
+ * viewer sees records for a minute at most.
+ */
 const ROUND_MS = 45_000;
 /** How long the ledger relies on it: two rounds and a margin. */
 const WATCHED_MS = 100_000;
@@ -27,7 +30,10 @@ const ANSWER_MS = 3_000;
 /** Concurrent session checks. */
 const ASKED_AT_ONCE = 6;
 
-/** Header of {@link Live.fetch}: the hash of the session's id, followed by the admin's proof if there is one, in base64. */
+/**
+ * Header of {@link Live.fetch}: the hash of the session's id, followed by the admin's proof if
+ * there is one, in base64.
+ */
 export const SESSION_HEADER = "x-live-session";
 
 /** Header of {@link Live.fetch}: the token or member that watches. */
@@ -40,8 +46,8 @@ const HASH_BYTES = 32;
 const OPEN = 1;
 
 /**
- * Sends records to live viewers as they arrive. It holds none: each is sent or dropped. Between records it hibernates (the platform keeps
- * the sockets), and without viewers it is not called.
+ * Sends records to live viewers as they arrive. It holds none: each is sent or dropped. Between
+ * records it hibernates (the platform keeps the sockets), and without viewers it is not called.
  */
 export class Live extends DurableObject<Env> {
   /** A cache: the state is attached to the sockets. */
@@ -57,8 +63,8 @@ export class Live extends DurableObject<Env> {
   }
 
   /**
-   * Takes the socket of a checked session. Beyond the limit it is accepted and closed: scripts in browsers cannot read the reason of an
-   * HTTP refusal.
+   * Takes the socket of a checked session. Beyond the limit it is accepted and closed: scripts in
+   * browsers cannot read the reason of an HTTP refusal.
    */
   override async fetch(request: Request): Promise<Response> {
     const session = fromBase64(request.headers.get(SESSION_HEADER) ?? "");
@@ -106,7 +112,10 @@ export class Live extends DurableObject<Env> {
     close(socket, 1011, "");
   }
 
-  /** Closes the sockets of ended sessions, and tells the ledger of viewers. Never throws: the platform drops an alarm after six failed tries. */
+  /**
+   * Closes the sockets of ended sessions, and tells the ledger of viewers. Never throws: the
+   * platform drops an alarm after six failed tries.
+   */
   override async alarm(): Promise<void> {
     try {
       await this.#endOver();
@@ -179,7 +188,10 @@ export class Live extends DurableObject<Env> {
     return watcher;
   }
 
-  /** Tells the ledger whether there are viewers. If that fails, nothing is shown until the next round. */
+  /**
+   * Tells the ledger whether there are viewers. If that fails, nothing is shown until the next
+   * round.
+   */
   async #announce(): Promise<void> {
     const until = this.#open().length > 0 ? platform.now() + WATCHED_MS : 0;
     try {
@@ -225,7 +237,10 @@ export class Live extends DurableObject<Env> {
   }
 }
 
-/** The session's hash, and the admin's proof of the handshake. A changed ADMIN_TOKEN is a new deployment, which ends all sockets. */
+/**
+ * The session's hash, and the admin's proof of the handshake. A changed ADMIN_TOKEN is a new
+ * deployment, which ends all sockets.
+ */
 function partsOf(session: Uint8Array): [hash: Uint8Array, proof: Uint8Array | null] {
   return [session.slice(0, HASH_BYTES), session.length > HASH_BYTES ? session.slice(HASH_BYTES) : null];
 }

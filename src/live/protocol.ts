@@ -4,7 +4,9 @@ import { LIVE_RECORD_MAX_BYTES } from "../limits.ts";
 import { FIELD_NAMES } from "../record/fields.ts";
 import type { RecordLine } from "../record/line.ts";
 
-/** Close codes beside 1001. RFC 6455, 7.4.2 leaves 4000 to 4999 to applications; these follow HTTP. */
+/**
+ * Close codes beside 1001. RFC 6455, 7.4.2 leaves 4000 to 4999 to applications; these follow HTTP.
+ */
 export const CLOSE = {
   /** An invalid message. */
   invalid: 4400,
@@ -44,8 +46,8 @@ const ClientMessage = z.discriminatedUnion("type", [
 ]);
 
 /**
- * A message of a viewer. `filter`: sets the filter and the function, "" for any. `drawn`: all messages up to this number are on the
- * screen.
+ * A message of a viewer. `filter`: sets the filter and the function, "" for any. `drawn`: all
+ * messages up to this number are on the screen.
  */
 export type ClientMessage = z.infer<typeof ClientMessage>;
 
@@ -76,8 +78,8 @@ export function recordsMessage(number: number, counts: Counts, records: readonly
 const FIELD_MAX_UNITS = 2_000;
 
 /**
- * A record as it is sent: JSON of `{"record"}`; above {@link LIVE_RECORD_MAX_BYTES}, of `{"record", "tooLarge"}` with its short fields
- * alone and its size in bytes.
+ * A record as it is sent: JSON of `{"record"}`; above {@link LIVE_RECORD_MAX_BYTES}, of
+ * `{"record", "tooLarge"}` with its short fields alone and its size in bytes.
  * @throws SyntaxError if it is no record.
  */
 export function recordJson(record: RecordLine): string {

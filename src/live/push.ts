@@ -3,10 +3,16 @@ import type { Arrived } from "../pipeline/live.ts";
 import { within } from "../platform.ts";
 import { type Live, live } from "./live.ts";
 
-/** Deadline, in ms. Only the platform waits for it: it may hold back the batch's acknowledgements until then. */
+/**
+ * Deadline, in ms. Only the platform waits for it: it may hold back the batch's acknowledgements
+ * until then.
+ */
 const PUSH_MS = 2_000;
 
-/** Sends records to live viewers. Never rejects; an error is logged by its kind alone, as its message may quote a record. */
+/**
+ * Sends records to live viewers. Never rejects; an error is logged by its kind alone, as its
+ * message may quote a record.
+ */
 export async function showLive(namespace: DurableObjectNamespace<Live>, records: Arrived): Promise<void> {
   try {
     const sent = live(namespace)

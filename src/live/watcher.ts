@@ -33,7 +33,10 @@ export interface WatcherState {
 
 const decoder = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true });
 
-/** A live viewer: decides which new records it gets, and counts the others. Nothing is queued: what it cannot draw in time is dropped. */
+/**
+ * A live viewer: decides which new records it gets, and counts the others. Nothing is queued: what
+ * it cannot draw in time is dropped.
+ */
 export class Watcher {
   readonly #state: WatcherState;
   #wants: RecordPredicate | null;
@@ -122,7 +125,10 @@ export class Watcher {
     return canSend ? this.#message(texts.reverse(), units) : null;
   }
 
-  /** All messages up to this number are drawn. @returns a message to send; null: none; false: there never was such a number. */
+  /**
+   * All messages up to this number are drawn. @returns a message to send; null: none; false: there
+   * never was such a number.
+   */
   drawn(number: number): string | null | false {
     const { sent, underWay, isBehind } = this.#state;
     if (number > sent) return false;

@@ -5,10 +5,15 @@ import { LOCAL_FLAGS_MAX, LOCAL_MODULE_NAME_MAX, LOCAL_MODULES_MAX, LOCAL_UPLOAD
 
 export type LocalCodeResult = { ok: true; code: LocalCode } | { ok: false; why: string };
 
-/** The newest compatibility date of the pinned runtime, as in wrangler.jsonc: a test compares them. */
+/**
+ * The newest compatibility date of the pinned runtime, as in wrangler.jsonc: a test compares them.
+ */
 export const NEWEST_COMPATIBILITY_DATE = "2026-09-25";
 
-/** Media types of a script's parts. https://developers.cloudflare.com/workers/configuration/multipart-upload-metadata/ */
+/**
+ * Media types of a script's parts.
+ * https://developers.cloudflare.com/workers/configuration/multipart-upload-metadata/
+ */
 const KINDS: ReadonlyMap<string, ModuleKind> = new Map([
   ["application/javascript+module", "js"],
   ["text/javascript+module", "js"],

@@ -10,8 +10,8 @@ import { tailContext } from "../intake/tail-context.ts";
 const gatherer = new Gatherer();
 
 /**
- * What the function host (tools/local) calls: it fetches the code of uploaded functions, and hands over
- * their trace events. Only for local development: without LOCAL_FUNCTIONS it gives nothing.
+ * What the function host (tools/local) calls: it fetches the code of uploaded functions, and hands
+ * over their trace events. Only for local development: without LOCAL_FUNCTIONS it gives nothing.
  */
 export class LocalFunctions extends WorkerEntrypoint<Env> {
   /** Changes with every upload. null: no such function runs here. */
@@ -25,7 +25,8 @@ export class LocalFunctions extends WorkerEntrypoint<Env> {
   }
 
   /**
-   * Takes trace events as `tail()` does, and fills in their function, which the local runtime leaves out.
+   * Takes trace events as `tail()` does, and fills in their function, which the local runtime
+   * leaves out.
    * @throws Error if LOCAL_FUNCTIONS is not set.
    */
   async traced(name: string, items: readonly object[]): Promise<void> {

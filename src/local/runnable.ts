@@ -37,7 +37,10 @@ export function runLocally(env: Env, { name, code }: Runnable): Promise<string |
   return controlPlane(env.CONTROL).storeLocalFunction(name, code);
 }
 
-/** URL of a function. Each has its own host name, as cookies and sites ignore ports. null: not a host name. */
+/**
+ * URL of a function. Each has its own host name, as cookies and sites ignore ports. null: not a
+ * host name.
+ */
 export function localUrl(origin: string, name: string): string | null {
   // A browser reads `xn--` as the encoding of another name.
   if (!/^[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?$/.test(name) || name.startsWith("xn--")) return null;

@@ -10,7 +10,10 @@ export interface AppendedMessage extends TakenId {
   sampledOut: number;
 }
 
-/** Taken all or not at all: messages that the log does not hold yet, and what is left of them for this job. */
+/**
+ * Taken all or not at all: messages that the log does not hold yet, and what is left of them for
+ * this job.
+ */
 export interface Append {
   /** Version of the job's configuration that the fragments were made with. */
   version: number;
@@ -19,8 +22,9 @@ export interface Append {
   /** Nothing that was taken in before this time, in ms, waits in the queue; 0: unknown. */
   queueDoneMs: number;
   /**
-   * Its messages were set aside once, and are sent again: their ids are kept for good. `isKept`: the log was asked for them after the last time that another
-   * copy could come, so it knows all of those that it holds.
+   * Its messages were set aside once, and are sent again: their ids are kept for good. `isKept`:
+   * the log was asked for them after the last time that another copy could come, so it knows all of
+   * those that it holds.
    */
   again?: { isKept: boolean };
 }
@@ -33,7 +37,10 @@ export type AppendResult =
   | { kind: "stale"; job: JobConfig }
   /** This log knows an older configuration, or none: nothing was taken; configure it first. */
   | { kind: "behind" }
-  /** It is unknown whether it held a message that was sent again: nothing was taken, and never will be. */
+  /**
+   * It is unknown whether it held a message that was sent again: nothing was taken, and never will
+   * be.
+   */
   | { kind: "forgotten" }
   /** This segment is full; it holds these ids. The rest goes to the next segment. */
   | { kind: "full"; ids: string[] };
@@ -47,8 +54,9 @@ export class ForgottenError extends Error {
 }
 
 /**
- * Commits what `build` makes of the messages that a job's log does not hold yet. `suspects` may be in it: the log is asked for them before anything is
- * built. `stale`: the job has changed; what comes back is unchecked.
+ * Commits what `build` makes of the messages that a job's log does not hold yet. `suspects` may be
+ * in it: the log is asked for them before anything is built. `stale`: the job has changed; what
+ * comes back is unchecked.
  */
 export type CommitAppend = (
   job: JobConfig,

@@ -10,7 +10,9 @@ import { encoderOf } from "./encoders.ts";
 import type { LoadedRecord } from "./load.ts";
 import { type Sampler, sampler } from "./sample.ts";
 
-/** What of a message is offered to jobs: all records except those of functions that have opted out. */
+/**
+ * What of a message is offered to jobs: all records except those of functions that have opted out.
+ */
 export interface Offered {
   message: Envelope;
   records: readonly LoadedRecord[];
@@ -48,7 +50,8 @@ function planOf(job: ShippingRules): Plan {
 }
 
 /**
- * What a job does with each record of one message: the text that it ships, as a preview shows it, or why it ships none. Pure.
+ * What a job does with each record of one message: the text that it ships, as a preview shows it,
+ * or why it ships none. Pure.
  * @param messageId decides the sample, with the job's id.
  * @throws if the job's filter cannot be read.
  */
@@ -65,8 +68,9 @@ export function recordJudge(
 }
 
 /**
- * Splits what a job is offered into appends, whole messages in order, by how large their records may become when they are written: a format may add much to
- * each of them, and all of an append is in memory at once.
+ * Splits what a job is offered into appends, whole messages in order, by how large their records
+ * may become when they are written: a format may add much to each of them, and all of an append is
+ * in memory at once.
  * @throws as {@link buildAppend}.
  */
 export function appendsOf<O extends Offered>(job: JobConfig, offered: readonly O[]): O[][] {

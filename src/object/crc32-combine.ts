@@ -1,6 +1,7 @@
 /**
- * CRC-32 of a concatenation from the CRCs of its parts, without their bytes: appending n bytes multiplies a CRC by x^(8n) in
- * GF(2)[x] modulo the CRC-32 polynomial (RFC 1952, section 8). Polynomials are held reflected, x^0 in the highest bit, as CRC-32 itself is.
+ * CRC-32 of a concatenation from the CRCs of its parts, without their bytes: appending n bytes
+ * multiplies a CRC by x^(8n) in GF(2)[x] modulo the CRC-32 polynomial (RFC 1952, section 8).
+ * Polynomials are held reflected, x^0 in the highest bit, as CRC-32 itself is.
  */
 const POLYNOMIAL = 0xedb88320;
 

@@ -2,8 +2,9 @@ import type { OutputFormat } from "../output/format.ts";
 import type { RecordLine } from "../record/line.ts";
 
 /**
- * The seam to what objects are made of: records → fragments → one object. A kind is a file that implements {@link EncoderKind} and a line in encoders.ts;
- * nothing outside of it knows its format. docs/adding-a-destination.md
+ * The seam to what objects are made of: records → fragments → one object. A kind is a file that
+ * implements {@link EncoderKind} and a line in encoders.ts; nothing outside of it knows its format.
+ * docs/adding-a-destination.md
  */
 export interface EncoderKind {
   readonly types: readonly OutputFormat["type"][];
@@ -13,9 +14,15 @@ export interface EncoderKind {
   readonly canarySuffix: string;
   /** Media type of an object as a file. */
   readonly fileType: string;
-  /** What is in an object, piece by piece. It returns `object` when it stops. @throws Error for what is no whole object of this kind, and what `object` throws. */
+  /**
+   * What is in an object, piece by piece. It returns `object` when it stops. @throws Error for what
+   * is no whole object of this kind, and what `object` throws.
+   */
   decode(object: Pieces): Pieces;
-  /** @throws Error if the format cannot be written; a stored one was found to be valid when it was sent. */
+  /**
+   * @throws Error if the format cannot be written; a stored one was found to be valid when it was
+   *   sent.
+   */
   open(output: OutputFormat): Encoder;
 }
 
@@ -28,22 +35,36 @@ export interface Encoder {
   readonly contentType: string;
   /** What head and tail add to an object before compression, in bytes. */
   readonly aroundBytes: number;
-  /** Stands between two fragments: as it is between those that are finished, and between those that are not. */
+  /**
+   * Stands between two fragments: as it is between those that are finished, and between those that
+   * are not.
+   */
   readonly seam: { finished: Uint8Array; raw: Uint8Array; content: Content };
   /** A record as a preview shows it. */
   text(record: RecordLine): string;
-  /** The most that one record can take when it is written, in UTF-16 units. @param lineUnits length of its canonical line. */
+  /**
+   * The most that one record can take when it is written, in UTF-16 units. @param lineUnits length
+   * of its canonical line.
+   */
   unitsAtMost(lineUnits: number): number;
   gather(): Gatherer;
-  /** Finishes what waited raw, neighbours together. In a buffer of its own: a view would carry all of another through a durable object call. */
+  /**
+   * Finishes what waited raw, neighbours together. In a buffer of its own: a view would carry all
+   * of another through a durable object call.
+   */
   finish(raw: Uint8Array): Uint8Array<ArrayBuffer>;
   /** Of these parts, one after the other; of none: that of no bytes. */
   join(parts: readonly Content[]): Content;
   /** How an object begins. */
   head(): Part;
-  /** How it ends. @param content of all before. The content returned is that of the whole object. */
+  /**
+   * How it ends. @param content of all before. The content returned is that of the whole object.
+   */
   tail(content: Content): Part;
-  /** A whole object of one record. @param variant 0–23: objects of different variants have different bytes and the same content. @throws Error if it does not read as it was written. */
+  /**
+   * A whole object of one record. @param variant 0–23: objects of different variants have different
+   * bytes and the same content. @throws Error if it does not read as it was written.
+   */
   single(record: RecordLine, variant: number): Uint8Array<ArrayBuffer>;
 }
 
@@ -54,7 +75,9 @@ export interface Gatherer {
   finish(): Fragment[];
 }
 
-/** Facts about bytes before compression. Those of a concatenation follow from those of its parts. */
+/**
+ * Facts about bytes before compression. Those of a concatenation follow from those of its parts.
+ */
 export interface Content {
   /** Number of the bytes. */
   rawBytes: number;
@@ -67,11 +90,17 @@ export interface Part {
   content: Content;
 }
 
-/** Encoded records of one UTC day for one job, on the way into its log, with seams between them and none around them. */
+/**
+ * Encoded records of one UTC day for one job, on the way into its log, with seams between them and
+ * none around them.
+ */
 export interface Fragment extends Content {
   /** UTC days since the epoch. */
   day: number;
-  /** It is finished: another finished one can follow. Otherwise it waits raw, for others to be finished with. */
+  /**
+   * It is finished: another finished one can follow. Otherwise it waits raw, for others to be
+   * finished with.
+   */
   deflated: boolean;
   records: number;
   firstEventMs: number;

@@ -7,10 +7,16 @@ import { contentOf } from "./gzip.ts";
 /** Deflate level of everything that ends up in an object. */
 export const OBJECT_DEFLATE_LEVEL = 6;
 
-/** Memory for the compressor's tables. The maximum takes some 128 kB more than the default, and is 5 % faster. */
+/**
+ * Memory for the compressor's tables. The maximum takes some 128 kB more than the default, and is 5
+ * % faster.
+ */
 const MEMORY_LEVEL = 9;
 
-/** Deflates up to a sync flush: whole bytes, no last block, so that another deflated fragment can follow in one gzip member. The buffer is its own. */
+/**
+ * Deflates up to a sync flush: whole bytes, no last block, so that another deflated fragment can
+ * follow in one gzip member. The buffer is its own.
+ */
 export function deflateFragment(raw: Uint8Array): Uint8Array<ArrayBuffer> {
   const options = { level: OBJECT_DEFLATE_LEVEL, memLevel: MEMORY_LEVEL, finishFlush: constants.Z_SYNC_FLUSH };
   return concat([deflateRawSync(raw, options)]);

@@ -8,7 +8,10 @@ import type { Content, Encoder, EncoderKind, Gatherer, Part, Pieces } from "./en
 import { deflateFragment, FragmentBuilder } from "./fragment.ts";
 import { contentOf, joinContents, memberHead, memberTail, storedBlocks } from "./gzip.ts";
 
-/** NDJSON or CSV in one gzip member. Fragments are deflated once and taken over as they are: docs/delivery.md. */
+/**
+ * NDJSON or CSV in one gzip member. Fragments are deflated once and taken over as they are:
+ * docs/delivery.md.
+ */
 export const gzipText: EncoderKind = {
   types: ["ndjson", "csv"],
   suffix: ".log.gz",
@@ -25,7 +28,10 @@ class GzipText implements Encoder {
   readonly seam: Encoder["seam"];
   readonly #output: OutputFormat;
   readonly #texts: ReturnType<typeof batchTexts>;
-  /** What the format adds to a record is ASCII; how much that is, with the delimiter, in UTF-16 units; how often a field is written at most. */
+  /**
+   * What the format adds to a record is ASCII; how much that is, with the delimiter, in UTF-16
+   * units; how often a field is written at most.
+   */
   readonly #added: { isAscii: boolean; units: number; repeats: number };
   #renderer: RecordRenderer | null = null;
 
@@ -103,12 +109,18 @@ class GzipText implements Encoder {
   }
 }
 
-/** Stored blocks of no bytes, none of which is the last: no reader sees them. RFC 1951, section 3.2.4. */
+/**
+ * Stored blocks of no bytes, none of which is the last: no reader sees them. RFC 1951, section
+ * 3.2.4.
+ */
 function emptyBlocks(count: number): Uint8Array {
   return concat(Array.from({ length: count }, () => Uint8Array.of(0, 0, 0, 0xff, 0xff)));
 }
 
-/** One write to the decompressor, in bytes. What comes out of it is read before the next, and is at most a thousand times as much. */
+/**
+ * One write to the decompressor, in bytes. What comes out of it is read before the next, and is at
+ * most a thousand times as much.
+ */
 const INFLATE_STEP_BYTES = 16_384;
 
 async function* inflated(object: Pieces): Pieces {

@@ -4,8 +4,9 @@ import { crc32Combine } from "./crc32-combine.ts";
 import type { Content, Part } from "./encoder.ts";
 
 /**
- * The pieces of one gzip member (RFC 1952) put together from deflate fragments (RFC 1951) that end on a byte boundary:
- * header · fragments, and stored blocks around and between them · final empty block · CRC-32 · length.
+ * The pieces of one gzip member (RFC 1952) put together from deflate fragments (RFC 1951) that end
+ * on a byte boundary: header · fragments, and stored blocks around and between them · final empty
+ * block · CRC-32 · length.
  */
 
 /** Constant: no name, no time, unknown system, so that bytes depend on the records alone. */
@@ -14,7 +15,9 @@ export const GZIP_HEADER: Uint8Array = Uint8Array.of(0x1f, 0x8b, 8, 0, 0, 0, 0, 
 /** Length of {@link gzipTrailer}. */
 export const GZIP_TRAILER_BYTES = 10;
 
-/** What one stored block holds at most, in bytes: its length has 16 bits. RFC 1951, section 3.2.4. */
+/**
+ * What one stored block holds at most, in bytes: its length has 16 bits. RFC 1951, section 3.2.4.
+ */
 export const STORED_BLOCK_MAX_BYTES = 65_535;
 
 /** One byte of block header and padding, length, and its complement. */
@@ -35,8 +38,8 @@ export function joinContents(parts: readonly Content[]): Content {
 }
 
 /**
- * Bytes as they are, in stored blocks none of which is the last. They may stand wherever a deflate stream is at a byte boundary, and leave it at
- * one. No bytes make no block.
+ * Bytes as they are, in stored blocks none of which is the last. They may stand wherever a deflate
+ * stream is at a byte boundary, and leave it at one. No bytes make no block.
  */
 export function storedBlocks(raw: Uint8Array): Uint8Array<ArrayBuffer> {
   const blocks = Math.ceil(raw.length / STORED_BLOCK_MAX_BYTES);
@@ -58,13 +61,18 @@ export function memberHead(prefix: Uint8Array): Uint8Array<ArrayBuffer> {
   return concat([GZIP_HEADER, storedBlocks(prefix)]);
 }
 
-/** How a member ends: a text behind all that is deflated, and its trailer. @param content of all before that text. */
+/**
+ * How a member ends: a text behind all that is deflated, and its trailer. @param content of all
+ * before that text.
+ */
 export function memberTail(suffix: Uint8Array, content: Content): Part {
   const whole = joinContents([content, contentOf(suffix)]);
   return { bytes: concat([storedBlocks(suffix), gzipTrailer(whole)]), content: whole };
 }
 
-/** @param content of all that was written since the header; the format keeps its length modulo 2^32. */
+/**
+ * @param content of all that was written since the header; the format keeps its length modulo 2^32.
+ */
 export function gzipTrailer({ rawBytes, crc }: Content): Uint8Array {
   const trailer = new Uint8Array(GZIP_TRAILER_BYTES);
   trailer.set([0x03, 0x00]); // a last, empty block of fixed codes

@@ -52,7 +52,8 @@ export async function load(
   if (isMissing) return { kind: "missing", message };
   if (!content.ok) return { kind: "unreadable", why: content.why };
   const { lines, ascii } = content.value;
-  // A redelivered message may be what broke the handler: every part of it is checked, so that it does not break it again.
+  // A redelivered message may be what broke the handler: every part of it is checked, so that it
+  // does not break it again.
   const isRedelivered = delivery.attempts > 1;
   const read = isRedelivered ? readStrictly : RecordLine.read;
   const records: LoadedRecord[] = [];
@@ -72,7 +73,9 @@ export function loadedRecord(index: number, whole: RecordLine): LoadedRecord {
   return { index, whole, shipped: truncated(whole) };
 }
 
-/** As it is shipped. JSON is never shorter than the text in it, so most records need not be parsed. */
+/**
+ * As it is shipped. JSON is never shorter than the text in it, so most records need not be parsed.
+ */
 function truncated(record: RecordLine): RecordLine {
   if (record.exceptionsAndLogsLength <= TEXT_MAX_CHARACTERS) return record;
   const whole = JSON.parse(record.line) as TraceRecord;
@@ -97,7 +100,10 @@ export async function wholeMessage(
   return { body: whole, content: decodeMessage(whole), isMissing: false };
 }
 
-/** A line that is a record in every part. Intake and the checksum ensure that, but others may write to the queue, too. */
+/**
+ * A line that is a record in every part. Intake and the checksum ensure that, but others may write
+ * to the queue, too.
+ */
 export function readStrictly(line: string): RecordLine | null {
   const record = RecordLine.read(line);
   if (record === null || !record.isCanonical()) return null;

@@ -14,8 +14,9 @@ export interface Known {
 }
 
 /**
- * `gone`: it is not there. `forbidden`: these credentials may not read it. `refused`: the store gives nothing, for another reason. `damaged`: it is not what was
- * delivered. `silent`: unknown at the moment.
+ * `gone`: it is not there. `forbidden`: these credentials may not read it. `refused`: the store
+ * gives nothing, for another reason. `damaged`: it is not what was delivered. `silent`: unknown at
+ * the moment.
  */
 export type ReadFaultKind = "gone" | "forbidden" | "refused" | "damaged" | "silent";
 
@@ -29,7 +30,10 @@ export class ReadFault extends Error {
   }
 }
 
-/** How long a store may take to begin its answer, may pause within it, and how long reading lines may take in all, in ms. */
+/**
+ * How long a store may take to begin its answer, may pause within it, and how long reading lines
+ * may take in all, in ms.
+ */
 export const READ_PATIENCE = { openMs: 15_000, idleMs: 10_000, linesMs: 40_000 };
 
 const LINE_FEED = 0x0a;
@@ -38,7 +42,8 @@ type Pieces = AsyncGenerator<Uint8Array, void, undefined>;
 
 /**
  * Asks for an object where it was delivered.
- * @returns its bytes, piece by piece: exactly as many as were delivered. A caller that stops earlier returns the generator.
+ * @returns its bytes, piece by piece: exactly as many as were delivered. A caller that stops
+ *   earlier returns the generator.
  * @throws ReadFault at once, or from the generator where it turns out later.
  */
 export async function openObject(store: Pick<OpenDestination, "read">, known: Known): Promise<Pieces> {
@@ -124,11 +129,17 @@ export interface LinesAsked {
   /** Lines before the first one that is wanted. */
   skip: number;
   limit: number;
-  /** Of all texts together, in bytes of UTF-8. A first line that is longer is cut; any other is left to the next page. */
+  /**
+   * Of all texts together, in bytes of UTF-8. A first line that is longer is cut; any other is left
+   * to the next page.
+   */
   bytesMax: number;
 }
 
-/** What is in an object before compression. @throws ReadFault where it cannot be decoded, or becomes longer than was delivered. */
+/**
+ * What is in an object before compression. @throws ReadFault where it cannot be decoded, or becomes
+ * longer than was delivered.
+ */
 async function* plain(pieces: Pieces, { key, rawBytes }: Known): Pieces {
   let total = 0;
   try {
@@ -145,7 +156,8 @@ async function* plain(pieces: Pieces, { key, rawBytes }: Known): Pieces {
 }
 
 /**
- * Some lines of an object, which is decoded as far as they need, and never held in memory. It takes as long as what stands before them.
+ * Some lines of an object, which is decoded as far as they need, and never held in memory. It takes
+ * as long as what stands before them.
  * @returns `next`: how many to skip for those after them; null: there are none.
  * @throws ReadFault
  */

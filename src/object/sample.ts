@@ -1,6 +1,7 @@
 /**
- * Whether a record is in a job's sample: a function of the job, the message and the record's place in it, never of chance. A record that is delivered again
- * gets the same answer, and two jobs draw independent samples.
+ * Whether a record is in a job's sample: a function of the job, the message and the record's place
+ * in it, never of chance. A record that is delivered again gets the same answer, and two jobs draw
+ * independent samples.
  */
 export type Sampler = (messageId: string) => (index: number) => boolean;
 
@@ -29,7 +30,10 @@ function word(hex: string, at: number): number {
   return Number.parseInt(hex.slice(at, at + 8), 16);
 }
 
-/** The finalizer of MurmurHash3 over 32 bits: each bit of the input flips each bit of the result with a chance of one half. */
+/**
+ * The finalizer of MurmurHash3 over 32 bits: each bit of the input flips each bit of the result
+ * with a chance of one half.
+ */
 function mix(value: number): number {
   let h = value | 0;
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);

@@ -34,8 +34,8 @@ const HEADERS = {
 };
 
 /**
- * The OpenAPI 3.1.1 document, built from the mounted routes and the schemas that check their input. It is the same in
- * every deployment, byte for byte.
+ * The OpenAPI 3.1.1 document, built from the mounted routes and the schemas that check their input.
+ * It is the same in every deployment, byte for byte.
  * @throws Error for a route that cannot be described; the tests build the document.
  */
 export function openApiDocument(groups: readonly ResourceGroup[]): OpenApi {

@@ -29,7 +29,8 @@ export const FAILURES = {
 export type FailureStatus = keyof typeof FAILURES;
 
 /**
- * The failures that a route may answer with, derived from its input. 405 is not among them: it belongs to no operation.
+ * The failures that a route may answer with, derived from its input. 405 is not among them: it
+ * belongs to no operation.
  * @param path in the router's form, with the account's prefix.
  */
 export function failuresOf(path: string, { doc }: Route): FailureStatus[] {

@@ -5,8 +5,9 @@ const DEFS = "#/$defs/";
 export const COMPONENTS = "#/components/schemas/";
 
 /**
- * Converts zod schemas to JSON Schema, draft 2020-12, for input. Schemas with an `id` become components that others refer
- * to. Checks by functions appear only as far as the schema's `meta` describes them.
+ * Converts zod schemas to JSON Schema, draft 2020-12, for input. Schemas with an `id` become
+ * components that others refer to. Checks by functions appear only as far as the schema's `meta`
+ * describes them.
  */
 export class Schemas {
   /** By id. */

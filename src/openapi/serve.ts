@@ -18,8 +18,9 @@ const policy = (more: string): string =>
   `default-src 'none'; ${more}base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
 /**
- * Serves the OpenAPI document, as JSON and as a page. Both are the same in every deployment and reveal nothing of it, so
- * they need neither credentials nor settings. Built on the first request and kept.
+ * Serves the OpenAPI document, as JSON and as a page. Both are the same in every deployment and
+ * reveal nothing of it, so they need neither credentials nor settings. Built on the first request
+ * and kept.
  */
 export function mountDescription(app: Hono<AppEnv>, groups: readonly ResourceGroup[]): void {
   mountOne(app, "/openapi.json", () =>

@@ -1,6 +1,9 @@
 import type { Tag } from "./types.ts";
 
-/** Groups of routes in display order. The first that matches a path, under its primary name, is its tag. */
+/**
+ * Groups of routes in display order. The first that matches a path, under its primary name, is its
+ * tag.
+ */
 const TAGS: readonly (Tag & { readonly path: RegExp })[] = [
   { name: "Jobs", path: /\/(jobs|preview)\b/, description: "What is shipped, in which form, and where." },
   { name: "Events", path: /\/events$/, description: "Intake of events over HTTP." },

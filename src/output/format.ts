@@ -2,7 +2,10 @@ import { encodeUtf8 } from "../bytes.ts";
 import { FIELD_NAMES, type FieldName } from "../record/fields.ts";
 import { compileTemplate, type TemplatePart } from "./template.ts";
 
-/** How a job's records are written: `output_options` (or `logpull_options`), checked, with every default filled in. */
+/**
+ * How a job's records are written: `output_options` (or `logpull_options`), checked, with every
+ * default filled in.
+ */
 export interface OutputFormat {
   /** In this order; null: all fields in canonical order. */
   fieldNames: FieldName[] | null;
@@ -34,7 +37,10 @@ export const NDJSON: OutputFormat = {
   escapeDollarBrace: false,
 };
 
-/** The parts of a record, in order: the first text, the first field's value, the second text, …, the last text. One more text than fields. */
+/**
+ * The parts of a record, in order: the first text, the first field's value, the second text, …, the
+ * last text. One more text than fields.
+ */
 export interface RecordLayout {
   texts: string[];
   fields: string[];
@@ -42,7 +48,8 @@ export interface RecordLayout {
 
 /**
  * Puts record prefix, template or joined fields, and record suffix into one list.
- * @throws Error if the template does not compile; a stored one was found to compile when it was sent.
+ * @throws Error if the template does not compile; a stored one was found to compile when it was
+ *   sent.
  */
 export function recordLayout(format: OutputFormat): RecordLayout {
   const body = format.recordTemplate === "" ? joinedFields(format) : templateParts(format);
@@ -99,7 +106,10 @@ export function batchTexts(format: OutputFormat): BatchTexts {
   };
 }
 
-/** After which texts of an object a `{` may come, so that a `$` at their end is the first half of a `${`. */
+/**
+ * After which texts of an object a `{` may come, so that a `$` at their end is the first half of a
+ * `${`.
+ */
 export interface DollarSeams {
   /** After the batch prefix and after the record delimiter. */
   beforeRecord: boolean;
@@ -108,8 +118,9 @@ export interface DollarSeams {
 }
 
 /**
- * An object is written in independent pieces: prefix, record, delimiter, record, …, suffix. What may follow which of them depends on the format alone,
- * except for two things: whether a record is the last, and how a value begins that begins a record. There, a `{` is assumed.
+ * An object is written in independent pieces: prefix, record, delimiter, record, …, suffix. What
+ * may follow which of them depends on the format alone, except for two things: whether a record is
+ * the last, and how a value begins that begins a record. There, a `{` is assumed.
  * @throws Error as {@link recordLayout}.
  */
 export function dollarSeams(format: OutputFormat): DollarSeams {

@@ -15,8 +15,9 @@ export interface FieldTexts {
 export type RecordRenderer = (record: FieldTexts) => string;
 
 /**
- * How a job's records become texts. Made once for a version of a job, used for every record. No JSON is parsed, and only CSV values are written anew: the text
- * is put together from the JSON that the record came in.
+ * How a job's records become texts. Made once for a version of a job, used for every record. No
+ * JSON is parsed, and only CSV values are written anew: the text is put together from the JSON that
+ * the record came in.
  * @throws Error as `recordLayout`.
  */
 export function recordRenderer(format: OutputFormat): RecordRenderer {
@@ -73,8 +74,9 @@ function runsOf(format: OutputFormat): Run[] | null {
 }
 
 /**
- * A value in a row: its JSON text (strings quoted, numbers bare); an object or array is one quoted value with every `"` doubled. A quote inside a string is
- * written `\u0022` instead of `\"`: the JSON is the same, and RFC 4180 knows no backslash.
+ * A value in a row: its JSON text (strings quoted, numbers bare); an object or array is one quoted
+ * value with every `"` doubled. A quote inside a string is written `\u0022` instead of `\"`: the
+ * JSON is the same, and RFC 4180 knows no backslash.
  * @see https://www.rfc-editor.org/rfc/rfc4180#section-2
  */
 function csvValue(json: string): string {
@@ -83,7 +85,8 @@ function csvValue(json: string): string {
     case "[":
       return `"${json.replaceAll('"', '""')}"`;
     case '"':
-      // Every quote inside has its own backslash before it; the last quote is the end, whatever stands before it.
+      // Every quote inside has its own backslash before it; the last quote is the end, whatever
+      // stands before it.
       return `${json.slice(0, -1).replaceAll('\\"', "\\u0022")}"`;
     default:
       return json;

@@ -1,14 +1,20 @@
 import { concat, encodeUtf8 } from "../bytes.ts";
 
-/** A piece of a record: text that is written as it is, or the field whose value is written there. */
+/**
+ * A piece of a record: text that is written as it is, or the field whose value is written there.
+ */
 export type TemplatePart = { readonly text: string } | { readonly field: string };
 
-/** A compiled template (no two texts in a row, none empty), or why it is none: what, and at which offset in UTF-16 code units. */
+/**
+ * A compiled template (no two texts in a row, none empty), or why it is none: what, and at which
+ * offset in UTF-16 code units.
+ */
 export type Template = { ok: true; parts: TemplatePart[] } | { ok: false; why: string };
 
 /**
- * Compiles a `record_template`: Go's text/template cut down to `{{ .Field }}`, `{{ "constant" }}` or a constant in backquotes, and
- * `{{/* comment *\/}}`, all of them with Go's trim markers (`{{- ` and ` -}}`). What is accepted means what it means in Go; everything else is refused.
+ * Compiles a `record_template`: Go's text/template cut down to `{{ .Field }}`, `{{ "constant" }}`
+ * or a constant in backquotes, and `{{/* comment *\/}}`, all of them with Go's trim markers (`{{- `
+ * and ` -}}`). What is accepted means what it means in Go; everything else is refused.
  * @see https://pkg.go.dev/text/template#hdr-Text_and_spaces
  */
 export function compileTemplate(source: string): Template {
@@ -157,7 +163,8 @@ const SIMPLE_ESCAPES: { readonly [letter: string]: string } = {
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
- * What an interpreted string stands for. `\xNN` and `\NNN` are bytes, so the text is put together in UTF-8.
+ * What an interpreted string stands for. `\xNN` and `\NNN` are bytes, so the text is put together
+ * in UTF-8.
  * @param body between the quotes. @param offset of the body in the template.
  */
 function unquote(body: string, offset: number): { ok: true; text: string } | Refusal {
@@ -182,7 +189,10 @@ function unquote(body: string, offset: number): { ok: true; text: string } | Ref
   }
 }
 
-/** @returns null for a byte beyond 255, and for what is no Unicode character: surrogates, and all beyond U+10FFFF. */
+/**
+ * @returns null for a byte beyond 255, and for what is no Unicode character: surrogates, and all
+ *   beyond U+10FFFF.
+ */
 function escapedBytes(groups: { readonly [name: string]: string | undefined }): Uint8Array | null {
   const { simple, hex, octal } = groups;
   if (simple !== undefined) return encodeUtf8(SIMPLE_ESCAPES[simple] ?? "");
@@ -202,7 +212,10 @@ function addText(parts: TemplatePart[], text: string): void {
   else parts.push({ text });
 }
 
-/** By hand: an expression that looks for space before an end takes quadratic time where there is much space and no end. */
+/**
+ * By hand: an expression that looks for space before an end takes quadratic time where there is
+ * much space and no end.
+ */
 function trimEnd(text: string): string {
   let end = text.length;
   while (end > 0 && " \t\r\n".includes(text.charAt(end - 1))) end -= 1;

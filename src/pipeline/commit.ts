@@ -38,16 +38,22 @@ export interface Committed {
   jobs: ReadonlySet<number>;
 }
 
-/** Concurrent appends of one group: each holds its job's share of the group in memory, and an isolate has 128 MB (docs/costs.md). */
+/**
+ * Concurrent appends of one group: each holds its job's share of the group in memory, and an
+ * isolate has 128 MB (docs/costs.md).
+ */
 const COMMITS_AT_ONCE = 3;
 
-/** How often an append is rebuilt for a job that keeps changing, before the message is left to a later delivery. */
+/**
+ * How often an append is rebuilt for a job that keeps changing, before the message is left to a
+ * later delivery.
+ */
 const REBUILDS_MAX = 5;
 
 /**
  * Offers a group of messages to every job, and counts what became of them.
- * @param queue `backlog`: messages waiting behind the batch; `doneMs`: as in {@link Append}; `isFirst`: the batch begins with
- * this group.
+ * @param queue `backlog`: messages waiting behind the batch; `doneMs`: as in {@link Append};
+ * `isFirst`: the batch begins with this group.
  */
 export async function commitAndCount(
   group: readonly Loaded[],
@@ -110,7 +116,10 @@ function show(group: readonly Loaded[], ids: ReadonlySet<string>, optOuts: reado
   if (arrived.lines.length + arrived.leftOut > 0) to.show(arrived);
 }
 
-/** Previews and live viewers must not disturb commits. An error is logged by its kind alone: its message may quote a record. */
+/**
+ * Previews and live viewers must not disturb commits. An error is logged by its kind alone: its
+ * message may quote a record.
+ */
 function optional<T>(failure: string, run: () => T): T | null {
   try {
     return run();
@@ -128,8 +137,8 @@ interface Offer extends Offered {
 /** What jobs have taken, over all rounds. */
 interface Taken {
   /**
-   * By message id, as it was offered. It stays so and stays routed, though a later round may know of opt-outs, or of a discard,
-   * that this one did not.
+   * By message id, as it was offered. It stays so and stays routed, though a later round may know
+   * of opt-outs, or of a discard, that this one did not.
    */
   routed: Map<string, Offer>;
   work: Work;
@@ -148,8 +157,8 @@ function offersOf(group: readonly Loaded[], { optOuts }: JobsSnapshot): Offer[] 
 }
 
 /**
- * Each id once. The queue may deliver a message twice in one batch, and a repeated request sends its ids again with another
- * time of intake. Which copy counts may differ by job.
+ * Each id once. The queue may deliver a message twice in one batch, and a repeated request sends
+ * its ids again with another time of intake. Which copy counts may differ by job.
  */
 function unique(offers: readonly Offer[]): Offer[] {
   const byId = new Map<string, Offer>();
@@ -243,7 +252,8 @@ function countOf(
  * Commits messages to one job's log.
  * @param optOutVersion of the opt-outs that the offers follow.
  * @returns those that it took: by its newest configuration, they may be fewer.
- * @throws if the log fails, or the job changes faster than appends are built, or functions have opted out since.
+ * @throws if the log fails, or the job changes faster than appends are built, or functions have
+ *   opted out since.
  */
 async function commit(
   job: JobConfig,

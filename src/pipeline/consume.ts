@@ -26,9 +26,10 @@ interface QueueState {
 }
 
 /**
- * Handles a batch of the queue. A message is acknowledged after every job that wants its records has committed them.
- * Messages are loaded one at a time and committed in groups of bounded size. Every call has a deadline. A call that times out
- * counts as failed; if it did succeed, deduplication absorbs the retry.
+ * Handles a batch of the queue. A message is acknowledged after every job that wants its records
+ * has committed them. Messages are loaded one at a time and committed in groups of bounded size.
+ * Every call has a deadline. A call that times out counts as failed; if it did succeed,
+ * deduplication absorbs the retry.
  */
 export async function consumeEvents(batch: MessageBatch<unknown>, context: ConsumerContext): Promise<void> {
   const startedMs = context.platform.now();
@@ -73,8 +74,9 @@ function queueOf({ queue, metadata }: MessageBatch<unknown>, deliveries: readonl
 }
 
 /**
- * Nothing older waits any more, this batch included: the time of its oldest message, or of an older one that still waits. 0,
- * unknown, where the queue does not say what waits, or has a backlog and does not say how old it is.
+ * Nothing older waits any more, this batch included: the time of its oldest message, or of an older
+ * one that still waits. 0, unknown, where the queue does not say what waits, or has a backlog and
+ * does not say how old it is.
  */
 function queueDoneMs(deliveries: readonly Delivery[], metrics: MessageBatchMetrics | undefined): number {
   // The runtime says 1970 where nothing waits.
@@ -117,7 +119,8 @@ async function consume(
     size = 0;
     costliest = Math.max(costliest, calls.made - before);
     before = calls.made;
-    // A group is committed as a whole. The first one is always begun, so that each batch makes progress.
+    // A group is committed as a whole. The first one is always begun, so that each batch makes
+    // progress.
     full = calls.left < costliest;
   };
   for (const delivery of deliveries) {
@@ -166,7 +169,8 @@ async function loadOrDecide(
     const loading = await load(delivery, context.blobs);
     if (loading.kind === "loaded") return loading.loaded;
     if (loading.kind === "unreadable") return await aside(loading.why);
-    // Records are dropped after they are committed and counted: then the message came again as its acknowledgement was lost.
+    // Records are dropped after they are committed and counted: then the message came again as its
+    // acknowledgement was lost.
     const counted: unknown = await context.counted(takenIds([delivery]));
     if (!Array.isArray(counted)) throw new Error("the ledger's answer is not a list");
     if (!counted.includes(loading.message.id)) return await aside("refers to records that are not there");

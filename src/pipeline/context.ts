@@ -20,11 +20,15 @@ export interface ConsumerContext extends AsideContext, CommitContext {
 }
 
 /**
- * Deadlines of the calls, in ms. Answers usually take a fraction of a second. A message whose call times out comes again. The call
- * may still succeed later, which is harmless for the reason given with each:
+ * Deadlines of the calls, in ms. Answers usually take a fraction of a second. A message whose call
+ * times out comes again. The call may still succeed later, which is harmless for the reason given
+ * with each:
  */
 const DEADLINE_MS = {
-  /** On redelivery the log knows the message's id, and it refuses an append that was built for an older job. */
+  /**
+   * On redelivery the log knows the message's id, and it refuses an append that was built for an
+   * older job.
+   */
   append: 30_000,
   /** The ledger counts each id once, and keeps no note of what it has counted. */
   count: 10_000,
@@ -42,15 +46,22 @@ const DEADLINE_MS = {
 const LEDGER = "the ledger";
 
 /**
- * How long a batch is worked on, in ms; the rest comes again. The platform ends the handler after fifteen minutes and ignores
- * its acknowledgements then. This is enough for a full batch and a hundred jobs, each of which compresses it on its own.
+ * How long a batch is worked on, in ms; the rest comes again. The platform ends the handler after
+ * fifteen minutes and ignores its acknowledgements then. This is enough for a full batch and a
+ * hundred jobs, each of which compresses it on its own.
  */
 const BATCH_MS = 600_000;
 
-/** Calls in reserve: for the notes at the end, for the segments of a log, and for a log that is behind its job. */
+/**
+ * Calls in reserve: for the notes at the end, for the segments of a log, and for a log that is
+ * behind its job.
+ */
 const CALLS_KEPT = 100;
 
-/** The calls of one batch, counted: beyond the platform's limit every call fails, the note of what comes again included. */
+/**
+ * The calls of one batch, counted: beyond the platform's limit every call fails, the note of what
+ * comes again included.
+ */
 export class Calls {
   readonly patience = new Patience(BATCH_MS);
   #made = 0;
@@ -69,7 +80,10 @@ export class Calls {
     this.#made += 1;
   }
 
-  /** Makes a call with a deadline. One that is refused as its callee timed out before does not count. */
+  /**
+   * Makes a call with a deadline. One that is refused as its callee timed out before does not
+   * count.
+   */
   ask<T>(callee: string, ms: number, call: () => Promise<T>): Promise<T> {
     return this.patience.answer(callee, ms, () => {
       this.make();
@@ -82,7 +96,10 @@ export class Calls {
   }
 }
 
-/** The same context with deadlines and a limited number of calls. A callee that timed out is not called again. */
+/**
+ * The same context with deadlines and a limited number of calls. A callee that timed out is not
+ * called again.
+ */
 export function bounded(context: ConsumerContext, calls: Calls): ConsumerContext {
   const aside = boundedAside(context, calls);
   return {

@@ -4,20 +4,30 @@ import { type Delivery, takenIds } from "../queue/delivery.ts";
 import type { TakenId } from "../storage/id-memory.ts";
 import type { ConsumerContext } from "./context.ts";
 
-/** Messages in flight elsewhere (other consumers, intake) are younger than this, in ms; older ones are noted in the ledger. */
+/**
+ * Messages in flight elsewhere (other consumers, intake) are younger than this, in ms; older ones
+ * are noted in the ledger.
+ */
 export const IN_FLIGHT_MS = 60_000;
 
-/** The ledger is told of a batch when its oldest message has this age, in ms: before others may count it as finished. */
+/**
+ * The ledger is told of a batch when its oldest message has this age, in ms: before others may
+ * count it as finished.
+ */
 const NOTE_AFTER_MS = 40_000;
 
-/** Wait before a note that failed is sent again, in ms. A batch lasts ten minutes: sixty calls at most. */
+/**
+ * Wait before a note that failed is sent again, in ms. A batch lasts ten minutes: sixty calls at
+ * most.
+ */
 const NOTE_AGAIN_MS = 10_000;
 
 /**
- * The messages of a batch that are being processed. Other consumers claim completeness up to a minute before their own
- * messages. So the ledger is told of this batch before its oldest message is a minute old, at once if it is older already (a
- * backlog, a retry), and again until the ledger answers or the batch ends. A batch that is done sooner is never noted.
- * Call {@link InFlight.end}, or the timer stays.
+ * The messages of a batch that are being processed. Other consumers claim completeness up to a
+ * minute before their own messages. So the ledger is told of this batch before its oldest message
+ * is a minute old, at once if it is older already (a backlog, a retry), and again until the ledger
+ * answers or the batch ends. A batch that is done sooner is never noted. Call {@link InFlight.end},
+ * or the timer stays.
  */
 export class InFlight {
   readonly #held: Set<Delivery>;
@@ -40,15 +50,20 @@ export class InFlight {
     else this.#timer = setTimeout(() => this.#send(), waitMs);
   }
 
-  /** To be awaited before the first append: the first note of an old batch has landed, failed or timed out. Never throws. */
+  /**
+   * To be awaited before the first append: the first note of an old batch has landed, failed or
+   * timed out. Never throws.
+   */
   async ready(): Promise<void> {
     if (this.#isStale) await this.#note;
   }
 
   /**
-   * Drops a message that is about to be set aside. An unreadable message is remembered by another id than the one in its header.
-   * Setting it aside removes a note under the header's id, but a note that lands later would stay for good.
-   * @returns false: a note that may name it timed out and may still land. The message must not be set aside now.
+   * Drops a message that is about to be set aside. An unreadable message is remembered by another
+   * id than the one in its header. Setting it aside removes a note under the header's id, but a
+   * note that lands later would stay for good.
+   * @returns false: a note that may name it timed out and may still land. The message must not be
+   *   set aside now.
    */
   async letGo(delivery: Delivery): Promise<boolean> {
     this.#held.delete(delivery);

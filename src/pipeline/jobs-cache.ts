@@ -7,9 +7,10 @@ import { answered } from "../platform.ts";
 const ANSWER_MS = 5_000;
 
 /**
- * The last good configuration of this isolate. Each batch asks whether it has changed: a small call. If the control plane fails, the last
- * one is used. A change that it misses is noticed later: a log refuses an append built for an older job, and the ledger refuses to count
- * messages that were routed by an older state.
+ * The last good configuration of this isolate. Each batch asks whether it has changed: a small
+ * call. If the control plane fails, the last one is used. A change that it misses is noticed later:
+ * a log refuses an append built for an older job, and the ledger refuses to count messages that
+ * were routed by an older state.
  */
 export class JobsCache {
   #snapshot: JobsSnapshot | null = null;

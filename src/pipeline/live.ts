@@ -12,8 +12,9 @@ export interface Arrived {
 }
 
 /**
- * The newest records of a group, whole and unfiltered, without those of functions whose logging is off or was off at intake: at most
- * {@link LIVE_PUSH_MAX_RECORDS} of {@link LIVE_PUSH_MAX_BYTES}; the others are counted.
+ * The newest records of a group, whole and unfiltered, without those of functions whose logging is
+ * off or was off at intake: at most {@link LIVE_PUSH_MAX_RECORDS} of {@link LIVE_PUSH_MAX_BYTES};
+ * the others are counted.
  * @param ids of the messages to show. A second copy of one is skipped.
  */
 export function arrivedOf(group: readonly Loaded[], ids: ReadonlySet<string>, optOuts: readonly OptOut[]): Arrived {
@@ -36,7 +37,8 @@ export function arrivedOf(group: readonly Loaded[], ids: ReadonlySet<string>, op
         continue;
       }
       leftOut += 1;
-      // A record that is too large on its own is skipped. After any other that does not fit, none is taken: no gaps.
+      // A record that is too large on its own is skipped. After any other that does not fit, none
+      // is taken: no gaps.
       if (bytes <= LIVE_PUSH_MAX_BYTES) room.records = 0;
     }
   }

@@ -38,8 +38,8 @@ export interface PreviewObject {
 }
 
 /**
- * Sampling depends on the ids of job and message. With fixed ones the same request gets the same answer: the share is right, but a real
- * job may pick other records.
+ * Sampling depends on the ids of job and message. With fixed ones the same request gets the same
+ * answer: the share is right, but a real job may pick other records.
  */
 const PREVIEW_JOB_ID = 0;
 const PREVIEW_MESSAGE_ID = "6c6f677368697020707265766965773a";
@@ -47,7 +47,8 @@ const PREVIEW_MESSAGE_ID = "6c6f677368697020707265766965773a";
 /**
  * Offers records to a job that does not exist, by the code of the queue handler. Pure.
  * @param lines one canonical line a record, as in messages.
- * @param maxBytes most text that is shown, in UTF-8. From the first record that does not fit, records are only counted.
+ * @param maxBytes most text that is shown, in UTF-8. From the first record that does not fit,
+ *   records are only counted.
  * @throws if a line is no record, or the filter cannot be read: bugs, as both were checked.
  */
 export function preview(

@@ -11,7 +11,10 @@ const EVERY_MS = 1_000;
 export class RecentTurns {
   #lastMs: number | null = null;
 
-  /** @returns whether it is time; then the turn is taken. A clock that was set back does not block it. */
+  /**
+   * @returns whether it is time; then the turn is taken. A clock that was set back does not block
+   *   it.
+   */
   take(nowMs: number): boolean {
     if (this.#lastMs !== null && Math.abs(nowMs - this.#lastMs) < EVERY_MS) return false;
     this.#lastMs = nowMs;
@@ -20,8 +23,9 @@ export class RecentTurns {
 }
 
 /**
- * The newest records of a group, for previews: whole and unfiltered, without those of functions whose logging is off or was off at intake.
- * No more than the ledger holds, and {@link RECENT_HANDOVER_MAX_BYTES}.
+ * The newest records of a group, for previews: whole and unfiltered, without those of functions
+ * whose logging is off or was off at intake. No more than the ledger holds, and
+ * {@link RECENT_HANDOVER_MAX_BYTES}.
  * @returns by message id. A second copy of a message is skipped.
  */
 export function recentOf(group: readonly Loaded[], optOuts: readonly OptOut[]): Map<string, RecentRecords> {

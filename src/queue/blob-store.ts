@@ -33,8 +33,8 @@ export interface Blobs {
 }
 
 /**
- * Stores the records of messages that the queue cannot carry, from before their message is sent until all jobs have them.
- * Leftovers are swept when no queue can hold their message any more.
+ * Stores the records of messages that the queue cannot carry, from before their message is sent
+ * until all jobs have them. Leftovers are swept when no queue can hold their message any more.
  */
 export class BlobStore extends DurableObject<Env> {
   readonly #sql: SqlStorage;
@@ -68,7 +68,10 @@ export class BlobStore extends DurableObject<Env> {
     this.#sql.exec("DELETE FROM blob WHERE key = ?", fromHex(key).buffer);
   }
 
-  /** Sweeps once a day while there is anything. It must not throw: the platform drops an alarm after six failed tries. */
+  /**
+   * Sweeps once a day while there is anything. It must not throw: the platform drops an alarm after
+   * six failed tries.
+   */
   override async alarm(): Promise<void> {
     const now = platform.now();
     try {
@@ -85,7 +88,10 @@ export class BlobStore extends DurableObject<Env> {
   }
 }
 
-/** The store is sixteen durable objects, one for each first digit of a key. A key begins with its message's id. */
+/**
+ * The store is sixteen durable objects, one for each first digit of a key. A key begins with its
+ * message's id.
+ */
 export function shardOf(keyOrId: string): string {
   return keyOrId.charAt(0);
 }

@@ -2,7 +2,10 @@ import { MESSAGE_MAX_AGE_MS } from "../limits.ts";
 import type { TakenId } from "../storage/id-memory.ts";
 import { type Decoded, decodeEnvelope, type Envelope, idOf } from "./message.ts";
 
-/** A message as the queue delivered it, its header decoded once, and what the queue was told about it. */
+/**
+ * A message as the queue delivered it, its header decoded once, and what the queue was told about
+ * it.
+ */
 export class Delivery {
   readonly body: unknown;
   readonly envelope: Decoded<Envelope>;
@@ -58,9 +61,9 @@ export function takenIds(deliveries: Iterable<Delivery>): TakenId[] {
 }
 
 /**
- * How long a message that failed waits, in seconds. Short at first, as most faults are; then steady, so that a recovery is
- * noticed within minutes; at last so long that the platform's hundred retries reach beyond ten days, when the handler
- * itself sets the message aside.
+ * How long a message that failed waits, in seconds. Short at first, as most faults are; then
+ * steady, so that a recovery is noticed within minutes; at last so long that the platform's hundred
+ * retries reach beyond ten days, when the handler itself sets the message aside.
  * @param attempts deliveries so far, this one included, from 1.
  */
 export function retryDelayS(attempts: number): number {
@@ -68,7 +71,10 @@ export function retryDelayS(attempts: number): number {
   return attempts <= 40 ? 300 : 4 * 3_600;
 }
 
-/** Whether a failed message is so old that the queue might delete it before it is tried often enough. */
+/**
+ * Whether a failed message is so old that the queue might delete it before it is tried often
+ * enough.
+ */
 export function isOverdue(takenInMs: number, nowMs: number): boolean {
   return nowMs - takenInMs > MESSAGE_MAX_AGE_MS;
 }

@@ -3,7 +3,8 @@ import { concat, fromHex, toHex } from "../bytes.ts";
 import { MESSAGE_RAW_MAX_BYTES, RECORD_MAX_BYTES } from "../limits.ts";
 
 /**
- * The queue message: a 40-byte header and the records as NDJSON, deflated where that is shorter. All integers are big-endian.
+ * The queue message: a 40-byte header and the records as NDJSON, deflated where that is shorter.
+ * All integers are big-endian.
  *
  * | bytes | what |
  * | --- | --- |
@@ -16,9 +17,9 @@ import { MESSAGE_RAW_MAX_BYTES, RECORD_MAX_BYTES } from "../limits.ts";
  * | 32–35 | length of the NDJSON in bytes |
  * | 36–39 | CRC-32 of the 36 bytes before (without flag 4) and the NDJSON |
  *
- * A message too large for the queue travels as a reference: its header alone, with flag 4. The rest waits in the blob store
- * under id and checksum: the id alone is not enough, as a repeated request has the same id, but its records may differ by the
- * times that intake filled in.
+ * A message too large for the queue travels as a reference: its header alone, with flag 4. The rest
+ * waits in the blob store under id and checksum: the id alone is not enough, as a repeated request
+ * has the same id, but its records may differ by the times that intake filled in.
  */
 const HEADER_BYTES = 40;
 const CRC_AT = 36;
@@ -31,15 +32,23 @@ const FLAG_ELSEWHERE = 4;
 /** Largest NDJSON of a message: {@link MESSAGE_RAW_MAX_BYTES}, or one record and its newline. */
 const RAW_LIMIT = Math.max(MESSAGE_RAW_MAX_BYTES, RECORD_MAX_BYTES) + 1;
 
-/** A higher level would gain little: a message is inflated once, and 64 KB are billed as one operation anyway. */
+/**
+ * A higher level would gain little: a message is inflated once, and 64 KB are billed as one
+ * operation anyway.
+ */
 const MESSAGE_DEFLATE_LEVEL = 3;
 
-/** A message's header: made once, before the first send, and the same in every send and delivery. */
+/**
+ * A message's header: made once, before the first send, and the same in every send and delivery.
+ */
 export interface Envelope {
   /** 16 bytes as 32 lower-case hex digits. */
   id: string;
   takenInMs: number;
-  /** The id derives from an `Idempotency-Key`: a repeated request has the same id and another time of intake. */
+  /**
+   * The id derives from an `Idempotency-Key`: a repeated request has the same id and another time
+   * of intake.
+   */
   keyed: boolean;
   records: number;
   /** Key of the records in the blob store; null: they are in the message. */
@@ -142,8 +151,9 @@ export function decodeMessage(body: unknown, envelope = decodeEnvelope(body)): D
   let raw: Uint8Array = payload;
   if ((view.getUint8(3) & FLAG_DEFLATED) !== 0) {
     try {
-      // One chunk for all of it saves copies. The runtime compares the limit with its buffer, which grows by doubling, not with
-      // the output: an exact limit would refuse valid messages. The exact length is checked below.
+      // One chunk for all of it saves copies. The runtime compares the limit with its buffer, which
+      // grows by doubling, not with the output: an exact limit would refuse valid messages. The
+      // exact length is checked below.
       const chunkSize = Math.max(rawLength + 1, 64);
       raw = inflateRawSync(payload, { maxOutputLength: 2 * chunkSize, chunkSize });
     } catch {

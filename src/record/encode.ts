@@ -1,10 +1,13 @@
 import type { TraceRecord } from "./fields.ts";
 
-/** How JSON.stringify begins a lone surrogate. May match other text, too: then only time is lost. */
+/**
+ * How JSON.stringify begins a lone surrogate. May match other text, too: then only time is lost.
+ */
 const LONE_SURROGATE = "\\ud";
 
 /**
- * The JSON text of a value; `null` for undefined. Lone surrogates, which UTF-8 cannot encode, become U+FFFD.
+ * The JSON text of a value; `null` for undefined. Lone surrogates, which UTF-8 cannot encode,
+ * become U+FFFD.
  * @throws RangeError if the value is nested too deeply for the stack.
  */
 export function jsonText(value: unknown): string {
@@ -13,7 +16,8 @@ export function jsonText(value: unknown): string {
 }
 
 /**
- * A record as one line of JSON, without the newline, its fields in canonical order: the internal form of records.
+ * A record as one line of JSON, without the newline, its fields in canonical order: the internal
+ * form of records.
  * @throws RangeError as {@link jsonText}.
  */
 export function recordLine(record: TraceRecord): string {

@@ -6,7 +6,10 @@ export interface EventDescription {
 
 type Foreign = { readonly [key: string]: unknown };
 
-/** Reads typed values from foreign data. A missing value is the default; a wrong type is a fault, or the default. */
+/**
+ * Reads typed values from foreign data. A missing value is the default; a wrong type is a fault, or
+ * the default.
+ */
 export interface ValueReader {
   text(value: unknown, pointer: string): string;
   /** 0 or more; fractions are rounded. */
@@ -21,15 +24,18 @@ export interface ValueReader {
 /** null counts as missing. */
 const isThere = (value: unknown): boolean => value !== undefined && value !== null;
 
-/** The runtime gives a cron's time as a number, an alarm's as an ISO string (other process) or a Date (same process). */
+/**
+ * The runtime gives a cron's time as a number, an alarm's as an ISO string (other process) or a
+ * Date (same process).
+ */
 function asMs(value: unknown): unknown {
   if (typeof value === "string") return Date.parse(value);
   return value instanceof Date ? value.getTime() : value;
 }
 
 /**
- * Recognises the kind of a trace item by the presence of one property. The order matters: an alarm and a cron both have
- * `scheduledTime`, only a cron has `cron`.
+ * Recognises the kind of a trace item by the presence of one property. The order matters: an alarm
+ * and a cron both have `scheduledTime`, only a cron has `cron`.
  * @param at JSON pointer of the event.
  * @returns `unknown` with an empty event for anything else, null included.
  * @see https://developers.cloudflare.com/workers/runtime-apis/handlers/tail/

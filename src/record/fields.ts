@@ -2,7 +2,9 @@
 export const DATASETS = ["functions_trace_events", "workers_trace_events"] as const;
 export type Dataset = (typeof DATASETS)[number];
 
-/** The fields of a record in canonical order; a job without `field_names` ships all in this order. */
+/**
+ * The fields of a record in canonical order; a job without `field_names` ships all in this order.
+ */
 export const FIELD_NAMES = [
   "CPUTimeMs",
   "DispatchNamespace",
@@ -57,8 +59,9 @@ export interface ExceptionEntry {
 }
 
 /**
- * One invocation of a function. No value is null or missing: the default is `""`, `[]`, `0` or an object with empty
- * strings. The properties are in the canonical order of {@link FIELD_NAMES}; encoders rely on it.
+ * One invocation of a function. No value is null or missing: the default is `""`, `[]`, `0` or an
+ * object with empty strings. The properties are in the canonical order of {@link FIELD_NAMES};
+ * encoders rely on it.
  */
 export interface TraceRecord {
   CPUTimeMs: number;

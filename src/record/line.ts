@@ -13,9 +13,10 @@ const TIMESTAMP = FIELD_NAMES.indexOf("EventTimestampMs");
 const EVENT = FIELD_NAMES.indexOf("Event");
 
 /**
- * A record as its canonical line (`recordLine`), parsed lazily: a field's JSON is a slice of the line, and parsing is
- * the largest cost of a record. A separator contains an unescaped `"` after a comma, so it can only occur between two
- * fields or inside `Event`. Fields up to `Event` are searched from the front, the others from the back.
+ * A record as its canonical line (`recordLine`), parsed lazily: a field's JSON is a slice of the
+ * line, and parsing is the largest cost of a record. A separator contains an unescaped `"` after a
+ * comma, so it can only occur between two fields or inside `Event`. Fields up to `Event` are
+ * searched from the front, the others from the back.
  *
  * The text between the separators is trusted: intake wrote it, and a checksum came with it.
  */
@@ -30,7 +31,8 @@ export class RecordLine implements TraceRecord {
   private constructor(line: string) {
     this.line = line;
     this.#starts = [0, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, line.length - 1];
-    // From the back in steps, so that no text is searched twice. An empty text must give NaN, not 0.
+    // From the back in steps, so that no text is searched twice. An empty text must give NaN,
+    // not 0.
     this.#start(OUTCOME);
     this.#start(EXCEPTIONS);
     this.EventTimestampMs = Number(this.#text(TIMESTAMP) || Number.NaN);
@@ -59,7 +61,9 @@ export class RecordLine implements TraceRecord {
     }
   }
 
-  /** The JSON of a field; undefined for an unknown name. @throws SyntaxError if this line lacks it. */
+  /**
+   * The JSON of a field; undefined for an unknown name. @throws SyntaxError if this line lacks it.
+   */
   text(name: string): string | undefined {
     const field = INDEX.get(name);
     return field === undefined ? undefined : this.#text(field);

@@ -25,7 +25,10 @@ export interface Findings {
   unknownKeys: Set<string>;
 }
 
-/** Top-level keys of a trace item as `tail()` gives it. https://developers.cloudflare.com/workers/runtime-apis/handlers/tail/ */
+/**
+ * Top-level keys of a trace item as `tail()` gives it.
+ * https://developers.cloudflare.com/workers/runtime-apis/handlers/tail/
+ */
 const ITEM_KEYS: ReadonlySet<string> = new Set([
   "cpuTime",
   "diagnosticsChannelEvents",
@@ -47,8 +50,8 @@ const ITEM_KEYS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Turns one event into the record we ship. An event is a trace item as `tail()` gives it, or a record; any key of a
- * record makes it one.
+ * Turns one event into the record we ship. An event is a trace item as `tail()` gives it, or a
+ * record; any key of a record makes it one.
  * @param at JSON pointer of the event in the body ("" if the body is the event).
  * @returns the record, or null: then at least one fault was added.
  * @throws never; neither JSON nor a trace item has throwing getters.
@@ -124,7 +127,10 @@ function isObject(value: unknown): value is Json {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Whether objects and arrays are nested deeper than `levels`. Iterative: the data may be deeper than any stack. */
+/**
+ * Whether objects and arrays are nested deeper than `levels`. Iterative: the data may be deeper
+ * than any stack.
+ */
 export function isDeeperThan(root: object, levels: number): boolean {
   const open: { value: object; level: number }[] = [{ value: root, level: 1 }];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
@@ -241,14 +247,18 @@ class Reader implements ValueReader {
   }
 }
 
-/** A logged argument as text: a string as it is, anything else as JSON, or `String()` if JSON has no form for it. */
+/**
+ * A logged argument as text: a string as it is, anything else as JSON, or `String()` if JSON has no
+ * form for it.
+ */
 function messageText(value: unknown): string {
   if (typeof value === "string") return value;
   try {
     const isJson = typeof value === "object" || typeof value === "number" || typeof value === "boolean";
     return isJson ? jsonText(value) : String(value);
   } catch {
-    // Cyclic, too deep for the stack, or a stub of another process: only its type can be read safely.
+    // Cyclic, too deep for the stack, or a stub of another process: only its type can be read
+    // safely.
     return Object.prototype.toString.call(value);
   }
 }

@@ -7,11 +7,13 @@ export const EXCEPTION_MARKER = "<<<Logship: exception messages truncated>>>";
 export const LOG_MARKER = "<<<Logship: messages truncated>>>";
 
 /**
- * Bounds the text in `Exceptions` and `Logs` together, in Unicode code points: exception names count first and are never
- * cut, then exception messages, then log texts, in order. The text that exceeds the limit is cut and marked; the rest is
- * dropped. After a cut, or with nothing left, one log with only the marker replaces all later ones.
+ * Bounds the text in `Exceptions` and `Logs` together, in Unicode code points: exception names
+ * count first and are never cut, then exception messages, then log texts, in order. The text that
+ * exceeds the limit is cut and marked; the rest is dropped. After a cut, or with nothing left, one
+ * log with only the marker replaces all later ones.
  *
- * If a log's first strings use up the limit exactly, its next non-empty one becomes the marker, and they are kept.
+ * If a log's first strings use up the limit exactly, its next non-empty one becomes the marker, and
+ * they are kept.
  * @param limit in code points; a parameter only for tests.
  * @returns the record itself if it fits; otherwise a copy that shares what is unchanged.
  */

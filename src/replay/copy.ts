@@ -4,7 +4,10 @@ import type { Piece } from "./rows.ts";
 import { letGo, openSource, passedOn, readWhole } from "./source.ts";
 import type { SourceFault } from "./words.ts";
 
-/** Objects up to this size are read whole before they are sent, larger ones are passed on as they come, in bytes. */
+/**
+ * Objects up to this size are read whole before they are sent, larger ones are passed on as they
+ * come, in bytes.
+ */
 export const WHOLE_MAX_BYTES = 1_000_000;
 
 export type CopyOutcome =
@@ -26,8 +29,10 @@ export interface Target {
 }
 
 /**
- * One attempt to bring an object from where it was delivered under another key. However often it runs, and wherever an earlier run broke off, the copy stands
- * there once, and is what was delivered, byte for byte: the expected hash is part of the request, and a source that differs is never sent to its end.
+ * One attempt to bring an object from where it was delivered under another key. However often it
+ * runs, and wherever an earlier run broke off, the copy stands there once, and is what was
+ * delivered, byte for byte: the expected hash is part of the request, and a source that differs is
+ * never sent to its end.
  * @param key the copy's own.
  */
 export async function copyObject(

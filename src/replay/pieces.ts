@@ -7,8 +7,9 @@ const PIECE = `number, key, day, name, bytes, raw_bytes AS rawBytes, records, sh
   first_event_ms AS firstEventMs, last_event_ms AS lastEventMs, attempts, doubtful`;
 
 /**
- * What replays have to ship, object by object, and its outcome. Every method that changes anything belongs into a transaction of its caller. Counts change with
- * their piece: planned is always the sum of done, missing, damaged, failed and what is left.
+ * What replays have to ship, object by object, and its outcome. Every method that changes anything
+ * belongs into a transaction of its caller. Counts change with their piece: planned is always the
+ * sum of done, missing, damaged, failed and what is left.
  */
 export class Pieces {
   readonly #sql: SqlStorage;
@@ -17,7 +18,10 @@ export class Pieces {
     this.#sql = sql;
   }
 
-  /** Takes a page into the plan. @param next from where the next one is asked for; null: this is the last. */
+  /**
+   * Takes a page into the plan. @param next from where the next one is asked for; null: this is the
+   * last.
+   */
   plan(seq: number, sources: readonly ReplaySource[], next: number | null): void {
     for (const source of sources) {
       this.#sql.exec(
@@ -106,7 +110,9 @@ export class Pieces {
     this.#sql.exec("DELETE FROM piece WHERE replay = ? AND number = ?", seq, number);
   }
 
-  /** Of a replay that has just ended: what may have been under way stays, what was never begun goes. */
+  /**
+   * Of a replay that has just ended: what may have been under way stays, what was never begun goes.
+   */
   dropUnbegun(seq: number): void {
     this.#sql.exec(
       `DELETE FROM piece WHERE replay = ? AND doubtful = 0 AND NOT EXISTS (

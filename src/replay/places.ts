@@ -13,7 +13,8 @@ export interface Places {
 const SEALED = "neither SECRETS_KEY nor SECRETS_KEY_PREVIOUS opens the stored destination";
 
 /**
- * A replay stays where it began: it reads where the job was then, with the job's newest keys if the job is still there, and with those of then if it is not.
+ * A replay stays where it began: it reads where the job was then, with the job's newest keys if the
+ * job is still there, and with those of then if it is not.
  * @param destination the job's, sealed, as it is now.
  */
 export function placesOf(

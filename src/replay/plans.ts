@@ -6,8 +6,9 @@ import type { ReplayAsk, ReplayBegun, ReplayStatus, ReplayTrouble } from "./type
 const UNDER_WAY = "state IN ('running', 'waiting')";
 
 /**
- * The replays: what was asked for, and how each is. What each has to ship, and what became of that, is in its {@link Pieces}. Every method that changes
- * anything belongs into a transaction of its caller.
+ * The replays: what was asked for, and how each is. What each has to ship, and what became of that,
+ * is in its {@link Pieces}. Every method that changes anything belongs into a transaction of its
+ * caller.
  */
 export class Plans {
   readonly #sql: SqlStorage;
@@ -67,7 +68,10 @@ export class Plans {
     return this.#sql.exec<ReplayRow>(`SELECT * FROM replay WHERE ${UNDER_WAY} ORDER BY seq`).toArray();
   }
 
-  /** Those that something is left to do for: those under way, and those that were cancelled while objects may have been on their way. */
+  /**
+   * Those that something is left to do for: those under way, and those that were cancelled while
+   * objects may have been on their way.
+   */
   unfinished(): ReplayRow[] {
     return this.#sql.exec<ReplayRow>("SELECT * FROM replay WHERE source IS NOT NULL ORDER BY seq").toArray();
   }
@@ -144,7 +148,8 @@ export class Plans {
   }
 
   /**
-   * Ends a replay. Pieces that may have been under way stay, to be looked at; those that were never begun are dropped.
+   * Ends a replay. Pieces that may have been under way stay, to be looked at; those that were never
+   * begun are dropped.
    * @returns false if it is over already.
    */
   end(seq: number, state: "done" | "cancelled" | "failed", error: string | null, nowMs: number): boolean {
@@ -184,7 +189,10 @@ export class Plans {
       .map(({ job }) => job);
   }
 
-  /** Forgets what ended long ago, and ends what should have ended by then. @returns those that it ended. */
+  /**
+   * Forgets what ended long ago, and ends what should have ended by then. @returns those that it
+   * ended.
+   */
   sweep(nowMs: number): ReplayRow[] {
     const old = nowMs - REPLAY_MEMORY_MS;
     const stale = this.underWay().filter(({ asked_ms }) => asked_ms < old);

@@ -19,7 +19,10 @@ import type { Problem, ReplayAsk, ReplayBegun, ReplayStatus, ReplayTrouble } fro
 /** Copies under way at once, of all replays together; at least one for each. */
 const COPIES_AT_ONCE = 4;
 
-/** Objects of one run, shared by the replays that are due: each takes a GET, a PUT, a call of its log, and a HEAD or two; an invocation may make 1,000. */
+/**
+ * Objects of one run, shared by the replays that are due: each takes a GET, a PUT, a call of its
+ * log, and a HEAD or two; an invocation may make 1,000.
+ */
 const OBJECTS_PER_RUN = 240;
 
 /** Calls of a log that one run makes to plan. */
@@ -35,8 +38,9 @@ const ALARM_WAIT_MS = 60_000;
 const DRIVE_WAIT_MS = 10_000;
 
 /**
- * Ships delivered objects again, in the background. A replay is planned first, each object with the name of its copy; then each is copied, listed by its log, and
- * dropped from the plan. Any of these steps can be repeated, wherever it broke off: the same key, counted once. docs/replay.md
+ * Ships delivered objects again, in the background. A replay is planned first, each object with the
+ * name of its copy; then each is copied, listed by its log, and dropped from the plan. Any of these
+ * steps can be repeated, wherever it broke off: the same key, counted once. docs/replay.md
  */
 export class Replays extends DurableObject<Env> {
   readonly #plans: Plans;
@@ -85,7 +89,10 @@ export class Replays extends DurableObject<Env> {
     return row === null ? null : { replay: viewOf(row), problems: this.#plans.pieces.problems(row.seq) };
   }
 
-  /** No further object of it begins; those under way end, and are counted. A replay that is over stays as it is. */
+  /**
+   * No further object of it begins; those under way end, and are counted. A replay that is over
+   * stays as it is.
+   */
   cancel(job: number, id: string): ReplayStatus | null {
     const row = this.#plans.find(job, id);
     if (row === null) return null;
@@ -99,7 +106,10 @@ export class Replays extends DurableObject<Env> {
     return this.#plans.troubles();
   }
 
-  /** For the cron, the second, independent clock: does what the alarm does, forgets what is old, and follows changed and deleted jobs. */
+  /**
+   * For the cron, the second, independent clock: does what the alarm does, forgets what is old, and
+   * follows changed and deleted jobs.
+   */
   async drive(): Promise<void> {
     const swept = this.#alarm.transaction(() => this.#plans.sweep(platform.now()));
     for (const { id, job } of swept) log.warn("a replay was given up", { replay: id, job });
@@ -118,7 +128,10 @@ export class Replays extends DurableObject<Env> {
     this.#alarm.transaction(() => this.#arm(platform.now()));
   }
 
-  /** Goes on with what is due, and sets the next alarm. It must not throw: such an alarm is dropped after six tries. */
+  /**
+   * Goes on with what is due, and sets the next alarm. It must not throw: such an alarm is dropped
+   * after six tries.
+   */
   override async alarm(): Promise<void> {
     this.#alarm.cleared();
     try {
@@ -215,7 +228,10 @@ export class Replays extends DurableObject<Env> {
     if (run.error !== null) this.#ends.wait(row, run.error);
   }
 
-  /** Of a replay that is over: an object that was under way when the instance died may have been written. Each is looked at once. */
+  /**
+   * Of a replay that is over: an object that was under way when the instance died may have been
+   * written. Each is looked at once.
+   */
   async #lookAtRest({ row, seq, target }: Run, objects: number): Promise<void> {
     const untilMs = platform.now() + RUN_MS;
     // After an outage these may be thousands, more than an invocation may ask for.

@@ -10,8 +10,9 @@ const CLAIM = 16;
 const FAILURES_MAX = 4;
 
 /**
- * One run over the plan of a replay: some objects, from where the last run stopped, and from the first again after the last. An object that fails stays in the
- * plan, and the run goes on after it: one that always fails holds up no other.
+ * One run over the plan of a replay: some objects, from where the last run stopped, and from the
+ * first again after the last. An object that fails stays in the plan, and the run goes on after it:
+ * one that always fails holds up no other.
  */
 export class Run {
   readonly row: ReplayRow;
@@ -50,7 +51,10 @@ export class Run {
     this.#claimed = row.cursor;
   }
 
-  /** The next object to copy, which counts as under way from here on; null: this run has no more. Belongs into a transaction of its caller. */
+  /**
+   * The next object to copy, which counts as under way from here on; null: this run has no more.
+   * Belongs into a transaction of its caller.
+   */
   next(nowMs: number): Piece | null {
     if (this.#left <= 0 || this.#failuresInRow >= FAILURES_MAX || nowMs >= this.#untilMs) return null;
     const row = this.#plans.row(this.seq);
@@ -82,7 +86,10 @@ export class Run {
     this.error = error;
   }
 
-  /** Nothing is under way, and the next run goes on from here. Belongs into a transaction of its caller. */
+  /**
+   * Nothing is under way, and the next run goes on from here. Belongs into a transaction of its
+   * caller.
+   */
   leave(): void {
     const tried = this.#isOver ? 0 : (this.#queue[0]?.number ?? this.#claimed + 1) - 1;
     this.#plans.claim(this.seq, tried, tried);

@@ -1,6 +1,9 @@
 import type { Migration } from "../storage/migrate.ts";
 
-/** The schema of replays; docs/storage.md says of each table what writes it, how long a row lives, and what a crash leaves. */
+/**
+ * The schema of replays; docs/storage.md says of each table what writes it, how long a row lives,
+ * and what a crash leaves.
+ */
 export const REPLAY_STEPS = [
   {
     id: 1,

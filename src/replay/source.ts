@@ -10,8 +10,8 @@ import { type SourceFault, sourceFault } from "./words.ts";
 type Delivered = Pick<ReplaySource, "key" | "bytes" | "sha256">;
 
 /**
- * The longest pause of a source, in ms; and the longest wait for all of it, a little less than the timeout of an upload of that size. The time that the target
- * takes is not counted.
+ * The longest pause of a source, in ms; and the longest wait for all of it, a little less than the
+ * timeout of an upload of that size. The time that the target takes is not counted.
  */
 const IDLE_MS = 20_000;
 const LEAST_MS = 45_000;
@@ -39,7 +39,8 @@ export async function openSource(store: Pick<OpenDestination, "read">, { key, by
 }
 
 /**
- * The pieces of a body. The last comes only after all of them are known to be what was delivered: a caller that sends them on never sends another object whole.
+ * The pieces of a body. The last comes only after all of them are known to be what was delivered: a
+ * caller that sends them on never sends another object whole.
  * @throws SourceError instead of the last piece, or before.
  */
 async function* proven(body: Body, { bytes, sha256 }: Delivered): AsyncGenerator<Uint8Array> {
@@ -95,7 +96,8 @@ export async function readWhole(body: Body, object: Delivered): Promise<Uint8Arr
 }
 
 /**
- * An object as a body of known length, piece by piece. If it is not what was delivered, the body breaks off before its end, and no store gets all of it.
+ * An object as a body of known length, piece by piece. If it is not what was delivered, the body
+ * breaks off before its end, and no store gets all of it.
  * @param open called at once.
  * @param onFault is told why it broke off, if that was the source.
  */
@@ -108,7 +110,8 @@ export function passedOn(open: () => Promise<Opened>, object: Delivered, onFault
     for await (const piece of proven(opened.body, object)) await writer.write(piece);
     await writer.close();
   };
-  // A store that closes the connection breaks the stream, too; the fetch that reads it reports that.
+  // A store that closes the connection breaks the stream, too; the fetch that reads it reports
+  // that.
   pass().catch((error: unknown) => {
     if (error instanceof SourceError) onFault(error.fault);
     return writer.abort(error).catch(() => {});

@@ -15,8 +15,8 @@ export const PART_MS = 10_000;
 const PLAN_PAGE = 500;
 
 /**
- * Part of the replays: the steps of each, page by page and then object by object. Each step can be repeated, wherever it broke off. Public for the tests, which
- * break every one.
+ * Part of the replays: the steps of each, page by page and then object by object. Each step can be
+ * repeated, wherever it broke off. Public for the tests, which break every one.
  */
 export class Steps {
   readonly ctx: DurableObjectState;
@@ -33,7 +33,9 @@ export class Steps {
     this.#ends = ends;
   }
 
-  /** Takes the next page of objects into the plan. @returns false if there is nothing to plan for. */
+  /**
+   * Takes the next page of objects into the plan. @returns false if there is nothing to plan for.
+   */
   async planPage(row: ReplayRow): Promise<boolean> {
     const { seq, job, since_ms: sinceMs, until_ms: untilMs, asked_ms: askedMs } = row;
     const after = this.#plans.row(seq)?.plan_next ?? null;

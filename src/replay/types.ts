@@ -8,7 +8,10 @@ export interface Amount {
   bytes: number;
 }
 
-/** Why an object is not shipped again: it is not where it was; it is not what was delivered; its copy was refused, or its fate is unknown. */
+/**
+ * Why an object is not shipped again: it is not where it was; it is not what was delivered; its
+ * copy was refused, or its fate is unknown.
+ */
 export type ProblemKind = "missing" | "damaged" | "failed";
 
 export interface Problem {
@@ -27,7 +30,10 @@ export interface ReplayAsk {
   askedMs: number;
   /** The job's destination, sealed as the job has it. */
   source: string;
-  /** Another destination, sealed for replays, how it may be shown, and what it is called; null: the job's own. */
+  /**
+   * Another destination, sealed for replays, how it may be shown, and what it is called; null: the
+   * job's own.
+   */
   target: { sealed: string; shown: string; elsewhere: string } | null;
   /** Keys are below it. */
   path: string;
@@ -37,7 +43,10 @@ export interface ReplayAsk {
   modified: number;
 }
 
-/** The state of a replay as the API shows it. `planned` is the sum of the four after it, and of what is left. */
+/**
+ * The state of a replay as the API shows it. `planned` is the sum of the four after it, and of what
+ * is left.
+ */
 export interface ReplayStatus {
   id: string;
   job: number;

@@ -32,7 +32,8 @@ export interface FoundObject {
 /**
  * A page of the list: messages first, then objects, job by job.
  * @param first how many entries to skip.
- * @returns `total` of the whole list; `unanswered`: jobs whose logs did not answer, sorted. Their objects are missing.
+ * @returns `total` of the whole list; `unanswered`: jobs whose logs did not answer, sorted. Their
+ *   objects are missing.
  */
 export async function listAside(
   { ledger, logs, jobs }: AsideStores,
@@ -84,7 +85,10 @@ export async function findObject(
   return object === null ? null : { kind: "object", object, log: segment };
 }
 
-/** Drops a message or an object. @returns how many events or records count as discarded; null: it is not set aside (any more). */
+/**
+ * Drops a message or an object. @returns how many events or records count as discarded; null: it is
+ * not set aside (any more).
+ */
 export async function discardAside(stores: AsideStores, id: AsideId): Promise<number | null> {
   if (id.kind === "message") return stores.ledger.asideDiscarded(id.id);
   const found = await findObject(stores, id);

@@ -16,7 +16,10 @@ export interface AsideContent {
   extension: string;
 }
 
-/** Decodes a message as the consumer does. Its records are untrusted text, and stay text. @throws if the blob store does not answer. */
+/**
+ * Decodes a message as the consumer does. Its records are untrusted text, and stay text. @throws if
+ * the blob store does not answer.
+ */
 export async function contentOf({ message }: AsideMessage, blobs: Pick<Blobs, "get">): Promise<AsideContent> {
   const { content } = await wholeMessage({ body: message, envelope: decodeEnvelope(message) }, blobs);
   if (!content.ok) {

@@ -3,8 +3,8 @@ import { getsAgain, type JobConfig, type JobsSnapshot, type OptOut, type Window,
 import { readJobConfig, readSnapshot } from "../job/snapshot.ts";
 
 /**
- * Jobs and opt-outs as they were in force when a message was taken in. Windows that ended fifteen days ago may be forgotten. The
- * ledger's note restores them, for the moment of intake alone.
+ * Jobs and opt-outs as they were in force when a message was taken in. Windows that ended fifteen
+ * days ago may be forgotten. The ledger's note restores them, for the moment of intake alone.
  */
 export class InForce {
   readonly #noted: InForceAtIntake | null;

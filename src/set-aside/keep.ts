@@ -13,7 +13,8 @@ export interface AsideContext {
 }
 
 /**
- * Sets a message aside: the ledger stores it whole, a reference with its records. If that fails, it goes back to the queue.
+ * Sets a message aside: the ledger stores it whole, a reference with its records. If that fails, it
+ * goes back to the queue.
  * @param unreadable why its records cannot be read, if that is known already.
  */
 export async function putAside(
@@ -47,7 +48,8 @@ function identityOf(
   if (content.ok) return { taken: idOf(content.value), events: content.value.records };
   // Its header was valid once, and is all that is left.
   if (isMissing && taken !== null) return { taken, events: 1, unreadable: content.why };
-  // Its header cannot be trusted. A hash of the bytes is the same at each delivery; it counts as one event.
+  // Its header cannot be trusted. A hash of the bytes is the same at each delivery; it counts as
+  // one event.
   const id = createHash("sha256").update(bytesOf(body)).digest("hex").slice(0, 32);
   return {
     taken: { id, takenInMs: queuedMs, keyed: true },

@@ -12,8 +12,8 @@ const MESSAGES_MAX = 1_000;
 const LOG_MS = 5_000;
 
 /**
- * Has the logs remember for good which set-aside messages they hold, while they still know: these may be sent again after all
- * other ids of their time are forgotten.
+ * Has the logs remember for good which set-aside messages they hold, while they still know: these
+ * may be sent again after all other ids of their time are forgotten.
  */
 export async function pinIds(
   ledger: Pick<DurableObjectStub<AccountLedger>, "asideToAsk" | "asideAsked">,

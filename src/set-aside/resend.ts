@@ -39,7 +39,10 @@ export type NotResent =
   | { kind: "unreadable"; why: string }
   /** The logs of these jobs have forgotten whether they have it. It stays set aside. */
   | { kind: "forgotten"; jobs: number[] }
-  /** These jobs could not take it; none: it could not be counted. It stays set aside, and can be sent again at any time. */
+  /**
+   * These jobs could not take it; none: it could not be counted. It stays set aside, and can be
+   * sent again at any time.
+   */
   | { kind: "failed"; jobs: number[] };
 
 /** Deadline of the whole, in ms: below that of a request. */
@@ -51,9 +54,9 @@ const APPEND_MS = 30_000;
 const COUNT_MS = 10_000;
 
 /**
- * Sends a message or an object again. A message is offered to every job that was enabled when it was taken in, and counted when
- * all have it; not through the queue, where its id is finished. After a crash it can be repeated: each log remembers for good
- * what it took of it.
+ * Sends a message or an object again. A message is offered to every job that was enabled when it
+ * was taken in, and counted when all have it; not through the queue, where its id is finished.
+ * After a crash it can be repeated: each log remembers for good what it took of it.
  * @throws if the blob store, the ledger or a log does not answer.
  */
 export async function resendAside(stores: AsideStores, id: AsideId, context: ResendContext): Promise<Resent> {
@@ -63,7 +66,8 @@ export async function resendAside(stores: AsideStores, id: AsideId, context: Res
   const jobs = await stores.jobs();
   const patience = new Patience(RESEND_MS);
   try {
-    // As a redelivery: its records are checked in full, and the logs are asked first whether they have it.
+    // As a redelivery: its records are checked in full, and the logs are asked first whether they
+    // have it.
     const delivery = { body: aside.message, envelope: decodeEnvelope(aside.message), attempts: 2 };
     const loading = await load(delivery, {
       get: (key) => patience.answer("the blob store", BLOB_MS, () => context.blobs.get(key)),

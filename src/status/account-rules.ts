@@ -39,7 +39,10 @@ function configurationFindings({ configFaults }: Facts): Found[] {
   ];
 }
 
-/** A part that does not answer is a finding of its own: what only that part knows is unknown meanwhile. */
+/**
+ * A part that does not answer is a finding of its own: what only that part knows is unknown
+ * meanwhile.
+ */
 function silenceFindings({ controlTold, account, functions, outbox, replays, attachments }: Facts): Found[] {
   const silent = (kind: Found["kind"], part: string, unknown: string): Found => ({
     kind,
@@ -56,7 +59,8 @@ function silenceFindings({ controlTold, account, functions, outbox, replays, att
       ? []
       : [silent("control_silent", "The control plane", "whether jobs have changed (those last known are checked)")]),
     ...(account === SILENT ? [silent("ledger_silent", "The account's ledger", "where events went")] : []),
-    // The ledger can answer for its totals and still time out on the counts of functions, which are far more.
+    // The ledger can answer for its totals and still time out on the counts of functions, which are
+    // far more.
     ...(account !== SILENT && functions === SILENT
       ? [silent("ledger_silent", "The account's ledger (counts of functions)", "whether any function has gone quiet")]
       : []),

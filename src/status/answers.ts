@@ -1,6 +1,7 @@
 /**
- * The shape that each answer must have before the rules use it. During a deployment another durable object may run
- * older code: an answer without the expected fields would look healthy, or break the whole check.
+ * The shape that each answer must have before the rules use it. During a deployment another durable
+ * object may run older code: an answer without the expected fields would look healthy, or break the
+ * whole check.
  */
 import * as z from "zod";
 

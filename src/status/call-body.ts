@@ -2,13 +2,19 @@
 import type { Incident, OverIncident } from "./incidents.ts";
 import type { Finding, Subject } from "./types.ts";
 
-/** Longest text of a finding in a call, and longest name of a function, in UTF-16 units. JSON makes at most six bytes of a unit: a call stays below 32 kB. */
+/**
+ * Longest text of a finding in a call, and longest name of a function, in UTF-16 units. JSON makes
+ * at most six bytes of a unit: a call stays below 32 kB.
+ */
 const TEXT_MAX = 2_000;
 const NAME_MAX = 500;
 
 export type CallType = "incident.opened" | "incident.over";
 
-/** The id of a call: the same on every try, so that a receiver can deduplicate. Has no `.`, which ends the id in the signed text. */
+/**
+ * The id of a call: the same on every try, so that a receiver can deduplicate. Has no `.`, which
+ * ends the id in the signed text.
+ */
 export function callId(incidentId: string, type: CallType): string {
   return `${incidentId}_${type.slice("incident.".length)}`;
 }
@@ -50,7 +56,10 @@ function subjectOf(subject: Subject): Subject {
     : subject;
 }
 
-/** A sentence for a chat or pager: on one line, without control characters, and without links, as a function may be named like one. */
+/**
+ * A sentence for a chat or pager: on one line, without control characters, and without links, as a
+ * function may be named like one.
+ */
 function plain(text: Finding["summary"]): string {
   return text
     .slice(0, TEXT_MAX)

@@ -40,8 +40,9 @@ export interface KnownJob {
 }
 
 /**
- * Whether its destination can be used. `lost`: no key decrypts it; `unusable`: `why` says what is wrong, without a
- * value of it; `unknown`: the configuration is malformed, so nothing can be decrypted.
+ * Whether its destination can be used. `lost`: no key decrypts it; `unusable`: `why` says what is
+ * wrong, without a value of it; `unknown`: the configuration is malformed, so nothing can be
+ * decrypted.
  */
 export type DestinationFact = { kind: "ok" | "lost" | "unknown" } | { kind: "unusable"; why: string };
 
@@ -51,7 +52,9 @@ export interface JobFacts extends KnownJob {
   past: JobPast;
 }
 
-/** What is remembered of a job between looks; null: this is the first look, or its log is silent. */
+/**
+ * What is remembered of a job between looks; null: this is the first look, or its log is silent.
+ */
 export interface JobPast {
   filter: KeptNothing | null;
   sample: KeptNothing | null;
@@ -82,7 +85,10 @@ export interface FunctionsFacts {
   /** Until when their events are counted, in ms; later ones may still be in the queue. */
   countedUntilMs: number;
   each: readonly FunctionFacts[];
-  /** The last event whose name could not be counted for lack of room, in ms; null: all were. Any function may have sent it. */
+  /**
+   * The last event whose name could not be counted for lack of room, in ms; null: all were. Any
+   * function may have sent it.
+   */
   unnamedMs: number | null;
   /** How many names there is no room to learn. */
   notWatched: number;
@@ -112,8 +118,8 @@ export interface WaitingReplay {
 }
 
 /**
- * A function attached through the API, and whether the platform still has it attached. `undone`: no longer attached;
- * `gone`: no such function; `unknown`: the platform does not answer.
+ * A function attached through the API, and whether the platform still has it attached. `undone`: no
+ * longer attached; `gone`: no such function; `unknown`: the platform does not answer.
  */
 export interface KnownAttachment {
   script: string;

@@ -20,8 +20,8 @@ export function heardOf(counts: readonly FunctionCount[]): Heard[] {
 }
 
 /**
- * The last event whose name could not be counted for lack of room, in ms; null: there was room. While there is room,
- * the sum without a name only holds forgotten functions.
+ * The last event whose name could not be counted for lack of room, in ms; null: there was room.
+ * While there is room, the sum without a name only holds forgotten functions.
  */
 export function unnamedMs(counts: readonly FunctionCount[], bounds: TallyBounds = TALLY_BOUNDS): number | null {
   const names = counts.flatMap(({ scriptName }) => scriptName ?? []);
@@ -30,7 +30,10 @@ export function unnamedMs(counts: readonly FunctionCount[], bounds: TallyBounds 
   return counts.find(({ scriptName }) => scriptName === null)?.lastEventMs ?? null;
 }
 
-/** Functions to ask the ledger about: those that look quiet, and those whose logging is on but that sent nothing lately. */
+/**
+ * Functions to ask the ledger about: those that look quiet, and those whose logging is on but that
+ * sent nothing lately.
+ */
 export function candidates({ lately, settings, usual }: KnownFunctions, untilMs: number): string[] {
   const seen = new Set(lately.map(({ scriptName }) => scriptName));
   const quiet = [...usual].filter(([, each]) => isQuiet(each, untilMs)).map(([name]) => name);

@@ -3,7 +3,9 @@ import { AFTER, isQuiet, NAMED_MAX } from "./thresholds.ts";
 import type { Subject } from "./types.ts";
 import { counted, type Found, shown, span } from "./words.ts";
 
-/** Findings about functions, those known for longest first; at most {@link NAMED_MAX} of each kind. */
+/**
+ * Findings about functions, those known for longest first; at most {@link NAMED_MAX} of each kind.
+ */
 export function functionFindings(facts: Facts): Found[] {
   const { functions } = facts;
   return [...bounded(everyFunctionFinding(facts)), ...(functions === SILENT ? [] : unwatched(functions.notWatched))];
@@ -38,7 +40,10 @@ function switchedOff({ name, logging, setMs, dropped, lastEventMs }: FunctionFac
   ];
 }
 
-/** Whether later events may have arrived without a name, because no name was left: then it may not be quiet. */
+/**
+ * Whether later events may have arrived without a name, because no name was left: then it may not
+ * be quiet.
+ */
 export function mayBeUnnamed({ lastEventMs, usual }: FunctionFacts, unnamedMs: number | null): boolean {
   return unnamedMs !== null && Math.max(lastEventMs ?? 0, usual?.lastMs ?? 0) < unnamedMs;
 }

@@ -20,7 +20,10 @@ interface Row {
 /** An incident as listed. `overMs` null: open. */
 export type PastIncident = Incident & { overMs: number | null };
 
-/** The incidents in the storage of the watch: tracked ones, past ones, and which were told to the webhook. */
+/**
+ * The incidents in the storage of the watch: tracked ones, past ones, and which were told to the
+ * webhook.
+ */
 export class IncidentRows {
   readonly #sql: SqlStorage;
   readonly #calls: WebhookCalls;

@@ -1,4 +1,6 @@
-/** From looks to incidents: when a finding opens an incident, and when the incident is over. Pure. */
+/**
+ * From looks to incidents: when a finding opens an incident, and when the incident is over. Pure.
+ */
 import type { Finding } from "./types.ts";
 
 /** A finding opens an incident when two looks at least this far apart, in ms, have it. */
@@ -25,7 +27,10 @@ export interface Tracked {
   readonly firstSeenMs: number;
   /** When it became an incident; null: it is suspected. */
   readonly openedMs: number | null;
-  /** Since which look it is absent, and from how many; null: the last look saw it, or could not have. */
+  /**
+   * Since which look it is absent, and from how many; null: the last look saw it, or could not
+   * have.
+   */
   readonly well: { readonly sinceMs: number; readonly looks: number } | null;
   /** How often it came back. */
   readonly flaps: number;
@@ -40,7 +45,9 @@ export interface Look {
   /** In ms since the epoch. */
   readonly atMs: number;
   readonly findings: readonly Finding[];
-  /** Whether this look could not tell if there is such a finding; its absence then means nothing. */
+  /**
+   * Whether this look could not tell if there is such a finding; its absence then means nothing.
+   */
   isBlind(finding: Finding): boolean;
 }
 
@@ -60,7 +67,8 @@ export function keyOf({ kind, subject }: Pick<Finding, "kind" | "subject">): str
 }
 
 /**
- * Applies a look to what is tracked. An incident that returns before it is over stays the same, with one more flap.
+ * Applies a look to what is tracked. An incident that returns before it is over stays the same,
+ * with one more flap.
  * @param newId makes the id of a newly tracked finding.
  */
 export function advance(before: readonly Tracked[], look: Look, newId: () => string): Step {
@@ -123,7 +131,10 @@ function seenAgain(past: Tracked, finding: Finding, nowMs: number): Tracked {
   };
 }
 
-/** After a clock was set back, times in the future are cut to now: otherwise nothing would open or end until then. */
+/**
+ * After a clock was set back, times in the future are cut to now: otherwise nothing would open or
+ * end until then.
+ */
 function notAfter(each: Tracked, nowMs: number): Tracked {
   const at = (ms: number): number => Math.min(ms, nowMs);
   return {
@@ -136,8 +147,8 @@ function notAfter(each: Tracked, nowMs: number): Tracked {
 }
 
 /**
- * The findings to track, by their keys. Those already tracked stay; new ones fill the remaining room, errors first;
- * the rest becomes one finding.
+ * The findings to track, by their keys. Those already tracked stay; new ones fill the remaining
+ * room, errors first; the rest becomes one finding.
  */
 function bounded(findings: readonly Finding[], known: ReadonlyMap<string, Tracked>): Map<string, Finding> {
   const all = new Map(findings.map((finding) => [keyOf(finding), finding]));

@@ -2,7 +2,10 @@ import { SCRIPT_NAME_MAX, type TallyBounds } from "../account/function-counts.ts
 import type { Usual } from "./facts.ts";
 import { AFTER, RHYTHM_BOUNDS } from "./thresholds.ts";
 
-/** The learned rhythms of the watch. One row of less than 1.2 MB, whatever names senders make up: {@link RHYTHM_BOUNDS}. */
+/**
+ * The learned rhythms of the watch. One row of less than 1.2 MB, whatever names senders make up:
+ * {@link RHYTHM_BOUNDS}.
+ */
 export const RHYTHM_SQL = `
       CREATE TABLE rhythm (
         id    INTEGER PRIMARY KEY CHECK (id = 1),
@@ -12,7 +15,10 @@ export const RHYTHM_SQL = `
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
 
-/** How far back pauses count, in days before the last event: a silence does not change what is usual. */
+/**
+ * How far back pauses count, in days before the last event: a silence does not change what is
+ * usual.
+ */
 const GAP_DAYS = 14;
 
 /** Shorter pauses, in ms, are not stored: even twice as long is not called quiet. */
@@ -28,7 +34,10 @@ export interface Pulse {
   lastMs: number;
   /** Looks that found a newer event than the one before. */
   looks: number;
-  /** The longest pause that ended on each day (since the epoch), in minutes; days with short pauses only are left out. */
+  /**
+   * The longest pause that ended on each day (since the epoch), in minutes; days with short pauses
+   * only are left out.
+   */
   gaps: [day: number, minutes: number][];
 }
 
@@ -55,8 +64,8 @@ export function usualOf({ firstMs, lastMs, looks, gaps }: Pulse): Usual | null {
 
 /**
  * Applies a look.
- * @param knownUntilMs until when the look before knew all events. A pause ends there, so that a pause of the watch itself
- * counts as none.
+ * @param knownUntilMs until when the look before knew all events. A pause ends there, so that a
+ * pause of the watch itself counts as none.
  */
 export function heard(before: Pulse | null, lastMs: number, knownUntilMs: number): Pulse {
   if (before === null) return { firstMs: lastMs, lastMs, looks: 1, gaps: [] };
@@ -69,8 +78,8 @@ export function heard(before: Pulse | null, lastMs: number, knownUntilMs: number
 }
 
 /**
- * Applies a look. Without room, a new name replaces the oldest that was seen once; names seen more often stay, whatever
- * names senders make up.
+ * Applies a look. Without room, a new name replaces the oldest that was seen once; names seen more
+ * often stay, whatever names senders make up.
  * @returns how many names found no room.
  */
 export function listened(
@@ -125,7 +134,8 @@ export class Rhythm {
    * Applies a look.
    * @param countedMs when events were last counted; null: never.
    * @param untilMs until when all events are known. A look behind an earlier one changes nothing…
-   * @param nowMs …unless the clock of the earlier one was ahead: nothing would be learned until then.
+   * @param nowMs …unless the clock of the earlier one was ahead: nothing would be learned until
+   *   then.
    * @returns how many names found no room.
    */
   listen(all: readonly Heard[], countedMs: number | null, untilMs: number, nowMs: number): number {

@@ -9,7 +9,10 @@ import { counted, type Found } from "./words.ts";
 
 export { KINDS, type Kind } from "./kinds.ts";
 
-/** All findings, errors first, then by subject and kind. Pure: the same facts give the same findings. */
+/**
+ * All findings, errors first, then by subject and kind. Pure: the same facts give the same
+ * findings.
+ */
 export function findingsOf(facts: Facts): Finding[] {
   return [
     ...accountFindings(facts),
@@ -68,8 +71,8 @@ const OF_LEDGER: ReadonlySet<Kind> = new Set([
 const WITHOUT_LOG: ReadonlySet<Kind> = new Set(["key_lost", "destination_unusable", "log_silent", "replay_waiting"]);
 
 /**
- * Whether the facts cannot tell if there is such a finding, because a part is silent or nothing can be decrypted.
- * Its absence from the findings then does not mean that it is over.
+ * Whether the facts cannot tell if there is such a finding, because a part is silent or nothing can
+ * be decrypted. Its absence from the findings then does not mean that it is over.
  */
 export function isUntold(facts: Facts, subject: Subject, kind: string): boolean {
   const of = kind as Kind;
@@ -107,7 +110,10 @@ function isUntoldOf(job: JobFacts, kind: Kind, facts: Facts): boolean {
   return log === SILENT && !WITHOUT_LOG.has(kind);
 }
 
-/** `nothing_received` compares a job with the others: a silent log may be the one that shows the difference. */
+/**
+ * `nothing_received` compares a job with the others: a silent log may be the one that shows the
+ * difference.
+ */
 function isReceiptUntold(job: JobFacts, facts: Facts): boolean {
   const { jobs, account, functions } = facts;
   if (account === SILENT || functions === SILENT) return true;
@@ -123,7 +129,10 @@ function isUnnamed(facts: Facts, name: string, kind: Kind): boolean {
   return isIn(everyFunctionFinding(facts)) && !isIn(functionFindings(facts));
 }
 
-/** Whether nothing was counted for too long, but events may have arrived since: unnamed, or still in the queue. */
+/**
+ * Whether nothing was counted for too long, but events may have arrived since: unnamed, or still in
+ * the queue.
+ */
 function isQuietUntold({ functions, nowMs }: Facts, name: string): boolean {
   if (functions === SILENT) return true;
   const known = functions.each.find((each) => each.name === name);

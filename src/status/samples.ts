@@ -4,7 +4,9 @@ import type { AccountFacts, JobPast, KnownJob } from "./facts.ts";
 import { keptNothing, type Mark, marked } from "./marks.ts";
 import { BACKLOG_MIN } from "./thresholds.ts";
 
-/** The counts seen by the last look. One row of some hundred kB at most: there are at most 250 jobs. */
+/**
+ * The counts seen by the last look. One row of some hundred kB at most: there are at most 250 jobs.
+ */
 export const SAMPLES_SQL = `
       CREATE TABLE sample (
         id    INTEGER PRIMARY KEY CHECK (id = 1),

@@ -1,7 +1,10 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { fromBase64, toBase64 } from "../bytes.ts";
 
-/** Prefix of a secret, which makes leaks recognisable. https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md */
+/**
+ * Prefix of a secret, which makes leaks recognisable.
+ * https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+ */
 const SECRET_PREFIX = "whsec_";
 
 /** Random bytes in a secret. The same page: 24 to 64. */
@@ -22,8 +25,8 @@ export interface Signed {
 }
 
 /**
- * The headers of a signed call as in Standard Webhooks. The signature is, for each secret, `v1,` and the base64 of
- * HMAC-SHA256 over `id.timestamp.body`, separated by spaces.
+ * The headers of a signed call as in Standard Webhooks. The signature is, for each secret, `v1,`
+ * and the base64 of HMAC-SHA256 over `id.timestamp.body`, separated by spaces.
  * @param secrets the newest first; two during a rotation.
  */
 export function signatureHeaders(

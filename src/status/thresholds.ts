@@ -1,11 +1,15 @@
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** How long a state must last before it is a finding, in ms. docs/status.md repeats these in words. */
+/**
+ * How long a state must last before it is a finding, in ms. docs/status.md repeats these in words.
+ */
 export const AFTER = {
   /** Uploads fail and are retried. */
   failing: 2 * MINUTE_MS,
-  /** Beyond the interval of the job and `uploadStarts`, the time in which an upload should start. */
+  /**
+   * Beyond the interval of the job and `uploadStarts`, the time in which an upload should start.
+   */
   lagging: 5 * MINUTE_MS,
   uploadStarts: 15_000,
   /** A job receives nothing while others do; or no event arrives at all. */
@@ -31,7 +35,10 @@ export const GROWING_MS = HOUR_MS;
 /** How long a loss is reported after its last growth, in ms. */
 export const LOSS_TOLD_MS = 24 * HOUR_MS;
 
-/** Records dropped in a row before a filter is said to keep nothing; a sample needs this many divided by its rate. */
+/**
+ * Records dropped in a row before a filter is said to keep nothing; a sample needs this many
+ * divided by its rate.
+ */
 export const REFUSED_MIN = 20;
 
 /** Messages in the queue that count as a backlog; a batch has a hundred. */
@@ -40,16 +47,23 @@ export const BACKLOG_MIN = 1_000;
 /** A log of this size is called large, in bytes: half of a full segment. */
 export const LOG_LARGE_BYTES = 4_000_000_000;
 
-/** Functions named at once per kind of finding; the others are counted. Senders choose the names. */
+/**
+ * Functions named at once per kind of finding; the others are counted. Senders choose the names.
+ */
 export const NAMED_MAX = 100;
 
-/** Functions whose rhythm is learned. A UTF-16 unit is at most 6 bytes of JSON, the rest of an entry at most 300. */
+/**
+ * Functions whose rhythm is learned. A UTF-16 unit is at most 6 bytes of JSON, the rest of an entry
+ * at most 300.
+ */
 export const RHYTHM_BOUNDS = { names: 1_000, chars: 128_000 } as const;
 
 /** A function is quiet after this many times its longest pause. */
 const QUIET_TIMES = 2;
 
-/** Whether it has been silent for longer than usual. @param untilMs until when all events are known. */
+/**
+ * Whether it has been silent for longer than usual. @param untilMs until when all events are known.
+ */
 export function isQuiet({ lastMs, longestGapMs }: { lastMs: number; longestGapMs: number }, untilMs: number): boolean {
   return untilMs - lastMs > Math.max(AFTER.quiet, QUIET_TIMES * longestGapMs);
 }

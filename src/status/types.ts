@@ -9,7 +9,9 @@ export interface Finding {
   /** One of kinds.ts. Kind and subject identify a finding. */
   readonly kind: string;
   readonly subject: Subject;
-  /** `error`: records are not arriving, or are lost; `warning`: they soon may be, or it is unknown. */
+  /**
+   * `error`: records are not arriving, or are lost; `warning`: they soon may be, or it is unknown.
+   */
   readonly severity: "error" | "warning";
   /** In ms since the epoch, as far as the facts tell; null: since it was first seen. */
   readonly sinceMs: number | null;

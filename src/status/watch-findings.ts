@@ -3,7 +3,10 @@ import type { Finding } from "./types.ts";
 import { GIVE_UP_MS } from "./webhook.ts";
 import type { WebhookState } from "./webhook-calls.ts";
 
-/** A webhook counts as failing after this many failures in a row over this long, in ms: less may be a restart of its receiver. */
+/**
+ * A webhook counts as failing after this many failures in a row over this long, in ms: less may be
+ * a restart of its receiver.
+ */
 const FAILURES = 3;
 const FAILING_MS = 10 * 60_000;
 

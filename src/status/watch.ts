@@ -17,7 +17,10 @@ import { WebhookCalls, type WebhookDraft, type WebhookState } from "./webhook-ca
 /** Deadline of a look, in ms: more than gathering takes at most, less than the cron allows. */
 const LOOK_MS = 22_000;
 
-/** A look this recent, in ms, is reused, so that frequent requests do not load the service. Tests override it. */
+/**
+ * A look this recent, in ms, is reused, so that frequent requests do not load the service. Tests
+ * override it.
+ */
 export const FRESH = { ms: 10_000 };
 
 /** A look on request counts for incidents if the last counted one is at least this old, in ms. */
@@ -29,10 +32,16 @@ const FAILED_LOOKS = 2;
 /** How long the cron waits for calls, in ms; they continue afterwards. */
 const SEND_WAIT_MS = 3_000;
 
-/** The alarm set while calls are made, in ms from now, in case this object ends before it sets the next one. */
+/**
+ * The alarm set while calls are made, in ms from now, in case this object ends before it sets the
+ * next one.
+ */
 const SENDING_MS = 60_000;
 
-/** With a webhook, the watch looks by itself after this long without a cron, in ms: twice five minutes, and one. */
+/**
+ * With a webhook, the watch looks by itself after this long without a cron, in ms: twice five
+ * minutes, and one.
+ */
 const NO_CRON_MS = 11 * 60_000;
 
 /** Least time between test calls of the webhook, in ms, to protect its receiver. */
@@ -88,7 +97,10 @@ export class Watch extends DurableObject<Env> {
     };
   }
 
-  /** From the cron: one look, and the calls that are due. Never throws: a failed look is logged, and the second in a row is a finding. */
+  /**
+   * From the cron: one look, and the calls that are due. Never throws: a failed look is logged, and
+   * the second in a row is a finding.
+   */
   async check(): Promise<void> {
     await this.#look(true);
     const sending = this.#sendDue();
@@ -144,7 +156,10 @@ export class Watch extends DurableObject<Env> {
     return true;
   }
 
-  /** Looks again at what is suspected, and makes the calls that are due. Must not throw: the platform drops an alarm after six failures. */
+  /**
+   * Looks again at what is suspected, and makes the calls that are due. Must not throw: the
+   * platform drops an alarm after six failures.
+   */
   override async alarm(): Promise<void> {
     this.#alarm.cleared();
     try {
@@ -157,7 +172,10 @@ export class Watch extends DurableObject<Env> {
     await this.#sendDue();
   }
 
-  /** One at a time: a caller meanwhile gets the same result. @param counts for incidents, however recent the last counted look. */
+  /**
+   * One at a time: a caller meanwhile gets the same result. @param counts for incidents, however
+   * recent the last counted look.
+   */
   #look(counts: boolean): Promise<Sight | null> {
     this.#looking ??= this.#lookNow(counts).finally(() => {
       this.#looking = null;
@@ -224,8 +242,9 @@ export class Watch extends DurableObject<Env> {
   }
 
   /**
-   * When to look although no cron came, in ms since the epoch; null: no webhook is on. Without it, a missing cron would
-   * stop all calls. A new instance does not know its last look, and looks with the next alarm.
+   * When to look although no cron came, in ms since the epoch; null: no webhook is on. Without it,
+   * a missing cron would stop all calls. A new instance does not know its last look, and looks with
+   * the next alarm.
    */
   #lookDueMs(nowMs: number): number | null {
     return this.#calls.wanted() ? Math.min(this.#countedMs, nowMs) + NO_CRON_MS : null;

@@ -16,10 +16,16 @@ import {
   type WebhookSecrets,
 } from "./webhook.ts";
 
-/** Waiting calls at most; a further incident is told when there is room. An `incident.over` is added beyond this, as the receiver knows of the incident. */
+/**
+ * Waiting calls at most; a further incident is told when there is room. An `incident.over` is added
+ * beyond this, as the receiver knows of the incident.
+ */
 export const WAITING_MAX = 1_000;
 
-/** Calls of one pass, one after the other: at 10 s each, well below the 15 minutes that an alarm may run. */
+/**
+ * Calls of one pass, one after the other: at 10 s each, well below the 15 minutes that an alarm may
+ * run.
+ */
 export const CALLS_PER_PASS = 50;
 
 /** A webhook as stored. */
@@ -82,8 +88,9 @@ interface WebhookRow {
 type NotCalled = { readonly kind: "not called"; readonly why: string };
 
 /**
- * The webhook and its waiting calls, in the storage of the watch. A call is stored in one transaction with its incident
- * and deleted when the receiver accepts it. Until then it may be made again, with the same id.
+ * The webhook and its waiting calls, in the storage of the watch. A call is stored in one
+ * transaction with its incident and deleted when the receiver accepts it. Until then it may be made
+ * again, with the same id.
  */
 export class WebhookCalls {
   readonly #storage: DurableObjectStorage;
@@ -139,7 +146,10 @@ export class WebhookCalls {
     if (!enabled) this.#sql.exec("DELETE FROM webhook_call");
   }
 
-  /** Deletes the webhook and its waiting calls. Call in a transaction. @returns whether there was one. */
+  /**
+   * Deletes the webhook and its waiting calls. Call in a transaction. @returns whether there was
+   * one.
+   */
   remove(): boolean {
     this.#sql.exec("DELETE FROM webhook_call");
     return this.#sql.exec("DELETE FROM webhook").rowsWritten > 0;
@@ -185,8 +195,9 @@ export class WebhookCalls {
   }
 
   /**
-   * Makes the due calls, one after the other, until one fails. After a rest another call is tried first, so that a call
-   * that is never accepted only holds up its own incident. Never runs twice at a time; no answer makes it throw.
+   * Makes the due calls, one after the other, until one fails. After a rest another call is tried
+   * first, so that a call that is never accepted only holds up its own incident. Never runs twice
+   * at a time; no answer makes it throw.
    */
   async send(): Promise<void> {
     if (this.#sending) return;

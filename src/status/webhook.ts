@@ -1,4 +1,7 @@
-/** The address, secrets and calls of a webhook, and what follows from an answer. Its rows are in webhook-calls.ts. */
+/**
+ * The address, secrets and calls of a webhook, and what follows from an answer. Its rows are in
+ * webhook-calls.ts.
+ */
 import * as z from "zod";
 import { backoffMs } from "../backoff.ts";
 import { parseEndpoint } from "../destinations/conf.ts";
@@ -23,7 +26,10 @@ const JITTER = 0.2;
 /** The longest possible rest, in ms; a longer one comes from a wrong clock. */
 export const REST_MAX_MS = Math.max(REST_MS.last * (1 + JITTER), RETRY_AFTER_MAX_S * 1_000);
 
-/** How long a call is retried, in ms: three days, about as long as the schedule that Standard Webhooks recommends. */
+/**
+ * How long a call is retried, in ms: three days, about as long as the schedule that Standard
+ * Webhooks recommends.
+ */
 export const GIVE_UP_MS = 3 * 86_400_000;
 
 /** Stored encrypted. The address is secret too: its path often grants access. */
@@ -43,7 +49,8 @@ export function parseWebhookUrl(text: string, allowLoopback: boolean): Parsed<st
   if (!/^https?:\/\//i.test(text)) return { ok: false, why: "must begin with https://" };
   if (text.includes(MASK)) return { ok: false, why: "is masked but not as it was shown; send it in full" };
   if (text.includes("#")) return { ok: false, why: "must not contain a fragment" };
-  // A URL parser drops some characters and reads others as a slash: the URL would differ from the text.
+  // A URL parser drops some characters and reads others as a slash: the URL would differ from the
+  // text.
   if (!/^[!-[\]-~]*$/.test(text)) return { ok: false, why: "must be ASCII without spaces and backslashes" };
   // Unlike an endpoint, it may have a query: some receivers expect their key there.
   const endpoint = parseEndpoint(text.replace(/\?.*$/, ""), "url", allowLoopback);
@@ -53,8 +60,9 @@ export function parseWebhookUrl(text: string, allowLoopback: boolean): Parsed<st
 }
 
 /**
- * Whether a name belongs to private networks: it has no dot, or a top-level name outside public DNS. Ignores loopback.
- * https://www.iana.org/assignments/special-use-domain-names, and ICANN's resolution on `.internal`.
+ * Whether a name belongs to private networks: it has no dot, or a top-level name outside public
+ * DNS. Ignores loopback. https://www.iana.org/assignments/special-use-domain-names, and ICANN's
+ * resolution on `.internal`.
  */
 function isInternalName(hostname: string): boolean {
   const name = hostname.replace(/\.+$/, "");
@@ -62,7 +70,9 @@ function isInternalName(hostname: string): boolean {
   return !name.includes(".") || /\.(?:internal|local|localdomain|lan|intranet|corp|home|svc|home\.arpa)$/.test(name);
 }
 
-/** New secrets for an address. @param before the current ones; their secret keeps signing for a day. */
+/**
+ * New secrets for an address. @param before the current ones; their secret keeps signing for a day.
+ */
 export function withNewSecret(url: string, before: WebhookSecrets | null, nowMs: number): WebhookSecrets {
   const previous = before === null ? null : { secret: before.secret, untilMs: nowMs + ROTATION_MS };
   return { url, secret: newWebhookSecret(), previous };
@@ -116,8 +126,8 @@ export function restMs(failures: number, retryAfterS: number | null, chance: num
 }
 
 /**
- * One try of a call, signed with the current time. Follows no redirect, and reads only the status of the answer.
- * Never throws.
+ * One try of a call, signed with the current time. Follows no redirect, and reads only the status
+ * of the answer. Never throws.
  */
 export async function callWebhook(
   { url, secret, previous }: WebhookSecrets,
@@ -127,7 +137,8 @@ export async function callWebhook(
   const nowMs = platform.now();
   const secrets = previous !== null && nowMs < previous.untilMs ? [secret, previous.secret] : [secret];
   const signature = signatureHeaders({ id, timestampS: Math.floor(nowMs / 1_000), body }, secrets);
-  // Not `AbortSignal.timeout`: it cannot be cleared, and a pending timer keeps a durable object awake and billed.
+  // Not `AbortSignal.timeout`: it cannot be cleared, and a pending timer keeps a durable object
+  // awake and billed.
   const deadline = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<null>((resolve) => {

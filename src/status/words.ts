@@ -7,7 +7,10 @@ export type Found = Finding & { readonly kind: Kind };
 /** The same without its subject. */
 export type Rest = Omit<Found, "subject">;
 
-/** The last answer of a store, read from the error message of a job: only status and code come from the store. */
+/**
+ * The last answer of a store, read from the error message of a job: only status and code come from
+ * the store.
+ */
 export interface StoreAnswer {
   status: number;
   /** Letters and digits; null: none. */
@@ -20,7 +23,10 @@ export function answerIn(errorMessage: string | null): StoreAnswer | null {
   return match === null ? null : { status: Number(match[1]), code: match[2] ?? null };
 }
 
-/** Why uploads fail, for the middle of a sentence. Repeats nothing of the message but what {@link answerIn} reads. */
+/**
+ * Why uploads fail, for the middle of a sentence. Repeats nothing of the message but what
+ * {@link answerIn} reads.
+ */
 export function causeIn(errorMessage: string | null): string {
   const answer = answerIn(errorMessage);
   if (answer !== null && (answer.status < 200 || answer.status > 299))

@@ -1,7 +1,10 @@
 /** An alarm that is overdue by this, in ms, is lost: the platform dropped it. */
 export const LOST_AFTER_MS = 60_000;
 
-/** The one alarm of a durable object. It remembers its time, because every `setAlarm` is billed as a write. */
+/**
+ * The one alarm of a durable object. It remembers its time, because every `setAlarm` is billed as a
+ * write.
+ */
 export class Alarm {
   readonly #storage: DurableObjectStorage;
   /** In ms since the epoch; null: not set. */
@@ -22,7 +25,8 @@ export class Alarm {
   }
 
   /**
-   * Sets the alarm, unless it is set for an earlier time. In a transaction, use {@link Alarm.transaction}.
+   * Sets the alarm, unless it is set for an earlier time. In a transaction, use
+   * {@link Alarm.transaction}.
    * @param dueMs in ms since the epoch; a past time means at once, Infinity never.
    */
   set(dueMs: number, nowMs: number): void {
@@ -34,7 +38,10 @@ export class Alarm {
     this.#armedMs = due;
   }
 
-  /** A transaction; if it fails, the alarm is rolled back with the rows, and so is its remembered time. */
+  /**
+   * A transaction; if it fails, the alarm is rolled back with the rows, and so is its remembered
+   * time.
+   */
   transaction<T>(change: () => T): T {
     const armed = this.#armedMs;
     try {

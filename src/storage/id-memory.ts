@@ -25,17 +25,17 @@ const PARTS = 64;
 const minuteOf = (timeMs: number): number => Math.floor(timeMs / 60_000);
 
 /**
- * Whether ids of this time of intake are still remembered after a sweep at `sweptMs`. For keyed ids, the time is that of
- * the copy that was taken.
+ * Whether ids of this time of intake are still remembered after a sweep at `sweptMs`. For keyed
+ * ids, the time is that of the copy that was taken.
  */
 export function remembers(takenInMs: number, sweptMs: number): boolean {
   return minuteOf(takenInMs) >= minuteOf(sweptMs - ID_MEMORY_MS);
 }
 
 /**
- * Remembers which messages were taken, in the tables of {@link ID_MEMORY_SQL}. One row holds all ids of a minute of
- * intake: a row per id would cost more than all other writes. A redelivered message names the same minute. Keyed ids
- * have no fixed minute and get a row each.
+ * Remembers which messages were taken, in the tables of {@link ID_MEMORY_SQL}. One row holds all
+ * ids of a minute of intake: a row per id would cost more than all other writes. A redelivered
+ * message names the same minute. Keyed ids have no fixed minute and get a row each.
  */
 export class IdMemory {
   readonly #sql: SqlStorage;

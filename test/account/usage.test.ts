@@ -1,11 +1,17 @@
-/** The cost of a month, compared with the benchmark's: the tables of docs/costs.md, for a million events. */
+/**
+ * The cost of a month, compared with the benchmark's: the tables of docs/costs.md, for a million
+ * events.
+ */
 import { describe, expect, it } from "vitest";
 import type { MonthUse } from "../../src/account/month-use.ts";
 import { billOf, type OperationName, queueUnits } from "../../src/account/usage.ts";
 
 const SINCE = Date.parse("2026-11-01T00:00:00Z");
 
-/** Jobs and events a second; and, for a million events: batches, groups of 4 MB, message units of 64 KB, uploads. */
+/**
+ * Jobs and events a second; and, for a million events: batches, groups of 4 MB, message units of 64
+ * KB, uploads.
+ */
 const SCENARIOS = [
   { name: "1/s, 1 job", jobs: 1, rate: 1, batches: 88_400, groups: 88_400, units: 343_000, uploads: 30_600 },
   { name: "100/s, 1 job", jobs: 1, rate: 100, batches: 1_000, groups: 1_000, units: 5_000, uploads: 334 },

@@ -18,7 +18,10 @@ const patch = (name: string, body: unknown, base = SCRIPTS) =>
 const list = async (query = "", base = SCRIPTS): Promise<Settings[]> =>
   (await call<Settings[]>("GET", base + query)).body.result;
 
-/** Sends events of a function through the queue and counts them. @param at time of the first one, and of their intake. */
+/**
+ * Sends events of a function through the queue and counts them. @param at time of the first one,
+ * and of their intake.
+ */
 async function ship(scriptName: string, events: number, at = NOON): Promise<void> {
   const minted = new Oracle({ at, name: `${scriptName}-${at}` }).mint(events, { scriptName });
   const { acked } = await deliver(pack(minted, at));

@@ -1,4 +1,7 @@
-/** Calls the API in the runtime, with any environment and platform, and checks every answer's envelope and shape. */
+/**
+ * Calls the API in the runtime, with any environment and platform, and checks every answer's
+ * envelope and shape.
+ */
 import { env } from "cloudflare:workers";
 import { expect, inject } from "vitest";
 import { createApp } from "../../src/app.ts";
@@ -23,7 +26,10 @@ export interface CallOptions {
 
 const apps = new WeakMap<Platform, ReturnType<typeof createApp>>();
 
-/** One request, by default with the admin's token. @param path below `/client/v4/accounts/{account_id}`. */
+/**
+ * One request, by default with the admin's token. @param path below
+ * `/client/v4/accounts/{account_id}`.
+ */
 export async function call<T = unknown>(
   method: string,
   path: string,

@@ -1,4 +1,6 @@
-/** Hostile requests against every route: a failure in plain words, nothing stored, nothing echoed. */
+/**
+ * Hostile requests against every route: a failure in plain words, nothing stored, nothing echoed.
+ */
 import { env } from "cloudflare:workers";
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";

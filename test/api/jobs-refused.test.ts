@@ -16,7 +16,9 @@ beforeEach(() => {
 });
 const valid = () => ({ destination_conf: destinationConf(bucket.name) });
 
-/** Tries to create a job: it must be refused without any effect, not even a call to the destination. */
+/**
+ * Tries to create a job: it must be refused without any effect, not even a call to the destination.
+ */
 async function refused(body: unknown, options: CallOptions = {}) {
   const answer = await call("POST", "/logship/jobs", body, options);
   await expectNothingStored(bucket);

@@ -129,7 +129,8 @@ describe("a store that does not give the object", () => {
     const answer = await records();
     expect([answer.status, errorsOf(answer)[0]?.[2]]).toEqual([status, expect.stringMatching(words)]);
     await control.release();
-    // A download is refused in the same words, unless its head was already sent: then the body breaks off.
+    // A download is refused in the same words, unless its head was already sent: then the body
+    // breaks off.
     if (action.do === "answer" && action.status !== 200) {
       const file = await download(`${path}/${first.number}`);
       expect(file.status).toBe(status);

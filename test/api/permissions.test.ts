@@ -7,7 +7,10 @@ import { setClock } from "../support/runtime/pipeline.ts";
 import { call, errorsOf, intake } from "./harness.ts";
 import { bearer, type Headers, member, pair, token } from "./principals.ts";
 
-/** The permission of each route, under each name of its group. A route that is missing here fails the first test. */
+/**
+ * The permission of each route, under each name of its group. A route that is missing here fails
+ * the first test.
+ */
 const LOGS: { readonly [route: string]: Permission } = {
   "POST /datasets/:dataset/events": "events:write",
   "GET /jobs": "logs:read",
@@ -118,7 +121,10 @@ async function answersTo(headers: Headers): Promise<{ route: string; permission:
   return answers;
 }
 
-/** Expects that a caller is admitted exactly where permitted, and elsewhere told which permission is missing. */
+/**
+ * Expects that a caller is admitted exactly where permitted, and elsewhere told which permission is
+ * missing.
+ */
 async function expectHolds(headers: Headers, held: readonly Permission[]): Promise<void> {
   for (const { route, permission, said } of await answersTo(headers)) {
     const refused = [403, null, [10000, `Authorization error: this needs the permission ${permission}`]];

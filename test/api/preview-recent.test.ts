@@ -1,4 +1,7 @@
-/** Previews compared with what is really shipped: the same events through intake, queue, log and destination. */
+/**
+ * Previews compared with what is really shipped: the same events through intake, queue, log and
+ * destination.
+ */
 import { createExecutionContext, createMessageBatch, evictDurableObject, getQueueResult } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it } from "vitest";

@@ -1,6 +1,6 @@
 /**
- * A declarative tool creates a job from a configuration, reads it, compares, and sends its configuration, or what it
- * read, again. It must see every real difference and no other.
+ * A declarative tool creates a job from a configuration, reads it, compares, and sends its
+ * configuration, or what it read, again. It must see every real difference and no other.
  */
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";

@@ -1,4 +1,7 @@
-/** Attachments over time, checked by the cron through the deployed handlers, at a platform with other deployers. */
+/**
+ * Attachments over time, checked by the cron through the deployed handlers, at a platform with
+ * other deployers.
+ */
 import { abortAllDurableObjects, createScheduledController, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";

@@ -12,7 +12,10 @@ const DAY_MS = 86_400_000;
 
 const control = () => controlPlane(env.CONTROL);
 
-/** Writes copies of a job, as if it had been created and deleted so often. @param change of its configuration. */
+/**
+ * Writes copies of a job, as if it had been created and deleted so often. @param change of its
+ * configuration.
+ */
 const fill = (id: number, rows: number, change: object = {}): Promise<void> =>
   runInDurableObject(control(), (_control, { storage: { sql } }) => {
     const { config } = sql.exec<{ config: string }>("SELECT config FROM job WHERE id = ?", id).one();

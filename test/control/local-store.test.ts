@@ -77,7 +77,8 @@ describe("a function that is uploaded", () => {
     expect((await control().localFunction("shop"))?.code.modules).toHaveLength(1);
     expect(await rows("local_chunk")).toBe(chunks - 3);
     expect([await textOf("billing"), await control().localVersion("billing")]).toEqual(["of another", ofBilling]);
-    // Uploading the same code again is a new version: the memory of the function is lost, as with a deployment.
+    // Uploading the same code again is a new version: the memory of the function is lost, as with a
+    // deployment.
     const version = await control().localVersion("shop");
     await run("shop", shop("new"));
     expect(await control().localVersion("shop")).not.toBe(version);

@@ -148,7 +148,8 @@ describe("the scheduled handler", () => {
         drive: never,
       }),
     };
-    // Not real ones: their delays would wait for a clock that stands still, and end in another object's context.
+    // Not real ones: their delays would wait for a clock that stands still, and end in another
+    // object's context.
     const idle = { getByName: () => ({ check: async () => {}, drive: async () => {} }) };
     const scripted = {
       ...env,

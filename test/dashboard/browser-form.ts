@@ -21,7 +21,10 @@ function attributes(text: string): Map<string, string> {
 /** As received: UTF-8, through an HTML parser. */
 const received = (html: string) => html.toWellFormed().replaceAll("\u0000", "\ufffd").replace(/\r\n?/g, "\n");
 
-/** The entries of an untouched form. @param html of the controls, or of a page in which `action` names the form. */
+/**
+ * The entries of an untouched form. @param html of the controls, or of a page in which `action`
+ * names the form.
+ */
 export function untouched(html: string, action?: string): URLSearchParams {
   const page = received(html);
   const start = action === undefined ? 0 : page.indexOf(`action="${action}"`);

@@ -1,4 +1,7 @@
-/** No page of another origin and no other session can change anything; the session opens the pages only. */
+/**
+ * No page of another origin and no other session can change anything; the session opens the pages
+ * only.
+ */
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { createApp } from "../../src/app.ts";

@@ -25,7 +25,8 @@ describe("the page of a job", () => {
     expect(said).toContain("2 uploads ok, 0 retried, 0 failed in the last 24 hours.");
     expect(said).toContain("20 records delivered in the last 24 hours");
     expect(page.html).toContain('aria-label="2 uploads ok, 0 retried, 0 failed in the last 24 hours."');
-    // One title per bar of three charts; the clock stands still, so the chart of durations is empty.
+    // One title per bar of three charts; the clock stands still, so the chart of durations is
+    // empty.
     expect(page.html.match(/<title>2100-[^<]*<\/title>/g)).toHaveLength(3 * 24);
     for (const [range, bars] of [
       ["7d", 28],

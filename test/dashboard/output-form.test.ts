@@ -13,7 +13,10 @@ async function shown(body: ShippingBody, faults: readonly ErrorEntry[] = []): Pr
 
 type Fields = Record<string, string | undefined>;
 
-/** Reads the form after some fields changed; undefined removes one. @param unsaved what the form shows, if not the stored body. */
+/**
+ * Reads the form after some fields changed; undefined removes one. @param unsaved what the form
+ * shows, if not the stored body.
+ */
 async function read(before: ShippingBody, fields: Fields, unsaved = before): Promise<ShippingBody> {
   const form = untouched(await shown(unsaved));
   for (const [name, value] of Object.entries(fields)) {

@@ -1,4 +1,6 @@
-/** The permission of each page and form: a table written by hand, checked for every kind of caller. */
+/**
+ * The permission of each page and form: a table written by hand, checked for every kind of caller.
+ */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { PERMISSIONS, type Permission, ROLES, type Role } from "../../src/access/roles.ts";
 import { InnerApi } from "../../src/dashboard/inner-api.ts";

@@ -1,4 +1,7 @@
-/** The dashboard in the runtime: signs in, loads pages, sends forms, and checks what every page guarantees. */
+/**
+ * The dashboard in the runtime: signs in, loads pages, sends forms, and checks what every page
+ * guarantees.
+ */
 import { env } from "cloudflare:workers";
 import { expect } from "vitest";
 import { createApp } from "../../src/app.ts";
@@ -87,7 +90,9 @@ export class Visitor {
   }
 }
 
-/** Every page: no foreign content is loaded or run, nothing is cached, and it contains no secret. */
+/**
+ * Every page: no foreign content is loaded or run, nothing is cached, and it contains no secret.
+ */
 export function expectPage({ headers, html }: Shown): void {
   const policy = headers.get("content-security-policy") ?? "";
   expect(policy).toMatch(/^default-src 'none'; style-src 'sha256-[\w+/=]+'; script-src 'self'; /);

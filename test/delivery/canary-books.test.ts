@@ -20,7 +20,10 @@ async function booksOf(id: number) {
   return { status, objects, total, hours: await chainHealth(env.LOG, id, 0, Number.MAX_SAFE_INTEGER) };
 }
 
-/** Records that ship, a store that fails for a while, hours in between, all by the same clock. @returns the books after every step. */
+/**
+ * Records that ship, a store that fails for a while, hours in between, all by the same
+ * clock. @returns the books after every step.
+ */
 async function aDay(id: number, canary: boolean, canaryFails: boolean) {
   const { name } = freshBucket();
   const { clock, job } = await canaryWorld({ id, canary, destination: sealed(name, "logs/{DATE}") });
@@ -73,7 +76,10 @@ describe("counts", () => {
   });
 });
 
-/** Counts what is billed as a written row from now on: statements by their verb and table, and alarms. */
+/**
+ * Counts what is billed as a written row from now on: statements by their verb and table, and
+ * alarms.
+ */
 function meter(storage: DurableObjectStorage): { read(): Record<string, number> } {
   const cursors: [what: string, cursor: SqlStorageCursor<Record<string, SqlStorageValue>>][] = [];
   let alarms = 0;

@@ -66,7 +66,8 @@ describe("a store that takes its time", () => {
     expect(await runAlarm(job)).toBe(true);
     expect((await logStatus(job)).counts).toMatchObject({ delivered: 0, pending: 10 });
     clock.advance(50);
-    // The other day's batch is cut and uploaded while the first upload still hangs; its own wait has no next cut to end it.
+    // The other day's batch is cut and uploaded while the first upload still hangs; its own wait
+    // has no next cut to end it.
     await runInDurableObject(segmentOf(env.LOG, job, 0), (log) => {
       log.alarmWaitMs = 0;
     });

@@ -9,7 +9,10 @@ import { append, format, fragmentsOf, inLog, jobInto } from "./direct.ts";
 
 type Statement = { what: string; cursor: SqlStorageCursor<Record<string, SqlStorageValue>> };
 
-/** Every statement from now on, by its verb and its table: what it read and wrote is known once it has run. */
+/**
+ * Every statement from now on, by its verb and its table: what it read and wrote is known once it
+ * has run.
+ */
 function statements({ sql }: DurableObjectStorage): Statement[] {
   const run: Statement[] = [];
   const prototype = Object.getPrototypeOf(sql) as SqlStorage;

@@ -85,7 +85,8 @@ describe("a batch is cut", () => {
     await deliver(pack(oracle.mint(5), clock.nowMs()));
     clock.advance(10_000);
     await runAlarm(job);
-    // Half a minute after the oldest: the third of three batches of the queue is just about to come.
+    // Half a minute after the oldest: the third of three batches of the queue is just about to
+    // come.
     expect(await reasons(job)).toEqual([]);
     await deliver(pack(oracle.mint(5), clock.nowMs()));
     clock.advance(8_000);
@@ -136,7 +137,8 @@ describe("an object", () => {
     const one = await createJob(dated.name);
     const two = await createJob(plain.name, { destination_conf: destinationConf(plain.name, "") });
     const oracle = new Oracle({ at: Date.parse("2026-11-20T23:59:59.998Z") });
-    // 23:59:59.998, .999, then three days at once, the epoch's first moment and the last one that has a four-digit year.
+    // 23:59:59.998, .999, then three days at once, the epoch's first moment and the last one that
+    // has a four-digit year.
     const events = [
       ...oracle.mint(2),
       ...oracle.mint(30, { days: 3 }),
@@ -327,7 +329,8 @@ describe("a change of the job", () => {
       kind: "stale",
       job: { output: { ...NDJSON, fieldNames: ["EventTimestampMs"] } },
     });
-    // A consumer that cannot reach the control plane works with what it last knew; the log tells it better.
+    // A consumer that cannot reach the control plane works with what it last knew; the log tells it
+    // better.
     const { ControlPlane } = await import("../../src/index.ts");
     vi.spyOn(ControlPlane.prototype, "configSince").mockImplementation(() => {
       throw new Error("out of reach");
@@ -387,7 +390,8 @@ describe("a segment that is full", () => {
     expect(await newest("1000000001")).toEqual([1]);
     for (const number of numbers)
       expect((await api("GET", `/logship/jobs/${job}/objects/${number}`)).body.result).toMatchObject({ number });
-    // The first segment is gone from the way of a change, too: the next append starts at its ids and ends at the second.
+    // The first segment is gone from the way of a change, too: the next append starts at its ids
+    // and ends at the second.
     await deliver(pack(oracle.mint(5), clock.nowMs()));
     expect((await logStatus(job, 1)).counts.received).toBe(25);
   });

@@ -1,4 +1,7 @@
-/** Stores that say 200 and do not mean it, and answers that do not come: what is there in the end is whole. */
+/**
+ * Stores that say 200 and do not mean it, and answers that do not come: what is there in the end is
+ * whole.
+ */
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
@@ -37,7 +40,8 @@ describe("a store that keeps half of what it is sent, and says 200", () => {
       error_message: `upload failed: the store keeps ${size} of ${(await jobObjects(job))[0]?.bytes} bytes; it is being tried again`,
       last_error: expect.any(String),
     });
-    // Twice in the first attempt; each later one meets it with the condition, and sends over it once.
+    // Twice in the first attempt; each later one meets it with the condition, and sends over it
+    // once.
     expect((await written()).length).toBeLessThanOrEqual(2 + 23);
     await control.script([]);
     await settle(job, clock);
@@ -166,7 +170,9 @@ describe("a store whose 200 says nothing", () => {
 });
 
 describe("an answer that does not come", () => {
-  /** Lets an alarm begin an upload, and then its deadlines pass, with no time in it that is real. */
+  /**
+   * Lets an alarm begin an upload, and then its deadlines pass, with no time in it that is real.
+   */
   async function untilHungUp(
     world: Awaited<ReturnType<typeof waitingJob>>,
     action: "withhold" | "trickle",

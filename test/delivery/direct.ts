@@ -1,4 +1,7 @@
-/** A job's log spoken to as its consumer and its control plane do, without either: configurations, fragments and appends are the test's own. */
+/**
+ * A job's log spoken to as its consumer and its control plane do, without either: configurations,
+ * fragments and appends are the test's own.
+ */
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { concat, utf8Length } from "../../src/bytes.ts";
@@ -51,7 +54,9 @@ export function inLog<T>(
 
 let messages = 0;
 
-/** Commits fragments as one message of just these records. @throws if the log does not take them. */
+/**
+ * Commits fragments as one message of just these records. @throws if the log does not take them.
+ */
 export function append(log: DeliveryLog, version: number, fragments: Fragment[]): void {
   messages += 1;
   const id = messages.toString(16).padStart(32, "0");
@@ -72,7 +77,10 @@ export function cutObjects({ sql }: DurableObjectStorage): CutObject[] {
   return objects.list(0, 1_000).map((row) => ({ row, bytes: concat([...objects.pieces(row)]) }));
 }
 
-/** What an object holds. @throws if it is not one strict gzip member, with the constant header, of valid UTF-8. */
+/**
+ * What an object holds. @throws if it is not one strict gzip member, with the constant header, of
+ * valid UTF-8.
+ */
 export function textOfMember(bytes: Uint8Array): string {
   const read = readSingleMember(bytes);
   if (!read.ok) throw new Error(read.reason);

@@ -19,7 +19,10 @@ const parked: fc.Arbitrary<FailureKind> = fc.record({
 const attempt = fc.oneof(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }));
 const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 
-/** Doubled for each failure, by adding: what a delay would be without chance and without the store's word. */
+/**
+ * Doubled for each failure, by adding: what a delay would be without chance and without the store's
+ * word.
+ */
 function doubled(firstMs: number, maxMs: number, failures: number): number {
   let ms = firstMs;
   for (let i = 1; i < failures && ms < maxMs; i++) ms += ms;

@@ -39,7 +39,10 @@ describe("the bytes of an object", () => {
       const output = format(texts);
       const four = [0, 1, 2, 3].map((n) => record(n, 1_000));
       const size = 4_000 + more;
-      /** What becomes of two fragments of two records each: why they were cut, their records, and the bytes of the first object. */
+      /**
+       * What becomes of two fragments of two records each: why they were cut, their records, and
+       * the bytes of the first object.
+       */
       const cut = (id: number, bytes: number) => {
         const limits = { bytes, records: 1_000, intervalMs: 30_000 };
         const job = { ...jobInto("nowhere", { output, limits }), id };

@@ -59,7 +59,10 @@ const SHAPES: { [name: string]: Shape } = {
   ],
 };
 
-/** The value that a record is about, of its number and that many characters, as each kind of format writes it. */
+/**
+ * The value that a record is about, of its number and that many characters, as each kind of format
+ * writes it.
+ */
 function recordOf(output: OutputFormat, n: number, size: number): string {
   const fields = output.type === "csv" ? [`${n}`, `"${value(n, size)}"`] : [`"n":${n}`, `"noise":"${value(n, size)}"`];
   return output.recordPrefix + fields.join(output.fieldDelimiter) + output.recordSuffix;

@@ -1,4 +1,7 @@
-/** When a log began to fail, whether it is parked, and when it last received: the facts that the rules of status use. */
+/**
+ * When a log began to fail, whether it is parked, and when it last received: the facts that the
+ * rules of status use.
+ */
 import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
 import { chainStatus } from "../../src/delivery/chain.ts";

@@ -41,7 +41,8 @@ it("a log of the first schema goes on with what it holds: records that wait, obj
     await storage.deleteAll();
     migrate(storage, LOG_STEPS.slice(0, 1));
     for (const { table, row } of rows) {
-      // As step 1 had them: of what later steps keep nothing was there, and of the output only the fields.
+      // As step 1 had them: of what later steps keep nothing was there, and of the output only the
+      // fields.
       const known = sql.exec("SELECT name FROM pragma_table_info(?)", table).toArray();
       const first = new Set(known.map(({ name }) => name));
       const { job: config, ...columns } = Object.fromEntries(Object.entries(row).filter(([name]) => first.has(name)));

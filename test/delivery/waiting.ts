@@ -53,7 +53,10 @@ export async function waitingJob() {
       if (received !== 10 || accountedFor !== 10 || pending !== 10 || delivered !== 0)
         throw new Error(`not all waiting: ${JSON.stringify(status.counts)}`);
     },
-    /** The bucket holds each record once, in whole objects, under the keys that the log names, and nothing else. @returns the log's objects. */
+    /**
+     * The bucket holds each record once, in whole objects, under the keys that the log names, and
+     * nothing else. @returns the log's objects.
+     */
     expectWhole: async () => {
       assertClean(oracle.audit("job", await control.contents(), { path: "logs/{DATE}" }));
       const objects = await jobObjects(job);

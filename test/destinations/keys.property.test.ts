@@ -18,7 +18,10 @@ import { PRODUCTION } from "./context.ts";
 const DAY_MS = 86_400_000;
 const DAYS = Math.floor(TIME_MAX_MS / DAY_MS);
 
-/** Every year from 1970 to 9999 alike, and the last and first moments of seconds and days more often than by chance. */
+/**
+ * Every year from 1970 to 9999 alike, and the last and first moments of seconds and days more often
+ * than by chance.
+ */
 const time = fc.oneof(
   fc.integer({ min: 0, max: TIME_MAX_MS }),
   fc
@@ -32,7 +35,10 @@ const span = fc
   .tuple(time, fc.nat({ max: DAY_MS - 1 }))
   .map(([ms, other]) => [ms, utcDay(ms) * DAY_MS + other].sort((a, b) => a - b) as [number, number]);
 
-/** What a path is made of: what has more bytes than characters, what a pattern would take for its own, and what only looks like the date. */
+/**
+ * What a path is made of: what has more bytes than characters, what a pattern would take for its
+ * own, and what only looks like the date.
+ */
 const piece = fc.constantFrom(
   "{DATE}",
   "{DATE}",
@@ -192,7 +198,10 @@ describe("the tags of a log", () => {
   const SIZE = 2n ** 32n;
   const tagOf = (log: string, number: number): bigint => BigInt(`0x${objectTag(log, number)}`);
 
-  /** What gives 1 with an odd number, modulo 2^32: each of Newton's steps doubles the bits that are right. */
+  /**
+   * What gives 1 with an odd number, modulo 2^32: each of Newton's steps doubles the bits that are
+   * right.
+   */
   function inverse(odd: bigint): bigint {
     let x = odd;
     for (let i = 0; i < 5; i++) x = (((x * (2n - odd * x)) % SIZE) + SIZE) % SIZE;

@@ -1,4 +1,7 @@
-/** One fixture for each kind of destination, for the contract suite. A new kind is a line in FIXTURES. */
+/**
+ * One fixture for each kind of destination, for the contract suite. A new kind is a line in
+ * FIXTURES.
+ */
 import { createHash } from "node:crypto";
 
 /** What a destination's requests go to, in memory. */
@@ -21,7 +24,10 @@ const KEYS = `access-key-id=${SECRETS[0]}&secret-access-key=${SECRETS[1]}`;
 
 const md5 = (bytes: Uint8Array): string => createHash("md5").update(bytes).digest("hex");
 
-/** A bucket that speaks S3. @param shows false: its ETags are no MD5, as with encryption by a managed key. */
+/**
+ * A bucket that speaks S3. @param shows false: its ETags are no MD5, as with encryption by a
+ * managed key.
+ */
 function bucket(shows = true): Service {
   const objects = new Map<string, { bytes: Uint8Array; sha256: string | null }>();
   const keyOf = (url: string): string => decodeURIComponent(new URL(url).pathname.split("/").slice(2).join("/"));

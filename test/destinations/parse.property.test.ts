@@ -205,7 +205,10 @@ describe("whether two destinations are one store", () => {
 });
 
 describe("the host of an endpoint", () => {
-  /** An address as one number, as bytes that are joined, in other bases, with a dot at the end: all of them mean the same to a URL. */
+  /**
+   * An address as one number, as bytes that are joined, in other bases, with a dot at the end: all
+   * of them mean the same to a URL.
+   */
   const spelled = (bytes: readonly number[]): fc.Arbitrary<string> => {
     const [a = 0, b = 0, c = 0, d = 0] = bytes;
     const whole = ((a * 256 + b) * 256 + c) * 256 + d;

@@ -11,7 +11,10 @@ import { compiled, condition, faultsOf, keeps, nested, SOUND } from "./support.t
 /** Longest text of a job's filter. */
 const FILTER_BYTES = 8_192;
 
-/** Parses a text and, if it is a filter, applies it to a record. @throws if a refusal is unfit for an answer. */
+/**
+ * Parses a text and, if it is a filter, applies it to a record. @throws if a refusal is unfit for
+ * an answer.
+ */
 function tryOut(text: string, record: unknown = traceRecord()): void {
   const parsed = parseFilter(text);
   if (parsed.ok) {

@@ -5,7 +5,8 @@ import { FIELD_NAMES } from "../../src/record/fields.ts";
 import operatorTable from "../fixtures/filters/operator-table.json";
 
 /*
- * What a valid filter is, from docs/filters.md and the vendor's table alone: a slow judge that says only yes or no.
+ * What a valid filter is, from docs/filters.md and the vendor's table alone: a slow judge that says
+ * only yes or no.
  */
 
 type Json = { readonly [key: string]: unknown };

@@ -7,8 +7,8 @@ import { traceRecord } from "../record/samples.ts";
 import { compiled, type Node } from "./support.ts";
 
 /*
- * A slow reference implementation that shares nothing with the code under test: it interprets the filter's JSON record by
- * record, and takes the types of operators from the vendor's table.
+ * A slow reference implementation that shares nothing with the code under test: it interprets the
+ * filter's JSON record by record, and takes the types of operators from the vendor's table.
  */
 
 const missing = Symbol("missing");

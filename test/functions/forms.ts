@@ -1,4 +1,7 @@
-/** Multipart forms as bytes: as curl 7.88 writes them (captured from it), and as other clients might. */
+/**
+ * Multipart forms as bytes: as curl 7.88 writes them (captured from it), and as other clients
+ * might.
+ */
 import { concat, encodeUtf8 } from "../../src/bytes.ts";
 
 /** curl's form: 24 dashes and 16 hex digits. */

@@ -11,7 +11,10 @@ import { type ScriptedQueue, scriptedBlobs, scriptedPlatform, scriptedQueue } fr
 
 const never = <T>(): Promise<T> => new Promise<T>(() => {});
 
-/** A queue that takes everything, and does not answer some calls. @param hangs whether the n-th call does, from 1. */
+/**
+ * A queue that takes everything, and does not answer some calls. @param hangs whether the n-th call
+ * does, from 1.
+ */
 function hangingQueue(hangs: (call: number) => boolean): ScriptedQueue {
   const queue = scriptedQueue();
   const sendBatch: EventQueue["sendBatch"] = async (messages) => {

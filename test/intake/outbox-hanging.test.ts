@@ -10,7 +10,9 @@ import { blobBinding, type ScriptedBlobs, type ScriptedQueue, scriptedBlobs, scr
 
 const never = (): Promise<never> => new Promise(() => {});
 
-/** One message for each line. @param digits first of each id, which selects the blob store's shard. */
+/**
+ * One message for each line. @param digits first of each id, which selects the blob store's shard.
+ */
 function messages(lines: readonly string[], digits = "0"): PackedMessage[] {
   return lines.flatMap((line, i) => {
     const idOf = () => (digits[i % digits.length] as string) + crypto.randomUUID().replaceAll("-", "").slice(1);

@@ -1,4 +1,7 @@
-/** Scripted parts of the platform for intake: a queue that fails on demand, and a clock without real waits. */
+/**
+ * Scripted parts of the platform for intake: a queue that fails on demand, and a clock without real
+ * waits.
+ */
 
 import type { PackedMessage } from "../../src/intake/packing.ts";
 import type { EventQueue } from "../../src/intake/send.ts";
@@ -7,7 +10,10 @@ import type { Blobs } from "../../src/queue/blob-store.ts";
 import { decodeEnvelope, decodeMessage, joinMessage, type Message } from "../../src/queue/message.ts";
 
 export interface ScriptedQueue extends EventQueue {
-  /** Every call, in order: the messages as a consumer would decode them, and whether the queue took them. */
+  /**
+   * Every call, in order: the messages as a consumer would decode them, and whether the queue took
+   * them.
+   */
   readonly calls: { messages: Message[]; bodies: Uint8Array[]; contentTypes: string[]; taken: boolean }[];
   /** The messages of all calls that were taken. */
   taken(): Message[];
@@ -80,7 +86,10 @@ export function scriptedQueue(
   };
 }
 
-/** Decodes a body as a consumer does. @param blobs resolves references. @throws if it cannot be decoded. */
+/**
+ * Decodes a body as a consumer does. @param blobs resolves references. @throws if it cannot be
+ * decoded.
+ */
 export function decoded(body: Uint8Array, blobs?: Pick<ScriptedBlobs, "bodies">): Message {
   let whole = body.slice().buffer as ArrayBuffer;
   const envelope = decodeEnvelope(whole);
@@ -99,7 +108,9 @@ export function unpacked({ body, blob }: PackedMessage): Message {
   return decoded(body, { bodies: new Map(blob === null ? [] : [[blob.key, blob.body]]) });
 }
 
-/** A platform whose clock stands at `nowMs`. Its sleeps are recorded in `slept` and take no time. */
+/**
+ * A platform whose clock stands at `nowMs`. Its sleeps are recorded in `slept` and take no time.
+ */
 export function scriptedPlatform(nowMs: number): Platform & { readonly slept: number[] } {
   const slept: number[] = [];
   return {

@@ -1,4 +1,7 @@
-/** The example's type of the shipper's RPC entrypoint, checked against the entrypoint by the compiler. Nothing is run. */
+/**
+ * The example's type of the shipper's RPC entrypoint, checked against the entrypoint by the
+ * compiler. Nothing is run.
+ */
 import type { ShipperRpc } from "../../examples/ssr-app/src/server/shipper-rpc.ts";
 import type { Shipper } from "../../src/intake/shipper.ts";
 

@@ -10,7 +10,10 @@ const DAYS_7_MS = 7 * 86_400_000;
 const key = fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => new Uint8Array(bytes));
 const keys: fc.Arbitrary<SealingKeys> = fc.record({ current: key, previous: fc.option(key) });
 const nowMs = fc.nat({ max: 253_402_300_799_999 - DAYS_7_MS });
-/** Few values, so that two places often differ in one part only, or have the same parts in another order. */
+/**
+ * Few values, so that two places often differ in one part only, or have the same parts in another
+ * order.
+ */
 const word = fc.constantFrom("a", "b", "a/b", "", '","', "{DATE}", "{DATE}/{DATE}", "00010101", "ü", "\\");
 const account = fc.oneof(fc.constantFrom("a", "b"), fc.stringMatching(/^[A-Za-z0-9_-]{1,64}$/));
 

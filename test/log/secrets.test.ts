@@ -1,4 +1,7 @@
-/** No secret in any log line, nor in any answer except those that show it: secrets go in everywhere, all output is searched. */
+/**
+ * No secret in any log line, nor in any answer except those that show it: secrets go in everywhere,
+ * all output is searched.
+ */
 import { expect, it, vi } from "vitest";
 import { AccessRegister } from "../../src/access/register.ts";
 import { ControlPlane } from "../../src/control/plane.ts";
@@ -86,7 +89,8 @@ it("no secret is in any line, nor in any answer", async () => {
   };
   const events = JSON.stringify([new Oracle({ at: NOON }).mint(1)[0]?.event]);
 
-  // Misplaced secrets: in paths, queries, headers, and bodies that are not JSON or have another shape.
+  // Misplaced secrets: in paths, queries, headers, and bodies that are not JSON or have another
+  // shape.
   for (const secret of Object.values(secrets)) {
     const part = encodeURIComponent(secret);
     for (const path of [

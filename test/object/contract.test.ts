@@ -34,7 +34,10 @@ function fragmentsOf(encoder: Encoder, texts: readonly string[]): Fragment[] {
   return gatherer.finish();
 }
 
-/** An object of these fragments, put together as a log does: those that are raw are finished, neighbours together. */
+/**
+ * An object of these fragments, put together as a log does: those that are raw are finished,
+ * neighbours together.
+ */
 function objectOf(encoder: Encoder, fragments: readonly Fragment[]): { bytes: Uint8Array; content: Content } {
   const head = encoder.head();
   const parts: Uint8Array[] = [head.bytes];

@@ -47,7 +47,8 @@ describe("the CRC-32 of a concatenation", () => {
     );
   });
 
-  // Computed over all the bytes by zlib, through Python: crc32 of so many zeros, and of these and "end".
+  // Computed over all the bytes by zlib, through Python: crc32 of so many zeros, and of these and
+  // "end".
   it.each([
     [2 ** 32, 3_523_407_757, 3_740_874_175],
     [2 ** 33, 1_104_745_215, 966_729_150],
@@ -65,7 +66,10 @@ describe("the CRC-32 of a concatenation", () => {
   });
 });
 
-/** CRC-32 of so many zero bytes, a power of two: zlib's own up to a megabyte, and by doubling beyond. */
+/**
+ * CRC-32 of so many zero bytes, a power of two: zlib's own up to a megabyte, and by doubling
+ * beyond.
+ */
 function zerosOf(size: number): number {
   let at = Math.min(size, 2 ** 20);
   let zeros = crc32(new Uint8Array(at));

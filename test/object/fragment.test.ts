@@ -89,7 +89,8 @@ describe("fragments", () => {
   it("say of themselves what they hold", () => {
     fc.assert(
       fc.property(entries, delimiter, (wanted, between) => {
-        // Per day, the fragments take that day's records in order: what each holds can be counted off.
+        // Per day, the fragments take that day's records in order: what each holds can be counted
+        // off.
         const left = new Map<number, Entry[]>(Map.groupBy(wanted, ({ day }) => day));
         for (const fragment of build(wanted, between)) {
           const held = left.get(fragment.day)?.splice(0, fragment.records) ?? [];

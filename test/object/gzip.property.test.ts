@@ -13,7 +13,10 @@ import {
 } from "../../src/object/gzip.ts";
 import { readSingleMember } from "../support/gzip-member.ts";
 
-/** Bytes that compress, and bytes that do not; now and then as many as a stored block may hold, or nearly so. */
+/**
+ * Bytes that compress, and bytes that do not; now and then as many as a stored block may hold, or
+ * nearly so.
+ */
 const bytes = fc.oneof(
   { weight: 6, arbitrary: fc.uint8Array({ maxLength: 200 }).map((array) => new Uint8Array(array)) },
   {

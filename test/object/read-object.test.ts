@@ -1,4 +1,7 @@
-/** Lines of objects out of stores that are slow, hostile, or have something else: bounded, and never believed. */
+/**
+ * Lines of objects out of stores that are slow, hostile, or have something else: bounded, and never
+ * believed.
+ */
 import { gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";

@@ -65,7 +65,8 @@ describe("a sample", () => {
   it.each([0.5, 0.1, 0.01, 0.001])("of %f is that share of the records, to within five standard deviations", (rate) => {
     for (const [messages, n] of [
       [400, 500],
-      // A record a message, as a quiet function sends them; and ids that differ in their last digits alone.
+      // A record a message, as a quiet function sends them; and ids that differ in their last
+      // digits alone.
       [200_000, 1],
     ] as const) {
       const random = Array.from({ length: messages }, (_, i) => scattered(i));

@@ -1,4 +1,7 @@
-/** Events are read by code and documented separately: the documentation refuses nothing that the service takes. */
+/**
+ * Events are read by code and documented separately: the documentation refuses nothing that the
+ * service takes.
+ */
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import records from "../fixtures/records.json";

@@ -17,7 +17,9 @@ import { OPERATIONS, pointerTo, validatorOf } from "./support.ts";
 
 const kept = new Map<string, Uint8Array<ArrayBuffer>>();
 
-/** A world whose stores accept any key and, like real ones, answer a PUT with the MD5 of its bytes. */
+/**
+ * A world whose stores accept any key and, like real ones, answer a PUT with the MD5 of its bytes.
+ */
 const generous: Platform = {
   ...platform,
   async fetch(url, { method, body }) {
@@ -48,8 +50,9 @@ const EXAMPLES = OPERATIONS.flatMap(({ method, path, operation }) =>
 );
 
 /**
- * Creates the job, function, webhook, replay, token, member and message that examples name or imply. Resources whose
- * variable an example does not use are skipped: there are more than a hundred examples.
+ * Creates the job, function, webhook, replay, token, member and message that examples name or
+ * imply. Resources whose variable an example does not use are skipped: there are more than a
+ * hundred examples.
  */
 async function prepare(source: string): Promise<{ [variable: string]: string }> {
   const names = (variable: string): boolean => source.includes(`$${variable}`);

@@ -1,4 +1,7 @@
-/** A body has the documented shape exactly if the service accepts its shape, as far as JSON Schema can express it. */
+/**
+ * A body has the documented shape exactly if the service accepts its shape, as far as JSON Schema
+ * can express it.
+ */
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type * as z from "zod";
@@ -157,7 +160,10 @@ describe.each(BODIES)("the body of %s", (operationId, schema, valid) => {
   });
 });
 
-/** JSON Schema counts characters, the service bytes, and lone surrogates are unknown to it: there the document allows more. */
+/**
+ * JSON Schema counts characters, the service bytes, and lone surrogates are unknown to it: there
+ * the document allows more.
+ */
 describe("what JSON Schema cannot say", () => {
   const JOB = { destination_conf: "s3://b/p" };
   const beyond: [what: string, operationId: string, schema: z.ZodType, body: Body][] = [

@@ -7,7 +7,10 @@ export interface Command {
   body?: string | FormData;
 }
 
-/** The words of one command. @throws Error for an unset variable, an open quote, or other unsupported syntax. */
+/**
+ * The words of one command. @throws Error for an unset variable, an open quote, or other
+ * unsupported syntax.
+ */
 export function wordsOf(line: string, variables: { readonly [name: string]: string }): string[] {
   const words: string[] = [];
   let word: string | null = null;

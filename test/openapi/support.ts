@@ -21,7 +21,9 @@ export const OPERATIONS: readonly Described[] = Object.entries(DOCUMENT.paths).f
 // The used formats have patterns, too.
 const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true }).addSchema(DOCUMENT, "api");
 
-/** Validates a value against a schema of the document. @param pointer JSON pointer to the schema. */
+/**
+ * Validates a value against a schema of the document. @param pointer JSON pointer to the schema.
+ */
 export function validatorOf(pointer: string): ValidateFunction {
   return ajv.compile({ $ref: `api#${pointer}` });
 }

@@ -8,8 +8,9 @@ import { anyRecord } from "../record/samples.ts";
 import { encoderOf, objectText } from "./object.ts";
 
 /*
- * A slow reading of CONTRACT section 5: it takes the options as they were sent and the values as a parser of JSON has them, and shares nothing with
- * the code under test. `${` is another test's subject.
+ * A slow reading of CONTRACT section 5: it takes the options as they were sent and the values as a
+ * parser of JSON has them, and shares nothing with the code under test. `${` is another test's
+ * subject.
  */
 
 function slowObject(options: OutputOptions, records: readonly TraceRecord[]): string {

@@ -13,7 +13,9 @@ function textsOf(record: object): FieldTexts {
   return { text: (name) => (values.has(name) ? jsonText(values.get(name)) : undefined) };
 }
 
-/** A job's encoder, for records as values. @param line the record's own, to be read instead of it. */
+/**
+ * A job's encoder, for records as values. @param line the record's own, to be read instead of it.
+ */
 export function encoderOf(output: OutputFormat): (record: object, line?: string) => string {
   const encode = recordRenderer(output);
   return (record, line) => encode(line === undefined ? textsOf(record) : (RecordLine.read(line) ?? textsOf(record)));

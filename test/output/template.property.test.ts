@@ -17,7 +17,9 @@ const content = fc.string({
   maxLength: 5,
 });
 
-/** One character as Go's interpreted strings may have it. https://go.dev/ref/spec#String_literals */
+/**
+ * One character as Go's interpreted strings may have it. https://go.dev/ref/spec#String_literals
+ */
 function escapes(char: string): fc.Arbitrary<string> {
   const code = char.codePointAt(0) ?? 0;
   const bytes = [...encodeUtf8(char)];
@@ -68,7 +70,10 @@ const template = fc.tuple(
   fc.array(fc.tuple(fc.oneof(printing, printing, comment), between), { maxLength: 5 }),
 );
 
-/** What Go would print, by the words of its manual: a marker trims the text next to it, and nothing that an action prints. */
+/**
+ * What Go would print, by the words of its manual: a marker trims the text next to it, and nothing
+ * that an action prints.
+ */
 function meaning([head, rest]: readonly [string, (readonly [Action, string])[]]): TemplatePart[] {
   const printed: TemplatePart[] = [];
   const texts = [head, ...rest.map(([, text]) => text)];
@@ -118,7 +123,8 @@ describe("a record template", () => {
           expect(offset >= 2 && offset <= end).toBe(true);
           return;
         }
-        // Whole actions only: what follows a cut between two changes nothing but the space around it.
+        // Whole actions only: what follows a cut between two changes nothing but the space around
+        // it.
         const fields = (parts: readonly TemplatePart[]) =>
           parts.flatMap((part) => ("field" in part ? [part.field] : []));
         const whole = fields(meaning(pieces));

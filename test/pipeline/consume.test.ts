@@ -439,7 +439,8 @@ describe("a message that comes twice in one batch", () => {
     expect(fates()).toEqual(Array(2).fill(`retry after ${retryDelayS(1)} s`));
   });
 
-  // A repeated request has the same ids and another time of intake. What was acknowledged while the job was enabled must reach it.
+  // A repeated request has the same ids and another time of intake. What was acknowledged while the
+  // job was enabled must reach it.
   it.each([
     ["then disabled", [NOON, NOON + 60_000]],
     ["then disabled, the repeat delivered first", [NOON + 60_000, NOON]],

@@ -14,7 +14,10 @@ const AGAIN = `retry after ${retryDelayS(1)} s`;
 /** A message of which this many make a group. */
 const fat = (n: number) => one(n, { records: [record(`${n}`.padEnd(900_000, "x"))] });
 
-/** A reference, its records in the blob store. @param digit first of its id, which selects the shard. */
+/**
+ * A reference, its records in the blob store. @param digit first of its id, which selects the
+ * shard.
+ */
 function apart(it_: World, n: number, digit = "0"): ArrayBuffer {
   const raw = new TextEncoder().encode(`${recordLine(record(`event ${n}`))}\n`);
   const envelope = { id: digit + id(n).slice(1), takenInMs: NOON, keyed: false, records: 1 };

@@ -23,7 +23,10 @@ import {
 
 type Logs = { Level: string; Message: string[]; TimestampMs?: number }[];
 
-/** Adds text that hardly compresses, so that the event has this many bytes as a record. Only its beginning is shipped. */
+/**
+ * Adds text that hardly compresses, so that the event has this many bytes as a record. Only its
+ * beginning is shipped.
+ */
 function enlarge({ id, event, record }: Minted, bytes: number, seed: number): void {
   const logs = event.Logs as Logs;
   logs.push({ Level: "log", Message: [""], TimestampMs: NOON });

@@ -1,4 +1,7 @@
-/** A scripted world for the queue handler. It records what is committed, counted and set aside, in order. */
+/**
+ * A scripted world for the queue handler. It records what is committed, counted and set aside, in
+ * order.
+ */
 import { createMessageBatch } from "cloudflare:test";
 import { constants, inflateRawSync } from "node:zlib";
 import { type MockInstance, vi } from "vitest";
@@ -78,7 +81,10 @@ export interface Delivered {
   fates(): (string | undefined)[];
 }
 
-/** A batch as the queue delivers it. @param bodies one per message. @param attempts deliveries so far, per message. */
+/**
+ * A batch as the queue delivers it. @param bodies one per message. @param attempts deliveries so
+ * far, per message.
+ */
 export function deliver(
   bodies: readonly unknown[],
   { queue = "logship-events", attempts = 1, log = [] as string[] } = {},

@@ -8,7 +8,10 @@ import { Oracle } from "../support/oracle.ts";
 import { createJob } from "../support/runtime/api.ts";
 import { deliver, freshBucket, logStatus, NOON, pack, setClock } from "../support/runtime/pipeline.ts";
 
-/** Delivers messages to a worker that cannot reach the control plane, and whose append to any log waits for `go`. */
+/**
+ * Delivers messages to a worker that cannot reach the control plane, and whose append to any log
+ * waits for `go`.
+ */
 function deliverHeld(messages: readonly PackedMessage[]) {
   const reached = Promise.withResolvers<void>();
   const go = Promise.withResolvers<void>();
@@ -44,7 +47,8 @@ describe("two batches in one isolate", () => {
     clock.advance(60_000);
     const second = await createJob(freshBucket().name);
 
-    // 1. One batch is routed by the isolate's configuration, the first job alone, and held at that job's log.
+    // 1. One batch is routed by the isolate's configuration, the first job alone, and held at that
+    //    job's log.
     const held = deliverHeld(pack(oracle.mint(5), clock.nowMs()));
     await held.reached;
     // 2. Another batch reads the second job from the control plane.

@@ -1,4 +1,7 @@
-/** Items and records captured from the runtime, the vendor's service and its readers, each with its record here. */
+/**
+ * Items and records captured from the runtime, the vendor's service and its readers, each with its
+ * record here.
+ */
 import { describe, expect, it } from "vitest";
 import { recordLine } from "../../src/record/encode.ts";
 import { FIELD_NAMES } from "../../src/record/fields.ts";
@@ -192,7 +195,8 @@ describe("what was logged", () => {
   });
 
   it("is kept whole as far as the runtime keeps it: 256 KB, and the warning that it dropped the rest", () => {
-    // The captured item with texts of the original length: 239 lines of some thousand characters, then the warning.
+    // The captured item with texts of the original length: 239 lines of some thousand characters,
+    // then the warning.
     const short = itemOf("truncated-logs");
     const lines = Array.from({ length: 239 }, (_, i) => `L${i}:${"x".repeat(1_000)}`);
     const warning = short.logs.at(-1);

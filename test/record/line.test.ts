@@ -28,8 +28,9 @@ const trap = fc.constantFrom(
 
 /** An `Event` of any shape, with keys of the record itself. */
 const foreign = fc.dictionary(
-  // Without backslashes in keys: V8 (13.6 at least) confuses such a key with a later one that begins with the same JSON
-  // characters: after `{"\\\"":1}`, `{"\"_":1}` is parsed as the first. Here that would be the parser's fault, not ours.
+  // Without backslashes in keys: V8 (13.6 at least) confuses such a key with a later one that
+  // begins with the same JSON characters: after `{"\\\"":1}`, `{"\"_":1}` is parsed as the first.
+  // Here that would be the parser's fault, not ours.
   fc.oneof(fc.constantFrom(...FIELD_NAMES), trap, fc.string({ maxLength: 5 })).filter((key) => !key.includes("\\")),
   fc.oneof(
     trap,

@@ -5,7 +5,8 @@ import { FIELD_NAMES } from "../../src/record/fields.ts";
 import { map, mapLenient, recordOf, TAKEN } from "./samples.ts";
 
 /*
- * Pairs of input and expected output of a trace item's fields. No pair is computed by the code under test.
+ * Pairs of input and expected output of a trace item's fields. No pair is computed by the code
+ * under test.
  */
 
 type Pair = [given: unknown, expected: unknown];

@@ -131,8 +131,8 @@ describe("the limit", () => {
 });
 
 /**
- * The rule again, implemented slowly and literally: texts as lists of code points in one list, counted from the start
- * each time.
+ * The rule again, implemented slowly and literally: texts as lists of code points in one list,
+ * counted from the start each time.
  */
 function slowly(record: TraceRecord, limit: number): Pick<TraceRecord, "Exceptions" | "Logs"> {
   const length = (text: string): number => Array.from(text).length;

@@ -160,7 +160,8 @@ it("what is sent again is taken as long as a log can tell that it never had it, 
     expect(log.keepIds([...taken(1), ...taken(3)])).toEqual({ forgotten: [], sealed: false });
     expect(log.append(appendOf(4, NOON, { again })).kind).toBe("taken");
     await later(log, clock, 2);
-    // 1 was pinned in time; 2 was not, so it is unknown; 3 was asked for in time, and is not there; 4 was sent again before.
+    // 1 was pinned in time; 2 was not, so it is unknown; 3 was asked for in time, and is not there;
+    // 4 was sent again before.
     expect(log.append(appendOf(1, NOON, { again }))).toEqual({ kind: "known", ids: [id(1)] });
     expect(log.append(appendOf(2, NOON, { again }))).toEqual({ kind: "forgotten" });
     expect(log.append(appendOf(3, NOON, { again }))).toEqual({ kind: "forgotten" });

@@ -9,7 +9,9 @@ import { createJob } from "../support/runtime/api.ts";
 import { settle } from "../support/runtime/pipeline.ts";
 import "./support.ts";
 
-/** Counts the rows that the watch writes from now on, by statement and table; ignores other objects. */
+/**
+ * Counts the rows that the watch writes from now on, by statement and table; ignores other objects.
+ */
 async function meter(): Promise<() => Record<string, number>> {
   const run: { what: string; cursor: SqlStorageCursor<Record<string, SqlStorageValue>> }[] = [];
   await runInDurableObject(watch(env.WATCH), (_watch, { storage }) => {

@@ -1,4 +1,7 @@
-/** For any sequence of looks: opened and over alternate, in this order, and the number of incidents is bounded. */
+/**
+ * For any sequence of looks: opened and over alternate, in this order, and the number of incidents
+ * is bounded.
+ */
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { advance, CONFIRM_MS, INCIDENTS_MAX, keyOf, SETTLE_MS, type Tracked } from "../../src/status/incidents.ts";

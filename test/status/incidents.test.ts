@@ -18,7 +18,9 @@ const MINUTE_MS = 60_000;
 /** The result of a look for one finding: `+` present, `-` absent, `?` unknown. */
 type Seen = readonly [minute: number, seen: "+" | "-" | "?"];
 
-/** Applies looks in order. @returns the calls, as `minute opened` and `minute over since minute`. */
+/**
+ * Applies looks in order. @returns the calls, as `minute opened` and `minute over since minute`.
+ */
 function told(
   looks: readonly Seen[],
   of: Finding = finding({ sinceMs: null }),

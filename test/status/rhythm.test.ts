@@ -88,7 +88,8 @@ describe("a rhythm", () => {
 
   it("of weekdays is missed when it does not come back on two Mondays", () => {
     const { alarms: began } = alarms(officeHours(3), MONDAY + 40 * DAY_MS);
-    // 63 hours from Friday to Monday; so the second alarm comes 126 after the last Friday, at midnight from Wednesday on.
+    // 63 hours from Friday to Monday; so the second alarm comes 126 after the last Friday, at
+    // midnight from Wednesday on.
     expect(began).toHaveLength(2);
     const fridayMs = MONDAY + 18 * DAY_MS + 18 * HOUR;
     expect(((began[1] ?? 0) - fridayMs) / HOUR).toBeCloseTo(126, 0);

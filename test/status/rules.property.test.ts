@@ -1,4 +1,7 @@
-/** For any facts: a finding contains no text of a record or secret, and the same facts give the same findings. */
+/**
+ * For any facts: a finding contains no text of a record or secret, and the same facts give the same
+ * findings.
+ */
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { readConfig } from "../../src/config.ts";

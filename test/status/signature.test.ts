@@ -4,8 +4,10 @@ import { newWebhookSecret, signatureHeaders } from "../../src/status/signature.t
 import { verify } from "./verify.ts";
 
 /**
- * The test `sign function works` of the specification's own library: https://github.com/standard-webhooks/standard-webhooks,
- * libraries/javascript/src/webhook.test.ts, at 10d3e46d720c4e5861a792bec25792a04ad4e2b3. The numbers are theirs; the library itself is not run here.
+ * The test `sign function works` of the specification's own library:
+ * https://github.com/standard-webhooks/standard-webhooks, libraries/javascript/src/webhook.test.ts,
+ * at 10d3e46d720c4e5861a792bec25792a04ad4e2b3. The numbers are theirs; the library itself is not
+ * run here.
  */
 const PUBLISHED = {
   secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",

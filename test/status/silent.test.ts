@@ -1,4 +1,7 @@
-/** A silent part never counts as healthy: it is a finding, and problems that only it knows stay open. */
+/**
+ * A silent part never counts as healthy: it is a finding, and problems that only it knows stay
+ * open.
+ */
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { AccountLedger } from "../../src/account/ledger.ts";

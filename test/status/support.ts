@@ -37,7 +37,10 @@ export async function kindsOf(said: Promise<Status> = status()): Promise<string[
   return (await said).findings.map(({ kind }) => kind);
 }
 
-/** The status after an eviction of the watch, from its storage. Only if all parts answer: eviction waits for running calls. */
+/**
+ * The status after an eviction of the watch, from its storage. Only if all parts answer: eviction
+ * waits for running calls.
+ */
 export async function freshStatus(): Promise<Status> {
   // Only a running object can be evicted.
   await runInDurableObject(watch(env.WATCH), () => {});

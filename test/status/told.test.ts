@@ -1,4 +1,7 @@
-/** From a store that rejects uploads to a call of the webhook, through the deployed service: only store and receiver are scripted. */
+/**
+ * From a store that rejects uploads to a call of the webhook, through the deployed service: only
+ * store and receiver are scripted.
+ */
 import { runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it, vi } from "vitest";

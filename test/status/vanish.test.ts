@@ -1,6 +1,7 @@
 /**
- * Each way in which logs can vanish silently, provoked in the deployed service: the finding in `GET /status`, and when
- * it appears. The service checks on request, and with every cron (five minutes).
+ * Each way in which logs can vanish silently, provoked in the deployed service: the finding in
+ * `GET /status`, and when it appears. The service checks on request, and with every cron (five
+ * minutes).
  */
 
 import { runInDurableObject } from "cloudflare:test";

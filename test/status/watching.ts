@@ -1,4 +1,7 @@
-/** A watch with scripted findings, and its receiver. Each test begins at noon, without findings and calls. */
+/**
+ * A watch with scripted findings, and its receiver. Each test begins at noon, without findings and
+ * calls.
+ */
 import { runInDurableObject } from "cloudflare:test";
 import { beforeEach, type MockInstance, vi } from "vitest";
 import type { Finding } from "../../src/status/types.ts";
@@ -17,7 +20,9 @@ export let eyes: ReturnType<typeof sees>;
 export let post: Receiver;
 export let errors: MockInstance;
 
-/** For the tests of a file. A hook at the top of this module would be set for the first file alone. */
+/**
+ * For the tests of a file. A hook at the top of this module would be set for the first file alone.
+ */
 export function watchEach(): void {
   beforeEach(() => {
     vi.spyOn(console, "warn").mockImplementation(() => {});

@@ -1,7 +1,10 @@
 import { AwsClient } from "aws4fetch";
 import { localObjectStore } from "../paths.ts";
 
-/** The bucket that `wrangler dev` serves, and its credentials, as in wrangler.jsonc. They are valid nowhere else. */
+/**
+ * The bucket that `wrangler dev` serves, and its credentials, as in wrangler.jsonc. They are valid
+ * nowhere else.
+ */
 export const LOCAL_BUCKET = {
   name: "traces",
   accessKeyId: "local-access-key",

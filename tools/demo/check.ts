@@ -30,7 +30,10 @@ function nameOf(type: string, id: string): string {
   return `${type} ${id || "(no id)"}`;
 }
 
-/** A request has its id in the URL, a cron its expression; what follows from a request has logged the id passed along. */
+/**
+ * A request has its id in the URL, a cron its expression; what follows from a request has logged
+ * the id passed along.
+ */
 function idOf(record: TraceRecord): string {
   const url = urlOf(record);
   if (URL.canParse(url)) return new URL(url).searchParams.get("event") ?? "";

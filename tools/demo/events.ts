@@ -139,7 +139,10 @@ export function sampleVisits(sampleUrl: string): Trigger[] {
   });
 }
 
-/** Both crons of the sample; the second one fails. A path of `wrangler dev` triggers what the platform's clock would. */
+/**
+ * Both crons of the sample; the second one fails. A path of `wrangler dev` triggers what the
+ * platform's clock would.
+ */
 export function sampleSchedules(sampleUrl: string): Trigger[] {
   const crons: [cron: string, status: number, outcome: string, exceptions: string[]][] = [
     ["0 3 * * *", 200, "ok", []],
@@ -166,7 +169,10 @@ export interface PostedEvent extends Expected {
   readonly event: Readonly<Record<string, unknown>>;
 }
 
-/** Events of a function elsewhere: one as a trace item, two as records, one of these from the day before. */
+/**
+ * Events of a function elsewhere: one as a trace item, two as records, one of these from the day
+ * before.
+ */
 export function postedEvents(nowMs: number): PostedEvent[] {
   const scriptName = "billing";
   const url = (id: string): string => `https://shop.example/invoices?event=${id}`;

@@ -1,7 +1,7 @@
 /**
- * `npm run demo`: a sample function and a client send events, the shipper puts them into a bucket, and
- * the bucket is read back. Everything runs on this machine, in its own state folder. `--once` ends by
- * itself: 0 if every event arrived exactly once, 1 if not.
+ * `npm run demo`: a sample function and a client send events, the shipper puts them into a bucket,
+ * and the bucket is read back. Everything runs on this machine, in its own state folder. `--once`
+ * ends by itself: 0 if every event arrived exactly once, 1 if not.
  */
 import { parseArgs } from "node:util";
 import type { ApiClient } from "../client/api-client.ts";
@@ -18,7 +18,9 @@ import { type Running, STATES, start } from "./processes.ts";
 const FOLDER = "demo";
 /** The shortest interval of a job. */
 const INTERVAL_S = 30;
-/** In ms. tail() gathers for up to 2 s and the queue for up to 10 s; the rest is for slow machines. */
+/**
+ * In ms. tail() gathers for up to 2 s and the queue for up to 10 s; the rest is for slow machines.
+ */
 const RECEIVED_WITHIN_MS = 60_000;
 const DELIVERED_WITHIN_MS = 60_000;
 
@@ -68,7 +70,10 @@ async function runMainJob({
   return { faults, keys: new Set(read.map(({ key }) => key)) };
 }
 
-/** Sends requests as visitors would, and runs the sample's crons. @returns what must be shipped for them. */
+/**
+ * Sends requests as visitors would, and runs the sample's crons. @returns what must be shipped for
+ * them.
+ */
 async function askSample(url: string, faults: string[], say: Say): Promise<Expected[]> {
   const visits = await trigger(sampleVisits(url), faults);
   const requests = visits.filter(({ type }) => type === "fetch");

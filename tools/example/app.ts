@@ -1,4 +1,7 @@
-/** Installs, builds and serves the example, in a separate folder: the developer's own files are neither used nor overwritten. */
+/**
+ * Installs, builds and serves the example, in a separate folder: the developer's own files are
+ * neither used nor overwritten.
+ */
 import { cpSync, existsSync, readFileSync, symlinkSync } from "node:fs";
 import { basename, join } from "node:path";
 import { EXAMPLE_APP } from "../paths.ts";
@@ -96,8 +99,8 @@ export async function buildExample(
 }
 
 /**
- * Runs `vite preview` of a built copy. Start the shipper first: the shop looks it up at its start. The
- * probe is an asset, as no function runs for one.
+ * Runs `vite preview` of a built copy. Start the shipper first: the shop looks it up at its start.
+ * The probe is an asset, as no function runs for one.
  * @throws Error with Vite's output if it does not start.
  */
 export async function startShop({

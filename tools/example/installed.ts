@@ -13,7 +13,8 @@ const Lock = z.object({ packages: z.record(z.string(), Entry) });
 /**
  * Whether the installed packages are those of the lock.
  * @param lock text of a `package-lock.json`.
- * @param installed text of `node_modules/.package-lock.json`, where npm records what it has installed.
+ * @param installed text of `node_modules/.package-lock.json`, where npm records what it has
+ *   installed.
  */
 export function isInstalled(lock: string, installed: string): boolean {
   const [wanted, there] = [lock, installed].map(packagesOf);

@@ -1,7 +1,7 @@
 /**
- * `npm run example`: the application of examples/ssr-app, built and served beside the shipper, with a
- * job that ships its traces into a bucket. Everything runs on this machine, in its own state folder,
- * until Ctrl-C.
+ * `npm run example`: the application of examples/ssr-app, built and served beside the shipper, with
+ * a job that ships its traces into a bucket. Everything runs on this machine, in its own state
+ * folder, until Ctrl-C.
  */
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";

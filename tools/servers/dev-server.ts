@@ -23,7 +23,8 @@ export interface DevServerOptions extends ServerOptions {
 
 /**
  * The environment of wrangler, and of its plugin for Vite. The runtime's explorer is always closed:
- * it shows and changes all that local workers have stored, and any page on `localhost` can reach it.
+ * it shows and changes all that local workers have stored, and any page on `localhost` can reach
+ * it.
  */
 export function wranglerEnv(registry = REGISTRY, more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
   return toolEnv({
@@ -39,7 +40,8 @@ export function wranglerEnv(registry = REGISTRY, more: Readonly<Record<string, s
 
 /**
  * Starts a `wrangler dev`.
- * @throws Error with its output if it ends early or does not answer in time; nothing is left running then.
+ * @throws Error with its output if it ends early or does not answer in time; nothing is left
+ *   running then.
  */
 export function startDevServer(options: DevServerOptions): Promise<LocalServer> {
   const { config, registry, logFile, onOutput } = options;

@@ -28,7 +28,10 @@ export interface ForegroundCommand<Running> {
   readonly stay?: (running: Running) => Promise<never>;
 }
 
-/** Runs a command; nothing is left running. Its state is kept if it failed. @returns the exit code; 130 if interrupted. */
+/**
+ * Runs a command; nothing is left running. Its state is kept if it failed. @returns the exit code;
+ * 130 if interrupted.
+ */
 export async function runInForeground<Running>(command: ForegroundCommand<Running>): Promise<number> {
   const startedAt = Date.now();
   const say = (text: string): void => {

@@ -11,8 +11,8 @@ export interface FunctionHostOptions extends Omit<DevServerOptions, "config" | "
 
 /**
  * The function host, which runs uploaded functions: a `wrangler dev` beside that of the shipper.
- * Start it first, as the shipper is told its origin (`LOCAL_FUNCTIONS`). They find each other in the
- * registry, in whatever order they come up.
+ * Start it first, as the shipper is told its origin (`LOCAL_FUNCTIONS`). They find each other in
+ * the registry, in whatever order they come up.
  */
 export function startFunctionHost({ onLine, ...options }: FunctionHostOptions): Promise<LocalServer> {
   // Functions cannot know it, so no line of theirs can pass for one of the host's.

@@ -15,7 +15,10 @@ export interface ServerOptions {
   /** Gets all output of the server and its worker. */
   readonly logFile?: string;
   readonly onOutput?: (text: string) => void;
-  /** A path to request before it counts as ready; any answer will do. Each request to a worker is a trace event. */
+  /**
+   * A path to request before it counts as ready; any answer will do. Each request to a worker is a
+   * trace event.
+   */
   readonly probe?: string;
   /** Deadline of its first answer, in ms. */
   readonly readyWithinMs?: number;
@@ -47,7 +50,10 @@ export class LocalServer {
     this.ended = process.ended;
   }
 
-  /** @throws Error with its output if it ends early or does not answer in time; nothing is left running then. */
+  /**
+   * @throws Error with its output if it ends early or does not answer in time; nothing is left
+   *   running then.
+   */
   static async start(
     { name, line, portTaken, firstPort, command }: ServerKind,
     options: ServerOptions,

@@ -1,4 +1,6 @@
-/** The shipper beside one function whose trace events it gets: the base of the demo and the example. */
+/**
+ * The shipper beside one function whose trace events it gets: the base of the demo and the example.
+ */
 import { join } from "node:path";
 import { ApiClient } from "../client/api-client.ts";
 import { Bucket, LOCAL_BUCKET } from "../client/bucket.ts";

@@ -48,7 +48,10 @@ export async function claimPort(from: number): Promise<ClaimedPort> {
   return { port, release: () => void startingOn.delete(port) };
 }
 
-/** `--port`, the only option; 8787 by default. Ends the process for any other argument. @param command as the user types it. */
+/**
+ * `--port`, the only option; 8787 by default. Ends the process for any other argument. @param
+ * command as the user types it.
+ */
 export function readPort(command: string): number {
   try {
     const { port } = parseArgs({ options: { port: { type: "string" } } }).values;

@@ -1,6 +1,6 @@
 /**
- * Runs a command in its own process group, and ends all of it when told to, or when the process that
- * started this one is gone: the channel between the two closes even on SIGKILL. Started by
+ * Runs a command in its own process group, and ends all of it when told to, or when the process
+ * that started this one is gone: the channel between the two closes even on SIGKILL. Started by
  * supervised.ts only.
  *
  * Linux and macOS: other systems have no process groups.

@@ -38,7 +38,9 @@ export interface Readiness {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Our environment for another tool, without variables that would change its behaviour unnoticed. */
+/**
+ * Our environment for another tool, without variables that would change its behaviour unnoticed.
+ */
 export function toolEnv(more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
   const env: NodeJS.ProcessEnv = { ...process.env };
   // A test runner's NODE_ENV would be bundled into builds.
@@ -52,7 +54,10 @@ function harmless(text: string): string {
   return stripVTControlCharacters(text).replace(/[^\n\t]+/g, printable);
 }
 
-/** A process tree under its own supervisor. It ends with `stop()`, or with the process that started it. */
+/**
+ * A process tree under its own supervisor. It ends with `stop()`, or with the process that started
+ * it.
+ */
 export class SupervisedProcess {
   /** Settles when it has ended, in any way. */
   readonly ended: Promise<string>;

@@ -1,7 +1,10 @@
 /** Schemas shared by several routes. */
 import * as z from "zod";
 
-/** RFC 3339, UTC, with milliseconds. The document leaves out zod's pattern, which checks every date of the calendar. */
+/**
+ * RFC 3339, UTC, with milliseconds. The document leaves out zod's pattern, which checks every date
+ * of the calendar.
+ */
 export const Time = z.iso.datetime().meta({ pattern: undefined });
 
 /** A time in a request: RFC 3339 with any offset. */

@@ -4,7 +4,10 @@ import type { RouteDoc } from "../route.ts";
 
 const ships = z.boolean().nullable().optional();
 
-/** The answer in local development. With `UPSTREAM_API` the platform's own answer, of the same kind, is returned. */
+/**
+ * The answer in local development. With `UPSTREAM_API` the platform's own answer, of the same kind,
+ * is returned.
+ */
 const Script = z
   .looseObject({
     id: z.string().optional().describe("Name of the function."),

@@ -3,7 +3,10 @@
 import { summaryOf, visible } from "../parts/record-summary.ts";
 
 /** @typedef {{ [name: string]: unknown }} Json */
-/** @typedef {{ seen: number, shown: number, filtered: number, dropped: number, paused: number }} Counts */
+/**
+ * @typedef {{ seen: number, shown: number, filtered: number, dropped: number, paused: number }}
+ *   Counts
+ */
 /** @typedef {{ record: Json, tooLarge?: number }} Arrived */
 /** @typedef {{ arrived: Arrived, row: HTMLTableRowElement, text: string | null }} Entry */
 
@@ -74,7 +77,10 @@ const none = () => ({ seen: 0, shown: 0, filtered: 0, dropped: 0, paused: 0 });
 
 /** Newest first. @type {Entry[]} */
 let entries = [];
-/** In order of arrival; `number` follows the last record of each message. @type {(Arrived | { number: number } | { gap: string })[]} */
+/**
+ * In order of arrival; `number` follows the last record of each message. @type {(Arrived | {
+ * number: number } | { gap: string })[]}
+ */
 let pending = [];
 let isPaused = false;
 let isDrawing = false;

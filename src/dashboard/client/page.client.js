@@ -49,9 +49,9 @@ for (const name of ["pointermove", "pointerdown", "keydown", "scroll", "visibili
 }
 
 /**
- * Refreshes the parts with `data-refresh`, in seconds. Fetches the page with a header that lets it leave out other parts,
- * and replaces each part by the one with the same id. Skips a part that has the focus. A hidden page does not refresh,
- * an idle one less often.
+ * Refreshes the parts with `data-refresh`, in seconds. Fetches the page with a header that lets it
+ * leave out other parts, and replaces each part by the one with the same id. Skips a part that has
+ * the focus. A hidden page does not refresh, an idle one less often.
  */
 function refreshing() {
   const parts = /** @type {HTMLElement[]} */ ([...document.querySelectorAll("[data-refresh][id]")]);

@@ -13,7 +13,9 @@ export const livePages: readonly Page[] = [{ path: "/live", get: { permission: "
 /** Recent records listed at most. */
 const RECENT_SHOWN = 50;
 
-/** Total size of the job filters in the page, in UTF-16 units: a hundred jobs may have 8 kB each. */
+/**
+ * Total size of the job filters in the page, in UTF-16 units: a hundred jobs may have 8 kB each.
+ */
 const FILTERS_MAX_UNITS = 100_000;
 
 /** `?job=` and `?script=` preset the filter. */

@@ -45,7 +45,10 @@ export function stack(values: readonly number[], most: number): { y: number; hei
   });
 }
 
-/** Bars over time, one stack per bucket, with a sentence and a table. The drawing holds no text, so that it can be stretched. */
+/**
+ * Bars over time, one stack per bucket, with a sentence and a table. The drawing holds no text, so
+ * that it can be stretched.
+ */
 export const Bars: FC<BarsProps> = ({ id, title, sentence, buckets, series, format, table }) => {
   const totals = buckets.map((_, i) => series.reduce((sum, { values }) => sum + (values[i] ?? 0), 0));
   const most = Math.max(0, ...totals);

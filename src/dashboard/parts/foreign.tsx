@@ -13,7 +13,9 @@ export function unicodeEscapes(text: string): string {
   return text.replace(/[\s\S]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-/** Untrusted text: of a record, a name, a store. @param max characters shown; the rest is counted. */
+/**
+ * Untrusted text: of a record, a name, a store. @param max characters shown; the rest is counted.
+ */
 export const Foreign: FC<{ text: string; max?: number }> = ({ text, max = 2_000 }) => {
   const shown = text.length > max ? text.slice(0, max) : text;
   return (

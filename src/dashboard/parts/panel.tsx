@@ -27,7 +27,9 @@ export const Notice: FC<PropsWithChildren<{ kind: Kind; title: string }>> = ({ k
   </div>
 );
 
-/** A titled section of a page. @param id for links to it. @param refresh seconds between refreshes. */
+/**
+ * A titled section of a page. @param id for links to it. @param refresh seconds between refreshes.
+ */
 export const Panel: FC<
   PropsWithChildren<{ id: string; title: string; aside?: Child; refresh?: number | undefined }>
 > = ({ id, title, aside, refresh, children }) => (
@@ -66,8 +68,8 @@ export interface Column {
 }
 
 /**
- * On a narrow screen, rows become blocks with the column name before each value. The first cell of a
- * row is its heading.
+ * On a narrow screen, rows become blocks with the column name before each value. The first cell of
+ * a row is its heading.
  * @param caption for screen readers.
  */
 export const Table: FC<{ caption: string; columns: readonly Column[]; rows: readonly (readonly Child[])[] }> = ({

@@ -18,9 +18,10 @@ export interface RecordSummary {
 }
 
 /**
- * The functions that turn a record into text. The pages call them, and assets.ts sends the source of this function
- * to the browser for /live. It therefore uses nothing from outside, and its functions are methods:
- * esbuild wraps every other named function in a helper that the browser does not have.
+ * The functions that turn a record into text. The pages call them, and assets.ts sends the source
+ * of this function to the browser for /live. It therefore uses nothing from outside, and its
+ * functions are methods: esbuild wraps every other named function in a helper that the browser does
+ * not have.
  */
 export function recordTexts() {
   /** Characters of a text in a row. */
@@ -97,7 +98,10 @@ export function recordTexts() {
   return {
     STEERING,
 
-    /** A text as it may be shown: a steering character becomes its code (`␛` for escape, `<U+202E>`). */
+    /**
+     * A text as it may be shown: a steering character becomes its code (`␛` for escape,
+     * `<U+202E>`).
+     */
     visible(text: string): string {
       return text.toWellFormed().replace(STEERING, (character) => {
         const code = character.codePointAt(0) ?? 0;
@@ -107,7 +111,10 @@ export function recordTexts() {
       });
     },
 
-    /** The row of any value. A field that is missing or has another type counts as empty. Never throws. */
+    /**
+     * The row of any value. A field that is missing or has another type counts as empty. Never
+     * throws.
+     */
     summaryOf(record: unknown): RecordSummary {
       const fields = to.object(record);
       const { EventTimestampMs: at } = fields;

@@ -7,7 +7,10 @@ import { Time } from "./values.tsx";
 /** Longest record shown in full, in characters. */
 const WHOLE_MAX = 20_000;
 
-/** A record as a row that opens to show all of it. Any value works; text that is no JSON is shown as it is. */
+/**
+ * A record as a row that opens to show all of it. Any value works; text that is no JSON is shown as
+ * it is.
+ */
 export const RecordRow: FC<{
   record: unknown;
   /** Its line in the object. */

@@ -1,4 +1,6 @@
-/** Elements, and the frame of a page: the navigation is at the side on wide screens, else on top. */
+/**
+ * Elements, and the frame of a page: the navigation is at the side on wide screens, else on top.
+ */
 export const BASE = `
 *{box-sizing:border-box}
 [hidden]{display:none!important}

@@ -1,4 +1,7 @@
-/** Panels, states, notices, tables, facts, snippets. Two links in a cell are 24 px apart; WCAG 2.2, 2.5.8. */
+/**
+ * Panels, states, notices, tables, facts, snippets. Two links in a cell are 24 px apart; WCAG 2.2,
+ * 2.5.8.
+ */
 export const PARTS = `
 .panel{background:var(--surface);border:1px solid var(--line);border-radius:var(--radius);padding:1rem;margin-bottom:var(--gap)}
 .panel>header{display:flex;flex-wrap:wrap;gap:.25rem 1rem;align-items:baseline;justify-content:space-between;margin-bottom:.75rem}

@@ -1,4 +1,7 @@
-/** Colours in two schemes, and measures. Contrast with every ground: texts at least 4.5 to 1, marks 3 to 1. */
+/**
+ * Colours in two schemes, and measures. Contrast with every ground: texts at least 4.5 to 1, marks
+ * 3 to 1.
+ */
 export const TOKENS = `
 :root{
   color-scheme:light dark;

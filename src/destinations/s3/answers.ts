@@ -2,7 +2,10 @@ import type { Body, ReadAnswer, Unread } from "../destination.ts";
 import type { Failure, FailureCause } from "../failure.ts";
 import type { StoreAnswer } from "./object-store.ts";
 
-/** 400s that say something of the destination or of the moment, not of the object. https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html */
+/**
+ * 400s that say something of the destination or of the moment, not of the object.
+ * https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
+ */
 const MISCONFIGURED_CODES: ReadonlySet<string> = new Set([
   "AuthorizationHeaderMalformed",
   "ExpiredToken",

@@ -7,9 +7,9 @@ import type { S3Destination, S3Place } from "./object-store.ts";
 const SECRETS: readonly string[] = ["access-key-id", "secret-access-key"];
 
 /**
- * Stores that speak S3:
- * `s3://<bucket>/<path>?region=…[&endpoint=…][&sse=AES256]`, any of them, and `objstore://` (also `r2://`) `<bucket>/<path>?account-id=…`, the platform's own;
- * each with `access-key-id=…&secret-access-key=…` or `credentials=env:DEST_<NAME>`.
+ * Stores that speak S3: `s3://<bucket>/<path>?region=…[&endpoint=…][&sse=AES256]`, any of them, and
+ * `objstore://` (also `r2://`) `<bucket>/<path>?account-id=…`, the platform's own; each with
+ * `access-key-id=…&secret-access-key=…` or `credentials=env:DEST_<NAME>`.
  */
 export const s3 = {
   schemes: ["objstore", "r2", "s3"],
@@ -107,7 +107,8 @@ function readCredentials(
   if (!parsed.success) {
     return { ok: false, why: `the secret ${name} must be JSON with host, access_key_id and secret_access_key` };
   }
-  // The secret names the host it is meant for; without that, any user who may create a job could have it sent anywhere.
+  // The secret names the host it is meant for; without that, any user who may create a job could
+  // have it sent anywhere.
   if (parsed.data.host !== endpoint.host)
     return { ok: false, why: `the secret ${name} is for another host than this destination's` };
   return {

@@ -14,7 +14,10 @@ export interface S3Destination extends S3Place, Destination {
   readonly credentials: { accessKeyId: string; secretAccessKey: string };
 }
 
-/** What a store said, as far as anything follows from it. Of its own words only status and code are kept: the rest is untrusted text. */
+/**
+ * What a store said, as far as anything follows from it. Of its own words only status and code are
+ * kept: the rest is untrusted text.
+ */
 export type StoreAnswer =
   | {
       kind: "answer";
@@ -40,7 +43,10 @@ export interface PutRequest {
   conditional: boolean;
 }
 
-/** Our checksum, stored beside the object: HEAD tells ours from another's even where an ETag is no MD5 (encrypted by a managed key). */
+/**
+ * Our checksum, stored beside the object: HEAD tells ours from another's even where an ETag is no
+ * MD5 (encrypted by a managed key).
+ */
 const SHA256_META = "x-amz-meta-logship-sha256";
 
 /** SHA-256 of nothing, for requests without a body. */
@@ -50,12 +56,18 @@ const EMPTY_SHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b78
 const ERROR_BODY_MAX_BYTES = 16_384;
 const ERROR_BODY_WAIT_MS = 5_000;
 
-/** Time for an answer without a large body, in ms; the slowest upload, in bytes a ms (50 kB/s); and the longest, in ms: less than an alarm may run. */
+/**
+ * Time for an answer without a large body, in ms; the slowest upload, in bytes a ms (50 kB/s); and
+ * the longest, in ms: less than an alarm may run.
+ */
 const ANSWER_TIMEOUT_MS = 60_000;
 const SLOWEST_BYTES_PER_MS = 50;
 const TIMEOUT_MAX_MS = 14 * 60_000;
 
-/** A bucket reached by signed requests, Signature V4 with path-style addressing. It never follows a redirect and never retries: callers decide. */
+/**
+ * A bucket reached by signed requests, Signature V4 with path-style addressing. It never follows a
+ * redirect and never retries: callers decide.
+ */
 export class ObjectStore {
   readonly #destination: S3Destination;
   readonly #platform: NetworkPlatform;
@@ -102,7 +114,8 @@ export class ObjectStore {
     timeoutMs: number,
   ): Promise<StoreAnswer> {
     const { answer, response } = await this.#exchange(method, key, headers, body, timeoutMs);
-    // Not awaited: a body that hangs may hang here, too. Whether it ends or breaks off does not matter.
+    // Not awaited: a body that hangs may hang here, too. Whether it ends or breaks off does not
+    // matter.
     if (response?.body?.locked === false) response.body.cancel().catch(() => {});
     return answer;
   }
@@ -118,7 +131,8 @@ export class ObjectStore {
     // Encoded before signing: a raw `=` or `+` would be signed in another form than it arrives in.
     const path = [bucket, ...key.split("/")].map(encodeSegment).join("/");
     const url = `${endpoint.origin}${endpoint.pathname.replace(/\/$/, "")}/${path}`;
-    // Not `AbortSignal.timeout`: its timer cannot be cleared, and a durable object with a pending timer stays awake and is billed.
+    // Not `AbortSignal.timeout`: its timer cannot be cleared, and a durable object with a pending
+    // timer stays awake and is billed.
     const deadline = new AbortController();
     const timer = setTimeout(() => deadline.abort(new DOMException("too slow", "TimeoutError")), Math.round(timeoutMs));
     try {
@@ -167,7 +181,10 @@ function encodeSegment(segment: string): string {
   return encodeURIComponent(segment).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
-/** `<Code>` of an S3 error body, if it is a plain word. Bounded, and never throws: what was read of a body that breaks off is enough. */
+/**
+ * `<Code>` of an S3 error body, if it is a plain word. Bounded, and never throws: what was read of
+ * a body that breaks off is enough.
+ */
 async function errorCode(response: Response): Promise<string | null> {
   const { bytes } = await readStream(response.body, { maxBytes: ERROR_BODY_MAX_BYTES, ms: ERROR_BODY_WAIT_MS });
   return /<Code>([A-Za-z0-9]{1,64})<\/Code>/.exec(new TextDecoder().decode(bytes))?.[1] ?? null;

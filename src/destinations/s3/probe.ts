@@ -13,16 +13,18 @@ export type ProbeAnswer = StoreAnswer | { kind: "not_kept"; words: string };
 type ProbedStore = Pick<ObjectStore, "put" | "head">;
 
 /**
- * How long a store may take for such an object, in ms. Both together end before the request that waits for them does (`ANSWER_MS` of src/app.ts), whose
- * own error says less. What the store does later is harmless.
+ * How long a store may take for such an object, in ms. Both together end before the request that
+ * waits for them does (`ANSWER_MS` of src/app.ts), whose own error says less. What the store does
+ * later is harmless.
  */
 const PUT_WAIT_MS = 20_000;
 const HEAD_WAIT_MS = 10_000;
 const LATE: StoreAnswer = { kind: "unreachable", cause: "timeout" };
 
 /**
- * Writes the small object that shows a destination to be writable: `<path with {DATE} → 00010101>/test.txt.gz`, where readers of the vendor's
- * objects expect it. Its bytes never change, so it may be written again and again.
+ * Writes the small object that shows a destination to be writable:
+ * `<path with {DATE} → 00010101>/test.txt.gz`, where readers of the vendor's objects expect it. Its
+ * bytes never change, so it may be written again and again.
  */
 export function writeProbe(store: ProbedStore, path: string): Promise<ProbeAnswer> {
   const body = new Uint8Array(gzipSync('{"content":"test","filename":"test.txt"}'));
@@ -35,8 +37,9 @@ export function writeChallenge(store: ProbedStore, key: string, token: string): 
 }
 
 /**
- * One PUT where the store answers with the object's MD5 as ETag. After a 2xx without it, HEAD is asked once: a store that shows nothing, or something
- * else, is `not_kept`; one that shows nothing to these credentials, or does not answer, is believed.
+ * One PUT where the store answers with the object's MD5 as ETag. After a 2xx without it, HEAD is
+ * asked once: a store that shows nothing, or something else, is `not_kept`; one that shows nothing
+ * to these credentials, or does not answer, is believed.
  */
 async function writeSmall(
   store: ProbedStore,

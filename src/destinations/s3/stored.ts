@@ -3,7 +3,8 @@ import { isSuccess, MOMENTARY } from "./answers.ts";
 import type { StoreAnswer } from "./object-store.ts";
 
 /**
- * An object as it was sent. S3 gives the MD5 as the ETag of an object that came in one PUT and is not encrypted with a managed key.
+ * An object as it was sent. S3 gives the MD5 as the ETag of an object that came in one PUT and is
+ * not encrypted with a managed key.
  * https://docs.aws.amazon.com/AmazonS3/latest/API/API_Object.html
  */
 export type SentObject = Pick<FixedObject, "bytes" | "sha256" | "md5">;
@@ -16,15 +17,24 @@ export type Shown =
   | "damaged"
   /** Something else. */
   | "different"
-  /** The store does not tell enough: HEAD is not allowed, or what it shows proves nothing either way. */
+  /**
+   * The store does not tell enough: HEAD is not allowed, or what it shows proves nothing either
+   * way.
+   */
   | "hidden"
   | "absent"
-  /** A success that names no object: neither our checksum, nor an MD5, nor our length. A page of a proxy that answers everything. */
+  /**
+   * A success that names no object: neither our checksum, nor an MD5, nor our length. A page of a
+   * proxy that answers everything.
+   */
   | "nameless"
   /** No answer, or one that says nothing of the object. */
   | "unknown";
 
-/** Whether the answer to a PUT says that the store has exactly these bytes. A 2xx alone does not: a proxy or a store that kept half says that, too. */
+/**
+ * Whether the answer to a PUT says that the store has exactly these bytes. A 2xx alone does not: a
+ * proxy or a store that kept half says that, too.
+ */
 export function confirms(answer: StoreAnswer, { md5 }: Pick<SentObject, "md5">): boolean {
   return isSuccess(answer) && etagOf(answer) === md5;
 }

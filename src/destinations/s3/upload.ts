@@ -16,8 +16,8 @@ const EARLY_REFUSAL_BYTES = 65_536;
 /**
  * `OpenDestination.write` for S3.
  *
- * A 2xx that carries the object's MD5 as ETag is delivered. A 2xx alone proves nothing: after it, after 412, and before sending what may be there
- * already, HEAD decides:
+ * A 2xx that carries the object's MD5 as ETag is delivered. A 2xx alone proves nothing: after it,
+ * after 412, and before sending what may be there already, HEAD decides:
  *
  * | HEAD shows | after our own 2xx | after 412 | before sending |
  * | --- | --- | --- | --- |
@@ -29,8 +29,9 @@ const EARLY_REFUSAL_BYTES = 65_536;
  * | `absent` | failed | failed | sent |
  * | `unknown` | failed | failed | sent |
  *
- * A key is given up only for an object that HEAD names. A proxy's page may answer HEAD for a while, and what we have stored would be stored again.
- * Only our own bytes are written over: those beside our checksum, and what stands there right after the store said that it took ours.
+ * A key is given up only for an object that HEAD names. A proxy's page may answer HEAD for a while,
+ * and what we have stored would be stored again. Only our own bytes are written over: those beside
+ * our checksum, and what stands there right after the store said that it took ours.
  * @param options.conditional whether the store may know `If-None-Match`.
  * @param options.path the destination's path, for asking with a probe what a refusal was about.
  */
@@ -59,7 +60,8 @@ export async function uploadObject(
     const outcome = conclude(answer, await store.head(key), object);
     if (outcome.kind !== "damaged") return outcome;
     if (overwrite) {
-      // It took the bytes twice, and the length is right: its ETags are no MD5, and it keeps no metadata.
+      // It took the bytes twice, and the length is right: its ETags are no MD5, and it keeps no
+      // metadata.
       if (outcome.plausible) return { kind: "delivered", verified: false };
       return { kind: "failed", error: notKept(outcome.words) };
     }
@@ -67,7 +69,10 @@ export async function uploadObject(
   }
 }
 
-/** What HEAD makes of a 2xx without our MD5, or of 412; `damaged`: what stands there is ours to be written over. */
+/**
+ * What HEAD makes of a 2xx without our MD5, or of 412; `damaged`: what stands there is ours to be
+ * written over.
+ */
 function conclude(
   answer: StoreAnswer,
   head: StoreAnswer,
@@ -107,7 +112,10 @@ function conclude(
   }
 }
 
-/** Why a PUT failed. Where the answer alone does not tell the object's fault from the destination's, a probe is written. */
+/**
+ * Why a PUT failed. Where the answer alone does not tell the object's fault from the destination's,
+ * a probe is written.
+ */
 async function explain(
   error: Failure,
   bytes: number,

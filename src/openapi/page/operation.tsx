@@ -96,7 +96,10 @@ const Result: FC<{ status: string; answer: Answer; document: OpenApi }> = ({ sta
   );
 };
 
-/** The fields of an object, or the type of anything else. @param byName link to a named schema instead. */
+/**
+ * The fields of an object, or the type of anything else. @param byName link to a named schema
+ * instead.
+ */
 const Shape: FC<{ title: string; schema: JsonSchema; document: OpenApi; optional: string; byName?: boolean }> = ({
   title,
   schema,

@@ -1,4 +1,7 @@
-/** The page's style sheet: one column, two colour schemes, every text with a contrast of at least 7 to 1. */
+/**
+ * The page's style sheet: one column, two colour schemes, every text with a contrast of at least 7
+ * to 1.
+ */
 export const STYLE = `
 :root{color-scheme:light dark;--text:#1b1f24;--ground:#fff;--soft:#f3f4f6;--line:#c9ced6;--link:#0a4a9e;--quiet:#42474f}
 @media (prefers-color-scheme:dark){:root{--text:#eceff3;--ground:#14171b;--soft:#20252b;--line:#454c56;--link:#a5ccff;--quiet:#c2c8d0}}

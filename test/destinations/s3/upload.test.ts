@@ -21,7 +21,10 @@ function answer(status: number, fields: Partial<Extract<StoreAnswer, { kind: "an
 }
 const unreachable: StoreAnswer = { kind: "unreachable", cause: "connection failed" };
 const timeout: StoreAnswer = { kind: "unreachable", cause: "timeout" };
-/** A PUT that was taken whole; one that was taken, by a store whose ETags are not MD5 or that kept something else. */
+/**
+ * A PUT that was taken whole; one that was taken, by a store whose ETags are not MD5 or that kept
+ * something else.
+ */
 const whole = answer(200, { etag: `"${md5}"` });
 const taken = answer(200, { etag: `"${"0".repeat(32)}"` });
 const exists = answer(412, { code: "PreconditionFailed" });
@@ -382,7 +385,8 @@ describe("over any history of faults", () => {
           expect(bucket.get(`k${number}`)?.body).toEqual(BYTES);
           if (occupied && conditions) expect(bucket.get("k1")).toBe(another);
           const rest = [...bucket].filter(([key, stored]) => key !== `k${number}` && stored !== another);
-          // Half an object without metadata cannot be told from another's, and is left there; all else is written over.
+          // Half an object without metadata cannot be told from another's, and is left there; all
+          // else is written over.
           expect(rest.filter(([, { body }]) => keepsMeta || body.length === BYTES.length)).toEqual([]);
         },
       ),

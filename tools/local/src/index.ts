@@ -5,7 +5,10 @@ import { functionName, toFunction, toVisitor } from "./boundary.ts";
 import { Loading } from "./loading.ts";
 import { type Logged, logLines } from "./log-lines.ts";
 
-/** Most that is shown of an error, in UTF-16 units: the function chooses its text. All of it is in the record. */
+/**
+ * Most that is shown of an error, in UTF-16 units: the function chooses its text. All of it is in
+ * the record.
+ */
 const ERROR_MAX = 2_000;
 
 interface HostEnv {
@@ -22,7 +25,9 @@ interface HostEnv {
 
 const loading = new Loading((hostEnv as unknown as HostEnv).LOADER);
 
-/** Takes the trace events of one function: hands them to the shipper, and prints what was logged. */
+/**
+ * Takes the trace events of one function: hands them to the shipper, and prints what was logged.
+ */
 export class Traces extends WorkerEntrypoint<HostEnv, { name: string }> {
   override async tail(items: TraceItem[]): Promise<void> {
     const { name } = this.ctx.props;
@@ -51,7 +56,8 @@ export default {
     }
     if (version === null) return say(404, `No function ${name} is uploaded.`);
     try {
-      // After an upload in between, the newer code runs under the older version until the next request.
+      // After an upload in between, the newer code runs under the older version until the next
+      // request.
       const stub = loading.get(name, version, () => workerCode(name, env, ctx));
       return toVisitor(await stub.getEntrypoint().fetch(toFunction(request)));
     } catch (error) {

@@ -1,7 +1,7 @@
 /**
  * Functions by version: each version is an isolate. The runtime's loader also keeps what it failed
- * to load, and repeats the error. If fetching the code was what failed, the next request tries again
- * under another id.
+ * to load, and repeats the error. If fetching the code was what failed, the next request tries
+ * again under another id.
  */
 export class Loading {
   readonly #loader: Pick<WorkerLoader, "get">;

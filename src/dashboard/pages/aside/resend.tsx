@@ -32,7 +32,10 @@ interface Tried {
   answer: InnerAnswer<Resent> | null;
 }
 
-/** Resends the entries named in a form and shows each outcome. Repeating it changes nothing: resent entries are gone. */
+/**
+ * Resends the entries named in a form and shows each outcome. Repeating it changes nothing: resent
+ * entries are gone.
+ */
 async function resend({ api, platform }: PageContext, form: URLSearchParams): Promise<View> {
   const ids = [...new Set(form.getAll("id"))].slice(0, AT_ONCE);
   const until = platform.now() + PATIENCE_MS;

@@ -12,7 +12,10 @@ const needs = { permission: "logs:edit" } as const;
 type Show = (page: PageContext, kept: Kept) => PageAnswer | Promise<PageAnswer>;
 type Take = (page: PageContext, kept: Kept, form: URLSearchParams) => Promise<PageAnswer>;
 
-/** A step of the wizard, with its draft loaded. A draft that has not reached the step redirects to its first open one. */
+/**
+ * A step of the wizard, with its draft loaded. A draft that has not reached the step redirects to
+ * its first open one.
+ */
 function step(name: StepName, show: Show, take: Take): Page {
   const at = async (page: PageContext, run: Show): Promise<PageAnswer> => {
     const kept = await requireDraft(page);

@@ -23,7 +23,10 @@ export type EntryFaults = Partial<Record<EntryField | "whole", string>>;
 /** The endpoint of the local bucket, as `npm start` and `npm run demo` set it. */
 const LOCAL_ENDPOINT = /^http:\/\/(?:localhost|127\.0\.0\.1)(?::\d+)?\/cdn-cgi\/local\/r2\/s3\/?$/;
 
-/** The bucket of local development; its keys are in wrangler.jsonc and work nowhere else. null: not local. */
+/**
+ * The bucket of local development; its keys are in wrangler.jsonc and work nowhere else. null: not
+ * local.
+ */
 export function localEntry({ destinations }: Config): DestinationEntry | null {
   if (!destinations.allowLoopback || !LOCAL_ENDPOINT.test(destinations.objstoreEndpoint)) return null;
   const entry = entryOf(EXAMPLE_DESTINATION, destinations);
@@ -81,7 +84,10 @@ function mayKeep(
   return !isPlace(one, context) || sameStoreEntry(one, other, context);
 }
 
-/** Judged without the keys: an overlong key must not make the destination invalid and so free the others. */
+/**
+ * Judged without the keys: an overlong key must not make the destination invalid and so free the
+ * others.
+ */
 function isPlace(entry: DestinationEntry, context: DestinationContext): boolean {
   const built = buildDestination({ ...entry, credentials: "keys", accessKeyId: "", secretAccessKey: "" });
   return built.ok && parsePlace(built.value, context).ok;

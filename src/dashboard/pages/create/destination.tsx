@@ -89,7 +89,10 @@ async function testOf({ api, nowMs }: PageContext, destination_conf: string): Pr
   return { ok: valid, message, atMs: nowMs, shared: exists.ok && exists.result.exists };
 }
 
-/** Fills the form from a pasted `destination_conf`. Invalid text is not shown again: any part of it may be a key. */
+/**
+ * Fills the form from a pasted `destination_conf`. Invalid text is not shown again: any part of it
+ * may be a key.
+ */
 async function pasted(page: PageContext, kept: Kept, conf: string): Promise<PageAnswer> {
   const { id, draft } = kept;
   const read = entryOf(conf, page.config.destinations);

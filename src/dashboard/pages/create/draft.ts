@@ -30,7 +30,9 @@ export interface Tested {
   atMs: number;
 }
 
-/** A job that is not created yet. It is encrypted before it is stored, and no page shows its keys. */
+/**
+ * A job that is not created yet. It is encrypted before it is stored, and no page shows its keys.
+ */
 export interface Draft {
   destination: DestinationEntry;
   /** The keys come from a stored job. They may be used for its bucket only. */

@@ -161,7 +161,8 @@ export async function discardDraft(page: PageContext): Promise<PageAnswer> {
 }
 
 /**
- * Makes a draft from a stored job. The keys are encrypted again in the draft, for the same store only.
+ * Makes a draft from a stored job. The keys are encrypted again in the draft, for the same store
+ * only.
  * @throws ApiError 404
  */
 export async function duplicate(page: PageContext): Promise<Response> {

@@ -38,7 +38,10 @@ function indexOf(step: StepName): number {
 const RECORDS_POINTERS =
   /^\/(?:filter|dataset|output_options\/(?:field_names|sample_rate)|logpull_options|output_options$)/;
 
-/** The step where a fault can be corrected, by its JSON pointer; null: the fault is about the whole job. */
+/**
+ * The step where a fault can be corrected, by its JSON pointer; null: the fault is about the whole
+ * job.
+ */
 export function stepOf({ source, code }: ErrorEntry): StepName | null {
   const pointer = source?.pointer ?? "";
   if (pointer.startsWith("/destination_conf")) return "destination";
@@ -82,7 +85,9 @@ const Progress: FC<{ kept: Kept; step: StepName }> = ({ kept: { id, draft }, ste
   </nav>
 );
 
-/** A page of the wizard. @param faults of the refused job, for a step whose fields do not show them. */
+/**
+ * A page of the wizard. @param faults of the refused job, for a step whose fields do not show them.
+ */
 export function stepView(
   kept: Kept,
   step: StepName,

@@ -6,7 +6,10 @@ import { bytes, count, duration, plural } from "../../parts/values.tsx";
 import type { JobView, LedgerView, ObjectView } from "../../views/job.ts";
 import { optionsOf, type ShippingBody } from "../shipping/body.ts";
 
-/** Seconds from the moment an object is due until its upload starts: the queue and the alarm take that long. */
+/**
+ * Seconds from the moment an object is due until its upload starts: the queue and the alarm take
+ * that long.
+ */
 export const STARTS_WITHIN_S = 15;
 
 /** The API path of the job that a page is about. An invalid id is the API's to refuse. */

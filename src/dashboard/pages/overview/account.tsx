@@ -25,7 +25,10 @@ export function functionFindings(findings: readonly FindingView[]): FindingView[
   return findings.filter(({ kind }) => FUNCTION_KINDS.has(kind));
 }
 
-/** The number of functions and the findings about them. @param total null: the viewer may not see functions. */
+/**
+ * The number of functions and the findings about them. @param total null: the viewer may not see
+ * functions.
+ */
 export const FunctionsPanel: FC<{
   status: StatusView | null;
   total: number | null;

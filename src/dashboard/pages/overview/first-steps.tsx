@@ -22,7 +22,9 @@ export function stepsOf({ all }: Jobs, ledger: AccountLedgerView): Steps {
   };
 }
 
-/** Shown after a deployment, until the first record is delivered. @param isLocal functions run here. */
+/**
+ * Shown after a deployment, until the first record is delivered. @param isLocal functions run here.
+ */
 export const FirstSteps: FC<{ steps: Steps; viewer: Viewer; selfName: string; isLocal: boolean }> = ({
   steps,
   viewer,

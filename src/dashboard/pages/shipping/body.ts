@@ -4,7 +4,10 @@ import { parseLogpullOptions } from "../../../job/output-rules.ts";
 import type { OutputOptions } from "../../../job/schema.ts";
 import type { JobView } from "../../views/job.ts";
 
-/** Text that was typed where the API wants another type. It is kept: the API refuses it, and the field shows it again. */
+/**
+ * Text that was typed where the API wants another type. It is kept: the API refuses it, and the
+ * field shows it again.
+ */
 export type Typed<T> = T | string;
 
 /** `output_options` as a form holds them. */
@@ -42,7 +45,10 @@ export function optionsOf(body: ShippingBody): Options {
   return body.output_options ?? parseLogpullOptions(body.logpull_options ?? "").options;
 }
 
-/** Replaces the options. Equal options leave the body as it is, so that no default gets written down. */
+/**
+ * Replaces the options. Equal options leave the body as it is, so that no default gets written
+ * down.
+ */
 export function withOptions(before: ShippingBody, options: Options): ShippingBody {
   return isEqual(options, optionsOf(before)) ? before : { ...before, output_options: options };
 }

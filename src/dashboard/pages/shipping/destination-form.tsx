@@ -6,7 +6,10 @@ import { Notice } from "../../parts/panel.tsx";
 import { faultAt } from "./body.ts";
 import { type DestinationAsked, pathOf } from "./destination-read.ts";
 
-/** The destination of a stored job: a new path, new keys, or a new destination. Entered secrets go to the API and are never shown again. */
+/**
+ * The destination of a stored job: a new path, new keys, or a new destination. Entered secrets go
+ * to the API and are never shown again.
+ */
 export const DestinationForm: FC<{
   /** With secrets as `****`. "" if no key decrypts it. */
   masked: string;

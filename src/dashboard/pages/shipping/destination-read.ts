@@ -23,7 +23,8 @@ export function pathOf(conf: string): string | null {
 }
 
 /**
- * Reads the destination fields: a whole `destination_conf`, or else a new path and new keys in the stored one.
+ * Reads the destination fields: a whole `destination_conf`, or else a new path and new keys in the
+ * stored one.
  * @param masked the stored one, with secrets as `****`.
  */
 export function readDestination(form: URLSearchParams, masked: string): DestinationAsked {

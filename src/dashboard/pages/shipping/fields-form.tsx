@@ -7,7 +7,10 @@ const MODE = "fields";
 const PICK = "field";
 const placeField = (name: string) => `place-${name}`;
 
-/** Which fields of a record are shipped, and in which order. The order is a number per field, so that no script is needed. */
+/**
+ * Which fields of a record are shipped, and in which order. The order is a number per field, so
+ * that no script is needed.
+ */
 export const FieldsForm: FC<{
   body: ShippingBody;
   fields: Readonly<Record<string, string>>;

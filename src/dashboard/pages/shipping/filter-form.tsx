@@ -56,7 +56,10 @@ const WORDS: Readonly<Record<string, string>> = {
   "!in": "is none of",
 };
 
-/** The filter, as a builder of conditions and groups, and as JSON. Every action is a submit button, so that no script is needed. */
+/**
+ * The filter, as a builder of conditions and groups, and as JSON. Every action is a submit button,
+ * so that no script is needed.
+ */
 export const FilterForm: FC<{
   filter: string;
   fields: Readonly<Record<string, string>>;

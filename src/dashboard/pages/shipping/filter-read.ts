@@ -14,7 +14,10 @@ import {
 } from "./filter-tree.ts";
 import { lines, mayBe, plain, unquoted } from "./text.ts";
 
-/** The names of the builder's fields. The shape of the tree is not among them: it follows from `FILTER_WAS`. */
+/**
+ * The names of the builder's fields. The shape of the tree is not among them: it follows from
+ * `FILTER_WAS`.
+ */
 export const FILTER_WAS = "filter-was";
 export const FILTER_JSON = "filter-json";
 export const joinField = (n: number) => `join-${n}`;
@@ -28,7 +31,8 @@ export const filterDo = (change: Change | "show", n = 0) => `filter:${change}:${
 const DO = /^filter:(add|group|remove|show):(\d{1,4})$/;
 
 /**
- * Reads the filter of a form. An untouched filter keeps its exact text. Edited JSON goes before the builder.
+ * Reads the filter of a form. An untouched filter keeps its exact text. Edited JSON goes before the
+ * builder.
  * @returns the filter, and whether a button of the builder was pressed.
  */
 export function readFilter(form: URLSearchParams, before: ShippingBody): { filter: string; again: boolean } {
@@ -45,7 +49,10 @@ export function readFilter(form: URLSearchParams, before: ShippingBody): { filte
   return { filter: filter === writeTree(tree.root) ? was : filter, again };
 }
 
-/** The filter that the form was made from. The form holds it as a JSON string, in which no browser changes line breaks. */
+/**
+ * The filter that the form was made from. The form holds it as a JSON string, in which no browser
+ * changes line breaks.
+ */
 function filterWas(sent: string | null, otherwise: string): string {
   try {
     const was: unknown = JSON.parse(sent ?? "null");

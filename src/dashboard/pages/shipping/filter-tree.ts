@@ -28,7 +28,9 @@ export function isGroup(node: FilterNode): node is FilterGroup {
   return "join" in node;
 }
 
-/** Parses a filter for the builder. `root` null: no filter. `ok` false: the builder cannot show it. */
+/**
+ * Parses a filter for the builder. `root` null: no filter. `ok` false: the builder cannot show it.
+ */
 export function readTree(text: string): { ok: true; root: FilterNode | null } | { ok: false } {
   if (text === "") return { ok: true, root: null };
   try {

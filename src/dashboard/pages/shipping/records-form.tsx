@@ -13,8 +13,8 @@ const RATE = "sample-rate";
 
 /**
  * Which records are shipped: the controls only. The form around them is sent to the page's own
- * address, so that the builder's buttons lead back to it. Its first button is here: Enter in a field
- * presses the first button of a form.
+ * address, so that the builder's buttons lead back to it. Its first button is here: Enter in a
+ * field presses the first button of a form.
  */
 export const RecordsForm: FC<{
   body: ShippingBody;

@@ -34,7 +34,10 @@ interface Around {
   names: JobNames;
 }
 
-/** Asked for only where a finding is about a job. Never fails: without names, jobs are shown by number. */
+/**
+ * Asked for only where a finding is about a job. Never fails: without names, jobs are shown by
+ * number.
+ */
 export async function jobNames(api: InnerApi, about: readonly { subject: SubjectView }[]): Promise<JobNames> {
   if (!about.some(({ subject }) => subject.type === "job")) return new Map();
   const listed = await api.list<JobView>("/logship/jobs").catch(() => ({ items: [] }));

@@ -1,7 +1,7 @@
 /**
  * A small shop: a function whose trace events are shipped, one for each invocation of any kind. It
- * knows nothing of the shipper. It passes `?event=` along, so that its logs say which request a batch,
- * a call or an alarm belongs to.
+ * knows nothing of the shipper. It passes `?event=` along, so that its logs say which request a
+ * batch, a call or an alarm belongs to.
  */
 import { Prices } from "./prices.ts";
 import { Reservation } from "./reservation.ts";

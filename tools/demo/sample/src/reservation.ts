@@ -9,7 +9,10 @@ interface Held {
   readonly event: string;
 }
 
-/** An item held for a visitor until its alarm. Calls and alarms of a durable object are trace events of the function. */
+/**
+ * An item held for a visitor until its alarm. Calls and alarms of a durable object are trace events
+ * of the function.
+ */
 export class Reservation extends DurableObject {
   async hold(item: string, event: string): Promise<void> {
     console.log("item held", { item, event });
