@@ -1,6 +1,6 @@
 /**
- * Prints `N passed, N failed` from reports of vitest's JSON reporter, for a CI that reads the last
- * line. Exits with 1 unless every report has tests and nothing failed.
+ * Prints what failed, then `N passed, N failed`, from reports of vitest's JSON reporter, for a CI
+ * that reads the last line. Exits with 1 unless every report has tests and nothing failed.
  *
  *     node tools/ci-summary.ts <failed other checks> (<report.json> <exit code of vitest>)…
  */
@@ -11,8 +11,24 @@ const Report = z.object({
   success: z.boolean(),
   numPassedTests: z.number().int().nonnegative(),
   numFailedTests: z.number().int().nonnegative(),
-  testResults: z.array(z.object({ name: z.string(), status: z.string(), assertionResults: z.array(z.unknown()) })),
+  testResults: z.array(
+    z.object({
+      name: z.string(),
+      status: z.string(),
+      message: z.string().default(""),
+      assertionResults: z.array(
+        z.object({
+          fullName: z.string().default(""),
+          status: z.string().default(""),
+          failureMessages: z.array(z.string()).nullish(),
+        }),
+      ),
+    }),
+  ),
 });
+
+/** Lines of a failure's message that are printed: what was expected and where. */
+const MESSAGE_LINES = 12;
 
 export interface Summary {
   readonly passed: number;
@@ -34,6 +50,24 @@ export function summarize(report: string, exitCode: number): Summary {
   return { passed: numPassedTests, failed: failed + unexplained };
 }
 
+/**
+ * Each test that failed, with the beginning of its message, so that the end of a long log says it.
+ * @throws Error if the text is not such a report.
+ */
+export function failures(report: string): string[] {
+  const { testResults } = Report.parse(JSON.parse(report));
+  const begin = (text: string): string =>
+    text
+      .split("\n", MESSAGE_LINES)
+      .map((line) => `    ${line}`)
+      .join("\n");
+  return testResults.flatMap(({ name, status, message, assertionResults }) => {
+    const failed = assertionResults.filter((test) => test.status === "failed");
+    if (failed.length === 0 && status === "failed") return [`FAILED ${name}\n${begin(message)}`];
+    return failed.map((test) => `FAILED ${name}: ${test.fullName}\n${begin((test.failureMessages ?? []).join("\n"))}`);
+  });
+}
+
 /** One run of vitest. */
 export interface Run {
   /** The reporter's output; an Error: why it cannot be read. */
@@ -44,7 +78,7 @@ export interface Run {
 /**
  * The sum of all runs. One without a report counts as one failure, and the others still count.
  * @param otherFailures failed checks besides the tests; they count as failed.
- * @param complain is called with what is wrong with a report.
+ * @param complain is called with each failure, and with what is wrong with a report.
  */
 export function summarizeAll(
   runs: readonly Run[],
@@ -54,6 +88,7 @@ export function summarizeAll(
   const summaries = runs.map(({ report, exitCode }): Summary => {
     try {
       if (report instanceof Error) throw report;
+      for (const failure of failures(report)) complain(failure);
       return summarize(report, exitCode);
     } catch (error) {
       complain(`no report of the tests: ${error instanceof Error ? error.message : String(error)}`);

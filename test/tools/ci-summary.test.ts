@@ -1,5 +1,5 @@
 import { it } from "vitest";
-import { summarize, summarizeAll } from "../../tools/ci-summary.ts";
+import { failures, summarize, summarizeAll } from "../../tools/ci-summary.ts";
 
 const PASSED_FILE = { name: "a.test.ts", status: "passed", assertionResults: [{}] };
 
@@ -57,4 +57,19 @@ it("counts a run without a report as a failure, and the others as they were", ({
   expect(complaints).toHaveLength(2);
   expect(complaints[0]).toBe("no report of the tests: it is not there");
   expect(summarizeAll([], 0)).toEqual({ passed: 0, failed: 1 });
+});
+
+it("names each test that failed, with the beginning of its message", ({ expect }) => {
+  const lines = Array.from({ length: 100 }, (_, i) => `line ${i}`).join("\n");
+  const failed = { fullName: "keeps it", status: "failed", failureMessages: [lines] };
+  const text = report({
+    testResults: [
+      { name: "b.test.ts", status: "failed", assertionResults: [{ fullName: "fine", status: "passed" }, failed] },
+      { name: "c.test.ts", status: "failed", message: "no such module", assertionResults: [] },
+    ],
+  });
+  const [first, second, ...more] = failures(text);
+  expect(first).toMatch(/^FAILED b\.test\.ts: keeps it\n {4}line 0\n[^]* {4}line 11$/);
+  expect(second).toBe("FAILED c.test.ts\n    no such module");
+  expect(more).toEqual([]);
 });
