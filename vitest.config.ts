@@ -1,4 +1,4 @@
-import { globSync, readFileSync, statfsSync } from "node:fs";
+import { readFileSync, statfsSync } from "node:fs";
 import { cloudflareTest } from "@cloudflare/vitest-pool-workers";
 import { defineConfig, type Plugin, type TestProjectInlineConfiguration } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
@@ -43,27 +43,6 @@ const IN_NODE = ["test/unit-support/**", "test/tools/**"];
 /** Folders of what runs in processes of its own, apart from the tests in the runtime. */
 const OUTSIDE = ["test/e2e/**", "test/browser/**", "test/example/**"];
 
-/**
- * Files that need a runtime of their own: real timers of durable objects, which others hold up at
- * times.
- */
-const ALONE = [
-  "test/control/functions-limits.test.ts",
-  "test/dashboard/overview.test.ts",
-  "test/delivery/canary.test.ts",
-  "test/openapi/examples.test.ts",
-];
-
-/**
- * Files that crash durable objects, the fault matrix among them. Later in such a runtime a timer
- * may never fire, so all other files have runtimes in which nothing was crashed.
- */
-const CRASHING = globSync("test/**/*.test.ts").filter(
-  (file) =>
-    /^test\/(?:faults|soak)\//.test(file) ||
-    (!ALONE.includes(file) && /abortAllDurableObjects|runtime\/breakage\.ts/.test(readFileSync(file, "utf8"))),
-);
-
 /** `npm run soak` runs it, which notices when the runtime hangs under so many crashes. */
 const SOAK = process.env[SOAK_VARIABLE] === undefined ? ["test/soak/soak.test.ts"] : [];
 
@@ -99,7 +78,7 @@ const runtime: TestProjectInlineConfiguration = {
   test: {
     name: "runtime",
     include: ["test/**/*.test.ts"],
-    exclude: [...OUTSIDE, ...IN_NODE, ...ALONE, ...CRASHING],
+    exclude: [...OUTSIDE, ...IN_NODE, ...SOAK],
     isolate: false,
     globalSetup: "./test/support/global-setup.ts",
     setupFiles: "./test/support/runtime/setup.ts",
@@ -127,9 +106,7 @@ export default defineConfig({
     maxWorkers: "100%",
     sequence: { sequencer: ByProject },
     projects: [
-      { ...runtime, test: { ...runtime.test, name: "faults", include: CRASHING, exclude: [...ALONE, ...SOAK] } },
       runtime,
-      { ...runtime, test: { ...runtime.test, name: "alone", include: ALONE, exclude: [], isolate: true } },
       {
         test: {
           name: "node",

@@ -54,7 +54,7 @@ while (!failed && (only === null ? Date.now() < endMs : done === 0 && hangs < 3)
   const settings: SoakSettings = { seed, first: next, episodes, minutes: only === null ? leftMs / 60_000 : 1 };
   const otherLines: string[] = [];
   let ended = false;
-  const code = await reportFaults(["--project=faults", "test/soak/soak.test.ts"], {
+  const code = await reportFaults(["--project=runtime", "test/soak/soak.test.ts"], {
     env: { [SOAK_VARIABLE]: JSON.stringify(settings) },
     silenceMs: () => (ended ? END_MS : SILENCE_MS),
     onLine(line) {

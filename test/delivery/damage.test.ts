@@ -197,6 +197,7 @@ describe("an answer that does not come", () => {
         PATIENT,
       );
     } finally {
+      timers.mockRestore();
       vi.useRealTimers();
     }
   }
