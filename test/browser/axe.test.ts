@@ -1,7 +1,7 @@
-import { AxeBuilder } from "@axe-core/playwright";
+import type { RunOnly } from "axe-core";
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
-import { complaints } from "./browser.ts";
+import { complaints, violations } from "./browser.ts";
 import { NOTHING } from "./places.ts";
 import { holdStill, PAGE_PATTERNS, placesOf, theWorld, unfold, visit, visitPage } from "./world.ts";
 
@@ -53,10 +53,9 @@ async function faults(where: string): Promise<string[]> {
     for (const scheme of SCHEMES) {
       // With reduced motion no colour is measured in the middle of a transition.
       await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
-      const axe = new AxeBuilder({ page }).setLegacyMode(true);
       // The dark scheme changes only colours, so only they are checked.
-      const { violations } = await (scheme === "light" ? axe.withTags(RULES) : axe.withRules(COLOURS)).analyze();
-      for (const { id, help, nodes } of violations)
+      const runOnly: RunOnly = scheme === "light" ? { type: "tag", values: RULES } : { type: "rule", values: COLOURS };
+      for (const { id, help, nodes } of await violations(page, runOnly))
         found.push(
           `${where} at ${width}, ${scheme}: ${id}: ${help}: ${nodes
             .slice(0, 3)

@@ -1,6 +1,7 @@
 /** A real browser in front of a real shipper. */
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
+import axe, { type Result, type RunOnly } from "axe-core";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { IsolatedShipper, type ShipperOptions } from "../e2e/shipper.ts";
 
@@ -86,4 +87,15 @@ export function complaints(page: Page): string[] {
   });
   page.on("pageerror", (error) => said.push(error.message));
   return said;
+}
+
+/**
+ * What axe finds wrong with a page as it is now. Its script is loaded into each page once: that
+ * takes longer than to look.
+ * @param runOnly by default all rules.
+ */
+export async function violations(page: Page, runOnly?: RunOnly): Promise<Result[]> {
+  if (await page.evaluate("typeof axe === 'undefined'")) await page.evaluate(axe.source);
+  const options = JSON.stringify({ ...(runOnly !== undefined && { runOnly }), resultTypes: ["violations"] });
+  return page.evaluate(`axe.run(${options}).then(({ violations }) => violations)`);
 }
