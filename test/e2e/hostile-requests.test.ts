@@ -120,8 +120,8 @@ describe("a body", () => {
     for (const [n, { method, path, type }] of routes.entries()) {
       const headers = { "content-type": type.startsWith("multipart/") ? `${type}; boundary=x` : type };
       const request = { method, headers, body: LARGE, chunked: n % 2 === 1 };
-      // The service reads an unwanted body for two seconds. On a busy machine that may not be all of
-      // it, and then the client loses the answer.
+      // The service reads an unwanted body for two seconds. On a busy machine that may not be all
+      // of it, and then the client loses the answer.
       let { status } = await call(path, request);
       for (let again = 0; status === null && again < 3; again++) ({ status } = await call(path, request));
       expect([method, path, status]).toEqual([method, path, expect.toBeOneOf([404, 413])]);
