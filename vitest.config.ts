@@ -54,6 +54,8 @@ const runtime: TestProjectInlineConfiguration = {
     cloudflareTest(({ inject }) => ({
       wrangler: { configPath: "./wrangler.jsonc" },
       miniflare: {
+        // Tests deliver messages themselves: a queue that delivers later would reach a later test.
+        queueProducers: { EVENTS: { queueName: "without-consumer" } },
         // Every setting is stated, so that a developer's own .dev.vars changes nothing.
         bindings: {
           ACCOUNT_ID: "test-account",
