@@ -156,7 +156,7 @@ export default defineConfig({
           sequence: { groupOrder: 3 },
           // The files share one shop, and each counts all that is shipped.
           maxWorkers: 1,
-          testTimeout: 120_000,
+          testTimeout: 240_000,
           hookTimeout: 90_000,
         },
       },
