@@ -39,9 +39,7 @@ export interface LogRow {
   aside_objects: number;
 }
 
-/**
- * A bit of {@link LogRow.unconditional}: an object was set aside, and none has been delivered since.
- */
+/** A bit of {@link LogRow.unconditional}: no object was delivered since one was set aside. */
 export const SET_ASIDE_LAST = 256;
 
 export interface BatchRow {

@@ -77,7 +77,7 @@ async function writeSmall(store: ProbedStore, object: SmallObject, from: number)
  *
  * - After the condition was refused with 412, it has to be the same object: a store looks at the
  *   condition only after it has let these credentials write.
- * - Otherwise it is written under its spare key, as credentials that may only read get the same 403.
+ * - Otherwise it is written under its spare key: credentials that may only read get that 403, too.
  */
 async function writeIn(leaveOut: number, store: ProbedStore, object: SmallObject): Promise<Written> {
   const { key, spareKey } = object;
