@@ -510,6 +510,16 @@ describe("words", () => {
     expect(answerIn("HTTP 40")).toBeNull();
   });
 
+  it.each([
+    [403, "QuotaExceeded", /^The bucket's quota is used up\./],
+    [403, "RequestTimeTooSkewed", /^The store's clock differs/],
+    [403, "AccessDenied", /^The key may not write there, or its secret is wrong/],
+    [400, "InvalidRequest", /If the destination has sse, leave it out/],
+  ])("advise by the code, where it says more than the status: %i %s", (status, code, advice) => {
+    expect(parkedAdvice({ status, code })).toMatch(advice);
+    expect(parkedAdvice({ status, code })).toContain("Nothing is lost");
+  });
+
   it("advise by what a store answers", () => {
     const first = (status: number, code: string | null) => parkedAdvice({ status, code }).split(/[.:;,]/)[0];
     expect([
