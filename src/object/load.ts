@@ -1,7 +1,7 @@
 import { TEXT_MAX_CHARACTERS } from "../limits.ts";
 import type { Blobs } from "../queue/blob-store.ts";
 import type { Delivery } from "../queue/delivery.ts";
-import { type Decoded, decodeMessage, type Envelope, joinMessage, type Message } from "../queue/message.ts";
+import { type Decoded, decodeMessage, type Envelope, isNewer, joinMessage, type Message } from "../queue/message.ts";
 import { recordLine } from "../record/encode.ts";
 import type { TraceRecord } from "../record/fields.ts";
 import { RecordLine } from "../record/line.ts";
@@ -34,6 +34,8 @@ export interface Loaded {
 export type Loading =
   | { kind: "loaded"; loaded: Loaded }
   | { kind: "unreadable"; why: string }
+  /** Newer code can read it. */
+  | { kind: "newer"; why: string }
   /** Its records are not in the blob store (any more). */
   | { kind: "missing"; message: Envelope };
 
@@ -46,7 +48,7 @@ export async function load(
   blobs: Pick<Blobs, "get">,
 ): Promise<Loading> {
   const { envelope } = delivery;
-  if (!envelope.ok) return { kind: "unreadable", why: envelope.why };
+  if (!envelope.ok) return { kind: isNewer(delivery.body) ? "newer" : "unreadable", why: envelope.why };
   const message = envelope.value;
   const { content, isMissing } = await wholeMessage(delivery, blobs);
   if (isMissing) return { kind: "missing", message };

@@ -14,6 +14,8 @@ interface Totals {
   events: number;
   /** Jobs that took records. */
   jobs: Set<number>;
+  /** Messages that only newer code can read. */
+  newer: number;
 }
 
 /** What the queue says with a batch. */
@@ -36,7 +38,7 @@ export async function consumeEvents(batch: MessageBatch<unknown>, context: Consu
   const deliveries = batch.messages.map((message) => new Delivery(message));
   const calls = new Calls();
   const within = bounded(context, calls);
-  const totals: Totals = { events: 0, jobs: new Set() };
+  const totals: Totals = { events: 0, jobs: new Set(), newer: 0 };
   await inLogContext({ batch_id: crypto.randomUUID() }, async () => {
     const inFlight = new InFlight(deliveries, within);
     try {
@@ -63,7 +65,7 @@ export async function consumeDead(
       for (const delivery of deliveries) await putAside(delivery, batch.queue, "failed too often", within);
     } finally {
       calls.end();
-      logBatch(batch.queue, deliveries, { events: 0, jobs: new Set() }, context.platform.now() - startedMs);
+      logBatch(batch.queue, deliveries, { events: 0, jobs: new Set(), newer: 0 }, context.platform.now() - startedMs);
     }
   });
 }
@@ -124,7 +126,7 @@ async function consume(
     full = calls.left < costliest;
   };
   for (const delivery of deliveries) {
-    const loaded = full ? "full" : await loadOrDecide(delivery, queue.name, inFlight, context);
+    const loaded = full ? "full" : await loadOrDecide(delivery, queue.name, inFlight, context, totals);
     if (loaded === "retried") again.push(delivery);
     if (loaded === "decided" || loaded === "retried") continue;
     if (loaded !== "full" && size + loaded.size > APPEND_MAX_RAW_BYTES) await flush();
@@ -158,7 +160,8 @@ async function loadOrDecide(
   delivery: Delivery,
   queue: string,
   inFlight: InFlight,
-  context: AsideContext & Pick<ConsumerContext, "counted">,
+  context: AsideContext & Pick<ConsumerContext, "counted" | "platform">,
+  totals: Totals,
 ): Promise<Loaded | "decided" | "retried"> {
   const aside = async (why: string): Promise<"decided"> => {
     if (await inFlight.letGo(delivery)) await putAside(delivery, queue, why, context, why);
@@ -168,7 +171,12 @@ async function loadOrDecide(
   try {
     const loading = await load(delivery, context.blobs);
     if (loading.kind === "loaded") return loading.loaded;
-    if (loading.kind === "unreadable") return await aside(loading.why);
+    if (loading.kind === "newer" && !isOverdue(delivery.queuedMs, context.platform.now())) {
+      totals.newer += 1;
+      delivery.retry();
+      return "retried";
+    }
+    if (loading.kind !== "missing") return await aside(loading.why);
     // Records are dropped after they are committed and counted: then the message came again as its
     // acknowledgement was lost.
     const counted: unknown = await context.counted(takenIds([delivery]));
@@ -226,7 +234,8 @@ async function dropRecords({ elsewhere }: Envelope, blobs: Pick<ConsumerContext[
   }
 }
 
-function logBatch(queue: string, deliveries: readonly Delivery[], { events, jobs }: Totals, ms: number): void {
+function logBatch(queue: string, deliveries: readonly Delivery[], { events, jobs, newer }: Totals, ms: number): void {
+  if (newer > 0) log.warn("messages of a newer version went back to the queue", { queue, messages: newer });
   const count = (wanted: Delivery["fate"]): number => deliveries.filter(({ fate }) => fate === wanted).length;
   log.info("batch", {
     queue,

@@ -1,6 +1,6 @@
 import { MESSAGE_MAX_AGE_MS } from "../limits.ts";
 import type { TakenId } from "../storage/id-memory.ts";
-import { type Decoded, decodeEnvelope, type Envelope, idOf } from "./message.ts";
+import { type Decoded, decodeEnvelope, type Envelope, headOf, idOf, isNewer } from "./message.ts";
 
 /**
  * A message as the queue delivered it, its header decoded once, and what the queue was told about
@@ -24,9 +24,15 @@ export class Delivery {
     this.#message = message;
   }
 
+  /** A newer version of this code wrote it, and can read it. */
+  get isNewer(): boolean {
+    return isNewer(this.body);
+  }
+
   /** The id in its header; null: it has no readable header. */
   get taken(): TakenId | null {
-    return this.envelope.ok ? idOf(this.envelope.value) : null;
+    if (this.envelope.ok) return idOf(this.envelope.value);
+    return this.isNewer ? headOf(this.body) : null;
   }
 
   /** null: the queue was told nothing yet. */

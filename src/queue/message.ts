@@ -4,7 +4,8 @@ import { MESSAGE_RAW_MAX_BYTES, RECORD_MAX_BYTES } from "../limits.ts";
 
 /**
  * The queue message: a 40-byte header and the records as NDJSON, deflated where that is shorter.
- * All integers are big-endian.
+ * All integers are big-endian. Bytes 0 to 27 are the same in every version, so that older code can
+ * note a message that it has to leave to newer code.
  *
  * | bytes | what |
  * | --- | --- |
@@ -22,6 +23,8 @@ import { MESSAGE_RAW_MAX_BYTES, RECORD_MAX_BYTES } from "../limits.ts";
  * has the same id, but its records may differ by the times that intake filled in.
  */
 const HEADER_BYTES = 40;
+/** What is the same in every version. */
+const HEAD_BYTES = 28;
 const CRC_AT = 36;
 const MAGIC = 0x4c53;
 const VERSION = 1;
@@ -110,6 +113,26 @@ export function joinMessage(reference: ArrayBuffer, body: Uint8Array): ArrayBuff
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 export type Decoded<T> = { ok: true; value: T } | { ok: false; why: string };
+
+/**
+ * Whether a newer version of this code wrote it. Such a message waits for a consumer that can read
+ * it: during a deployment, or after a rollback.
+ */
+export function isNewer(body: unknown): body is ArrayBuffer {
+  if (!(body instanceof ArrayBuffer) || body.byteLength < HEAD_BYTES) return false;
+  const view = new DataView(body);
+  return view.getUint16(0) === MAGIC && view.getUint8(2) > VERSION;
+}
+
+/** What a message of any version is noted by. null: it says nothing that can be. */
+export function headOf(body: unknown): MessageId | null {
+  if (!(body instanceof ArrayBuffer) || body.byteLength < HEAD_BYTES) return null;
+  const view = new DataView(body);
+  const takenInMs = Number(view.getBigUint64(20));
+  if (view.getUint16(0) !== MAGIC || !Number.isSafeInteger(takenInMs)) return null;
+  const id = toHex(new Uint8Array(body, 4, 16));
+  return { id, takenInMs, keyed: (view.getUint8(3) & FLAG_KEYED) !== 0 };
+}
 
 /** The header alone, which may be readable where the records are not. */
 export function decodeEnvelope(body: unknown): Decoded<Envelope> {

@@ -76,7 +76,8 @@ export async function resendAside(stores: AsideStores, id: AsideId, context: Res
       case "missing":
         return { kind: "unreadable", why: "refers to records that are not there" };
       case "unreadable":
-        return loading;
+      case "newer":
+        return { kind: "unreadable", why: loading.why };
       case "loaded":
         return await offer(loading.loaded, aside, jobs, stores, context, patience);
     }

@@ -8,6 +8,8 @@ import {
   decodeMessage,
   type Envelope,
   encodeMessage,
+  headOf,
+  isNewer,
   joinMessage,
   type Message,
   splitMessage,
@@ -176,7 +178,7 @@ describe("a queue message", () => {
     ["no bytes", new ArrayBuffer(0), "shorter than a header"],
     ["39 bytes", new ArrayBuffer(39), "shorter than a header"],
     ["40 zeros", new ArrayBuffer(40), "not a logship message"],
-    ["a later version", forgedVersion(2), "of unknown version 2"],
+    ["a later version", forgedVersion(200), "of unknown version 200"],
     ["a time beyond all integers", forgedTime(2n ** 53n), "has no time of intake"],
     [
       "another number of records than it says",
@@ -201,6 +203,26 @@ describe("a queue message", () => {
       }),
       { numRuns: 500 },
     );
+  });
+});
+
+describe("a message of a newer version", () => {
+  it("is told from one that is unreadable, and still says what it is noted by", () => {
+    const { message, bytes } = example("deflated");
+    expect([isNewer(bytes.buffer), isNewer(forgedVersion(0)), isNewer(forgedVersion(200))]).toEqual([
+      false,
+      false,
+      true,
+    ]);
+    expect([isNewer("LS"), isNewer(null), isNewer(new ArrayBuffer(40)), isNewer(new ArrayBuffer(2))]).toEqual([
+      false,
+      false,
+      false,
+      false,
+    ]);
+    expect(headOf(forgedVersion(200))).toEqual({ id: message.id, takenInMs: TAKEN, keyed: false });
+    expect(headOf(forgedTime(2n ** 53n))).toBeNull();
+    expect([headOf("LS"), headOf(new ArrayBuffer(40)), headOf(new ArrayBuffer(3))]).toEqual([null, null, null]);
   });
 });
 
