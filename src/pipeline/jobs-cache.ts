@@ -42,7 +42,9 @@ export class JobsCache {
     // What it misses is noticed later, as above.
     if (this.#snapshot?.jobs.some(({ id }) => unreadable.includes(id))) return false;
     if (unreadable.length > 0) log.warn("jobs cannot be read: a newer version wrote them", { jobs: unreadable });
-    if (this.#snapshot === null || !isBehind(snapshot.state, this.#snapshot.state)) this.#snapshot = snapshot;
+    const current = this.#snapshot;
+    if (current === null || current.unreadable !== undefined || !isBehind(snapshot.state, current.state))
+      this.#snapshot = snapshot;
     return true;
   }
 }

@@ -29,10 +29,11 @@ export class Delivery {
     return isNewer(this.body);
   }
 
-  /** The id in its header; null: it has no readable header. */
-  get taken(): TakenId | null {
-    if (this.envelope.ok) return idOf(this.envelope.value);
-    return this.isNewer ? headOf(this.body) : null;
+  /** The ids of its parts; of a newer version, that of the first; none: it has no readable head. */
+  get taken(): readonly TakenId[] {
+    if (this.envelope.ok) return this.envelope.value.parts.map(idOf);
+    const head = this.isNewer ? headOf(this.body) : null;
+    return head === null ? [] : [head];
   }
 
   /** null: the queue was told nothing yet. */
@@ -61,9 +62,9 @@ export class Delivery {
   }
 }
 
-/** The ids of those that have a readable header. */
+/** The ids of those that have a readable head. */
 export function takenIds(deliveries: Iterable<Delivery>): TakenId[] {
-  return [...deliveries].flatMap(({ taken }) => taken ?? []);
+  return [...deliveries].flatMap(({ taken }) => taken);
 }
 
 /**
