@@ -98,28 +98,12 @@ export interface Message extends Envelope {
 }
 
 /**
- * A message of one part in version 1, which every release can read.
- * @param raw the records as NDJSON, each line ended by a newline.
- * @returns the bytes to send; the caller checks their length against the queue's limit.
- */
-export function encodeMessage(part: Part, raw: Uint8Array): Uint8Array<ArrayBuffer> {
-  const { body, isDeflated } = packed(raw);
-  const message = new Uint8Array(HEADER_BYTES + body.length);
-  const view = begin(message, 1, part, isDeflated ? FLAG_DEFLATED : 0);
-  view.setUint32(28, part.records);
-  view.setUint32(32, raw.length);
-  view.setUint32(CRC_AT, crc32(raw, crc32(message.subarray(0, CRC_AT))));
-  message.set(body, HEADER_BYTES);
-  return message;
-}
-
-/**
- * A message of version 2.
+ * A message of this version.
  * @param parts at least one, with ids of their own.
  * @param raw the records of all parts as NDJSON, each line ended by a newline.
  * @param facts null: none are told.
- * @param more blocks of the head beside those of this version.
- * @returns as {@link encodeMessage}.
+ * @param more blocks beside those of this version.
+ * @returns the bytes to send; the caller checks their length against the queue's limit.
  */
 export function encodeParts(
   parts: readonly [Part, ...Part[]],
@@ -141,7 +125,12 @@ export function encodeParts(
   message.set(body, headLength);
   const takenInMs = Math.min(...parts.map((part) => part.takenInMs));
   const flags = (isDeflated ? FLAG_DEFLATED : 0) | (facts?.isOverLimit ? FLAG_OVER_LIMIT : 0);
-  const view = begin(message, 2, { ...parts[0], takenInMs }, flags);
+  message.set(fromHex(parts[0].id), 4);
+  const view = new DataView(message.buffer);
+  view.setUint16(0, MAGIC);
+  view.setUint8(2, VERSION);
+  view.setUint8(3, flags | (parts[0].keyed ? FLAG_KEYED : 0));
+  view.setBigUint64(20, BigInt(takenInMs));
   view.setUint32(28, headLength);
   view.setUint32(32, body.length);
   view.setUint32(CRC_AT, headCrc(message.subarray(0, headLength)));
@@ -151,17 +140,6 @@ export function encodeParts(
 function packed(raw: Uint8Array): { body: Uint8Array; isDeflated: boolean } {
   const deflated = deflateRawSync(raw, { level: MESSAGE_DEFLATE_LEVEL });
   return deflated.length < raw.length ? { body: deflated, isDeflated: true } : { body: raw, isDeflated: false };
-}
-
-/** Writes what is the same in every version. */
-function begin(message: Uint8Array<ArrayBuffer>, version: number, { id, takenInMs, keyed }: MessageId, flags: number) {
-  const view = new DataView(message.buffer);
-  view.setUint16(0, MAGIC);
-  view.setUint8(2, version);
-  view.setUint8(3, flags | (keyed ? FLAG_KEYED : 0));
-  message.set(fromHex(id), 4);
-  view.setBigUint64(20, BigInt(takenInMs));
-  return view;
 }
 
 function encodePart({ id, takenInMs, records, keyed }: Part): Uint8Array {

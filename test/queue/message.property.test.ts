@@ -2,16 +2,10 @@ import { deflateRawSync } from "node:zlib";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { concat, encodeUtf8 } from "../../src/bytes.ts";
-import {
-  blobKey,
-  decodeEnvelope,
-  decodeMessage,
-  encodeMessage,
-  joinMessage,
-  splitMessage,
-} from "../../src/queue/message.ts";
+import { blobKey, decodeEnvelope, decodeMessage, joinMessage, splitMessage } from "../../src/queue/message.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { anyRecord } from "../record/samples.ts";
+import { encodeMessage } from "../support/message-v1.ts";
 
 const HEADER_BYTES = 40;
 

@@ -8,7 +8,6 @@ import {
   decodeMessage as decodeAny,
   decodeEnvelope as decodeHead,
   type Envelope,
-  encodeMessage,
   headOf,
   isNewer,
   joinMessage,
@@ -18,6 +17,7 @@ import {
 } from "../../src/queue/message.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { anyRecord, noise, TAKEN } from "../record/samples.ts";
+import { encodeMessage } from "../support/message-v1.ts";
 
 /** A message of version 1, which has one part and says nothing of its records. */
 type One = Omit<Message, "parts" | "facts"> & Part;
