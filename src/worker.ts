@@ -9,6 +9,7 @@ import { Gatherer } from "./intake/gather.ts";
 import { outbox } from "./intake/outbox.ts";
 import { handleTail } from "./intake/tail.ts";
 import { tailContext } from "./intake/tail-context.ts";
+import { everyJob } from "./job/config.ts";
 import { showLive } from "./live/push.ts";
 import { consumeDead, consumeEvents } from "./pipeline/consume.ts";
 import type { ConsumerContext } from "./pipeline/context.ts";
@@ -68,7 +69,10 @@ export function createWorker() {
       const control = controlPlane(env.CONTROL);
       const ledger = accountLedger(env.ACCOUNT);
       await handleScheduled({
-        jobs: async () => (await jobsCache.refresh(control))?.jobs ?? null,
+        jobs: async () => {
+          const known = await jobsCache.refresh(control);
+          return known === null ? null : everyJob(known);
+        },
         logs: env.LOG,
         forget: (id) => control.forget(id),
         chores: [

@@ -1,5 +1,6 @@
 import { objectName, objectTag } from "../destinations/keys.ts";
 import type { JobConfig } from "../job/config.ts";
+import { readJobConfig } from "../job/snapshot.ts";
 import type { AppendedMessage } from "../object/append.ts";
 import { decoderOf } from "../object/encoders.ts";
 import { UNPARKED } from "./parking.ts";
@@ -23,6 +24,8 @@ export class LogState {
   readonly #sql: SqlStorage;
   /** Makes this log's object names unique. */
   readonly #identity: string;
+  /** The job that was read last: batches are cut often, and it changes rarely. */
+  #read: { text: string; config: JobConfig | null } | null = null;
   /** The tables are dropped, until the log is given a job again. */
   retired = false;
 
@@ -52,6 +55,25 @@ export class LogState {
   /** @throws if the log has no job yet. */
   requireJob(): JobConfig {
     return JSON.parse(this.requireRow().job) as JobConfig;
+  }
+
+  /** false: a newer version wrote the job. What it is to ship, and how, is unknown here. */
+  isReadable(): boolean {
+    return this.#readJob() !== null;
+  }
+
+  /** @throws if {@link LogState.isReadable} is false. */
+  readableJob(): JobConfig {
+    const job = this.#readJob();
+    if (job === null)
+      throw new Error(`job ${this.requireJob().id} cannot be read by this version: a newer one wrote it`);
+    return job;
+  }
+
+  #readJob(): JobConfig | null {
+    const { job: text } = this.requireRow();
+    if (text !== this.#read?.text) this.#read = { text, config: readJobConfig(JSON.parse(text)) };
+    return this.#read.config;
   }
 
   setJob(job: JobConfig, segment: number): void {

@@ -157,6 +157,12 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     { severity: "error", subject: { type: "job", id: 1 }, affected: { count: 2, what: "records" } },
   ],
   [
+    "job_unreadable",
+    facts(),
+    ofJob({ isUnreadable: true, destination: { kind: "unknown" } }, FAILS),
+    { severity: "error", subject: { type: "job", id: 1 } },
+  ],
+  [
     "key_lost",
     ofJob({ destination: { kind: "unknown" } }),
     ofJob({ destination: { kind: "lost" } }, FAILS),
