@@ -84,6 +84,12 @@ export const ERRORS_MAX_ENTRIES = 100;
  */
 export const TIME_MAX_MS = 253_402_300_799_999;
 
+/**
+ * How far the clock that stamped a message may be ahead of the one that reads it, in ms: a clock
+ * that is off by an hour loses nothing. No claim of completeness reaches beyond now anyway.
+ */
+export const CLOCK_AHEAD_MAX_MS = 2 * 3_600_000;
+
 /** Jobs of one account. The vendor's answer beyond it is 403, code 1004. */
 export const JOBS_MAX = 100;
 

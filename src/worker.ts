@@ -9,6 +9,7 @@ import { Gatherer } from "./intake/gather.ts";
 import { outbox } from "./intake/outbox.ts";
 import { handleTail } from "./intake/tail.ts";
 import { tailContext } from "./intake/tail-context.ts";
+import { EVENTS_MAX_COUNT } from "./limits.ts";
 import { showLive } from "./live/push.ts";
 import { consumeDead, consumeEvents } from "./pipeline/consume.ts";
 import type { ConsumerContext } from "./pipeline/context.ts";
@@ -17,6 +18,7 @@ import { RecentTurns } from "./pipeline/recent.ts";
 import { platform } from "./platform.ts";
 import { blobStore } from "./queue/blob-store.ts";
 import { replays } from "./replay/replays.ts";
+import { requireBatch, requireItems, requireTick } from "./runtime-made.ts";
 import { handleScheduled } from "./scheduled.ts";
 import { pinIds } from "./set-aside/pin-ids.ts";
 import { watch } from "./status/watch.ts";
@@ -58,12 +60,19 @@ export function createWorker() {
   return {
     fetch: app.fetch,
 
-    tail: (items, env, ctx) => handleTail(items, tailContext(env, ctx, gatherer)),
+    async tail(items, env, ctx) {
+      requireItems(items, EVENTS_MAX_COUNT);
+      await handleTail(items, tailContext(env, ctx, gatherer));
+    },
 
-    queue: (batch, env) =>
-      batch.queue === DEAD_QUEUE ? consumeDead(batch, consumer(env)) : consumeEvents(batch, consumer(env)),
+    async queue(batch, env) {
+      requireBatch(batch);
+      const consume = batch.queue === DEAD_QUEUE ? consumeDead : consumeEvents;
+      await consume(batch, consumer(env));
+    },
 
-    async scheduled(_controller, env) {
+    async scheduled(controller, env) {
+      requireTick(controller);
       const config = readConfig(env);
       const control = controlPlane(env.CONTROL);
       const ledger = accountLedger(env.ACCOUNT);

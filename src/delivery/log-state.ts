@@ -68,7 +68,7 @@ export class LogState {
 
   /**
    * Counts an append.
-   * @param queueDoneMs as in {@link Append}.
+   * @param queueDoneMs as in {@link Append}; of a time yet to come nothing is known.
    * @param batches how many batches it opened.
    */
   count(messages: readonly AppendedMessage[], queueDoneMs: number, batches: number, nowMs: number): void {
@@ -80,11 +80,12 @@ export class LogState {
     }
     this.#sql.exec(
       `UPDATE log SET received = received + ?, filtered = filtered + ?, sampled_out = sampled_out + ?,
-         queue_done_ms = max(queue_done_ms, ?), next_batch = next_batch + ?, last_received_ms = iif(?, ?, last_received_ms) WHERE id = 1`,
+         queue_done_ms = max(iif(queue_done_ms > ?, 0, queue_done_ms), ?), next_batch = next_batch + ?, last_received_ms = iif(?, ?, last_received_ms) WHERE id = 1`,
       sum.received,
       sum.filtered,
       sum.sampledOut,
-      queueDoneMs,
+      nowMs,
+      queueDoneMs > nowMs ? 0 : queueDoneMs,
       batches,
       sum.received > 0 ? 1 : 0,
       nowMs,

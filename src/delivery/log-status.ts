@@ -29,11 +29,13 @@ export function statusOf(
   state: LogState,
   { oldestAsideMs, pendingObjects, canary }: PartsStatus,
   notAfterMs: number | undefined,
+  nowMs: number,
 ): LogStatus {
   const row = state.requireRow();
   const oldest = oldestPendingTakenMs(sql);
   if (notAfterMs !== undefined) {
-    state.completeUpTo(Math.min(oldest ?? Number.POSITIVE_INFINITY, row.queue_done_ms, notAfterMs));
+    const done = row.queue_done_ms > nowMs ? 0 : row.queue_done_ms;
+    state.completeUpTo(Math.min(oldest ?? Number.POSITIVE_INFINITY, done, notAfterMs));
   }
   return {
     counts: countsOf(sql, row),

@@ -3,7 +3,7 @@ import type { Blobs } from "../queue/blob-store.ts";
 import type { Delivery } from "../queue/delivery.ts";
 import { type Decoded, decodeMessage, type Envelope, joinMessage, type Message } from "../queue/message.ts";
 import { recordLine } from "../record/encode.ts";
-import type { TraceRecord } from "../record/fields.ts";
+import type { FieldName, TraceRecord } from "../record/fields.ts";
 import { RecordLine } from "../record/line.ts";
 import { truncate } from "../record/truncate.ts";
 
@@ -52,14 +52,11 @@ export async function load(
   if (isMissing) return { kind: "missing", message };
   if (!content.ok) return { kind: "unreadable", why: content.why };
   const { lines, ascii } = content.value;
-  // A redelivered message may be what broke the handler: every part of it is checked, so that it
-  // does not break it again.
   const isRedelivered = delivery.attempts > 1;
-  const read = isRedelivered ? readStrictly : RecordLine.read;
   const records: LoadedRecord[] = [];
   let size = 0;
   for (const [index, line] of lines.entries()) {
-    const whole = read(line);
+    const whole = readStrictly(line);
     if (whole === null) return { kind: "unreadable", why: "holds a line that is no record" };
     records.push(loadedRecord(index, whole));
     size += line.length;
@@ -101,17 +98,43 @@ export async function wholeMessage(
 }
 
 /**
- * A line that is a record in every part. Intake and the checksum ensure that, but others may write
- * to the queue, too.
+ * A line that is a record in every part: one JSON object with the fields of a record, in their
+ * order, each of its type. Intake writes no others, but a function bound to the queue can. Its text
+ * is shipped as it stands.
  */
 export function readStrictly(line: string): RecordLine | null {
   const record = RecordLine.read(line);
-  if (record === null || !record.isCanonical()) return null;
-  const { Exceptions, Logs } = record;
-  const isRecord =
-    Array.isArray(Exceptions) &&
-    Array.isArray(Logs) &&
-    Exceptions.every((entry) => typeof entry?.name === "string" && typeof entry.message === "string") &&
-    Logs.every((entry) => Array.isArray(entry?.Message) && entry.Message.every((text) => typeof text === "string"));
-  return isRecord ? record : null;
+  return record?.isCanonical(isValueOf) ? record : null;
+}
+
+function isValueOf(name: FieldName, value: unknown): boolean {
+  switch (name) {
+    case "CPUTimeMs":
+    case "EventTimestampMs":
+    case "WallTimeMs":
+      return typeof value === "number";
+    case "Event":
+    case "ScriptVersion":
+      return isObject(value);
+    case "Exceptions":
+      return isListOf(value, (entry) => isObject(entry) && isText(entry.name) && isText(entry.message));
+    case "Logs":
+      return isListOf(value, (entry) => isObject(entry) && isListOf(entry.Message, isText));
+    case "ScriptTags":
+      return isListOf(value, isText);
+    default:
+      return isText(value);
+  }
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === "string";
+}
+
+function isObject(value: unknown): value is { readonly [key: string]: unknown } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isListOf(value: unknown, isEntry: (entry: unknown) => boolean): boolean {
+  return Array.isArray(value) && value.every(isEntry);
 }
