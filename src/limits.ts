@@ -200,6 +200,15 @@ export const RETRY_AFTER_MAX_S = 3_600;
  */
 export const KEEP_MAX_BYTES = 16_000_000;
 
+/** Objects of the outbox, by id of the message. Never fewer than there were: they are all read. */
+export const OUTBOX_SHARDS = 4;
+
+/**
+ * Size, in bytes, at which one of them takes no more; what `tail()` cannot hand on then is lost,
+ * and counted. A durable object holds 10 GB.
+ */
+export const OUTBOX_MAX_BYTES = 8_000_000_000;
+
 /**
  * Calls that one invocation may make to other services.
  * https://developers.cloudflare.com/workers/platform/limits/

@@ -6,7 +6,7 @@ import { controlPlane } from "./control/plane.ts";
 import { appendToChain } from "./delivery/chain.ts";
 import { checkAttachments } from "./functions/attachments.ts";
 import { Gatherer } from "./intake/gather.ts";
-import { outbox } from "./intake/outbox.ts";
+import { driveOutboxes } from "./intake/outboxes.ts";
 import { handleTail } from "./intake/tail.ts";
 import { tailContext } from "./intake/tail-context.ts";
 import { EVENTS_MAX_COUNT } from "./limits.ts";
@@ -83,7 +83,7 @@ export function createWorker() {
         chores: [
           { what: "ledger", run: () => Promise.all([ledger.sweep(), pinIds(ledger, env.LOG)]) },
           { what: "control plane", run: () => control.drive() },
-          { what: "outbox", run: () => outbox(env.OUTBOX).drive() },
+          { what: "outbox", run: () => driveOutboxes(env.OUTBOX) },
           { what: "replays", run: () => replays(env.REPLAYS).drive() },
           {
             what: "attachments",

@@ -5,7 +5,7 @@ import type { StoredJob } from "../control/plane.ts";
 import { chainStatus } from "../delivery/chain.ts";
 import type { LogStatus } from "../delivery/types.ts";
 import { maskDestination } from "../destinations/parse.ts";
-import { outbox } from "../intake/outbox.ts";
+import { outboxStatus } from "../intake/outboxes.ts";
 import { destinationPurpose, unseal } from "../job/secrets.ts";
 import { errorText, log } from "../log.ts";
 import { within } from "../platform.ts";
@@ -73,7 +73,7 @@ export async function oldestOutside(env: Env): Promise<number | undefined> {
   const read = async (): Promise<number> => {
     const [unfinished, kept] = await Promise.all([
       accountLedger(env.ACCOUNT).oldestUnfinishedMs(),
-      outbox(env.OUTBOX).status(),
+      outboxStatus(env.OUTBOX),
     ]);
     return Math.min(unfinished ?? Number.POSITIVE_INFINITY, kept.oldestTakenMs ?? Number.POSITIVE_INFINITY);
   };

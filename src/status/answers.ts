@@ -39,7 +39,7 @@ const Account = z.looseObject({
   setAsideMessages: z.looseObject({ messages: z.number(), events: z.number(), oldestMs: Ms }),
 });
 
-const Outbox = z.looseObject({ events: z.number(), oldestTakenMs: Ms });
+const Outbox = z.looseObject({ events: z.number(), oldestTakenMs: Ms, storedBytes: z.number() });
 
 const Counts = z.array(
   z.looseObject({
