@@ -66,7 +66,8 @@ export async function presentJob(
 
 /**
  * Intake time, in ms since the epoch, of the oldest event that has reached no log: it will be
- * redelivered, or waits in the outbox, and may belong to any job. Infinity: there is none.
+ * redelivered, waits in the outbox, or is set aside, and may belong to any job. Infinity: there is
+ * none; 0: one that is set aside cannot be read.
  * @returns undefined if the ledger or the outbox did not answer.
  */
 export async function oldestOutside(env: Env): Promise<number | undefined> {

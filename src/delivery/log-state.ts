@@ -139,7 +139,9 @@ export class LogState {
     );
   }
 
-  /** Everything taken in before this time, in ms, is delivered; 0: unknown. It never goes back. */
+  /**
+   * Nothing taken in before this time, in ms, waits or is set aside; 0: unknown. It never goes back.
+   */
   completeUpTo(timeMs: number): void {
     this.#sql.exec(
       "UPDATE log SET last_complete_ms = ? WHERE id = 1 AND ? > coalesce(last_complete_ms, 0)",

@@ -101,8 +101,8 @@ interface MessageRow {
 
 /**
  * Stores messages that the queue did not take until it does. They keep their ids, so one that was
- * sent after all is taken once. It is several objects (`OUTBOX_SHARDS`), each with the messages whose
- * ids `outboxShardOf` (outboxes.ts) gives it.
+ * sent after all is taken once. It is several objects (`OUTBOX_SHARDS`), each with the messages
+ * whose ids `outboxShardOf` (outboxes.ts) gives it.
  */
 export class Outbox extends DurableObject<Env> {
   readonly #sql: SqlStorage;

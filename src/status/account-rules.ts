@@ -140,9 +140,9 @@ function lossFindings({ nowMs }: Facts, { past, setAside }: AccountFacts): Found
       severity: grows ? "error" : "warning",
       sinceMs: setAside.oldestMs ?? sinceMs,
       affected: { count: setAside.messages, what: "messages" },
-      summary: `Messages with ${counted(setAside.events, "events")} could not be processed and are set aside${grows ? "; their number is growing" : ""}.`,
+      summary: `Messages with ${counted(setAside.events, "events")} could not be processed and are set aside${grows ? "; their number is growing" : ""}.${setAside.stopsClaims ? " One of them cannot be read: last_complete stands still for every job." : ""}`,
       advice:
-        "GET /set-aside gives the reasons. Fix the cause, then POST /set-aside/{id}/resend; or DELETE what you do not need.",
+        "GET /set-aside gives the reasons. Fix the cause, then POST /set-aside/{id}/resend; or DELETE what you do not need. Until then last_complete passes none of them.",
     });
   }
   return findings;
