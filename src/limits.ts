@@ -84,6 +84,12 @@ export const ERRORS_MAX_ENTRIES = 100;
  */
 export const TIME_MAX_MS = 253_402_300_799_999;
 
+/**
+ * How far the clock that stamped a message may be ahead of the one that reads it, in ms: a clock
+ * that is off by an hour loses nothing. No claim of completeness reaches beyond now anyway.
+ */
+export const CLOCK_AHEAD_MAX_MS = 2 * 3_600_000;
+
 /** Jobs of one account. The vendor's answer beyond it is 403, code 1004. */
 export const JOBS_MAX = 100;
 
@@ -193,6 +199,15 @@ export const RETRY_AFTER_MAX_S = 3_600;
  * these.
  */
 export const KEEP_MAX_BYTES = 16_000_000;
+
+/** Objects of the outbox, by id of the message. Never fewer than there were: they are all read. */
+export const OUTBOX_SHARDS = 4;
+
+/**
+ * Size, in bytes, at which one of them takes no more; what `tail()` cannot hand on then is lost,
+ * and counted. A durable object holds 10 GB.
+ */
+export const OUTBOX_MAX_BYTES = 8_000_000_000;
 
 /**
  * Calls that one invocation may make to other services.

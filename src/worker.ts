@@ -6,10 +6,11 @@ import { controlPlane } from "./control/plane.ts";
 import { appendToChain } from "./delivery/chain.ts";
 import { checkAttachments } from "./functions/attachments.ts";
 import { Gatherer } from "./intake/gather.ts";
-import { outbox } from "./intake/outbox.ts";
+import { driveOutboxes } from "./intake/outboxes.ts";
 import { handleTail } from "./intake/tail.ts";
 import { tailContext } from "./intake/tail-context.ts";
 import { everyJob } from "./job/config.ts";
+import { EVENTS_MAX_COUNT } from "./limits.ts";
 import { showLive } from "./live/push.ts";
 import { consumeDead, consumeEvents } from "./pipeline/consume.ts";
 import type { ConsumerContext } from "./pipeline/context.ts";
@@ -18,6 +19,7 @@ import { RecentTurns } from "./pipeline/recent.ts";
 import { platform } from "./platform.ts";
 import { blobStore } from "./queue/blob-store.ts";
 import { replays } from "./replay/replays.ts";
+import { requireBatch, requireItems, requireTick } from "./runtime-made.ts";
 import { handleScheduled } from "./scheduled.ts";
 import { pinIds } from "./set-aside/pin-ids.ts";
 import { watch } from "./status/watch.ts";
@@ -59,12 +61,19 @@ export function createWorker() {
   return {
     fetch: app.fetch,
 
-    tail: (items, env, ctx) => handleTail(items, tailContext(env, ctx, gatherer)),
+    async tail(items, env, ctx) {
+      requireItems(items, EVENTS_MAX_COUNT);
+      await handleTail(items, tailContext(env, ctx, gatherer));
+    },
 
-    queue: (batch, env) =>
-      batch.queue === DEAD_QUEUE ? consumeDead(batch, consumer(env)) : consumeEvents(batch, consumer(env)),
+    async queue(batch, env) {
+      requireBatch(batch);
+      const consume = batch.queue === DEAD_QUEUE ? consumeDead : consumeEvents;
+      await consume(batch, consumer(env));
+    },
 
-    async scheduled(_controller, env) {
+    async scheduled(controller, env) {
+      requireTick(controller);
       const config = readConfig(env);
       const control = controlPlane(env.CONTROL);
       const ledger = accountLedger(env.ACCOUNT);
@@ -78,7 +87,7 @@ export function createWorker() {
         chores: [
           { what: "ledger", run: () => Promise.all([ledger.sweep(), pinIds(ledger, env.LOG)]) },
           { what: "control plane", run: () => control.drive() },
-          { what: "outbox", run: () => outbox(env.OUTBOX).drive() },
+          { what: "outbox", run: () => driveOutboxes(env.OUTBOX) },
           { what: "replays", run: () => replays(env.REPLAYS).drive() },
           {
             what: "attachments",

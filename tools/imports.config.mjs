@@ -23,7 +23,7 @@ const ROWS = [
   ["queue", "access", "filter", "output"],
   ["destinations", "errors"],
   ["record", "storage", "streams"],
-  ["limits", "log", "platform", "prices", "bytes", "backoff"],
+  ["limits", "log", "platform", "prices", "bytes", "backoff", "runtime-made"],
 ];
 
 const place = (names) => `^src/(${names.join("|")})(/|\\.tsx?$)`;

@@ -246,9 +246,14 @@ export class AccountLedger extends DurableObject<Env> {
     this.ctx.storage.transactionSync(() => this.#redeliveries.expect(messages));
   }
 
-  /** Time of intake of the oldest message that comes again, in ms; null: there is none. */
+  /**
+   * Time of intake of the oldest message that comes again, or is set aside, in ms; 0: that of one
+   * that is set aside is unknown; null: there is none.
+   */
   oldestUnfinishedMs(): number | null {
-    return this.#redeliveries.oldestMs();
+    const again = this.#redeliveries.oldestMs();
+    const aside = this.#aside.oldestTakenMs();
+    return again === null || aside === null ? (again ?? aside) : Math.min(again, aside);
   }
 
   /** Use of this month (UTC) so far; null: nothing was ever counted. */
@@ -261,8 +266,11 @@ export class AccountLedger extends DurableObject<Env> {
   }
 
   status(): AccountStatus {
-    const oldest = { oldestUnfinishedMs: this.#redeliveries.oldestMs(), oldestAsideMs: this.#aside.oldestMs() };
-    return accountStatus(this.#sql, oldest);
+    return accountStatus(this.#sql, {
+      oldestUnfinishedMs: this.#redeliveries.oldestMs(),
+      oldestAsideMs: this.#aside.oldestMs(),
+      stopsClaims: this.#aside.oldestTakenMs() === 0,
+    });
   }
 }
 

@@ -98,4 +98,11 @@ export const ACCOUNT_STEPS = [
       -- JSON of MonthUse (month-use.ts); NULL: nothing was counted since this step
       ALTER TABLE account ADD COLUMN month_use TEXT;`,
   },
+  {
+    id: 7,
+    why: "no time is claimed complete beyond a message that is set aside",
+    sql: `
+      ALTER TABLE aside_note ADD COLUMN taken_ms INTEGER;       -- time of intake; NULL: unknown, as it cannot be read
+      CREATE INDEX aside_note_by_intake ON aside_note (taken_ms);`,
+  },
 ] as const satisfies readonly Migration[];

@@ -145,13 +145,14 @@ export class AsideMessages {
       message,
     );
     this.#sql.exec(
-      "INSERT INTO aside_note (id, header, bytes, counted_as, unreadable, ask_ms) VALUES (?, ?, ?, ?, ?, ?)",
+      "INSERT INTO aside_note (id, header, bytes, counted_as, unreadable, ask_ms, taken_ms) VALUES (?, ?, ?, ?, ?, ?, ?)",
       id,
       message.slice(0, HEADER_BYTES),
       message.byteLength,
       fromHex(taken.id).buffer,
       unreadable ?? null,
       nowMs,
+      unreadable === undefined ? taken.takenInMs : null,
     );
     // The time of intake of an unreadable message is unknown.
     if (unreadable === undefined) this.#noteInForce(id, taken.takenInMs, nowMs);
@@ -249,6 +250,18 @@ export class AsideMessages {
   oldestMs(): number | null {
     const first = this.#sql.exec<{ at_ms: number }>("SELECT at_ms FROM set_aside ORDER BY id LIMIT 1").toArray()[0];
     return first?.at_ms ?? null;
+  }
+
+  /**
+   * The earliest time of intake, in ms since the epoch; 0 if that of any is unknown; null: nothing
+   * is set aside.
+   */
+  oldestTakenMs(): number | null {
+    // NULL comes first.
+    const first = this.#sql
+      .exec<{ taken_ms: number | null }>("SELECT taken_ms FROM aside_note ORDER BY taken_ms LIMIT 1")
+      .toArray()[0];
+    return first === undefined ? null : (first.taken_ms ?? 0);
   }
 
   /**

@@ -17,14 +17,20 @@ export interface AccountStatus {
   queueBacklog: number | null;
   queueSeenMs: number | null;
   /**
-   * Messages that are set aside, and their events; when the oldest of them was set aside, in ms.
+   * Messages that are set aside, and their events; when the oldest of them was set aside, in ms;
+   * and whether one has an unknown time of intake, so that nothing is claimed complete any more
+   * (absent before version 7 of the schema).
    */
-  setAsideMessages: { messages: number; events: number; oldestMs: number | null };
+  setAsideMessages: { messages: number; events: number; oldestMs: number | null; stopsClaims?: boolean };
 }
 
 export function accountStatus(
   sql: SqlStorage,
-  { oldestUnfinishedMs, oldestAsideMs }: { oldestUnfinishedMs: number | null; oldestAsideMs: number | null },
+  {
+    oldestUnfinishedMs,
+    oldestAsideMs,
+    stopsClaims,
+  }: { oldestUnfinishedMs: number | null; oldestAsideMs: number | null; stopsClaims: boolean },
 ): AccountStatus {
   const row = sql
     .exec<{
@@ -47,6 +53,6 @@ export function accountStatus(
     oldestUnfinishedMs,
     queueBacklog: row.queue_backlog,
     queueSeenMs: row.queue_seen_ms,
-    setAsideMessages: { messages: row.aside_messages, events: set_aside, oldestMs: oldestAsideMs },
+    setAsideMessages: { messages: row.aside_messages, events: set_aside, oldestMs: oldestAsideMs, stopsClaims },
   };
 }

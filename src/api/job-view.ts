@@ -5,7 +5,7 @@ import type { StoredJob } from "../control/plane.ts";
 import { chainStatus } from "../delivery/chain.ts";
 import type { LogStatus } from "../delivery/types.ts";
 import { maskDestination } from "../destinations/parse.ts";
-import { outbox } from "../intake/outbox.ts";
+import { outboxStatus } from "../intake/outboxes.ts";
 import { destinationPurpose, unseal } from "../job/secrets.ts";
 import { readJobConfig } from "../job/snapshot.ts";
 import { errorText, log } from "../log.ts";
@@ -76,14 +76,15 @@ export async function presentJob(
 
 /**
  * Intake time, in ms since the epoch, of the oldest event that has reached no log: it will be
- * redelivered, or waits in the outbox, and may belong to any job. Infinity: there is none.
+ * redelivered, waits in the outbox, or is set aside, and may belong to any job. Infinity: there is
+ * none; 0: one that is set aside cannot be read.
  * @returns undefined if the ledger or the outbox did not answer.
  */
 export async function oldestOutside(env: Env): Promise<number | undefined> {
   const read = async (): Promise<number> => {
     const [unfinished, kept] = await Promise.all([
       accountLedger(env.ACCOUNT).oldestUnfinishedMs(),
-      outbox(env.OUTBOX).status(),
+      outboxStatus(env.OUTBOX),
     ]);
     return Math.min(unfinished ?? Number.POSITIVE_INFINITY, kept.oldestTakenMs ?? Number.POSITIVE_INFINITY);
   };

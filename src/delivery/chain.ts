@@ -113,10 +113,10 @@ export async function chainStatus(logs: Logs, jobId: number, notAfterMs?: number
 function joined(earlier: LogStatus, later: LogStatus): LogStatus {
   const counts = { ...later.counts };
   for (const name of Object.keys(counts) as (keyof typeof counts)[]) counts[name] += earlier.counts[name];
-  // A segment with something pending holds the whole back; one that has delivered everything does
-  // not.
+  // A segment with something pending or set aside holds the whole back; one that has delivered
+  // everything does not.
   const complete =
-    earlier.counts.pending > 0
+    earlier.counts.pending > 0 || earlier.setAside.objects > 0
       ? earlier.lastCompleteMs
       : Math.max(earlier.lastCompleteMs ?? 0, later.lastCompleteMs ?? 0) || null;
   const failing = (later.lastErrorMs ?? 0) >= (earlier.lastErrorMs ?? 0) ? later : earlier;

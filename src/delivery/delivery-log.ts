@@ -200,12 +200,13 @@ export class DeliveryLog extends DurableObject<Env> {
    */
   status(notAfterMs?: number): LogStatus | null {
     if (this.#state.row() === null) return null;
+    const now = platform.now();
     const parts = {
       pendingObjects: this.#objects.countWaiting(),
       oldestAsideMs: this.#aside.oldestMs(),
-      canary: this.canary.status(platform.now()),
+      canary: this.canary.status(now),
     };
-    return statusOf(this.ctx.storage.sql, this.#state, parts, notAfterMs);
+    return statusOf(this.ctx.storage.sql, this.#state, parts, notAfterMs, now);
   }
 
   /**

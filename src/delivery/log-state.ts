@@ -90,7 +90,7 @@ export class LogState {
 
   /**
    * Counts an append.
-   * @param queueDoneMs as in {@link Append}.
+   * @param queueDoneMs as in {@link Append}; of a time yet to come nothing is known.
    * @param batches how many batches it opened.
    */
   count(messages: readonly AppendedMessage[], queueDoneMs: number, batches: number, nowMs: number): void {
@@ -102,11 +102,12 @@ export class LogState {
     }
     this.#sql.exec(
       `UPDATE log SET received = received + ?, filtered = filtered + ?, sampled_out = sampled_out + ?,
-         queue_done_ms = max(queue_done_ms, ?), next_batch = next_batch + ?, last_received_ms = iif(?, ?, last_received_ms) WHERE id = 1`,
+         queue_done_ms = max(iif(queue_done_ms > ?, 0, queue_done_ms), ?), next_batch = next_batch + ?, last_received_ms = iif(?, ?, last_received_ms) WHERE id = 1`,
       sum.received,
       sum.filtered,
       sum.sampledOut,
-      queueDoneMs,
+      nowMs,
+      queueDoneMs > nowMs ? 0 : queueDoneMs,
       batches,
       sum.received > 0 ? 1 : 0,
       nowMs,
@@ -161,7 +162,9 @@ export class LogState {
     );
   }
 
-  /** Everything taken in before this time, in ms, is delivered; 0: unknown. It never goes back. */
+  /**
+   * Nothing taken in before this time, in ms, waits or is set aside; 0: unknown. It never goes back.
+   */
   completeUpTo(timeMs: number): void {
     this.#sql.exec(
       "UPDATE log SET last_complete_ms = ? WHERE id = 1 AND ? > coalesce(last_complete_ms, 0)",

@@ -29,11 +29,14 @@ export function statusOf(
   state: LogState,
   { oldestAsideMs, pendingObjects, canary }: PartsStatus,
   notAfterMs: number | undefined,
+  nowMs: number,
 ): LogStatus {
   const row = state.requireRow();
   const oldest = oldestPendingTakenMs(sql);
   if (notAfterMs !== undefined) {
-    state.completeUpTo(Math.min(oldest ?? Number.POSITIVE_INFINITY, row.queue_done_ms, notAfterMs));
+    const done = row.queue_done_ms > nowMs ? 0 : row.queue_done_ms;
+    const held = Math.min(oldest ?? Number.POSITIVE_INFINITY, oldestAsideTakenMs(sql));
+    state.completeUpTo(Math.min(held, done, notAfterMs));
   }
   return {
     counts: countsOf(sql, row),
@@ -65,4 +68,16 @@ function oldestPendingTakenMs(sql: SqlStorage): number | null {
     )
     .one();
   return oldest;
+}
+
+/**
+ * Time of intake, in ms since the epoch, of the oldest record that is set aside; Infinity: none is.
+ */
+function oldestAsideTakenMs(sql: SqlStorage): number {
+  const { oldest } = sql
+    .exec<{ oldest: number | null }>(
+      "SELECT min(oldest_taken_ms) AS oldest FROM object INDEXED BY object_aside WHERE state = 'set_aside'",
+    )
+    .one();
+  return oldest ?? Number.POSITIVE_INFINITY;
 }

@@ -24,7 +24,7 @@ export interface LogStatus {
   oldestPendingTakenMs: number | null;
   deliveredRawBytes: number;
   deliveredBytes: number;
-  /** Everything taken in before is delivered. It never goes back. */
+  /** Everything taken in before is delivered, filtered out or discarded. It never goes back. */
   lastCompleteMs: number | null;
   lastErrorMs: number | null;
   errorMessage: string | null;

@@ -15,7 +15,7 @@ export function tailContext(env: Env, ctx: Pick<ExecutionContext, "waitUntil">, 
     platform,
     gatherer,
     waitUntil: (promise) => ctx.waitUntil(promise),
-    keep: (messages) => outbox(env.OUTBOX).keep(messages),
+    keep: (messages, shard) => outbox(env.OUTBOX, shard).keep(messages),
     countLost: (events) => accountLedger(env.ACCOUNT).countLost(events),
   };
 }

@@ -6,6 +6,7 @@ import { recordLine } from "../record/encode.ts";
 import { type Findings, toRecord } from "../record/record.ts";
 import { GATHER_MS, type Gatherer } from "./gather.ts";
 import { randomIds } from "./ids.ts";
+import { outboxShardOf } from "./outboxes.ts";
 import { type PackedMessage, packRecords } from "./packing.ts";
 import { reasonOf, SendError, type Sending, sendMessages } from "./send.ts";
 
@@ -31,8 +32,8 @@ export interface TailContext extends Sending {
   /** Shared by all invocations of this isolate. */
   gatherer: Gatherer;
   waitUntil(promise: Promise<void>): void;
-  /** Stores messages that the queue does not take. Idempotent. */
-  keep(messages: readonly PackedMessage[]): Promise<void>;
+  /** Stores messages that the queue does not take, in one object of the outbox. Idempotent. */
+  keep(messages: readonly PackedMessage[], shard: number): Promise<void>;
   /** Counts events that could be neither sent nor stored. */
   countLost(events: number): Promise<void>;
 }
@@ -95,15 +96,7 @@ async function send(lines: readonly string[], context: TailContext): Promise<voi
       const left = error instanceof SendError ? error.unsent : messages;
       log.error("the queue did not take events; they are kept", { error: errorText(reasonOf(error)) });
       unsent += recordsOf(left);
-      const patience = new Patience(KEEP_MS);
-      try {
-        for (const part of keepable(left)) {
-          await keep(part, context, patience);
-          unsent -= recordsOf(part);
-        }
-      } finally {
-        patience.end();
-      }
+      unsent -= await keepAll(left, context);
     }
   } catch (error) {
     log.error("events could not be kept", { error: errorText(error) });
@@ -112,14 +105,43 @@ async function send(lines: readonly string[], context: TailContext): Promise<voi
 }
 
 /**
+ * Stores messages in the objects of the outbox side by side: one that fails or is full costs no
+ * other its messages. @returns how many records were stored. Never throws.
+ */
+async function keepAll(messages: readonly PackedMessage[], context: TailContext): Promise<number> {
+  const patience = new Patience(KEEP_MS);
+  let kept = 0;
+  const byShard = Map.groupBy(messages, ({ id }) => outboxShardOf(id));
+  try {
+    const shards = [...byShard].map(async ([shard, own]) => {
+      for (const part of keepable(own)) {
+        await keep(part, shard, context, patience);
+        kept += recordsOf(part);
+      }
+    });
+    for (const each of await Promise.allSettled(shards)) {
+      if (each.status === "rejected") log.error("events could not be kept", { error: errorText(each.reason) });
+    }
+  } finally {
+    patience.end();
+  }
+  return kept;
+}
+
+/**
  * @throws if it failed or timed out. If it was stored after all, it arrives though it was counted
  *   as lost: the lesser evil.
  */
-async function keep(messages: readonly PackedMessage[], context: TailContext, patience: Patience): Promise<void> {
-  const handOver = (): Promise<void> => answered("the outbox", KEEP_TRY_MS, context.keep(messages));
+async function keep(
+  messages: readonly PackedMessage[],
+  shard: number,
+  context: TailContext,
+  patience: Patience,
+): Promise<void> {
+  const handOver = (): Promise<void> => answered("the outbox", KEEP_TRY_MS, context.keep(messages, shard));
   for (const delayMs of KEEP_RETRY_MS) {
     try {
-      await patience.answer("keeping", KEEP_MS, handOver);
+      await patience.answer(`keeping ${shard}`, KEEP_MS, handOver);
       return;
     } catch (error) {
       if (patience.isOver) throw error;
@@ -127,11 +149,11 @@ async function keep(messages: readonly PackedMessage[], context: TailContext, pa
       await context.platform.sleep(delayMs);
     }
   }
-  await patience.answer("keeping", KEEP_MS, handOver);
+  await patience.answer(`keeping ${shard}`, KEEP_MS, handOver);
 }
 
 /** Splits messages into calls within the size limit, in order. */
-function keepable(messages: readonly PackedMessage[]): PackedMessage[][] {
+export function keepable(messages: readonly PackedMessage[]): PackedMessage[][] {
   const parts: PackedMessage[][] = [];
   let room = 0;
   for (const message of messages) {

@@ -11,7 +11,7 @@ import {
   type Part,
 } from "../queue/message.ts";
 import { recordLine } from "../record/encode.ts";
-import type { TraceRecord } from "../record/fields.ts";
+import type { FieldName, TraceRecord } from "../record/fields.ts";
 import { RecordLine } from "../record/line.ts";
 import { truncate } from "../record/truncate.ts";
 
@@ -61,17 +61,14 @@ export async function load(
   const { content, isMissing } = await wholeMessage(delivery, blobs);
   if (isMissing) return { kind: "missing" };
   if (!content.ok) return { kind: "unreadable", why: content.why };
-  // A redelivered message may be what broke the handler: every part of it is checked, so that it
-  // does not break it again.
   const isRedelivered = delivery.attempts > 1;
-  const read = isRedelivered ? readStrictly : RecordLine.read;
   let { byteLength: bytes } = delivery.body as ArrayBuffer;
   const loaded: Loaded[] = [];
   for (const { part, lines } of linesOfParts(content.value)) {
     const records: LoadedRecord[] = [];
     let size = 0;
     for (const [index, line] of lines.entries()) {
-      const whole = read(line);
+      const whole = readStrictly(line);
       if (whole === null) return { kind: "unreadable", why: "holds a line that is no record" };
       records.push(loadedRecord(index, whole));
       size += line.length;
@@ -115,17 +112,43 @@ export async function wholeMessage(
 }
 
 /**
- * A line that is a record in every part. Intake and the checksum ensure that, but others may write
- * to the queue, too.
+ * A line that is a record in every part: one JSON object with the fields of a record, in their
+ * order, each of its type. Intake writes no others, but a function bound to the queue can. Its text
+ * is shipped as it stands.
  */
 export function readStrictly(line: string): RecordLine | null {
   const record = RecordLine.read(line);
-  if (record === null || !record.isCanonical()) return null;
-  const { Exceptions, Logs } = record;
-  const isRecord =
-    Array.isArray(Exceptions) &&
-    Array.isArray(Logs) &&
-    Exceptions.every((entry) => typeof entry?.name === "string" && typeof entry.message === "string") &&
-    Logs.every((entry) => Array.isArray(entry?.Message) && entry.Message.every((text) => typeof text === "string"));
-  return isRecord ? record : null;
+  return record?.isCanonical(isValueOf) ? record : null;
+}
+
+function isValueOf(name: FieldName, value: unknown): boolean {
+  switch (name) {
+    case "CPUTimeMs":
+    case "EventTimestampMs":
+    case "WallTimeMs":
+      return typeof value === "number";
+    case "Event":
+    case "ScriptVersion":
+      return isObject(value);
+    case "Exceptions":
+      return isListOf(value, (entry) => isObject(entry) && isText(entry.name) && isText(entry.message));
+    case "Logs":
+      return isListOf(value, (entry) => isObject(entry) && isListOf(entry.Message, isText));
+    case "ScriptTags":
+      return isListOf(value, isText);
+    default:
+      return isText(value);
+  }
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === "string";
+}
+
+function isObject(value: unknown): value is { readonly [key: string]: unknown } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isListOf(value: unknown, isEntry: (entry: unknown) => boolean): boolean {
+  return Array.isArray(value) && value.every(isEntry);
 }

@@ -2,7 +2,7 @@ import type { JobsSnapshot } from "../job/config.ts";
 import { APPEND_MAX_RAW_BYTES } from "../limits.ts";
 import { errorText, inLogContext, log } from "../log.ts";
 import { type Loaded, load } from "../object/load.ts";
-import { Delivery, isOverdue, takenIds } from "../queue/delivery.ts";
+import { Delivery, FROM_FUTURE, isFromFuture, isOverdue, takenIds } from "../queue/delivery.ts";
 import { type AsideContext, putAside } from "../set-aside/keep.ts";
 import { commitAndCount } from "./commit.ts";
 import { bounded, boundedAside, Calls, type ConsumerContext } from "./context.ts";
@@ -41,7 +41,8 @@ export async function consumeEvents(batch: MessageBatch<unknown>, context: Consu
   await inLogContext({ batch_id: crypto.randomUUID() }, async () => {
     const inFlight = new InFlight(deliveries, within);
     try {
-      await expectAgain(await consume(deliveries, queueOf(batch, deliveries), inFlight, within, calls, totals), within);
+      const queue = queueOf(batch, deliveries, startedMs);
+      await expectAgain(await consume(deliveries, queue, inFlight, within, calls, totals), within);
     } finally {
       await inFlight.end();
       calls.end();
@@ -69,22 +70,26 @@ export async function consumeDead(
   });
 }
 
-function queueOf({ queue, metadata }: MessageBatch<unknown>, deliveries: readonly Delivery[]): QueueState {
+function queueOf(
+  { queue, metadata }: MessageBatch<unknown>,
+  deliveries: readonly Delivery[],
+  nowMs: number,
+): QueueState {
   const metrics: MessageBatchMetrics | undefined = metadata?.metrics;
-  return { name: queue, backlog: metrics?.backlogCount ?? null, doneMs: queueDoneMs(deliveries, metrics) };
+  return { name: queue, backlog: metrics?.backlogCount ?? null, doneMs: queueDoneMs(deliveries, metrics, nowMs) };
 }
 
 /**
  * Nothing older waits any more, this batch included: the time of its oldest message, or of an older
  * one that still waits. 0, unknown, where the queue does not say what waits, or has a backlog and
- * does not say how old it is.
+ * does not say how old it is. No time that it or a message says counts beyond now.
  */
-function queueDoneMs(deliveries: readonly Delivery[], metrics: MessageBatchMetrics | undefined): number {
+function queueDoneMs(deliveries: readonly Delivery[], metrics: MessageBatchMetrics | undefined, nowMs: number): number {
   // The runtime says 1970 where nothing waits.
   const waiting = metrics?.oldestMessageTimestamp?.getTime() || undefined;
   if (waiting === undefined && metrics?.backlogCount !== 0) return 0;
   const own = takenIds(deliveries).map(({ takenInMs }) => takenInMs);
-  return own.length === 0 ? 0 : Math.min(waiting ?? Number.POSITIVE_INFINITY, ...own) - IN_FLIGHT_MS;
+  return own.length === 0 ? 0 : Math.min(nowMs, waiting ?? Number.POSITIVE_INFINITY, ...own) - IN_FLIGHT_MS;
 }
 
 /**
@@ -168,6 +173,8 @@ async function loadOrDecide(
     else delivery.retry();
     return "decided";
   };
+  const nowMs = context.platform.now();
+  if (delivery.taken.some(({ takenInMs }) => isFromFuture(takenInMs, nowMs))) return await aside(FROM_FUTURE);
   try {
     const loading = await load(delivery, context.blobs);
     if (loading.kind === "loaded") return loading.loaded;

@@ -1,4 +1,4 @@
-import { MESSAGE_MAX_AGE_MS } from "../limits.ts";
+import { CLOCK_AHEAD_MAX_MS, MESSAGE_MAX_AGE_MS } from "../limits.ts";
 import type { TakenId } from "../storage/id-memory.ts";
 import { type Decoded, decodeEnvelope, type Envelope, headOf, idOf, isNewer } from "./message.ts";
 
@@ -84,4 +84,12 @@ export function retryDelayS(attempts: number): number {
  */
 export function isOverdue(takenInMs: number, nowMs: number): boolean {
   return nowMs - takenInMs > MESSAGE_MAX_AGE_MS;
+}
+
+/** Why a message is set aside that {@link isFromFuture}. */
+export const FROM_FUTURE = "says that it was taken in at a time yet to come";
+
+/** Whether a message says that it was taken in later than a wrong clock explains. */
+export function isFromFuture(takenInMs: number, nowMs: number): boolean {
+  return takenInMs > nowMs + CLOCK_AHEAD_MAX_MS;
 }

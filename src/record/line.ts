@@ -51,10 +51,15 @@ export class RecordLine implements TraceRecord {
     }
   }
 
-  /** Whether every field is present, in canonical order, and valid JSON. */
-  isCanonical(): boolean {
+  /**
+   * Whether every field is present, in canonical order, and valid JSON. Keeps no value.
+   * @param fits whether the value may be that of the field.
+   */
+  isCanonical(fits: (name: FieldName, value: unknown) => boolean = () => true): boolean {
     try {
-      return FIELD_NAMES.every((name, i) => this.#start(i) < this.#start(i + 1) && this.#value(name) !== undefined);
+      return FIELD_NAMES.every(
+        (name, i) => this.#start(i) < this.#start(i + 1) && fits(name, JSON.parse(this.#text(i))),
+      );
     } catch (error) {
       if (error instanceof SyntaxError) return false;
       throw error;

@@ -7,6 +7,7 @@ import { type CommitAppend, ForgottenError } from "../object/append.ts";
 import { type Loaded, load } from "../object/load.ts";
 import { Patience, type Platform } from "../platform.ts";
 import type { Blobs } from "../queue/blob-store.ts";
+import { FROM_FUTURE, isFromFuture } from "../queue/delivery.ts";
 import { decodeEnvelope } from "../queue/message.ts";
 import { type AsideId, type AsideStores, findObject, sorted } from "./aside.ts";
 import { InForce } from "./in-force.ts";
@@ -74,6 +75,10 @@ export async function resendAside(stores: AsideStores, id: AsideId, context: Res
     // As a redelivery: its records are checked in full, and the logs are asked first whether they
     // have it.
     const delivery = { body: aside.message, envelope: decodeEnvelope(aside.message), attempts: 2 };
+    const { envelope } = delivery;
+    const nowMs = context.platform.now();
+    if (envelope.ok && envelope.value.parts.some(({ takenInMs }) => isFromFuture(takenInMs, nowMs)))
+      return { kind: "unreadable", why: FROM_FUTURE };
     const loading = await load(delivery, {
       get: (key) => patience.answer("the blob store", BLOB_MS, () => context.blobs.get(key)),
     });

@@ -1,3 +1,5 @@
+import type { OutboxStatus } from "../intake/outbox.ts";
+import { OUTBOX_MAX_BYTES } from "../limits.ts";
 import type { AccountFacts, Facts } from "./facts.ts";
 import { SILENT } from "./facts.ts";
 import { AFTER, BACKLOG_MIN, GROWING_MS, isQuiet, LOSS_TOLD_MS } from "./thresholds.ts";
@@ -138,9 +140,9 @@ function lossFindings({ nowMs }: Facts, { past, setAside }: AccountFacts): Found
       severity: grows ? "error" : "warning",
       sinceMs: setAside.oldestMs ?? sinceMs,
       affected: { count: setAside.messages, what: "messages" },
-      summary: `Messages with ${counted(setAside.events, "events")} could not be processed and are set aside${grows ? "; their number is growing" : ""}.`,
+      summary: `Messages with ${counted(setAside.events, "events")} could not be processed and are set aside${grows ? "; their number is growing" : ""}.${setAside.stopsClaims ? " One of them cannot be read: last_complete stands still for every job." : ""}`,
       advice:
-        "GET /set-aside gives the reasons. Fix the cause, then POST /set-aside/{id}/resend; or DELETE what you do not need.",
+        "GET /set-aside gives the reasons. Fix the cause, then POST /set-aside/{id}/resend; or DELETE what you do not need. Until then last_complete passes none of them.",
     });
   }
   return findings;
@@ -195,13 +197,10 @@ function balanceFindings({ status: { counts } }: AccountFacts): Found[] {
   ];
 }
 
-function outboxFindings(
-  { events, oldestTakenMs }: { events: number; oldestTakenMs: number | null },
-  nowMs: number,
-): Found[] {
-  if (oldestTakenMs === null || nowMs - oldestTakenMs <= AFTER.outbox) return [];
-  return [
-    {
+function outboxFindings({ events, oldestTakenMs, storedBytes }: OutboxStatus, nowMs: number): Found[] {
+  const findings: Found[] = [];
+  if (oldestTakenMs !== null && nowMs - oldestTakenMs > AFTER.outbox) {
+    findings.push({
       kind: "outbox_waiting",
       subject,
       severity: nowMs - oldestTakenMs > AFTER.outboxBad ? "error" : "warning",
@@ -210,6 +209,20 @@ function outboxFindings(
       summary: `The queue is not accepting events. Held in the outbox: ${counted(events, "events")}.`,
       advice:
         "They are resent automatically every few minutes. If it lasts, look for errors of the Outbox in this service's log, and check the platform's status page for queues.",
-    },
-  ];
+    });
+  }
+  if (storedBytes >= OUTBOX_MAX_BYTES / 2) {
+    const isFull = storedBytes >= OUTBOX_MAX_BYTES;
+    findings.push({
+      kind: "outbox_large",
+      subject,
+      severity: isFull ? "error" : "warning",
+      sinceMs: null,
+      affected: null,
+      summary: `A part of the outbox holds ${(storedBytes / 1e9).toFixed(1)} of ${OUTBOX_MAX_BYTES / 1e9} GB${isFull ? ", and takes no more" : ""}.`,
+      advice:
+        "Find out why the queue accepts nothing, or detach functions that can wait: events that tail() can hand to neither are lost.",
+    });
+  }
+  return findings;
 }

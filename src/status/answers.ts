@@ -36,10 +36,15 @@ const Account = z.looseObject({
   oldestUnfinishedMs: Ms,
   queueBacklog: z.number().nullable(),
   queueSeenMs: Ms,
-  setAsideMessages: z.looseObject({ messages: z.number(), events: z.number(), oldestMs: Ms }),
+  setAsideMessages: z.looseObject({
+    messages: z.number(),
+    events: z.number(),
+    oldestMs: Ms,
+    stopsClaims: z.boolean().optional(),
+  }),
 });
 
-const Outbox = z.looseObject({ events: z.number(), oldestTakenMs: Ms });
+const Outbox = z.looseObject({ events: z.number(), oldestTakenMs: Ms, storedBytes: z.number() });
 
 const Counts = z.array(
   z.looseObject({

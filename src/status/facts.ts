@@ -67,7 +67,7 @@ export interface JobPast {
 export interface AccountFacts {
   status: AccountStatus;
   /** Messages that are set aside now. */
-  setAside: { messages: number; events: number; oldestMs: number | null };
+  setAside: AccountStatus["setAsideMessages"];
   past: { notRouted: Mark; intakeLost: Mark; setAside: Mark };
   /** Since when every look saw a backlog in the queue, in ms; null: none. */
   backlogSinceMs: number | null;

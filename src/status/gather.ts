@@ -5,7 +5,8 @@ import type { FunctionSetting } from "../control/function-settings.ts";
 import { controlPlane } from "../control/plane.ts";
 import { chainStatus } from "../delivery/chain.ts";
 import type { LogStatus } from "../delivery/types.ts";
-import { type OutboxStatus, outbox } from "../intake/outbox.ts";
+import type { OutboxStatus } from "../intake/outbox.ts";
+import { outboxStatus } from "../intake/outboxes.ts";
 import { readSnapshot } from "../job/snapshot.ts";
 import { errorText, log } from "../log.ts";
 import { Patience, type Platform, settled } from "../platform.ts";
@@ -113,7 +114,7 @@ async function askAll(env: Env, sources: Sources, ask: Ask): Promise<Answers> {
     ask("the settings of functions", ANSWER.Settings, () => controlPlane(CONTROL).functionSettings()),
     ask("the ledger", ANSWER.Account, () => accountLedger(ACCOUNT).status()),
     ask("the counts of functions", ANSWER.Counts, () => accountLedger(ACCOUNT).functionsLately()),
-    ask("the outbox", ANSWER.Outbox, () => outbox(OUTBOX).status()),
+    ask("the outbox", ANSWER.Outbox, () => outboxStatus(OUTBOX)),
     ask("replays", ANSWER.Replays, () => sources.replays(env)),
     ask("attachments", ANSWER.Attachments, () => sources.attachments(env)),
   ]);

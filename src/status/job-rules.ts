@@ -208,7 +208,7 @@ function holdingFindings({ id, past }: JobFacts, log: LogStatus, nowMs: number):
           : { count: counts.set_aside, what: "records" },
       summary: `The store rejects objects of job ${id}. Set aside: ${counted(counts.set_aside, "records")}${grows ? ", and growing" : ""}.`,
       advice:
-        "GET /jobs/{id}/objects shows the store's answers, and GET /set-aside lists the objects. Fix the cause, then POST /set-aside/{id}/resend; or DELETE what you do not need.",
+        "GET /jobs/{id}/objects shows the store's answers, and GET /set-aside lists the objects. Fix the cause, then POST /set-aside/{id}/resend; or DELETE what you do not need. Until then last_complete passes none of them.",
     });
   }
   const { received, filtered, sampled_out, delivered, pending, set_aside, discarded } = counts;

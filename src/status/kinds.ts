@@ -10,6 +10,7 @@ export const KINDS = [
   "no_events",
   "intake_lost",
   "outbox_waiting",
+  "outbox_large",
   "queue_old",
   "queue_backlog",
   "messages_set_aside",

@@ -81,7 +81,7 @@ export function isUntold(facts: Facts, subject: Subject, kind: string): boolean 
   if (findingsOf(facts).some(isIt)) return false;
   switch (subject.type) {
     case "account":
-      if (of === "outbox_waiting") return facts.outbox === SILENT;
+      if (of === "outbox_waiting" || of === "outbox_large") return facts.outbox === SILENT;
       if (of === "functions_not_watched") return facts.functions === SILENT;
       if (of === "functions_more") return facts.functions === SILENT || facts.attachments === SILENT;
       if (of === "no_job_enabled") return facts.account === SILENT || !facts.controlTold;

@@ -4,7 +4,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, vi } from "vitest";
 import { segmentOf } from "../../src/delivery/chain.ts";
 import { ControlPlane, DeliveryLog } from "../../src/index.ts";
-import { outbox } from "../../src/intake/outbox.ts";
+import { outboxes, outboxStatus } from "../../src/intake/outboxes.ts";
 import { destinationConf } from "../support/runtime/api.ts";
 import { breakable, firstCalls } from "../support/runtime/breakage.ts";
 import { freshBucket } from "../support/runtime/pipeline.ts";
@@ -62,7 +62,7 @@ describe("one of the two clocks", () => {
         else if (hours < 9) expect(await said(job)).toContain("HTTP 503");
         world.injected();
       }
-      expect((await outbox(env.OUTBOX).status()).messages).toBe(0);
+      expect((await outboxStatus(env.OUTBOX)).messages).toBe(0);
       await world.audit();
     });
   }
@@ -151,12 +151,14 @@ describe("an alarm that the platform has forgotten", () => {
     world.queue.sendFault = () => null;
     // The alarm is not due yet; in the loop it is late first, then deleted.
     await world.runCron();
-    expect((await outbox(env.OUTBOX).status()).events).toBe(10);
+    expect((await outboxStatus(env.OUTBOX)).events).toBe(10);
     for (const forgotten of [false, true]) {
-      if (forgotten) await runInDurableObject(outbox(env.OUTBOX), (_outbox, { storage }) => storage.deleteAlarm());
+      if (forgotten)
+        for (const each of outboxes(env.OUTBOX))
+          await runInDurableObject(each, (_, { storage }) => storage.deleteAlarm());
       world.injected();
       await hour(world, { cron: true });
-      expect((await outbox(env.OUTBOX).status()).events).toBe(0);
+      expect((await outboxStatus(env.OUTBOX)).events).toBe(0);
       world.queue.sendFault = () => "refused";
       await world.tail(world.mint(10, { form: "trace" }));
       world.queue.sendFault = () => null;

@@ -5,7 +5,7 @@
 import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, vi } from "vitest";
-import { outbox } from "../../src/intake/outbox.ts";
+import { outboxStatus } from "../../src/intake/outboxes.ts";
 import { platform } from "../../src/platform.ts";
 import type { Minted } from "../support/oracle.ts";
 import type { SendFault } from "../support/runtime/queue.ts";
@@ -104,7 +104,7 @@ describe("the queue fails when events come by tail()", () => {
         world.queue.sendFault = () => null;
         await world.settle();
         expect(await countsOf(job)).toMatchObject({ received: 1_500, delivered: 1_500 });
-        expect(await outbox(env.OUTBOX).status()).toMatchObject({ messages: 0 });
+        expect(await outboxStatus(env.OUTBOX)).toMatchObject({ messages: 0 });
       });
     }
   }
@@ -117,7 +117,7 @@ describe("the queue fails when events come by tail()", () => {
       world.clock.advance(2 * 3_600_000);
       await world.runAlarms();
     }
-    expect(await outbox(env.OUTBOX).status()).toMatchObject({ messages: 24, events: 120 });
+    expect(await outboxStatus(env.OUTBOX)).toMatchObject({ messages: 24, events: 120 });
     expect((await countsOf(job)).received).toBe(0);
     world.queue.sendFault = () => null;
     await world.settle();
@@ -128,7 +128,7 @@ describe("the queue fails when events come by tail()", () => {
     const job = await world.createJob();
     sendsFail(world, "refused", 9);
     for (let i = 0; i < 3; i++) await world.tail(world.mint(5, { form: "trace" }));
-    expect(await outbox(env.OUTBOX).status()).toMatchObject({ messages: 3, events: 15 });
+    expect(await outboxStatus(env.OUTBOX)).toMatchObject({ messages: 3, events: 15 });
     sendsFail(world, "lost", 6);
     for (let i = 0; i < 3; i++) {
       world.clock.advance(300_000);

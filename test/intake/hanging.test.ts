@@ -1,10 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Gatherer } from "../../src/intake/gather.ts";
 import { randomIds } from "../../src/intake/ids.ts";
+import { OutboxFullError } from "../../src/intake/outbox.ts";
+import { outboxShardOf } from "../../src/intake/outboxes.ts";
 import { type PackedMessage, packRecords } from "../../src/intake/packing.ts";
 import { type EventQueue, SendError, sendMessages } from "../../src/intake/send.ts";
-import { handleTail, type TailContext } from "../../src/intake/tail.ts";
+import { handleTail, keepable, type TailContext } from "../../src/intake/tail.ts";
 import { takeEvents } from "../../src/intake/take.ts";
+import { KEEP_MAX_BYTES } from "../../src/limits.ts";
 import { platform, TimeoutError } from "../../src/platform.ts";
 import { noise, noisyLine, TAKEN } from "../record/samples.ts";
 import { type ScriptedQueue, scriptedBlobs, scriptedPlatform, scriptedQueue } from "./scripted.ts";
@@ -228,27 +231,37 @@ describe("tail(), which the platform ends thirty seconds after the invocation", 
     await vi.advanceTimersByTimeAsync(60_000);
   });
 
-  it("hands over in parts what one call could not carry, and counts as lost what is left of them", async () => {
-    const sizes: number[] = [];
-    const keep = async (of: readonly PackedMessage[]): Promise<void> => {
-      const bytes = of.reduce((sum, { body, blob }) => sum + body.length + (blob?.body.length ?? 0), 0);
-      sizes.push(bytes);
-      if (sizes.length > 1) throw new Error("the outbox does not answer");
+  it("hands over in parts what one call could not carry", () => {
+    const of = (n: number): PackedMessage => ({
+      id: `${n}`,
+      takenInMs: TAKEN,
+      records: 1,
+      body: new Uint8Array(40),
+      blob: { key: `${n}`, body: new Uint8Array(1_800_000) },
+    });
+    const all = Array.from({ length: 20 }, (_, n) => of(n));
+    const parts = keepable(all);
+    expect(parts.map(({ length }) => length)).toEqual([8, 8, 4]);
+    expect(parts.flat()).toEqual(all);
+    expect(8 * 1_800_040).toBeLessThanOrEqual(KEEP_MAX_BYTES);
+  });
+
+  it("hands over to each object of the outbox what is its own: one that is full costs only that", async () => {
+    const kept = new Map<number, number>();
+    const keep = async (of: readonly PackedMessage[], shard: number): Promise<void> => {
+      expect(of.map(({ id }) => outboxShardOf(id))).toEqual(of.map(() => shard));
+      if (shard === 0) throw new OutboxFullError("the outbox is full");
+      kept.set(shard, of.length);
     };
     const scripted = context(
       hangingQueue(() => true),
       { keep },
     );
-    const item = large(0, 1_800_000);
-    await toTheEnd(Array(12).fill(item), scripted);
-    expect(sizes.length).toBe(4);
-    expect(Math.max(...sizes)).toBeLessThanOrEqual(16_000_000);
-    expect(sizes[0]).toBeGreaterThan(10_000_000);
-    // The second part, three times.
-    expect(new Set(sizes.slice(1)).size).toBe(1);
-    const each = (sizes[0] as number) + (sizes[1] as number);
-    const first = Math.round((12 * (sizes[0] as number)) / each);
-    expect(scripted.lost).toEqual([12 - first]);
+    const items = Array.from({ length: 40 }, (_, n) => large(n));
+    await toTheEnd(items, scripted);
+    const stored = [...kept.values()].reduce((sum, each) => sum + each, 0);
+    expect([...kept.keys()].toSorted()).toEqual([1, 2, 3]);
+    expect(scripted.lost).toEqual([40 - stored]);
   });
 
   it("is not kept from counting what it could not read by a ledger that hangs, nor held by it", async () => {

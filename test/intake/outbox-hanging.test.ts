@@ -3,6 +3,7 @@ import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Outbox, outbox } from "../../src/intake/outbox.ts";
 import { type PackedMessage, packRecords } from "../../src/intake/packing.ts";
+import { SUBREQUESTS_MAX } from "../../src/limits.ts";
 import { splitMessage } from "../../src/queue/message.ts";
 import { noisyLine } from "../record/samples.ts";
 import { encodeMessage } from "../support/message-v1.ts";
@@ -75,7 +76,7 @@ afterEach(() => {
 });
 
 describe("the alarm of the outbox", () => {
-  it("is not held by a queue that does not answer: one message is waited for, all are kept, and it is set again", async () => {
+  it("is not held by a queue that does not answer: one group is waited for, all are kept, and it is set again", async () => {
     setClock(NOON);
     await outbox(env.OUTBOX).keep(messages(['"a"', '"b"', '"c"']));
     const queue = { ...scriptedQueue(), sendBatch: vi.fn(never) };
@@ -150,29 +151,52 @@ describe("the alarm of the outbox", () => {
     expect([later.taken().length, await left()]).toEqual([250, 0]);
   });
 
-  it("ends after 250 messages, each of which may need three calls, and goes on later", async () => {
+  it("ends before it has made more calls than it may, and goes on at once", async () => {
     setClock(NOON);
-    await outbox(env.OUTBOX).keep(Array.from({ length: 251 }, (_, n) => apart(n, "0123456789abcdef".charAt(n % 16))));
+    await outbox(env.OUTBOX).keep(Array.from({ length: 800 }, (_, n) => apart(n, "0123456789abcdef".charAt(n % 16))));
     const blobs = scriptedBlobs();
     const queue = scriptedQueue(() => false, blobs);
+    const note = vi.fn(async () => {});
+    await inOutbox({ queue, blobs, note }, async (instance, storage) => {
+      await instance.alarm();
+      expect(await storage.getAlarm()).toBe(NOON);
+    });
+    const made = note.mock.calls.length + blobs.calls.length + queue.calls.length;
+    expect(made).toBeGreaterThan(SUBREQUESTS_MAX / 2);
+    expect(made).toBeLessThanOrEqual(SUBREQUESTS_MAX);
+    expect(queue.taken().length + (await left())).toBe(800);
     await inOutbox({ queue, blobs }, (instance) => instance.alarm());
-    expect([queue.taken().length, await left()]).toEqual([250, 1]);
+    expect([queue.taken().length, await left()]).toEqual([800, 0]);
   });
 
-  it("ends after five minutes, where everything is merely slow, and goes on later", async () => {
+  it("waits before it goes on where the blob store fails, however much waits", async () => {
     setClock(NOON);
-    await outbox(env.OUTBOX).keep(messages(Array.from({ length: 50 }, (_, i) => `"${i}"`)));
-    const queue = scriptedQueue();
+    await outbox(env.OUTBOX).keep(Array.from({ length: 1_100 }, (_, n) => apart(n, "1")));
+    const blobs = scriptedBlobs(() => true);
+    await inOutbox({ blobs }, async (instance, storage) => {
+      await instance.alarm();
+      expect(await storage.getAlarm()).toBe(NOON + 30_000);
+    });
+    expect(blobs.calls.length).toBeLessThanOrEqual(SUBREQUESTS_MAX);
+  });
+
+  it("ends after five minutes, where everything is merely slow, and goes on at once", async () => {
+    setClock(NOON);
+    await outbox(env.OUTBOX).keep(Array.from({ length: 400 }, (_, n) => apart(n, "0123456789abcdef".charAt(n % 16))));
+    const blobs = scriptedBlobs();
+    const queue = scriptedQueue(() => false, blobs);
     const sendBatch = queue.sendBatch.bind(queue);
     queue.sendBatch = async (batch) => {
       await new Promise((resolve) => setTimeout(resolve, 9_000));
       await sendBatch(batch);
     };
-    await inOutbox({ queue }, async (instance) => {
+    await inOutbox({ queue, blobs }, async (instance, storage) => {
       vi.useFakeTimers();
       expect(await lasts(instance.alarm())).toBe(34 * 9_000);
+      vi.useRealTimers();
+      expect(await storage.getAlarm()).toBe(NOON);
     });
-    expect([queue.taken().length, await left()]).toEqual([34, 16]);
+    expect([queue.taken().length, await left()]).toEqual([34 * 8, 400 - 34 * 8]);
   });
 });
 

@@ -109,7 +109,7 @@ it("costs as many rows as docs/storage.md says", async () => {
       sent: rows(() => account.asideSent(1, sent(1), "other.1")),
     };
   });
-  expect(written).toEqual({ setAside: 6, asked: 2, sent: 4 });
+  expect(written).toEqual({ setAside: 7, asked: 2, sent: 4 });
 });
 
 it("no id is used twice, though the last message goes", async () => {
@@ -121,13 +121,28 @@ it("no id is used twice, though the last message goes", async () => {
 });
 
 it("the status says how many there are, with how many events, and since when", async () => {
-  expect((await ledger().status()).setAsideMessages).toEqual({ messages: 0, events: 0, oldestMs: null });
+  expect((await ledger().status()).setAsideMessages).toEqual({
+    messages: 0,
+    events: 0,
+    oldestMs: null,
+    stopsClaims: false,
+  });
   await setAside(1);
   clock.advance(5_000);
   await setAside(2);
-  expect((await ledger().status()).setAsideMessages).toEqual({ messages: 2, events: 6, oldestMs: NOON });
+  expect((await ledger().status()).setAsideMessages).toEqual({
+    messages: 2,
+    events: 6,
+    oldestMs: NOON,
+    stopsClaims: false,
+  });
   await ledger().asideDiscarded(1);
-  expect((await ledger().status()).setAsideMessages).toEqual({ messages: 1, events: 3, oldestMs: NOON + 5_000 });
+  expect((await ledger().status()).setAsideMessages).toEqual({
+    messages: 1,
+    events: 3,
+    oldestMs: NOON + 5_000,
+    stopsClaims: false,
+  });
 });
 
 describe("what was in force when a message was taken in", () => {
@@ -239,7 +254,13 @@ it("what was set aside by earlier code is listed, asked for and sent again as an
     sql.exec("UPDATE account SET processed = 6, set_aside = 6");
     migrate(storage, ACCOUNT_STEPS);
   });
-  expect((await ledger().status()).setAsideMessages).toEqual({ messages: 2, events: 6, oldestMs: NOON });
+  expect((await ledger().status()).setAsideMessages).toEqual({
+    messages: 2,
+    events: 6,
+    oldestMs: NOON,
+    // Their times are unknown.
+    stopsClaims: true,
+  });
   expect((await ledger().asideToAsk(10)).messages.map(({ taken }) => taken)).toEqual([takenAt(1), takenAt(2)]);
   await setAside(3);
   expect((await ledger().asideList(0, 10)).entries).toMatchObject([{ id: 1, takenInMs: NOON }, { id: 2 }, { id: 3 }]);

@@ -128,7 +128,10 @@ const anyFacts: fc.Arbitrary<Facts> = fc
     controlTold: fc.boolean(),
     jobs: fc.uniqueArray(anyJob, { selector: ({ id }) => id, maxLength: 5 }),
     account: fc.oneof(silent, anyAccount),
-    outbox: fc.oneof(silent, fc.record({ messages: count, events: count, oldestTakenMs: maybeTime })),
+    outbox: fc.oneof(
+      silent,
+      fc.record({ messages: count, events: count, oldestTakenMs: maybeTime, storedBytes: count }),
+    ),
     functions: fc.oneof(
       silent,
       fc.record({

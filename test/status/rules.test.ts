@@ -1,6 +1,7 @@
 /** Each rule: just below its threshold, above it, and its words. */
 import { describe, expect, it } from "vitest";
 import type { CanaryStatus, LogStatus } from "../../src/delivery/types.ts";
+import { OUTBOX_MAX_BYTES } from "../../src/limits.ts";
 import type { AccountFacts, Facts, FunctionFacts, JobFacts, KnownAttachment } from "../../src/status/facts.ts";
 import { findingsOf, isUntold, KINDS } from "../../src/status/rules.ts";
 import { NAMED_MAX } from "../../src/status/thresholds.ts";
@@ -109,9 +110,21 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
   ],
   [
     "outbox_waiting",
-    facts({ outbox: { messages: 1, events: 3, oldestTakenMs: ago(2 * MINUTE) } }),
-    facts({ outbox: { messages: 1, events: 3, oldestTakenMs: ago(2 * MINUTE + 1) } }),
+    facts({ outbox: { messages: 1, events: 3, oldestTakenMs: ago(2 * MINUTE), storedBytes: 0 } }),
+    facts({ outbox: { messages: 1, events: 3, oldestTakenMs: ago(2 * MINUTE + 1), storedBytes: 0 } }),
     { severity: "warning", affected: { count: 3, what: "events" } },
+  ],
+  [
+    "outbox_large",
+    facts({ outbox: { messages: 1, events: 3, oldestTakenMs: NOON, storedBytes: OUTBOX_MAX_BYTES / 2 - 1 } }),
+    facts({ outbox: { messages: 1, events: 3, oldestTakenMs: NOON, storedBytes: OUTBOX_MAX_BYTES / 2 } }),
+    { severity: "warning", affected: null },
+  ],
+  [
+    "outbox_large",
+    facts(),
+    facts({ outbox: { messages: 1, events: 3, oldestTakenMs: NOON, storedBytes: OUTBOX_MAX_BYTES } }),
+    { severity: "error", summary: "A part of the outbox holds 8.0 of 8 GB, and takes no more." },
   ],
   [
     "queue_old",

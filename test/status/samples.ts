@@ -13,7 +13,7 @@ export function facts(fields: Partial<Facts> = {}): Facts {
     controlTold: true,
     jobs: [job()],
     account: account(),
-    outbox: { messages: 0, events: 0, oldestTakenMs: null },
+    outbox: { messages: 0, events: 0, oldestTakenMs: null, storedBytes: 0 },
     functions: { countedUntilMs: NOON, each: [fn()], unnamedMs: null, notWatched: 0 },
     replays: [],
     attachments: [],

@@ -26,7 +26,9 @@ export const Job = z
     max_upload_records: JOB_FIELDS.max_upload_records,
     max_upload_interval_seconds: JOB_FIELDS.max_upload_interval_seconds,
     canary: JOB_FIELDS.canary.optional(),
-    last_complete: Time.nullable().describe("Events accepted before this time are delivered. Never goes back."),
+    last_complete: Time.nullable().describe(
+      "No event accepted before this time waits or is set aside. Never goes back.",
+    ),
     last_error: Time.nullable().describe("When delivery last failed; null: it does not fail now."),
     error_message: z.string().nullable().describe("Why delivery fails; null: it does not."),
     time_created: Time,

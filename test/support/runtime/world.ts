@@ -18,6 +18,8 @@ import { segmentOf } from "../../../src/delivery/chain.ts";
 import type { LogStatus } from "../../../src/delivery/types.ts";
 import worker, { type DeliveryLog, Outbox, Shipper } from "../../../src/index.ts";
 import { outbox } from "../../../src/intake/outbox.ts";
+import { outboxStatus } from "../../../src/intake/outboxes.ts";
+import { OUTBOX_SHARDS } from "../../../src/limits.ts";
 import { createWorker } from "../../../src/worker.ts";
 import { ACCOUNT, ADMIN_TOKEN } from "../constants.ts";
 import { accountLedgerFaults, type Count } from "../ledger-audit.ts";
@@ -187,7 +189,8 @@ export class World {
    */
   async runAlarms(): Promise<void> {
     // New stubs each time: a stub of a dead object no longer works.
-    const objects: (() => DurableObjectStub)[] = [() => outbox(this.env.OUTBOX), () => controlPlane(env.CONTROL)];
+    const objects: (() => DurableObjectStub)[] = [() => controlPlane(env.CONTROL)];
+    for (let shard = 0; shard < OUTBOX_SHARDS; shard++) objects.push(() => outbox(this.env.OUTBOX, shard));
     for (const { id } of this.jobs.all) {
       for (const n of (await this.segments(id)).keys()) objects.push(() => segmentOf(env.LOG, id, n));
     }
@@ -296,7 +299,7 @@ export class World {
 
   /** Events that may not have reached the jobs yet, by id. */
   async inFlight(): Promise<ReadonlyMap<string, Minted>> {
-    const kept = (await outbox(this.env.OUTBOX).status()).messages;
+    const kept = (await outboxStatus(this.env.OUTBOX)).messages;
     if (this.queue.held.length === 0 && kept === 0) this.#inFlight.clear();
     return this.#inFlight;
   }
@@ -340,7 +343,7 @@ export class World {
   async #waiting(): Promise<string> {
     const waiting: string[] = [];
     if (this.queue.held.length > 0) waiting.push(`${this.queue.held.length} messages in the queue`);
-    const { messages } = await outbox(this.env.OUTBOX).status();
+    const { messages } = await outboxStatus(this.env.OUTBOX);
     if (messages > 0) waiting.push(`${messages} messages in the outbox`);
     for (const { id } of this.jobs.all) {
       for (const status of await this.#statuses(id)) {
