@@ -3,6 +3,7 @@ import { createWorker } from "./worker.ts";
 export { AccessRegister } from "./access/register.ts";
 export { AccountLedger } from "./account/ledger.ts";
 export { ControlPlane } from "./control/plane.ts";
+export { DebtStore } from "./debts/debt-store.ts";
 export { DeliveryLog } from "./delivery/delivery-log.ts";
 export { Outbox } from "./intake/outbox.ts";
 export { Shipper } from "./intake/shipper.ts";

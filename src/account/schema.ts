@@ -98,4 +98,11 @@ export const ACCOUNT_STEPS = [
       -- JSON of MonthUse (month-use.ts); NULL: nothing was counted since this step
       ALTER TABLE account ADD COLUMN month_use TEXT;`,
   },
+  {
+    id: 7,
+    why: "what a job cannot take is owed to it",
+    sql: `
+      -- when a message was last counted that is owed to a job, in ms; NULL: since then nothing is owed
+      ALTER TABLE account ADD COLUMN owed_noted_ms INTEGER;`,
+  },
 ] as const satisfies readonly Migration[];

@@ -2,10 +2,11 @@ import type { JobsSnapshot } from "../job/config.ts";
 import { APPEND_MAX_RAW_BYTES } from "../limits.ts";
 import { errorText, inLogContext, log } from "../log.ts";
 import { type Loaded, load } from "../object/load.ts";
+import type { Debt } from "../queue/debt.ts";
 import { Delivery, isOverdue, takenIds } from "../queue/delivery.ts";
-import type { Envelope } from "../queue/message.ts";
+import { type Envelope, idOf } from "../queue/message.ts";
 import { type AsideContext, putAside } from "../set-aside/keep.ts";
-import { commitAndCount } from "./commit.ts";
+import { commitAndCount, type Owing } from "./commit.ts";
 import { bounded, boundedAside, Calls, type ConsumerContext } from "./context.ts";
 import { IN_FLIGHT_MS, InFlight } from "./in-flight.ts";
 
@@ -198,7 +199,10 @@ async function commitGroup(
   totals: Totals,
 ): Promise<readonly Delivery[]> {
   const messages = group.map(({ loaded }) => loaded);
-  const { failed, noted, ...done } = await commitAndCount(messages, jobs, queue, context);
+  const { failed, noted, ...done } = await commitAndCount(messages, jobs, queue, {
+    ...context,
+    owe: async (owing) => context.owe(await debtsOf(owing, group, context.blobs)),
+  });
   totals.events += done.events;
   for (const job of done.jobs) totals.jobs.add(job);
   const again: Delivery[] = [];
@@ -214,6 +218,31 @@ async function commitGroup(
     else await putAside(delivery, queue.name, "could not be processed for ten days", context);
   }
   return again;
+}
+
+/** What is to be kept for jobs: whole messages, as the queue delivered them. */
+async function debtsOf(
+  owing: readonly Owing[],
+  group: readonly Member[],
+  blobs: Pick<ConsumerContext["blobs"], "get">,
+): Promise<Debt[]> {
+  const members = new Map(group.map((member) => [member.loaded.message.id, member]));
+  const debts: Debt[] = [];
+  for (const { id, jobs, off } of owing) {
+    const member = members.get(id);
+    if (member === undefined) throw new Error("a message is owed that was not delivered");
+    const { message } = member.loaded;
+    const blob = message.elsewhere === null ? null : await blobs.get(message.elsewhere);
+    if (message.elsewhere !== null && blob === null) throw new Error("the records of a message are gone");
+    debts.push({
+      taken: idOf(message),
+      body: member.delivery.body as ArrayBuffer,
+      blob: blob === null ? null : (blob.slice().buffer as ArrayBuffer),
+      jobs,
+      off,
+    });
+  }
+  return debts;
 }
 
 /** Drops records that all jobs have. */

@@ -1,5 +1,5 @@
 import type { InForceAtIntake } from "../account/set-aside-messages.ts";
-import { getsAgain, type JobConfig, type JobsSnapshot, type OptOut, type Window, wasIn } from "../job/config.ts";
+import { type JobConfig, type JobsSnapshot, type OptOut, type Window, wasIn } from "../job/config.ts";
 import { readJobConfig, readSnapshot } from "../job/snapshot.ts";
 
 /**
@@ -9,22 +9,25 @@ import { readJobConfig, readSnapshot } from "../job/snapshot.ts";
 export class InForce {
   readonly #noted: InForceAtIntake | null;
   readonly #takenInMs: number;
-  readonly #nowMs: number;
+  readonly #gets: (job: JobConfig) => boolean;
   /** Jobs by their copies with a restored window. */
   readonly #originals = new WeakMap<JobConfig, JobConfig>();
 
-  /** @param noted null: nothing was noted; only the windows known now are used. */
-  constructor(noted: InForceAtIntake | null, takenInMs: number, nowMs: number) {
+  /**
+   * @param noted null: nothing was noted; only the windows known now are used.
+   * @param gets whether a job may get the message at all.
+   */
+  constructor(noted: InForceAtIntake | null, takenInMs: number, gets: (job: JobConfig) => boolean) {
     this.#noted = noted;
     this.#takenInMs = takenInMs;
-    this.#nowMs = nowMs;
+    this.#gets = gets;
   }
 
   /** @throws if the answer is not a configuration. */
   snapshotOf(answer: unknown): JobsSnapshot {
     const snapshot = readSnapshot(answer);
     if (snapshot === null) throw new Error("the answer is not a configuration");
-    const jobs = snapshot.jobs.filter((job) => getsAgain(job, this.#nowMs)).map((job) => this.#withWindow(job));
+    const jobs = snapshot.jobs.filter((job) => this.#gets(job)).map((job) => this.#withWindow(job));
     return { ...snapshot, jobs, optOuts: this.#optOuts(snapshot) };
   }
 
@@ -41,7 +44,7 @@ export class InForce {
 
   /** Jobs that were enabled then, and do not get the message now. */
   gone({ jobs }: JobsSnapshot, taken: ReadonlySet<number>): number[] {
-    const there = new Set(jobs.filter((job) => !job.discard && getsAgain(job, this.#nowMs)).map(({ id }) => id));
+    const there = new Set(jobs.filter((job) => !job.discard && this.#gets(job)).map(({ id }) => id));
     return (this.#noted?.jobs ?? []).filter((id) => !taken.has(id) && !there.has(id));
   }
 

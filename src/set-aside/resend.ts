@@ -2,7 +2,7 @@ import type { CommitCount, MessageCount } from "../account/outcome.ts";
 import type { AsideMessage } from "../account/set-aside-messages.ts";
 import { appendToChain } from "../delivery/chain.ts";
 import type { AsideObject } from "../delivery/types.ts";
-import type { JobsSnapshot } from "../job/config.ts";
+import { getsAgain, type JobsSnapshot } from "../job/config.ts";
 import { type CommitAppend, ForgottenError } from "../object/append.ts";
 import { type Loaded, load } from "../object/load.ts";
 import { Patience, type Platform } from "../platform.ts";
@@ -100,7 +100,7 @@ async function offer(
   { commit, platform }: ResendContext,
   patience: Patience,
 ): Promise<Resent> {
-  const inForce = new InForce(aside.terms, loaded.message.takenInMs, platform.now());
+  const inForce = new InForce(aside.terms, loaded.message.takenInMs, (job) => getsAgain(job, platform.now()));
   const taken = new Set<number>();
   const broken = new Map<number, Error["name"]>();
   let counted: MessageCount | null = null;

@@ -48,6 +48,7 @@ function world(jobs: JobConfig[] | null, logs: Record<number, Log> = {}): World 
   return {
     done,
     jobs: async () => jobs,
+    debts: async () => ({ jobs: new Map(), storedBytes: 0 }),
     logs: { getByName } as never,
     forget: async (id) => void done.push(`forget ${id}`),
     chores: CHORES.map((what) => ({ what, run: ends(what) })),
