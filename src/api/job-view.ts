@@ -2,6 +2,8 @@ import { seesSecrets } from "../access/roles.ts";
 import { accountLedger } from "../account/ledger.ts";
 import type { Config } from "../config.ts";
 import type { StoredJob } from "../control/plane.ts";
+import type { OwedToJob } from "../debts/debt-rows.ts";
+import { owedIfAny } from "../debts/debt-store.ts";
 import { chainStatus } from "../delivery/chain.ts";
 import type { LogStatus } from "../delivery/types.ts";
 import { maskDestination } from "../destinations/parse.ts";
@@ -22,6 +24,7 @@ const STATUS_MS = 3_000;
 const LATE = Symbol("late");
 
 export const SILENT = "the job's log does not answer";
+export const SILENT_DEBTS = "what the job is owed is not known: a part of the service does not answer";
 export const UNCONFIRMED = "the job's log has not confirmed the job yet";
 const SEALED =
   "parked: neither SECRETS_KEY nor SECRETS_KEY_PREVIOUS opens the stored destination; set the key again, or send destination_conf again";
@@ -78,6 +81,16 @@ export async function oldestOutside(env: Env): Promise<number | undefined> {
     return Math.min(unfinished ?? Number.POSITIVE_INFINITY, kept.oldestTakenMs ?? Number.POSITIVE_INFINITY);
   };
   return answerOf(read(), "ledger or outbox");
+}
+
+/**
+ * What the job could not take yet; null: nothing.
+ * @returns undefined if the ledger or the debts did not answer.
+ */
+export async function owedTo(env: Env, id: number): Promise<OwedToJob | null | undefined> {
+  const read = async (): Promise<OwedToJob | null> =>
+    (await owedIfAny(env.DEBTS, accountLedger(env.ACCOUNT))).jobs.get(id) ?? null;
+  return answerOf(read(), "ledger or debts");
 }
 
 /**

@@ -25,7 +25,9 @@ export interface Payable {
  */
 const RETRY_MS = { first: 15_000, last: 300_000 };
 
-/** The rows of one shard. Every method that changes them belongs into a transaction of its caller. */
+/**
+ * The rows of one shard. Every method that changes them belongs into a transaction of its caller.
+ */
 export class DebtRows {
   readonly #sql: SqlStorage;
 

@@ -82,6 +82,7 @@ export function isUntold(facts: Facts, subject: Subject, kind: string): boolean 
   switch (subject.type) {
     case "account":
       if (of === "outbox_waiting") return facts.outbox === SILENT;
+      if (of === "debts_large") return facts.debts === SILENT;
       if (of === "functions_not_watched") return facts.functions === SILENT;
       if (of === "functions_more") return facts.functions === SILENT || facts.attachments === SILENT;
       if (of === "no_job_enabled") return facts.account === SILENT || !facts.controlTold;
@@ -106,6 +107,7 @@ export function isUntold(facts: Facts, subject: Subject, kind: string): boolean 
 function isUntoldOf(job: JobFacts, kind: Kind, facts: Facts): boolean {
   const { log, destination } = job;
   if (kind === "key_lost" || kind === "destination_unusable") return destination.kind === "unknown";
+  if (kind === "owed") return facts.debts === SILENT;
   if (kind === "nothing_received" && isReceiptUntold(job, facts)) return true;
   return log === SILENT && !WITHOUT_LOG.has(kind);
 }
