@@ -3,7 +3,7 @@ import { createWorker } from "./worker.ts";
 export { AccessRegister } from "./access/register.ts";
 export { AccountLedger } from "./account/ledger.ts";
 export { ControlPlane } from "./control/plane.ts";
-export { DebtStore } from "./delivery/debt-store.ts";
+export { DebtStore } from "./debts/debt-store.ts";
 export { DeliveryLog } from "./delivery/delivery-log.ts";
 export { SketchStore } from "./delivery/sketch-store.ts";
 export { KeyRegister } from "./intake/key-register.ts";

@@ -210,6 +210,12 @@ export const OUTBOX_SHARDS = 4;
 export const OUTBOX_MAX_BYTES = 8_000_000_000;
 
 /**
+ * Size, in bytes, at which a shard of the debts takes no more. A durable object holds 10 GB; paying
+ * needs the rest.
+ */
+export const DEBTS_SHARD_MAX_BYTES = 8_000_000_000;
+
+/**
  * Calls that one invocation may make to other services.
  * https://developers.cloudflare.com/workers/platform/limits/
  */

@@ -1,3 +1,4 @@
+import type { Owed } from "./debts/debt-store.ts";
 import { driveChain, segmentOf } from "./delivery/chain.ts";
 import type { DeliveryLog } from "./delivery/delivery-log.ts";
 import type { LogStatus } from "./delivery/types.ts";
@@ -15,6 +16,9 @@ const WAIT_MS = 20_000;
  */
 const CHORE_MS = 30_000;
 
+/** Deadline of the debts, in ms: the logs wait for it. */
+const DEBTS_MS = 10_000;
+
 /** One piece of work of each run. */
 export interface Chore {
   /** For the log. */
@@ -28,6 +32,8 @@ export interface ScheduledContext {
    * has a deadline of its own.
    */
   jobs(): Promise<Pick<UnreadableJob, "id" | "deletedMs">[] | null>;
+  /** Pays what is due. @returns what jobs are owed. */
+  debts(): Promise<Owed>;
   logs: DurableObjectNamespace<DeliveryLog>;
   /** Forgets a deleted job whose log is deleted. */
   forget(jobId: number): Promise<void>;
@@ -43,13 +49,18 @@ export interface ScheduledContext {
  * @throws if the jobs could not be read, so that the platform counts the run as failed. The alarms
  *   go on.
  */
-export async function handleScheduled({ jobs, logs, forget, chores, platform }: ScheduledContext): Promise<void> {
+export async function handleScheduled(context: ScheduledContext): Promise<void> {
+  const { jobs, logs, forget, chores, platform } = context;
   const known = await jobs();
+  const owed = await orUnknown(context.debts());
   const all: Chore[] = [
     ...(known ?? []).map((job) => ({
       what: `job ${job.id}`,
       async run() {
-        await driveChain(logs, job.id, "scheduled", WAIT_MS);
+        const owedSinceMs = owed === null ? null : (owed.jobs.get(job.id)?.oldestTakenMs ?? Number.POSITIVE_INFINITY);
+        await driveChain(logs, job.id, "scheduled", WAIT_MS, owedSinceMs);
+        // Its ids tell what it has of that.
+        if (owedSinceMs !== Number.POSITIVE_INFINITY) return;
         const old = job.deletedMs !== null && platform.now() - job.deletedMs > ID_MEMORY_MS;
         if (old && (await retireChain(logs, job.id))) await forget(job.id);
       },
@@ -62,6 +73,16 @@ export async function handleScheduled({ jobs, logs, forget, chores, platform }: 
       log.error("a scheduled chore failed", { chore: all[i]?.what, error: errorText(result.reason) });
   });
   if (known === null) throw new Error("the control plane does not answer, and no configuration is known yet");
+}
+
+/** null: the debts did not answer. The logs are driven all the same, and forget nothing. */
+async function orUnknown(debts: Promise<Owed>): Promise<Owed | null> {
+  try {
+    return await answered("debts", DEBTS_MS, debts);
+  } catch (error) {
+    log.error("a scheduled chore failed", { chore: "debts", error: errorText(error) });
+    return null;
+  }
 }
 
 /**

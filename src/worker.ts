@@ -3,6 +3,7 @@ import { accountLedger } from "./account/ledger.ts";
 import { createApp } from "./app.ts";
 import { readConfig, readPreviewRecent } from "./config.ts";
 import { controlPlane } from "./control/plane.ts";
+import { driveDebts, owe } from "./debts/debt-store.ts";
 import { appendToChain } from "./delivery/chain.ts";
 import { checkAttachments } from "./functions/attachments.ts";
 import { Gatherer } from "./intake/gather.ts";
@@ -16,6 +17,7 @@ import { consumeDead, consumeEvents } from "./pipeline/consume.ts";
 import type { ConsumerContext } from "./pipeline/context.ts";
 import { JobsCache } from "./pipeline/jobs-cache.ts";
 import { RecentTurns } from "./pipeline/recent.ts";
+import { SilentLogs } from "./pipeline/silent-logs.ts";
 import { platform } from "./platform.ts";
 import { blobStore } from "./queue/blob-store.ts";
 import { replays } from "./replay/replays.ts";
@@ -36,6 +38,7 @@ export function createWorker() {
   const jobsCache = new JobsCache();
   const gatherer = new Gatherer();
   const recentTurns = new RecentTurns();
+  const silent = new SilentLogs();
 
   function consumer(env: Env): ConsumerContext {
     return {
@@ -52,6 +55,8 @@ export function createWorker() {
         handsOverRecent: () => readPreviewRecent(env) && recentTurns.take(platform.now()),
         show: (records) => waitUntil(showLive(env.LIVE, records)),
       },
+      owe: (debts) => owe(env.DEBTS, debts),
+      silent,
       setAside: (message) => accountLedger(env.ACCOUNT).setAside(message),
       blobs: blobStore(env.BLOBS),
       platform,
@@ -82,6 +87,7 @@ export function createWorker() {
           const known = await jobsCache.refresh(control);
           return known === null ? null : everyJob(known);
         },
+        debts: () => driveDebts(env.DEBTS, ledger),
         logs: env.LOG,
         forget: (id) => control.forget(id),
         chores: [

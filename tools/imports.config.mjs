@@ -11,7 +11,7 @@ const ROWS = [
   ["dashboard", "openapi"],
   ["api"],
   ["status"],
-  ["replay", "local"],
+  ["replay", "debts", "local"],
   ["control", "live"],
   ["pipeline", "functions"],
   ["set-aside"],

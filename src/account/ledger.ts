@@ -61,13 +61,14 @@ export class AccountLedger extends DurableObject<Env> {
    * messages were routed by an older state: then nothing was counted, and they must be offered to
    * these jobs.
    */
-  count({ done, failed, backlog, work, state }: Outcome): JobsSnapshot | Watched | null {
+  count({ done, failed, owes, backlog, work, state }: Outcome): JobsSnapshot | Watched | null {
     const { newer, watchedUntilMs } = this.#jobs.sinceAndWatched(state);
     if (newer !== null) return newer;
     const now = platform.now();
     const fresh = this.ctx.storage.transactionSync(() => {
       this.#redeliveries.expect(failed);
       for (const { id } of done) this.#redeliveries.finished(id);
+      if (owes) this.#sql.exec("UPDATE account SET owed_noted_ms = ? WHERE id = 1", now);
       const known = this.#ids.known(done);
       const fresh = done.filter(({ id }) => !known.has(id));
       if (fresh.length === 0) return fresh;
@@ -110,6 +111,19 @@ export class AccountLedger extends DurableObject<Env> {
     // failure.
     const isUnderstood = work !== undefined;
     return isUnderstood && fresh.length > 0 && watchedUntilMs > now ? { watched: fresh.map(({ id }) => id) } : null;
+  }
+
+  /**
+   * When a message was last counted that is owed to a job, in ms since the epoch; null: nothing is
+   * owed.
+   */
+  owedNoted(): number | null {
+    return this.#sql.exec<{ noted: number | null }>("SELECT owed_noted_ms AS noted FROM account").one().noted;
+  }
+
+  /** The debts are empty, and were asked after this was noted; a later note stays. */
+  nothingOwed(notedMs: number): void {
+    this.#sql.exec("UPDATE account SET owed_noted_ms = NULL WHERE id = 1 AND owed_noted_ms = ?", notedMs);
   }
 
   /** Live viewers watch until then, in ms since the epoch; 0: none does. */

@@ -53,6 +53,8 @@ export interface Outcome {
   done: readonly MessageCount[];
   /** They come again. */
   failed: readonly TakenId[];
+  /** Jobs are owed some of `done`: the debts hold it for them. Absent: none are. */
+  owes?: true;
   /** Messages waiting in the queue, as reported by it; null: unknown. */
   backlog: number | null;
   /** For the month's use; absent: not counted. */

@@ -106,4 +106,12 @@ export const ACCOUNT_STEPS = [
       ALTER TABLE aside_note ADD COLUMN taken_ms INTEGER;       -- time of intake; NULL: unknown, as it cannot be read
       CREATE INDEX aside_note_by_intake ON aside_note (taken_ms);`,
   },
+  {
+    id: 8,
+    floor: 6,
+    why: "what a job cannot take is owed to it",
+    sql: `
+      -- when a message was last counted that is owed to a job, in ms; NULL: since then nothing is owed
+      ALTER TABLE account ADD COLUMN owed_noted_ms INTEGER;`,
+  },
 ] as const satisfies readonly Migration[];

@@ -2,6 +2,8 @@ import { seesSecrets } from "../access/roles.ts";
 import { accountLedger } from "../account/ledger.ts";
 import type { Config } from "../config.ts";
 import type { StoredJob } from "../control/plane.ts";
+import type { OwedToJob } from "../debts/debt-rows.ts";
+import { owedIfAny } from "../debts/debt-store.ts";
 import { chainStatus } from "../delivery/chain.ts";
 import type { LogStatus } from "../delivery/types.ts";
 import { maskDestination } from "../destinations/parse.ts";
@@ -23,6 +25,7 @@ const STATUS_MS = 3_000;
 const LATE = Symbol("late");
 
 export const SILENT = "the job's log does not answer";
+export const SILENT_DEBTS = "what the job is owed is not known: a part of the service does not answer";
 export const UNCONFIRMED = "the job's log has not confirmed the job yet";
 export const UNREADABLE =
   "a newer version of this service wrote the job, and this one cannot read it: its events wait; deploy the newer version again, or delete the job";
@@ -33,16 +36,16 @@ const SEALED =
  * A job as the API shows it: what was sent, defaults for the rest (but no `output_options` and no
  * sub-keys that were never sent), and the state of its delivery. Secrets are masked for callers who
  * cannot change the job.
- * @param notAfterMs from {@link oldestOutside}; one reading serves a whole list.
+ * @param outside from {@link oldestOutside}; one reading serves a whole list.
  */
 export async function presentJob(
   c: AppContext,
   job: StoredJob,
   config: Config,
-  notAfterMs: number | undefined,
+  outside: Outside | undefined,
 ): Promise<Job> {
   const conf = unseal(job.config.destination, destinationPurpose(config.accountId), config.keys);
-  const status = await logStatus(c.env, job.config.id, notAfterMs);
+  const status = await logStatus(c.env, job.config.id, outside?.(job.config.id));
   const { body } = job;
   return {
     id: job.config.id,
@@ -75,20 +78,35 @@ export async function presentJob(
 }
 
 /**
- * Intake time, in ms since the epoch, of the oldest event that has reached no log: it will be
- * redelivered, waits in the outbox, or is set aside, and may belong to any job. Infinity: there is
- * none; 0: one that is set aside cannot be read.
- * @returns undefined if the ledger or the outbox did not answer.
+ * Intake time, in ms since the epoch, of the oldest event that has not reached a job's log: it will
+ * be redelivered, waits in the outbox, or is set aside, and may belong to any job, or is owed to
+ * this one. Infinity: there is none; 0: one that is set aside cannot be read.
  */
-export async function oldestOutside(env: Env): Promise<number | undefined> {
-  const read = async (): Promise<number> => {
-    const [unfinished, kept] = await Promise.all([
+export type Outside = (job: number) => number;
+
+/** @returns undefined if the ledger, the outbox or the debts did not answer. */
+export async function oldestOutside(env: Env): Promise<Outside | undefined> {
+  const never = Number.POSITIVE_INFINITY;
+  const read = async (): Promise<Outside> => {
+    const [unfinished, kept, { jobs }] = await Promise.all([
       accountLedger(env.ACCOUNT).oldestUnfinishedMs(),
       outboxStatus(env.OUTBOX),
+      owedIfAny(env.DEBTS, accountLedger(env.ACCOUNT)),
     ]);
-    return Math.min(unfinished ?? Number.POSITIVE_INFINITY, kept.oldestTakenMs ?? Number.POSITIVE_INFINITY);
+    const ofAny = Math.min(unfinished ?? never, kept.oldestTakenMs ?? never);
+    return (job) => Math.min(ofAny, jobs.get(job)?.oldestTakenMs ?? never);
   };
-  return answerOf(read(), "ledger or outbox");
+  return answerOf(read(), "ledger, outbox or debts");
+}
+
+/**
+ * What the job could not take yet; null: nothing.
+ * @returns undefined if the ledger or the debts did not answer.
+ */
+export async function owedTo(env: Env, id: number): Promise<OwedToJob | null | undefined> {
+  const read = async (): Promise<OwedToJob | null> =>
+    (await owedIfAny(env.DEBTS, accountLedger(env.ACCOUNT))).jobs.get(id) ?? null;
+  return answerOf(read(), "ledger or debts");
 }
 
 /**

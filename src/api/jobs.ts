@@ -27,8 +27,17 @@ import {
   READ_JOB,
   UPDATE_JOB,
 } from "./docs/jobs.ts";
-import { listed, success } from "./envelope.ts";
-import { logStatus, oldestOutside, presentJob, SILENT, UNCONFIRMED, UNREADABLE } from "./job-view.ts";
+import { isoTime, listed, success } from "./envelope.ts";
+import {
+  logStatus,
+  oldestOutside,
+  owedTo,
+  presentJob,
+  SILENT,
+  SILENT_DEBTS,
+  UNCONFIRMED,
+  UNREADABLE,
+} from "./job-view.ts";
 import { requireProof } from "./ownership.ts";
 import { pageOf, queryOf } from "./query.ts";
 import { type AppContext, type Resource, requireDataset } from "./route.ts";
@@ -89,6 +98,8 @@ async function readLedger(c: AppContext, _config: Config, platform: Platform): P
   const status = await logStatus(c.env, config.id, undefined);
   if (status === undefined) throw unavailable(SILENT);
   if (status === null) throw unavailable(UNCONFIRMED);
+  const owed = await owedTo(c.env, config.id);
+  if (owed === undefined) throw unavailable(SILENT_DEBTS);
   const oldest = status.oldestPendingTakenMs;
   return success(c, {
     ...status.counts,
@@ -97,6 +108,11 @@ async function readLedger(c: AppContext, _config: Config, platform: Platform): P
     bytes_raw: status.deliveredRawBytes,
     bytes_compressed: status.deliveredBytes,
     replayed: status.replayed,
+    owed: {
+      messages: owed?.messages ?? 0,
+      records: owed?.records ?? 0,
+      oldest: isoTime(owed?.oldestTakenMs ?? null),
+    },
   });
 }
 

@@ -313,6 +313,7 @@ export async function chainCanary(logs: Logs, jobId: number): Promise<CanaryRepo
 
 /**
  * Cuts and uploads what waits, in every segment at once.
+ * @param owedSinceMs as in {@link DeliveryLog.drive}.
  * @returns objects that still wait.
  * @throws after all of them were driven, if one could not be.
  */
@@ -321,11 +322,12 @@ export async function driveChain(
   jobId: number,
   reason: "scheduled" | "manual",
   waitMs: number,
+  owedSinceMs: number | null = null,
 ): Promise<number> {
   let last = 0;
   while ((await segmentOf(logs, jobId, last).status())?.sealed) last += 1;
   const segments = Array.from({ length: last + 1 }, (_, segment) => segmentOf(logs, jobId, segment));
-  const driven = await Promise.allSettled(segments.map((log) => log.drive(reason, waitMs)));
+  const driven = await Promise.allSettled(segments.map((log) => log.drive(reason, waitMs, owedSinceMs)));
   let pending = 0;
   for (const result of driven) {
     if (result.status === "rejected") throw result.reason;

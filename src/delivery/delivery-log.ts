@@ -168,8 +168,15 @@ export class DeliveryLog extends DurableObject<Env> {
    * @param reason `manual` tries at once even what waits after a failure; `scheduled` keeps to the
    *   delays.
    * @param waitMs how long to wait for the uploads; they go on afterwards.
+   * @param owedSinceMs time of intake, in ms since the epoch, of the oldest message that the job is
+   *   owed: ids since then are kept. Infinity: it is owed nothing; null: unknown, so nothing is
+   *   swept.
    */
-  async drive(reason: "scheduled" | "manual", waitMs: number): Promise<{ pendingObjects: number }> {
+  async drive(
+    reason: "scheduled" | "manual",
+    waitMs: number,
+    owedSinceMs: number | null = Number.POSITIVE_INFINITY,
+  ): Promise<{ pendingObjects: number }> {
     const now = platform.now();
     const row = this.#state.row();
     if (row === null) return { pendingObjects: 0 };
@@ -180,8 +187,8 @@ export class DeliveryLog extends DurableObject<Env> {
         tryNow(this.ctx.storage.sql);
         this.canary.retryNow(now);
       }
-      if (now - row.swept_ms >= SWEEP_EVERY_MS) {
-        this.#appends.sweep(now);
+      if (owedSinceMs !== null && now - row.swept_ms >= SWEEP_EVERY_MS) {
+        this.#appends.sweep(Math.min(now, owedSinceMs + ID_MEMORY_MS));
         this.#objects.sweep(now);
         this.#health.sweep(now);
         this.#state.swept(now);

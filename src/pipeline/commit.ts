@@ -16,9 +16,29 @@ import { recentOf } from "./recent.ts";
 export interface CommitContext {
   append: CommitAppend;
   count: CommitCount;
+  /**
+   * Keeps what jobs could not take until they can. @throws if it is not kept: then it comes again.
+   * Absent: nothing is kept.
+   */
+  owe?(owing: readonly Owing[]): Promise<void>;
   /** Where copies of new records are held and shown; absent: nowhere. */
   arrivals?: Arrivals;
 }
+
+/** A message, and the jobs that could not take it. */
+export interface Owing {
+  /** Id of the message. */
+  id: string;
+  jobs: { id: number; records: number }[];
+  /** Functions whose logging was off at its intake. */
+  off: string[];
+}
+
+/**
+ * A failure that ends by itself with the next delivery, by newer settings or more calls: nothing is
+ * owed for it.
+ */
+export class ComesAgainError extends Error {}
 
 export interface Arrivals {
   /** Whether the next count carries recent records, for previews. Asking takes the turn. */
@@ -75,7 +95,8 @@ export async function commitAndCount(
       const before = routed.get(offer.message.id);
       return before?.loaded === offer.loaded ? before : offer;
     });
-    const failed = await commitAll(offers, current, queue.doneMs, taken, context.append);
+    const failures = await commitAll(offers, current, queue.doneMs, taken, context.append);
+    const { again: failed, owes } = await unlessOwed(failures, current, taken, context);
     const counted = unique(offers).map((offer) => routed.get(offer.message.id) ?? offer);
     const { optOuts } = current;
     const recent = handsOver
@@ -87,6 +108,7 @@ export async function commitAndCount(
           .filter(({ message }) => !failed.has(message.id))
           .map((offer) => countOf(offer, routed, recent?.get(offer.message.id))),
         failed: counted.filter(({ message }) => failed.has(message.id)).map(({ message }) => idOf(message)),
+        ...(owes && { owes: true as const }),
         backlog: queue.backlog,
         work,
         state: current.state,
@@ -171,10 +193,55 @@ function offeredTo(job: UnreadableJob, offers: readonly Offer[]): Offer[] {
   return unique(offers.filter(({ message, records }) => records.length > 0 && wasIn(job, message.takenInMs)));
 }
 
+/** What a job could not take, and why. */
+interface Failure {
+  job: UnreadableJob;
+  offers: readonly Offer[];
+  error: unknown;
+}
+
+/**
+ * Has kept what jobs could not take. A message that is owed counts as taken: it is on its way to
+ * each of its jobs.
+ * @returns ids of messages that have to come again, and whether any is owed.
+ */
+async function unlessOwed(
+  failures: readonly Failure[],
+  { optOuts }: JobsSnapshot,
+  taken: Taken,
+  { owe }: Pick<CommitContext, "owe">,
+): Promise<{ again: Set<string>; owes: boolean }> {
+  const again = new Set<string>();
+  const owing = new Map<string, Owing>();
+  for (const { job, offers, error } of failures) {
+    for (const { message, records } of offers) {
+      if (owe === undefined || error instanceof ComesAgainError) again.add(message.id);
+      const off = optOuts.filter((optOut) => wasIn(optOut, message.takenInMs)).map(({ scriptName }) => scriptName);
+      const debt = owing.get(message.id) ?? { id: message.id, jobs: [], off };
+      debt.jobs.push({ id: job.id, records: records.length });
+      owing.set(message.id, debt);
+    }
+  }
+  // What comes again is offered again to all of its jobs.
+  const debts = [...owing.values()].filter(({ id }) => !again.has(id));
+  if (owe === undefined || debts.length === 0) return { again, owes: false };
+  try {
+    await owe(debts);
+    for (const { offers } of failures) {
+      for (const offer of offers) if (!again.has(offer.message.id)) taken.routed.set(offer.message.id, offer);
+    }
+  } catch (error) {
+    log.error("debts could not be kept", { messages: debts.length, error: errorText(error) });
+    for (const { id } of debts) again.add(id);
+    return { again, owes: false };
+  }
+  return { again, owes: true };
+}
+
 /**
  * Offers messages to every job that was enabled when they were taken in.
  * @param taken is added to.
- * @returns ids of messages that a job could not take.
+ * @returns what jobs could not take.
  */
 async function commitAll(
   offers: readonly Offer[],
@@ -182,16 +249,17 @@ async function commitAll(
   doneMs: number,
   taken: Taken,
   append: CommitAppend,
-): Promise<Set<string>> {
-  const failed = new Set<string>();
-  const fail = (job: UnreadableJob, messages: readonly Offer[], error: unknown): void => {
-    for (const { message } of messages) failed.add(message.id);
+): Promise<Failure[]> {
+  const failures: Failure[] = [];
+  const fail = (job: UnreadableJob, failed: readonly Offer[], error: unknown): void => {
+    failures.push({ job, offers: failed, error });
     log.error("append failed", { job: job.id, error: errorText(error) });
   };
   for (const job of unreadable) {
     // As if its log failed: they wait for code that can read it.
     const mine = offeredTo(job, offers);
-    if (mine.length > 0) fail(job, mine, new Error("this version cannot read the job, which a newer one wrote"));
+    if (mine.length > 0)
+      fail(job, mine, new ComesAgainError("this version cannot read the job, which a newer one wrote"));
   }
   const wanted = jobs.flatMap((job) => {
     const mine = offeredTo(job, offers);
@@ -219,7 +287,7 @@ async function commitAll(
     }
     if (result?.status === "rejected") fail(entry.job, entry.offers, result.reason);
   });
-  return failed;
+  return failures;
 }
 
 /** How the events of a message ended up, in all and by function. */
@@ -280,7 +348,7 @@ async function commit(
     if (newer?.id !== job.id) throw new Error("the log's answer is not a configuration of its job");
     current = newer;
     // The log knows its job, but not the opt-outs. They are read when the messages come again.
-    if (current.optOutVersion > optOutVersion) throw new Error("functions have opted out since");
+    if (current.optOutVersion > optOutVersion) throw new ComesAgainError("functions have opted out since");
   }
-  throw new Error("the job changed too often");
+  throw new ComesAgainError("the job changed too often");
 }

@@ -2,9 +2,10 @@ import type { JobsSnapshot } from "../job/config.ts";
 import { APPEND_MAX_RAW_BYTES } from "../limits.ts";
 import { errorText, inLogContext, log } from "../log.ts";
 import { type Loaded, load } from "../object/load.ts";
+import type { Debt } from "../queue/debt.ts";
 import { Delivery, FROM_FUTURE, isFromFuture, isOverdue, takenIds } from "../queue/delivery.ts";
 import { type AsideContext, putAside } from "../set-aside/keep.ts";
-import { commitAndCount } from "./commit.ts";
+import { commitAndCount, type Owing } from "./commit.ts";
 import { bounded, boundedAside, Calls, type ConsumerContext } from "./context.ts";
 import { IN_FLIGHT_MS, InFlight } from "./in-flight.ts";
 
@@ -215,7 +216,10 @@ async function commitGroup(
   totals: Totals,
 ): Promise<readonly Delivery[]> {
   const messages = group.flatMap(({ loaded }) => loaded);
-  const { failed, noted, ...done } = await commitAndCount(messages, jobs, queue, context);
+  const { failed, noted, ...done } = await commitAndCount(messages, jobs, queue, {
+    ...context,
+    owe: async (owing) => context.owe(await debtsOf(owing, group, context.blobs)),
+  });
   totals.events += done.events;
   for (const job of done.jobs) totals.jobs.add(job);
   const again: Delivery[] = [];
@@ -232,6 +236,34 @@ async function commitGroup(
     else await putAside(delivery, queue.name, "could not be processed for ten days", context);
   }
   return again;
+}
+
+/** What is to be kept for jobs: whole messages, as the queue delivered them, whichever part it is. */
+async function debtsOf(
+  owing: readonly Owing[],
+  group: readonly Member[],
+  blobs: Pick<ConsumerContext["blobs"], "get">,
+): Promise<Debt[]> {
+  const byPart = new Map(owing.map((part) => [part.id, part]));
+  const debts: Debt[] = [];
+  for (const { delivery, loaded } of group) {
+    const parts = loaded.flatMap(({ message }) => byPart.get(message.id) ?? []);
+    const [taken] = delivery.taken;
+    if (parts.length === 0 || taken === undefined || !delivery.envelope.ok) continue;
+    const { elsewhere } = delivery.envelope.value;
+    const blob = elsewhere === null ? null : await blobs.get(elsewhere);
+    if (elsewhere !== null && blob === null) throw new Error("the records of a message are gone");
+    const records = new Map<number, number>();
+    for (const { jobs } of parts) for (const job of jobs) records.set(job.id, (records.get(job.id) ?? 0) + job.records);
+    debts.push({
+      taken,
+      body: delivery.body as ArrayBuffer,
+      blob: blob === null ? null : (blob.slice().buffer as ArrayBuffer),
+      jobs: [...records].map(([id, sum]) => ({ id, records: sum })),
+      off: [...new Set(parts.flatMap(({ off }) => off))],
+    });
+  }
+  return debts;
 }
 
 /** Drops records that all jobs have. */

@@ -1,13 +1,15 @@
 import type { JobsSnapshot } from "../job/config.ts";
 import { SUBREQUESTS_MAX } from "../limits.ts";
-import { answered, Patience, type Platform } from "../platform.ts";
+import { answered, Patience, type Platform, TimeoutError } from "../platform.ts";
 import { type Blobs, shardOf } from "../queue/blob-store.ts";
+import type { Debt } from "../queue/debt.ts";
 import type { AsideContext } from "../set-aside/keep.ts";
 import type { TakenId } from "../storage/id-memory.ts";
-import type { Arrivals, CommitContext } from "./commit.ts";
+import { type Arrivals, ComesAgainError, type CommitContext } from "./commit.ts";
+import type { SilentLogs } from "./silent-logs.ts";
 
 /** What the queue handler calls. */
-export interface ConsumerContext extends AsideContext, CommitContext {
+export interface ConsumerContext extends AsideContext, Omit<CommitContext, "owe"> {
   /** The configuration in force; null: it has never been read. */
   jobs(): Promise<JobsSnapshot | null>;
   /** Which of these messages were counted. Nothing is left to do for them. */
@@ -15,6 +17,13 @@ export interface ConsumerContext extends AsideContext, CommitContext {
   /** Notes messages that come again, so that nothing is claimed complete beyond them. */
   expectAgain(messages: readonly TakenId[]): Promise<void>;
   arrivals: Arrivals;
+  /**
+   * Keeps what jobs could not take until they can.
+   * @throws if it is not kept.
+   */
+  owe(debts: readonly Debt[]): Promise<void>;
+  /** Logs that did not answer other batches of this isolate. */
+  silent: SilentLogs;
   blobs: Pick<Blobs, "get" | "drop">;
   platform: Pick<Platform, "now">;
 }
@@ -26,10 +35,12 @@ export interface ConsumerContext extends AsideContext, CommitContext {
  */
 const DEADLINE_MS = {
   /**
-   * On redelivery the log knows the message's id, and it refuses an append that was built for an
-   * older job.
+   * The message is owed to the job then. When it is paid, the log knows the message's id if it took
+   * it after all, and it refuses an append that was built for an older job.
    */
-  append: 30_000,
+  append: 2_000,
+  /** Debts are kept once, by the message's id. */
+  owe: 10_000,
   /** The ledger counts each id once, and keeps no note of what it has counted. */
   count: 10_000,
   /** A read changes nothing. */
@@ -76,7 +87,7 @@ export class Calls {
 
   /** @throws if none is left. */
   make(): void {
-    if (this.left <= 0) throw new Error("the batch has used up its calls");
+    if (this.left <= 0) throw new ComesAgainError("the batch has used up its calls");
     this.#made += 1;
   }
 
@@ -108,16 +119,29 @@ export function bounded(context: ConsumerContext, calls: Calls): ConsumerContext
       calls.make();
       return context.jobs();
     },
-    append: (job, build, suspects) =>
-      calls.patience.answer(`the log of job ${job.id}`, DEADLINE_MS.append, async () => {
-        if (suspects.length > 0) calls.make();
-        // Each build is sent.
-        const counting: typeof build = (without) => {
-          calls.make();
-          return build(without);
-        };
-        return context.append(job, counting, suspects);
-      }),
+    async append(job, build, suspects) {
+      const { silent } = context;
+      const nowMs = context.platform.now();
+      if (silent.isPassedOver(job.id, nowMs)) throw new TimeoutError(`the log of job ${job.id}`, DEADLINE_MS.append);
+      try {
+        const result = await calls.patience.answer(`the log of job ${job.id}`, DEADLINE_MS.append, async () => {
+          if (suspects.length > 0) calls.make();
+          // Each build is sent.
+          const counting: typeof build = (without) => {
+            calls.make();
+            return build(without);
+          };
+          return context.append(job, counting, suspects);
+        });
+        silent.answered(job.id);
+        return result;
+      } catch (error) {
+        if (error instanceof TimeoutError) silent.didNotAnswer(job.id, nowMs);
+        throw error;
+      }
+    },
+    owe: (debts) => calls.ask("the debts", DEADLINE_MS.owe, () => context.owe(debts)),
+    silent: context.silent,
     count: (outcome) => calls.ask(LEDGER, DEADLINE_MS.count, () => context.count(outcome)),
     counted: (ids) => calls.ask(LEDGER, DEADLINE_MS.counted, () => context.counted(ids)),
     // Called in any case, from the reserve: it is the last thing to do for these messages.

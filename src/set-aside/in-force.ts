@@ -1,7 +1,6 @@
 import type { InForceAtIntake } from "../account/set-aside-messages.ts";
 import {
   everyJob,
-  getsAgain,
   type JobConfig,
   type JobsSnapshot,
   type OptOut,
@@ -18,15 +17,18 @@ import { readJobConfig, readSnapshot } from "../job/snapshot.ts";
 export class InForce {
   readonly #noted: InForceAtIntake | null;
   readonly #takenInMs: number;
-  readonly #nowMs: number;
+  readonly #gets: (job: UnreadableJob) => boolean;
   /** Jobs by their copies with a restored window. */
   readonly #originals = new WeakMap<UnreadableJob, UnreadableJob>();
 
-  /** @param noted null: nothing was noted; only the windows known now are used. */
-  constructor(noted: InForceAtIntake | null, takenInMs: number, nowMs: number) {
+  /**
+   * @param noted null: nothing was noted; only the windows known now are used.
+   * @param gets whether a job may get the message at all.
+   */
+  constructor(noted: InForceAtIntake | null, takenInMs: number, gets: (job: UnreadableJob) => boolean) {
     this.#noted = noted;
     this.#takenInMs = takenInMs;
-    this.#nowMs = nowMs;
+    this.#gets = gets;
   }
 
   /** @throws if the answer is not a configuration. */
@@ -34,7 +36,7 @@ export class InForce {
     const snapshot = readSnapshot(answer);
     if (snapshot === null) throw new Error("the answer is not a configuration");
     const again = <J extends UnreadableJob>(jobs: readonly J[]): J[] =>
-      jobs.filter((job) => getsAgain(job, this.#nowMs)).map((job) => this.#withWindow(job));
+      jobs.filter((job) => this.#gets(job)).map((job) => this.#withWindow(job));
     return {
       ...snapshot,
       jobs: again(snapshot.jobs),
@@ -58,7 +60,7 @@ export class InForce {
   gone(jobs: JobsSnapshot, taken: ReadonlySet<number>): number[] {
     const there = new Set(
       everyJob(jobs)
-        .filter((job) => !job.discard && getsAgain(job, this.#nowMs))
+        .filter((job) => !job.discard && this.#gets(job))
         .map(({ id }) => id),
     );
     return (this.#noted?.jobs ?? []).filter((id) => !taken.has(id) && !there.has(id));

@@ -2,7 +2,7 @@ import type { CommitCount, MessageCount } from "../account/outcome.ts";
 import type { AsideMessage } from "../account/set-aside-messages.ts";
 import { appendToChain } from "../delivery/chain.ts";
 import type { AsideObject } from "../delivery/types.ts";
-import { type JobsSnapshot, wasIn } from "../job/config.ts";
+import { getsAgain, type JobsSnapshot, wasIn } from "../job/config.ts";
 import { type CommitAppend, ForgottenError } from "../object/append.ts";
 import { type Loaded, load } from "../object/load.ts";
 import { Patience, type Platform } from "../platform.ts";
@@ -113,7 +113,7 @@ async function offer(
 ): Promise<Resent> {
   // Several only where newer code wrote it: parts that can be read are set aside one by one.
   const takenInMs = Math.min(...loaded.map(({ message }) => message.takenInMs));
-  const inForce = new InForce(aside.terms, takenInMs, platform.now());
+  const inForce = new InForce(aside.terms, takenInMs, (job) => getsAgain(job, platform.now()));
   const taken = new Set<number>();
   const broken = new Map<number, Error["name"]>();
   let counted: readonly MessageCount[] | null = null;

@@ -1,8 +1,9 @@
+import type { Owed } from "../debts/debt-store.ts";
 import type { OutboxStatus } from "../intake/outbox.ts";
 import { OUTBOX_MAX_BYTES } from "../limits.ts";
 import type { AccountFacts, Facts } from "./facts.ts";
 import { SILENT } from "./facts.ts";
-import { AFTER, BACKLOG_MIN, GROWING_MS, isQuiet, LOSS_TOLD_MS } from "./thresholds.ts";
+import { AFTER, BACKLOG_MIN, DEBTS_LARGE_BYTES, GROWING_MS, isQuiet, LOSS_TOLD_MS } from "./thresholds.ts";
 import type { Subject } from "./types.ts";
 import { counted, type Found } from "./words.ts";
 
@@ -23,6 +24,7 @@ export function accountFindings(facts: Facts): Found[] {
           ...balanceFindings(account),
         ]),
     ...(outbox === SILENT ? [] : outboxFindings(outbox, facts.nowMs)),
+    ...(facts.debts === SILENT ? [] : debtFindings(facts.debts)),
   ];
 }
 
@@ -45,7 +47,7 @@ function configurationFindings({ configFaults }: Facts): Found[] {
  * A part that does not answer is a finding of its own: what only that part knows is unknown
  * meanwhile.
  */
-function silenceFindings({ controlTold, account, functions, outbox, replays, attachments }: Facts): Found[] {
+function silenceFindings({ controlTold, account, functions, outbox, replays, attachments, debts }: Facts): Found[] {
   const silent = (kind: Found["kind"], part: string, unknown: string): Found => ({
     kind,
     subject,
@@ -71,6 +73,7 @@ function silenceFindings({ controlTold, account, functions, outbox, replays, att
     ...(attachments === SILENT
       ? [silent("attachments_silent", "The attachment check", "whether functions are still attached")]
       : []),
+    ...(debts === SILENT ? [silent("debts_silent", "The store of debts", "what is kept for jobs")] : []),
   ];
 }
 
@@ -193,6 +196,22 @@ function balanceFindings({ status: { counts } }: AccountFacts): Found[] {
       summary:
         "The account's ledger does not add up: processed is not routed + not_enabled + not_routed + set_aside + discarded.",
       advice: "This is a bug in logship. Save GET /ledger as it is now and report it.",
+    },
+  ];
+}
+
+/** Beyond its bound messages stay in the queue, and all jobs wait for the one. */
+function debtFindings({ storedBytes }: Owed): Found[] {
+  if (storedBytes < DEBTS_LARGE_BYTES) return [];
+  return [
+    {
+      kind: "debts_large",
+      subject,
+      severity: "error",
+      sinceMs: null,
+      affected: null,
+      summary: `What is kept for jobs has reached ${Math.floor(storedBytes / 1e9)} GB, half of its bound, in one of its shards.`,
+      advice: "See which job is owed records, and delete it with ?discard=true if its log cannot be mended.",
     },
   ];
 }

@@ -1,4 +1,5 @@
 import type { AccountStatus } from "../account/ledger.ts";
+import type { Owed } from "../debts/debt-store.ts";
 import type { LogStatus } from "../delivery/types.ts";
 import type { OutboxStatus } from "../intake/outbox.ts";
 import type { KeptNothing, Mark } from "./marks.ts";
@@ -22,6 +23,8 @@ export interface Facts {
   functions: Told<FunctionsFacts>;
   replays: Told<readonly WaitingReplay[]>;
   attachments: Told<readonly KnownAttachment[]>;
+  /** What jobs are owed. */
+  debts: Told<Owed>;
 }
 
 /** A job as last known, without secrets. */

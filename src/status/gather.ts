@@ -3,6 +3,7 @@ import { type AccountStatus, accountLedger, type FunctionCount } from "../accoun
 import { readConfig } from "../config.ts";
 import type { FunctionSetting } from "../control/function-settings.ts";
 import { controlPlane } from "../control/plane.ts";
+import { type Owed, owedIfAny } from "../debts/debt-store.ts";
 import { chainStatus } from "../delivery/chain.ts";
 import type { LogStatus } from "../delivery/types.ts";
 import type { OutboxStatus } from "../intake/outbox.ts";
@@ -42,7 +43,7 @@ export const GATHER_PATIENCE = { oneMs: 3_000, allMs: 20_000 };
 /** Logs asked at the same time. */
 const LOGS_AT_ONCE = 8;
 
-type Bindings = Pick<Env, "CONTROL" | "LOG" | "ACCOUNT" | "OUTBOX">;
+type Bindings = Pick<Env, "CONTROL" | "LOG" | "ACCOUNT" | "OUTBOX" | "DEBTS">;
 
 /** The answers of the other parts. */
 interface Answers {
@@ -53,6 +54,7 @@ interface Answers {
   outbox: Told<OutboxStatus>;
   replays: Told<readonly WaitingReplay[]>;
   attachments: Told<readonly KnownAttachment[]>;
+  debts: Told<Owed>;
 }
 
 /** Asks all parts. Never throws, and takes at most 20 s: a missing answer is a fact. */
@@ -92,6 +94,7 @@ export async function gather(
       functions,
       replays: answers.replays,
       attachments: answers.attachments,
+      debts: answers.debts,
     };
   } finally {
     patience.end();
@@ -102,8 +105,8 @@ export async function gather(
 type Ask = <T>(who: string, shape: z.ZodType | null, question: () => Promise<T>) => Promise<Told<T>>;
 
 async function askAll(env: Env, sources: Sources, ask: Ask): Promise<Answers> {
-  const { CONTROL, ACCOUNT, OUTBOX }: Bindings = env;
-  const [known, settings, account, lately, kept, replays, attachments] = await Promise.all([
+  const { CONTROL, ACCOUNT, OUTBOX, DEBTS }: Bindings = env;
+  const [known, settings, account, lately, kept, replays, attachments, debts] = await Promise.all([
     ask("the control plane", null, async () => {
       const snapshot = readSnapshot(await controlPlane(CONTROL).configSince(""));
       if (snapshot === null) throw new Error("no snapshot of jobs");
@@ -117,8 +120,10 @@ async function askAll(env: Env, sources: Sources, ask: Ask): Promise<Answers> {
     ask("the outbox", ANSWER.Outbox, () => outboxStatus(OUTBOX)),
     ask("replays", ANSWER.Replays, () => sources.replays(env)),
     ask("attachments", ANSWER.Attachments, () => sources.attachments(env)),
+    // It checks each shard's answer by its use.
+    ask("the debts", null, () => owedIfAny(DEBTS, accountLedger(ACCOUNT))),
   ]);
-  return { known, settings, account, lately, outbox: kept, replays, attachments };
+  return { known, settings, account, lately, outbox: kept, replays, attachments, debts };
 }
 
 async function askLogs(

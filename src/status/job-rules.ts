@@ -23,6 +23,7 @@ export function jobFindings(job: JobFacts, facts: Facts): Found[] {
     if (isLive && log.canary !== null) rest.push(...canaryFindings(log.canary));
   }
   if (isLive) rest.push(...receiptFindings(job, facts));
+  rest.push(...owedFindings(job, facts));
   return rest.map((found) => ({ ...found, subject }));
 }
 
@@ -69,6 +70,23 @@ function unreadable({ id }: JobFacts): Rest {
   };
 }
 
+/** What its log could not take, and takes as soon as it can. */
+function owedFindings({ id }: JobFacts, { debts, nowMs }: Facts): Rest[] {
+  const owed = debts === SILENT ? undefined : debts.jobs.get(id);
+  if (owed === undefined || nowMs - owed.oldestTakenMs < AFTER.owed) return [];
+  return [
+    {
+      kind: "owed",
+      severity: "warning",
+      sinceMs: owed.oldestTakenMs,
+      affected: { count: owed.records, what: "records" },
+      summary: `The log of job ${id} cannot take records. Kept for it: ${counted(owed.records, "records")}.`,
+      advice:
+        "Nothing is lost, and no other job waits: the log gets them within minutes once it answers. If it lasts, look for errors in this service's log and on the platform's status page.",
+    },
+  ];
+}
+
 function logSilent({ id }: JobFacts): Rest {
   return {
     kind: "log_silent",
@@ -77,7 +95,7 @@ function logSilent({ id }: JobFacts): Rest {
     affected: null,
     summary: `The log of job ${id} does not answer. Unknown: the state of its delivery.`,
     advice:
-      "This usually ends within minutes. If it lasts, look for errors in this service's log and on the platform's status page. Messages for the job are redelivered until it answers.",
+      "This usually ends within minutes. If it lasts, look for errors in this service's log and on the platform's status page. What it cannot take meanwhile is kept for it.",
   };
 }
 

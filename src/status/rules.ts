@@ -82,6 +82,7 @@ export function isUntold(facts: Facts, subject: Subject, kind: string): boolean 
   switch (subject.type) {
     case "account":
       if (of === "outbox_waiting" || of === "outbox_large") return facts.outbox === SILENT;
+      if (of === "debts_large") return facts.debts === SILENT;
       if (of === "functions_not_watched") return facts.functions === SILENT;
       if (of === "functions_more") return facts.functions === SILENT || facts.attachments === SILENT;
       if (of === "no_job_enabled") return facts.account === SILENT || !facts.controlTold;
@@ -108,6 +109,7 @@ function isUntoldOf(job: JobFacts, kind: Kind, facts: Facts): boolean {
   if (kind === "job_unreadable") return false;
   if (job.isUnreadable) return kind !== "replay_waiting";
   if (kind === "key_lost" || kind === "destination_unusable") return destination.kind === "unknown";
+  if (kind === "owed") return facts.debts === SILENT;
   if (kind === "nothing_received" && isReceiptUntold(job, facts)) return true;
   return log === SILENT && !WITHOUT_LOG.has(kind);
 }

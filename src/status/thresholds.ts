@@ -1,3 +1,5 @@
+import { DEBTS_SHARD_MAX_BYTES } from "../limits.ts";
+
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
@@ -14,6 +16,8 @@ export const AFTER = {
   uploadStarts: 15_000,
   /** A job receives nothing while others do; or no event arrives at all. */
   nothingReceived: 15 * MINUTE_MS,
+  /** Something is kept for a job whose log could not take it. */
+  owed: 5 * MINUTE_MS,
   outbox: 2 * MINUTE_MS,
   /** The outbox holds events for too long to be a brief outage. */
   outboxBad: 15 * MINUTE_MS,
@@ -46,6 +50,9 @@ export const BACKLOG_MIN = 1_000;
 
 /** A log of this size is called large, in bytes: half of a full segment. */
 export const LOG_LARGE_BYTES = 4_000_000_000;
+
+/** A shard of the debts of this size is called large, in bytes: half of a full one. */
+export const DEBTS_LARGE_BYTES = DEBTS_SHARD_MAX_BYTES / 2;
 
 /**
  * Functions named at once per kind of finding; the others are counted. Senders choose the names.

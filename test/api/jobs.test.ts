@@ -497,6 +497,7 @@ describe("what a job tells of its delivery", () => {
       bytes_raw: 0,
       bytes_compressed: 0,
       replayed: { objects: 0, records: 0, bytes: 0 },
+      owed: { messages: 0, records: 0, oldest: null },
     });
     expect((await call("GET", `/logship/jobs/${id}/objects`)).body.result).toEqual([]);
   });

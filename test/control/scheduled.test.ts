@@ -48,6 +48,7 @@ function world(jobs: JobConfig[] | null, logs: Record<number, Log> = {}): World 
   return {
     done,
     jobs: async () => jobs,
+    debts: async () => ({ jobs: new Map(), storedBytes: 0 }),
     logs: { getByName } as never,
     forget: async (id) => void done.push(`forget ${id}`),
     chores: CHORES.map((what) => ({ what, run: ends(what) })),
@@ -141,7 +142,7 @@ describe("the scheduled handler", () => {
   });
 
   it("names what is wrong with the configuration, though something hangs", async () => {
-    const hanging = { getByName: () => ({ sweep: never, drive: never }) };
+    const hanging = { getByName: () => ({ sweep: never, drive: never, owedNoted: never }) };
     const control = {
       getByName: () => ({
         configSince: async () => ({ state: "e.1", jobs: [], optOuts: [], optOutVersion: 0 }),
@@ -158,8 +159,9 @@ describe("the scheduled handler", () => {
     };
     const run = worker.scheduled(createScheduledController(), scripted as never);
     const refused = expect(run).rejects.toThrow("SECRETS_KEY");
-    expect(await lasts(run)).toBe(30_000);
+    // The debts have ten seconds, and then everything else has thirty.
+    expect(await lasts(run)).toBe(40_000);
     await refused;
-    expect(failed()).toEqual(["ledger", "control plane", "outbox"]);
+    expect(failed()).toEqual(["debts", "ledger", "control plane", "outbox"]);
   });
 });

@@ -5,7 +5,7 @@
 import { abortAllDurableObjects } from "cloudflare:test";
 import { describe, expect, vi } from "vitest";
 import { Attempts } from "../../src/delivery/attempts.ts";
-import { AccountLedger, ControlPlane, DeliveryLog } from "../../src/index.ts";
+import { AccountLedger, ControlPlane, DebtStore, DeliveryLog } from "../../src/index.ts";
 import type { Minted } from "../support/oracle.ts";
 import { api } from "../support/runtime/api.ts";
 import { BREAKAGES, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
@@ -69,6 +69,10 @@ async function halfTaken(
     const { ctx } = this as unknown as { ctx: DurableObjectState };
     if (ctx.id.name === `job ${jobs[1].id} segment 0`) throw new Error("out of reach");
     return append.call(this, request);
+  });
+  // Nor can it be owed.
+  vi.spyOn(DebtStore.prototype, "owe").mockImplementation(() => {
+    throw new Error("out of reach");
   });
   await world.deliverDue();
   await world.mend();

@@ -66,6 +66,14 @@ describe("the line of a batch", () => {
     expect(line).toMatchObject({ messages: 2, events: 0, acknowledged: 0, retried: 2, jobs: 1 });
     expect(errors.mock.calls).toEqual([
       [{ message: "append failed", batch_id: line.batch_id, job: 2, error: "Error: the log of job 2 does not answer" }],
+      [
+        {
+          message: "debts could not be kept",
+          batch_id: line.batch_id,
+          messages: 2,
+          error: "Error: the debts do not answer",
+        },
+      ],
     ]);
   });
 

@@ -38,11 +38,8 @@ function worldAfter(ms: number, jobs = [job(1)]): World {
 /** Holds all appends until the returned function is called. */
 function held(it_: World): () => void {
   const go = Promise.withResolvers<void>();
-  const append = it_.append.bind(it_);
-  it_.append = async (offered, build, suspects) => {
-    await go.promise;
-    return append(offered, build, suspects);
-  };
+  const { jobs } = it_;
+  it_.jobs = () => go.promise.then(jobs);
   return go.resolve;
 }
 

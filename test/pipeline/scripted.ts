@@ -13,6 +13,8 @@ import type { LoadedRecord } from "../../src/object/load.ts";
 import { NDJSON } from "../../src/output/format.ts";
 import type { ConsumerContext } from "../../src/pipeline/context.ts";
 import type { Arrived } from "../../src/pipeline/live.ts";
+import { SilentLogs } from "../../src/pipeline/silent-logs.ts";
+import type { Debt } from "../../src/queue/debt.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";
 import { RecordLine } from "../../src/record/line.ts";
@@ -151,6 +153,8 @@ export interface World extends ConsumerContext {
   watched: boolean;
   /** Records sent to live viewers. */
   readonly shown: Arrived[];
+  /** What is owed to jobs; null: the debts fail. */
+  debts: Debt[] | null;
   blobs: ScriptedBlobs;
   /** Everything that happened, in order. */
   readonly log: string[];
@@ -177,6 +181,8 @@ export function world(config: JobConfig[] | null, log: string[] = []): World {
     turns: 0,
     watched: false,
     shown: [],
+    debts: null,
+    silent: new SilentLogs(),
     log,
     jobs: async () => (it.config === null ? null : snapshot(STATE, it.config, it)),
     async append(offeredTo, build, suspects) {
@@ -213,6 +219,11 @@ export function world(config: JobConfig[] | null, log: string[] = []): World {
     arrivals: {
       handsOverRecent: () => it.turns > 0 && it.turns-- > 0,
       show: (records) => void it.shown.push(records),
+    },
+    async owe(debts) {
+      if (it.debts === null) throw new Error("the debts do not answer");
+      it.debts.push(...debts);
+      it.log.push("owe");
     },
     blobs: scriptedBlobs(),
     platform: { now: () => it.nowMs },

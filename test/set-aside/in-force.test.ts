@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { optedOut, wasIn } from "../../src/job/config.ts";
+import { getsAgain, optedOut, wasIn } from "../../src/job/config.ts";
 import { InForce } from "../../src/set-aside/in-force.ts";
 import { job, snapshot } from "../pipeline/scripted.ts";
 import { NOON } from "../record/samples.ts";
@@ -18,7 +18,7 @@ const NOTED = { jobs: [1, 2, 4, 5], off: ["shop", "till"], kept: [] };
 describe("what was in force when a message was taken in", () => {
   const before = snapshot("epoch.1", JOBS, OPT_OUTS);
   const copy = structuredClone(before);
-  const terms = new InForce(NOTED, NOON, NOON);
+  const terms = new InForce(NOTED, NOON, () => true);
   const adjusted = terms.snapshotOf(before);
 
   it("is in force again for it alone, where windows were forgotten; jobs that were discarded, or enabled later, stay out", () => {
@@ -46,7 +46,7 @@ describe("what was in force when a message was taken in", () => {
   });
 
   it("is what is known by now, where nothing was noted", () => {
-    const unknown = new InForce(null, NOON, NOON);
+    const unknown = new InForce(null, NOON, () => true);
     expect(unknown.snapshotOf(before)).toEqual(before);
     expect(unknown.gone(before, new Set())).toEqual([]);
   });
@@ -54,7 +54,7 @@ describe("what was in force when a message was taken in", () => {
   it("says nothing of jobs that were deleted so long ago that their logs may have gone: they are gone", () => {
     const hours = (count: number): number => count * 3_600_000;
     const jobs = [359, 358].map((ago, i) => job(i + 1, { deletedMs: NOON + hours(400 - ago) }));
-    const late = new InForce(NOTED, NOON, NOON + hours(400));
+    const late = new InForce(NOTED, NOON, (each) => getsAgain(each, NOON + hours(400)));
     const there = snapshot("epoch.1", jobs, OPT_OUTS);
     expect(late.snapshotOf(there).jobs.map(({ id }) => id)).toEqual([2]);
     expect(late.gone(there, new Set([2]))).toEqual([1, 4, 5]);

@@ -20,6 +20,9 @@ const ago = (ms: number): number => NOON - ms;
 
 const ofJob = (fields: Partial<JobFacts>, logFields: Partial<LogStatus> | null = {}): Facts =>
   facts({ jobs: [job({ log: logFields === null ? null : log(logFields), ...fields })] });
+/** Job 1 is owed something that was taken in so long ago. */
+const owing = (ms: number): Facts =>
+  facts({ debts: { jobs: new Map([[1, { messages: 2, records: 7, oldestTakenMs: ago(ms) }]]), storedBytes: 1 } });
 const ofLog = (fields: Partial<LogStatus>): Facts => ofJob({}, fields);
 const ofAccount = (fields: Partial<AccountFacts>): Facts => facts({ account: account(fields) });
 const ofFunction = (fields: Partial<FunctionFacts>): Facts =>
@@ -68,6 +71,13 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
   ["outbox_silent", facts(), facts({ outbox: "silent" }), { severity: "warning" }],
   ["replays_silent", facts(), facts({ replays: "silent" }), { severity: "warning" }],
   ["attachments_silent", facts(), facts({ attachments: "silent" }), { severity: "warning" }],
+  ["debts_silent", facts(), facts({ debts: "silent" }), { severity: "warning" }],
+  [
+    "debts_large",
+    facts({ debts: { jobs: new Map(), storedBytes: 4 * GB - 1 } }),
+    facts({ debts: { jobs: new Map(), storedBytes: 4 * GB } }),
+    { severity: "error", summary: expect.stringContaining("4 GB") },
+  ],
   [
     "no_job_enabled",
     facts({ jobs: [], account: account({ past: { ...account().past, notRouted: mark(ago(HOUR + 1), 9) } }) }),
@@ -254,6 +264,7 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     { severity: "error", sinceMs: ago(9) },
   ],
   ["log_silent", facts(), ofJob({ log: "silent" }), { severity: "warning", subject: { type: "job", id: 1 } }],
+  ["owed", owing(5 * MINUTE - 1), owing(5 * MINUTE), { severity: "warning", affected: { count: 7, what: "records" } }],
   [
     "log_large",
     ofLog({ ...pending(5), storedBytes: 4 * GB - 1 }),
@@ -475,6 +486,9 @@ describe("what is not told", () => {
     ["nothing is, where all tell", facts(), ofOne, "parked", false],
     ["what only a log knows", ofJob({ log: "silent" }), ofOne, "parked", true],
     ["but not that it is silent", ofJob({ log: "silent" }), ofOne, "log_silent", false],
+    ["whether it is owed anything", facts({ debts: "silent" }), ofOne, "owed", true],
+    ["which its log does not tell", ofJob({ log: "silent" }), ofOne, "owed", false],
+    ["how large the debts are", facts({ debts: "silent" }), { type: "account" }, "debts_large", true],
     ["nor that no key opens its destination", ofJob({ log: "silent" }), ofOne, "key_lost", false],
     ["unless nothing can be opened", ofJob({ destination: { kind: "unknown" } }), ofOne, "key_lost", true],
     ["a job that nobody has told of", facts({ jobs: [], controlTold: false }), ofOne, "parked", true],

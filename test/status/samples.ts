@@ -17,6 +17,7 @@ export function facts(fields: Partial<Facts> = {}): Facts {
     functions: { countedUntilMs: NOON, each: [fn()], unnamedMs: null, notWatched: 0 },
     replays: [],
     attachments: [],
+    debts: { jobs: new Map(), storedBytes: 0 },
     ...fields,
   };
 }

@@ -53,6 +53,9 @@ export const JobLedger = z
     replayed: z
       .strictObject({ objects: Count, records: Count, bytes: Count.describe("Compressed.") })
       .describe("What replays shipped again; not part of the other counts."),
+    owed: z
+      .strictObject({ messages: Count, records: Count, oldest: Time.nullable().describe("Its time of intake.") })
+      .describe("What the job's log could not take yet, before its filter; not part of the other counts."),
   })
   .meta({ id: "JobLedger", description: "Counts of all records offered to the job." });
 

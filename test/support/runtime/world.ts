@@ -14,6 +14,7 @@ import { env } from "cloudflare:workers";
 import { vi } from "vitest";
 import { type AccountCounts, accountLedger } from "../../../src/account/ledger.ts";
 import { controlPlane } from "../../../src/control/plane.ts";
+import { owedIfAny } from "../../../src/debts/debt-store.ts";
 import { segmentOf } from "../../../src/delivery/chain.ts";
 import type { LogStatus } from "../../../src/delivery/types.ts";
 import worker, { type DeliveryLog, Outbox, Shipper } from "../../../src/index.ts";
@@ -194,6 +195,8 @@ export class World {
     for (const { id } of this.jobs.all) {
       for (const n of (await this.segments(id)).keys()) objects.push(() => segmentOf(env.LOG, id, n));
     }
+    if ((await accountLedger(env.ACCOUNT).owedNoted()) !== null)
+      for (const digit of "0123456789abcdef") objects.push(() => env.DEBTS.getByName(`debts ${digit}`));
     for (const object of objects) await runDurableObjectAlarm(object()).catch(() => this.#alarmAgain(object()));
   }
 
@@ -300,7 +303,8 @@ export class World {
   /** Events that may not have reached the jobs yet, by id. */
   async inFlight(): Promise<ReadonlyMap<string, Minted>> {
     const kept = (await outboxStatus(this.env.OUTBOX)).messages;
-    if (this.queue.held.length === 0 && kept === 0) this.#inFlight.clear();
+    const owed = (await owedIfAny(env.DEBTS, accountLedger(env.ACCOUNT))).jobs.size;
+    if (this.queue.held.length === 0 && kept === 0 && owed === 0) this.#inFlight.clear();
     return this.#inFlight;
   }
 
@@ -345,6 +349,8 @@ export class World {
     if (this.queue.held.length > 0) waiting.push(`${this.queue.held.length} messages in the queue`);
     const { messages } = await outboxStatus(this.env.OUTBOX);
     if (messages > 0) waiting.push(`${messages} messages in the outbox`);
+    const { jobs: owed } = await owedIfAny(env.DEBTS, accountLedger(env.ACCOUNT));
+    for (const [id, { records }] of owed) waiting.push(`${records} records that job ${id} is owed`);
     for (const { id } of this.jobs.all) {
       for (const status of await this.#statuses(id)) {
         if (status !== null && status.counts.pending > 0) waiting.push(`${status.counts.pending} records of job ${id}`);
