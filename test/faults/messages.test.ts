@@ -6,7 +6,7 @@ import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe } from "vitest";
 import { accountLedger } from "../../src/account/ledger.ts";
-import { BlobStore, DeliveryLog } from "../../src/index.ts";
+import { BlobStore, DebtStore, DeliveryLog } from "../../src/index.ts";
 import { ID_MEMORY_MS } from "../../src/limits.ts";
 import { splitMessage } from "../../src/queue/message.ts";
 import { encodeMessage } from "../support/message-v1.ts";
@@ -217,7 +217,7 @@ describe("a message that fails again and again", () => {
   });
 
   row(
-    "the job's log is out of reach for ten days: set aside before the queue deletes it",
+    "the job's log and the debts are out of reach for ten days: set aside before the queue deletes it",
     async (world, { expect }) => {
       const job = await world.createJob();
       const events = world.mint(5);
@@ -226,6 +226,7 @@ describe("a message that fails again and again", () => {
         world.injected();
         return "refused";
       });
+      breakable(DebtStore.prototype, "owe", () => "refused");
       const begunMs = world.clock.nowMs();
       while (world.queue.held.length > 0) {
         world.clock.advance(world.queue.nextDueMs() - world.clock.nowMs());
@@ -240,13 +241,14 @@ describe("a message that fails again and again", () => {
     },
   );
 
-  row("the job's log is out of reach for nine days: delivered on the tenth", async (world, { expect }) => {
+  row("the job's log and the debts are out of reach for nine days: delivered on the tenth", async (world, { expect }) => {
     const job = await world.createJob();
     await world.take(world.mint(5));
     breakable(DeliveryLog.prototype, "append", () => {
       world.injected();
       return "refused";
     });
+    breakable(DebtStore.prototype, "owe", () => "refused");
     const untilMs = world.clock.nowMs() + 9 * DAY_MS;
     while (world.clock.nowMs() < untilMs) {
       world.clock.advance(world.queue.nextDueMs() - world.clock.nowMs());
