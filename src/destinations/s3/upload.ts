@@ -64,7 +64,7 @@ export async function uploadObject(
   let outcome = await (object.doubtful ? lookAndSend(sending, leaveOut) : send(sending, leaveOut, false));
   if (outcome.kind !== "rejected") return outcome;
   if (hasStatus(outcome.answer, 501) && isConditional(leaveOut)) {
-    // What is not implemented is the condition, in most of the stores that say so.
+    // Most stores that answer 501 mean the condition.
     const next = leaveOut | LEFT_OUT.condition;
     outcome = await lookAndSend(sending, next, leaveOut);
     if (outcome.kind !== "rejected") return outcome;
