@@ -241,23 +241,26 @@ describe("a message that fails again and again", () => {
     },
   );
 
-  row("the job's log and the debts are out of reach for nine days: delivered on the tenth", async (world, { expect }) => {
-    const job = await world.createJob();
-    await world.take(world.mint(5));
-    breakable(DeliveryLog.prototype, "append", () => {
-      world.injected();
-      return "refused";
-    });
-    breakable(DebtStore.prototype, "owe", () => "refused");
-    const untilMs = world.clock.nowMs() + 9 * DAY_MS;
-    while (world.clock.nowMs() < untilMs) {
-      world.clock.advance(world.queue.nextDueMs() - world.clock.nowMs());
-      await world.deliverDue();
-    }
-    await world.mend();
-    await world.settle();
-    expect(await countsOf(job)).toMatchObject({ received: 5, delivered: 5 });
-  });
+  row(
+    "the job's log and the debts are out of reach for nine days: delivered on the tenth",
+    async (world, { expect }) => {
+      const job = await world.createJob();
+      await world.take(world.mint(5));
+      breakable(DeliveryLog.prototype, "append", () => {
+        world.injected();
+        return "refused";
+      });
+      breakable(DebtStore.prototype, "owe", () => "refused");
+      const untilMs = world.clock.nowMs() + 9 * DAY_MS;
+      while (world.clock.nowMs() < untilMs) {
+        world.clock.advance(world.queue.nextDueMs() - world.clock.nowMs());
+        await world.deliverDue();
+      }
+      await world.mend();
+      await world.settle();
+      expect(await countsOf(job)).toMatchObject({ received: 5, delivered: 5 });
+    },
+  );
 });
 
 describe("an event that no message can carry, among small ones", () => {

@@ -270,11 +270,11 @@ describe("a batch", () => {
   it("is given back after ten minutes, as far as it is not done: the platform would end it, and believe nothing of it", async () => {
     // Thirty jobs, three at a time, and a slow ledger: 28.9 seconds a group.
     const it_ = world(Array.from({ length: 30 }, (_, n) => job(n + 1)));
-    const after = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+    const afterMs = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
     const append = it_.append.bind(it_);
     const count = it_.count.bind(it_);
-    it_.append = (offered, build, suspects) => after(1_900).then(() => append(offered, build, suspects));
-    it_.count = (outcome) => after(9_900).then(() => count(outcome));
+    it_.append = (offered, build, suspects) => afterMs(1_900).then(() => append(offered, build, suspects));
+    it_.count = (outcome) => afterMs(9_900).then(() => count(outcome));
     const delivered = deliver(Array.from({ length: 100 }, (_, n) => fat(n)));
     expect(await consumed(delivered, it_)).toBe(600_000);
     expect(delivered.fates()).toEqual([...Array(80).fill("ack"), ...Array(20).fill(AGAIN)]);

@@ -16,6 +16,7 @@ import { NDJSON } from "../../../src/output/format.ts";
 import { consumeEvents } from "../../../src/pipeline/consume.ts";
 import type { ConsumerContext } from "../../../src/pipeline/context.ts";
 import { RecentTurns } from "../../../src/pipeline/recent.ts";
+import { SilentLogs } from "../../../src/pipeline/silent-logs.ts";
 import { Delivery } from "../../../src/queue/delivery.ts";
 import { decodeMessage } from "../../../src/queue/message.ts";
 import type { FieldName } from "../../../src/record/fields.ts";
@@ -131,6 +132,8 @@ async function consumed(bodies: readonly ArrayBuffer[], job: JobConfig): Promise
     // As in each isolate: once a second, regardless of the number of records.
     arrivals: { handsOverRecent: () => turns.take(NOON), show: () => {} },
     setAside: () => Promise.reject(new Error("nothing is set aside")),
+    owe: () => Promise.reject(new Error("nothing is owed")),
+    silent: new SilentLogs(),
     blobs: NO_BLOBS,
     platform: { now: () => NOON },
   };
