@@ -238,7 +238,9 @@ async function commitGroup(
   return again;
 }
 
-/** What is to be kept for jobs: whole messages, as the queue delivered them, whichever part it is. */
+/**
+ * What is to be kept for jobs: whole messages, as the queue delivered them, whichever part it is.
+ */
 async function debtsOf(
   owing: readonly Owing[],
   group: readonly Member[],

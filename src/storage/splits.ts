@@ -33,8 +33,8 @@ export function childOf(shard: number, bit: number): number {
 }
 
 /**
- * The shard of a message, as far as these splits are known; if others were made, that shard says so.
- * A keyed id stays with the root: a repeat has another time of intake.
+ * The shard of a message, as far as these splits are known; if others were made, that shard says
+ * so. A keyed id stays with the root: a repeat has another time of intake.
  */
 export function homeOf(message: TakenId, splits: Splits, from: number = ROOT): number {
   if (message.keyed) return ROOT;
