@@ -16,7 +16,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
 import { type Change, changed, changesOf } from "./mutants/changes.ts";
 
@@ -117,17 +117,20 @@ function copied(): string {
 /** How long tests may take that have no mutant to meet. */
 const WHOLE_MS = 900_000;
 
-/** How much longer they may take with one before it counts as noticed: it may never end. */
-const PATIENCE = 3;
+/** How many times as long they may take with one: it may never end. */
+const PATIENCE = 5;
 
-/** Whether the tests pass in a copy. Stops at the first that fails. */
-function passes(copy: string, tests: readonly string[], patienceMs: number): boolean {
-  const { status } = spawnSync(
+type End = "passed" | "failed" | "hung";
+
+/** Runs tests in a copy, up to the first that fails. */
+function run(copy: string, tests: readonly string[], patienceMs: number): End {
+  const { status, error } = spawnSync(
     process.execPath,
     [VITEST, "run", "--bail=1", "--maxWorkers=1", "--reporter=dot", ...tests],
     { cwd: copy, stdio: "ignore", timeout: patienceMs, killSignal: "SIGTERM" },
   );
-  return status === 0;
+  if (status === 0) return "passed";
+  return error !== undefined && "code" in error && error.code === "ETIMEDOUT" ? "hung" : "failed";
 }
 
 interface Tests {
@@ -135,28 +138,47 @@ interface Tests {
   patienceMs: number;
 }
 
-/** Tests that are there, and pass, with the time that they may take; the fast ones first. */
+/** Tests that are there, and pass, with the time that they may take; the slow ones last. */
 function testsOf({ tests, slow }: Room, copy: string): Tests[] {
   return [tests, slow]
     .map((names) => names.filter((name) => existsSync(name)))
     .filter((names) => names.length > 0)
     .map((names) => {
       const startMs = Date.now();
-      if (!passes(copy, names, WHOLE_MS)) throw new Error(`without any change, these tests fail: ${names.join(" ")}`);
+      if (run(copy, names, WHOLE_MS) !== "passed")
+        throw new Error(`without any change, these tests fail: ${names.join(" ")}`);
       return { names, patienceMs: PATIENCE * (Date.now() - startMs) };
     });
 }
 
-function isNoticed({ file, change }: Mutant, copy: string, tests: readonly Tests[]): boolean {
+/** Files of tests that are named after a file of src: they run first. */
+function namedAfter(file: string, { tests }: Room): string[] {
+  const name = basename(file, ".ts");
+  return tests
+    .filter((folder) => existsSync(folder) && !folder.endsWith(".ts"))
+    .flatMap((folder) => readdirSync(folder).map((test) => join(folder, test)))
+    .filter((test) => test.endsWith(".test.ts") && basename(test).split(".")[0] === name);
+}
+
+/** How tests with a mutant end. One that hangs is noticed, too. */
+function endOf({ file, change }: Mutant, copy: string, room: Room, tests: readonly Tests[]): End {
   const path = join(copy, file);
   const source = readFileSync(path, "utf8");
+  const first = namedAfter(file, room);
+  const patienceMs = tests[0]?.patienceMs ?? WHOLE_MS;
   writeFileSync(path, changed(source, change));
   try {
-    return tests.some(({ names, patienceMs }) => !passes(copy, names, patienceMs));
+    for (const each of first.length > 0 ? [{ names: first, patienceMs }, ...tests] : tests) {
+      const end = run(copy, each.names, each.patienceMs);
+      if (end !== "passed") return end;
+    }
+    return "passed";
   } finally {
     writeFileSync(path, source);
   }
 }
+
+const WORDS: Readonly<Record<End, string>> = { passed: "SURVIVED", failed: "noticed ", hung: "hung    " };
 
 const copy = values.list ? "" : copied();
 let all = 0;
@@ -174,9 +196,9 @@ for (const [name, room] of Object.entries(ROOMS)) {
   const tests = testsOf(room, copy);
   let here = 0;
   for (const mutant of drawn) {
-    const seen = isNoticed(mutant, copy, tests);
-    here += seen ? 1 : 0;
-    console.log(`${seen ? "noticed " : "SURVIVED"} ${textOf(mutant)}`);
+    const end = endOf(mutant, copy, room, tests);
+    here += end === "passed" ? 0 : 1;
+    console.log(`${WORDS[end]} ${textOf(mutant)}`);
   }
   console.log(`${name}: ${here} of ${drawn.length} noticed (${count} places, seed ${seed})`);
   all += drawn.length;
