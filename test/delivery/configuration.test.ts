@@ -4,6 +4,7 @@ import { describe, it, vi } from "vitest";
 import { AccountLedger, DeliveryLog } from "../../src/index.ts";
 import { api, destinationConf } from "../support/runtime/api.ts";
 import { freshBucket, logStatus, NOON, setClock } from "../support/runtime/pipeline.ts";
+import { inLog, jobInto } from "./direct.ts";
 
 const outOfReach = () => {
   throw new Error("out of reach");
@@ -28,5 +29,20 @@ describe("a change that is not confirmed", () => {
     expect(await runDurableObjectAlarm(env.CONTROL.getByName("control"))).toBe(true);
     expect((await logStatus(1)).counts.received).toBe(0);
     expect(await runDurableObjectAlarm(env.CONTROL.getByName("control"))).toBe(false);
+  });
+});
+
+it("a log keeps its configuration against another one of its version, and asks for the version after it", ({
+  expect,
+}) => {
+  setClock(NOON);
+  const job = jobInto("x", { version: 3 });
+  return inLog(job, (log) => {
+    const other = { ...job, path: "elsewhere" };
+    const versions = [job, job, other, { ...other, version: 2 }].map((each) => log.configure(each, 0).version);
+    expect(versions).toEqual([3, 3, 4, 3]);
+    const older = { version: 2, messages: [], fragments: [], queueDoneMs: 0 };
+    expect(log.append(older)).toEqual({ kind: "stale", job });
+    expect(log.configure({ ...other, version: 4 }, 0).version).toBe(4);
   });
 });
