@@ -140,7 +140,8 @@ export class LogState {
   }
 
   /**
-   * Nothing taken in before this time, in ms, waits or is set aside; 0: unknown. It never goes back.
+   * Nothing taken in before this time, in ms, waits or is set aside; 0: unknown. It never goes
+   * back.
    */
   completeUpTo(timeMs: number): void {
     this.#sql.exec(
