@@ -12,6 +12,9 @@ import type { ObjectRow } from "./rows.ts";
  */
 const RELIEVE_AGAIN_MS = 15 * 60_000;
 
+/** `far`: objects of days far from that of their intake, as cut.ts decides. */
+export type Lane = "near" | "far";
+
 /** How long a store that claims to have another object under every key is left alone, in ms. */
 const RENUMBER_AGAIN_MS = 60_000;
 
@@ -31,13 +34,14 @@ export class Objects {
   }
 
   /**
-   * The first objects whose next attempt is due, those with the fewest attempts first: one that
-   * always fails does not hold up the rest.
+   * The first objects of a lane whose next attempt is due, those with the fewest attempts first:
+   * one that always fails does not hold up the rest.
    */
-  due(nowMs: number, limit: number): ObjectRow[] {
+  due(nowMs: number, limit: number, lane: Lane = "near"): ObjectRow[] {
     return this.#sql
       .exec<ObjectRow>(
-        "SELECT * FROM object INDEXED BY object_by_turn WHERE state = 'waiting' AND next_attempt_ms <= ? ORDER BY attempts, number LIMIT ?",
+        "SELECT * FROM object INDEXED BY object_by_turn WHERE state = 'waiting' AND far = ? AND next_attempt_ms <= ? ORDER BY attempts, number LIMIT ?",
+        lane === "far" ? 1 : 0,
         nowMs,
         limit,
       )
@@ -51,12 +55,15 @@ export class Objects {
         .exec<{ number: number; next_attempt_ms: number }>(query, except.size + 1)
         .toArray()
         .find(({ number }) => !except.has(number))?.next_attempt_ms ?? Number.POSITIVE_INFINITY;
-    // An object that was never tried is due, and is first in the order of turn; those that were
-    // tried are ordered by time.
-    return Math.min(
+    const untried = (far: 0 | 1): number =>
       first(
-        "SELECT number, next_attempt_ms FROM object INDEXED BY object_by_turn WHERE state = 'waiting' AND attempts = 0 LIMIT ?",
-      ),
+        `SELECT number, next_attempt_ms FROM object INDEXED BY object_by_turn WHERE state = 'waiting' AND far = ${far} AND attempts = 0 LIMIT ?`,
+      );
+    // An object that was never tried is due, and is first in the order of turn of its lane; those
+    // that were tried are ordered by time.
+    return Math.min(
+      untried(0),
+      untried(1),
       first(
         "SELECT number, next_attempt_ms FROM object INDEXED BY object_by_time WHERE state = 'waiting' AND attempts > 0 ORDER BY next_attempt_ms LIMIT ?",
       ),

@@ -1,6 +1,6 @@
 import { platform } from "../platform.ts";
 import type { LogState } from "./log-state.ts";
-import type { Objects } from "./objects.ts";
+import type { Lane, Objects } from "./objects.ts";
 import type { LogRow, ObjectRow } from "./rows.ts";
 
 /** Uploads of one log that run side by side; each holds one row of its object in memory. */
@@ -14,6 +14,13 @@ const PROBE_PATIENCE_MS = 15_000;
 
 /** Uploads that are under way are looked at again after this long, in ms. */
 export const LOOK_AGAIN_MS = 15_000;
+
+/**
+ * Of this many uploads, one is of a far-away day first; the others are of about today, as long as
+ * any waits. So a backfill of thousands of days delays what happens now by little, and is never
+ * held up for good.
+ */
+const FAR_ONE_OF = 4;
 
 /**
  * Which objects of a log are uploaded when: some side by side while all is well, one at a time
@@ -30,6 +37,8 @@ export class Uploads {
   readonly #underWay = new Set<number>();
   /** When this instance last began an upload, in ms since the epoch. */
   #lastStartMs = 0;
+  /** Uploads that this instance has begun. */
+  #begun = 0;
 
   /** @param attempt one attempt for one object, and what follows from it. */
   constructor(state: LogState, objects: Objects, attempt: (object: ObjectRow) => Promise<void>) {
@@ -63,6 +72,7 @@ export class Uploads {
         if (object === null) return;
         tried.add(object.number);
         this.#lastStartMs = platform.now();
+        this.#begun += 1;
         this.#underWay.add(object.number);
         try {
           await this.#attempt(object);
@@ -96,7 +106,11 @@ export class Uploads {
     const row = this.#state.row();
     const now = platform.now();
     if (row === null || now < this.#freeMs(row)) return null;
-    const candidates = this.#objects.due(now, tried.size + this.#underWay.size + 1);
-    return candidates.find(({ number }) => !tried.has(number) && !this.#underWay.has(number)) ?? null;
+    const first = (lane: Lane): ObjectRow | undefined =>
+      this.#objects
+        .due(now, tried.size + this.#underWay.size + 1, lane)
+        .find(({ number }) => !tried.has(number) && !this.#underWay.has(number));
+    const isFarsTurn = this.#begun % FAR_ONE_OF === FAR_ONE_OF - 1;
+    return (isFarsTurn ? (first("far") ?? first("near")) : (first("near") ?? first("far"))) ?? null;
   }
 }
