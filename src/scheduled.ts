@@ -1,7 +1,7 @@
 import { driveChain, segmentOf } from "./delivery/chain.ts";
 import type { DeliveryLog } from "./delivery/delivery-log.ts";
 import type { LogStatus } from "./delivery/types.ts";
-import type { JobConfig } from "./job/config.ts";
+import type { UnreadableJob } from "./job/config.ts";
 import { ID_MEMORY_MS } from "./limits.ts";
 import { errorText, log } from "./log.ts";
 import { answered, type Platform } from "./platform.ts";
@@ -27,7 +27,7 @@ export interface ScheduledContext {
    * Every job, deleted ones included while their logs stand; null: they have never been read. It
    * has a deadline of its own.
    */
-  jobs(): Promise<JobConfig[] | null>;
+  jobs(): Promise<Pick<UnreadableJob, "id" | "deletedMs">[] | null>;
   logs: DurableObjectNamespace<DeliveryLog>;
   /** Forgets a deleted job whose log is deleted. */
   forget(jobId: number): Promise<void>;

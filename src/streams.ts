@@ -58,6 +58,7 @@ export interface StreamRead {
  * @param bounds.ms for all of it; undefined: no limit.
  * @param bounds.leaves as for {@link piecesOf}.
  * @param bounds.keeps false: what is read is dropped.
+ * @param bounds.each is given every piece as it comes.
  */
 export async function readStream(
   stream: ReadableStream<Uint8Array> | null,
@@ -66,7 +67,14 @@ export async function readStream(
     ms,
     leaves = false,
     keeps = true,
-  }: { maxBytes: number; ms?: number | undefined; leaves?: boolean; keeps?: boolean },
+    each,
+  }: {
+    maxBytes: number;
+    ms?: number | undefined;
+    leaves?: boolean;
+    keeps?: boolean;
+    each?: (piece: Uint8Array) => void;
+  },
 ): Promise<StreamRead> {
   const pieces: Uint8Array[] = [];
   let room = maxBytes;
@@ -78,6 +86,7 @@ export async function readStream(
   const wait: Wait = (read, late) => Promise.race([read(), over.promise.then(() => late)]);
   try {
     for await (const piece of piecesOf(stream, ms === undefined ? undefined : wait, leaves)) {
+      each?.(piece);
       if (keeps) pieces.push(piece.subarray(0, room));
       if (piece.length > room) return read("longer");
       room -= piece.length;

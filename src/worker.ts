@@ -9,6 +9,7 @@ import { Gatherer } from "./intake/gather.ts";
 import { driveOutboxes } from "./intake/outboxes.ts";
 import { handleTail } from "./intake/tail.ts";
 import { tailContext } from "./intake/tail-context.ts";
+import { everyJob } from "./job/config.ts";
 import { EVENTS_MAX_COUNT } from "./limits.ts";
 import { showLive } from "./live/push.ts";
 import { consumeDead, consumeEvents } from "./pipeline/consume.ts";
@@ -77,7 +78,10 @@ export function createWorker() {
       const control = controlPlane(env.CONTROL);
       const ledger = accountLedger(env.ACCOUNT);
       await handleScheduled({
-        jobs: async () => (await jobsCache.refresh(control))?.jobs ?? null,
+        jobs: async () => {
+          const known = await jobsCache.refresh(control);
+          return known === null ? null : everyJob(known);
+        },
         logs: env.LOG,
         forget: (id) => control.forget(id),
         chores: [

@@ -13,7 +13,10 @@ import { parseArgs } from "node:util";
 const ROOMS: Record<string, { src: string[]; tests: string[] }> = {
   record: { src: ["record"], tests: ["test/record"] },
   intake: { src: ["intake", "queue"], tests: ["test/intake", "test/queue", "test/api/events.test.ts"] },
-  pipeline: { src: ["pipeline", "set-aside"], tests: ["test/pipeline", "test/set-aside"] },
+  pipeline: {
+    src: ["pipeline", "set-aside"],
+    tests: ["test/pipeline", "test/set-aside", "test/api/set-aside.test.ts", "test/faults/set-aside.test.ts"],
+  },
   delivery: {
     src: ["delivery", "object"],
     tests: ["test/object", "test/delivery", "test/destinations/keys.property.test.ts", "test/pipeline/consume.test.ts"],

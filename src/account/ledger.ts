@@ -80,8 +80,8 @@ export class AccountLedger extends DurableObject<Env> {
         {
           ...(work ?? { batches: 1, appends: 0, offered: 0 }),
           groups: 1,
-          messages: fresh.length,
-          messageUnits: sum(({ bytes }) => queueUnits(bytes ?? 0)),
+          messages: fresh.filter(({ bytes }) => bytes !== 0).length,
+          messageUnits: sum(({ bytes }) => (bytes === 0 ? 0 : queueUnits(bytes ?? 0))),
           events,
         },
         now,
@@ -135,11 +135,12 @@ export class AccountLedger extends DurableObject<Env> {
   }
 
   /** Stores a message whole, and counts it. Idempotent by `taken.id`. */
-  setAside({ noted, ...message }: SetAsideMessage): void {
+  setAside({ noted, alsoNoted = [], ...message }: SetAsideMessage): void {
     const { taken } = message;
     this.ctx.storage.transactionSync(() => {
       this.#redeliveries.finished(taken.id);
       if (noted !== undefined) this.#redeliveries.finishedAsNoted(noted);
+      for (const part of alsoNoted) this.#redeliveries.finishedAsNoted(part);
       if (this.#ids.known([taken]).size > 0) return;
       this.#ids.remember([taken]);
       this.#aside.keep(message, platform.now());
@@ -159,13 +160,14 @@ export class AccountLedger extends DurableObject<Env> {
 
   /**
    * Counts a message that was set aside and sent again, and deletes it.
+   * @param message its parts; consumers of earlier releases send the only one, not in a list.
    * @returns as {@link AccountLedger.count}; `gone`: another request has sent or discarded it
    *   meanwhile.
    */
-  asideSent(id: number, message: MessageCount, state: string): JobsSnapshot | "gone" | null {
+  asideSent(id: number, message: MessageCount | readonly MessageCount[], state: string): JobsSnapshot | "gone" | null {
     const newer = this.#jobs.since(state);
     if (newer !== null) return newer;
-    const counted = this.ctx.storage.transactionSync(() => this.#aside.countSent(id, message, platform.now()));
+    const counted = this.ctx.storage.transactionSync(() => this.#aside.countSent(id, [message].flat(), platform.now()));
     return counted ? null : "gone";
   }
 

@@ -3,7 +3,7 @@ import type { TakenId } from "../storage/id-memory.ts";
 import type { FunctionCount } from "./function-counts.ts";
 import type { RecentRecords } from "./recent.ts";
 
-/** How the events of one message ended up, from the account's point of view. */
+/** How the events of a message, or of a part of it, ended up, from the account's point of view. */
 export interface MessageCount extends TakenId {
   /** As the message's envelope says. */
   events: number;
@@ -15,7 +15,10 @@ export interface MessageCount extends TakenId {
   notRouted: number;
   /** The three by function. */
   functions: readonly FunctionCount[];
-  /** Size of what the queue delivered, in bytes; absent: unknown. */
+  /**
+   * Size of what the queue delivered, in bytes; absent: unknown; 0: it is a further part of a
+   * message that is counted already.
+   */
   bytes?: number;
   /** Some of its records, for previews: held in memory only. */
   recent?: RecentRecords;

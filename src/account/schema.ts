@@ -100,6 +100,7 @@ export const ACCOUNT_STEPS = [
   },
   {
     id: 7,
+    floor: 6,
     why: "no time is claimed complete beyond a message that is set aside",
     sql: `
       ALTER TABLE aside_note ADD COLUMN taken_ms INTEGER;       -- time of intake; NULL: unknown, as it cannot be read

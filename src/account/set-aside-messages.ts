@@ -1,7 +1,7 @@
 import { fromHex, toHex } from "../bytes.ts";
 import { getsAgain, type OptOut, type Window, wasIn } from "../job/config.ts";
 import { ID_MEMORY_MS } from "../limits.ts";
-import { decodeEnvelope } from "../queue/message.ts";
+import { headOf } from "../queue/message.ts";
 import type { IdMemory, TakenId } from "../storage/id-memory.ts";
 import type { FunctionHours } from "./function-hours.ts";
 import type { MessageCount } from "./outcome.ts";
@@ -11,6 +11,8 @@ export interface SetAsideMessage {
   taken: TakenId;
   /** The id in the header of an unreadable message: it may be noted as coming again under it. */
   noted?: TakenId;
+  /** The ids of its further parts. */
+  alsoNoted?: readonly TakenId[];
   queue: string;
   why: string;
   /** Why its records cannot be read; absent: they can. */
@@ -85,7 +87,7 @@ export const LAST_ASK_AFTER_MS = ID_MEMORY_MS - 43_200_000;
  */
 const ASK_EVERY_MS = 86_400_000;
 
-/** Size of a message's envelope. */
+/** Of a message, what is kept beside it to say what it is. */
 const HEADER_BYTES = 40;
 
 interface Row {
@@ -122,7 +124,10 @@ export class AsideMessages {
   }
 
   /** Stores a message whole, under a new id, and counts it. */
-  keep({ taken, queue, why, unreadable, events, message }: Omit<SetAsideMessage, "noted">, nowMs: number): void {
+  keep(
+    { taken, queue, why, unreadable, events, message }: Omit<SetAsideMessage, "noted" | "alsoNoted">,
+    nowMs: number,
+  ): void {
     const { next_aside: id } = this.#sql.exec<{ next_aside: number }>("SELECT next_aside FROM account").one();
     this.#sql.exec(
       `UPDATE account SET next_aside = next_aside + 1, aside_messages = aside_messages + 1, processed = processed + ?, set_aside = set_aside + ?
@@ -178,29 +183,34 @@ export class AsideMessages {
   }
 
   /**
-   * Deletes a message that all its jobs have, and counts its events. @returns false: it is not set
-   * aside (any more).
+   * Deletes a message that all its jobs have, and counts its events.
+   * @param parts of the message.
+   * @returns false: it is not set aside (any more).
    */
-  countSent(id: number, message: MessageCount, nowMs: number): boolean {
+  countSent(id: number, parts: readonly MessageCount[], nowMs: number): boolean {
     const removed = this.#remove(id);
     if (removed === null) return false;
-    const isOwn = removed.countedAs === null || removed.countedAs === message.id;
     // An unreadable message was counted under a hash. Now that it can be read, another copy may be
     // counted under its id already.
-    const isKnown = this.#ids.known([message]).size > 0;
-    const counts = isOwn || !isKnown;
-    if (!isKnown) this.#ids.remember([message]);
+    const known = this.#ids.known(parts);
+    const isOwn = (part: MessageCount): boolean => removed.countedAs === null || removed.countedAs === part.id;
+    const counted = parts.filter((part) => isOwn(part) || !known.has(part.id));
+    this.#ids.remember(parts.filter((part) => !known.has(part.id)));
+    const sum = (of: (part: MessageCount) => number): number => counted.reduce((total, part) => total + of(part), 0);
     this.#sql.exec(
       `UPDATE account SET aside_messages = aside_messages - 1, processed = processed - ? + ?, set_aside = set_aside - ?, routed = routed + ?,
          not_enabled = not_enabled + ?, not_routed = not_routed + ? WHERE id = 1`,
       removed.events,
-      counts ? message.events : 0,
+      sum(({ events }) => events),
       removed.events,
-      counts ? message.routed : 0,
-      counts ? message.notEnabled : 0,
-      counts ? message.notRouted : 0,
+      sum(({ routed }) => routed),
+      sum(({ notEnabled }) => notEnabled),
+      sum(({ notRouted }) => notRouted),
     );
-    if (counts) this.#functions.add(message.functions, nowMs);
+    this.#functions.add(
+      counted.flatMap(({ functions }) => functions),
+      nowMs,
+    );
     return true;
   }
 
@@ -268,13 +278,13 @@ export class AsideMessages {
       )
       .toArray();
     return due.flatMap(({ id, at_ms, header, jobs }): AsideToAsk[] => {
-      const envelope = decodeEnvelope(header);
-      if (!envelope.ok) {
+      const head = headOf(header);
+      if (head === null) {
         // Newer code may be able to read it while the logs still remember.
         this.#askAt(id, nowMs - at_ms < ID_MEMORY_MS ? nowMs + ASK_EVERY_MS : null);
         return [];
       }
-      const { id: messageId, takenInMs, keyed } = envelope.value;
+      const { id: messageId, takenInMs, keyed } = head;
       if (jobs === null) this.#noteInForce(id, takenInMs, nowMs);
       const final = nowMs - takenInMs >= LAST_ASK_AFTER_MS;
       return [{ id, taken: { id: messageId, takenInMs, keyed }, final }];
@@ -340,8 +350,7 @@ function inForceOf({ jobs, off, kept }: Row): InForceAtIntake | null {
 }
 
 function entryOf(row: Row, gettingAgain: ReadonlySet<number>, nowMs: number): AsideEntry {
-  const envelope = decodeEnvelope(row.header);
-  const takenInMs = row.unreadable === null && envelope.ok ? envelope.value.takenInMs : null;
+  const takenInMs = row.unreadable === null ? (headOf(row.header)?.takenInMs ?? null) : null;
   const noted = inForceOf(row);
   const isOld = takenInMs !== null && nowMs - takenInMs >= ID_MEMORY_MS;
   return {

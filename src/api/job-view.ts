@@ -7,6 +7,7 @@ import type { LogStatus } from "../delivery/types.ts";
 import { maskDestination } from "../destinations/parse.ts";
 import { outboxStatus } from "../intake/outboxes.ts";
 import { destinationPurpose, unseal } from "../job/secrets.ts";
+import { readJobConfig } from "../job/snapshot.ts";
 import { errorText, log } from "../log.ts";
 import { within } from "../platform.ts";
 import type { Job } from "./docs/jobs.ts";
@@ -23,6 +24,8 @@ const LATE = Symbol("late");
 
 export const SILENT = "the job's log does not answer";
 export const UNCONFIRMED = "the job's log has not confirmed the job yet";
+export const UNREADABLE =
+  "a newer version of this service wrote the job, and this one cannot read it: its events wait; deploy the newer version again, or delete the job";
 const SEALED =
   "parked: neither SECRETS_KEY nor SECRETS_KEY_PREVIOUS opens the stored destination; set the key again, or send destination_conf again";
 
@@ -58,7 +61,14 @@ export async function presentJob(
     ...(body.canary !== undefined && { canary: body.canary }),
     last_complete: isoTime(status?.lastCompleteMs ?? null),
     last_error: isoTime(status?.lastErrorMs ?? null),
-    error_message: conf === null ? SEALED : status === undefined ? SILENT : (status?.errorMessage ?? null),
+    error_message:
+      readJobConfig(job.config) === null
+        ? UNREADABLE
+        : conf === null
+          ? SEALED
+          : status === undefined
+            ? SILENT
+            : (status?.errorMessage ?? null),
     time_created: isoTime(job.createdMs),
     time_modified: isoTime(job.modifiedMs),
   };

@@ -9,6 +9,7 @@ import { CODE, faultsError, oneError, unavailable } from "../errors.ts";
 import { readJob } from "../job/rules.ts";
 import { CreateJob, type JobBody, READ_ONLY_KEYS, UpdateJob } from "../job/schema.ts";
 import { destinationPurpose, seal, unseal } from "../job/secrets.ts";
+import { readJobConfig } from "../job/snapshot.ts";
 import type { Platform } from "../platform.ts";
 import { DATASETS } from "../record/fields.ts";
 import type { Fault } from "../record/record.ts";
@@ -27,7 +28,7 @@ import {
   UPDATE_JOB,
 } from "./docs/jobs.ts";
 import { listed, success } from "./envelope.ts";
-import { logStatus, oldestOutside, presentJob, SILENT, UNCONFIRMED } from "./job-view.ts";
+import { logStatus, oldestOutside, presentJob, SILENT, UNCONFIRMED, UNREADABLE } from "./job-view.ts";
 import { requireProof } from "./ownership.ts";
 import { pageOf, queryOf } from "./query.ts";
 import { type AppContext, type Resource, requireDataset } from "./route.ts";
@@ -141,6 +142,8 @@ async function updateJob(c: AppContext, config: Config, platform: Platform): Pro
   for (let tries = 0; tries < UPDATE_TRIES; tries++) {
     const job = await requireJob(c);
     const not = `updating job ${job.config.id} is not allowed: `;
+    // Written back, it would lose what only the newer version knows of it.
+    if (readJobConfig(job.config) === null) throw oneError(409, CODE.conflict, not + UNREADABLE);
     requireUnchanged(sent, job);
     const stored = unseal(job.config.destination, destinationPurpose(config.accountId), config.keys);
     const conf =

@@ -114,7 +114,7 @@ async function resend(c: AppContext, platform: { now(): number }): Promise<Respo
   const resent = await resendAside(storesOf(c), id, {
     // Nothing is known of the queue, so no log claims to be complete up to a later time.
     commit: (loaded, jobs, within) =>
-      commitAndCount([loaded], jobs, { backlog: null, doneMs: 0, isFirst: false }, within),
+      commitAndCount(loaded, jobs, { backlog: null, doneMs: 0, isFirst: false }, within),
     blobs: blobStore(c.env.BLOBS),
     platform,
   });

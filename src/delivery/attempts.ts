@@ -5,7 +5,7 @@ import { openDestination } from "../destinations/kinds.ts";
 import type { JobConfig } from "../job/config.ts";
 import { errorText, log } from "../log.ts";
 import { platform } from "../platform.ts";
-import { disposition, failureWords } from "./disposition.ts";
+import { afterAnother, disposition, failureWords } from "./disposition.ts";
 import type { Health } from "./health.ts";
 import type { LogState } from "./log-state.ts";
 import type { Objects } from "./objects.ts";
@@ -55,13 +55,7 @@ export class Attempts {
     try {
       const opened = this.#host.open(job);
       if (!opened.ok) return fail({ kind: "unusable", words: opened.why, cause: "configuration" });
-      let outcome = await this.put(object, opened.value);
-      if (outcome.kind === "no_conditional") {
-        this.ctx.storage.transactionSync(() => this.#host.state.setUnconditional(true));
-        // The store does not know the condition; the same attempt goes on without it.
-        outcome = await this.put(object, opened.value);
-      }
-      this.settle(object, outcome, job, startedMs);
+      this.settle(object, await this.put(object, opened.value), job, startedMs);
     } catch (error) {
       log.error("upload broke", {
         durable_object: "DeliveryLog",
@@ -81,7 +75,7 @@ export class Attempts {
     };
     return openDestination(destination, platform).write({ ...object, contentType: object.content_type }, body, {
       doubtful: object.doubtful !== 0,
-      createOnly: state.row()?.unconditional !== 1,
+      leaveOut: state.leftOut(),
     });
   }
 
@@ -111,6 +105,8 @@ export class Attempts {
     // one; what it took is delivered.
     const moved = current?.destinationVersion !== job.destinationVersion;
     if (moved && outcome.kind !== "delivered") return endOf("superseded", outcome);
+    const learned = outcome.kind === "key_taken" ? undefined : outcome.leaveOut;
+    if (learned !== undefined && !moved) state.setLeftOut(learned);
     switch (outcome.kind) {
       case "delivered": {
         const counts = objects.markDelivered(object, object.key, outcome.verified, now);
@@ -125,16 +121,14 @@ export class Attempts {
         }
         return endOf(counts ? "key_taken" : "superseded", outcome);
       }
-      case "no_conditional":
-        state.setUnconditional(true);
-        return endOf("superseded", outcome);
       case "failed":
         return this.#fail(object, outcome.error, now);
     }
   }
 
-  #fail(object: ObjectRow, error: Failure, now: number): UploadEnd {
+  #fail(object: ObjectRow, failure: Failure, now: number): UploadEnd {
     const { state, objects } = this.#host;
+    const error = state.wasSetAsideLast() ? afterAnother(failure) : failure;
     const random = platform.random();
     const forObject = disposition(error, object.attempts + 1, platform.random());
     const words = failureWords(error, forObject.do);

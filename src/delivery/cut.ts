@@ -10,6 +10,7 @@ import type { CutReason } from "./types.ts";
  * Turns a batch into an object: number, name, key and final bytes, which no later step computes
  * again. The chunks of the batch are the body of the object; nothing is copied or compressed twice.
  * Belongs into a transaction of its caller.
+ * @throws before it changes anything, if a newer version wrote the job.
  */
 export function cut(
   batch: BatchRow,
@@ -17,7 +18,7 @@ export function cut(
   nowMs: number,
   { sql, state, chunks }: { sql: SqlStorage; state: LogState; chunks: Chunks },
 ): void {
-  const { output, path } = state.requireJob();
+  const { output, path } = state.readableJob();
   const encoder = encoderOf(output);
   chunks.compact(batch, encoder);
   const { number, name } = state.nextName(batch.first_event_ms, batch.last_event_ms, encoder.kind.suffix);

@@ -114,7 +114,8 @@ export class DeliveryLog extends DurableObject<Env> {
       const before = this.#state.job();
       collides = before?.version === job.version && JSON.stringify(before) !== JSON.stringify(job);
       if (before !== null && before.version >= job.version) return;
-      if (before !== null) {
+      // Of a job that cannot be read nothing can be cut, but all can be dropped.
+      if (before !== null && (this.#state.isReadable() || !job.discard)) {
         const smaller = job.limits.records < before.limits.records || job.limits.bytes < before.limits.bytes;
         if (job.outputVersion !== before.outputVersion || smaller) this.#batches.cutAll("config", now);
         if (job.deletedMs !== null && before.deletedMs === null) this.#batches.cutAll("deleted", now);
@@ -174,7 +175,7 @@ export class DeliveryLog extends DurableObject<Env> {
     if (row === null) return { pendingObjects: 0 };
     this.#alarm.transaction(() => {
       if (this.#state.requireJob().discard) this.#discard();
-      this.#batches.cutAll(reason, now);
+      if (this.#canCut()) this.#batches.cutAll(reason, now);
       if (reason === "manual") {
         tryNow(this.ctx.storage.sql);
         this.canary.retryNow(now);
@@ -341,7 +342,7 @@ export class DeliveryLog extends DurableObject<Env> {
       this.#alarm.transaction(() => {
         // An upload may have been under way when the job was discarded and the instance died.
         if (this.#state.requireJob().discard) this.#discard();
-        this.#batches.cutDue(platform.now());
+        if (this.#canCut()) this.#batches.cutDue(platform.now());
       });
       // Alarms do not run concurrently: the next cut must not wait for an upload.
       const nextCutMs = this.#batches.nextCutMs() - platform.now();
@@ -366,11 +367,23 @@ export class DeliveryLog extends DurableObject<Env> {
     await within(waitMs, uploads, undefined);
   }
 
+  /**
+   * Whether its job can be read, or was written by a newer version: then its open batches wait for
+   * that one. What is cut is uploaded all the same.
+   */
+  #canCut(): boolean {
+    const canCut = this.#state.isReadable();
+    if (!canCut) log.error("a job cannot be read: what waits is not cut", { job: this.#state.requireJob().id });
+    return canCut;
+  }
+
   /** Sets the alarm for the next thing to do. */
   #arm(nowMs: number): void {
     const row = this.#state.row();
     if (row === null) return;
-    const due = Math.min(this.#batches.nextCutMs(), this.#uploads.nextMs(row, nowMs), this.canary.nextMs(nowMs));
+    const cutMs = this.#batches.nextCutMs();
+    const nextCutMs = this.#state.isReadable() ? cutMs : Math.max(cutMs, nowMs + LOOK_AGAIN_MS);
+    const due = Math.min(nextCutMs, this.#uploads.nextMs(row, nowMs), this.canary.nextMs(nowMs));
     this.#alarm.set(due, nowMs);
   }
 

@@ -1,4 +1,4 @@
-import type { FailureKind } from "../destinations/failure.ts";
+import type { Failure, FailureKind } from "../destinations/failure.ts";
 import { jittered, parkedDelayMs, parkedWords, parks } from "./parking.ts";
 
 /**
@@ -24,6 +24,16 @@ export function disposition(error: FailureKind, attempt: number, random: number)
     case "refused":
       return { do: "set_aside" };
   }
+}
+
+/**
+ * A failure of an object, where the one that ended last was set aside and none has been delivered
+ * since: a store that refuses one object after another for itself has a fault of its own, which
+ * parks. Objects that are wrong themselves follow one by one, each after one that is delivered.
+ */
+export function afterAnother(error: Failure): Failure {
+  if (error.kind !== "refused") return error;
+  return { kind: "misconfigured", words: `${error.words} to one object after another`, cause: error.cause };
 }
 
 /** How a failing job says what is wrong. */

@@ -1,9 +1,10 @@
 import { objectName, objectTag } from "../destinations/keys.ts";
 import type { JobConfig } from "../job/config.ts";
+import { readJobConfig } from "../job/snapshot.ts";
 import type { AppendedMessage } from "../object/append.ts";
 import { decoderOf } from "../object/encoders.ts";
 import { UNPARKED } from "./parking.ts";
-import type { LogRow } from "./rows.ts";
+import { type LogRow, SET_ASIDE_LAST } from "./rows.ts";
 
 /** Objects of a later segment have numbers above all those of the earlier ones. */
 export const NUMBERS_PER_SEGMENT = 1_000_000_000;
@@ -23,6 +24,8 @@ export class LogState {
   readonly #sql: SqlStorage;
   /** Makes this log's object names unique. */
   readonly #identity: string;
+  /** The job that was read last: batches are cut often, and it changes rarely. */
+  #read: { text: string; config: JobConfig | null } | null = null;
   /** The tables are dropped, until the log is given a job again. */
   retired = false;
 
@@ -52,6 +55,25 @@ export class LogState {
   /** @throws if the log has no job yet. */
   requireJob(): JobConfig {
     return JSON.parse(this.requireRow().job) as JobConfig;
+  }
+
+  /** false: a newer version wrote the job. What it is to ship, and how, is unknown here. */
+  isReadable(): boolean {
+    return this.#readJob() !== null;
+  }
+
+  /** @throws if {@link LogState.isReadable} is false. */
+  readableJob(): JobConfig {
+    const job = this.#readJob();
+    if (job === null)
+      throw new Error(`job ${this.requireJob().id} cannot be read by this version: a newer one wrote it`);
+    return job;
+  }
+
+  #readJob(): JobConfig | null {
+    const { job: text } = this.requireRow();
+    if (text !== this.#read?.text) this.#read = { text, config: readJobConfig(JSON.parse(text)) };
+    return this.#read.config;
   }
 
   setJob(job: JobConfig, segment: number): void {
@@ -132,10 +154,11 @@ export class LogState {
   countDelivered(records: number, rawBytes: number, bytes: number): void {
     this.#sql.exec(
       `UPDATE log SET delivered = delivered + ?, delivered_raw = delivered_raw + ?, delivered_bytes = delivered_bytes + ?,
-         last_error_ms = NULL, error_message = NULL, ${UNPARKED} WHERE id = 1`,
+         unconditional = unconditional & ~?, last_error_ms = NULL, error_message = NULL, ${UNPARKED} WHERE id = 1`,
       records,
       rawBytes,
       bytes,
+      SET_ASIDE_LAST,
     );
   }
 
@@ -175,10 +198,12 @@ export class LogState {
 
   countSetAside(records: number, error: string, nowMs: number): void {
     this.#sql.exec(
-      "UPDATE log SET set_aside = set_aside + ?, aside_objects = aside_objects + 1, last_error_ms = ?, error_message = ? WHERE id = 1",
+      `UPDATE log SET set_aside = set_aside + ?, aside_objects = aside_objects + 1, last_error_ms = ?, error_message = ?,
+         unconditional = unconditional | ? WHERE id = 1`,
       records,
       nowMs,
       error,
+      SET_ASIDE_LAST,
     );
   }
 
@@ -194,7 +219,9 @@ export class LogState {
       discarded,
     );
     this.#sql.exec(
-      "UPDATE log SET last_error_ms = NULL, error_message = NULL WHERE id = 1 AND aside_objects = 0 AND failures = 0",
+      `UPDATE log SET unconditional = unconditional & ~?, last_error_ms = iif(failures = 0, NULL, last_error_ms),
+         error_message = iif(failures = 0, NULL, error_message) WHERE id = 1 AND aside_objects = 0`,
+      SET_ASIDE_LAST,
     );
   }
 
@@ -206,9 +233,27 @@ export class LogState {
     );
   }
 
-  /** Whether the store knows how to refuse a second object under a key. */
-  setUnconditional(unconditional: boolean): void {
-    this.#sql.exec("UPDATE log SET unconditional = ? WHERE id = 1", unconditional ? 1 : 0);
+  /** What requests to the store leave out, as its kind has found out; 0: nothing. */
+  leftOut(): number {
+    return (this.row()?.unconditional ?? 0) & (SET_ASIDE_LAST - 1);
+  }
+
+  setLeftOut(leaveOut: number): void {
+    this.#sql.exec(
+      "UPDATE log SET unconditional = ? | (unconditional & ?) WHERE id = 1",
+      leaveOut & (SET_ASIDE_LAST - 1),
+      SET_ASIDE_LAST,
+    );
+  }
+
+  /** Whether an object was set aside, and none has been delivered since. */
+  wasSetAsideLast(): boolean {
+    return ((this.row()?.unconditional ?? 0) & SET_ASIDE_LAST) !== 0;
+  }
+
+  /** The job has another destination, of which nothing is known. */
+  forgetStore(): void {
+    this.#sql.exec("UPDATE log SET unconditional = 0 WHERE id = 1");
   }
 
   swept(nowMs: number): void {

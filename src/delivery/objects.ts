@@ -183,7 +183,7 @@ export class Objects {
         number,
       );
     }
-    this.#state.setUnconditional(false);
+    this.#state.forgetStore();
     unpark(this.#sql);
   }
 

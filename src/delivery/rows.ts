@@ -24,6 +24,10 @@ export interface LogRow {
   relieved_ms: number;
   last_error_ms: number | null;
   error_message: string | null;
+  /**
+   * What is known of the store: what requests to it leave out, a sum of bits below 256 (its kind
+   * knows them), and {@link SET_ASIDE_LAST}. The name is from when it was one bit.
+   */
   unconditional: number;
   swept_ms: number;
   last_received_ms: number | null;
@@ -34,6 +38,9 @@ export interface LogRow {
   replayed_bytes: number;
   aside_objects: number;
 }
+
+/** A bit of {@link LogRow.unconditional}: no object was delivered since one was set aside. */
+export const SET_ASIDE_LAST = 256;
 
 export interface BatchRow {
   [column: string]: SqlStorageValue;

@@ -25,8 +25,6 @@ export function endOf(outcome: UploadEnd["outcome"], of: WriteOutcome): UploadEn
       return { outcome, verified: of.verified };
     case "key_taken":
       return { outcome, cause: "key_taken", why: "another object stands under the key" };
-    case "no_conditional":
-      return { outcome, cause: 501, why: "the store does not know If-None-Match" };
     case "failed":
       return { outcome, cause: of.error.cause, why: of.error.words };
   }

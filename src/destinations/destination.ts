@@ -84,14 +84,16 @@ export interface OpenDestination {
   /**
    * One attempt to bring an object's bytes under its key. However often it runs, and wherever an
    * earlier attempt broke off, the object ends up there once, and whole.
-   * @param body gives the bytes from their start; called each time they are sent, at most twice.
+   * @param body gives the bytes from their start; called each time they are sent: once, twice where
+   *   they are sent over a damaged object, and again for each manner in which the store may take
+   *   them, of which a kind has a few.
    * @param options.doubtful an earlier attempt ended without an answer.
-   * @param options.createOnly whether the store may know how to refuse a second object under a key.
+   * @param options.leaveOut as the last outcome said, kept by the caller; 0: nothing is known yet.
    */
   write(
     object: FixedObject,
     body: () => Uint8Array | Body,
-    options: { doubtful: boolean; createOnly: boolean },
+    options: { doubtful: boolean; leaveOut: number },
   ): Promise<WriteOutcome>;
   /**
    * Whether exactly this object stands under its key. `unknown`: the store does not show it, or
@@ -118,13 +120,16 @@ export interface OpenDestination {
 }
 
 export type WriteOutcome =
-  /** `verified`: the store has named or shown the object, and not only said that it took it. */
-  | { kind: "delivered"; verified: boolean }
+  /**
+   * `verified`: the store has named or shown the object, and not only said that it took it.
+   * `leaveOut`: what requests to the store have to go without, where that was found out now: a sum
+   * of bits below 256 that its kind alone knows.
+   */
+  | { kind: "delivered"; verified: boolean; leaveOut?: number }
   /** Another object stands under the key. */
   | { kind: "key_taken" }
-  /** The store does not know `createOnly`: it must be asked again without. */
-  | { kind: "no_conditional" }
-  | { kind: "failed"; error: Failure };
+  /** `leaveOut` as above. */
+  | { kind: "failed"; error: Failure; leaveOut?: number };
 
 export type ReadAnswer =
   | {

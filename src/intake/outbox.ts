@@ -37,6 +37,7 @@ export const OUTBOX_STEPS = [
   },
   {
     id: 2,
+    floor: 1,
     why: "an hour's outage leaves a million messages, which are counted without reading them",
     sql: "CREATE INDEX message_by_time ON message (taken_in_ms, records);",
   },

@@ -8,7 +8,8 @@ import {
   RECORD_MAX_BYTES,
   ROW_MAX_BYTES,
 } from "../limits.ts";
-import { encodeMessage, splitMessage } from "../queue/message.ts";
+import { encodeParts, splitMessage } from "../queue/message.ts";
+import { messageFacts, recordFacts } from "./record-facts.ts";
 
 export interface PackedMessage {
   id: string;
@@ -43,6 +44,7 @@ export function packRecords(lines: readonly string[], context: PackingContext): 
   const rawMax = context.keyed ? MESSAGE_RAW_MAX_BYTES_KEYED : MESSAGE_RAW_MAX_BYTES;
   const messages: PackedMessage[] = [];
   const tooLarge: number[] = [];
+  const facts = lines.map(recordFacts);
   const add = (from: number, parts: readonly Uint8Array[]): void => {
     const id = context.idOf(messages.length);
     const { takenInMs, keyed } = context;
@@ -51,7 +53,8 @@ export function packRecords(lines: readonly string[], context: PackingContext): 
       tooLarge.push(from);
       return;
     }
-    const body = encodeMessage({ id, takenInMs, keyed, records: parts.length }, raw);
+    const told = messageFacts(facts.slice(from, from + parts.length));
+    const body = encodeParts([{ id, takenInMs, keyed, records: parts.length }], raw, told);
     if (body.length <= QUEUE_MESSAGE_MAX_BYTES) {
       messages.push({ id, takenInMs, records: parts.length, body, blob: null });
     } else if (parts.length > 1) {

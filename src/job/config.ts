@@ -50,7 +50,23 @@ export interface JobConfig {
   deletedMs: number | null;
   /** Drop what is waiting. */
   discard: boolean;
+  /**
+   * The {@link JOB_FORMAT} that code must know to follow this job; absent: 1. A setting that older
+   * code would ignore, to the harm of what it ships, states the format that it came with.
+   */
+  floor?: number;
 }
+
+/**
+ * What this code knows of a {@link JobConfig}: raised with each setting that needs a floor.
+ */
+export const JOB_FORMAT = 1;
+
+/**
+ * A job that this code cannot read, as newer code stored it: what is known of it all the same. It
+ * holds up what was taken in for it, and no other job.
+ */
+export type UnreadableJob = Pick<JobConfig, "id" | "windows" | "deletedMs" | "discard">;
 
 /** All jobs at one state of the control plane. */
 export interface JobsSnapshot {
@@ -62,10 +78,17 @@ export interface JobsSnapshot {
   state: string;
   /** Includes deleted jobs while their logs may get late events. */
   jobs: JobConfig[];
+  /** Those that the reader cannot read; absent: none. Never sent: each reader finds its own. */
+  unreadable?: UnreadableJob[];
   /** Functions whose logging is off, or was recently. */
   optOuts: OptOut[];
   /** As in {@link JobConfig}: the version at which `optOuts` last changed. */
   optOutVersion: number;
+}
+
+/** Readable or not. */
+export function everyJob({ jobs, unreadable = [] }: Pick<JobsSnapshot, "jobs" | "unreadable">): UnreadableJob[] {
+  return [...jobs, ...unreadable];
 }
 
 /**

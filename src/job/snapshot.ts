@@ -1,11 +1,13 @@
 import * as z from "zod";
 import { FIELD_NAMES } from "../record/fields.ts";
-import type { JobConfig, JobsSnapshot } from "./config.ts";
+import { JOB_FORMAT, type JobConfig, type JobsSnapshot, type UnreadableJob } from "./config.ts";
 
 /**
  * Job configurations from durable objects are validated before use: these may run an older version
  * of this code, or a newer one. What is missing or of another type gets no default: a job without
- * its filter would ship what it must not. Unknown properties are kept.
+ * its filter would ship what it must not. Unknown properties are kept. A property that is added
+ * later is optional here, and the code that uses it has its default: jobs are stored as they were
+ * written, and a log compares them as they are.
  */
 
 /**
@@ -51,18 +53,38 @@ const Job: z.ZodType<JobConfig> = z.looseObject({
   path: z.string(),
   deletedMs: z.int().min(0).nullable(),
   discard: z.boolean(),
+  floor: z.int().min(1).max(JOB_FORMAT).exactOptional(),
 });
 
-const Snapshot: z.ZodType<JobsSnapshot> = z.looseObject({
+const Identity = z.looseObject({ id: z.int().min(1) });
+const Windows = z.looseObject({ windows: z.array(Window) });
+const End = z.looseObject({ deletedMs: z.int().min(0).nullable(), discard: z.boolean() });
+
+const Snapshot = z.looseObject({
   state: State,
-  jobs: z.array(Job),
+  jobs: z.array(Identity),
   optOuts: z.array(z.looseObject({ scriptName: z.string(), windows: z.array(Window) })),
   optOutVersion: Version,
 });
 
-/** The value itself, if it is a whole snapshot; else null. */
+/**
+ * The value itself, if all of it can be read; without the jobs that cannot be, which are named; or
+ * null, if it is no snapshot.
+ */
 export function readSnapshot(value: unknown): JobsSnapshot | null {
-  return Snapshot.safeParse(value).success ? (value as JobsSnapshot) : null;
+  if (!Snapshot.safeParse(value).success) return null;
+  const snapshot = value as JobsSnapshot;
+  const unreadable = snapshot.jobs.filter((job) => readJobConfig(job) === null);
+  if (unreadable.length === 0) return snapshot;
+  const jobs = snapshot.jobs.filter((job) => !unreadable.includes(job));
+  return { ...snapshot, jobs, unreadable: unreadable.map(known) };
+}
+
+/** Where its windows cannot be read, it may have been enabled at any time. */
+function known(job: JobConfig): UnreadableJob {
+  const windows = Windows.safeParse(job).success ? job.windows : [{ fromMs: 0, untilMs: null }];
+  const { deletedMs, discard } = End.safeParse(job).success ? job : { deletedMs: null, discard: false };
+  return { id: job.id, windows, deletedMs, discard };
 }
 
 /** The same for one job. */

@@ -2,7 +2,7 @@ import { compileFilter } from "../filter/compile.ts";
 import { parseFilter } from "../filter/parse.ts";
 import type { JobConfig } from "../job/config.ts";
 import { APPEND_MAX_WRITTEN_UNITS } from "../limits.ts";
-import { type Envelope, idOf } from "../queue/message.ts";
+import { idOf, type Part } from "../queue/message.ts";
 import type { TraceRecord } from "../record/fields.ts";
 import type { Append, AppendedMessage } from "./append.ts";
 import type { Encoder } from "./encoder.ts";
@@ -14,7 +14,7 @@ import { type Sampler, sampler } from "./sample.ts";
  * What of a message is offered to jobs: all records except those of functions that have opted out.
  */
 export interface Offered {
-  message: Envelope;
+  message: Part;
   records: readonly LoadedRecord[];
   /** Each character of the records is one byte of UTF-8. */
   ascii: boolean;

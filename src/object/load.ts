@@ -1,7 +1,15 @@
 import { TEXT_MAX_CHARACTERS } from "../limits.ts";
 import type { Blobs } from "../queue/blob-store.ts";
 import type { Delivery } from "../queue/delivery.ts";
-import { type Decoded, decodeMessage, type Envelope, joinMessage, type Message } from "../queue/message.ts";
+import {
+  type Decoded,
+  decodeMessage,
+  isNewer,
+  joinMessage,
+  linesOfParts,
+  type Message,
+  type Part,
+} from "../queue/message.ts";
 import { recordLine } from "../record/encode.ts";
 import type { FieldName, TraceRecord } from "../record/fields.ts";
 import { RecordLine } from "../record/line.ts";
@@ -9,7 +17,7 @@ import { truncate } from "../record/truncate.ts";
 
 /** A record as jobs get it. */
 export interface LoadedRecord {
-  /** Its place in the message. */
+  /** Its place in its part. */
   index: number;
   /** What filters see. */
   whole: RecordLine;
@@ -17,10 +25,10 @@ export interface LoadedRecord {
   shipped: RecordLine;
 }
 
-/** A delivered message whose records are in memory. */
+/** A part of a delivered message, whose records are in memory. */
 export interface Loaded {
-  message: Envelope;
-  /** Size of what the queue delivered, in bytes. */
+  message: Part;
+  /** Size of what the queue delivered, in bytes; 0: it is counted with the message's first part. */
   bytes: number;
   /** It was delivered before, so that logs may have it. */
   isRedelivered: boolean;
@@ -32,10 +40,13 @@ export interface Loaded {
 }
 
 export type Loading =
-  | { kind: "loaded"; loaded: Loaded }
+  /** One for each part. */
+  | { kind: "loaded"; loaded: Loaded[] }
   | { kind: "unreadable"; why: string }
+  /** Newer code can read it. */
+  | { kind: "newer"; why: string }
   /** Its records are not in the blob store (any more). */
-  | { kind: "missing"; message: Envelope };
+  | { kind: "missing" };
 
 /**
  * Loads the records of a delivered message.
@@ -46,26 +57,29 @@ export async function load(
   blobs: Pick<Blobs, "get">,
 ): Promise<Loading> {
   const { envelope } = delivery;
-  if (!envelope.ok) return { kind: "unreadable", why: envelope.why };
-  const message = envelope.value;
+  if (!envelope.ok) return { kind: isNewer(delivery.body) ? "newer" : "unreadable", why: envelope.why };
   const { content, isMissing } = await wholeMessage(delivery, blobs);
-  if (isMissing) return { kind: "missing", message };
+  if (isMissing) return { kind: "missing" };
   if (!content.ok) return { kind: "unreadable", why: content.why };
-  const { lines, ascii } = content.value;
   const isRedelivered = delivery.attempts > 1;
-  const records: LoadedRecord[] = [];
-  let size = 0;
-  for (const [index, line] of lines.entries()) {
-    const whole = readStrictly(line);
-    if (whole === null) return { kind: "unreadable", why: "holds a line that is no record" };
-    records.push(loadedRecord(index, whole));
-    size += line.length;
+  let { byteLength: bytes } = delivery.body as ArrayBuffer;
+  const loaded: Loaded[] = [];
+  for (const { part, lines } of linesOfParts(content.value)) {
+    const records: LoadedRecord[] = [];
+    let size = 0;
+    for (const [index, line] of lines.entries()) {
+      const whole = readStrictly(line);
+      if (whole === null) return { kind: "unreadable", why: "holds a line that is no record" };
+      records.push(loadedRecord(index, whole));
+      size += line.length;
+    }
+    loaded.push({ message: part, bytes, isRedelivered, records, size, ascii: content.value.ascii });
+    bytes = 0;
   }
-  const { byteLength: bytes } = delivery.body as ArrayBuffer;
-  return { kind: "loaded", loaded: { message, bytes, isRedelivered, records, size, ascii } };
+  return { kind: "loaded", loaded };
 }
 
-/** @param index its place in the message. */
+/** @param index its place in its part. */
 export function loadedRecord(index: number, whole: RecordLine): LoadedRecord {
   return { index, whole, shipped: truncated(whole) };
 }
@@ -91,7 +105,7 @@ export async function wholeMessage(
 ): Promise<{ body: unknown; content: Decoded<Message>; isMissing: boolean }> {
   const key = envelope.ok ? envelope.value.elsewhere : null;
   const blob: unknown = key === null ? null : await blobs.get(key);
-  if (blob === null) return { body, content: decodeMessage(body, envelope), isMissing: key !== null };
+  if (blob === null) return { body, content: decodeMessage(body), isMissing: key !== null };
   if (!(blob instanceof Uint8Array)) throw new Error("the blob store's answer is not bytes");
   const whole = joinMessage(body as ArrayBuffer, blob);
   return { body: whole, content: decodeMessage(whole), isMissing: false };

@@ -1,7 +1,7 @@
 import type { FunctionCount, MessageCount, Outcome } from "../account/ledger.ts";
 import { type CommitCount, readWatched, type Work } from "../account/outcome.ts";
 import type { RecentRecords } from "../account/recent.ts";
-import { type JobConfig, type JobsSnapshot, type OptOut, optedOut, wasIn } from "../job/config.ts";
+import { type JobConfig, type JobsSnapshot, type OptOut, optedOut, type UnreadableJob, wasIn } from "../job/config.ts";
 import { readJobConfig, readSnapshot } from "../job/snapshot.ts";
 import { errorText, log } from "../log.ts";
 import type { CommitAppend } from "../object/append.ts";
@@ -167,7 +167,7 @@ function unique(offers: readonly Offer[]): Offer[] {
 }
 
 /** Messages taken in while the job was enabled. */
-function offeredTo(job: JobConfig, offers: readonly Offer[]): Offer[] {
+function offeredTo(job: UnreadableJob, offers: readonly Offer[]): Offer[] {
   return unique(offers.filter(({ message, records }) => records.length > 0 && wasIn(job, message.takenInMs)));
 }
 
@@ -178,16 +178,21 @@ function offeredTo(job: JobConfig, offers: readonly Offer[]): Offer[] {
  */
 async function commitAll(
   offers: readonly Offer[],
-  { jobs, optOutVersion }: JobsSnapshot,
+  { jobs, unreadable = [], optOutVersion }: JobsSnapshot,
   doneMs: number,
   taken: Taken,
   append: CommitAppend,
 ): Promise<Set<string>> {
   const failed = new Set<string>();
-  const fail = (job: JobConfig, messages: readonly Offer[], error: unknown): void => {
+  const fail = (job: UnreadableJob, messages: readonly Offer[], error: unknown): void => {
     for (const { message } of messages) failed.add(message.id);
     log.error("append failed", { job: job.id, error: errorText(error) });
   };
+  for (const job of unreadable) {
+    // As if its log failed: they wait for code that can read it.
+    const mine = offeredTo(job, offers);
+    if (mine.length > 0) fail(job, mine, new Error("this version cannot read the job, which a newer one wrote"));
+  }
   const wanted = jobs.flatMap((job) => {
     const mine = offeredTo(job, offers);
     try {

@@ -3,7 +3,6 @@ import { APPEND_MAX_RAW_BYTES } from "../limits.ts";
 import { errorText, inLogContext, log } from "../log.ts";
 import { type Loaded, load } from "../object/load.ts";
 import { Delivery, FROM_FUTURE, isFromFuture, isOverdue, takenIds } from "../queue/delivery.ts";
-import type { Envelope } from "../queue/message.ts";
 import { type AsideContext, putAside } from "../set-aside/keep.ts";
 import { commitAndCount } from "./commit.ts";
 import { bounded, boundedAside, Calls, type ConsumerContext } from "./context.ts";
@@ -14,6 +13,8 @@ interface Totals {
   events: number;
   /** Jobs that took records. */
   jobs: Set<number>;
+  /** Messages that only newer code can read. */
+  newer: number;
 }
 
 /** What the queue says with a batch. */
@@ -36,7 +37,7 @@ export async function consumeEvents(batch: MessageBatch<unknown>, context: Consu
   const deliveries = batch.messages.map((message) => new Delivery(message));
   const calls = new Calls();
   const within = bounded(context, calls);
-  const totals: Totals = { events: 0, jobs: new Set() };
+  const totals: Totals = { events: 0, jobs: new Set(), newer: 0 };
   await inLogContext({ batch_id: crypto.randomUUID() }, async () => {
     const inFlight = new InFlight(deliveries, within);
     try {
@@ -64,7 +65,7 @@ export async function consumeDead(
       for (const delivery of deliveries) await putAside(delivery, batch.queue, "failed too often", within);
     } finally {
       calls.end();
-      logBatch(batch.queue, deliveries, { events: 0, jobs: new Set() }, context.platform.now() - startedMs);
+      logBatch(batch.queue, deliveries, { events: 0, jobs: new Set(), newer: 0 }, context.platform.now() - startedMs);
     }
   });
 }
@@ -129,17 +130,18 @@ async function consume(
     full = calls.left < costliest;
   };
   for (const delivery of deliveries) {
-    const loaded = full ? "full" : await loadOrDecide(delivery, queue.name, inFlight, context);
+    const loaded = full ? "full" : await loadOrDecide(delivery, queue.name, inFlight, context, totals);
     if (loaded === "retried") again.push(delivery);
     if (loaded === "decided" || loaded === "retried") continue;
-    if (loaded !== "full" && size + loaded.size > APPEND_MAX_RAW_BYTES) await flush();
+    const more = loaded === "full" ? 0 : loaded.reduce((sum, part) => sum + part.size, 0);
+    if (size + more > APPEND_MAX_RAW_BYTES) await flush();
     if (loaded === "full" || full) {
       delivery.giveBack();
       again.push(delivery);
       continue;
     }
     group.push({ delivery, loaded });
-    size += loaded.size;
+    size += more;
   }
   await flush();
   return again;
@@ -158,29 +160,36 @@ async function expectAgain(
   }
 }
 
-/** @returns the message with its records; or what became of it without them. */
+/** @returns the parts of the message with their records; or what became of it without them. */
 async function loadOrDecide(
   delivery: Delivery,
   queue: string,
   inFlight: InFlight,
   context: AsideContext & Pick<ConsumerContext, "counted" | "platform">,
-): Promise<Loaded | "decided" | "retried"> {
+  totals: Totals,
+): Promise<readonly Loaded[] | "decided" | "retried"> {
   const aside = async (why: string): Promise<"decided"> => {
     if (await inFlight.letGo(delivery)) await putAside(delivery, queue, why, context, why);
     else delivery.retry();
     return "decided";
   };
-  const { taken } = delivery;
-  if (taken !== null && isFromFuture(taken.takenInMs, context.platform.now())) return await aside(FROM_FUTURE);
+  const nowMs = context.platform.now();
+  if (delivery.taken.some(({ takenInMs }) => isFromFuture(takenInMs, nowMs))) return await aside(FROM_FUTURE);
   try {
     const loading = await load(delivery, context.blobs);
     if (loading.kind === "loaded") return loading.loaded;
-    if (loading.kind === "unreadable") return await aside(loading.why);
+    if (loading.kind === "newer" && !isOverdue(delivery.queuedMs, context.platform.now())) {
+      totals.newer += 1;
+      delivery.retry();
+      return "retried";
+    }
+    if (loading.kind !== "missing") return await aside(loading.why);
     // Records are dropped after they are committed and counted: then the message came again as its
     // acknowledgement was lost.
     const counted: unknown = await context.counted(takenIds([delivery]));
     if (!Array.isArray(counted)) throw new Error("the ledger's answer is not a list");
-    if (!counted.includes(loading.message.id)) return await aside("refers to records that are not there");
+    if (!delivery.taken.every(({ id }) => counted.includes(id)))
+      return await aside("refers to records that are not there");
     delivery.ack();
     return "decided";
   } catch (error) {
@@ -193,7 +202,8 @@ async function loadOrDecide(
 /** One of a group: what the queue is told about, and what is committed. */
 interface Member {
   delivery: Delivery;
-  loaded: Loaded;
+  /** Its parts. */
+  loaded: readonly Loaded[];
 }
 
 /** @returns messages that go back to the queue, and of which the ledger does not know yet. */
@@ -204,27 +214,29 @@ async function commitGroup(
   context: Omit<ConsumerContext, "jobs" | "counted" | "expectAgain">,
   totals: Totals,
 ): Promise<readonly Delivery[]> {
-  const messages = group.map(({ loaded }) => loaded);
+  const messages = group.flatMap(({ loaded }) => loaded);
   const { failed, noted, ...done } = await commitAndCount(messages, jobs, queue, context);
   totals.events += done.events;
   for (const job of done.jobs) totals.jobs.add(job);
   const again: Delivery[] = [];
   for (const { delivery, loaded } of group) {
-    const { message } = loaded;
-    if (!failed.has(message.id)) {
-      await dropRecords(message, context.blobs);
+    const waiting = loaded.filter(({ message }) => failed.has(message.id));
+    if (waiting.length === 0) {
+      await dropRecords(delivery, context.blobs);
       delivery.ack();
       continue;
     }
     if (!noted) again.push(delivery);
-    if (!isOverdue(message.takenInMs, context.platform.now())) delivery.retry();
+    const now = context.platform.now();
+    if (!waiting.some(({ message }) => isOverdue(message.takenInMs, now))) delivery.retry();
     else await putAside(delivery, queue.name, "could not be processed for ten days", context);
   }
   return again;
 }
 
 /** Drops records that all jobs have. */
-async function dropRecords({ elsewhere }: Envelope, blobs: Pick<ConsumerContext["blobs"], "drop">): Promise<void> {
+async function dropRecords({ envelope }: Delivery, blobs: Pick<ConsumerContext["blobs"], "drop">): Promise<void> {
+  const elsewhere = envelope.ok ? envelope.value.elsewhere : null;
   if (elsewhere === null) return;
   try {
     await blobs.drop(elsewhere);
@@ -233,7 +245,8 @@ async function dropRecords({ elsewhere }: Envelope, blobs: Pick<ConsumerContext[
   }
 }
 
-function logBatch(queue: string, deliveries: readonly Delivery[], { events, jobs }: Totals, ms: number): void {
+function logBatch(queue: string, deliveries: readonly Delivery[], { events, jobs, newer }: Totals, ms: number): void {
+  if (newer > 0) log.warn("messages of a newer version went back to the queue", { queue, messages: newer });
   const count = (wanted: Delivery["fate"]): number => deliveries.filter(({ fate }) => fate === wanted).length;
   log.info("batch", {
     queue,

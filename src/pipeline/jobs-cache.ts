@@ -17,7 +17,8 @@ export class JobsCache {
 
   /** @returns null: never read, so nothing may be routed. */
   async refresh(control: { configSince(state: string): Promise<unknown> }): Promise<JobsSnapshot | null> {
-    const asked = this.#snapshot?.state ?? "";
+    // Jobs that could not be read are asked for again: the answer may have been garbled.
+    const asked = this.#snapshot === null || this.#snapshot.unreadable !== undefined ? "" : this.#snapshot.state;
     try {
       const answer = await answered("the control plane", ANSWER_MS, control.configSince(asked));
       if (!isUnchanged(answer, asked) && !this.#take(answer)) throw new Error("its answer is not a configuration");
@@ -32,11 +33,18 @@ export class JobsCache {
     this.#take(newer);
   }
 
-  /** Keeps the newer of the two. @returns whether the value is a configuration. */
+  /** Keeps the newer of the two. @returns whether the value is a configuration that can be used. */
   #take(value: unknown): boolean {
     const snapshot = readSnapshot(value);
     if (snapshot === null) return false;
-    if (this.#snapshot === null || !isBehind(snapshot.state, this.#snapshot.state)) this.#snapshot = snapshot;
+    const unreadable = (snapshot.unreadable ?? []).map(({ id }) => id);
+    // A job that was readable before: the last good configuration serves until the answer is, too.
+    // What it misses is noticed later, as above.
+    if (this.#snapshot?.jobs.some(({ id }) => unreadable.includes(id))) return false;
+    if (unreadable.length > 0) log.warn("jobs cannot be read: a newer version wrote them", { jobs: unreadable });
+    const current = this.#snapshot;
+    if (current === null || current.unreadable !== undefined || !isBehind(snapshot.state, current.state))
+      this.#snapshot = snapshot;
     return true;
   }
 }

@@ -1,6 +1,6 @@
 import { CLOCK_AHEAD_MAX_MS, MESSAGE_MAX_AGE_MS } from "../limits.ts";
 import type { TakenId } from "../storage/id-memory.ts";
-import { type Decoded, decodeEnvelope, type Envelope, idOf } from "./message.ts";
+import { type Decoded, decodeEnvelope, type Envelope, headOf, idOf, isNewer } from "./message.ts";
 
 /**
  * A message as the queue delivered it, its header decoded once, and what the queue was told about
@@ -24,9 +24,16 @@ export class Delivery {
     this.#message = message;
   }
 
-  /** The id in its header; null: it has no readable header. */
-  get taken(): TakenId | null {
-    return this.envelope.ok ? idOf(this.envelope.value) : null;
+  /** A newer version of this code wrote it, and can read it. */
+  get isNewer(): boolean {
+    return isNewer(this.body);
+  }
+
+  /** The ids of its parts; of a newer version, that of the first; none: it has no readable head. */
+  get taken(): readonly TakenId[] {
+    if (this.envelope.ok) return this.envelope.value.parts.map(idOf);
+    const head = this.isNewer ? headOf(this.body) : null;
+    return head === null ? [] : [head];
   }
 
   /** null: the queue was told nothing yet. */
@@ -55,9 +62,9 @@ export class Delivery {
   }
 }
 
-/** The ids of those that have a readable header. */
+/** The ids of those that have a readable head. */
 export function takenIds(deliveries: Iterable<Delivery>): TakenId[] {
-  return [...deliveries].flatMap(({ taken }) => taken ?? []);
+  return [...deliveries].flatMap(({ taken }) => taken);
 }
 
 /**

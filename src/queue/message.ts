@@ -1,33 +1,59 @@
 import { crc32, deflateRawSync, inflateRawSync } from "node:zlib";
 import { concat, fromHex, toHex } from "../bytes.ts";
 import { MESSAGE_RAW_MAX_BYTES, RECORD_MAX_BYTES } from "../limits.ts";
+import { type Block, decodeBlocks, encodeBlocks } from "./blocks.ts";
+import { decodeFacts, encodeFacts, type MessageFacts } from "./facts.ts";
 
 /**
- * The queue message: a 40-byte header and the records as NDJSON, deflated where that is shorter.
- * All integers are big-endian.
+ * The queue message: a head, and a body with the records as NDJSON, deflated where that is shorter.
+ * All integers are big-endian. Bytes 0 to 27 are the same in every version, so that older code can
+ * note a message that it has to leave to newer code.
  *
  * | bytes | what |
  * | --- | --- |
  * | 0–1 | `LS` |
- * | 2 | format version, 1 |
- * | 3 | flags: 1 deflated, 2 keyed, 4 the records lie elsewhere |
- * | 4–19 | id |
- * | 20–27 | time of intake, ms since the epoch |
- * | 28–31 | number of records |
- * | 32–35 | length of the NDJSON in bytes |
- * | 36–39 | CRC-32 of the 36 bytes before (without flag 4) and the NDJSON |
+ * | 2 | format version, 2 |
+ * | 3 | flags: 1 deflated, 2 keyed, 4 the body lies elsewhere, 8 a record may be over the limit of text |
+ * | 4–19 | id of the first part |
+ * | 20–27 | time of intake of the oldest part, ms since the epoch |
+ * | 28–31 | length of the head: these 40 bytes and its blocks |
+ * | 32–35 | length of the body |
+ * | 36–39 | CRC-32 of the 36 bytes before (without flag 4) and the blocks of the head |
  *
- * A message too large for the queue travels as a reference: its header alone, with flag 4. The rest
+ * Both consist of blocks (blocks.ts). Those of the head:
+ *
+ * | type | what |
+ * | --- | --- |
+ * | 1 | the parts, 29 bytes each: id, time of intake, number of records, flags (2 keyed) |
+ * | 2 | length of the NDJSON, its CRC-32, and that of the body |
+ * | 3, 4 | what facts.ts says of the records |
+ *
+ * Block 1 of the body holds the records, part after part.
+ *
+ * A message too large for the queue travels as a reference: its head alone, with flag 4. The body
  * waits in the blob store under id and checksum: the id alone is not enough, as a repeated request
  * has the same id, but its records may differ by the times that intake filled in.
+ *
+ * Version 1 has no blocks and one part: bytes 28–31 are the number of records, 32–35 the length of
+ * the NDJSON, 36–39 the CRC-32 of the 36 bytes before (without flag 4) and the NDJSON; the records
+ * follow. It may still wait in the queue, and in the ledger's messages that are set aside.
  */
 const HEADER_BYTES = 40;
+/** What is the same in every version. */
+const COMMON_BYTES = 28;
 const CRC_AT = 36;
+const PART_BYTES = 29;
 const MAGIC = 0x4c53;
-const VERSION = 1;
+const VERSION = 2;
 const FLAG_DEFLATED = 1;
 const FLAG_KEYED = 2;
 const FLAG_ELSEWHERE = 4;
+const FLAG_OVER_LIMIT = 8;
+
+/** Types of blocks, in the head and in the body. */
+const PARTS = 1;
+const BODY = 2;
+const LINES = 1;
 
 /** Largest NDJSON of a message: {@link MESSAGE_RAW_MAX_BYTES}, or one record and its newline. */
 const RAW_LIMIT = Math.max(MESSAGE_RAW_MAX_BYTES, RECORD_MAX_BYTES) + 1;
@@ -39,9 +65,10 @@ const RAW_LIMIT = Math.max(MESSAGE_RAW_MAX_BYTES, RECORD_MAX_BYTES) + 1;
 const MESSAGE_DEFLATE_LEVEL = 3;
 
 /**
- * A message's header: made once, before the first send, and the same in every send and delivery.
+ * Records that were handed over together. Made once, before the first send, and the same in every
+ * send and delivery, in whatever message: logs and ledger take each id once.
  */
-export interface Envelope {
+export interface Part {
   /** 16 bytes as 32 lower-case hex digits. */
   id: string;
   takenInMs: number;
@@ -51,36 +78,98 @@ export interface Envelope {
    */
   keyed: boolean;
   records: number;
-  /** Key of the records in the blob store; null: they are in the message. */
+}
+
+/** A message's head. */
+export interface Envelope {
+  /** At least one. */
+  parts: readonly Part[];
+  /** Key of the body in the blob store; null: it is in the message. */
   elsewhere: string | null;
 }
 
 export interface Message extends Envelope {
-  /** One JSON text a record, without newlines. */
+  /** One JSON text a record, without newlines, part after part. */
   lines: string[];
   /** Each character of the lines is one byte of UTF-8. */
   ascii: boolean;
+  /** null: the message says nothing of them. */
+  facts: MessageFacts | null;
 }
 
 /**
- * @param raw the records as NDJSON, each line ended by a newline.
+ * A message of this version.
+ * @param parts at least one, with ids of their own.
+ * @param raw the records of all parts as NDJSON, each line ended by a newline.
+ * @param facts null: none are told.
+ * @param more blocks beside those of this version.
  * @returns the bytes to send; the caller checks their length against the queue's limit.
  */
-export function encodeMessage(envelope: Omit<Envelope, "elsewhere">, raw: Uint8Array): Uint8Array<ArrayBuffer> {
-  const deflated = deflateRawSync(raw, { level: MESSAGE_DEFLATE_LEVEL });
-  const body = deflated.length < raw.length ? deflated : raw;
-  const message = new Uint8Array(HEADER_BYTES + body.length);
+export function encodeParts(
+  parts: readonly [Part, ...Part[]],
+  raw: Uint8Array,
+  facts: MessageFacts | null,
+  more: { head?: readonly Block[]; body?: readonly Block[] } = {},
+): Uint8Array<ArrayBuffer> {
+  const { body: lines, isDeflated } = packed(raw);
+  const body = encodeBlocks([[LINES, lines], ...(more.body ?? [])]);
+  const blocks = encodeBlocks([
+    [PARTS, concat(parts.map(encodePart))],
+    [BODY, uint32s(raw.length, crc32(raw), crc32(body))],
+    ...(facts === null ? [] : encodeFacts(facts)),
+    ...(more.head ?? []),
+  ]);
+  const headLength = HEADER_BYTES + blocks.length;
+  const message = new Uint8Array(headLength + body.length);
+  message.set(blocks, HEADER_BYTES);
+  message.set(body, headLength);
+  const takenInMs = Math.min(...parts.map((part) => part.takenInMs));
+  const flags = (isDeflated ? FLAG_DEFLATED : 0) | (facts?.isOverLimit ? FLAG_OVER_LIMIT : 0);
+  message.set(fromHex(parts[0].id), 4);
   const view = new DataView(message.buffer);
   view.setUint16(0, MAGIC);
   view.setUint8(2, VERSION);
-  view.setUint8(3, (body === deflated ? FLAG_DEFLATED : 0) | (envelope.keyed ? FLAG_KEYED : 0));
-  message.set(fromHex(envelope.id), 4);
-  view.setBigUint64(20, BigInt(envelope.takenInMs));
-  view.setUint32(28, envelope.records);
-  view.setUint32(32, raw.length);
-  view.setUint32(CRC_AT, crc32(raw, crc32(message.subarray(0, CRC_AT))));
-  message.set(body, HEADER_BYTES);
+  view.setUint8(3, flags | (parts[0].keyed ? FLAG_KEYED : 0));
+  view.setBigUint64(20, BigInt(takenInMs));
+  view.setUint32(28, headLength);
+  view.setUint32(32, body.length);
+  view.setUint32(CRC_AT, headCrc(message.subarray(0, headLength)));
   return message;
+}
+
+function packed(raw: Uint8Array): { body: Uint8Array; isDeflated: boolean } {
+  const deflated = deflateRawSync(raw, { level: MESSAGE_DEFLATE_LEVEL });
+  return deflated.length < raw.length ? { body: deflated, isDeflated: true } : { body: raw, isDeflated: false };
+}
+
+function encodePart({ id, takenInMs, records, keyed }: Part): Uint8Array {
+  const bytes = new Uint8Array(PART_BYTES);
+  bytes.set(fromHex(id));
+  const view = new DataView(bytes.buffer);
+  view.setBigUint64(16, BigInt(takenInMs));
+  view.setUint32(24, records);
+  view.setUint8(28, keyed ? FLAG_KEYED : 0);
+  return bytes;
+}
+
+function uint32s(...values: number[]): Uint8Array {
+  const bytes = new Uint8Array(4 * values.length);
+  const view = new DataView(bytes.buffer);
+  for (const [i, value] of values.entries()) view.setUint32(4 * i, value);
+  return bytes;
+}
+
+/** Of a head, or of a whole version 1 header, as if its body were not elsewhere. */
+function headCrc(head: Uint8Array): number {
+  const first = head.slice(0, CRC_AT);
+  first[3] = (first[3] ?? 0) & ~FLAG_ELSEWHERE;
+  return crc32(head.subarray(HEADER_BYTES), crc32(first));
+}
+
+/** Length of what stays in the queue when the rest is stored elsewhere. */
+function headLengthOf(message: Uint8Array): number {
+  if (message[2] === 1) return HEADER_BYTES;
+  return new DataView(message.buffer, message.byteOffset).getUint32(28);
 }
 
 /** Splits a message into the reference that is sent, and the body that is stored under the key. */
@@ -89,9 +178,10 @@ export function splitMessage(message: Uint8Array): {
   key: string;
   body: Uint8Array<ArrayBuffer>;
 } {
-  const reference = message.slice(0, HEADER_BYTES) as Uint8Array<ArrayBuffer>;
+  const length = headLengthOf(message);
+  const reference = message.slice(0, length) as Uint8Array<ArrayBuffer>;
   reference[3] = (reference[3] ?? 0) | FLAG_ELSEWHERE;
-  return { reference, key: blobKey(reference), body: message.slice(HEADER_BYTES) as Uint8Array<ArrayBuffer> };
+  return { reference, key: blobKey(reference), body: message.slice(length) as Uint8Array<ArrayBuffer> };
 }
 
 /** Key of a message's body in the blob store: id and checksum, as 40 hex digits. */
@@ -101,7 +191,7 @@ export function blobKey(header: Uint8Array): string {
 
 /** The reverse of {@link splitMessage}. */
 export function joinMessage(reference: ArrayBuffer, body: Uint8Array): ArrayBuffer {
-  const message = concat([new Uint8Array(reference, 0, HEADER_BYTES), body]);
+  const message = concat([new Uint8Array(reference), body]);
   message[3] = (message[3] ?? 0) & ~FLAG_ELSEWHERE;
   return message.buffer;
 }
@@ -111,45 +201,139 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 export type Decoded<T> = { ok: true; value: T } | { ok: false; why: string };
 
-/** The header alone, which may be readable where the records are not. */
+/**
+ * Whether a newer version of this code wrote it. Such a message waits for a consumer that can read
+ * it: during a deployment, or after a rollback.
+ */
+export function isNewer(body: unknown): body is ArrayBuffer {
+  if (!(body instanceof ArrayBuffer) || body.byteLength < COMMON_BYTES) return false;
+  const view = new DataView(body);
+  return view.getUint16(0) === MAGIC && view.getUint8(2) > VERSION;
+}
+
+/** What a message of any version is noted by. null: it says nothing that can be. */
+export function headOf(body: unknown): MessageId | null {
+  if (!(body instanceof ArrayBuffer) || body.byteLength < COMMON_BYTES) return null;
+  const view = new DataView(body);
+  const takenInMs = Number(view.getBigUint64(20));
+  if (view.getUint16(0) !== MAGIC || !Number.isSafeInteger(takenInMs)) return null;
+  const id = toHex(new Uint8Array(body, 4, 16));
+  return { id, takenInMs, keyed: (view.getUint8(3) & FLAG_KEYED) !== 0 };
+}
+
+/** The head alone, which may be readable where the records are not. */
 export function decodeEnvelope(body: unknown): Decoded<Envelope> {
+  const head = decodeHead(body);
+  return head.ok ? { ok: true, value: head.value.envelope } : head;
+}
+
+interface Head {
+  envelope: Envelope;
+  /** Of version 2; null: the message is of version 1. */
+  blocks: ReadonlyMap<number, Uint8Array> | null;
+}
+
+function decodeHead(body: unknown): Decoded<Head> {
   if (!(body instanceof ArrayBuffer)) return { ok: false, why: "not a message of bytes" };
   if (body.byteLength < HEADER_BYTES) return { ok: false, why: "shorter than a header" };
   const view = new DataView(body);
   if (view.getUint16(0) !== MAGIC) return { ok: false, why: "not a logship message" };
-  if (view.getUint8(2) !== VERSION) return { ok: false, why: `of unknown version ${view.getUint8(2)}` };
-  const takenInMs = Number(view.getBigUint64(20));
-  if (!Number.isSafeInteger(takenInMs)) return { ok: false, why: "has no time of intake" };
+  const version = view.getUint8(2);
+  if (version !== 1 && version !== VERSION) return { ok: false, why: `of unknown version ${version}` };
+  const id = headOf(body);
+  if (id === null) return { ok: false, why: "has no time of intake" };
   const isReference = (view.getUint8(3) & FLAG_ELSEWHERE) !== 0;
-  if (isReference && body.byteLength !== HEADER_BYTES)
-    return { ok: false, why: "is neither a message nor a reference" };
-  const id = toHex(new Uint8Array(body, 4, 16));
-  return {
-    ok: true,
-    value: {
-      id,
-      takenInMs,
-      keyed: (view.getUint8(3) & FLAG_KEYED) !== 0,
-      records: view.getUint32(28),
-      elsewhere: isReference ? blobKey(new Uint8Array(body)) : null,
-    },
-  };
+  const length = headLengthOf(new Uint8Array(body));
+  const whole = version === 1 ? body.byteLength : length + view.getUint32(32);
+  if (isReference ? body.byteLength !== length : body.byteLength !== whole)
+    return {
+      ok: false,
+      why: version === 1 ? "is neither a message nor a reference" : "is of another length than it says",
+    };
+  const elsewhere = isReference ? blobKey(new Uint8Array(body)) : null;
+  if (version === 1)
+    return {
+      ok: true,
+      value: { envelope: { parts: [{ ...id, records: view.getUint32(28) }], elsewhere }, blocks: null },
+    };
+  if (length < HEADER_BYTES) return { ok: false, why: "is of another length than it says" };
+  const head = new Uint8Array(body, 0, length);
+  if (headCrc(head) !== view.getUint32(CRC_AT)) return { ok: false, why: "fails its checksum" };
+  const blocks = decodeBlocks(head.subarray(HEADER_BYTES));
+  const parts = blocks === null ? null : decodeParts(blocks.get(PARTS));
+  if (blocks === null || parts === null) return { ok: false, why: "does not say what its parts are" };
+  return { ok: true, value: { envelope: { parts, elsewhere }, blocks } };
+}
+
+/** null: there are none, or two have the same id. */
+function decodeParts(bytes: Uint8Array | undefined): Part[] | null {
+  if (bytes === undefined || bytes.length === 0 || bytes.length % PART_BYTES !== 0) return null;
+  const parts = Array.from({ length: bytes.length / PART_BYTES }, (_, i): Part => {
+    const part = bytes.slice(i * PART_BYTES, (i + 1) * PART_BYTES);
+    const view = new DataView(part.buffer);
+    return {
+      id: toHex(part.subarray(0, 16)),
+      takenInMs: Number(view.getBigUint64(16)),
+      keyed: (view.getUint8(28) & FLAG_KEYED) !== 0,
+      records: view.getUint32(24),
+    };
+  });
+  const isValid = parts.every(({ takenInMs }) => Number.isSafeInteger(takenInMs));
+  return isValid && new Set(parts.map(({ id }) => id)).size === parts.length ? parts : null;
 }
 
 /**
- * The whole message, checked: length, checksum and number of records must be what the header says.
- * @param envelope of the body, if it is decoded already.
+ * The whole message, checked: lengths, checksums and numbers of records must be what the head says.
  * @throws never.
  */
-export function decodeMessage(body: unknown, envelope = decodeEnvelope(body)): Decoded<Message> {
-  if (!envelope.ok) return envelope;
-  if (envelope.value.elsewhere !== null) return { ok: false, why: "is a reference without what it refers to" };
-  const view = new DataView(body as ArrayBuffer);
-  const rawLength = view.getUint32(32);
+export function decodeMessage(body: unknown): Decoded<Message> {
+  const head = decodeHead(body);
+  if (!head.ok) return head;
+  const { envelope, blocks } = head.value;
+  if (envelope.elsewhere !== null) return { ok: false, why: "is a reference without what it refers to" };
+  const bytes = new Uint8Array(body as ArrayBuffer);
+  const lines = blocks === null ? linesOf1(bytes) : linesOf2(bytes, blocks);
+  if (!lines.ok) return lines;
+  const records = envelope.parts.reduce((sum, part) => sum + part.records, 0);
+  if (lines.value.lines.length !== records) return { ok: false, why: "holds another number of records than it says" };
+  const isOverLimit = ((bytes[3] ?? 0) & FLAG_OVER_LIMIT) !== 0;
+  const facts = blocks === null ? null : decodeFacts(blocks, envelope.parts.length, isOverLimit);
+  return { ok: true, value: { ...envelope, ...lines.value, facts } };
+}
+
+type Lines = Pick<Message, "lines" | "ascii">;
+
+function linesOf1(message: Uint8Array): Decoded<Lines> {
+  const view = new DataView(message.buffer);
+  const crc = crc32(message.subarray(0, CRC_AT));
+  return readLines(
+    message.subarray(HEADER_BYTES),
+    message,
+    view.getUint32(32),
+    (raw) => crc32(raw, crc) === view.getUint32(CRC_AT),
+  );
+}
+
+function linesOf2(message: Uint8Array, head: ReadonlyMap<number, Uint8Array>): Decoded<Lines> {
+  const says = head.get(BODY);
+  const body = message.subarray(headLengthOf(message));
+  if (says === undefined || says.length < 12) return { ok: false, why: "does not say what its records are" };
+  const view = new DataView(says.buffer, says.byteOffset, says.length);
+  if (crc32(body) !== view.getUint32(8)) return { ok: false, why: "fails its checksum" };
+  const lines = decodeBlocks(body)?.get(LINES);
+  if (lines === undefined) return { ok: false, why: "has no records" };
+  return readLines(lines, message, view.getUint32(0), (raw) => crc32(raw) === view.getUint32(4));
+}
+
+function readLines(
+  payload: Uint8Array,
+  message: Uint8Array,
+  rawLength: number,
+  isIntact: (raw: Uint8Array) => boolean,
+): Decoded<Lines> {
   if (rawLength > RAW_LIMIT) return { ok: false, why: `announces ${rawLength} bytes of records` };
-  const payload = new Uint8Array(body as ArrayBuffer, HEADER_BYTES);
   let raw: Uint8Array = payload;
-  if ((view.getUint8(3) & FLAG_DEFLATED) !== 0) {
+  if (((message[3] ?? 0) & FLAG_DEFLATED) !== 0) {
     try {
       // One chunk for all of it saves copies. The runtime compares the limit with its buffer, which
       // grows by doubling, not with the output: an exact limit would refuse valid messages. The
@@ -160,8 +344,7 @@ export function decodeMessage(body: unknown, envelope = decodeEnvelope(body)): D
       return { ok: false, why: "does not inflate" };
     }
   }
-  const crc = crc32(raw, crc32(new Uint8Array(body as ArrayBuffer, 0, CRC_AT)));
-  if (raw.length !== rawLength || crc !== view.getUint32(CRC_AT)) return { ok: false, why: "fails its checksum" };
+  if (raw.length !== rawLength || !isIntact(raw)) return { ok: false, why: "fails its checksum" };
   let text: string;
   try {
     text = decoder.decode(raw);
@@ -170,14 +353,22 @@ export function decodeMessage(body: unknown, envelope = decodeEnvelope(body)): D
   }
   const lines = text.split("\n");
   if (lines.pop() !== "") return { ok: false, why: "ends within a record" };
-  if (lines.length !== envelope.value.records)
-    return { ok: false, why: "holds another number of records than it says" };
-  return { ok: true, value: { ...envelope.value, lines, ascii: text.length === raw.length } };
+  return { ok: true, value: { lines, ascii: text.length === raw.length } };
 }
 
-type MessageId = Pick<Envelope, "id" | "takenInMs" | "keyed">;
+/** The lines of each part. @param lines as many as the parts have records. */
+export function linesOfParts({ parts, lines }: Pick<Message, "parts" | "lines">): { part: Part; lines: string[] }[] {
+  let at = 0;
+  return parts.map((part) => {
+    const from = at;
+    at += part.records;
+    return { part, lines: parts.length === 1 ? lines : lines.slice(from, at) };
+  });
+}
 
-/** What a message is remembered by. */
+type MessageId = Pick<Part, "id" | "takenInMs" | "keyed">;
+
+/** What a part is remembered by. */
 export function idOf({ id, takenInMs, keyed }: MessageId): MessageId {
   return { id, takenInMs, keyed };
 }

@@ -11,11 +11,10 @@ import type { SourceFault } from "./words.ts";
 export const WHOLE_MAX_BYTES = 1_000_000;
 
 export type CopyOutcome =
-  | { kind: "delivered"; verified: boolean }
+  /** `leaveOut` as in `WriteOutcome`. */
+  | { kind: "delivered"; verified: boolean; leaveOut?: number }
   /** Something else stands under its key. */
   | { kind: "key_taken" }
-  /** The target does not know `createOnly`: it must be asked again without. */
-  | { kind: "no_conditional" }
   | { kind: "missing" | "damaged"; words: string }
   /** The target refuses this object itself. */
   | { kind: "refused"; words: string }
@@ -24,8 +23,8 @@ export type CopyOutcome =
 
 export interface Target {
   store: Pick<OpenDestination, "write" | "stands">;
-  /** Whether it may know how to refuse a second object under a key. */
-  createOnly: boolean;
+  /** What requests to it leave out, as far as is known. */
+  leaveOut: number;
 }
 
 /**
@@ -53,7 +52,7 @@ async function copy(
   piece: Piece,
   key: string,
   source: Pick<OpenDestination, "read">,
-  { store, createOnly }: Target,
+  { store, leaveOut }: Target,
 ): Promise<CopyOutcome> {
   const { bytes } = piece;
   const opened = await openSource(source, piece);
@@ -75,12 +74,11 @@ async function copy(
       });
     };
   }
-  const outcome = await store.write({ ...piece, key }, body, { doubtful: piece.doubtful, createOnly });
+  const outcome = await store.write({ ...piece, key }, body, { doubtful: piece.doubtful, leaveOut });
   if (bytes > WHOLE_MAX_BYTES && first !== null) letGo(opened.body);
   switch (outcome.kind) {
     case "delivered":
     case "key_taken":
-    case "no_conditional":
       return outcome;
     case "failed": {
       // The body broke off: the target's answer says nothing about the target.

@@ -112,8 +112,9 @@ export class Plans {
     this.#sql.exec("UPDATE replay SET cursor = ?, claimed = ? WHERE seq = ?", tried, claimed, seq);
   }
 
-  setUnconditional(seq: number): void {
-    this.#sql.exec("UPDATE replay SET unconditional = 1 WHERE seq = ?", seq);
+  /** What requests to the target leave out. */
+  setLeftOut(seq: number, leaveOut: number): void {
+    this.#sql.exec("UPDATE replay SET unconditional = ? WHERE seq = ?", leaveOut, seq);
   }
 
   /** A run in which nothing failed is over. */

@@ -30,6 +30,7 @@ export interface ReplayRow {
   resume_ms: number;
   error: string | null;
   modified: number;
+  /** What requests to the target leave out: bits that its kind knows. */
   unconditional: number;
 }
 

@@ -19,8 +19,8 @@ export class Run {
   readonly seq: number;
   readonly source: OpenDestination;
   readonly target: OpenDestination;
-  /** Whether the target may know how to refuse a second object under a key. */
-  createOnly: boolean;
+  /** What requests to the target leave out, as its kind has found out; 0: nothing. */
+  leaveOut: number;
   readonly inFlight = new Set<number>();
   /** Why it has to wait; null: it does not. */
   error: Failure | null = null;
@@ -44,7 +44,7 @@ export class Run {
     this.seq = row.seq;
     this.source = source;
     this.target = target;
-    this.createOnly = row.unconditional !== 1;
+    this.leaveOut = row.unconditional;
     this.#plans = plans;
     this.#left = objects;
     this.#untilMs = untilMs;

@@ -58,12 +58,11 @@ export class Steps {
   /** One attempt for one object, and what follows from it. */
   async attempt(run: Run, piece: Piece): Promise<void> {
     try {
-      let outcome = await this.copyOne(run, piece);
-      if (outcome.kind === "no_conditional") {
-        this.#change(() => this.#plans.setUnconditional(run.seq));
-        run.createOnly = false;
-        // The store does not know the condition; the same attempt goes on without it.
-        outcome = await this.copyOne(run, piece);
+      const outcome = await this.copyOne(run, piece);
+      const learned = outcome.kind === "delivered" ? outcome.leaveOut : undefined;
+      if (learned !== undefined) {
+        this.#change(() => this.#plans.setLeftOut(run.seq, learned));
+        run.leaveOut = learned;
       }
       await this.settle(run, piece, outcome);
     } catch (error) {
@@ -75,8 +74,8 @@ export class Steps {
   }
 
   copyOne(run: Run, piece: Piece): Promise<CopyOutcome> {
-    const { source, target, createOnly, row } = run;
-    return copyObject(piece, keyOf(row, piece), source, { store: target, createOnly });
+    const { source, target, leaveOut, row } = run;
+    return copyObject(piece, keyOf(row, piece), source, { store: target, leaveOut });
   }
 
   /** What follows from an attempt. The log lists a copy before the plan drops it. */
@@ -91,8 +90,7 @@ export class Steps {
         run.went();
         return;
       }
-      case "key_taken":
-      case "no_conditional": {
+      case "key_taken": {
         const { firstEventMs, lastEventMs, key } = piece;
         const segment = segmentWith(this.#logs, row.job, number);
         const name = await answered(

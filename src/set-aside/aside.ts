@@ -3,7 +3,7 @@ import type { AsideEntry, AsideMessage } from "../account/set-aside-messages.ts"
 import { chainAside, findSegment } from "../delivery/chain.ts";
 import type { DeliveryLog } from "../delivery/delivery-log.ts";
 import type { AsideObject } from "../delivery/types.ts";
-import type { JobsSnapshot } from "../job/config.ts";
+import { everyJob, type JobsSnapshot } from "../job/config.ts";
 import { errorText, log } from "../log.ts";
 import { answered } from "../platform.ts";
 
@@ -52,7 +52,7 @@ export async function listAside(
       return { entries: [], total: 0 };
     }
   };
-  const ids = sorted((await jobs()).jobs.map(({ id }) => id));
+  const ids = sorted(everyJob(await jobs()).map(({ id }) => id));
   const totals = await Promise.all(ids.map((job) => part(job, 0, 0)));
   let before = messages.total;
   for (const [i, job] of ids.entries()) {
@@ -78,7 +78,7 @@ export async function findObject(
   { job, number }: AsideId & { kind: "object" },
 ): Promise<FoundObject | null> {
   // A log that is only named would come into being.
-  if (!(await jobs()).jobs.some(({ id }) => id === job)) return null;
+  if (!everyJob(await jobs()).some(({ id }) => id === job)) return null;
   const segment = await findSegment(logs, job, number);
   if (segment === null) return null;
   const object = (await segment.asideObject(number)) as AsideObject | null;

@@ -1,5 +1,14 @@
 import type { InForceAtIntake } from "../account/set-aside-messages.ts";
-import { getsAgain, type JobConfig, type JobsSnapshot, type OptOut, type Window, wasIn } from "../job/config.ts";
+import {
+  everyJob,
+  getsAgain,
+  type JobConfig,
+  type JobsSnapshot,
+  type OptOut,
+  type UnreadableJob,
+  type Window,
+  wasIn,
+} from "../job/config.ts";
 import { readJobConfig, readSnapshot } from "../job/snapshot.ts";
 
 /**
@@ -11,7 +20,7 @@ export class InForce {
   readonly #takenInMs: number;
   readonly #nowMs: number;
   /** Jobs by their copies with a restored window. */
-  readonly #originals = new WeakMap<JobConfig, JobConfig>();
+  readonly #originals = new WeakMap<UnreadableJob, UnreadableJob>();
 
   /** @param noted null: nothing was noted; only the windows known now are used. */
   constructor(noted: InForceAtIntake | null, takenInMs: number, nowMs: number) {
@@ -24,8 +33,14 @@ export class InForce {
   snapshotOf(answer: unknown): JobsSnapshot {
     const snapshot = readSnapshot(answer);
     if (snapshot === null) throw new Error("the answer is not a configuration");
-    const jobs = snapshot.jobs.filter((job) => getsAgain(job, this.#nowMs)).map((job) => this.#withWindow(job));
-    return { ...snapshot, jobs, optOuts: this.#optOuts(snapshot) };
+    const again = <J extends UnreadableJob>(jobs: readonly J[]): J[] =>
+      jobs.filter((job) => getsAgain(job, this.#nowMs)).map((job) => this.#withWindow(job));
+    return {
+      ...snapshot,
+      jobs: again(snapshot.jobs),
+      ...(snapshot.unreadable && { unreadable: again(snapshot.unreadable) }),
+      optOuts: this.#optOuts(snapshot),
+    };
   }
 
   /** The same of one job. Anything but a configuration is returned as it is. */
@@ -36,16 +51,20 @@ export class InForce {
 
   /** The stored configuration, which the log knows. */
   original(job: JobConfig): JobConfig {
-    return this.#originals.get(job) ?? job;
+    return (this.#originals.get(job) as JobConfig | undefined) ?? job;
   }
 
   /** Jobs that were enabled then, and do not get the message now. */
-  gone({ jobs }: JobsSnapshot, taken: ReadonlySet<number>): number[] {
-    const there = new Set(jobs.filter((job) => !job.discard && getsAgain(job, this.#nowMs)).map(({ id }) => id));
+  gone(jobs: JobsSnapshot, taken: ReadonlySet<number>): number[] {
+    const there = new Set(
+      everyJob(jobs)
+        .filter((job) => !job.discard && getsAgain(job, this.#nowMs))
+        .map(({ id }) => id),
+    );
     return (this.#noted?.jobs ?? []).filter((id) => !taken.has(id) && !there.has(id));
   }
 
-  #withWindow(job: JobConfig): JobConfig {
+  #withWindow<J extends UnreadableJob>(job: J): J {
     if (job.discard || wasIn(job, this.#takenInMs) || this.#noted?.jobs.includes(job.id) !== true) return job;
     const adjusted = { ...job, windows: [this.#moment(), ...job.windows] };
     this.#originals.set(adjusted, job);

@@ -5,7 +5,7 @@ import { errorText, log } from "../log.ts";
 import { wholeMessage } from "../object/load.ts";
 import type { Blobs } from "../queue/blob-store.ts";
 import type { Delivery } from "../queue/delivery.ts";
-import { idOf } from "../queue/message.ts";
+import { encodeParts, idOf, linesOfParts } from "../queue/message.ts";
 
 export interface AsideContext {
   setAside(message: SetAsideMessage): Promise<void>;
@@ -13,8 +13,9 @@ export interface AsideContext {
 }
 
 /**
- * Sets a message aside: the ledger stores it whole, a reference with its records. If that fails, it
- * goes back to the queue.
+ * Sets a message aside: the ledger stores it whole, a reference with its records; of several parts,
+ * each as a message of its own, as the ledger may have counted some of them. If that fails, it goes
+ * back to the queue.
  * @param unreadable why its records cannot be read, if that is known already.
  */
 export async function putAside(
@@ -25,14 +26,8 @@ export async function putAside(
   unreadable?: string,
 ): Promise<void> {
   try {
-    const whole = await wholeMessage(delivery, blobs);
-    await setAside({
-      ...(unreadable !== undefined && { unreadable }),
-      ...identityOf(delivery, whole),
-      queue,
-      why,
-      message: bytesOf(whole.body).slice().buffer,
-    });
+    for (const message of messagesOf(delivery, await wholeMessage(delivery, blobs)))
+      await setAside({ ...(unreadable !== undefined && { unreadable }), ...message, queue, why });
     delivery.ack("set_aside");
   } catch (error) {
     log.error("setting a message aside failed", { error: errorText(error) });
@@ -40,23 +35,42 @@ export async function putAside(
   }
 }
 
-/** The id that a message is remembered by, and how many events it counts as. */
-function identityOf(
+type Kept = Pick<SetAsideMessage, "taken" | "noted" | "alsoNoted" | "events" | "unreadable" | "message">;
+
+/** What is stored, the id that each is remembered by, and how many events it counts as. */
+function messagesOf(
   { taken, queuedMs }: Delivery,
   { body, content, isMissing }: Awaited<ReturnType<typeof wholeMessage>>,
-): Pick<SetAsideMessage, "taken" | "noted" | "events" | "unreadable"> {
-  if (content.ok) return { taken: idOf(content.value), events: content.value.records };
+): Kept[] {
+  const message = bytesOf(body).slice().buffer;
+  if (content.ok) {
+    return linesOfParts(content.value).map(({ part, lines }, _i, { length }) => ({
+      taken: idOf(part),
+      events: part.records,
+      message: length === 1 ? message : encodeParts([part], ndjson(lines), null).buffer,
+    }));
+  }
+  const [first, ...others] = taken;
   // Its header was valid once, and is all that is left.
-  if (isMissing && taken !== null) return { taken, events: 1, unreadable: content.why };
+  if (isMissing && first !== undefined && others.length === 0)
+    return [{ taken: first, events: 1, unreadable: content.why, message }];
   // Its header cannot be trusted. A hash of the bytes is the same at each delivery; it counts as
   // one event.
-  const id = createHash("sha256").update(bytesOf(body)).digest("hex").slice(0, 32);
-  return {
-    taken: { id, takenInMs: queuedMs, keyed: true },
-    ...(taken !== null && { noted: taken }),
-    events: 1,
-    unreadable: content.why,
-  };
+  const id = createHash("sha256").update(new Uint8Array(message)).digest("hex").slice(0, 32);
+  return [
+    {
+      taken: { id, takenInMs: queuedMs, keyed: true },
+      ...(first !== undefined && { noted: first }),
+      ...(others.length > 0 && { alsoNoted: others }),
+      events: 1,
+      unreadable: content.why,
+      message,
+    },
+  ];
+}
+
+function ndjson(lines: readonly string[]): Uint8Array {
+  return encodeUtf8(lines.map((line) => `${line}\n`).join(""));
 }
 
 function bytesOf(body: unknown): Uint8Array<ArrayBuffer> {

@@ -2,7 +2,7 @@ import type { CommitCount, MessageCount } from "../account/outcome.ts";
 import type { AsideMessage } from "../account/set-aside-messages.ts";
 import { appendToChain } from "../delivery/chain.ts";
 import type { AsideObject } from "../delivery/types.ts";
-import type { JobsSnapshot } from "../job/config.ts";
+import { type JobsSnapshot, wasIn } from "../job/config.ts";
 import { type CommitAppend, ForgottenError } from "../object/append.ts";
 import { type Loaded, load } from "../object/load.ts";
 import { Patience, type Platform } from "../platform.ts";
@@ -14,7 +14,11 @@ import { InForce } from "./in-force.ts";
 
 export interface ResendContext {
   /** Offers a message to the jobs, and counts it, as the queue handler does. */
-  commit(loaded: Loaded, jobs: JobsSnapshot, context: { append: CommitAppend; count: CommitCount }): Promise<unknown>;
+  commit(
+    loaded: readonly Loaded[],
+    jobs: JobsSnapshot,
+    context: { append: CommitAppend; count: CommitCount },
+  ): Promise<unknown>;
   blobs: Pick<Blobs, "get">;
   platform: Pick<Platform, "now">;
 }
@@ -26,7 +30,8 @@ export type Resent =
       jobs: number[];
       /** Jobs that were enabled when it was taken in, but no longer take anything. */
       gone: number[];
-      count: MessageCount;
+      /** Of all its parts. */
+      count: Pick<MessageCount, "events" | "routed" | "notEnabled" | "notRouted">;
     }
   | { kind: "object"; object: AsideObject }
   | NotResent;
@@ -70,7 +75,9 @@ export async function resendAside(stores: AsideStores, id: AsideId, context: Res
     // As a redelivery: its records are checked in full, and the logs are asked first whether they
     // have it.
     const delivery = { body: aside.message, envelope: decodeEnvelope(aside.message), attempts: 2 };
-    if (delivery.envelope.ok && isFromFuture(delivery.envelope.value.takenInMs, context.platform.now()))
+    const { envelope } = delivery;
+    const nowMs = context.platform.now();
+    if (envelope.ok && envelope.value.parts.some(({ takenInMs }) => isFromFuture(takenInMs, nowMs)))
       return { kind: "unreadable", why: FROM_FUTURE };
     const loading = await load(delivery, {
       get: (key) => patience.answer("the blob store", BLOB_MS, () => context.blobs.get(key)),
@@ -79,7 +86,8 @@ export async function resendAside(stores: AsideStores, id: AsideId, context: Res
       case "missing":
         return { kind: "unreadable", why: "refers to records that are not there" };
       case "unreadable":
-        return loading;
+      case "newer":
+        return { kind: "unreadable", why: loading.why };
       case "loaded":
         return await offer(loading.loaded, aside, jobs, stores, context, patience);
     }
@@ -96,20 +104,23 @@ async function resendObject(stores: AsideStores, id: AsideId & { kind: "object" 
 }
 
 async function offer(
-  loaded: Loaded,
+  loaded: readonly Loaded[],
   aside: AsideMessage,
   jobs: JobsSnapshot,
   { ledger, logs }: AsideStores,
   { commit, platform }: ResendContext,
   patience: Patience,
 ): Promise<Resent> {
-  const inForce = new InForce(aside.terms, loaded.message.takenInMs, platform.now());
+  // Several only where newer code wrote it: parts that can be read are set aside one by one.
+  const takenInMs = Math.min(...loaded.map(({ message }) => message.takenInMs));
+  const inForce = new InForce(aside.terms, takenInMs, platform.now());
   const taken = new Set<number>();
   const broken = new Map<number, Error["name"]>();
-  let counted: MessageCount | null = null;
+  let counted: readonly MessageCount[] | null = null;
   let isGone = false;
   const append: CommitAppend = async (job, build, suspects) => {
-    const again = { isKept: aside.terms?.kept.includes(job.id) ?? false };
+    // The logs were asked for the first part alone.
+    const again = { isKept: loaded.length === 1 && (aside.terms?.kept.includes(job.id) ?? false) };
     const marked: typeof build = (without) => ({ ...build(without), again });
     try {
       const result = await patience.answer(`the log of job ${job.id}`, APPEND_MS, () =>
@@ -123,21 +134,31 @@ async function offer(
       throw error;
     }
   };
-  const count: CommitCount = async ({ done: [message], state }) => {
-    if (message === undefined) return null;
+  const count: CommitCount = async ({ done, state }) => {
+    const [only] = done;
+    if (only === undefined || done.length < loaded.length) return null;
     const newer: unknown = await patience.answer("the ledger", COUNT_MS, async () =>
-      ledger.asideSent(aside.id, message, state),
+      // A ledger of an earlier release takes one, not in a list.
+      ledger.asideSent(aside.id, done.length === 1 ? only : done, state),
     );
     isGone = newer === "gone";
     if (isGone) return null;
-    if (newer === null) counted = message;
+    if (newer === null) counted = done;
     return newer === null ? null : inForce.snapshotOf(newer);
   };
-  await commit(loaded, inForce.snapshotOf(jobs), { append, count });
+  const then = inForce.snapshotOf(jobs);
+  for (const job of then.unreadable ?? []) if (wasIn(job, takenInMs)) broken.set(job.id, "unreadable");
+  await commit(loaded, then, { append, count });
   if (isGone) return { kind: "gone" };
   if (counted !== null)
-    return { kind: "message", jobs: sorted(taken), gone: inForce.gone(jobs, taken), count: counted };
+    return { kind: "message", jobs: sorted(taken), gone: inForce.gone(jobs, taken), count: total(counted) };
   const forgotten = [...broken].filter(([, name]) => name === ForgottenError.name).map(([id]) => id);
   if (forgotten.length > 0) return { kind: "forgotten", jobs: sorted(forgotten) };
   return { kind: "failed", jobs: sorted(broken.keys()) };
+}
+
+function total(parts: readonly MessageCount[]): Pick<MessageCount, "events" | "routed" | "notEnabled" | "notRouted"> {
+  const sum = { events: 0, routed: 0, notEnabled: 0, notRouted: 0 };
+  for (const part of parts) for (const name of Object.keys(sum) as (keyof typeof sum)[]) sum[name] += part[name];
+  return sum;
 }

@@ -37,6 +37,8 @@ export interface KnownJob {
   /** The version of its last change. */
   modifiedVersion: number;
   destination: DestinationFact;
+  /** A newer version wrote it: all but its times is unknown. */
+  isUnreadable?: true;
 }
 
 /**

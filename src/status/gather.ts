@@ -15,7 +15,7 @@ import { ANSWER, checked } from "./answers.ts";
 import type { AccountFacts, Facts, JobFacts, KnownAttachment, KnownJob, Told, WaitingReplay } from "./facts.ts";
 import { SILENT } from "./facts.ts";
 import { candidates, functionFacts, heardOf, unnamedMs } from "./function-facts.ts";
-import { knownJob } from "./known-jobs.ts";
+import { knownJob, knownUnreadable } from "./known-jobs.ts";
 import type { Rhythm } from "./rhythm.ts";
 import { type SampleState, type Samples, sampled } from "./samples.ts";
 
@@ -108,7 +108,8 @@ async function askAll(env: Env, sources: Sources, ask: Ask): Promise<Answers> {
       const snapshot = readSnapshot(await controlPlane(CONTROL).configSince(""));
       if (snapshot === null) throw new Error("no snapshot of jobs");
       const config = readConfig(env);
-      return snapshot.jobs.map((job) => knownJob(job, config));
+      const readable = snapshot.jobs.map((job) => knownJob(job, config));
+      return [...readable, ...(snapshot.unreadable ?? []).map(knownUnreadable)];
     }),
     ask("the settings of functions", ANSWER.Settings, () => controlPlane(CONTROL).functionSettings()),
     ask("the ledger", ANSWER.Account, () => accountLedger(ACCOUNT).status()),

@@ -8,6 +8,8 @@ import { answerIn, causeIn, counted, type Found, parkedAdvice, type Rest } from 
 /** What is wrong with one job. */
 export function jobFindings(job: JobFacts, facts: Facts): Found[] {
   const subject: Subject = { type: "job", id: job.id };
+  // What else the rules would find rests on settings that are unknown.
+  if (job.isUnreadable) return [{ ...unreadable(job), subject }];
   const { log } = job;
   const pending = log === SILENT || log === null ? 0 : log.counts.pending;
   const isLive = job.deletedMs === null;
@@ -53,6 +55,18 @@ function destinationFindings({ id, destination, log }: JobFacts, pending: number
       },
     ];
   return [];
+}
+
+function unreadable({ id }: JobFacts): Rest {
+  return {
+    kind: "job_unreadable",
+    severity: "error",
+    sinceMs: null,
+    affected: null,
+    summary: `Job ${id} cannot be read by this version of the service: a newer one wrote it.`,
+    advice:
+      "Deploy the newer version again. Until then its events wait in the queue, ten days at most, and are set aside after that; no other job is held up. Or delete the job.",
+  };
 }
 
 function logSilent({ id }: JobFacts): Rest {

@@ -17,6 +17,7 @@ export const KINDS = [
   "functions_not_watched",
   "functions_more",
   "out_of_balance",
+  "job_unreadable",
   "key_lost",
   "destination_unusable",
   "parked",

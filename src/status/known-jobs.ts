@@ -1,6 +1,6 @@
 import type { ConfigResult } from "../config.ts";
 import { parseDestination } from "../destinations/parse.ts";
-import { CLOCK_SKEW_MS, type JobConfig } from "../job/config.ts";
+import { CLOCK_SKEW_MS, type JobConfig, type UnreadableJob } from "../job/config.ts";
 import { destinationPurpose, unseal } from "../job/secrets.ts";
 import type { DestinationFact, KnownJob } from "./facts.ts";
 
@@ -17,6 +17,19 @@ export function knownJob(job: JobConfig, config: ConfigResult): KnownJob {
     sampleRate: job.sampleRate,
     modifiedVersion: job.modifiedVersion,
     destination: destinationFact(job.destination, config),
+  };
+}
+
+/** Of a job that cannot be read: what is unknown is as of a job without settings. */
+export function knownUnreadable({ id, windows, deletedMs }: UnreadableJob): KnownJob {
+  const last = windows.at(-1);
+  return {
+    id,
+    enabledSinceMs: deletedMs === null && last?.untilMs === null ? last.fromMs + CLOCK_SKEW_MS : null,
+    deletedMs,
+    ...{ intervalMs: 0, hasFilter: false, sampleRate: 1, modifiedVersion: 0 },
+    destination: { kind: "unknown" },
+    isUnreadable: true,
   };
 }
 

@@ -105,6 +105,8 @@ export function isUntold(facts: Facts, subject: Subject, kind: string): boolean 
 
 function isUntoldOf(job: JobFacts, kind: Kind, facts: Facts): boolean {
   const { log, destination } = job;
+  if (kind === "job_unreadable") return false;
+  if (job.isUnreadable) return kind !== "replay_waiting";
   if (kind === "key_lost" || kind === "destination_unusable") return destination.kind === "unknown";
   if (kind === "nothing_received" && isReceiptUntold(job, facts)) return true;
   return log === SILENT && !WITHOUT_LOG.has(kind);

@@ -1,3 +1,4 @@
+import { remedyFor } from "../destinations/remedies.ts";
 import type { Kind } from "./kinds.ts";
 import type { Finding } from "./types.ts";
 
@@ -47,6 +48,8 @@ export function parkedAdvice(answer: StoreAnswer | null): string {
   const kept = "Nothing is lost: uploads are retried every few minutes, and at once when the job is changed.";
   if (answer === null) return `Read the job's error_message and fix what it names, or ${send}. ${kept}`;
   const { status, code } = answer;
+  const remedy = remedyFor(code);
+  if (remedy !== null) return `${remedy} With other settings or keys, ${send}. ${kept}`;
   if (status >= 300 && status < 400)
     return `The bucket is elsewhere; redirects are not followed. Find its region and endpoint, and ${send}. ${kept}`;
   if (status === 404)
@@ -57,8 +60,7 @@ export function parkedAdvice(answer: StoreAnswer | null): string {
     return `The region is not that of the bucket. Find the right one, and ${send}. ${kept}`;
   if (code === "SignatureDoesNotMatch" || code === "InvalidAccessKeyId" || code === "InvalidToken" || status === 401)
     return `The store does not know the key, or the secret is wrong. Create a new key, and ${send}. ${kept}`;
-  if (status === 403)
-    return `The key may not write there. Allow it to write objects to the bucket, or ${send} with another key. ${kept}`;
+  if (status === 403) return `${remedyFor("AccessDenied")} With another key, ${send}. ${kept}`;
   return `The store rejects every upload. Check bucket, endpoint and region, and ${send}. ${kept}`;
 }
 

@@ -3,10 +3,11 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import { AccountLedger, accountLedger, type Outcome } from "../../src/account/ledger.ts";
 import type { PackedMessage } from "../../src/intake/packing.ts";
 import { blobStore } from "../../src/queue/blob-store.ts";
-import { encodeMessage, splitMessage } from "../../src/queue/message.ts";
+import { splitMessage } from "../../src/queue/message.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import type { TakenId } from "../../src/storage/id-memory.ts";
 import { traceRecord } from "../record/samples.ts";
+import { encodeMessage } from "../support/message-v1.ts";
 import { createJob } from "../support/runtime/api.ts";
 import { freshBucket, NOON, redeliver, setClock } from "../support/runtime/pipeline.ts";
 

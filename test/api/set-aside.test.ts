@@ -8,15 +8,15 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import { accountLedger } from "../../src/account/ledger.ts";
 import { DeliveryLog } from "../../src/index.ts";
 import { ASIDE_SHOWN_BYTES, ASIDE_SHOWN_UNITS } from "../../src/limits.ts";
-import { encodeMessage } from "../../src/queue/message.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { id } from "../pipeline/scripted.ts";
 import { traceRecord } from "../record/samples.ts";
 import { ACCOUNT, ADMIN_TOKEN } from "../support/constants.ts";
-import { Oracle } from "../support/oracle.ts";
+import { encodeMessage } from "../support/message-v1.ts";
+import { type Minted, Oracle } from "../support/oracle.ts";
 import { createJob } from "../support/runtime/api.ts";
 import { deliver, freshBucket, logStatus, NOON, pack, runAlarm, setClock } from "../support/runtime/pipeline.ts";
-import { rule } from "../support/s3-script.ts";
+import { type Rule, rule } from "../support/s3-script.ts";
 import { call, errorsOf } from "./harness.ts";
 
 interface Entry {
@@ -47,16 +47,23 @@ async function unreadable(n: number, bytes: Uint8Array<ArrayBuffer>): Promise<vo
   await ledger().setAside({ taken, queue: "q", why, unreadable: why, events: 1, message: bytes.buffer });
 }
 
-/** A job whose store refuses its objects, one a day. */
+/** A job whose store refuses some of its objects, one a day, and takes one after each. */
 async function refusedObjects(days: number): Promise<number> {
   const { name, control } = freshBucket();
   const job = await createJob(name);
-  await control.script([
-    rule({ do: "answer", status: 413, code: "EntityTooLarge" }, { method: "PUT", keyIncludes: ".log.gz" }),
-  ]);
-  await deliver(pack(new Oracle({ at: NOON }).mint(days * 2, { days }), clock.nowMs()));
-  clock.advance(60_000);
-  await runAlarm(job);
+  const events = Map.groupBy(new Oracle({ at: NOON }).mint(days * 2, { days }), ({ day }) => day);
+  const ship = async (some: readonly Minted[], rules: readonly Rule[]): Promise<void> => {
+    await control.script(rules);
+    await deliver(pack(some, clock.nowMs()));
+    clock.advance(60_000);
+    await runAlarm(job);
+  };
+  for (const ofDay of events.values()) {
+    await ship(ofDay, [
+      rule({ do: "answer", status: 413, code: "EntityTooLarge" }, { method: "PUT", keyIncludes: ".log.gz" }),
+    ]);
+    await ship(new Oracle({ at: NOON }).mint(1), []);
+  }
   // Disabled, so that it gets no events of the next job.
   await call("PUT", `/logship/jobs/${job}`, { enabled: false });
   clock.advance(1_000);

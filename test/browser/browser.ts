@@ -59,7 +59,8 @@ export class Stage implements AsyncDisposable {
   /** A new profile without a session. Console errors of its pages are in {@link complaints}. */
   async profile(options: Parameters<Browser["newContext"]>[0] = {}): Promise<BrowserContext> {
     const context = await this.browser.newContext({ baseURL: this.shipper.url, ...options });
-    context.setDefaultTimeout(15_000);
+    // A page takes a second; three browsers and a build beside them may take twenty.
+    context.setDefaultTimeout(45_000);
     return context;
   }
 

@@ -45,7 +45,7 @@ describe("a destination that is tested", () => {
       "does not match the access key ID",
       "HTTP 403 SignatureDoesNotMatch",
     ],
-    ["keys that may not write", { do: "answer", status: 403 }, "may not write here", "HTTP 403"],
+    ["keys that may not write", { do: "answer", status: 403 }, "may not write there", "HTTP 403"],
     [
       "no such bucket",
       { do: "answer", status: 404, code: "NoSuchBucket" },
@@ -230,4 +230,15 @@ it("has advice for whatever a store may say", () => {
     true,
     false,
   ]);
+});
+
+it.each([
+  ["HTTP 403 QuotaExceeded", "quota"],
+  ["HTTP 403 RequestTimeTooSkewed", "clock"],
+  ["HTTP 403 AccessDenied", "or its secret is wrong"],
+  ["HTTP 403", "or its secret is wrong"],
+  ["HTTP 400 InvalidRequest", "has sse, leave it out"],
+  ["HTTP 501 NotImplemented", "has sse, leave it out"],
+])("advises on %s by what stores mean with it", (message, words) => {
+  expect(adviceOn(`error writing object: error uploading: ${message}`)).toContain(words);
 });

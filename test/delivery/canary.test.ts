@@ -154,6 +154,7 @@ describe("a canary that hangs", () => {
       after(run, ms === 30_000 ? 100 : ms)) as never);
     await tick(job.id);
     expect(await state()).toMatchObject({ state: "waiting", why: null });
+    await vi.waitUntil(async () => (await control.requests())[1]?.state !== "held");
     expect(await control.requests()).toMatchObject([{ method: "PUT" }, { method: "GET", state: "aborted" }]);
   });
 

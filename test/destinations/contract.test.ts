@@ -11,7 +11,7 @@ import { FIXTURES, SECRETS, type Service } from "./kinds.ts";
 const NOW = Date.UTC(2026, 10, 20, 12);
 const KEY = "logs/20261120/a=b c+d.log.gz";
 const BYTES = encodeUtf8("fixed bytes");
-const FIRST = { doubtful: false, createOnly: true };
+const FIRST = { doubtful: false, leaveOut: 0 };
 
 function fixed(bytes: Uint8Array = BYTES, key = KEY): FixedObject {
   const hash = (name: string): string => createHash(name).update(bytes).digest("hex");
@@ -54,7 +54,7 @@ describe.each(Object.entries(FIXTURES))("a destination: %s", (_name, { conf, ser
     expect(new Uint8Array(await new Response(read.body).arrayBuffer())).toEqual(BYTES);
   });
 
-  it.each([FIRST, { doubtful: true, createOnly: true }, { doubtful: false, createOnly: false }])(
+  it.each([FIRST, { doubtful: true, leaveOut: 0 }, { doubtful: false, leaveOut: 1 }])(
     "says there of what is written again: %o",
     async (options) => {
       const { to, held } = open();
@@ -90,7 +90,7 @@ describe.each(Object.entries(FIXTURES))("a destination: %s", (_name, { conf, ser
         kind: "failed",
         error: { kind: "unreachable", cause: "connection_failed" },
       });
-      expect(await write(to, { doubtful: true, createOnly: true })).toEqual({ kind: "delivered", verified: true });
+      expect(await write(to, { doubtful: true, leaveOut: 0 })).toEqual({ kind: "delivered", verified: true });
       expect(held.get(KEY)).toEqual(BYTES);
     }
   });

@@ -31,6 +31,8 @@ export interface ShipperOptions {
 }
 
 export interface Restart {
+  /** Another build, with its configuration: from then on, in place of the one before. */
+  readonly built?: BuiltWorker;
   /** For this start only, in place of those of the first one. */
   readonly settings?: Settings;
   /** Sends no request, not even to check that it is ready. */
@@ -44,7 +46,7 @@ export interface Restart {
  */
 export class IsolatedShipper implements AsyncDisposable {
   readonly #folder: string;
-  readonly #built: BuiltWorker;
+  #built: BuiltWorker;
   readonly #settings: Settings;
   readonly #token: string;
   readonly #port: number;
@@ -133,6 +135,11 @@ export class IsolatedShipper implements AsyncDisposable {
     return registryIn(this.#folder);
   }
 
+  /** What it runs. */
+  get built(): BuiltWorker {
+    return this.#built;
+  }
+
   /** The folder of queues, durable objects and buckets. */
   get state(): string {
     return join(this.#folder, "state");
@@ -168,7 +175,8 @@ export class IsolatedShipper implements AsyncDisposable {
   }
 
   /** A new start after a kill, with the same files. */
-  async restart({ settings = {}, unasked = false }: Restart = {}): Promise<void> {
+  async restart({ settings = {}, unasked = false, built = this.#built }: Restart = {}): Promise<void> {
+    this.#built = built;
     this.#server = await startServer(
       this.#folder,
       this.#built,

@@ -107,7 +107,9 @@ describe("a store that does not keep what it was sent", () => {
     await waiting.control.script([rule({ do: "own-etag" })]);
     await pass(world);
     expect(await countsOf(waiting.job)).toMatchObject({ delivered: 10, pending: 0 });
-    expect(await jobObjects(waiting.job.id)).toMatchObject([{ number: 1, verified: false }]);
+    // It is read back, and compared.
+    expect(await jobObjects(waiting.job.id)).toMatchObject([{ number: 1, verified: true }]);
+    expect(await written(waiting.control)).toBe(1);
     world.injected(await decided(waiting.control));
   });
 

@@ -8,7 +8,8 @@ import { describe } from "vitest";
 import { accountLedger } from "../../src/account/ledger.ts";
 import { BlobStore, DeliveryLog } from "../../src/index.ts";
 import { ID_MEMORY_MS } from "../../src/limits.ts";
-import { encodeMessage, splitMessage } from "../../src/queue/message.ts";
+import { splitMessage } from "../../src/queue/message.ts";
+import { encodeMessage } from "../support/message-v1.ts";
 import type { Minted } from "../support/oracle.ts";
 import { type Breakage, breakable, firstCalls } from "../support/runtime/breakage.ts";
 import { pack } from "../support/runtime/pipeline.ts";
@@ -46,6 +47,12 @@ function withByte(body: Uint8Array, at: number, change: number): Uint8Array {
   return changed;
 }
 
+function withVersion(body: Uint8Array, version: number): Uint8Array {
+  const changed = body.slice();
+  changed[2] = version;
+  return changed;
+}
+
 function bodyOf(lines: string, world: World, records: number): Uint8Array {
   const envelope = { id: "ab".repeat(16), takenInMs: world.clock.nowMs(), keyed: false, records };
   return encodeMessage(envelope, new TextEncoder().encode(lines));
@@ -66,7 +73,7 @@ describe("a message that cannot be read", () => {
     ["is cut off after its header", (world) => goodBody(world).slice(0, 40), 1],
     ["has a wrong checksum", (world) => withByte(goodBody(world), 39, 1), 1],
     ["says another number of records", (world) => withByte(goodBody(world), 31, 1), 1],
-    ["is of a version to come", (world) => withByte(goodBody(world), 2, 2), 1],
+    ["is of a version that never was", (world) => withVersion(goodBody(world), 0), 1],
     ["was taken in at the end of time", (world) => withByte(goodBody(world), 20, 255), 1],
     ["has no record in it", (world) => bodyOf("no record\n", world, 1), 1],
     ["has a line that breaks off", (world) => bodyOf('{"CPUTimeMs":3\n{}\n', world, 2), 2],
@@ -125,6 +132,53 @@ const whyAside = (): Promise<string[]> =>
       .toArray()
       .map(({ why }) => String(why)),
   );
+
+describe("a message of a newer version", () => {
+  row(
+    "waits until code comes that can read it, beside others, and is not claimed complete",
+    async (world, { expect }) => {
+      const job = await world.createJob();
+      await world.take(world.mint(5));
+      const held = world.queue.held.length;
+      await world.take(world.mint(3));
+      const later = world.queue.held[held];
+      if (later === undefined) throw new Error("no message is held");
+      const version = later.body[2] ?? 0;
+      later.body[2] = 200;
+      world.injected();
+      for (let days = 0; days < 9; days++) {
+        await world.deliverDue();
+        world.clock.advance(DAY_MS);
+      }
+      expect(world.queue.held).toHaveLength(1);
+      expect(await countsOf(job)).toMatchObject({ received: 5 });
+      expect(await world.accountCounts()).toMatchObject({ processed: 5, set_aside: 0 });
+      const noted = await accountLedger(env.ACCOUNT).oldestUnfinishedMs();
+      expect(noted).toBe(later.sentMs);
+      later.body[2] = version;
+      await world.settle();
+      expect(await countsOf(job)).toMatchObject({ received: 8, delivered: 8 });
+      expect(await accountLedger(env.ACCOUNT).oldestUnfinishedMs()).toBeNull();
+    },
+  );
+
+  row("that no code came for is set aside after ten days, before the queue deletes it", async (world, { expect }) => {
+    await world.createJob();
+    world.queue.put(withVersion(goodBody(world), 200));
+    world.injected();
+    const begunMs = world.clock.nowMs();
+    while (world.queue.held.length > 0) {
+      world.clock.advance(world.queue.nextDueMs() - world.clock.nowMs());
+      await world.deliverDue();
+    }
+    const days = (world.clock.nowMs() - begunMs) / DAY_MS;
+    expect([days > 10, days < 11]).toEqual([true, true]);
+    expect(await whyAside()).toEqual(["of unknown version 200"]);
+    // Its time of intake is unknown: nothing is claimed complete for any job.
+    expect(await accountLedger(env.ACCOUNT).oldestUnfinishedMs()).toBe(0);
+    expectAside(world, 1, 0);
+  });
+});
 
 describe("a message that fails again and again", () => {
   row(

@@ -4,8 +4,9 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Outbox, outbox } from "../../src/intake/outbox.ts";
 import { type PackedMessage, packRecords } from "../../src/intake/packing.ts";
 import { SUBREQUESTS_MAX } from "../../src/limits.ts";
-import { encodeMessage, splitMessage } from "../../src/queue/message.ts";
+import { splitMessage } from "../../src/queue/message.ts";
 import { noisyLine } from "../record/samples.ts";
+import { encodeMessage } from "../support/message-v1.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
 import { blobBinding, type ScriptedBlobs, type ScriptedQueue, scriptedBlobs, scriptedQueue } from "./scripted.ts";
 

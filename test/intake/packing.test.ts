@@ -12,7 +12,7 @@ import {
   RECORD_MAX_BYTES,
   ROW_MAX_BYTES,
 } from "../../src/limits.ts";
-import { encodeMessage } from "../../src/queue/message.ts";
+import { encodeParts } from "../../src/queue/message.ts";
 import { noise, TAKEN } from "../record/samples.ts";
 import { decoded, unpacked } from "./scripted.ts";
 
@@ -143,9 +143,10 @@ describe.each([
     const sizes = Array.from({ length: 60 }, (_, i) => 167_000 + i * 100);
     const outcomes = sizes.map((bytes) => {
       const text = line(bytes, "noise", 1);
-      const { length } = encodeMessage(
-        { id: "0".repeat(32), takenInMs: TAKEN, keyed: false, records: 1 },
+      const { length } = encodeParts(
+        [{ id: "0".repeat(32), takenInMs: TAKEN, keyed: false, records: 1 }],
         new TextEncoder().encode(`${text}\n`),
+        null,
       );
       const [message] = messagesOf([text], context());
       expect(message?.blob === null, `${length} bytes`).toBe(length <= QUEUE_MESSAGE_MAX_BYTES);

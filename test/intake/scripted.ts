@@ -7,16 +7,19 @@ import type { PackedMessage } from "../../src/intake/packing.ts";
 import type { EventQueue } from "../../src/intake/send.ts";
 import type { Platform } from "../../src/platform.ts";
 import type { Blobs } from "../../src/queue/blob-store.ts";
-import { decodeEnvelope, decodeMessage, joinMessage, type Message } from "../../src/queue/message.ts";
+import { decodeEnvelope, decodeMessage, joinMessage, type Message, type Part } from "../../src/queue/message.ts";
+
+/** A message of one part, as intake makes them. */
+export type Sent = Message & Part;
 
 export interface ScriptedQueue extends EventQueue {
   /**
    * Every call, in order: the messages as a consumer would decode them, and whether the queue took
    * them.
    */
-  readonly calls: { messages: Message[]; bodies: Uint8Array[]; contentTypes: string[]; taken: boolean }[];
+  readonly calls: { messages: Sent[]; bodies: Uint8Array[]; contentTypes: string[]; taken: boolean }[];
   /** The messages of all calls that were taken. */
-  taken(): Message[];
+  taken(): Sent[];
 }
 
 export interface ScriptedBlobs extends Blobs {
@@ -90,7 +93,7 @@ export function scriptedQueue(
  * Decodes a body as a consumer does. @param blobs resolves references. @throws if it cannot be
  * decoded.
  */
-export function decoded(body: Uint8Array, blobs?: Pick<ScriptedBlobs, "bodies">): Message {
+export function decoded(body: Uint8Array, blobs?: Pick<ScriptedBlobs, "bodies">): Sent {
   let whole = body.slice().buffer as ArrayBuffer;
   const envelope = decodeEnvelope(whole);
   if (envelope.ok && envelope.value.elsewhere !== null) {
@@ -100,11 +103,13 @@ export function decoded(body: Uint8Array, blobs?: Pick<ScriptedBlobs, "bodies">)
   }
   const result = decodeMessage(whole);
   if (!result.ok) throw new Error(`a message that ${result.why}`);
-  return result.value;
+  const [part, ...others] = result.value.parts;
+  if (part === undefined || others.length > 0) throw new Error("a message of several parts");
+  return { ...result.value, ...part };
 }
 
 /** The same for a message that was not sent yet. */
-export function unpacked({ body, blob }: PackedMessage): Message {
+export function unpacked({ body, blob }: PackedMessage): Sent {
   return decoded(body, { bodies: new Map(blob === null ? [] : [[blob.key, blob.body]]) });
 }
 

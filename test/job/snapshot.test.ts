@@ -30,6 +30,12 @@ function paths(value: unknown, at: Path = []): Path[] {
   });
 }
 
+/** Jobs that cannot be read; null: nothing can be. */
+function unreadableIn(value: unknown): number[] | null {
+  const read = readSnapshot(value);
+  return read === null ? null : (read.unreadable ?? []).map(({ id }) => id);
+}
+
 const FULL = snapshot(
   "A1B2.7.00FF",
   [
@@ -55,17 +61,40 @@ describe("what the control plane says", () => {
   it.each([true, false])("is believed without a canary, as before there were any, and with one: %s", (canary) => {
     const said = snapshot("A1B2.7.00FF", [job(1), job(2, { canary })]);
     expect(readSnapshot(said)).toBe(said);
-    expect(readSnapshot(changed(said, ["jobs", 1, "canary"], "yes"))).toBeNull();
-    expect(readSnapshot(changed(said, ["jobs", 1, "canary"], null))).toBeNull();
+    expect(unreadableIn(changed(said, ["jobs", 1, "canary"], "yes"))).toEqual([2]);
+    expect(unreadableIn(changed(said, ["jobs", 1, "canary"], null))).toEqual([2]);
+  });
+
+  it("is believed of jobs that need no more than this code knows, and of no other", () => {
+    const said = snapshot("A1B2.7.00FF", [job(1), job(2, { floor: 1 })]);
+    expect(readSnapshot(said)).toBe(said);
+    for (const floor of [2, 0, "1", null])
+      expect(unreadableIn(changed(said, ["jobs", 1, "floor"], floor))).toEqual([2]);
+  });
+
+  it("is believed of every other job where one cannot be read, whose windows it may still say", () => {
+    const newer = { ...job(2), output: { ...job(2).output, type: "parquet" } };
+    const said = { ...FULL, jobs: [job(1), newer, job(3)] };
+    expect(readSnapshot(said)).toEqual({
+      ...FULL,
+      jobs: [job(1), job(3)],
+      unreadable: [{ id: 2, windows: newer.windows, deletedMs: null, discard: false }],
+    });
+    const blurred = changed(changed(said, ["jobs", 1, "windows"], "always"), ["jobs", 1, "discard"], "no");
+    expect(readSnapshot(blurred)?.unreadable).toEqual([
+      { id: 2, windows: [{ fromMs: 0, untilMs: null }], deletedMs: null, discard: false },
+    ]);
   });
 
   it.each(paths(FULL).map((path) => [path.join("."), path] as const))(
     "is garbage without %s, or with something else there",
     (_name, path) => {
-      expect(readSnapshot(changed(FULL, path, undefined))).toBeNull();
       const there: unknown = path.reduce<unknown>((at, key) => (at as never)[key], FULL);
-      const others = [{ what: "else" }, Number.NaN, -1, Array.isArray(there) ? "x" : ["x"]];
-      for (const other of others) expect(readSnapshot(changed(FULL, path, other)), JSON.stringify(other)).toBeNull();
+      const others = [undefined, { what: "else" }, Number.NaN, -1, Array.isArray(there) ? "x" : ["x"]];
+      // What is wrong with one job concerns that job, as long as it is known which one.
+      const ofJob = path[0] === "jobs" && path.length > 2 && path[2] !== "id" ? [FULL.jobs[Number(path[1])]?.id] : null;
+      for (const other of others)
+        expect(unreadableIn(changed(FULL, path, other)), JSON.stringify(other)).toEqual(ofJob);
     },
   );
 
@@ -83,17 +112,22 @@ describe("what the control plane says", () => {
     ["a state without a version", { ...FULL, state: "e" }],
     ["a state whose version is none", { ...FULL, state: "e.x.m" }],
     ["a state whose version counts no more", { ...FULL, state: "e.9007199254740993.m" }],
+    ["no job's id", { ...FULL, jobs: [job(0)] }],
+  ])("is garbage if it is %s", (_what, value) => {
+    expect(readSnapshot(value)).toBeNull();
+  });
+
+  it.each<[string, unknown]>([
     ["a version that counts no more", { ...FULL, jobs: [job(1, { version: 2 ** 53 })] }],
     ["half a version", { ...FULL, jobs: [job(1, { version: 1.5 })] }],
-    ["no job's id", { ...FULL, jobs: [job(0)] }],
     ["a sample of nothing", { ...FULL, jobs: [job(1, { sampleRate: 0 })] }],
     ["a sample of more than all", { ...FULL, jobs: [job(1, { sampleRate: 1.01 })] }],
     ["a limit of nothing", { ...FULL, jobs: [job(1, { limits: { bytes: 0, records: 1, intervalMs: 1 } })] }],
     ["a window without a beginning", { ...FULL, jobs: [changed(job(1), ["windows", "0", "fromMs"], null)] }],
     ["a field that no record has", { ...FULL, jobs: [changed(job(1), ["output", "fieldNames"], ["Colour"])] }],
     ["a kind of output that is none", { ...FULL, jobs: [changed(job(1), ["output", "type"], "xml")] }],
-  ])("is garbage if it is %s", (_what, value) => {
-    expect(readSnapshot(value)).toBeNull();
+  ])("is believed of no job that has %s", (_what, value) => {
+    expect(unreadableIn(value)).toEqual([1]);
   });
 
   it("may have a window that ends before it begins: it is empty, and no reason to know nothing of anybody", () => {

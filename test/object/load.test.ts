@@ -15,7 +15,9 @@ async function loaded(records: TraceRecord[]) {
   const [message] = deliver([body({ n: 1, takenInMs: NOON, keyed: false, records })]).batch.messages;
   const loading = await load(new Delivery(message as Message<unknown>), NO_BLOBS);
   if (loading.kind !== "loaded") throw new Error(loading.kind);
-  return loading.loaded;
+  const [part] = loading.loaded;
+  if (part === undefined) throw new Error("no part");
+  return part;
 }
 
 const logging = (text: string): TraceRecord =>

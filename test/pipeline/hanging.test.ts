@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { consumeDead, consumeEvents } from "../../src/pipeline/consume.ts";
 import { retryDelayS } from "../../src/queue/delivery.ts";
-import { encodeMessage, splitMessage } from "../../src/queue/message.ts";
+import { splitMessage } from "../../src/queue/message.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { DAY_MS, NOON } from "../record/samples.ts";
+import { encodeMessage } from "../support/message-v1.ts";
 import { type Delivered, deliver, id, job, one, record, shipped, type World, world as worldLater } from "./scripted.ts";
 
 /** A world in which messages are delivered at their time of intake. */

@@ -108,28 +108,33 @@ describe("the jobs that a consumer knows", () => {
   });
 
   const { filter: _filter, ...unfiltered } = job(1);
-  it.each<[string, unknown]>([
+  it.each<[string, unknown, number[]?]>([
     ["nothing", undefined],
     ["null", null],
     ["an empty object", {}],
     ["jobs that are text", { ...snapshot("e.2", []), jobs: "secret-of-a-customer" }],
-    ["a job that has lost its filter on the way", { ...snapshot("e.2", []), jobs: [unfiltered] }],
+    ["a job that has lost its filter on the way", { ...snapshot("e.2", []), jobs: [unfiltered] }, [1]],
     ["opt-outs of no version", { ...snapshot("e.2", []), optOutVersion: undefined }],
-    ["a version that is no number", snapshot("e.2", [job(1, { version: Number.NaN })])],
-    ["a negative time", snapshot("e.2", [job(1, { windows: [{ fromMs: -1, untilMs: null }] })])],
+    ["a version that is no number", snapshot("e.2", [job(1, { version: Number.NaN })]), [1]],
+    ["a negative time", snapshot("e.2", [job(1, { windows: [{ fromMs: -1, untilMs: null }] })]), [1]],
     ["that nothing has changed since something else", { state: "e.0", jobs: null }],
-  ])("are the last good ones when it says %s, which is logged without what it said", async (_what, garbage) => {
-    const cache = new JobsCache();
-    const plane = control(garbage, snapshot("e.1", [job(1)]), garbage, snapshot("e.2", [job(2)]));
-    // A cold isolate has none, so everything is retried.
-    expect(await jobsOf(cache.refresh(plane))).toBeNull();
-    expect(await jobsOf(cache.refresh(plane))).toEqual([job(1)]);
-    expect(await jobsOf(cache.refresh(plane))).toEqual([job(1)]);
-    expect(warned).toHaveBeenCalledTimes(2);
-    expect(JSON.stringify(warned.mock.calls)).not.toContain("secret-of-a-customer");
-    expect(await jobsOf(cache.refresh(plane))).toEqual([job(2)]);
-    expect(plane.asked).toEqual(["", "", "e.1", "e.1"]);
-  });
+  ])(
+    "are the last good ones when it says %s, which is logged without what it said",
+    async (_what, garbage, unreadable) => {
+      const cache = new JobsCache();
+      const plane = control(garbage, snapshot("e.1", [job(1)]), garbage, snapshot("e.2", [job(2)]));
+      // A cold isolate has none, so everything is retried that the unreadable jobs may want.
+      const cold = await cache.refresh(plane);
+      expect(cold?.unreadable?.map(({ id }) => id)).toEqual(unreadable);
+      expect(cold?.jobs).toEqual(unreadable && []);
+      expect(await jobsOf(cache.refresh(plane))).toEqual([job(1)]);
+      expect(await jobsOf(cache.refresh(plane))).toEqual([job(1)]);
+      expect(warned).toHaveBeenCalledTimes(2);
+      expect(JSON.stringify(warned.mock.calls)).not.toContain("secret-of-a-customer");
+      expect(await jobsOf(cache.refresh(plane))).toEqual([job(2)]);
+      expect(plane.asked).toEqual(["", "", "e.1", "e.1"]);
+    },
+  );
 
   it("are unknown to who knew none and is told that nothing has changed", async () => {
     expect(await jobsOf(new JobsCache().refresh(control({ state: "", jobs: null })))).toBeNull();

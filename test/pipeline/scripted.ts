@@ -13,13 +13,13 @@ import type { LoadedRecord } from "../../src/object/load.ts";
 import { NDJSON } from "../../src/output/format.ts";
 import type { ConsumerContext } from "../../src/pipeline/context.ts";
 import type { Arrived } from "../../src/pipeline/live.ts";
-import { encodeMessage } from "../../src/queue/message.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";
 import { RecordLine } from "../../src/record/line.ts";
 import type { TakenId } from "../../src/storage/id-memory.ts";
 import { type ScriptedBlobs, scriptedBlobs } from "../intake/scripted.ts";
 import { NOON, traceRecord } from "../record/samples.ts";
+import { encodeMessage } from "../support/message-v1.ts";
 
 /** A job that takes everything from {@link NOON} on. */
 export function job(id: number, fields: Partial<JobConfig> = {}): JobConfig {

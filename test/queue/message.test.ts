@@ -4,16 +4,34 @@ import { describe, expect, it } from "vitest";
 import { concat, isAscii } from "../../src/bytes.ts";
 import { EVENT_MAX_BYTES } from "../../src/limits.ts";
 import {
-  decodeEnvelope,
-  decodeMessage,
+  type Decoded,
+  decodeMessage as decodeAny,
+  decodeEnvelope as decodeHead,
   type Envelope,
-  encodeMessage,
+  headOf,
+  isNewer,
   joinMessage,
   type Message,
+  type Part,
   splitMessage,
 } from "../../src/queue/message.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { anyRecord, noise, TAKEN } from "../record/samples.ts";
+import { encodeMessage } from "../support/message-v1.ts";
+
+/** A message of version 1, which has one part and says nothing of its records. */
+type One = Omit<Message, "parts" | "facts"> & Part;
+
+function ofOne<T extends Envelope>(decoded: Decoded<T>): Decoded<Omit<T, "parts" | "facts"> & Part> {
+  if (!decoded.ok) return decoded;
+  const { parts, facts, ...rest } = decoded.value as T & { facts?: null };
+  const [part, ...others] = parts;
+  if (part === undefined || others.length > 0 || facts) throw new Error("not of version 1");
+  return { ok: true, value: { ...rest, ...part } };
+}
+
+const decodeMessage = (body: unknown) => ofOne(decodeAny(body));
+const decodeEnvelope = (body: unknown) => ofOne(decodeHead(body));
 
 const ID = "00112233445566778899aabbccddeeff";
 const encoder = new TextEncoder();
@@ -25,7 +43,7 @@ const hexId = fc
   .map((bytes) => [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join(""));
 
 /** Messages as packing makes them: short ones stay raw, longer ones are deflated. */
-const anyMessage: fc.Arbitrary<Message> = fc
+const anyMessage: fc.Arbitrary<One> = fc
   .record({
     id: hexId,
     takenInMs: fc.nat({ max: Number.MAX_SAFE_INTEGER }),
@@ -35,10 +53,10 @@ const anyMessage: fc.Arbitrary<Message> = fc
   })
   .map((message) => ({ ...message, records: message.lines.length, ascii: isAscii(message.lines.join()) }));
 
-const encode = (message: Message): Uint8Array<ArrayBuffer> => encodeMessage(message, rawOf(message.lines));
+const encode = (message: One): Uint8Array<ArrayBuffer> => encodeMessage(message, rawOf(message.lines));
 
 /** A message of one record, deflated or not. */
-function example(kind: "deflated" | "raw"): { message: Message; bytes: Uint8Array<ArrayBuffer> } {
+function example(kind: "deflated" | "raw"): { message: One; bytes: Uint8Array<ArrayBuffer> } {
   const lines = [kind === "deflated" ? JSON.stringify({ a: "a".repeat(300) }) : '{"a":1}'];
   const message = { id: ID, takenInMs: TAKEN, keyed: false, elsewhere: null, records: 1, lines, ascii: true };
   const bytes = encode(message);
@@ -82,7 +100,7 @@ describe("a queue message", () => {
         const { lines: _lines, ascii: _ascii, ...envelope } = message;
         expect(decodeEnvelope(encode(message).buffer.slice(0, 40))).toEqual({
           ok: true,
-          value: envelope satisfies Envelope,
+          value: envelope,
         });
       }),
     );
@@ -176,7 +194,7 @@ describe("a queue message", () => {
     ["no bytes", new ArrayBuffer(0), "shorter than a header"],
     ["39 bytes", new ArrayBuffer(39), "shorter than a header"],
     ["40 zeros", new ArrayBuffer(40), "not a logship message"],
-    ["a later version", forgedVersion(2), "of unknown version 2"],
+    ["a later version", forgedVersion(200), "of unknown version 200"],
     ["a time beyond all integers", forgedTime(2n ** 53n), "has no time of intake"],
     [
       "another number of records than it says",
@@ -201,6 +219,26 @@ describe("a queue message", () => {
       }),
       { numRuns: 500 },
     );
+  });
+});
+
+describe("a message of a newer version", () => {
+  it("is told from one that is unreadable, and still says what it is noted by", () => {
+    const { message, bytes } = example("deflated");
+    expect([isNewer(bytes.buffer), isNewer(forgedVersion(0)), isNewer(forgedVersion(200))]).toEqual([
+      false,
+      false,
+      true,
+    ]);
+    expect([isNewer("LS"), isNewer(null), isNewer(new ArrayBuffer(40)), isNewer(new ArrayBuffer(2))]).toEqual([
+      false,
+      false,
+      false,
+      false,
+    ]);
+    expect(headOf(forgedVersion(200))).toEqual({ id: message.id, takenInMs: TAKEN, keyed: false });
+    expect(headOf(forgedTime(2n ** 53n))).toBeNull();
+    expect([headOf("LS"), headOf(new ArrayBuffer(40)), headOf(new ArrayBuffer(3))]).toEqual([null, null, null]);
   });
 });
 

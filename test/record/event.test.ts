@@ -1,6 +1,8 @@
 /** How each kind of trace item is recognised, and its record's `Event`. */
 import { describe, expect, it } from "vitest";
-import { map, mapLenient, recordOf, TAKEN } from "./samples.ts";
+import { EVENT_MAX_DEPTH } from "../../src/limits.ts";
+import { isDeeperThan } from "../../src/record/record.ts";
+import { map, mapLenient, recordOf, TAKEN, traceRecord } from "./samples.ts";
 
 describe("what an event was about", () => {
   const cases: [what: string, event: unknown, type: string, described: object][] = [
@@ -246,5 +248,28 @@ describe("an event of a known kind that is odd inside", () => {
     for (const headers of [[], "x", 5, { host: 5, authorization: {} }]) {
       expect(recordOf({ event: { request: { headers } } }).Event.RayID).toBe("");
     }
+  });
+});
+
+describe("an event that is nested", () => {
+  /** An event of so many levels, itself the first. */
+  const nested = (levels: number): object => {
+    let inner: object = {};
+    for (let level = 2; level < levels; level++) inner = level % 2 === 0 ? { inner } : [inner];
+    return { inner };
+  };
+
+  it("is taken with as many levels as are allowed, and refused with one more", () => {
+    expect(map(traceRecord({ Event: { inner: nested(EVENT_MAX_DEPTH - 1) } })).faults).toEqual([]);
+    expect(map(traceRecord({ Event: { inner: nested(EVENT_MAX_DEPTH) } })).faults).toEqual([
+      { pointer: "/Event", message: `nested too deeply: at most ${EVENT_MAX_DEPTH} levels` },
+    ]);
+  });
+
+  it("is counted level by level, iteratively: neither width nor depth matters to the other", () => {
+    expect(isDeeperThan(Object.fromEntries(Array.from({ length: 200 }, (_, i) => [i, {}])), 2)).toBe(false);
+    expect(isDeeperThan([{}, [[]], null], 2)).toBe(true);
+    expect(isDeeperThan(nested(100_000), EVENT_MAX_DEPTH)).toBe(true);
+    expect(isDeeperThan({}, 1)).toBe(false);
   });
 });

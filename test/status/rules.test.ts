@@ -170,6 +170,12 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     { severity: "error", subject: { type: "job", id: 1 }, affected: { count: 2, what: "records" } },
   ],
   [
+    "job_unreadable",
+    facts(),
+    ofJob({ isUnreadable: true, destination: { kind: "unknown" } }, FAILS),
+    { severity: "error", subject: { type: "job", id: 1 } },
+  ],
+  [
     "key_lost",
     ofJob({ destination: { kind: "unknown" } }),
     ofJob({ destination: { kind: "lost" } }, FAILS),
@@ -521,6 +527,16 @@ describe("words", () => {
     expect(answerIn("parked: HTTP 403 AccessDenied; secret=hunter2")).toEqual({ status: 403, code: "AccessDenied" });
     expect(answerIn("HTTP 403 <Code>")).toEqual({ status: 403, code: null });
     expect(answerIn("HTTP 40")).toBeNull();
+  });
+
+  it.each([
+    [403, "QuotaExceeded", /^The bucket's quota is used up\./],
+    [403, "RequestTimeTooSkewed", /^The store's clock differs/],
+    [403, "AccessDenied", /^The key may not write there, or its secret is wrong/],
+    [400, "InvalidRequest", /If the destination has sse, leave it out/],
+  ])("advise by the code, where it says more than the status: %i %s", (status, code, advice) => {
+    expect(parkedAdvice({ status, code })).toMatch(advice);
+    expect(parkedAdvice({ status, code })).toContain("Nothing is lost");
   });
 
   it("advise by what a store answers", () => {

@@ -10,7 +10,7 @@ import { OUTBOX_STEPS } from "../../src/intake/outbox.ts";
 import type { JobConfig } from "../../src/job/config.ts";
 import { buildAppend } from "../../src/object/build.ts";
 import { BLOB_STEPS } from "../../src/queue/blob-store.ts";
-import { decodeMessage } from "../../src/queue/message.ts";
+import { decodeMessage, type Part } from "../../src/queue/message.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";
 import { REPLAY_STEPS } from "../../src/replay/schema.ts";
 import { WATCH_STEPS } from "../../src/status/watch-schema.ts";
@@ -171,7 +171,12 @@ describe("a log's storage", () => {
       if (!decoded.ok) throw new Error(decoded.why);
       const job = JSON.parse(String(storage.sql.exec("SELECT job FROM log").one().job)) as JobConfig;
       const records = decoded.value.lines.map((line, i) => loadedRecord(JSON.parse(line) as TraceRecord, i));
-      const append = buildAppend(job, [{ message: decoded.value, records, ascii: true }], new Set(), 0);
+      const append = buildAppend(
+        job,
+        [{ message: decoded.value.parts[0] as Part, records, ascii: true }],
+        new Set(),
+        0,
+      );
       expect(log.append(append)).toEqual({ kind: "taken" });
       spy.mockRestore();
       return cursors.map(({ rowsWritten }) => rowsWritten).filter((rows) => rows > 0);

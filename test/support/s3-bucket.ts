@@ -62,13 +62,15 @@ export class Bucket {
   }
 
   /** The action of the first rule that applies; uses up one of the rule's times. */
-  takeAction(method: string, key: string, conditional: boolean): Action | null {
+  takeAction(method: string, key: string, headers: Readonly<Record<string, string>>): Action | null {
+    const isAsMatched = (name: string, wanted: boolean | undefined): boolean =>
+      wanted === undefined || wanted === (headers[name] !== undefined);
     const entry = this.#rules.find(({ rule: { match = {} }, left }) => {
       if (left <= 0) return false;
       if (match.method !== undefined && match.method.toUpperCase() !== method) return false;
       if (match.keyIncludes !== undefined && !key.includes(match.keyIncludes)) return false;
       if (match.keyExcludes !== undefined && key.includes(match.keyExcludes)) return false;
-      return match.conditional === undefined || match.conditional === conditional;
+      return isAsMatched("if-none-match", match.conditional) && isAsMatched("content-md5", match.digest);
     });
     if (entry === undefined) return null;
     entry.left -= 1;

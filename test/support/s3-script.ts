@@ -13,6 +13,8 @@ export interface Match {
   keyExcludes?: string;
   /** true: only requests with `If-None-Match`; false: only those without it. */
   conditional?: boolean;
+  /** true: only requests with `Content-MD5`; false: only those without it. */
+  digest?: boolean;
 }
 
 /**
@@ -68,6 +70,11 @@ export type Action =
     }
   /** A store that ignores `If-None-Match`: it overwrites. */
   | { do: "ignore-conditional" }
+  /**
+   * A bucket whose keys are only created, never overwritten: a PUT to a key that exists is refused,
+   * whatever its condition, with this status, by default 403. All else is executed as usual.
+   */
+  | { do: "create-only"; status?: number }
   /** `status` is 307 by default. */
   | { do: "redirect"; location: string; status?: number }
   /** Keeps the first half of a body and answers 200, with the ETag of that half. */
@@ -160,6 +167,7 @@ const ACTION_FIELDS: Record<Action["do"], Record<string, (value: unknown) => boo
   withhold: {},
   trickle: { ...ANSWER_FIELDS, everyMs: isOptional(isCount) },
   "ignore-conditional": {},
+  "create-only": { status: isOptional(isStatus) },
   redirect: { location: isString, status: isOptional(isStatus) },
   truncate: {},
   discard: {},
@@ -174,6 +182,7 @@ const MATCH_FIELDS = {
   keyIncludes: isOptional(isString),
   keyExcludes: isOptional(isString),
   conditional: isOptional(isBoolean),
+  digest: isOptional(isBoolean),
 };
 
 /**

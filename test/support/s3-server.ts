@@ -123,7 +123,7 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
       return send(res, method, seen, faultAnswer(fault));
     }
 
-    const action = bucket.takeAction(method, key, headers["if-none-match"] !== undefined);
+    const action = bucket.takeAction(method, key, headers);
     seen.action = action?.do ?? null;
     if (action?.do === "reset" && action.when === "before") return reset(req, seen);
 
@@ -188,6 +188,12 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
       }
       case "ignore-conditional":
         return reply(perform({}, true));
+      case "create-only": {
+        if (operation.method !== "PUT" || bucket.get(operation.key) === undefined) return reply(perform());
+        const { status = 403 } = action;
+        const code = status === 412 ? "PreconditionFailed" : "AccessDenied";
+        return reply(faultAnswer({ status, code, message: "The key exists already." }));
+      }
       case "redirect": {
         const { location, status = 307 } = action;
         const fault = faultAnswer({

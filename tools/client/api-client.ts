@@ -154,6 +154,9 @@ export class ApiClient {
       method,
       headers: {
         Authorization: `Bearer ${this.#token}`,
+        // A server that closes an idle connection may do so just as the next request is sent on it,
+        // and one with events must not be repeated.
+        Connection: "close",
         ...(sent?.type !== undefined && { "Content-Type": sent.type }),
         ...(sent?.encoding !== undefined && { "Content-Encoding": sent.encoding }),
         ...(sent?.idempotencyKey !== undefined && { "Idempotency-Key": sent.idempotencyKey }),

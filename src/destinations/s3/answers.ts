@@ -22,6 +22,15 @@ const MOMENTARY_CODES: ReadonlySet<string> = new Set([
   "XAmzContentSHA256Mismatch",
 ]);
 
+/** 400s that say something of the object alone, whatever headers it comes with. */
+const OBJECT_CODES: ReadonlySet<string> = new Set(["EntityTooLarge", "KeyTooLongError", "MaxMessageLengthExceeded"]);
+
+/**
+ * 4xx that never mean a header: they are about credentials, payment, the bucket, the object's size,
+ * or the law.
+ */
+const NEVER_A_HEADER: ReadonlySet<number> = new Set([401, 402, 403, 404, 407, 410, 413, 414, 451]);
+
 /** Of the 4xx, those that say something of the moment. */
 export const MOMENTARY: ReadonlySet<number> = new Set([408, 409, 412, 425, 429]);
 
@@ -55,6 +64,19 @@ export function classify(answer: StoreAnswer): Failure | null {
   if (status === 400 && code !== null && MOMENTARY_CODES.has(code)) return { kind: "busy", words, retryAfterS, cause };
   if (status === 400 || status === 413) return { kind: "refused", words, cause };
   return { kind: "misconfigured", words, cause };
+}
+
+/**
+ * Whether a PUT may have been refused for one of its headers: some stores know no `If-None-Match`
+ * or no `Content-MD5`, and each says so in its own way.
+ */
+export function mayMeanHeader(answer: StoreAnswer): boolean {
+  if (answer.kind === "unreachable") return false;
+  const { status, code } = answer;
+  if (status === 501) return true;
+  if (status === 400 && code !== null)
+    return !MISCONFIGURED_CODES.has(code) && !MOMENTARY_CODES.has(code) && !OBJECT_CODES.has(code);
+  return status >= 400 && status < 500 && !MOMENTARY.has(status) && !NEVER_A_HEADER.has(status);
 }
 
 /** What an answer to a GET means. @param body with a success alone. */

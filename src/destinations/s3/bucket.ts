@@ -1,11 +1,13 @@
+import { createHash } from "node:crypto";
 import type { NetworkPlatform, OpenDestination } from "../destination.ts";
-import { classify, readAnswer } from "./answers.ts";
+import { classify, isSuccess, mayMeanHeader, readAnswer } from "./answers.ts";
+import { look, type Seen } from "./look.ts";
+import { inManner, LEFT_OUT } from "./manner.ts";
 import { ObjectStore, type S3Destination } from "./object-store.ts";
 import { writeChallenge, writeFault, writeProbe } from "./probe.ts";
-import { compare, type Shown } from "./stored.ts";
 import { uploadObject } from "./upload.ts";
 
-const STANDS: { readonly [shown in Shown]: "there" | "not_there" | "unknown" } = {
+const STANDS: { readonly [shown in Seen["shown"]]: "there" | "not_there" | "unknown" } = {
   same: "there",
   hidden: "unknown",
   unknown: "unknown",
@@ -19,15 +21,22 @@ const STANDS: { readonly [shown in Shown]: "there" | "not_there" | "unknown" } =
 export function openBucket(destination: S3Destination, path: string, platform: NetworkPlatform): OpenDestination {
   const store = new ObjectStore(destination, platform);
   return {
-    write: (object, body, { doubtful, createOnly }) =>
-      uploadObject({ ...object, doubtful }, body, store, { conditional: createOnly, path }),
-    stands: async (object) => STANDS[compare(await store.head(object.key), object)],
-    overwrite: async (object, body) => classify(await store.put({ ...object, body, conditional: false })),
+    write: (object, body, { doubtful, leaveOut }) =>
+      uploadObject({ ...object, doubtful }, body, store, { leaveOut, path, nowMs: platform.now() }),
+    stands: async (object) => STANDS[(await look(store, object.key, object)).shown],
+    overwrite: async (object, body) => {
+      const md5 = createHash("md5").update(body).digest("hex");
+      const overwrite = (leaveOut: number) => store.put({ ...object, body, ...inManner(leaveOut, md5) });
+      const answer = await overwrite(LEFT_OUT.condition);
+      // Some stores know no Content-MD5, and nothing is kept of that here.
+      const again = mayMeanHeader(answer) ? await overwrite(LEFT_OUT.condition + LEFT_OUT.digest) : answer;
+      return classify(isSuccess(again) ? again : answer);
+    },
     read: async (key) => {
       const { answer, body } = await store.get(key);
       return readAnswer(answer, body);
     },
-    probe: async () => writeFault(await writeProbe(store, path)),
+    probe: async () => writeFault(await writeProbe(store, path, platform.now())),
     challenge: async (key, token) => writeFault(await writeChallenge(store, key, token)),
   };
 }

@@ -1,4 +1,5 @@
 import { AwsV4Signer } from "aws4fetch";
+import { fromHex, toBase64 } from "../../bytes.ts";
 import { readStream } from "../../streams.ts";
 import type { Destination, NetworkPlatform, Place } from "../destination.ts";
 import { retryAfter } from "../retry-after.ts";
@@ -39,6 +40,8 @@ export interface PutRequest {
   /** Hex. */
   sha256: string;
   contentType: string;
+  /** Hex; sent as `Content-MD5`. null: not sent. */
+  md5: string | null;
   /** `If-None-Match: *`. */
   conditional: boolean;
 }
@@ -87,6 +90,8 @@ export class ObjectStore {
       [SHA256_META]: request.sha256,
     });
     if (sse !== null) headers.set("x-amz-server-side-encryption", sse);
+    // One integrity header alone: R2 refuses this one beside a checksum header.
+    if (request.md5 !== null) headers.set("Content-MD5", toBase64(fromHex(request.md5)));
     if (request.conditional) headers.set("If-None-Match", "*");
     const timeout = Math.min(ANSWER_TIMEOUT_MS + request.bytes / SLOWEST_BYTES_PER_MS, TIMEOUT_MAX_MS);
     return this.#request("PUT", request.key, headers, request.body, timeout);

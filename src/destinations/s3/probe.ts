@@ -2,79 +2,158 @@ import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { encodeUtf8 } from "../../bytes.ts";
 import { within } from "../../platform.ts";
+import type { Failure } from "../failure.ts";
 import { keyBelow, PROBE_DAY } from "../keys.ts";
-import * as answers from "./answers.ts";
+import { answerWords, classify, isSuccess, mayMeanHeader } from "./answers.ts";
+import { look, type Seen } from "./look.ts";
+import { inManner, isConditional, LEFT_OUT, mannersFrom } from "./manner.ts";
 import type { ObjectStore, StoreAnswer } from "./object-store.ts";
-import { compare, confirms, damageWords } from "./stored.ts";
+import { confirms, damageWords, type SentObject } from "./stored.ts";
 
-/** `not_kept`: the store says that it took the object, and shows that it did not. */
-export type ProbeAnswer = StoreAnswer | { kind: "not_kept"; words: string };
+export type ProbedStore = Pick<ObjectStore, "put" | "head" | "get">;
 
-type ProbedStore = Pick<ObjectStore, "put" | "head">;
+/** `leaveOut`: the manner in which the store took it; manner.ts. */
+export type Probed = { kind: "written"; leaveOut: number } | { kind: "failed"; failure: Failure };
 
 /**
- * How long a store may take for such an object, in ms. Both together end before the request that
- * waits for them does (`ANSWER_MS` of src/app.ts), whose own error says less. What the store does
- * later is harmless.
+ * How long a store may take for such an object, in ms: for one PUT, for a look at it, and for all
+ * together, which ends before the request that waits for it does (`ANSWER_MS` of src/app.ts), whose
+ * own error says less. What the store does later is harmless.
  */
 const PUT_WAIT_MS = 20_000;
-const HEAD_WAIT_MS = 10_000;
+const LOOK_WAIT_MS = 10_000;
+const ALL_WAIT_MS = 30_000;
 const LATE: StoreAnswer = { kind: "unreachable", cause: "timeout" };
+const LATE_LOOK: Seen = { shown: "unknown", answer: LATE, by: "HEAD" };
 
 /**
  * Writes the small object that shows a destination to be writable:
  * `<path with {DATE} → 00010101>/test.txt.gz`, where readers of the vendor's objects expect it. Its
- * bytes never change, so it may be written again and again.
+ * bytes never change, so it may be written again and again. Where the store forbids that, another
+ * object beside it shows the same: `test-<time>.txt.gz`.
+ * @param from the manner that is tried first.
  */
-export function writeProbe(store: ProbedStore, path: string): Promise<ProbeAnswer> {
+export function writeProbe(store: ProbedStore, path: string, nowMs: number, from = 0): Promise<Probed> {
   const body = new Uint8Array(gzipSync('{"content":"test","filename":"test.txt"}'));
-  return writeSmall(store, keyBelow(path, PROBE_DAY, "test.txt.gz"), body, "application/gzip");
+  const key = keyBelow(path, PROBE_DAY, "test.txt.gz");
+  const spareKey = keyBelow(path, PROBE_DAY, `test-${nowMs.toString(16)}.txt.gz`);
+  return writeSmall(store, { key, spareKey, body, contentType: "application/gzip" }, from);
 }
 
 /** Writes an object that holds the token, and nothing else. @param key of the whole object. */
-export function writeChallenge(store: ProbedStore, key: string, token: string): Promise<ProbeAnswer> {
-  return writeSmall(store, key, encodeUtf8(token), "text/plain");
+export function writeChallenge(store: ProbedStore, key: string, token: string): Promise<Probed> {
+  return writeSmall(store, { key, spareKey: null, body: encodeUtf8(token), contentType: "text/plain" }, 0);
+}
+
+interface SmallObject {
+  key: string;
+  /** Where it goes if it may not be written to its own key. */
+  spareKey: string | null;
+  body: Uint8Array;
+  contentType: string;
+}
+
+/** What one manner of writing came to. `answer`: the one that decided. */
+type Written = { ok: true } | { ok: false; answer: StoreAnswer; failure: Failure };
+
+/** Tries one manner after another, until the store takes one, or refuses for another reason. */
+async function writeSmall(store: ProbedStore, object: SmallObject, from: number): Promise<Probed> {
+  const all = async (): Promise<Probed> => {
+    let first: Failure | null = null;
+    for (const leaveOut of mannersFrom(from)) {
+      const written = await writeIn(leaveOut, store, object);
+      if (written.ok) return { kind: "written", leaveOut };
+      if (!mayMeanHeader(written.answer)) return { kind: "failed", failure: written.failure };
+      first ??= written.failure;
+    }
+    return { kind: "failed", failure: first ?? lateFailure() };
+  };
+  return within(ALL_WAIT_MS, all(), { kind: "failed", failure: lateFailure() });
 }
 
 /**
- * One PUT where the store answers with the object's MD5 as ETag. After a 2xx without it, HEAD is
- * asked once: a store that shows nothing, or something else, is `not_kept`; one that shows nothing
- * to these credentials, or does not answer, is believed.
+ * Creates the object. If it is there, it is written over, which proves more than the refusal. Where
+ * that is forbidden:
+ *
+ * - After the condition was refused with 412, it has to be the same object: a store looks at the
+ *   condition only after it has let these credentials write.
+ * - Otherwise it is written under its spare key: credentials that may only read get that 403, too.
  */
-async function writeSmall(
-  store: ProbedStore,
-  key: string,
-  body: Uint8Array,
-  contentType: string,
-): Promise<ProbeAnswer> {
-  const bytes = body.length;
-  const sha256 = createHash("sha256").update(body).digest("hex");
-  const sent = { bytes, sha256, md5: createHash("md5").update(body).digest("hex") };
-  const put = store.put({ key, body, bytes, sha256, contentType, conditional: false });
-  const answer = await within(PUT_WAIT_MS, put, LATE);
-  if (!answers.isSuccess(answer) || confirms(answer, sent)) return answer;
-  const head = await within(HEAD_WAIT_MS, store.head(key), LATE);
-  switch (compare(head, sent)) {
+async function writeIn(leaveOut: number, store: ProbedStore, object: SmallObject): Promise<Written> {
+  const { key, spareKey } = object;
+  const first = await put(leaveOut, store, object, key);
+  const isThere = isConditional(leaveOut) && hasStatus(first, 412);
+  const answer = isThere ? await put(leaveOut | LEFT_OUT.condition, store, object, key) : first;
+  if (isSuccess(answer)) return kept(answer, store, object, key);
+  const isForbidden = forbidsOverwriting(answer);
+  if (!isForbidden && !(isThere && mayMeanHeader(answer))) return failed(answer);
+  const { shown } = await within(LOOK_WAIT_MS, look(store, key, sentOf(object)), LATE_LOOK);
+  if (shown === "absent") return failed(answer);
+  const isOurs = shown === "same" || (isThere && (shown === "hidden" || shown === "unknown"));
+  if (isForbidden && isOurs && (isThere || spareKey === null)) return { ok: true };
+  if (spareKey === null) return failed(answer);
+  const spare = await put(leaveOut, store, object, spareKey);
+  return isSuccess(spare) ? kept(spare, store, object, spareKey) : failed(answer);
+}
+
+/** 403 and 409, as stores say it of what is locked; 412, of what may be created only. */
+function forbidsOverwriting(answer: StoreAnswer): boolean {
+  return hasStatus(answer, 403) || hasStatus(answer, 409) || hasStatus(answer, 412);
+}
+
+function put(leaveOut: number, store: ProbedStore, object: SmallObject, key: string): Promise<StoreAnswer> {
+  const { body, contentType } = object;
+  const { bytes, sha256, md5 } = sentOf(object);
+  const request = { key, body, bytes, sha256, contentType, ...inManner(leaveOut, md5) };
+  return within(PUT_WAIT_MS, store.put(request), LATE);
+}
+
+/**
+ * After a 2xx with the object's MD5 as ETag nothing is asked. After another one, the object is
+ * looked at once: a store that shows nothing, or something else, does not keep it; one that shows
+ * nothing to these credentials, or does not answer, is believed.
+ */
+async function kept(answer: StoreAnswer, store: ProbedStore, object: SmallObject, key: string): Promise<Written> {
+  const sent = sentOf(object);
+  if (confirms(answer, sent)) return { ok: true };
+  const seen = await within(LOOK_WAIT_MS, look(store, key, sent), LATE_LOOK);
+  switch (seen.shown) {
     case "same":
     case "hidden":
     case "unknown":
-      return answer;
+      return { ok: true };
     case "absent":
-      return { kind: "not_kept", words: `${answers.answerWords(answer)}, but the object is not there` };
+      return { ok: false, answer, failure: notKept(`${answerWords(answer)}, but the object is not there`) };
     case "damaged":
     case "different":
     case "nameless":
-      return { kind: "not_kept", words: damageWords(head, sent) };
+      return { ok: false, answer, failure: notKept(damageWords(seen.answer, sent)) };
   }
 }
 
-/** What was wrong, with the store's status and code; null: the object is written. */
-export function writeFault(answer: ProbeAnswer): string | null {
-  return answer.kind !== "not_kept" && answers.isSuccess(answer)
-    ? null
-    : `error writing object: error uploading: ${answerWords(answer)}`;
+function failed(answer: StoreAnswer): Written {
+  return { ok: false, answer, failure: classify(answer) ?? notKept(answerWords(answer)) };
 }
 
-export function answerWords(answer: ProbeAnswer): string {
-  return answer.kind === "not_kept" ? answer.words : answers.answerWords(answer);
+function lateFailure(): Failure {
+  return { kind: "unreachable", words: answerWords(LATE), cause: "timeout" };
+}
+
+/** The store says that it took an object, and shows that it did not. */
+export function notKept(words: string): Failure {
+  return { kind: "busy", words, retryAfterS: null, cause: "not_kept" };
+}
+
+/** What was wrong, with the store's status and code; null: the object is written. */
+export function writeFault(probed: Probed): string | null {
+  return probed.kind === "written" ? null : `error writing object: error uploading: ${probed.failure.words}`;
+}
+
+function sentOf({ body }: SmallObject): SentObject {
+  const hash = (name: string): string => createHash(name).update(body).digest("hex");
+  return { bytes: body.length, sha256: hash("sha256"), md5: hash("md5") };
+}
+
+function hasStatus(answer: StoreAnswer, status: number): boolean {
+  return answer.kind === "answer" && answer.status === status;
 }

@@ -18,6 +18,11 @@ export type Shown =
   /** Something else. */
   | "different"
   /**
+   * An MD5 that is not ours, beside our length and no checksum: something else, or our object in a
+   * store whose ETags are of its own making and that drops metadata. Only its bytes tell.
+   */
+  | "lookalike"
+  /**
    * The store does not tell enough: HEAD is not allowed, or what it shows proves nothing either
    * way.
    */
@@ -50,7 +55,9 @@ export function compare(head: StoreAnswer, { bytes, sha256, md5 }: SentObject): 
     if (head.bytes === null) return etag === md5 ? "same" : "hidden";
     return head.bytes === bytes ? "same" : "damaged";
   }
-  if (head.sha256 !== null || (etag !== null && /^[0-9a-f]{32}$/.test(etag))) return "different";
+  if (head.sha256 !== null) return "different";
+  if (etag !== null && /^[0-9a-f]{32}$/.test(etag))
+    return head.bytes === null || head.bytes === bytes ? "lookalike" : "different";
   // A store that drops metadata and has ETags of its own making shows nothing but a length.
   if (head.bytes === bytes) return "hidden";
   // The ETag of an object that came in parts: the MD5 of the MD5s of its parts.

@@ -1,85 +1,137 @@
 import type { Body, FixedObject, WriteOutcome } from "../destination.ts";
 import type { Failure } from "../failure.ts";
-import { answerWords, causeOf, classify, isSuccess } from "./answers.ts";
-import type { ObjectStore, StoreAnswer } from "./object-store.ts";
-import { writeProbe } from "./probe.ts";
-import { compare, confirms, damageWords, type SentObject } from "./stored.ts";
+import { answerWords, causeOf, classify, isSuccess, mayMeanHeader } from "./answers.ts";
+import { look, type Seen } from "./look.ts";
+import { inManner, isConditional, LEFT_OUT, plainerThan } from "./manner.ts";
+import type { StoreAnswer } from "./object-store.ts";
+import { notKept, type ProbedStore, writeProbe } from "./probe.ts";
+import { confirms, damageWords, type SentObject } from "./stored.ts";
 
 /** `doubtful`: an earlier attempt ended without an answer. */
 export interface UploadableObject extends FixedObject {
   doubtful: boolean;
 }
 
+export interface UploadOptions {
+  /** The manner that the store takes, as far as is known; manner.ts. */
+  leaveOut: number;
+  /** Of the destination, for asking with a probe what a refusal was about. */
+  path: string;
+  nowMs: number;
+}
+
 /** Above this size, in bytes, a store that refuses early can look like a broken connection. */
 const EARLY_REFUSAL_BYTES = 65_536;
+
+/** A PUT was refused, and what that means has to be found out. */
+interface Rejected {
+  kind: "rejected";
+  answer: StoreAnswer;
+  error: Failure;
+}
 
 /**
  * `OpenDestination.write` for S3.
  *
  * A 2xx that carries the object's MD5 as ETag is delivered. A 2xx alone proves nothing: after it,
- * after 412, and before sending what may be there already, HEAD decides:
+ * after 412, and before sending what may be there already, the object is looked at: HEAD decides,
+ * or its bytes, where HEAD shows an MD5 that is not ours beside the right length and no checksum.
  *
- * | HEAD shows | after our own 2xx | after 412 | before sending |
+ * | what is shown | after our own 2xx | after 412 | before sending |
  * | --- | --- | --- | --- |
  * | `same` | delivered | delivered | delivered |
  * | `hidden` | delivered, unverified | delivered, unverified | sent |
  * | `damaged` | sent over it, once | sent over it, once | sent over it, once |
- * | `different` | sent over it, once; then delivered, unverified, if its length is right | key taken | key taken |
+ * | `different` | sent over it, once | key taken | key taken |
  * | `nameless` | sent over it, once | failed | sent |
  * | `absent` | failed | failed | sent |
  * | `unknown` | failed | failed | sent |
  *
- * A key is given up only for an object that HEAD names. A proxy's page may answer HEAD for a while,
- * and what we have stored would be stored again. Only our own bytes are written over: those beside
- * our checksum, and what stands there right after the store said that it took ours.
- * @param options.conditional whether the store may know `If-None-Match`.
- * @param options.path the destination's path, for asking with a probe what a refusal was about.
+ * A key is given up only for an object that the store names. A proxy's page may answer HEAD for a
+ * while, and what we have stored would be stored again. Only our own bytes are written over: those
+ * beside our checksum, and what stands there right after the store said that it took ours.
+ *
+ * A refusal is the object's own only if the store takes a probe, and refuses the object without
+ * every header that a store may not know.
  */
 export async function uploadObject(
   object: UploadableObject,
   body: () => Uint8Array | Body,
-  store: Pick<ObjectStore, "put" | "head">,
-  options: { conditional: boolean; path: string },
+  store: ProbedStore,
+  { leaveOut, path, nowMs }: UploadOptions,
 ): Promise<WriteOutcome> {
-  const { key, bytes, sha256, contentType } = object;
-  let overwrite = false;
-  if (object.doubtful) {
-    const shown = compare(await store.head(key), object);
-    if (shown === "same") return { kind: "delivered", verified: true };
-    if (shown === "different") return { kind: "key_taken" };
-    overwrite = shown === "damaged";
+  const sending = { object, body, store };
+  let outcome = await (object.doubtful ? lookAndSend(sending, leaveOut) : send(sending, leaveOut, false));
+  if (outcome.kind !== "rejected") return outcome;
+  if (hasStatus(outcome.answer, 501) && isConditional(leaveOut)) {
+    // Most stores that answer 501 mean the condition.
+    const next = leaveOut | LEFT_OUT.condition;
+    outcome = await lookAndSend(sending, next, leaveOut);
+    if (outcome.kind !== "rejected") return outcome;
   }
+  return explain(outcome, sending, { leaveOut, path, nowMs });
+}
+
+interface Sending {
+  object: FixedObject;
+  body: () => Uint8Array | Body;
+  store: ProbedStore;
+}
+
+/**
+ * Sends what is not there yet. What the store takes then shows that it takes this manner.
+ * @param known the manner that was known before.
+ */
+async function lookAndSend(sending: Sending, leaveOut: number, known = leaveOut): Promise<WriteOutcome | Rejected> {
+  const { object, store } = sending;
+  const { shown } = await look(store, object.key, object);
+  if (shown === "same") return { kind: "delivered", verified: true };
+  if (shown === "different") return { kind: "key_taken" };
+  const outcome = await send(sending, leaveOut, shown === "damaged");
+  if (leaveOut === known || !isTaken(outcome)) return outcome;
+  return { ...outcome, leaveOut };
+}
+
+/** Whether the store has said of a PUT that it took it, whatever it has kept. */
+function isTaken(outcome: WriteOutcome | Rejected): outcome is Extract<WriteOutcome, { kind: "delivered" | "failed" }> {
+  return outcome.kind === "delivered" || (outcome.kind === "failed" && outcome.error.cause === "not_kept");
+}
+
+async function send(
+  { object, body, store }: Sending,
+  leaveOut: number,
+  isDamaged: boolean,
+): Promise<WriteOutcome | Rejected> {
+  const { key, bytes, sha256, md5, contentType } = object;
+  let overwrite = isDamaged;
   for (;;) {
-    const conditional = options.conditional && !overwrite;
-    const answer = await store.put({ key, body: body(), bytes, sha256, contentType, conditional });
+    const manner = overwrite ? leaveOut | LEFT_OUT.condition : leaveOut;
+    const answer = await store.put({ key, body: body(), bytes, sha256, contentType, ...inManner(manner, md5) });
     if (confirms(answer, object)) return { kind: "delivered", verified: true };
-    if (conditional && hasStatus(answer, 501)) return { kind: "no_conditional" };
     const error = classify(answer);
-    const occupied = conditional && hasStatus(answer, 412);
-    if (error !== null && !occupied) return { kind: "failed", error: await explain(error, bytes, store, options.path) };
-    const outcome = conclude(answer, await store.head(key), object);
-    if (outcome.kind !== "damaged") return outcome;
-    if (overwrite) {
-      // It took the bytes twice, and the length is right: its ETags are no MD5, and it keeps no
-      // metadata.
-      if (outcome.plausible) return { kind: "delivered", verified: false };
-      return { kind: "failed", error: notKept(outcome.words) };
+    const occupied = isConditional(manner) && hasStatus(answer, 412);
+    if (error !== null && !occupied) {
+      const isEarly = error.kind === "unreachable" && bytes > EARLY_REFUSAL_BYTES;
+      if (isEarly || error.kind === "refused" || mayMeanHeader(answer)) return { kind: "rejected", answer, error };
+      return { kind: "failed", error };
     }
+    const outcome = conclude(answer, await look(store, key, object), object);
+    if (outcome.kind !== "damaged") return outcome;
+    if (overwrite) return { kind: "failed", error: notKept(outcome.words) };
     overwrite = true;
   }
 }
 
 /**
- * What HEAD makes of a 2xx without our MD5, or of 412; `damaged`: what stands there is ours to be
- * written over.
+ * What is made of a look after a 2xx without our MD5, or after 412; `damaged`: what stands there is
+ * ours to be written over.
  */
 function conclude(
   answer: StoreAnswer,
-  head: StoreAnswer,
+  seen: Seen,
   object: SentObject,
-): WriteOutcome | { kind: "damaged"; words: string; plausible: boolean } {
-  const shown = compare(head, object);
-  switch (shown) {
+): WriteOutcome | { kind: "damaged"; words: string } {
+  switch (seen.shown) {
     case "same":
       return { kind: "delivered", verified: true };
     case "hidden":
@@ -87,53 +139,56 @@ function conclude(
       return { kind: "delivered", verified: false };
     case "nameless":
       if (!isSuccess(answer)) {
-        const words = `${answerWords(answer)}, then ${answerWords(head)} to HEAD, without an object's name`;
+        const words = `${answerWords(answer)}, then ${answerWords(seen.answer)} to ${seen.by}, without an object's name`;
         return { kind: "failed", error: { kind: "busy", words, retryAfterS: null, cause: causeOf(answer) } };
       }
-      return { kind: "damaged", words: damageWords(head, object), plausible: false };
+      return { kind: "damaged", words: damageWords(seen.answer, object) };
     case "damaged":
-      return { kind: "damaged", words: damageWords(head, object), plausible: false };
-    case "different": {
+      return { kind: "damaged", words: damageWords(seen.answer, object) };
+    case "different":
       if (!isSuccess(answer)) return { kind: "key_taken" };
-      const plausible = head.kind === "answer" && head.sha256 === null && head.bytes === object.bytes;
-      return { kind: "damaged", words: damageWords(head, object), plausible };
-    }
+      return { kind: "damaged", words: damageWords(seen.answer, object) };
     case "absent": {
       const words = `${answerWords(answer)}, but the object is not there`;
       return { kind: "failed", error: { ...notKept(words), cause: causeOf(answer) } };
     }
     case "unknown": {
-      const words = `${answerWords(answer)}, then ${answerWords(head)} to HEAD`;
-      // The next attempt begins with HEAD, not with the bytes.
-      const cause = causeOf(head);
-      if (head.kind === "unreachable") return { kind: "failed", error: { kind: "unreachable", words, cause } };
-      return { kind: "failed", error: { kind: "busy", words, retryAfterS: head.retryAfterS, cause } };
+      const words = `${answerWords(answer)}, then ${answerWords(seen.answer)} to ${seen.by}`;
+      // The next attempt begins with a look, not with the bytes.
+      const cause = causeOf(seen.answer);
+      if (seen.answer.kind === "unreachable") return { kind: "failed", error: { kind: "unreachable", words, cause } };
+      const { retryAfterS } = seen.answer;
+      return { kind: "failed", error: { kind: "busy", words, retryAfterS, cause } };
     }
   }
 }
 
 /**
- * Why a PUT failed. Where the answer alone does not tell the object's fault from the destination's,
- * a probe is written.
+ * Why a PUT was refused: a probe tells the object's fault from the destination's, and in which
+ * manner the store takes anything. An object that is still refused for itself is sent without the
+ * headers that the store may not know, before that is believed.
  */
 async function explain(
-  error: Failure,
-  bytes: number,
-  store: Pick<ObjectStore, "put" | "head">,
-  path: string,
-): Promise<Failure> {
-  const early = error.kind === "unreachable" && bytes > EARLY_REFUSAL_BYTES;
-  if (!early && error.kind !== "refused") return error;
+  { answer, error }: Rejected,
+  sending: Sending,
+  { leaveOut, path, nowMs }: UploadOptions,
+): Promise<WriteOutcome> {
   // A wrong region is a 400, too: without the probe, all objects would be set aside for it.
-  const answer = await writeProbe(store, path);
-  const probe = answer.kind === "not_kept" ? notKept(answer.words) : classify(answer);
-  if (probe === null) return error;
-  if (early) return probe.kind === "misconfigured" ? probe : error;
-  return probe.kind === "refused" ? { kind: "misconfigured", words: probe.words, cause: probe.cause } : probe;
-}
-
-function notKept(words: string): Failure {
-  return { kind: "busy", words, retryAfterS: null, cause: "not_kept" };
+  const probe = await writeProbe(sending.store, path, nowMs, leaveOut);
+  if (probe.kind === "failed") {
+    const { failure } = probe;
+    const found: Failure = failure.kind === "refused" ? { ...failure, kind: "misconfigured" } : failure;
+    return { kind: "failed", error: error.kind === "unreachable" && found.kind !== "misconfigured" ? error : found };
+  }
+  let manners: readonly number[] = mayMeanHeader(answer) ? plainerThan(leaveOut) : [];
+  if (probe.leaveOut !== leaveOut) manners = [probe.leaveOut];
+  for (const manner of manners) {
+    const outcome = await lookAndSend(sending, manner, leaveOut);
+    if (outcome.kind !== "rejected") return outcome;
+    // It may be there.
+    if (outcome.error.kind === "unreachable") return { kind: "failed", error: outcome.error };
+  }
+  return { kind: "failed", error };
 }
 
 function hasStatus(answer: StoreAnswer, status: number): boolean {

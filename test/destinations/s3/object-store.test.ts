@@ -35,6 +35,7 @@ function request(key: string, text = "hello", fields: Partial<PutRequest> = {}):
     bytes: body.length,
     sha256: createHash("sha256").update(body).digest("hex"),
     contentType: "application/x-ndjson",
+    md5: null,
     conditional: true,
     ...fields,
   };

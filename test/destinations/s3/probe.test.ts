@@ -11,6 +11,7 @@ const accepted: StoreAnswer = {
   bytes: null,
   sha256: null,
 };
+const noBody = async () => ({ answer: accepted, body: null });
 const never = () => new Promise<StoreAnswer>(() => {});
 
 beforeEach(() => {
@@ -22,14 +23,14 @@ afterEach(() => {
 
 describe("a small object that shows what a destination does", () => {
   it("is refused by a store that never answers, in words, before the request itself is given up", async () => {
-    const answer = writeProbe({ put: never, head: never }, "logs");
+    const answer = writeProbe({ put: never, head: never, get: noBody }, "logs", 0);
     await vi.advanceTimersByTimeAsync(20_000);
     expect(writeFault(await answer)).toBe("error writing object: error uploading: no answer in time");
     expect(vi.getTimerCount()).toBe(0);
   });
 
   it("is taken for written where the store took it and then shows nothing, before the request is given up", async () => {
-    const answer = writeProbe({ put: async () => accepted, head: never }, "logs");
+    const answer = writeProbe({ put: async () => accepted, head: never, get: noBody }, "logs", 0);
     await vi.advanceTimersByTimeAsync(10_000);
     expect(writeFault(await answer)).toBeNull();
     expect(vi.getTimerCount()).toBe(0);
@@ -42,8 +43,8 @@ describe("a small object that shows what a destination does", () => {
       return accepted;
     };
     const head = async (): Promise<StoreAnswer> => ({ ...accepted, status: 403 });
-    expect(writeFault(await writeChallenge({ put, head }, "a/b.txt", "1.2.three"))).toBeNull();
-    expect(puts).toMatchObject([{ key: "a/b.txt", bytes: 9, contentType: "text/plain", conditional: false }]);
+    expect(writeFault(await writeChallenge({ put, head, get: noBody }, "a/b.txt", "1.2.three"))).toBeNull();
+    expect(puts).toMatchObject([{ key: "a/b.txt", bytes: 9, contentType: "text/plain", conditional: true }]);
     expect(new TextDecoder().decode(puts[0]?.body as Uint8Array)).toBe("1.2.three");
   });
 });

@@ -14,6 +14,7 @@ const put = (key: string) => ({
   bytes: bytes.length,
   sha256: "0".repeat(64),
   contentType: "application/x-ndjson",
+  md5: null,
   conditional: true,
 });
 

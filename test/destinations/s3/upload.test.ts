@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, it } from "vitest";
-import type { PutRequest, StoreAnswer } from "../../../src/destinations/s3/object-store.ts";
+import type { ObjectStore, PutRequest, StoreAnswer } from "../../../src/destinations/s3/object-store.ts";
 import { type UploadableObject, uploadObject } from "../../../src/destinations/s3/upload.ts";
 
 const BYTES = new TextEncoder().encode("1024 bytes, of which a store may keep some.\n".repeat(24)).subarray(0, 1_024);
@@ -44,6 +44,8 @@ const CAUSES: Readonly<Record<string, string | number>> = {
   "HTTP 200, then no answer in time to HEAD": "timeout",
   "HTTP 200, then HTTP 503 to HEAD": 503,
   "HTTP 200, then HTTP 307 to HEAD": 307,
+  "HTTP 200, then connection failed to GET": "connection_failed",
+  "HTTP 412 PreconditionFailed, then HTTP 503 to GET": 503,
   "HTTP 412 PreconditionFailed, then connection failed to HEAD": "connection_failed",
   "HTTP 200, but the object is not there": "not_kept",
   "the store keeps 512 of 1024 bytes": "not_kept",
@@ -57,6 +59,15 @@ const failed = (error: { kind: string; words: string; retryAfterS?: number | nul
 const busy = (words: string, retryAfterS: number | null = null) => failed({ kind: "busy", words, retryAfterS });
 const inDoubt = (words: string) => failed({ kind: "unreachable", words });
 
+/** Bodies of answers to GET. */
+const bodies = new Map<StoreAnswer, () => ReadableStream<Uint8Array> | null>();
+function readBack(body: Uint8Array | "broken"): StoreAnswer {
+  const found = answer(200, { bytes: 1_024 });
+  const broken = () => new ReadableStream({ pull: (controller) => controller.error(new Error("broken")) });
+  bodies.set(found, () => (body === "broken" ? broken() : new Response(body.slice()).body));
+  return found;
+}
+
 /** A store that gives these answers, in this order, and no more. */
 function scripted(answers: readonly StoreAnswer[]) {
   const asked: string[] = [];
@@ -67,8 +78,13 @@ function scripted(answers: readonly StoreAnswer[]) {
     if (given === undefined) throw new Error(`unexpected ${what}`);
     return given;
   };
-  const put = ({ key, conditional }: PutRequest) => next(`PUT ${key}${conditional ? " if absent" : ""}`);
-  return { asked, store: { put, head: (key: string) => next(`HEAD ${key}`) } };
+  const put = ({ key, conditional, md5 }: PutRequest) =>
+    next(`PUT ${key}${conditional ? " if absent" : ""}${md5 === null ? " without MD5" : ""}`);
+  const get: ObjectStore["get"] = async (key) => {
+    const found = await next(`GET ${key}`);
+    return { answer: found, body: bodies.get(found)?.() ?? null };
+  };
+  return { asked, store: { put, head: (key: string) => next(`HEAD ${key}`), get } };
 }
 
 type Row = readonly [
@@ -82,16 +98,21 @@ type Row = readonly [
 const PUT = "PUT k if absent";
 const OVER = "PUT k";
 const HEAD = "HEAD k";
-const PROBE = "PUT 00010101/test.txt.gz";
+const GET = "GET k";
+const SPARE = "PUT 00010101/test-0.txt.gz if absent";
+const PROBE = "PUT 00010101/test.txt.gz if absent";
+const PROBE_HEAD = "HEAD 00010101/test.txt.gz";
+const PROBE_OVER = "PUT 00010101/test.txt.gz";
 /** The probe of these tests has bytes of its own: any 2xx that HEAD will not show is believed. */
 const probed = [answer(200), answer(403)] as const;
-const PROBED = [PROBE, "HEAD 00010101/test.txt.gz"] as const;
+const PROBED = [PROBE, PROBE_HEAD] as const;
+const PLAIN = " without MD5";
 
 const TABLES: Record<string, readonly Row[]> = {
   "an upload": [
     ["taken whole", {}, [whole], [PUT], delivered],
     ["taken whole, with another 2xx", {}, [answer(201, { etag: `W/"${md5.toUpperCase()}"` })], [PUT], delivered],
-    ["no conditions known", {}, [answer(501)], [PUT], { kind: "no_conditional" }],
+    ["no conditions known", {}, [answer(501), answer(404), whole], [PUT, HEAD, OVER], { ...delivered, leaveOut: 1 }],
     ["busy, for as long as it says", {}, [answer(503, { retryAfterS: 7 })], [PUT], busy("HTTP 503", 7)],
     ["no answer", {}, [timeout], [PUT], inDoubt("no answer in time")],
   ],
@@ -131,11 +152,32 @@ const TABLES: Record<string, readonly Row[]> = {
       busy("the store keeps 512 of 1024 bytes"),
     ],
     [
-      "shows the MD5 of something else of the right length, twice: its ETags are of its own making",
+      "shows another MD5, and our bytes come back: its ETags are of its own making",
       {},
-      [taken, foreign, taken, foreign],
-      [PUT, HEAD, OVER, HEAD],
+      [taken, foreign, readBack(BYTES)],
+      [PUT, HEAD, GET],
+      delivered,
+    ],
+    [
+      "shows another MD5, and other bytes come back, twice",
+      {},
+      [taken, foreign, readBack(BYTES.toReversed()), taken, foreign, readBack(BYTES.toReversed())],
+      [PUT, HEAD, GET, OVER, HEAD, GET],
+      busy("the store keeps other bytes than it was sent"),
+    ],
+    [
+      "shows another MD5, and nothing may be read back",
+      {},
+      [taken, foreign, answer(403)],
+      [PUT, HEAD, GET],
       unverified,
+    ],
+    [
+      "shows another MD5, and what is read back breaks off",
+      {},
+      [taken, foreign, readBack("broken")],
+      [PUT, HEAD, GET],
+      inDoubt("HTTP 200, then connection failed to GET"),
     ],
     [
       "shows the checksum of something else, twice",
@@ -176,7 +218,30 @@ const TABLES: Record<string, readonly Row[]> = {
   "after 412, HEAD": [
     ["shows our checksum", {}, [exists, ours], [PUT, HEAD], delivered],
     ["shows our MD5", {}, [exists, answer(200, { bytes: 1_024, etag: `"${md5}"` })], [PUT, HEAD], delivered],
-    ["shows another of the same length", {}, [exists, foreign], [PUT, HEAD], { kind: "key_taken" }],
+    ...[BYTES.toReversed(), BYTES.subarray(1), new Uint8Array([...BYTES, 0])].map(
+      (other): Row => [
+        `shows another MD5, and ${other.length} other bytes come back`,
+        {},
+        [exists, foreign, readBack(other)],
+        [PUT, HEAD, GET],
+        { kind: "key_taken" },
+      ],
+    ),
+    ["shows another MD5, and our bytes come back", {}, [exists, foreign, readBack(BYTES)], [PUT, HEAD, GET], delivered],
+    [
+      "shows another MD5, and it is gone",
+      {},
+      [exists, foreign, answer(404)],
+      [PUT, HEAD, GET],
+      busy("HTTP 412 PreconditionFailed, but the object is not there"),
+    ],
+    [
+      "shows another MD5, and it cannot be read now",
+      {},
+      [exists, foreign, answer(503)],
+      [PUT, HEAD, GET],
+      busy("HTTP 412 PreconditionFailed, then HTTP 503 to GET"),
+    ],
     ["shows another of another length", {}, [exists, foreignShort], [PUT, HEAD], { kind: "key_taken" }],
     [
       "shows another's checksum",
@@ -228,7 +293,8 @@ const TABLES: Record<string, readonly Row[]> = {
       unverified,
     ],
     ["has no answer", { doubtful: true }, [timeout, whole], [HEAD, PUT], delivered],
-    ["shows another", { doubtful: true }, [foreign], [HEAD], { kind: "key_taken" }],
+    ["shows another", { doubtful: true }, [foreign, readBack(BYTES.toReversed())], [HEAD, GET], { kind: "key_taken" }],
+    ["shows another MD5, and it is ours", { doubtful: true }, [foreign, readBack(BYTES)], [HEAD, GET], delivered],
     ["shows half: sent over it, without the condition", { doubtful: true }, [half, whole], [HEAD, OVER], delivered],
     [
       "shows half, and again",
@@ -242,8 +308,8 @@ const TABLES: Record<string, readonly Row[]> = {
     [
       "of a large object that is cut off, and the credentials are wrong",
       { bytes: 100_000 },
-      [unreachable, answer(403, { code: "AccessDenied" })],
-      [PUT, PROBE],
+      [unreachable, answer(403, { code: "AccessDenied" }), answer(403), answer(403)],
+      [PUT, PROBE, PROBE_HEAD, SPARE],
       failed({ kind: "misconfigured", words: "HTTP 403 AccessDenied" }),
     ],
     [
@@ -263,9 +329,69 @@ const TABLES: Record<string, readonly Row[]> = {
     [
       "of everything",
       {},
-      [answer(400), answer(400, { code: "Nope" })],
-      [PUT, PROBE],
+      [answer(400), answer(400, { code: "Nope" }), answer(400), answer(400), answer(400)],
+      [PUT, PROBE, PROBE_OVER, `${PROBE}${PLAIN}`, `${PROBE_OVER}${PLAIN}`],
       failed({ kind: "misconfigured", words: "HTTP 400 Nope" }),
+    ],
+    [
+      "of the condition, by a store that takes the same of a probe",
+      {},
+      [answer(400), exists, whole, answer(403), answer(404), whole],
+      [PUT, PROBE, PROBE_OVER, PROBE_HEAD, HEAD, OVER],
+      { ...delivered, leaveOut: 1 },
+    ],
+    ...[400, 405, 422, 501].map(
+      (status): Row => [
+        `of every condition, with ${status}`,
+        {},
+        status === 501
+          ? [answer(status), answer(404), whole]
+          : [answer(status), answer(status), ...probed, answer(404), whole],
+        status === 501 ? [PUT, HEAD, OVER] : [PUT, PROBE, PROBE_OVER, PROBE_HEAD, HEAD, OVER],
+        { ...delivered, leaveOut: 1 },
+      ],
+    ),
+    [
+      "of Content-MD5",
+      {},
+      [answer(400), answer(400), answer(400), ...probed, answer(404), whole],
+      [PUT, PROBE, PROBE_OVER, `${PROBE}${PLAIN}`, PROBE_HEAD, HEAD, `${PUT}${PLAIN}`],
+      { ...delivered, leaveOut: 2 },
+    ],
+    [
+      "of this object, in every manner",
+      {},
+      [answer(400), ...probed, answer(404), answer(400), answer(404), answer(400)],
+      [PUT, ...PROBED, HEAD, OVER, HEAD, `${OVER}${PLAIN}`],
+      failed({ kind: "refused", words: "HTTP 400" }),
+    ],
+    [
+      "of its condition, though the object was taken: nothing is learned from that",
+      {},
+      [answer(400), ...probed, ours],
+      [PUT, ...PROBED, HEAD],
+      delivered,
+    ],
+    [
+      "of its condition, and another object is there: it stays",
+      {},
+      [answer(400), ...probed, foreignMarked],
+      [PUT, ...PROBED, HEAD],
+      { kind: "key_taken" },
+    ],
+    [
+      "of its condition, and then no answer",
+      {},
+      [answer(400), ...probed, answer(404), unreachable],
+      [PUT, ...PROBED, HEAD, OVER],
+      inDoubt("connection failed"),
+    ],
+    [
+      "of an object that is too large, with 400",
+      {},
+      [answer(400, { code: "EntityTooLarge" }), ...probed],
+      [PUT, ...PROBED],
+      failed({ kind: "refused", words: "HTTP 400 EntityTooLarge" }),
     ],
     ["of this object, and then the store is busy", {}, [answer(400), answer(503)], [PUT, PROBE], busy("HTTP 503")],
     [
@@ -294,8 +420,9 @@ describe.each(Object.entries(TABLES))("%s", (_title, rows) => {
   it.for(rows)("%s", async ([_what, changes, answers, expectedAsked, expected], { expect }) => {
     const { asked, store } = scripted(answers);
     const outcome = await uploadObject({ ...object, ...changes }, () => BYTES, store, {
-      conditional: true,
+      leaveOut: 0,
       path: "{DATE}",
+      nowMs: 0,
     });
     expect(outcome).toEqual(expected);
     expect(asked).toEqual(expectedAsked);
@@ -303,7 +430,7 @@ describe.each(Object.entries(TABLES))("%s", (_title, rows) => {
 });
 
 describe("to a store that does not know the condition", () => {
-  const unconditional = { conditional: false, path: "" };
+  const unconditional = { leaveOut: 1, path: "{DATE}", nowMs: 0 };
   it.for<readonly [what: string, answers: readonly StoreAnswer[], asked: readonly string[], outcome: object]>([
     ["it is sent without", [whole], [OVER], delivered],
     ["half of it is sent over", [taken, half, whole], [OVER, HEAD, OVER], delivered],
@@ -314,7 +441,18 @@ describe("to a store that does not know the condition", () => {
       busy("the store keeps 512 of 1024 bytes"),
     ],
     ["412 is of the moment", [exists], [OVER], busy("HTTP 412 PreconditionFailed")],
-    ["501 is of the destination", [answer(501)], [OVER], failed({ kind: "misconfigured", words: "HTTP 501" })],
+    [
+      "501 is of the destination, if the probe is not taken in any manner",
+      Array.from({ length: 5 }, () => answer(501)),
+      [OVER, PROBE_OVER, PROBE, `${PROBE}${PLAIN}`, `${PROBE_OVER}${PLAIN}`],
+      failed({ kind: "misconfigured", words: "HTTP 501" }),
+    ],
+    [
+      "it is sent with the condition again, where the store has come to know it and wants a digest",
+      [answer(400), answer(400), whole, answer(403), answer(404), whole],
+      [OVER, PROBE_OVER, PROBE, PROBE_HEAD, HEAD, PUT],
+      { ...delivered, leaveOut: 0 },
+    ],
   ])("%s", async ([_what, answers, expectedAsked, expected], { expect }) => {
     const { asked, store } = scripted(answers);
     expect(await uploadObject(object, () => BYTES, store, unconditional)).toEqual(expected);
@@ -364,12 +502,22 @@ describe("over any history of faults", () => {
             if (fate.endsWith("no answer")) return timeout;
             return fate.endsWith("503") ? answer(503) : await head(key);
           };
+          const get: ObjectStore["get"] = async (key) => {
+            const found = await head(key);
+            const stored = bucket.get(key)?.body;
+            return { answer: found, body: stored === undefined ? null : new Response(stored.slice()).body };
+          };
           let doubtful = false;
           let number = 1;
           for (let attempt = 0; ; attempt++) {
             expect(attempt).toBeLessThanOrEqual(2 * history.length + 1);
             const now = { ...object, key: `k${number}`, doubtful };
-            const outcome = await uploadObject(now, () => BYTES, { put, head }, { conditional: true, path: "" });
+            const outcome = await uploadObject(
+              now,
+              () => BYTES,
+              { put, head, get },
+              { leaveOut: 0, path: "", nowMs: 0 },
+            );
             if (outcome.kind === "delivered") {
               expect(outcome.verified).toBe(true);
               break;
@@ -380,7 +528,7 @@ describe("over any history of faults", () => {
             } else if (outcome.kind === "failed") {
               // A process that dies forgets what it was about to note.
               doubtful = !forgets && (doubtful || outcome.error.kind === "unreachable");
-            } else throw new Error(outcome.kind);
+            }
           }
           expect(bucket.get(`k${number}`)?.body).toEqual(BYTES);
           if (occupied && conditions) expect(bucket.get("k1")).toBe(another);

@@ -1,6 +1,9 @@
 /** vitest's module runner, where the pool keeps it. */
 declare const __vitest_mocker__: { moduleRunner: { import(specifier: string): Promise<unknown> } };
 
+/** Calls before the network and timers have their turn. */
+const CALLS_A_TURN = 64;
+
 const REMEMBERS = Symbol.for("logship: remembers the main module");
 
 /**
@@ -18,7 +21,8 @@ export function rememberMainModule(): void {
     if (!specifier.endsWith("/src/index.ts")) return original(specifier);
     if (!main.has(specifier)) main.set(specifier, await original(specifier));
     // The runtime serves its network and its timers only when no call is left to do: this lets it.
-    else if (++calls % 64 === 0) await scheduler.wait(0);
+    // With each call it would take as long as the calls.
+    else if (++calls % CALLS_A_TURN === 0) await scheduler.wait(0);
     return main.get(specifier);
   };
   runner[REMEMBERS] = true;

@@ -145,7 +145,9 @@ async function loaded(body: ArrayBuffer): Promise<Loaded> {
   if (message === undefined) throw new Error("no message");
   const loading = await load(new Delivery(message), NO_BLOBS);
   if (loading.kind !== "loaded") throw new Error(`a message is ${loading.kind}`);
-  return loading.loaded;
+  const [part] = loading.loaded;
+  if (part === undefined) throw new Error("a message has no part");
+  return part;
 }
 
 function groupsOf(messages: readonly Loaded[]): Loaded[][] {

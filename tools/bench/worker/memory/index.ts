@@ -106,7 +106,7 @@ async function stack({ job: id, objects }: Stacking, env: Env): Promise<CutSize[
       return loading.loaded;
     }),
   );
-  const append = buildAppend(job, offered, new Set(), 0);
+  const append = buildAppend(job, offered.flat(), new Set(), 0);
   const idOf = randomIds();
   while ((await log.objects(0, 0)).total < objects) {
     const renamed = append.messages.map((message) => ({ ...message, id: idOf(0) }));
