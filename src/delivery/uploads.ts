@@ -22,6 +22,9 @@ export const LOOK_AGAIN_MS = 15_000;
  */
 const FAR_ONE_OF = 4;
 
+/** Uploads of far-away days that run side by side: one place is left for what happens now. */
+const FAR_AT_ONCE = UPLOADS_AT_ONCE - 1;
+
 /**
  * Which objects of a log are uploaded when: some side by side while all is well, one at a time
  * after a failure, until one succeeds.
@@ -35,6 +38,8 @@ export class Uploads {
    * are.
    */
   readonly #underWay = new Set<number>();
+  /** Those of them that are of far-away days. */
+  readonly #farUnderWay = new Set<number>();
   /** When this instance last began an upload, in ms since the epoch. */
   #lastStartMs = 0;
   /** Uploads that this instance has begun. */
@@ -55,11 +60,12 @@ export class Uploads {
   /** The upload of this object has ended. */
   ended(number: number): void {
     this.#underWay.delete(number);
+    this.#farUnderWay.delete(number);
   }
 
   /** When there is something to do, in ms since the epoch; Infinity: there is nothing. */
   nextMs(row: LogRow, nowMs: number): number {
-    const attempt = Math.max(this.#objects.nextAttemptMs(this.#underWay), this.#freeMs(row));
+    const attempt = Math.max(this.#objects.nextAttemptMs(this.#underWay, this.#lanes()), this.#freeMs(row));
     return this.#underWay.size > 0 ? Math.min(attempt, nowMs + LOOK_AGAIN_MS) : attempt;
   }
 
@@ -74,6 +80,7 @@ export class Uploads {
         this.#lastStartMs = platform.now();
         this.#begun += 1;
         this.#underWay.add(object.number);
+        if (object.far === 1) this.#farUnderWay.add(object.number);
         try {
           await this.#attempt(object);
         } finally {
@@ -106,11 +113,18 @@ export class Uploads {
     const row = this.#state.row();
     const now = platform.now();
     if (row === null || now < this.#freeMs(row)) return null;
-    const first = (lane: Lane): ObjectRow | undefined =>
-      this.#objects
+    for (const lane of this.#lanes()) {
+      const object = this.#objects
         .due(now, tried.size + this.#underWay.size + 1, lane)
         .find(({ number }) => !tried.has(number) && !this.#underWay.has(number));
-    const isFarsTurn = this.#begun % FAR_ONE_OF === FAR_ONE_OF - 1;
-    return (isFarsTurn ? (first("far") ?? first("near")) : (first("near") ?? first("far"))) ?? null;
+      if (object !== undefined) return object;
+    }
+    return null;
+  }
+
+  /** The lanes from which an upload may begin, the one whose turn it is first. */
+  #lanes(): Lane[] {
+    if (this.#farUnderWay.size >= FAR_AT_ONCE) return ["near"];
+    return this.#begun % FAR_ONE_OF === FAR_ONE_OF - 1 ? ["far", "near"] : ["near", "far"];
   }
 }
