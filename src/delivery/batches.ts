@@ -27,6 +27,16 @@ const COMPANY_MS = 8_000;
 const DUE_MS = `max(oldest_taken_ms + ? + iif(next_chunk > 1, ${COMPANY_MS}, 0), opened_ms + ${LATE_GRACE_MS})`;
 
 /**
+ * Batches that one transaction cuts, near days first: a sender may have opened one for each of a
+ * hundred thousand far-away days. A cut takes 0.25 ms of CPU; the platform ends an invocation after
+ * 30 s of it, and nothing of its transaction would stay.
+ */
+const CUT_AT_ONCE = 1_000;
+
+/** Near days first, as cut.ts has it. */
+const NEAR_FIRST = "abs(day - oldest_taken_ms / 86400000) > 1, id";
+
+/**
  * The records that wait, one batch for each UTC day, and when a batch is cut (cut.ts). Every method
  * is synchronous and belongs into a transaction of its caller, so that records, counts and cuts are
  * committed together.
@@ -84,17 +94,28 @@ export class Batches {
     return nextId - firstId;
   }
 
-  /** Cuts the batches whose oldest record has waited for the job's interval. */
+  /**
+   * Cuts batches whose oldest record has waited for the job's interval. Of too many, some are left,
+   * and stay due.
+   */
   cutDue(nowMs: number): void {
     const { limits } = this.#state.requireJob();
     const due = this.#sql.exec<BatchRow>(
-      `SELECT * FROM batch WHERE ${DUE_MS} <= ? ORDER BY id`,
+      `SELECT * FROM batch WHERE ${DUE_MS} <= ? ORDER BY ${NEAR_FIRST} LIMIT ${CUT_AT_ONCE}`,
       limits.intervalMs,
       nowMs,
     );
     for (const batch of due.toArray()) this.#cut(batch, "interval", nowMs);
   }
 
+  /** Cuts what waits. @returns false: of too many batches, some are left. */
+  cutSome(reason: CutReason, nowMs: number): boolean {
+    const some = this.#sql.exec<BatchRow>(`SELECT * FROM batch ORDER BY ${NEAR_FIRST} LIMIT ${CUT_AT_ONCE}`).toArray();
+    for (const batch of some) this.#cut(batch, reason, nowMs);
+    return some.length < CUT_AT_ONCE;
+  }
+
+  /** Cuts all that waits. */
   cutAll(reason: CutReason, nowMs: number): void {
     for (const batch of this.#batches()) this.#cut(batch, reason, nowMs);
   }

@@ -173,9 +173,10 @@ export class DeliveryLog extends DurableObject<Env> {
     const now = platform.now();
     const row = this.#state.row();
     if (row === null) return { pendingObjects: 0 };
+    let isCut = true;
     this.#alarm.transaction(() => {
       if (this.#state.requireJob().discard) this.#discard();
-      if (this.#canCut()) this.#batches.cutAll(reason, now);
+      if (this.#canCut()) isCut = this.#batches.cutSome(reason, now);
       if (reason === "manual") {
         tryNow(this.ctx.storage.sql);
         this.canary.retryNow(now);
@@ -188,6 +189,11 @@ export class DeliveryLog extends DurableObject<Env> {
       }
       this.#arm(now);
     });
+    while (!isCut) {
+      // What is cut stays cut, even if this invocation ends before all is.
+      await this.ctx.storage.sync();
+      isCut = this.#alarm.transaction(() => !this.#canCut() || this.#batches.cutSome(reason, now));
+    }
     await this.#uploadFor(waitMs);
     this.#alarm.transaction(() => this.#arm(platform.now()));
     return { pendingObjects: this.#objects.countWaiting() };

@@ -26,7 +26,7 @@ function cutDays(log: DeliveryLog, job: ReturnType<typeof jobInto>, version: num
   log.configure({ ...job, version: version + 1, outputVersion: version + 1 }, 0);
 }
 
-const farDays = (count: number): number[] => Array.from({ length: count }, (_, n) => DAY - 2_000 + n);
+const farDays = (count: number): number[] => Array.from({ length: count }, (_, n) => DAY - 3_000 + n);
 const FAR = farDays(60);
 const NEAR = [DAY - 1, DAY, DAY + 1];
 
@@ -161,5 +161,46 @@ it("a day is far from that of intake, not from that of the cut: what comes late 
       [1, 0],
       [2, 1],
     ]);
+  });
+});
+
+describe("the cuts of thousands of far days", () => {
+  /** 2,500 far days wait, and then today: the newest batch. The store takes nothing. */
+  async function open() {
+    const clock = setClock(NOON);
+    const { name, control } = freshBucket();
+    await control.script([rule({ do: "answer", status: 503 }, { method: "PUT" })]);
+    const job = jobInto(name);
+    await inLog(job, (log) => {
+      log.alarmWaitMs = 0;
+      log.configure(job, 0);
+      appendDays(log, 1, [...farDays(2_500), DAY]);
+    });
+    clock.advance(30_000);
+    const cut = () =>
+      inLog(job, (_log, { sql }) =>
+        sql
+          .exec<{ day: number }>("SELECT day FROM object ORDER BY number")
+          .toArray()
+          .map(({ day }) => day),
+      );
+    return { clock, job, cut };
+  }
+
+  it("are made in turns, today first, each in an alarm of its own", async () => {
+    const { clock, job, cut } = await open();
+    for (const count of [1_000, 2_000, 2_501]) {
+      expect(await inLog(job, (_log, storage) => storage.getAlarm())).toBeLessThanOrEqual(clock.nowMs());
+      expect(await runAlarm(job.id)).toBe(true);
+      expect(await cut()).toHaveLength(count);
+    }
+    expect((await cut())[0]).toBe(DAY);
+  });
+
+  it("are all made by cron and flush", async () => {
+    const { job, cut } = await open();
+    await inLog(job, (log) => log.drive("manual", 0));
+    expect(await cut()).toHaveLength(2_501);
+    expect((await cut())[0]).toBe(DAY);
   });
 });
