@@ -1,5 +1,6 @@
+import type { JobConfig } from "../job/config.ts";
 import { COMPACT_AT_RAW_BYTES } from "../limits.ts";
-import type { Fragment } from "../object/encoder.ts";
+import type { Encoder, Fragment } from "../object/encoder.ts";
 import { encoderOf } from "../object/encoders.ts";
 import { Chunks } from "./chunks.ts";
 import { cut } from "./cut.ts";
@@ -45,23 +46,26 @@ export class Batches {
   readonly #sql: SqlStorage;
   readonly #state: LogState;
   readonly #chunks: Chunks;
+  readonly #storedMaxBytes: () => number;
 
-  constructor(sql: SqlStorage, state: LogState) {
+  /** @param storedMaxBytes most bytes of an object as it is stored. */
+  constructor(sql: SqlStorage, state: LogState, storedMaxBytes: () => number) {
     this.#sql = sql;
     this.#state = state;
+    this.#storedMaxBytes = storedMaxBytes;
     this.#chunks = new Chunks(sql);
   }
 
   /**
    * Adds fragments to the batches of their days. A batch is cut before its object would exceed the
-   * job's limits, and as soon as it reaches them.
+   * job's limits, or what one request may send, and as soon as it reaches the job's limits.
    * @returns how many batches it opened; the caller counts them, and the next ids follow from that.
    */
   put(fragments: readonly Fragment[], nowMs: number): number {
     const { limits, output } = this.#state.requireJob();
     const encoder = encoderOf(output);
-    const { aroundBytes: around, seam } = encoder;
-    const seamBytes = seam.content.rawBytes;
+    const around = encoder.aroundBytes;
+    const seamBytes = encoder.seam.content.rawBytes;
     const firstId = this.#state.requireRow().next_batch;
     let nextId = firstId;
     for (const [day, group] of Map.groupBy(fragments, (fragment) => fragment.day)) {
@@ -69,11 +73,10 @@ export class Batches {
       let run: Fragment[] = [];
       for (const fragment of group) {
         if (batch !== null) {
-          const tooMany = batch.records + fragment.records > limits.records;
-          const tooLarge = around + batch.raw_bytes + seamBytes + fragment.rawBytes > limits.bytes;
-          if (tooMany || tooLarge) {
+          const reason = this.#fullBefore(fragment, batch, run, { limits, encoder });
+          if (reason !== null) {
             this.#chunks.add(batch, run, encoder);
-            this.#cut(batch, tooMany ? "records" : "bytes", nowMs);
+            this.#cut(batch, reason, nowMs);
             batch = null;
             run = [];
           }
@@ -137,6 +140,30 @@ export class Batches {
     return batches.reduce((sum, { records }) => sum + records, 0);
   }
 
+  /**
+   * Why a batch is cut before it takes a fragment; null: there is room.
+   * @param run fragments that it has taken, and that are no chunks yet.
+   */
+  #fullBefore(
+    fragment: Fragment,
+    batch: BatchRow,
+    run: readonly Fragment[],
+    { limits, encoder }: { limits: JobConfig["limits"]; encoder: Encoder },
+  ): CutReason | null {
+    if (batch.records + fragment.records > limits.records) return "records";
+    const { aroundBytes: around, seam } = encoder;
+    const rawBytes = around + batch.raw_bytes + seam.content.rawBytes + fragment.rawBytes;
+    if (rawBytes > limits.bytes) return "bytes";
+    // Lengths are read only where the bytes before compression do not rule it out.
+    const storedMaxBytes = this.#storedMaxBytes();
+    if (deflatedAtMost(rawBytes) <= storedMaxBytes) return null;
+    const added = [...run, fragment].reduce(
+      (sum, { body, deflated }) => sum + body.length + (deflated ? seam.finished : seam.raw).length,
+      0,
+    );
+    return deflatedAtMost(around + this.#chunks.storedBytes(batch.id) + added) > storedMaxBytes ? "bytes" : null;
+  }
+
   #batches(): BatchRow[] {
     return this.#sql.exec<BatchRow>("SELECT * FROM batch ORDER BY id").toArray();
   }
@@ -165,6 +192,14 @@ export class Batches {
   #cut(batch: BatchRow, reason: CutReason, nowMs: number): void {
     cut(batch, reason, nowMs, { sql: this.#sql, state: this.#state, chunks: this.#chunks });
   }
+}
+
+/**
+ * The most that bytes take when they are deflated, with head and tail of the file. Stored blocks
+ * and flushes add less than a thousandth to fragments that are worth deflating.
+ */
+function deflatedAtMost(bytes: number): number {
+  return bytes + Math.ceil(bytes / 1_000) + 1_000;
 }
 
 function openedWith(first: Fragment, id: number, nowMs: number): BatchRow {
