@@ -3,7 +3,7 @@ import { diagonal } from "../support/matrix.ts";
 
 const numbers = (length: number): number[] => Array.from({ length }, (_, i) => i);
 
-it.for([
+it.for<[number, number]>([
   [1, 1],
   [1, 7],
   [7, 1],
