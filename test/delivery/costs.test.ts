@@ -1,4 +1,5 @@
 import { describe, it, vi } from "vitest";
+import { Chunks } from "../../src/delivery/chunks.ts";
 import { LogState } from "../../src/delivery/log-state.ts";
 import { Objects } from "../../src/delivery/objects.ts";
 import { NDJSON } from "../../src/output/format.ts";
@@ -143,4 +144,25 @@ it("what is due next is found by reading a few rows, however many objects wait",
     expect(objects.nextAttemptMs(new Set([1, 2, 3, 4, 6]), ["near"])).toBe(NOON + 8);
     expect(run.reduce((sum, { cursor }) => sum + cursor.rowsRead, 0)).toBeLessThan(100);
   });
+});
+
+it("holds no more than one chunk in memory while it cuts", async ({ expect }) => {
+  setClock(NOON);
+  const job = jobInto(freshBucket().name);
+  const held: number[] = [];
+  const { of } = Chunks.prototype;
+  const bodies: ArrayBuffer[] = [];
+  vi.spyOn(Chunks.prototype, "of").mockImplementation(function* (this: Chunks, batch) {
+    for (const chunk of of.call(this, batch)) {
+      bodies.push(chunk.body);
+      held.push(bodies.filter(({ byteLength }) => byteLength > 0).length);
+      yield chunk;
+    }
+  });
+  await inLog(job, (log) => {
+    log.configure(job, 0);
+    for (let n = 0; n < 3; n++) append(log, 1, fragmentsOf(NDJSON, [`${noise(400_000)}\n`]));
+    log.configure({ ...job, version: 2, outputVersion: 2 }, 0);
+  });
+  expect(held).toEqual([1, 1, 1]);
 });

@@ -5,6 +5,7 @@
 import { describe, it } from "vitest";
 import { pause, until } from "../../tools/until.ts";
 import "../support/fault-meta.ts";
+import { isWhole } from "../support/matrix.ts";
 import { assertClean, type Minted, Oracle } from "../support/oracle.ts";
 import { Chance } from "./chance.ts";
 import { logsOnDisk } from "./disk.ts";
@@ -201,6 +202,8 @@ describe.concurrent("the real process", { timeout: TIMEOUT_MS }, () => {
     expect(store.server.requests("steps").filter(({ status }) => status === 412).length).toBeGreaterThanOrEqual(held);
     task.meta.fault = { row: "kill -9 at each step of an event", events: owed(), faults: 4 + held, objects };
   });
+
+  if (!isWhole) return;
 
   it("has the job that it acknowledged, and of a change that it did not acknowledge all or nothing", async ({
     expect,
