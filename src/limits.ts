@@ -166,6 +166,12 @@ export const APPEND_MAX_RAW_BYTES = 4_000_000;
 export const APPEND_MAX_WRITTEN_UNITS = 2 * APPEND_MAX_RAW_BYTES;
 
 /**
+ * What one durable object can store, in bytes; a write beyond it fails.
+ * https://developers.cloudflare.com/durable-objects/platform/limits/
+ */
+export const DURABLE_OBJECT_MAX_BYTES = 10_000_000_000;
+
+/**
  * Size, in bytes, at which a log continues in its next segment. A durable object holds 10 GB; cuts
  * need the rest.
  */

@@ -2,7 +2,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { readStoredMaxBytes } from "../../src/config.ts";
-import { segmentOf } from "../../src/delivery/chain.ts";
+import { chainStatus, segmentOf } from "../../src/delivery/chain.ts";
 import type { ObjectEntry } from "../../src/delivery/types.ts";
 import { NDJSON } from "../../src/output/format.ts";
 import { noise } from "../record/samples.ts";
@@ -410,6 +410,13 @@ describe("a segment that is full", () => {
     expect((await logStatus(job, 0)).sealed).toBe(true);
     expect((await logStatus(job, 0)).counts.received).toBe(20);
     expect((await logStatus(job, 1)).counts.received).toBe(20);
+    const [first, open] = [await logStatus(job, 0), await logStatus(job, 1)];
+    expect(open.openBytes).toBeGreaterThan(4_096);
+    expect(await chainStatus(env.LOG, job)).toMatchObject({
+      segments: 2,
+      storedBytes: first.storedBytes + open.storedBytes,
+      openBytes: open.openBytes,
+    });
     await deliver([...messages].reverse(), 3);
     expect((await api("GET", `/logship/jobs/${job}/ledger`)).body.result).toMatchObject({
       received: 40,
