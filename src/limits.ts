@@ -229,6 +229,17 @@ export const OUTBOX_MAX_BYTES = 8_000_000_000;
 export const DEBTS_SHARD_MAX_BYTES = 8_000_000_000;
 
 /**
+ * Shards of the register of keys. Never another number: a repeat would not find its first copy.
+ */
+export const KEYS_SHARDS = 64;
+
+/**
+ * Size, in bytes, at which one of them takes no more; requests with a key that it has not seen are
+ * answered 503 then. A durable object holds 10 GB; sweeping needs the rest.
+ */
+export const KEYS_SHARD_MAX_BYTES = 8_000_000_000;
+
+/**
  * Calls that one invocation may make to other services.
  * https://developers.cloudflare.com/workers/platform/limits/
  */

@@ -2,13 +2,18 @@
  * Intake, the queue behind it, and their failures: acknowledged events are not lost, and repeats
  * are not duplicated.
  */
-import { createExecutionContext } from "cloudflare:test";
+import { createExecutionContext, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, vi } from "vitest";
+import { KeyRegister } from "../../src/index.ts";
+import { keyShard } from "../../src/intake/key-register.ts";
 import { outboxStatus } from "../../src/intake/outboxes.ts";
+import { KEYS_SHARDS } from "../../src/limits.ts";
 import { platform } from "../../src/platform.ts";
 import { cells, variants } from "../support/matrix.ts";
 import type { Minted } from "../support/oracle.ts";
+import { BREAKAGES, type Breakage, breakable, firstCalls } from "../support/runtime/breakage.ts";
+import { oldRegister } from "../support/runtime/keys.ts";
 import type { SendFault } from "../support/runtime/queue.ts";
 import type { World } from "../support/runtime/world.ts";
 import { impatiently } from "./impatience.ts";
@@ -89,6 +94,77 @@ describe("the queue fails when events come over RPC", () => {
       expect(await countsOf(job)).toMatchObject({ received: 2_000, delivered: 2_000 });
     });
   }
+});
+
+describe("the register of keys fails", () => {
+  /** A register that breaks this many times, and calls that are never answered. */
+  function registerFails(world: World, breakage: Breakage, times: number): () => number {
+    const { decide } = firstCalls(breakage, times);
+    return breakable(KeyRegister.prototype, "first", () => {
+      const broken = decide();
+      if (broken !== null) world.injected();
+      return broken;
+    }).stuck;
+  }
+
+  for (const breakage of BREAKAGES) {
+    for (const [way, times] of [
+      ["HTTP", 1],
+      ["HTTP", 7],
+      ["RPC", 4],
+    ] as const) {
+      row(
+        `the register: first() ${breakage}, ${times} times; the client repeats over ${way}`,
+        async (world, { expect }) => {
+          if (times > 1) await oldRegister(world.clock);
+          const job = await world.createJob();
+          const events = many(world);
+          const stuck = registerFails(world, breakage, times);
+          let taken = false;
+          for (let tries = 0; !taken && tries < 10; tries++) {
+            if (way === "RPC") taken = await impatiently(stuck, () => world.ship(events, "order-42"));
+            else {
+              const status = await impatiently(stuck, () => world.post(events, { key: "order-42" }));
+              expect([202, 503]).toContain(status);
+              taken = status === 202;
+            }
+            // Nothing is sent before the register has answered.
+            if (!taken) expect(world.queue.held).toEqual([]);
+            world.clock.advance(60_000);
+          }
+          expect(taken).toBe(true);
+          await world.deliverDue();
+          const again = way === "RPC" ? world.ship(events, "order-42") : world.post(events, { key: "order-42" });
+          expect(await again).toBe(way === "RPC" ? true : 202);
+          await world.settle();
+          expect(await countsOf(job)).toMatchObject({ received: 2_000, delivered: 2_000 });
+        },
+      );
+    }
+  }
+
+  row(
+    "the register is full: new keys are refused, repeats and requests without a key are not",
+    async (world, { expect }) => {
+      const job = await world.createJob();
+      const events = world.mint(5);
+      await world.take(events, 5, { key: "known" });
+      await Promise.all(
+        Array.from({ length: KEYS_SHARDS }, (_, n) =>
+          runInDurableObject(keyShard(env.KEYS, n), (register: KeyRegister) => {
+            register.maxBytes = 1;
+          }),
+        ),
+      );
+      world.injected();
+      const refused = world.mint(5);
+      expect(await world.post(refused, { key: "new" })).toBe(503);
+      await world.take(events, 5, { key: "known" });
+      await world.take(refused);
+      await world.settle();
+      expect(await countsOf(job)).toMatchObject({ received: 10, delivered: 10 });
+    },
+  );
 });
 
 describe("the queue fails when events come by tail()", () => {
