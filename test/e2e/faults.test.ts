@@ -17,7 +17,7 @@ import { firstPort } from "./ports.ts";
 import { startProducer } from "./producer-process.ts";
 import { IsolatedShipper, RECEIVED_WITHIN_MS, randomSecretsKey } from "./shipper.ts";
 
-const KILLS = 10;
+const KILLS = isWhole ? 10 : 5;
 
 /**
  * In seconds. Long enough for a kill before the log has an event, and short enough for events to
