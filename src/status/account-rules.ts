@@ -1,6 +1,6 @@
 import type { Owed } from "../debts/debt-store.ts";
 import type { OutboxStatus } from "../intake/outbox.ts";
-import { DURABLE_OBJECT_MAX_BYTES, OUTBOX_MAX_BYTES } from "../limits.ts";
+import { DURABLE_OBJECT_MAX_BYTES, KEYS_SHARD_MAX_BYTES, OUTBOX_MAX_BYTES } from "../limits.ts";
 import type { AccountFacts, Facts } from "./facts.ts";
 import { SILENT } from "./facts.ts";
 import {
@@ -35,6 +35,7 @@ export function accountFindings(facts: Facts): Found[] {
         ]),
     ...(outbox === SILENT ? [] : outboxFindings(outbox, facts.nowMs)),
     ...(facts.debts === SILENT ? [] : debtFindings(facts.debts)),
+    ...(facts.keysBytes === SILENT ? [] : keyFindings(facts.keysBytes)),
   ];
 }
 
@@ -57,7 +58,8 @@ function configurationFindings({ configFaults }: Facts): Found[] {
  * A part that does not answer is a finding of its own: what only that part knows is unknown
  * meanwhile.
  */
-function silenceFindings({ controlTold, account, functions, outbox, replays, attachments, debts }: Facts): Found[] {
+function silenceFindings(facts: Facts): Found[] {
+  const { controlTold, account, functions, outbox, replays, attachments, debts, keysBytes } = facts;
   const silent = (kind: Found["kind"], part: string, unknown: string): Found => ({
     kind,
     subject,
@@ -84,6 +86,9 @@ function silenceFindings({ controlTold, account, functions, outbox, replays, att
       ? [silent("attachments_silent", "The attachment check", "whether functions are still attached")]
       : []),
     ...(debts === SILENT ? [silent("debts_silent", "The store of debts", "what is kept for jobs")] : []),
+    ...(keysBytes === SILENT
+      ? [silent("keys_silent", "The register of keys", "whether requests with an Idempotency-Key are taken")]
+      : []),
   ];
 }
 
@@ -238,6 +243,24 @@ function debtFindings({ storedBytes }: Owed): Found[] {
       affected: null,
       summary: `What is kept for jobs has reached ${Math.floor(storedBytes / 1e9)} GB, half of its bound, in one of its shards.`,
       advice: "See which job is owed records, and delete it with ?discard=true if its log cannot be mended.",
+    },
+  ];
+}
+
+/** Beyond its bound, requests with a key that it has not seen are refused. */
+function keyFindings(storedBytes: number): Found[] {
+  if (storedBytes < KEYS_SHARD_MAX_BYTES / 2) return [];
+  const isFull = storedBytes >= KEYS_SHARD_MAX_BYTES;
+  return [
+    {
+      kind: "keys_large",
+      subject,
+      severity: isFull ? "error" : "warning",
+      sinceMs: null,
+      affected: null,
+      summary: `Each shard of the register of keys holds some ${(storedBytes / 1e9).toFixed(1)} of ${KEYS_SHARD_MAX_BYTES / 1e9} GB${isFull ? ", and new keys are refused" : ""}.`,
+      advice:
+        "Send more events with each request, or fewer requests with an Idempotency-Key: each is remembered for fifteen days.",
     },
   ];
 }

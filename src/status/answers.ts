@@ -77,7 +77,9 @@ const Attachments = z.array(
   }),
 );
 
-export const ANSWER = { Log, Account, Outbox, Counts, Settings, Last, Replays, Attachments } as const;
+const Bytes = z.number();
+
+export const ANSWER = { Log, Account, Outbox, Counts, Settings, Last, Replays, Attachments, Bytes } as const;
 
 /** @returns the answer if it has the shape. @throws Error that repeats nothing of the answer. */
 export function checked<T>(of: z.ZodType, answer: T): T {
