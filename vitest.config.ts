@@ -135,7 +135,7 @@ export default defineConfig({
           // After all others: processes that are timed from outside do not share a machine with a
           // fault matrix.
           sequence: { groupOrder: 1 },
-          maxWorkers: 3,
+          maxWorkers: 2,
           testTimeout: 180_000,
           hookTimeout: 120_000,
         },
