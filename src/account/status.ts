@@ -22,6 +22,8 @@ export interface AccountStatus {
    * (absent before version 7 of the schema).
    */
   setAsideMessages: { messages: number; events: number; oldestMs: number | null; stopsClaims?: boolean };
+  /** Of the largest shard (absent before version 9 of the schema). */
+  storedBytes?: number;
 }
 
 export function accountStatus(
@@ -54,5 +56,6 @@ export function accountStatus(
     queueBacklog: row.queue_backlog,
     queueSeenMs: row.queue_seen_ms,
     setAsideMessages: { messages: row.aside_messages, events: set_aside, oldestMs: oldestAsideMs, stopsClaims },
+    storedBytes: sql.databaseSize,
   };
 }

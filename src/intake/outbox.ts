@@ -1,5 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
-import { accountLedger } from "../account/ledger.ts";
+import { LedgerShards } from "../account/shards.ts";
 import { backoffMs } from "../backoff.ts";
 import {
   OUTBOX_MAX_BYTES,
@@ -285,7 +285,7 @@ export class Outbox extends DurableObject<Env> {
     const noted = rows.map(({ id, taken_in_ms }) => ({ id, takenInMs: taken_in_ms, keyed: false }));
     run.calls += 1;
     try {
-      await run.patience.answer("the ledger", LEDGER_MS, () => accountLedger(this.env.ACCOUNT).expectAgain(noted));
+      await run.patience.answer("the ledger", LEDGER_MS, () => new LedgerShards(this.env.ACCOUNT).expectAgain(noted));
       return true;
     } catch (error) {
       run.failed = true;
