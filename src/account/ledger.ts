@@ -5,11 +5,11 @@ import { errorText, log } from "../log.ts";
 import { answered, platform } from "../platform.ts";
 import { IdMemory, type TakenId } from "../storage/id-memory.ts";
 import { migrate } from "../storage/migrate.ts";
-import { ROOT, type Split } from "../storage/splits.ts";
+import { ROOT } from "../storage/splits.ts";
 import type { FunctionCount } from "./function-counts.ts";
 import { FunctionHours } from "./function-hours.ts";
 import { JobsCopy } from "./jobs-copy.ts";
-import { type MonthUse, parseUse, useAt, withUse } from "./month-use.ts";
+import type { MonthUse } from "./month-use.ts";
 import type { MessageCount, Outcome, Watched } from "./outcome.ts";
 import { OwnSplits } from "./own-splits.ts";
 import { type RecentRecords, RecentRing } from "./recent.ts";
@@ -25,7 +25,8 @@ import {
 } from "./set-aside-messages.ts";
 import { type Inheritance, SPLIT_AT, Splitter } from "./splitter.ts";
 import { type AccountStatus, accountStatus } from "./status.ts";
-import { queueUnits } from "./usage.ts";
+import { earlier } from "./sums.ts";
+import { Totals } from "./totals.ts";
 
 export type { FunctionCount } from "./function-counts.ts";
 export type { MessageCount, Outcome } from "./outcome.ts";
@@ -34,15 +35,6 @@ export type { SetAsideMessage } from "./set-aside-messages.ts";
 export type { AccountCounts, AccountStatus } from "./status.ts";
 
 const SWEEP_EVERY_MS = 86_400_000;
-
-/**
- * The answer to a caller that does not know of all splits of this shard: nothing was done. Other
- * shards have messages, too, or these.
- */
-export interface Stale {
-  /** All of this shard. */
-  splits: readonly Split[];
-}
 
 /**
  * Counts processed messages for the account, deduplicated by the same ids as the logs, and stores
@@ -57,6 +49,7 @@ export interface Stale {
 export class AccountLedger extends DurableObject<Env> {
   readonly #sql: SqlStorage;
   readonly #ids: IdMemory;
+  readonly #totals: Totals;
   readonly #functions: FunctionHours;
   readonly #jobs: JobsCopy;
   readonly #redeliveries: Redeliveries;
@@ -72,6 +65,7 @@ export class AccountLedger extends DurableObject<Env> {
     super(ctx, env);
     this.#sql = ctx.storage.sql;
     this.#ids = new IdMemory(ctx.storage.sql);
+    this.#totals = new Totals(ctx.storage.sql);
     this.#functions = new FunctionHours(ctx.storage.sql);
     this.#jobs = new JobsCopy(ctx.storage.sql);
     this.#redeliveries = new Redeliveries(ctx.storage.sql, this.#ids);
@@ -90,8 +84,9 @@ export class AccountLedger extends DurableObject<Env> {
    * messages were routed by an older state: then nothing was counted, and they must be offered to
    * these jobs.
    */
-  count({ done, failed, owes, backlog, work, state }: Outcome, known?: number): JobsSnapshot | Watched | null {
-    if (this.#splits.takeAny(done) || this.#splits.takeAny(failed)) return this.#stale(known);
+  count(outcome: Outcome, known?: number): JobsSnapshot | Watched | null {
+    const { done, failed, owes, work, state } = outcome;
+    if (this.#splits.takeAny(done) || this.#splits.takeAny(failed)) return this.#splits.stale(known);
     const { newer, watchedUntilMs } = this.#jobs.sinceAndWatched(state);
     if (newer !== null) return newer;
     const now = platform.now();
@@ -99,36 +94,11 @@ export class AccountLedger extends DurableObject<Env> {
       this.#redeliveries.expect(failed);
       for (const { id } of done) this.#redeliveries.finished(id);
       if (owes) this.#sql.exec("UPDATE account SET owed_noted_ms = ? WHERE id = 1", now);
-      const known = this.#ids.known(done);
-      const fresh = done.filter(({ id }) => !known.has(id));
+      const before = this.#ids.known(done);
+      const fresh = done.filter(({ id }) => !before.has(id));
       if (fresh.length === 0) return fresh;
       this.#ids.remember(fresh);
-      const sum = (of: (message: MessageCount) => number): number =>
-        fresh.reduce((total, message) => total + of(message), 0);
-      const events = sum((message) => message.events);
-      const use = withUse(
-        this.#monthUse(),
-        {
-          ...(work ?? { batches: 1, appends: 0, offered: 0 }),
-          groups: 1,
-          messages: fresh.filter(({ bytes }) => bytes !== 0).length,
-          messageUnits: sum(({ bytes }) => (bytes === 0 ? 0 : queueUnits(bytes ?? 0))),
-          events,
-        },
-        now,
-      );
-      // All in one row: counting a month's use costs no further write.
-      this.#sql.exec(
-        `UPDATE account SET processed = processed + ?, routed = routed + ?, not_enabled = not_enabled + ?, not_routed = not_routed + ?,
-           queue_backlog = ?, queue_seen_ms = ?, month_use = ? WHERE id = 1`,
-        events,
-        sum(({ routed }) => routed),
-        sum(({ notEnabled }) => notEnabled),
-        sum(({ notRouted }) => notRouted),
-        backlog,
-        now,
-        JSON.stringify(use),
-      );
+      this.#totals.add(fresh, outcome, now);
       this.#functions.add(
         fresh.flatMap(({ functions }) => functions),
         now,
@@ -160,25 +130,25 @@ export class AccountLedger extends DurableObject<Env> {
 
   /** Live viewers watch until then, in ms since the epoch; 0: none does. */
   watchedUntil(ms: number, known?: number): undefined {
-    return this.#told(known, (): undefined => {
+    return this.#splits.told(known, (): undefined => {
       this.#sql.exec("UPDATE account SET watched_until_ms = ? WHERE id = 1", ms);
     });
   }
 
   /** The newest records from consumers, oldest first; none after an eviction. */
   recent(known?: number): RecentRecords {
-    return this.#told(known, () => this.#recent.all());
+    return this.#splits.told(known, () => this.#recent.all());
   }
 
   /** Which of these messages were counted, or set aside. */
   counted(messages: readonly TakenId[], known?: number): string[] {
-    if (this.#splits.takeAny(messages)) return this.#stale(known);
+    if (this.#splits.takeAny(messages)) return this.#splits.stale(known);
     return [...this.#ids.known(messages)];
   }
 
   /** As {@link JobsCopy.keep}. */
   keepJobs(snapshot: JobsSnapshot, known?: number): string {
-    return this.#told(known, () => {
+    return this.#splits.told(known, () => {
       const kept = this.ctx.storage.transactionSync(() => this.#jobs.keep(snapshot));
       if (kept === snapshot.state) this.#recent.forget(offNow(snapshot.optOuts));
       return kept;
@@ -192,7 +162,7 @@ export class AccountLedger extends DurableObject<Env> {
   setAside({ noted, alsoNoted = [], ...message }: SetAsideMessage, known?: number): undefined {
     const { taken } = message;
     const notes = noted === undefined ? alsoNoted : [noted, ...alsoNoted];
-    if (this.#splits.takeAny([taken, ...notes])) return this.#stale(known);
+    if (this.#splits.takeAny([taken, ...notes])) return this.#splits.stale(known);
     this.ctx.storage.transactionSync(() => {
       this.#redeliveries.finished(taken.id);
       for (const note of notes) this.#redeliveries.finishedAsNoted(note);
@@ -205,7 +175,7 @@ export class AccountLedger extends DurableObject<Env> {
 
   /** Messages that were set aside under another id. Another shard has them, or none. */
   asideAs(notes: readonly TakenId[], known?: number): undefined {
-    if (this.#splits.takeAny(notes)) return this.#stale(known);
+    if (this.#splits.takeAny(notes)) return this.#splits.stale(known);
     this.ctx.storage.transactionSync(() => {
       for (const note of notes) this.#redeliveries.finishedAsNoted(note);
     });
@@ -213,10 +183,10 @@ export class AccountLedger extends DurableObject<Env> {
 
   /** A page of the messages that are set aside, the oldest first, and how many there are in all. */
   asideList(offset: number, limit: number, known?: number): { entries: AsideEntry[]; total: number } {
-    return this.#told(known, () => {
-      const { total } = this.#sql.exec<{ total: number }>("SELECT aside_messages AS total FROM account").one();
-      return { entries: this.#aside.list(offset, limit, platform.now()), total };
-    });
+    return this.#splits.told(known, () => ({
+      entries: this.#aside.list(offset, limit, platform.now()),
+      total: this.#aside.count(),
+    }));
   }
 
   /** null: it is not set aside (any more). */
@@ -236,7 +206,7 @@ export class AccountLedger extends DurableObject<Env> {
     state: string,
     known?: number,
   ): JobsSnapshot | "gone" | null {
-    return this.#told(known, () => {
+    return this.#splits.told(known, () => {
       const newer = this.#jobs.since(state);
       if (newer !== null) return newer;
       const parts = [message].flat();
@@ -255,7 +225,7 @@ export class AccountLedger extends DurableObject<Env> {
 
   /** Messages for which the logs of these jobs are to be asked now whether they hold them. */
   asideToAsk(limit: number, known?: number): { messages: AsideToAsk[]; jobs: number[] } {
-    return this.#told(known, () => {
+    return this.#splits.told(known, () => {
       const messages = this.ctx.storage.transactionSync(() => this.#aside.toAsk(limit, platform.now()));
       return { messages, jobs: this.#jobs.ids() };
     });
@@ -273,12 +243,12 @@ export class AccountLedger extends DurableObject<Env> {
 
   /** Events by function, over the last thirty days. */
   functions(known?: number): FunctionCount[] {
-    return this.#told(known, () => this.#functions.totals(platform.now()));
+    return this.#splits.told(known, () => this.#functions.totals(platform.now()));
   }
 
   /** Events by function, today and yesterday (UTC). */
   functionsLately(known?: number): FunctionCount[] {
-    return this.#told(known, () => this.#functions.lately(platform.now()));
+    return this.#splits.told(known, () => this.#functions.lately(platform.now()));
   }
 
   /**
@@ -286,7 +256,7 @@ export class AccountLedger extends DurableObject<Env> {
    * days are left out.
    */
   lastEvents(scriptNames: readonly string[], known?: number): { scriptName: string; lastEventMs: number }[] {
-    return this.#told(known, () => {
+    return this.#splits.told(known, () => {
       const last = this.#functions.lastOf(new Set(scriptNames), platform.now());
       return [...last].map(([scriptName, lastEventMs]) => ({ scriptName, lastEventMs }));
     });
@@ -294,7 +264,7 @@ export class AccountLedger extends DurableObject<Env> {
 
   /** Events of one function, over the last thirty days; null: there were none. */
   functionCount(scriptName: string, known?: number): FunctionCount | null {
-    return this.#told(known, () => this.#functions.of(scriptName, platform.now()));
+    return this.#splits.told(known, () => this.#functions.of(scriptName, platform.now()));
   }
 
   /**
@@ -302,7 +272,7 @@ export class AccountLedger extends DurableObject<Env> {
    * anew.
    */
   forgetFunction(scriptName: string, known?: number): undefined {
-    return this.#told(known, (): undefined => {
+    return this.#splits.told(known, (): undefined => {
       this.ctx.storage.transactionSync(() => this.#functions.forget(scriptName));
       this.#recent.forget(new Set([scriptName]));
     });
@@ -310,7 +280,7 @@ export class AccountLedger extends DurableObject<Env> {
 
   /** Forgets old ids and counts, once a day; and splits what has become too large. */
   sweep(known?: number): undefined {
-    return this.#told(known, (): undefined => {
+    return this.#splits.told(known, (): undefined => {
       const now = platform.now();
       const { swept_ms, swept_bytes } = this.#sql
         .exec<{ swept_ms: number; swept_bytes: number }>("SELECT swept_ms, swept_bytes FROM account")
@@ -329,7 +299,7 @@ export class AccountLedger extends DurableObject<Env> {
 
   /** Notes messages that come later than others taken in at the same time. */
   expectAgain(messages: readonly TakenId[], known?: number): undefined {
-    if (this.#splits.takeAny(messages)) return this.#stale(known);
+    if (this.#splits.takeAny(messages)) return this.#splits.stale(known);
     this.ctx.storage.transactionSync(() => this.#redeliveries.expect(messages));
   }
 
@@ -343,24 +313,16 @@ export class AccountLedger extends DurableObject<Env> {
    * that is set aside is unknown; null: there is none.
    */
   oldestUnfinishedMs(known?: number): number | null {
-    return this.#told(known, () => {
-      const again = this.#redeliveries.oldestMs();
-      const aside = this.#aside.oldestTakenMs();
-      return again === null || aside === null ? (again ?? aside) : Math.min(again, aside);
-    });
+    return this.#splits.told(known, () => earlier(this.#redeliveries.oldestMs(), this.#aside.oldestTakenMs()));
   }
 
   /** Use of this month (UTC) so far; null: nothing was ever counted. */
   monthUse(known?: number): MonthUse | null {
-    return this.#told(known, () => useAt(this.#monthUse(), platform.now()));
-  }
-
-  #monthUse(): MonthUse | null {
-    return parseUse(this.#sql.exec<{ month_use: string | null }>("SELECT month_use FROM account").one().month_use);
+    return this.#splits.told(known, () => this.#totals.monthUse(platform.now()));
   }
 
   status(known?: number): AccountStatus {
-    return this.#told(known, () =>
+    return this.#splits.told(known, () =>
       accountStatus(this.#sql, {
         oldestUnfinishedMs: this.#redeliveries.oldestMs(),
         oldestAsideMs: this.#aside.oldestMs(),
@@ -369,26 +331,11 @@ export class AccountLedger extends DurableObject<Env> {
     );
   }
 
-  /** What all shards are asked, or told. */
-  #told<T>(known: number | undefined, answer: () => T): T {
-    return this.#splits.all().length > (known ?? 0) ? this.#stale(known) : answer();
-  }
-
-  #stale(known: number | undefined): never {
-    if (known === undefined) throw new Error("this ledger has several shards, of which only newer code knows");
-    const stale: Stale = { splits: this.#splits.all() };
-    // The one place where an answer is not what its type says: see the class.
-    return stale as never;
-  }
-
   /** Makes another shard, beside what its callers wait for. */
   #split(): void {
-    const begin = (shard: number, inheritance: Inheritance): Promise<unknown> =>
-      answered(
-        `shard ${shard} of the ledger`,
-        SPLIT_AT.childMs,
-        ledgerShard(this.env.ACCOUNT, shard).begin(inheritance),
-      );
+    const child = (n: number) => ledgerShard(this.env.ACCOUNT, n);
+    const begin = (n: number, inheritance: Inheritance): Promise<unknown> =>
+      answered(`shard ${n} of the ledger`, SPLIT_AT.childMs, child(n).begin(inheritance));
     const splitting = this.#splitter
       .split(begin, () => platform.now())
       .catch((error: unknown) => {

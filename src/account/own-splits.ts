@@ -6,6 +6,15 @@ export interface OwnSplit extends Split {
   bytes: number;
 }
 
+/**
+ * The answer to a caller that does not know of all splits of this shard: nothing was done. Other
+ * shards have messages, too, or these.
+ */
+export interface Stale {
+  /** All of this shard. */
+  splits: readonly Split[];
+}
+
 /** The splits of one shard, in the order in which they were made. */
 export class OwnSplits {
   readonly #sql: SqlStorage;
@@ -28,6 +37,18 @@ export class OwnSplits {
   /** Whether another shard takes any of these messages. */
   takeAny(messages: readonly TakenId[]): boolean {
     return this.all().some((split) => messages.some((message) => isBeyond(message, split)));
+  }
+
+  /** What all shards are asked, or told. @param known as in {@link AccountLedger}. */
+  told<T>(known: number | undefined, answer: () => T): T {
+    return this.all().length > (known ?? 0) ? this.stale(known) : answer();
+  }
+
+  /** A {@link Stale}, whatever the types say. @throws if the caller has never heard of splits. */
+  stale(known: number | undefined): never {
+    if (known === undefined) throw new Error("this ledger has several shards, of which only newer code knows");
+    const stale: Stale = { splits: this.all() };
+    return stale as never;
   }
 
   /** To be called last in a transaction. */

@@ -13,7 +13,9 @@ import { SPLITS_STEP } from "./schema.ts";
 export const SPLIT_AT = {
   perSecond: LEDGER_SPLIT_PER_SECOND,
   bytes: LEDGER_SPLIT_BYTES,
-  /** By how much it must have grown since the last sweep, a day ago at most, to count as growing. */
+  /**
+   * By how much it must have grown since the last sweep, a day ago at most, to count as growing.
+   */
   growing: 1.01,
   /**
    * By how much it must have grown since its last split to be split for its size again: ids from

@@ -1,6 +1,6 @@
 import type { Owed } from "../debts/debt-store.ts";
 import type { OutboxStatus } from "../intake/outbox.ts";
-import { OUTBOX_MAX_BYTES } from "../limits.ts";
+import { LEDGER_SHARD_MAX_BYTES, OUTBOX_MAX_BYTES } from "../limits.ts";
 import type { AccountFacts, Facts } from "./facts.ts";
 import { SILENT } from "./facts.ts";
 import { AFTER, BACKLOG_MIN, DEBTS_LARGE_BYTES, GROWING_MS, isQuiet, LOSS_TOLD_MS } from "./thresholds.ts";
@@ -21,6 +21,7 @@ export function accountFindings(facts: Facts): Found[] {
           ...routingFindings(facts, account),
           ...lossFindings(facts, account),
           ...queueFindings(facts, account),
+          ...sizeFindings(account),
           ...balanceFindings(account),
         ]),
     ...(outbox === SILENT ? [] : outboxFindings(outbox, facts.nowMs)),
@@ -196,6 +197,24 @@ function balanceFindings({ status: { counts } }: AccountFacts): Found[] {
       summary:
         "The account's ledger does not add up: processed is not routed + not_enabled + not_routed + set_aside + discarded.",
       advice: "This is a bug in logship. Save GET /ledger as it is now and report it.",
+    },
+  ];
+}
+
+/** A shard hands half of its messages on long before, unless it cannot. */
+function sizeFindings({ status: { storedBytes = 0 } }: AccountFacts): Found[] {
+  if (storedBytes < LEDGER_SHARD_MAX_BYTES / 2) return [];
+  const isFull = storedBytes >= LEDGER_SHARD_MAX_BYTES;
+  return [
+    {
+      kind: "ledger_large",
+      subject,
+      severity: isFull ? "error" : "warning",
+      sinceMs: null,
+      affected: null,
+      summary: `A part of the account's ledger holds ${(storedBytes / 1e9).toFixed(1)} of ${LEDGER_SHARD_MAX_BYTES / 1e9} GB${isFull ? ", and sets no more messages aside" : ""}.`,
+      advice:
+        "Send what is set aside again, or delete it. If nothing is, look for `a shard could not be split` in this service's log.",
     },
   ];
 }

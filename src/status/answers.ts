@@ -42,6 +42,7 @@ const Account = z.looseObject({
     oldestMs: Ms,
     stopsClaims: z.boolean().optional(),
   }),
+  storedBytes: z.number().optional(),
 });
 
 const Outbox = z.looseObject({ events: z.number(), oldestTakenMs: Ms, storedBytes: z.number() });

@@ -14,6 +14,7 @@ export const KINDS = [
   "queue_old",
   "queue_backlog",
   "messages_set_aside",
+  "ledger_large",
   "debts_silent",
   "debts_large",
   "functions_not_watched",

@@ -19,8 +19,10 @@ import {
 } from "../../src/account/ledger.ts";
 import { LedgerShards } from "../../src/account/shards.ts";
 import { SPLIT_AT } from "../../src/account/splitter.ts";
+import { encodeUtf8 } from "../../src/bytes.ts";
 import type { TakenId } from "../../src/storage/id-memory.ts";
 import type { Split } from "../../src/storage/splits.ts";
+import { encodeMessage } from "../support/message-v1.ts";
 import { NOON } from "../support/runtime/pipeline.ts";
 
 export const MINUTE_MS = 60_000;
@@ -120,7 +122,8 @@ export function node(splits = new KnownSplits(), broken: ReadonlySet<number> = n
 
 /** A message that is set aside whole. */
 export const aside = (message: TakenId, fields: Partial<SetAsideMessage> = {}): SetAsideMessage => ({
-  ...{ taken: message, queue: "q", why: "failed too often", events: 1, message: new ArrayBuffer(50) },
+  ...{ taken: message, queue: "q", why: "failed too often", events: 1 },
+  message: encodeMessage({ ...message, records: 1 }, encodeUtf8("{}\n")).buffer,
   ...fields,
 });
 

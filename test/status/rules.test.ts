@@ -137,6 +137,21 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     { severity: "error", summary: "A part of the outbox holds 8.0 of 8 GB, and takes no more." },
   ],
   [
+    "ledger_large",
+    ofAccount({ status: status({ storedBytes: 4 * GB - 1 }) }),
+    ofAccount({ status: status({ storedBytes: 4 * GB }) }),
+    { severity: "warning", affected: null },
+  ],
+  [
+    "ledger_large",
+    facts(),
+    ofAccount({ status: status({ storedBytes: 8 * GB }) }),
+    {
+      severity: "error",
+      summary: "A part of the account's ledger holds 8.0 of 8 GB, and sets no more messages aside.",
+    },
+  ],
+  [
     "queue_old",
     ofAccount({ status: status({ oldestUnfinishedMs: ago(15 * MINUTE) }) }),
     ofAccount({ status: status({ oldestUnfinishedMs: ago(15 * MINUTE + 1) }) }),
@@ -494,6 +509,7 @@ describe("what is not told", () => {
     ["a job that nobody has told of", facts({ jobs: [], controlTold: false }), ofOne, "parked", true],
     ["but one that is gone, is", facts({ jobs: [] }), ofOne, "parked", false],
     ["what the ledger knows", facts({ account: "silent" }), { type: "account" }, "intake_lost", true],
+    ["how large it is", facts({ account: "silent" }), { type: "account" }, "ledger_large", true],
     ["but not what the outbox does", facts({ account: "silent" }), { type: "account" }, "outbox_waiting", false],
     ["what the outbox knows", facts({ outbox: "silent" }), { type: "account" }, "outbox_waiting", true],
     ["whether any job is enabled", facts({ controlTold: false }), { type: "account" }, "no_job_enabled", true],
