@@ -185,6 +185,13 @@ export const OBJECT_HISTORY_MS = 30 * 86_400_000;
 
 /** A job's upload limits; `0` and null mean the fallback. */
 export const UPLOAD_BYTES = { min: 5_000_000, max: 1_000_000_000, fallback: 100_000_000 } as const;
+/**
+ * Most bytes of an object as it is stored: one request of a durable object sends them. The platform
+ * bounds the bodies of such requests, and does not say by how much; those of incoming ones may have
+ * 100 MB on every plan. `max`: no object has more before compression.
+ * https://developers.cloudflare.com/workers/platform/limits/#request-limits
+ */
+export const OBJECT_STORED_BYTES = { min: 5_000_000, max: UPLOAD_BYTES.max, fallback: 95_000_000 } as const;
 export const UPLOAD_RECORDS = { min: 1_000, max: 1_000_000, fallback: 100_000 } as const;
 export const UPLOAD_INTERVAL_S = { min: 30, max: 300, fallback: 30 } as const;
 
@@ -230,6 +237,17 @@ export const LEDGER_SHARD_MAX_BYTES = 8_000_000_000;
 export const LEDGER_SPLIT_PER_SECOND = 100;
 /** …or its size in bytes, while it grows: what comes in bursts is never measured for so long. */
 export const LEDGER_SPLIT_BYTES = LEDGER_SHARD_MAX_BYTES / 4;
+
+/**
+ * Shards of the register of keys. Never another number: a repeat would not find its first copy.
+ */
+export const KEYS_SHARDS = 64;
+
+/**
+ * Size, in bytes, at which one of them takes no more; requests with a key that it has not seen are
+ * answered 503 then. A durable object holds 10 GB; sweeping needs the rest.
+ */
+export const KEYS_SHARD_MAX_BYTES = 8_000_000_000;
 
 /**
  * Calls that one invocation may make to other services.

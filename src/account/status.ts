@@ -22,7 +22,7 @@ export interface AccountStatus {
    * (absent before version 7 of the schema).
    */
   setAsideMessages: { messages: number; events: number; oldestMs: number | null; stopsClaims?: boolean };
-  /** Of the largest shard (absent before version 9 of the schema). */
+  /** Size of the fullest shard, in bytes (absent: an earlier version does not say). */
   storedBytes?: number;
 }
 

@@ -1,11 +1,19 @@
 import type { Owed } from "../debts/debt-store.ts";
 import type { OutboxStatus } from "../intake/outbox.ts";
-import { LEDGER_SHARD_MAX_BYTES, OUTBOX_MAX_BYTES } from "../limits.ts";
+import { KEYS_SHARD_MAX_BYTES, LEDGER_SHARD_MAX_BYTES, OUTBOX_MAX_BYTES } from "../limits.ts";
 import type { AccountFacts, Facts } from "./facts.ts";
 import { SILENT } from "./facts.ts";
-import { AFTER, BACKLOG_MIN, DEBTS_LARGE_BYTES, GROWING_MS, isQuiet, LOSS_TOLD_MS } from "./thresholds.ts";
+import {
+  AFTER,
+  BACKLOG_MIN,
+  DEBTS_LARGE_BYTES,
+  GROWING_MS,
+  isQuiet,
+  LEDGER_LARGE_BYTES,
+  LOSS_TOLD_MS,
+} from "./thresholds.ts";
 import type { Subject } from "./types.ts";
-import { counted, type Found } from "./words.ts";
+import { counted, type Found, shownGB } from "./words.ts";
 
 const subject: Subject = { type: "account" };
 
@@ -26,6 +34,7 @@ export function accountFindings(facts: Facts): Found[] {
         ]),
     ...(outbox === SILENT ? [] : outboxFindings(outbox, facts.nowMs)),
     ...(facts.debts === SILENT ? [] : debtFindings(facts.debts)),
+    ...(facts.keysBytes === SILENT ? [] : keyFindings(facts.keysBytes)),
   ];
 }
 
@@ -48,7 +57,8 @@ function configurationFindings({ configFaults }: Facts): Found[] {
  * A part that does not answer is a finding of its own: what only that part knows is unknown
  * meanwhile.
  */
-function silenceFindings({ controlTold, account, functions, outbox, replays, attachments, debts }: Facts): Found[] {
+function silenceFindings(facts: Facts): Found[] {
+  const { controlTold, account, functions, outbox, replays, attachments, debts, keysBytes } = facts;
   const silent = (kind: Found["kind"], part: string, unknown: string): Found => ({
     kind,
     subject,
@@ -75,6 +85,9 @@ function silenceFindings({ controlTold, account, functions, outbox, replays, att
       ? [silent("attachments_silent", "The attachment check", "whether functions are still attached")]
       : []),
     ...(debts === SILENT ? [silent("debts_silent", "The store of debts", "what is kept for jobs")] : []),
+    ...(keysBytes === SILENT
+      ? [silent("keys_silent", "The register of keys", "whether requests with an Idempotency-Key are taken")]
+      : []),
   ];
 }
 
@@ -203,7 +216,7 @@ function balanceFindings({ status: { counts } }: AccountFacts): Found[] {
 
 /** A shard hands half of its messages on long before, unless it cannot. */
 function sizeFindings({ status: { storedBytes = 0 } }: AccountFacts): Found[] {
-  if (storedBytes < LEDGER_SHARD_MAX_BYTES / 2) return [];
+  if (storedBytes < LEDGER_LARGE_BYTES) return [];
   const isFull = storedBytes >= LEDGER_SHARD_MAX_BYTES;
   return [
     {
@@ -212,7 +225,7 @@ function sizeFindings({ status: { storedBytes = 0 } }: AccountFacts): Found[] {
       severity: isFull ? "error" : "warning",
       sinceMs: null,
       affected: null,
-      summary: `A part of the account's ledger holds ${(storedBytes / 1e9).toFixed(1)} of ${LEDGER_SHARD_MAX_BYTES / 1e9} GB${isFull ? ", and sets no more messages aside" : ""}.`,
+      summary: `A part of the account's ledger holds ${shownGB(storedBytes)} of ${LEDGER_SHARD_MAX_BYTES / 1e9} GB${isFull ? ", and sets no more messages aside" : ""}.`,
       advice:
         "Send what is set aside again, or delete it. If nothing is, look for `a shard could not be split` in this service's log.",
     },
@@ -231,6 +244,24 @@ function debtFindings({ storedBytes }: Owed): Found[] {
       affected: null,
       summary: `What is kept for jobs has reached ${Math.floor(storedBytes / 1e9)} GB, half of its bound, in one of its shards.`,
       advice: "See which job is owed records, and delete it with ?discard=true if its log cannot be mended.",
+    },
+  ];
+}
+
+/** Beyond its bound, requests with a key that it has not seen are refused. */
+function keyFindings(storedBytes: number): Found[] {
+  if (storedBytes < KEYS_SHARD_MAX_BYTES / 2) return [];
+  const isFull = storedBytes >= KEYS_SHARD_MAX_BYTES;
+  return [
+    {
+      kind: "keys_large",
+      subject,
+      severity: isFull ? "error" : "warning",
+      sinceMs: null,
+      affected: null,
+      summary: `Each shard of the register of keys holds some ${(storedBytes / 1e9).toFixed(1)} of ${KEYS_SHARD_MAX_BYTES / 1e9} GB${isFull ? ", and new keys are refused" : ""}.`,
+      advice:
+        "Send more events with each request, or fewer requests with an Idempotency-Key: each is remembered for fifteen days.",
     },
   ];
 }
@@ -257,7 +288,7 @@ function outboxFindings({ events, oldestTakenMs, storedBytes }: OutboxStatus, no
       severity: isFull ? "error" : "warning",
       sinceMs: null,
       affected: null,
-      summary: `A part of the outbox holds ${(storedBytes / 1e9).toFixed(1)} of ${OUTBOX_MAX_BYTES / 1e9} GB${isFull ? ", and takes no more" : ""}.`,
+      summary: `A part of the outbox holds ${shownGB(storedBytes)} of ${OUTBOX_MAX_BYTES / 1e9} GB${isFull ? ", and takes no more" : ""}.`,
       advice:
         "Find out why the queue accepts nothing, or detach functions that can wait: events that tail() can hand to neither are lost.",
     });

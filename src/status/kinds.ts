@@ -17,6 +17,8 @@ export const KINDS = [
   "ledger_large",
   "debts_silent",
   "debts_large",
+  "keys_silent",
+  "keys_large",
   "functions_not_watched",
   "functions_more",
   "out_of_balance",

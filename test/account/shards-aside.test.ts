@@ -1,4 +1,4 @@
-/** Messages that are set aside, where the ledger has shards: each lies where its id is remembered. */
+/** Messages set aside where the ledger has shards: each lies where its id is remembered. */
 import { runInDurableObject } from "cloudflare:test";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { AccountLedger } from "../../src/account/ledger.ts";

@@ -11,7 +11,7 @@ import { AccountLedger } from "../../src/account/ledger.ts";
 import { LedgerShards } from "../../src/account/shards.ts";
 import { MINUTE_MS, processed, split, splitAt, splitsOf } from "../account/ledger-nodes.ts";
 import type { World } from "../support/runtime/world.ts";
-import { changed, large, rows, shipped, unloaded, unreadable } from "./crashes.ts";
+import { changed, large, rows, shipped, steps, unloaded, unreadable } from "./crashes.ts";
 import type { Fault } from "./fault.ts";
 import { row } from "./row.ts";
 
@@ -95,16 +95,17 @@ describe("a ledger that grows", () => {
     expect((await shards()).length).toBeGreaterThan(1);
   });
 
-  rows(AccountLedger, "new shard of the ledger", ["begin"], growing);
-  rows(AccountLedger, "growing ledger", ["count"], growing);
+  rows("growing ledger", steps(AccountLedger, ["begin", "count"], growing));
 });
 
 describe("a ledger of three shards", () => {
-  rows(AccountLedger, "ledger in shards", ["count"], sharded(shipped("the caller")));
-  rows(AccountLedger, "ledger in shards", ["counted"], sharded(large));
-  rows(AccountLedger, "ledger in shards", ["expectAgain"], sharded(unloaded));
-  rows(AccountLedger, "ledger in shards", ["setAside"], sharded(unreadable));
-  rows(AccountLedger, "ledger in shards", ["keepJobs"], sharded(changed));
+  rows("ledger in shards", [
+    ...steps(AccountLedger, ["count"], sharded(shipped("the caller"))),
+    ...steps(AccountLedger, ["counted"], sharded(large)),
+    ...steps(AccountLedger, ["expectAgain"], sharded(unloaded)),
+    ...steps(AccountLedger, ["setAside"], sharded(unreadable)),
+    ...steps(AccountLedger, ["keepJobs"], sharded(changed)),
+  ]);
 
   row("of which one is out of reach for an hour: the others count, and nothing is lost", async (world) => {
     world.coldIsolate();

@@ -78,6 +78,19 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     facts({ debts: { jobs: new Map(), storedBytes: 4 * GB } }),
     { severity: "error", summary: expect.stringContaining("4 GB") },
   ],
+  ["keys_silent", facts(), facts({ keysBytes: "silent" }), { severity: "warning" }],
+  [
+    "keys_large",
+    facts({ keysBytes: 4 * GB - 1 }),
+    facts({ keysBytes: 4 * GB }),
+    { severity: "warning", summary: expect.stringContaining("4.0 of 8 GB") },
+  ],
+  [
+    "keys_large",
+    facts(),
+    facts({ keysBytes: 8 * GB }),
+    { severity: "error", summary: expect.stringContaining("new keys are refused") },
+  ],
   [
     "no_job_enabled",
     facts({ jobs: [], account: account({ past: { ...account().past, notRouted: mark(ago(HOUR + 1), 9) } }) }),
@@ -285,6 +298,12 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     ofLog({ ...pending(5), storedBytes: 4 * GB - 1 }),
     ofLog({ ...pending(5), storedBytes: 4 * GB }),
     { severity: "warning", summary: expect.stringContaining("holds 4 GB") },
+  ],
+  [
+    "log_large",
+    ofLog({ ...pending(0), storedBytes: 12 * GB, segments: 2, openBytes: 4 * GB - 1 }),
+    ofLog({ ...pending(0), storedBytes: 12 * GB, segments: 2, openBytes: 4 * GB }),
+    { severity: "warning", summary: expect.stringContaining("holds 4.0 of the 8 GB of a segment") },
   ],
   ["log_large", ofLog({ ...pending(0), segments: 2 }), ofLog({ ...pending(5), segments: 2 }), { severity: "error" }],
   [
@@ -503,6 +522,7 @@ describe("what is not told", () => {
     ["but not that it is silent", ofJob({ log: "silent" }), ofOne, "log_silent", false],
     ["whether it is owed anything", facts({ debts: "silent" }), ofOne, "owed", true],
     ["which its log does not tell", ofJob({ log: "silent" }), ofOne, "owed", false],
+    ["how large the register of keys is", facts({ keysBytes: "silent" }), { type: "account" }, "keys_large", true],
     ["how large the debts are", facts({ debts: "silent" }), { type: "account" }, "debts_large", true],
     ["nor that no key opens its destination", ofJob({ log: "silent" }), ofOne, "key_lost", false],
     ["unless nothing can be opened", ofJob({ destination: { kind: "unknown" } }), ofOne, "key_lost", true],
