@@ -26,10 +26,16 @@ type LastEvent = { scriptName: string; lastEventMs: number };
 export class LedgerShards {
   readonly #namespace: DurableObjectNamespace<AccountLedger>;
   readonly #splits: KnownSplits;
+  #calls = 0;
 
   constructor(namespace: DurableObjectNamespace<AccountLedger>, splits = new KnownSplits()) {
     this.#namespace = namespace;
     this.#splits = splits;
+  }
+
+  /** Calls to shards so far. */
+  get calls(): number {
+    return this.#calls;
   }
 
   async status(): Promise<AccountStatus> {
@@ -204,7 +210,9 @@ export class LedgerShards {
       await this.#at(shard).asideAsked(part.map((answer) => ({ ...answer, id: placeOf(answer.id).id })));
   }
 
+  /** For one call. */
   #at(shard: number): Shard {
+    this.#calls += 1;
     return ledgerShard(this.#namespace, shard);
   }
 

@@ -107,6 +107,7 @@ interface MessageRow {
  */
 export class Outbox extends DurableObject<Env> {
   readonly #sql: SqlStorage;
+  readonly #ledger: LedgerShards;
   /** In this instance. */
   #sending = false;
   /** Overridden by tests, which cannot fill an object. */
@@ -115,6 +116,7 @@ export class Outbox extends DurableObject<Env> {
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     this.#sql = ctx.storage.sql;
+    this.#ledger = new LedgerShards(env.ACCOUNT);
     migrate(ctx.storage, OUTBOX_STEPS);
   }
 
@@ -283,14 +285,16 @@ export class Outbox extends DurableObject<Env> {
    */
   async #note(rows: readonly Pick<MessageRow, "id" | "taken_in_ms">[], run: Run): Promise<boolean> {
     const noted = rows.map(({ id, taken_in_ms }) => ({ id, takenInMs: taken_in_ms, keyed: false }));
-    run.calls += 1;
+    const { calls } = this.#ledger;
     try {
-      await run.patience.answer("the ledger", LEDGER_MS, () => new LedgerShards(this.env.ACCOUNT).expectAgain(noted));
+      await run.patience.answer("the ledger", LEDGER_MS, () => this.#ledger.expectAgain(noted));
       return true;
     } catch (error) {
       run.failed = true;
       log.error("what was kept cannot be sent yet", { durable_object: "Outbox", error: errorText(error) });
       return false;
+    } finally {
+      run.calls += this.#ledger.calls - calls;
     }
   }
 

@@ -28,6 +28,13 @@ const snapshot = (version: number) => ({
   ...{ state: `epoch.${version}.mark`, jobs: [job(version)], optOuts: [], optOutVersion: 0 },
 });
 
+/** A node that has heard of the first shard's splits. */
+function knowing(splits: Awaited<ReturnType<typeof splitsOf>>): ReturnType<typeof node> {
+  const known = new KnownSplits();
+  known.learn(0, splits);
+  return node(known);
+}
+
 /** Something happens once a child has what it must know, and before the parent stores the split. */
 function afterBegin(run: () => Promise<unknown>): void {
   type Begin = (this: AccountLedger, given: unknown) => string | Promise<string>;
@@ -75,9 +82,7 @@ describe("after a split", () => {
     const fromMs = await split();
     clock.advance(10 * 24 * HOUR_MS);
     await node().count(outcome([taken(1, 2, fromMs)]));
-    const knowing = new KnownSplits();
-    knowing.learn(0, await splitsOf(0));
-    expect(await node(knowing).count(outcome([message]))).toBeNull();
+    expect(await knowing(await splitsOf(0)).count(outcome([message]))).toBeNull();
     expect(await processed(0, 1)).toEqual([1, 1]);
   });
 
@@ -119,6 +124,41 @@ describe("after a split", () => {
     await node().count(outcome([keyed]));
     await node().count(outcome([{ ...keyed, takenInMs: fromMs + HOUR_MS }]));
     expect(await processed(0, 1)).toEqual([1, 0]);
+  });
+
+  // Numbered in docs/delivery.md: "A request is repeated while shards grow".
+  it("a repeated request meets the shard that remembers its first copy, however late it comes", async () => {
+    const first = taken(1, 1);
+    await node().count(outcome([first]));
+    const fromMs = await split();
+    // The last one is known by a row of its own, when the minute of the first copy is forgotten.
+    for (const takenInMs of [fromMs, fromMs + HOUR_MS, NOON + 14 * 24 * HOUR_MS]) {
+      clock.advance(takenInMs - clock.nowMs());
+      const repeat = { ...first, takenInMs, firstMs: NOON };
+      for (const knows of [node(), knowing(await splitsOf(0))]) {
+        expect(await knows.count(outcome([repeat]))).toBeNull();
+        expect(await knows.counted([repeat])).toEqual([first.id]);
+      }
+      await node().ledger.sweep();
+    }
+    clock.advance(10 * 24 * HOUR_MS);
+    await node().ledger.sweep();
+    await node().count(outcome([{ ...first, takenInMs: NOON + 14 * 24 * HOUR_MS, firstMs: NOON }]));
+    expect(await processed(0, 1)).toEqual([1, 0]);
+  });
+
+  it("a repeat whose first copy was never sent goes where that would have gone, as do its notes", async () => {
+    const fromMs = await split();
+    const repeat = { ...taken(1, 1, fromMs + HOUR_MS), firstMs: fromMs };
+    const other = { ...taken(1, 2, fromMs + HOUR_MS), firstMs: fromMs - 1 };
+    await node().expectAgain([repeat, other]);
+    // What is claimed complete goes by the repeat's own time.
+    expect(await node().ledger.oldestUnfinishedMs()).toBe(fromMs + HOUR_MS);
+    await node().count(outcome([repeat, other]));
+    expect(await node().ledger.oldestUnfinishedMs()).toBeNull();
+    expect(await processed(0, 1)).toEqual([1, 1]);
+    await node().count(outcome([repeat, other].map(({ firstMs, ...copy }) => ({ ...copy, takenInMs: firstMs }))));
+    expect(await processed(0, 1)).toEqual([1, 1]);
   });
 
   it("a node that knows nothing finds the youngest of several generations", async () => {
