@@ -3,14 +3,17 @@
  * counted once, whatever a node knows.
  */
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { KnownSplits } from "../../src/account/known-splits.ts";
 import { ACCOUNT_STEPS, AccountLedger } from "../../src/account/ledger.ts";
+import { oldestOutside } from "../../src/api/job-view.ts";
 import { migrate } from "../../src/storage/migrate.ts";
 import { job } from "../pipeline/scripted.ts";
 import { breakable, firstCalls } from "../support/runtime/breakage.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
 import {
+  aside,
   beginSplit,
   MINUTE_MS,
   node,
@@ -33,6 +36,15 @@ function knowing(splits: Awaited<ReturnType<typeof splitsOf>>): ReturnType<typeo
   const known = new KnownSplits();
   known.learn(0, splits);
   return node(known);
+}
+
+/** Refuses this call, and no other. */
+function onlyCall(number: number): () => "refused" | null {
+  let calls = 0;
+  return () => {
+    calls += 1;
+    return calls === number ? "refused" : null;
+  };
 }
 
 /** Something happens once a child has what it must know, and before the parent stores the split. */
@@ -207,6 +219,32 @@ describe("after a split", () => {
     expect(await goBack()).toBe(0);
     await split();
     await expect(goBack()).rejects.toThrow("needs code that knows step 9");
+  });
+});
+
+describe("nothing is claimed complete", () => {
+  it("beyond what any shard has to count", async () => {
+    const fromMs = await split();
+    expect((await oldestOutside(env))?.(1)).toBe(Number.POSITIVE_INFINITY);
+    await node().expectAgain([taken(0, 1, fromMs + MINUTE_MS), taken(1, 2, fromMs)]);
+    expect((await oldestOutside(env))?.(1)).toBe(fromMs);
+    await node().count(outcome([taken(1, 2, fromMs)]));
+    expect((await oldestOutside(env))?.(1)).toBe(fromMs + MINUTE_MS);
+  });
+
+  it("beyond what lies aside in any shard", async () => {
+    const fromMs = await split();
+    await node().setAside(aside(taken(1, 2, fromMs)));
+    expect((await oldestOutside(env))?.(1)).toBe(fromMs);
+  });
+
+  it("while a shard does not answer", async () => {
+    const fromMs = await split();
+    await node().count(outcome([taken(1, 1, fromMs)]));
+    breakable(AccountLedger.prototype, "oldestUnfinishedMs", onlyCall(3));
+    // Of both shards and the first one's refusal, the last call fails.
+    expect(await oldestOutside(env)).toBeUndefined();
+    expect((await oldestOutside(env))?.(1)).toBe(Number.POSITIVE_INFINITY);
   });
 });
 

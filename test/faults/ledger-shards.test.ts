@@ -16,7 +16,6 @@ import type { World } from "../support/runtime/world.ts";
 import { changed, large, rows, shipped, steps, unloaded, unreadable } from "./crashes.ts";
 import type { Fault } from "./fault.ts";
 import { row } from "./row.ts";
-import { viewOf } from "./stores.ts";
 
 const KEY = { key: "order-42" };
 
@@ -145,34 +144,6 @@ describe("a ledger of three shards", () => {
     expect(world.queue.held.length * 2).toBe(240 - first);
     mend();
     expect((await splitsOf(0)).length).toBe(1);
-  });
-
-  row("of which one is out of reach: nothing is claimed complete beyond what it has to count", async (world) => {
-    world.coldIsolate();
-    const job = await world.createJob();
-    await split(0);
-    world.clock.advance(5 * MINUTE_MS);
-    const takenMs = world.clock.nowMs();
-    await world.take(world.mint(40), 2);
-    const mend = breaks(world, 1);
-    const complete = async () => Date.parse((await viewOf(job)).last_complete ?? "1970-01-01");
-    const pass = async () => {
-      for (let minute = 0; minute < 5; minute++) {
-        world.clock.advance(MINUTE_MS);
-        await world.take(world.mint(2));
-        await world.deliverDue();
-        await world.runAlarms();
-        await world.runCron();
-        await scheduler.wait(5);
-      }
-    };
-    await pass();
-    expect(world.queue.held.length).toBeGreaterThan(0);
-    expect(await complete()).toBeLessThanOrEqual(takenMs);
-    mend();
-    world.clock.advance(10 * MINUTE_MS);
-    await pass();
-    expect(await complete()).toBeGreaterThan(takenMs);
   });
 
   // Numbered in docs/delivery.md: "A request is repeated while shards grow".
