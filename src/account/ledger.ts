@@ -338,6 +338,9 @@ export class AccountLedger extends DurableObject<Env> {
       answered(`shard ${n} of the ledger`, SPLIT_AT.childMs, child(n).begin(inheritance));
     const splitting = this.#splitter
       .split(begin, () => platform.now())
+      .then((made) => {
+        if (made !== null) log.warn("the ledger was split", { durable_object: "AccountLedger", shard: made });
+      })
       .catch((error: unknown) => {
         log.error("a shard could not be split", { durable_object: "AccountLedger", error: errorText(error) });
       });

@@ -110,17 +110,22 @@ export class Splitter {
    * Splits the shard, with the child's help.
    * @param begin gives the child what it must know; it has a deadline. @returns the state of the
    *   jobs that the child has then.
+   * @returns the child; null: the shard is as small as it gets.
    * @throws whatever it throws. Nothing has changed then, and it is tried again in a minute.
    */
-  async split(begin: (child: number, inheritance: Inheritance) => Promise<unknown>, now: () => number): Promise<void> {
+  async split(
+    begin: (child: number, inheritance: Inheritance) => Promise<unknown>,
+    now: () => number,
+  ): Promise<number | null> {
     this.#underWay = true;
     this.#notBeforeMs = now() + AGAIN_MS;
     try {
       const plan = this.plan(now());
-      if (plan === null) return;
+      if (plan === null) return null;
       const state = await begin(plan.child, plan.inheritance);
       if (state !== plan.inheritance.jobs.state) throw new Error("the new shard has other jobs");
       if (!this.make(plan, now())) throw new Error("what the new shard was given has changed meanwhile");
+      return plan.child;
     } finally {
       this.#underWay = false;
     }
