@@ -7,7 +7,6 @@ import { copyFileSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "vitest";
-import { SPLITS_STEP } from "../../src/account/schema.ts";
 import { ROOT } from "../../tools/paths.ts";
 import type { BuiltWorker } from "../../tools/servers/dev-server.ts";
 import { until } from "../../tools/until.ts";
@@ -15,6 +14,9 @@ import { assertClean, Oracle } from "../support/oracle.ts";
 import { drain, receivedBy } from "./fault-support.ts";
 import { setQueueWait } from "./queue-wait.ts";
 import { IsolatedShipper, jobInto, pathOf, RECEIVED_WITHIN_MS } from "./shipper.ts";
+
+/** As in src/account/schema.ts. */
+const SPLITS_STEP = 9;
 
 /** SQLite recovers its log after a kill. */
 const LOCKED_AT_MOST_MS = 10_000;
