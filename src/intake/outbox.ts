@@ -1,4 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
+import { KnownSplits } from "../account/known-splits.ts";
 import { LedgerShards } from "../account/shards.ts";
 import { backoffMs } from "../backoff.ts";
 import {
@@ -107,7 +108,8 @@ interface MessageRow {
  */
 export class Outbox extends DurableObject<Env> {
   readonly #sql: SqlStorage;
-  readonly #ledger: LedgerShards;
+  /** Of the ledger. */
+  readonly #splits = new KnownSplits();
   /** In this instance. */
   #sending = false;
   /** Overridden by tests, which cannot fill an object. */
@@ -116,7 +118,6 @@ export class Outbox extends DurableObject<Env> {
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     this.#sql = ctx.storage.sql;
-    this.#ledger = new LedgerShards(env.ACCOUNT);
     migrate(ctx.storage, OUTBOX_STEPS);
   }
 
@@ -285,16 +286,16 @@ export class Outbox extends DurableObject<Env> {
    */
   async #note(rows: readonly Pick<MessageRow, "id" | "taken_in_ms">[], run: Run): Promise<boolean> {
     const noted = rows.map(({ id, taken_in_ms }) => ({ id, takenInMs: taken_in_ms, keyed: false }));
-    const { calls } = this.#ledger;
+    const ledger = new LedgerShards(this.env.ACCOUNT, this.#splits);
     try {
-      await run.patience.answer("the ledger", LEDGER_MS, () => this.#ledger.expectAgain(noted));
+      await run.patience.answer("the ledger", LEDGER_MS, () => ledger.expectAgain(noted));
       return true;
     } catch (error) {
       run.failed = true;
       log.error("what was kept cannot be sent yet", { durable_object: "Outbox", error: errorText(error) });
       return false;
     } finally {
-      run.calls += this.#ledger.calls - calls;
+      run.calls += ledger.calls;
     }
   }
 

@@ -88,6 +88,13 @@ describe("after a split", () => {
     expect((await node().ledger.status()).counts).toMatchObject({ processed: 4, routed: 4 });
   });
 
+  it("each call to a shard is counted, for what may make only so many", async () => {
+    const fromMs = await split();
+    const { ledger } = node();
+    for (let times = 0; times < 2; times++) await ledger.expectAgain([taken(0, 1, fromMs), taken(1, 2, fromMs)]);
+    expect(ledger.calls).toBe(3 + 2);
+  });
+
   it("a repeat of a message from before meets the shard that remembers it", async () => {
     const message = taken(1, 1);
     await node().count(outcome([message]));
