@@ -1,7 +1,7 @@
 import { waitUntil } from "cloudflare:workers";
 import { accountLedger } from "./account/ledger.ts";
 import { createApp } from "./app.ts";
-import { readConfig, readPreviewRecent } from "./config.ts";
+import { readConfig, readPreviewRecent, readSubrequests } from "./config.ts";
 import { controlPlane } from "./control/plane.ts";
 import { driveDebts, owe } from "./debts/debt-store.ts";
 import { appendToChain } from "./delivery/chain.ts";
@@ -50,7 +50,7 @@ export function createWorker() {
         return newer;
       },
       counted: (ids) => accountLedger(env.ACCOUNT).counted(ids),
-      expectAgain: (messages) => accountLedger(env.ACCOUNT).expectAgain(messages),
+      expectAgain: (messages, how) => accountLedger(env.ACCOUNT).expectAgain(messages, how),
       arrivals: {
         handsOverRecent: () => readPreviewRecent(env) && recentTurns.take(platform.now()),
         show: (records) => waitUntil(showLive(env.LIVE, records)),
@@ -59,6 +59,7 @@ export function createWorker() {
       silent,
       setAside: (message) => accountLedger(env.ACCOUNT).setAside(message),
       blobs: blobStore(env.BLOBS),
+      callsMax: readSubrequests(env),
       platform,
     };
   }

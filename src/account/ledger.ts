@@ -9,7 +9,7 @@ import { JobsCopy } from "./jobs-copy.ts";
 import { type MonthUse, parseUse, useAt, withUse } from "./month-use.ts";
 import type { MessageCount, Outcome, Watched } from "./outcome.ts";
 import { type RecentRecords, RecentRing } from "./recent.ts";
-import { Redeliveries } from "./redeliveries.ts";
+import { type Deaths, type Noted, type NotedMessage, Redeliveries } from "./redeliveries.ts";
 import { ACCOUNT_STEPS } from "./schema.ts";
 import {
   type AsideAsked,
@@ -24,6 +24,7 @@ import { queueUnits } from "./usage.ts";
 
 export type { FunctionCount } from "./function-counts.ts";
 export type { MessageCount, Outcome } from "./outcome.ts";
+export { ALONE_DEATHS, type Noted, type NotedMessage } from "./redeliveries.ts";
 export { ACCOUNT_STEPS } from "./schema.ts";
 export type { SetAsideMessage } from "./set-aside-messages.ts";
 export type { AccountCounts, AccountStatus } from "./status.ts";
@@ -66,7 +67,7 @@ export class AccountLedger extends DurableObject<Env> {
     if (newer !== null) return newer;
     const now = platform.now();
     const fresh = this.ctx.storage.transactionSync(() => {
-      this.#redeliveries.expect(failed);
+      this.#redeliveries.note(failed, "returned");
       for (const { id } of done) this.#redeliveries.finished(id);
       if (owes) this.#sql.exec("UPDATE account SET owed_noted_ms = ? WHERE id = 1", now);
       const known = this.#ids.known(done);
@@ -255,9 +256,12 @@ export class AccountLedger extends DurableObject<Env> {
     });
   }
 
-  /** Notes messages that come later than others taken in at the same time. */
-  expectAgain(messages: readonly TakenId[]): void {
-    this.ctx.storage.transactionSync(() => this.#redeliveries.expect(messages));
+  /**
+   * Notes messages, so that nothing is claimed complete beyond them.
+   * @returns as {@link Redeliveries.note}.
+   */
+  expectAgain(messages: readonly NotedMessage[], how: Noted = "coming"): Deaths[] {
+    return this.ctx.storage.transactionSync(() => this.#redeliveries.note(messages, how));
   }
 
   /**

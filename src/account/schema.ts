@@ -114,4 +114,14 @@ export const ACCOUNT_STEPS = [
       -- when a message was last counted that is owed to a job, in ms; NULL: since then nothing is owed
       ALTER TABLE account ADD COLUMN owed_noted_ms INTEGER;`,
   },
+  {
+    id: 9,
+    floor: 6,
+    why: "a batch that was killed comes back smaller",
+    sql: `
+      -- the delivery that has it in hand, from 1; NULL: none
+      ALTER TABLE unfinished ADD COLUMN begun INTEGER;
+      -- deliveries in a row that ended without a word
+      ALTER TABLE unfinished ADD COLUMN deaths INTEGER NOT NULL DEFAULT 0;`,
+  },
 ] as const satisfies readonly Migration[];

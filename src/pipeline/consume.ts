@@ -1,13 +1,15 @@
+import type { Noted } from "../account/ledger.ts";
 import type { JobsSnapshot } from "../job/config.ts";
 import { APPEND_MAX_RAW_BYTES } from "../limits.ts";
 import { errorText, inLogContext, log } from "../log.ts";
 import { type Loaded, load } from "../object/load.ts";
 import type { Debt } from "../queue/debt.ts";
 import { Delivery, FROM_FUTURE, isFromFuture, isOverdue, takenIds } from "../queue/delivery.ts";
-import { type AsideContext, putAside } from "../set-aside/keep.ts";
+import { type AsideContext, putAside, putAsideUnread } from "../set-aside/keep.ts";
 import { commitAndCount, type Owing } from "./commit.ts";
 import { bounded, boundedAside, Calls, type ConsumerContext } from "./context.ts";
 import { IN_FLIGHT_MS, InFlight } from "./in-flight.ts";
+import { parted } from "./suspects.ts";
 
 /** Totals of a batch, for its log line. */
 interface Totals {
@@ -36,7 +38,7 @@ interface QueueState {
 export async function consumeEvents(batch: MessageBatch<unknown>, context: ConsumerContext): Promise<void> {
   const startedMs = context.platform.now();
   const deliveries = batch.messages.map((message) => new Delivery(message));
-  const calls = new Calls();
+  const calls = new Calls(context.callsMax);
   const within = bounded(context, calls);
   const totals: Totals = { events: 0, jobs: new Set(), newer: 0 };
   await inLogContext({ batch_id: crypto.randomUUID() }, async () => {
@@ -55,11 +57,11 @@ export async function consumeEvents(batch: MessageBatch<unknown>, context: Consu
 /** Handles a batch of the dead-letter queue: messages that failed a hundred times are set aside. */
 export async function consumeDead(
   batch: MessageBatch<unknown>,
-  context: AsideContext & Pick<ConsumerContext, "platform">,
+  context: AsideContext & Pick<ConsumerContext, "callsMax" | "platform">,
 ): Promise<void> {
   const startedMs = context.platform.now();
   const deliveries = batch.messages.map((message) => new Delivery(message));
-  const calls = new Calls();
+  const calls = new Calls(context.callsMax);
   const within = boundedAside(context, calls);
   await inLogContext({ batch_id: crypto.randomUUID() }, async () => {
     try {
@@ -112,6 +114,7 @@ async function consume(
     return deliveries;
   }
   await inFlight.ready();
+  const trying = await withoutSuspects(deliveries, queue.name, inFlight, context);
   const again: Delivery[] = [];
   let group: Member[] = [];
   let size = 0;
@@ -130,7 +133,7 @@ async function consume(
     // progress.
     full = calls.left < costliest;
   };
-  for (const delivery of deliveries) {
+  for (const delivery of trying) {
     const loaded = full ? "full" : await loadOrDecide(delivery, queue.name, inFlight, context, totals);
     if (loaded === "retried") again.push(delivery);
     if (loaded === "decided" || loaded === "retried") continue;
@@ -148,14 +151,38 @@ async function consume(
   return again;
 }
 
+/**
+ * Leaves out messages that earlier batches died with, or that are to be spared their company.
+ * @returns those to be tried now. It is noted before that what becomes of the others.
+ */
+async function withoutSuspects(
+  deliveries: readonly Delivery[],
+  queue: string,
+  inFlight: InFlight,
+  context: AsideContext & Pick<ConsumerContext, "expectAgain">,
+): Promise<readonly Delivery[]> {
+  const { now, later, hopeless, isAlone } = parted(deliveries, (delivery) => inFlight.deathsOf(delivery));
+  if (later.length > 0 || isAlone) log.warn("batches died with messages of this one", { trying: now.length });
+  for (const delivery of later) delivery.giveBack();
+  await expectAgain(later, context, "untried");
+  if (isAlone) await expectAgain(now, context, "alone");
+  for (const delivery of hopeless) {
+    if (await inFlight.letGo(delivery))
+      await putAsideUnread(delivery, queue, "batches died with it, and so it did alone", context);
+    else delivery.retry();
+  }
+  return now;
+}
+
 /** Nothing is claimed complete beyond these messages. Never throws. */
 async function expectAgain(
   deliveries: readonly Delivery[],
   context: Pick<ConsumerContext, "expectAgain">,
+  how: Noted = "returned",
 ): Promise<void> {
   if (deliveries.length === 0) return;
   try {
-    await context.expectAgain(takenIds(deliveries));
+    await context.expectAgain(takenIds(deliveries), how);
   } catch (error) {
     log.error("messages that come again could not be noted", { error: errorText(error) });
   }

@@ -1,5 +1,5 @@
+import type { Noted, NotedMessage } from "../account/ledger.ts";
 import type { JobsSnapshot } from "../job/config.ts";
-import { SUBREQUESTS_MAX } from "../limits.ts";
 import { answered, Patience, type Platform, TimeoutError } from "../platform.ts";
 import { type Blobs, shardOf } from "../queue/blob-store.ts";
 import type { Debt } from "../queue/debt.ts";
@@ -14,8 +14,11 @@ export interface ConsumerContext extends AsideContext, Omit<CommitContext, "owe"
   jobs(): Promise<JobsSnapshot | null>;
   /** Which of these messages were counted. Nothing is left to do for them. */
   counted(ids: readonly TakenId[]): Promise<readonly string[]>;
-  /** Notes messages that come again, so that nothing is claimed complete beyond them. */
-  expectAgain(messages: readonly TakenId[]): Promise<void>;
+  /**
+   * Notes messages, so that nothing is claimed complete beyond them. @returns unchecked: of which of
+   * them deliveries died, where they are begun.
+   */
+  expectAgain(messages: readonly NotedMessage[], how: Noted): Promise<unknown>;
   arrivals: Arrivals;
   /**
    * Keeps what jobs could not take until they can.
@@ -25,6 +28,8 @@ export interface ConsumerContext extends AsideContext, Omit<CommitContext, "owe"
   /** Logs that did not answer other batches of this isolate. */
   silent: SilentLogs;
   blobs: Pick<Blobs, "get" | "drop">;
+  /** Calls that one invocation may make. */
+  callsMax: number;
   platform: Pick<Platform, "now">;
 }
 
@@ -58,10 +63,12 @@ const LEDGER = "the ledger";
 
 /**
  * How long a batch is worked on, in ms; the rest comes again. The platform ends the handler after
- * fifteen minutes and ignores its acknowledgements then. This is enough for a full batch and a
- * hundred jobs, each of which compresses it on its own.
+ * 300 s of CPU time (`limits.cpu_ms` in wrangler.jsonc), and ignores its acknowledgements then. CPU
+ * time cannot be measured, but is never more than this, and the group under way; what is left is
+ * for that. It is enough for a full batch and a hundred jobs, each of which compresses it on its
+ * own.
  */
-const BATCH_MS = 600_000;
+const BATCH_MS = 240_000;
 
 /**
  * Calls in reserve: for the notes at the end, for the segments of a log, and for a log that is
@@ -75,14 +82,20 @@ const CALLS_KEPT = 100;
  */
 export class Calls {
   readonly patience = new Patience(BATCH_MS);
+  readonly #max: number;
   #made = 0;
+
+  /** @param max that one invocation may make. */
+  constructor(max: number) {
+    this.#max = max - CALLS_KEPT;
+  }
 
   get made(): number {
     return this.#made;
   }
 
   get left(): number {
-    return SUBREQUESTS_MAX - CALLS_KEPT - this.#made;
+    return this.#max - this.#made;
   }
 
   /** @throws if none is left. */
@@ -145,7 +158,7 @@ export function bounded(context: ConsumerContext, calls: Calls): ConsumerContext
     count: (outcome) => calls.ask(LEDGER, DEADLINE_MS.count, () => context.count(outcome)),
     counted: (ids) => calls.ask(LEDGER, DEADLINE_MS.counted, () => context.counted(ids)),
     // Called in any case, from the reserve: it is the last thing to do for these messages.
-    expectAgain: (messages) => answered(LEDGER, DEADLINE_MS.expectAgain, context.expectAgain(messages)),
+    expectAgain: (messages, how) => answered(LEDGER, DEADLINE_MS.expectAgain, context.expectAgain(messages, how)),
     arrivals: {
       handsOverRecent: () => context.arrivals.handsOverRecent(),
       // Optional: skipped when no call is left.
@@ -160,6 +173,7 @@ export function bounded(context: ConsumerContext, calls: Calls): ConsumerContext
       ...aside.blobs,
       drop: (key) => calls.ask(blobsOf(key), DEADLINE_MS.drop, () => context.blobs.drop(key)),
     },
+    callsMax: context.callsMax,
     platform: context.platform,
   };
 }

@@ -226,6 +226,7 @@ export function world(config: JobConfig[] | null, log: string[] = []): World {
       it.log.push("owe");
     },
     blobs: scriptedBlobs(),
+    callsMax: 10_000,
     platform: { now: () => it.nowMs },
   };
   return it;

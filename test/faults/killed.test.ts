@@ -1,0 +1,122 @@
+/** The platform kills the handler in the middle of a batch: for its memory, its CPU time, or a bug. */
+import { describe, expect } from "vitest";
+import type { Append } from "../../src/object/append.ts";
+import { decodeEnvelope } from "../../src/queue/message.ts";
+import { api } from "../support/runtime/api.ts";
+import { mortal } from "../support/runtime/mortal.ts";
+import type { HeldMessage } from "../support/runtime/queue.ts";
+import type { World } from "../support/runtime/world.ts";
+import { largeEvent } from "./large-event.ts";
+import { row } from "./row.ts";
+import { countsOf } from "./stores.ts";
+
+/** What the platform waits after a handler died, in ms, and some. */
+const RETRY_MS = 301_000;
+
+/**
+ * Delivers what is due, in batches of a hundred, to handlers that may be killed.
+ * @param kills whether this append is the end. @returns how many were killed.
+ */
+async function deliver(world: World, kills: (ids: readonly string[]) => boolean): Promise<number> {
+  let killed = 0;
+  const due = world.queue.due();
+  for (let from = 0; from < due.length; from += 100) {
+    const handle = (batch: MessageBatch<unknown>, env: Env): Promise<void> => {
+      const invocation = mortal(env, (binding, method, [append]) => {
+        if (binding !== "LOG" || method !== "append") return false;
+        const isKilled = kills((append as Append).messages.map(({ id }) => id));
+        if (isKilled) killed += 1;
+        return isKilled;
+      });
+      return Promise.race([world.isolate.queue(batch, invocation.env), invocation.death]);
+    };
+    await world.queue.deliver(due.slice(from, from + 100), handle, world.env);
+  }
+  world.injected(killed);
+  return killed;
+}
+
+/** The id of the message that was taken last. */
+function lastId(world: World): string {
+  const envelope = decodeEnvelope(world.queue.held.at(-1)?.body.slice().buffer);
+  const id = envelope.ok ? envelope.value.parts[0]?.id : undefined;
+  if (id === undefined) throw new Error("no message");
+  return id;
+}
+
+const attemptsOf = (messages: readonly HeldMessage[]): number =>
+  Math.max(0, ...messages.map(({ attempts }) => attempts));
+
+interface Aside {
+  why: string;
+  events: number;
+  unreadable: string | null;
+}
+
+describe("a message that kills the handler", () => {
+  for (const fresh of [0, 40]) {
+    row(
+      `among a hundred, while ${fresh} new ones come each time: it is set aside, and its neighbours are delivered`,
+      async (world) => {
+        const job = await world.createJob();
+        const events = world.mint(99);
+        await world.take(events.slice(0, 60), 1);
+        const poison = [largeEvent(world)];
+        await world.take(poison);
+        const id = lastId(world);
+        await world.take(events.slice(60), 1);
+        const neighbours = world.queue.held.filter((_, n) => n !== 60);
+        let kills = 0;
+        let taken = 99;
+        for (let round = 0; world.queue.held.length > 0 && round < 60; round++) {
+          if (fresh > 0 && round < 30) {
+            await world.take(world.mint(fresh), 1);
+            taken += fresh;
+          }
+          kills += await deliver(world, (ids) => ids.includes(id));
+          world.clock.advance(RETRY_MS);
+        }
+        world.setAside(poison);
+        expect(world.queue.held).toEqual([]);
+        expect([kills >= 5, kills <= 12]).toEqual([true, true]);
+        expect(attemptsOf(neighbours)).toBeLessThan(40);
+        expect(await countsOf(job)).toMatchObject({ received: taken });
+        const { result } = (await api<Aside[]>("GET", "/logship/set-aside")).body;
+        expect(result).toMatchObject([
+          { why: "batches died with it, and so it did alone", events: 1, unreadable: null },
+        ]);
+      },
+    );
+  }
+
+  row("and is well again after a new deployment: it is delivered when it comes next", async (world) => {
+    const job = await world.createJob();
+    await world.take(world.mint(10), 1);
+    await world.take(world.mint(1));
+    const id = lastId(world);
+    for (let round = 0; round < 4; round++) {
+      expect(await deliver(world, (ids) => ids.includes(id))).toBeLessThanOrEqual(1);
+      world.clock.advance(RETRY_MS);
+    }
+    await world.settle();
+    expect(await countsOf(job)).toMatchObject({ received: 11, delivered: 11 });
+  });
+});
+
+describe("a batch that is killed though none of its messages is to blame", () => {
+  row("comes back smaller, and all of it is delivered", async (world) => {
+    const job = await world.createJob();
+    await world.take(world.mint(100), 1);
+    let kills = 0;
+    // The handler has room for 30 messages.
+    for (let round = 0; world.queue.held.length > 0 && round < 60; round++) {
+      kills += await deliver(world, ({ length }) => length > 30);
+      world.clock.advance(RETRY_MS);
+    }
+    expect(world.queue.held).toEqual([]);
+    expect(kills).toBeLessThanOrEqual(8);
+    await world.settle();
+    expect(await countsOf(job)).toMatchObject({ received: 100, delivered: 100 });
+    expect(await world.accountCounts()).toMatchObject({ set_aside: 0 });
+  });
+});
