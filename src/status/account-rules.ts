@@ -1,11 +1,20 @@
 import type { Owed } from "../debts/debt-store.ts";
 import type { OutboxStatus } from "../intake/outbox.ts";
-import { KEYS_SHARD_MAX_BYTES, OUTBOX_MAX_BYTES } from "../limits.ts";
+import { DURABLE_OBJECT_MAX_BYTES, KEYS_SHARD_MAX_BYTES, OUTBOX_MAX_BYTES } from "../limits.ts";
 import type { AccountFacts, Facts } from "./facts.ts";
 import { SILENT } from "./facts.ts";
-import { AFTER, BACKLOG_MIN, DEBTS_LARGE_BYTES, GROWING_MS, isQuiet, LOSS_TOLD_MS } from "./thresholds.ts";
+import {
+  AFTER,
+  BACKLOG_MIN,
+  DEBTS_LARGE_BYTES,
+  GROWING_MS,
+  isQuiet,
+  LEDGER_FULL_BYTES,
+  LEDGER_LARGE_BYTES,
+  LOSS_TOLD_MS,
+} from "./thresholds.ts";
 import type { Subject } from "./types.ts";
-import { counted, type Found } from "./words.ts";
+import { counted, type Found, shownGB } from "./words.ts";
 
 const subject: Subject = { type: "account" };
 
@@ -21,6 +30,7 @@ export function accountFindings(facts: Facts): Found[] {
           ...routingFindings(facts, account),
           ...lossFindings(facts, account),
           ...queueFindings(facts, account),
+          ...sizeFindings(account),
           ...balanceFindings(account),
         ]),
     ...(outbox === SILENT ? [] : outboxFindings(outbox, facts.nowMs)),
@@ -187,6 +197,22 @@ function queueFindings({ nowMs }: Facts, { status, backlogSinceMs }: AccountFact
   return findings;
 }
 
+function sizeFindings({ status: { storedBytes = 0 } }: AccountFacts): Found[] {
+  if (storedBytes < LEDGER_LARGE_BYTES) return [];
+  return [
+    {
+      kind: "ledger_large",
+      subject,
+      severity: storedBytes >= LEDGER_FULL_BYTES ? "error" : "warning",
+      sinceMs: null,
+      affected: null,
+      summary: `The account's ledger holds ${shownGB(storedBytes)} of ${DURABLE_OBJECT_MAX_BYTES / 1e9} GB. When it is full, no message is acknowledged, and the queue fills up.`,
+      advice:
+        "It remembers each message for fifteen days, and holds those that are set aside. Send events in larger requests, so that they make fewer messages, and resend or delete what is set aside.",
+    },
+  ];
+}
+
 function balanceFindings({ status: { counts } }: AccountFacts): Found[] {
   const { processed, routed, not_enabled, not_routed, set_aside, discarded } = counts;
   const off = Math.abs(processed - routed - not_enabled - not_routed - set_aside - discarded);
@@ -261,7 +287,7 @@ function outboxFindings({ events, oldestTakenMs, storedBytes }: OutboxStatus, no
       severity: isFull ? "error" : "warning",
       sinceMs: null,
       affected: null,
-      summary: `A part of the outbox holds ${(storedBytes / 1e9).toFixed(1)} of ${OUTBOX_MAX_BYTES / 1e9} GB${isFull ? ", and takes no more" : ""}.`,
+      summary: `A part of the outbox holds ${shownGB(storedBytes)} of ${OUTBOX_MAX_BYTES / 1e9} GB${isFull ? ", and takes no more" : ""}.`,
       advice:
         "Find out why the queue accepts nothing, or detach functions that can wait: events that tail() can hand to neither are lost.",
     });

@@ -19,6 +19,7 @@ const Log = z
     parked: z.boolean(),
     storedBytes: z.number(),
     segments: z.number(),
+    openBytes: z.number().optional(),
     setAside: z.looseObject({ objects: z.number(), records: z.number(), oldestMs: Ms }),
     canary: z
       .looseObject({
@@ -36,6 +37,7 @@ const Account = z.looseObject({
   oldestUnfinishedMs: Ms,
   queueBacklog: z.number().nullable(),
   queueSeenMs: Ms,
+  storedBytes: z.number().optional(),
   setAsideMessages: z.looseObject({
     messages: z.number(),
     events: z.number(),

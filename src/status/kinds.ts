@@ -13,6 +13,7 @@ export const KINDS = [
   "outbox_large",
   "queue_old",
   "queue_backlog",
+  "ledger_large",
   "messages_set_aside",
   "debts_silent",
   "debts_large",

@@ -64,6 +64,7 @@ const OF_LEDGER: ReadonlySet<Kind> = new Set([
   "queue_old",
   "queue_backlog",
   "messages_set_aside",
+  "ledger_large",
   "out_of_balance",
 ]);
 

@@ -82,9 +82,9 @@ it.each([1, 3])("a look costs a few requests, and some more for each of %d jobs"
     expect((await visitor.get(path, { "x-logship-refresh": "1" })).status).toBe(200);
     return made();
   };
-  expect(await look("/")).toBe(25 + 6 * count);
+  expect(await look("/")).toBe(27 + 7 * count);
   expect(rows()).toBe(2);
-  expect(await look("/jobs")).toBe(13 + 3 * count);
-  expect(await look(`/jobs/${jobs[0]}`)).toBe(17);
-  expect(await look("/status")).toBe(15 + count);
+  expect(await look("/jobs")).toBe(14 + 4 * count);
+  expect(await look(`/jobs/${jobs[0]}`)).toBe(19);
+  expect(await look("/status")).toBe(16 + count);
 });

@@ -162,6 +162,18 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     { severity: "warning", affected: { count: 1_234, what: "messages" } },
   ],
   [
+    "ledger_large",
+    ofAccount({ status: status({ storedBytes: 5 * GB - 1 }) }),
+    ofAccount({ status: status({ storedBytes: 5 * GB }) }),
+    { severity: "warning", summary: expect.stringContaining("holds 5.0 of 10 GB") },
+  ],
+  [
+    "ledger_large",
+    facts(),
+    ofAccount({ status: status({ storedBytes: 9 * GB }) }),
+    { severity: "error", affected: null },
+  ],
+  [
     "messages_set_aside",
     ofAccount({ setAside: { messages: 0, events: 0, oldestMs: null } }),
     ofAccount({ setAside: { messages: 2, events: 60, oldestMs: ago(5) } }),
@@ -283,6 +295,12 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     ofLog({ ...pending(5), storedBytes: 4 * GB - 1 }),
     ofLog({ ...pending(5), storedBytes: 4 * GB }),
     { severity: "warning", summary: expect.stringContaining("holds 4 GB") },
+  ],
+  [
+    "log_large",
+    ofLog({ ...pending(0), storedBytes: 12 * GB, segments: 2, openBytes: 4 * GB - 1 }),
+    ofLog({ ...pending(0), storedBytes: 12 * GB, segments: 2, openBytes: 4 * GB }),
+    { severity: "warning", summary: expect.stringContaining("holds 4.0 of the 8 GB of a segment") },
   ],
   ["log_large", ofLog({ ...pending(0), segments: 2 }), ofLog({ ...pending(5), segments: 2 }), { severity: "error" }],
   [
@@ -508,6 +526,7 @@ describe("what is not told", () => {
     ["a job that nobody has told of", facts({ jobs: [], controlTold: false }), ofOne, "parked", true],
     ["but one that is gone, is", facts({ jobs: [] }), ofOne, "parked", false],
     ["what the ledger knows", facts({ account: "silent" }), { type: "account" }, "intake_lost", true],
+    ["how large it is", facts({ account: "silent" }), { type: "account" }, "ledger_large", true],
     ["but not what the outbox does", facts({ account: "silent" }), { type: "account" }, "outbox_waiting", false],
     ["what the outbox knows", facts({ outbox: "silent" }), { type: "account" }, "outbox_waiting", true],
     ["whether any job is enabled", facts({ controlTold: false }), { type: "account" }, "no_job_enabled", true],
