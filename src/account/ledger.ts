@@ -32,6 +32,13 @@ export type { AccountCounts, AccountStatus } from "./status.ts";
 const SWEEP_EVERY_MS = 86_400_000;
 
 /**
+ * Messages get through if one was counted within this, in ms: less than it takes to set a message
+ * aside that dies alone three times, 300 s apart, from its first delivery on. So a deployment that
+ * dies of every message sets none aside.
+ */
+const WELL_MS = 1_200_000;
+
+/**
  * Counts processed messages for the account, deduplicated by the same ids as the logs, and stores
  * messages that are set aside.
  */
@@ -261,7 +268,9 @@ export class AccountLedger extends DurableObject<Env> {
    * @returns as {@link Redeliveries.note}.
    */
   expectAgain(messages: readonly NotedMessage[], how: Noted = "coming"): Deaths[] {
-    return this.ctx.storage.transactionSync(() => this.#redeliveries.note(messages, how));
+    const seen = this.#sql.exec<{ ms: number | null }>("SELECT queue_seen_ms AS ms FROM account").one().ms;
+    const isWell = seen !== null && platform.now() - seen <= WELL_MS;
+    return this.ctx.storage.transactionSync(() => this.#redeliveries.note(messages, how, isWell));
   }
 
   /**

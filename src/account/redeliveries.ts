@@ -15,7 +15,7 @@ export type Noted = "coming" | "begun" | "returned" | "untried" | "alone";
 /** @property attempts deliveries so far, this one included, where they are known. */
 export type NotedMessage = TakenId & { attempts?: number };
 
-/** Deliveries of a message in a row that began, and ended without a word: the handler was killed. */
+/** Deliveries of a message that were killed in a row: they began, and nothing ended them. */
 export interface Deaths {
   id: string;
   /** {@link ALONE_DEATHS} and more: it was tried alone. */
@@ -27,13 +27,15 @@ export const ALONE_DEATHS = 100;
 
 type Row = { begun: number | null; deaths: number };
 
-function next({ begun, deaths }: Row, how: Noted, attempts: number): Row {
+function next({ begun, deaths }: Row, how: Noted, attempts: number, isWell: boolean): Row {
   switch (how) {
     case "coming":
       return { begun, deaths };
-    case "begun":
+    case "begun": {
       // The same delivery may be noted twice.
-      return { begun: attempts, deaths: deaths + (begun !== null && begun < attempts ? 1 : 0) };
+      const died = begun !== null && begun < attempts;
+      return { begun: attempts, deaths: deaths + (died && (isWell || deaths < ALONE_DEATHS) ? 1 : 0) };
+    }
     case "returned":
       return { begun: null, deaths: 0 };
     case "untried":
@@ -60,15 +62,17 @@ export class Redeliveries {
   /**
    * Skips counted messages (a copy was faster, or the note is late): nothing would remove their
    * note.
-   * @returns those of which deliveries died, if they are `begun`.
+   * @param isWell whether messages get through at present. If not, no message is to blame for the
+   *   death of a batch that it has for itself.
+   * @returns those of which deliveries were killed, if they are `begun`.
    */
-  note(messages: readonly NotedMessage[], how: Noted): Deaths[] {
+  note(messages: readonly NotedMessage[], how: Noted, isWell = true): Deaths[] {
     const known = this.#ids.known(messages);
     const died: Deaths[] = [];
     for (const message of messages) {
       if (known.has(message.id)) continue;
       const before = this.#row(message.id);
-      const after = next(before ?? { begun: null, deaths: 0 }, how, message.attempts ?? 0);
+      const after = next(before ?? { begun: null, deaths: 0 }, how, message.attempts ?? 0, isWell);
       if (how === "begun" && after.deaths > 0) died.push({ id: message.id, deaths: after.deaths });
       if (before?.begun === after.begun && before.deaths === after.deaths) continue;
       this.#sql.exec(

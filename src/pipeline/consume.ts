@@ -45,7 +45,9 @@ export async function consumeEvents(batch: MessageBatch<unknown>, context: Consu
     const inFlight = new InFlight(deliveries, within);
     try {
       const queue = queueOf(batch, deliveries, startedMs);
-      await expectAgain(await consume(deliveries, queue, inFlight, within, calls, totals), within);
+      const { again, untried } = await consume(deliveries, queue, inFlight, within, calls, totals);
+      await expectAgain(again, within);
+      await expectAgain(untried, within, "untried");
     } finally {
       await inFlight.end();
       calls.end();
@@ -53,6 +55,9 @@ export async function consumeEvents(batch: MessageBatch<unknown>, context: Consu
     }
   });
 }
+
+/** Deliveries of a dead letter before it is kept unread: reading it may kill the handler. */
+const DEAD_READ_MAX = 3;
 
 /** Handles a batch of the dead-letter queue: messages that failed a hundred times are set aside. */
 export async function consumeDead(
@@ -65,7 +70,10 @@ export async function consumeDead(
   const within = boundedAside(context, calls);
   await inLogContext({ batch_id: crypto.randomUUID() }, async () => {
     try {
-      for (const delivery of deliveries) await putAside(delivery, batch.queue, "failed too often", within);
+      for (const delivery of deliveries) {
+        const keep = delivery.attempts > DEAD_READ_MAX ? putAsideUnread : putAside;
+        await keep(delivery, batch.queue, "failed too often", within);
+      }
     } finally {
       calls.end();
       logBatch(batch.queue, deliveries, { events: 0, jobs: new Set(), newer: 0 }, context.platform.now() - startedMs);
@@ -95,10 +103,15 @@ function queueDoneMs(deliveries: readonly Delivery[], metrics: MessageBatchMetri
   return own.length === 0 ? 0 : Math.min(nowMs, waiting ?? Number.POSITIVE_INFINITY, ...own) - IN_FLIGHT_MS;
 }
 
+/** Messages that go back to the queue, and of which the ledger does not know yet. */
+interface Returned {
+  again: readonly Delivery[];
+  untried: readonly Delivery[];
+}
+
 /**
  * @param inFlight loses messages that are set aside.
  * @param calls those that `context` has made and may still make.
- * @returns messages that go back to the queue, and of which the ledger does not know yet.
  */
 async function consume(
   deliveries: readonly Delivery[],
@@ -107,15 +120,16 @@ async function consume(
   context: ConsumerContext,
   calls: Calls,
   totals: Totals,
-): Promise<readonly Delivery[]> {
+): Promise<Returned> {
   const jobs = await context.jobs();
+  await inFlight.ready();
   if (jobs === null) {
     for (const delivery of deliveries) delivery.retry();
-    return deliveries;
+    return { again: [], untried: deliveries };
   }
-  await inFlight.ready();
   const trying = await withoutSuspects(deliveries, queue.name, inFlight, context);
   const again: Delivery[] = [];
+  const untried: Delivery[] = [];
   let group: Member[] = [];
   let size = 0;
   let before = calls.made;
@@ -141,14 +155,14 @@ async function consume(
     if (size + more > APPEND_MAX_RAW_BYTES) await flush();
     if (loaded === "full" || full) {
       delivery.giveBack();
-      again.push(delivery);
+      untried.push(delivery);
       continue;
     }
     group.push({ delivery, loaded });
     size += more;
   }
   await flush();
-  return again;
+  return { again, untried };
 }
 
 /**

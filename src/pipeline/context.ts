@@ -15,8 +15,8 @@ export interface ConsumerContext extends AsideContext, Omit<CommitContext, "owe"
   /** Which of these messages were counted. Nothing is left to do for them. */
   counted(ids: readonly TakenId[]): Promise<readonly string[]>;
   /**
-   * Notes messages, so that nothing is claimed complete beyond them. @returns unchecked: of which of
-   * them deliveries died, where they are begun.
+   * Notes messages, so that nothing is claimed complete beyond them.
+   * @returns unchecked: those of which deliveries were killed, if they are begun.
    */
   expectAgain(messages: readonly NotedMessage[], how: Noted): Promise<unknown>;
   arrivals: Arrivals;

@@ -17,7 +17,8 @@ export const IN_FLIGHT_MS = 60_000;
 const NOTE_AFTER_MS = 40_000;
 
 /**
- * Wait before a note that failed is sent again, in ms. A batch lasts four minutes: 24 calls at most.
+ * Wait before a note that failed is sent again, in ms. A batch lasts four minutes: at most 24
+ * calls.
  */
 const NOTE_AGAIN_MS = 10_000;
 

@@ -12,28 +12,32 @@ export interface Parted<D> {
   now: readonly D[];
   /** To be given back at once, untried. */
   later: readonly D[];
-  /** To be set aside: it died alone, again and again. */
+  /** To be set aside: it died alone, again and again. Then nothing is tried beside it. */
   hopeless: readonly D[];
   /** `now` is one message, and batches died with it. */
   isAlone: boolean;
 }
 
 /**
- * Isolates a message that kills the handler, by halves. Acknowledgements do not survive the handler,
- * so what is suspected is tried apart from what is not: in turns, as there may always be both. Of
- * what is suspected, half of those with the most deaths is tried.
- * @param deathsOf of how many deliveries in a row nothing was heard; {@link ALONE_DEATHS} and more:
- *   the message was tried alone.
+ * Isolates a message that kills the handler, by halves. Acknowledgements of a killed handler do not
+ * count, so what is suspected is tried apart from what is not: in turns, as there may always be
+ * both. Of what is suspected, half of those with the most deaths is tried; what died alone comes
+ * after all others, so that it is the last to be waited for.
+ * @param deathsOf how many deliveries were killed in a row; {@link ALONE_DEATHS} and more: the
+ *   message was tried alone.
  */
 export function parted<D extends Suspect>(deliveries: readonly D[], deathsOf: (delivery: D) => number): Parted<D> {
   const hopeless = deliveries.filter((each) => deathsOf(each) >= ALONE_DEATHS + ALONE_MAX);
   const rest = deliveries.filter((each) => !hopeless.includes(each));
+  // It is known as set aside from then on, not as a killer: its acknowledgement must not be lost.
+  if (hopeless.length > 0) return { now: [], later: rest, hopeless, isAlone: false };
   const suspects = rest.filter((each) => deathsOf(each) > 0);
   const others = rest.filter((each) => deathsOf(each) === 0);
   if (suspects.length === 0) return { now: others, later: [], hopeless, isAlone: false };
   const isTurn = Math.max(...suspects.map(({ attempts }) => attempts)) % 2 === 0;
   if (others.length > 0 && !isTurn) return { now: others, later: suspects, hopeless, isAlone: false };
-  const most = Math.max(...suspects.map(deathsOf));
+  const notAlone = suspects.filter((each) => deathsOf(each) < ALONE_DEATHS);
+  const most = Math.max(...(notAlone.length > 0 ? notAlone : suspects).map(deathsOf));
   const peers = suspects.filter((each) => deathsOf(each) === most);
   const now = new Set(peers.slice(0, Math.max(1, peers.length >> 1)));
   const later = rest.filter((each) => !now.has(each));

@@ -79,9 +79,9 @@ function unreadableOf(
 }
 
 /**
- * Sets a message aside without reading its records, of which the handler may have died. One of
- * several parts counts as unreadable, as the ledger may have counted some of them. If that fails, it
- * goes back to the queue.
+ * Sets a message aside without reading its records, which may kill the handler. One of several
+ * parts counts as unreadable, as the ledger may have counted some of them. If that fails, it goes
+ * back to the queue.
  */
 export async function putAsideUnread(
   delivery: Delivery,

@@ -138,7 +138,31 @@ describe("what the ledger knows of deliveries that died", () => {
     expect(await died(1, 7)).toEqual([]);
   });
 
-  it("counts from a hundred for one that is tried alone", async () => {
+  it("counts from a hundred for one that is tried alone, while others get through", async () => {
+    const alone = async (n: number, attempts: number) => {
+      const deaths = await died(n, attempts);
+      await ledger().expectAgain([{ ...taken(n), attempts }], "alone");
+      return deaths;
+    };
+    // Nothing was counted yet.
+    expect([await died(1, 1), await alone(1, 2), await alone(1, 3), await alone(1, 4)]).toEqual([
+      [],
+      [1],
+      [100],
+      [100],
+    ]);
+    const clock = setClock(NOON);
+    await ledger().count(outcome([taken(9)]));
+    clock.advance(20 * 60_000);
+    expect([await alone(1, 5), await alone(1, 6)]).toEqual([[101], [102]]);
+    clock.advance(1);
+    expect([await alone(1, 7), await died(2, 1), await died(2, 2), await died(2, 3)]).toEqual([[102], [], [1], [2]]);
+    await ledger().count(outcome([taken(8)]));
+    expect(await alone(1, 8)).toEqual([103]);
+  });
+
+  it("is what it was before the message was tried alone, and a hundred more", async () => {
+    await ledger().count(outcome([taken(9)]));
     await begun(1, 1);
     await begun(1, 2);
     for (const attempts of [3, 4]) {

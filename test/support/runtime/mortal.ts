@@ -3,32 +3,30 @@
 type Bindings = Record<string, unknown>;
 
 /**
- * The environment of one invocation. When it is killed, no call of it is answered any more, and no
- * later one is made.
+ * The environment of one invocation. From the call that kills it on, no call is made or answered:
+ * each fails, so that what is left of the handler ends at once and leaves no timer behind.
  * @param kills whether this call is the end.
- * @param death rejects then.
+ * @returns `isDead`: the queue must believe nothing that the handler said.
  */
 export function mortal(
   env: Env,
   kills: (binding: string, method: string, args: readonly unknown[]) => boolean,
-): { env: Env; death: Promise<never> } {
-  const { promise: death, reject } = Promise.withResolvers<never>();
-  death.catch(() => {});
+): { env: Env; isDead(): boolean } {
   let isDead = false;
-  const never = new Promise<never>(() => {});
+  const alive = (): void => {
+    if (isDead) throw new Error("the invocation was killed");
+  };
   const stubOf = (binding: string, stub: object): object =>
     new Proxy(stub, {
       get(_target, method) {
         const call = Reflect.get(stub, method) as unknown;
         if (typeof call !== "function" || typeof method !== "string") return call;
         return async (...args: unknown[]): Promise<unknown> => {
-          if (!isDead && kills(binding, method, args)) {
-            isDead = true;
-            reject(new Error("the invocation was killed"));
-          }
-          if (isDead) return never;
+          isDead ||= kills(binding, method, args);
+          alive();
           const answer: unknown = await Reflect.apply(call, stub, args);
-          return isDead ? never : answer;
+          alive();
+          return answer;
         };
       },
     });
@@ -38,5 +36,5 @@ export function mortal(
     const namespace = binding as DurableObjectNamespace;
     bindings[name] = { getByName: (object: string) => stubOf(name, namespace.getByName(object)) };
   }
-  return { env: bindings as unknown as Env, death };
+  return { env: bindings as unknown as Env, isDead: () => isDead };
 }
