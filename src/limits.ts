@@ -240,6 +240,12 @@ export const KEYS_SHARDS = 64;
 export const KEYS_SHARD_MAX_BYTES = 8_000_000_000;
 
 /**
+ * Bytes that a queue holds; beyond them it takes no message.
+ * https://developers.cloudflare.com/queues/platform/limits/
+ */
+export const QUEUE_MAX_BYTES = 25_000_000_000;
+
+/**
  * Calls that one invocation may make to other services: by default, as the paid plan has it, and
  * what SUBREQUESTS_MAX may say instead.
  * https://developers.cloudflare.com/workers/platform/limits/

@@ -69,7 +69,7 @@ export class AccountLedger extends DurableObject<Env> {
    * messages were routed by an older state: then nothing was counted, and they must be offered to
    * these jobs.
    */
-  count({ done, failed, owes, backlog, work, state }: Outcome): JobsSnapshot | Watched | null {
+  count({ done, failed, owes, backlog, backlogBytes = null, work, state }: Outcome): JobsSnapshot | Watched | null {
     const { newer, watchedUntilMs } = this.#jobs.sinceAndWatched(state);
     if (newer !== null) return newer;
     const now = platform.now();
@@ -98,12 +98,13 @@ export class AccountLedger extends DurableObject<Env> {
       // All in one row: counting a month's use costs no further write.
       this.#sql.exec(
         `UPDATE account SET processed = processed + ?, routed = routed + ?, not_enabled = not_enabled + ?, not_routed = not_routed + ?,
-           queue_backlog = ?, queue_seen_ms = ?, month_use = ? WHERE id = 1`,
+           queue_backlog = ?, queue_bytes = ?, queue_seen_ms = ?, month_use = ? WHERE id = 1`,
         events,
         sum(({ routed }) => routed),
         sum(({ notEnabled }) => notEnabled),
         sum(({ notRouted }) => notRouted),
         backlog,
+        backlogBytes,
         now,
         JSON.stringify(use),
       );

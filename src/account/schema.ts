@@ -124,4 +124,12 @@ export const ACCOUNT_STEPS = [
       -- deliveries in a row that ended without a word
       ALTER TABLE unfinished ADD COLUMN deaths INTEGER NOT NULL DEFAULT 0;`,
   },
+  {
+    id: 10,
+    floor: 6,
+    why: "the queue is said to be half full",
+    sql: `
+      -- size of the queue's backlog, in bytes, as it said last; NULL: unknown
+      ALTER TABLE account ADD COLUMN queue_bytes INTEGER;`,
+  },
 ] as const satisfies readonly Migration[];

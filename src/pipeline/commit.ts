@@ -72,13 +72,13 @@ const REBUILDS_MAX = 5;
 
 /**
  * Offers a group of messages to every job, and counts what became of them.
- * @param queue `backlog`: messages waiting behind the batch; `doneMs`: as in {@link Append};
- * `isFirst`: the batch begins with this group.
+ * @param queue `backlog`: messages waiting behind the batch, and their bytes; `doneMs`: as in
+ * {@link Append}; `isFirst`: the batch begins with this group.
  */
 export async function commitAndCount(
   group: readonly Loaded[],
   jobs: JobsSnapshot,
-  queue: { backlog: number | null; doneMs: number; isFirst: boolean },
+  queue: { backlog: number | null; backlogBytes?: number | null; doneMs: number; isFirst: boolean },
   context: CommitContext,
 ): Promise<Committed> {
   let current = jobs;
@@ -110,6 +110,7 @@ export async function commitAndCount(
         failed: counted.filter(({ message }) => failed.has(message.id)).map(({ message }) => idOf(message)),
         ...(owes && { owes: true as const }),
         backlog: queue.backlog,
+        backlogBytes: queue.backlogBytes ?? null,
         work,
         state: current.state,
       };

@@ -25,6 +25,8 @@ interface QueueState {
   name: string;
   /** Messages that wait behind this batch. */
   backlog: number | null;
+  /** Their size, in bytes. */
+  backlogBytes: number | null;
   /** As in {@link Append}. */
   doneMs: number;
 }
@@ -87,7 +89,12 @@ function queueOf(
   nowMs: number,
 ): QueueState {
   const metrics: MessageBatchMetrics | undefined = metadata?.metrics;
-  return { name: queue, backlog: metrics?.backlogCount ?? null, doneMs: queueDoneMs(deliveries, metrics, nowMs) };
+  return {
+    name: queue,
+    backlog: metrics?.backlogCount ?? null,
+    backlogBytes: metrics?.backlogBytes ?? null,
+    doneMs: queueDoneMs(deliveries, metrics, nowMs),
+  };
 }
 
 /**
