@@ -231,7 +231,7 @@ describe("what a batch may ask in all", () => {
   const small = (it_: World): World => Object.assign(it_, { callsMax: 1_000 });
 
   it.each([1, 2])(
-    "is enough for a hundred jobs and a full batch: one delivery a message, or one more where it comes again: %i",
+    "is enough for a full batch and a hundred jobs, so that each message is delivered once more at most: delivery %i",
     async (attempts) => {
       const it_ = worldAfter(0, jobs);
       const calls = counted(it_);
