@@ -1,6 +1,6 @@
 import type { Owed } from "../debts/debt-store.ts";
 import type { OutboxStatus } from "../intake/outbox.ts";
-import { DURABLE_OBJECT_MAX_BYTES, KEYS_SHARD_MAX_BYTES, OUTBOX_MAX_BYTES, QUEUE_MAX_BYTES } from "../limits.ts";
+import { KEYS_SHARD_MAX_BYTES, LEDGER_SHARD_MAX_BYTES, OUTBOX_MAX_BYTES, QUEUE_MAX_BYTES } from "../limits.ts";
 import type { AccountFacts, Facts } from "./facts.ts";
 import { SILENT } from "./facts.ts";
 import {
@@ -9,7 +9,6 @@ import {
   DEBTS_LARGE_BYTES,
   GROWING_MS,
   isQuiet,
-  LEDGER_FULL_BYTES,
   LEDGER_LARGE_BYTES,
   LOSS_TOLD_MS,
   QUEUE_FULL_BYTES,
@@ -212,22 +211,6 @@ function queueFindings({ nowMs }: Facts, { status, backlogSinceMs }: AccountFact
   return findings;
 }
 
-function sizeFindings({ status: { storedBytes = 0 } }: AccountFacts): Found[] {
-  if (storedBytes < LEDGER_LARGE_BYTES) return [];
-  return [
-    {
-      kind: "ledger_large",
-      subject,
-      severity: storedBytes >= LEDGER_FULL_BYTES ? "error" : "warning",
-      sinceMs: null,
-      affected: null,
-      summary: `The account's ledger holds ${shownGB(storedBytes)} of ${DURABLE_OBJECT_MAX_BYTES / 1e9} GB. When it is full, no message is acknowledged, and the queue fills up.`,
-      advice:
-        "It remembers each message for fifteen days, and holds those that are set aside. Send events in larger requests, so that they make fewer messages, and resend or delete what is set aside.",
-    },
-  ];
-}
-
 function balanceFindings({ status: { counts } }: AccountFacts): Found[] {
   const { processed, routed, not_enabled, not_routed, set_aside, discarded } = counts;
   const off = Math.abs(processed - routed - not_enabled - not_routed - set_aside - discarded);
@@ -242,6 +225,24 @@ function balanceFindings({ status: { counts } }: AccountFacts): Found[] {
       summary:
         "The account's ledger does not add up: processed is not routed + not_enabled + not_routed + set_aside + discarded.",
       advice: "This is a bug in logship. Save GET /ledger as it is now and report it.",
+    },
+  ];
+}
+
+/** A shard hands half of its messages on long before, unless it cannot. */
+function sizeFindings({ status: { storedBytes = 0 } }: AccountFacts): Found[] {
+  if (storedBytes < LEDGER_LARGE_BYTES) return [];
+  const isFull = storedBytes >= LEDGER_SHARD_MAX_BYTES;
+  return [
+    {
+      kind: "ledger_large",
+      subject,
+      severity: isFull ? "error" : "warning",
+      sinceMs: null,
+      affected: null,
+      summary: `A part of the account's ledger holds ${shownGB(storedBytes)} of ${LEDGER_SHARD_MAX_BYTES / 1e9} GB${isFull ? ", and sets no more messages aside" : ""}.`,
+      advice:
+        "Send what is set aside again, or delete it. If nothing is, look for `a shard could not be split` in this service's log.",
     },
   ];
 }

@@ -1,5 +1,6 @@
 import type * as z from "zod";
 import { type AccountStatus, accountLedger, type FunctionCount } from "../account/ledger.ts";
+import { LedgerShards } from "../account/shards.ts";
 import { readConfig } from "../config.ts";
 import type { FunctionSetting } from "../control/function-settings.ts";
 import { controlPlane } from "../control/plane.ts";
@@ -109,6 +110,7 @@ type Ask = <T>(who: string, shape: z.ZodType | null, question: () => Promise<T>)
 
 async function askAll(env: Env, sources: Sources, ask: Ask): Promise<Answers> {
   const { CONTROL, ACCOUNT, OUTBOX, DEBTS, KEYS }: Bindings = env;
+  const ledger = new LedgerShards(ACCOUNT);
   const [known, settings, account, lately, kept, replays, attachments, debts, keysBytes] = await Promise.all([
     ask("the control plane", null, async () => {
       const snapshot = readSnapshot(await controlPlane(CONTROL).configSince(""));
@@ -118,8 +120,8 @@ async function askAll(env: Env, sources: Sources, ask: Ask): Promise<Answers> {
       return [...readable, ...(snapshot.unreadable ?? []).map(knownUnreadable)];
     }),
     ask("the settings of functions", ANSWER.Settings, () => controlPlane(CONTROL).functionSettings()),
-    ask("the ledger", ANSWER.Account, () => accountLedger(ACCOUNT).status()),
-    ask("the counts of functions", ANSWER.Counts, () => accountLedger(ACCOUNT).functionsLately()),
+    ask("the ledger", ANSWER.Account, () => ledger.status()),
+    ask("the counts of functions", ANSWER.Counts, () => ledger.functionsLately()),
     ask("the outbox", ANSWER.Outbox, () => outboxStatus(OUTBOX)),
     ask("replays", ANSWER.Replays, () => sources.replays(env)),
     ask("attachments", ANSWER.Attachments, () => sources.attachments(env)),
@@ -192,7 +194,7 @@ async function askFunctions(
   const names = candidates(known, countedUntilMs);
   let last = new Map<string, number>();
   if (names.length > 0) {
-    const answer = await ask("the events of functions", ANSWER.Last, () => accountLedger(ACCOUNT).lastEvents(names));
+    const answer = await ask("the events of functions", ANSWER.Last, () => new LedgerShards(ACCOUNT).lastEvents(names));
     if (answer === SILENT) return SILENT;
     last = new Map(answer.map(({ scriptName, lastEventMs }) => [scriptName, lastEventMs]));
     // Deleted, or silent for thirty days: no longer watched.

@@ -114,7 +114,7 @@ describe("what the ledger knows to come again", () => {
 });
 
 describe("what the ledger knows of deliveries that died", () => {
-  const begun = (n: number, attempts: number) => ledger().expectAgain([{ ...taken(n), attempts }], "begun");
+  const begun = (n: number, attempts: number) => ledger().expectAgain([{ ...taken(n), attempts }], 0, "begun");
   const died = async (n: number, attempts: number) => (await begun(n, attempts)).map(({ deaths }) => deaths);
 
   it("is how many began in a row, and ended without a word", async () => {
@@ -130,9 +130,9 @@ describe("what the ledger knows of deliveries that died", () => {
   it("is over when one was tried and went back, and stays when it was not tried", async () => {
     await begun(1, 1);
     await begun(1, 2);
-    await ledger().expectAgain([taken(1)], "untried");
+    await ledger().expectAgain([taken(1)], 0, "untried");
     expect([await died(1, 3), await died(1, 4)]).toEqual([[1], [2]]);
-    await ledger().expectAgain([taken(1)], "returned");
+    await ledger().expectAgain([taken(1)], 0, "returned");
     expect([await died(1, 5), await died(1, 6)]).toEqual([[], [1]]);
     await ledger().count(outcome([], [taken(1)]));
     expect(await died(1, 7)).toEqual([]);
@@ -141,7 +141,7 @@ describe("what the ledger knows of deliveries that died", () => {
   it("counts from a hundred for one that is tried alone, while others get through", async () => {
     const alone = async (n: number, attempts: number) => {
       const deaths = await died(n, attempts);
-      await ledger().expectAgain([{ ...taken(n), attempts }], "alone");
+      await ledger().expectAgain([{ ...taken(n), attempts }], 0, "alone");
       return deaths;
     };
     // Nothing was counted yet.
@@ -167,7 +167,7 @@ describe("what the ledger knows of deliveries that died", () => {
     await begun(1, 2);
     for (const attempts of [3, 4]) {
       await begun(1, attempts);
-      await ledger().expectAgain([{ ...taken(1), attempts }], "alone");
+      await ledger().expectAgain([{ ...taken(1), attempts }], 0, "alone");
     }
     expect(await died(1, 5)).toEqual([102]);
   });
@@ -205,7 +205,7 @@ describe("what the ledger knows of deliveries that died", () => {
         return cursors.splice(0).reduce((sum, { rowsWritten }) => sum + rowsWritten, 0);
       };
       const note = (how: "begun" | "returned", attempts: number) => () =>
-        object.expectAgain([{ ...taken(1), attempts }], how);
+        object.expectAgain([{ ...taken(1), attempts }], 0, how);
       return [note("begun", 1), note("returned", 1), note("returned", 1), note("begun", 2)].map(rows);
     });
     expect(written).toEqual([0, 1, 0, 1]);

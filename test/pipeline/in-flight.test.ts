@@ -28,8 +28,8 @@ function worldAfter(ms: number, jobs = [job(1)]): World {
   const it_ = world(jobs);
   it_.nowMs = NOON + ms;
   const { expectAgain } = it_;
-  it_.expectAgain = async (messages, how) => {
-    await expectAgain(messages, how);
+  it_.expectAgain = async (messages, ...rest) => {
+    await expectAgain(messages, ...rest);
     it_.log.push("note");
   };
   return it_;
@@ -155,9 +155,9 @@ describe("a message that cannot be read", () => {
     const gone = Promise.withResolvers<void>();
     const { expectAgain } = it_;
     // Sent at forty seconds, lands four seconds later.
-    it_.expectAgain = async (messages, how) => {
+    it_.expectAgain = async (messages, ...rest) => {
       await gone.promise;
-      await expectAgain(messages, how);
+      await expectAgain(messages, ...rest);
     };
     // It is loaded after 41 seconds, as its neighbours are in a slow blob store.
     const { get } = it_.blobs;
