@@ -239,6 +239,12 @@ export const LEDGER_SPLIT_PER_SECOND = 100;
 export const LEDGER_SPLIT_BYTES = LEDGER_SHARD_MAX_BYTES / 4;
 
 /**
+ * Size, in bytes, at which a shard of the blob store takes no more: what does not fit a message of
+ * the queue is refused then. A durable object holds 10 GB.
+ */
+export const BLOBS_SHARD_MAX_BYTES = 8_000_000_000;
+
+/**
  * Shards of the register of keys. Never another number: a repeat would not find its first copy.
  */
 export const KEYS_SHARDS = 64;

@@ -1,6 +1,12 @@
 import type { Owed } from "../debts/debt-store.ts";
 import type { OutboxStatus } from "../intake/outbox.ts";
-import { KEYS_SHARD_MAX_BYTES, LEDGER_SHARD_MAX_BYTES, OUTBOX_MAX_BYTES, QUEUE_MAX_BYTES } from "../limits.ts";
+import {
+  BLOBS_SHARD_MAX_BYTES,
+  KEYS_SHARD_MAX_BYTES,
+  LEDGER_SHARD_MAX_BYTES,
+  OUTBOX_MAX_BYTES,
+  QUEUE_MAX_BYTES,
+} from "../limits.ts";
 import type { AccountFacts, Facts } from "./facts.ts";
 import { SILENT } from "./facts.ts";
 import {
@@ -37,6 +43,7 @@ export function accountFindings(facts: Facts): Found[] {
     ...(outbox === SILENT ? [] : outboxFindings(outbox, facts.nowMs)),
     ...(facts.debts === SILENT ? [] : debtFindings(facts.debts)),
     ...(facts.keysBytes === SILENT ? [] : keyFindings(facts.keysBytes)),
+    ...(facts.blobBytes === SILENT ? [] : blobFindings(facts.blobBytes)),
   ];
 }
 
@@ -60,7 +67,7 @@ function configurationFindings({ configFaults }: Facts): Found[] {
  * meanwhile.
  */
 function silenceFindings(facts: Facts): Found[] {
-  const { controlTold, account, functions, outbox, replays, attachments, debts, keysBytes } = facts;
+  const { controlTold, account, functions, outbox, replays, attachments, debts, keysBytes, blobBytes } = facts;
   const silent = (kind: Found["kind"], part: string, unknown: string): Found => ({
     kind,
     subject,
@@ -89,6 +96,9 @@ function silenceFindings(facts: Facts): Found[] {
     ...(debts === SILENT ? [silent("debts_silent", "The store of debts", "what is kept for jobs")] : []),
     ...(keysBytes === SILENT
       ? [silent("keys_silent", "The register of keys", "whether requests with an Idempotency-Key are taken")]
+      : []),
+    ...(blobBytes === SILENT
+      ? [silent("blobs_silent", "The store of large records", "whether it has room for more")]
       : []),
   ];
 }
@@ -277,6 +287,24 @@ function keyFindings(storedBytes: number): Found[] {
       summary: `Each shard of the register of keys holds some ${(storedBytes / 1e9).toFixed(1)} of ${KEYS_SHARD_MAX_BYTES / 1e9} GB${isFull ? ", and new keys are refused" : ""}.`,
       advice:
         "Send more events with each request, or fewer requests with an Idempotency-Key: each is remembered for fifteen days.",
+    },
+  ];
+}
+
+/** Beyond its bound, what fits no message of the queue is refused. */
+function blobFindings(storedBytes: number): Found[] {
+  if (storedBytes < BLOBS_SHARD_MAX_BYTES / 2) return [];
+  const isFull = storedBytes >= BLOBS_SHARD_MAX_BYTES;
+  return [
+    {
+      kind: "blobs_large",
+      subject,
+      severity: isFull ? "error" : "warning",
+      sinceMs: null,
+      affected: null,
+      summary: `Each shard of the store of large records holds some ${shownGB(storedBytes)} of ${BLOBS_SHARD_MAX_BYTES / 1e9} GB${isFull ? ", and takes no more" : ""}.`,
+      advice:
+        "Records that fit no message of the queue wait there until they are delivered: find out what slows delivery down, or log less at a time.",
     },
   ];
 }

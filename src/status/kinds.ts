@@ -20,6 +20,8 @@ export const KINDS = [
   "debts_large",
   "keys_silent",
   "keys_large",
+  "blobs_silent",
+  "blobs_large",
   "functions_not_watched",
   "functions_more",
   "out_of_balance",

@@ -91,6 +91,19 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     facts({ keysBytes: 8 * GB }),
     { severity: "error", summary: expect.stringContaining("new keys are refused") },
   ],
+  ["blobs_silent", facts(), facts({ blobBytes: "silent" }), { severity: "warning" }],
+  [
+    "blobs_large",
+    facts({ blobBytes: 4 * GB - 1 }),
+    facts({ blobBytes: 4 * GB }),
+    { severity: "warning", summary: expect.stringContaining("4.0 of 8 GB") },
+  ],
+  [
+    "blobs_large",
+    facts(),
+    facts({ blobBytes: 8 * GB }),
+    { severity: "error", summary: expect.stringContaining("takes no more") },
+  ],
   [
     "no_job_enabled",
     facts({ jobs: [], account: account({ past: { ...account().past, notRouted: mark(ago(HOUR + 1), 9) } }) }),
@@ -539,6 +552,7 @@ describe("what is not told", () => {
     ["whether it is owed anything", facts({ debts: "silent" }), ofOne, "owed", true],
     ["which its log does not tell", ofJob({ log: "silent" }), ofOne, "owed", false],
     ["how large the register of keys is", facts({ keysBytes: "silent" }), { type: "account" }, "keys_large", true],
+    ["how large the blob store is", facts({ blobBytes: "silent" }), { type: "account" }, "blobs_large", true],
     ["how large the debts are", facts({ debts: "silent" }), { type: "account" }, "debts_large", true],
     ["nor that no key opens its destination", ofJob({ log: "silent" }), ofOne, "key_lost", false],
     ["unless nothing can be opened", ofJob({ destination: { kind: "unknown" } }), ofOne, "key_lost", true],
