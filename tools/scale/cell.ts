@@ -44,6 +44,8 @@ export interface CellResult {
   load: Load;
   jobs: number;
   consumed: Consumed;
+  /** Every event was delivered once, with real bytes and when they came again. */
+  isOnce: boolean;
   figures: readonly Figure[];
 }
 
@@ -56,7 +58,7 @@ export async function measureLoad(load: Load, effort: Effort, say: (line: string
     const some = affordable(taken.messages, 1);
     const consumed = await consume(world, 1, some, true);
     const cycleS = (some.length / taken.messages.length) * taken.seconds;
-    return { load, taken, consumed, played: await replay(world, consumed.batches, cycleS, effort) };
+    return { load, taken, consumed, played: await replay(world, consumed, cycleS, effort) };
   });
 }
 
@@ -71,7 +73,8 @@ export async function measureCell(result: LoadResult, jobs: number, say: (line: 
           await createJobs(world, jobs);
           return consume(world, jobs, affordable(taken.messages, jobs), false);
         });
-  return { load, jobs, consumed: withoutArguments(consumed), figures: figuresOf(result, jobs, consumed) };
+  const isOnce = consumed.isOnce && result.played.isComplete;
+  return { load, jobs, consumed: withoutArguments(consumed), isOnce, figures: figuresOf(result, jobs, consumed) };
 }
 
 /** The same without any bytes: those of a load are held until the last of its cells is measured. */

@@ -6,18 +6,54 @@ import type { CellResult, Figure, LoadResult } from "./cell.ts";
 import type { Cost } from "./costs.ts";
 import { needs } from "./million.ts";
 
+export interface Results {
+  loads: readonly LoadResult[];
+  cells: readonly CellResult[];
+  costs: readonly Cost[];
+}
+
+/** All tables that there is something for. */
+export function report({ loads, cells, costs }: Results, asMarkdown: boolean): string {
+  const table = asMarkdown ? markdown : plain;
+  const parts: string[] = [];
+  if (loads.length > 0) parts.push("LOADS, with one job", loadTable(byRate(loads), table));
+  const [only] = cells;
+  if (cells.length === 1 && only !== undefined) parts.push("THE CELL", figureTable(only, table));
+  if (cells.length > 1) {
+    parts.push("CELLS: how much of each limit is used", cellTable(byRate(cells), table));
+    parts.push("OVER HALF of a limit", overHalf(byRate(cells), table), "LIMITS", boundTable(table));
+    const highest = Math.max(...cells.map(({ load }) => load.eventsPerSecond));
+    for (const cell of cells) {
+      if (cell.load.eventsPerSecond !== highest || cell.jobs !== 1) continue;
+      parts.push(`A MILLION A SECOND, from ${amount(cell.load.isolates)} isolates, one job`, millionTable(cell, table));
+    }
+  }
+  const { queueOperations, objectRequests, rowsWritten } = PRICES;
+  const prices = [queueOperations, objectRequests, rowsWritten].map(({ dollars }) => `$${dollars}`).join(", ");
+  if (costs.length > 0)
+    parts.push(`COSTS of a million events, one job (operations, requests, rows: ${prices} a million)`);
+  if (costs.length > 0) parts.push(costTable(costs, table));
+  return parts.join("\n\n");
+}
+
+function byRate<T extends { load: LoadResult["load"] }>(results: readonly T[]): T[] {
+  return results.toSorted(
+    (a, b) => a.load.eventsPerSecond - b.load.eventsPerSecond || a.load.isolates - b.load.isolates,
+  );
+}
+
 /** Nothing is to use more of a limit. */
 const HALF = 0.5;
 
-export type Table = (header: readonly string[], rows: readonly (readonly string[])[]) => string;
+type Table = (header: readonly string[], rows: readonly (readonly string[])[]) => string;
 
-export const plain: Table = text;
+const plain: Table = text;
 
-export const markdown: Table = (header, rows) =>
+const markdown: Table = (header, rows) =>
   [header, header.map((_, i) => (i === 0 ? "---" : "---:")), ...rows].map((row) => `| ${row.join(" | ")} |`).join("\n");
 
 /** What every load is. */
-export function loadTable(loads: readonly LoadResult[], table: Table): string {
+function loadTable(loads: readonly LoadResult[], table: Table): string {
   const rows = loads.map(({ load, taken, consumed, played }) => {
     const bytes = taken.messages.reduce((sum, { body }) => sum + body.byteLength, 0);
     const records = taken.messages.reduce((sum, message) => sum + message.records, 0);
@@ -68,23 +104,23 @@ const COLUMNS: readonly { head: string; of: (figure: Figure) => boolean }[] = [
 ];
 
 /** How much of each limit a cell uses, in percent. */
-export function cellTable(cells: readonly CellResult[], table: Table): string {
+function cellTable(cells: readonly CellResult[], table: Table): string {
   const used = COLUMNS.filter(({ head }) => !/^ControlPlane (?:bytes|15)/.test(head));
-  const rows = cells.map(({ load, jobs, figures, consumed }) => {
+  const rows = cells.map(({ load, jobs, figures, isOnce }) => {
     const seen = new Set<Figure>();
     const shares = used.map(({ of }) => {
       const own = figures.filter((figure) => !seen.has(figure) && of(figure));
       for (const figure of own) seen.add(figure);
       return Math.max(0, ...own.map(({ share }) => share));
     });
-    const once = consumed.isOnce ? "yes" : "NO";
+    const once = isOnce ? "yes" : "**no**";
     return [amount(load.eventsPerSecond), `${jobs}`, amount(load.isolates), ...shares.map(percent), once];
   });
   return table(["events/s", "jobs", "isolates", ...used.map(({ head }) => head), "once"], rows);
 }
 
 /** Every figure of a cell. */
-export function figureTable({ figures }: CellResult, table: Table): string {
+function figureTable({ figures }: CellResult, table: Table): string {
   return table(
     ["", "figure", "amount", "limit", "share", "how"],
     figures.map(({ bound, of, what, value, share, how }) => {
@@ -95,7 +131,7 @@ export function figureTable({ figures }: CellResult, table: Table): string {
 }
 
 /** What is over half of its limit, and from which rate on. */
-export function overHalf(cells: readonly CellResult[], table: Table): string {
+function overHalf(cells: readonly CellResult[], table: Table): string {
   const rows = cells.flatMap(({ load, jobs, figures }) =>
     figures
       .filter(({ share }) => share > HALF)
@@ -112,14 +148,14 @@ export function overHalf(cells: readonly CellResult[], table: Table): string {
   return table(["events/s × jobs × isolates", "", "figure", "amount", "limit", "share", "how"], rows);
 }
 
-export function boundTable(table: Table): string {
+function boundTable(table: Table): string {
   return table(
     ["limit", "", "source"],
     Object.entries(BOUNDS).map(([name, { limit, unit, source }]) => [name, `${amount(limit)} ${unit}`, source]),
   );
 }
 
-export function millionTable(cell: CellResult, table: Table): string {
+function millionTable(cell: CellResult, table: Table): string {
   return table(
     ["", "figure", "at a million/s", "limit", "share", "needed, at half each", "one breaks at, events/s"],
     needs(cell).map(({ of, what, unit, value, limit, share, parts, breaksAt }) => [
@@ -135,7 +171,7 @@ export function millionTable(cell: CellResult, table: Table): string {
 }
 
 /** For a million events, by list price; nothing is included. */
-export function costTable(costs: readonly Cost[], table: Table): string {
+function costTable(costs: readonly Cost[], table: Table): string {
   const rows = costs.map(({ eventsPerSecond, isolates, eventsPerMessage, messages, bill }) => {
     const { queueOperations, objectRequests, rowsWritten } = bill.perMillion;
     return [
@@ -156,9 +192,6 @@ export function costTable(costs: readonly Cost[], table: Table): string {
   ];
   return table(header, rows);
 }
-
-/** Prices that the columns are multiplied by, in dollars for a million. */
-export const PRICE_LINE = `queue operations $${PRICES.queueOperations.dollars}, requests of durable objects $${PRICES.objectRequests.dollars}, rows $${PRICES.rowsWritten.dollars} a million`;
 
 function percent(share: number): string {
   const value = share * 100;

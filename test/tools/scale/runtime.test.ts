@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { SimulatedClock } from "../../../tools/scale/runtime/clock.ts";
-import { Account, meter, OUTSIDE, sizeOf } from "../../../tools/scale/runtime/meter.ts";
+import { Account, CPU_STEP_MS, meter, sizeOf } from "../../../tools/scale/runtime/meter.ts";
 import { type ObjectClass, SimulatedNamespace } from "../../../tools/scale/runtime/objects.ts";
 import { SimulatedQueue } from "../../../tools/scale/runtime/queue.ts";
 import { SimulatedSql } from "../../../tools/scale/runtime/sql.ts";
@@ -74,10 +74,12 @@ describe("storage", () => {
   });
 });
 
-/** Keeps its thread busy. */
+/** The time that passed, and the part of it in which this thread worked; in ms. */
+const time = { nowMs: 0, cpuMs: 0 };
+
 function work(ms: number): void {
-  const until = performance.now() + ms;
-  while (performance.now() < until);
+  time.nowMs += ms;
+  time.cpuMs += ms;
 }
 
 class Worker {
@@ -92,6 +94,8 @@ class Worker {
     work(5);
     await new Promise((wake) => setImmediate(wake));
     work(20);
+    // The process is stopped for an hour.
+    time.nowMs += 3_600_000;
   }
 }
 
@@ -104,7 +108,12 @@ describe("durable objects", () => {
     );
   const stub = (of: SimulatedNamespace, name: string): Worker => of.getByName(name) as Worker;
 
-  afterEach(() => meter.stop());
+  const { clock } = meter;
+
+  afterEach(() => {
+    meter.stop();
+    meter.clock = clock;
+  });
 
   it("get copies, one object for each name, and every call counts", async () => {
     const objects = namespace();
@@ -126,20 +135,22 @@ describe("durable objects", () => {
   it("are charged for their own time, also after they wait", async () => {
     const objects = namespace();
     const caller = new Account("caller", "");
+    meter.clock = { nowMs: () => time.nowMs, cpuMs: () => time.cpuMs };
+    const before = { ...meter.inside };
     meter.start();
-    const before = { outside: OUTSIDE.ms, inside: meter.inside.ms };
     await meter.as(caller, async () => {
       const done = stub(objects, "busy").slow();
       work(10);
+      // It waits for its turn.
+      time.nowMs += 4;
       await done;
       work(1);
     });
     const [busy] = objects.objects.values();
-    expect(busy?.account.ms).toBeGreaterThanOrEqual(25);
-    expect(caller.ms).toBeGreaterThanOrEqual(11);
-    // Waiting is no work.
-    expect(OUTSIDE.ms).toBeGreaterThan(before.outside);
-    expect(meter.inside.ms - before.inside).toBeCloseTo(caller.ms + (busy?.account.ms ?? 0), 0);
+    expect(caller.ms).toBe(15);
+    expect(busy?.account.ms).toBe(5 + 20 + CPU_STEP_MS);
+    expect(meter.inside.ms - before.ms).toBe(15 + 35);
+    expect(meter.inside.cpuMs - before.cpuMs).toBe(11 + 25);
   });
 });
 

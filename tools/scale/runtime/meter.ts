@@ -40,17 +40,22 @@ interface Owned {
 /** Nothing of the shipper runs: the simulation itself, and waiting. */
 export const OUTSIDE = new Account("outside", "");
 
+/** How far CPU time may be behind, in ms: the kernel updates it at its ticks. */
+export const CPU_STEP_MS = 10;
+
 /**
  * One meter a process: the hooks of promises are global. Short stretches are measured by the wall
  * clock, which counts other processes' turns, too; CPU time is exact only over seconds. So the
- * stretches tell who took which part, and the CPU time how much all of them took together.
+ * stretches tell who took which part, and the CPU time how much all of them took together. A
+ * stretch in which the process was stopped counts for no more than its CPU time and a tick.
  */
 class Meter {
+  /** Overridden by tests. */
+  clock = { nowMs: () => performance.now(), cpuMs: threadCpuMs };
   #current = OUTSIDE;
   #sinceMs = performance.now();
-  #enteredMs = 0;
-  #enteredCpuMs = 0;
-  /** Of all accounts but {@link OUTSIDE}: time by the wall clock, and CPU time, in ms. */
+  #sinceCpuMs = threadCpuMs();
+  /** Of all accounts but {@link OUTSIDE}: their stretches, and CPU time, in ms. */
   inside = { ms: 0, cpuMs: 0 };
   readonly #hook = createHook({
     init: (_id, _type, _trigger, resource: Owned) => {
@@ -87,23 +92,24 @@ class Meter {
   #switchTo(account: Account): void {
     const before = this.#current;
     if (account === before) return;
-    const now = performance.now();
-    before.ms += now - this.#sinceMs;
-    this.#sinceMs = now;
-    this.#current = account;
-    if (before === OUTSIDE) {
-      this.#enteredMs = now;
-      this.#enteredCpuMs = threadCpuMs();
-    } else if (account === OUTSIDE) {
-      this.inside.ms += now - this.#enteredMs;
-      this.inside.cpuMs += threadCpuMs() - this.#enteredCpuMs;
+    const now = this.clock.nowMs();
+    const cpuMs = this.clock.cpuMs();
+    const usedMs = cpuMs - this.#sinceCpuMs;
+    const ms = Math.min(now - this.#sinceMs, usedMs + CPU_STEP_MS);
+    before.ms += ms;
+    if (before !== OUTSIDE) {
+      this.inside.ms += ms;
+      this.inside.cpuMs += usedMs;
     }
+    this.#sinceMs = now;
+    this.#sinceCpuMs = cpuMs;
+    this.#current = account;
   }
 }
 
 export const meter = new Meter();
 
-/** CPU time of this thread, in ms; the kernel updates it every few ms. */
+/** CPU time of this thread, in ms. */
 export function threadCpuMs(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1_000;

@@ -90,8 +90,11 @@ class ObjectId {
   }
 }
 
-/** A call that was made: before the object's own code runs. */
-export type OnCall = (object: Account, method: string, args: readonly unknown[]) => void;
+/** A call with other arguments, or one that does not reach its object, and its answer. */
+export type Intercepted = { args: readonly unknown[] } | { answer: unknown };
+
+/** Sees each call before it is made; null: it is made as it is. */
+export type OnCall = (object: Account, method: string, args: readonly unknown[]) => Intercepted | null;
 
 /** One binding of the worker. */
 export class SimulatedNamespace {
@@ -148,10 +151,11 @@ export class SimulatedNamespace {
 
   async #call(id: ObjectId, method: string, args: readonly unknown[]): Promise<unknown> {
     const object = this.#hosted(id);
-    this.onCall?.(object.account, method, args);
+    const intercepted = this.onCall?.(object.account, method, args) ?? { args };
+    if ("answer" in intercepted) return intercepted.answer;
     this.waiting += 1;
     try {
-      return await object.call(method, args);
+      return await object.call(method, intercepted.args);
     } finally {
       this.waiting -= 1;
     }

@@ -36,6 +36,12 @@ export class SimulatedSql {
     return Number(this.#prepare(SIZE).statement.get()?.n);
   }
 
+  /** Bytes of each table and index. */
+  tables(): Map<string, number> {
+    const rows = this.#prepare("SELECT name, sum(pgsize) AS bytes FROM dbstat GROUP BY name").statement.all();
+    return new Map(rows.map(({ name, bytes }) => [String(name), Number(bytes)]));
+  }
+
   exec(query: string, ...bindings: SqlStorageValue[]): object {
     if (bindings.length === 0 && SEVERAL.test(query.replace(/--.*$/gm, ""))) {
       this.#db.exec(query);

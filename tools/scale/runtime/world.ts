@@ -8,7 +8,7 @@ import { createWorker } from "../../../src/worker.ts";
 import { seeded } from "../../bench/records.ts";
 import { SimulatedClock } from "./clock.ts";
 import { Account, meter } from "./meter.ts";
-import { type Hosted, type ObjectClass, SimulatedNamespace } from "./objects.ts";
+import { type Hosted, type ObjectClass, type OnCall, SimulatedNamespace } from "./objects.ts";
 import { SimulatedQueue } from "./queue.ts";
 import { settings } from "./settings.ts";
 import { SimulatedStore } from "./store.ts";
@@ -72,8 +72,10 @@ export class World {
   readonly env: Env;
   readonly worker = createWorker();
   readonly accounts = { queue: handler("queue"), scheduled: handler("scheduled") };
-  /** Lines that the shipper wrote. */
+  /** Lines that the shipper wrote… */
   lines = 0;
+  /** …of which these do not count. */
+  countsLines = true;
   crons = 0;
   /** A handler begins to run. */
   onRun: ((handler: Account) => void) | null = null;
@@ -113,6 +115,11 @@ export class World {
     return [...this.namespaces.values()].flatMap(({ objects }) => [...objects.values()]);
   }
 
+  /** Sees, and may change, every call of a durable object. */
+  set onCall(onCall: OnCall | null) {
+    for (const namespace of this.namespaces.values()) namespace.onCall = onCall;
+  }
+
   /** The platform's clock, network, randomness and console become those of this world. */
   enter(): void {
     const { clock } = this;
@@ -124,7 +131,7 @@ export class World {
     const timers = { setTimeout: clock.set.bind(clock), clearTimeout: clock.clear.bind(clock) };
     Object.assign(globalThis, timers, { FixedLengthStream, WebSocketRequestResponsePair });
     console.info = () => {
-      this.lines += 1;
+      if (this.countsLines) this.lines += 1;
     };
     for (const level of ["warn", "error"] as const) {
       console[level] = (...args: unknown[]) => {

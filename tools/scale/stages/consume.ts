@@ -69,14 +69,13 @@ export async function consume(
   const { clock, queue, accounts } = world;
   const batches: Batch[] = [];
   const cronCalls: number[] = [];
-  for (const namespace of world.namespaces.values()) {
-    namespace.onCall = (object, method, args) => {
-      if (meter.current === accounts.scheduled) cronCalls.push((cronCalls.pop() ?? 0) + 1);
-      if (meter.current !== accounts.queue) return;
-      const call = { callee: `${object.className}.${method}`, args: keeps ? structuredClone([...args]) : [] };
-      batches.at(-1)?.calls.push(call);
-    };
-  }
+  world.onCall = (object, method, args) => {
+    if (meter.current === accounts.scheduled) cronCalls.push((cronCalls.pop() ?? 0) + 1);
+    if (meter.current !== accounts.queue) return null;
+    const call = { callee: `${object.className}.${method}`, args: keeps ? structuredClone([...args]) : [] };
+    batches.at(-1)?.calls.push(call);
+    return null;
+  };
   world.onRun = (account) => {
     if (account === accounts.queue) batches.push({ atMs: clock.nowMs, calls: [] });
     if (account === accounts.scheduled) cronCalls.push(0);
@@ -93,7 +92,7 @@ export async function consume(
     },
   };
   await world.pass(last + DRAIN_MS, [feed]);
-  for (const namespace of world.namespaces.values()) namespace.onCall = null;
+  world.onCall = null;
   world.onRun = null;
   const scale = cpuScale(before.inside);
   const events = messages.reduce((sum, { records }) => sum + records, 0);

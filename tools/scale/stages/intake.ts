@@ -1,4 +1,4 @@
-/** Real bytes: events at random, as `tail()` gets them in each isolate, until the queue has them. */
+/** Real bytes: events at random, as `tail()` gets them, until the queue has them. */
 import { Gatherer } from "../../../src/intake/gather.ts";
 import { handleTail } from "../../../src/intake/tail.ts";
 import { tailContext } from "../../../src/intake/tail-context.ts";

@@ -1,27 +1,20 @@
 /**
- * An hour of ids: the calls that the consumer made for real bytes are made again and again, with
- * new ids at later times. The bytes stay the same and are not looked at: durable objects store
- * fragments, cut and upload them, whatever is in them.
+ * An hour of ids: what was consumed with real bytes comes again and again, under new ids at later
+ * times (stand-ins.ts). Durable objects store its fragments, cut and upload them, whatever is in
+ * them.
  */
-import { accountLedger, type Outcome } from "../../../src/account/ledger.ts";
-import { controlPlane } from "../../../src/control/plane.ts";
-import { appendToChain } from "../../../src/delivery/chain.ts";
-import { randomIds } from "../../../src/intake/ids.ts";
-import type { JobConfig } from "../../../src/job/config.ts";
-import { readSnapshot } from "../../../src/job/snapshot.ts";
-import type { Append } from "../../../src/object/append.ts";
+import { chainStatus } from "../../../src/delivery/chain.ts";
 import type { ObjectUse, Use } from "../../bench/protocol.ts";
 import { type Account, meter, threadCpuMs } from "../runtime/meter.ts";
 import type { Hosted } from "../runtime/objects.ts";
 import type { World } from "../runtime/world.ts";
-import { type Batch, type Call, cpuScale } from "./consume.ts";
+import { type Consumed, cpuScale } from "./consume.ts";
+import { type Group, groupsOf, StandIns } from "./stand-ins.ts";
 
-const DAY_MS = 86_400_000;
-
-/** Whether to go on is asked this often, in ms: whole rows of ids. */
+/** Whether to go on is asked this often, in ms: ids are kept by the minute. */
 const STEP_MS = 60_000;
 
-/** Simulated at least: what a minute writes once is in it, and what half a minute collects. */
+/** Simulated at least: a minute in which everything settles, and one that is measured. */
 const AT_LEAST_MS = 2 * STEP_MS;
 
 /** Until what waits is delivered, in ms. */
@@ -30,13 +23,15 @@ const DRAIN_MS = 90_000;
 export interface Played {
   /** Simulated time, in s. */
   seconds: number;
-  /** Batches of the queue in it. */
+  /** Of the queue in it. */
   batches: number;
   objects: readonly PlayedObject[];
   /** What was used in all of it, as the benchmark counts it… */
   use: Use;
   /** …and how often the cron ran. */
   crons: number;
+  /** At the end the log has delivered each record once, and holds none. */
+  isComplete: boolean;
 }
 
 /** What one durable object did in the second half of the time; each amount for a second. */
@@ -67,72 +62,27 @@ export interface Effort {
 }
 
 /**
- * @param world one in which these batches were consumed, for one job, and all is delivered.
- * @param cycleS how long the queue takes for these batches, in s.
+ * @param world one in which this was consumed, for one job, and all is delivered.
+ * @param cycleS how long the queue takes to get these messages, in s.
  */
-export async function replay(
-  world: World,
-  batches: readonly Batch[],
-  cycleS: number,
-  { seconds, cpuSeconds }: Effort,
-): Promise<Played> {
+export async function replay(world: World, consumed: Consumed, cycleS: number, effort: Effort): Promise<Played> {
   const { clock } = world;
-  const job = await world.ended(onlyJob(world.env));
+  const source = new Source(world, groupsOf(consumed.batches), cycleS);
   world.store.keeps = false;
   world.store.objects.clear();
-  const beginMs = clock.nowMs;
-  const intervalMs = (cycleS * 1_000) / batches.length;
-  const highest = new Map<Hosted, number>();
-  let played = 0;
-  let ends = false;
-  const source = {
-    nextMs: () => (ends ? Number.POSITIVE_INFINITY : beginMs + played * intervalMs),
-    run: async () => {
-      const batch = batches[played % batches.length];
-      played += 1;
-      if (batch === undefined) return;
-      await again(world, job, batch);
-      for (const object of world.objects) {
-        highest.set(object, Math.max(highest.get(object) ?? 0, object.storage.sql.databaseSize));
-      }
-    },
-  };
-  const before = marks(world);
-  const from = { ...world.store, lines: world.lines, crons: world.crons };
-  const cpuMs = threadCpuMs();
-  let half = { atMs: beginMs, marks: before, inside: { ...meter.inside } };
-  for (let passedMs = 0; passedMs < seconds * 1_000; ) {
-    const step = Math.min(STEP_MS, seconds * 1_000 - passedMs);
-    await world.pass(clock.nowMs + step, [source]);
-    passedMs += step;
-    const usedS = (threadCpuMs() - cpuMs) / 1_000;
-    if (usedS > cpuSeconds && passedMs >= AT_LEAST_MS) break;
-    // The last half of it, wherever it ends.
-    const isHalf = usedS > cpuSeconds / 2 || passedMs >= seconds * 500;
-    if (isHalf && half.marks === before && passedMs < seconds * 1_000) {
-      half = { atMs: clock.nowMs, marks: marks(world), inside: { ...meter.inside } };
-    }
-  }
-  const endMs = clock.nowMs;
-  const after = marks(world);
-  const scale = cpuScale(half.inside);
-  const use: Use = {
-    objects: byClass(before, after),
-    activeObjects: world.objects.length,
-    puts: world.store.puts - from.puts,
-    otherStoreRequests: world.store.others - from.others,
-    logLines: world.lines - from.lines,
-  };
-  const crons = world.crons - from.crons;
-  const batchesPlayed = played;
-  ends = true;
+  const begin = stateOf(world);
+  const half = await passed(world, source, effort, begin);
+  const end = stateOf(world);
+  const tables = tablesOf(world);
+  const { batches, records } = source;
+  source.ends = true;
   await world.pass(clock.nowMs + DRAIN_MS, [source]);
-  const halfS = (endMs - half.atMs) / 1_000;
+  const scale = cpuScale(half.inside);
+  const halfS = (end.atMs - half.atMs) / 1_000;
   const objects = world.objects.map((object): PlayedObject => {
-    const first = half.marks.get(object) ?? NOTHING;
-    const last = after.get(object) ?? NOTHING;
-    const stored = object.storage.sql.databaseSize;
-    const ageS = (endMs - Math.max(beginMs, object.createdMs)) / 1_000;
+    const first = half.accounts.get(object) ?? NOTHING;
+    const last = end.accounts.get(object) ?? NOTHING;
+    const storedBytes = object.storage.sql.databaseSize;
     return {
       kind: object.account.kind,
       name: object.account.name,
@@ -141,100 +91,168 @@ export async function replay(
       cpu: ((last.ms - first.ms) * scale) / 1_000 / halfS,
       rowsWritten: (last.rowsWritten - first.rowsWritten) / halfS,
       largestCall: object.account.largestCall,
-      storedBytes: stored,
-      growth: ageS <= 0 ? 0 : Math.max(0, stored - (before.get(object)?.stored ?? 0)) / ageS,
-      waitingBytes: Math.max(0, (highest.get(object) ?? 0) - stored),
+      storedBytes,
+      growth: growthOf(object, half.tables.get(object), tables.get(object)) / halfS,
+      waitingBytes: Math.max(0, (source.highest.get(object) ?? 0) - storedBytes),
     };
   });
-  return { seconds: (endMs - beginMs) / 1_000, batches: batchesPlayed, objects, use, crons };
+  const status = await world.ended(chainStatus(world.env.LOG, 1));
+  return {
+    seconds: (end.atMs - begin.atMs) / 1_000,
+    batches,
+    objects,
+    use: useOf(world, begin, end),
+    crons: end.crons - begin.crons,
+    isComplete: status?.counts.pending === 0 && status.counts.delivered === consumed.events + records,
+  };
 }
 
-async function onlyJob({ CONTROL }: Env): Promise<JobConfig> {
-  const answer: unknown = await controlPlane(CONTROL).configSince("");
-  const [job] = readSnapshot(answer)?.jobs ?? [];
-  if (job === undefined) throw new Error("there is no job");
-  return job;
+/** Lets the time pass. @returns the state from which on it is measured. */
+async function passed(world: World, source: Source, effort: Effort, begin: State): Promise<State & { tables: Tables }> {
+  const allMs = effort.seconds * 1_000;
+  const cpuMs = threadCpuMs();
+  let half = { ...begin, tables: tablesOf(world) };
+  for (let passedMs = 0; passedMs < allMs; ) {
+    const stepMs = Math.min(STEP_MS, allMs - passedMs);
+    await world.pass(world.clock.nowMs + stepMs, [source]);
+    passedMs += stepMs;
+    const usedS = (threadCpuMs() - cpuMs) / 1_000;
+    if (usedS > effort.cpuSeconds && passedMs >= AT_LEAST_MS) break;
+    const isHalf = usedS > effort.cpuSeconds / 2 || passedMs >= allMs / 2;
+    if (isHalf && half.atMs === begin.atMs && passedMs < allMs) half = { ...stateOf(world), tables: tablesOf(world) };
+  }
+  return half;
 }
 
-type Mark = Account & { stored: number };
+/** The groups, one after another, at the times at which the queue would deliver their batches. */
+class Source {
+  readonly #world: World;
+  readonly #groups: readonly Group[];
+  readonly #standIns = new StandIns();
+  readonly #beginMs: number;
+  readonly #intervalMs: number;
+  #played = 0;
+  ends = false;
+  batches = 0;
+  records = 0;
+  /** The most that each object stored. */
+  readonly highest = new Map<Hosted, number>();
+
+  constructor(world: World, groups: readonly Group[], cycleS: number) {
+    this.#world = world;
+    this.#groups = groups;
+    this.#beginMs = world.clock.nowMs;
+    this.#intervalMs = (cycleS * 1_000) / groups.filter(({ isFirst }) => isFirst).length;
+  }
+
+  nextMs(): number {
+    return this.ends ? Number.POSITIVE_INFINITY : this.#beginMs + this.batches * this.#intervalMs;
+  }
+
+  /** One batch. */
+  async run(): Promise<void> {
+    const { onCall } = this;
+    this.#world.onCall = onCall;
+    try {
+      do await this.#consume(this.#groupAt(this.#played++));
+      while (!this.#groupAt(this.#played).isFirst);
+    } finally {
+      this.#world.onCall = null;
+      this.#world.countsLines = true;
+    }
+    this.batches += 1;
+    for (const object of this.#world.objects) {
+      this.highest.set(object, Math.max(this.highest.get(object) ?? 0, object.storage.sql.databaseSize));
+    }
+  }
+
+  get onCall() {
+    const { queue } = this.#world.accounts;
+    return (object: Account, method: string, args: readonly unknown[]) =>
+      meter.current === queue
+        ? this.#standIns.intercept(`${object.className}.${method}`, args, this.#groupAt(this.#played - 1))
+        : null;
+  }
+
+  #groupAt(index: number): Group {
+    const group = this.#groups[index % this.#groups.length];
+    if (group === undefined) throw new Error("nothing was consumed");
+    return group;
+  }
+
+  async #consume(group: Group): Promise<void> {
+    const { queue, clock } = this.#world;
+    // The consumer writes one line a batch.
+    this.#world.countsLines = group.isFirst;
+    queue.put(this.#standIns.messageFor(group, Math.floor(clock.nowMs)));
+    await queue.deliver();
+    if (!queue.isEmpty) throw new Error("a message that stands for another was not acknowledged");
+    this.records += group.append.messages.reduce((sum, { received }) => sum + received, 0);
+  }
+}
+
+/** What happened so far. */
+interface State {
+  atMs: number;
+  accounts: ReadonlyMap<Hosted, Account>;
+  inside: { ms: number; cpuMs: number };
+  puts: number;
+  others: number;
+  lines: number;
+  crons: number;
+}
 
 const NOTHING = { calls: 0, alarms: 0, bytesIn: 0, ms: 0, rowsWritten: 0 };
 
-/** What every object has done so far, and stores. */
-function marks(world: World): Map<Hosted, Mark> {
-  return new Map(
-    world.objects.map((object) => [object, { ...object.account, stored: object.storage.sql.databaseSize }]),
-  );
+function stateOf(world: World): State {
+  const { clock, objects, store, lines, crons } = world;
+  return {
+    atMs: clock.nowMs,
+    accounts: new Map(objects.map((object) => [object, { ...object.account }])),
+    inside: { ...meter.inside },
+    ...{ puts: store.puts, others: store.others, lines, crons },
+  };
 }
 
-/** What all objects of a class did between the two. */
-function byClass(before: ReadonlyMap<Hosted, Mark>, after: ReadonlyMap<Hosted, Mark>): Use["objects"] {
-  const sums: Use["objects"] = {};
-  for (const [object, mark] of after) {
-    sums[mark.className] ??= { requests: 0, writing: 0, alarms: 0, rowsWritten: 0, rowsRead: 0, setAlarms: 0 };
-    const sum = sums[mark.className] as ObjectUse;
-    const first = before.get(object);
-    for (const name of ["alarms", "writing", "rowsWritten", "rowsRead", "setAlarms"] as const) {
-      sum[name] += mark[name] - (first?.[name] ?? 0);
-    }
-    sum.requests += requestsOf(mark) - (first === undefined ? 0 : requestsOf(first));
+/** Bytes of every table and index of every object. */
+type Tables = ReadonlyMap<Hosted, ReadonlyMap<string, number>>;
+
+function tablesOf({ objects }: World): Tables {
+  return new Map(objects.map((object) => [object, object.storage.sql.tables()]));
+}
+
+/** By how much an object grew between the two, in bytes, without what only waits. */
+function growthOf(object: Hosted, half: ReadonlyMap<string, number> = new Map(), end = half): number {
+  const drained = object.storage.sql.tables();
+  let growth = 0;
+  for (const [table, bytes] of end) {
+    const isKept = (drained.get(table) ?? 0) >= bytes;
+    if (isKept) growth += bytes - (half.get(table) ?? 0);
   }
-  return sums;
+  return Math.max(0, growth);
+}
+
+function useOf(world: World, begin: State, end: State): Use {
+  const objects: Use["objects"] = {};
+  for (const [object, last] of end.accounts) {
+    const { className } = last;
+    objects[className] ??= { requests: 0, writing: 0, alarms: 0, rowsWritten: 0, rowsRead: 0, setAlarms: 0 };
+    const sum = objects[className] as ObjectUse;
+    const first = begin.accounts.get(object);
+    for (const name of ["alarms", "writing", "rowsWritten", "rowsRead", "setAlarms"] as const) {
+      sum[name] += last[name] - (first?.[name] ?? 0);
+    }
+    sum.requests += requestsOf(last) - (first === undefined ? 0 : requestsOf(first));
+  }
+  return {
+    objects,
+    activeObjects: world.objects.length,
+    puts: end.puts - begin.puts,
+    otherStoreRequests: end.others - begin.others,
+    logLines: end.lines - begin.lines,
+  };
 }
 
 function requestsOf({ calls, alarms }: Pick<Account, "calls" | "alarms">): number {
   return calls + alarms;
-}
-
-/** Makes the calls of a batch again. @throws if one is not taken as the first time. */
-async function again(world: World, job: JobConfig, { atMs, calls }: Batch): Promise<void> {
-  const { env, clock } = world;
-  const renew = renewing(Math.floor(clock.nowMs) - Math.floor(atMs));
-  for (const call of calls) await make(env, job, { ...call, args: call.args.map((arg) => renew(arg)) });
-}
-
-/** By the ways of the consumer: they know which object is called. */
-async function make({ CONTROL, LOG, ACCOUNT }: Env, job: JobConfig, { callee, args }: Call): Promise<void> {
-  switch (callee) {
-    case "ControlPlane.configSince":
-      await controlPlane(CONTROL).configSince(args[0] as string);
-      return;
-    case "DeliveryLog.append": {
-      const { kind } = await appendToChain(LOG, job, () => args[0] as Append, []);
-      if (kind !== "taken") throw new Error(`an append that is made again is ${kind}`);
-      return;
-    }
-    case "AccountLedger.count": {
-      const answer: unknown = await accountLedger(ACCOUNT).count(args[0] as Outcome);
-      if (answer !== null) throw new Error("a count that is made again is not taken");
-      return;
-    }
-    default:
-      throw new Error(`the consumer calls ${callee}, which cannot be made again yet`);
-  }
-}
-
-const ID = /^[0-9a-f]{32}$/;
-
-/** The same value at a later time, with another id for each that is in it. */
-function renewing(laterMs: number): (value: unknown) => unknown {
-  const ids = new Map<string, string>();
-  const idOf = randomIds();
-  const renewed = (value: unknown, key: string): unknown => {
-    if (typeof value === "string" && ID.test(value)) {
-      const id = ids.get(value) ?? idOf(ids.size);
-      ids.set(value, id);
-      return id;
-    }
-    // 0 means unknown.
-    if (typeof value === "number" && key.endsWith("Ms")) return value === 0 ? 0 : value + laterMs;
-    if (typeof value !== "object" || value === null || ArrayBuffer.isView(value) || value instanceof ArrayBuffer)
-      return value;
-    if (Array.isArray(value)) return value.map((each) => renewed(each, ""));
-    const copy: Record<string, unknown> = {};
-    for (const [name, each] of Object.entries(value)) copy[name] = renewed(each, name);
-    if (typeof copy.day === "number") copy.day = Math.floor(Number(copy.firstEventMs) / DAY_MS);
-    return copy;
-  };
-  return (value) => renewed(value, "");
 }
