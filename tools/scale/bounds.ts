@@ -18,7 +18,7 @@ export const BOUNDS = {
   queueBacklog: { limit: 25e9, unit: "B", source: QUEUES },
   consumers: {
     limit: settings.consumer.concurrency,
-    unit: "CPU",
+    unit: "invocations",
     source: `max_concurrency in wrangler.jsonc; the platform allows 250: ${QUEUES}`,
   },
   batchCpu: { limit: settings.cpuMs, unit: "ms", source: `limits.cpu_ms in wrangler.jsonc, the most: ${WORKERS}` },

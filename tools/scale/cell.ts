@@ -1,4 +1,5 @@
 /** One cell: a rate of events, a number of jobs, a number of isolates. */
+import { ASSUMED_SECONDS } from "../../src/account/usage.ts";
 import { ID_MEMORY_MS } from "../../src/limits.ts";
 import { BOUNDS, type BoundName } from "./bounds.ts";
 import { meter } from "./runtime/meter.ts";
@@ -14,6 +15,9 @@ const TAKEN_EVENTS = { least: 6_000, most: 300_000 };
 
 /** Events times jobs that the consumer of one cell gets with real bytes. */
 const PAIRS = 120_000;
+
+/** As in src/pipeline/commit.ts: appends of one group side by side. Counts follow. */
+const COMMITS_AT_ONCE = 3;
 
 const DAYS_15_S = ID_MEMORY_MS / 1_000;
 
@@ -126,7 +130,7 @@ function affordable(messages: readonly Packed[], jobs: number): readonly Packed[
 
 function figuresOf({ load, taken, consumed: single, played }: LoadResult, jobs: number, consumed: Consumed): Figure[] {
   const { eventsPerSecond, isolates } = load;
-  const bytes = taken.messages.reduce((sum, { body }) => sum + body.byteLength, 0);
+  const bytes = sum(taken.messages.map(({ body }) => body.byteLength));
   const messages = taken.messages.length / taken.seconds;
   const batches = played.batches / played.seconds;
   const figures: Figure[] = [];
@@ -137,10 +141,11 @@ function figuresOf({ load, taken, consumed: single, played }: LoadResult, jobs: 
   add("queueMessages", "queue", "messages", messages, "measured");
   const waitS = Math.min(settings.consumer.batchTimeoutMs / 1_000, settings.consumer.batchSize / messages);
   add("queueBacklog", "queue", "waiting for a batch", (bytes / taken.seconds) * waitS, "computed");
-  const cpuHow = consumed.events < eventsPerSecond * 10 ? "computed" : "measured";
-  add("consumers", "consumer", "CPU of all", eventsPerSecond * consumed.cpuUs * 1e-6, cpuHow);
-  const batchEvents = eventsPerSecond / batches;
-  add("batchCpu", "consumer", "CPU of a batch", (batchEvents * consumed.cpuUs) / 1_000, "computed");
+  const batchCpuS = (eventsPerSecond / batches) * consumed.cpuUs * 1e-6;
+  const groups = sum(single.batches.map(({ calls }) => appendsOf(calls))) / single.batches.length;
+  const waitsS = (1 + groups * (Math.ceil(jobs / COMMITS_AT_ONCE) + 1)) * ASSUMED_SECONDS.writing;
+  add("consumers", "consumer", "invocations at once", batches * (batchCpuS + waitsS), "computed");
+  add("batchCpu", "consumer", "CPU of a batch", batchCpuS * 1_000, "computed");
   const calls = Math.max(...single.batches.map((batch) => callsWith(jobs, batch.calls)));
   const callsHow = jobs === 1 ? "measured" : "computed";
   add("calls", "consumer", "calls of a batch", calls, callsHow);
@@ -184,8 +189,15 @@ function figuresOf({ load, taken, consumed: single, played }: LoadResult, jobs: 
 
 /** The calls of a batch that was consumed for one job, were it for as many as these. */
 function callsWith(jobs: number, calls: Consumed["batches"][number]["calls"]): number {
-  const appends = calls.filter(({ callee }) => callee.startsWith("DeliveryLog.")).length;
-  return calls.length + appends * (jobs - 1);
+  return calls.length + appendsOf(calls) * (jobs - 1);
+}
+
+function appendsOf(calls: Consumed["batches"][number]["calls"]): number {
+  return calls.filter(({ callee }) => callee.startsWith("DeliveryLog.")).length;
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
 }
 
 function storedAfter15Days({ storedBytes, growth, waitingBytes }: PlayedObject): number {
