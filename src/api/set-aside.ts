@@ -11,15 +11,16 @@ import { type AsideId, type AsideStores, discardAside, findAside, listAside } fr
 import { contentOf } from "../set-aside/content.ts";
 import { type NotResent, type Resent, resendAside } from "../set-aside/resend.ts";
 import { resendAll } from "../set-aside/resend-all.ts";
+import { jsonBody } from "./body.ts";
 import {
   AsidePage,
   AsideQuery,
-  AsideSkip,
   DELETE_ASIDE,
   LIST_ASIDE,
   READ_ASIDE,
   RESEND_ALL,
   RESEND_ASIDE,
+  ResendAll,
 } from "./docs/set-aside.ts";
 import { listed, success } from "./envelope.ts";
 import { fileOf } from "./file.ts";
@@ -141,7 +142,7 @@ function resendOne(c: AppContext, id: AsideId, platform: { now(): number }): Pro
 }
 
 async function resendSome(c: AppContext, platform: { now(): number }): Promise<Response> {
-  const { skip } = queryOf(c, AsideSkip);
+  const { skip } = await jsonBody(c.req.raw, ResendAll);
   const { unanswered, ...result } = await resendAll(storesOf(c), skip, (id) => resendOne(c, id, platform), platform);
   return success(c, { ...result, unanswered_jobs: unanswered });
 }

@@ -134,6 +134,7 @@ function joined(earlier: LogStatus, later: LogStatus): LogStatus {
     parked: earlier.parked || later.parked,
     storedBytes: earlier.storedBytes + later.storedBytes,
     segments: earlier.segments + later.segments,
+    ...(later.openBytes === undefined ? {} : { openBytes: later.openBytes }),
     setAside: {
       objects: earlier.setAside.objects + later.setAside.objects,
       records: earlier.setAside.records + later.setAside.records,

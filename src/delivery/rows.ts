@@ -96,6 +96,7 @@ export interface ObjectRow {
   replay_of: number | null;
   elsewhere: string | null;
   aside_ms: number | null;
+  far: number;
 }
 
 /**

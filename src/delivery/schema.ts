@@ -195,4 +195,15 @@ export const LOG_STEPS = [
       ALTER TABLE object ADD COLUMN elsewhere TEXT;
       CREATE UNIQUE INDEX object_by_replay ON object (replay, replay_of) WHERE replay IS NOT NULL;`,
   },
+  {
+    id: 10,
+    // Code that does not know lanes takes the objects in their order, by the same index.
+    floor: 9,
+    why: "objects of far-away days have a lane of their own behind those of today",
+    sql: `
+      ALTER TABLE object ADD COLUMN far INTEGER NOT NULL DEFAULT 0; -- its day is not about that of its intake
+      UPDATE object SET far = 1 WHERE state = 'waiting' AND abs(day - oldest_taken_ms / 86400000) > 1;
+      DROP INDEX object_by_turn;
+      CREATE INDEX object_by_turn ON object (far, attempts, number) WHERE state = 'waiting';`,
+  },
 ] as const satisfies readonly Migration[];

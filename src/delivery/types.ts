@@ -37,6 +37,8 @@ export interface LogStatus {
   /** What it holds on disk, in bytes, over all segments; and how many these are. */
   storedBytes: number;
   segments: number;
+  /** Of these bytes, those of the segment that takes records; an earlier version does not say. */
+  openBytes?: number;
   /**
    * Objects that the store refuses themselves, with their records; and when the first of them was
    * set aside, in ms.

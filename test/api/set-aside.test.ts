@@ -281,7 +281,7 @@ describe("an object", () => {
 });
 
 describe("everything", () => {
-  const resendAll = (skip = 0) => call<Record<string, number>>("POST", `/logship/set-aside/resend?skip=${skip}`);
+  const resendAll = (skip = 0) => call<Record<string, number>>("POST", "/logship/set-aside/resend", { skip });
 
   it("is sent again, but for what cannot be", async () => {
     const job = await refusedObjects(2);

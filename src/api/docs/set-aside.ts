@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { ASIDE_SHOWN_BYTES, ASIDE_SHOWN_UNITS } from "../../limits.ts";
-import { flag, paging, wholeNumberOr } from "../query.ts";
+import { flag, paging } from "../query.ts";
 import type { RouteDoc } from "../route.ts";
 import { Count, JobId, Time } from "./common.ts";
 
@@ -115,8 +115,8 @@ export const RESEND_ASIDE: RouteDoc = {
   examples: [{ name: "One message" }],
 };
 
-export const AsideSkip = z.object({
-  skip: wholeNumberOr(0, 0, 1_000_000_000).describe("Entries at the beginning of the list to pass over."),
+export const ResendAll = z.strictObject({
+  skip: z.int().min(0).max(1_000_000_000).describe("Entries at the beginning of the list to pass over; 0 at first."),
 });
 
 export const RESEND_ALL: RouteDoc = {
@@ -124,7 +124,7 @@ export const RESEND_ALL: RouteDoc = {
   description:
     "As for one entry, for up to a hundred, the oldest first; entries that cannot be resent are passed over. " +
     "Repeat it with `skip` as `stayed` of the answer until `left` is 0. You may repeat the request: nothing is taken twice.",
-  query: AsideSkip,
+  body: ResendAll,
   result: z.strictObject({
     sent: Count.describe("Entries that are not set aside any more."),
     events: Count.describe("Events of the messages among them."),
@@ -133,7 +133,7 @@ export const RESEND_ALL: RouteDoc = {
     left: Count.describe("Entries behind these, not tried yet."),
     unanswered_jobs: JobIds.describe("Jobs whose logs did not answer; their objects were not tried."),
   }),
-  examples: [{ name: "From the beginning" }],
+  examples: [{ name: "From the beginning", body: { skip: 0 } }],
 };
 
 export const DELETE_ASIDE: RouteDoc = {

@@ -91,7 +91,7 @@ interface ResentAll {
 /** Resends the oldest entries, as many as one request may, and leads on to the next. */
 async function resendAll({ api, viewer }: PageContext, form: URLSearchParams): Promise<View> {
   const skip = /^\d{1,9}$/.test(form.get("skip") ?? "") ? Number(form.get("skip")) : 0;
-  const answer = await api.send<ResentAll>("POST", "/logship/set-aside/resend", undefined, { skip });
+  const answer = await api.send<ResentAll>("POST", "/logship/set-aside/resend", { skip });
   const { sent, events, records, stayed, left } = unwrap(answer).result;
   return {
     title: "Resend",
