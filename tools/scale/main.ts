@@ -4,8 +4,10 @@ import { availableParallelism } from "node:os";
 import { parseArgs, promisify } from "node:util";
 import { type CellResult, type LoadResult, measureCell, measureLoad, withoutBytes } from "./cell.ts";
 import { COST_EFFORT, COST_ISOLATES, COST_RATES, costOf } from "./costs.ts";
+import { OUTAGE_HOURS, OUTAGE_RATES, outage } from "./outages.ts";
 import { type Results, report } from "./report.ts";
 import type { Load } from "./stages/intake.ts";
+import { PARTS, type PartName } from "./stages/outage.ts";
 import type { Effort } from "./stages/replay.ts";
 
 const RATES = [1, 100, 10_000, 100_000];
@@ -33,12 +35,17 @@ interface Measured {
 
 type Say = (line: string) => void;
 
+const NOTHING: Results = { loads: [], cells: [], costs: [], outages: [] };
+
+const SECTIONS = ["cells", "costs", "outages"];
+
 export async function main(args: string[]): Promise<void> {
   const { values } = parseArgs({
     args,
     options: {
       cell: { type: "string" },
-      only: { type: "string" },
+      outage: { type: "string" },
+      only: { type: "string", multiple: true, default: SECTIONS },
       warm: { type: "boolean", default: false },
       json: { type: "boolean", default: false },
       markdown: { type: "boolean", default: false },
@@ -46,20 +53,39 @@ export async function main(args: string[]): Promise<void> {
       cpu: { type: "string", default: `${EFFORT.cpuSeconds}` },
     },
   });
-  const { cell, only, json, markdown } = values;
   const effort = { seconds: Number(values.seconds), cpuSeconds: Number(values.cpu) };
   const say: Say = (line) => void process.stderr.write(`${line}\n`);
+  const results = await resultsOf(values, effort, say);
+  process.stdout.write(`${values.json ? JSON.stringify(results) : report(results, values.markdown)}\n`);
+}
+
+async function resultsOf(
+  { cell, outage: part, only, warm }: { cell?: string; outage?: string; only: string[]; warm: boolean },
+  effort: Effort,
+  say: Say,
+): Promise<Results> {
   if (cell !== undefined) {
-    const measured = await measure({ ...parseCell(cell), effort }, values.warm, say);
-    show({ loads: [measured.load], cells: measured.cells, costs: [] }, json, markdown);
-    return;
+    const { load, cells } = await measure({ ...parseCell(cell), effort }, warm, say);
+    return { ...NOTHING, loads: [load], cells };
   }
-  if (only !== undefined && only !== "cells" && only !== "costs") throw new Error(`--only=${only}: cells or costs`);
-  const loads = only === "costs" ? [] : cellLoads(effort);
-  const measured = await Promise.all(inTurn([...loads, ...(only === "cells" ? [] : costLoads())], say));
-  const cells = measured.slice(0, loads.length);
-  const costs = measured.slice(loads.length).map(({ load }) => costOf(load));
-  show({ loads: cells.map(({ load }) => load), cells: cells.flatMap((each) => each.cells), costs }, json, markdown);
+  if (part !== undefined) {
+    const { name, eventsPerSecond, hours } = parseOutage(part);
+    return { ...NOTHING, outages: [await outage(name, eventsPerSecond, hours, say)] };
+  }
+  const other = only.find((section) => !SECTIONS.includes(section));
+  if (other !== undefined) throw new Error(`--only=${other}: ${SECTIONS.join(", ")}`);
+  const loads = only.includes("cells") ? cellLoads(effort) : [];
+  const costs = only.includes("costs") ? costLoads() : [];
+  const outages = only.includes("outages") ? allOutages() : [];
+  const all = await inTurn([...[...loads, ...costs].map(optionsOf), ...outages], say);
+  const measured = all.slice(0, loads.length);
+  const priced = all.slice(loads.length, loads.length + costs.length);
+  return {
+    loads: measured.flatMap((each) => each.loads),
+    cells: measured.flatMap((each) => each.cells),
+    costs: priced.flatMap((each) => each.loads).map(costOf),
+    outages: all.flatMap((each) => each.outages),
+  };
 }
 
 async function measure({ load, jobs, effort }: Wanted, warm: boolean, say: Say): Promise<Measured> {
@@ -70,33 +96,37 @@ async function measure({ load, jobs, effort }: Wanted, warm: boolean, say: Say):
   return { load: withoutBytes(result), cells };
 }
 
-/** A process for each load, as many at a time as there are processors. */
-function inTurn(wanted: readonly Wanted[], say: Say): Promise<Measured>[] {
+/** A process for each of these command lines, as many at a time as there are processors. */
+function inTurn(all: readonly (readonly string[])[], say: Say): Promise<Results[]> {
   const turns = Array.from({ length: availableParallelism() }, () => Promise.resolve());
-  return wanted.map(async (each) => {
+  const results = all.map(async (options) => {
     const before = turns.shift();
     const turn = Promise.withResolvers<void>();
     turns.push(turn.promise);
     await before;
     try {
-      return await inProcess(each, say);
+      return await inProcess(options, say);
     } finally {
       turn.resolve();
     }
   });
+  return Promise.all(results);
 }
 
-async function inProcess({ load, jobs, effort }: Wanted, say: Say): Promise<Measured> {
-  const cell = `${load.eventsPerSecond}x${jobs.join()}x${load.isolates}`;
-  say(`${cell} …`);
-  const options = [`--cell=${cell}`, "--warm", "--json", `--seconds=${effort.seconds}`, `--cpu=${effort.cpuSeconds}`];
+async function inProcess(options: readonly string[], say: Say): Promise<Results> {
+  const [what] = options;
+  say(`${what} …`);
   const run = new URL("./run.ts", import.meta.url).pathname;
-  const { stdout, stderr } = await promisify(execFile)(process.execPath, [run, ...options], { maxBuffer: 2 ** 30 });
-  if (stderr !== "") say(`${cell}: ${stderr}`);
-  const { loads, cells } = JSON.parse(stdout) as Results;
-  const [first] = loads;
-  if (first === undefined) throw new Error(`${cell} was not measured`);
-  return { load: first, cells: [...cells] };
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, [run, ...options, "--json"], {
+    maxBuffer: 2 ** 30,
+  });
+  if (stderr !== "") say(`${what}: ${stderr}`);
+  return JSON.parse(stdout) as Results;
+}
+
+function optionsOf({ load, jobs, effort }: Wanted): string[] {
+  const cell = `${load.eventsPerSecond}x${jobs.join()}x${load.isolates}`;
+  return [`--cell=${cell}`, "--warm", `--seconds=${effort.seconds}`, `--cpu=${effort.cpuSeconds}`];
 }
 
 /** Those that take longest come first. */
@@ -122,6 +152,16 @@ function parseCell(text: string): Pick<Wanted, "load" | "jobs"> {
   };
 }
 
-function show(results: Results, asJson: boolean, asMarkdown: boolean): void {
-  process.stdout.write(`${asJson ? JSON.stringify(results) : report(results, asMarkdown)}\n`);
+function allOutages(): string[][] {
+  return Object.keys(PARTS).flatMap((part) =>
+    OUTAGE_RATES.map((eventsPerSecond) => [`--outage=${part}x${eventsPerSecond}x${OUTAGE_HOURS}`]),
+  );
+}
+
+/** @throws Error for what is none. */
+function parseOutage(text: string): { name: PartName; eventsPerSecond: number; hours: number } {
+  const [, name = "", rate, hours] = /^([a-z]+)x(\d+)x([\d.]+)$/.exec(text) ?? [];
+  if (!(name in PARTS))
+    throw new Error(`--outage=${text}: as in storex1000x24; parts are ${Object.keys(PARTS).join(", ")}`);
+  return { name: name as PartName, eventsPerSecond: Number(rate), hours: Number(hours) };
 }

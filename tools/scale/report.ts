@@ -5,15 +5,18 @@ import { BOUNDS } from "./bounds.ts";
 import type { CellResult, Figure, LoadResult } from "./cell.ts";
 import type { Cost } from "./costs.ts";
 import { needs } from "./million.ts";
+import type { Endured } from "./outages.ts";
+import { PARTS } from "./stages/outage.ts";
 
 export interface Results {
   loads: readonly LoadResult[];
   cells: readonly CellResult[];
   costs: readonly Cost[];
+  outages: readonly Endured[];
 }
 
 /** All tables that there is something for. */
-export function report({ loads, cells, costs }: Results, asMarkdown: boolean): string {
+export function report({ loads, cells, costs, outages }: Results, asMarkdown: boolean): string {
   const table = asMarkdown ? markdown : plain;
   const parts: string[] = [];
   if (loads.length > 0) parts.push("LOADS, with one job", loadTable(byRate(loads), table));
@@ -33,6 +36,7 @@ export function report({ loads, cells, costs }: Results, asMarkdown: boolean): s
   if (costs.length > 0)
     parts.push(`COSTS of a million events, one job (operations, requests, rows: ${prices} a million)`);
   if (costs.length > 0) parts.push(costTable(costs, table));
+  if (outages.length > 0) parts.push("OUTAGES, run through, and how long they may take", outageTable(outages, table));
   return parts.join("\n\n");
 }
 
@@ -193,6 +197,40 @@ function costTable(costs: readonly Cost[], table: Table): string {
   return table(header, rows);
 }
 
+/** What holds the events while a part is down. */
+const HELD_IN: Readonly<Record<Endured["part"], string>> = {
+  store: "the job's log",
+  log: "the debts",
+  ledger: "the queue",
+  control: "nothing waits; changes are refused",
+  queue: "the outbox (HTTP and RPC: 503)",
+  consumer: "the queue",
+};
+
+function outageTable(outages: readonly Endured[], table: Table): string {
+  const rows = outages.map((each) => [
+    PARTS[each.part],
+    amount(each.eventsPerSecond),
+    HELD_IN[each.part],
+    each.enduredHours === null ? "no end" : hoursText(each.enduredHours),
+    hoursText(each.hours),
+    amount(each.messages),
+    `${each.lost}`,
+    `${each.doubled}`,
+    each.otherLate === null ? "" : `${each.otherLate}`,
+    Number.isFinite(each.untilDeliveredS) ? `${Math.ceil(each.untilDeliveredS / 60)} min` : "never",
+  ]);
+  const header = [
+    ...["down", "events/s", "events wait in", "may be down for"],
+    ...["was down for", "messages", "lost", "doubled", "late for the other job", "then all delivered in"],
+  ];
+  return table(header, rows);
+}
+
+function hoursText(hours: number): string {
+  return hours > 72 ? `${amount(hours / 24)} days` : `${amount(hours)} h`;
+}
+
 function percent(share: number): string {
   const value = share * 100;
   const shown = value >= 10 ? value.toFixed(0) : value >= 0.1 ? value.toFixed(1) : "0";
@@ -200,8 +238,8 @@ function percent(share: number): string {
 }
 
 function amount(value: number): string {
-  if (value >= 1e9) return `${significant(value / 1e9)} G`;
-  if (value >= 1e6) return `${significant(value / 1e6)} M`;
+  if (value >= 1e9) return `${significant(value / 1e9)}e9`;
+  if (value >= 1e6) return `${significant(value / 1e6)}e6`;
   return significant(value);
 }
 

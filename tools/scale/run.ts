@@ -3,9 +3,10 @@
  * part of it is from the platform's limits. docs/scale.md says how. Not part of the tests: nothing
  * here passes or fails.
  *
- *     npm run scale                          all cells, then costs, on the terminal
+ *     npm run scale                          all cells, costs and outages, on the terminal
  *     npm run scale -- --cell=100x10xmany    events/s, jobs, isolates (few, many, or a number)
- *     npm run scale -- --only=cells          or costs
+ *     npm run scale -- --outage=logx1000x24  a part that is down, events/s, hours
+ *     npm run scale -- --only=cells          or costs, or outages; several times for several
  *     npm run scale -- --markdown            the tables of docs/scale.md
  *     npm run scale -- --json                one JSON document on stdout, and nothing else
  *     npm run scale -- --seconds=120         simulated time of a load instead of an hour, …

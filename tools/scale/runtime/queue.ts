@@ -77,6 +77,7 @@ export class SimulatedQueue {
   readonly #settings: ConsumerSettings;
   readonly #consume: Consume;
   readonly #nowMs: () => number;
+  /** The next one due comes first. */
   #waiting: Waiting[] = [];
   #waitingBytes = 0;
   sends = 0;
@@ -90,6 +91,10 @@ export class SimulatedQueue {
   highestBytes = 0;
   /** Takes what is sent, so that nothing is delivered; null: the consumer gets it. */
   onSend: ((sent: Sent) => void) | null = null;
+  /** Takes nothing. */
+  refuses = false;
+  /** Delivers nothing. */
+  holds = false;
 
   constructor(settings: ConsumerSettings, consume: Consume, nowMs: () => number) {
     this.#settings = settings;
@@ -102,7 +107,7 @@ export class SimulatedQueue {
     const bodies = [...messages].map(({ body }) => body as Uint8Array);
     const bytes = bodies.reduce((sum, body) => sum + body.length, 0);
     const tooLarge = bodies.some((body) => body.length > LIMITS.messageBytes);
-    if (tooLarge || bytes > LIMITS.sendBatchBytes || bodies.length > LIMITS.sendBatchMessages)
+    if (this.refuses || tooLarge || bytes > LIMITS.sendBatchBytes || bodies.length > LIMITS.sendBatchMessages)
       throw new Error("Unknown Internal Error (15000)");
     this.sends += 1;
     for (const body of bodies) this.put({ body: body.slice().buffer as ArrayBuffer, sentMs: this.#nowMs() });
@@ -116,7 +121,7 @@ export class SimulatedQueue {
       this.onSend(sent);
       return;
     }
-    this.#waiting.push({ ...sent, attempts: 0, dueMs: sent.sentMs });
+    this.#wait({ ...sent, attempts: 0, dueMs: sent.sentMs });
     this.#waitingBytes += sent.body.byteLength;
     this.highestBytes = Math.max(this.highestBytes, this.#waitingBytes);
   }
@@ -127,33 +132,39 @@ export class SimulatedQueue {
 
   /** When the next batch is delivered, in ms since the epoch. */
   nextMs(): number {
+    if (this.holds) return Number.POSITIVE_INFINITY;
     const { batchSize, batchTimeoutMs } = this.#settings;
-    const due = this.#waiting.map(({ dueMs }) => dueMs).sort((a, b) => a - b);
-    return Math.min(
-      due[batchSize - 1] ?? Number.POSITIVE_INFINITY,
-      (due[0] ?? Number.POSITIVE_INFINITY) + batchTimeoutMs,
-    );
+    const dueMs = (index: number): number => this.#waiting[index]?.dueMs ?? Number.POSITIVE_INFINITY;
+    return Math.min(dueMs(batchSize - 1), dueMs(0) + batchTimeoutMs);
+  }
+
+  /** Puts it in its place, most of the time the last. */
+  #wait(waiting: Waiting): void {
+    let place = this.#waiting.length;
+    while (place > 0 && (this.#waiting[place - 1]?.dueMs ?? 0) > waiting.dueMs) place -= 1;
+    this.#waiting.splice(place, 0, waiting);
   }
 
   async deliver(): Promise<void> {
     const now = this.#nowMs();
-    const due = this.#waiting.filter(({ dueMs }) => dueMs <= now).slice(0, this.#settings.batchSize);
-    const rest = this.#waiting.filter((each) => !due.includes(each));
-    this.#waiting = rest;
+    const notYet = this.#waiting.findIndex(({ dueMs }) => dueMs > now);
+    const { batchSize } = this.#settings;
+    const due = this.#waiting.splice(0, notYet === -1 ? batchSize : Math.min(notYet, batchSize));
     const messages = due.map((waiting) => {
       waiting.attempts += 1;
       this.deliveries += 1;
       return new DeliveredMessage(`${this.deliveries}`, waiting);
     });
     this.batches += 1;
-    const oldest = Math.min(...rest.map(({ sentMs }) => sentMs));
+    const rest = this.#waiting;
+    const oldest = rest.reduce((oldestMs, { sentMs }) => Math.min(oldestMs, sentMs), Number.POSITIVE_INFINITY);
     await this.#consume(new DeliveredBatch(this.#settings.name, messages, rest.length, oldest) as never);
     messages.forEach(({ fate }, i) => {
       const waiting = due[i];
       if (waiting === undefined) return;
       // A handler that returns acknowledges what it did not decide on.
       if (fate === null || fate === "acknowledged") this.#waitingBytes -= waiting.body.byteLength;
-      else this.#waiting.push({ ...waiting, dueMs: this.#nowMs() + fate.retryMs });
+      else this.#wait({ ...waiting, dueMs: this.#nowMs() + fate.retryMs });
     });
   }
 }

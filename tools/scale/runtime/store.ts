@@ -10,12 +10,15 @@ export class SimulatedStore {
   waiting = 0;
   /** Bodies are kept, by URL. */
   keeps = true;
+  /** Answers 503 to requests for these. */
+  isDown: (url: string) => boolean = () => false;
   readonly objects = new Map<string, Uint8Array>();
   readonly #headers = new Map<string, Headers>();
 
   fetch = async (url: string, { method = "GET", body, headers }: RequestInit): Promise<Response> => {
     this.waiting += 1;
     try {
+      if (this.isDown(url)) return new Response(null, { status: 503 });
       if (method === "PUT") return await this.#put(url, body, new Headers(headers));
       this.others += 1;
       const shown = this.#headers.get(url);
