@@ -1,4 +1,4 @@
-/** How long each part may be down: what holds the events meanwhile, and how soon all is delivered. */
+/** How long each part may be down: what holds the events meanwhile, and when all is delivered. */
 import { DEBTS_SHARD_MAX_BYTES, MESSAGE_MAX_AGE_MS, OUTBOX_MAX_BYTES, OUTBOX_SHARDS } from "../../src/limits.ts";
 import { BOUNDS } from "./bounds.ts";
 import { type Figure, measureCell, measureLoad } from "./cell.ts";
