@@ -1,5 +1,5 @@
 import { countAtHomes, countedAtHomes, expectAgainAtHomes, type HomeCalls, setAsideAtHome } from "../account/homes.ts";
-import type { KnownSplits } from "../account/known-splits.ts";
+import { type KnownSplits, splitsIn } from "../account/known-splits.ts";
 import type { JobsSnapshot } from "../job/config.ts";
 import { SUBREQUESTS_MAX } from "../limits.ts";
 import { answered, Patience, type Platform, TimeoutError } from "../platform.ts";
@@ -77,8 +77,8 @@ const ledger = (shard: number): string => (shard === ROOT ? "the ledger" : `shar
 const BATCH_MS = 600_000;
 
 /**
- * Calls in reserve: for the notes at the end, for the segments of a log, and for a log that is
- * behind its job.
+ * Calls in reserve: for the notes at the end, one for each shard of the ledger that has any; for
+ * the segments of a log, and for a log that is behind its job.
  */
 const CALLS_KEPT = 100;
 
@@ -101,6 +101,11 @@ export class Calls {
   /** @throws if none is left. */
   make(): void {
     if (this.left <= 0) throw new ComesAgainError("the batch has used up its calls");
+    this.#made += 1;
+  }
+
+  /** From the reserve, if need be. */
+  makeAnyway(): void {
     this.#made += 1;
   }
 
@@ -127,6 +132,7 @@ export class Calls {
 export function bounded(context: ConsumerCalls, calls: Calls): ConsumerContext {
   const aside = boundedAside(context, calls);
   const { splits } = context;
+  const noted = new Set<string>();
   return {
     // It has a deadline of its own, and an answer for when that passes.
     jobs() {
@@ -164,10 +170,19 @@ export function bounded(context: ConsumerCalls, calls: Calls): ConsumerContext {
       countedAtHomes(ids, splits, (part, shard, known) =>
         calls.ask(ledger(shard), DEADLINE_MS.counted, () => context.counted(part, shard, known)),
       ),
-    // Called in any case, from the reserve: it is the last thing to do for these messages.
+    // Called in any case, from the reserve: it is the last thing to do for these messages. Each is
+    // noted once: a shard that does not answer must not have all others asked again.
     expectAgain: (messages) =>
-      expectAgainAtHomes(messages, splits, (part, shard, known) =>
-        answered(ledger(shard), DEADLINE_MS.expectAgain, context.expectAgain(part, shard, known)),
+      expectAgainAtHomes(
+        messages.filter(({ id }) => !noted.has(id)),
+        splits,
+        async (part, shard, known) => {
+          calls.makeAnyway();
+          const asked = context.expectAgain(part, shard, known);
+          const answer = await answered(ledger(shard), DEADLINE_MS.expectAgain, asked);
+          if (splitsIn(answer) === undefined) for (const { id } of part) noted.add(id);
+          return answer;
+        },
       ),
     arrivals: {
       handsOverRecent: () => context.arrivals.handsOverRecent(),
