@@ -53,7 +53,7 @@ export function sumOfUse(all: readonly (MonthUse | null)[]): MonthUse | null {
 export function joinedRecent(all: readonly RecentRecords[]): RecentRecords {
   if (all.length === 1 && all[0] !== undefined) return all[0];
   const joined = new RecentRing();
-  const each = Math.floor(RECENT_MAX_EVENTS / all.length);
+  const each = Math.ceil(RECENT_MAX_EVENTS / all.length);
   for (const recent of all) joined.add({ ndjson: lastLines(recent.ndjson, each), tooLarge: recent.tooLarge });
   return joined.all();
 }

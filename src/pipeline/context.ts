@@ -1,5 +1,5 @@
 import { countAtHomes, countedAtHomes, expectAgainAtHomes, type HomeCalls, setAsideAtHome } from "../account/homes.ts";
-import type { KnownSplits } from "../account/known-splits.ts";
+import { type KnownSplits, splitsIn } from "../account/known-splits.ts";
 import type { Noted, NotedMessage } from "../account/ledger.ts";
 import type { JobsSnapshot } from "../job/config.ts";
 import { answered, Patience, type Platform, TimeoutError } from "../platform.ts";
@@ -117,6 +117,11 @@ export class Calls {
     this.#made += 1;
   }
 
+  /** From the reserve, if need be. */
+  makeAnyway(): void {
+    this.#made += 1;
+  }
+
   /**
    * Makes a call with a deadline. One that is refused as its callee timed out before does not
    * count.
@@ -140,6 +145,7 @@ export class Calls {
 export function bounded(context: ConsumerCalls, calls: Calls): ConsumerContext {
   const aside = boundedAside(context, calls);
   const { splits } = context;
+  const begun = { ids: new Set<string>(), answers: [] as unknown[] };
   return {
     // It has a deadline of its own, and an answer for when that passes.
     jobs() {
@@ -177,11 +183,24 @@ export function bounded(context: ConsumerCalls, calls: Calls): ConsumerContext {
       countedAtHomes(ids, splits, (part, shard, known) =>
         calls.ask(ledger(shard), DEADLINE_MS.counted, () => context.counted(part, shard, known)),
       ),
-    // Called in any case, from the reserve: it is the last thing to do for these messages.
-    expectAgain: (messages, how) =>
-      expectAgainAtHomes(messages, splits, (part, shard, known) =>
-        answered(ledger(shard), DEADLINE_MS.expectAgain, context.expectAgain(part, shard, known, how)),
-      ),
+    // Called in any case, from the reserve: it is the last thing to do for these messages. That a
+    // message was begun is noted once: a shard that does not answer must not have all others asked
+    // again.
+    async expectAgain(messages, how) {
+      const isOnce = how === "begun";
+      const open = isOnce ? messages.filter(({ id }) => !begun.ids.has(id)) : messages;
+      const answers = await expectAgainAtHomes(open, splits, async (part, shard, known) => {
+        calls.makeAnyway();
+        const asked = context.expectAgain(part, shard, known, how);
+        const answer = await answered(ledger(shard), DEADLINE_MS.expectAgain, asked);
+        if (isOnce && splitsIn(answer) === undefined) {
+          for (const { id } of part) begun.ids.add(id);
+          begun.answers.push(answer);
+        }
+        return answer;
+      });
+      return isOnce ? begun.answers.flat() : answers;
+    },
     arrivals: {
       handsOverRecent: () => context.arrivals.handsOverRecent(),
       // Optional: skipped when no call is left.

@@ -86,5 +86,6 @@ describe("recent records of all shards", () => {
     expect(held([lines("a", 2), lines("b", 0), lines("c", 1)])).toEqual(["a0", "a1", "c0"]);
     expect(joinedRecent([lines("a", 2), lines("b", 0)]).tooLarge).toBe(2);
     expect(held([{ ndjson: encodeUtf8("\n"), tooLarge: 0 }, lines("b", 1)])).toEqual(["", "b0"]);
+    expect(held(Array(RECENT_MAX_EVENTS + 1).fill(lines("a", 1))).length).toBe(RECENT_MAX_EVENTS);
   });
 });
