@@ -4,7 +4,8 @@ import { createApp } from "./app.ts";
 import { readConfig, readPreviewRecent } from "./config.ts";
 import { controlPlane } from "./control/plane.ts";
 import { driveDebts, owe } from "./debts/debt-store.ts";
-import { appendToChain } from "./delivery/chain.ts";
+import { appendToChain } from "./delivery/append-to-chain.ts";
+import { KnownLogs } from "./delivery/known-logs.ts";
 import { checkAttachments } from "./functions/attachments.ts";
 import { Gatherer } from "./intake/gather.ts";
 import { driveOutboxes } from "./intake/outboxes.ts";
@@ -39,11 +40,12 @@ export function createWorker() {
   const gatherer = new Gatherer();
   const recentTurns = new RecentTurns();
   const silent = new SilentLogs();
+  const knownLogs = new KnownLogs();
 
   function consumer(env: Env): ConsumerContext {
     return {
       jobs: () => jobsCache.refresh(controlPlane(env.CONTROL)),
-      append: (job, build, suspects) => appendToChain(env.LOG, job, build, suspects),
+      append: (job, build, messages) => appendToChain(env.LOG, job, build, messages, knownLogs.of(job.id)),
       async count(outcome) {
         const newer: unknown = await accountLedger(env.ACCOUNT).count(outcome);
         jobsCache.learn(newer);

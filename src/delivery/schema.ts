@@ -195,4 +195,17 @@ export const LOG_STEPS = [
       ALTER TABLE object ADD COLUMN elsewhere TEXT;
       CREATE UNIQUE INDEX object_by_replay ON object (replay, replay_of) WHERE replay IS NOT NULL;`,
   },
+  {
+    id: 10,
+    floor: 9, // until the first split is stored
+    why: "a log of which one is not enough hands half of its messages on to another",
+    sql: `
+      CREATE TABLE split (
+        bit     INTEGER PRIMARY KEY, -- of a message's hash: those that have it belong to the child
+        from_ms INTEGER NOT NULL     -- if they were taken in then or later
+      ) STRICT;
+      -- What was taken in then or later is not in the segments before; of a sealed one: nor in this one; NULL: unknown.
+      ALTER TABLE log ADD COLUMN before_until_ms INTEGER NOT NULL DEFAULT 0;
+      ALTER TABLE log ADD COLUMN taken_until_ms INTEGER;`,
+  },
 ] as const satisfies readonly Migration[];

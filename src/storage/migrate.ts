@@ -37,6 +37,14 @@ export function migrate(storage: DurableObjectStorage, steps: readonly Migration
   });
 }
 
+/**
+ * From now on the object needs code that knows this step, which it did without so far. Belongs into
+ * the transaction that writes what older code must not overlook.
+ */
+export function raiseFloor(sql: SqlStorage, step: number): void {
+  sql.exec("UPDATE schema_step SET floor = ? WHERE id = ? AND floor < ?", step, step, step);
+}
+
 /** @throws if code that knows no step above `newest` does not work with the object. */
 function requireFloor(sql: SqlStorage, newest: number): void {
   const floor = hasFloors(sql) ? "coalesce(floor, id)" : "id";

@@ -15,9 +15,9 @@ import { vi } from "vitest";
 import { type AccountCounts, accountLedger } from "../../../src/account/ledger.ts";
 import { controlPlane } from "../../../src/control/plane.ts";
 import { owedIfAny } from "../../../src/debts/debt-store.ts";
-import { segmentOf } from "../../../src/delivery/chain.ts";
+import { type Answered, eachNode, segmentOf } from "../../../src/delivery/chain.ts";
 import type { LogStatus } from "../../../src/delivery/types.ts";
-import worker, { type DeliveryLog, Outbox, Shipper } from "../../../src/index.ts";
+import { type DeliveryLog, Outbox, Shipper } from "../../../src/index.ts";
 import { outbox } from "../../../src/intake/outbox.ts";
 import { outboxStatus } from "../../../src/intake/outboxes.ts";
 import { OUTBOX_SHARDS } from "../../../src/limits.ts";
@@ -57,7 +57,7 @@ export class World {
   /** Bindings as the handlers see them. */
   readonly env: Env;
   /** The handlers of the current isolate. */
-  isolate = worker;
+  isolate = createWorker();
   #faults = 0;
   readonly #accepted = new Map<string, Minted>();
   readonly #unsure = new Map<string, Minted>();
@@ -193,7 +193,7 @@ export class World {
     const objects: (() => DurableObjectStub)[] = [() => controlPlane(env.CONTROL)];
     for (let shard = 0; shard < OUTBOX_SHARDS; shard++) objects.push(() => outbox(this.env.OUTBOX, shard));
     for (const { id } of this.jobs.all) {
-      for (const n of (await this.segments(id)).keys()) objects.push(() => segmentOf(env.LOG, id, n));
+      for (const node of await this.nodes(id)) objects.push(() => segmentOf(env.LOG, id, node));
     }
     if ((await accountLedger(env.ACCOUNT).owedNoted()) !== null)
       for (const digit of "0123456789abcdef") objects.push(() => env.DEBTS.getByName(`debts ${digit}`));
@@ -213,17 +213,20 @@ export class World {
     await waitOnExecutionContext(ctx);
   }
 
-  async segments(jobId: number): Promise<DurableObjectStub<DeliveryLog>[]> {
-    return (await this.#statuses(jobId)).map((_status, n) => segmentOf(env.LOG, jobId, n));
+  /** The nodes of a job's log, in order. */
+  async nodes(jobId: number): Promise<number[]> {
+    return (await this.#statuses(jobId)).map(({ node }) => node);
   }
 
-  /** The status of each segment of a job's log, in order; null: the segment is empty. */
-  async #statuses(jobId: number): Promise<(LogStatus | null)[]> {
-    const statuses: (LogStatus | null)[] = [];
-    do {
-      statuses.push(await alive(async () => segmentOf(env.LOG, jobId, statuses.length).status()));
-    } while (statuses.at(-1)?.sealed);
-    return statuses;
+  async segments(jobId: number): Promise<DurableObjectStub<DeliveryLog>[]> {
+    return (await this.nodes(jobId)).map((node) => segmentOf(env.LOG, jobId, node));
+  }
+
+  /** The status of each node of a job's log, in order. */
+  #statuses(jobId: number): Promise<Answered<LogStatus>[]> {
+    return eachNode(env.LOG, jobId, (_log, node) =>
+      alive(async (): Promise<LogStatus | null> => segmentOf(env.LOG, jobId, node).status()),
+    );
   }
 
   /**
@@ -352,9 +355,8 @@ export class World {
     const { jobs: owed } = await owedIfAny(env.DEBTS, accountLedger(env.ACCOUNT));
     for (const [id, { records }] of owed) waiting.push(`${records} records that job ${id} is owed`);
     for (const { id } of this.jobs.all) {
-      for (const status of await this.#statuses(id)) {
-        if (status !== null && status.counts.pending > 0) waiting.push(`${status.counts.pending} records of job ${id}`);
-      }
+      for (const { answer } of await this.#statuses(id))
+        if (answer.counts.pending > 0) waiting.push(`${answer.counts.pending} records of job ${id}`);
     }
     return waiting.join(", ");
   }
