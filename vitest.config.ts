@@ -2,6 +2,7 @@ import { readFileSync, statfsSync } from "node:fs";
 import { cloudflareTest } from "@cloudflare/vitest-pool-workers";
 import { defineConfig, type Plugin, type TestProjectInlineConfiguration } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { WHOLE_MATRIX_VARIABLE } from "./test/support/matrix-settings.ts";
 import { SOAK_VARIABLE } from "./test/support/soak-settings.ts";
 
 /** A file system in memory, on Linux. */
@@ -115,6 +116,7 @@ export default defineConfig({
     // By default one processor is left idle, and of two that is half of them.
     maxWorkers: "100%",
     sequence: { sequencer: ByProject },
+    provide: { wholeMatrix: process.env[WHOLE_MATRIX_VARIABLE] !== undefined },
     projects: [
       runtime,
       {

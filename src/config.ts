@@ -4,6 +4,7 @@ import { fromBase64 } from "./bytes.ts";
 import { parseEndpoint } from "./destinations/conf.ts";
 import type { DestinationContext } from "./destinations/destination.ts";
 import type { SealingKeys } from "./job/secrets.ts";
+import { OBJECT_STORED_BYTES } from "./limits.ts";
 
 /** Settings of the environment, beside bindings. Each is checked; any may be missing. */
 export interface Settings {
@@ -15,6 +16,7 @@ export interface Settings {
   ALLOW_LOOPBACK_DESTINATIONS?: string;
   REQUIRE_OWNERSHIP_CHALLENGE?: string;
   PREVIEW_RECENT?: string;
+  OBJECT_STORED_MAX_BYTES?: string;
   SIGN_IN_LINKS?: string;
   SELF_NAME?: string;
   DEFAULT_SCRIPT_NAME?: string;
@@ -72,6 +74,18 @@ export function readPreviewRecent(env: object): boolean {
   return ((env as Settings).PREVIEW_RECENT || "true") === "true";
 }
 
+/**
+ * Most bytes of an object as it is stored. null: malformed; {@link OBJECT_STORED_BYTES} has what
+ * counts then.
+ */
+export function readStoredMaxBytes(env: object): number | null {
+  const { OBJECT_STORED_MAX_BYTES: setting } = env as Settings;
+  const { min, max, fallback } = OBJECT_STORED_BYTES;
+  if (!setting) return fallback;
+  const bytes = /^[0-9]{1,10}$/.test(setting) ? Number(setting) : Number.NaN;
+  return bytes >= min && bytes <= max ? bytes : null;
+}
+
 export type LocalFunctionsResult = { ok: true; origin: string | null } | { ok: false; fault: string };
 
 /**
@@ -86,6 +100,8 @@ export function readLocalFunctions(env: object): LocalFunctionsResult {
     ? { ok: true, origin }
     : { ok: false, fault: "LOCAL_FUNCTIONS: http://localhost:<port>, or absent" };
 }
+
+const STORED_MAX_FAULT = `OBJECT_STORED_MAX_BYTES: a whole number of bytes from ${OBJECT_STORED_BYTES.min} to ${OBJECT_STORED_BYTES.max}, or absent`;
 
 const ACCOUNT_ID = /^[A-Za-z0-9_-]{1,64}$/;
 
@@ -159,6 +175,7 @@ export function readConfig(env: object): ConfigResult {
   const requireOwnershipChallenge = readFlag("REQUIRE_OWNERSHIP_CHALLENGE");
   const previewRecent = readFlag("PREVIEW_RECENT", "true");
   readFlag("SIGN_IN_LINKS");
+  if (readStoredMaxBytes(env) === null) faults.push(STORED_MAX_FAULT);
   const objstoreEndpoint = settings.OBJSTORE_ENDPOINT || DEFAULT_OBJSTORE_ENDPOINT;
   const endpoint = parseEndpoint(
     objstoreEndpoint.replaceAll("{account-id}", "account"),

@@ -166,6 +166,12 @@ export const APPEND_MAX_RAW_BYTES = 4_000_000;
 export const APPEND_MAX_WRITTEN_UNITS = 2 * APPEND_MAX_RAW_BYTES;
 
 /**
+ * What one durable object can store, in bytes; a write beyond it fails.
+ * https://developers.cloudflare.com/durable-objects/platform/limits/
+ */
+export const DURABLE_OBJECT_MAX_BYTES = 10_000_000_000;
+
+/**
  * Size, in bytes, at which a log continues in its next segment. A durable object holds 10 GB; cuts
  * need the rest.
  */
@@ -200,6 +206,13 @@ export const OBJECT_HISTORY_MS = 30 * 86_400_000;
 
 /** A job's upload limits; `0` and null mean the fallback. */
 export const UPLOAD_BYTES = { min: 5_000_000, max: 1_000_000_000, fallback: 100_000_000 } as const;
+/**
+ * Most bytes of an object as it is stored: one request of a durable object sends them. The platform
+ * bounds the bodies of such requests, and does not say by how much; those of incoming ones may have
+ * 100 MB on every plan. `max`: no object has more before compression.
+ * https://developers.cloudflare.com/workers/platform/limits/#request-limits
+ */
+export const OBJECT_STORED_BYTES = { min: 5_000_000, max: UPLOAD_BYTES.max, fallback: 95_000_000 } as const;
 export const UPLOAD_RECORDS = { min: 1_000, max: 1_000_000, fallback: 100_000 } as const;
 export const UPLOAD_INTERVAL_S = { min: 30, max: 300, fallback: 30 } as const;
 
@@ -229,6 +242,17 @@ export const OUTBOX_MAX_BYTES = 8_000_000_000;
  * needs the rest.
  */
 export const DEBTS_SHARD_MAX_BYTES = 8_000_000_000;
+
+/**
+ * Shards of the register of keys. Never another number: a repeat would not find its first copy.
+ */
+export const KEYS_SHARDS = 64;
+
+/**
+ * Size, in bytes, at which one of them takes no more; requests with a key that it has not seen are
+ * answered 503 then. A durable object holds 10 GB; sweeping needs the rest.
+ */
+export const KEYS_SHARD_MAX_BYTES = 8_000_000_000;
 
 /**
  * Calls that one invocation may make to other services.

@@ -1,56 +1,52 @@
 /**
  * Changes one place of the code at a time and looks whether a test notices:
  * `npm run mutants -- --seed 1 --each 20`. The places are drawn by the seed, so that a run can be
- * repeated. Works in a copy of the checkout and changes nothing here.
+ * repeated. Works in a copy of the checkout and changes nothing here. `--list` only shows what is
+ * drawn.
  */
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
+import { type Change, changed, changesOf } from "./mutants/changes.ts";
 
-/** Folders of src that are mutated, each with the folders of tests that see to it. */
-const ROOMS: Record<string, { src: string[]; tests: string[] }> = {
-  record: { src: ["record"], tests: ["test/record"] },
-  intake: { src: ["intake", "queue"], tests: ["test/intake", "test/queue", "test/api/events.test.ts"] },
+interface Room {
+  /** Folders of src that are changed. */
+  src: readonly string[];
+  /** Files and folders of tests that see to them. */
+  tests: readonly string[];
+  /** Tests that take longer: they run where the others have noticed nothing. */
+  slow: readonly string[];
+}
+
+const ROOMS: Readonly<Record<string, Room>> = {
+  record: { src: ["record"], tests: ["test/record"], slow: [] },
+  intake: { src: ["intake", "queue"], tests: ["test/intake", "test/queue", "test/api/events.test.ts"], slow: [] },
   pipeline: {
     src: ["pipeline", "set-aside"],
-    tests: ["test/pipeline", "test/set-aside", "test/api/set-aside.test.ts", "test/faults/set-aside.test.ts"],
+    tests: ["test/pipeline", "test/set-aside", "test/api/set-aside.test.ts"],
+    slow: ["test/faults/set-aside.test.ts"],
   },
   delivery: {
     src: ["delivery", "object"],
     tests: ["test/object", "test/delivery", "test/destinations/keys.property.test.ts", "test/pipeline/consume.test.ts"],
+    slow: ["test/replay/replay.test.ts", "test/faults/segments.test.ts"],
   },
 };
 
-/** What is put in place of what. A statement that stands alone on its line is left out. */
-const CHANGES: readonly (readonly [RegExp, string])[] = [
-  [/ < /, " <= "],
-  [/ <= /, " < "],
-  [/ > /, " >= "],
-  [/ >= /, " > "],
-  [/ === /, " !== "],
-  [/ !== /, " === "],
-  [/ && /, " || "],
-  [/ \|\| /, " && "],
-  [/ \+ /, " - "],
-  [/ - /, " + "],
-  [/ \+= /, " -= "],
-  [/\btrue\b/, "false"],
-  [/\bfalse\b/, "true"],
-  [/\bMath\.max\b/, "Math.min"],
-  [/\bMath\.min\b/, "Math.max"],
-  [/\((!)(?=[\w#])/, "("],
-  [/^\s*(await )?[\w#.]+\(.*\);$/, ""],
-  [/ \?\? /, " && "],
-];
-
 interface Mutant {
-  room: string;
   file: string;
-  line: number;
-  from: string;
-  to: string;
+  change: Change;
 }
 
 const { values } = parseArgs({
@@ -58,6 +54,7 @@ const { values } = parseArgs({
     seed: { type: "string", default: "1" },
     each: { type: "string", default: "20" },
     room: { type: "string" },
+    list: { type: "boolean", default: false },
   },
 });
 const seed = Number(values.seed);
@@ -73,84 +70,138 @@ function randomOf(start: number): () => number {
   };
 }
 
-function mutantsOf(room: string, folders: readonly string[]): Mutant[] {
-  return folders.flatMap((folder) => {
-    const names = readdirSync(join("src", folder), { recursive: true, encoding: "utf8" });
-    return names
-      .filter((name) => name.endsWith(".ts"))
-      .sort()
-      .flatMap((name) => {
-        const file = join("src", folder, name);
-        return readFileSync(file, "utf8")
-          .split("\n")
-          .flatMap((from, line) => changesOf(from).map((to) => ({ room, file, line, from, to })));
-      });
-  });
+function mutantsOf(folder: string): Mutant[] {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts"))
+    .sort()
+    .flatMap((name) => {
+      const file = join(folder, name);
+      return changesOf(readFileSync(file, "utf8")).map((change) => ({ file, change }));
+    });
 }
 
-/**
- * Comments, imports, log lines and lines with texts or types stay: a change there is no fault of
- * the program.
- */
-function changesOf(line: string): string[] {
-  if (/^\s*(\*|\/\/|\/\*|import |export (type|interface)|type )|["'`]|\blog\.|=> (void|Promise)/.test(line)) return [];
-  return CHANGES.flatMap(([from, to]) => (from.test(line) ? [line.replace(from, to)] : []));
-}
-
-const ROOT = process.cwd();
-const copy = mkdtempSync(join(tmpdir(), "mutants-"));
-process.on("exit", () => rmSync(copy, { recursive: true, force: true }));
-for (const name of readdirSync(ROOT)) {
-  if (name === "node_modules") symlinkSync(join(ROOT, name), join(copy, name));
-  else if (name !== ".git" && name !== ".wrangler") cpSync(join(ROOT, name), join(copy, name), { recursive: true });
-}
-
-/** Five minutes: a change that makes a test hang is noticed, too. */
-const TEST_MS = 300_000;
-
-function isNoticed({ file, line, to, room }: Mutant): boolean {
-  const path = join(copy, file);
-  const before = readFileSync(path, "utf8");
-  const lines = before.split("\n");
-  lines[line] = to;
-  writeFileSync(path, lines.join("\n"));
-  const tests = (ROOMS[room]?.tests ?? []).filter((name) => existing(name));
-  const vitest = join(ROOT, "node_modules/vitest/vitest.mjs");
-  const { status } = spawnSync(process.execPath, [vitest, "run", "--bail=1", "--reporter=dot", ...tests], {
-    cwd: copy,
-    stdio: "ignore",
-    timeout: TEST_MS,
-    killSignal: "SIGTERM",
-  });
-  writeFileSync(path, before);
-  return status !== 0;
-}
-
-function existing(path: string): boolean {
-  return path.endsWith(".ts") ? true : readdirSync(join(ROOT, "test")).includes(path.replace("test/", ""));
-}
-
-let all = 0;
-let noticed = 0;
-for (const [room, { src }] of Object.entries(ROOMS)) {
-  if (values.room !== undefined && values.room !== room) continue;
+/** Takes up to `count` of the places, and leaves the others. */
+function draw(places: Mutant[], count: number): Mutant[] {
   const random = randomOf(seed);
-  const folders = src.filter((folder) => readdirSync("src").includes(folder));
-  const places = mutantsOf(room, folders);
-  let here = 0;
-  const drawn = Array.from({ length: Math.min(Number(values.each), places.length) }, () => {
+  return Array.from({ length: Math.min(count, places.length) }, () => {
     const [place] = places.splice(Math.floor(random() * places.length), 1);
     return place as Mutant;
   });
-  for (const mutant of drawn) {
-    const seen = isNoticed(mutant);
-    here += seen ? 1 : 0;
-    console.log(
-      `${seen ? "noticed " : "SURVIVED"} ${mutant.file}:${mutant.line + 1} ${mutant.from.trim()} -> ${mutant.to.trim() || "(left out)"}`,
-    );
+}
+
+/** Where it is, and its line before and after. */
+function textOf({ file, change }: Mutant): string {
+  const source = readFileSync(file, "utf8");
+  const start = source.lastIndexOf("\n", change.start - 1) + 1;
+  const end = source.indexOf("\n", change.end);
+  const line = source.slice(0, change.start).split("\n").length;
+  const before = source.slice(start, end);
+  const after = changed(before, { start: change.start - start, end: change.end - start, to: change.to });
+  const short = (text: string): string => text.trim().replaceAll(/\s+/g, " ");
+  return `${file}:${line} ${short(before)} -> ${change.to === ";" ? "(left out)" : short(after)}`;
+}
+
+const ROOT = process.cwd();
+const VITEST = join(ROOT, "node_modules/vitest/vitest.mjs");
+
+function copied(): string {
+  const copy = mkdtempSync(join(tmpdir(), "mutants-"));
+  process.on("exit", () => rmSync(copy, { recursive: true, force: true }));
+  for (const name of readdirSync(ROOT)) {
+    if (name === "node_modules") symlinkSync(join(ROOT, name), join(copy, name));
+    else if (name !== ".git" && name !== ".wrangler") cpSync(join(ROOT, name), join(copy, name), { recursive: true });
   }
-  console.log(`${room}: ${here} of ${drawn.length} noticed (${places.length + drawn.length} places, seed ${seed})`);
+  return copy;
+}
+
+/** How long tests may take that have no mutant to meet. */
+const WHOLE_MS = 900_000;
+
+/** How many times as long they may take with one: it may never end. */
+const PATIENCE = 5;
+
+type End = "passed" | "failed" | "hung";
+
+/** Runs tests in a copy, up to the first that fails. */
+function run(copy: string, tests: readonly string[], patienceMs: number): End {
+  const { status, error } = spawnSync(
+    process.execPath,
+    [VITEST, "run", "--bail=1", "--maxWorkers=1", "--reporter=dot", ...tests],
+    { cwd: copy, stdio: "ignore", timeout: patienceMs, killSignal: "SIGTERM" },
+  );
+  if (status === 0) return "passed";
+  return error !== undefined && "code" in error && error.code === "ETIMEDOUT" ? "hung" : "failed";
+}
+
+interface Tests {
+  names: readonly string[];
+  patienceMs: number;
+}
+
+/** Tests that are there, and pass, with the time that they may take; the slow ones last. */
+function testsOf({ tests, slow }: Room, copy: string): Tests[] {
+  return [tests, slow]
+    .map((names) => names.filter((name) => existsSync(name)))
+    .filter((names) => names.length > 0)
+    .map((names) => {
+      const startMs = Date.now();
+      if (run(copy, names, WHOLE_MS) !== "passed")
+        throw new Error(`without any change, these tests fail: ${names.join(" ")}`);
+      return { names, patienceMs: PATIENCE * (Date.now() - startMs) };
+    });
+}
+
+/** Files of tests that are named after a file of src: they run first. */
+function namedAfter(file: string, { tests }: Room): string[] {
+  const name = basename(file, ".ts");
+  return tests
+    .filter((folder) => existsSync(folder) && !folder.endsWith(".ts"))
+    .flatMap((folder) => readdirSync(folder).map((test) => join(folder, test)))
+    .filter((test) => test.endsWith(".test.ts") && basename(test).split(".")[0] === name);
+}
+
+/** How tests with a mutant end. One that hangs is noticed, too. */
+function endOf({ file, change }: Mutant, copy: string, room: Room, tests: readonly Tests[]): End {
+  const path = join(copy, file);
+  const source = readFileSync(path, "utf8");
+  const first = namedAfter(file, room);
+  const patienceMs = tests[0]?.patienceMs ?? WHOLE_MS;
+  writeFileSync(path, changed(source, change));
+  try {
+    for (const each of first.length > 0 ? [{ names: first, patienceMs }, ...tests] : tests) {
+      const end = run(copy, each.names, each.patienceMs);
+      if (end !== "passed") return end;
+    }
+    return "passed";
+  } finally {
+    writeFileSync(path, source);
+  }
+}
+
+const WORDS: Readonly<Record<End, string>> = { passed: "SURVIVED", failed: "noticed ", hung: "hung    " };
+
+const copy = values.list ? "" : copied();
+let all = 0;
+let noticed = 0;
+for (const [name, room] of Object.entries(ROOMS)) {
+  if (values.room !== undefined && values.room !== name) continue;
+  const folders = room.src.map((folder) => join("src", folder)).filter((folder) => existsSync(folder));
+  const places = folders.flatMap(mutantsOf);
+  const count = places.length;
+  const drawn = draw(places, Number(values.each));
+  if (values.list) {
+    for (const mutant of drawn) console.log(textOf(mutant));
+    continue;
+  }
+  const tests = testsOf(room, copy);
+  let here = 0;
+  for (const mutant of drawn) {
+    const end = endOf(mutant, copy, room, tests);
+    here += end === "passed" ? 0 : 1;
+    console.log(`${WORDS[end]} ${textOf(mutant)}`);
+  }
+  console.log(`${name}: ${here} of ${drawn.length} noticed (${count} places, seed ${seed})`);
   all += drawn.length;
   noticed += here;
 }
-console.log(`${noticed} of ${all} noticed`);
+if (!values.list) console.log(`${noticed} of ${all} noticed`);

@@ -1,8 +1,8 @@
 import { fromHex, toHex } from "../bytes.ts";
 import { getsAgain, type OptOut, type Window, wasIn } from "../job/config.ts";
 import { ID_MEMORY_MS } from "../limits.ts";
-import { headOf } from "../queue/message.ts";
 import type { IdMemory, TakenId } from "../storage/id-memory.ts";
+import { headerOf, takenOf } from "./aside-header.ts";
 import type { FunctionHours } from "./function-hours.ts";
 import type { MessageCount } from "./outcome.ts";
 
@@ -82,13 +82,10 @@ export interface AsideAsked extends AsideToAsk {
 export const LAST_ASK_AFTER_MS = ID_MEMORY_MS - 43_200_000;
 
 /**
- * How often they are asked until then, in ms: an earlier copy of a keyed request is forgotten
+ * How often they are asked until then, in ms: the first copy of a repeated request is forgotten
  * earlier.
  */
 const ASK_EVERY_MS = 86_400_000;
-
-/** Of a message, what is kept beside it to say what it is. */
-const HEADER_BYTES = 40;
 
 interface Row {
   [column: string]: SqlStorageValue;
@@ -147,7 +144,7 @@ export class AsideMessages {
     this.#sql.exec(
       "INSERT INTO aside_note (id, header, bytes, counted_as, unreadable, ask_ms, taken_ms) VALUES (?, ?, ?, ?, ?, ?, ?)",
       id,
-      message.slice(0, HEADER_BYTES),
+      headerOf(message, taken),
       message.byteLength,
       fromHex(taken.id).buffer,
       unreadable ?? null,
@@ -278,16 +275,16 @@ export class AsideMessages {
       )
       .toArray();
     return due.flatMap(({ id, at_ms, header, jobs }): AsideToAsk[] => {
-      const head = headOf(header);
+      const head = takenOf(header);
       if (head === null) {
         // Newer code may be able to read it while the logs still remember.
         this.#askAt(id, nowMs - at_ms < ID_MEMORY_MS ? nowMs + ASK_EVERY_MS : null);
         return [];
       }
-      const { id: messageId, takenInMs, keyed } = head;
+      const { takenInMs } = head;
       if (jobs === null) this.#noteInForce(id, takenInMs, nowMs);
       const final = nowMs - takenInMs >= LAST_ASK_AFTER_MS;
-      return [{ id, taken: { id: messageId, takenInMs, keyed }, final }];
+      return [{ id, taken: head, final }];
     });
   }
 
@@ -350,13 +347,13 @@ function inForceOf({ jobs, off, kept }: Row): InForceAtIntake | null {
 }
 
 function entryOf(row: Row, gettingAgain: ReadonlySet<number>, nowMs: number): AsideEntry {
-  const takenInMs = row.unreadable === null ? (headOf(row.header)?.takenInMs ?? null) : null;
+  const taken = row.unreadable === null ? takenOf(row.header) : null;
   const noted = inForceOf(row);
-  const isOld = takenInMs !== null && nowMs - takenInMs >= ID_MEMORY_MS;
+  const isOld = taken !== null && nowMs - taken.takenInMs >= ID_MEMORY_MS;
   return {
     id: row.id,
     atMs: row.at_ms,
-    takenInMs,
+    takenInMs: taken?.takenInMs ?? null,
     queue: row.queue,
     why: row.why,
     events: row.events,

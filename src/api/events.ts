@@ -1,6 +1,8 @@
 import { readIntakeConfig } from "../config.ts";
 import { CODE, faultsError, oneError, unavailable } from "../errors.ts";
 import { readBody } from "../intake/body.ts";
+import { RegisterError } from "../intake/first-copy.ts";
+import { keyRegister } from "../intake/key-register.ts";
 import { SendError } from "../intake/send.ts";
 import { takeEvents } from "../intake/take.ts";
 import { EVENTS_BODY_MAX_BYTES, IDEMPOTENCY_KEY_MAX } from "../limits.ts";
@@ -28,11 +30,12 @@ async function sendEvents(c: AppContext, platform: Platform): Promise<Response> 
   const to = {
     queue: c.env.EVENTS,
     blobs: blobStore(c.env.BLOBS),
+    keys: keyRegister(c.env.KEYS),
     platform,
     defaultScriptName: readIntakeConfig(c.env).defaultScriptName,
     nowMs: platform.now(),
   };
-  const taken = await takeEvents({ bytes, ndjson, idempotencyKey }, to).catch(refusedByQueue);
+  const taken = await takeEvents({ bytes, ndjson, idempotencyKey }, to).catch(notTaken);
   if (!taken.ok) throw faultsError(taken.status, BODY_CODE[taken.status], taken.faults);
   const messages = droppedKeys(taken.unknownKeys);
   return success(c, { accepted: taken.accepted }, { status: 202, messages });
@@ -46,8 +49,15 @@ export function droppedKeys(names: readonly string[]): Message[] {
   }));
 }
 
-/** @throws ApiError 503 if the queue did not take everything. */
-function refusedByQueue(error: unknown): never {
+/**
+ * @throws ApiError 503 if the queue did not take everything, or the register of keys did not
+ *   answer.
+ */
+function notTaken(error: unknown): never {
+  if (error instanceof RegisterError) {
+    log.error("a request could not be registered", { error: errorText(error.cause ?? error) });
+    throw unavailable(`${error.message}; nothing was taken. Repeat the request with the same Idempotency-Key`);
+  }
   if (!(error instanceof SendError)) throw error;
   log.error("the queue did not take all events", { error: errorText(error.cause) });
   throw unavailable(

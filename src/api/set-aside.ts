@@ -9,8 +9,19 @@ import { answered } from "../platform.ts";
 import { blobStore } from "../queue/blob-store.ts";
 import { type AsideId, type AsideStores, discardAside, findAside, listAside } from "../set-aside/aside.ts";
 import { contentOf } from "../set-aside/content.ts";
-import { type NotResent, resendAside } from "../set-aside/resend.ts";
-import { AsidePage, AsideQuery, DELETE_ASIDE, LIST_ASIDE, READ_ASIDE, RESEND_ASIDE } from "./docs/set-aside.ts";
+import { type NotResent, type Resent, resendAside } from "../set-aside/resend.ts";
+import { resendAll } from "../set-aside/resend-all.ts";
+import { jsonBody } from "./body.ts";
+import {
+  AsidePage,
+  AsideQuery,
+  DELETE_ASIDE,
+  LIST_ASIDE,
+  READ_ASIDE,
+  RESEND_ALL,
+  RESEND_ASIDE,
+  ResendAll,
+} from "./docs/set-aside.ts";
 import { listed, success } from "./envelope.ts";
 import { fileOf } from "./file.ts";
 import { queryOf } from "./query.ts";
@@ -25,6 +36,17 @@ export const setAsideRoutes: readonly Resource[] = [
     methods: {
       // Keys and causes may contain parts of records.
       GET: { permission: "logs:edit", doc: LIST_ASIDE, handle: (c) => list(c) },
+    },
+  },
+  {
+    path: "/set-aside/resend",
+    methods: {
+      POST: {
+        permission: "logs:edit",
+        action: "set-aside.resend",
+        doc: RESEND_ALL,
+        handle: (c, _config, platform) => resendSome(c, platform),
+      },
     },
   },
   {
@@ -109,15 +131,25 @@ async function read(c: AppContext): Promise<Response> {
   return success(c, { ...presentObject(object), bytes_raw, first_event, last_event, cut_at });
 }
 
-async function resend(c: AppContext, platform: { now(): number }): Promise<Response> {
-  const id = asideId(c);
-  const resent = await resendAside(storesOf(c), id, {
+function resendOne(c: AppContext, id: AsideId, platform: { now(): number }): Promise<Resent> {
+  return resendAside(storesOf(c), id, {
     // Nothing is known of the queue, so no log claims to be complete up to a later time.
     commit: (loaded, jobs, within) =>
       commitAndCount(loaded, jobs, { backlog: null, doneMs: 0, isFirst: false }, within),
     blobs: blobStore(c.env.BLOBS),
     platform,
   });
+}
+
+async function resendSome(c: AppContext, platform: { now(): number }): Promise<Response> {
+  const { skip } = await jsonBody(c.req.raw, ResendAll);
+  const { unanswered, ...result } = await resendAll(storesOf(c), skip, (id) => resendOne(c, id, platform), platform);
+  return success(c, { ...result, unanswered_jobs: unanswered });
+}
+
+async function resend(c: AppContext, platform: { now(): number }): Promise<Response> {
+  const id = asideId(c);
+  const resent = await resendOne(c, id, platform);
   switch (resent.kind) {
     case "message": {
       const { events, routed, notEnabled: not_enabled, notRouted: not_routed } = resent.count;

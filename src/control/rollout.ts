@@ -23,8 +23,11 @@ const LOGS_AT_ONCE = 8;
 export const PATIENCE = {
   /** For one log, or the ledger. */
   oneMs: 10_000,
-  /** For all of them. After that the answer is "not in force yet", and sending goes on. */
-  allMs: 15_000,
+  /**
+   * For all of them. After that the answer is "not in force yet", and sending goes on: a change is
+   * answered within five seconds, whatever hangs.
+   */
+  allMs: 4_000,
 };
 
 /**

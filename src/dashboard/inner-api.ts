@@ -94,7 +94,8 @@ interface Envelope<T> {
   messages: { code: number; message: string }[];
 }
 
-function unwrap<T>(answer: InnerAnswer<T>): Extract<InnerAnswer<T>, { ok: true }> {
+/** @throws InnerFailure for any other answer than a 2xx. */
+export function unwrap<T>(answer: InnerAnswer<T>): Extract<InnerAnswer<T>, { ok: true }> {
   if (answer.ok) return answer;
   throw new InnerFailure(answer.status, answer.errors);
 }

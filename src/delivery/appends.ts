@@ -1,5 +1,5 @@
 import type { Append, AppendResult } from "../object/append.ts";
-import { IdMemory, type TakenId } from "../storage/id-memory.ts";
+import { hasOwnRow, IdMemory, rememberedMs, type TakenId } from "../storage/id-memory.ts";
 import type { Batches } from "./batches.ts";
 import type { LogState } from "./log-state.ts";
 import type { OwnSplits } from "./own-splits.ts";
@@ -84,7 +84,7 @@ export class Appends {
     const { takenUntilMs = Number.POSITIVE_INFINITY } = this.#splits.following(row);
     const elsewhere = new Set(this.#splits.handedOn(messages));
     const own = messages.filter(
-      (message) => !elsewhere.has(message) && (message.keyed || message.takenInMs < takenUntilMs),
+      (message) => !elsewhere.has(message) && (hasOwnRow(message) || rememberedMs(message) < takenUntilMs),
     );
     return this.#pinned.forgotten(own, row.swept_ms);
   }

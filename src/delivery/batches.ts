@@ -1,5 +1,6 @@
+import type { JobConfig } from "../job/config.ts";
 import { COMPACT_AT_RAW_BYTES } from "../limits.ts";
-import type { Fragment } from "../object/encoder.ts";
+import type { Encoder, Fragment } from "../object/encoder.ts";
 import { encoderOf } from "../object/encoders.ts";
 import { Chunks } from "./chunks.ts";
 import { cut } from "./cut.ts";
@@ -27,6 +28,16 @@ const COMPANY_MS = 8_000;
 const DUE_MS = `max(oldest_taken_ms + ? + iif(next_chunk > 1, ${COMPANY_MS}, 0), opened_ms + ${LATE_GRACE_MS})`;
 
 /**
+ * Batches that one transaction cuts, near days first: a sender may have opened one for each of a
+ * hundred thousand far-away days. A cut takes 0.25 ms of CPU; the platform ends an invocation after
+ * 30 s of it, and nothing of its transaction would stay.
+ */
+const CUT_AT_ONCE = 1_000;
+
+/** Near days first, as cut.ts has it. */
+const NEAR_FIRST = "abs(day - oldest_taken_ms / 86400000) > 1, id";
+
+/**
  * The records that wait, one batch for each UTC day, and when a batch is cut (cut.ts). Every method
  * is synchronous and belongs into a transaction of its caller, so that records, counts and cuts are
  * committed together.
@@ -35,23 +46,26 @@ export class Batches {
   readonly #sql: SqlStorage;
   readonly #state: LogState;
   readonly #chunks: Chunks;
+  readonly #storedMaxBytes: () => number;
 
-  constructor(sql: SqlStorage, state: LogState) {
+  /** @param storedMaxBytes most bytes of an object as it is stored. */
+  constructor(sql: SqlStorage, state: LogState, storedMaxBytes: () => number) {
     this.#sql = sql;
     this.#state = state;
+    this.#storedMaxBytes = storedMaxBytes;
     this.#chunks = new Chunks(sql);
   }
 
   /**
    * Adds fragments to the batches of their days. A batch is cut before its object would exceed the
-   * job's limits, and as soon as it reaches them.
+   * job's limits, or what one request may send, and as soon as it reaches the job's limits.
    * @returns how many batches it opened; the caller counts them, and the next ids follow from that.
    */
   put(fragments: readonly Fragment[], nowMs: number): number {
     const { limits, output } = this.#state.requireJob();
     const encoder = encoderOf(output);
-    const { aroundBytes: around, seam } = encoder;
-    const seamBytes = seam.content.rawBytes;
+    const around = encoder.aroundBytes;
+    const seamBytes = encoder.seam.content.rawBytes;
     const firstId = this.#state.requireRow().next_batch;
     let nextId = firstId;
     for (const [day, group] of Map.groupBy(fragments, (fragment) => fragment.day)) {
@@ -59,11 +73,10 @@ export class Batches {
       let run: Fragment[] = [];
       for (const fragment of group) {
         if (batch !== null) {
-          const tooMany = batch.records + fragment.records > limits.records;
-          const tooLarge = around + batch.raw_bytes + seamBytes + fragment.rawBytes > limits.bytes;
-          if (tooMany || tooLarge) {
+          const reason = this.#fullBefore(fragment, batch, run, { limits, encoder });
+          if (reason !== null) {
             this.#chunks.add(batch, run, encoder);
-            this.#cut(batch, tooMany ? "records" : "bytes", nowMs);
+            this.#cut(batch, reason, nowMs);
             batch = null;
             run = [];
           }
@@ -84,17 +97,28 @@ export class Batches {
     return nextId - firstId;
   }
 
-  /** Cuts the batches whose oldest record has waited for the job's interval. */
+  /**
+   * Cuts batches whose oldest record has waited for the job's interval. Of too many, some are left,
+   * and stay due.
+   */
   cutDue(nowMs: number): void {
     const { limits } = this.#state.requireJob();
     const due = this.#sql.exec<BatchRow>(
-      `SELECT * FROM batch WHERE ${DUE_MS} <= ? ORDER BY id`,
+      `SELECT * FROM batch WHERE ${DUE_MS} <= ? ORDER BY ${NEAR_FIRST} LIMIT ${CUT_AT_ONCE}`,
       limits.intervalMs,
       nowMs,
     );
     for (const batch of due.toArray()) this.#cut(batch, "interval", nowMs);
   }
 
+  /** Cuts what waits. @returns false: of too many batches, some are left. */
+  cutSome(reason: CutReason, nowMs: number): boolean {
+    const some = this.#sql.exec<BatchRow>(`SELECT * FROM batch ORDER BY ${NEAR_FIRST} LIMIT ${CUT_AT_ONCE}`).toArray();
+    for (const batch of some) this.#cut(batch, reason, nowMs);
+    return some.length < CUT_AT_ONCE;
+  }
+
+  /** Cuts all that waits. */
   cutAll(reason: CutReason, nowMs: number): void {
     for (const batch of this.#batches()) this.#cut(batch, reason, nowMs);
   }
@@ -114,6 +138,30 @@ export class Batches {
     for (const { id } of batches) this.#chunks.drop(id);
     this.#sql.exec("DELETE FROM batch");
     return batches.reduce((sum, { records }) => sum + records, 0);
+  }
+
+  /**
+   * Why a batch is cut before it takes a fragment; null: there is room.
+   * @param run fragments that it has taken, and that are no chunks yet.
+   */
+  #fullBefore(
+    fragment: Fragment,
+    batch: BatchRow,
+    run: readonly Fragment[],
+    { limits, encoder }: { limits: JobConfig["limits"]; encoder: Encoder },
+  ): CutReason | null {
+    if (batch.records + fragment.records > limits.records) return "records";
+    const { aroundBytes: around, seam } = encoder;
+    const rawBytes = around + batch.raw_bytes + seam.content.rawBytes + fragment.rawBytes;
+    if (rawBytes > limits.bytes) return "bytes";
+    // Lengths are read only where the bytes before compression do not rule it out.
+    const storedMaxBytes = this.#storedMaxBytes();
+    if (deflatedAtMost(rawBytes) <= storedMaxBytes) return null;
+    const added = [...run, fragment].reduce(
+      (sum, { body, deflated }) => sum + body.length + (deflated ? seam.finished : seam.raw).length,
+      0,
+    );
+    return deflatedAtMost(around + this.#chunks.storedBytes(batch.id) + added) > storedMaxBytes ? "bytes" : null;
   }
 
   #batches(): BatchRow[] {
@@ -144,6 +192,14 @@ export class Batches {
   #cut(batch: BatchRow, reason: CutReason, nowMs: number): void {
     cut(batch, reason, nowMs, { sql: this.#sql, state: this.#state, chunks: this.#chunks });
   }
+}
+
+/**
+ * The most that bytes take when they are deflated, with head and tail of the file. Stored blocks
+ * and flushes add less than a thousandth to fragments that are worth deflating.
+ */
+function deflatedAtMost(bytes: number): number {
+  return bytes + Math.ceil(bytes / 1_000) + 1_000;
 }
 
 function openedWith(first: Fragment, id: number, nowMs: number): BatchRow {

@@ -107,6 +107,17 @@ export class Chunks {
     }
   }
 
+  /** How many bytes the chunks of a batch take. Reads their lengths alone. */
+  storedBytes(batchId: number): number {
+    const { bytes } = this.#sql
+      .exec<{ bytes: number }>(
+        "SELECT coalesce(sum(length(body)), 0) AS bytes FROM chunk WHERE id >= ? AND id < ?",
+        ...chunkRange(batchId),
+      )
+      .one();
+    return bytes;
+  }
+
   drop(batchId: number): void {
     this.#sql.exec("DELETE FROM chunk WHERE id >= ? AND id < ?", ...chunkRange(batchId));
   }

@@ -43,8 +43,8 @@ export function cut(
   take(tail.bytes);
   sql.exec(
     `INSERT INTO object (number, batch, day, name, key, content_type, head, tail, bytes, raw_bytes, records, sha256, md5,
-       first_event_ms, last_event_ms, oldest_taken_ms, reason, cut_ms, state)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'waiting')`,
+       first_event_ms, last_event_ms, oldest_taken_ms, reason, cut_ms, far, state)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'waiting')`,
     number,
     batch.id,
     batch.day,
@@ -63,6 +63,15 @@ export function cut(
     batch.oldest_taken_ms,
     reason,
     nowMs,
+    isFar(batch) ? 1 : 0,
   );
   sql.exec("DELETE FROM batch WHERE day = ?", batch.day);
+}
+
+/**
+ * Whether a batch is of neither the day of its intake, nor of one beside it: a backfill, which does
+ * not go before what happens now. A backlog is of the day of its intake, however late it comes.
+ */
+function isFar({ day, oldest_taken_ms }: BatchRow): boolean {
+  return Math.abs(day - Math.floor(oldest_taken_ms / 86_400_000)) > 1;
 }

@@ -1,7 +1,8 @@
 import { DurableObject } from "cloudflare:workers";
+import { readStoredMaxBytes } from "../config.ts";
 import type { Destination, Parsed } from "../destinations/destination.ts";
 import type { JobConfig } from "../job/config.ts";
-import { ID_MEMORY_MS, SEGMENT_MAX_BYTES } from "../limits.ts";
+import { ID_MEMORY_MS, OBJECT_STORED_BYTES, SEGMENT_MAX_BYTES } from "../limits.ts";
 import { errorText, log } from "../log.ts";
 import type { Append, AppendResult } from "../object/append.ts";
 import { platform, within } from "../platform.ts";
@@ -62,6 +63,7 @@ export class DeliveryLog extends DurableObject<Env> {
   /** Overridden by tests, which cannot fill a segment, and do not wait. */
   segmentMaxBytes = SEGMENT_MAX_BYTES;
   alarmWaitMs = ALARM_WAIT_MS;
+  storedMaxBytes = (): number => readStoredMaxBytes(this.env) ?? OBJECT_STORED_BYTES.fallback;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -69,7 +71,7 @@ export class DeliveryLog extends DurableObject<Env> {
     // Reads the settings at the time of use, not of construction.
     const open = (job: JobConfig): Parsed<Destination> => destinationOf(job, this.env);
     this.#state = new LogState(sql, ctx.id.toString());
-    this.#batches = new Batches(sql, this.#state);
+    this.#batches = new Batches(sql, this.#state, () => this.storedMaxBytes());
     this.#objects = new Objects(sql, this.#state);
     this.#health = new Health(sql);
     this.#replayed = new Replayed(sql, this.#state);
@@ -199,9 +201,10 @@ export class DeliveryLog extends DurableObject<Env> {
     const now = platform.now();
     const row = this.#state.row();
     if (row === null) return { pendingObjects: 0 };
+    let isCut = true;
     this.#alarm.transaction(() => {
       if (this.#state.requireJob().discard) this.#discard();
-      if (this.#canCut()) this.#batches.cutAll(reason, now);
+      if (this.#canCut()) isCut = this.#batches.cutSome(reason, now);
       if (reason === "manual") {
         tryNow(this.ctx.storage.sql);
         this.canary.retryNow(now);
@@ -214,6 +217,11 @@ export class DeliveryLog extends DurableObject<Env> {
       }
       this.#arm(now);
     });
+    while (!isCut) {
+      // What is cut stays cut, even if this invocation ends before all is.
+      await this.ctx.storage.sync();
+      isCut = this.#alarm.transaction(() => !this.#canCut() || this.#batches.cutSome(reason, now));
+    }
     this.#beginSplit();
     await this.#uploadFor(waitMs);
     this.#alarm.transaction(() => this.#arm(platform.now()));

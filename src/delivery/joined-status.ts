@@ -26,12 +26,21 @@ export function joined(
       holding.filter((status) => status !== null),
     ),
     segments: Math.max(...segments.values()),
+    ...fullest(statuses),
     sealed: false,
-    splits: [],
   };
 }
 
-function both(a: LogStatus, b: LogStatus): LogStatus {
+/** What the fullest of those holds that take records; an earlier release does not say. */
+function fullest(nodes: readonly LogStatus[]): Pick<LogStatus, "openBytes"> {
+  const bytes = nodes.filter(({ sealed }) => !sealed).flatMap(({ openBytes }) => openBytes ?? []);
+  return bytes.length === 0 ? {} : { openBytes: Math.max(...bytes) };
+}
+
+function both(
+  a: LogStatus,
+  { splits: _splits, openBytes: _bytes, oldestHeldTakenMs: _ms, ...b }: LogStatus,
+): LogStatus {
   const counts = { ...b.counts };
   for (const name of Object.keys(counts) as (keyof typeof counts)[]) counts[name] += a.counts[name];
   const failing = (b.lastErrorMs ?? 0) >= (a.lastErrorMs ?? 0) ? b : a;
@@ -40,7 +49,6 @@ function both(a: LogStatus, b: LogStatus): LogStatus {
     counts,
     pendingObjects: a.pendingObjects + b.pendingObjects,
     oldestPendingTakenMs: least(a.oldestPendingTakenMs, b.oldestPendingTakenMs),
-    oldestHeldTakenMs: least(a.oldestHeldTakenMs ?? null, b.oldestHeldTakenMs ?? null),
     deliveredRawBytes: a.deliveredRawBytes + b.deliveredRawBytes,
     deliveredBytes: a.deliveredBytes + b.deliveredBytes,
     lastErrorMs: failing.lastErrorMs,
@@ -48,7 +56,7 @@ function both(a: LogStatus, b: LogStatus): LogStatus {
     lastReceivedMs: greatest(a.lastReceivedMs, b.lastReceivedMs),
     failingSinceMs: least(a.failingSinceMs, b.failingSinceMs),
     parked: a.parked || b.parked,
-    storedBytes: Math.max(a.storedBytes, b.storedBytes),
+    storedBytes: a.storedBytes + b.storedBytes,
     setAside: {
       objects: a.setAside.objects + b.setAside.objects,
       records: a.setAside.records + b.setAside.records,

@@ -1,5 +1,5 @@
 import { JOBS_REMEMBERED_MAX } from "../limits.ts";
-import type { TakenId } from "../storage/id-memory.ts";
+import { hasOwnRow, rememberedMs, type TakenId } from "../storage/id-memory.ts";
 import type { Split } from "../storage/splits.ts";
 import { type Following, nodeOf, placeOf, SEGMENTS_MAX } from "./nodes.ts";
 
@@ -53,9 +53,9 @@ export class KnownLog {
     return segment;
   }
 
-  /** Whether a sealed node may hold a message. A repeat of a keyed one has another time. */
-  mayHold(node: number, { takenInMs, keyed }: TakenId): boolean {
-    return keyed || takenInMs < (this.#untilMs.get(node) ?? Number.POSITIVE_INFINITY);
+  /** Whether a sealed node may hold a message. */
+  mayHold(node: number, message: TakenId): boolean {
+    return hasOwnRow(message) || rememberedMs(message) < (this.#untilMs.get(node) ?? Number.POSITIVE_INFINITY);
   }
 
   /** What a node has to know of the segments before it; undefined: there are none. */

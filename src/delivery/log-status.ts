@@ -54,6 +54,7 @@ export function statusOf(
     parked: row.parked !== 0,
     storedBytes: sql.databaseSize,
     segments: 1,
+    openBytes: sql.databaseSize,
     setAside: { objects: row.aside_objects, records: row.set_aside, oldestMs: oldestAsideMs },
     canary,
     replayed: { objects: row.replayed_objects, records: row.replayed_records, bytes: row.replayed_bytes },

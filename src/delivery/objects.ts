@@ -12,6 +12,12 @@ import type { ObjectRow } from "./rows.ts";
  */
 const RELIEVE_AGAIN_MS = 15 * 60_000;
 
+/** `far`: objects of days far from that of their intake, as cut.ts decides. */
+export type Lane = "near" | "far";
+
+/** Its column in the table. */
+const FAR = { near: 0, far: 1 } as const satisfies Record<Lane, number>;
+
 /** How long a store that claims to have another object under every key is left alone, in ms. */
 const RENUMBER_AGAIN_MS = 60_000;
 
@@ -31,34 +37,42 @@ export class Objects {
   }
 
   /**
-   * The first objects whose next attempt is due, those with the fewest attempts first: one that
-   * always fails does not hold up the rest.
+   * The first objects of a lane whose next attempt is due, those with the fewest attempts first:
+   * one that always fails does not hold up the rest.
    */
-  due(nowMs: number, limit: number): ObjectRow[] {
+  due(nowMs: number, limit: number, lane: Lane): ObjectRow[] {
     return this.#sql
       .exec<ObjectRow>(
-        "SELECT * FROM object INDEXED BY object_by_turn WHERE state = 'waiting' AND next_attempt_ms <= ? ORDER BY attempts, number LIMIT ?",
+        "SELECT * FROM object INDEXED BY object_by_turn WHERE state = 'waiting' AND far = ? AND next_attempt_ms <= ? ORDER BY attempts, number LIMIT ?",
+        FAR[lane],
         nowMs,
         limit,
       )
       .toArray();
   }
 
-  /** When the next object is to be tried, in ms since the epoch; Infinity: none waits. */
-  nextAttemptMs(except: ReadonlySet<number>): number {
-    const first = (query: string): number =>
+  /**
+   * When the next object of these lanes is to be tried, in ms since the epoch; Infinity: none
+   * waits.
+   */
+  nextAttemptMs(except: ReadonlySet<number>, lanes: readonly Lane[] = ["near", "far"]): number {
+    const first = (query: string, ...values: number[]): number =>
       this.#sql
-        .exec<{ number: number; next_attempt_ms: number }>(query, except.size + 1)
+        .exec<{ number: number; next_attempt_ms: number }>(query, ...values, except.size + 1)
         .toArray()
         .find(({ number }) => !except.has(number))?.next_attempt_ms ?? Number.POSITIVE_INFINITY;
-    // An object that was never tried is due, and is first in the order of turn; those that were
-    // tried are ordered by time.
+    // An object that was never tried is due, and is first in the order of turn of its lane; those
+    // that were tried are ordered by time.
     return Math.min(
-      first(
-        "SELECT number, next_attempt_ms FROM object INDEXED BY object_by_turn WHERE state = 'waiting' AND attempts = 0 LIMIT ?",
+      ...lanes.map((lane) =>
+        first(
+          "SELECT number, next_attempt_ms FROM object INDEXED BY object_by_turn WHERE state = 'waiting' AND far = ? AND attempts = 0 LIMIT ?",
+          FAR[lane],
+        ),
       ),
       first(
-        "SELECT number, next_attempt_ms FROM object INDEXED BY object_by_time WHERE state = 'waiting' AND attempts > 0 ORDER BY next_attempt_ms LIMIT ?",
+        "SELECT number, next_attempt_ms FROM object INDEXED BY object_by_time WHERE state = 'waiting' AND attempts > 0 AND far <= ? ORDER BY next_attempt_ms LIMIT ?",
+        lanes.includes("far") ? FAR.far : FAR.near,
       ),
     );
   }

@@ -6,7 +6,7 @@ import type { Following } from "./nodes.ts";
 import type { LogRow } from "./rows.ts";
 
 /** The schema step that brought the table. */
-export const SPLITS_STEP = 10;
+export const SPLITS_STEP = 11;
 
 /** Clocks of the machines of consumers and logs, in ms: far more than they differ. */
 const SKEW_MS = 600_000;

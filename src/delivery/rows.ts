@@ -99,6 +99,7 @@ export interface ObjectRow {
   replay_of: number | null;
   elsewhere: string | null;
   aside_ms: number | null;
+  far: number;
 }
 
 /**

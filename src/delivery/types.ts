@@ -39,9 +39,14 @@ export interface LogStatus extends Following {
   failingSinceMs: number | null;
   /** They fail on something that only a person can change; parking.ts. */
   parked: boolean;
-  /** What the largest node holds on disk, in bytes; and the segments of the longest shard. */
+  /** What all hold on disk, in bytes; and the segments of the longest shard. */
   storedBytes: number;
   segments: number;
+  /**
+   * Of these bytes, those of the segment that takes records, and of those the fullest one. An earlier
+   * version does not say.
+   */
+  openBytes?: number;
   /**
    * Objects that the store refuses themselves, with their records; and when the first of them was
    * set aside, in ms.

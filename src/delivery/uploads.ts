@@ -1,6 +1,6 @@
 import { platform } from "../platform.ts";
 import type { LogState } from "./log-state.ts";
-import type { Objects } from "./objects.ts";
+import type { Lane, Objects } from "./objects.ts";
 import type { LogRow, ObjectRow } from "./rows.ts";
 
 /** Uploads of one log that run side by side; each holds one row of its object in memory. */
@@ -16,6 +16,16 @@ const PROBE_PATIENCE_MS = 15_000;
 export const LOOK_AGAIN_MS = 15_000;
 
 /**
+ * Of this many uploads, one is of a far-away day first; the others are of about today, as long as
+ * any waits. So a backfill of thousands of days delays what happens now by little, and is never
+ * held up for good.
+ */
+const FAR_ONE_OF = 4;
+
+/** Uploads of far-away days that run side by side: one place is left for what happens now. */
+const FAR_AT_ONCE = UPLOADS_AT_ONCE - 1;
+
+/**
  * Which objects of a log are uploaded when: some side by side while all is well, one at a time
  * after a failure, until one succeeds.
  */
@@ -28,8 +38,12 @@ export class Uploads {
    * are.
    */
   readonly #underWay = new Set<number>();
+  /** Those of them that are of far-away days. */
+  readonly #farUnderWay = new Set<number>();
   /** When this instance last began an upload, in ms since the epoch. */
   #lastStartMs = 0;
+  /** Uploads that this instance has begun. */
+  #begun = 0;
 
   /** @param attempt one attempt for one object, and what follows from it. */
   constructor(state: LogState, objects: Objects, attempt: (object: ObjectRow) => Promise<void>) {
@@ -46,11 +60,12 @@ export class Uploads {
   /** The upload of this object has ended. */
   ended(number: number): void {
     this.#underWay.delete(number);
+    this.#farUnderWay.delete(number);
   }
 
   /** When there is something to do, in ms since the epoch; Infinity: there is nothing. */
   nextMs(row: LogRow, nowMs: number): number {
-    const attempt = Math.max(this.#objects.nextAttemptMs(this.#underWay), this.#freeMs(row));
+    const attempt = Math.max(this.#objects.nextAttemptMs(this.#underWay, this.#lanes()), this.#freeMs(row));
     return this.#underWay.size > 0 ? Math.min(attempt, nowMs + LOOK_AGAIN_MS) : attempt;
   }
 
@@ -63,7 +78,9 @@ export class Uploads {
         if (object === null) return;
         tried.add(object.number);
         this.#lastStartMs = platform.now();
+        this.#begun += 1;
         this.#underWay.add(object.number);
+        if (object.far === 1) this.#farUnderWay.add(object.number);
         try {
           await this.#attempt(object);
         } finally {
@@ -96,7 +113,18 @@ export class Uploads {
     const row = this.#state.row();
     const now = platform.now();
     if (row === null || now < this.#freeMs(row)) return null;
-    const candidates = this.#objects.due(now, tried.size + this.#underWay.size + 1);
-    return candidates.find(({ number }) => !tried.has(number) && !this.#underWay.has(number)) ?? null;
+    for (const lane of this.#lanes()) {
+      const object = this.#objects
+        .due(now, tried.size + this.#underWay.size + 1, lane)
+        .find(({ number }) => !tried.has(number) && !this.#underWay.has(number));
+      if (object !== undefined) return object;
+    }
+    return null;
+  }
+
+  /** The lanes from which an upload may begin, the one whose turn it is first. */
+  #lanes(): Lane[] {
+    if (this.#farUnderWay.size >= FAR_AT_ONCE) return ["near"];
+    return this.#begun % FAR_ONE_OF === FAR_ONE_OF - 1 ? ["far", "near"] : ["near", "far"];
   }
 }

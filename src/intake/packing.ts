@@ -9,6 +9,7 @@ import {
   ROW_MAX_BYTES,
 } from "../limits.ts";
 import { encodeParts, splitMessage } from "../queue/message.ts";
+import type { FirstCopy } from "./first-copy.ts";
 import { messageFacts, recordFacts } from "./record-facts.ts";
 
 export interface PackedMessage {
@@ -27,7 +28,10 @@ export interface PackingContext {
   takenInMs: number;
   /** Id of the n-th message. */
   idOf(part: number): string;
+  /** It may be repeated: boundaries depend on the lines alone. */
   keyed: boolean;
+  /** What the first copy of such a request has fixed; absent: ids are remembered by themselves. */
+  first?: Pick<FirstCopy, "takenInMs" | "keyed">;
 }
 
 const encoder = new TextEncoder();
@@ -47,14 +51,17 @@ export function packRecords(lines: readonly string[], context: PackingContext): 
   const facts = lines.map(recordFacts);
   const add = (from: number, parts: readonly Uint8Array[]): void => {
     const id = context.idOf(messages.length);
-    const { takenInMs, keyed } = context;
+    const { takenInMs, first } = context;
+    const keyed = first?.keyed ?? context.keyed;
+    const isRepeat = first !== undefined && first.takenInMs < takenInMs;
     const raw = concat(parts);
     if (parts.length === 1 && raw.length > RECORD_MAX_BYTES + 1) {
       tooLarge.push(from);
       return;
     }
     const told = messageFacts(facts.slice(from, from + parts.length));
-    const body = encodeParts([{ id, takenInMs, keyed, records: parts.length }], raw, told);
+    const part = { id, takenInMs, keyed, ...(isRepeat && { firstMs: first.takenInMs }), records: parts.length };
+    const body = encodeParts([part], raw, told);
     if (body.length <= QUEUE_MESSAGE_MAX_BYTES) {
       messages.push({ id, takenInMs, records: parts.length, body, blob: null });
     } else if (parts.length > 1) {

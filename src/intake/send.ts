@@ -23,11 +23,11 @@ const SEND_RETRY_MS = [100, 400];
 const CALL_MS = 10_000;
 
 /**
- * Deadline of all calls for one request, in ms: 16 MiB are some seventy `sendBatch` in sequence.
- * Must stay below the minute that consumers allow for messages in flight, beyond which they claim
- * completeness.
+ * Deadline of all calls for one request, those to the register of keys included, in ms: 16 MiB are
+ * some seventy `sendBatch` in sequence. Must stay below the minute that consumers allow for
+ * messages in flight, beyond which they claim completeness.
  */
-const SEND_MS = 45_000;
+export const SEND_MS = 45_000;
 
 /** The queue did not take everything. */
 export class SendError extends Error {

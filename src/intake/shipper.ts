@@ -4,6 +4,7 @@ import { readIntakeConfig } from "../config.ts";
 import { EVENTS_BODY_MAX_BYTES, IDEMPOTENCY_KEY_MAX } from "../limits.ts";
 import { platform } from "../platform.ts";
 import { blobStore } from "../queue/blob-store.ts";
+import { keyRegister } from "./key-register.ts";
 import { takeEvents } from "./take.ts";
 
 export interface ShipOptions {
@@ -41,6 +42,7 @@ export class Shipper extends WorkerEntrypoint<Env> {
       {
         queue: this.env.EVENTS,
         blobs: blobStore(this.env.BLOBS),
+        keys: keyRegister(this.env.KEYS),
         platform,
         defaultScriptName: readIntakeConfig(this.env).defaultScriptName,
         nowMs: platform.now(),

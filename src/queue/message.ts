@@ -27,6 +27,7 @@ import { decodeFacts, encodeFacts, type MessageFacts } from "./facts.ts";
  * | 1 | the parts, 29 bytes each: id, time of intake, number of records, flags (2 keyed) |
  * | 2 | length of the NDJSON, its CRC-32, and that of the body |
  * | 3, 4 | what facts.ts says of the records |
+ * | 5 | time of intake of the first copy of each part's request, 8 bytes each; absent: none is a repeat |
  *
  * Block 1 of the body holds the records, part after part.
  *
@@ -53,6 +54,7 @@ const FLAG_OVER_LIMIT = 8;
 /** Types of blocks, in the head and in the body. */
 const PARTS = 1;
 const BODY = 2;
+const FIRSTS = 5;
 const LINES = 1;
 
 /** Largest NDJSON of a message: {@link MESSAGE_RAW_MAX_BYTES}, or one record and its newline. */
@@ -73,10 +75,15 @@ export interface Part {
   id: string;
   takenInMs: number;
   /**
-   * The id derives from an `Idempotency-Key`: a repeated request has the same id and another time
-   * of intake.
+   * The id derives from an `Idempotency-Key`, and every copy is remembered by the id alone.
    */
   keyed: boolean;
+  /**
+   * Of a repeated request: the time of intake of its first copy, by which all copies are
+   * remembered, in ms since the epoch and before `takenInMs`. Absent: this is the only copy, or the
+   * first one.
+   */
+  firstMs?: number;
   records: number;
 }
 
@@ -116,6 +123,7 @@ export function encodeParts(
   const blocks = encodeBlocks([
     [PARTS, concat(parts.map(encodePart))],
     [BODY, uint32s(raw.length, crc32(raw), crc32(body))],
+    ...encodeFirsts(parts),
     ...(facts === null ? [] : encodeFacts(facts)),
     ...(more.head ?? []),
   ]);
@@ -150,6 +158,14 @@ function encodePart({ id, takenInMs, records, keyed }: Part): Uint8Array {
   view.setUint32(24, records);
   view.setUint8(28, keyed ? FLAG_KEYED : 0);
   return bytes;
+}
+
+function encodeFirsts(parts: readonly Part[]): Block[] {
+  if (parts.every(({ firstMs }) => firstMs === undefined)) return [];
+  const bytes = new Uint8Array(8 * parts.length);
+  const view = new DataView(bytes.buffer);
+  for (const [i, { firstMs, takenInMs }] of parts.entries()) view.setBigUint64(8 * i, BigInt(firstMs ?? takenInMs));
+  return [[FIRSTS, bytes]];
 }
 
 function uint32s(...values: number[]): Uint8Array {
@@ -260,26 +276,37 @@ function decodeHead(body: unknown): Decoded<Head> {
   const head = new Uint8Array(body, 0, length);
   if (headCrc(head) !== view.getUint32(CRC_AT)) return { ok: false, why: "fails its checksum" };
   const blocks = decodeBlocks(head.subarray(HEADER_BYTES));
-  const parts = blocks === null ? null : decodeParts(blocks.get(PARTS));
+  const parts = blocks === null ? null : decodeParts(blocks.get(PARTS), blocks.get(FIRSTS));
   if (blocks === null || parts === null) return { ok: false, why: "does not say what its parts are" };
   return { ok: true, value: { envelope: { parts, elsewhere }, blocks } };
 }
 
-/** null: there are none, or two have the same id. */
-function decodeParts(bytes: Uint8Array | undefined): Part[] | null {
+/** null: there are none, two have the same id, or a first copy came after its repeat. */
+function decodeParts(bytes: Uint8Array | undefined, firsts: Uint8Array | undefined): Part[] | null {
   if (bytes === undefined || bytes.length === 0 || bytes.length % PART_BYTES !== 0) return null;
-  const parts = Array.from({ length: bytes.length / PART_BYTES }, (_, i): Part => {
+  const count = bytes.length / PART_BYTES;
+  if (firsts !== undefined && firsts.length !== 8 * count) return null;
+  const parts = Array.from({ length: count }, (_, i): Part => {
     const part = bytes.slice(i * PART_BYTES, (i + 1) * PART_BYTES);
     const view = new DataView(part.buffer);
+    const takenInMs = Number(view.getBigUint64(16));
+    const firstMs = firsts === undefined ? takenInMs : timeAt(firsts, 8 * i);
     return {
       id: toHex(part.subarray(0, 16)),
-      takenInMs: Number(view.getBigUint64(16)),
+      takenInMs,
       keyed: (view.getUint8(28) & FLAG_KEYED) !== 0,
+      ...(firstMs !== takenInMs && { firstMs }),
       records: view.getUint32(24),
     };
   });
-  const isValid = parts.every(({ takenInMs }) => Number.isSafeInteger(takenInMs));
+  const isValid = parts.every(
+    ({ takenInMs, firstMs }) => Number.isSafeInteger(takenInMs) && (firstMs === undefined || firstMs < takenInMs),
+  );
   return isValid && new Set(parts.map(({ id }) => id)).size === parts.length ? parts : null;
+}
+
+function timeAt(bytes: Uint8Array, at: number): number {
+  return Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(at));
 }
 
 /**
@@ -366,9 +393,9 @@ export function linesOfParts({ parts, lines }: Pick<Message, "parts" | "lines">)
   });
 }
 
-type MessageId = Pick<Part, "id" | "takenInMs" | "keyed">;
+type MessageId = Pick<Part, "id" | "takenInMs" | "keyed" | "firstMs">;
 
 /** What a part is remembered by. */
-export function idOf({ id, takenInMs, keyed }: MessageId): MessageId {
-  return { id, takenInMs, keyed };
+export function idOf({ id, takenInMs, keyed, firstMs }: MessageId): MessageId {
+  return { id, takenInMs, keyed, ...(firstMs !== undefined && { firstMs }) };
 }

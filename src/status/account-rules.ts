@@ -1,11 +1,20 @@
 import type { Owed } from "../debts/debt-store.ts";
 import type { OutboxStatus } from "../intake/outbox.ts";
-import { OUTBOX_MAX_BYTES } from "../limits.ts";
+import { DURABLE_OBJECT_MAX_BYTES, KEYS_SHARD_MAX_BYTES, OUTBOX_MAX_BYTES } from "../limits.ts";
 import type { AccountFacts, Facts } from "./facts.ts";
 import { SILENT } from "./facts.ts";
-import { AFTER, BACKLOG_MIN, DEBTS_LARGE_BYTES, GROWING_MS, isQuiet, LOSS_TOLD_MS } from "./thresholds.ts";
+import {
+  AFTER,
+  BACKLOG_MIN,
+  DEBTS_LARGE_BYTES,
+  GROWING_MS,
+  isQuiet,
+  LEDGER_FULL_BYTES,
+  LEDGER_LARGE_BYTES,
+  LOSS_TOLD_MS,
+} from "./thresholds.ts";
 import type { Subject } from "./types.ts";
-import { counted, type Found } from "./words.ts";
+import { counted, type Found, shownGB } from "./words.ts";
 
 const subject: Subject = { type: "account" };
 
@@ -21,10 +30,12 @@ export function accountFindings(facts: Facts): Found[] {
           ...routingFindings(facts, account),
           ...lossFindings(facts, account),
           ...queueFindings(facts, account),
+          ...sizeFindings(account),
           ...balanceFindings(account),
         ]),
     ...(outbox === SILENT ? [] : outboxFindings(outbox, facts.nowMs)),
     ...(facts.debts === SILENT ? [] : debtFindings(facts.debts)),
+    ...(facts.keysBytes === SILENT ? [] : keyFindings(facts.keysBytes)),
   ];
 }
 
@@ -47,7 +58,8 @@ function configurationFindings({ configFaults }: Facts): Found[] {
  * A part that does not answer is a finding of its own: what only that part knows is unknown
  * meanwhile.
  */
-function silenceFindings({ controlTold, account, functions, outbox, replays, attachments, debts }: Facts): Found[] {
+function silenceFindings(facts: Facts): Found[] {
+  const { controlTold, account, functions, outbox, replays, attachments, debts, keysBytes } = facts;
   const silent = (kind: Found["kind"], part: string, unknown: string): Found => ({
     kind,
     subject,
@@ -74,6 +86,9 @@ function silenceFindings({ controlTold, account, functions, outbox, replays, att
       ? [silent("attachments_silent", "The attachment check", "whether functions are still attached")]
       : []),
     ...(debts === SILENT ? [silent("debts_silent", "The store of debts", "what is kept for jobs")] : []),
+    ...(keysBytes === SILENT
+      ? [silent("keys_silent", "The register of keys", "whether requests with an Idempotency-Key are taken")]
+      : []),
   ];
 }
 
@@ -182,6 +197,22 @@ function queueFindings({ nowMs }: Facts, { status, backlogSinceMs }: AccountFact
   return findings;
 }
 
+function sizeFindings({ status: { storedBytes = 0 } }: AccountFacts): Found[] {
+  if (storedBytes < LEDGER_LARGE_BYTES) return [];
+  return [
+    {
+      kind: "ledger_large",
+      subject,
+      severity: storedBytes >= LEDGER_FULL_BYTES ? "error" : "warning",
+      sinceMs: null,
+      affected: null,
+      summary: `The account's ledger holds ${shownGB(storedBytes)} of ${DURABLE_OBJECT_MAX_BYTES / 1e9} GB. When it is full, no message is acknowledged, and the queue fills up.`,
+      advice:
+        "It remembers each message for fifteen days, and holds those that are set aside. Send events in larger requests, so that they make fewer messages, and resend or delete what is set aside.",
+    },
+  ];
+}
+
 function balanceFindings({ status: { counts } }: AccountFacts): Found[] {
   const { processed, routed, not_enabled, not_routed, set_aside, discarded } = counts;
   const off = Math.abs(processed - routed - not_enabled - not_routed - set_aside - discarded);
@@ -216,6 +247,24 @@ function debtFindings({ storedBytes }: Owed): Found[] {
   ];
 }
 
+/** Beyond its bound, requests with a key that it has not seen are refused. */
+function keyFindings(storedBytes: number): Found[] {
+  if (storedBytes < KEYS_SHARD_MAX_BYTES / 2) return [];
+  const isFull = storedBytes >= KEYS_SHARD_MAX_BYTES;
+  return [
+    {
+      kind: "keys_large",
+      subject,
+      severity: isFull ? "error" : "warning",
+      sinceMs: null,
+      affected: null,
+      summary: `Each shard of the register of keys holds some ${(storedBytes / 1e9).toFixed(1)} of ${KEYS_SHARD_MAX_BYTES / 1e9} GB${isFull ? ", and new keys are refused" : ""}.`,
+      advice:
+        "Send more events with each request, or fewer requests with an Idempotency-Key: each is remembered for fifteen days.",
+    },
+  ];
+}
+
 function outboxFindings({ events, oldestTakenMs, storedBytes }: OutboxStatus, nowMs: number): Found[] {
   const findings: Found[] = [];
   if (oldestTakenMs !== null && nowMs - oldestTakenMs > AFTER.outbox) {
@@ -238,7 +287,7 @@ function outboxFindings({ events, oldestTakenMs, storedBytes }: OutboxStatus, no
       severity: isFull ? "error" : "warning",
       sinceMs: null,
       affected: null,
-      summary: `A part of the outbox holds ${(storedBytes / 1e9).toFixed(1)} of ${OUTBOX_MAX_BYTES / 1e9} GB${isFull ? ", and takes no more" : ""}.`,
+      summary: `A part of the outbox holds ${shownGB(storedBytes)} of ${OUTBOX_MAX_BYTES / 1e9} GB${isFull ? ", and takes no more" : ""}.`,
       advice:
         "Find out why the queue accepts nothing, or detach functions that can wait: events that tail() can hand to neither are lost.",
     });

@@ -19,6 +19,7 @@ const Log = z
     parked: z.boolean(),
     storedBytes: z.number(),
     segments: z.number(),
+    openBytes: z.number().optional(),
     setAside: z.looseObject({ objects: z.number(), records: z.number(), oldestMs: Ms }),
     canary: z
       .looseObject({
@@ -36,6 +37,7 @@ const Account = z.looseObject({
   oldestUnfinishedMs: Ms,
   queueBacklog: z.number().nullable(),
   queueSeenMs: Ms,
+  storedBytes: z.number().optional(),
   setAsideMessages: z.looseObject({
     messages: z.number(),
     events: z.number(),
@@ -75,7 +77,9 @@ const Attachments = z.array(
   }),
 );
 
-export const ANSWER = { Log, Account, Outbox, Counts, Settings, Last, Replays, Attachments } as const;
+const Bytes = z.number();
+
+export const ANSWER = { Log, Account, Outbox, Counts, Settings, Last, Replays, Attachments, Bytes } as const;
 
 /** @returns the answer if it has the shape. @throws Error that repeats nothing of the answer. */
 export function checked<T>(of: z.ZodType, answer: T): T {

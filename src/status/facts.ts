@@ -25,6 +25,8 @@ export interface Facts {
   attachments: Told<readonly KnownAttachment[]>;
   /** What jobs are owed. */
   debts: Told<Owed>;
+  /** Size of a shard of the register of keys, in bytes; hashes spread evenly over all. */
+  keysBytes: Told<number>;
 }
 
 /** A job as last known, without secrets. */

@@ -6,6 +6,7 @@ import { controlPlane } from "../control/plane.ts";
 import { type Owed, owedIfAny } from "../debts/debt-store.ts";
 import { chainStatus } from "../delivery/chain.ts";
 import type { LogStatus } from "../delivery/types.ts";
+import { keyShard } from "../intake/key-register.ts";
 import type { OutboxStatus } from "../intake/outbox.ts";
 import { outboxStatus } from "../intake/outboxes.ts";
 import { readSnapshot } from "../job/snapshot.ts";
@@ -43,7 +44,7 @@ export const GATHER_PATIENCE = { oneMs: 3_000, allMs: 20_000 };
 /** Logs asked at the same time. */
 const LOGS_AT_ONCE = 8;
 
-type Bindings = Pick<Env, "CONTROL" | "LOG" | "ACCOUNT" | "OUTBOX" | "DEBTS">;
+type Bindings = Pick<Env, "CONTROL" | "LOG" | "ACCOUNT" | "OUTBOX" | "DEBTS" | "KEYS">;
 
 /** The answers of the other parts. */
 interface Answers {
@@ -55,6 +56,7 @@ interface Answers {
   replays: Told<readonly WaitingReplay[]>;
   attachments: Told<readonly KnownAttachment[]>;
   debts: Told<Owed>;
+  keysBytes: Told<number>;
 }
 
 /** Asks all parts. Never throws, and takes at most 20 s: a missing answer is a fact. */
@@ -95,6 +97,7 @@ export async function gather(
       replays: answers.replays,
       attachments: answers.attachments,
       debts: answers.debts,
+      keysBytes: answers.keysBytes,
     };
   } finally {
     patience.end();
@@ -105,8 +108,8 @@ export async function gather(
 type Ask = <T>(who: string, shape: z.ZodType | null, question: () => Promise<T>) => Promise<Told<T>>;
 
 async function askAll(env: Env, sources: Sources, ask: Ask): Promise<Answers> {
-  const { CONTROL, ACCOUNT, OUTBOX, DEBTS }: Bindings = env;
-  const [known, settings, account, lately, kept, replays, attachments, debts] = await Promise.all([
+  const { CONTROL, ACCOUNT, OUTBOX, DEBTS, KEYS }: Bindings = env;
+  const [known, settings, account, lately, kept, replays, attachments, debts, keysBytes] = await Promise.all([
     ask("the control plane", null, async () => {
       const snapshot = readSnapshot(await controlPlane(CONTROL).configSince(""));
       if (snapshot === null) throw new Error("no snapshot of jobs");
@@ -122,8 +125,10 @@ async function askAll(env: Env, sources: Sources, ask: Ask): Promise<Answers> {
     ask("attachments", ANSWER.Attachments, () => sources.attachments(env)),
     // It checks each shard's answer by its use.
     ask("the debts", null, () => owedIfAny(DEBTS, accountLedger(ACCOUNT))),
+    // One stands for all: each further one would be a request every five minutes.
+    ask("the register of keys", ANSWER.Bytes, () => keyShard(KEYS, 0).storedBytes()),
   ]);
-  return { known, settings, account, lately, outbox: kept, replays, attachments, debts };
+  return { known, settings, account, lately, outbox: kept, replays, attachments, debts, keysBytes };
 }
 
 async function askLogs(

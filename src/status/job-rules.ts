@@ -1,9 +1,10 @@
 import type { LogStatus } from "../delivery/types.ts";
+import { SEGMENT_MAX_BYTES } from "../limits.ts";
 import { canaryFindings } from "./canary-rules.ts";
 import { type Facts, type JobFacts, SILENT } from "./facts.ts";
 import { AFTER, GROWING_MS, LOG_LARGE_BYTES, REFUSED_MIN } from "./thresholds.ts";
 import type { Subject } from "./types.ts";
-import { answerIn, causeIn, counted, type Found, parkedAdvice, type Rest } from "./words.ts";
+import { answerIn, causeIn, counted, type Found, parkedAdvice, type Rest, shownGB } from "./words.ts";
 
 /** What is wrong with one job. */
 export function jobFindings(job: JobFacts, facts: Facts): Found[] {
@@ -198,8 +199,10 @@ function drainFindings({ id, deletedMs, destination }: JobFacts, log: LogStatus,
 /** Findings about what a log holds. */
 function holdingFindings({ id, past }: JobFacts, log: LogStatus, nowMs: number): Rest[] {
   const findings: Rest[] = [];
-  const { counts, segments, storedBytes, setAside } = log;
-  if (counts.pending > 0 && (segments > 1 || storedBytes >= LOG_LARGE_BYTES)) {
+  const { counts, segments, storedBytes, openBytes, setAside } = log;
+  // Of a log in shards, the fullest one; a log of an earlier release does not say.
+  const fullest = openBytes ?? storedBytes;
+  if (counts.pending > 0 && (segments > 1 || fullest >= LOG_LARGE_BYTES)) {
     const isFull = segments > 1;
     findings.push({
       kind: "log_large",
@@ -208,9 +211,19 @@ function holdingFindings({ id, past }: JobFacts, log: LogStatus, nowMs: number):
       affected: { count: counts.pending, what: "records" },
       summary: isFull
         ? `The log of job ${id} was full and continues in ${counted(segments, "segments")}: records arrive faster than they are delivered.`
-        : `The log of job ${id} holds ${Math.floor(storedBytes / 1e9)} GB: records arrive faster than they are delivered.`,
+        : `The log of job ${id} holds ${Math.floor(fullest / 1e9)} GB: records arrive faster than they are delivered.`,
       advice:
         "Fix what keeps the job from delivering, or send it less: a filter, a sample, fewer fields. Nothing is lost: a full log continues in further segments.",
+    });
+  } else if ((openBytes ?? 0) >= LOG_LARGE_BYTES) {
+    findings.push({
+      kind: "log_large",
+      severity: "warning",
+      sinceMs: null,
+      affected: null,
+      summary: `The log of job ${id} holds ${shownGB(fullest)} of the ${SEGMENT_MAX_BYTES / 1e9} GB of a segment, though nothing waits in it.`,
+      advice:
+        "Resend or delete what is set aside. The rest are ids of messages, kept for fifteen days: larger requests make fewer. Nothing is lost: a full log continues in a further segment.",
     });
   }
   if (counts.set_aside > 0 || setAside.objects > 0) {

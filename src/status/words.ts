@@ -85,6 +85,11 @@ export function span(ms: number): string {
   return "less than a minute";
 }
 
+/** `4.2`, of bytes. */
+export function shownGB(bytes: number): string {
+  return (bytes / 1e9).toFixed(1);
+}
+
 /** `1 record`, `2 records`. */
 export function counted(count: number, what: string): string {
   return `${count} ${count === 1 ? what.replace(/s$/, "") : what}`;

@@ -6,8 +6,15 @@ export interface TakenId {
   /** 16 bytes as 32 hex digits. */
   id: string;
   takenInMs: number;
-  /** Derived from an `Idempotency-Key`: a repeat has the same id but another time of intake. */
+  /** Derived from an `Idempotency-Key`, and remembered by itself, whatever its time of intake. */
   keyed: boolean;
+  /** Of a repeated request: the time of intake of its first copy, by which all are remembered. */
+  firstMs?: number;
+}
+
+/** The time, in ms since the epoch, that all copies of a message share. */
+export function rememberedMs({ takenInMs, firstMs }: Pick<TakenId, "takenInMs" | "firstMs">): number {
+  return firstMs ?? takenInMs;
 }
 
 export const ID_MEMORY_SQL = `
@@ -42,11 +49,26 @@ const IDS_HELD = 200_000;
 const minuteOf = (timeMs: number): number => Math.floor(timeMs / 60_000);
 
 /**
- * Whether ids of this time of intake are still remembered after a sweep at `sweptMs`. For keyed
- * ids, the time is that of the copy that was taken.
+ * Whether ids of this time of intake are still remembered after a sweep at `sweptMs`. For ids that
+ * are remembered by themselves, the time is that of the copy that was taken.
  */
 export function remembers(takenInMs: number, sweptMs: number): boolean {
   return minuteOf(takenInMs) >= minuteOf(sweptMs - ID_MEMORY_MS);
+}
+
+/**
+ * A repeat that came later than this after its first copy, in ms, may be delivered when that one's
+ * minute is forgotten: the queue holds messages for a day less than ids are remembered.
+ */
+const LATE_MS = 86_400_000;
+
+function isLate({ takenInMs, firstMs }: TakenId): boolean {
+  return firstMs !== undefined && takenInMs - firstMs > LATE_MS;
+}
+
+/** Whether the memory of an id may outlive that of its minute: it has a row of its own. */
+export function hasOwnRow(taken: TakenId): boolean {
+  return taken.keyed || isLate(taken);
 }
 
 /** What is in memory of a minute of intake. */
@@ -61,7 +83,8 @@ interface Minute {
 /**
  * Remembers which messages were taken, in the tables of {@link ID_MEMORY_SQL}. A row holds ids of
  * one minute of intake: a row per id would cost more than all other writes. A redelivered message
- * names the same minute. Keyed ids have no fixed minute and get a row each.
+ * names the same minute, and a repeat that of its first copy. Keyed ids have no fixed minute and
+ * get a row each, and so does a late repeat, beside its place in that minute.
  *
  * What is new is found to be new without reading rows again. The table decides: memory is compared
  * with its last row before each use, so that a transaction that failed leaves no trace.
@@ -75,7 +98,7 @@ export class IdMemory {
     this.#sql = sql;
   }
 
-  /** The remembered ids among these. */
+  /** The remembered ids among these. A late repeat is remembered anew, for as long as it comes. */
   known(ids: readonly TakenId[]): Set<string> {
     const known = new Set<string>();
     for (const [minute, group] of groupByMinute(ids.filter(({ keyed }) => !keyed))) {
@@ -85,9 +108,11 @@ export class IdMemory {
       const rows = this.#rows(minute).map(({ ids: taken }) => new Uint8Array(taken));
       for (const { id } of likely) if (rows.some((row) => includesAligned(row, fromHex(id)))) known.add(id);
     }
-    for (const { id, keyed } of ids) {
-      if (keyed && this.#sql.exec("SELECT 1 FROM taken_keyed WHERE id = ?", bytes(id)).toArray().length > 0)
-        known.add(id);
+    for (const taken of ids) {
+      if (!hasOwnRow(taken)) continue;
+      const minute = this.#ownMinute(taken.id);
+      if (minute !== null) known.add(taken.id);
+      if (isLate(taken) && known.has(taken.id) && (minute ?? 0) < minuteOf(taken.takenInMs)) this.#setOwn(taken);
     }
     return known;
   }
@@ -108,14 +133,12 @@ export class IdMemory {
       if (held.prints !== null && held.prints.size > IDS_HELD) held.prints = null;
       this.#sql.exec("INSERT OR REPLACE INTO taken (slot, ids) VALUES (?, ?)", held.slot, held.tail.buffer);
     }
-    for (const { id, keyed, takenInMs } of ids) {
-      if (keyed) this.#sql.exec("INSERT INTO taken_keyed (id, minute) VALUES (?, ?)", bytes(id), minuteOf(takenInMs));
-    }
+    for (const taken of ids) if (hasOwnRow(taken)) this.#setOwn(taken);
   }
 
   /**
-   * What was taken in at this time or later, in ms since the epoch, is not remembered; 0: nothing
-   * is. Keyed ids do not count.
+   * Ids of this time or a later one, as {@link rememberedMs} says, are not remembered; 0: none are.
+   * Those with rows of their own do not count.
    */
   untilMs(): number {
     const { slot } = this.#sql.exec<{ slot: number | null }>("SELECT max(slot) AS slot FROM taken").one();
@@ -166,6 +189,16 @@ export class IdMemory {
     }
   }
 
+  /** The minute of an id that has a row of its own; null: it has none. */
+  #ownMinute(id: string): number | null {
+    const rows = this.#sql.exec<{ minute: number }>("SELECT minute FROM taken_keyed WHERE id = ?", bytes(id));
+    return rows.toArray()[0]?.minute ?? null;
+  }
+
+  #setOwn({ id, takenInMs }: TakenId): void {
+    this.#sql.exec("INSERT OR REPLACE INTO taken_keyed (id, minute) VALUES (?, ?)", bytes(id), minuteOf(takenInMs));
+  }
+
   #rows(minute: number): { slot: number; ids: ArrayBuffer }[] {
     return this.#sql
       .exec<{ slot: number; ids: ArrayBuffer }>(
@@ -188,5 +221,5 @@ function bytes(id: string): ArrayBuffer {
 }
 
 function groupByMinute(ids: readonly TakenId[]): Map<number, TakenId[]> {
-  return Map.groupBy(ids, ({ takenInMs }) => minuteOf(takenInMs));
+  return Map.groupBy(ids, (id) => minuteOf(rememberedMs(id)));
 }

@@ -1,9 +1,10 @@
-import type { TakenId } from "./id-memory.ts";
+import { rememberedMs, type TakenId } from "./id-memory.ts";
 
 /**
  * A durable object of which one is not enough hands half of its messages on to another, its child:
  * those whose hash has this bit, taken in at `fromMs` (ms since the epoch) or later. What was taken
- * in before stays, so that a repeat meets the object that remembers it.
+ * in before stays, so that a redelivery meets the object that remembers it; a repeated request
+ * counts by the time of its first copy.
  *
  * The object decides alone, and only about what cannot have come yet: `fromMs` lies after its own
  * now, and after all that it has taken. From that transaction on it refuses what is its child's. So
@@ -34,7 +35,7 @@ export function childOf(shard: number, bit: number): number {
 
 /**
  * The shard of a message, as far as these splits are known; if others were made, that shard says
- * so. A keyed id stays with the root: a repeat has another time of intake.
+ * so. A keyed id stays with the root: its copies share no time.
  */
 export function homeOf(message: TakenId, splits: Splits, from: number = ROOT): number {
   if (message.keyed) return ROOT;
@@ -43,8 +44,8 @@ export function homeOf(message: TakenId, splits: Splits, from: number = ROOT): n
 }
 
 /** Whether a message of the shard is its child's since this split. */
-export function isBeyond({ id, takenInMs, keyed }: TakenId, { bit, fromMs }: Split): boolean {
-  return !keyed && takenInMs >= fromMs && ((hashOf(id) >> bit) & 1) === 1;
+export function isBeyond(message: TakenId, { bit, fromMs }: Split): boolean {
+  return !message.keyed && rememberedMs(message) >= fromMs && ((hashOf(message.id) >> bit) & 1) === 1;
 }
 
 /** The bit by which a shard splits next; null: it is as small as it gets. */

@@ -52,6 +52,7 @@ describe("what the ledger knows to come again", () => {
     await ledger().expectAgain([one]);
     expect(await ledger().oldestUnfinishedMs()).toBeNull();
     expect((await ledger().status()).counts.processed).toBe(1);
+    expect((await ledger().status()).storedBytes).toBeGreaterThan(4_096);
   });
 
   it("is not what was set aside by now", async () => {

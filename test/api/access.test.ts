@@ -281,6 +281,11 @@ describe("a misconfigured deployment", () => {
     ["ALLOW_LOOPBACK_DESTINATIONS", ["yes", "TRUE", "1"], /"true", "false" or absent/],
     ["REQUIRE_OWNERSHIP_CHALLENGE", ["yes", "TRUE", "0"], /"true", "false" or absent/],
     [
+      "OBJECT_STORED_MAX_BYTES",
+      ["4999999", "1000000001", "95 MB", "1e8", "-1", "95000000.5", "0x5f5e100"],
+      /a whole number of bytes from 5000000 to 1000000000, or absent/,
+    ],
+    [
       "OBJSTORE_ENDPOINT",
       ["http://store.example", "https://user:pass@store.example", "not a host", "https://store.example?x=1"],
       /an https:\/\/ URL, which may contain \{account-id\}/,

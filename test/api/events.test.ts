@@ -419,6 +419,60 @@ describe("a queue that fails", () => {
   });
 });
 
+describe("the register of keys", () => {
+  const KEY = { "idempotency-key": "order-5" };
+
+  /** A register with this answer to every question. */
+  function register(first: () => unknown): ReturnType<typeof intake> {
+    const scripted = intake();
+    const KEYS = { getByName: () => ({ first: async () => first() }) };
+    scripted.options.settings = { ...scripted.options.settings, KEYS };
+    return scripted;
+  }
+
+  it("that fails makes it 503, and nothing is sent; without a key it is not asked", async () => {
+    const logged = vi.spyOn(console, "error").mockImplementation(() => {});
+    world = register(() => {
+      throw new Error("a bad moment of the store");
+    });
+    const answer = await post({ event: null }, KEY);
+    expect([answer.status, errorsOf(answer)]).toEqual([
+      503,
+      [
+        [
+          1053,
+          undefined,
+          "the register of keys does not answer; nothing was taken. Repeat the request with the same Idempotency-Key",
+        ],
+      ],
+    ]);
+    expect(answer.headers.get("retry-after")).toBe("5");
+    expect([world.queue.calls, world.platform.slept]).toEqual([[], [100, 400]]);
+    expect(logged).toHaveBeenCalled();
+    expect((await post({ event: null })).status).toBe(202);
+  });
+
+  it("that knows a first copy of a newer version makes it 503, too", async () => {
+    vi.spyOn(console, "error").mockImplementation(() => {});
+    world = register(() => ({ takenInMs: NOON, packing: 1_000, settings: "unnamed", keyed: false }));
+    expect(errorsOf(await post({ event: null }, KEY))[0]?.[2]).toMatch(/^a newer version .* Repeat the request/);
+    expect(world.queue.calls).toEqual([]);
+  });
+
+  it("decides the records of a repeat: its default time and name are those of the first copy", async () => {
+    const first = { takenInMs: NOON - DAY_MS, packing: 2, settings: "before", keyed: false };
+    world = register(() => first);
+    await post({ event: null }, KEY);
+    expect(records()[0]).toMatchObject({ EventTimestampMs: NOON - DAY_MS, ScriptName: "before" });
+    expect(world.queue.taken()).toMatchObject([{ takenInMs: NOON, firstMs: NOON - DAY_MS, keyed: false }]);
+    const before = world.queue.taken()[0]?.id;
+    world = register(() => ({ ...first, takenInMs: NOON }));
+    await post({ event: null }, KEY);
+    const [now] = world.queue.taken();
+    expect([now?.id, now?.takenInMs, now?.firstMs]).toEqual([before, NOON, undefined]);
+  });
+});
+
 describe("a request that is repeated", () => {
   const events = Array.from({ length: 2_000 }, (_, i) => ({ Outcome: `${i}`, ScriptName: noise(200, i) }));
 

@@ -6,6 +6,7 @@ import { env, exports } from "cloudflare:workers";
 import { gunzipSync } from "node:zlib";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { accountLedger } from "../../src/account/ledger.ts";
+import { segmentOf } from "../../src/delivery/chain.ts";
 import { DeliveryLog } from "../../src/index.ts";
 import { ASIDE_SHOWN_BYTES, ASIDE_SHOWN_UNITS } from "../../src/limits.ts";
 import { recordLine } from "../../src/record/encode.ts";
@@ -223,9 +224,9 @@ describe("a message", () => {
   it("is not sent again when a log cannot tell whether it has it: that is said, and it stays", async () => {
     const job = await createJob(freshBucket().name);
     await aside(1, [lineOf("shop")]);
-    // No cron has run in that time; a flush makes the log remove what has expired.
+    // The cron has not run in that time; then it makes the log remove what has expired.
     clock.advance(16 * 86_400_000);
-    await call("POST", `/logship/jobs/${job}/flush`);
+    await segmentOf(env.LOG, job, 0).drive("scheduled", 0);
     expect((await list()).body.result).toMatchObject([{ resendable: false }]);
     const answer = await call("POST", "/logship/set-aside/message-1/resend");
     const words = `it is no longer known whether job ${job} has taken it before: sending it again might store it twice. Read it and send what is missing as new events, or delete it`;
@@ -276,6 +277,56 @@ describe("an object", () => {
     expect([answer.status, errorsOf(answer)]).toEqual([409, [[1009, undefined, words]]]);
     expect((await call("DELETE", `/logship/set-aside/object-${job}-1`)).status).toBe(200);
     expect((await list()).body.result).toEqual([]);
+  });
+});
+
+describe("everything", () => {
+  const resendAll = (skip = 0) => call<Record<string, number>>("POST", "/logship/set-aside/resend", { skip });
+
+  it("is sent again, but for what cannot be", async () => {
+    const job = await refusedObjects(2);
+    for (let n = 1; n <= 3; n++) await aside(n, [lineOf("shop"), lineOf("till")]);
+    await unreadable(4, new Uint8Array(3));
+    const { result } = (await resendAll()).body;
+    expect(result).toEqual({ sent: 5, events: 6, records: 4, stayed: 1, left: 0, unanswered_jobs: [] });
+    expect((await list()).body.result.map((entry) => entry.id)).toEqual(["message-4"]);
+    expect((await logStatus(job)).counts).toMatchObject({ set_aside: 0, pending: 4 + 6 });
+    expect((await resendAll(1)).body.result).toMatchObject({ sent: 0, stayed: 1, left: 0 });
+  });
+
+  it("goes on behind what stays", async () => {
+    const job = await createJob(freshBucket().name);
+    for (let n = 1; n <= 102; n++) {
+      if (n % 2 === 1) await unreadable(n, new Uint8Array([n]));
+      else await aside(n, [lineOf("shop")]);
+    }
+    const first = (await resendAll()).body.result;
+    expect(first).toMatchObject({ sent: 50, events: 50, stayed: 50, left: 2 });
+    expect((await resendAll(first.stayed)).body.result).toMatchObject({ sent: 1, stayed: 51, left: 0 });
+    expect((await logStatus(job)).counts.received).toBe(51);
+  });
+
+  it("stays, as far as a job cannot take it", async () => {
+    await createJob(freshBucket().name);
+    await aside(1, [lineOf("shop")]);
+    vi.spyOn(DeliveryLog.prototype, "append").mockImplementation(() => {
+      throw new Error("out of reach");
+    });
+    expect((await resendAll()).body.result).toMatchObject({ sent: 0, stayed: 1, left: 0 });
+    expect((await list()).body.result).toHaveLength(1);
+  });
+
+  it("begins nothing more after ten seconds, and says what is left", async () => {
+    await createJob(freshBucket().name);
+    for (let n = 1; n <= 12; n++) await aside(n, [lineOf("shop")]);
+    const { append } = DeliveryLog.prototype;
+    vi.spyOn(DeliveryLog.prototype, "append").mockImplementation(function (this: DeliveryLog, ...args) {
+      clock.advance(4_000);
+      return append.apply(this, args);
+    });
+    const { result } = (await resendAll()).body;
+    expect(result).toMatchObject({ stayed: 0, left: 12 - (result.sent ?? 0) });
+    expect(result.left).toBeGreaterThan(0);
   });
 });
 

@@ -2,6 +2,7 @@ import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "c
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { controlPlane } from "../../src/control/plane.ts";
+import { PATIENCE } from "../../src/control/rollout.ts";
 import { segmentOf } from "../../src/delivery/chain.ts";
 import { AccountLedger, DeliveryLog } from "../../src/index.ts";
 import type { JobConfig } from "../../src/job/config.ts";
@@ -45,6 +46,10 @@ function hang(...ids: number[]): { release: () => void; calls: () => number } {
   } as never);
   return { release, calls: () => calls };
 }
+
+it("leaves a second of the five in which a change is answered, whatever hangs", () => {
+  expect(PATIENCE.allMs).toBeLessThanOrEqual(4_000);
+});
 
 describe("the alarm that repeats what was not confirmed", () => {
   it("is not postponed by changes that are", async () => {

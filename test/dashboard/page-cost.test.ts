@@ -2,7 +2,16 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it, vi } from "vitest";
-import { AccessRegister, AccountLedger, ControlPlane, DeliveryLog, Outbox, Replays, Watch } from "../../src/index.ts";
+import {
+  AccessRegister,
+  AccountLedger,
+  ControlPlane,
+  DeliveryLog,
+  KeyRegister,
+  Outbox,
+  Replays,
+  Watch,
+} from "../../src/index.ts";
 import { watch } from "../../src/status/watch.ts";
 import { Oracle } from "../support/oracle.ts";
 import { createJob } from "../support/runtime/api.ts";
@@ -10,7 +19,7 @@ import { deliver, freshBucket, NOON, pack, setClock, settle } from "../support/r
 import { Visitor } from "./support.ts";
 
 const CLASSES: readonly { prototype: object }[] = [
-  ...[AccessRegister, AccountLedger, ControlPlane, DeliveryLog, Outbox, Replays, Watch],
+  ...[AccessRegister, AccountLedger, ControlPlane, DeliveryLog, KeyRegister, Outbox, Replays, Watch],
 ];
 
 /** Calls of an object to itself. */
@@ -73,9 +82,9 @@ it.each([1, 3])("a look costs a few requests, and some more for each of %d jobs"
     expect((await visitor.get(path, { "x-logship-refresh": "1" })).status).toBe(200);
     return made();
   };
-  expect(await look("/")).toBe(24 + 6 * count);
+  expect(await look("/")).toBe(27 + 7 * count);
   expect(rows()).toBe(2);
-  expect(await look("/jobs")).toBe(13 + 3 * count);
-  expect(await look(`/jobs/${jobs[0]}`)).toBe(17);
-  expect(await look("/status")).toBe(14 + count);
+  expect(await look("/jobs")).toBe(14 + 4 * count);
+  expect(await look(`/jobs/${jobs[0]}`)).toBe(19);
+  expect(await look("/status")).toBe(16 + count);
 });

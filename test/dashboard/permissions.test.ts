@@ -43,6 +43,7 @@ const NEEDED: { readonly [path: string]: { get?: Permission | null; post?: Permi
   "/live": { get: "logs:read" },
   "/set-aside": { get: "logs:edit" },
   "/set-aside/resend": { post: "logs:edit" },
+  "/set-aside/resend-all": { post: "logs:edit" },
   "/set-aside/:id": { get: "logs:edit" },
   "/set-aside/:id/download": { get: "logs:edit" },
   "/set-aside/:id/delete": { get: "logs:edit", post: "logs:edit" },

@@ -238,6 +238,28 @@ describe("sending again", () => {
   it("of nothing is refused", async () => {
     expect((await admin.submit("/set-aside/resend")).status).toBe(400);
   });
+
+  it("is all resent, where there is more than a page of it", async () => {
+    await createJob(freshBucket().name);
+    for (let n = 1; n <= 22; n++) await aside(n, [lineOf("shop")]);
+    expect(await textAt("/set-aside")).toContain("Resend all 22");
+    const text = textOf((await admin.submit("/set-aside/resend-all")).html);
+    expect(text).toContain("22 entries resent 22 events to their jobs, 0 records waiting for upload.");
+    expect(await ids()).toEqual([]);
+  });
+
+  it("leads on behind what stayed, and takes no other number", async () => {
+    await createJob(freshBucket().name);
+    for (let n = 1; n <= 101; n++) await unreadable(n, new Uint8Array([n]));
+    const { html } = await admin.submit("/set-aside/resend-all", { skip: "-1" });
+    expect(textOf(html)).toContain(
+      "0 entries resent 0 events to their jobs, 0 records waiting for upload. 100 entries",
+    );
+    expect(html).toContain('name="skip" value="100"');
+    const next = await admin.submit("/set-aside/resend-all", { skip: "100" });
+    expect(textOf(next.html)).toContain("101 entries could not be resent, and stayed");
+    expect(next.html).not.toContain('name="skip"');
+  });
 });
 
 describe("deleting", () => {

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { appendToChain } from "../../src/delivery/append-to-chain.ts";
+import { chainStatus } from "../../src/delivery/chain.ts";
 import type { DeliveryLog } from "../../src/delivery/delivery-log.ts";
+import type { LogStatus } from "../../src/delivery/types.ts";
 import type { Append, AppendResult } from "../../src/object/append.ts";
 import { id, job } from "../pipeline/scripted.ts";
 import { NOON } from "../record/samples.ts";
@@ -61,5 +63,56 @@ describe("an append", () => {
     expect(await appendToChain(namespace, job(1), build, CANDIDATES)).toEqual({ kind: "taken" });
     expect(calls.slice(0, 3)).toEqual(["job 1 segment 0: 3", "job 1 segment 0: 3", "job 1 segment 1: 2"]);
     expect(calls.slice(-2)).toEqual(["job 1 segment 21: 2", "job 1 segment 21: 1"]);
+  });
+});
+
+describe("the status of a log", () => {
+  /** A segment whose numbers are all this one, or follow from it. */
+  const segment = (n: number, fields: Partial<LogStatus> = {}): LogStatus => ({
+    counts: {
+      ...{ received: n, filtered: 2 * n, sampled_out: 3 * n, delivered: 4 * n },
+      ...{ pending: 0, set_aside: 5 * n, discarded: 6 * n },
+    },
+    ...{ pendingObjects: n, oldestPendingTakenMs: NOON + n, deliveredRawBytes: n, deliveredBytes: n },
+    ...{ lastCompleteMs: NOON + n, lastErrorMs: NOON + n, errorMessage: `error ${n}`, lastReceivedMs: NOON + n },
+    ...{ failingSinceMs: NOON + n, parked: false, storedBytes: n, segments: 1 },
+    setAside: { objects: 0, records: 0, oldestMs: null },
+    canary: { state: "ok", sinceMs: n, lastOkMs: null, why: null },
+    replayed: { objects: n, records: 2 * n, bytes: 3 * n },
+    sealed: true,
+    ...fields,
+  });
+
+  const statusOf = (...segments: (LogStatus | null)[]): Promise<LogStatus | null> => {
+    const getByName = (name: string) => ({ status: async () => segments[Number(name.split(" ").at(-1))] });
+    return chainStatus({ getByName } as unknown as DurableObjectNamespace<DeliveryLog>, 1);
+  };
+
+  it("is that of all its segments", async () => {
+    const setAside = (n: number) => ({ objects: n, records: 2 * n, oldestMs: NOON + n });
+    const first = segment(1, { setAside: setAside(1), canary: null });
+    const last = segment(20, { setAside: setAside(20), parked: true, sealed: false });
+    expect(await statusOf(first, last)).toEqual({
+      ...segment(21, { setAside: { objects: 21, records: 42, oldestMs: NOON + 1 } }),
+      ...{ oldestPendingTakenMs: NOON + 1, lastCompleteMs: NOON + 1, failingSinceMs: NOON + 1 },
+      ...{ lastErrorMs: NOON + 20, errorMessage: "error 20", lastReceivedMs: NOON + 20 },
+      ...{ parked: true, segments: 2, canary: last.canary, sealed: false },
+    });
+  });
+
+  it("names the latest error, the oldest of what waits, and what is complete, whichever segment has it", async () => {
+    const nothing = { oldestPendingTakenMs: null, failingSinceMs: null, lastErrorMs: null, errorMessage: null };
+    const quiet = segment(20, { ...nothing, canary: null, lastReceivedMs: null, lastCompleteMs: null });
+    const said = { oldestPendingTakenMs: NOON + 1, failingSinceMs: NOON + 1, lastErrorMs: NOON + 1 };
+    const expected = { ...said, errorMessage: "error 1", lastReceivedMs: NOON + 1, lastCompleteMs: NOON + 1 };
+    expect(await statusOf(segment(1), { ...quiet, sealed: false })).toMatchObject(expected);
+    expect(await statusOf(quiet, segment(1, { sealed: false }))).toMatchObject(expected);
+    expect(await statusOf(segment(1), segment(20, { sealed: false }))).toMatchObject({ lastCompleteMs: NOON + 20 });
+  });
+
+  it("ends with the first segment that is not sealed, or is not there", async () => {
+    expect(await statusOf(segment(1, { sealed: false }), segment(2))).toMatchObject({ segments: 1 });
+    expect(await statusOf(segment(1), null)).toMatchObject({ segments: 1, sealed: true });
+    expect(await statusOf(null)).toBeNull();
   });
 });

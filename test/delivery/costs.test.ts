@@ -1,4 +1,5 @@
 import { describe, it, vi } from "vitest";
+import { Chunks } from "../../src/delivery/chunks.ts";
 import { LogState } from "../../src/delivery/log-state.ts";
 import { Objects } from "../../src/delivery/objects.ts";
 import { NDJSON } from "../../src/output/format.ts";
@@ -128,15 +129,40 @@ it("what is due next is found by reading a few rows, however many objects wait",
       `WITH RECURSIVE n (i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
        INSERT INTO object (number, ${columns.join(", ")}) SELECT i, ${columns.join(", ")} FROM object, n`,
     );
-    sql.exec("UPDATE object SET attempts = 1 + number % 7, next_attempt_ms = ? + number WHERE number > 3", NOON);
+    sql.exec(
+      "UPDATE object SET attempts = 1 + number % 7, next_attempt_ms = ? + number, far = number % 2 WHERE number > 3",
+      NOON,
+    );
     const objects = new Objects(sql, new LogState(sql, ""));
     const run = statements(storage);
     // Three were never tried: they come first, and are due at once.
-    expect(objects.due(NOON, 3).map(({ number }) => number)).toEqual([1, 2, 3]);
+    expect(objects.due(NOON, 3, "near").map(({ number }) => number)).toEqual([1, 2, 3]);
     expect(objects.nextAttemptMs(new Set())).toBe(0);
     expect(objects.nextAttemptMs(new Set([1, 3]))).toBe(0);
     expect(objects.nextAttemptMs(new Set([1, 2, 3]))).toBe(NOON + 4);
     expect(objects.nextAttemptMs(new Set([1, 2, 3, 4, 6]))).toBe(NOON + 5);
+    expect(objects.nextAttemptMs(new Set([1, 2, 3, 4, 6]), ["near"])).toBe(NOON + 8);
     expect(run.reduce((sum, { cursor }) => sum + cursor.rowsRead, 0)).toBeLessThan(100);
   });
+});
+
+it("holds no more than one chunk in memory while it cuts", async ({ expect }) => {
+  setClock(NOON);
+  const job = jobInto(freshBucket().name);
+  const held: number[] = [];
+  const { of } = Chunks.prototype;
+  const bodies: ArrayBuffer[] = [];
+  vi.spyOn(Chunks.prototype, "of").mockImplementation(function* (this: Chunks, batch) {
+    for (const chunk of of.call(this, batch)) {
+      bodies.push(chunk.body);
+      held.push(bodies.filter(({ byteLength }) => byteLength > 0).length);
+      yield chunk;
+    }
+  });
+  await inLog(job, (log) => {
+    log.configure(job, 0);
+    for (let n = 0; n < 3; n++) append(log, 1, fragmentsOf(NDJSON, [`${noise(400_000)}\n`]));
+    log.configure({ ...job, version: 2, outputVersion: 2 }, 0);
+  });
+  expect(held).toEqual([1, 1, 1]);
 });

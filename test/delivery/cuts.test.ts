@@ -1,9 +1,11 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
-import { segmentOf } from "../../src/delivery/chain.ts";
+import { readStoredMaxBytes } from "../../src/config.ts";
+import { chainStatus, segmentOf } from "../../src/delivery/chain.ts";
 import type { ObjectEntry } from "../../src/delivery/types.ts";
 import { NDJSON } from "../../src/output/format.ts";
+import { noise } from "../record/samples.ts";
 import { assertClean, Oracle } from "../support/oracle.ts";
 import { api, createJob, destinationConf } from "../support/runtime/api.ts";
 import {
@@ -20,6 +22,7 @@ import {
   settle,
 } from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";
+import { append, cutObjects, fragmentsOf, inLog, jobInto } from "./direct.ts";
 
 const reasons = async (job: number) => (await jobObjects(job)).map(({ reason, records }) => [reason, records]);
 
@@ -37,6 +40,50 @@ describe("a batch is cut", () => {
     expect(cut.every(([reason, records]) => reason === "records" && Number(records) <= 1_000)).toBe(true);
     await settle(job, clock);
     assertClean(oracle.audit("job", await control.contents(), { path: "logs/{DATE}" }));
+  });
+
+  it("by bytes as stored: none has more than one request may send, whatever the job allows", async ({ expect }) => {
+    setClock(NOON);
+    const job = jobInto("nowhere");
+    await inLog(job, (log, storage) => {
+      log.storedMaxBytes = () => 2_000_000;
+      log.configure(job, 0);
+      // Some appends of several fragments, and some of one.
+      for (const records of [120, 120, 30, 30, 30, 30, 30, 30])
+        append(
+          log,
+          1,
+          fragmentsOf(
+            NDJSON,
+            Array.from({ length: records }, (_, i) => noise(20_000, i)),
+          ),
+        );
+      const cut = cutObjects(storage);
+      expect(cut.length).toBeGreaterThan(2);
+      for (const { row, bytes } of cut) {
+        expect(row.reason).toBe("bytes");
+        expect(bytes.length).toBeLessThanOrEqual(2_000_000);
+        // A fragment more, of at most a megabyte, would not have fitted.
+        expect(bytes.length).toBeGreaterThan(1_000_000);
+      }
+    });
+  });
+
+  it("not by bytes as stored where it compresses well", async ({ expect }) => {
+    setClock(NOON);
+    const job = jobInto("nowhere");
+    await inLog(job, (log, storage) => {
+      log.storedMaxBytes = () => 1_000_000;
+      log.configure(job, 0);
+      for (let i = 0; i < 10; i++) append(log, 1, fragmentsOf(NDJSON, [`${i}`.repeat(900_000)]));
+      expect(cutObjects(storage)).toEqual([]);
+    });
+  });
+
+  it("at 95 MB as stored, unless it is configured otherwise", ({ expect }) => {
+    expect(readStoredMaxBytes({})).toBe(95_000_000);
+    expect(readStoredMaxBytes({ OBJECT_STORED_MAX_BYTES: "" })).toBe(95_000_000);
+    expect(readStoredMaxBytes({ OBJECT_STORED_MAX_BYTES: "500000000" })).toBe(500_000_000);
   });
 
   it("by bytes before compression", async ({ expect }) => {
@@ -363,6 +410,13 @@ describe("a segment that is full", () => {
     expect((await logStatus(job, 0)).sealed).toBe(true);
     expect((await logStatus(job, 0)).counts.received).toBe(20);
     expect((await logStatus(job, 1)).counts.received).toBe(20);
+    const [first, open] = [await logStatus(job, 0), await logStatus(job, 1)];
+    expect(open.openBytes).toBeGreaterThan(4_096);
+    expect(await chainStatus(env.LOG, job)).toMatchObject({
+      segments: 2,
+      storedBytes: first.storedBytes + open.storedBytes,
+      openBytes: open.openBytes,
+    });
     await deliver([...messages].reverse(), 3);
     expect((await api("GET", `/logship/jobs/${job}/ledger`)).body.result).toMatchObject({
       received: 40,

@@ -9,7 +9,7 @@ import {
 import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { segmentOf } from "../../src/delivery/chain.ts";
-import worker, { AccountLedger, ControlPlane, DeliveryLog } from "../../src/index.ts";
+import worker, { AccountLedger, ControlPlane, DebtStore, DeliveryLog } from "../../src/index.ts";
 import { outbox } from "../../src/intake/outbox.ts";
 import type { PackedMessage } from "../../src/intake/packing.ts";
 import { Oracle } from "../support/oracle.ts";
@@ -219,6 +219,10 @@ it("claims completeness for nothing that has to come again", async ({ expect }) 
   };
   clock.advance(600_000);
   vi.spyOn(DeliveryLog.prototype, "append").mockImplementationOnce(() => {
+    throw new Error("one bad moment");
+  });
+  // It is not owed either, so it has to come again.
+  vi.spyOn(DebtStore.prototype, "owe").mockImplementationOnce(() => {
     throw new Error("one bad moment");
   });
   const late = pack(oracle.mint(5), clock.nowMs());

@@ -1,5 +1,5 @@
 import { it, vi } from "vitest";
-import { DeliveryLog } from "../../src/index.ts";
+import { DebtStore, DeliveryLog } from "../../src/index.ts";
 import { assertClean, Oracle } from "../support/oracle.ts";
 import { createJob } from "../support/runtime/api.ts";
 import { deliver, freshBucket, NOON, pack, setClock, settle } from "../support/runtime/pipeline.ts";
@@ -36,7 +36,8 @@ it("delivers to a second job what the first had taken in an earlier delivery", a
   const messages = pack(events, clock.nowMs(), { perMessage: 5 });
   const append = DeliveryLog.prototype.append;
   let calls = 0;
-  // The second job's log is out of reach the first time.
+  // The second job's log is out of reach the first time, and so are the debts.
+  const owe = vi.spyOn(DebtStore.prototype, "owe").mockRejectedValue(new Error("out of reach"));
   const spy = vi.spyOn(DeliveryLog.prototype, "append").mockImplementation(function (this: DeliveryLog, request) {
     calls += 1;
     if (calls === 2) throw new Error("out of reach");
@@ -46,6 +47,7 @@ it("delivers to a second job what the first had taken in an earlier delivery", a
   expect(acked).toEqual([]);
   expect(retried).toHaveLength(4);
   spy.mockRestore();
+  owe.mockRestore();
   await deliver(messages, 2);
   await settle(first, clock);
   await settle(second, clock);

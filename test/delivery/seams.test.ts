@@ -166,9 +166,10 @@ describe("however records are split into fragments and appends", () => {
     const property = fc.asyncProperty(
       fc.record({ batchPrefix: text, batchSuffix: text, recordDelimiter: text, escapeDollarBrace: fc.boolean() }),
       fc.oneof(fc.constant(100_000_000), fc.integer({ min: 1, max: 1_000_000 })),
+      fc.oneof(fc.constant(95_000_000), fc.integer({ min: 1, max: 300_000 })),
       fc.oneof(fc.constant(100_000), fc.integer({ min: 1, max: 20 })),
       appends,
-      async (texts, maxBytes, maxRecords, shape) => {
+      async (texts, maxBytes, storedMaxBytes, maxRecords, shape) => {
         const output = format(texts);
         const limits = { bytes: maxBytes, records: maxRecords, intervalMs: 30_000 };
         jobs += 1;
@@ -177,6 +178,7 @@ describe("however records are split into fragments and appends", () => {
         /** Which fragment a record came in. */
         const cameIn = new Map<string, object>();
         await inLog(job, (log, storage) => {
+          log.storedMaxBytes = () => storedMaxBytes;
           log.configure(job, 0);
           for (const fragments of shape) {
             const built = fragments.flatMap((sizes) => {
@@ -207,7 +209,7 @@ describe("however records are split into fragments and appends", () => {
               sha256: createHash("sha256").update(bytes).digest("hex"),
               md5: createHash("md5").update(bytes).digest("hex"),
             });
-            if (row.raw_bytes > maxBytes || row.records > maxRecords) {
+            if (row.raw_bytes > maxBytes || row.bytes > storedMaxBytes || row.records > maxRecords) {
               expect(new Set(records.map((record) => cameIn.get(record))).size).toBe(1);
             }
           }

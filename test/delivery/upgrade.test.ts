@@ -1,12 +1,15 @@
 import { env } from "cloudflare:workers";
-import { it } from "vitest";
+import { describe, it } from "vitest";
 import { chainHealth } from "../../src/delivery/chain.ts";
+import type { DeliveryLog } from "../../src/delivery/delivery-log.ts";
 import { LOG_STEPS } from "../../src/delivery/schema.ts";
+import type { JobConfig } from "../../src/job/config.ts";
+import { FragmentBuilder } from "../../src/object/fragment.ts";
 import { NDJSON } from "../../src/output/format.ts";
 import { migrate } from "../../src/storage/migrate.ts";
 import { freshBucket, logStatus, NOON, setClock } from "../support/runtime/pipeline.ts";
 import { rule } from "../support/s3-script.ts";
-import { append, fragmentsOf, inLog, jobInto, textOfMember } from "./direct.ts";
+import { append, DAY, fragmentsOf, inLog, jobInto, textOfMember } from "./direct.ts";
 
 it("a log of the first schema goes on with what it holds: records that wait, objects never tried, and tried in vain", async ({
   expect,
@@ -84,4 +87,60 @@ it("a log of the first schema goes on with what it holds: records that wait, obj
   expect(objects.map(({ contentType }) => contentType)).toEqual(objects.map(() => "application/x-ndjson"));
   const texts = (await control.contents()).map(({ bytes }) => textOfMember(bytes));
   expect(texts.toSorted()).toEqual(["never tried\n", "tried in vain\n", "waits\nand more\n"]);
+});
+
+describe("lanes (step 10)", () => {
+  /** Cuts an object of a record of each of these days, taken in at noon of {@link DAY}. */
+  function cutDays(log: DeliveryLog, job: JobConfig, days: readonly number[]): void {
+    const builder = new FragmentBuilder();
+    for (const day of days) builder.add("x\n", 2, day, day * 86_400_000, NOON);
+    append(log, job.version, builder.finish());
+    log.configure({ ...job, version: job.version + 1, outputVersion: job.outputVersion + 1 }, 0);
+  }
+
+  const DAYS = [DAY - 400, DAY, DAY + 400, DAY + 1];
+
+  it("are given to what waits already, and not to what is done", async ({ expect }) => {
+    setClock(NOON);
+    const job = jobInto("nowhere");
+    await inLog(job, (log, storage) => {
+      const { sql } = storage;
+      log.configure(job, 0);
+      cutDays(log, job, DAYS);
+      sql.exec("UPDATE object SET state = 'delivered' WHERE day = ?", DAY - 400);
+      // As step 9 had them.
+      sql.exec("DROP INDEX object_by_turn");
+      sql.exec("ALTER TABLE object DROP COLUMN far");
+      sql.exec("CREATE INDEX object_by_turn ON object (attempts, number) WHERE state = 'waiting'");
+      sql.exec("DELETE FROM schema_step WHERE id > 9");
+      migrate(storage, LOG_STEPS);
+      const far = sql.exec("SELECT day FROM object WHERE far = 1 ORDER BY day").toArray();
+      expect(far).toEqual([{ day: DAY + 400 }]);
+    });
+  });
+
+  it("do not keep the release before from its work: it opens the log, and finds what is due in its order", async ({
+    expect,
+  }) => {
+    setClock(NOON);
+    const job = jobInto("nowhere");
+    await inLog(job, (log, storage) => {
+      log.configure(job, 0);
+      cutDays(log, job, DAYS);
+      storage.sql.exec("UPDATE object SET attempts = 1 WHERE number = 1");
+      expect(migrate(storage, LOG_STEPS.slice(0, 9))).toBe(0);
+      // Its statements. A statement that names an index fails if it cannot use it.
+      const due = storage.sql.exec<{ number: number }>(
+        "SELECT * FROM object INDEXED BY object_by_turn WHERE state = 'waiting' AND next_attempt_ms <= ? ORDER BY attempts, number LIMIT ?",
+        NOON,
+        10,
+      );
+      expect(due.toArray().map(({ number }) => number)).toEqual([2, 3, 4, 1]);
+      const untried = storage.sql.exec<{ number: number }>(
+        "SELECT number, next_attempt_ms FROM object INDEXED BY object_by_turn WHERE state = 'waiting' AND attempts = 0 LIMIT ?",
+        10,
+      );
+      expect(untried.toArray().map(({ number }) => number)).toHaveLength(3);
+    });
+  });
 });

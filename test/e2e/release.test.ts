@@ -40,7 +40,8 @@ describe("a release to go back to", () => {
     let taken = 0;
     let last: () => Promise<unknown> = () => Promise.resolve();
     const take = async (count: number): Promise<void> => {
-      const events = oracle.mint(count, { days: 2 });
+      // Today and some days ahead, far ones among them.
+      const events = oracle.mint(count, { days: 4 });
       const idempotencyKey = `request-${taken}`;
       const post = () =>
         shipper.api.postEvents(

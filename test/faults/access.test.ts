@@ -7,14 +7,15 @@ import { AccessRegister } from "../../src/index.ts";
 import { SENDER_MEMORY_MS } from "../../src/limits.ts";
 import { call } from "../api/harness.ts";
 import { bearer, token } from "../api/principals.ts";
-import { BREAKAGES, breakable } from "../support/runtime/breakage.ts";
+import { cells } from "../support/matrix.ts";
+import { BREAKAGES, type Breakage, breakable } from "../support/runtime/breakage.ts";
 import type { World } from "../support/runtime/world.ts";
 import { impatiently } from "./impatience.ts";
 import { row } from "./row.ts";
 import { countsOf } from "./stores.ts";
 
 /** Breaks every call of a method until `world.mend()`, and counts them. */
-function breaks(world: World, method: "identify" | "note", breakage: (typeof BREAKAGES)[number]): () => number {
+function breaks(world: World, method: "identify" | "note", breakage: Breakage): () => number {
   return breakable(AccessRegister.prototype, method, () => {
     world.injected();
     return breakage;
@@ -22,11 +23,7 @@ function breaks(world: World, method: "identify" | "note", breakage: (typeof BRE
 }
 
 /** Breaks the first call of a method; later calls succeed. */
-function breaksOnce(
-  world: World,
-  method: "addToken" | "removeToken" | "setRole",
-  breakage: (typeof BREAKAGES)[number],
-): () => number {
+function breaksOnce(world: World, method: "addToken" | "removeToken" | "setRole", breakage: Breakage): () => number {
   let broke = false;
   return breakable(AccessRegister.prototype, method, () => {
     if (broke) return null;
@@ -39,8 +36,11 @@ function breaksOnce(
 const tokens = async (): Promise<{ id: string; name: string }[]> =>
   (await call<{ id: string; name: string }[]>("GET", "/tokens")).body.result;
 
+/** A row for each kind of breakage. */
+type Rows = (breakage: Breakage) => void;
+
 describe("a register that does not say who calls", () => {
-  for (const breakage of BREAKAGES) {
+  const seen: Rows = (breakage) =>
     row(`the access register: ${breakage}; a sender that was seen goes on sending`, async (world, { expect }) => {
       const job = await world.createJob();
       const { secret } = await token(["events:write"]);
@@ -57,6 +57,7 @@ describe("a register that does not say who calls", () => {
       expect((await countsOf(job)).delivered).toBe(15);
     });
 
+  const guessed: Rows = (breakage) =>
     row(`the access register: ${breakage}; nobody is let by on a guess`, async (world, { expect }) => {
       await world.createJob();
       const unseen = (await token(["events:write"])).secret;
@@ -75,7 +76,8 @@ describe("a register that does not say who calls", () => {
       await world.take(world.mint(1));
       expect((await call("GET", "/logship/jobs", undefined, { headers: { authorization: null } })).status).toBe(401);
     });
-  }
+
+  for (const [rows, breakage] of cells([seen, guessed], BREAKAGES)) rows(breakage);
 
   row("the access register is out of reach: refused; a token that was revoked before", async (world, { expect }) => {
     await world.createJob();
@@ -90,7 +92,7 @@ describe("a register that does not say who calls", () => {
 });
 
 describe("a register that breaks in the middle of a change", () => {
-  for (const breakage of BREAKAGES) {
+  const creating: Rows = (breakage) =>
     row(
       `creating a token: ${breakage}; it is repeated, and no secret is out that opens anything`,
       async (world, { expect }) => {
@@ -111,6 +113,7 @@ describe("a register that breaks in the middle of a change", () => {
       },
     );
 
+  const revoking: Rows = (breakage) =>
     row(`revoking a token: ${breakage}; it is repeated until it is gone`, async (world, { expect }) => {
       vi.spyOn(console, "error").mockImplementation(() => {});
       const { id, secret } = await token(["events:write"]);
@@ -120,6 +123,7 @@ describe("a register that breaks in the middle of a change", () => {
       expect(await world.post(world.mint(1), { token: secret })).toBe(401);
     });
 
+  const noting: Rows = (breakage) =>
     row(`noting a change in the audit: ${breakage}; the change stands`, async (world, { expect }) => {
       const logged = vi.spyOn(console, "error").mockImplementation(() => {});
       const stuck = breaks(world, "note", breakage);
@@ -129,5 +133,6 @@ describe("a register that breaks in the middle of a change", () => {
       expect(answer.status).toBe(200);
       expect(JSON.stringify(logged.mock.calls)).toContain("a change is missing in the audit");
     });
-  }
+
+  for (const [rows, breakage] of cells([creating, revoking, noting], BREAKAGES)) rows(breakage);
 });

@@ -9,6 +9,7 @@ import { gunzipSync } from "node:zlib";
 import { describe, type TestContext, vi } from "vitest";
 import { segmentOf } from "../../src/delivery/chain.ts";
 import { ControlPlane } from "../../src/index.ts";
+import { cells } from "../support/matrix.ts";
 import type { Minted } from "../support/oracle.ts";
 import type { World } from "../support/runtime/world.ts";
 import type { JobOptions, WorldJob } from "../support/runtime/world-jobs.ts";
@@ -190,35 +191,37 @@ async function hasTheFirstTen(
   expect(await countsOf(job)).toMatchObject({ received: 10, delivered: 10 });
 }
 
-for (const { name, options = () => ({}), make, after } of CHANGES) {
+const PLACES = STAGES.flatMap((stage) =>
+  (stage === "in the queue" ? (["current", "stale"] as const) : (["current"] as const)).map(
+    (isolate) => [stage, isolate] as const,
+  ),
+);
+
+for (const [{ name, options = () => ({}), make, after }, [stage, isolate]] of cells(CHANGES, PLACES)) {
   describe(`a job that ${name}`, () => {
-    for (const stage of STAGES) {
-      for (const isolate of stage === "in the queue" ? (["current", "stale"] as const) : (["current"] as const)) {
-        const stale = isolate === "stale" ? ", and a consumer does not learn of it" : "";
-        row(`a job ${name} with events ${stage}${stale}`, async (world, { expect }) => {
-          const job = await world.createJob(options(stage));
-          world.coldIsolate();
-          // Reads the configuration.
-          await world.runCron();
-          if (isolate === "stale") {
-            vi.spyOn(ControlPlane.prototype, "configSince").mockImplementation(() => {
-              world.injected();
-              throw new Error("out of reach");
-            });
-          }
-          await take(world);
-          const goOn = await reach(world, job, stage);
-          world.clock.advance(CLOCKS_MS);
-          await make(world, job);
+    const stale = isolate === "stale" ? ", and a consumer does not learn of it" : "";
+    row(`a job ${name} with events ${stage}${stale}`, async (world, { expect }) => {
+      const job = await world.createJob(options(stage));
+      world.coldIsolate();
+      // Reads the configuration.
+      await world.runCron();
+      if (isolate === "stale") {
+        vi.spyOn(ControlPlane.prototype, "configSince").mockImplementation(() => {
           world.injected();
-          world.clock.advance(CLOCKS_MS);
-          await take(world);
-          await world.deliverDue();
-          await goOn();
-          await world.settle();
-          await after?.(world, job, stage, expect);
+          throw new Error("out of reach");
         });
       }
-    }
+      await take(world);
+      const goOn = await reach(world, job, stage);
+      world.clock.advance(CLOCKS_MS);
+      await make(world, job);
+      world.injected();
+      world.clock.advance(CLOCKS_MS);
+      await take(world);
+      await world.deliverDue();
+      await goOn();
+      await world.settle();
+      await after?.(world, job, stage, expect);
+    });
   });
 }

@@ -5,6 +5,7 @@ import { describe, expect, vi } from "vitest";
 import { segmentOf } from "../../src/delivery/chain.ts";
 import { ControlPlane, DeliveryLog } from "../../src/index.ts";
 import { outboxes, outboxStatus } from "../../src/intake/outboxes.ts";
+import { cells, variants } from "../support/matrix.ts";
 import { destinationConf } from "../support/runtime/api.ts";
 import { breakable, firstCalls } from "../support/runtime/breakage.ts";
 import { freshBucket } from "../support/runtime/pipeline.ts";
@@ -224,7 +225,7 @@ describe("the control plane's alarm never fires after a change that was not conf
 });
 
 describe("clocks that are apart", () => {
-  for (const skewMs of [-250, 250]) {
+  for (const skewMs of variants([-250, 250])) {
     const who = `the clock of intake is ${Math.abs(skewMs)} ms ${skewMs < 0 ? "behind" : "ahead"}`;
 
     /** Events stamped by a machine with another clock. */
@@ -290,49 +291,48 @@ describe("a clock that jumps", () => {
     "the upload",
     "the redelivery",
   ];
-  for (const [jump, ms] of [
+  const jumps = [
     ["back a minute", -MINUTE_MS],
     ["back an hour", -HOUR_MS],
     ["ahead an hour", HOUR_MS],
-  ] as const) {
-    for (const where of STEPS) {
-      row(`the clock jumps ${jump} before ${where}`, async (world) => {
-        const jumpBefore = (step: Step): void => {
-          if (step !== where) return;
-          world.clock.advance(ms);
-          world.injected();
-        };
-        const job = await world.createJob();
-        // The job is not owed events stamped before its creation; no jump reaches back that far.
-        world.clock.advance(2 * HOUR_MS);
-        await world.take(world.mint(10), 5);
-        jumpBefore("the intake");
-        await world.take(world.mint(10), 5);
-        const messages = [...world.queue.held];
-        for (const [i, half] of [messages.slice(0, 2), messages.slice(2)].entries()) {
-          jumpBefore(i === 0 ? "the first append" : "the second append");
-          await world.queue.deliver(half, world.isolate.queue, world.env);
-        }
+  ] as const;
+  for (const [[jump, ms], where] of cells(jumps, STEPS)) {
+    row(`the clock jumps ${jump} before ${where}`, async (world) => {
+      const jumpBefore = (step: Step): void => {
+        if (step !== where) return;
+        world.clock.advance(ms);
+        world.injected();
+      };
+      const job = await world.createJob();
+      // The job is not owed events stamped before its creation; no jump reaches back that far.
+      world.clock.advance(2 * HOUR_MS);
+      await world.take(world.mint(10), 5);
+      jumpBefore("the intake");
+      await world.take(world.mint(10), 5);
+      const messages = [...world.queue.held];
+      for (const [i, half] of [messages.slice(0, 2), messages.slice(2)].entries()) {
+        jumpBefore(i === 0 ? "the first append" : "the second append");
+        await world.queue.deliver(half, world.isolate.queue, world.env);
+      }
+      world.clock.advance(MINUTE_MS);
+      jumpBefore("the cut");
+      const control = controlOf(job);
+      if (where === "the upload") await control.script([rule({ do: "hold" }, PUTS, 1)]);
+      const alarms = world.runAlarms();
+      if (where === "the upload") await control.whenHeld(1);
+      jumpBefore("the upload");
+      await control.release();
+      await alarms;
+      jumpBefore("the redelivery");
+      await world.queue.deliver(messages, world.isolate.queue, world.env);
+      // Ages are counted from the intake. If the intake is in the future, alarms wait; the cron
+      // does not.
+      for (let minute = 0; minute < 5; minute++) {
         world.clock.advance(MINUTE_MS);
-        jumpBefore("the cut");
-        const control = controlOf(job);
-        if (where === "the upload") await control.script([rule({ do: "hold" }, PUTS, 1)]);
-        const alarms = world.runAlarms();
-        if (where === "the upload") await control.whenHeld(1);
-        jumpBefore("the upload");
-        await control.release();
-        await alarms;
-        jumpBefore("the redelivery");
-        await world.queue.deliver(messages, world.isolate.queue, world.env);
-        // Ages are counted from the intake. If the intake is in the future, alarms wait; the cron
-        // does not.
-        for (let minute = 0; minute < 5; minute++) {
-          world.clock.advance(MINUTE_MS);
-          await world.runAlarms();
-        }
-        await world.runCron();
-        expect(await countsOf(job)).toMatchObject({ delivered: 20, pending: 0 });
-      });
-    }
+        await world.runAlarms();
+      }
+      await world.runCron();
+      expect(await countsOf(job)).toMatchObject({ delivered: 20, pending: 0 });
+    });
   }
 });

@@ -7,6 +7,7 @@ import { env } from "cloudflare:workers";
 import { describe, vi } from "vitest";
 import { controlPlane } from "../../src/control/plane.ts";
 import { AccountLedger, ControlPlane } from "../../src/index.ts";
+import { cells, variants } from "../support/matrix.ts";
 import { type Breakage, breakable } from "../support/runtime/breakage.ts";
 import type { World } from "../support/runtime/world.ts";
 import { impatiently } from "./impatience.ts";
@@ -41,24 +42,33 @@ function answers(world: World, prototype: object, method: string, garbage: unkno
   });
 }
 
+/** The most telling first. */
 const GARBAGE: readonly (readonly [name: string, garbage: unknown])[] = [
   ["nothing", undefined],
+  ["jobs that are none", { state: "e.9.m", jobs: [null, 7, {}], optOuts: [], optOutVersion: 0 }],
+  ["that nothing has changed, to whoever knows nothing", { state: "e.9.m", jobs: null }],
   ["null", null],
   ["a text", "jobs"],
   ["a number", 7],
   ["an empty object", {}],
   ["an empty array", []],
   ["jobs that are a text", { state: "e.9.m", jobs: "x", optOuts: [], optOutVersion: 0 }],
-  ["jobs that are none", { state: "e.9.m", jobs: [null, 7, {}], optOuts: [], optOutVersion: 0 }],
   ["jobs without their windows", { state: "e.9.m", jobs: [{ id: 1, version: 9 }], optOuts: [], optOutVersion: 0 }],
   ["no jobs, and no opt-outs", { state: "e.9.m", jobs: [] }],
   ["no state", { jobs: [], optOuts: [], optOutVersion: 0 }],
-  ["that nothing has changed, to whoever knows nothing", { state: "e.9.m", jobs: null }],
   ["opt-outs that are none", { state: "e.9.m", jobs: [], optOuts: [{ scriptName: 7 }], optOutVersion: "x" }],
 ];
 
 /** `cold`: the isolate has read no configuration; `warm`: it read one before the fault. */
-for (const isolate of ["cold", "warm"] as const) {
+const ISOLATES = ["cold", "warm"] as const;
+
+const LASTING = ["refused", "lost", "dies before", "dies after", "hangs", "late"] as const;
+
+for (const isolate of ISOLATES) {
+  /** Which of these faults the isolate meets. */
+  const met = <T>(faults: readonly T[]): T[] =>
+    cells(ISOLATES, faults).flatMap(([each, fault]) => (each === isolate ? [fault] : []));
+
   /** Two jobs, one with a filter; a warm isolate also gets some events before the fault. */
   async function begin(world: World): Promise<void> {
     await world.createJob();
@@ -78,7 +88,7 @@ for (const isolate of ["cold", "warm"] as const) {
   }
 
   describe(`an isolate that is ${isolate}`, () => {
-    for (const breakage of ["refused", "lost", "dies before", "dies after", "hangs", "late"] as const) {
+    for (const breakage of met(LASTING)) {
       row(`the control plane: ${breakage}, for a day; the isolate is ${isolate}`, async (world, { expect }) => {
         await begin(world);
         const stuck = breaks(world, ControlPlane.prototype, "configSince", breakage);
@@ -97,7 +107,7 @@ for (const isolate of ["cold", "warm"] as const) {
       });
     }
 
-    for (const [name, garbage] of GARBAGE) {
+    for (const [name, garbage] of met(variants(GARBAGE, 3))) {
       row(`the control plane answers ${name}; the isolate is ${isolate}`, async (world, { expect }) => {
         await begin(world);
         answers(world, ControlPlane.prototype, "configSince", garbage);
@@ -107,7 +117,7 @@ for (const isolate of ["cold", "warm"] as const) {
       });
     }
 
-    for (const breakage of ["refused", "lost", "dies before", "dies after", "hangs", "late"] as const) {
+    for (const breakage of met(LASTING)) {
       row(`the ledger's count: ${breakage}, for hours; the isolate is ${isolate}`, async (world, { expect }) => {
         await begin(world);
         const stuck = breaks(world, AccountLedger.prototype, "count", breakage);
@@ -123,7 +133,7 @@ for (const isolate of ["cold", "warm"] as const) {
       });
     }
 
-    for (const [name, garbage] of GARBAGE) {
+    for (const [name, garbage] of met(variants(GARBAGE, 3))) {
       if (garbage === null) continue; // The ledger's answer to a count that succeeded.
       row(`the ledger answers ${name} to a count; the isolate is ${isolate}`, async (world, { expect }) => {
         await begin(world);

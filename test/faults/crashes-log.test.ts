@@ -3,13 +3,15 @@ import { describe } from "vitest";
 import { Attempts } from "../../src/delivery/attempts.ts";
 import { DeliveryLog } from "../../src/index.ts";
 import { PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
-import { changed, rows, shipped, swept } from "./crashes.ts";
+import { changed, rows, shipped, steps, swept } from "./crashes.ts";
 
 describe("the delivery log", () => {
-  rows(DeliveryLog, "log", ["append", "holds"], shipped("the caller"));
-  rows(DeliveryLog, "log", ["alarm"], shipped("the platform"));
-  rows(Attempts, "log", ["uploadOne", "put"], shipped("the platform"));
-  rows(Attempts, "log", ["settle"], shipped("the platform"), PROMPT_BREAKAGES);
-  rows(DeliveryLog, "log", ["status", "drive"], swept);
-  rows(DeliveryLog, "log", ["configure"], changed);
+  rows("log", [
+    ...steps(DeliveryLog, ["append", "holds"], shipped("the caller")),
+    ...steps(DeliveryLog, ["alarm"], shipped("the platform")),
+    ...steps(Attempts, ["uploadOne", "put"], shipped("the platform")),
+    ...steps(DeliveryLog, ["status", "drive"], swept),
+    ...steps(Attempts, ["settle"], shipped("the platform"), PROMPT_BREAKAGES),
+    ...steps(DeliveryLog, ["configure"], changed),
+  ]);
 });

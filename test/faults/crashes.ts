@@ -8,6 +8,7 @@ import { expect } from "vitest";
 import { encodeUtf8 } from "../../src/bytes.ts";
 import { controlPlane } from "../../src/control/plane.ts";
 import { BlobStore, DeliveryLog } from "../../src/index.ts";
+import { cells } from "../support/matrix.ts";
 import { BREAKAGES, type Breakage, breakable, firstCalls } from "../support/runtime/breakage.ts";
 import type { World } from "../support/runtime/world.ts";
 import { Fault, type Patience } from "./fault.ts";
@@ -27,26 +28,37 @@ const WORDS: Record<Breakage, string> = {
   late: "never answers for",
 };
 
-/** One row for each breakage of each method. */
-export function rows<T extends object>(
+/** A method of a durable object, or of a part of it, and the scene in which it breaks. */
+interface Step {
+  readonly prototype: object;
+  readonly method: string;
+  readonly scene: Scene;
+  readonly breakages: readonly Breakage[];
+}
+
+/** Steps that break in the same scene. */
+export function steps<T extends object>(
   { prototype }: { prototype: T },
-  name: string,
   methods: readonly (keyof T & string)[],
   scene: Scene,
   breakages: readonly Breakage[] = BREAKAGES,
-): void {
-  for (const method of methods) {
-    for (const breakage of breakages) {
-      row(
-        `the ${name} ${WORDS[breakage]} ${method}()`,
-        async (world) => {
-          const fault = new Fault(world, prototype, method, breakage);
-          await scene(world, fault);
-          expect(fault.took()).toBe(true);
-        },
-        expectStoredOnce,
-      );
-    }
+): Step[] {
+  return methods.map((method) => ({ prototype, method, scene, breakages }));
+}
+
+/** One row for each breakage of each step of a part of the service. */
+export function rows(name: string, all: readonly Step[]): void {
+  for (const [{ prototype, method, scene, breakages }, breakage] of cells(all, BREAKAGES)) {
+    if (!breakages.includes(breakage)) continue;
+    row(
+      `the ${name} ${WORDS[breakage]} ${method}()`,
+      async (world) => {
+        const fault = new Fault(world, prototype, method, breakage);
+        await scene(world, fault);
+        expect(fault.took()).toBe(true);
+      },
+      expectStoredOnce,
+    );
   }
 }
 

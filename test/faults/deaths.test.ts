@@ -5,6 +5,7 @@ import { describe, expect, vi } from "vitest";
 import { Attempts } from "../../src/delivery/attempts.ts";
 import { segmentOf } from "../../src/delivery/chain.ts";
 import { AccountLedger, DeliveryLog } from "../../src/index.ts";
+import { cells } from "../support/matrix.ts";
 import { breakable, firstCalls } from "../support/runtime/breakage.ts";
 import type { World } from "../support/runtime/world.ts";
 import type { WorldJob } from "../support/runtime/world-jobs.ts";
@@ -34,61 +35,58 @@ describe("everything dies while a change is brought", () => {
     "its log": [DeliveryLog.prototype, "configure"],
     "the ledger": [AccountLedger.prototype, "keepJobs"],
   } as const;
-  for (const [place, [prototype, method]] of Object.entries(PLACES)) {
-    for (const [what, change] of Object.entries(CHANGES)) {
-      row(`everything dies while ${place} is told of ${what}`, async (world) => {
-        const job = await world.createJob();
-        await world.createJob();
-        await world.take(world.mint(20, { days: 2 }), 10);
-        await world.deliverDue();
-        await world.take(world.mint(10));
-        world.clock.advance(1_000);
-        const { stuck } = breakable(prototype, method as never, firstCalls("hangs").decide);
-        world.jobs.tries = 5;
-        world.jobs.patience = async (answer) => {
-          if ((await overOrStuck(answer, stuck)) === "stuck") await everythingDies(world);
-          return answer.catch(() => null);
-        };
-        await change(world, job);
-        // A change that is confirmed, even at the second try, takes effect at once.
-        await world.take(world.mint(10));
-      });
-    }
+  for (const [[place, [prototype, method]], [what, change]] of cells(Object.entries(PLACES), Object.entries(CHANGES))) {
+    row(`everything dies while ${place} is told of ${what}`, async (world) => {
+      const job = await world.createJob();
+      await world.createJob();
+      await world.take(world.mint(20, { days: 2 }), 10);
+      await world.deliverDue();
+      await world.take(world.mint(10));
+      world.clock.advance(1_000);
+      const { stuck } = breakable(prototype, method as never, firstCalls("hangs").decide);
+      world.jobs.tries = 5;
+      world.jobs.patience = async (answer) => {
+        if ((await overOrStuck(answer, stuck)) === "stuck") await everythingDies(world);
+        return answer.catch(() => null);
+      };
+      await change(world, job);
+      // A change that is confirmed, even at the second try, takes effect at once.
+      await world.take(world.mint(10));
+    });
   }
 });
 
 describe("everything dies while the store has an object in hand", () => {
-  for (const [when, action] of [
+  const moments = [
     ["before it is stored", "hold"],
     ["after it was stored", "withhold"],
-  ] as const) {
-    for (const how of ["everything dies", "the log is evicted"]) {
-      row(`${how} while the store has an object in hand, ${when}`, async (world) => {
-        const job = await world.createJob();
-        await world.take(world.mint(30, { days: 3 }), 10);
-        await world.deliverDue();
-        const control = controlOf(job);
-        await control.script([rule({ do: action }, PUTS, 2)]);
-        world.clock.advance(60_000);
-        const alarm = world.runAlarms();
-        await control.whenHeld(2);
-        if (how === "everything dies") await everythingDies(world);
-        else {
-          // Eviction does not wait for calls in flight.
-          const evicted = evictDurableObject(segmentOf(env.LOG, job.id, 0));
-          await control.release();
-          await evicted;
-          world.injected();
-        }
-        await alarm;
-        const { delivered, pending } = await countsOf(job);
-        expect(delivered + pending).toBe(30);
+  ] as const;
+  for (const [[when, action], how] of cells(moments, ["the log is evicted", "everything dies"])) {
+    row(`${how} while the store has an object in hand, ${when}`, async (world) => {
+      const job = await world.createJob();
+      await world.take(world.mint(30, { days: 3 }), 10);
+      await world.deliverDue();
+      const control = controlOf(job);
+      await control.script([rule({ do: action }, PUTS, 2)]);
+      world.clock.advance(60_000);
+      const alarm = world.runAlarms();
+      await control.whenHeld(2);
+      if (how === "everything dies") await everythingDies(world);
+      else {
+        // Eviction does not wait for calls in flight.
+        const evicted = evictDurableObject(segmentOf(env.LOG, job.id, 0));
         await control.release();
-        await world.mend();
-        await world.settle();
-        expect((await control.puts()).filter(({ version }) => version > 1)).toEqual([]);
-      });
-    }
+        await evicted;
+        world.injected();
+      }
+      await alarm;
+      const { delivered, pending } = await countsOf(job);
+      expect(delivered + pending).toBe(30);
+      await control.release();
+      await world.mend();
+      await world.settle();
+      expect((await control.puts()).filter(({ version }) => version > 1)).toEqual([]);
+    });
   }
 
   row("everything dies again and again during the cut and the upload of thirty days", async (world) => {
@@ -166,19 +164,17 @@ describe("a consumer that dies", () => {
     expect((await world.accountCounts()).processed).toBe(0);
   });
 
-  for (const nth of [0, 1, 2, 4]) {
-    for (const breakage of ["refused", "lost", "dies before", "dies after"] as const) {
-      row(`of the appends for three jobs, number ${nth + 1} fails: ${breakage}`, async (world) => {
-        for (let i = 0; i < 3; i++) await world.createJob();
-        const fault = new Fault(world, DeliveryLog.prototype, "append", breakage);
-        await world.take(world.mint(40, { days: 2 }), 10);
-        fault.begin(nth);
-        const messages = world.queue.due();
-        await world.queue.deliver(messages.slice(0, 2), world.isolate.queue, world.env);
-        await world.queue.deliver(messages.slice(2), world.isolate.queue, world.env);
-        expect(fault.took()).toBe(true);
-      });
-    }
+  for (const [nth, breakage] of cells([0, 1, 2, 4], ["refused", "lost", "dies before", "dies after"] as const)) {
+    row(`of the appends for three jobs, number ${nth + 1} fails: ${breakage}`, async (world) => {
+      for (let i = 0; i < 3; i++) await world.createJob();
+      const fault = new Fault(world, DeliveryLog.prototype, "append", breakage);
+      await world.take(world.mint(40, { days: 2 }), 10);
+      fault.begin(nth);
+      const messages = world.queue.due();
+      await world.queue.deliver(messages.slice(0, 2), world.isolate.queue, world.env);
+      await world.queue.deliver(messages.slice(2), world.isolate.queue, world.env);
+      expect(fault.took()).toBe(true);
+    });
   }
 });
 

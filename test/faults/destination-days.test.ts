@@ -7,6 +7,7 @@ import { DeliveryLog } from "../../src/index.ts";
 import { platform } from "../../src/platform.ts";
 import { noise } from "../record/samples.ts";
 import { Random } from "../soak/random.ts";
+import { variants } from "../support/matrix.ts";
 import type { Minted } from "../support/oracle.ts";
 import { jobObjects } from "../support/runtime/pipeline.ts";
 import type { World } from "../support/runtime/world.ts";
@@ -36,7 +37,8 @@ describe("one of two jobs' store is down for three days, and the other job deliv
     ["takes everything and keeps nothing", { do: "discard" }, PUTS, /the object is not there; it is being tried again/],
     ["answers 412 and shows nothing", { do: "answer", status: 412 }, PUTS, /the object is not there/],
   ];
-  for (const [name, action, match, words] of down) {
+  // A status for which a job is parked, and one for which it is not.
+  for (const [name, action, match, words] of variants(down, 2)) {
     row(`one job's store ${name} for three days`, async (world, { expect }) => {
       const failing = await world.createJob();
       const healthy = await world.createJob();
@@ -287,7 +289,7 @@ describe("a store that does everything wrong for a day", () => {
     });
   }
 
-  for (const seed of [1, 2, 3]) {
+  for (const seed of variants([1, 2, 3])) {
     row(`everything at random, seed ${seed}`, async (world) => {
       const random = new Random(seed);
       vi.spyOn(platform, "random").mockImplementation(() => random.next());

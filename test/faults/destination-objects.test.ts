@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { AwsClient } from "aws4fetch";
 import { describe, type ExpectStatic, inject } from "vitest";
 import { ACCESS_KEY, SECRET_KEY } from "../support/constants.ts";
+import { cells, variants } from "../support/matrix.ts";
 import { jobObjects } from "../support/runtime/pipeline.ts";
 import type { World } from "../support/runtime/world.ts";
 import { type Action, type Match, type Rule, rule } from "../support/s3-script.ts";
@@ -83,14 +84,15 @@ describe("a store that does not keep what it was sent", () => {
     world.injected(await decided(waiting.control));
   });
 
-  for (const [name, rules] of [
+  const untold = [
     ["a wrong ETag", [rule({ do: "wrong-etag" }, PUTS)]],
+    ["no ETag, to HEAD as well", [rule({ do: "no-etag" })]],
+    ["no ETag to a PUT and no metadata", [rule({ do: "no-etag" }, PUTS), rule({ do: "drop-meta" }, HEADS)]],
     ["no ETag", [rule({ do: "no-etag" }, PUTS)]],
     ["a wrong ETag, to HEAD as well", [rule({ do: "wrong-etag" })]],
-    ["no ETag, to HEAD as well", [rule({ do: "no-etag" })]],
     ["no metadata", [rule({ do: "drop-meta" })]],
-    ["no ETag to a PUT and no metadata", [rule({ do: "no-etag" }, PUTS), rule({ do: "drop-meta" }, HEADS)]],
-  ] as const satisfies readonly (readonly [string, readonly Rule[]])[]) {
+  ] as const satisfies readonly (readonly [string, readonly Rule[]])[];
+  for (const [name, rules] of variants(untold, 3)) {
     row(`the store answers with ${name}: HEAD tells what is there`, async (world, { expect }) => {
       const waiting = await waitingJob(world);
       await waiting.control.script(rules);
@@ -113,10 +115,11 @@ describe("a store that does not keep what it was sent", () => {
     world.injected(await decided(waiting.control));
   });
 
-  for (const [name, page] of [
+  const pages = [
     ["of any length", { "content-length": "1256" }],
     ["with an ETag of its own", { "content-length": "1256", etag: '"5d8c72a5-4e8"' }],
-  ] as const) {
+  ] as const;
+  for (const [name, page] of variants(pages)) {
     row(`a proxy answers HEAD with a page ${name}, for a day`, async (world, { expect }) => {
       const waiting = await waitingJob(world);
       await waiting.control.script([
@@ -158,37 +161,37 @@ describe("an answer that is lost", () => {
     ["with the connection", { do: "reset", when: "after" }, "connection failed; it is being tried again"],
     ["behind a proxy", { do: "answer", status: 503, store: true }, "HTTP 503; it is being tried again"],
   ];
-  /** `verified`: the value at the end; null: undelivered until HEAD answers. */
+  /**
+   * The most telling first. `verified`: the value at the end; null: undelivered until HEAD answers.
+   */
   const heads: readonly (readonly [name: string, action: Action | null, verified: boolean | null])[] = [
     ["HEAD shows the object", null, true],
-    ["HEAD shows a wrong ETag, and our checksum", { do: "wrong-etag" }, true],
-    ["HEAD shows no ETag, and our checksum", { do: "no-etag" }, true],
-    ["HEAD shows no checksum, and the ETag", { do: "drop-meta" }, true],
-    ["HEAD is answered 401", { do: "answer", status: 401 }, false],
     ["HEAD is answered 403", { do: "answer", status: 403, code: "AccessDenied" }, false],
+    ["HEAD is answered 500", { do: "answer", status: 500 }, null],
+    ["HEAD shows no checksum, and the ETag", { do: "drop-meta" }, true],
+    ["HEAD shows a wrong ETag, and our checksum", { do: "wrong-etag" }, true],
+    ["HEAD is not answered", { do: "reset", when: "before" }, null],
+    ["HEAD shows no ETag, and our checksum", { do: "no-etag" }, true],
+    ["HEAD is answered 401", { do: "answer", status: 401 }, false],
     ["HEAD is answered 405", { do: "answer", status: 405 }, false],
     ["HEAD is answered 501", { do: "answer", status: 501 }, false],
-    ["HEAD is answered 500", { do: "answer", status: 500 }, null],
     ["HEAD is answered 429", { do: "answer", status: 429 }, null],
     ["HEAD is redirected", { do: "redirect", location: "/elsewhere/x" }, null],
-    ["HEAD is not answered", { do: "reset", when: "before" }, null],
   ];
-  for (const [how, action, words] of lost) {
-    for (const [name, head, verified] of heads) {
-      row(`the answer to a PUT is lost ${how}, and ${name}`, async (world, { expect }) => {
-        const waiting = await waitingJob(world);
-        await waiting.control.script([rule(action, PUTS, 1), ...(head === null ? [] : [rule(head, HEADS)])]);
-        await pass(world);
-        expect(await said(waiting.job)).toContain(words);
-        expect(await countsOf(waiting.job)).toMatchObject({ delivered: 0, pending: 10 });
-        for (let i = 0; i < 6; i++) await pass(world, 300_000);
-        expect(await countsOf(waiting.job)).toMatchObject(verified === null ? { pending: 10 } : { delivered: 10 });
-        world.injected(await decided(waiting.control));
-        if (verified === null) await waiting.control.script([]);
-        await endsWell(world, waiting, { expect, verified: verified ?? true });
-        expect(await written(waiting.control)).toBe(1);
-      });
-    }
+  for (const [[how, action, words], [name, head, verified]] of cells(lost, variants(heads, 6))) {
+    row(`the answer to a PUT is lost ${how}, and ${name}`, async (world, { expect }) => {
+      const waiting = await waitingJob(world);
+      await waiting.control.script([rule(action, PUTS, 1), ...(head === null ? [] : [rule(head, HEADS)])]);
+      await pass(world);
+      expect(await said(waiting.job)).toContain(words);
+      expect(await countsOf(waiting.job)).toMatchObject({ delivered: 0, pending: 10 });
+      for (let i = 0; i < 6; i++) await pass(world, 300_000);
+      expect(await countsOf(waiting.job)).toMatchObject(verified === null ? { pending: 10 } : { delivered: 10 });
+      world.injected(await decided(waiting.control));
+      if (verified === null) await waiting.control.script([]);
+      await endsWell(world, waiting, { expect, verified: verified ?? true });
+      expect(await written(waiting.control)).toBe(1);
+    });
   }
 });
 
@@ -210,30 +213,29 @@ describe("a store that does not know If-None-Match", () => {
     world.injected(await decided(waiting.control));
   });
 
-  for (const [name, rules] of [
+  const conditions = [
     ["answers 501 to the condition", [refuses]],
     ["ignores the condition", [ignores]],
-  ] as const) {
-    for (const [how, action] of [
-      ["with the connection", { do: "reset", when: "after" }],
-      ["behind a proxy", { do: "answer", status: 503, store: true }],
-    ] as const satisfies readonly (readonly [string, Action])[]) {
-      for (const [what, head] of [
-        ["shows the object", []],
-        ["is refused", [rule({ do: "answer", status: 403 }, HEADS)]],
-      ] as const) {
-        row(`the store ${name}, loses two answers ${how}, and HEAD ${what}`, async (world, { expect }) => {
-          const waiting = await waitingJob(world);
-          const unconditional = rules[0] === refuses ? { ...PUTS, conditional: false } : PUTS;
-          await waiting.control.script([...head, rule(action, unconditional, 2), ...rules]);
-          await world.settle();
-          world.injected(await decided(waiting.control));
-          const objects = (await waiting.control.objects()).filter(({ key }) => key.endsWith(".log.gz"));
-          expect(objects).toHaveLength(1);
-          await endsWell(world, waiting, { expect });
-        });
-      }
-    }
+  ] as const;
+  const losses = [
+    ["with the connection", { do: "reset", when: "after" }],
+    ["behind a proxy", { do: "answer", status: 503, store: true }],
+  ] as const satisfies readonly (readonly [string, Action])[];
+  const heads = [
+    ["shows the object", []],
+    ["is refused", [rule({ do: "answer", status: 403 }, HEADS)]],
+  ] as const;
+  for (const [[name, rules], [[how, action], [what, head]]] of cells(conditions, cells(losses, heads))) {
+    row(`the store ${name}, loses two answers ${how}, and HEAD ${what}`, async (world, { expect }) => {
+      const waiting = await waitingJob(world);
+      const unconditional = rules[0] === refuses ? { ...PUTS, conditional: false } : PUTS;
+      await waiting.control.script([...head, rule(action, unconditional, 2), ...rules]);
+      await world.settle();
+      world.injected(await decided(waiting.control));
+      const objects = (await waiting.control.objects()).filter(({ key }) => key.endsWith(".log.gz"));
+      expect(objects).toHaveLength(1);
+      await endsWell(world, waiting, { expect });
+    });
   }
 });
 
@@ -264,11 +266,12 @@ describe("another object under the key", () => {
   });
 
   const taken = rule({ do: "answer", status: 412, code: "PreconditionFailed" }, PUTS);
-  for (const [name, head, words] of [
+  const shown = [
     ["shows another object", { do: "answer", status: 200, headers: { etag: `"${"0".repeat(32)}"` } }, /every key/],
     ["shows nothing", { do: "answer", status: 404 }, /HTTP 412 PreconditionFailed, but the object is not there/],
     ["is not answered", { do: "reset", when: "before" }, /HTTP 412 PreconditionFailed, then connection failed to HEAD/],
-  ] as const satisfies readonly (readonly [string, Action, RegExp])[]) {
+  ] as const satisfies readonly (readonly [string, Action, RegExp])[];
+  for (const [name, head, words] of variants(shown)) {
     row(`the store answers 412 for a day, and HEAD ${name}`, async (world, { expect }) => {
       const waiting = await waitingJob(world);
       await waiting.control.script([taken, rule(head, HEADS)]);
@@ -285,10 +288,11 @@ describe("another object under the key", () => {
 });
 
 describe("an object that the store refuses for itself", () => {
-  for (const [status, code] of [
-    [400, "InvalidArgument"],
+  const refusals = [
     [413, "EntityTooLarge"],
-  ] as const) {
+    [400, "InvalidArgument"],
+  ] as const;
+  for (const [status, code] of variants(refusals)) {
     row(`the store answers ${status} ${code} to one object of three: it is set aside`, async (world, { expect }) => {
       const job = await world.createJob();
       const events = world.mint(30, { days: 3 });

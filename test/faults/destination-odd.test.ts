@@ -1,5 +1,6 @@
 /** Stores that refuse a header, forbid overwriting, or refuse one object after another. */
 import { describe, type ExpectStatic } from "vitest";
+import { cells, variants } from "../support/matrix.ts";
 import { destinationConf } from "../support/runtime/api.ts";
 import { jobObjects } from "../support/runtime/pipeline.ts";
 import type { World } from "../support/runtime/world.ts";
@@ -39,24 +40,22 @@ describe("a store that refuses a header", () => {
     ["If-None-Match of objects, though not of the probe", { ...PUTS, conditional: true }],
     ["Content-MD5", { method: "PUT", digest: true }],
   ];
-  for (const [header, refused] of headers) {
-    for (const [status, code] of refusals) {
-      const words = code === undefined ? `${status}` : `${status} ${code}`;
-      row(`the store answers ${words} to ${header}: sent without, once, and remembered`, async (world, { expect }) => {
-        const { job, control } = await waitingJob(world);
-        await control.script([rule({ do: "answer", status, ...(code !== undefined && { code }) }, refused)]);
-        await pass(world);
-        expect(await countsOf(job)).toMatchObject({ delivered: 10, set_aside: 0, pending: 0 });
-        const found = await decided(control);
-        await threeMore(world);
-        expect(await countsOf(job)).toMatchObject({ delivered: 40, set_aside: 0, pending: 0 });
-        // Of the later objects, nothing was refused.
-        expect(await decided(control)).toBe(found);
-        expect(await said(job)).toBeNull();
-        await expectOnce(control, 4, expect);
-        world.injected(found);
-      });
-    }
+  for (const [[header, refused], [status, code]] of cells(headers, refusals)) {
+    const words = code === undefined ? `${status}` : `${status} ${code}`;
+    row(`the store answers ${words} to ${header}: sent without, once, and remembered`, async (world, { expect }) => {
+      const { job, control } = await waitingJob(world);
+      await control.script([rule({ do: "answer", status, ...(code !== undefined && { code }) }, refused)]);
+      await pass(world);
+      expect(await countsOf(job)).toMatchObject({ delivered: 10, set_aside: 0, pending: 0 });
+      const found = await decided(control);
+      await threeMore(world);
+      expect(await countsOf(job)).toMatchObject({ delivered: 40, set_aside: 0, pending: 0 });
+      // Of the later objects, nothing was refused.
+      expect(await decided(control)).toBe(found);
+      expect(await said(job)).toBeNull();
+      await expectOnce(control, 4, expect);
+      world.injected(found);
+    });
   }
 
   const both: readonly Rule[] = [
@@ -73,10 +72,11 @@ describe("a store that refuses a header", () => {
     world.injected(await decided(control));
   });
 
-  for (const [how, lost] of [
+  const losses = [
     ["with the connection", { do: "reset", when: "after" }],
     ["behind a proxy", { do: "answer", status: 503, store: true }],
-  ] as const satisfies readonly (readonly [string, Action])[]) {
+  ] as const satisfies readonly (readonly [string, Action])[];
+  for (const [how, lost] of variants(losses)) {
     row(`the store answers 400 to the condition, and loses two answers ${how}`, async (world, { expect }) => {
       const { job, control } = await waitingJob(world);
       await control.script([
@@ -132,10 +132,11 @@ describe("a store that refuses a header", () => {
 
 describe("a store with ETags of its own that look like MD5, and without metadata", () => {
   const ownEtags = rule({ do: "own-etag" });
-  for (const [how, lost] of [
+  const losses = [
     ["an answer is lost with the connection", { do: "reset", when: "after" }],
     ["an answer is lost behind a proxy", { do: "answer", status: 503, store: true }],
-  ] as const satisfies readonly (readonly [string, Action])[]) {
+  ] as const satisfies readonly (readonly [string, Action])[];
+  for (const [how, lost] of variants(losses)) {
     row(`${how}: the object is read back, and is there once`, async (world, { expect }) => {
       const { job, control } = await waitingJob(world);
       await control.script([ownEtagsOnHead(), rule(lost, PUTS, 1), ownEtags]);
@@ -176,7 +177,7 @@ describe("a store with ETags of its own that look like MD5, and without metadata
 });
 
 describe("keys that may only be created", () => {
-  for (const status of [403, 409, 412]) {
+  for (const status of variants([403, 409, 412])) {
     row(`a second PUT is answered ${status}, and an answer is lost`, async (world, { expect }) => {
       const { job, control } = await waitingJob(world);
       await control.script([
@@ -195,10 +196,11 @@ describe("keys that may only be created", () => {
 });
 
 describe("a store that refuses one object after another, and takes the probe", () => {
-  for (const [status, code] of [
+  const refusals = [
     [400, "InvalidArgument"],
     [413, "EntityTooLarge"],
-  ] as const) {
+  ] as const;
+  for (const [status, code] of variants(refusals)) {
     row(`with ${status} ${code}: one is set aside, the others are parked`, async (world, { expect }) => {
       const job = await world.createJob();
       const control = controlOf(job);

@@ -3,6 +3,7 @@
  * the job reports the error.
  */
 import { describe, inject } from "vitest";
+import { variants } from "../support/matrix.ts";
 import { freshBucket, jobObjects } from "../support/runtime/pipeline.ts";
 import { type Action, rule } from "../support/s3-script.ts";
 import { row } from "./row.ts";
@@ -13,13 +14,18 @@ const HOUR_MS = 3_600_000;
 const HTML = "<!doctype html><html><body><h1>It works!</h1></body></html>";
 
 describe("a store that cannot now", () => {
-  /** `long`: 12 passes in the two hours; the others have two. */
+  /** The most telling first. `long`: 12 passes in the two hours; the others have two. */
   const answers: readonly (readonly [name: string, action: Action, words: RegExp, long?: "long"])[] = [
+    ["503 after storing", { do: "answer", status: 503, store: true }, /HTTP 503/, "long"],
+    ["a reset before the body", { do: "reset", when: "before" }, /connection failed/, "long"],
+    ["429", { do: "answer", status: 429 }, /HTTP 429/],
+    ["408", { do: "answer", status: 408, code: "RequestTimeout" }, /HTTP 408 RequestTimeout/],
+    ["409, as another conditional request runs", { do: "answer", status: 409 }, /HTTP 409/],
+    ["200, and keeps nothing", { do: "discard" }, /HTTP 200, but the object is not there/, "long"],
     ["500", { do: "answer", status: 500, code: "InternalError" }, /HTTP 500 InternalError/, "long"],
     ["500 after storing", { do: "answer", status: 500, code: "InternalError", store: true }, /HTTP 500 InternalError/],
     ["502 with a page of a proxy", { do: "answer", status: 502, body: HTML }, /HTTP 502/],
     ["503 SlowDown", { do: "answer", status: 503, code: "SlowDown" }, /HTTP 503 SlowDown/],
-    ["503 after storing", { do: "answer", status: 503, store: true }, /HTTP 503/, "long"],
     ["504", { do: "answer", status: 504 }, /HTTP 504/],
     [
       "507, its disk is full",
@@ -27,18 +33,13 @@ describe("a store that cannot now", () => {
       /HTTP 507 InsufficientStorage/,
     ],
     ["a status that nobody knows", { do: "answer", status: 599 }, /HTTP 599/],
-    ["429", { do: "answer", status: 429 }, /HTTP 429/],
-    ["408", { do: "answer", status: 408, code: "RequestTimeout" }, /HTTP 408 RequestTimeout/],
-    ["409, as another conditional request runs", { do: "answer", status: 409 }, /HTTP 409/],
     ["425", { do: "answer", status: 425 }, /HTTP 425/],
     ["400 of the moment", { do: "answer", status: 400, code: "RequestTimeout" }, /HTTP 400 RequestTimeout/, "long"],
     ["400, the body arrived incomplete", { do: "answer", status: 400, code: "IncompleteBody" }, /HTTP 400 Incomplete/],
-    ["a reset before the body", { do: "reset", when: "before" }, /connection failed/, "long"],
     ["a reset within the body", { do: "reset", when: "during" }, /connection failed/],
     ["200 with a page of a proxy, and keeps nothing", { do: "answer", status: 200, body: HTML }, /HTTP 200/],
-    ["200, and keeps nothing", { do: "discard" }, /HTTP 200, but the object is not there/, "long"],
   ];
-  for (const [name, action, words, long] of answers) {
+  for (const [name, action, words, long] of variants(answers, 6)) {
     row(`the store answers ${name}, for two hours`, async (world, { expect }) => {
       const { job, control } = await waitingJob(world);
       await control.script([rule(action, PUTS)]);
@@ -78,7 +79,7 @@ describe("a store that asks for patience", () => {
     ["years", () => "99999999", 3_600_000],
     ["a date in ten years", () => "Wed, 20 Nov 2110 12:00:00 GMT", 3_600_000],
   ];
-  for (const [name, header, waitsMs] of patience) {
+  for (const [name, header, waitsMs] of variants(patience)) {
     row(`the store asks for ${name} of patience, and gets an hour at most`, async (world, { expect }) => {
       const { job, control } = await waitingJob(world);
       const headers = { "retry-after": header(world.clock.nowMs() + 30_000) };
@@ -93,7 +94,8 @@ describe("a store that asks for patience", () => {
     });
   }
 
-  for (const header of ["soon", "-1", "0", "1e9", "", "Thu, 01 Jan 1970 00:00:00 GMT", "9".repeat(400)]) {
+  const nonsense = ["soon", "-1", "0", "1e9", "", "Thu, 01 Jan 1970 00:00:00 GMT", "9".repeat(400)];
+  for (const header of variants(nonsense)) {
     const shown = header.length > 40 ? "400 digits" : JSON.stringify(header);
     row(`the store asks for patience in nonsense: Retry-After: ${shown}`, async (world, { expect }) => {
       const { job, control } = await waitingJob(world);
@@ -108,20 +110,23 @@ describe("a store that asks for patience", () => {
 });
 
 describe("a destination that is misconfigured", () => {
-  /** `long`: a pass every five minutes; the others have one every 40 minutes. */
+  /**
+   * The most telling first. `long`: a pass every five minutes; the others have one every 40
+   * minutes.
+   */
   const answers: readonly (readonly [status: number, code: string, long?: "long"])[] = [
     [401, "InvalidToken"],
     [403, "AccessDenied", "long"],
-    [403, "SignatureDoesNotMatch"],
     [404, "NoSuchBucket", "long"],
+    [400, "InvalidBucketName"],
+    [403, "SignatureDoesNotMatch"],
     [405, "MethodNotAllowed"],
     [410, "Gone"],
     [418, "Teapot"],
     [451, "Unavailable"],
     [400, "AuthorizationHeaderMalformed", "long"],
-    [400, "InvalidBucketName"],
   ];
-  for (const [status, code, long] of answers) {
+  for (const [status, code, long] of variants(answers, 4)) {
     row(`the store answers ${status} ${code} for two hours: the job is parked`, async (world, { expect }) => {
       const { job, control } = await waitingJob(world);
       await control.script([rule({ do: "answer", status, code })]);
@@ -147,11 +152,12 @@ describe("a destination that is misconfigured", () => {
     });
   }
 
-  for (const [what, change] of [
+  const changes = [
     ["by its name", { name: "mended" }],
     ["by its limits", { max_upload_interval_seconds: 60 }],
     ["by its filter", { filter: '{"where":{"key":"Outcome","operator":"eq","value":"ok"}}' }],
-  ] as const) {
+  ] as const;
+  for (const [what, change] of variants(changes)) {
     row(`a parked job is tried at once when it is changed ${what}`, async (world, { expect }) => {
       const { job, control } = await waitingJob(world);
       await control.script([rule({ do: "answer", status: 403, code: "AccessDenied" })]);
@@ -176,7 +182,7 @@ describe("a destination that is misconfigured", () => {
     expect([await written(control), await written(controlOf(job))]).toEqual([0, 1]);
   });
 
-  for (const status of [301, 302, 303, 307, 308]) {
+  for (const status of variants([301, 302, 303, 307, 308])) {
     row(`the store redirects with ${status}: nobody goes there`, async (world, { expect }) => {
       const { job, control } = await waitingJob(world);
       const elsewhere = freshBucket();

@@ -9,6 +9,7 @@ import { accountLedger } from "../../src/account/ledger.ts";
 import { BlobStore, DebtStore, DeliveryLog } from "../../src/index.ts";
 import { ID_MEMORY_MS } from "../../src/limits.ts";
 import { splitMessage } from "../../src/queue/message.ts";
+import { cells, variants } from "../support/matrix.ts";
 import { encodeMessage } from "../support/message-v1.ts";
 import type { Minted } from "../support/oracle.ts";
 import { type Breakage, breakable, firstCalls } from "../support/runtime/breakage.ts";
@@ -59,27 +60,27 @@ function bodyOf(lines: string, world: World, records: number): Uint8Array {
 }
 
 describe("a message that cannot be read", () => {
-  /** `events`: the number of events it counts as. */
+  /** The most telling first. `events`: the number of events it counts as. */
   const poisons: readonly (readonly [name: string, body: (world: World) => unknown, events: number])[] = [
+    ["is cut off in its records", (world) => goodBody(world).slice(0, -9), 1],
+    ["has a wrong checksum", (world) => withByte(goodBody(world), 39, 1), 1],
+    ["is 128 kB of noise", () => noiseBytes(128_000), 1],
+    ["has a line that breaks off", (world) => bodyOf('{"CPUTimeMs":3\n{}\n', world, 2), 2],
+    ["refers to records that were never there", (world) => splitMessage(goodBody(world)).reference, 1],
     ["is empty", () => new Uint8Array(), 1],
     ["is one byte", () => new Uint8Array([76]), 1],
     ["is a text", () => "not a message of ours", 1],
     ["is JSON", () => ({ where: { key: "Outcome" } }), 1],
     ["is null", () => null, 1],
-    ["is 128 kB of noise", () => noiseBytes(128_000), 1],
     ["is a header of noise", () => noiseBytes(40), 1],
     ["is cut off in its header", (world) => goodBody(world).slice(0, 30), 1],
-    ["is cut off in its records", (world) => goodBody(world).slice(0, -9), 1],
     ["is cut off after its header", (world) => goodBody(world).slice(0, 40), 1],
-    ["has a wrong checksum", (world) => withByte(goodBody(world), 39, 1), 1],
     ["says another number of records", (world) => withByte(goodBody(world), 31, 1), 1],
     ["is of a version that never was", (world) => withVersion(goodBody(world), 0), 1],
     ["was taken in at the end of time", (world) => withByte(goodBody(world), 20, 255), 1],
     ["has no record in it", (world) => bodyOf("no record\n", world, 1), 1],
-    ["has a line that breaks off", (world) => bodyOf('{"CPUTimeMs":3\n{}\n', world, 2), 2],
-    ["refers to records that were never there", (world) => splitMessage(goodBody(world)).reference, 1],
   ];
-  for (const [name, poison, events] of poisons) {
+  for (const [name, poison, events] of variants(poisons, 5)) {
     row(`a message among good ones ${name}: set aside, and its neighbours go on`, async (world, { expect }) => {
       const job = await world.createJob();
       await world.take(world.mint(20), 5);
@@ -266,14 +267,10 @@ describe("a message that fails again and again", () => {
 describe("an event that no message can carry, among small ones", () => {
   const events = (world: World): Minted[] => [...world.mint(5), largeEvent(world, 1_000_000), ...world.mint(5)];
 
-  for (const breakage of [
-    "refused",
-    "lost",
-    "dies before",
-    "dies after",
-    "hangs",
-    "late",
-  ] as const satisfies readonly Breakage[]) {
+  /** A row for each kind of breakage. */
+  type Rows = (breakage: Breakage) => void;
+
+  const putByIntake: Rows = (breakage) =>
     row(`the blob store, on put: ${breakage}; the client repeats`, async (world, { expect }) => {
       const job = await world.createJob();
       const large = events(world);
@@ -289,6 +286,7 @@ describe("an event that no message can carry, among small ones", () => {
       expect(await countsOf(job)).toMatchObject({ received: 11, delivered: 11 });
     });
 
+  const putByTail: Rows = (breakage) =>
     row(`the blob store, on put: ${breakage}; tail() has it kept`, async (world, { expect }) => {
       const job = await world.createJob();
       const first = firstCalls(breakage, 4);
@@ -300,7 +298,9 @@ describe("an event that no message can carry, among small ones", () => {
       expect(await countsOf(job)).toMatchObject({ received: 11, delivered: 11 });
     });
 
-    for (const method of ["get", "drop"] as const) {
+  const fetched =
+    (method: "get" | "drop"): Rows =>
+    (breakage) =>
       row(`the blob store, on ${method}: ${breakage}`, async (world, { expect }) => {
         const job = await world.createJob();
         await world.take(events(world));
@@ -315,8 +315,10 @@ describe("an event that no message can carry, among small ones", () => {
         await world.settle();
         expect(await countsOf(job)).toMatchObject({ received: 11, delivered: 11 });
       });
-    }
-  }
+
+  const calls = [putByIntake, putByTail, fetched("get"), fetched("drop")];
+  const breakages = ["refused", "lost", "dies before", "dies after", "hangs", "late"] as const;
+  for (const [rows, breakage] of cells(calls, breakages)) rows(breakage);
 
   row("the blob store is swept before its message comes: the message is set aside", async (world, { expect }) => {
     const job = await world.createJob();

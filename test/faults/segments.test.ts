@@ -4,7 +4,8 @@ import { env } from "cloudflare:workers";
 import { describe, expect, vi } from "vitest";
 import { segmentOf } from "../../src/delivery/chain.ts";
 import { DeliveryLog } from "../../src/index.ts";
-import { type Breakage, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
+import { cells, variants } from "../support/matrix.ts";
+import { PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
 import type { HeldMessage } from "../support/runtime/queue.ts";
 import type { World } from "../support/runtime/world.ts";
 import type { WorldJob } from "../support/runtime/world-jobs.ts";
@@ -159,53 +160,50 @@ describe("a segment", () => {
 });
 
 describe("at the seam of two segments", () => {
-  for (const method of ["append", "configure", "holds"] as const) {
-    for (const [nth, which] of [
-      [0, "the full segment"],
-      [1, "the next one"],
-      [2, "the next one, the second time"],
-    ] as const) {
-      // An unused segment gets `append`, `configure`, `append` in this order: a single `configure`.
-      if (method === "configure" && nth > 0) continue;
-      if (method === "holds" && nth > 1) continue;
-      for (const breakage of PROMPT_BREAKAGES satisfies readonly Breakage[]) {
-        const who = method === "configure" ? "the next one" : which;
-        row(`${who} breaks in ${method}() as a segment hands on: ${breakage}`, async (world) => {
-          const job = await world.createJob();
-          await world.take(world.mint(40, { days: 2 }), 10);
-          const messages = [...world.queue.held];
-          await deliver(world, messages.slice(0, 2), () => true);
-          fillUp(world, job, 0);
-          const fault = new Fault(world, DeliveryLog.prototype, method, breakage);
-          if (method === "holds") {
-            // The records are in two segments; `holds` asks both before an append is built.
-            await deliver(world, messages.slice(2), () => true);
-            fault.begin(nth);
-          } else {
-            fault.begin(nth);
-            await deliver(world, messages.slice(2));
-          }
-          world.clock.advance(600_000);
-          await deliver(world, messages);
-          expect(fault.took()).toBe(true);
-          await world.mend();
-          await world.settle();
-          expect(await received(world, job)).toEqual([20, 20]);
-        });
+  // An unused segment gets `append`, `configure`, `append` in this order: a single `configure`.
+  const calls = [
+    ["append", 0, "the full segment"],
+    ["append", 1, "the next one"],
+    ["append", 2, "the next one, the second time"],
+    ["configure", 0, "the next one"],
+    ["holds", 0, "the full segment"],
+    ["holds", 1, "the next one"],
+  ] as const;
+  for (const [[method, nth, who], breakage] of cells(calls, PROMPT_BREAKAGES)) {
+    row(`${who} breaks in ${method}() as a segment hands on: ${breakage}`, async (world) => {
+      const job = await world.createJob();
+      await world.take(world.mint(40, { days: 2 }), 10);
+      const messages = [...world.queue.held];
+      await deliver(world, messages.slice(0, 2), () => true);
+      fillUp(world, job, 0);
+      const fault = new Fault(world, DeliveryLog.prototype, method, breakage);
+      if (method === "holds") {
+        // The records are in two segments; `holds` asks both before an append is built.
+        await deliver(world, messages.slice(2), () => true);
+        fault.begin(nth);
+      } else {
+        fault.begin(nth);
+        await deliver(world, messages.slice(2));
       }
-    }
+      world.clock.advance(600_000);
+      await deliver(world, messages);
+      expect(fault.took()).toBe(true);
+      await world.mend();
+      await world.settle();
+      expect(await received(world, job)).toEqual([20, 20]);
+    });
   }
 });
 
 describe("three segments", () => {
   const REDELIVERIES: Record<string, (messages: HeldMessage[]) => HeldMessage[][]> = {
+    "every third together": (messages) => [0, 1, 2].map((n) => messages.filter((_, i) => i % 3 === n)),
     whole: (messages) => [messages],
     reversed: (messages) => [messages.toReversed()],
     "one by one": (messages) => messages.map((message) => [message]),
     "with itself": (messages) => [[...messages, ...messages]],
-    "every third together": (messages) => [0, 1, 2].map((n) => messages.filter((_, i) => i % 3 === n)),
   };
-  for (const [how, again] of Object.entries(REDELIVERIES)) {
+  for (const [how, again] of variants(Object.entries(REDELIVERIES))) {
     row(`what three segments hold is delivered again, ${how}`, async (world) => {
       const { job, messages } = await threeSegments(world);
       for (const batch of again(messages)) {
@@ -288,7 +286,7 @@ describe("three segments", () => {
     );
   }
 
-  for (const breakage of ["refused", "dies before", "dies after"] as const) {
+  for (const breakage of variants(["dies after", "refused", "dies before"] as const)) {
     row(
       `a job with three segments is forgotten after fifteen days; the first to go breaks: ${breakage}`,
       async (world) => {

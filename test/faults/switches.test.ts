@@ -8,6 +8,7 @@ import { describe, vi } from "vitest";
 import type { Settings } from "../../src/config.ts";
 import { segmentOf } from "../../src/delivery/chain.ts";
 import { AccountLedger, ControlPlane } from "../../src/index.ts";
+import { variants } from "../support/matrix.ts";
 import { api } from "../support/runtime/api.ts";
 import type { World } from "../support/runtime/world.ts";
 import type { WorldJob } from "../support/runtime/world-jobs.ts";
@@ -181,12 +182,13 @@ describe("keys", () => {
     expect([await said(job), (await countsOf(job)).delivered]).toEqual([null, 10]);
   });
 
-  for (const [name, secrets, words] of [
+  const losses = [
     ["is another one", { SECRETS_KEY: base64(9) }, /neither SECRETS_KEY nor SECRETS_KEY_PREVIOUS opens/],
     ["is gone", { SECRETS_KEY: "" }, /configuration: SECRETS_KEY: base64 of 32 random bytes/],
     ["is a typo", { SECRETS_KEY: "hunter2" }, /configuration: SECRETS_KEY: base64 of 32 random bytes/],
     ["is well, but its neighbour is not", { OBJSTORE_ENDPOINT: "ftp://x" }, /configuration: OBJSTORE_ENDPOINT/],
-  ] as const) {
+  ] as const;
+  for (const [name, secrets, words] of variants(losses, 2)) {
     row(`the key ${name} for a day: the job is parked, and goes on with the key`, async (world, { expect }) => {
       const job = await waiting(world);
       await redeploy(job, secrets);

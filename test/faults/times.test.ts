@@ -1,6 +1,7 @@
 /** Events with unusual times, and events taken, cut and uploaded around midnight. */
 import { describe, expect } from "vitest";
 import { TIME_MAX_MS } from "../../src/limits.ts";
+import { cells } from "../support/matrix.ts";
 import { NOON } from "../support/runtime/pipeline.ts";
 import type { World } from "../support/runtime/world.ts";
 import type { WorldJob } from "../support/runtime/world-jobs.ts";
@@ -26,28 +27,28 @@ async function takeOf(world: World, ...timesMs: number[]): Promise<void> {
 }
 
 describe("around midnight", () => {
-  for (const [taken, takenMs] of [
+  const intakes = [
     ["before", MIDNIGHT - 1],
     ["at", MIDNIGHT],
     ["after", MIDNIGHT + 1],
-  ] as const) {
-    for (const [cut, cutMs] of [
-      ["before", MIDNIGHT - 1],
-      ["after", MIDNIGHT + 1],
-      ["a day after", MIDNIGHT + DAY_MS + 1],
-    ] as const) {
-      if (cutMs < takenMs) continue;
-      row(`the last and the first event of two days are taken in ${taken} midnight, and cut ${cut}`, async (world) => {
-        const job = await world.createJob();
-        at(world, takenMs);
-        await takeOf(world, MIDNIGHT - 1, MIDNIGHT);
-        await world.deliverDue();
-        at(world, cutMs);
-        await world.runCron();
-        expect(await days(job)).toEqual(["21001120", "21001121"]);
-        expect((await countsOf(job)).delivered).toBe(2);
-      });
-    }
+  ] as const;
+  const cuts = [
+    ["before", MIDNIGHT - 1],
+    ["after", MIDNIGHT + 1],
+    ["a day after", MIDNIGHT + DAY_MS + 1],
+  ] as const;
+  for (const [[taken, takenMs], [cut, cutMs]] of cells(intakes, cuts)) {
+    if (cutMs < takenMs) continue;
+    row(`the last and the first event of two days are taken in ${taken} midnight, and cut ${cut}`, async (world) => {
+      const job = await world.createJob();
+      at(world, takenMs);
+      await takeOf(world, MIDNIGHT - 1, MIDNIGHT);
+      await world.deliverDue();
+      at(world, cutMs);
+      await world.runCron();
+      expect(await days(job)).toEqual(["21001120", "21001121"]);
+      expect((await countsOf(job)).delivered).toBe(2);
+    });
   }
 
   row("the intake of one request, its appends and its cut are in three days", async (world) => {
@@ -139,28 +140,27 @@ describe("events of odd times", () => {
       days: Array.from({ length: 31 }, (_, i) => `210010${String(i + 1).padStart(2, "0")}`),
     },
   };
-  for (const [which, { times, days: expected }] of Object.entries(TIMES)) {
-    for (const way of ["request", "invocation of tail()", "call of ship()"] as const) {
-      row(`events ${which} come in one ${way}, with one of now`, async (world) => {
-        const job = await world.createJob();
-        const form = way === "request" ? "record" : "trace";
-        const events = times.flatMap((time) => world.mint(1, { at: time, form }));
-        const now = world.mint(1, { at: Date.parse("2100-12-24T12:00:00Z"), form });
-        world.injected(times.length);
-        if (way === "request") for (const part of [events, now]) await world.take(part);
-        else if (way === "call of ship()") for (const part of [events, now]) expect(await world.ship(part)).toBe(true);
-        else await world.tail([...events, ...now]);
-        await world.deliverDue();
-        // Age is counted from the intake, so old and future events wait exactly as long as others.
-        world.clock.advance(29_999);
-        await world.runAlarms();
-        expect(await days(job)).toEqual([]);
-        world.clock.advance(8_001);
-        await world.runAlarms();
-        expect(await days(job)).toEqual([...expected, "21001224"].sort());
-        expect((await countsOf(job)).pending).toBe(0);
-      });
-    }
+  const ways = ["request", "invocation of tail()", "call of ship()"] as const;
+  for (const [[which, { times, days: expected }], way] of cells(Object.entries(TIMES), ways)) {
+    row(`events ${which} come in one ${way}, with one of now`, async (world) => {
+      const job = await world.createJob();
+      const form = way === "request" ? "record" : "trace";
+      const events = times.flatMap((time) => world.mint(1, { at: time, form }));
+      const now = world.mint(1, { at: Date.parse("2100-12-24T12:00:00Z"), form });
+      world.injected(times.length);
+      if (way === "request") for (const part of [events, now]) await world.take(part);
+      else if (way === "call of ship()") for (const part of [events, now]) expect(await world.ship(part)).toBe(true);
+      else await world.tail([...events, ...now]);
+      await world.deliverDue();
+      // Age is counted from the intake, so old and future events wait exactly as long as others.
+      world.clock.advance(29_999);
+      await world.runAlarms();
+      expect(await days(job)).toEqual([]);
+      world.clock.advance(8_001);
+      await world.runAlarms();
+      expect(await days(job)).toEqual([...expected, "21001224"].sort());
+      expect((await countsOf(job)).pending).toBe(0);
+    });
   }
 
   row("an old event joins the batch of today, and its object keeps to its own day", async (world) => {

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { type Keys, RegisterError } from "../../src/intake/first-copy.ts";
 import { Gatherer } from "../../src/intake/gather.ts";
 import { randomIds } from "../../src/intake/ids.ts";
 import { OutboxFullError } from "../../src/intake/outbox.ts";
@@ -121,12 +122,15 @@ describe("sending to a queue that does not answer", () => {
 });
 
 describe("a request of events", () => {
+  /** A register in which every request is a first copy at {@link TAKEN}. */
+  const keys: Keys = { first: async (_hash, copy) => ({ ...copy, takenInMs: TAKEN, keyed: false }) };
+
   it("fails as if the queue had refused it, and is the same messages when it is repeated", async () => {
     const queue = hangingQueue((call) => call === 1);
     const request = { bytes: new TextEncoder().encode('{"event":null}'), ndjson: false, idempotencyKey: "k" };
     const context = {
       ...{ queue, blobs: scriptedBlobs(), platform: scriptedPlatform(TAKEN) },
-      ...{ defaultScriptName: "unnamed", nowMs: TAKEN },
+      ...{ keys, defaultScriptName: "unnamed", nowMs: TAKEN },
     };
     const first = takeEvents(request, context).catch((error: unknown) => error);
     expect(await lasts(first)).toBe(10_000);
@@ -135,6 +139,33 @@ describe("a request of events", () => {
     // The first try was taken after all. The logs know its id.
     expect(new Set(ids(queue.taken())).size).toBe(1);
     expect(queue.taken().length).toBe(2);
+  });
+
+  it("is not sent where the register of keys does not answer, and ends after five seconds", async () => {
+    const queue = scriptedQueue();
+    const silent: Keys = { first: never };
+    const request = { bytes: new TextEncoder().encode('{"event":null}'), ndjson: false, idempotencyKey: "k" };
+    const taken = takeEvents(request, {
+      ...{ queue, blobs: scriptedBlobs(), platform: scriptedPlatform(TAKEN) },
+      ...{ keys: silent, defaultScriptName: "unnamed", nowMs: TAKEN },
+    }).catch((error: unknown) => error);
+    expect(await lasts(taken)).toBe(5_000);
+    expect(await taken).toBeInstanceOf(RegisterError);
+    expect(queue.calls).toEqual([]);
+  });
+
+  it("with a key takes no longer than any other, though both the register and the queue are slow", async () => {
+    const slow: Keys = { first: (hash, copy) => platform.sleep(4_900).then(() => keys.first(hash, copy)) };
+    const lines = Array.from({ length: 40 }, (_, i) => JSON.stringify({ Outcome: noise(110_000, i) }));
+    const request = { bytes: new TextEncoder().encode(lines.join("\n")), ndjson: true, idempotencyKey: "k" };
+    const taken = takeEvents(request, {
+      ...{ queue: slowQueue(9_000), blobs: scriptedBlobs(), platform: scriptedPlatform(TAKEN) },
+      ...{ keys: slow, defaultScriptName: "unnamed", nowMs: TAKEN },
+    }).catch((error: unknown) => error);
+    expect(await lasts(taken)).toBeLessThanOrEqual(45_000);
+    expect(await taken).toBeInstanceOf(SendError);
+    // The call under way.
+    await vi.advanceTimersByTimeAsync(60_000);
   });
 });
 

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../src/bytes.ts";
-import { keyedIds } from "../../src/intake/ids.ts";
+import { keyedIds, requestHash } from "../../src/intake/ids.ts";
 
 /** Texts that are easily confused: separators, escapes, halves of a surrogate pair. */
 const text = fc.string({
@@ -59,6 +59,21 @@ describe("the ids of a request that may be repeated", () => {
         body.fill(0);
         expect(parts.map(ids)).toEqual(parts.map((part) => keyedIds(key, copy, settings)(part)));
       }),
+    );
+  });
+});
+
+describe("what the register knows a request by", () => {
+  it("is the same if key and body are, and only then, and no id of a message", () => {
+    fc.assert(
+      fc.property(fc.array(request, { minLength: 2, maxLength: 20 }), (requests) => {
+        const hashes = requests.map(({ key, body }) => requestHash(key, body));
+        const names = new Set(requests.map(({ key, body }) => JSON.stringify([key, [...body]])));
+        expect(new Set(hashes).size).toBe(names.size);
+        for (const hash of hashes) expect(hash).toMatch(/^[0-9a-f]{32}$/);
+        expect(new Set([...hashes, ...requests.map(idOf)]).size).toBeGreaterThan(names.size);
+      }),
+      { numRuns: 500 },
     );
   });
 });

@@ -50,6 +50,28 @@ function messagesOf(lines: readonly string[], context: PackingContext): PackedMe
   return packed.messages;
 }
 
+describe("packing a request with a key", () => {
+  const lines = linesOf(Array.from({ length: 30 }, () => ({ bytes: 20_000, kind: "noise" as const })));
+  const partsOf = (context: PackingContext) => messagesOf(lines, context).map((message) => unpacked(message).parts[0]);
+
+  it("marks its ids as the register says, and a repeat by the time of its first copy; all else is the same", () => {
+    const first = { takenInMs: TAKEN, keyed: false };
+    const before = partsOf(keyed());
+    const fresh = partsOf({ ...keyed(), first });
+    const repeat = partsOf({ ...keyed(), takenInMs: TAKEN + 5, first });
+    const old = partsOf({ ...keyed(), takenInMs: TAKEN + 5, first: { ...first, keyed: true } });
+    expect(before.length).toBeGreaterThan(3);
+    expect(fresh).toEqual(before.map((part) => ({ ...part, keyed: false })));
+    expect(repeat).toEqual(fresh.map((part) => ({ ...part, takenInMs: TAKEN + 5, firstMs: TAKEN })));
+    expect(old).toEqual(repeat.map((part) => ({ ...part, keyed: true })));
+  });
+
+  it("says nothing of a first copy that came later, as clocks differ", () => {
+    const parts = partsOf({ ...keyed(), first: { takenInMs: TAKEN + 5, keyed: false } });
+    for (const part of parts) expect(part).not.toHaveProperty("firstMs");
+  });
+});
+
 describe.each([
   ["at random", open, MESSAGE_RAW_MAX_BYTES],
   ["by key", keyed, MESSAGE_RAW_MAX_BYTES_KEYED],

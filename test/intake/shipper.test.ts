@@ -109,6 +109,12 @@ describe("ship()", () => {
     expect(new Set([first, ...others]).size).toBe(3);
   });
 
+  it.each(["x", "x".repeat(255)])("takes %j as a key", async (idempotencyKey) => {
+    const { entrypoint, queue } = shipper();
+    await entrypoint.ship({ event: null }, { idempotencyKey });
+    expect(queue.taken()).toMatchObject([{ keyed: true }]);
+  });
+
   it.each(["", "x".repeat(256), 5, {}])("refuses %j as a key", async (idempotencyKey) => {
     const { entrypoint, queue } = shipper();
     await expect(entrypoint.ship({ event: null }, { idempotencyKey } as object)).rejects.toThrow(

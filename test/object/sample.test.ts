@@ -7,6 +7,10 @@ import { id } from "../pipeline/scripted.ts";
 /** Ids as they are in earnest: nothing in one says anything of another. The same in every run. */
 const scattered = (i: number): string => createHash("sha256").update(`${i}`).digest("hex").slice(0, 32);
 
+const MESSAGES_MAX = 200_000;
+const SCATTERED = Array.from({ length: MESSAGES_MAX }, (_, i) => scattered(i));
+const COUNTED = Array.from({ length: MESSAGES_MAX }, (_, i) => id(i));
+
 const hex = fc.uint8Array({ minLength: 16, maxLength: 16 }).map((bytes) => Buffer.from(bytes).toString("hex"));
 
 /** The indices of the first `n` records of some messages that are kept. */
@@ -67,11 +71,9 @@ describe("a sample", () => {
       [400, 500],
       // A record a message, as a quiet function sends them; and ids that differ in their last
       // digits alone.
-      [200_000, 1],
+      [MESSAGES_MAX, 1],
     ] as const) {
-      const random = Array.from({ length: messages }, (_, i) => scattered(i));
-      const counted = Array.from({ length: messages }, (_, i) => id(i));
-      for (const ids of [random, counted]) {
+      for (const ids of [SCATTERED.slice(0, messages), COUNTED.slice(0, messages)]) {
         const total = messages * n;
         const spread = 5 * Math.sqrt(total * rate * (1 - rate));
         expect(Math.abs(kept(1, rate, ids, n).length - total * rate)).toBeLessThan(spread);
@@ -80,7 +82,7 @@ describe("a sample", () => {
   });
 
   it("of one job says nothing of that of another", () => {
-    const messages = Array.from({ length: 100 }, (_, i) => scattered(i));
+    const messages = SCATTERED.slice(0, 100);
     const first = new Set(kept(1, 0.1, messages, 1_000));
     const both = kept(2, 0.1, messages, 1_000).filter((record) => first.has(record)).length;
     // A hundredth of 100,000, to within five standard deviations.

@@ -136,6 +136,13 @@ describe("the jobs that a consumer knows", () => {
     },
   );
 
+  it.each([undefined, null, {}, 5])("are the last good ones when it says %j, and the log says why", async (garbage) => {
+    const cache = new JobsCache();
+    await cache.refresh(control(snapshot("e.1", [job(1)])));
+    await cache.refresh(control(garbage));
+    expect(warned.mock.calls).toMatchObject([[{ error: "Error: its answer is not a configuration" }]]);
+  });
+
   it("are unknown to who knew none and is told that nothing has changed", async () => {
     expect(await jobsOf(new JobsCache().refresh(control({ state: "", jobs: null })))).toBeNull();
     expect(warned).toHaveBeenCalledOnce();

@@ -1,12 +1,15 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { RecentRecords } from "../../src/account/recent.ts";
 import type { OptOut } from "../../src/job/config.ts";
+import { load } from "../../src/object/load.ts";
+import { commitAndCount } from "../../src/pipeline/commit.ts";
 import { consumeEvents } from "../../src/pipeline/consume.ts";
 import { RecentTurns, recentOf } from "../../src/pipeline/recent.ts";
+import { decodeEnvelope } from "../../src/queue/message.ts";
 import type { TraceRecord } from "../../src/record/fields.ts";
 import { RecordLine } from "../../src/record/line.ts";
 import { NOON, noise, traceRecord } from "../record/samples.ts";
-import { deliver, id, job, one, outcomes, record, type World, world } from "./scripted.ts";
+import { deliver, id, job, one, outcomes, record, STATE, snapshot, type World, world } from "./scripted.ts";
 
 beforeEach(() => {
   vi.spyOn(console, "error").mockImplementation(() => {});
@@ -61,6 +64,18 @@ describe("recent records", () => {
 
   it("do not go without a turn", async () => {
     expect(handed(await consume([one(1)], { turns: 0 }))).toEqual([[]]);
+  });
+
+  it("do not go with a message that is sent again, which is counted without turns", async () => {
+    const it_ = world([job(1)]);
+    const message = one(1);
+    const loading = await load({ body: message, envelope: decodeEnvelope(message), attempts: 2 }, it_.blobs);
+    const queue = { backlog: null, doneMs: 0, isFirst: false };
+    const { append, count } = it_;
+    const group = loading.kind === "loaded" ? loading.loaded : [];
+    await commitAndCount(group, snapshot(STATE, [job(1)]), queue, { append, count });
+    expect(it_.counts[0]?.done).toMatchObject([{ id: id(1), routed: 1 }]);
+    expect(handed(it_)).toEqual([[]]);
   });
 
   it("take one turn for a group, also where it is offered again to newer jobs", async () => {

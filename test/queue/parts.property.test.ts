@@ -33,10 +33,16 @@ const anyPart = fc
   .record({
     id: fc.stringMatching(/^[0-9a-f]{32}$/),
     takenInMs: anyTime,
+    /** How long before it the first copy of its request came. */
+    afterMs: fc.option(fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), { nil: undefined }),
     keyed: fc.boolean(),
     lines: fc.array(anyLine, { maxLength: 3 }),
   })
-  .map(({ lines, ...part }) => ({ part: { ...part, records: lines.length }, lines }));
+  .map(({ lines, afterMs = Number.POSITIVE_INFINITY, ...part }) => {
+    const isRepeat = afterMs <= part.takenInMs;
+    const first = isRepeat ? { firstMs: part.takenInMs - afterMs } : {};
+    return { part: { ...part, ...first, records: lines.length }, lines };
+  });
 
 const anyFunction = fc.record({
   scriptName: fc.option(fc.string({ maxLength: 20 })),
@@ -157,6 +163,21 @@ describe("a message of parts", () => {
     const blocks = decodeBlocks(bytes.subarray(40, new DataView(bytes.buffer).getUint32(28)));
     const without = encodeBlocks([...(blocks ?? [])].filter(([type]) => type !== 1));
     expect(decodeMessage(reheaded(bytes, without)).ok).toBe(false);
+  });
+
+  it("is refused where a first copy came after its repeat, or not each part has one", () => {
+    const bytes = encode(SMALL);
+    const end = new DataView(bytes.buffer).getUint32(28);
+    const with_ = (...firsts: number[]): boolean => {
+      const block = new Uint8Array(8 * firsts.length);
+      for (const [i, ms] of firsts.entries()) new DataView(block.buffer).setBigUint64(8 * i, BigInt(ms));
+      const blocks = [...(decodeBlocks(bytes.subarray(40, end)) ?? []), [5, block] as const];
+      return decodeMessage(reheaded(bytes, encodeBlocks(blocks))).ok;
+    };
+    expect([with_(NOON, NOON), with_(NOON + 1, NOON + 2)]).toEqual([true, true]);
+    expect([with_(NOON, NOON + 3), with_(NOON + 2, NOON), with_(NOON), with_(), with_(NOON, NOON, NOON)]).toEqual(
+      Array(5).fill(false),
+    );
   });
 
   it("survives anything at all", () => {

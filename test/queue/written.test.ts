@@ -35,6 +35,11 @@ describe("a message that is stored", () => {
       "TFMCADMzMzMzMzMzMzMzMzMzMzMAAAGh+O9hQwAAAH4AAAAg07jFjAEAAAA6MzMzMzMzMzMzMzMzMzMzMwAAAaH472FDAAAAAQBEREREREREREREREREREREAAABofjvYUQAAAACAgIAAAAMAAAAG8EkfVInoEH5TQAAAAEBAQAAABt7ImEiOjF9CnsiYiI6IsOkIn0KeyJjIjozfQo=",
       { parts: [part(3, 1, false), part(4, 2, true)], facts: null },
     ],
+    [
+      "in version 2, of a repeated request",
+      "TFMCAFVVVVVVVVVVVVVVVVVVVVUAAAGh+O9hRQAAAGgAAAAgaCnAbwEAAAAdVVVVVVVVVVVVVVVVVVVVVQAAAaH472FFAAAAAwACAAAADAAAABvBJH1SJ6BB+QUAAAAIAAABofPJBUUBAAAAG3siYSI6MX0KeyJiIjoiw6QifQp7ImMiOjN9Cg==",
+      { parts: [{ ...part(5, 3, false), firstMs: 1_795_091_400_005 }], facts: null },
+    ],
   ])("%s is read", (_how, base64, expected) => {
     expect(decodeMessage(fromBase64(base64).buffer)).toEqual({
       ok: true,

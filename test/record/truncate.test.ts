@@ -111,6 +111,12 @@ describe("the limit", () => {
     expect(cut(limit, exceptions, logs)).toEqual([expectedExceptions, expectedLogs]);
   });
 
+  it("counts a surrogate that stands alone as one, whatever is beside it", () => {
+    const [, logs] = cut(5, [], [log("\ud83dab"), log("a\ude00b")]);
+    // As JSON, which escapes them: a report of this test could not contain them.
+    expect(JSON.stringify(logs)).toBe(JSON.stringify([["\ud83dab"], [`a\ude00${LOGS_CUT}`]]));
+  });
+
   it("is 16,384 code points where nothing else is said", () => {
     const fits = traceRecord({ Logs: [log("😀".repeat(16_384))] });
     expect(truncate(fits)).toBe(fits);

@@ -3,6 +3,7 @@ import { describe, it } from "vitest";
 import { controlPlane } from "../../src/control/plane.ts";
 import { replays } from "../../src/replay/replays.ts";
 import { call, errorsOf } from "../api/harness.ts";
+import { variants } from "../support/matrix.ts";
 import { api, destinationConf } from "../support/runtime/api.ts";
 import { freshBucket, runCron } from "../support/runtime/pipeline.ts";
 import { type Action, type Match, rule } from "../support/s3-script.ts";
@@ -82,13 +83,21 @@ describe("an object that is", () => {
 });
 
 describe("a store that", () => {
+  /** The most telling first. */
   const faults: readonly (readonly [string, Action, Match, number, RegExp])[] = [
+    ["says 500 and has it", { do: "answer", status: 500, store: true }, PUTS, 9, /^HTTP 500; it is being tried/],
+    ["hangs up on a read", { do: "reset", when: "before" }, GETS, 9, /^the source cannot be read: connection failed/],
+    [
+      "does not let us write any more",
+      { do: "answer", status: 403, code: "AccessDenied" },
+      PUTS,
+      9,
+      /^HTTP 403 AccessDenied; nothing is lost, it is tried again every few minutes$/,
+    ],
     ["cannot write now", { do: "answer", status: 503, code: "SlowDown" }, PUTS, 9, /^HTTP 503 SlowDown; it is being/],
     ["cannot read now", { do: "answer", status: 503 }, GETS, 9, /^the source cannot be read: HTTP 503; it is being/],
-    ["says 500 and has it", { do: "answer", status: 500, store: true }, PUTS, 9, /^HTTP 500; it is being tried/],
     ["hangs up after it has it", { do: "reset", when: "after" }, PUTS, 9, /^connection failed; it is being tried/],
     ["hangs up before", { do: "reset", when: "before" }, PUTS, 9, /^connection failed; it is being tried again/],
-    ["hangs up on a read", { do: "reset", when: "before" }, GETS, 9, /^the source cannot be read: connection failed/],
     [
       "does not let us read any more",
       { do: "answer", status: 403, code: "AccessDenied" },
@@ -103,33 +112,29 @@ describe("a store that", () => {
       9,
       /^the source cannot be read: HTTP 404 NoSuchBucket; nothing is lost/,
     ],
-    [
-      "does not let us write any more",
-      { do: "answer", status: 403, code: "AccessDenied" },
-      PUTS,
-      9,
-      /^HTTP 403 AccessDenied; nothing is lost, it is tried again every few minutes$/,
-    ],
   ];
-  it.for(faults)("%s: said while it lasts, and then nothing is lost, and nothing twice", async (fault, { expect }) => {
-    const [, action, match, times, words] = fault;
-    const shipped = await shippedJob(3);
-    const { id } = await shipped.begin();
-    await shipped.control.script([rule(action, match, times)]);
-    await runReplays();
-    const waiting = await shipped.read(id);
-    expect(waiting).toMatchObject({
-      state: "waiting",
-      error_message: expect.stringMatching(words),
-      next_attempt: expect.any(String),
-    });
-    const [trouble] = await replays(env.REPLAYS).status();
-    expect(trouble).toMatchObject({ id, job: shipped.job, sinceMs: shipped.clock.nowMs(), objectsLeft: 3 });
-    const ended = await shipped.settle(id);
-    expect(ended).toMatchObject({ state: "done", done: { objects: 3 }, problems: [], error_message: null });
-    await expectCopied(shipped, id, { objects: 3 });
-    expect(await replays(env.REPLAYS).status()).toEqual([]);
-  });
+  it.for(variants(faults, 3))(
+    "%s: said while it lasts, and then nothing is lost, and nothing twice",
+    async (fault, { expect }) => {
+      const [, action, match, times, words] = fault;
+      const shipped = await shippedJob(3);
+      const { id } = await shipped.begin();
+      await shipped.control.script([rule(action, match, times)]);
+      await runReplays();
+      const waiting = await shipped.read(id);
+      expect(waiting).toMatchObject({
+        state: "waiting",
+        error_message: expect.stringMatching(words),
+        next_attempt: expect.any(String),
+      });
+      const [trouble] = await replays(env.REPLAYS).status();
+      expect(trouble).toMatchObject({ id, job: shipped.job, sinceMs: shipped.clock.nowMs(), objectsLeft: 3 });
+      const ended = await shipped.settle(id);
+      expect(ended).toMatchObject({ state: "done", done: { objects: 3 }, problems: [], error_message: null });
+      await expectCopied(shipped, id, { objects: 3 });
+      expect(await replays(env.REPLAYS).status()).toEqual([]);
+    },
+  );
 
   it("does not know If-None-Match is asked without, and remembered", async ({ expect }) => {
     const shipped = await shippedJob(3);

@@ -5,16 +5,18 @@
 import { describe, it, vi } from "vitest";
 import { DeliveryLog } from "../../src/delivery/delivery-log.ts";
 import { Steps } from "../../src/replay/steps.ts";
+import { cells } from "../support/matrix.ts";
 import { breakable, firstCalls, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
 import { rule } from "../support/s3-script.ts";
 import { ALL, expectCopied, inReplays, runReplays, type Shipped, shippedJob } from "./shipped.ts";
 
 const STEPS = ["planPage", "copyOne", "settle", "tell", "finish"] as const;
 const LOG_STEPS = ["replayPage", "replayed"] as const;
-const CASES = [
-  ...STEPS.flatMap((step) => PROMPT_BREAKAGES.map((breakage) => ["Replays", step, breakage] as const)),
-  ...LOG_STEPS.flatMap((step) => PROMPT_BREAKAGES.map((breakage) => ["DeliveryLog", step, breakage] as const)),
+const ALL_STEPS = [
+  ...STEPS.map((step) => ["Replays", step] as const),
+  ...LOG_STEPS.map((step) => ["DeliveryLog", step] as const),
 ];
+const CASES = cells(ALL_STEPS, PROMPT_BREAKAGES).map(([step, breakage]) => [...step, breakage] as const);
 
 describe("a replay", () => {
   it.for(CASES)("whose %s.%s %s goes on: nothing is lost, and nothing twice", async ([of, step, how], { expect }) => {

@@ -2,7 +2,7 @@
 
 import { vi } from "vitest";
 import { Attempts } from "../../src/delivery/attempts.ts";
-import { AccountLedger, BlobStore, ControlPlane, DeliveryLog, Outbox } from "../../src/index.ts";
+import { AccountLedger, BlobStore, ControlPlane, DeliveryLog, KeyRegister, Outbox } from "../../src/index.ts";
 import { BREAKAGES, type Breakage, breakable, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
 import type { SendFault } from "../support/runtime/queue.ts";
 import type { World } from "../support/runtime/world.ts";
@@ -15,6 +15,7 @@ const CALLS: readonly (readonly [{ readonly prototype: object }, readonly string
   [ControlPlane, ["configSince"]],
   [BlobStore, ["put", "get", "drop"]],
   [Outbox, ["keep"]],
+  [KeyRegister, ["first"]],
 ];
 
 /** Steps inside an object, which wait only for the store and the disk. */

@@ -50,6 +50,7 @@ const anyLog = fc
     parked: fc.boolean(),
     storedBytes: fc.constantFrom(1, 5_000_000_000),
     segments: fc.constantFrom(1, 2),
+    openBytes: fc.constantFrom(1, 5_000_000_000),
     setAside: fc.record({ objects: count, records: count, oldestMs: maybeTime }),
     canary: fc.option(
       fc.record({
@@ -112,6 +113,7 @@ const anyAccount = fc
       oldestUnfinishedMs: maybeTime,
       queueBacklog: fc.option(count),
       queueSeenMs: maybeTime,
+      storedBytes: fc.constantFrom(1, 5_000_000_000, 9_000_000_000),
       setAsideMessages: asideMessages,
     }),
     setAside: asideMessages,

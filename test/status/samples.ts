@@ -18,6 +18,7 @@ export function facts(fields: Partial<Facts> = {}): Facts {
     replays: [],
     attachments: [],
     debts: { jobs: new Map(), storedBytes: 0 },
+    keysBytes: 0,
     ...fields,
   };
 }

@@ -9,6 +9,7 @@ import { LOOK_PATIENCE } from "../../src/api/status.ts";
 import { ControlPlane } from "../../src/control/plane.ts";
 import { DeliveryLog } from "../../src/delivery/delivery-log.ts";
 import type { LogStatus } from "../../src/delivery/types.ts";
+import { KeyRegister } from "../../src/intake/key-register.ts";
 import { Outbox } from "../../src/intake/outbox.ts";
 import { Replays } from "../../src/replay/replays.ts";
 import { GATHER_PATIENCE } from "../../src/status/gather.ts";
@@ -45,6 +46,7 @@ describe.each(["refused", "hangs"] as const)("whoever is asked and is %s", (brea
     ["the ledger", AccountLedger.prototype, "status", ["ledger_silent"]],
     ["its counts of functions", AccountLedger.prototype, "functionsLately", ["ledger_silent"]],
     ["the outbox", Outbox.prototype, "status", ["outbox_silent"]],
+    ["the register of keys", KeyRegister.prototype, "storedBytes", ["keys_silent"]],
     ["a log", DeliveryLog.prototype, "status", ["log_silent"]],
   ])("is said to be silent: %s", async (_who, prototype, method, kinds) => {
     const clock = setClock(NOON);
@@ -72,6 +74,7 @@ describe("whoever answers as other code would, without what is looked at,", () =
     ["the ledger", AccountLedger.prototype, "status", () => ({ counts: {} }), "ledger_silent"],
     ["its functions", AccountLedger.prototype, "functionsLately", () => [{ scriptName: "shop" }], "ledger_silent"],
     ["the outbox", Outbox.prototype, "status", () => ({ messages: 0 }), "outbox_silent"],
+    ["the register of keys", KeyRegister.prototype, "storedBytes", () => null, "keys_silent"],
     ["the replays", Replays.prototype, "status", () => [{}], "replays_silent"],
     [
       "a log",

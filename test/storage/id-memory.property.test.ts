@@ -17,7 +17,13 @@ const id = fc
 const takenInMs = fc
   .tuple(fc.nat({ max: 2 }), fc.nat({ max: 40 }), fc.constantFrom(0, 1, 30_000, MINUTE_MS - 1))
   .map(([minute, day, ms]) => NOON + day * DAY_MS + minute * MINUTE_MS + ms);
-const taken: fc.Arbitrary<TakenId> = fc.record({ id, takenInMs, keyed: fc.boolean() });
+/** A repeat comes up to ten days after its first copy. */
+const laterMs = fc.option(fc.integer({ min: 1, max: 10 * DAY_MS }), { nil: undefined, freq: 2 });
+const taken: fc.Arbitrary<TakenId> = fc
+  .record({ id, takenInMs, keyed: fc.boolean(), laterMs })
+  .map(({ laterMs: later, ...copy }) =>
+    later === undefined ? copy : { ...copy, takenInMs: copy.takenInMs + later, firstMs: copy.takenInMs },
+  );
 
 type Step =
   | { what: "messages" | "failed"; messages: TakenId[] }
@@ -29,7 +35,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     weight: 5,
     arbitrary: fc.record({
       what: fc.constantFrom("messages" as const, "messages" as const, "failed" as const),
-      messages: fc.uniqueArray(taken, { selector: ({ id, keyed }) => `${keyed} ${id}`, maxLength: 12 }),
+      messages: fc.uniqueArray(taken, { selector: ({ id: each }) => each, maxLength: 12 }),
     }),
   },
   { weight: 1, arbitrary: fc.record({ what: fc.constant("sweep" as const), nowMs: takenInMs }) },
@@ -37,27 +43,42 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 /** The same memory as a list with linear search. */
 class SlowMemory {
-  #kept: TakenId[] = [];
+  #kept: { id: string; by: "minute" | "id"; minute: number }[] = [];
 
   has(message: TakenId): boolean {
-    return this.#kept.some((each) => {
-      if (each.id !== message.id || each.keyed !== message.keyed) return false;
-      // A keyed id may come again at any time; any other comes with its own minute.
-      return each.keyed || minuteOf(each) === minuteOf(message);
-    });
+    const minute = minuteOf(message.firstMs ?? message.takenInMs);
+    return this.#kept.some(
+      (each) =>
+        each.id === message.id &&
+        (each.by === "minute" ? !message.keyed && each.minute === minute : message.keyed || isLate(message)),
+    );
+  }
+
+  /** What was asked for: a late repeat that is known is kept anew. */
+  asked(messages: readonly TakenId[]): void {
+    this.#renew(messages.filter((message) => isLate(message) && this.has(message)));
   }
 
   add(messages: readonly TakenId[]): void {
-    this.#kept.push(...messages);
+    for (const { id, takenInMs, keyed, firstMs } of messages) {
+      if (!keyed) this.#kept.push({ id, by: "minute", minute: minuteOf(firstMs ?? takenInMs) });
+    }
+    this.#renew(messages.filter((message) => message.keyed || isLate(message)));
+  }
+
+  #renew(messages: readonly TakenId[]): void {
+    for (const { id, takenInMs } of messages) this.#kept.push({ id, by: "id", minute: minuteOf(takenInMs) });
   }
 
   sweep(nowMs: number): void {
-    const oldest = Math.floor((nowMs - 15 * DAY_MS) / MINUTE_MS);
-    this.#kept = this.#kept.filter((each) => minuteOf(each) >= oldest);
+    const oldest = minuteOf(nowMs - 15 * DAY_MS);
+    this.#kept = this.#kept.filter(({ minute }) => minute >= oldest);
   }
 }
 
-const minuteOf = ({ takenInMs }: TakenId): number => Math.floor(takenInMs / MINUTE_MS);
+/** The queue may deliver it when the minute of its first copy is forgotten. */
+const isLate = ({ takenInMs, firstMs }: TakenId): boolean => firstMs !== undefined && takenInMs - firstMs > DAY_MS;
+const minuteOf = (timeMs: number): number => Math.floor(timeMs / MINUTE_MS);
 
 describe("the memory of ids", () => {
   it("knows what a list of all ids knows, in whatever order they come, are asked for, and are swept", async () => {
@@ -82,6 +103,7 @@ describe("the memory of ids", () => {
             expect(() => storage.transactionSync(fails)).toThrow();
           } else {
             const known = memory.known(each.messages);
+            slow.asked(each.messages);
             const fresh = each.messages.filter((message) => !slow.has(message));
             const old = each.messages.filter((message) => slow.has(message));
             expect(known).toEqual(new Set(old.map((message) => message.id)));
@@ -92,6 +114,7 @@ describe("the memory of ids", () => {
           }
           for (const message of everything) {
             expect(memory.known([message]).has(message.id), JSON.stringify(message)).toBe(slow.has(message));
+            slow.asked([message]);
           }
         }
       });
@@ -103,7 +126,7 @@ describe("the memory of ids", () => {
   it("holds each id once: as many bytes as there are ids, in one row a minute", async () => {
     await runInDurableObject(env.LOG.getByName("ids"), (_log, { storage: { sql } }) => {
       const own = fc.uniqueArray(fc.record({ id, takenInMs, keyed: fc.constant(false) }), {
-        selector: (message) => `${minuteOf(message)} ${message.id}`,
+        selector: (message) => `${minuteOf(message.takenInMs)} ${message.id}`,
         maxLength: 60,
       });
       fc.assert(
@@ -112,7 +135,7 @@ describe("the memory of ids", () => {
           const memory = new IdMemory(sql);
           for (let from = 0; from < messages.length; from += size) memory.remember(messages.slice(from, from + size));
           const rows = sql.exec<{ ids: ArrayBuffer }>("SELECT ids FROM taken").toArray();
-          expect(rows.length).toBe(new Set(messages.map(minuteOf)).size);
+          expect(rows.length).toBe(new Set(messages.map((message) => minuteOf(message.takenInMs))).size);
           expect(rows.reduce((sum, { ids }) => sum + ids.byteLength, 0)).toBe(16 * messages.length);
         }),
       );

@@ -7,6 +7,7 @@ import { concat, fromHex } from "../../src/bytes.ts";
 import { CONTROL_STEPS } from "../../src/control/plane.ts";
 import { segmentOf } from "../../src/delivery/chain.ts";
 import { LOG_STEPS } from "../../src/delivery/schema.ts";
+import { KEY_STEPS } from "../../src/intake/key-register.ts";
 import { OUTBOX_STEPS } from "../../src/intake/outbox.ts";
 import type { JobConfig } from "../../src/job/config.ts";
 import { buildAppend } from "../../src/object/build.ts";
@@ -34,6 +35,7 @@ const SCHEMAS: Record<string, readonly Migration[]> = {
   access: ACCESS_STEPS,
   watch: WATCH_STEPS,
   replays: REPLAY_STEPS,
+  keys: KEY_STEPS,
 };
 
 describe.each(Object.entries(SCHEMAS))("the schema of %s", (name, steps) => {
@@ -134,6 +136,53 @@ describe("the memory of ids", () => {
       ids.remember([fresh]);
       expect(new IdMemory(sql).known([...old, fresh]).size).toBe(3_001);
       expect(sql.exec("SELECT slot FROM taken ORDER BY slot").toArray()).toEqual([{ slot }, { slot: slot + 1 }]);
+    });
+  });
+
+  it("knows the copies of a repeated request by the time of the first one, in whatever order they are taken", async ({
+    expect,
+  }) => {
+    const first = { id: id(1), takenInMs: NOON, keyed: false };
+    const repeats = [1, 2].map((n) => ({ ...first, takenInMs: NOON + n * DAY_MS, firstMs: NOON }));
+    for (const taken of [first, ...repeats]) {
+      await use((ids, { sql }) => {
+        for (const table of ["taken", "taken_keyed"]) sql.exec(`DELETE FROM ${table}`);
+        ids.remember([taken]);
+        for (const copy of [first, ...repeats]) expect(ids.known([copy]).size).toBe(1);
+        expect(ids.known([{ ...first, takenInMs: NOON + DAY_MS }]).size).toBe(0);
+      });
+    }
+  });
+
+  it.for([
+    ["that it took", false, false],
+    ["that it knew", true, false],
+    ["that it took, keyed", false, true],
+    ["that it knew, keyed", true, true],
+  ] as const)(
+    "knows a late repeat %s for as long as the queue may deliver it",
+    async ([, wasTaken, keyed], { expect }) => {
+      await use((ids) => {
+        const first = { id: id(1), takenInMs: NOON, keyed };
+        const repeat = { ...first, takenInMs: NOON + 14 * DAY_MS, firstMs: NOON };
+        ids.remember([wasTaken ? first : repeat]);
+        expect(ids.known([repeat]).size).toBe(1);
+        ids.sweep(NOON + 29 * DAY_MS);
+        expect(ids.known([repeat]).size).toBe(1);
+        ids.sweep(NOON + 29 * DAY_MS + 60_000);
+        expect(ids.known([repeat]).size).toBe(0);
+      });
+    },
+  );
+
+  it("gives a row of its own to a late repeat alone", async ({ expect }) => {
+    await use((ids, { sql }) => {
+      const repeat = { id: id(1), takenInMs: NOON + DAY_MS, keyed: false, firstMs: NOON };
+      ids.remember([repeat]);
+      ids.known([repeat]);
+      expect(sql.exec("SELECT count(*) AS n FROM taken_keyed").one().n).toBe(0);
+      ids.known([{ ...repeat, takenInMs: repeat.takenInMs + 1 }]);
+      expect(sql.exec("SELECT count(*) AS n FROM taken_keyed").one().n).toBe(1);
     });
   });
 

@@ -6,6 +6,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { unstable_readConfig } from "wrangler";
+import { OBJECT_STORED_BYTES } from "../../src/limits.ts";
 import { ROOT, SHIPPER_CONFIG } from "../paths.ts";
 import { type BuiltWorker, buildWorker, startDevServer } from "../servers/dev-server.ts";
 import type { LocalServer } from "../servers/local-server.ts";
@@ -125,6 +126,8 @@ function writeConfig(root: string): string {
         SECRETS_KEY: Buffer.alloc(32, 7).toString("base64"),
         SELF_NAME: "logship",
         ALLOW_LOOPBACK_DESTINATIONS: "true",
+        // The largest that may be configured is what is measured.
+        OBJECT_STORED_MAX_BYTES: String(OBJECT_STORED_BYTES.max),
       },
     }),
   );

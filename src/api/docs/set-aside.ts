@@ -115,6 +115,27 @@ export const RESEND_ASIDE: RouteDoc = {
   examples: [{ name: "One message" }],
 };
 
+export const ResendAll = z.strictObject({
+  skip: z.int().min(0).max(1_000_000_000).describe("Entries at the beginning of the list to pass over; 0 at first."),
+});
+
+export const RESEND_ALL: RouteDoc = {
+  summary: "Resend everything",
+  description:
+    "As for one entry, for up to a hundred, the oldest first; entries that cannot be resent are passed over. " +
+    "Repeat it with `skip` as `stayed` of the answer until `left` is 0. You may repeat the request: nothing is taken twice.",
+  body: ResendAll,
+  result: z.strictObject({
+    sent: Count.describe("Entries that are not set aside any more."),
+    events: Count.describe("Events of the messages among them."),
+    records: Count.describe("Records of the objects among them, which wait for their upload."),
+    stayed: Count.describe("Entries that are still set aside, those passed over included."),
+    left: Count.describe("Entries behind these, not tried yet."),
+    unanswered_jobs: JobIds.describe("Jobs whose logs did not answer; their objects were not tried."),
+  }),
+  examples: [{ name: "From the beginning", body: { skip: 0 } }],
+};
+
 export const DELETE_ASIDE: RouteDoc = {
   summary: "Delete an entry",
   description:

@@ -15,7 +15,7 @@ import { vi } from "vitest";
 import { type AccountCounts, accountLedger } from "../../../src/account/ledger.ts";
 import { controlPlane } from "../../../src/control/plane.ts";
 import { owedIfAny } from "../../../src/debts/debt-store.ts";
-import { type Answered, eachNode, segmentOf } from "../../../src/delivery/chain.ts";
+import { eachNode, segmentOf } from "../../../src/delivery/chain.ts";
 import type { LogStatus } from "../../../src/delivery/types.ts";
 import { type DeliveryLog, Outbox, Shipper } from "../../../src/index.ts";
 import { outbox } from "../../../src/intake/outbox.ts";
@@ -63,6 +63,12 @@ export class World {
   readonly #unsure = new Map<string, Minted>();
   /** Events since the queue was last known to be empty. */
   readonly #inFlight = new Map<string, Minted>();
+  /**
+   * Whether any object of the outbox was asked to keep a message, which is the only way into it. If
+   * not, none is asked anything: each would come into being with the first question, and four take
+   * longer than all else in a turn.
+   */
+  #outboxUsed = false;
   /**
    * What the account's ledger has besides the counts of the events: what a test sets aside or loses
    * on purpose.
@@ -187,24 +193,30 @@ export class World {
   /**
    * Runs every alarm that is set, due or not: alarms must tolerate an early run. One whose object
    * dies is run again.
+   * @returns the records that the logs then hold, in words.
    */
-  async runAlarms(): Promise<void> {
-    // New stubs each time: a stub of a dead object no longer works.
-    const objects: (() => DurableObjectStub)[] = [() => controlPlane(env.CONTROL)];
-    for (let shard = 0; shard < OUTBOX_SHARDS; shard++) objects.push(() => outbox(this.env.OUTBOX, shard));
-    for (const { id } of this.jobs.all) {
-      for (const node of await this.nodes(id)) objects.push(() => segmentOf(env.LOG, id, node));
+  async runAlarms(): Promise<string[]> {
+    await this.#alarm(() => controlPlane(env.CONTROL));
+    for (let shard = 0; this.#outboxUsed && shard < OUTBOX_SHARDS; shard++) {
+      await this.#alarm(() => outbox(this.env.OUTBOX, shard));
     }
-    if ((await accountLedger(env.ACCOUNT).owedNoted()) !== null)
-      for (const digit of "0123456789abcdef") objects.push(() => env.DEBTS.getByName(`debts ${digit}`));
-    for (const object of objects) await runDurableObjectAlarm(object()).catch(() => this.#alarmAgain(object()));
+    if (await this.#owes())
+      for (const digit of "0123456789abcdef") await this.#alarm(() => env.DEBTS.getByName(`debts ${digit}`));
+    return this.#pending((jobId, node) => this.#alarm(() => segmentOf(env.LOG, jobId, node)));
   }
 
-  /** The platform runs an alarm again if its handler throws or its object dies. */
-  async #alarmAgain(stub: DurableObjectStub): Promise<void> {
-    await runInDurableObject(stub, async (_object, { storage }) => {
-      if ((await storage.getAlarm()) === null) await storage.setAlarm(this.clock.nowMs());
-    });
+  /**
+   * The platform runs an alarm again if its handler throws or its object dies.
+   * @param object a new stub each time: a stub of a dead object no longer works.
+   */
+  async #alarm(object: () => DurableObjectStub): Promise<void> {
+    try {
+      await runDurableObjectAlarm(object());
+    } catch {
+      await runInDurableObject(object(), async (_object, { storage }) => {
+        if ((await storage.getAlarm()) === null) await storage.setAlarm(this.clock.nowMs());
+      });
+    }
   }
 
   async runCron(): Promise<void> {
@@ -215,18 +227,39 @@ export class World {
 
   /** The nodes of a job's log, in order. */
   async nodes(jobId: number): Promise<number[]> {
-    return (await this.#statuses(jobId)).map(({ node }) => node);
+    const nodes: number[] = [];
+    await this.#walk(jobId, async (node) => {
+      nodes.push(node);
+    });
+    return nodes.sort((a, b) => a - b);
   }
 
   async segments(jobId: number): Promise<DurableObjectStub<DeliveryLog>[]> {
     return (await this.nodes(jobId)).map((node) => segmentOf(env.LOG, jobId, node));
   }
 
-  /** The status of each node of a job's log, in order. */
-  #statuses(jobId: number): Promise<Answered<LogStatus>[]> {
-    return eachNode(env.LOG, jobId, (_log, node) =>
-      alive(async (): Promise<LogStatus | null> => segmentOf(env.LOG, jobId, node).status()),
-    );
+  /**
+   * Walks the nodes of a job's log.
+   * @param visit is called with each, before it is asked whether there is another.
+   * @returns the records that they hold.
+   */
+  async #walk(jobId: number, visit: (node: number) => Promise<void>): Promise<number> {
+    const statuses = await eachNode(env.LOG, jobId, async (_log, node) => {
+      await visit(node);
+      // null: the node is empty.
+      return alive(async (): Promise<LogStatus | null> => segmentOf(env.LOG, jobId, node).status());
+    });
+    return statuses.reduce((sum, { answer }) => sum + answer.counts.pending, 0);
+  }
+
+  /** Walks the nodes of every log. @returns what they hold, in words. */
+  async #pending(visit: (jobId: number, node: number) => Promise<void> = async () => {}): Promise<string[]> {
+    const words: string[] = [];
+    for (const { id } of this.jobs.all) {
+      const records = await this.#walk(id, (node) => visit(id, node));
+      if (records > 0) words.push(`${records} records of job ${id}`);
+    }
+    return words;
   }
 
   /**
@@ -236,19 +269,24 @@ export class World {
    */
   async settle(): Promise<void> {
     const untilMs = this.clock.nowMs() + SETTLE_MAX_HOURS * 3_600_000;
+    let waiting: string[] = [];
     for (let turn = 0; this.clock.nowMs() < untilMs; turn++) {
       // Minutes at first; then up to the next due time, as a message may be delayed for hours.
       const nextMs = this.queue.nextDueMs() - this.clock.nowMs();
       this.clock.advance(turn < 20 ? 60_000 : Math.max(60_000, Number.isFinite(nextMs) ? nextMs : 300_000));
       await this.deliverDue();
-      await this.runAlarms();
-      if (turn % 5 === 4) await this.runCron();
+      let pending = await this.runAlarms();
+      if (turn % 5 === 4) {
+        await this.runCron();
+        pending = await this.#pending();
+      }
       // Calls within the runtime take precedence over its network: this lets uploads proceed that
       // nothing awaits.
       await scheduler.wait(1);
-      if ((await this.#waiting()) === "") return;
+      waiting = [...(await this.#onTheWay()), ...pending];
+      if (waiting.length === 0) return;
     }
-    throw new Error(`not settled after ${SETTLE_MAX_HOURS} hours: ${await this.#waiting()}`);
+    throw new Error(`not settled after ${SETTLE_MAX_HOURS} hours: ${waiting.join(", ")}`);
   }
 
   /**
@@ -276,7 +314,8 @@ export class World {
   async finish(): Promise<Summary> {
     await this.mend();
     // If nothing is pending, the audit at the end covers this one.
-    if ((await this.#waiting()) !== "") {
+    const waiting = [...(await this.#onTheWay()), ...(await this.#pending())];
+    if (waiting.length > 0) {
       await this.settle();
       await this.audit();
     }
@@ -305,9 +344,7 @@ export class World {
 
   /** Events that may not have reached the jobs yet, by id. */
   async inFlight(): Promise<ReadonlyMap<string, Minted>> {
-    const kept = (await outboxStatus(this.env.OUTBOX)).messages;
-    const owed = (await owedIfAny(env.DEBTS, accountLedger(env.ACCOUNT))).jobs.size;
-    if (this.queue.held.length === 0 && kept === 0 && owed === 0) this.#inFlight.clear();
+    if ((await this.#onTheWay()).length === 0) this.#inFlight.clear();
     return this.#inFlight;
   }
 
@@ -324,11 +361,18 @@ export class World {
 
   /**
    * The outbox sends to the queue of its own environment, which is the real one: this gives it the
-   * test's.
+   * test's, and notes whether it is used.
    */
   #connectOutbox(): void {
-    const alarm = Outbox.prototype.alarm;
+    const { alarm, keep } = Outbox.prototype;
     const { queue } = this;
+    const used = (): void => {
+      this.#outboxUsed = true;
+    };
+    vi.spyOn(Outbox.prototype, "keep").mockImplementation(function (this: Outbox, messages) {
+      used();
+      return keep.call(this, messages);
+    });
     vi.spyOn(Outbox.prototype, "alarm").mockImplementation(function (this: Outbox) {
       const bindings = { ...(this as unknown as { env: Env }).env, EVENTS: queue };
       Object.defineProperty(this, "env", { value: bindings, configurable: true });
@@ -346,18 +390,20 @@ export class World {
     return (await accountLedger(env.ACCOUNT).status()).intakeLost;
   }
 
-  /** What is pending, in words. */
-  async #waiting(): Promise<string> {
-    const waiting: string[] = [];
-    if (this.queue.held.length > 0) waiting.push(`${this.queue.held.length} messages in the queue`);
-    const { messages } = await outboxStatus(this.env.OUTBOX);
-    if (messages > 0) waiting.push(`${messages} messages in the outbox`);
-    const { jobs: owed } = await owedIfAny(env.DEBTS, accountLedger(env.ACCOUNT));
-    for (const [id, { records }] of owed) waiting.push(`${records} records that job ${id} is owed`);
-    for (const { id } of this.jobs.all) {
-      for (const { answer } of await this.#statuses(id))
-        if (answer.counts.pending > 0) waiting.push(`${answer.counts.pending} records of job ${id}`);
+  async #owes(): Promise<boolean> {
+    return (await accountLedger(env.ACCOUNT).owedNoted()) !== null;
+  }
+
+  /** What no log has yet, in words. */
+  async #onTheWay(): Promise<string[]> {
+    const words: string[] = [];
+    if (this.queue.held.length > 0) words.push(`${this.queue.held.length} messages in the queue`);
+    if (this.#outboxUsed) {
+      const { messages } = await outboxStatus(this.env.OUTBOX);
+      if (messages > 0) words.push(`${messages} messages in the outbox`);
     }
-    return waiting.join(", ");
+    const { jobs: owed } = await owedIfAny(env.DEBTS, accountLedger(env.ACCOUNT));
+    for (const [id, { records }] of owed) words.push(`${records} records that job ${id} is owed`);
+    return words;
   }
 }

@@ -39,12 +39,22 @@ async function listView({ api, query, here, viewer, nowMs }: PageContext): Promi
         aside={
           sendable.length > 1 &&
           may(viewer, "logs:edit") && (
-            <Form viewer={viewer} action={`${AT}/resend`}>
-              {sendable.map(({ id }) => (
-                <input type="hidden" name="id" value={id} />
-              ))}
-              <button type="submit">Resend all {sendable.length} on this page</button>
-            </Form>
+            <>
+              {total > items.length && (
+                <Action
+                  viewer={viewer}
+                  action={`${AT}/resend-all`}
+                  label={`Resend all ${count(total)}`}
+                  needs="logs:edit"
+                />
+              )}
+              <Form viewer={viewer} action={`${AT}/resend`}>
+                {sendable.map(({ id }) => (
+                  <input type="hidden" name="id" value={id} />
+                ))}
+                <button type="submit">Resend all {sendable.length} on this page</button>
+              </Form>
+            </>
           )
         }
       >

@@ -1,12 +1,16 @@
 import type { Child } from "hono/jsx";
-import type { InnerAnswer } from "../../inner-api.ts";
+import { type InnerAnswer, unwrap } from "../../inner-api.ts";
 import type { Page, PageContext, View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
+import { Action } from "../../parts/form.tsx";
 import { Empty, Notice, Panel, State, Table } from "../../parts/panel.tsx";
 import { count, plural } from "../../parts/values.tsx";
 import { AT, placeOf, TRAIL } from "./entry.tsx";
 
-export const resendPages: readonly Page[] = [{ path: `${AT}/resend`, post: { permission: "logs:edit", take: resend } }];
+export const resendPages: readonly Page[] = [
+  { path: `${AT}/resend`, post: { permission: "logs:edit", take: resend } },
+  { path: `${AT}/resend-all`, post: { permission: "logs:edit", take: resendAll } },
+];
 
 /** Entries resent by one form at most. */
 const AT_ONCE = 100;
@@ -69,6 +73,47 @@ async function resend({ api, platform }: PageContext, form: URLSearchParams): Pr
           />
         )}
       </Panel>,
+      <p>
+        <a href={AT}>Back to the list</a>
+      </p>,
+    ],
+  };
+}
+
+interface ResentAll {
+  sent: number;
+  events: number;
+  records: number;
+  stayed: number;
+  left: number;
+}
+
+/** Resends the oldest entries, as many as one request may, and leads on to the next. */
+async function resendAll({ api, viewer }: PageContext, form: URLSearchParams): Promise<View> {
+  const skip = /^\d{1,9}$/.test(form.get("skip") ?? "") ? Number(form.get("skip")) : 0;
+  const answer = await api.send<ResentAll>("POST", "/logship/set-aside/resend", { skip });
+  const { sent, events, records, stayed, left } = unwrap(answer).result;
+  return {
+    title: "Resend",
+    section: "set-aside",
+    trail: TRAIL,
+    parts: [
+      <Notice kind={stayed === 0 ? "ok" : "warn"} title={`${plural(sent, "entry", "entries")} resent`}>
+        <p>
+          {plural(events, "event")} to their jobs, {plural(records, "record")} waiting for upload.{" "}
+          {stayed > 0 && `${plural(stayed, "entry", "entries")} could not be resent, and stayed.`}
+        </p>
+      </Notice>,
+      left > 0 ? (
+        <Action
+          viewer={viewer}
+          action={`${AT}/resend-all`}
+          label={`Resend the next of ${count(left)} left`}
+          needs="logs:edit"
+          kind="primary"
+          fields={{ skip: String(stayed) }}
+        />
+      ) : null,
       <p>
         <a href={AT}>Back to the list</a>
       </p>,

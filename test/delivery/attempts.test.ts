@@ -1,0 +1,29 @@
+import { expect, it, vi } from "vitest";
+import { NDJSON } from "../../src/output/format.ts";
+import { platform } from "../../src/platform.ts";
+import { freshBucket, NOON, setClock } from "../support/runtime/pipeline.ts";
+import { rule } from "../support/s3-script.ts";
+import { append, fragmentsOf, inLog, jobInto } from "./direct.ts";
+
+it("an object waits twice as long after each of its failures, fifteen minutes at most, and its log does not", async () => {
+  setClock(NOON);
+  // Half of each delay, the least that chance leaves of it.
+  vi.spyOn(platform, "random").mockReturnValue(0);
+  vi.spyOn(console, "warn").mockImplementation(() => {});
+  const { name, control } = freshBucket();
+  await control.script([rule({ do: "answer", status: 503 }, { method: "PUT" })]);
+  const job = jobInto(name);
+  const waits: unknown[] = [];
+  await inLog(job, async (log, { sql }) => {
+    log.configure(job, 0);
+    append(log, 1, fragmentsOf(NDJSON, ["a record\n"]));
+    for (let tries = 0; tries < 10; tries++) {
+      await log.drive("manual", 10_000);
+      const ofObject = sql.exec("SELECT next_attempt_ms - ? AS ms FROM object", NOON).one().ms;
+      const ofLog = sql.exec("SELECT resume_ms - ? AS ms FROM log", NOON).one().ms;
+      waits.push([ofObject, ofLog]);
+    }
+  });
+  const seconds = [2.5, 5, 10, 20, 40, 80, 160, 320, 450, 450];
+  expect(waits).toEqual(seconds.map((s) => [s * 1_000, 2_500]));
+});
