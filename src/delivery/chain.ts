@@ -4,7 +4,7 @@ import { childOf, homeOf, nextBit, ROOT } from "../storage/splits.ts";
 import type { CanaryReport } from "./canary.ts";
 import type { DeliveryLog } from "./delivery-log.ts";
 import type { HealthHour } from "./health.ts";
-import { joined } from "./joined-status.ts";
+import { joined, lastComplete } from "./joined-status.ts";
 import { KnownLog } from "./known-logs.ts";
 import { type Following, NUMBERS_PER_NODE, nodeName, nodeOf, nodeOfNumber, placeOf } from "./nodes.ts";
 import type { Replayable, ReplayPage, ReplaySpan } from "./replayed.ts";
@@ -77,10 +77,17 @@ export async function configureChain(logs: Logs, job: JobConfig): Promise<number
 export async function chainStatus(logs: Logs, jobId: number, notAfterMs?: number): Promise<LogStatus | null> {
   const statusOf = async (log: Log): Promise<LogStatus | null> => log.status(notAfterMs);
   const nodes = await eachNode(logs, jobId, statusOf);
-  if (nodes.length < 2) return joined(nodes, []);
+  const [first] = nodes;
+  if (first === undefined || nodes.length === 1) return first?.answer ?? null;
+  const { wholeCompleteMs: claimedMs = null } = first.answer;
+  if (notAfterMs === undefined && claimedMs !== null) return joined(nodes, claimedMs);
   // What one claims may have come to another after that was asked: they are asked again.
   const holding = nodes.map(({ node }) => segmentOf(logs, jobId, node).status());
-  return joined(nodes, (await Promise.all(holding)) as (LogStatus | null)[]);
+  const completeMs = lastComplete(nodes, (await Promise.all(holding)) as (LogStatus | null)[]);
+  // A first node of an earlier release cannot store it.
+  const isNew = completeMs > (claimedMs ?? 0) && first.answer.wholeCompleteMs !== undefined;
+  if (notAfterMs !== undefined && isNew) await segmentOf(logs, jobId, first.node).claimWhole(completeMs);
+  return joined(nodes, Math.max(completeMs, claimedMs ?? 0) || null);
 }
 
 /**

@@ -1,30 +1,23 @@
 import { placeOf } from "./nodes.ts";
 import type { LogStatus } from "./types.ts";
 
+/** What the nodes of a log have answered, in their order: several. */
+type Nodes = readonly { node: number; answer: LogStatus }[];
+
 /**
- * The status of a whole log: counts summed over its nodes.
- * @param holding what the nodes hold, asked after `nodes`; none: there is one node.
- * @returns null: there is none.
+ * The status of a log of several nodes: counts summed over them.
+ * @param lastCompleteMs of all together, in ms.
  */
-export function joined(
-  nodes: readonly { node: number; answer: LogStatus }[],
-  holding: readonly (LogStatus | null)[],
-): LogStatus | null {
+export function joined(nodes: Nodes, lastCompleteMs: number | null): LogStatus {
   const statuses = nodes.map(({ answer }) => answer);
-  const [first, ...others] = statuses;
-  if (first === undefined) return null;
-  if (others.length === 0) return first;
   const segments = new Map<number, number>();
   for (const { node } of nodes) {
     const { shard, segment } = placeOf(node);
     segments.set(shard, segment + 1);
   }
   return {
-    ...others.reduce(both, first),
-    lastCompleteMs: lastComplete(
-      statuses,
-      holding.filter((status) => status !== null),
-    ),
+    ...statuses.reduce(both),
+    lastCompleteMs,
     segments: Math.max(...segments.values()),
     ...fullest(statuses),
     sealed: false,
@@ -39,7 +32,7 @@ function fullest(nodes: readonly LogStatus[]): Pick<LogStatus, "openBytes"> {
 
 function both(
   a: LogStatus,
-  { splits: _splits, openBytes: _bytes, oldestHeldTakenMs: _ms, ...b }: LogStatus,
+  { splits: _s, openBytes: _o, oldestHeldTakenMs: _h, wholeCompleteMs: _w, ...b }: LogStatus,
 ): LogStatus {
   const counts = { ...b.counts };
   for (const name of Object.keys(counts) as (keyof typeof counts)[]) counts[name] += a.counts[name];
@@ -73,17 +66,21 @@ function both(
 }
 
 /**
- * What any node claims holds for all that is in no node: its claim is about the queue, the ledger
- * and the outbox as well. What is in a node holds the whole back.
+ * Everything taken in before is delivered, filtered out or discarded, in ms; 0: unknown. What any
+ * node claims holds for all that is in no node: its claim is about the queue, the ledger and the
+ * outbox as well. What is in a node holds the whole back.
+ * @param holding what the nodes hold, asked after `nodes`.
  */
-function lastComplete(nodes: readonly LogStatus[], holding: readonly LogStatus[]): number | null {
-  const claimed = Math.max(...nodes.map(({ lastCompleteMs }) => lastCompleteMs ?? 0));
-  const held = holding.map(({ counts, setAside, lastCompleteMs, oldestHeldTakenMs }) => {
+export function lastComplete(nodes: Nodes, holding: readonly (LogStatus | null)[]): number {
+  const claimed = Math.max(...nodes.map(({ answer }) => answer.lastCompleteMs ?? 0));
+  const held = holding.map((status) => {
+    if (status === null) return Number.POSITIVE_INFINITY;
+    const { counts, setAside, lastCompleteMs, oldestHeldTakenMs } = status;
     // A node of an earlier release says only up to when it is complete itself.
     if (oldestHeldTakenMs !== undefined) return oldestHeldTakenMs ?? Number.POSITIVE_INFINITY;
     return counts.pending > 0 || setAside.objects > 0 ? (lastCompleteMs ?? 0) : Number.POSITIVE_INFINITY;
   });
-  return Math.min(claimed, ...held) || null;
+  return Math.min(claimed, ...held);
 }
 
 function least(a: number | null, b: number | null): number | null {

@@ -172,6 +172,15 @@ export class LogState {
     );
   }
 
+  /** The same of all nodes of the log together; in the first one alone. */
+  wholeCompleteUpTo(timeMs: number): void {
+    this.#sql.exec(
+      "UPDATE log SET whole_complete_ms = ? WHERE id = 1 AND ? > coalesce(whole_complete_ms, 0)",
+      timeMs,
+      timeMs,
+    );
+  }
+
   /**
    * @param resumeMs nothing is tried before. @param failures in a row; 0: all is well.
    * @param parked see parking.ts.

@@ -47,6 +47,7 @@ export function statusOf(
     deliveredRawBytes: row.delivered_raw,
     deliveredBytes: row.delivered_bytes,
     lastCompleteMs: state.requireRow().last_complete_ms,
+    wholeCompleteMs: row.whole_complete_ms,
     lastErrorMs: row.last_error_ms,
     errorMessage: row.error_message,
     lastReceivedMs: row.last_received_ms,

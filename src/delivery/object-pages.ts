@@ -14,8 +14,8 @@ interface Page<E> {
 /**
  * Objects of a job from the oldest to the newest, and how many there are in all: those with a
  * number above `after`, by number, if the log has one shard. Numbers of different shards tell
- * nothing about time: there, `after` stands for the time at which that object was cut, if there is
- * one, and what was cut at the same time goes by number. Clocks of shards may differ by a moment.
+ * nothing about time: there, `after` stands for the time at which that object was cut, and what was
+ * cut at the same time goes by number. Clocks of shards may differ by a moment.
  */
 export async function chainObjects(
   logs: Logs,
@@ -26,7 +26,7 @@ export async function chainObjects(
   const known = new KnownLog();
   const page = await paged(logs, jobId, limit, (log, _before, atMost) => log.objects(after, atMost), known);
   if (known.splits.size === 0) return page;
-  const from = await cursor(logs, jobId, after, page.nodes);
+  const from = await cursor(logs, jobId, after, 1, page.nodes);
   const counts = await Promise.all(
     page.nodes.map((node) => segmentOf(logs, jobId, node).objects(from.number, 0, from.cutMs)),
   );
@@ -51,7 +51,7 @@ export async function chainObjectsBefore(
   const ask = async (node: number, { number, cutMs }: Cursor, atMost: number): Promise<ObjectEntry[]> =>
     segmentOf(logs, jobId, node).objectsBefore(number, atMost, cutMs);
   if (known.splits.size > 0) {
-    const from = await cursor(logs, jobId, before, nodes);
+    const from = await cursor(logs, jobId, before, -1, nodes);
     return { entries: await byTime(nodes, from, limit, -1, ask), total };
   }
   const entries: ObjectEntry[] = [];
@@ -108,10 +108,27 @@ interface Cursor {
   cutMs?: number | undefined;
 }
 
-/** @param nodes that there are. */
-async function cursor(logs: Logs, jobId: number, number: number, nodes: readonly number[]): Promise<Cursor> {
-  const entry = nodes.includes(nodeOfNumber(number)) ? await objectIn(logs, jobId, number) : null;
-  return entry === null ? { number } : cursorAt(entry);
+/** Later than any time, in ms, and beyond any number. */
+const END = Number.MAX_SAFE_INTEGER;
+
+/**
+ * Where a list begins that goes on from this number. If there is no such object (any more), it is
+ * the nearest one of its node that leaves nothing out.
+ * @param sign as in {@link byTime}. @param nodes that there are.
+ */
+async function cursor(
+  logs: Logs,
+  jobId: number,
+  number: number,
+  sign: 1 | -1,
+  nodes: readonly number[],
+): Promise<Cursor> {
+  if (!nodes.includes(nodeOfNumber(number))) return { number: END, cutMs: END };
+  const node = segmentWith(logs, jobId, number);
+  const nearest = sign === 1 ? await node.objectsBefore(number + 1, 1) : (await node.objects(number - 1, 1)).entries;
+  const [entry] = nearest as ObjectEntry[];
+  if (entry !== undefined) return cursorAt(entry);
+  return sign === 1 ? { number: 0, cutMs: 0 } : { number: END, cutMs: END };
 }
 
 /** Times are in ISO 8601. */

@@ -236,23 +236,23 @@ export class Objects {
     return Number(this.#sql.exec("SELECT count(*) AS n FROM object WHERE state = 'waiting'").one().n);
   }
 
-  /** Objects with a number above `after`, in the order of their numbers. @param cutMs as there. */
+  /** Objects with a number above `after`, in that order. @param cutMs as in {@link beyond}. */
   list(after: number, limit: number, cutMs?: number): ObjectRow[] {
-    const { where, values } = beyond(">", after, cutMs);
+    const { where, values, by } = beyond(">", after, cutMs);
     return this.#sql
-      .exec<ObjectRow>(`SELECT * FROM object WHERE ${where} ORDER BY number LIMIT ?`, ...values, limit)
+      .exec<ObjectRow>(`SELECT * FROM object WHERE ${where} ORDER BY ${by("ASC")} LIMIT ?`, ...values, limit)
       .toArray();
   }
 
-  /** Objects with a number below `before`, the newest first. @param cutMs as there. */
+  /** Objects with a number below `before`, the newest first. @param cutMs as in {@link beyond}. */
   listBefore(before: number, limit: number, cutMs?: number): ObjectRow[] {
-    const { where, values } = beyond("<", before, cutMs);
+    const { where, values, by } = beyond("<", before, cutMs);
     return this.#sql
-      .exec<ObjectRow>(`SELECT * FROM object WHERE ${where} ORDER BY number DESC LIMIT ?`, ...values, limit)
+      .exec<ObjectRow>(`SELECT * FROM object WHERE ${where} ORDER BY ${by("DESC")} LIMIT ?`, ...values, limit)
       .toArray();
   }
 
-  /** How many objects have a number above `after`. @param cutMs as there. */
+  /** How many objects have a number above `after`. @param cutMs as in {@link beyond}. */
   count(after: number, cutMs?: number): number {
     const { where, values } = beyond(">", after, cutMs);
     return Number(this.#sql.exec(`SELECT count(*) AS n FROM object WHERE ${where}`, ...values).one().n);
@@ -261,10 +261,18 @@ export class Objects {
 
 /**
  * Objects on one side of a number; or of a time at which objects are cut, in ms, and then of the
- * number.
+ * number. The order is the same.
  */
-function beyond(side: "<" | ">", number: number, cutMs?: number): { where: string; values: number[] } {
+function beyond(
+  side: "<" | ">",
+  number: number,
+  cutMs?: number,
+): { where: string; values: number[]; by: (order: "ASC" | "DESC") => string } {
   return cutMs === undefined
-    ? { where: `number ${side} ?`, values: [number] }
-    : { where: `cut_ms ${side} ? OR (cut_ms = ? AND number ${side} ?)`, values: [cutMs, cutMs, number] };
+    ? { where: `number ${side} ?`, values: [number], by: (order) => `number ${order}` }
+    : {
+        where: `cut_ms ${side} ? OR (cut_ms = ? AND number ${side} ?)`,
+        values: [cutMs, cutMs, number],
+        by: (order) => `cut_ms ${order}, number ${order}`,
+      };
 }

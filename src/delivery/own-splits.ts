@@ -37,7 +37,7 @@ export class OwnSplits {
 
   /** @param row null: the node has no job, and so nothing. */
   following(row: LogRow | null): Following {
-    if (row === null) return { sealed: false, splits: [] };
+    if (row === null) return { sealed: false };
     const { sealed_ms, taken_until_ms } = row;
     if (sealed_ms === null) return { sealed: false, splits: this.all() };
     return { sealed: true, splits: this.all(), takenUntilMs: taken_until_ms ?? latestIntakeMs(sealed_ms) };

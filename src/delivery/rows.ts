@@ -40,6 +40,7 @@ export interface LogRow {
   aside_objects: number;
   before_until_ms: number;
   taken_until_ms: number | null;
+  whole_complete_ms: number | null;
 }
 
 /** A bit of {@link LogRow.unconditional}: no object was delivered since one was set aside. */

@@ -31,6 +31,11 @@ export interface LogStatus extends Following {
   deliveredBytes: number;
   /** Everything taken in before is delivered, filtered out or discarded. It never goes back. */
   lastCompleteMs: number | null;
+  /**
+   * Of the first node of a log of several: the same of all together, as it was last claimed; null:
+   * never. Nodes of earlier releases do not say.
+   */
+  wholeCompleteMs?: number | null;
   lastErrorMs: number | null;
   errorMessage: string | null;
   /** When records last came, in ms. */

@@ -15,6 +15,7 @@ import { NDJSON } from "../../src/output/format.ts";
 import type { TakenId } from "../../src/storage/id-memory.ts";
 import type { Split } from "../../src/storage/splits.ts";
 import { freshBucket, NOON } from "../support/runtime/pipeline.ts";
+import type { BucketControl } from "../support/s3-control.ts";
 import { fragmentsOf, jobInto } from "./direct.ts";
 
 export const MINUTE_MS = 60_000;
@@ -38,7 +39,7 @@ export function builder(job: JobConfig, messages: readonly TakenId[]): (without:
           : fragmentsOf(
               NDJSON,
               own.map(({ id }) => `${id}\n`),
-            ),
+            ).map((fragment) => ({ ...fragment, oldestTakenMs: Math.min(...own.map((each) => each.takenInMs)) })),
       queueDoneMs: 0,
     };
   };
@@ -46,9 +47,13 @@ export function builder(job: JobConfig, messages: readonly TakenId[]): (without:
 
 export class ShardedLog {
   job: JobConfig;
+  /** Its store, to be scripted. */
+  readonly control: BucketControl;
 
   constructor(fields: Partial<JobConfig> = {}) {
-    this.job = jobInto(freshBucket().name, fields);
+    const { name, control } = freshBucket();
+    this.control = control;
+    this.job = jobInto(name, fields);
   }
 
   static async create(fields?: Partial<JobConfig>): Promise<ShardedLog> {
