@@ -260,6 +260,47 @@ describe("a shard of several segments", () => {
   });
 });
 
+describe("sealed segments", () => {
+  it("of forty days ago, with nothing left in them, are asked once by each isolate, not for ever", async ({
+    expect,
+  }) => {
+    const clock = setClock(NOON);
+    const log = await ShardedLog.create();
+    for (let node = 0; node < 4; node++) {
+      await log.offer([message(node, 0)]);
+      await log.fill(node);
+    }
+    await log.offer([message(4, 0)]);
+    clock.advance(40 * 86_400_000);
+    for (const node of await log.nodes()) await segmentOf(env.LOG, log.job.id, node).drive("scheduled", 0);
+    const known = new KnownLog();
+    const calls = countCalls(["append", "holds", "configure"]);
+    await log.offer([message(5, 0, clock.nowMs())], { known });
+    expect(calls.read()).toEqual(["append 0", "append 1", "append 2", "append 3", "append 4"]);
+    for (let n = 6; n < 9; n++) {
+      clock.advance(MINUTE_MS);
+      await log.offer([message(n, 0, clock.nowMs())], { known });
+      expect(calls.read()).toEqual(["append 4"]);
+    }
+  });
+
+  it("are asked for a late repeat, whose own memory outlives that of its first copy's minute", async ({ expect }) => {
+    const clock = setClock(NOON);
+    const log = await ShardedLog.create();
+    const late = { ...message(1, 0), firstMs: NOON - 14 * 86_400_000 };
+    await log.offer([late]);
+    clock.advance(2 * 86_400_000);
+    await segmentOf(env.LOG, log.job.id, 0).drive("scheduled", 0);
+    await log.fill(0);
+    for (const known of [new KnownLog(), new KnownLog()]) {
+      await log.offer([message(2, 0, clock.nowMs())], { known });
+      await log.offer([late], { known });
+      await log.offer([late], { known, isSuspect: true });
+    }
+    expect(await log.received()).toEqual({ 0: 1, 1: 1 });
+  });
+});
+
 describe("shards of shards", () => {
   it("are found from the first one, whatever is known", async ({ expect }) => {
     const clock = setClock(NOON);
