@@ -220,7 +220,7 @@ export class DeliveryLog extends DurableObject<Env> {
     while (!isCut) {
       // What is cut stays cut, even if this invocation ends before all is.
       await this.ctx.storage.sync();
-      isCut = this.#alarm.transaction(() => !this.#canCut() || this.#batches.cutSome(reason, now));
+      isCut = this.#alarm.transaction(() => !this.#canCut() || this.#batches.cutSome(reason, platform.now()));
     }
     this.#beginSplit();
     await this.#uploadFor(waitMs);

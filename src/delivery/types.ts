@@ -48,8 +48,8 @@ export interface LogStatus extends Following {
   storedBytes: number;
   segments: number;
   /**
-   * Of these bytes, those of the segment that takes records, and of those the fullest one. An earlier
-   * version does not say.
+   * Of these bytes, those of the segment that takes records; of several shards, of the fullest one.
+   * An earlier version does not say.
    */
   openBytes?: number;
   /**

@@ -19,8 +19,11 @@ const JOBS = 100_000;
 /** Consumers: the first one knows nothing, the others what they have learnt. */
 const CONSUMERS = 3;
 
+/** How a repeat of it comes: as it was; as a keyed one; with the time of its first copy. */
+type How = "plain" | "keyed" | "registered";
+
 type Step =
-  | { what: "offer"; by: number; fresh: { hash: number; skewMs: number; keyed: boolean }[]; again: number[] }
+  | { what: "offer"; by: number; fresh: { hash: number; skewMs: number; how: How }[]; again: number[] }
   | { what: "advance"; ms: number }
   | { what: "split" | "fill" | "restart"; pick: number }
   | { what: "change" };
@@ -33,7 +36,7 @@ const offer = fc.record({
       hash: fc.nat({ max: 7 }),
       // Old, as from a backlog, or of a clock that is ahead.
       skewMs: fc.constantFrom(0, 0, 0, -5 * MINUTE_MS, 61_000, 20 * MINUTE_MS),
-      keyed: fc.nat({ max: 9 }).map((n) => n === 0),
+      how: fc.constantFrom<How[]>("plain", "plain", "plain", "plain", "keyed", "registered", "registered"),
     }),
     { minLength: 1, maxLength: 6 },
   ),
@@ -52,7 +55,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ what: "change" as const }) },
 );
 
-it("a message is in one node, once, whatever happens to the log and whoever offers it", { timeout: 120_000 }, async ({
+it("a message is in one node, once, whatever happens to the log and whichever consumer offers it", { timeout: 120_000 }, async ({
   expect,
 }) => {
   let runs = 0;
@@ -68,12 +71,16 @@ it("a message is in one node, once, whatever happens to the log and whoever offe
       else if (each.what === "change") await log.change({ modifiedVersion: log.job.version });
       else if (each.what === "offer") {
         const again = all.length === 0 ? [] : each.again.map((n) => all[n % all.length] as TakenId);
-        const fresh = each.fresh.map(({ hash, skewMs, keyed }, i) =>
-          message(all.length + i, hash, clock.nowMs() + skewMs, keyed),
-        );
+        const fresh = each.fresh.map(({ hash, skewMs, how }, i) => {
+          const takenInMs = clock.nowMs() + skewMs;
+          const first = message(all.length + i, hash, takenInMs, how === "keyed");
+          return how === "registered" ? { ...first, firstMs: takenInMs } : first;
+        });
         all.push(...fresh);
-        // A repeat of a keyed request is a message of another time.
-        const repeats = [...new Set(again)].map((old) => (old.keyed ? { ...old, takenInMs: clock.nowMs() } : old));
+        // A repeat of a request is a message of another time.
+        const repeats = [...new Set(again)].map((old) =>
+          old.keyed || old.firstMs !== undefined ? { ...old, takenInMs: clock.nowMs() } : old,
+        );
         seen.repeats += repeats.length;
         const consumer = consumers[each.by] as (typeof consumers)[number];
         if (each.by === 0) consumer.known = new KnownLog();

@@ -17,7 +17,7 @@ import { builder, countCalls, MINUTE_MS, message, ShardedLog } from "./sharded.t
 const CHILD = nodeOf(1, 0);
 
 describe("a shard hands half of its messages on", () => {
-  it("of those that are taken in a minute later, and whoever does not know is told", async ({ expect }) => {
+  it("of those that are taken in a minute later, and tells a consumer that does not know", async ({ expect }) => {
     setClock(NOON);
     const log = await ShardedLog.create();
     const before = [message(1, 0), message(2, 1)];
