@@ -1,4 +1,7 @@
+import { createGunzip } from "node:zlib";
 import { concat } from "./bytes.ts";
+
+export type Pieces = AsyncGenerator<Uint8Array, void, undefined>;
 
 const LATE = Symbol("late");
 
@@ -25,7 +28,7 @@ export async function* piecesOf(
   stream: ReadableStream<Uint8Array>,
   wait: Wait = (read) => read(),
   leaves = false,
-): AsyncGenerator<Uint8Array, void, undefined> {
+): Pieces {
   const reader = stream.getReader();
   let isBetween = false;
   try {
@@ -45,6 +48,45 @@ export async function* piecesOf(
   }
 }
 
+/**
+ * One write to the decompressor, in bytes. What comes out of it is read before the next, and is at
+ * most a thousand times as much.
+ */
+const INFLATE_STEP_BYTES = 16_384;
+
+/**
+ * Inflates gzip step by step: what is not read yet holds up the rest. (The platform's own
+ * `DecompressionStream` inflates at once all that is written to it: 1 MB can become 1 GB.)
+ * @param packed is returned when this stops.
+ * @throws Error for what is no whole gzip file, and what `packed` throws.
+ */
+export async function* inflated(packed: Pieces): Pieces {
+  const gunzip = createGunzip({ chunkSize: 65_536 });
+  // A failure of the input comes out at the other end.
+  const fill = feed(packed, gunzip).catch((error: unknown) => {
+    gunzip.destroy(error instanceof Error ? error : new Error("broken"));
+  });
+  try {
+    for await (const piece of gunzip as AsyncIterable<Uint8Array>) yield piece;
+    await fill;
+  } finally {
+    gunzip.destroy();
+    // `feed` may wait for room that will not come: the input is returned from here.
+    packed.return().catch(() => {});
+  }
+}
+
+async function feed(packed: Pieces, gunzip: ReturnType<typeof createGunzip>): Promise<void> {
+  for await (const piece of packed) {
+    for (let at = 0; at < piece.length; at += INFLATE_STEP_BYTES) {
+      if (gunzip.destroyed) return;
+      const hasRoom = gunzip.write(piece.slice(at, at + INFLATE_STEP_BYTES));
+      if (!hasRoom) await new Promise<void>((resolve) => gunzip.once("drain", resolve).once("close", resolve));
+    }
+  }
+  gunzip.end();
+}
+
 /** How a stream was read: to its end, or up to where it was too long, too slow or broke off. */
 export interface StreamRead {
   end: "whole" | "longer" | "late" | "broken";
@@ -58,6 +100,7 @@ export interface StreamRead {
  * @param bounds.ms for all of it; undefined: no limit.
  * @param bounds.leaves as for {@link piecesOf}.
  * @param bounds.keeps false: what is read is dropped.
+ * @param bounds.through what is made of the pieces, and kept instead.
  * @param bounds.each is given every piece as it comes.
  */
 export async function readStream(
@@ -67,12 +110,14 @@ export async function readStream(
     ms,
     leaves = false,
     keeps = true,
+    through = (pieces) => pieces,
     each,
   }: {
     maxBytes: number;
     ms?: number | undefined;
     leaves?: boolean;
     keeps?: boolean;
+    through?: (pieces: Pieces) => Pieces;
     each?: (piece: Uint8Array) => void;
   },
 ): Promise<StreamRead> {
@@ -85,7 +130,7 @@ export async function readStream(
   const timer = ms === undefined ? undefined : setTimeout(() => over.resolve(undefined), ms);
   const wait: Wait = (read, late) => Promise.race([read(), over.promise.then(() => late)]);
   try {
-    for await (const piece of piecesOf(stream, ms === undefined ? undefined : wait, leaves)) {
+    for await (const piece of through(piecesOf(stream, ms === undefined ? undefined : wait, leaves))) {
       each?.(piece);
       if (keeps) pieces.push(piece.subarray(0, room));
       if (piece.length > room) return read("longer");

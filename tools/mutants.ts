@@ -18,6 +18,7 @@ import {
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
+import { WHOLE_MATRIX_VARIABLE } from "../test/support/matrix-settings.ts";
 import { type Change, changed, changesOf } from "./mutants/changes.ts";
 
 interface Room {
@@ -127,7 +128,13 @@ function run(copy: string, tests: readonly string[], patienceMs: number): End {
   const { status, error } = spawnSync(
     process.execPath,
     [VITEST, "run", "--bail=1", "--maxWorkers=1", "--reporter=dot", ...tests],
-    { cwd: copy, stdio: "ignore", timeout: patienceMs, killSignal: "SIGTERM" },
+    {
+      cwd: copy,
+      env: { ...process.env, [WHOLE_MATRIX_VARIABLE]: "1" },
+      stdio: "ignore",
+      timeout: patienceMs,
+      killSignal: "SIGTERM",
+    },
   );
   if (status === 0) return "passed";
   return error !== undefined && "code" in error && error.code === "ETIMEDOUT" ? "hung" : "failed";

@@ -1,6 +1,6 @@
 import { EVENTS_BODY_MAX_BYTES } from "../limits.ts";
 import type { Decoded } from "../queue/message.ts";
-import { readStream } from "../streams.ts";
+import { inflated, readStream } from "../streams.ts";
 
 export type BodyFault = { status: 400 | 413 | 415; message: string };
 export type Body = { ok: true; bytes: Uint8Array } | { ok: false; fault: BodyFault };
@@ -19,13 +19,9 @@ export async function readBody(request: Request, maxBytes: number, ms?: number):
   const tooLarge: Body = { ok: false, fault: { status: 413, message: `the body is larger than ${maxBytes} bytes` } };
   if (Number(request.headers.get("content-length") ?? 0) > maxBytes) return tooLarge;
   if (request.body === null) return { ok: true, bytes: new Uint8Array() };
-  // The two type declarations disagree on the stream's chunk type.
-  const stream: ReadableStream<Uint8Array> =
-    encoding === "gzip"
-      ? request.body.pipeThrough(new DecompressionStream("gzip") as ReadableWritablePair<Uint8Array, Uint8Array>)
-      : request.body;
   // The rest of a plain body may still be read by another reader; a bomb is cancelled.
-  const read = await readStream(stream, { maxBytes, ms, leaves: encoding !== "gzip" });
+  const how = encoding === "gzip" ? { through: inflated } : { leaves: true };
+  const read = await readStream(request.body, { maxBytes, ms, ...how });
   switch (read.end) {
     case "whole":
       return { ok: true, bytes: read.bytes };

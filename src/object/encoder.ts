@@ -1,5 +1,6 @@
 import type { OutputFormat } from "../output/format.ts";
 import type { RecordLine } from "../record/line.ts";
+import type { Pieces } from "../streams.ts";
 
 /**
  * The seam to what objects are made of: records → fragments → one object. A kind is a file that
@@ -25,8 +26,6 @@ export interface EncoderKind {
    */
   open(output: OutputFormat): Encoder;
 }
-
-export type Pieces = AsyncGenerator<Uint8Array, void, undefined>;
 
 /** How the records of one job are written. Pure: equal records make equal bytes. */
 export interface Encoder {

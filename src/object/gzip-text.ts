@@ -1,10 +1,11 @@
-import { createGunzip, gunzipSync } from "node:zlib";
+import { gunzipSync } from "node:zlib";
 import { concat, encodeUtf8, isAscii, toHex, utf8Length } from "../bytes.ts";
 import { batchTexts, contentType, type OutputFormat, recordLayout } from "../output/format.ts";
 import { type RecordRenderer, recordRenderer } from "../output/render.ts";
 import type { RecordLine } from "../record/line.ts";
 import { utcDay } from "../record/record.ts";
-import type { Content, Encoder, EncoderKind, Gatherer, Part, Pieces } from "./encoder.ts";
+import { inflated } from "../streams.ts";
+import type { Content, Encoder, EncoderKind, Gatherer, Part } from "./encoder.ts";
 import { deflateFragment, FragmentBuilder } from "./fragment.ts";
 import { contentOf, joinContents, memberHead, memberTail, storedBlocks } from "./gzip.ts";
 
@@ -115,37 +116,4 @@ class GzipText implements Encoder {
  */
 function emptyBlocks(count: number): Uint8Array {
   return concat(Array.from({ length: count }, () => Uint8Array.of(0, 0, 0, 0xff, 0xff)));
-}
-
-/**
- * One write to the decompressor, in bytes. What comes out of it is read before the next, and is at
- * most a thousand times as much.
- */
-const INFLATE_STEP_BYTES = 16_384;
-
-async function* inflated(object: Pieces): Pieces {
-  const gunzip = createGunzip({ chunkSize: 65_536 });
-  // A failure of the input comes out at the other end.
-  const fill = feed(object, gunzip).catch((error: unknown) => {
-    gunzip.destroy(error instanceof Error ? error : new Error("broken"));
-  });
-  try {
-    for await (const piece of gunzip as AsyncIterable<Uint8Array>) yield piece;
-    await fill;
-  } finally {
-    gunzip.destroy();
-    // `feed` may wait for room that will not come: the input is returned from here.
-    object.return().catch(() => {});
-  }
-}
-
-async function feed(object: Pieces, gunzip: ReturnType<typeof createGunzip>): Promise<void> {
-  for await (const piece of object) {
-    for (let at = 0; at < piece.length; at += INFLATE_STEP_BYTES) {
-      if (gunzip.destroyed) return;
-      const hasRoom = gunzip.write(piece.slice(at, at + INFLATE_STEP_BYTES));
-      if (!hasRoom) await new Promise<void>((resolve) => gunzip.once("drain", resolve).once("close", resolve));
-    }
-  }
-  gunzip.end();
 }

@@ -1,7 +1,7 @@
 import type { Body, OpenDestination, Unread } from "../destinations/destination.ts";
 import { readWithin } from "../destinations/read-small.ts";
 import { platform, within } from "../platform.ts";
-import { piecesOf, StreamFault } from "../streams.ts";
+import { type Pieces, piecesOf, StreamFault } from "../streams.ts";
 import { decoderOf } from "./encoders.ts";
 
 /** What is known of an object that was delivered. */
@@ -37,8 +37,6 @@ export class ReadFault extends Error {
 export const READ_PATIENCE = { openMs: 15_000, idleMs: 10_000, linesMs: 40_000 };
 
 const LINE_FEED = 0x0a;
-
-type Pieces = AsyncGenerator<Uint8Array, void, undefined>;
 
 /**
  * Asks for an object where it was delivered.

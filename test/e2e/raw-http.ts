@@ -27,7 +27,7 @@ export function ask(
   { method = "GET", headers = {}, body, chunked = false }: RawRequest = {},
 ): Promise<RawAnswer> {
   return new Promise((resolve) => {
-    // Both by name: of a DELETE, Node would send the bytes of a body after a head that announces none.
+    // Both by name: of a DELETE, Node would send the bytes of a body after a head without any.
     const framing = (bytes: string | Uint8Array) =>
       chunked ? { "transfer-encoding": "chunked" } : { "content-length": `${Buffer.byteLength(bytes)}` };
     const headed = body === undefined ? headers : { ...framing(body), ...headers };

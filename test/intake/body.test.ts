@@ -2,6 +2,7 @@ import { gzipSync } from "node:zlib";
 import { describe, expect, it, vi } from "vitest";
 import { concat } from "../../src/bytes.ts";
 import { decodeUtf8, discardRest, readBody } from "../../src/intake/body.ts";
+import { inflated, type Pieces } from "../../src/streams.ts";
 import { noise } from "../record/samples.ts";
 
 const MAX = 100_000;
@@ -104,6 +105,24 @@ describe("the body of a request", () => {
     });
     expect(await readBody(post(source, gzip), MAX)).toEqual(tooLarge);
     expect(inflated).toBeLessThan(bomb.length / 4);
+  });
+
+  it("is inflated no further than it is read, though all of it has come at once", async () => {
+    const bomb = new Uint8Array(gzipSync(new Uint8Array(60_000_000), { level: 1 }));
+    let taken = 0;
+    const slice = (start?: number, end?: number) => {
+      const part = Uint8Array.prototype.slice.call(bomb, start, end);
+      taken += part.length;
+      return part;
+    };
+    async function* once(): Pieces {
+      yield Object.assign(bomb, { slice });
+    }
+    const pieces = inflated(once());
+    await pieces.next();
+    await pieces.return();
+    expect(taken).toBeGreaterThan(0);
+    expect(taken).toBeLessThan(bomb.length / 2);
   });
 
   const whole = gzipSync(bytesOf('{"event":null}'));

@@ -41,6 +41,10 @@ export const AccessRegister = metered("AccessRegister", shipper.AccessRegister);
 export const Watch = metered("Watch", shipper.Watch);
 export const Replays = metered("Replays", shipper.Replays);
 export const Live = metered("Live", shipper.Live);
+export const DebtStore = metered("DebtStore", shipper.DebtStore);
+export const KeyRegister = metered("KeyRegister", shipper.KeyRegister);
+export const Packer = metered("Packer", shipper.Packer);
+export const SketchStore = metered("SketchStore", shipper.SketchStore);
 
 playThePlatform();
 

@@ -4,8 +4,10 @@
  */
 import type { ObjectUse, Use } from "../protocol.ts";
 
+type ObjectBinding = { [B in keyof Env]: Env[B] extends DurableObjectNamespace<infer _> ? B : never }[keyof Env];
+
 /** The Durable Objects of the shipper: binding and class, as in wrangler.jsonc. */
-export const CLASSES: { readonly [binding: string]: string } = {
+const CLASS_OF: { readonly [B in ObjectBinding]: string } = {
   CONTROL: "ControlPlane",
   LOG: "DeliveryLog",
   ACCOUNT: "AccountLedger",
@@ -15,7 +17,13 @@ export const CLASSES: { readonly [binding: string]: string } = {
   WATCH: "Watch",
   REPLAYS: "Replays",
   LIVE: "Live",
+  DEBTS: "DebtStore",
+  KEYS: "KeyRegister",
+  PACKER: "Packer",
+  SKETCHES: "SketchStore",
 };
+
+export const CLASSES: { readonly [binding: string]: string } = CLASS_OF;
 
 let use = noUse();
 /** Counts of cursors grow during iteration, so they are read on request. */

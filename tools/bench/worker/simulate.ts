@@ -16,7 +16,7 @@ import type { Scenario, Simulated } from "../protocol.ts";
 import { RecordMix, seeded, type TraceItem } from "../records.ts";
 import { clock } from "./clock.ts";
 import { fireAlarm, meteredEnv, nextAlarm, takeUse } from "./meter.ts";
-import { batchOf } from "./queue-batch.ts";
+import { batchOf, Tick } from "./queue-batch.ts";
 
 /** As wrangler.jsonc has it. */
 const CRON_MS = 300_000;
@@ -157,7 +157,7 @@ class Simulation {
 
   async #cron(): Promise<void> {
     this.#counts.crons += 1;
-    await worker.scheduled({ cron: "*/5 * * * *", scheduledTime: clock.nowMs, noRetry: () => {} }, this.#metered);
+    await worker.scheduled(new Tick("*/5 * * * *", clock.nowMs), this.#metered);
   }
 }
 

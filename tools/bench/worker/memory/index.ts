@@ -17,7 +17,7 @@ import { platform } from "../../../../src/platform.ts";
 import { Delivery } from "../../../../src/queue/delivery.ts";
 import { ASK_HEADER, type Consuming, type CutSize, type Stacking } from "../../protocol.ts";
 import { clock } from "../clock.ts";
-import { type Batch, batchOf } from "../queue-batch.ts";
+import { batchOf } from "../queue-batch.ts";
 import { MessagePool } from "./pool.ts";
 
 // All that the deployment binds, whatever is added to it.
@@ -50,21 +50,10 @@ function collect(): void {
 
 /** One batch of the queue, of so many messages. */
 async function consume({ messages, collecting }: Consuming, env: Env): Promise<void> {
-  const batch = batchOf(poolOfMessages().take(messages, platform.now()), clock.nowMs);
-  await worker.queue(collecting ? collectingBatch(batch) : batch, collecting ? collectingEnv(env) : env);
+  const bodies = poolOfMessages().take(messages, platform.now());
+  const batch = batchOf(bodies, clock.nowMs, collecting ? collect : undefined);
+  await worker.queue(batch, collecting ? collectingEnv(env) : env);
   batch.assertAcknowledged();
-}
-
-/** Collects garbage before a message is read. */
-function collectingBatch(batch: Batch): Batch {
-  const messages = batch.messages.map((message) => ({
-    ...message,
-    get body() {
-      collect();
-      return message.body;
-    },
-  }));
-  return { ...batch, messages };
 }
 
 /** Collects garbage before a log is called: what was built for it is complete by then. */

@@ -5,13 +5,18 @@
 import { crc32 } from "node:zlib";
 import { fromHex } from "../../../../src/bytes.ts";
 import { randomIds } from "../../../../src/intake/ids.ts";
-import { crc32Combine } from "../../../../src/object/crc32-combine.ts";
+import { decodeBlocks } from "../../../../src/queue/blocks.ts";
 
-/** Where a message's header has what; src/intake/message.ts has the layout. */
+/** Where a message has what; src/queue/message.ts has the layout. */
 const ID_AT = 4;
 const TAKEN_AT = 20;
-const RAW_BYTES_AT = 32;
+const HEAD_LENGTH_AT = 28;
 const CRC_AT = 36;
+const BLOCKS_AT = 40;
+
+/** Types of blocks of the head: the parts, and what the body is. */
+const PARTS = 1;
+const BODY = 2;
 
 export class MessagePool {
   readonly #bodies: ArrayBuffer[] = [];
@@ -31,7 +36,7 @@ export class MessagePool {
 
   /** Of a batch of so many messages, on average, in bytes of records. */
   rawBytesOf(messages: number): number {
-    const sum = this.#bodies.reduce((sum, body) => sum + new DataView(body).getUint32(RAW_BYTES_AT), 0);
+    const sum = this.#bodies.reduce((sum, body) => sum + block(body, BODY).getUint32(0), 0);
     return (sum / this.#bodies.length) * messages;
   }
 
@@ -44,18 +49,25 @@ export class MessagePool {
   }
 }
 
-/**
- * The same records in a message of another id. Its checksum is of header and records together; of
- * these only the header changes.
- */
+/** The same records in a message of another id; it has one part. */
 function restamped(body: ArrayBuffer, id: string, takenInMs: number): ArrayBuffer {
   const copy = body.slice(0);
+  const bytes = new Uint8Array(copy);
   const view = new DataView(copy);
-  const rawBytes = view.getUint32(RAW_BYTES_AT);
-  const ofHeader = (): number => crc32Combine(crc32(new Uint8Array(copy, 0, CRC_AT)), 0, rawBytes);
-  const ofRecords = view.getUint32(CRC_AT) ^ ofHeader();
-  new Uint8Array(copy).set(fromHex(id), ID_AT);
+  const part = block(copy, PARTS);
+  bytes.set(fromHex(id), ID_AT);
+  bytes.set(fromHex(id), part.byteOffset);
   view.setBigUint64(TAKEN_AT, BigInt(takenInMs));
-  view.setUint32(CRC_AT, ofRecords ^ ofHeader());
+  part.setBigUint64(16, BigInt(takenInMs));
+  const head = bytes.subarray(BLOCKS_AT, view.getUint32(HEAD_LENGTH_AT));
+  view.setUint32(CRC_AT, crc32(head, crc32(bytes.subarray(0, CRC_AT))));
   return copy;
+}
+
+/** @throws if the head of a message has no such block. */
+function block(body: ArrayBuffer, type: number): DataView {
+  const length = new DataView(body).getUint32(HEAD_LENGTH_AT);
+  const bytes = decodeBlocks(new Uint8Array(body, BLOCKS_AT, length - BLOCKS_AT))?.get(type);
+  if (bytes === undefined) throw new Error(`a message without block ${type}`);
+  return new DataView(body, bytes.byteOffset, bytes.length);
 }
