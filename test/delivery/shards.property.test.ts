@@ -55,9 +55,9 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ what: "change" as const }) },
 );
 
-it("a message is in one node, once, whatever happens to the log and whichever consumer offers it", { timeout: 120_000 }, async ({
-  expect,
-}) => {
+it("a message is in one node, once, whatever happens to the log and whichever consumer offers it", {
+  timeout: 120_000,
+}, async ({ expect }) => {
   let runs = 0;
   const seen = { shards: 0, segments: 0, repeats: 0 };
   const property = fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), async (steps) => {
