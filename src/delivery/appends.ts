@@ -2,7 +2,7 @@ import type { Append, AppendResult } from "../object/append.ts";
 import { hasOwnRow, IdMemory, rememberedMs, type TakenId } from "../storage/id-memory.ts";
 import type { Batches } from "./batches.ts";
 import type { LogState } from "./log-state.ts";
-import type { OwnSplits } from "./own-splits.ts";
+import { beforeUntilMs, type OwnSplits } from "./own-splits.ts";
 import { PinnedIds } from "./pinned-ids.ts";
 import type { LogRow } from "./rows.ts";
 
@@ -64,7 +64,7 @@ export class Appends {
     if (following.sealed) return { kind: "full", ids: known, ...following };
     if (known.length > 0) return { kind: "known", ids: known, ...following };
     if (!hasRoom) {
-      this.#state.seal(nowMs, this.takenUntilMs());
+      this.#state.seal(nowMs, Math.max(this.takenUntilMs(), beforeUntilMs(row, nowMs)));
       return { kind: "full", ids: [], ...this.#splits.following(this.#state.row()) };
     }
     this.#ids.remember(messages);

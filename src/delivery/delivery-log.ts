@@ -18,11 +18,11 @@ import { Health, type HealthHour } from "./health.ts";
 import type { Inherited } from "./known-logs.ts";
 import { LogState } from "./log-state.ts";
 import { countsOf, statusOf } from "./log-status.ts";
-import { type Following, nodeName, placeOf } from "./nodes.ts";
+import { type Following, nodeName } from "./nodes.ts";
 import { entryOf } from "./object-entry.ts";
 import { Objects } from "./objects.ts";
 import { destinationOf } from "./open.ts";
-import { latestIntakeMs, OwnSplits } from "./own-splits.ts";
+import { OwnSplits } from "./own-splits.ts";
 import { tryNow } from "./parking.ts";
 import { type Replayable, Replayed, type ReplayedObject, type ReplayPage, type ReplaySpan } from "./replayed.ts";
 import { LOG_STEPS } from "./schema.ts";
@@ -138,8 +138,7 @@ export class DeliveryLog extends DurableObject<Env> {
         if (job.deletedMs !== null && earlier.deletedMs === null) this.#batches.cutAll("deleted", now);
       }
       this.#state.setJob(job, node);
-      if (earlier === null && placeOf(node).segment > 0)
-        this.#state.follows(before?.takenUntilMs ?? latestIntakeMs(now));
+      if (before?.takenUntilMs !== undefined) this.#state.follows(before.takenUntilMs);
       this.canary.follow(job, now);
       if (earlier === null) return this.#arm(now);
       if (job.discard) this.#discard();

@@ -74,13 +74,13 @@ export class LogState {
 
   /** What was taken in then or later is not in the segments before this one, in ms. */
   follows(takenUntilMs: number): void {
-    this.#sql.exec("UPDATE log SET before_until_ms = max(before_until_ms, ?) WHERE id = 1", takenUntilMs);
+    this.#sql.exec("UPDATE log SET before_until_ms = ? WHERE id = 1 AND before_until_ms IS NULL", takenUntilMs);
   }
 
-  /** @param takenUntilMs what was taken in then or later is not in this segment, in ms. */
+  /** @param takenUntilMs what was taken in then or later is in no segment up to this one, in ms. */
   seal(nowMs: number, takenUntilMs: number): void {
     this.#sql.exec(
-      "UPDATE log SET sealed_ms = ?, taken_until_ms = max(before_until_ms, ?) WHERE id = 1 AND sealed_ms IS NULL",
+      "UPDATE log SET sealed_ms = ?, taken_until_ms = ? WHERE id = 1 AND sealed_ms IS NULL",
       nowMs,
       takenUntilMs,
     );

@@ -2,7 +2,7 @@ import { CLOCK_AHEAD_MAX_MS } from "../limits.ts";
 import type { TakenId } from "../storage/id-memory.ts";
 import { raiseFloor } from "../storage/migrate.ts";
 import { isBeyond, type Split } from "../storage/splits.ts";
-import type { Following } from "./nodes.ts";
+import { type Following, placeOf } from "./nodes.ts";
 import type { LogRow } from "./rows.ts";
 
 /** The schema step that brought the table. */
@@ -48,6 +48,14 @@ export class OwnSplits {
     const splits = this.all();
     return splits.length === 0 ? [] : messages.filter((message) => splits.some((split) => isBeyond(message, split)));
   }
+}
+
+/**
+ * What was taken in then or later, in ms, is in no segment of the shard before this one. A consumer
+ * of an earlier release does not tell.
+ */
+export function beforeUntilMs({ segment: node, before_until_ms }: LogRow, nowMs: number): number {
+  return placeOf(node).segment === 0 ? 0 : (before_until_ms ?? latestIntakeMs(nowMs));
 }
 
 /** No message that a log has at this time, in ms, was taken in at the returned one or later. */

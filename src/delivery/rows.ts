@@ -38,7 +38,7 @@ export interface LogRow {
   replayed_records: number;
   replayed_bytes: number;
   aside_objects: number;
-  before_until_ms: number;
+  before_until_ms: number | null;
   taken_until_ms: number | null;
   whole_complete_ms: number | null;
 }

@@ -216,7 +216,7 @@ export const LOG_STEPS = [
         from_ms INTEGER NOT NULL     -- if they were taken in then or later
       ) STRICT;
       -- What was taken in then or later is not in the segments before; of a sealed one: nor in this one; NULL: unknown.
-      ALTER TABLE log ADD COLUMN before_until_ms INTEGER NOT NULL DEFAULT 0;
+      ALTER TABLE log ADD COLUMN before_until_ms INTEGER;
       ALTER TABLE log ADD COLUMN taken_until_ms INTEGER;
       -- As last_complete_ms, of all nodes of the log together; in the first one alone.
       ALTER TABLE log ADD COLUMN whole_complete_ms INTEGER;`,

@@ -6,7 +6,7 @@ import { childOf, nextBit } from "../storage/splits.ts";
 import { Load } from "./load.ts";
 import type { LogState } from "./log-state.ts";
 import { nodeOf, placeOf } from "./nodes.ts";
-import type { OwnSplits } from "./own-splits.ts";
+import { beforeUntilMs, type OwnSplits } from "./own-splits.ts";
 
 /** After a child did not answer, the next try waits this long, in ms. */
 const AGAIN_MS = 60_000;
@@ -73,11 +73,9 @@ export class Splitting {
       const isSame = (): boolean => version === job.version && this.#state.job()?.version === version;
       this.#host.transaction(() => {
         if (!isSame() || this.#bit() !== bit) return;
-        const fromMs = Math.max(
-          platform.now() + SPLIT_AHEAD_MS,
-          this.#host.takenUntilMs(),
-          this.#state.requireRow().before_until_ms,
-        );
+        const nowMs = platform.now();
+        const before = beforeUntilMs(this.#state.requireRow(), nowMs);
+        const fromMs = Math.max(nowMs + SPLIT_AHEAD_MS, this.#host.takenUntilMs(), before);
         this.#splits.add([{ bit, fromMs }]);
         log.info("a shard of a log hands half on", { ...about, from: new Date(fromMs).toISOString() });
       });

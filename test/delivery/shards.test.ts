@@ -237,6 +237,10 @@ describe("a shard of several segments", () => {
     await log.run(1, (segment) => void segment.configure(log.job, 1));
     await log.split(1);
     expect(await log.beyond(1)).toBeGreaterThan(NOON + 2 * 3_600_000);
+    // Nor does it say less when it is full itself.
+    await log.fill(1);
+    await log.offer([message(2, 0)]);
+    expect(await log.run(1, (segment) => segment.holds([]).takenUntilMs)).toBeGreaterThan(NOON + 2 * 3_600_000);
   });
 
   it("asks a sealed one by ids alone, and only for what it may have", async ({ expect }) => {
