@@ -117,7 +117,10 @@ class Run {
             // A node that is known of has its job. It may have been restored to an earlier time.
             this.#isRemembered = false;
             known.forget();
-          } else known.learn(node, await log.configure(this.#job, node, known.before(node)));
+          } else if (known.sealedOf(shard) >= segment) {
+            // Another run may have forgotten meanwhile what this node is to be told.
+            known.learn(node, await log.configure(this.#job, node, known.before(node)));
+          }
           continue;
         case "full":
           known.learn(node, { ...result, sealed: true });

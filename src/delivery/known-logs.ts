@@ -25,11 +25,15 @@ export class KnownLog {
   learn(node: number, { sealed, splits = [], takenUntilMs = Number.POSITIVE_INFINITY }: Following): void {
     const { shard } = placeOf(node);
     const known = this.splits.get(shard) ?? [];
-    const added = splits.filter(({ bit }) => !known.some((split) => split.bit === bit));
+    // A segment that was not told of an earlier one's split may have made it again, later.
+    const added = splits.filter(
+      ({ bit, fromMs }) => !known.some((split) => split.bit === bit && split.fromMs <= fromMs),
+    );
     if (added.length > 0) {
+      const others = known.filter(({ bit }) => !added.some((split) => split.bit === bit));
       this.splits.set(
         shard,
-        [...known, ...added].sort((a, b) => a.bit - b.bit),
+        [...others, ...added].sort((a, b) => a.bit - b.bit),
       );
       this.facts += 1;
     }

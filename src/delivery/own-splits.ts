@@ -31,7 +31,11 @@ export class OwnSplits {
   add(splits: readonly Split[]): void {
     if (splits.length === 0) return;
     for (const { bit, fromMs } of splits)
-      this.#sql.exec("INSERT OR IGNORE INTO split (bit, from_ms) VALUES (?, ?)", bit, fromMs);
+      this.#sql.exec(
+        "INSERT INTO split (bit, from_ms) VALUES (?, ?) ON CONFLICT DO UPDATE SET from_ms = min(from_ms, excluded.from_ms)",
+        bit,
+        fromMs,
+      );
     raiseFloor(this.#sql, SPLITS_STEP);
   }
 

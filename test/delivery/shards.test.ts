@@ -264,6 +264,61 @@ describe("a shard of several segments", () => {
   });
 });
 
+describe("a segment that follows", () => {
+  it("is told what its shard has handed on, though the consumer forgets meanwhile", async ({ expect }) => {
+    setClock(NOON);
+    const log = await ShardedLog.create();
+    await log.split();
+    const at = await log.beyond();
+    const known = new KnownLog();
+    await log.offer([message(1, 0, at), message(2, 1, at)], { known });
+    await log.fill(0);
+    await log.fill(CHILD);
+    // Two nodes are new at once; the answer of one comes when the other one's had all forgotten.
+    const forgot = Promise.withResolvers<void>();
+    const forget = vi.spyOn(known, "forget").mockImplementation(() => {
+      KnownLog.prototype.forget.call(known);
+      forgot.resolve();
+    });
+    const { append } = DeliveryLog.prototype;
+    vi.spyOn(DeliveryLog.prototype, "append").mockImplementation(function (this: DeliveryLog, request) {
+      const { ctx } = this as unknown as { ctx: DurableObjectState };
+      const result = append.call(this, request);
+      const waits = result.kind === "behind" && ctx.id.name?.endsWith(" segment 1");
+      return (waits ? forgot.promise.then(() => result) : result) as never;
+    });
+    await log.offer([message(3, 0, at), message(4, 1, at)], { known });
+    expect(forget).toHaveBeenCalledOnce();
+    expect(await log.received()).toEqual({ 0: 1, 1: 1, [CHILD]: 1, [nodeOf(1, 1)]: 1 });
+    expect(await log.splitsOf(1)).toEqual([{ bit: 0, fromMs: at }]);
+  });
+
+  it("and was not told may hand on again: the earlier time counts, in whatever order both are heard of", async ({
+    expect,
+  }) => {
+    setClock(NOON);
+    const log = await ShardedLog.create();
+    await log.split();
+    const at = await log.beyond();
+    await log.fill(0);
+    await log.offer([message(1, 0, at)]);
+    await log.run(1, (_log, { sql }) => void sql.exec("DELETE FROM split"));
+    await log.split(1);
+    const again = await log.beyond(1);
+    expect(await log.splitsOf(1)).toEqual([{ bit: 0, fromMs: again }]);
+    expect(again).toBeGreaterThan(at);
+    const between = message(2, 1, at);
+    const known = new KnownLog();
+    known.learn(1, { sealed: false, splits: await log.splitsOf(1) });
+    await log.offer([between], { known });
+    await log.offer([between]);
+    expect(await log.received()).toEqual({ 0: 0, 1: 1, [CHILD]: 1 });
+    // A change of the job tells it.
+    await log.change({ outputVersion: 2 });
+    expect(await log.splitsOf(1)).toEqual([{ bit: 0, fromMs: at }]);
+  });
+});
+
 describe("sealed segments", () => {
   it("of forty days ago, with nothing left in them, are asked once by each isolate, not for ever", async ({
     expect,
