@@ -41,7 +41,7 @@ export class Appends {
 
   /** What was taken in at this time or later, in ms since the epoch, it has not taken. */
   takenUntilMs(): number {
-    return this.#ids.untilMs();
+    return this.#ids.newestMs();
   }
 
   /**
