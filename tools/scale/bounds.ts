@@ -1,5 +1,4 @@
 /** The limits that a cell is held against, with their sources. */
-import { SUBREQUESTS_MAX } from "../../src/limits.ts";
 import { settings } from "./runtime/settings.ts";
 
 export interface Bound {
@@ -23,7 +22,6 @@ export const BOUNDS = {
   },
   batchCpu: { limit: settings.cpuMs, unit: "ms", source: `limits.cpu_ms in wrangler.jsonc, the most: ${WORKERS}` },
   calls: { limit: 10_000, unit: "calls", source: `subrequests of an invocation: ${WORKERS}` },
-  ownCalls: { limit: SUBREQUESTS_MAX, unit: "calls", source: "SUBREQUESTS_MAX: beyond it, messages come again" },
   objectRequests: { limit: 1_000, unit: "requests/s", source: `soft: ${OBJECTS}` },
   objectCpu: { limit: 1, unit: "CPU", source: `one thread an object: ${OBJECTS}` },
   objectBytes: { limit: 150e6, unit: "B/s", source: "no limit of the platform: measured in its local runtime" },

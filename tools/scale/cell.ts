@@ -147,9 +147,7 @@ function figuresOf({ load, taken, consumed: single, played }: LoadResult, jobs: 
   add("consumers", "consumer", "invocations at once", batches * (batchCpuS + waitsS), "computed");
   add("batchCpu", "consumer", "CPU of a batch", batchCpuS * 1_000, "computed");
   const calls = Math.max(...single.batches.map((batch) => callsWith(jobs, batch.calls)));
-  const callsHow = jobs === 1 ? "measured" : "computed";
-  add("calls", "consumer", "calls of a batch", calls, callsHow);
-  add("ownCalls", "consumer", "calls of a batch", calls, callsHow);
+  add("calls", "consumer", "calls of a batch", calls, jobs === 1 ? "measured" : "computed");
   add("calls", "cron", "calls of a run", consumed.cron.calls, "measured");
   for (const [kind, objects] of Map.groupBy(played.objects, (object) => object.kind)) {
     const most = (of: (object: PlayedObject) => number): number => Math.max(...objects.map(of));

@@ -97,7 +97,6 @@ const COLUMNS: readonly { head: string; of: (figure: Figure) => boolean }[] = [
   { head: "consumers", of: ({ bound }) => bound === "consumers" },
   { head: "batch CPU", of: ({ bound }) => bound === "batchCpu" },
   { head: "batch calls", of: ({ bound, of }) => bound === "calls" && of === "consumer" },
-  { head: "own bound", of: ({ bound }) => bound === "ownCalls" },
   ...["DeliveryLog", "AccountLedger", "ControlPlane"].flatMap((kind) =>
     (["objectRequests", "objectCpu", "objectBytes", "objectStorage"] as const).map((name) => ({
       head: `${kind.replace(/[A-Z][a-z]+$/, (last) => last)} ${{ objectRequests: "requests", objectCpu: "CPU", objectBytes: "bytes", objectStorage: "15 days" }[name]}`,
