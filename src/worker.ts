@@ -6,7 +6,8 @@ import { createApp } from "./app.ts";
 import { readConfig, readPreviewRecent, readSubrequests } from "./config.ts";
 import { controlPlane } from "./control/plane.ts";
 import { driveDebts, owe } from "./debts/debt-store.ts";
-import { appendToChain } from "./delivery/chain.ts";
+import { appendToChain } from "./delivery/append-to-chain.ts";
+import { KnownLogs } from "./delivery/known-logs.ts";
 import { checkAttachments } from "./functions/attachments.ts";
 import { Gatherer } from "./intake/gather.ts";
 import { driveOutboxes } from "./intake/outboxes.ts";
@@ -41,13 +42,14 @@ export function createWorker() {
   const gatherer = new Gatherer();
   const recentTurns = new RecentTurns();
   const silent = new SilentLogs();
+  const knownLogs = new KnownLogs();
   const splits = new KnownSplits();
 
   function consumer(env: Env): ConsumerCalls {
     const shard = (n: number) => ledgerShard(env.ACCOUNT, n);
     return {
       jobs: () => jobsCache.refresh(controlPlane(env.CONTROL)),
-      append: (job, build, suspects) => appendToChain(env.LOG, job, build, suspects),
+      append: (job, build, messages) => appendToChain(env.LOG, job, build, messages, knownLogs.of(job.id)),
       splits,
       async count(outcome, n, known) {
         const newer: unknown = await shard(n).count(outcome, known);

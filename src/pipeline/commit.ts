@@ -348,9 +348,9 @@ async function commit(
     const offered = offeredTo(current, offers);
     if (offered.length === 0) return offered;
     const version = current;
-    const suspects = offered.filter(({ loaded }) => loaded.isRedelivered).map(({ message }) => idOf(message));
+    const candidates = offered.map(({ loaded, message }) => ({ ...idOf(message), isSuspect: loaded.isRedelivered }));
     const build = (without: ReadonlySet<string>) => buildAppend(version, offered, without, queueDoneMs);
-    const result = await append(version, build, suspects);
+    const result = await append(version, build, candidates);
     if (result.kind === "taken") return offered;
     const newer = readJobConfig(result.job);
     if (newer?.id !== job.id) throw new Error("the log's answer is not a configuration of its job");

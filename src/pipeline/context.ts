@@ -152,19 +152,19 @@ export function bounded(context: ConsumerCalls, calls: Calls): ConsumerContext {
       calls.make();
       return context.jobs();
     },
-    async append(job, build, suspects) {
+    async append(job, build, messages) {
       const { silent } = context;
       const nowMs = context.platform.now();
       if (silent.isPassedOver(job.id, nowMs)) throw new TimeoutError(`the log of job ${job.id}`, DEADLINE_MS.append);
       try {
         const result = await calls.patience.answer(`the log of job ${job.id}`, DEADLINE_MS.append, async () => {
-          if (suspects.length > 0) calls.make();
+          if (messages.some(({ isSuspect }) => isSuspect)) calls.make();
           // Each build is sent.
           const counting: typeof build = (without) => {
             calls.make();
             return build(without);
           };
-          return context.append(job, counting, suspects);
+          return context.append(job, counting, messages);
         });
         silent.answered(job.id);
         return result;

@@ -37,7 +37,7 @@ describe("a batch of the queue", () => {
     const it_ = world([job(1), job(2)]);
     const held = Promise.withResolvers<{ kind: "taken" }>();
     const append = it_.append.bind(it_);
-    it_.append = (offered, build, suspects) => (offered.id === 2 ? held.promise : append(offered, build, suspects));
+    it_.append = (offered, build, messages) => (offered.id === 2 ? held.promise : append(offered, build, messages));
     const { batch, fates } = deliver([one(1)]);
     const done = consumeEvents(batch, it_);
     // Enough turns for anything that does not wait for job 2.
@@ -270,8 +270,8 @@ describe("jobs", () => {
     vi.useFakeTimers();
     const it_ = world([job(1), job(2)]);
     const append = it_.append.bind(it_);
-    it_.append = (offered, build, suspects) =>
-      offered.id === 1 ? new Promise(() => {}) : append(offered, build, suspects);
+    it_.append = (offered, build, messages) =>
+      offered.id === 1 ? new Promise(() => {}) : append(offered, build, messages);
     const { batch, fates } = deliver([one(1)]);
     const done = consumeEvents(batch, it_);
     await vi.advanceTimersByTimeAsync(1_999);

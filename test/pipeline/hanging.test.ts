@@ -166,8 +166,8 @@ describe("a log", () => {
     const it_ = world([job(1), job(2)]);
     const append = it_.append.bind(it_);
     let asked = 0;
-    it_.append = (offered, build, suspects) => {
-      if (offered.id === 2) return append(offered, build, suspects);
+    it_.append = (offered, build, messages) => {
+      if (offered.id === 2) return append(offered, build, messages);
       asked += 1;
       return never();
     };
@@ -186,8 +186,8 @@ describe("a log", () => {
     it_.debts = [];
     const append = it_.append.bind(it_);
     const asked = vi.fn();
-    it_.append = (offered, build, suspects) => {
-      if (offered.id === 2) return append(offered, build, suspects);
+    it_.append = (offered, build, messages) => {
+      if (offered.id === 2) return append(offered, build, messages);
       asked();
       return never();
     };
@@ -275,7 +275,7 @@ describe("a batch", () => {
     const afterMs = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
     const append = it_.append.bind(it_);
     const count = it_.count.bind(it_);
-    it_.append = (offered, build, suspects) => afterMs(1_900).then(() => append(offered, build, suspects));
+    it_.append = (offered, build, messages) => afterMs(1_900).then(() => append(offered, build, messages));
     it_.count = (outcome) => afterMs(9_900).then(() => count(outcome));
     const delivered = deliver(Array.from({ length: 100 }, (_, n) => fat(n)));
     expect(await consumed(delivered, it_)).toBe(240_000);

@@ -189,9 +189,9 @@ export function world(config: JobConfig[] | null, log: string[] = []): World {
     splits: new KnownSplits(),
     log,
     jobs: async () => (it.config === null ? null : snapshot(STATE, it.config, it)),
-    async append(offeredTo, build, suspects) {
+    async append(offeredTo, build, messages) {
       it.offers += 1;
-      it.suspected.push(suspects.map((suspect) => suspect.id));
+      it.suspected.push(messages.filter(({ isSuspect }) => isSuspect).map((suspect) => suspect.id));
       const step = it.script[offeredTo.id]?.shift() ?? "take";
       // As the real one: the append is built and sent before the answer is known.
       let append = build(new Set());

@@ -3,8 +3,9 @@
  * its ledger agree with that.
  */
 import { env } from "cloudflare:workers";
-import { chainHealth, chainObjects, chainStatus } from "../../../src/delivery/chain.ts";
+import { chainHealth, chainStatus } from "../../../src/delivery/chain.ts";
 import { emptyHour, sumOf } from "../../../src/delivery/health.ts";
+import { chainObjects } from "../../../src/delivery/object-pages.ts";
 import type { LogStatus } from "../../../src/delivery/types.ts";
 import { assertClean, type Expectation } from "../audit.ts";
 import { readSingleMember } from "../gzip-member.ts";
