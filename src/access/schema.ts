@@ -57,4 +57,16 @@ export const ACCESS_STEPS = [
         expires_ms INTEGER NOT NULL
       ) STRICT, WITHOUT ROWID;`,
   },
+  {
+    id: 4,
+    why: "check parts of secrets, and copies in shards",
+    floor: 3,
+    sql: `
+      ALTER TABLE token ADD COLUMN checked_by TEXT;  -- id of the key of the check part; null: none
+      ALTER TABLE member ADD COLUMN checked_by TEXT; -- the same
+      CREATE TABLE copied (
+        id       INTEGER PRIMARY KEY CHECK (id = 1),
+        until_ms INTEGER NOT NULL -- no shard uses a copy after it
+      ) STRICT;`,
+  },
 ] as const satisfies readonly Migration[];

@@ -1,5 +1,7 @@
+import { checkKeyOf } from "../access/check-part.ts";
 import { emailKey, hashOf, newSecret } from "../access/credentials.ts";
-import { type Added, accessRegister, type Member, type Token } from "../access/register.ts";
+import type { Added, Member, Token } from "../access/holders.ts";
+import { accessRegister } from "../access/register.ts";
 import { notHeld, type Permission, ROLES } from "../access/roles.ts";
 import { toHex } from "../bytes.ts";
 import type { Config } from "../config.ts";
@@ -84,26 +86,28 @@ async function deleteMember(c: AppContext): Promise<Response> {
   return success(c, { id });
 }
 
-async function createToken(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
+async function createToken(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const { name, permissions, expires_on = null } = await jsonBody(c.req.raw, CreateToken);
   requireHeld(c, permissions);
   const nowMs = platform.now();
   if (expires_on !== null && !(Date.parse(expires_on) > nowMs))
     throw faultsError(400, CODE.invalid, [{ pointer: "/expires_on", message: "expires_on: must be in the future" }]);
   const token = { id: newId(), name, permissions, expiresOn: expires_on };
-  const value = newSecret("token");
-  const added: Added = await accessRegister(c.env.ACCESS).addToken(token, hashOf(value));
+  const checkKey = checkKeyOf(config.keys.current);
+  const value = newSecret("token", checkKey);
+  const added: Added = await accessRegister(c.env.ACCESS).addToken(token, hashOf(value), checkKey.id);
   requireAdded(added, "token", TOKENS_MAX);
   return success(c, { ...presentToken({ ...token, expired: false, createdMs: nowMs }), value }, { status: 201 });
 }
 
-async function createMember(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
+async function createMember(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const { email, role } = await jsonBody(c.req.raw, CreateMember);
   requireHeld(c, ROLES[role]);
   const nowMs = platform.now();
   const member = { id: newId(), email, role };
-  const apiKey = newSecret("key");
-  const added: Added = await accessRegister(c.env.ACCESS).addMember(member, hashOf(apiKey));
+  const checkKey = checkKeyOf(config.keys.current);
+  const apiKey = newSecret("key", checkKey);
+  const added: Added = await accessRegister(c.env.ACCESS).addMember(member, hashOf(apiKey), checkKey.id);
   requireAdded(added, "member", MEMBERS_MAX);
   const view = presentMember({ ...member, createdMs: nowMs, modifiedMs: nowMs });
   return success(c, { ...view, api_key: apiKey }, { status: 201 });

@@ -1,5 +1,6 @@
 import { forAudit } from "../access/audit.ts";
-import { type AuditEntry, type Audited, accessRegister } from "../access/register.ts";
+import type { AuditEntry, Audited } from "../access/audit-book.ts";
+import { accessRegister } from "../access/register.ts";
 import { ApiError } from "../errors.ts";
 import { AUDIT_TEXT_MAX } from "../limits.ts";
 import { errorText, log } from "../log.ts";

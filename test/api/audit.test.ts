@@ -1,7 +1,8 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import { AccessRegister, type AuditEntry, accessRegister } from "../../src/access/register.ts";
+import type { AuditEntry } from "../../src/access/audit-book.ts";
+import { AccessRegister, accessRegister } from "../../src/access/register.ts";
 import { AUDIT_MAX, AUDIT_TEXT_MAX } from "../../src/limits.ts";
 import { impatiently } from "../faults/impatience.ts";
 import { NOON } from "../record/samples.ts";
