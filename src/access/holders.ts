@@ -171,15 +171,27 @@ export class Holders {
     return "added";
   }
 
-  /** @returns the changed member; null: there is none. */
-  setRole(id: string, role: Role, nowMs: number): Member | null {
-    this.#sql.exec("UPDATE member SET role = ?, modified_ms = ? WHERE id = ?", role, nowMs, id);
-    return this.member(id);
+  /**
+   * @param from the role that the member must have; null: any.
+   * @returns the changed member; null: there is none, or it has another role.
+   */
+  setRole(id: string, role: Role, from: Role | null, nowMs: number): Member | null {
+    const row = this.#sql
+      .exec<MemberRow>(
+        "UPDATE member SET role = ?, modified_ms = ? WHERE id = ? AND role = coalesce(?, role) RETURNING *",
+        ...[role, nowMs, id, from],
+      )
+      .toArray()[0];
+    return row === undefined ? null : memberOf(row);
   }
 
-  /** @returns false: there is no such member. */
-  removeMember(id: string): boolean {
-    return this.#sql.exec("DELETE FROM member WHERE id = ? RETURNING id", id).toArray().length > 0;
+  /** @param from as of {@link setRole}. @returns false: as null there. */
+  removeMember(id: string, from: Role | null): boolean {
+    const gone = this.#sql.exec(
+      "DELETE FROM member WHERE id = ? AND role = coalesce(?, role) RETURNING id",
+      ...[id, from],
+    );
+    return gone.toArray().length > 0;
   }
 
   #secrets(): CopiedSecret[] {

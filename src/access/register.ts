@@ -192,14 +192,17 @@ export class AccessRegister extends DurableObject<Env> {
     return this.#change((holders) => holders.addMember(member, hash, checkedBy, platform.now()));
   }
 
-  /** @returns the changed member; null: there is none. */
-  setRole(id: string, role: Role): Promise<Member | null> {
-    return this.#change((holders) => holders.setRole(id, role, platform.now()));
+  /**
+   * @param from the role that the member must have. Earlier releases send none.
+   * @returns the changed member; null: there is none, or it has another role.
+   */
+  setRole(id: string, role: Role, from: Role | null = null): Promise<Member | null> {
+    return this.#change((holders) => holders.setRole(id, role, from, platform.now()));
   }
 
-  /** @returns false: there is no such member. */
-  removeMember(id: string): Promise<boolean> {
-    return this.#change((holders) => holders.removeMember(id));
+  /** @param from as of {@link setRole}. @returns false: as null there. */
+  removeMember(id: string, from: Role | null = null): Promise<boolean> {
+    return this.#change((holders) => holders.removeMember(id, from));
   }
 
   /** Notes a change, and deletes notes that are too old or too many. */

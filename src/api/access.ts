@@ -1,11 +1,11 @@
 import { checkKeyOf } from "../access/check-part.ts";
 import { emailKey, hashOf, newSecret } from "../access/credentials.ts";
 import type { Added, Member, Token } from "../access/holders.ts";
-import { accessRegister } from "../access/register.ts";
+import { type AccessRegister, accessRegister } from "../access/register.ts";
 import { notHeld, type Permission, ROLES } from "../access/roles.ts";
 import { toHex } from "../bytes.ts";
 import type { Config } from "../config.ts";
-import { type ApiError, CODE, faultsError, oneError } from "../errors.ts";
+import { type ApiError, CODE, faultsError, oneError, unavailable } from "../errors.ts";
 import { MEMBERS_MAX, TOKENS_MAX } from "../limits.ts";
 import type { Platform } from "../platform.ts";
 import { jsonBody } from "./body.ts";
@@ -28,6 +28,9 @@ import {
 import { isoTime, listed, success } from "./envelope.ts";
 import { pageOf, queryOf } from "./query.ts";
 import type { AppContext, Resource } from "./route.ts";
+
+/** Attempts at a change of a member while others change its role concurrently. */
+const CHANGE_TRIES = 3;
 
 export const tokenRoutes: readonly Resource[] = [
   {
@@ -76,14 +79,41 @@ async function listMembers(c: AppContext): Promise<Response> {
 
 async function deleteToken(c: AppContext): Promise<Response> {
   const id = c.req.param("token_id") ?? "";
-  if (!(await accessRegister(c.env.ACCESS).removeToken(id))) throw none("token");
+  const register = accessRegister(c.env.ACCESS);
+  // Its permissions never change, so they may be checked before.
+  const tokens: Token[] = await register.tokens();
+  const token = tokens.find((each) => each.id === id);
+  if (token === undefined) throw none("token");
+  requireHeld(c, token.permissions, "revoke");
+  if (!(await register.removeToken(id))) throw none("token");
   return success(c, { id });
 }
 
 async function deleteMember(c: AppContext): Promise<Response> {
   const id = c.req.param("member_id") ?? "";
-  if (!(await accessRegister(c.env.ACCESS).removeMember(id))) throw none("member");
+  await changeMember(c, id, (register, { role }) => register.removeMember(id, role));
   return success(c, { id });
+}
+
+/**
+ * Changes a member whose permissions the caller holds, if it still has the role that was checked.
+ * @param change resolves to a falsy value if the member has another role meanwhile, or is gone.
+ * @throws ApiError 404 without such a member; 403; 503 if its role keeps changing.
+ */
+async function changeMember<T>(
+  c: AppContext,
+  id: string,
+  change: (register: DurableObjectStub<AccessRegister>, member: Member) => Promise<T | null>,
+): Promise<T> {
+  const register = accessRegister(c.env.ACCESS);
+  for (let tries = 0; tries < CHANGE_TRIES; tries++) {
+    const member: Member | null = await register.member(id);
+    if (member === null) throw none("member");
+    requireHeld(c, ROLES[member.role], "revoke");
+    const changed = await change(register, member);
+    if (changed) return changed;
+  }
+  throw unavailable("the member is being changed concurrently; repeat the request");
 }
 
 async function createToken(c: AppContext, config: Config, platform: Platform): Promise<Response> {
@@ -116,25 +146,23 @@ async function createMember(c: AppContext, config: Config, platform: Platform): 
 async function updateMember(c: AppContext): Promise<Response> {
   const { email, role } = await jsonBody(c.req.raw, UpdateMember);
   requireHeld(c, ROLES[role]);
-  const register = accessRegister(c.env.ACCESS);
   const id = c.req.param("member_id") ?? "";
-  const member: Member | null = await register.member(id);
-  if (member === null) throw none("member");
-  if (email !== undefined && emailKey(email) !== emailKey(member.email))
-    throw faultsError(400, CODE.invalid, [{ pointer: "/email", message: "email: cannot be changed" }]);
-  const changed: Member | null = await register.setRole(id, role);
-  if (changed === null) throw none("member");
+  const changed = await changeMember(c, id, (register, member): Promise<Member | null> => {
+    if (email !== undefined && emailKey(email) !== emailKey(member.email))
+      throw faultsError(400, CODE.invalid, [{ pointer: "/email", message: "email: cannot be changed" }]);
+    return register.setRole(id, role, member.role);
+  });
   return success(c, presentMember(changed));
 }
 
 /** @throws ApiError 403 naming the permissions that the caller does not hold. */
-function requireHeld(c: AppContext, wanted: readonly Permission[]): void {
+function requireHeld(c: AppContext, wanted: readonly Permission[], what: "grant" | "revoke" = "grant"): void {
   const missing = notHeld(c.var.caller, wanted);
   if (missing.length > 0)
     throw oneError(
       403,
       CODE.auth,
-      `Authorization error: you cannot grant what you do not hold; this needs ${missing.join(", ")}`,
+      `Authorization error: you cannot ${what} what you do not hold; this needs ${missing.join(", ")}`,
     );
 }
 

@@ -107,7 +107,7 @@ export const CREATE_TOKEN: RouteDoc = {
 
 export const DELETE_TOKEN: RouteDoc = {
   summary: "Revoke a token",
-  description: "In force for the next request.",
+  description: "In force for the next request. Only a token whose permissions the caller holds.",
   result: z.object({ id: z.string() }),
   examples: [{ name: "One token" }],
 };
@@ -132,6 +132,7 @@ export const CREATE_MEMBER: RouteDoc = {
 
 export const UPDATE_MEMBER: RouteDoc = {
   summary: "Change the role of a member",
+  description: "Only of a member whose permissions the caller holds.",
   body: UpdateMember,
   result: Member,
   examples: [{ name: "Another role", body: { role: "Log Share" } }],
@@ -139,7 +140,7 @@ export const UPDATE_MEMBER: RouteDoc = {
 
 export const DELETE_MEMBER: RouteDoc = {
   summary: "Remove a member",
-  description: "In force for the next request.",
+  description: "In force for the next request. Only a member whose permissions the caller holds.",
   result: z.object({ id: z.string() }),
   examples: [{ name: "One member" }],
 };
