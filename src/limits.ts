@@ -284,8 +284,13 @@ export const EMAIL_MAX = 254;
 
 /** How long the audit keeps a change, in ms: 90 days… */
 export const AUDIT_MS = 90 * 86_400_000;
-/** …and how many changes: two an hour over all that time, and some more. */
+/** …how many changes of access, and as many others: two an hour over all that time, and more… */
 export const AUDIT_MAX = 5_000;
+/** …and how many of one caller and one kind. */
+export const AUDIT_OF_ONE_MAX = 500;
+
+/** Repeats of a change within this time, in ms, are one entry. */
+export const AUDIT_MERGE_MS = 3_600_000;
 
 /** Each text in an audit entry, in UTF-16 units. */
 export const AUDIT_TEXT_MAX = 1_024;

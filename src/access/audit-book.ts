@@ -1,4 +1,4 @@
-import { AUDIT_MAX, AUDIT_MS } from "../limits.ts";
+import { AUDIT_MAX, AUDIT_MERGE_MS, AUDIT_MS, AUDIT_OF_ONE_MAX } from "../limits.ts";
 
 /** One change made over the API. */
 export interface AuditEntry {
@@ -13,12 +13,31 @@ export interface AuditEntry {
   requestId: string | null;
 }
 
-export interface Audited extends AuditEntry {
+/** How often a change was made in the same way. An entry of an earlier release lacks it. */
+interface Repeats {
+  times?: number;
+  /** The first time, since the epoch. */
+  sinceMs?: number;
+}
+
+export interface Audited extends AuditEntry, Required<Repeats> {
   number: number;
+  /** The latest time, since the epoch. */
   atMs: number;
 }
 
-/** The table of changes. */
+interface Row {
+  [column: string]: SqlStorageValue;
+  number: number;
+  at_ms: number;
+  entry: string;
+}
+
+/**
+ * The table of changes. No caller can flush out what others did: repeats are one entry, one caller
+ * has so many entries of one kind, and where there are too many in all, the kind with the most
+ * entries loses its oldest. Changes of access are counted apart from all others.
+ */
 export class AuditBook {
   readonly #sql: SqlStorage;
 
@@ -28,8 +47,14 @@ export class AuditBook {
 
   /** Notes a change, and deletes notes that are too old or too many. */
   note(entry: AuditEntry, nowMs: number): void {
-    this.#sql.exec("INSERT INTO audit (at_ms, entry) VALUES (?, ?)", nowMs, JSON.stringify(entry));
-    this.#sql.exec("DELETE FROM audit WHERE number <= (SELECT max(number) FROM audit) - ?", AUDIT_MAX);
+    const noted: AuditEntry & Repeats = { ...entry, ...this.#mergedRepeats(entry, nowMs) };
+    const { number } = this.#sql
+      .exec<{ number: number }>(
+        "INSERT INTO audit (at_ms, entry) VALUES (?, ?) RETURNING number",
+        ...[nowMs, JSON.stringify(noted)],
+      )
+      .one();
+    this.#deleteMore(number);
     // Numbers are in the order of times: the search ends at the first row that stays.
     this.#sql.exec(
       "DELETE FROM audit WHERE number < (SELECT number FROM audit WHERE at_ms >= ? ORDER BY number LIMIT 1)",
@@ -44,14 +69,56 @@ export class AuditBook {
       .exec<{ total: number }>("SELECT count(*) AS total FROM audit WHERE at_ms >= ?", since)
       .one();
     const entries = this.#sql
-      .exec<{ number: number; at_ms: number; entry: string }>(
-        "SELECT * FROM audit WHERE at_ms >= ? ORDER BY number DESC LIMIT ? OFFSET ?",
+      .exec<Row>(
+        "SELECT number, at_ms, entry FROM audit WHERE at_ms >= ? ORDER BY number DESC LIMIT ? OFFSET ?",
         since,
         limit,
         offset,
       )
       .toArray()
-      .map(({ number, at_ms, entry }) => ({ ...(JSON.parse(entry) as AuditEntry), number, atMs: at_ms }));
+      .map(({ number, at_ms, entry }) => {
+        const { times = 1, sinceMs = at_ms, ...change } = JSON.parse(entry) as AuditEntry & Repeats;
+        return { ...change, times, sinceMs, number, atMs: at_ms };
+      });
     return { entries, total };
   }
+
+  /** Deletes the entry that a change repeats, if there is one. @returns its count, and one more. */
+  #mergedRepeats({ actor, action, resource, outcome, body }: AuditEntry, nowMs: number): Repeats {
+    const before = this.#sql
+      .exec<Row>(
+        "SELECT number, at_ms, entry FROM audit WHERE of_access = (?2 GLOB 'token.*' OR ?2 GLOB 'member.*') AND actor = ?1 AND action = ?2 AND resource IS ?3 ORDER BY number DESC LIMIT 1",
+        ...[actorOf(actor), action, resource],
+      )
+      .toArray()[0];
+    if (before === undefined || Math.abs(nowMs - before.at_ms) > AUDIT_MERGE_MS) return {};
+    const entry = JSON.parse(before.entry) as AuditEntry & Repeats;
+    if (entry.outcome !== outcome || JSON.stringify(entry.body) !== JSON.stringify(body)) return {};
+    this.#sql.exec("DELETE FROM audit WHERE number = ?", before.number);
+    return { times: (entry.times ?? 1) + 1, sinceMs: entry.sinceMs ?? before.at_ms };
+  }
+
+  /** Deletes what is too much, now that an entry was added. */
+  #deleteMore(added: number): void {
+    const { of_access, actor, action } = this.#sql
+      .exec("SELECT of_access, actor, action FROM audit WHERE number = ?", added)
+      .one();
+    this.#sql.exec(
+      "DELETE FROM audit WHERE number IN (SELECT number FROM audit WHERE of_access = ? AND actor = ? AND action = ? ORDER BY number DESC LIMIT -1 OFFSET ?)",
+      ...[of_access ?? null, actor ?? null, action ?? null, AUDIT_OF_ONE_MAX],
+    );
+    const { n } = this.#sql
+      .exec<{ n: number }>("SELECT count(*) AS n FROM audit WHERE of_access = ?", of_access ?? null)
+      .one();
+    if (n <= AUDIT_MAX) return;
+    this.#sql.exec(
+      "DELETE FROM audit WHERE number = (SELECT min(number) FROM audit WHERE of_access = ? GROUP BY actor, action ORDER BY count(*) DESC, min(number) LIMIT 1)",
+      of_access ?? null,
+    );
+  }
+}
+
+/** As the column `actor` is. */
+function actorOf({ kind, id }: AuditEntry["actor"]): string {
+  return `${kind} ${id}`;
 }

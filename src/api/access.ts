@@ -150,7 +150,9 @@ async function updateMember(c: AppContext): Promise<Response> {
   const changed = await changeMember(c, id, (register, member): Promise<Member | null> => {
     if (email !== undefined && emailKey(email) !== emailKey(member.email))
       throw faultsError(400, CODE.invalid, [{ pointer: "/email", message: "email: cannot be changed" }]);
-    return register.setRole(id, role, member.role);
+    if (role !== member.role) return register.setRole(id, role, member.role);
+    c.set("unchanged", true);
+    return Promise.resolve(member);
   });
   return success(c, presentMember(changed));
 }

@@ -148,7 +148,9 @@ export const DELETE_MEMBER: RouteDoc = {
 const AuditEntry = z
   .object({
     id: z.int().min(1),
-    at: Time,
+    at: Time.describe("The latest time."),
+    times: z.int().min(1).describe("How often the same was done; repeats within an hour are one entry."),
+    first_at: Time.describe("The first of these times."),
     actor: z
       .object({ kind: z.enum(CALLER_KINDS), id: z.string(), name: z.string() })
       .describe("Who made the change; `platform`: a caller whom only the platform's API knows."),
@@ -163,7 +165,7 @@ export type AuditEntry = z.infer<typeof AuditEntry>;
 
 export const LIST_AUDIT: RouteDoc = {
   summary: "List changes made over the API",
-  description: "Latest first; kept for 90 days.",
+  description: "Latest first; kept for 90 days. Repeats are one entry.",
   query: AuditPage,
   result: AuditEntry,
   list: true,
