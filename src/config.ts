@@ -5,7 +5,7 @@ import { fromBase64 } from "./bytes.ts";
 import { parseEndpoint } from "./destinations/conf.ts";
 import type { DestinationContext } from "./destinations/destination.ts";
 import type { SealingKeys } from "./job/secrets.ts";
-import { OBJECT_STORED_BYTES } from "./limits.ts";
+import { OBJECT_STORED_BYTES, SUBREQUESTS } from "./limits.ts";
 
 /** Settings of the environment, beside bindings. Each is checked; any may be missing. */
 export interface Settings {
@@ -17,6 +17,7 @@ export interface Settings {
   ALLOW_LOOPBACK_DESTINATIONS?: string;
   REQUIRE_OWNERSHIP_CHALLENGE?: string;
   PREVIEW_RECENT?: string;
+  SUBREQUESTS_MAX?: string;
   OBJECT_STORED_MAX_BYTES?: string;
   SIGN_IN_LINKS?: string;
   SELF_NAME?: string;
@@ -68,6 +69,18 @@ export interface IntakeConfig {
 export function readIntakeConfig(env: object): IntakeConfig {
   const settings = env as Settings;
   return { selfName: settings.SELF_NAME || null, defaultScriptName: settings.DEFAULT_SCRIPT_NAME || "unnamed" };
+}
+
+/** Calls that one invocation may make. A malformed setting is as good as none. */
+export function readSubrequests(env: object): number {
+  return subrequestsOf(env) ?? SUBREQUESTS.fallback;
+}
+
+/** null: malformed. A var in wrangler.jsonc may be a number. */
+function subrequestsOf(env: object): number | null {
+  const setting = `${(env as Settings).SUBREQUESTS_MAX || SUBREQUESTS.fallback}`;
+  const number = /^\d{1,8}$/.test(setting) ? Number(setting) : 0;
+  return number >= SUBREQUESTS.min && number <= SUBREQUESTS.max ? number : null;
 }
 
 /** Whether recent events may be kept for previews. A malformed setting keeps none. */
@@ -194,6 +207,8 @@ export function readConfig(env: object): ConfigResult {
   const requireOwnershipChallenge = readFlag("REQUIRE_OWNERSHIP_CHALLENGE");
   const previewRecent = readFlag("PREVIEW_RECENT", "true");
   readFlag("SIGN_IN_LINKS");
+  if (subrequestsOf(env) === null)
+    faults.push(`SUBREQUESTS_MAX: an integer from ${SUBREQUESTS.min} to ${SUBREQUESTS.max}, or absent`);
   if (readStoredMaxBytes(env) === null) faults.push(STORED_MAX_FAULT);
   const objstoreEndpoint = settings.OBJSTORE_ENDPOINT || DEFAULT_OBJSTORE_ENDPOINT;
   const endpoint = parseEndpoint(

@@ -256,10 +256,17 @@ export const KEYS_SHARDS = 64;
 export const KEYS_SHARD_MAX_BYTES = 8_000_000_000;
 
 /**
- * Calls that one invocation may make to other services.
+ * Bytes that a queue holds; beyond them it takes no message.
+ * https://developers.cloudflare.com/queues/platform/limits/
+ */
+export const QUEUE_MAX_BYTES = 25_000_000_000;
+
+/**
+ * Calls that one invocation may make to other services: by default, as the paid plan has it, and
+ * what SUBREQUESTS_MAX may say instead.
  * https://developers.cloudflare.com/workers/platform/limits/
  */
-export const SUBREQUESTS_MAX = 1_000;
+export const SUBREQUESTS = { min: 1_000, fallback: 10_000, max: 10_000_000 } as const;
 
 /** Tokens and members of one account: few enough for one answer. */
 export const TOKENS_MAX = 500;

@@ -3,7 +3,7 @@ import { KnownSplits } from "./account/known-splits.ts";
 import { accountLedger, ledgerShard } from "./account/ledger.ts";
 import { LedgerShards } from "./account/shards.ts";
 import { createApp } from "./app.ts";
-import { readConfig, readPreviewRecent } from "./config.ts";
+import { readConfig, readPreviewRecent, readSubrequests } from "./config.ts";
 import { controlPlane } from "./control/plane.ts";
 import { driveDebts, owe } from "./debts/debt-store.ts";
 import { appendToChain } from "./delivery/chain.ts";
@@ -55,7 +55,7 @@ export function createWorker() {
         return newer;
       },
       counted: (ids, n, known) => shard(n).counted(ids, known),
-      expectAgain: (messages, n, known) => shard(n).expectAgain(messages, known),
+      expectAgain: (messages, n, known, how) => shard(n).expectAgain(messages, known, how),
       arrivals: {
         handsOverRecent: () => readPreviewRecent(env) && recentTurns.take(platform.now()),
         show: (records) => waitUntil(showLive(env.LIVE, records)),
@@ -65,6 +65,7 @@ export function createWorker() {
       setAside: (message, n, known) => shard(n).setAside(message, known),
       asideAs: (notes, n, known) => shard(n).asideAs(notes, known),
       blobs: blobStore(env.BLOBS),
+      callsMax: readSubrequests(env),
       platform,
     };
   }

@@ -108,8 +108,8 @@ export class LedgerShards {
   }
 
   /** Notes messages that come later than others taken in at the same time. */
-  expectAgain(messages: readonly TakenId[]): Promise<void> {
-    return expectAgainAtHomes(messages, this.#splits, (part, shard, known) => this.#at(shard).expectAgain(part, known));
+  async expectAgain(messages: readonly TakenId[]): Promise<void> {
+    await expectAgainAtHomes(messages, this.#splits, (part, shard, known) => this.#at(shard).expectAgain(part, known));
   }
 
   /**

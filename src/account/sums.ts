@@ -20,6 +20,7 @@ function addedStatus(a: AccountStatus, b: AccountStatus): AccountStatus {
     intakeLost: a.intakeLost + b.intakeLost,
     oldestUnfinishedMs: earlier(a.oldestUnfinishedMs, b.oldestUnfinishedMs),
     queueBacklog: latest.queueBacklog,
+    ...(latest.queueBytes !== undefined && { queueBytes: latest.queueBytes }),
     queueSeenMs: latest.queueSeenMs,
     setAsideMessages: {
       messages: a.setAsideMessages.messages + b.setAsideMessages.messages,

@@ -19,9 +19,9 @@ export async function readBody(request: Request, maxBytes: number, ms?: number):
   const tooLarge: Body = { ok: false, fault: { status: 413, message: `the body is larger than ${maxBytes} bytes` } };
   if (Number(request.headers.get("content-length") ?? 0) > maxBytes) return tooLarge;
   if (request.body === null) return { ok: true, bytes: new Uint8Array() };
-  // The rest of a plain body may still be read by another reader; a bomb is cancelled.
-  const how = encoding === "gzip" ? { through: inflated } : { leaves: true };
-  const read = await readStream(request.body, { maxBytes, ms, ...how });
+  // The rest may still be read by another reader, a bomb's too: as it came, it is small.
+  const through = encoding === "gzip" ? inflated : undefined;
+  const read = await readStream(request.body, { maxBytes, ms, leaves: true, through });
   switch (read.end) {
     case "whole":
       return { ok: true, bytes: read.bytes };

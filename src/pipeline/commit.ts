@@ -74,13 +74,13 @@ const NO_WORK = { appends: 0, offered: 0 };
 
 /**
  * Offers a group of messages to every job, and counts what became of them.
- * @param queue `backlog`: messages waiting behind the batch; `doneMs`: as in {@link Append};
- * `isFirst`: the batch begins with this group.
+ * @param queue `backlog`: messages waiting behind the batch, and their bytes; `doneMs`: as in
+ * {@link Append}; `isFirst`: the batch begins with this group.
  */
 export async function commitAndCount(
   group: readonly Loaded[],
   jobs: JobsSnapshot,
-  queue: { backlog: number | null; doneMs: number; isFirst: boolean },
+  queue: { backlog: number | null; backlogBytes?: number | null; doneMs: number; isFirst: boolean },
   context: CommitContext,
 ): Promise<Committed> {
   let current = jobs;
@@ -114,6 +114,7 @@ export async function commitAndCount(
         failed: counting.filter(({ message }) => failed.has(message.id)).map(({ message }) => idOf(message)),
         ...(owes && { owes: true as const }),
         backlog: queue.backlog,
+        backlogBytes: queue.backlogBytes ?? null,
         work: taken.work,
         state: current.state,
       };

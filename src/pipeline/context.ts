@@ -1,7 +1,7 @@
 import { countAtHomes, countedAtHomes, expectAgainAtHomes, type HomeCalls, setAsideAtHome } from "../account/homes.ts";
 import type { KnownSplits } from "../account/known-splits.ts";
+import type { Noted, NotedMessage } from "../account/ledger.ts";
 import type { JobsSnapshot } from "../job/config.ts";
-import { SUBREQUESTS_MAX } from "../limits.ts";
 import { answered, Patience, type Platform, TimeoutError } from "../platform.ts";
 import { type Blobs, shardOf } from "../queue/blob-store.ts";
 import type { Debt } from "../queue/debt.ts";
@@ -17,8 +17,11 @@ export interface ConsumerContext extends AsideContext, Omit<CommitContext, "owe"
   jobs(): Promise<JobsSnapshot | null>;
   /** Which of these messages were counted. Nothing is left to do for them. */
   counted(ids: readonly TakenId[]): Promise<readonly string[]>;
-  /** Notes messages that come again, so that nothing is claimed complete beyond them. */
-  expectAgain(messages: readonly TakenId[]): Promise<void>;
+  /**
+   * Notes messages, so that nothing is claimed complete beyond them.
+   * @returns unchecked: those of which deliveries were killed, if they are begun.
+   */
+  expectAgain(messages: readonly NotedMessage[], how: Noted): Promise<unknown>;
   arrivals: Arrivals;
   /**
    * Keeps what jobs could not take until they can.
@@ -28,6 +31,8 @@ export interface ConsumerContext extends AsideContext, Omit<CommitContext, "owe"
   /** Logs that did not answer other batches of this isolate. */
   silent: SilentLogs;
   blobs: Pick<Blobs, "get" | "drop">;
+  /** Calls that one invocation may make. */
+  callsMax: number;
   platform: Pick<Platform, "now">;
 }
 
@@ -71,16 +76,18 @@ const ledger = (shard: number): string => (shard === ROOT ? "the ledger" : `shar
 
 /**
  * How long a batch is worked on, in ms; the rest comes again. The platform ends the handler after
- * fifteen minutes and ignores its acknowledgements then. This is enough for a full batch and a
- * hundred jobs, each of which compresses it on its own.
+ * 300 s of CPU time (`limits.cpu_ms` in wrangler.jsonc), and ignores its acknowledgements then. CPU
+ * time cannot be measured, but is never more than this, and the group under way; what is left is
+ * for that. It is enough for a full batch and a hundred jobs, each of which compresses it on its
+ * own.
  */
-const BATCH_MS = 600_000;
+const BATCH_MS = 240_000;
 
 /**
- * Calls in reserve: for the notes at the end, for the segments of a log, and for a log that is
- * behind its job.
+ * Calls in reserve, as a share of all: for the notes, of which each shard of the ledger gets its
+ * own, for the segments of a log, and for a log that is behind its job.
  */
-const CALLS_KEPT = 100;
+const CALLS_KEPT = 0.1;
 
 /**
  * The calls of one batch, counted: beyond the platform's limit every call fails, the note of what
@@ -88,14 +95,20 @@ const CALLS_KEPT = 100;
  */
 export class Calls {
   readonly patience = new Patience(BATCH_MS);
+  readonly #max: number;
   #made = 0;
+
+  /** @param max that one invocation may make. */
+  constructor(max: number) {
+    this.#max = Math.floor(max * (1 - CALLS_KEPT));
+  }
 
   get made(): number {
     return this.#made;
   }
 
   get left(): number {
-    return SUBREQUESTS_MAX - CALLS_KEPT - this.#made;
+    return this.#max - this.#made;
   }
 
   /** @throws if none is left. */
@@ -165,9 +178,9 @@ export function bounded(context: ConsumerCalls, calls: Calls): ConsumerContext {
         calls.ask(ledger(shard), DEADLINE_MS.counted, () => context.counted(part, shard, known)),
       ),
     // Called in any case, from the reserve: it is the last thing to do for these messages.
-    expectAgain: (messages) =>
+    expectAgain: (messages, how) =>
       expectAgainAtHomes(messages, splits, (part, shard, known) =>
-        answered(ledger(shard), DEADLINE_MS.expectAgain, context.expectAgain(part, shard, known)),
+        answered(ledger(shard), DEADLINE_MS.expectAgain, context.expectAgain(part, shard, known, how)),
       ),
     arrivals: {
       handsOverRecent: () => context.arrivals.handsOverRecent(),
@@ -183,6 +196,7 @@ export function bounded(context: ConsumerCalls, calls: Calls): ConsumerContext {
       ...aside.blobs,
       drop: (key) => calls.ask(blobsOf(key), DEADLINE_MS.drop, () => context.blobs.drop(key)),
     },
+    callsMax: context.callsMax,
     platform: context.platform,
   };
 }

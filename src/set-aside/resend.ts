@@ -111,7 +111,8 @@ async function offer(
   { commit, platform }: ResendContext,
   patience: Patience,
 ): Promise<Resent> {
-  // Several only where newer code wrote it: parts that can be read are set aside one by one.
+  // Several where newer code wrote it, or where it killed the handler: parts that can be read are
+  // set aside one by one.
   const takenInMs = Math.min(...loaded.map(({ message }) => message.takenInMs));
   const inForce = new InForce(aside.terms, takenInMs, (job) => getsAgain(job, platform.now()));
   const taken = new Set<number>();

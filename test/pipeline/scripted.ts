@@ -123,7 +123,9 @@ export const NEWER_STATE = "epoch.2";
 /** A log's answer to one offer. */
 export type Step = "take" | "fail" | { stale: JobConfig } | { known: readonly string[] };
 
-export interface World extends ConsumerContext, Pick<ConsumerCalls, "splits" | "asideAs"> {
+export interface World
+  extends Omit<ConsumerContext, "expectAgain">,
+    Pick<ConsumerCalls, "splits" | "asideAs" | "expectAgain"> {
   /** The jobs of the control plane; null: it has never answered. */
   config: JobConfig[] | null;
   /** Each log's answers, offer by offer; afterwards it takes everything. */
@@ -229,6 +231,7 @@ export function world(config: JobConfig[] | null, log: string[] = []): World {
       it.log.push("owe");
     },
     blobs: scriptedBlobs(),
+    callsMax: 10_000,
     platform: { now: () => it.nowMs },
   };
   return it;

@@ -44,6 +44,22 @@ beforeEach(() => {
   vi.spyOn(console, "warn").mockImplementation(() => {});
 });
 
+describe("a batch with messages of killed ones", () => {
+  it("is parted by what all shards know of them, and each is told of its own", async () => {
+    const { it_ } = world();
+    it_.nowMs = NOON + 60_000;
+    const notes: string[] = [];
+    it_.expectAgain = async (messages, shard, _known, how) => {
+      notes.push(`${shard} ${how} ${messages.map(({ id }) => Number.parseInt(id.slice(4), 16))}`);
+      return how === "begun" && shard === 1 ? [{ id: idIn(1, 2), deaths: 1 }] : undefined;
+    };
+    const delivered = deliver([message(0, 1), message(1, 2), message(1, 3)], { attempts: 3 });
+    await consumeEvents(delivered.batch, it_);
+    expect(delivered.fates()).toEqual(["ack", AGAIN, "ack"]);
+    expect(notes).toEqual(["0 begun 1", "1 begun 2,3", "1 untried 2"]);
+  });
+});
+
 describe("a batch is counted by two shards", () => {
   it("each its own messages, and one of them the work", async () => {
     const { it_, asked, done } = world();

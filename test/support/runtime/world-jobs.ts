@@ -246,8 +246,11 @@ export class WorldJobs {
   async audit(job: WorldJob): Promise<number> {
     const contents = await Promise.all(job.buckets.map(({ control }) => control.contents()));
     const options = { path: job.path, ...job.audit };
-    const { entries } = await chainObjects(env.LOG, job.id, 0, 100_000);
-    const found = job.mayBeInBoth ? distinct(contents.flat()) : contents.flat();
+    const { entries: listed } = await chainObjects(env.LOG, job.id, 0, 100_000);
+    // Copies of a replay are in a bucket of their own.
+    const entries = listed.filter(({ replay }) => replay === null);
+    const stored = contents.flat().filter(({ key }) => !key.endsWith(".canary.gz"));
+    const found = job.mayBeInBoth ? distinct(stored) : stored;
     const delivered = new Set(entries.filter(({ state }) => state === "delivered").map(({ key }) => key));
     // A truncated object stays in the store if its job is discarded before the upload is repeated.
     const all = found.filter(({ key, bytes }) => !job.discarded || delivered.has(key) || readSingleMember(bytes).ok);
