@@ -1,9 +1,8 @@
 import { type Handler, Hono } from "hono";
 import { type Caller, PLATFORM_BEARER, requirePermission } from "./access/roles.ts";
-import { Senders } from "./access/senders.ts";
 import { memberRoutes, tokenRoutes } from "./api/access.ts";
 import { auditRoutes, noted } from "./api/audit.ts";
-import { authenticate, foreignBearer, type Gate } from "./api/auth.ts";
+import { AccessMemory, authenticate, foreignBearer, gateOf } from "./api/auth.ts";
 import { canaryRoutes } from "./api/canary.ts";
 import { datasetRoutes } from "./api/datasets.ts";
 import { failure } from "./api/envelope.ts";
@@ -84,7 +83,7 @@ export const GROUPS: readonly ResourceGroup[] = [
  */
 export function createApp(platform: Platform): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
-  const world: World = { platform, senders: new Senders(), insiders: new WeakMap() };
+  const world: World = { platform, memory: new AccessMemory(), insiders: new WeakMap() };
   app.use(EVERYWHERE, numbered(platform, world.insiders));
   app.use(EVERYWHERE, async (c, next) => {
     await next();
@@ -122,7 +121,7 @@ function refused(c: AppContext, status: ApiError["status"], entries: readonly Er
 /** State of one isolate's app. */
 interface World {
   platform: Platform;
-  senders: Senders;
+  memory: AccessMemory;
   /** The dashboard's own requests. */
   insiders: Insiders;
 }
@@ -164,10 +163,6 @@ function guarded(route: Route, action: string | null, world: World): Handler<App
   };
 }
 
-function gateOf(c: AppContext, { platform, senders }: World): Gate {
-  return { adminToken: readAdminToken(c.env), register: c.env.ACCESS, platform, senders };
-}
-
 /**
  * The sender of events. A malformed account id in the configuration loses none: there is only one
  * account. Nor does a malformed ADMIN_TOKEN lose those of other tokens.
@@ -176,7 +171,7 @@ function gateOf(c: AppContext, { platform, senders }: World): Gate {
 async function sender(c: AppContext, world: World): Promise<Caller> {
   const access = readAccess(c.env);
   try {
-    const caller = await authenticate(c.req.raw.headers, gateOf(c, world), true);
+    const caller = await authenticate(c.req.raw.headers, gateOf(c.env, world.platform, world.memory), true);
     c.set("caller", caller);
     if (access.ok) requireAccount(c, access.access.accountId);
     return caller;
@@ -210,7 +205,7 @@ async function admitted(c: AppContext, world: World, foreign = false): Promise<C
     c.set("caller", PLATFORM_BEARER);
     return PLATFORM_BEARER;
   }
-  const caller = await authenticate(c.req.raw.headers, gateOf(c, world), false);
+  const caller = await authenticate(c.req.raw.headers, gateOf(c.env, world.platform, world.memory), false);
   c.set("caller", caller);
   requireAccount(c, accountId);
   return caller;

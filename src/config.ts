@@ -1,3 +1,4 @@
+import { type CheckKey, checkKeyOf } from "./access/check-part.ts";
 import { holdsOurs } from "./access/credentials.ts";
 import type { LinkSecrets } from "./access/sign-in-link.ts";
 import { fromBase64 } from "./bytes.ts";
@@ -154,6 +155,24 @@ export function readSealing(env: object): { accountId: string; keys: SealingKeys
   const current = keyOf(SECRETS_KEY);
   if (!ACCOUNT_ID.test(accountId) || current === null) return null;
   return { accountId, keys: { current, previous: SECRETS_KEY_PREVIOUS ? keyOf(SECRETS_KEY_PREVIOUS) : null } };
+}
+
+/** The check keys that were derived last, and from what. */
+let derived: { from: string; keys: readonly CheckKey[] } | null = null;
+
+/**
+ * What proves the check parts of our secrets, current first, even if other settings are malformed.
+ * Without a well-formed SECRETS_KEY there is none: then the register is asked about every secret.
+ */
+export function readCheckKeys(env: object): readonly CheckKey[] {
+  const { SECRETS_KEY = "", SECRETS_KEY_PREVIOUS = "" } = env as Settings;
+  const from = `${SECRETS_KEY} ${SECRETS_KEY_PREVIOUS}`;
+  if (derived?.from !== from)
+    derived = {
+      from,
+      keys: [keyOf(SECRETS_KEY), keyOf(SECRETS_KEY_PREVIOUS)].flatMap((key) => (key === null ? [] : checkKeyOf(key))),
+    };
+  return derived.keys;
 }
 
 /**
