@@ -1,6 +1,6 @@
 /** Races of the shards of a log that take a consumer in the middle of an append. */
 import { env } from "cloudflare:workers";
-import { expect, it } from "vitest";
+import { it } from "vitest";
 import { appendToChain } from "../../src/delivery/append-to-chain.ts";
 import { KnownLog } from "../../src/delivery/known-logs.ts";
 import { nodeName, nodeOf } from "../../src/delivery/nodes.ts";
@@ -24,7 +24,7 @@ function slow(node: string, meanwhile: () => Promise<void>): typeof env.LOG {
   return { getByName } as unknown as typeof env.LOG;
 }
 
-it("what comes to a segment between a question and its seal is asked for again", async () => {
+it("what comes to a segment between a question and its seal is asked for again", async ({ expect }) => {
   setClock(NOON);
   const log = await ShardedLog.create();
   await log.split();
@@ -34,7 +34,8 @@ it("what comes to a segment between a question and its seal is asked for again",
   const at = await log.beyond();
   const [own, first, second] = [message(1, 0), message(2, 1, at), message(3, 2, at)];
   // Shard 0 does not hold the first message, and says that the third is not its own. While shard 1
-  // is slow, another consumer brings the first one, and this isolate hears that the segment is full.
+  // is slow, another consumer brings the first one, and this isolate hears that the segment is
+  // full.
   const logs = slow(nodeName(log.job.id, nodeOf(1, 0)), async () => {
     await log.offer([own]);
     await log.fill(0);

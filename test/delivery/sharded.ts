@@ -118,9 +118,9 @@ export class ShardedLog {
   }
 
   versions(): Promise<number[]> {
-    return eachNode(env.LOG, this.job.id, async (log, node) => log.configure({ ...this.job, version: 0 }, node, FIRST)).then(
-      (answers) => answers.map(({ answer }) => answer.version),
-    );
+    return eachNode(env.LOG, this.job.id, async (log, node) =>
+      log.configure({ ...this.job, version: 0 }, node, FIRST),
+    ).then((answers) => answers.map(({ answer }) => answer.version));
   }
 }
 
