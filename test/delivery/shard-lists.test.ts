@@ -150,6 +150,27 @@ describe("the status of several shards", () => {
     }
   });
 
+  it.for([
+    ["splits", (log: ShardedLog) => log.split()],
+    ["is full", (log: ShardedLog) => log.fill(0)],
+  ] as const)("goes on from what the first node claimed before it %s", async ([_what, grow], { expect }) => {
+    const clock = setClock(NOON);
+    const log = await ShardedLog.create();
+    await log.offer([message(1, 0)]);
+    await driveChain(env.LOG, log.job.id, "manual", 10_000);
+    clock.advance(10 * MINUTE_MS);
+    const doneMs = clock.nowMs();
+    await log.run(0, (_log, { sql }) => void sql.exec("UPDATE log SET queue_done_ms = ?", doneMs));
+    expect(await chainStatus(env.LOG, log.job.id, doneMs)).toMatchObject({ lastCompleteMs: doneMs });
+    // What no claim knew of comes late.
+    await log.offer([message(2, 0)]);
+    await grow(log);
+    await log.offer([message(3, 1, doneMs + MINUTE_MS)]);
+    expect((await log.nodes()).length).toBe(2);
+    for (const notAfterMs of [undefined, doneMs])
+      expect(await chainStatus(env.LOG, log.job.id, notAfterMs)).toMatchObject({ lastCompleteMs: doneMs });
+  });
+
   it("does not pass what comes to one shard after it was asked, and before another claims", async ({ expect }) => {
     const { job, log, clock } = await threeShards();
     await log.run(0, (_log, { sql }) => void sql.exec("UPDATE log SET queue_done_ms = ?", clock.nowMs() + MINUTE_MS));
