@@ -1,6 +1,6 @@
 /** What a log of several shards says of itself: objects, hours, counts, what is set aside. */
 import { env } from "cloudflare:workers";
-import { describe, it } from "vitest";
+import { describe, it, vi } from "vitest";
 import {
   chainCanary,
   chainHealth,
@@ -10,6 +10,7 @@ import {
   retireChain,
   segmentOf,
 } from "../../src/delivery/chain.ts";
+import { DeliveryLog } from "../../src/delivery/delivery-log.ts";
 import { NUMBERS_PER_NODE, nodeOf } from "../../src/delivery/nodes.ts";
 import { chainAside, chainObject, chainObjects, chainObjectsBefore } from "../../src/delivery/object-pages.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
@@ -234,4 +235,18 @@ describe("several shards", () => {
     expect(await retireChain(env.LOG, job.id, log.job.deletedMs ?? 0)).toBe(false);
     expect(await log.nodes()).toEqual(SHARDS);
   });
+});
+
+it("a shard that fails holds up no other when all are driven", async ({ expect }) => {
+  const { log, job, clock } = await threeShards();
+  await log.offer([0, 1, 2].map((shard) => message(shard, shard, clock.nowMs())));
+  const holds = DeliveryLog.prototype.holds;
+  vi.spyOn(DeliveryLog.prototype, "holds").mockImplementation(function (this: DeliveryLog, messages) {
+    const { ctx } = this as unknown as { ctx: DurableObjectState };
+    if (ctx.id.name?.endsWith(` ${CHILD}`)) throw new Error("out of order");
+    return holds.call(this, messages);
+  });
+  await expect(driveChain(env.LOG, job.id, "manual", 10_000)).rejects.toThrow("out of order");
+  vi.restoreAllMocks();
+  expect((await chainStatus(env.LOG, job.id))?.counts).toMatchObject({ delivered: 3, pending: 0 });
 });
