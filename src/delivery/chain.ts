@@ -192,9 +192,10 @@ export async function driveChain(
   const failures: unknown[] = [];
   // Each as soon as it is known of: one that does not say what follows it holds up no other.
   await eachNode(logs, jobId, async (log): Promise<Following | null> => {
-    driven.push(Promise.allSettled([log.drive(reason, waitMs, owedSinceMs)]));
     try {
-      return await log.holds([]);
+      const answer = await log.holds([]);
+      driven.push(Promise.allSettled([log.drive(reason, waitMs, owedSinceMs)]));
+      return answer;
     } catch (error) {
       failures.push(error);
       return null;
