@@ -55,8 +55,10 @@ class Run {
   readonly #taken = new Set<string>();
   /** Ids of messages that a node has forgotten about. */
   readonly #forgotten = new Set<string>();
-  /** What each node has been asked for, by ids. */
+  /** What each sealed node has been asked for, by ids: what it does not hold, it never will. */
   readonly #asked = new Map<number, Set<string>>();
+  /** The same of nodes that still took records: another append may have brought them some since. */
+  readonly #askedOpen = new Map<number, Set<string>>();
   /** What is known is from before. */
   #isRemembered: boolean;
 
@@ -124,7 +126,7 @@ class Run {
           continue;
         case "full":
           known.learn(node, { ...result, sealed: true });
-          this.#noteAsked(node, own);
+          noteAsked(this.#asked, node, own);
           break;
         case "known":
           known.learn(node, { sealed: false, ...result });
@@ -147,28 +149,24 @@ class Run {
       await this.#ask(
         node,
         messages.filter((message) => this.#known.mayHold(node, message)),
+        this.#asked,
       );
     }
-    if (this.left(messages).some(({ isSuspect }) => isSuspect)) await this.#ask(nodeOf(shard, segments), messages);
+    if (this.left(messages).some(({ isSuspect }) => isSuspect))
+      await this.#ask(nodeOf(shard, segments), messages, this.#askedOpen);
     return this.#progress() > before;
   }
 
-  async #ask(node: number, messages: readonly Candidate[]): Promise<void> {
-    const asked = this.#asked.get(node);
-    const open = this.left(messages).filter(({ id }) => !asked?.has(id));
+  async #ask(node: number, messages: readonly Candidate[], asked: Map<number, Set<string>>): Promise<void> {
+    const open = this.left(messages).filter(({ id }) => !asked.get(node)?.has(id));
     if (open.length === 0) return;
-    this.#noteAsked(node, open);
+    noteAsked(asked, node, open);
     const answer = await segmentOf(this.#logs, this.#job.id, node).holds(open);
     this.#known.learn(node, answer);
+    if (answer.sealed) noteAsked(this.#asked, node, open);
     for (const id of answer.ids) this.#taken.add(id);
     // A node of an earlier release does not say.
     for (const id of answer.forgotten ?? open.map((message) => message.id)) this.#forgotten.add(id);
-  }
-
-  #noteAsked(node: number, messages: readonly Candidate[]): void {
-    const asked = this.#asked.get(node) ?? new Set();
-    this.#asked.set(node, asked);
-    for (const { id } of messages) asked.add(id);
   }
 
   /** @throws ForgottenError for what is sent again, if it is unknown whether a node had it. */
@@ -184,4 +182,10 @@ class Run {
   #progress(): number {
     return this.#known.facts + this.#taken.size;
   }
+}
+
+function noteAsked(asked: Map<number, Set<string>>, node: number, messages: readonly Candidate[]): void {
+  const ids = asked.get(node) ?? new Set();
+  asked.set(node, ids);
+  for (const { id } of messages) ids.add(id);
 }

@@ -188,15 +188,25 @@ export async function driveChain(
   waitMs: number,
   owedSinceMs: number | null = null,
 ): Promise<number> {
-  const nodes = await nodesOf(logs, jobId);
-  const driven = await Promise.allSettled(
-    nodes.map((node) => segmentOf(logs, jobId, node).drive(reason, waitMs, owedSinceMs)),
-  );
+  const driven: Promise<PromiseSettledResult<{ pendingObjects: number }>[]>[] = [];
+  const failures: unknown[] = [];
+  // Each as soon as it is known of: one that does not say what follows it holds up no other.
+  await eachNode(logs, jobId, async (log): Promise<Following | null> => {
+    try {
+      const answer = await log.holds([]);
+      driven.push(Promise.allSettled([log.drive(reason, waitMs, owedSinceMs)]));
+      return answer;
+    } catch (error) {
+      failures.push(error);
+      return null;
+    }
+  });
   let pending = 0;
-  for (const result of driven) {
-    if (result.status === "rejected") throw result.reason;
-    pending += result.value.pendingObjects;
+  for (const result of (await Promise.all(driven)).flat()) {
+    if (result.status === "rejected") failures.push(result.reason);
+    else pending += result.value.pendingObjects;
   }
+  if (failures.length > 0) throw failures[0];
   return pending;
 }
 

@@ -15,7 +15,7 @@ import { Attempts } from "./attempts.ts";
 import { Batches } from "./batches.ts";
 import { Canary, type CanaryReport } from "./canary.ts";
 import { Health, type HealthHour } from "./health.ts";
-import type { Inherited } from "./known-logs.ts";
+import { FIRST, type Inherited } from "./known-logs.ts";
 import { LogState } from "./log-state.ts";
 import { countsOf, statusOf } from "./log-status.ts";
 import { type Following, nodeName } from "./nodes.ts";
@@ -88,7 +88,8 @@ export class DeliveryLog extends DurableObject<Env> {
     this.#splits = new OwnSplits(sql);
     this.#appends = new Appends(sql, this.#state, this.#batches, this.#splits);
     this.splitting = new Splitting(this.#state, this.#splits, {
-      configure: async (job, node) => (await env.LOG.getByName(nodeName(job.id, node)).configure(job, node)).version,
+      configure: async (job, node) =>
+        (await env.LOG.getByName(nodeName(job.id, node)).configure(job, node, FIRST)).version,
       takenUntilMs: () => this.#appends.takenUntilMs(),
       transaction: (change) => this.#alarm.transaction(change),
     });
@@ -114,10 +115,12 @@ export class DeliveryLog extends DurableObject<Env> {
    * Takes a job's configuration; one that is older than its own changes nothing. Batches that are
    * cut for it are cut under the old configuration.
    * @param node this object's place in the log.
-   * @param before what is known of the segments before it; undefined: nothing, or there are none.
+   * @param before what is known of the segments before it; undefined: the caller is of an earlier
+   *   release, and knows no shards.
    * @returns what follows it, and the version in force here; or the version after it, if this
    * version is another configuration here: the control plane was restored to an earlier time, and
    * only a later version can replace it.
+   * @throws if the caller knows no shards, and would not bring the change to those of this one.
    */
   configure(job: JobConfig, node: number, before?: Inherited): Following & { version: number } {
     const now = platform.now();
@@ -125,6 +128,7 @@ export class DeliveryLog extends DurableObject<Env> {
       migrate(this.ctx.storage, LOG_STEPS);
       this.#state.retired = false;
     }
+    if (before === undefined) this.#splits.requireNone();
     let collides = false;
     this.#alarm.transaction(() => {
       const earlier = this.#state.job();

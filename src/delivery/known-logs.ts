@@ -10,6 +10,9 @@ export interface Inherited {
   takenUntilMs?: number;
 }
 
+/** Of a first segment: there is nothing before it. */
+export const FIRST: Inherited = { splits: [] };
+
 /**
  * What is known of the nodes of one log: which are sealed, and what shards have handed on. All of
  * it stays true, so it may be kept for as long as one likes; what is missing is learnt on the way.
@@ -62,10 +65,10 @@ export class KnownLog {
     return hasOwnRow(message) || rememberedMs(message) < (this.#untilMs.get(node) ?? Number.POSITIVE_INFINITY);
   }
 
-  /** What a node has to know of the segments before it; undefined: there are none. */
-  before(node: number): Inherited | undefined {
+  /** What a node has to know of the segments before it. */
+  before(node: number): Inherited {
     const { shard, segment } = placeOf(node);
-    if (segment === 0) return undefined;
+    if (segment === 0) return FIRST;
     const untilMs = this.#untilMs.get(nodeOf(shard, segment - 1)) ?? Number.POSITIVE_INFINITY;
     return { splits: this.splits.get(shard) ?? [], ...(Number.isFinite(untilMs) && { takenUntilMs: untilMs }) };
   }

@@ -38,7 +38,8 @@ export class Load {
         appends: sum.appends + share,
       });
     }
-    if (this.#minutes.size > REMEMBERED) this.#minutes.delete(Math.min(...this.#minutes.keys()));
+    // Of a backlog, one append may be of many minutes.
+    while (this.#minutes.size > REMEMBERED) this.#minutes.delete(Math.min(...this.#minutes.keys()));
   }
 
   /**

@@ -79,6 +79,7 @@ export class LogState {
 
   /** @param takenUntilMs what was taken in then or later is in no segment up to this one, in ms. */
   seal(nowMs: number, takenUntilMs: number): void {
+    this.claimedAlone();
     this.#sql.exec(
       "UPDATE log SET sealed_ms = ?, taken_until_ms = ? WHERE id = 1 AND sealed_ms IS NULL",
       nowMs,
@@ -169,6 +170,17 @@ export class LogState {
       "UPDATE log SET last_complete_ms = ? WHERE id = 1 AND ? > coalesce(last_complete_ms, 0)",
       timeMs,
       timeMs,
+    );
+  }
+
+  /**
+   * Before the first node gets company: what it has claimed as the whole log, the whole log goes on
+   * to claim.
+   */
+  claimedAlone(): void {
+    this.#sql.exec(
+      `UPDATE log SET whole_complete_ms = last_complete_ms WHERE id = 1 AND segment = 0 AND whole_complete_ms IS NULL
+         AND sealed_ms IS NULL AND NOT EXISTS (SELECT 1 FROM split)`,
     );
   }
 

@@ -39,6 +39,12 @@ export class OwnSplits {
     raiseFloor(this.#sql, SPLITS_STEP);
   }
 
+  /** @throws if there are any. */
+  requireNone(): void {
+    if (this.all().length > 0)
+      throw new Error(`this log has several shards: a change needs code that knows step ${SPLITS_STEP}`);
+  }
+
   /** @param row null: the node has no job, and so nothing. */
   following(row: LogRow | null): Following {
     if (row === null) return { sealed: false };

@@ -76,6 +76,7 @@ export class Splitting {
         const nowMs = platform.now();
         const before = beforeUntilMs(this.#state.requireRow(), nowMs);
         const fromMs = Math.max(nowMs + SPLIT_AHEAD_MS, this.#host.takenUntilMs(), before);
+        this.#state.claimedAlone();
         this.#splits.add([{ bit, fromMs }]);
         log.info("a shard of a log hands half on", { ...about, from: new Date(fromMs).toISOString() });
       });

@@ -62,6 +62,16 @@ describe("the load of a log", () => {
     note(load, NOON + 30 * MINUTE_MS, 1);
     expect(load.exceeds(LIMITS, 0)).toBe(false);
   });
+
+  it("is remembered for half an hour, though one append is of more", ({ expect }) => {
+    const load = new Load();
+    for (let minute = 0; minute < 4; minute++) note(load, NOON + minute * MINUTE_MS, 700);
+    const messages = Array.from({ length: 30 }, (_, n) => ({
+      ...{ id: "", takenInMs: NOON + (n + 4) * MINUTE_MS, keyed: false, received: 1, filtered: 0, sampledOut: 0 },
+    }));
+    load.note({ messages, fragments: [] });
+    expect(load.exceeds(LIMITS, 0)).toBe(false);
+  });
 });
 
 describe("a log", () => {

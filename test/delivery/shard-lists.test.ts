@@ -1,6 +1,6 @@
 /** What a log of several shards says of itself: objects, hours, counts, what is set aside. */
 import { env } from "cloudflare:workers";
-import { describe, it } from "vitest";
+import { describe, it, vi } from "vitest";
 import {
   chainCanary,
   chainHealth,
@@ -10,6 +10,7 @@ import {
   retireChain,
   segmentOf,
 } from "../../src/delivery/chain.ts";
+import { DeliveryLog } from "../../src/delivery/delivery-log.ts";
 import { NUMBERS_PER_NODE, nodeOf } from "../../src/delivery/nodes.ts";
 import { chainAside, chainObject, chainObjects, chainObjectsBefore } from "../../src/delivery/object-pages.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
@@ -150,6 +151,27 @@ describe("the status of several shards", () => {
     }
   });
 
+  it.for([
+    ["splits", (log: ShardedLog) => log.split()],
+    ["is full", (log: ShardedLog) => log.fill(0)],
+  ] as const)("goes on from what the first node claimed before it %s", async ([_what, grow], { expect }) => {
+    const clock = setClock(NOON);
+    const log = await ShardedLog.create();
+    await log.offer([message(1, 0)]);
+    await driveChain(env.LOG, log.job.id, "manual", 10_000);
+    clock.advance(10 * MINUTE_MS);
+    const doneMs = clock.nowMs();
+    await log.run(0, (_log, { sql }) => void sql.exec("UPDATE log SET queue_done_ms = ?", doneMs));
+    expect(await chainStatus(env.LOG, log.job.id, doneMs)).toMatchObject({ lastCompleteMs: doneMs });
+    // What no claim knew of comes late.
+    await log.offer([message(2, 0)]);
+    await grow(log);
+    await log.offer([message(3, 1, doneMs + MINUTE_MS)]);
+    expect((await log.nodes()).length).toBe(2);
+    for (const notAfterMs of [undefined, doneMs])
+      expect(await chainStatus(env.LOG, log.job.id, notAfterMs)).toMatchObject({ lastCompleteMs: doneMs });
+  });
+
   it("does not pass what comes to one shard after it was asked, and before another claims", async ({ expect }) => {
     const { job, log, clock } = await threeShards();
     await log.run(0, (_log, { sql }) => void sql.exec("UPDATE log SET queue_done_ms = ?", clock.nowMs() + MINUTE_MS));
@@ -213,4 +235,18 @@ describe("several shards", () => {
     expect(await retireChain(env.LOG, job.id, log.job.deletedMs ?? 0)).toBe(false);
     expect(await log.nodes()).toEqual(SHARDS);
   });
+});
+
+it("a shard that fails holds up no other when all are driven", async ({ expect }) => {
+  const { log, job, clock } = await threeShards();
+  await log.offer([0, 1, 2].map((shard) => message(shard, shard, clock.nowMs())));
+  const holds = DeliveryLog.prototype.holds;
+  vi.spyOn(DeliveryLog.prototype, "holds").mockImplementation(function (this: DeliveryLog, messages) {
+    const { ctx } = this as unknown as { ctx: DurableObjectState };
+    if (ctx.id.name?.endsWith(` ${CHILD}`)) throw new Error("out of order");
+    return holds.call(this, messages);
+  });
+  await expect(driveChain(env.LOG, job.id, "manual", 10_000)).rejects.toThrow("out of order");
+  vi.restoreAllMocks();
+  expect((await chainStatus(env.LOG, job.id))?.counts).toMatchObject({ delivered: 2, pending: 1 });
 });

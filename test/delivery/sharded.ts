@@ -8,7 +8,7 @@ import { vi } from "vitest";
 import { appendToChain } from "../../src/delivery/append-to-chain.ts";
 import { configureChain, eachNode, segmentOf } from "../../src/delivery/chain.ts";
 import { DeliveryLog } from "../../src/delivery/delivery-log.ts";
-import { KnownLog } from "../../src/delivery/known-logs.ts";
+import { FIRST, KnownLog } from "../../src/delivery/known-logs.ts";
 import type { JobConfig } from "../../src/job/config.ts";
 import type { Append } from "../../src/object/append.ts";
 import { NDJSON } from "../../src/output/format.ts";
@@ -118,9 +118,9 @@ export class ShardedLog {
   }
 
   versions(): Promise<number[]> {
-    return eachNode(env.LOG, this.job.id, async (log, node) => log.configure({ ...this.job, version: 0 }, node)).then(
-      (answers) => answers.map(({ answer }) => answer.version),
-    );
+    return eachNode(env.LOG, this.job.id, async (log, node) =>
+      log.configure({ ...this.job, version: 0 }, node, FIRST),
+    ).then((answers) => answers.map(({ answer }) => answer.version));
   }
 }
 

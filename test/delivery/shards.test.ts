@@ -407,4 +407,20 @@ describe("shards of shards", () => {
       expect(() => migrate(storage, release)).toThrow("newer version");
     });
   });
+
+  it("a change by code that knows none is refused from the first split on: it would reach one shard alone", async ({
+    expect,
+  }) => {
+    setClock(NOON);
+    const log = await ShardedLog.create();
+    const changed = (version: number) => ({ ...log.job, version, windows: [] });
+    await log.run(0, async (node) => {
+      expect(node.configure(changed(2), 0).version).toBe(2);
+      await node.splitting.split();
+      for (const version of [2, 3]) expect(() => node.configure(changed(version), 0)).toThrow("several shards");
+    });
+    expect(await log.versions()).toEqual([2, 2]);
+    await log.change({ version: 3 });
+    expect(await log.versions()).toEqual([3, 3]);
+  });
 });

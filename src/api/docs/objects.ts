@@ -6,7 +6,12 @@ import { Count, Time } from "./common.ts";
 
 export const ObjectEntry = z
   .object({
-    number: z.int().min(1).describe("Increases with every object, in the order in which they were cut."),
+    number: z
+      .int()
+      .min(1)
+      .describe(
+        "Unique in the job. It increases with every object, in the order in which they were cut; in a log of several shards, each shard's does.",
+      ),
     key: z.string().describe("Key in the bucket."),
     state: z.enum(["waiting", "delivered", "set_aside", "discarded"]),
     records: Count,
@@ -50,10 +55,12 @@ export const ObjectLines = z
   .meta({ id: "ObjectLines" });
 
 export const ObjectsQuery = z.object({
-  after: wholeNumberOr(0, 0, Number.MAX_SAFE_INTEGER).describe("Only objects with larger numbers."),
+  after: wholeNumberOr(0, 0, Number.MAX_SAFE_INTEGER).describe(
+    "Only objects with larger numbers; in a log of several shards: those that were cut after that one.",
+  ),
   before: wholeNumber(1, Number.MAX_SAFE_INTEGER)
     .optional()
-    .describe("Only objects with smaller numbers, newest first; overrides `after`."),
+    .describe("Only objects with smaller numbers, or that were cut before that one, newest first; overrides `after`."),
   limit: wholeNumberOr(100, 1, 1_000).describe("Maximum number of objects."),
 });
 
