@@ -2,7 +2,7 @@
  * Bytes and text. The only file that uses `Buffer`, which the runtime's declarations leave partly
  * untyped.
  */
-import { Buffer } from "node:buffer";
+import { Buffer, isUtf8 } from "node:buffer";
 
 /** Joins byte arrays in a new buffer. */
 export function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
@@ -54,6 +54,15 @@ export function encodeUtf8(text: string): Uint8Array<ArrayBuffer> {
 export function utf8Length(text: string): number {
   const length: number = Buffer.byteLength(text);
   return length;
+}
+
+/** Whether bytes are valid UTF-8. Makes no text of them. */
+export function isValidUtf8(bytes: Uint8Array): boolean {
+  return isUtf8(bytes);
+}
+
+export function isEqual(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && a.every((byte, i) => byte === b[i]);
 }
 
 /** Whether a text is pure ASCII. */

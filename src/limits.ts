@@ -54,7 +54,16 @@ export const EVENT_MAX_BYTES = 1024 * 1024;
  */
 export const RECORD_MAX_BYTES = 8 * EVENT_MAX_BYTES;
 
-/** The records of one request together, in UTF-16 units: all are in memory at once. */
+/** The shortest log or exception in a record, with its comma, in bytes. */
+const ENTRY_MIN_BYTES = '{"name":"","message":"","TimestampMs":0},'.length;
+
+/** Logs and exceptions of one event: more of them never fit a record. */
+export const EVENT_MAX_ENTRIES = Math.floor(RECORD_MAX_BYTES / ENTRY_MIN_BYTES);
+
+/**
+ * The records of one request together, in UTF-16 units: all are in memory at once, as messages for
+ * the queue.
+ */
 export const RECORDS_MAX_UNITS = 32 * 1024 * 1024;
 
 /**
@@ -64,10 +73,16 @@ export const RECORDS_MAX_UNITS = 32 * 1024 * 1024;
 export const TEXT_MAX_CHARACTERS = 16_384;
 
 /**
- * Nesting of objects and arrays in an event: far beyond real logs, and within what JSON readers
+ * Nesting of objects and arrays in `Event`: far beyond real logs, and within what JSON readers
  * accept.
  */
 export const EVENT_MAX_DEPTH = 100;
+
+/**
+ * The same for all of an event as it is sent, arguments of logs and unknown keys included: beyond
+ * it nothing is parsed. What is nested less becomes text without any danger to the stack.
+ */
+export const EVENT_MAX_NESTING = 1_000;
 
 /** Longest `Idempotency-Key`, in characters. */
 export const IDEMPOTENCY_KEY_MAX = 255;

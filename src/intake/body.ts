@@ -51,11 +51,19 @@ export async function discardRest({ body }: Request): Promise<void> {
   await readStream(body, { maxBytes: REST_MAX_BYTES, ms: REST_WAIT_MS, keeps: false });
 }
 
+/** What {@link decodeUtf8} says of invalid bytes. */
+export const NO_UTF8 = "the body is not valid UTF-8";
+
+/** Length of the byte order mark that a body may begin with, in bytes. */
+export function markLength(bytes: Uint8Array): 0 | 3 {
+  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0;
+}
+
 /** Strict: invalid UTF-8 is a fault, not U+FFFD. Drops a byte order mark. */
 export function decodeUtf8(bytes: Uint8Array): Decoded<string> {
   try {
     return { ok: true, value: new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes) };
   } catch {
-    return { ok: false, why: "the body is not valid UTF-8" };
+    return { ok: false, why: NO_UTF8 };
   }
 }

@@ -1,10 +1,11 @@
+import { isValidUtf8 } from "../bytes.ts";
 import { EVENTS_MAX_COUNT } from "../limits.ts";
 import type { Fault } from "../record/record.ts";
-import { decodeUtf8 } from "./body.ts";
-import { acceptEvents, parseEvents } from "./events.ts";
+import { NO_UTF8 } from "./body.ts";
+import { type FoundEvents, findEvents, type Located, mapEvents } from "./events.ts";
 import { type FirstCopy, firstCopy, type Keys, REGISTER_MS } from "./first-copy.ts";
 import { keyedIds, randomIds } from "./ids.ts";
-import { type PackingContext, packRecords } from "./packing.ts";
+import { type PackedMessage, type PackingContext, RecordPacker } from "./packing.ts";
 import { SEND_MS, type Sending, sendMessages } from "./send.ts";
 
 export interface TakeRequest {
@@ -38,35 +39,52 @@ const UNKNOWN_KEY_MAX = 64;
  *   was taken then.
  */
 export async function takeEvents(request: TakeRequest, context: TakeContext): Promise<Taken> {
-  const text = decodeUtf8(request.bytes);
-  if (!text.ok) return refused(400, "", text.why);
-  const parsed = parseEvents(text.value, request.ndjson);
-  if (!parsed.ok && parsed.kind === "not_json") return refused(400, "", "the body is not JSON");
-  if (!parsed.ok) return refused(413, "", `at most ${EVENTS_MAX_COUNT} events a request`);
-  const key = request.idempotencyKey;
-  const { nowMs } = context;
-  const settings = context.defaultScriptName;
-  const first = key === null ? null : await firstCopy({ key, body: request.bytes, settings, nowMs }, context);
-  const events = acceptEvents(parsed.events, {
-    takenInMs: first?.takenInMs ?? nowMs,
-    defaultScriptName: first?.settings ?? settings,
-    lenient: false,
-  });
-  if (!events.ok) return { ok: false, status: events.status, faults: events.faults };
+  const { bytes, ndjson, idempotencyKey: key } = request;
+  const { nowMs, defaultScriptName: settings } = context;
+  const found = foundIn(bytes, ndjson);
+  if (!found.ok) return found;
+  const first = key === null ? null : await firstCopy({ key, body: bytes, settings, nowMs }, context);
   const packing =
     key === null || first === null
       ? { takenInMs: nowMs, idOf: randomIds(), keyed: false }
-      : packingOf(key, request.bytes, first, nowMs);
-  const packed = packRecords(events.lines, packing);
-  if (!packed.ok) {
-    const faults = packed.tooLarge.map((index) => ({
-      pointer: parsed.events[index]?.pointer ?? "",
-      message: "this event is too large",
-    }));
-    return { ok: false, status: 413, faults };
-  }
+      : packingOf(key, bytes, first, nowMs);
+  const packed = packEvents(found, packing, first?.settings ?? settings);
+  if (!packed.ok) return packed;
   await sendMessages(packed.messages, context, first === null ? SEND_MS : SEND_MS - REGISTER_MS);
-  return { ok: true, accepted: events.lines.length, unknownKeys: named(events.unknownKeys) };
+  return { ok: true, accepted: found.count, unknownKeys: named(packed.unknownKeys) };
+}
+
+type Refused = Taken & { ok: false };
+type Found = FoundEvents & { ok: true };
+
+function foundIn(bytes: Uint8Array, ndjson: boolean): Found | Refused {
+  if (!isValidUtf8(bytes)) return refused(400, "", NO_UTF8);
+  const found = findEvents(bytes, ndjson);
+  if (found.ok) return found;
+  if (found.kind === "not_json") return refused(400, "", "the body is not JSON");
+  return refused(413, "", `at most ${EVENTS_MAX_COUNT} events a request`);
+}
+
+type PackedEvents = { ok: true; messages: readonly PackedMessage[]; unknownKeys: string[] } | Refused;
+
+/** Checks, maps and packs the events of a body, one at a time. */
+function packEvents(found: Found, packing: PackingContext, defaultScriptName: string): PackedEvents {
+  const packer = new RecordPacker(packing);
+  const takenInMs = packing.first?.takenInMs ?? packing.takenInMs;
+  const mapped = mapEvents(found.events, { takenInMs, defaultScriptName, lenient: false }, (line) => packer.add(line));
+  if (!mapped.ok) return mapped;
+  const packed = packer.finish();
+  if (packed.ok) return { ok: true, messages: packed.messages, unknownKeys: mapped.unknownKeys };
+  const faults = packed.tooLarge.map((index) => ({
+    pointer: pointerAt(found.events, index),
+    message: "this event is too large",
+  }));
+  return { ok: false, status: 413, faults };
+}
+
+/** @returns the pointer of the n-th event. */
+function pointerAt(events: Iterable<Located>, index: number): string {
+  return [...events][index]?.pointer ?? "";
 }
 
 /** A copy is taken in when it comes, but never before the first one, whatever clocks say. */
@@ -80,6 +98,6 @@ export function named(keys: readonly string[]): string[] {
   return keys.slice(0, UNKNOWN_KEYS_MAX).map((key) => key.slice(0, UNKNOWN_KEY_MAX));
 }
 
-function refused(status: 400 | 413, pointer: string, message: string): Taken {
+function refused(status: 400 | 413, pointer: string, message: string): Taken & { ok: false } {
   return { ok: false, status, faults: [{ pointer, message }] };
 }
