@@ -37,6 +37,7 @@ import { isForReading, mountDashboard, nothingHere } from "./dashboard/mount.tsx
 import { ApiError, CODE, type ErrorEntry, oneError, unavailable } from "./errors.ts";
 import { discardRest } from "./intake/body.ts";
 import { errorText, log } from "./log.ts";
+import { Memory } from "./memory.ts";
 import { mountDescription } from "./openapi/serve.ts";
 import { type Platform, within } from "./platform.ts";
 
@@ -82,9 +83,9 @@ export const GROUPS: readonly ResourceGroup[] = [
  * The HTTP app. It checks credentials, account, permission and configuration, in this order, before
  * a route's handler.
  */
-export function createApp(platform: Platform): Hono<AppEnv> {
+export function createApp(platform: Platform, memory: Memory = new Memory(platform)): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
-  const world: World = { platform, senders: new Senders(), insiders: new WeakMap() };
+  const world: World = { platform, memory, senders: new Senders(), insiders: new WeakMap() };
   app.use(EVERYWHERE, numbered(platform, world.insiders));
   app.use(EVERYWHERE, async (c, next) => {
     await next();
@@ -122,6 +123,7 @@ function refused(c: AppContext, status: ApiError["status"], entries: readonly Er
 /** State of one isolate's app. */
 interface World {
   platform: Platform;
+  memory: Memory;
   senders: Senders;
   /** The dashboard's own requests. */
   insiders: Insiders;
@@ -151,7 +153,7 @@ function guarded(route: Route, action: string | null, world: World): Handler<App
     const { foreign } = route;
     const isForeign = caller.kind === "platform" && foreign !== undefined;
     if (!isForeign) requirePermission(caller, route.permission);
-    if ("take" in route) return route.take(c, world.platform);
+    if ("take" in route) return route.take(c, world.platform, world.memory);
     const config = readConfig(c.env);
     if (!config.ok) throw misconfigured(config);
     const handle = isForeign ? foreign : route.handle;

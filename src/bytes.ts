@@ -15,6 +15,63 @@ export function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   return whole;
 }
 
+/**
+ * Frees the memory of bytes at once: large buffers pile up before the collector comes. They must
+ * not be read afterwards. A view of a part of a buffer frees nothing.
+ */
+export function free(bytes: Uint8Array): void {
+  const { buffer } = bytes;
+  if (buffer instanceof ArrayBuffer && bytes.length > buffer.byteLength / 2) buffer.transfer(0);
+}
+
+/** Bytes that come in pieces, in one buffer that grows: pieces are not held beside the whole. */
+export class GrowingBytes {
+  readonly #maxBytes: number;
+  #buffer: ArrayBuffer;
+  #length = 0;
+
+  /**
+   * @param maxBytes it grows to this by doubling; beyond, by what is needed.
+   * @param expectedBytes its size at first.
+   */
+  constructor(maxBytes: number, expectedBytes: number) {
+    this.#maxBytes = maxBytes;
+    this.#buffer = new ArrayBuffer(Math.min(expectedBytes, maxBytes));
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Adds so many bytes, which the caller fills in before anything else is added. */
+  reserve(bytes: number): Uint8Array<ArrayBuffer> {
+    const from = this.#length;
+    this.#length += bytes;
+    const has = this.#buffer.byteLength;
+    if (this.#length > has)
+      this.#buffer = this.#buffer.transfer(Math.max(this.#length, Math.min(2 * has, this.#maxBytes)));
+    return new Uint8Array(this.#buffer, from, bytes);
+  }
+
+  /** A view of some of them, until more are added. */
+  view(from: number, to: number): Uint8Array<ArrayBuffer> {
+    return new Uint8Array(this.#buffer, from, to - from);
+  }
+
+  /** Begins again, in the same buffer. */
+  clear(): void {
+    this.#length = 0;
+  }
+
+  /** All of them, in a buffer of their own. Nothing is left. */
+  take(): Uint8Array<ArrayBuffer> {
+    const bytes = new Uint8Array(this.#buffer.transfer(this.#length));
+    this.#buffer = new ArrayBuffer(0);
+    this.#length = 0;
+    return bytes;
+  }
+}
+
 /** Lower-case hex. */
 export function toHex(bytes: Uint8Array): string {
   const hex: string = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("hex");

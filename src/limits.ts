@@ -34,6 +34,22 @@ export const MESSAGE_RAW_MAX_BYTES_KEYED = 120_000;
 /** Decompressed size of one POST of events, in bytes. */
 export const EVENTS_BODY_MAX_BYTES = 16 * 1024 * 1024;
 
+/** How long a body of events may take to arrive, in ms: memory is kept for it. */
+export const EVENTS_READ_MS = 60_000;
+
+/**
+ * Memory of an isolate above what it has at rest, in bytes. The platform ends an isolate at 128 MB,
+ * of which code, engine and garbage that is not collected yet need the rest.
+ * https://developers.cloudflare.com/workers/platform/limits/#memory
+ */
+export const MEMORY_MAX_BYTES = 80_000_000;
+/**
+ * Half of it may be held while something is waited for: one of the largest bodies, and small ones
+ * beside it. The other half is for what runs between two waits, one at a time: the largest event as
+ * objects (22 MB), its record, and the messages of a body beside it.
+ */
+export const HELD_MAX_BYTES = MEMORY_MAX_BYTES / 2;
+
 /** Events of one POST. */
 export const EVENTS_MAX_COUNT = 20_000;
 
@@ -173,6 +189,9 @@ export const ROW_MAX_BYTES = 1_900_000;
  * memory low.
  */
 export const APPEND_MAX_RAW_BYTES = 4_000_000;
+
+/** What a group of messages is while it is committed: its records, and fragments of them. */
+export const GROUP_HELD_BYTES = 2 * APPEND_MAX_RAW_BYTES;
 
 /**
  * The same after formatting, in UTF-16 units of at most three bytes: a format may add 16 kB to each

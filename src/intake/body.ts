@@ -17,10 +17,11 @@ export async function readBody(request: Request, maxBytes: number, ms?: number):
     return { ok: false, fault: { status: 415, message: "Content-Encoding must be gzip or absent" } };
   }
   const tooLarge: Body = { ok: false, fault: { status: 413, message: `the body is larger than ${maxBytes} bytes` } };
-  if (Number(request.headers.get("content-length") ?? 0) > maxBytes) return tooLarge;
+  const length = lengthOf(request.headers);
+  if (length !== null && length > maxBytes) return tooLarge;
   if (request.body === null) return { ok: true, bytes: new Uint8Array() };
   // The rest of a plain body may still be read by another reader; a bomb is cancelled.
-  const how = encoding === "gzip" ? { through: inflated } : { leaves: true };
+  const how = encoding === "gzip" ? { through: inflated } : { leaves: true, expectedBytes: length ?? 0 };
   const read = await readStream(request.body, { maxBytes, ms, ...how });
   switch (read.end) {
     case "whole":
@@ -34,6 +35,27 @@ export async function readBody(request: Request, maxBytes: number, ms?: number):
       return { ok: false, fault: { status: 400, message } };
     }
   }
+}
+
+/** Deflate makes no more of a byte than this. https://zlib.net/zlib_tech.html */
+const INFLATE_MAX = 1_032;
+
+/**
+ * What a body takes at most when it has arrived, in bytes, by what its headers say. None of a body
+ * that says that it is too large is read.
+ */
+export function bodyRoom({ body, headers }: Request, maxBytes: number): number {
+  if (body === null) return 0;
+  const length = lengthOf(headers);
+  if (length === null) return maxBytes;
+  if (headers.has("content-encoding")) return Math.min(INFLATE_MAX * length, maxBytes);
+  return length > maxBytes ? 0 : length;
+}
+
+/** Of a body as it is sent, in bytes; null: the request does not say. */
+function lengthOf(headers: Headers): number | null {
+  const length = headers.get("content-length");
+  return length !== null && /^\d{1,15}$/.test(length) ? Number(length) : null;
 }
 
 /** Bounds of reading an unwanted body, in bytes (twice the largest accepted one) and ms. */

@@ -1,4 +1,4 @@
-import { concat } from "../bytes.ts";
+import { free, GrowingBytes, utf8Length } from "../bytes.ts";
 import {
   MESSAGE_RAW_MAX_BYTES,
   MESSAGE_RAW_MAX_BYTES_KEYED,
@@ -36,9 +36,14 @@ export interface PackingContext {
 
 const encoder = new TextEncoder();
 
+/** Of the buffer for lines at first, in bytes. */
+const FIRST_BYTES = 16_384;
+
+const NEWLINE = 0x0a;
+
 interface PartLine {
-  /** With its newline. */
-  bytes: Uint8Array;
+  /** Behind its newline, in the bytes of the part. */
+  end: number;
   facts: RecordFacts | null;
 }
 
@@ -54,21 +59,25 @@ export class RecordPacker {
   readonly #rawMax: number;
   readonly #messages: PackedMessage[] = [];
   readonly #tooLarge: number[] = [];
+  /** Lines of the message that is being gathered, each ended by a newline. */
+  readonly #raw: GrowingBytes;
   #part: PartLine[] = [];
-  #partBytes = 0;
   #lines = 0;
 
   constructor(context: PackingContext) {
     this.#context = context;
     this.#rawMax = context.keyed ? MESSAGE_RAW_MAX_BYTES_KEYED : MESSAGE_RAW_MAX_BYTES;
+    this.#raw = new GrowingBytes(this.#rawMax, FIRST_BYTES);
   }
 
   /** @param line one JSON text, without newline. */
   add(line: string): void {
-    const bytes = encoder.encode(`${line}\n`);
-    if (this.#part.length > 0 && this.#partBytes + bytes.length > this.#rawMax) this.#close();
-    this.#part.push({ bytes, facts: recordFacts(line) });
-    this.#partBytes += bytes.length;
+    const bytes = utf8Length(line) + 1;
+    if (this.#part.length > 0 && this.#raw.length + bytes > this.#rawMax) this.#close();
+    const room = this.#raw.reserve(bytes);
+    encoder.encodeInto(line, room);
+    room[bytes - 1] = NEWLINE;
+    this.#part.push({ end: this.#raw.length, facts: recordFacts(line) });
     this.#lines += 1;
   }
 
@@ -80,39 +89,43 @@ export class RecordPacker {
   }
 
   #close(): void {
-    const part = this.#part;
+    this.#pack(0, this.#part.length);
     this.#part = [];
-    this.#partBytes = 0;
-    this.#pack(this.#lines - part.length, part);
+    this.#raw.clear();
   }
 
-  /** @param from place of the first of them among all lines. */
-  #pack(from: number, parts: readonly PartLine[]): void {
+  /** Packs some lines of the part. */
+  #pack(from: number, to: number): void {
     const { takenInMs, first } = this.#context;
     const messages = this.#messages;
     const id = this.#context.idOf(messages.length);
     const keyed = first?.keyed ?? this.#context.keyed;
     const isRepeat = first !== undefined && first.takenInMs < takenInMs;
-    const raw = concat(parts.map(({ bytes }) => bytes));
-    if (parts.length === 1 && raw.length > RECORD_MAX_BYTES + 1) {
-      this.#tooLarge.push(from);
+    const lines = this.#part.slice(from, to);
+    const raw = this.#raw.view(this.#part[from - 1]?.end ?? 0, this.#part[to - 1]?.end ?? 0);
+    const records = lines.length;
+    // Its place among all lines.
+    const index = this.#lines - this.#part.length + from;
+    if (records === 1 && raw.length > RECORD_MAX_BYTES + 1) {
+      this.#tooLarge.push(index);
       return;
     }
-    const told = messageFacts(parts.map(({ facts }) => facts));
-    const part = { id, takenInMs, keyed, ...(isRepeat && { firstMs: first.takenInMs }), records: parts.length };
+    const told = messageFacts(lines.map(({ facts }) => facts));
+    const part = { id, takenInMs, keyed, ...(isRepeat && { firstMs: first.takenInMs }), records };
     const body = encodeParts([part], raw, told);
     if (body.length <= QUEUE_MESSAGE_MAX_BYTES) {
-      messages.push({ id, takenInMs, records: parts.length, body, blob: null });
-    } else if (parts.length > 1) {
-      const half = parts.length >> 1;
-      this.#pack(from, parts.slice(0, half));
-      this.#pack(from + half, parts.slice(half));
+      messages.push({ id, takenInMs, records, body, blob: null });
+      return;
+    }
+    if (records > 1) {
+      const half = from + (records >> 1);
+      this.#pack(from, half);
+      this.#pack(half, to);
     } else if (body.length <= ROW_MAX_BYTES) {
       const { reference, ...blob } = splitMessage(body);
-      messages.push({ id, takenInMs, records: 1, body: reference, blob });
-    } else {
-      this.#tooLarge.push(from);
-    }
+      messages.push({ id, takenInMs, records, body: reference, blob });
+    } else this.#tooLarge.push(index);
+    free(body);
   }
 }
 

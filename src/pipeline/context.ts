@@ -1,5 +1,6 @@
 import type { JobsSnapshot } from "../job/config.ts";
 import { SUBREQUESTS_MAX } from "../limits.ts";
+import type { Memory } from "../memory.ts";
 import { answered, Patience, type Platform, TimeoutError } from "../platform.ts";
 import { type Blobs, shardOf } from "../queue/blob-store.ts";
 import type { Debt } from "../queue/debt.ts";
@@ -25,6 +26,8 @@ export interface ConsumerContext extends AsideContext, Omit<CommitContext, "owe"
   /** Logs that did not answer other batches of this isolate. */
   silent: SilentLogs;
   blobs: Pick<Blobs, "get" | "drop">;
+  /** Where the batch, and each group of its messages, is noted; absent: nowhere. */
+  memory?: Pick<Memory, "hold" | "during">;
   platform: Pick<Platform, "now">;
 }
 
@@ -61,7 +64,7 @@ const LEDGER = "the ledger";
  * fifteen minutes and ignores its acknowledgements then. This is enough for a full batch and a
  * hundred jobs, each of which compresses it on its own.
  */
-const BATCH_MS = 600_000;
+export const BATCH_MS = 600_000;
 
 /**
  * Calls in reserve: for the notes at the end, for the segments of a log, and for a log that is
@@ -142,6 +145,7 @@ export function bounded(context: ConsumerContext, calls: Calls): ConsumerContext
     },
     owe: (debts) => calls.ask("the debts", DEADLINE_MS.owe, () => context.owe(debts)),
     silent: context.silent,
+    ...(context.memory && { memory: context.memory }),
     count: (outcome) => calls.ask(LEDGER, DEADLINE_MS.count, () => context.count(outcome)),
     counted: (ids) => calls.ask(LEDGER, DEADLINE_MS.counted, () => context.counted(ids)),
     // Called in any case, from the reserve: it is the last thing to do for these messages.

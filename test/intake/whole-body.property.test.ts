@@ -5,6 +5,7 @@ import { encodeUtf8 } from "../../src/bytes.ts";
 import { acceptEvents, type Located } from "../../src/intake/events.ts";
 import { type TakeRequest, takeEvents } from "../../src/intake/take.ts";
 import { EVENT_MAX_BYTES, EVENT_MAX_NESTING } from "../../src/limits.ts";
+import { Memory } from "../../src/memory.ts";
 import type { Fault } from "../../src/record/record.ts";
 import { NOON, TAKEN } from "../record/samples.ts";
 import { scriptedBlobs, scriptedQueue } from "./scripted.ts";
@@ -23,12 +24,15 @@ async function answerTo(body: string | Uint8Array, ndjson: boolean): Promise<Ans
   const bytes = typeof body === "string" ? encodeUtf8(body) : body;
   const blobs = scriptedBlobs();
   const queue = scriptedQueue(undefined, blobs);
-  const request: TakeRequest = { bytes, ndjson, idempotencyKey: null };
-  const platform = { sleep: () => Promise.reject(new Error("nothing fails")) };
+  const request: TakeRequest = { room: bytes.length, read: async () => bytes.slice(), ndjson, idempotencyKey: null };
+  const platform = { now: () => TAKEN, sleep: () => Promise.reject(new Error("nothing fails")) };
+  const memory = new Memory(platform);
   const keys = { first: () => Promise.reject(new Error("there is no key")) };
-  const context = { queue, blobs, keys, platform, defaultScriptName: "unnamed", nowMs: TAKEN };
+  const context = { queue, blobs, keys, platform, memory, defaultScriptName: "unnamed" };
   const taken = await takeEvents(request, context);
+  expect(memory.held).toBe(0);
   if (!taken.ok) {
+    if (taken.status === 503) throw new Error(taken.message);
     expect(queue.calls).toEqual([]);
     return { status: taken.status, faults: taken.faults };
   }
