@@ -200,12 +200,6 @@ export const GROUP_HELD_BYTES = 2 * APPEND_MAX_RAW_BYTES;
 export const APPEND_MAX_WRITTEN_UNITS = 2 * APPEND_MAX_RAW_BYTES;
 
 /**
- * What one durable object can store, in bytes; a write beyond it fails.
- * https://developers.cloudflare.com/durable-objects/platform/limits/
- */
-export const DURABLE_OBJECT_MAX_BYTES = 10_000_000_000;
-
-/**
  * Size, in bytes, at which a log continues in its next segment. A durable object holds 10 GB; cuts
  * need the rest.
  */
@@ -261,6 +255,28 @@ export const OUTBOX_MAX_BYTES = 8_000_000_000;
  * needs the rest.
  */
 export const DEBTS_SHARD_MAX_BYTES = 8_000_000_000;
+
+/**
+ * Size, in bytes, at which a shard of the account's ledger takes no more messages to set aside: it
+ * goes on counting. A durable object holds 10 GB.
+ */
+export const LEDGER_SHARD_MAX_BYTES = 8_000_000_000;
+
+/**
+ * When a shard of the ledger hands half of its messages on: messages a second, over five minutes.
+ * It keeps 16 to 29 bytes of each for 15 days: at most 3.8 GB. Each message may come in a call of
+ * its own; a durable object takes some 1,000 a second.
+ * https://developers.cloudflare.com/durable-objects/platform/limits/
+ */
+export const LEDGER_SPLIT_PER_SECOND = 100;
+/** …or its size in bytes, while it grows: what comes in bursts is never measured for so long. */
+export const LEDGER_SPLIT_BYTES = LEDGER_SHARD_MAX_BYTES / 4;
+
+/**
+ * Size, in bytes, at which a shard of the blob store takes no more: what does not fit a message of
+ * the queue is refused then. A durable object holds 10 GB.
+ */
+export const BLOBS_SHARD_MAX_BYTES = 8_000_000_000;
 
 /**
  * Shards of the register of keys. Never another number: a repeat would not find its first copy.

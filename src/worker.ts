@@ -1,5 +1,7 @@
 import { waitUntil } from "cloudflare:workers";
-import { accountLedger } from "./account/ledger.ts";
+import { KnownSplits } from "./account/known-splits.ts";
+import { accountLedger, ledgerShard } from "./account/ledger.ts";
+import { LedgerShards } from "./account/shards.ts";
 import { createApp } from "./app.ts";
 import { readConfig, readPreviewRecent } from "./config.ts";
 import { controlPlane } from "./control/plane.ts";
@@ -15,7 +17,7 @@ import { EVENTS_MAX_COUNT } from "./limits.ts";
 import { showLive } from "./live/push.ts";
 import { Memory } from "./memory.ts";
 import { consumeDead, consumeEvents } from "./pipeline/consume.ts";
-import type { ConsumerContext } from "./pipeline/context.ts";
+import type { ConsumerCalls } from "./pipeline/context.ts";
 import { JobsCache } from "./pipeline/jobs-cache.ts";
 import { RecentTurns } from "./pipeline/recent.ts";
 import { SilentLogs } from "./pipeline/silent-logs.ts";
@@ -40,25 +42,29 @@ export function createWorker(memory: Memory = new Memory(platform)) {
   const gatherer = new Gatherer();
   const recentTurns = new RecentTurns();
   const silent = new SilentLogs();
+  const splits = new KnownSplits();
 
-  function consumer(env: Env): ConsumerContext {
+  function consumer(env: Env): ConsumerCalls {
+    const shard = (n: number) => ledgerShard(env.ACCOUNT, n);
     return {
       jobs: () => jobsCache.refresh(controlPlane(env.CONTROL)),
       append: (job, build, suspects) => appendToChain(env.LOG, job, build, suspects),
-      async count(outcome) {
-        const newer: unknown = await accountLedger(env.ACCOUNT).count(outcome);
+      splits,
+      async count(outcome, n, known) {
+        const newer: unknown = await shard(n).count(outcome, known);
         jobsCache.learn(newer);
         return newer;
       },
-      counted: (ids) => accountLedger(env.ACCOUNT).counted(ids),
-      expectAgain: (messages) => accountLedger(env.ACCOUNT).expectAgain(messages),
+      counted: (ids, n, known) => shard(n).counted(ids, known),
+      expectAgain: (messages, n, known) => shard(n).expectAgain(messages, known),
       arrivals: {
         handsOverRecent: () => readPreviewRecent(env) && recentTurns.take(platform.now()),
         show: (records) => waitUntil(showLive(env.LIVE, records)),
       },
       owe: (debts) => owe(env.DEBTS, debts),
       silent,
-      setAside: (message) => accountLedger(env.ACCOUNT).setAside(message),
+      setAside: (message, n, known) => shard(n).setAside(message, known),
+      asideAs: (notes, n, known) => shard(n).asideAs(notes, known),
       blobs: blobStore(env.BLOBS),
       memory,
       platform,
@@ -83,13 +89,13 @@ export function createWorker(memory: Memory = new Memory(platform)) {
       requireTick(controller);
       const config = readConfig(env);
       const control = controlPlane(env.CONTROL);
-      const ledger = accountLedger(env.ACCOUNT);
+      const ledger = new LedgerShards(env.ACCOUNT, splits);
       await handleScheduled({
         jobs: async () => {
           const known = await jobsCache.refresh(control);
           return known === null ? null : everyJob(known);
         },
-        debts: () => driveDebts(env.DEBTS, ledger),
+        debts: () => driveDebts(env.DEBTS, accountLedger(env.ACCOUNT)),
         logs: env.LOG,
         forget: (id) => control.forget(id),
         chores: [

@@ -41,7 +41,7 @@ const ROOMS: Readonly<Record<string, Room>> = {
   delivery: {
     src: ["delivery", "object"],
     tests: ["test/object", "test/delivery", "test/destinations/keys.property.test.ts", "test/pipeline/consume.test.ts"],
-    slow: ["test/replay/replay.test.ts", "test/faults/segments.test.ts"],
+    slow: ["test/set-aside/objects.test.ts", "test/replay/replay.test.ts", "test/faults/segments.test.ts"],
   },
 };
 

@@ -13,8 +13,8 @@ export class JobsCopy {
 
   /** The copy, if that state is behind it; otherwise null. */
   since(state: JobsSnapshot["state"]): JobsSnapshot | null {
-    const current = this.#state();
-    return isBehind(state, current) ? this.#snapshot(current) : null;
+    const current = this.state();
+    return isBehind(state, current) ? this.snapshot(current) : null;
   }
 
   /**
@@ -27,7 +27,7 @@ export class JobsCopy {
         "SELECT jobs_state AS current, watched_until_ms AS watchedUntilMs FROM account",
       )
       .one();
-    return { newer: isBehind(state, current) ? this.#snapshot(current) : null, watchedUntilMs };
+    return { newer: isBehind(state, current) ? this.snapshot(current) : null, watchedUntilMs };
   }
 
   ids(): number[] {
@@ -37,7 +37,7 @@ export class JobsCopy {
 
   /** Takes a copy, unless it is behind the current one. @returns the state in force afterwards. */
   keep({ state, jobs, optOuts, optOutVersion }: JobsSnapshot): JobsSnapshot["state"] {
-    const current = this.#state();
+    const current = this.state();
     if (isBehind(state, current)) return current;
     const kept = new Map(
       this.#sql
@@ -64,11 +64,13 @@ export class JobsCopy {
     return state;
   }
 
-  #state(): JobsSnapshot["state"] {
+  /** "": nothing was ever kept. */
+  state(): JobsSnapshot["state"] {
     return this.#sql.exec<{ jobs_state: string }>("SELECT jobs_state FROM account").one().jobs_state;
   }
 
-  #snapshot(state: JobsSnapshot["state"]): JobsSnapshot {
+  /** All of it. */
+  snapshot(state = this.state()): JobsSnapshot {
     const rows = this.#sql.exec<{ config: string }>("SELECT config FROM job ORDER BY id").toArray();
     const { version, functions } = this.#sql
       .exec<{ version: number; functions: string }>("SELECT version, functions FROM opt_outs")

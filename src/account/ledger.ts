@@ -1,13 +1,17 @@
 import { DurableObject } from "cloudflare:workers";
 import { type JobsSnapshot, offNow } from "../job/config.ts";
-import { platform } from "../platform.ts";
+import { LEDGER_SHARD_MAX_BYTES } from "../limits.ts";
+import { errorText, log } from "../log.ts";
+import { answered, platform } from "../platform.ts";
 import { IdMemory, type TakenId } from "../storage/id-memory.ts";
 import { migrate } from "../storage/migrate.ts";
+import { ROOT } from "../storage/splits.ts";
 import type { FunctionCount } from "./function-counts.ts";
 import { FunctionHours } from "./function-hours.ts";
 import { JobsCopy } from "./jobs-copy.ts";
-import { type MonthUse, parseUse, useAt, withUse } from "./month-use.ts";
+import type { MonthUse } from "./month-use.ts";
 import type { MessageCount, Outcome, Watched } from "./outcome.ts";
+import { OwnSplits } from "./own-splits.ts";
 import { type RecentRecords, RecentRing } from "./recent.ts";
 import { Redeliveries } from "./redeliveries.ts";
 import { ACCOUNT_STEPS } from "./schema.ts";
@@ -19,8 +23,10 @@ import {
   type AsideToAsk,
   type SetAsideMessage,
 } from "./set-aside-messages.ts";
+import { type Inheritance, SPLIT_AT, Splitter } from "./splitter.ts";
 import { type AccountStatus, accountStatus } from "./status.ts";
-import { queueUnits } from "./usage.ts";
+import { earlier } from "./sums.ts";
+import { Totals } from "./totals.ts";
 
 export type { FunctionCount } from "./function-counts.ts";
 export type { MessageCount, Outcome } from "./outcome.ts";
@@ -32,15 +38,26 @@ const SWEEP_EVERY_MS = 86_400_000;
 
 /**
  * Counts processed messages for the account, deduplicated by the same ids as the logs, and stores
- * messages that are set aside.
+ * messages that are set aside. One object while that is enough; then {@link Splitter} makes more.
+ * src/account/shards.ts asks all of them.
+ *
+ * The last parameter of most methods, `known`, is the number of splits of this shard that the
+ * caller knows. If any message is another shard's, or if all shards are to be asked and there are
+ * more, the answer is a {@link Stale}, whatever the type says. Without `known`, as of code that has
+ * never heard of splits, that is an error.
  */
 export class AccountLedger extends DurableObject<Env> {
   readonly #sql: SqlStorage;
   readonly #ids: IdMemory;
+  readonly #totals: Totals;
   readonly #functions: FunctionHours;
   readonly #jobs: JobsCopy;
   readonly #redeliveries: Redeliveries;
   readonly #aside: AsideMessages;
+  readonly #splits: OwnSplits;
+  readonly #splitter: Splitter;
+  /** Overridden by tests. */
+  maxBytes = LEDGER_SHARD_MAX_BYTES;
   /** In memory only. */
   readonly #recent = new RecentRing();
 
@@ -48,10 +65,16 @@ export class AccountLedger extends DurableObject<Env> {
     super(ctx, env);
     this.#sql = ctx.storage.sql;
     this.#ids = new IdMemory(ctx.storage.sql);
+    this.#totals = new Totals(ctx.storage.sql);
     this.#functions = new FunctionHours(ctx.storage.sql);
     this.#jobs = new JobsCopy(ctx.storage.sql);
     this.#redeliveries = new Redeliveries(ctx.storage.sql, this.#ids);
     this.#aside = new AsideMessages(ctx.storage.sql, this.#ids, this.#functions);
+    this.#splits = new OwnSplits(ctx.storage.sql);
+    this.#splitter = new Splitter({
+      ...{ storage: ctx.storage, splits: this.#splits, ids: this.#ids, jobs: this.#jobs },
+      redeliveries: this.#redeliveries,
+    });
     migrate(ctx.storage, ACCOUNT_STEPS);
   }
 
@@ -61,7 +84,9 @@ export class AccountLedger extends DurableObject<Env> {
    * messages were routed by an older state: then nothing was counted, and they must be offered to
    * these jobs.
    */
-  count({ done, failed, owes, backlog, work, state }: Outcome): JobsSnapshot | Watched | null {
+  count(outcome: Outcome, known?: number): JobsSnapshot | Watched | null {
+    const { done, failed, owes, work, state } = outcome;
+    if (this.#splits.takeAny(done) || this.#splits.takeAny(failed)) return this.#splits.stale(known);
     const { newer, watchedUntilMs } = this.#jobs.sinceAndWatched(state);
     if (newer !== null) return newer;
     const now = platform.now();
@@ -69,42 +94,19 @@ export class AccountLedger extends DurableObject<Env> {
       this.#redeliveries.expect(failed);
       for (const { id } of done) this.#redeliveries.finished(id);
       if (owes) this.#sql.exec("UPDATE account SET owed_noted_ms = ? WHERE id = 1", now);
-      const known = this.#ids.known(done);
-      const fresh = done.filter(({ id }) => !known.has(id));
+      const before = this.#ids.known(done);
+      const fresh = done.filter(({ id }) => !before.has(id));
       if (fresh.length === 0) return fresh;
       this.#ids.remember(fresh);
-      const sum = (of: (message: MessageCount) => number): number =>
-        fresh.reduce((total, message) => total + of(message), 0);
-      const events = sum((message) => message.events);
-      const use = withUse(
-        this.#monthUse(),
-        {
-          ...(work ?? { batches: 1, appends: 0, offered: 0 }),
-          groups: 1,
-          messages: fresh.filter(({ bytes }) => bytes !== 0).length,
-          messageUnits: sum(({ bytes }) => (bytes === 0 ? 0 : queueUnits(bytes ?? 0))),
-          events,
-        },
-        now,
-      );
-      // All in one row: counting a month's use costs no further write.
-      this.#sql.exec(
-        `UPDATE account SET processed = processed + ?, routed = routed + ?, not_enabled = not_enabled + ?, not_routed = not_routed + ?,
-           queue_backlog = ?, queue_seen_ms = ?, month_use = ? WHERE id = 1`,
-        events,
-        sum(({ routed }) => routed),
-        sum(({ notEnabled }) => notEnabled),
-        sum(({ notRouted }) => notRouted),
-        backlog,
-        now,
-        JSON.stringify(use),
-      );
+      this.#totals.add(fresh, outcome, now);
       this.#functions.add(
         fresh.flatMap(({ functions }) => functions),
         now,
       );
       return fresh;
     });
+    this.#splitter.taken(done, now);
+    if (this.#splitter.isDue(now)) this.#split();
     // Only those counted now: no record is held twice.
     for (const { recent } of fresh) if (recent !== undefined) this.#recent.add(recent);
     // A consumer that does not report its work is older than this answer and would take it for a
@@ -127,44 +129,64 @@ export class AccountLedger extends DurableObject<Env> {
   }
 
   /** Live viewers watch until then, in ms since the epoch; 0: none does. */
-  watchedUntil(ms: number): void {
-    this.#sql.exec("UPDATE account SET watched_until_ms = ? WHERE id = 1", ms);
+  watchedUntil(ms: number, known?: number): undefined {
+    return this.#splits.told(known, (): undefined => {
+      this.#sql.exec("UPDATE account SET watched_until_ms = ? WHERE id = 1", ms);
+    });
   }
 
   /** The newest records from consumers, oldest first; none after an eviction. */
-  recent(): RecentRecords {
-    return this.#recent.all();
+  recent(known?: number): RecentRecords {
+    return this.#splits.told(known, () => this.#recent.all());
   }
 
   /** Which of these messages were counted, or set aside. */
-  counted(messages: readonly TakenId[]): string[] {
+  counted(messages: readonly TakenId[], known?: number): string[] {
+    if (this.#splits.takeAny(messages)) return this.#splits.stale(known);
     return [...this.#ids.known(messages)];
   }
 
   /** As {@link JobsCopy.keep}. */
-  keepJobs(snapshot: JobsSnapshot): string {
-    const kept = this.ctx.storage.transactionSync(() => this.#jobs.keep(snapshot));
-    if (kept === snapshot.state) this.#recent.forget(offNow(snapshot.optOuts));
-    return kept;
+  keepJobs(snapshot: JobsSnapshot, known?: number): string {
+    return this.#splits.told(known, () => {
+      const kept = this.ctx.storage.transactionSync(() => this.#jobs.keep(snapshot));
+      if (kept === snapshot.state) this.#recent.forget(offNow(snapshot.optOuts));
+      return kept;
+    });
   }
 
-  /** Stores a message whole, and counts it. Idempotent by `taken.id`. */
-  setAside({ noted, alsoNoted = [], ...message }: SetAsideMessage): void {
+  /**
+   * Stores a message whole, and counts it. Idempotent by `taken.id`.
+   * @throws if the shard is full: then the message has to stay in the queue.
+   */
+  setAside({ noted, alsoNoted = [], ...message }: SetAsideMessage, known?: number): undefined {
     const { taken } = message;
+    const notes = noted === undefined ? alsoNoted : [noted, ...alsoNoted];
+    if (this.#splits.takeAny([taken, ...notes])) return this.#splits.stale(known);
     this.ctx.storage.transactionSync(() => {
       this.#redeliveries.finished(taken.id);
-      if (noted !== undefined) this.#redeliveries.finishedAsNoted(noted);
-      for (const part of alsoNoted) this.#redeliveries.finishedAsNoted(part);
+      for (const note of notes) this.#redeliveries.finishedAsNoted(note);
       if (this.#ids.known([taken]).size > 0) return;
+      if (this.#sql.databaseSize >= this.maxBytes) throw new Error("this shard of the ledger is full");
       this.#ids.remember([taken]);
       this.#aside.keep(message, platform.now());
     });
   }
 
+  /** Messages that were set aside under another id. Another shard has them, or none. */
+  asideAs(notes: readonly TakenId[], known?: number): undefined {
+    if (this.#splits.takeAny(notes)) return this.#splits.stale(known);
+    this.ctx.storage.transactionSync(() => {
+      for (const note of notes) this.#redeliveries.finishedAsNoted(note);
+    });
+  }
+
   /** A page of the messages that are set aside, the oldest first, and how many there are in all. */
-  asideList(offset: number, limit: number): { entries: AsideEntry[]; total: number } {
-    const { total } = this.#sql.exec<{ total: number }>("SELECT aside_messages AS total FROM account").one();
-    return { entries: this.#aside.list(offset, limit, platform.now()), total };
+  asideList(offset: number, limit: number, known?: number): { entries: AsideEntry[]; total: number } {
+    return this.#splits.told(known, () => ({
+      entries: this.#aside.list(offset, limit, platform.now()),
+      total: this.#aside.count(),
+    }));
   }
 
   /** null: it is not set aside (any more). */
@@ -178,11 +200,19 @@ export class AccountLedger extends DurableObject<Env> {
    * @returns as {@link AccountLedger.count}; `gone`: another request has sent or discarded it
    *   meanwhile.
    */
-  asideSent(id: number, message: MessageCount | readonly MessageCount[], state: string): JobsSnapshot | "gone" | null {
-    const newer = this.#jobs.since(state);
-    if (newer !== null) return newer;
-    const counted = this.ctx.storage.transactionSync(() => this.#aside.countSent(id, [message].flat(), platform.now()));
-    return counted ? null : "gone";
+  asideSent(
+    id: number,
+    message: MessageCount | readonly MessageCount[],
+    state: string,
+    known?: number,
+  ): JobsSnapshot | "gone" | null {
+    return this.#splits.told(known, () => {
+      const newer = this.#jobs.since(state);
+      if (newer !== null) return newer;
+      const parts = [message].flat();
+      const counted = this.ctx.storage.transactionSync(() => this.#aside.countSent(id, parts, platform.now()));
+      return counted ? null : "gone";
+    });
   }
 
   /**
@@ -194,9 +224,11 @@ export class AccountLedger extends DurableObject<Env> {
   }
 
   /** Messages for which the logs of these jobs are to be asked now whether they hold them. */
-  asideToAsk(limit: number): { messages: AsideToAsk[]; jobs: number[] } {
-    const messages = this.ctx.storage.transactionSync(() => this.#aside.toAsk(limit, platform.now()));
-    return { messages, jobs: this.#jobs.ids() };
+  asideToAsk(limit: number, known?: number): { messages: AsideToAsk[]; jobs: number[] } {
+    return this.#splits.told(known, () => {
+      const messages = this.ctx.storage.transactionSync(() => this.#aside.toAsk(limit, platform.now()));
+      return { messages, jobs: this.#jobs.ids() };
+    });
   }
 
   /** Takes the logs' answers. */
@@ -210,85 +242,121 @@ export class AccountLedger extends DurableObject<Env> {
   }
 
   /** Events by function, over the last thirty days. */
-  functions(): FunctionCount[] {
-    return this.#functions.totals(platform.now());
+  functions(known?: number): FunctionCount[] {
+    return this.#splits.told(known, () => this.#functions.totals(platform.now()));
   }
 
   /** Events by function, today and yesterday (UTC). */
-  functionsLately(): FunctionCount[] {
-    return this.#functions.lately(platform.now());
+  functionsLately(known?: number): FunctionCount[] {
+    return this.#splits.told(known, () => this.#functions.lately(platform.now()));
   }
 
   /**
    * The latest event of these functions, in ms since the epoch; functions without one in thirty
    * days are left out.
    */
-  lastEvents(scriptNames: readonly string[]): { scriptName: string; lastEventMs: number }[] {
-    const last = this.#functions.lastOf(new Set(scriptNames), platform.now());
-    return [...last].map(([scriptName, lastEventMs]) => ({ scriptName, lastEventMs }));
+  lastEvents(scriptNames: readonly string[], known?: number): { scriptName: string; lastEventMs: number }[] {
+    return this.#splits.told(known, () => {
+      const last = this.#functions.lastOf(new Set(scriptNames), platform.now());
+      return [...last].map(([scriptName, lastEventMs]) => ({ scriptName, lastEventMs }));
+    });
   }
 
   /** Events of one function, over the last thirty days; null: there were none. */
-  functionCount(scriptName: string): FunctionCount | null {
-    return this.#functions.of(scriptName, platform.now());
+  functionCount(scriptName: string, known?: number): FunctionCount | null {
+    return this.#splits.told(known, () => this.#functions.of(scriptName, platform.now()));
   }
 
   /**
    * Forgets a function's name. Its counts stay in the sum, without a name; later events are counted
    * anew.
    */
-  forgetFunction(scriptName: string): void {
-    this.ctx.storage.transactionSync(() => this.#functions.forget(scriptName));
-    this.#recent.forget(new Set([scriptName]));
+  forgetFunction(scriptName: string, known?: number): undefined {
+    return this.#splits.told(known, (): undefined => {
+      this.ctx.storage.transactionSync(() => this.#functions.forget(scriptName));
+      this.#recent.forget(new Set([scriptName]));
+    });
   }
 
-  /** Forgets old ids and counts, once a day. */
-  sweep(): void {
-    const now = platform.now();
-    const { swept_ms } = this.#sql.exec<{ swept_ms: number }>("SELECT swept_ms FROM account").one();
-    if (now - swept_ms < SWEEP_EVERY_MS) return;
-    this.ctx.storage.transactionSync(() => {
-      this.#ids.sweep(now);
-      this.#redeliveries.sweep(now);
-      this.#functions.sweep(now);
-      this.#sql.exec("UPDATE account SET swept_ms = ? WHERE id = 1", now);
+  /** Forgets old ids and counts, once a day; and splits what has become too large. */
+  sweep(known?: number): undefined {
+    return this.#splits.told(known, (): undefined => {
+      const now = platform.now();
+      const { swept_ms, swept_bytes } = this.#sql
+        .exec<{ swept_ms: number; swept_bytes: number }>("SELECT swept_ms, swept_bytes FROM account")
+        .one();
+      if (this.#splitter.isTooLarge(swept_bytes, now)) this.#split();
+      if (now - swept_ms < SWEEP_EVERY_MS) return;
+      this.ctx.storage.transactionSync(() => {
+        this.#ids.sweep(now);
+        this.#redeliveries.sweep(now);
+        this.#functions.sweep(now);
+        const bytes = this.#sql.databaseSize;
+        this.#sql.exec("UPDATE account SET swept_ms = ?, swept_bytes = ? WHERE id = 1", now, bytes);
+      });
     });
   }
 
   /** Notes messages that come later than others taken in at the same time. */
-  expectAgain(messages: readonly TakenId[]): void {
+  expectAgain(messages: readonly TakenId[], known?: number): undefined {
+    if (this.#splits.takeAny(messages)) return this.#splits.stale(known);
     this.ctx.storage.transactionSync(() => this.#redeliveries.expect(messages));
+  }
+
+  /** A new shard is given what it must know. @returns the state of its jobs afterwards. */
+  begin(inheritance: Inheritance): string {
+    return this.#splitter.begin(inheritance);
   }
 
   /**
    * Time of intake of the oldest message that comes again, or is set aside, in ms; 0: that of one
    * that is set aside is unknown; null: there is none.
    */
-  oldestUnfinishedMs(): number | null {
-    const again = this.#redeliveries.oldestMs();
-    const aside = this.#aside.oldestTakenMs();
-    return again === null || aside === null ? (again ?? aside) : Math.min(again, aside);
+  oldestUnfinishedMs(known?: number): number | null {
+    return this.#splits.told(known, () => earlier(this.#redeliveries.oldestMs(), this.#aside.oldestTakenMs()));
   }
 
   /** Use of this month (UTC) so far; null: nothing was ever counted. */
-  monthUse(): MonthUse | null {
-    return useAt(this.#monthUse(), platform.now());
+  monthUse(known?: number): MonthUse | null {
+    return this.#splits.told(known, () => this.#totals.monthUse(platform.now()));
   }
 
-  #monthUse(): MonthUse | null {
-    return parseUse(this.#sql.exec<{ month_use: string | null }>("SELECT month_use FROM account").one().month_use);
+  status(known?: number): AccountStatus {
+    return this.#splits.told(known, () =>
+      accountStatus(this.#sql, {
+        oldestUnfinishedMs: this.#redeliveries.oldestMs(),
+        oldestAsideMs: this.#aside.oldestMs(),
+        stopsClaims: this.#aside.oldestTakenMs() === 0,
+      }),
+    );
   }
 
-  status(): AccountStatus {
-    return accountStatus(this.#sql, {
-      oldestUnfinishedMs: this.#redeliveries.oldestMs(),
-      oldestAsideMs: this.#aside.oldestMs(),
-      stopsClaims: this.#aside.oldestTakenMs() === 0,
-    });
+  /** Makes another shard, beside what its callers wait for. */
+  #split(): void {
+    const child = (n: number) => ledgerShard(this.env.ACCOUNT, n);
+    const begin = (n: number, inheritance: Inheritance): Promise<unknown> =>
+      answered(`shard ${n} of the ledger`, SPLIT_AT.childMs, child(n).begin(inheritance));
+    const splitting = this.#splitter
+      .split(begin, () => platform.now())
+      .then((made) => {
+        if (made !== null) log.warn("the ledger was split", { durable_object: "AccountLedger", shard: made });
+      })
+      .catch((error: unknown) => {
+        log.error("a shard could not be split", { durable_object: "AccountLedger", error: errorText(error) });
+      });
+    this.ctx.waitUntil(splitting);
   }
 }
 
-/** The one ledger of the account. */
+/** One shard of the account's ledger. */
+export function ledgerShard(
+  namespace: DurableObjectNamespace<AccountLedger>,
+  shard: number,
+): DurableObjectStub<AccountLedger> {
+  return namespace.getByName(shard === ROOT ? "account" : `account shard ${shard}`);
+}
+
+/** The first shard, and the only one of most accounts. */
 export function accountLedger(namespace: DurableObjectNamespace<AccountLedger>): DurableObjectStub<AccountLedger> {
-  return namespace.getByName("account");
+  return ledgerShard(namespace, ROOT);
 }

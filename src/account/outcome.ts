@@ -63,10 +63,41 @@ export interface Outcome {
   state: string;
 }
 
+/** What became of an {@link Outcome} where shards of the ledger answered differently. */
+export class Partly {
+  /** Ids of messages that are counted, and done. */
+  readonly counted: ReadonlySet<string>;
+  /** As in {@link Watched}. */
+  readonly watched: readonly string[];
+  /** The work is counted, too. */
+  readonly hasWork: boolean;
+  /**
+   * The answer of a shard that has newer jobs, unchecked; undefined: another shard did not answer;
+   * null: all is counted, and noted.
+   */
+  readonly newer: unknown;
+
+  constructor({ counted, watched, hasWork, newer }: Pick<Partly, "counted" | "watched" | "hasWork" | "newer">) {
+    this.counted = counted;
+    this.watched = watched;
+    this.hasWork = hasWork;
+    this.newer = newer;
+  }
+}
+
+/** @param done what was to be counted. */
+export function partlyOf(answer: unknown, done: readonly MessageCount[]): Partly {
+  if (answer instanceof Partly) return answer;
+  const watched = readWatched(answer);
+  const isCounted = answer === null || watched !== null;
+  const counted = new Set(isCounted ? done.map(({ id }) => id) : []);
+  return new Partly({ counted, watched: watched ?? [], hasWork: isCounted, newer: isCounted ? null : answer });
+}
+
 /**
  * Counts committed messages.
  * @returns unchecked: null; or, while live viewers watch, {@link Watched}; or a newer
  * {@link JobsSnapshot}: then nothing was counted, and the messages must be offered to its jobs,
- * too.
+ * too; or {@link Partly}.
  */
 export type CommitCount = (outcome: Outcome) => Promise<unknown>;

@@ -45,6 +45,21 @@ export class Redeliveries {
     return this.#sql.exec<{ oldest: number | null }>("SELECT min(taken_ms) AS oldest FROM unfinished").one().oldest;
   }
 
+  /**
+   * Time of intake of the newest one up to `untilMs`, in ms since the epoch; 0: there is none.
+   */
+  newestMs(untilMs: number): number {
+    const { newest } = this.#sql
+      .exec<{ newest: number | null }>("SELECT max(taken_ms) AS newest FROM unfinished WHERE taken_ms <= ?", untilMs)
+      .one();
+    return newest ?? 0;
+  }
+
+  /** Drops the notes of messages from this time on. */
+  dropFrom(fromMs: number): void {
+    this.#sql.exec("DELETE FROM unfinished WHERE taken_ms >= ?", fromMs);
+  }
+
   /** Drops what no queue delivers any more. */
   sweep(nowMs: number): void {
     this.#sql.exec("DELETE FROM unfinished WHERE taken_ms < ?", nowMs - ID_MEMORY_MS);

@@ -2,7 +2,13 @@ import { withOutputSql } from "../job/config.ts";
 import { ID_MEMORY_SQL } from "../storage/id-memory.ts";
 import type { Migration } from "../storage/migrate.ts";
 
-/** The schema of the account's ledger. docs/storage.md has the lifetime of each table's rows. */
+/** What code must know to work with a shard that was split. */
+export const SPLITS_STEP = 9;
+
+/**
+ * The schema of a shard of the account's ledger. docs/storage.md has the lifetime of each table's
+ * rows.
+ */
 export const ACCOUNT_STEPS = [
   {
     id: 1,
@@ -113,5 +119,19 @@ export const ACCOUNT_STEPS = [
     sql: `
       -- when a message was last counted that is owed to a job, in ms; NULL: since then nothing is owed
       ALTER TABLE account ADD COLUMN owed_noted_ms INTEGER;`,
+  },
+  {
+    id: SPLITS_STEP,
+    // Without a split, all is where older code looks for it. The first one raises this.
+    floor: 6,
+    why: "one object is not enough for every account",
+    sql: `
+      ALTER TABLE account ADD COLUMN shard INTEGER NOT NULL DEFAULT 0;       -- this one
+      ALTER TABLE account ADD COLUMN swept_bytes INTEGER NOT NULL DEFAULT 0; -- its size at the last sweep
+      CREATE TABLE split (            -- in the order of bits; see src/storage/splits.ts
+        bit     INTEGER PRIMARY KEY,
+        from_ms INTEGER NOT NULL,
+        bytes   INTEGER NOT NULL      -- the size of this object then
+      ) STRICT;`,
   },
 ] as const satisfies readonly Migration[];

@@ -155,6 +155,10 @@ export class AsideMessages {
     if (unreadable === undefined) this.#noteInForce(id, taken.takenInMs, nowMs);
   }
 
+  count(): number {
+    return this.#sql.exec<{ total: number }>("SELECT aside_messages AS total FROM account").one().total;
+  }
+
   /** The oldest first. */
   list(offset: number, limit: number, nowMs: number): AsideEntry[] {
     const gettingAgain = this.#gettingAgain(nowMs);

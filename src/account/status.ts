@@ -16,14 +16,14 @@ export interface AccountStatus {
   oldestUnfinishedMs: number | null;
   queueBacklog: number | null;
   queueSeenMs: number | null;
-  /** What the ledger holds on disk, in bytes; an earlier version does not say. */
-  storedBytes?: number;
   /**
    * Messages that are set aside, and their events; when the oldest of them was set aside, in ms;
    * and whether one has an unknown time of intake, so that nothing is claimed complete any more
    * (absent before version 7 of the schema).
    */
   setAsideMessages: { messages: number; events: number; oldestMs: number | null; stopsClaims?: boolean };
+  /** Size of the fullest shard, in bytes (absent: an earlier version does not say). */
+  storedBytes?: number;
 }
 
 export function accountStatus(
@@ -55,7 +55,7 @@ export function accountStatus(
     oldestUnfinishedMs,
     queueBacklog: row.queue_backlog,
     queueSeenMs: row.queue_seen_ms,
-    storedBytes: sql.databaseSize,
     setAsideMessages: { messages: row.aside_messages, events: set_aside, oldestMs: oldestAsideMs, stopsClaims },
+    storedBytes: sql.databaseSize,
   };
 }

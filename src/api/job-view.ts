@@ -1,5 +1,6 @@
 import { seesSecrets } from "../access/roles.ts";
 import { accountLedger } from "../account/ledger.ts";
+import { LedgerShards } from "../account/shards.ts";
 import type { Config } from "../config.ts";
 import type { StoredJob } from "../control/plane.ts";
 import type { OwedToJob } from "../debts/debt-rows.ts";
@@ -89,7 +90,7 @@ export async function oldestOutside(env: Env): Promise<Outside | undefined> {
   const never = Number.POSITIVE_INFINITY;
   const read = async (): Promise<Outside> => {
     const [unfinished, kept, { jobs }] = await Promise.all([
-      accountLedger(env.ACCOUNT).oldestUnfinishedMs(),
+      new LedgerShards(env.ACCOUNT).oldestUnfinishedMs(),
       outboxStatus(env.OUTBOX),
       owedIfAny(env.DEBTS, accountLedger(env.ACCOUNT)),
     ]);

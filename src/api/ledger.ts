@@ -1,4 +1,4 @@
-import { accountLedger } from "../account/ledger.ts";
+import { LedgerShards } from "../account/shards.ts";
 import { controlPlane } from "../control/plane.ts";
 import { outboxStatus } from "../intake/outboxes.ts";
 import { ACCOUNT_LEDGER } from "./docs/account.ts";
@@ -11,7 +11,7 @@ export const ledgerRoutes: readonly Resource[] = [
 ];
 
 async function readLedger(c: AppContext): Promise<Response> {
-  const [status, kept] = await Promise.all([accountLedger(c.env.ACCOUNT).status(), outboxStatus(c.env.OUTBOX)]);
+  const [status, kept] = await Promise.all([new LedgerShards(c.env.ACCOUNT).status(), outboxStatus(c.env.OUTBOX)]);
   const deleted = await controlPlane(c.env.CONTROL).draining();
   const draining = await Promise.all(
     deleted.map(async ({ id, deletedMs }) => {

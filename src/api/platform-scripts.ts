@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 import { holdsOurs } from "../access/credentials.ts";
-import { accountLedger } from "../account/ledger.ts";
+import { LedgerShards } from "../account/shards.ts";
 import type { Config, Upstream } from "../config.ts";
 import type { FunctionPatch, Logging } from "../control/function-settings.ts";
 import { controlPlane, type FunctionChange } from "../control/plane.ts";
@@ -272,7 +272,7 @@ async function deleteScript(c: AppContext, config: Config, platform: Platform): 
     await follow(c, "deleted the script", async () => {
       const change: FunctionChange | null = await controlPlane(c.env.CONTROL).removeFunction(name);
       if (change !== null) requireInForce(change, name);
-      await accountLedger(c.env.ACCOUNT).forgetFunction(name);
+      await new LedgerShards(c.env.ACCOUNT).forgetFunction(name);
     });
   }
   return isBare ? success(c, { id: name }) : passedOn(said, "DELETE");

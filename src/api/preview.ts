@@ -1,6 +1,5 @@
 import * as z from "zod";
-import { accountLedger } from "../account/ledger.ts";
-import type { RecentRecords } from "../account/recent.ts";
+import { LedgerShards } from "../account/shards.ts";
 import { type Config, readIntakeConfig } from "../config.ts";
 import { dayStamp } from "../destinations/keys.ts";
 import { ApiError, CODE, type ErrorEntry, faultsError } from "../errors.ts";
@@ -115,7 +114,7 @@ async function recentLines(env: Env, config: Config): Promise<{ lines: string[];
       lines: [],
       notes: [note('no recent events are held, because PREVIEW_RECENT is "false"; send some as events')],
     };
-  const { ndjson, tooLarge }: RecentRecords = await accountLedger(env.ACCOUNT).recent();
+  const { ndjson, tooLarge } = await new LedgerShards(env.ACCOUNT).recent();
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   // The records are not parsed yet, and other producers of the queue may send anything.
   const lines = decoder

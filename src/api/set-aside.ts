@@ -1,5 +1,5 @@
-import { accountLedger } from "../account/ledger.ts";
 import type { AsideEntry } from "../account/set-aside-messages.ts";
+import { LedgerShards } from "../account/shards.ts";
 import { controlPlane } from "../control/plane.ts";
 import type { AsideObject } from "../delivery/types.ts";
 import { type ApiError, CODE, oneError, unavailable } from "../errors.ts";
@@ -90,7 +90,7 @@ function notFound(): ApiError {
 
 function storesOf({ env }: AppContext): AsideStores {
   return {
-    ledger: accountLedger(env.ACCOUNT),
+    ledger: new LedgerShards(env.ACCOUNT),
     logs: env.LOG,
     async jobs() {
       const ask = async (): Promise<unknown> => controlPlane(env.CONTROL).configSince("");

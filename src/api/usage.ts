@@ -1,5 +1,5 @@
-import { accountLedger } from "../account/ledger.ts";
-import { type MonthUse, monthName, monthOf } from "../account/month-use.ts";
+import { monthName, monthOf } from "../account/month-use.ts";
+import { LedgerShards } from "../account/shards.ts";
 import { billOf, type Operation, type OperationName } from "../account/usage.ts";
 import type { Config } from "../config.ts";
 import { controlPlane, type StoredJob } from "../control/plane.ts";
@@ -30,7 +30,7 @@ export const usageRoutes: readonly Resource[] = [
 async function readUsage(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
   const nowMs = platform.now();
   const [kept, jobs] = await Promise.all([
-    accountLedger(c.env.ACCOUNT).monthUse() as Promise<MonthUse | null>,
+    new LedgerShards(c.env.ACCOUNT).monthUse(),
     controlPlane(c.env.CONTROL).list() as Promise<StoredJob[]>,
   ]);
   // The ledger's clock and this one may disagree about the month; the ledger's month counts.

@@ -1,4 +1,4 @@
-import { accountLedger } from "../account/ledger.ts";
+import { LedgerShards } from "../account/shards.ts";
 import { configureChain } from "../delivery/chain.ts";
 import { isBehind, type JobsSnapshot } from "../job/config.ts";
 import { isState, isVersion } from "../job/snapshot.ts";
@@ -152,10 +152,12 @@ export class Rollout {
     const snapshot = this.#state.snapshot();
     const isKept = (state: unknown): state is string =>
       isState(state) && (state === snapshot.state || isBehind(snapshot.state, state));
-    const kept = await this.#answered("the ledger", accountLedger(this.#env.ACCOUNT).keepJobs(snapshot), isKept);
+    const areKept = (states: unknown): states is string[] => Array.isArray(states) && states.every(isKept);
+    const kept = await this.#answered("the ledger", new LedgerShards(this.#env.ACCOUNT).keepJobs(snapshot), areKept);
     const newest = brought.map((result) => (result.status === "fulfilled" ? result.value : 0));
     const ahead =
-      jobs.some(({ id }, i) => (newest[i] ?? 0) > this.#state.versionOf(id)) || isBehind(this.#state.state(), kept);
+      jobs.some(({ id }, i) => (newest[i] ?? 0) > this.#state.versionOf(id)) ||
+      kept.some((state) => isBehind(this.#state.state(), state));
     const confirmed = ahead ? [] : jobs.filter((_, i) => brought[i]?.status === "fulfilled");
     if (!ahead) {
       this.#ctx.storage.transactionSync(() => this.#state.confirm(confirmed, versionIn(snapshot.state)));
@@ -164,7 +166,7 @@ export class Rollout {
     return {
       confirmed: new Set(confirmed.map(({ id }) => id)),
       failure: failed?.reason ?? null,
-      aheadVersion: ahead ? Math.max(versionIn(kept), ...newest) : null,
+      aheadVersion: ahead ? Math.max(...kept.map(versionIn), ...newest) : null,
     };
   }
 

@@ -1,5 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
-import { accountLedger } from "../account/ledger.ts";
+import { KnownSplits } from "../account/known-splits.ts";
+import { LedgerShards } from "../account/shards.ts";
 import { backoffMs } from "../backoff.ts";
 import {
   OUTBOX_MAX_BYTES,
@@ -107,6 +108,8 @@ interface MessageRow {
  */
 export class Outbox extends DurableObject<Env> {
   readonly #sql: SqlStorage;
+  /** Of the ledger. */
+  readonly #splits = new KnownSplits();
   /** In this instance. */
   #sending = false;
   /** Overridden by tests, which cannot fill an object. */
@@ -283,14 +286,16 @@ export class Outbox extends DurableObject<Env> {
    */
   async #note(rows: readonly Pick<MessageRow, "id" | "taken_in_ms">[], run: Run): Promise<boolean> {
     const noted = rows.map(({ id, taken_in_ms }) => ({ id, takenInMs: taken_in_ms, keyed: false }));
-    run.calls += 1;
+    const ledger = new LedgerShards(this.env.ACCOUNT, this.#splits);
     try {
-      await run.patience.answer("the ledger", LEDGER_MS, () => accountLedger(this.env.ACCOUNT).expectAgain(noted));
+      await run.patience.answer("the ledger", LEDGER_MS, () => ledger.expectAgain(noted));
       return true;
     } catch (error) {
       run.failed = true;
       log.error("what was kept cannot be sent yet", { durable_object: "Outbox", error: errorText(error) });
       return false;
+    } finally {
+      run.calls += ledger.calls;
     }
   }
 

@@ -1,6 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import { accessRegister } from "../access/register.ts";
-import { accountLedger } from "../account/ledger.ts";
+import { LedgerShards } from "../account/shards.ts";
 import { fromBase64, toBase64, utf8Length } from "../bytes.ts";
 import {
   LIVE_MESSAGE_MAX_BYTES,
@@ -195,7 +195,7 @@ export class Live extends DurableObject<Env> {
   async #announce(): Promise<void> {
     const until = this.#open().length > 0 ? platform.now() + WATCHED_MS : 0;
     try {
-      await answered("the ledger", ANSWER_MS, accountLedger(this.env.ACCOUNT).watchedUntil(until));
+      await answered("the ledger", ANSWER_MS, new LedgerShards(this.env.ACCOUNT).watchedUntil(until));
       this.#watchedUntilMs = until;
       // A viewer that joined meanwhile relied on the earlier announcement.
       if (until === 0 && this.#open().length > 0) await this.#announce();

@@ -1,5 +1,5 @@
 import type { FunctionCount, MessageCount, Outcome } from "../account/ledger.ts";
-import { type CommitCount, readWatched, type Work } from "../account/outcome.ts";
+import { type CommitCount, partlyOf, type Work } from "../account/outcome.ts";
 import type { RecentRecords } from "../account/recent.ts";
 import { type JobConfig, type JobsSnapshot, type OptOut, optedOut, type UnreadableJob, wasIn } from "../job/config.ts";
 import { readJobConfig, readSnapshot } from "../job/snapshot.ts";
@@ -70,6 +70,8 @@ const COMMITS_AT_ONCE = 3;
  */
 const REBUILDS_MAX = 5;
 
+const NO_WORK = { appends: 0, offered: 0 };
+
 /**
  * Offers a group of messages to every job, and counts what became of them.
  * @param queue `backlog`: messages waiting behind the batch; `doneMs`: as in {@link Append};
@@ -82,55 +84,60 @@ export async function commitAndCount(
   context: CommitContext,
 ): Promise<Committed> {
   let current = jobs;
+  let waiting = group;
+  let events = 0;
   const taken: Taken = {
     routed: new Map(),
-    work: { batches: queue.isFirst ? 1 : 0, appends: 0, offered: 0 },
+    work: { batches: queue.isFirst ? 1 : 0, ...NO_WORK },
     jobs: new Set(),
   };
-  const { routed, work } = taken;
+  const { routed } = taken;
   const { arrivals } = context;
   const handsOver = arrivals?.handsOverRecent() ?? false;
   for (let rounds = 0; rounds < REBUILDS_MAX; rounds++) {
-    const offers = offersOf(group, current).map((offer) => {
+    const offers = offersOf(waiting, current).map((offer) => {
       const before = routed.get(offer.message.id);
       return before?.loaded === offer.loaded ? before : offer;
     });
     const failures = await commitAll(offers, current, queue.doneMs, taken, context.append);
     const { again: failed, owes } = await unlessOwed(failures, current, taken, context);
-    const counted = unique(offers).map((offer) => routed.get(offer.message.id) ?? offer);
+    const counting = unique(offers).map((offer) => routed.get(offer.message.id) ?? offer);
     const { optOuts } = current;
     const recent = handsOver
-      ? optional("recent records could not be handed over", () => recentOf(group, optOuts))
+      ? optional("recent records could not be handed over", () => recentOf(waiting, optOuts))
       : null;
     try {
       const outcome: Outcome = {
-        done: counted
+        done: counting
           .filter(({ message }) => !failed.has(message.id))
           .map((offer) => countOf(offer, routed, recent?.get(offer.message.id))),
-        failed: counted.filter(({ message }) => failed.has(message.id)).map(({ message }) => idOf(message)),
+        failed: counting.filter(({ message }) => failed.has(message.id)).map(({ message }) => idOf(message)),
         ...(owes && { owes: true as const }),
         backlog: queue.backlog,
-        work,
+        work: taken.work,
         state: current.state,
       };
-      const answer = await context.count(outcome);
-      const watched = readWatched(answer);
-      if (watched !== null && arrivals !== undefined)
-        optional("records could not be shown as they arrived", () => show(group, new Set(watched), optOuts, arrivals));
-      if (answer === null || watched !== null) {
-        const events = outcome.done.reduce((sum, message) => sum + message.events, 0);
-        return { failed, noted: true, events, jobs: taken.jobs };
-      }
-      const newer = readSnapshot(answer);
-      if (newer === null) throw new Error("the ledger's answer is not a configuration");
-      current = newer;
+      const { counted, watched, hasWork, newer } = partlyOf(await context.count(outcome), outcome.done);
+      if (watched.length > 0 && arrivals !== undefined)
+        optional("records could not be shown as they arrived", () =>
+          show(waiting, new Set(watched), optOuts, arrivals),
+        );
+      for (const message of outcome.done) if (counted.has(message.id)) events += message.events;
+      if (newer === null) return { failed, noted: true, events, jobs: taken.jobs };
+      // What one shard of the ledger has counted is done, though another one has newer jobs.
+      waiting = waiting.filter(({ message }) => !counted.has(message.id));
+      if (hasWork) taken.work = { batches: 0, ...NO_WORK };
+      if (newer === undefined) break;
+      const snapshot = readSnapshot(newer);
+      if (snapshot === null) throw new Error("the ledger's answer is not a configuration");
+      current = snapshot;
     } catch (error) {
       // The messages come again. The logs then know them, and only the count is repeated.
       log.error("counting failed", { error: errorText(error) });
       break;
     }
   }
-  return { failed: new Set(group.map(({ message }) => message.id)), noted: false, events: 0, jobs: taken.jobs };
+  return { failed: new Set(waiting.map(({ message }) => message.id)), noted: false, events, jobs: taken.jobs };
 }
 
 function show(group: readonly Loaded[], ids: ReadonlySet<string>, optOuts: readonly OptOut[], to: Arrivals): void {

@@ -6,7 +6,15 @@ import type { Debt } from "../queue/debt.ts";
 import { Delivery, FROM_FUTURE, isFromFuture, isOverdue, takenIds } from "../queue/delivery.ts";
 import { type AsideContext, putAside } from "../set-aside/keep.ts";
 import { commitAndCount, type Owing } from "./commit.ts";
-import { BATCH_MS, bounded, boundedAside, Calls, type ConsumerContext } from "./context.ts";
+import {
+  type AsideCalls,
+  BATCH_MS,
+  bounded,
+  boundedAside,
+  Calls,
+  type ConsumerCalls,
+  type ConsumerContext,
+} from "./context.ts";
 import { IN_FLIGHT_MS, InFlight } from "./in-flight.ts";
 
 /** Totals of a batch, for its log line. */
@@ -33,7 +41,7 @@ interface QueueState {
  * Every call has a deadline. A call that times out counts as failed; if it did succeed,
  * deduplication absorbs the retry.
  */
-export async function consumeEvents(batch: MessageBatch<unknown>, context: ConsumerContext): Promise<void> {
+export async function consumeEvents(batch: MessageBatch<unknown>, context: ConsumerCalls): Promise<void> {
   const startedMs = context.platform.now();
   const deliveries = batch.messages.map((message) => new Delivery(message));
   const calls = new Calls();
@@ -57,7 +65,7 @@ export async function consumeEvents(batch: MessageBatch<unknown>, context: Consu
 /** Handles a batch of the dead-letter queue: messages that failed a hundred times are set aside. */
 export async function consumeDead(
   batch: MessageBatch<unknown>,
-  context: AsideContext & Pick<ConsumerContext, "platform">,
+  context: AsideCalls & Pick<ConsumerCalls, "platform">,
 ): Promise<void> {
   const startedMs = context.platform.now();
   const deliveries = batch.messages.map((message) => new Delivery(message));

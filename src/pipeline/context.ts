@@ -1,3 +1,5 @@
+import { countAtHomes, countedAtHomes, expectAgainAtHomes, type HomeCalls, setAsideAtHome } from "../account/homes.ts";
+import type { KnownSplits } from "../account/known-splits.ts";
 import type { JobsSnapshot } from "../job/config.ts";
 import { SUBREQUESTS_MAX } from "../limits.ts";
 import type { Memory } from "../memory.ts";
@@ -6,6 +8,7 @@ import { type Blobs, shardOf } from "../queue/blob-store.ts";
 import type { Debt } from "../queue/debt.ts";
 import type { AsideContext } from "../set-aside/keep.ts";
 import type { TakenId } from "../storage/id-memory.ts";
+import { ROOT } from "../storage/splits.ts";
 import { type Arrivals, ComesAgainError, type CommitContext } from "./commit.ts";
 import type { SilentLogs } from "./silent-logs.ts";
 
@@ -30,6 +33,15 @@ export interface ConsumerContext extends AsideContext, Omit<CommitContext, "owe"
   memory?: Pick<Memory, "hold" | "during">;
   platform: Pick<Platform, "now">;
 }
+
+/** The same as the service provides it: with the ledger's shards as they are. */
+export interface ConsumerCalls extends Omit<ConsumerContext, keyof HomeCalls>, HomeCalls {
+  /** What is known of them. */
+  splits: KnownSplits;
+}
+
+/** The part of it that sets messages aside. */
+export type AsideCalls = Pick<ConsumerCalls, "setAside" | "asideAs" | "splits" | "blobs">;
 
 /**
  * Deadlines of the calls, in ms. Answers usually take a fraction of a second. A message whose call
@@ -57,7 +69,8 @@ const DEADLINE_MS = {
   expectAgain: 5_000,
 };
 
-const LEDGER = "the ledger";
+/** Each shard times out on its own. */
+const ledger = (shard: number): string => (shard === ROOT ? "the ledger" : `shard ${shard} of the ledger`);
 
 /**
  * How long a batch is worked on, in ms; the rest comes again. The platform ends the handler after
@@ -114,8 +127,9 @@ export class Calls {
  * The same context with deadlines and a limited number of calls. A callee that timed out is not
  * called again.
  */
-export function bounded(context: ConsumerContext, calls: Calls): ConsumerContext {
+export function bounded(context: ConsumerCalls, calls: Calls): ConsumerContext {
   const aside = boundedAside(context, calls);
+  const { splits } = context;
   return {
     // It has a deadline of its own, and an answer for when that passes.
     jobs() {
@@ -146,10 +160,19 @@ export function bounded(context: ConsumerContext, calls: Calls): ConsumerContext
     owe: (debts) => calls.ask("the debts", DEADLINE_MS.owe, () => context.owe(debts)),
     silent: context.silent,
     ...(context.memory && { memory: context.memory }),
-    count: (outcome) => calls.ask(LEDGER, DEADLINE_MS.count, () => context.count(outcome)),
-    counted: (ids) => calls.ask(LEDGER, DEADLINE_MS.counted, () => context.counted(ids)),
+    count: (outcome) =>
+      countAtHomes(outcome, splits, (part, shard, known) =>
+        calls.ask(ledger(shard), DEADLINE_MS.count, () => context.count(part, shard, known)),
+      ),
+    counted: (ids) =>
+      countedAtHomes(ids, splits, (part, shard, known) =>
+        calls.ask(ledger(shard), DEADLINE_MS.counted, () => context.counted(part, shard, known)),
+      ),
     // Called in any case, from the reserve: it is the last thing to do for these messages.
-    expectAgain: (messages) => answered(LEDGER, DEADLINE_MS.expectAgain, context.expectAgain(messages)),
+    expectAgain: (messages) =>
+      expectAgainAtHomes(messages, splits, (part, shard, known) =>
+        answered(ledger(shard), DEADLINE_MS.expectAgain, context.expectAgain(part, shard, known)),
+      ),
     arrivals: {
       handsOverRecent: () => context.arrivals.handsOverRecent(),
       // Optional: skipped when no call is left.
@@ -169,9 +192,15 @@ export function bounded(context: ConsumerContext, calls: Calls): ConsumerContext
 }
 
 /** The part of it that sets messages aside. */
-export function boundedAside({ setAside, blobs }: AsideContext, calls: Calls): AsideContext {
+export function boundedAside({ setAside, asideAs, splits, blobs }: AsideCalls, calls: Calls): AsideContext {
   return {
-    setAside: (message) => calls.ask(LEDGER, DEADLINE_MS.setAside, () => setAside(message)),
+    setAside: (message) =>
+      setAsideAtHome(message, splits, {
+        setAside: (part, shard, known) =>
+          calls.ask(ledger(shard), DEADLINE_MS.setAside, () => setAside(part, shard, known)),
+        asideAs: (notes, shard, known) =>
+          calls.ask(ledger(shard), DEADLINE_MS.setAside, () => asideAs(notes, shard, known)),
+      }),
     blobs: { get: (key) => calls.ask(blobsOf(key), DEADLINE_MS.get, () => blobs.get(key)) },
   };
 }

@@ -1,6 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import { fromHex } from "../bytes.ts";
-import { ID_MEMORY_MS } from "../limits.ts";
+import { BLOBS_SHARD_MAX_BYTES, ID_MEMORY_MS } from "../limits.ts";
 import { errorText, log } from "../log.ts";
 import { platform } from "../platform.ts";
 import { type Migration, migrate } from "../storage/migrate.ts";
@@ -38,6 +38,8 @@ export interface Blobs {
  */
 export class BlobStore extends DurableObject<Env> {
   readonly #sql: SqlStorage;
+  /** Overridden by tests, which cannot fill an object. */
+  maxBytes = BLOBS_SHARD_MAX_BYTES;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -45,7 +47,9 @@ export class BlobStore extends DurableObject<Env> {
     migrate(ctx.storage, BLOB_STEPS);
   }
 
+  /** @throws Error once it holds {@link BLOBS_SHARD_MAX_BYTES}; then nothing was stored. */
   async put(key: string, body: ArrayBuffer): Promise<void> {
+    if (this.#sql.databaseSize >= this.maxBytes) throw new Error("the blob store is full");
     const now = platform.now();
     const sweeping = (await this.ctx.storage.getAlarm()) !== null;
     this.ctx.storage.transactionSync(() => {
@@ -62,6 +66,11 @@ export class BlobStore extends DurableObject<Env> {
   get(key: string): ArrayBuffer | null {
     const rows = this.#sql.exec<{ body: ArrayBuffer }>("SELECT body FROM blob WHERE key = ?", fromHex(key).buffer);
     return rows.toArray()[0]?.body ?? null;
+  }
+
+  /** Its size in bytes. */
+  storedBytes(): number {
+    return this.#sql.databaseSize;
   }
 
   drop(key: string): void {
@@ -94,6 +103,11 @@ export class BlobStore extends DurableObject<Env> {
  */
 export function shardOf(keyOrId: string): string {
   return keyOrId.charAt(0);
+}
+
+/** How much one of its shards holds, in bytes. Keys are random, so it stands for all. */
+export async function blobBytes(namespace: DurableObjectNamespace<BlobStore>): Promise<number> {
+  return namespace.getByName(`blobs ${shardOf("0")}`).storedBytes();
 }
 
 export function blobStore(namespace: DurableObjectNamespace<BlobStore>): Blobs {

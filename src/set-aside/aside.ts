@@ -1,5 +1,5 @@
-import type { AccountLedger } from "../account/ledger.ts";
 import type { AsideEntry, AsideMessage } from "../account/set-aside-messages.ts";
+import type { LedgerShards } from "../account/shards.ts";
 import { chainAside, findSegment } from "../delivery/chain.ts";
 import type { DeliveryLog } from "../delivery/delivery-log.ts";
 import type { AsideObject } from "../delivery/types.ts";
@@ -12,7 +12,7 @@ const LOG_MS = 5_000;
 
 /** Where set-aside data is stored: messages in the ledger, objects in the logs of their jobs. */
 export interface AsideStores {
-  ledger: DurableObjectStub<AccountLedger>;
+  ledger: LedgerShards;
   logs: DurableObjectNamespace<DeliveryLog>;
   /** Every job, deleted ones included while their logs stand. */
   jobs(): Promise<JobsSnapshot>;
@@ -40,7 +40,7 @@ export async function listAside(
   first: number,
   limit: number,
 ): Promise<{ messages: AsideEntry[]; objects: AsideObject[]; total: number; unanswered: number[] }> {
-  const messages: { entries: AsideEntry[]; total: number } = await ledger.asideList(first, limit);
+  const messages = await ledger.asideList(first, limit);
   const objects: AsideObject[] = [];
   const unanswered = new Set<number>();
   const part = async (job: number, offset: number, atMost: number) => {
@@ -68,7 +68,7 @@ export async function listAside(
 /** null: it is not set aside (any more). */
 export async function findAside(stores: AsideStores, id: AsideId): Promise<FoundAside | null> {
   if (id.kind === "object") return findObject(stores, id);
-  const message: AsideMessage | null = await stores.ledger.asideMessage(id.id);
+  const message = await stores.ledger.asideMessage(id.id);
   return message === null ? null : { kind: "message", message };
 }
 

@@ -1,5 +1,5 @@
-import type { AccountLedger } from "../account/ledger.ts";
-import type { AsideAsked, AsideToAsk } from "../account/set-aside-messages.ts";
+import type { AsideAsked } from "../account/set-aside-messages.ts";
+import type { LedgerShards } from "../account/shards.ts";
 import { pinChainIds } from "../delivery/chain.ts";
 import type { DeliveryLog } from "../delivery/delivery-log.ts";
 import { errorText, log } from "../log.ts";
@@ -16,10 +16,10 @@ const LOG_MS = 5_000;
  * may be sent again after all other ids of their time are forgotten.
  */
 export async function pinIds(
-  ledger: Pick<DurableObjectStub<AccountLedger>, "asideToAsk" | "asideAsked">,
+  ledger: Pick<LedgerShards, "asideToAsk" | "asideAsked">,
   logs: DurableObjectNamespace<DeliveryLog>,
 ): Promise<void> {
-  const { messages, jobs } = (await ledger.asideToAsk(MESSAGES_MAX)) as { messages: AsideToAsk[]; jobs: number[] };
+  const { messages, jobs } = await ledger.asideToAsk(MESSAGES_MAX);
   if (messages.length === 0) return;
   const ids = messages.map(({ taken }) => taken);
   const answers = await Promise.all(

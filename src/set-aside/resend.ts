@@ -67,7 +67,7 @@ const COUNT_MS = 10_000;
  */
 export async function resendAside(stores: AsideStores, id: AsideId, context: ResendContext): Promise<Resent> {
   if (id.kind === "object") return resendObject(stores, id);
-  const aside: AsideMessage | null = await stores.ledger.asideMessage(id.id);
+  const aside = await stores.ledger.asideMessage(id.id);
   if (aside === null) return { kind: "gone" };
   const jobs = await stores.jobs();
   const patience = new Patience(RESEND_MS);
@@ -135,12 +135,8 @@ async function offer(
     }
   };
   const count: CommitCount = async ({ done, state }) => {
-    const [only] = done;
-    if (only === undefined || done.length < loaded.length) return null;
-    const newer: unknown = await patience.answer("the ledger", COUNT_MS, async () =>
-      // A ledger of an earlier release takes one, not in a list.
-      ledger.asideSent(aside.id, done.length === 1 ? only : done, state),
-    );
+    if (done.length < loaded.length) return null;
+    const newer = await patience.answer("the ledger", COUNT_MS, () => ledger.asideSent(aside, done, state));
     isGone = newer === "gone";
     if (isGone) return null;
     if (newer === null) counted = done;

@@ -1,6 +1,6 @@
 import type { Owed } from "../debts/debt-store.ts";
 import type { OutboxStatus } from "../intake/outbox.ts";
-import { DURABLE_OBJECT_MAX_BYTES, KEYS_SHARD_MAX_BYTES, OUTBOX_MAX_BYTES } from "../limits.ts";
+import { BLOBS_SHARD_MAX_BYTES, KEYS_SHARD_MAX_BYTES, LEDGER_SHARD_MAX_BYTES, OUTBOX_MAX_BYTES } from "../limits.ts";
 import type { AccountFacts, Facts } from "./facts.ts";
 import { SILENT } from "./facts.ts";
 import {
@@ -9,7 +9,6 @@ import {
   DEBTS_LARGE_BYTES,
   GROWING_MS,
   isQuiet,
-  LEDGER_FULL_BYTES,
   LEDGER_LARGE_BYTES,
   LOSS_TOLD_MS,
 } from "./thresholds.ts";
@@ -36,6 +35,7 @@ export function accountFindings(facts: Facts): Found[] {
     ...(outbox === SILENT ? [] : outboxFindings(outbox, facts.nowMs)),
     ...(facts.debts === SILENT ? [] : debtFindings(facts.debts)),
     ...(facts.keysBytes === SILENT ? [] : keyFindings(facts.keysBytes)),
+    ...(facts.blobBytes === SILENT ? [] : blobFindings(facts.blobBytes)),
   ];
 }
 
@@ -59,7 +59,7 @@ function configurationFindings({ configFaults }: Facts): Found[] {
  * meanwhile.
  */
 function silenceFindings(facts: Facts): Found[] {
-  const { controlTold, account, functions, outbox, replays, attachments, debts, keysBytes } = facts;
+  const { controlTold, account, functions, outbox, replays, attachments, debts, keysBytes, blobBytes } = facts;
   const silent = (kind: Found["kind"], part: string, unknown: string): Found => ({
     kind,
     subject,
@@ -88,6 +88,9 @@ function silenceFindings(facts: Facts): Found[] {
     ...(debts === SILENT ? [silent("debts_silent", "The store of debts", "what is kept for jobs")] : []),
     ...(keysBytes === SILENT
       ? [silent("keys_silent", "The register of keys", "whether requests with an Idempotency-Key are taken")]
+      : []),
+    ...(blobBytes === SILENT
+      ? [silent("blobs_silent", "The store of large records", "whether it has room for more")]
       : []),
   ];
 }
@@ -197,22 +200,6 @@ function queueFindings({ nowMs }: Facts, { status, backlogSinceMs }: AccountFact
   return findings;
 }
 
-function sizeFindings({ status: { storedBytes = 0 } }: AccountFacts): Found[] {
-  if (storedBytes < LEDGER_LARGE_BYTES) return [];
-  return [
-    {
-      kind: "ledger_large",
-      subject,
-      severity: storedBytes >= LEDGER_FULL_BYTES ? "error" : "warning",
-      sinceMs: null,
-      affected: null,
-      summary: `The account's ledger holds ${shownGB(storedBytes)} of ${DURABLE_OBJECT_MAX_BYTES / 1e9} GB. When it is full, no message is acknowledged, and the queue fills up.`,
-      advice:
-        "It remembers each message for fifteen days, and holds those that are set aside. Send events in larger requests, so that they make fewer messages, and resend or delete what is set aside.",
-    },
-  ];
-}
-
 function balanceFindings({ status: { counts } }: AccountFacts): Found[] {
   const { processed, routed, not_enabled, not_routed, set_aside, discarded } = counts;
   const off = Math.abs(processed - routed - not_enabled - not_routed - set_aside - discarded);
@@ -227,6 +214,24 @@ function balanceFindings({ status: { counts } }: AccountFacts): Found[] {
       summary:
         "The account's ledger does not add up: processed is not routed + not_enabled + not_routed + set_aside + discarded.",
       advice: "This is a bug in logship. Save GET /ledger as it is now and report it.",
+    },
+  ];
+}
+
+/** A shard hands half of its messages on long before, unless it cannot. */
+function sizeFindings({ status: { storedBytes = 0 } }: AccountFacts): Found[] {
+  if (storedBytes < LEDGER_LARGE_BYTES) return [];
+  const isFull = storedBytes >= LEDGER_SHARD_MAX_BYTES;
+  return [
+    {
+      kind: "ledger_large",
+      subject,
+      severity: isFull ? "error" : "warning",
+      sinceMs: null,
+      affected: null,
+      summary: `A part of the account's ledger holds ${shownGB(storedBytes)} of ${LEDGER_SHARD_MAX_BYTES / 1e9} GB${isFull ? ", and sets no more messages aside" : ""}.`,
+      advice:
+        "Send what is set aside again, or delete it. If nothing is, look for `a shard could not be split` in this service's log.",
     },
   ];
 }
@@ -261,6 +266,24 @@ function keyFindings(storedBytes: number): Found[] {
       summary: `Each shard of the register of keys holds some ${(storedBytes / 1e9).toFixed(1)} of ${KEYS_SHARD_MAX_BYTES / 1e9} GB${isFull ? ", and new keys are refused" : ""}.`,
       advice:
         "Send more events with each request, or fewer requests with an Idempotency-Key: each is remembered for fifteen days.",
+    },
+  ];
+}
+
+/** Beyond its bound, what fits no message of the queue is refused. */
+function blobFindings(storedBytes: number): Found[] {
+  if (storedBytes < BLOBS_SHARD_MAX_BYTES / 2) return [];
+  const isFull = storedBytes >= BLOBS_SHARD_MAX_BYTES;
+  return [
+    {
+      kind: "blobs_large",
+      subject,
+      severity: isFull ? "error" : "warning",
+      sinceMs: null,
+      affected: null,
+      summary: `Each shard of the store of large records holds some ${shownGB(storedBytes)} of ${BLOBS_SHARD_MAX_BYTES / 1e9} GB${isFull ? ", and takes no more" : ""}.`,
+      advice:
+        "Records that fit no message of the queue wait there until they are delivered: find out what slows delivery down, or log less at a time.",
     },
   ];
 }

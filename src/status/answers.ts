@@ -37,13 +37,13 @@ const Account = z.looseObject({
   oldestUnfinishedMs: Ms,
   queueBacklog: z.number().nullable(),
   queueSeenMs: Ms,
-  storedBytes: z.number().optional(),
   setAsideMessages: z.looseObject({
     messages: z.number(),
     events: z.number(),
     oldestMs: Ms,
     stopsClaims: z.boolean().optional(),
   }),
+  storedBytes: z.number().optional(),
 });
 
 const Outbox = z.looseObject({ events: z.number(), oldestTakenMs: Ms, storedBytes: z.number() });

@@ -27,6 +27,8 @@ export interface Facts {
   debts: Told<Owed>;
   /** Size of a shard of the register of keys, in bytes; hashes spread evenly over all. */
   keysBytes: Told<number>;
+  /** Of a shard of the blob store. */
+  blobBytes: Told<number>;
 }
 
 /** A job as last known, without secrets. */

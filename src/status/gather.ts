@@ -1,5 +1,6 @@
 import type * as z from "zod";
 import { type AccountStatus, accountLedger, type FunctionCount } from "../account/ledger.ts";
+import { LedgerShards } from "../account/shards.ts";
 import { readConfig } from "../config.ts";
 import type { FunctionSetting } from "../control/function-settings.ts";
 import { controlPlane } from "../control/plane.ts";
@@ -12,6 +13,7 @@ import { outboxStatus } from "../intake/outboxes.ts";
 import { readSnapshot } from "../job/snapshot.ts";
 import { errorText, log } from "../log.ts";
 import { Patience, type Platform, settled } from "../platform.ts";
+import { blobBytes } from "../queue/blob-store.ts";
 import { replays } from "../replay/replays.ts";
 import { ANSWER, checked } from "./answers.ts";
 import type { AccountFacts, Facts, JobFacts, KnownAttachment, KnownJob, Told, WaitingReplay } from "./facts.ts";
@@ -44,7 +46,7 @@ export const GATHER_PATIENCE = { oneMs: 3_000, allMs: 20_000 };
 /** Logs asked at the same time. */
 const LOGS_AT_ONCE = 8;
 
-type Bindings = Pick<Env, "CONTROL" | "LOG" | "ACCOUNT" | "OUTBOX" | "DEBTS" | "KEYS">;
+type Bindings = Pick<Env, "CONTROL" | "LOG" | "ACCOUNT" | "OUTBOX" | "DEBTS" | "KEYS" | "BLOBS">;
 
 /** The answers of the other parts. */
 interface Answers {
@@ -57,6 +59,7 @@ interface Answers {
   attachments: Told<readonly KnownAttachment[]>;
   debts: Told<Owed>;
   keysBytes: Told<number>;
+  blobBytes: Told<number>;
 }
 
 /** Asks all parts. Never throws, and takes at most 20 s: a missing answer is a fact. */
@@ -98,6 +101,7 @@ export async function gather(
       attachments: answers.attachments,
       debts: answers.debts,
       keysBytes: answers.keysBytes,
+      blobBytes: answers.blobBytes,
     };
   } finally {
     patience.end();
@@ -108,27 +112,41 @@ export async function gather(
 type Ask = <T>(who: string, shape: z.ZodType | null, question: () => Promise<T>) => Promise<Told<T>>;
 
 async function askAll(env: Env, sources: Sources, ask: Ask): Promise<Answers> {
-  const { CONTROL, ACCOUNT, OUTBOX, DEBTS, KEYS }: Bindings = env;
-  const [known, settings, account, lately, kept, replays, attachments, debts, keysBytes] = await Promise.all([
-    ask("the control plane", null, async () => {
-      const snapshot = readSnapshot(await controlPlane(CONTROL).configSince(""));
-      if (snapshot === null) throw new Error("no snapshot of jobs");
-      const config = readConfig(env);
-      const readable = snapshot.jobs.map((job) => knownJob(job, config));
-      return [...readable, ...(snapshot.unreadable ?? []).map(knownUnreadable)];
-    }),
-    ask("the settings of functions", ANSWER.Settings, () => controlPlane(CONTROL).functionSettings()),
-    ask("the ledger", ANSWER.Account, () => accountLedger(ACCOUNT).status()),
-    ask("the counts of functions", ANSWER.Counts, () => accountLedger(ACCOUNT).functionsLately()),
-    ask("the outbox", ANSWER.Outbox, () => outboxStatus(OUTBOX)),
-    ask("replays", ANSWER.Replays, () => sources.replays(env)),
-    ask("attachments", ANSWER.Attachments, () => sources.attachments(env)),
-    // It checks each shard's answer by its use.
-    ask("the debts", null, () => owedIfAny(DEBTS, accountLedger(ACCOUNT))),
-    // One stands for all: each further one would be a request every five minutes.
-    ask("the register of keys", ANSWER.Bytes, () => keyShard(KEYS, 0).storedBytes()),
-  ]);
-  return { known, settings, account, lately, outbox: kept, replays, attachments, debts, keysBytes };
+  const { CONTROL, ACCOUNT, OUTBOX, DEBTS, KEYS, BLOBS }: Bindings = env;
+  const ledger = new LedgerShards(ACCOUNT);
+  const [known, settings, account, lately, kept, replays, attachments, debts, keysBytes, largeBytes] =
+    await Promise.all([
+      ask("the control plane", null, async () => {
+        const snapshot = readSnapshot(await controlPlane(CONTROL).configSince(""));
+        if (snapshot === null) throw new Error("no snapshot of jobs");
+        const config = readConfig(env);
+        const readable = snapshot.jobs.map((job) => knownJob(job, config));
+        return [...readable, ...(snapshot.unreadable ?? []).map(knownUnreadable)];
+      }),
+      ask("the settings of functions", ANSWER.Settings, () => controlPlane(CONTROL).functionSettings()),
+      ask("the ledger", ANSWER.Account, () => ledger.status()),
+      ask("the counts of functions", ANSWER.Counts, () => ledger.functionsLately()),
+      ask("the outbox", ANSWER.Outbox, () => outboxStatus(OUTBOX)),
+      ask("replays", ANSWER.Replays, () => sources.replays(env)),
+      ask("attachments", ANSWER.Attachments, () => sources.attachments(env)),
+      // It checks each shard's answer by its use.
+      ask("the debts", null, () => owedIfAny(DEBTS, accountLedger(ACCOUNT))),
+      // One stands for all: each further one would be a request every five minutes.
+      ask("the register of keys", ANSWER.Bytes, () => keyShard(KEYS, 0).storedBytes()),
+      ask("the blob store", ANSWER.Bytes, () => blobBytes(BLOBS)),
+    ]);
+  return {
+    known,
+    settings,
+    account,
+    lately,
+    outbox: kept,
+    replays,
+    attachments,
+    debts,
+    keysBytes,
+    blobBytes: largeBytes,
+  };
 }
 
 async function askLogs(
@@ -192,7 +210,7 @@ async function askFunctions(
   const names = candidates(known, countedUntilMs);
   let last = new Map<string, number>();
   if (names.length > 0) {
-    const answer = await ask("the events of functions", ANSWER.Last, () => accountLedger(ACCOUNT).lastEvents(names));
+    const answer = await ask("the events of functions", ANSWER.Last, () => new LedgerShards(ACCOUNT).lastEvents(names));
     if (answer === SILENT) return SILENT;
     last = new Map(answer.map(({ scriptName, lastEventMs }) => [scriptName, lastEventMs]));
     // Deleted, or silent for thirty days: no longer watched.

@@ -1,4 +1,4 @@
-import { DEBTS_SHARD_MAX_BYTES, DURABLE_OBJECT_MAX_BYTES, SEGMENT_MAX_BYTES } from "../limits.ts";
+import { DEBTS_SHARD_MAX_BYTES, LEDGER_SHARD_MAX_BYTES, SEGMENT_MAX_BYTES } from "../limits.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -51,10 +51,8 @@ export const BACKLOG_MIN = 1_000;
 /** A log of this size is called large, in bytes: half of a full segment. */
 export const LOG_LARGE_BYTES = SEGMENT_MAX_BYTES / 2;
 
-/** The account's ledger is called large at this size, in bytes: half of what it can store… */
-export const LEDGER_LARGE_BYTES = DURABLE_OBJECT_MAX_BYTES / 2;
-/** …and this large is an error. */
-export const LEDGER_FULL_BYTES = 0.9 * DURABLE_OBJECT_MAX_BYTES;
+/** A shard of the account's ledger of this size is called large, in bytes: half of a full one. */
+export const LEDGER_LARGE_BYTES = LEDGER_SHARD_MAX_BYTES / 2;
 
 /** A shard of the debts of this size is called large, in bytes: half of a full one. */
 export const DEBTS_LARGE_BYTES = DEBTS_SHARD_MAX_BYTES / 2;

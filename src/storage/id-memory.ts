@@ -1,4 +1,4 @@
-import { concat, fromHex, includesAligned } from "../bytes.ts";
+import { concat, fromHex, includesAligned, toHex } from "../bytes.ts";
 import { ID_MEMORY_MS, ROW_MAX_BYTES } from "../limits.ts";
 
 /** The id under which a message is remembered. */
@@ -102,6 +102,33 @@ export class IdMemory {
     const minute = minuteOf(nowMs - ID_MEMORY_MS);
     this.#sql.exec("DELETE FROM taken WHERE slot < ?", minute * PARTS);
     this.#sql.exec("DELETE FROM taken_keyed WHERE minute < ?", minute);
+  }
+
+  /**
+   * End of the newest minute of which ids are remembered, keyed ones aside, in ms since the epoch;
+   * 0: none are. @param untilMs later minutes do not count.
+   */
+  newestMs(untilMs: number): number {
+    const { slot } = this.#sql
+      .exec<{ slot: number | null }>(
+        "SELECT max(slot) AS slot FROM taken WHERE slot < ?",
+        (minuteOf(untilMs) + 1) * PARTS,
+      )
+      .one();
+    return slot === null ? 0 : (Math.floor(slot / PARTS) + 1) * 60_000;
+  }
+
+  /** Ids of this minute and later ones, keyed ones aside. Their times are those of the minutes. */
+  *since(fromMs: number): Generator<TakenId> {
+    const rows = this.#sql.exec<{ slot: number; ids: ArrayBuffer }>(
+      "SELECT slot, ids FROM taken WHERE slot >= ? ORDER BY slot",
+      minuteOf(fromMs) * PARTS,
+    );
+    for (const { slot, ids } of rows) {
+      const takenInMs = Math.floor(slot / PARTS) * 60_000;
+      for (let at = 0; at < ids.byteLength; at += 16)
+        yield { id: toHex(new Uint8Array(ids, at, 16)), takenInMs, keyed: false };
+    }
   }
 
   /** The minute of an id that has a row of its own; null: it has none. */

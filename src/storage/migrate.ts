@@ -37,6 +37,14 @@ export function migrate(storage: DurableObjectStorage, steps: readonly Migration
   });
 }
 
+/**
+ * From now on code must know this applied step to work with the object: what was additive is used
+ * in a way that older code would not see. To be called in the transaction that does so.
+ */
+export function raiseFloor(sql: SqlStorage, step: number): void {
+  sql.exec("UPDATE schema_step SET floor = id WHERE id = ?", step);
+}
+
 /** @throws if code that knows no step above `newest` does not work with the object. */
 function requireFloor(sql: SqlStorage, newest: number): void {
   const floor = hasFloors(sql) ? "coalesce(floor, id)" : "id";

@@ -27,3 +27,22 @@ it("an object waits twice as long after each of its failures, fifteen minutes at
   const seconds = [2.5, 5, 10, 20, 40, 80, 160, 320, 450, 450];
   expect(waits).toEqual(seconds.map((s) => [s * 1_000, 2_500]));
 });
+
+it("a changed job tries again at once what a store refused, and a switch of a function's logging does not", async () => {
+  setClock(NOON);
+  vi.spyOn(console, "warn").mockImplementation(() => {});
+  const { name, control } = freshBucket();
+  await control.script([rule({ do: "answer", status: 503 }, { method: "PUT" })]);
+  const job = jobInto(name);
+  await inLog(job, async (log, { sql }) => {
+    const isDelayed = (): boolean => Number(sql.exec("SELECT resume_ms FROM log").one().resume_ms) > NOON;
+    log.configure(job, 0);
+    append(log, 1, fragmentsOf(NDJSON, ["a record\n"]));
+    await log.drive("manual", 10_000);
+    expect(isDelayed()).toBe(true);
+    log.configure({ ...job, version: 2 }, 0);
+    expect(isDelayed()).toBe(true);
+    log.configure({ ...job, version: 3, modifiedVersion: 3 }, 0);
+    expect(isDelayed()).toBe(false);
+  });
+});

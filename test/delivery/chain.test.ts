@@ -48,6 +48,13 @@ describe("an append", () => {
     expect(calls.length).toBeLessThan(1_010);
   });
 
+  it("of nothing asks no log", async () => {
+    const { namespace, calls } = logs([{ kind: "taken" }]);
+    const nothing = (): Append => ({ ...build(new Set()), messages: [] });
+    expect(await appendToChain(namespace, job(1), nothing, [])).toEqual({ kind: "taken" });
+    expect(calls).toEqual([]);
+  });
+
   it("goes on as long as each answer leads on, over as many segments as there are", async () => {
     const full = (...ids: string[]): AppendResult => ({ kind: "full", ids });
     const { namespace, calls } = logs([

@@ -5,13 +5,14 @@
 import { createMessageBatch } from "cloudflare:test";
 import { constants, inflateRawSync } from "node:zlib";
 import { type MockInstance, vi } from "vitest";
+import { KnownSplits } from "../../src/account/known-splits.ts";
 import type { Outcome, SetAsideMessage } from "../../src/account/ledger.ts";
 import type { JobConfig, JobsSnapshot, OptOut } from "../../src/job/config.ts";
 import type { Append } from "../../src/object/append.ts";
 import type { Fragment } from "../../src/object/encoder.ts";
 import type { LoadedRecord } from "../../src/object/load.ts";
 import { NDJSON } from "../../src/output/format.ts";
-import type { ConsumerContext } from "../../src/pipeline/context.ts";
+import type { ConsumerCalls, ConsumerContext } from "../../src/pipeline/context.ts";
 import type { Arrived } from "../../src/pipeline/live.ts";
 import { SilentLogs } from "../../src/pipeline/silent-logs.ts";
 import type { Debt } from "../../src/queue/debt.ts";
@@ -122,7 +123,7 @@ export const NEWER_STATE = "epoch.2";
 /** A log's answer to one offer. */
 export type Step = "take" | "fail" | { stale: JobConfig } | { known: readonly string[] };
 
-export interface World extends ConsumerContext {
+export interface World extends ConsumerContext, Pick<ConsumerCalls, "splits" | "asideAs"> {
   /** The jobs of the control plane; null: it has never answered. */
   config: JobConfig[] | null;
   /** Each log's answers, offer by offer; afterwards it takes everything. */
@@ -183,6 +184,7 @@ export function world(config: JobConfig[] | null, log: string[] = []): World {
     shown: [],
     debts: null,
     silent: new SilentLogs(),
+    splits: new KnownSplits(),
     log,
     jobs: async () => (it.config === null ? null : snapshot(STATE, it.config, it)),
     async append(offeredTo, build, suspects) {
@@ -214,6 +216,7 @@ export function world(config: JobConfig[] | null, log: string[] = []): World {
       it.aside.push(message);
       it.log.push("set aside");
     },
+    asideAs: async () => undefined,
     counted: async (ids) => ids.filter((taken) => it.done.has(taken.id)).map((taken) => taken.id),
     expectAgain: async (messages) => void it.expected.push(...messages),
     arrivals: {

@@ -2,7 +2,7 @@ import { abortAllDurableObjects, runDurableObjectAlarm, runInDurableObject } fro
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { ID_MEMORY_MS, ROW_MAX_BYTES } from "../../src/limits.ts";
-import { blobStore } from "../../src/queue/blob-store.ts";
+import { blobBytes, blobStore } from "../../src/queue/blob-store.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
 
 const DAY_MS = 86_400_000;
@@ -35,6 +35,17 @@ describe("the blob store", () => {
     await blobs.put(id("0", 2), bytes(ROW_MAX_BYTES, 9).subarray(100, 110));
     expect((await blobs.get(id("0", 1)))?.length).toBe(ROW_MAX_BYTES);
     expect(await blobs.get(id("0", 2))).toEqual(bytes(10, 9));
+  });
+
+  it("takes no more when it is full, and gives back what it has", async () => {
+    const blobs = blobStore(env.BLOBS);
+    await blobs.put(id("4", 1), bytes(1_000, 3));
+    expect(await blobBytes(env.BLOBS)).toBeGreaterThan(0);
+    await runInDurableObject(shard("4"), (store) => {
+      store.maxBytes = 1;
+    });
+    await expect(blobs.put(id("4", 2), bytes(1, 1))).rejects.toThrow("the blob store is full");
+    expect([await blobs.get(id("4", 1)), await blobs.get(id("4", 2))]).toEqual([bytes(1_000, 3), null]);
   });
 
   it("has what it answered for after a crash", async () => {

@@ -182,7 +182,9 @@ it("a log that has gone, and is still in memory, holds nothing, and says so", as
   await inLog(job, async (log) => {
     log.configure({ ...job, deletedMs: NOON, windows: [] }, 0);
     expect(log.append(appendOf(1, NOON)).kind).toBe("taken");
-    clock.advance(16 * DAY_MS);
+    clock.advance(14 * DAY_MS);
+    expect(await log.retire()).toBe(false);
+    clock.advance(2 * DAY_MS);
     expect(await log.retire()).toBe(true);
     const messages = [{ id: id(1), takenInMs: NOON, keyed: false }];
     expect(log.holds(messages)).toEqual({ ids: [], sealed: false });

@@ -91,6 +91,19 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     facts({ keysBytes: 8 * GB }),
     { severity: "error", summary: expect.stringContaining("new keys are refused") },
   ],
+  ["blobs_silent", facts(), facts({ blobBytes: "silent" }), { severity: "warning" }],
+  [
+    "blobs_large",
+    facts({ blobBytes: 4 * GB - 1 }),
+    facts({ blobBytes: 4 * GB }),
+    { severity: "warning", summary: expect.stringContaining("4.0 of 8 GB") },
+  ],
+  [
+    "blobs_large",
+    facts(),
+    facts({ blobBytes: 8 * GB }),
+    { severity: "error", summary: expect.stringContaining("takes no more") },
+  ],
   [
     "no_job_enabled",
     facts({ jobs: [], account: account({ past: { ...account().past, notRouted: mark(ago(HOUR + 1), 9) } }) }),
@@ -150,6 +163,21 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     { severity: "error", summary: "A part of the outbox holds 8.0 of 8 GB, and takes no more." },
   ],
   [
+    "ledger_large",
+    ofAccount({ status: status({ storedBytes: 4 * GB - 1 }) }),
+    ofAccount({ status: status({ storedBytes: 4 * GB }) }),
+    { severity: "warning", affected: null },
+  ],
+  [
+    "ledger_large",
+    facts(),
+    ofAccount({ status: status({ storedBytes: 8 * GB }) }),
+    {
+      severity: "error",
+      summary: "A part of the account's ledger holds 8.0 of 8 GB, and sets no more messages aside.",
+    },
+  ],
+  [
     "queue_old",
     ofAccount({ status: status({ oldestUnfinishedMs: ago(15 * MINUTE) }) }),
     ofAccount({ status: status({ oldestUnfinishedMs: ago(15 * MINUTE + 1) }) }),
@@ -160,18 +188,6 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     ofAccount({ backlogSinceMs: ago(15 * MINUTE), status: status({ queueBacklog: 1_234 }) }),
     ofAccount({ backlogSinceMs: ago(15 * MINUTE + 1), status: status({ queueBacklog: 1_234 }) }),
     { severity: "warning", affected: { count: 1_234, what: "messages" } },
-  ],
-  [
-    "ledger_large",
-    ofAccount({ status: status({ storedBytes: 5 * GB - 1 }) }),
-    ofAccount({ status: status({ storedBytes: 5 * GB }) }),
-    { severity: "warning", summary: expect.stringContaining("holds 5.0 of 10 GB") },
-  ],
-  [
-    "ledger_large",
-    facts(),
-    ofAccount({ status: status({ storedBytes: 9 * GB }) }),
-    { severity: "error", affected: null },
   ],
   [
     "messages_set_aside",
@@ -520,6 +536,7 @@ describe("what is not told", () => {
     ["whether it is owed anything", facts({ debts: "silent" }), ofOne, "owed", true],
     ["which its log does not tell", ofJob({ log: "silent" }), ofOne, "owed", false],
     ["how large the register of keys is", facts({ keysBytes: "silent" }), { type: "account" }, "keys_large", true],
+    ["how large the blob store is", facts({ blobBytes: "silent" }), { type: "account" }, "blobs_large", true],
     ["how large the debts are", facts({ debts: "silent" }), { type: "account" }, "debts_large", true],
     ["nor that no key opens its destination", ofJob({ log: "silent" }), ofOne, "key_lost", false],
     ["unless nothing can be opened", ofJob({ destination: { kind: "unknown" } }), ofOne, "key_lost", true],

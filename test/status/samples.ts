@@ -19,6 +19,7 @@ export function facts(fields: Partial<Facts> = {}): Facts {
     attachments: [],
     debts: { jobs: new Map(), storedBytes: 0 },
     keysBytes: 0,
+    blobBytes: 0,
     ...fields,
   };
 }

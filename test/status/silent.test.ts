@@ -11,6 +11,7 @@ import { DeliveryLog } from "../../src/delivery/delivery-log.ts";
 import type { LogStatus } from "../../src/delivery/types.ts";
 import { KeyRegister } from "../../src/intake/key-register.ts";
 import { Outbox } from "../../src/intake/outbox.ts";
+import { BlobStore } from "../../src/queue/blob-store.ts";
 import { Replays } from "../../src/replay/replays.ts";
 import { GATHER_PATIENCE } from "../../src/status/gather.ts";
 import { Watch, watch } from "../../src/status/watch.ts";
@@ -47,6 +48,7 @@ describe.each(["refused", "hangs"] as const)("whoever is asked and is %s", (brea
     ["its counts of functions", AccountLedger.prototype, "functionsLately", ["ledger_silent"]],
     ["the outbox", Outbox.prototype, "status", ["outbox_silent"]],
     ["the register of keys", KeyRegister.prototype, "storedBytes", ["keys_silent"]],
+    ["the blob store", BlobStore.prototype, "storedBytes", ["blobs_silent"]],
     ["a log", DeliveryLog.prototype, "status", ["log_silent"]],
   ])("is said to be silent: %s", async (_who, prototype, method, kinds) => {
     const clock = setClock(NOON);
@@ -75,6 +77,7 @@ describe("whoever answers as other code would, without what is looked at,", () =
     ["its functions", AccountLedger.prototype, "functionsLately", () => [{ scriptName: "shop" }], "ledger_silent"],
     ["the outbox", Outbox.prototype, "status", () => ({ messages: 0 }), "outbox_silent"],
     ["the register of keys", KeyRegister.prototype, "storedBytes", () => null, "keys_silent"],
+    ["the blob store", BlobStore.prototype, "storedBytes", () => null, "blobs_silent"],
     ["the replays", Replays.prototype, "status", () => [{}], "replays_silent"],
     [
       "a log",

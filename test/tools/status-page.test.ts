@@ -6,7 +6,6 @@ import { KINDS, WATCH_KINDS } from "../../src/status/kinds.ts";
 import {
   AFTER,
   BACKLOG_MIN,
-  LEDGER_FULL_BYTES,
   LEDGER_LARGE_BYTES,
   LOG_LARGE_BYTES,
   NAMED_MAX,
@@ -43,8 +42,7 @@ describe("the page about status", () => {
     ["filter_keeps_nothing", `an hour and ${REFUSED_MIN} records`],
     ["sample_keeps_nothing", `an hour and ${REFUSED_MIN} times`],
     ["log_large", `${LOG_LARGE_BYTES / 1e9} GB`],
-    ["ledger_large", `half of its ${(2 * LEDGER_LARGE_BYTES) / 1e9} GB`],
-    ["ledger_large", `an error with ${LEDGER_FULL_BYTES / 1e9} GB`],
+    ["ledger_large", `half of the ${(2 * LEDGER_LARGE_BYTES) / 1e9} GB`],
     ["functions_more", `more than ${NAMED_MAX} functions`],
     ["functions_not_watched", `more than ${RHYTHM_BOUNDS.names.toLocaleString("en")} names`],
   ])("says of %s what holds: %s", (kind, words) => {

@@ -13,6 +13,7 @@ import {
 import { env } from "cloudflare:workers";
 import { vi } from "vitest";
 import { type AccountCounts, accountLedger } from "../../../src/account/ledger.ts";
+import { LedgerShards } from "../../../src/account/shards.ts";
 import { controlPlane } from "../../../src/control/plane.ts";
 import { owedIfAny } from "../../../src/debts/debt-store.ts";
 import { segmentOf } from "../../../src/delivery/chain.ts";
@@ -353,7 +354,7 @@ export class World {
   }
 
   async accountCounts(): Promise<AccountCounts> {
-    return (await accountLedger(env.ACCOUNT).status()).counts;
+    return (await new LedgerShards(env.ACCOUNT).status()).counts;
   }
 
   /**
@@ -384,7 +385,7 @@ export class World {
   }
 
   async #intakeLost(): Promise<number> {
-    return (await accountLedger(env.ACCOUNT).status()).intakeLost;
+    return (await new LedgerShards(env.ACCOUNT).status()).intakeLost;
   }
 
   async #owes(): Promise<boolean> {

@@ -4,6 +4,7 @@
  * the caller can check this.
  */
 import { constants, gzipSync, inflateRawSync } from "node:zlib";
+import { KnownSplits } from "../../../src/account/known-splits.ts";
 import { Gatherer } from "../../../src/intake/gather.ts";
 import { handleTail } from "../../../src/intake/tail.ts";
 import type { JobConfig } from "../../../src/job/config.ts";
@@ -14,7 +15,7 @@ import { deflateFragment, OBJECT_DEFLATE_LEVEL } from "../../../src/object/fragm
 import { type Loaded, load } from "../../../src/object/load.ts";
 import { NDJSON } from "../../../src/output/format.ts";
 import { consumeEvents } from "../../../src/pipeline/consume.ts";
-import type { ConsumerContext } from "../../../src/pipeline/context.ts";
+import type { ConsumerCalls } from "../../../src/pipeline/context.ts";
 import { RecentTurns } from "../../../src/pipeline/recent.ts";
 import { SilentLogs } from "../../../src/pipeline/silent-logs.ts";
 import { Delivery } from "../../../src/queue/delivery.ts";
@@ -120,7 +121,7 @@ async function gathered(items: readonly TraceItem[]): Promise<ArrayBuffer[]> {
 async function consumed(bodies: readonly ArrayBuffer[], job: JobConfig): Promise<number> {
   let bytes = 0;
   const turns = new RecentTurns();
-  const context: ConsumerContext = {
+  const context: ConsumerCalls = {
     jobs: async () => ({ state: "bench.1", jobs: [job], optOuts: [], optOutVersion: 0 }),
     expectAgain: () => Promise.reject(new Error("every message is whole")),
     append: async (_job, build) => {
@@ -131,7 +132,9 @@ async function consumed(bodies: readonly ArrayBuffer[], job: JobConfig): Promise
     counted: async () => [],
     // As in each isolate: once a second, regardless of the number of records.
     arrivals: { handsOverRecent: () => turns.take(NOON), show: () => {} },
+    splits: new KnownSplits(),
     setAside: () => Promise.reject(new Error("nothing is set aside")),
+    asideAs: () => Promise.reject(new Error("nothing is set aside")),
     owe: () => Promise.reject(new Error("nothing is owed")),
     silent: new SilentLogs(),
     blobs: NO_BLOBS,

@@ -1,0 +1,53 @@
+import { type MonthUse, parseUse, useAt, withUse } from "./month-use.ts";
+import type { MessageCount, Outcome } from "./outcome.ts";
+import { queueUnits } from "./usage.ts";
+
+/**
+ * The ledger's one row of counts. To be changed only in a transaction of the caller.
+ */
+export class Totals {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  /** Counts messages that were not counted before. */
+  add(fresh: readonly MessageCount[], { work, backlog }: Pick<Outcome, "work" | "backlog">, nowMs: number): void {
+    const sum = (of: (message: MessageCount) => number): number =>
+      fresh.reduce((total, message) => total + of(message), 0);
+    const events = sum((message) => message.events);
+    const use = withUse(
+      this.#use(),
+      {
+        ...(work ?? { batches: 1, appends: 0, offered: 0 }),
+        groups: 1,
+        messages: fresh.filter(({ bytes }) => bytes !== 0).length,
+        messageUnits: sum(({ bytes }) => (bytes === 0 ? 0 : queueUnits(bytes ?? 0))),
+        events,
+      },
+      nowMs,
+    );
+    // All in one row: counting a month's use costs no further write.
+    this.#sql.exec(
+      `UPDATE account SET processed = processed + ?, routed = routed + ?, not_enabled = not_enabled + ?, not_routed = not_routed + ?,
+         queue_backlog = ?, queue_seen_ms = ?, month_use = ? WHERE id = 1`,
+      events,
+      sum(({ routed }) => routed),
+      sum(({ notEnabled }) => notEnabled),
+      sum(({ notRouted }) => notRouted),
+      backlog,
+      nowMs,
+      JSON.stringify(use),
+    );
+  }
+
+  /** Use of this month (UTC) so far; null: nothing was ever counted. */
+  monthUse(nowMs: number): MonthUse | null {
+    return useAt(this.#use(), nowMs);
+  }
+
+  #use(): MonthUse | null {
+    return parseUse(this.#sql.exec<{ month_use: string | null }>("SELECT month_use FROM account").one().month_use);
+  }
+}

@@ -1,0 +1,90 @@
+import { describe, expect, it } from "vitest";
+import type { MonthUse } from "../../src/account/month-use.ts";
+import type { AccountStatus } from "../../src/account/status.ts";
+import { joinedRecent, sumOfStatus, sumOfUse } from "../../src/account/sums.ts";
+import { encodeUtf8 } from "../../src/bytes.ts";
+import { RECENT_MAX_EVENTS } from "../../src/limits.ts";
+import { NOON } from "../record/samples.ts";
+
+const status = (fields: Partial<AccountStatus> = {}): AccountStatus => ({
+  counts: { processed: 6, routed: 1, not_enabled: 2, not_routed: 1, set_aside: 1, discarded: 1 },
+  ...{ intakeLost: 0, oldestUnfinishedMs: null, queueBacklog: null, queueSeenMs: null },
+  setAsideMessages: { messages: 0, events: 0, oldestMs: null, stopsClaims: false },
+  storedBytes: 10,
+  ...fields,
+});
+
+describe("the status of all shards", () => {
+  it("of one is its own, as it is", () => {
+    const only = status();
+    expect(sumOfStatus([only])).toBe(only);
+    // As of a ledger that runs older code.
+    expect(sumOfStatus([{ ...only, storedBytes: undefined as never }])).toEqual({ ...only, storedBytes: undefined });
+  });
+
+  it("adds up counts, and has the earliest times, the latest backlog and the largest size", () => {
+    const setAsideMessages = { messages: 1, events: 3, oldestMs: NOON, stopsClaims: true };
+    expect(
+      sumOfStatus([
+        status({ intakeLost: 2, queueSeenMs: NOON, queueBacklog: 7, oldestUnfinishedMs: NOON }),
+        status({ setAsideMessages, storedBytes: 30 }),
+        status({ queueSeenMs: NOON + 1, queueBacklog: null, oldestUnfinishedMs: NOON - 1, storedBytes: 20 }),
+      ]),
+    ).toEqual({
+      counts: { processed: 18, routed: 3, not_enabled: 6, not_routed: 3, set_aside: 3, discarded: 3 },
+      ...{ intakeLost: 2, oldestUnfinishedMs: NOON - 1, queueBacklog: null, queueSeenMs: NOON + 1 },
+      ...{ setAsideMessages, storedBytes: 30 },
+    });
+  });
+});
+
+describe("a month's use of all shards", () => {
+  const use = (fields: Partial<MonthUse> = {}): MonthUse => ({
+    ...{ month: 2100 * 12 + 10, sinceMs: Date.UTC(2100, 10, 20) },
+    ...{ batches: 1, groups: 2, messages: 3, messageUnits: 4, events: 5, appends: 6, offered: 7 },
+    ...fields,
+  });
+
+  it("is their sum since the first began", () => {
+    expect(sumOfUse([null])).toBeNull();
+    expect(sumOfUse([use(), null])).toEqual(use());
+    expect(sumOfUse([use(), use({ sinceMs: Date.UTC(2100, 10, 1) })])).toEqual({
+      ...{ month: 2100 * 12 + 10, sinceMs: Date.UTC(2100, 10, 1) },
+      ...{ batches: 2, groups: 4, messages: 6, messageUnits: 8, events: 10, appends: 12, offered: 14 },
+    });
+  });
+
+  it("is that of the newest month", () => {
+    const next = use({ month: 2100 * 12 + 11, sinceMs: Date.UTC(2100, 11, 1) });
+    expect(sumOfUse([use(), next, use()])).toEqual(next);
+  });
+});
+
+describe("recent records of all shards", () => {
+  const lines = (prefix: string, count: number) => ({
+    ndjson: encodeUtf8(Array.from({ length: count }, (_, n) => `${prefix}${n}\n`).join("")),
+    tooLarge: 1,
+  });
+  const held = (all: Parameters<typeof joinedRecent>[0]): string[] =>
+    new TextDecoder().decode(joinedRecent(all).ndjson).split("\n").slice(0, -1);
+
+  it("of one are its own, as they are", () => {
+    const only = lines("a", 3);
+    expect(joinedRecent([only])).toBe(only);
+  });
+
+  it("are the newest of each, no more than one holds", () => {
+    const half = RECENT_MAX_EVENTS / 2;
+    const all = held([lines("a", RECENT_MAX_EVENTS), lines("b", RECENT_MAX_EVENTS)]);
+    expect(all.length).toBe(RECENT_MAX_EVENTS);
+    expect([all[0], all[half - 1], all[half], all.at(-1)]).toEqual([
+      `a${half}`,
+      `a${RECENT_MAX_EVENTS - 1}`,
+      `b${half}`,
+      `b${RECENT_MAX_EVENTS - 1}`,
+    ]);
+    expect(held([lines("a", 2), lines("b", 0), lines("c", 1)])).toEqual(["a0", "a1", "c0"]);
+    expect(joinedRecent([lines("a", 2), lines("b", 0)]).tooLarge).toBe(2);
+    expect(held([{ ndjson: encodeUtf8("\n"), tooLarge: 0 }, lines("b", 1)])).toEqual(["", "b0"]);
+  });
+});
