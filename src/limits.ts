@@ -94,10 +94,7 @@ export const TEXT_MAX_CHARACTERS = 16_384;
  */
 export const EVENT_MAX_DEPTH = 100;
 
-/**
- * The same for all of an event as it is sent, arguments of logs and unknown keys included: beyond
- * it nothing is parsed. What is nested less becomes text without any danger to the stack.
- */
+/** Levels of an event beyond which an `Event` in it is not even parsed. */
 export const EVENT_MAX_NESTING = 1_000;
 
 /** Longest `Idempotency-Key`, in characters. */

@@ -1,4 +1,4 @@
-import { encodeUtf8, isEqual, utf8Length } from "../bytes.ts";
+import { encodeUtf8, utf8Length } from "../bytes.ts";
 import {
   ERRORS_MAX_ENTRIES,
   EVENT_MAX_BYTES,
@@ -73,11 +73,12 @@ interface Refusal {
 const TOO_LARGE = `larger than ${EVENT_MAX_BYTES} bytes`;
 const TOO_LARGE_AS_RECORD = `larger than ${RECORD_MAX_BYTES} bytes as a record`;
 const NO_OBJECT: Refusal = { message: "an event is a JSON object" };
+const TOO_DEEP: Refusal = { message: nestedTooDeeply(EVENT_MAX_DEPTH), inside: "/Event" };
 const OPENING_BRACE = 0x7b;
 const NEWLINE = 0x0a;
 
-/** A key that has a bound of its own, as it stands in a body. */
-const EVENT_KEY = encodeUtf8('"Event"');
+/** What of an event may not be nested too deeply. */
+const BOUNDED = { key: encodeUtf8('"Event"'), levels: EVENT_MAX_NESTING };
 
 /**
  * Finds the events of a body: one event, an array of events, or NDJSON. Blank lines of NDJSON are
@@ -90,7 +91,7 @@ const EVENT_KEY = encodeUtf8('"Event"');
 export function findEvents(bytes: Uint8Array, ndjson: boolean): FoundEvents {
   const from = markLength(bytes);
   if (ndjson) return linesOf(bytes, from);
-  const scanner = new JsonScanner(bytes, from, bytes.length, EVENT_MAX_NESTING);
+  const scanner = new JsonScanner(bytes, from, bytes.length, BOUNDED);
   if (!scanner.passes("[")) {
     const place = wholeText(bytes, from, bytes.length);
     return place === null ? { ok: false, kind: "not_json" } : found(bytes, [place], true);
@@ -129,44 +130,32 @@ function linesOf(bytes: Uint8Array, from: number): FoundEvents {
 
 /** The one value of a text; null: it is not JSON. White space in it counts for its size. */
 function wholeText(bytes: Uint8Array, from: number, to: number): Place | null {
-  const scanner = new JsonScanner(bytes, from, to, EVENT_MAX_NESTING);
+  const scanner = new JsonScanner(bytes, from, to, BOUNDED);
   scanner.isAtEnd();
   const start = scanner.at;
   if (!scanner.value()) return null;
   const end = scanner.at;
   if (!scanner.isAtEnd()) return null;
-  const fault = end - start > EVENT_MAX_BYTES ? { message: TOO_LARGE } : refusalOfDepth(bytes, start, scanner);
+  const fault = end - start > EVENT_MAX_BYTES ? { message: TOO_LARGE } : refusalOfDepth(scanner);
   return { from: start, to: end, fault };
 }
 
 /** White space between the parts of an element does not count for its size. */
 function refusalInList(bytes: Uint8Array, from: number, scanner: JsonScanner): Refusal | null {
-  if (scanner.compact <= EVENT_MAX_BYTES) return refusalOfDepth(bytes, from, scanner);
+  if (scanner.compact <= EVENT_MAX_BYTES) return refusalOfDepth(scanner);
   return bytes[from] === OPENING_BRACE ? { message: TOO_LARGE } : NO_OBJECT;
 }
 
-function refusalOfDepth(bytes: Uint8Array, from: number, scanner: JsonScanner): Refusal | null {
-  if (!scanner.isDeep) return null;
-  if (bytes[from] !== OPENING_BRACE) return NO_OBJECT;
-  const { deepKey } = scanner;
-  return tooDeep(deepKey !== null && isEqual(bytes.subarray(deepKey.from, deepKey.to), EVENT_KEY));
-}
-
-/** @param inEvent it is `Event` that is nested too deeply, which has a bound of its own. */
-function tooDeep(inEvent: boolean): Refusal {
-  return inEvent
-    ? { message: nestedTooDeeply(EVENT_MAX_DEPTH), inside: "/Event" }
-    : { message: nestedTooDeeply(EVENT_MAX_NESTING) };
+function refusalOfDepth({ isDeep }: JsonScanner): Refusal | null {
+  return isDeep ? TOO_DEEP : null;
 }
 
 /** The same of an event that is parsed already. */
 function refusalOf(value: unknown): Refusal | null {
   if (isTooLarge(value)) return { message: TOO_LARGE };
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return null;
-  const deep = Object.entries(value as { [key: string]: unknown }).find(
-    ([, part]) => typeof part === "object" && part !== null && isDeeperThan(part, EVENT_MAX_NESTING - 1),
-  );
-  return deep === undefined ? null : tooDeep(deep[0] === "Event");
+  const event = (value as { Event?: unknown } | null)?.Event;
+  const isDeep = typeof event === "object" && event !== null && isDeeperThan(event, EVENT_MAX_NESTING - 1);
+  return isDeep ? TOO_DEEP : null;
 }
 
 /** @param isOne the body itself is the event. */
@@ -282,11 +271,16 @@ function entriesOf(value: unknown): number {
  * @param unsized the event, if its size as it was sent is unknown: it is measured as compact JSON.
  */
 function lineOf(record: TraceRecord, faults: Fault[], pointer: string, unsized: unknown): string | null {
-  const line = recordLine(record);
-  if (!isLongerThan(line, EVENT_MAX_BYTES)) return line;
-  const small = unsized === null || !isLongerThan(JSON.stringify(unsized), EVENT_MAX_BYTES);
-  if (small && !isLongerThan(line, RECORD_MAX_BYTES)) return line;
-  faults.push({ pointer, message: small ? TOO_LARGE_AS_RECORD : TOO_LARGE });
+  try {
+    const line = recordLine(record);
+    if (!isLongerThan(line, EVENT_MAX_BYTES)) return line;
+    const small = unsized === null || !isLongerThan(JSON.stringify(unsized), EVENT_MAX_BYTES);
+    if (small && !isLongerThan(line, RECORD_MAX_BYTES)) return line;
+    faults.push({ pointer, message: small ? TOO_LARGE_AS_RECORD : TOO_LARGE });
+  } catch {
+    // JSON.stringify fails on a parsed value only if the stack overflows.
+    faults.push({ pointer, message: "nested too deeply" });
+  }
   return null;
 }
 

@@ -1,3 +1,5 @@
+import { isEqual } from "../bytes.ts";
+
 const TAB = 0x09;
 const NEWLINE = 0x0a;
 const RETURN = 0x0d;
@@ -37,30 +39,29 @@ const END = -1;
 export class JsonScanner {
   readonly #bytes: Uint8Array;
   readonly #end: number;
-  readonly #levelsMax: number;
+  readonly #bounded: { key: Uint8Array; levels: number };
   #at: number;
   #blank = 0;
   #depth = 0;
   /** A bit for each open level: whether it is an object. */
   #isObject = new Uint8Array(16);
-  #keyFrom = 0;
-  #keyTo = 0;
+  #isBounded = false;
   /** Of the last value: its size without white space between tokens, in bytes. */
   compact = 0;
-  /** Of the last value: the key in it below which `levelsMax` is exceeded, with its quotes. */
-  deepKey: { from: number; to: number } | null = null;
-  /** Of the last value: it has more levels of objects and arrays than `levelsMax`. */
+  /** Of the last value: it has more levels of objects and arrays than it may have. */
   isDeep = false;
 
   /**
    * @param bytes valid UTF-8.
    * @param from the first byte. @param to after the last.
+   * @param bounded `levels` that a value may have where they are below `key`, as it stands there
+   *   with its quotes.
    */
-  constructor(bytes: Uint8Array, from: number, to: number, levelsMax: number) {
+  constructor(bytes: Uint8Array, from: number, to: number, bounded: { key: Uint8Array; levels: number }) {
     this.#bytes = bytes;
     this.#at = from;
     this.#end = to;
-    this.#levelsMax = levelsMax;
+    this.#bounded = bounded;
   }
 
   /** Where the next token is looked for. */
@@ -83,7 +84,7 @@ export class JsonScanner {
   /** Passes over one value, and white space before it. @returns whether there is one. */
   value(): boolean {
     this.isDeep = false;
-    this.deepKey = null;
+    this.#isBounded = false;
     this.#depth = 0;
     this.#next();
     const from = this.#at;
@@ -144,10 +145,7 @@ export class JsonScanner {
     const bits = this.#isObject[byte] as number;
     this.#isObject[byte] = isObject ? bits | bit : bits & ~bit;
     this.#depth += 1;
-    if (this.#depth <= this.#levelsMax || this.isDeep) return;
-    this.isDeep = true;
-    // Of an array nothing is a key.
-    if (((this.#isObject[0] as number) & 1) === 1) this.deepKey = { from: this.#keyFrom, to: this.#keyTo };
+    if (this.#isBounded && this.#depth > this.#bounded.levels) this.isDeep = true;
   }
 
   #isInObject(): boolean {
@@ -160,10 +158,7 @@ export class JsonScanner {
     if (this.#next() !== QUOTE) return false;
     const from = this.#at;
     if (!this.#string()) return false;
-    if (this.#depth === 1) {
-      this.#keyFrom = from;
-      this.#keyTo = this.#at;
-    }
+    if (this.#depth === 1) this.#isBounded = isEqual(this.#bytes.subarray(from, this.#at), this.#bounded.key);
     if (this.#next() !== COLON) return false;
     this.#at += 1;
     return true;

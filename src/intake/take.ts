@@ -58,6 +58,7 @@ export async function takeEvents(request: TakeRequest, context: TakeContext): Pr
     const { messages, accepted, unknownKeys } = packed;
     share.set(messages.reduce((sum, message) => sum + sizeOf(message), 0));
     await sendMessages(messages, context, request.idempotencyKey === null ? SEND_MS : SEND_MS - REGISTER_MS);
+    for (const { body, blob } of messages) for (const bytes of [body, blob?.body]) if (bytes) free(bytes);
     return { ok: true, accepted, unknownKeys: named(unknownKeys) };
   } finally {
     share.release();

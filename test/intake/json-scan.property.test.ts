@@ -21,7 +21,7 @@ function levelsOf(value: unknown): number {
 /** A scan of a text that lies somewhere within other bytes. */
 function scanned(text: string, levelsMax = 100): JsonScanner | null {
   const bytes = encodeUtf8(`"]}${text}]}"`);
-  const scanner = new JsonScanner(bytes, 3, bytes.length - 3, levelsMax);
+  const scanner = new JsonScanner(bytes, 3, bytes.length - 3, { key: encodeUtf8('"Event"'), levels: levelsMax });
   return scanner.value() && scanner.isAtEnd() ? scanner : null;
 }
 
@@ -106,32 +106,30 @@ describe("a scan of JSON", () => {
       fc.property(fc.jsonValue({ maxDepth: 6 }), blank, fc.nat({ max: 4 }), (value, around, levels) => {
         const compact = JSON.stringify(value);
         const pretty = around + JSON.stringify(value, null, " ") + around;
-        const scan = scanned(pretty, levels);
         const isDeep = levelsOf(JSON.parse(compact)) > levels;
         seen[isDeep ? "deep" : "flat"] += 1;
-        expect([scan?.compact, scan?.isDeep]).toEqual([encodeUtf8(compact).length, isDeep]);
+        const whole = (text: string): string => `{"a":0,"Event":${text},"b":[[[[[[]]]]]]}`;
+        const scan = scanned(whole(pretty), levels + 1);
+        expect([scan?.compact, scan?.isDeep]).toEqual([encodeUtf8(whole(compact)).length, isDeep]);
+        expect(scanned(pretty, 0)?.compact).toBe(encodeUtf8(compact).length);
       }),
       { numRuns: 2_000 },
     );
     expect(Math.min(seen.deep, seen.flat)).toBeGreaterThan(200);
   });
 
-  it("names the key below which a value is nested too deeply, and none of an array", () => {
-    const keyOf = (text: string): string | null => {
-      const bytes = encodeUtf8(text);
-      const scanner = new JsonScanner(bytes, 0, bytes.length, 3);
-      expect(scanner.value()).toBe(true);
-      const key = scanner.deepKey;
-      return key === null ? null : new TextDecoder().decode(bytes.subarray(key.from, key.to));
-    };
-    expect(keyOf('{"a":[[]],"b":{"c":{"d":{}}},"e":[[[[]]]]}')).toBe('"b"');
-    expect(keyOf('{"a":{"b":{"c":1}}}')).toBe(null);
-    expect(keyOf('[{"a":{"b":{}}}]')).toBe(null);
+  it("bounds the levels below one key of an object, and no others", () => {
+    const isDeep = (text: string): boolean | undefined => scanned(text, 3)?.isDeep;
+    expect(isDeep('{"a":[[[[]]]],"Event":{"c":{"d":{}}}}')).toBe(true);
+    expect(isDeep('{"Event":{"c":{"d":1}},"a":[[[[]]]]}')).toBe(false);
+    expect(isDeep('{"a":{"Event":[[[]]]}}')).toBe(false);
+    expect(isDeep('[{"Event":[[[]]]}]')).toBe(false);
   });
 
   it("takes millions of levels, and no more memory than a bit for each", () => {
     const deep = `${"[".repeat(2_000_000)}${"]".repeat(2_000_000)}`;
-    expect(scanned(deep)?.isDeep).toBe(true);
+    expect(scanned(`{"Event":${deep}}`)?.isDeep).toBe(true);
+    expect(scanned(deep)?.isDeep).toBe(false);
     expect(scanned(deep.slice(0, -1))).toBe(null);
     expect(scanned('{"a":'.repeat(500_000))).toBe(null);
   });
