@@ -1,9 +1,8 @@
 import { type Handler, Hono } from "hono";
 import { type Caller, PLATFORM_BEARER, requirePermission } from "./access/roles.ts";
-import { Senders } from "./access/senders.ts";
 import { memberRoutes, tokenRoutes } from "./api/access.ts";
 import { auditRoutes, noted } from "./api/audit.ts";
-import { authenticate, foreignBearer, type Gate } from "./api/auth.ts";
+import { AccessMemory, authenticate, foreignBearer, gateOf } from "./api/auth.ts";
 import { canaryRoutes } from "./api/canary.ts";
 import { datasetRoutes } from "./api/datasets.ts";
 import { failure } from "./api/envelope.ts";
@@ -85,7 +84,7 @@ export const GROUPS: readonly ResourceGroup[] = [
  */
 export function createApp(platform: Platform, memory: Memory = new Memory(platform)): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
-  const world: World = { platform, memory, senders: new Senders(), insiders: new WeakMap() };
+  const world: World = { platform, budget: memory, memory: new AccessMemory(), insiders: new WeakMap() };
   app.use(EVERYWHERE, numbered(platform, world.insiders));
   app.use(EVERYWHERE, async (c, next) => {
     await next();
@@ -123,8 +122,9 @@ function refused(c: AppContext, status: ApiError["status"], entries: readonly Er
 /** State of one isolate's app. */
 interface World {
   platform: Platform;
-  memory: Memory;
-  senders: Senders;
+  /** What bodies of events are counted in. */
+  budget: Memory;
+  memory: AccessMemory;
   /** The dashboard's own requests. */
   insiders: Insiders;
 }
@@ -153,7 +153,7 @@ function guarded(route: Route, action: string | null, world: World): Handler<App
     const { foreign } = route;
     const isForeign = caller.kind === "platform" && foreign !== undefined;
     if (!isForeign) requirePermission(caller, route.permission);
-    if ("take" in route) return route.take(c, world.platform, world.memory);
+    if ("take" in route) return route.take(c, world.platform, world.budget);
     const config = readConfig(c.env);
     if (!config.ok) throw misconfigured(config);
     const handle = isForeign ? foreign : route.handle;
@@ -166,10 +166,6 @@ function guarded(route: Route, action: string | null, world: World): Handler<App
   };
 }
 
-function gateOf(c: AppContext, { platform, senders }: World): Gate {
-  return { adminToken: readAdminToken(c.env), register: c.env.ACCESS, platform, senders };
-}
-
 /**
  * The sender of events. A malformed account id in the configuration loses none: there is only one
  * account. Nor does a malformed ADMIN_TOKEN lose those of other tokens.
@@ -178,7 +174,7 @@ function gateOf(c: AppContext, { platform, senders }: World): Gate {
 async function sender(c: AppContext, world: World): Promise<Caller> {
   const access = readAccess(c.env);
   try {
-    const caller = await authenticate(c.req.raw.headers, gateOf(c, world), true);
+    const caller = await authenticate(c.req.raw.headers, gateOf(c.env, world.platform, world.memory), true);
     c.set("caller", caller);
     if (access.ok) requireAccount(c, access.access.accountId);
     return caller;
@@ -212,7 +208,7 @@ async function admitted(c: AppContext, world: World, foreign = false): Promise<C
     c.set("caller", PLATFORM_BEARER);
     return PLATFORM_BEARER;
   }
-  const caller = await authenticate(c.req.raw.headers, gateOf(c, world), false);
+  const caller = await authenticate(c.req.raw.headers, gateOf(c.env, world.platform, world.memory), false);
   c.set("caller", caller);
   requireAccount(c, accountId);
   return caller;

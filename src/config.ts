@@ -1,10 +1,11 @@
+import { type CheckKey, checkKeyOf } from "./access/check-part.ts";
 import { holdsOurs } from "./access/credentials.ts";
 import type { LinkSecrets } from "./access/sign-in-link.ts";
 import { fromBase64 } from "./bytes.ts";
 import { parseEndpoint } from "./destinations/conf.ts";
 import type { DestinationContext } from "./destinations/destination.ts";
 import type { SealingKeys } from "./job/secrets.ts";
-import { OBJECT_STORED_BYTES } from "./limits.ts";
+import { OBJECT_STORED_BYTES, SUBREQUESTS } from "./limits.ts";
 
 /** Settings of the environment, beside bindings. Each is checked; any may be missing. */
 export interface Settings {
@@ -16,6 +17,7 @@ export interface Settings {
   ALLOW_LOOPBACK_DESTINATIONS?: string;
   REQUIRE_OWNERSHIP_CHALLENGE?: string;
   PREVIEW_RECENT?: string;
+  SUBREQUESTS_MAX?: string;
   OBJECT_STORED_MAX_BYTES?: string;
   SIGN_IN_LINKS?: string;
   SELF_NAME?: string;
@@ -67,6 +69,18 @@ export interface IntakeConfig {
 export function readIntakeConfig(env: object): IntakeConfig {
   const settings = env as Settings;
   return { selfName: settings.SELF_NAME || null, defaultScriptName: settings.DEFAULT_SCRIPT_NAME || "unnamed" };
+}
+
+/** Calls that one invocation may make. A malformed setting is as good as none. */
+export function readSubrequests(env: object): number {
+  return subrequestsOf(env) ?? SUBREQUESTS.fallback;
+}
+
+/** null: malformed. A var in wrangler.jsonc may be a number. */
+function subrequestsOf(env: object): number | null {
+  const setting = `${(env as Settings).SUBREQUESTS_MAX || SUBREQUESTS.fallback}`;
+  const number = /^\d{1,8}$/.test(setting) ? Number(setting) : 0;
+  return number >= SUBREQUESTS.min && number <= SUBREQUESTS.max ? number : null;
 }
 
 /** Whether recent events may be kept for previews. A malformed setting keeps none. */
@@ -143,6 +157,24 @@ export function readSealing(env: object): { accountId: string; keys: SealingKeys
   return { accountId, keys: { current, previous: SECRETS_KEY_PREVIOUS ? keyOf(SECRETS_KEY_PREVIOUS) : null } };
 }
 
+/** The check keys that were derived last, and from what. */
+let derived: { from: string; keys: readonly CheckKey[] } | null = null;
+
+/**
+ * What proves the check parts of our secrets, current first, even if other settings are malformed.
+ * Without a well-formed SECRETS_KEY there is none: then the register is asked about every secret.
+ */
+export function readCheckKeys(env: object): readonly CheckKey[] {
+  const { SECRETS_KEY = "", SECRETS_KEY_PREVIOUS = "" } = env as Settings;
+  const from = `${SECRETS_KEY} ${SECRETS_KEY_PREVIOUS}`;
+  if (derived?.from !== from)
+    derived = {
+      from,
+      keys: [keyOf(SECRETS_KEY), keyOf(SECRETS_KEY_PREVIOUS)].flatMap((key) => (key === null ? [] : checkKeyOf(key))),
+    };
+  return derived.keys;
+}
+
 /**
  * What sign-in links are signed with. null: no links, as SIGN_IN_LINKS is not "true" or a secret is
  * malformed.
@@ -175,6 +207,8 @@ export function readConfig(env: object): ConfigResult {
   const requireOwnershipChallenge = readFlag("REQUIRE_OWNERSHIP_CHALLENGE");
   const previewRecent = readFlag("PREVIEW_RECENT", "true");
   readFlag("SIGN_IN_LINKS");
+  if (subrequestsOf(env) === null)
+    faults.push(`SUBREQUESTS_MAX: an integer from ${SUBREQUESTS.min} to ${SUBREQUESTS.max}, or absent`);
   if (readStoredMaxBytes(env) === null) faults.push(STORED_MAX_FAULT);
   const objstoreEndpoint = settings.OBJSTORE_ENDPOINT || DEFAULT_OBJSTORE_ENDPOINT;
   const endpoint = parseEndpoint(

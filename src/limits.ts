@@ -203,6 +203,21 @@ export const APPEND_MAX_WRITTEN_UNITS = 2 * APPEND_MAX_RAW_BYTES;
 export const SEGMENT_MAX_BYTES = 8_000_000_000;
 
 /**
+ * What one shard of a log takes, in a second; one that has more for some minutes hands half on.
+ * Messages: their ids, 16 bytes each, are 3 GB after fifteen days. Bytes as stored: in an outage of
+ * the store, a segment is full after half an hour. Appends: each takes about a millisecond, and the
+ * platform suggests 1,000 calls a second at most.
+ * https://developers.cloudflare.com/durable-objects/platform/limits/
+ */
+export const SHARD_LOAD = { messages: 150, bytes: 4_000_000, appends: 100 };
+
+/**
+ * How long before it takes effect a split is stored, in ms: what comes meanwhile is told of it, and
+ * need not ask twice.
+ */
+export const SPLIT_AHEAD_MS = 60_000;
+
+/**
  * How long ids of taken messages are remembered, in ms: 15 days, one more than the queue's
  * retention.
  */
@@ -287,14 +302,45 @@ export const KEYS_SHARDS = 64;
 export const KEYS_SHARD_MAX_BYTES = 8_000_000_000;
 
 /**
- * Calls that one invocation may make to other services.
+ * Bytes that a queue holds; beyond them it takes no message.
+ * https://developers.cloudflare.com/queues/platform/limits/
+ */
+export const QUEUE_MAX_BYTES = 25_000_000_000;
+
+/**
+ * Calls that one invocation may make to other services: by default, as the paid plan has it, and
+ * what SUBREQUESTS_MAX may say instead.
  * https://developers.cloudflare.com/workers/platform/limits/
  */
-export const SUBREQUESTS_MAX = 1_000;
+export const SUBREQUESTS = { min: 1_000, fallback: 10_000, max: 10_000_000 } as const;
 
 /** Tokens and members of one account: few enough for one answer. */
 export const TOKENS_MAX = 500;
 export const MEMBERS_MAX = 500;
+
+/**
+ * Shards of the access register: objects that hold a copy of it in memory. Never fewer than there
+ * were, as a change of access waits for each that may have a copy. At half of the 1,000 requests/s
+ * of an object they answer 8,000 a second.
+ * https://developers.cloudflare.com/durable-objects/platform/limits/
+ */
+export const ACCESS_SHARDS = 16;
+
+/** Questions in a second from which on the register sends isolates to its shards… */
+export const ACCESS_SPREAD_AT = 100;
+/** …and for how long, in ms. */
+export const ACCESS_SPREAD_MS = 30_000;
+
+/** How long a shard uses a copy, in ms. A change of access ends it at once. */
+export const ACCESS_COPY_MS = 60_000;
+
+/** How long an isolate relies on there being no secret without a check part, in ms. */
+export const DOUBTS_NONE_MS = 10_000;
+/**
+ * Secrets without a check part of ours, and not known to be good, that an isolate asks about in a
+ * second, where there may be such.
+ */
+export const DOUBTS_PER_S = 10;
 
 /** Longest name of a token, in UTF-16 units. */
 export const TOKEN_NAME_MAX = 120;
@@ -307,8 +353,13 @@ export const EMAIL_MAX = 254;
 
 /** How long the audit keeps a change, in ms: 90 days… */
 export const AUDIT_MS = 90 * 86_400_000;
-/** …and how many changes: two an hour over all that time, and some more. */
+/** …how many changes of access, and as many others: two an hour over all that time, and more… */
 export const AUDIT_MAX = 5_000;
+/** …and how many of one caller and one kind. */
+export const AUDIT_OF_ONE_MAX = 500;
+
+/** Repeats of a change within this time, in ms, are one entry. */
+export const AUDIT_MERGE_MS = 3_600_000;
 
 /** Each text in an audit entry, in UTF-16 units. */
 export const AUDIT_TEXT_MAX = 1_024;

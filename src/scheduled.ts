@@ -1,7 +1,6 @@
 import type { Owed } from "./debts/debt-store.ts";
-import { driveChain, segmentOf } from "./delivery/chain.ts";
+import { driveChain, retireChain } from "./delivery/chain.ts";
 import type { DeliveryLog } from "./delivery/delivery-log.ts";
-import type { LogStatus } from "./delivery/types.ts";
 import type { UnreadableJob } from "./job/config.ts";
 import { ID_MEMORY_MS } from "./limits.ts";
 import { errorText, log } from "./log.ts";
@@ -62,7 +61,7 @@ export async function handleScheduled(context: ScheduledContext): Promise<void> 
         // Its ids tell what it has of that.
         if (owedSinceMs !== Number.POSITIVE_INFINITY) return;
         const old = job.deletedMs !== null && platform.now() - job.deletedMs > ID_MEMORY_MS;
-        if (old && (await retireChain(logs, job.id))) await forget(job.id);
+        if (old && (await retireChain(logs, job.id, job.deletedMs ?? 0))) await forget(job.id);
       },
     })),
     ...chores,
@@ -83,21 +82,4 @@ async function orUnknown(debts: Promise<Owed>): Promise<Owed | null> {
     log.error("a scheduled chore failed", { chore: "debts", error: errorText(error) });
     return null;
   }
-}
-
-/**
- * Deletes the log of a job that was deleted long ago, last segment first. Nothing is deleted while
- * any segment holds something, as its counts are those of the whole log.
- * @returns whether all of it is deleted.
- */
-async function retireChain(logs: DurableObjectNamespace<DeliveryLog>, id: number): Promise<boolean> {
-  let last = 0;
-  for (;;) {
-    const status: LogStatus | null = await segmentOf(logs, id, last).status();
-    if (status !== null && (status.counts.pending > 0 || status.setAside.objects > 0)) return false;
-    if (!status?.sealed) break;
-    last += 1;
-  }
-  for (let segment = last; segment >= 0; segment--) if (!(await segmentOf(logs, id, segment).retire())) return false;
-  return true;
 }

@@ -68,7 +68,8 @@ export async function* inflated(packed: Pieces): Pieces {
   });
   try {
     for await (const piece of gunzip as AsyncIterable<Uint8Array>) yield piece;
-    await fill;
+    // What follows the end of a file, and begins no other one, is passed over.
+    if ((await fill) !== gunzip.bytesWritten) throw new Error("there is more behind the end of a gzip file");
   } finally {
     gunzip.destroy();
     // `feed` may wait for room that will not come: the input is returned from here.
@@ -76,15 +77,19 @@ export async function* inflated(packed: Pieces): Pieces {
   }
 }
 
-async function feed(packed: Pieces, gunzip: ReturnType<typeof createGunzip>): Promise<void> {
+/** @returns how many bytes it was given. */
+async function feed(packed: Pieces, gunzip: ReturnType<typeof createGunzip>): Promise<number> {
+  let bytes = 0;
   for await (const piece of packed) {
+    bytes += piece.length;
     for (let at = 0; at < piece.length; at += INFLATE_STEP_BYTES) {
-      if (gunzip.destroyed) return;
+      if (gunzip.destroyed) return bytes;
       const hasRoom = gunzip.write(piece.slice(at, at + INFLATE_STEP_BYTES));
       if (!hasRoom) await new Promise<void>((resolve) => gunzip.once("drain", resolve).once("close", resolve));
     }
   }
   gunzip.end();
+  return bytes;
 }
 
 /** How a stream was read: to its end, or up to where it was too long, too slow or broke off. */
@@ -120,7 +125,7 @@ export async function readStream(
     ms?: number | undefined;
     leaves?: boolean;
     keeps?: boolean;
-    through?: (pieces: Pieces) => Pieces;
+    through?: ((pieces: Pieces) => Pieces) | undefined;
     each?: (piece: Uint8Array) => void;
   },
 ): Promise<StreamRead> {
@@ -132,8 +137,8 @@ export async function readStream(
   // One timer for all: a stream that sends a byte now and then is never idle.
   const timer = ms === undefined ? undefined : setTimeout(() => over.resolve(undefined), ms);
   const wait: Wait = (read, late) => Promise.race([read(), over.promise.then(() => late)]);
+  const pieces = piecesOf(stream, ms === undefined ? undefined : wait, leaves);
   try {
-    const pieces = piecesOf(stream, ms === undefined ? undefined : wait, leaves);
     for await (const piece of through?.(pieces) ?? pieces) {
       each?.(piece);
       const { length } = piece;
@@ -151,5 +156,17 @@ export async function readStream(
     return read(error instanceof StreamFault ? error.why : "broken");
   } finally {
     clearTimeout(timer);
+    if (leaves) await freed(pieces);
   }
+}
+
+/** How long the end of a read that is under way is waited for, in ms. */
+const FREE_WAIT_MS = 1_000;
+
+/** Waits until the next reader can have the stream. Of one that is silent, it cannot. */
+async function freed(pieces: Pieces): Promise<void> {
+  const late = Promise.withResolvers<void>();
+  const timer = setTimeout(late.resolve, FREE_WAIT_MS);
+  await Promise.race([pieces.return(), late.promise]).catch(() => {});
+  clearTimeout(timer);
 }

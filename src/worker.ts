@@ -3,10 +3,11 @@ import { KnownSplits } from "./account/known-splits.ts";
 import { accountLedger, ledgerShard } from "./account/ledger.ts";
 import { LedgerShards } from "./account/shards.ts";
 import { createApp } from "./app.ts";
-import { readConfig, readPreviewRecent } from "./config.ts";
+import { readConfig, readPreviewRecent, readSubrequests } from "./config.ts";
 import { controlPlane } from "./control/plane.ts";
 import { driveDebts, owe } from "./debts/debt-store.ts";
-import { appendToChain } from "./delivery/chain.ts";
+import { appendToChain } from "./delivery/append-to-chain.ts";
+import { KnownLogs } from "./delivery/known-logs.ts";
 import { checkAttachments } from "./functions/attachments.ts";
 import { Gatherer } from "./intake/gather.ts";
 import { driveOutboxes } from "./intake/outboxes.ts";
@@ -42,13 +43,14 @@ export function createWorker(memory: Memory = new Memory(platform)) {
   const gatherer = new Gatherer();
   const recentTurns = new RecentTurns();
   const silent = new SilentLogs();
+  const knownLogs = new KnownLogs();
   const splits = new KnownSplits();
 
   function consumer(env: Env): ConsumerCalls {
     const shard = (n: number) => ledgerShard(env.ACCOUNT, n);
     return {
       jobs: () => jobsCache.refresh(controlPlane(env.CONTROL)),
-      append: (job, build, suspects) => appendToChain(env.LOG, job, build, suspects),
+      append: (job, build, messages) => appendToChain(env.LOG, job, build, messages, knownLogs.of(job.id)),
       splits,
       async count(outcome, n, known) {
         const newer: unknown = await shard(n).count(outcome, known);
@@ -56,7 +58,7 @@ export function createWorker(memory: Memory = new Memory(platform)) {
         return newer;
       },
       counted: (ids, n, known) => shard(n).counted(ids, known),
-      expectAgain: (messages, n, known) => shard(n).expectAgain(messages, known),
+      expectAgain: (messages, n, known, how) => shard(n).expectAgain(messages, known, how),
       arrivals: {
         handsOverRecent: () => readPreviewRecent(env) && recentTurns.take(platform.now()),
         show: (records) => waitUntil(showLive(env.LIVE, records)),
@@ -67,6 +69,7 @@ export function createWorker(memory: Memory = new Memory(platform)) {
       asideAs: (notes, n, known) => shard(n).asideAs(notes, known),
       blobs: blobStore(env.BLOBS),
       memory,
+      callsMax: readSubrequests(env),
       platform,
     };
   }

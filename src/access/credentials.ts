@@ -1,18 +1,16 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import { encodeUtf8, toBase64Url } from "../bytes.ts";
+import { encodeUtf8 } from "../bytes.ts";
 import { EMAIL_MAX } from "../limits.ts";
+import { type CheckKey, isChecked, RANDOM_BYTES, withCheckPart } from "./check-part.ts";
 
 /** The credentials of a request. */
 export type Credentials = { kind: "token"; token: string } | { kind: "key"; email: string; key: string };
 
-/** Random bytes in a secret. */
-const SECRET_BYTES = 32;
-
 /** Prefixes of our secrets: one found in a log or a repository shows what it opens. */
 const PREFIX = { token: "logship_token_", key: "logship_key_" } as const;
 
-/** 32 bytes in base64url, without padding. */
-const RANDOM_PART = /^[A-Za-z0-9_-]{43}$/;
+/** 32 bytes in base64url, without padding: random ones, and in newer secrets their check part. */
+const OWN_PART = /^[A-Za-z0-9_-]{43}$/;
 
 /**
  * Reads `Authorization: Bearer`, or `X-Auth-Email` with `X-Auth-Key`. Never cookies or the URL.
@@ -31,7 +29,12 @@ export function readCredentials(headers: Headers): Credentials | null {
 
 /** Whether a secret has the form of ours. One that has not needs no look-up. */
 export function looksIssued(kind: Credentials["kind"], secret: string): boolean {
-  return secret.startsWith(PREFIX[kind]) && RANDOM_PART.test(secret.slice(PREFIX[kind].length));
+  return secret.startsWith(PREFIX[kind]) && OWN_PART.test(secret.slice(PREFIX[kind].length));
+}
+
+/** Whether a secret of our form has a check part that one of the keys made. */
+export function provesItself(kind: Credentials["kind"], secret: string, keys: readonly CheckKey[]): boolean {
+  return isChecked(kind, secret.slice(PREFIX[kind].length), keys);
 }
 
 /**
@@ -61,13 +64,13 @@ function readingsOf(text: string): string[] {
 }
 
 /** A new secret. It is shown once; only its hash is stored. */
-export function newSecret(kind: Credentials["kind"]): string {
-  return PREFIX[kind] + toBase64Url(crypto.getRandomValues(new Uint8Array(SECRET_BYTES)));
+export function newSecret(kind: Credentials["kind"], checkKey: CheckKey): string {
+  return PREFIX[kind] + withCheckPart(kind, crypto.getRandomValues(new Uint8Array(RANDOM_BYTES)), checkKey);
 }
 
 /**
- * SHA-256, 32 bytes. The secrets are 32 random bytes: a salt or stretching would not make guessing
- * harder.
+ * SHA-256, 32 bytes. The secrets have at least 20 random bytes: a salt or stretching would not make
+ * guessing harder.
  */
 export function hashOf(secret: string): Uint8Array {
   return createHash("sha256").update(secret).digest();

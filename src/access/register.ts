@@ -1,42 +1,15 @@
 import { DurableObject } from "cloudflare:workers";
-import { AUDIT_MAX, AUDIT_MS, MEMBERS_MAX, TOKENS_MAX } from "../limits.ts";
-import { platform } from "../platform.ts";
+import { ACCESS_SHARDS, ACCESS_SPREAD_AT, ACCESS_SPREAD_MS } from "../limits.ts";
+import { answered, platform } from "../platform.ts";
 import { migrate } from "../storage/migrate.ts";
-import { emailKey, sameHash } from "./credentials.ts";
-import { type Permission, ROLES, type Role } from "./roles.ts";
+import { AuditBook, type AuditEntry, type Audited } from "./audit-book.ts";
+import { Copied } from "./copy.ts";
+import { sameHash } from "./credentials.ts";
+import { type Added, Holders, type Member, type Token } from "./holders.ts";
+import type { CopiedSecret, Identified, Known, Proof } from "./known.ts";
+import type { Role } from "./roles.ts";
 import { ACCESS_STEPS } from "./schema.ts";
-import { type Holder, locatorOf, Sessions, type UsedLink } from "./sessions.ts";
-
-export interface Token {
-  id: string;
-  name: string;
-  permissions: Permission[];
-  /** RFC 3339, as sent; null: never. */
-  expiresOn: string | null;
-  expired: boolean;
-  createdMs: number;
-}
-
-export interface Member {
-  id: string;
-  email: string;
-  role: Role;
-  createdMs: number;
-  modifiedMs: number;
-}
-
-/** The proof of a request: never the secret itself. */
-export type Proof = { kind: "token"; hash: Uint8Array } | { kind: "key"; email: string; hash: Uint8Array };
-
-/** The token or member that a proof belongs to. */
-export interface Known {
-  kind: "token" | "member";
-  id: string;
-  name: string;
-  permissions: Permission[];
-  /** Since the epoch; null: never. */
-  expiresMs: number | null;
-}
+import { type Holder, Sessions, type UsedLink } from "./sessions.ts";
 
 /** The owner of a session. */
 export interface SignedIn {
@@ -45,66 +18,84 @@ export interface SignedIn {
   expiresMs: number;
 }
 
-/** `full`: the maximum is reached. `taken`: there is a member with this address. */
-export type Added = "added" | "full" | "taken";
-
-/** One change made over the API. */
-export interface AuditEntry {
-  actor: { kind: string; id: string; name: string };
-  action: string;
-  /** Id of what was changed; null: unknown, or none. */
-  resource: string | null;
-  /** `unconfirmed`: the request failed, but the change may have been made. */
-  outcome: "done" | "unconfirmed";
-  /** The body, without secrets; null: none. */
-  body: unknown;
-  requestId: string | null;
+/** What the register answers to a question about a proof. */
+export interface RegisterAnswer extends Identified {
+  /** For so long, in ms, the questions of this isolate go to the shards. 0: they need not. */
+  spreadMs: number;
 }
 
-export interface Audited extends AuditEntry {
-  number: number;
-  atMs: number;
-}
+/** Deadline of a shard that has to drop its copy, in ms: the caller of a change waits. */
+const DROP_MS = 3_000;
 
-interface TokenRow {
-  [column: string]: SqlStorageValue;
-  id: string;
-  name: string;
-  permissions: string;
-  hash: ArrayBuffer;
-  expires_on: string | null;
-  expires_ms: number | null;
-  created_ms: number;
-}
-
-interface MemberRow {
-  [column: string]: SqlStorageValue;
-  id: string;
-  email: string;
-  role: string;
-  hash: ArrayBuffer;
-  created_ms: number;
-  modified_ms: number;
-}
+/** Deadline of the register for its shards, in ms. */
+const SOURCE_MS = 2_000;
 
 /**
- * Tokens, members and sessions, and what they changed. It stores hashes of secrets only. Every
- * request with a token or a key asks here, so a revoked one is refused from the next request on.
+ * Tokens, members and sessions, and what they changed: the object `access`. It stores hashes of
+ * secrets only. Every request with a token or a key asks here, so a revoked one is refused from the
+ * next request on.
+ *
+ * Where that is more than it can answer, isolates ask its {@link ACCESS_SHARDS} shards instead:
+ * objects of this class that store nothing and hold a copy of tokens and members in memory. The
+ * question goes to any of them: most requests may come with one and the same token.
  */
 export class AccessRegister extends DurableObject<Env> {
-  readonly #sql: SqlStorage;
-  readonly #sessions: Sessions;
+  #opened: Tables | null = null;
+  readonly #copied: Copied;
+  /** Changes of access that are under way: no copy is handed out. */
+  #changing = 0;
+  readonly #pace = { second: 0, asked: 0, before: 0 };
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
-    this.#sql = ctx.storage.sql;
-    this.#sessions = new Sessions(ctx.storage.sql);
-    migrate(ctx.storage, ACCESS_STEPS);
+    const ask = <T>(question: (register: DurableObjectStub<AccessRegister>) => Promise<T>): Promise<T> =>
+      answered("the access register", SOURCE_MS, question(accessRegister(env.ACCESS)));
+    this.#copied = new Copied(
+      {
+        copy: () => ask((register): Promise<CopiedSecret[] | null> => register.copy()),
+        identify: (proof, keys) => ask((register): Promise<Identified> => register.identify(proof, keys)),
+      },
+      () => platform.now(),
+    );
   }
 
-  /** Looks a proof up. `known` null: unknown, or of an expired token. */
-  identify(proof: Proof): { known: Known | null } {
-    return { known: proof.kind === "token" ? this.#tokenOf(proof.hash) : this.#memberOf(proof.email, proof.hash) };
+  /** Shards have none, and so write nothing. */
+  get #tables(): Tables {
+    if (this.#opened !== null) return this.#opened;
+    const { sql } = this.ctx.storage;
+    migrate(this.ctx.storage, ACCESS_STEPS);
+    this.#opened = { holders: new Holders(sql), sessions: new Sessions(sql), audit: new AuditBook(sql) };
+    return this.#opened;
+  }
+
+  /**
+   * Looks a proof up.
+   * @param keys ids of the keys that did not prove the secret, if that is so: the answer says
+   *   whether there is any such secret.
+   */
+  identify(proof: Proof, keys?: readonly string[]): RegisterAnswer {
+    const now = platform.now();
+    const { holders } = this.#tables;
+    return {
+      known: holders.of(proof, now),
+      ...(keys !== undefined && { doubtful: holders.hasDoubtful(keys, now) }),
+      spreadMs: this.#isBusy(now) ? ACCESS_SPREAD_MS : 0,
+    };
+  }
+
+  /** {@link identify}, in a shard. The register of earlier releases has no such method. */
+  identifyHere(proof: Proof, keys?: readonly string[]): Promise<Identified> {
+    return this.#copied.identify(proof, keys);
+  }
+
+  /** In a shard: drops the copy, before access is changed. */
+  dropCopy(): void {
+    this.#copied.drop();
+  }
+
+  /** What a shard holds; null: access is being changed. */
+  copy(): CopiedSecret[] | null {
+    return this.#changing > 0 ? null : this.#tables.holders.copy(platform.now());
   }
 
   /**
@@ -119,17 +110,18 @@ export class AccessRegister extends DurableObject<Env> {
     before: Uint8Array | null,
     link: UsedLink | null = null,
   ): number | null {
+    const { sessions } = this.#tables;
     return this.ctx.storage.transactionSync(() => {
       const now = platform.now();
-      if (link !== null && !this.#sessions.useLink(link, now)) return null;
-      if (before !== null) this.#sessions.close(before);
-      return this.#sessions.open(hash, holder, now);
+      if (link !== null && !sessions.useLink(link, now)) return null;
+      if (before !== null) sessions.close(before);
+      return sessions.open(hash, holder, now);
     });
   }
 
   /** Whether a sign-in link has been used, by the hash of its code. */
   isLinkUsed(hash: Uint8Array): boolean {
-    return this.#sessions.isLinkUsed(hash);
+    return this.#tables.sessions.isLinkUsed(hash);
   }
 
   /**
@@ -138,193 +130,146 @@ export class AccessRegister extends DurableObject<Env> {
    *   token.
    */
   sessionOf(hash: Uint8Array, adminProof: Uint8Array | null): { session: SignedIn | null } {
-    const session = this.#sessions.find(hash, platform.now());
+    const now = platform.now();
+    const { sessions, holders } = this.#tables;
+    const session = sessions.find(hash, now);
     if (session === null) return { session: null };
     const { holder, expiresMs } = session;
     if (holder.kind === "admin") {
       const isHolder = adminProof !== null && sameHash(holder.proof, adminProof);
       return { session: isHolder ? { known: "admin", expiresMs } : null };
     }
-    const known = holder.kind === "token" ? this.#tokenById(holder.id) : this.#memberById(holder.id);
+    const known = holders.byId(holder.kind, holder.id, now);
     if (known === null) return { session: null };
     return { session: { known, expiresMs: Math.min(expiresMs, known.expiresMs ?? Number.POSITIVE_INFINITY) } };
   }
 
   /** Closes a session, if there is one. */
   closeSession(hash: Uint8Array): void {
-    this.#sessions.close(hash);
+    this.#tables.sessions.close(hash);
   }
 
   /** Closes the other sessions of the owner of this one. @returns their number. */
   closeOtherSessions(hash: Uint8Array): number {
-    return this.#sessions.closeOthers(hash);
+    return this.#tables.sessions.closeOthers(hash);
   }
 
   /** Ordered by creation. */
   tokens(): Token[] {
-    const now = platform.now();
-    return this.#sql
-      .exec<TokenRow>("SELECT * FROM token ORDER BY created_ms, id")
-      .toArray()
-      .map((row) => ({
-        id: row.id,
-        name: row.name,
-        permissions: JSON.parse(row.permissions) as Permission[],
-        expiresOn: row.expires_on,
-        expired: isOver(row, now),
-        createdMs: row.created_ms,
-      }));
+    return this.#tables.holders.tokens(platform.now());
   }
 
-  addToken(token: Pick<Token, "id" | "name" | "permissions" | "expiresOn">, hash: Uint8Array): Added {
-    return this.ctx.storage.transactionSync(() => {
-      if (this.#count("token") >= TOKENS_MAX) return "full";
-      this.#sql.exec(
-        "INSERT INTO token (id, name, permissions, locator, hash, expires_on, expires_ms, created_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        token.id,
-        token.name,
-        JSON.stringify(token.permissions),
-        locatorOf(hash),
-        hash.slice().buffer,
-        token.expiresOn,
-        token.expiresOn === null ? null : Date.parse(token.expiresOn),
-        platform.now(),
-      );
-      return "added";
-    });
+  /** @param checkedBy id of the key of the secret's check part. Earlier releases send none. */
+  addToken(
+    token: Pick<Token, "id" | "name" | "permissions" | "expiresOn">,
+    hash: Uint8Array,
+    checkedBy: string | null = null,
+  ): Promise<Added> {
+    return this.#change((holders) => holders.addToken(token, hash, checkedBy, platform.now()));
   }
 
   /** @returns false: there is no such token. */
-  removeToken(id: string): boolean {
-    return this.#sql.exec("DELETE FROM token WHERE id = ? RETURNING id", id).toArray().length > 0;
+  removeToken(id: string): Promise<boolean> {
+    return this.#change((holders) => holders.removeToken(id));
   }
 
   /** Ordered by address. */
   members(): Member[] {
-    return this.#sql.exec<MemberRow>("SELECT * FROM member ORDER BY email_key").toArray().map(memberOf);
+    return this.#tables.holders.members();
   }
 
   /** null: there is no such member. */
   member(id: string): Member | null {
-    const row = this.#sql.exec<MemberRow>("SELECT * FROM member WHERE id = ?", id).toArray()[0];
-    return row === undefined ? null : memberOf(row);
+    return this.#tables.holders.member(id);
   }
 
-  addMember(member: Pick<Member, "id" | "email" | "role">, hash: Uint8Array): Added {
-    return this.ctx.storage.transactionSync(() => {
-      const key = emailKey(member.email);
-      if (this.#sql.exec("SELECT id FROM member WHERE email_key = ?", key).toArray().length > 0) return "taken";
-      if (this.#count("member") >= MEMBERS_MAX) return "full";
-      const now = platform.now();
-      this.#sql.exec(
-        "INSERT INTO member (id, email, email_key, role, hash, created_ms, modified_ms) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        member.id,
-        member.email,
-        key,
-        member.role,
-        hash.slice().buffer,
-        now,
-        now,
-      );
-      return "added";
-    });
+  /** @param checkedBy as of {@link addToken}. */
+  addMember(
+    member: Pick<Member, "id" | "email" | "role">,
+    hash: Uint8Array,
+    checkedBy: string | null = null,
+  ): Promise<Added> {
+    return this.#change((holders) => holders.addMember(member, hash, checkedBy, platform.now()));
   }
 
-  /** @returns the changed member; null: there is none. */
-  setRole(id: string, role: Role): Member | null {
-    this.#sql.exec("UPDATE member SET role = ?, modified_ms = ? WHERE id = ?", role, platform.now(), id);
-    return this.member(id);
+  /**
+   * @param from the role that the member must have. Earlier releases send none.
+   * @returns the changed member; null: there is none, or it has another role.
+   */
+  setRole(id: string, role: Role, from: Role | null = null): Promise<Member | null> {
+    return this.#change((holders) => holders.setRole(id, role, from, platform.now()));
   }
 
-  /** @returns false: there is no such member. */
-  removeMember(id: string): boolean {
-    return this.#sql.exec("DELETE FROM member WHERE id = ? RETURNING id", id).toArray().length > 0;
+  /** @param from as of {@link setRole}. @returns false: as null there. */
+  removeMember(id: string, from: Role | null = null): Promise<boolean> {
+    return this.#change((holders) => holders.removeMember(id, from));
   }
 
   /** Notes a change, and deletes notes that are too old or too many. */
   note(entry: AuditEntry): void {
-    this.ctx.storage.transactionSync(() => {
-      const now = platform.now();
-      this.#sql.exec("INSERT INTO audit (at_ms, entry) VALUES (?, ?)", now, JSON.stringify(entry));
-      this.#sql.exec("DELETE FROM audit WHERE number <= (SELECT max(number) FROM audit) - ?", AUDIT_MAX);
-      // Numbers are in the order of times: the search ends at the first row that stays.
-      this.#sql.exec(
-        "DELETE FROM audit WHERE number < (SELECT number FROM audit WHERE at_ms >= ? ORDER BY number LIMIT 1)",
-        now - AUDIT_MS,
-      );
-    });
+    const { audit } = this.#tables;
+    this.ctx.storage.transactionSync(() => audit.note(entry, platform.now()));
   }
 
   /** Changes, newest first. */
   audit(offset: number, limit: number): { entries: Audited[]; total: number } {
-    const since = platform.now() - AUDIT_MS;
-    const { total } = this.#sql
-      .exec<{ total: number }>("SELECT count(*) AS total FROM audit WHERE at_ms >= ?", since)
-      .one();
-    const entries = this.#sql
-      .exec<{ number: number; at_ms: number; entry: string }>(
-        "SELECT * FROM audit WHERE at_ms >= ? ORDER BY number DESC LIMIT ? OFFSET ?",
-        since,
-        limit,
-        offset,
-      )
-      .toArray()
-      .map(({ number, at_ms, entry }) => ({ ...(JSON.parse(entry) as AuditEntry), number, atMs: at_ms }));
-    return { entries, total };
+    return this.#tables.audit.page(offset, limit, platform.now());
   }
 
-  #tokenOf(hash: Uint8Array): Known | null {
-    const rows = this.#sql.exec<TokenRow>("SELECT * FROM token WHERE locator = ?", locatorOf(hash)).toArray();
-    const row = rows.find((each) => sameHash(new Uint8Array(each.hash), hash));
-    return row === undefined ? null : knownToken(row);
+  /**
+   * Changes access once no shard has a copy of what it was. A copy that is asked for meanwhile is
+   * not handed out, so from the change on each question meets it. Where no copy can be in use, no
+   * shard is called, and the change is made before the first `await`.
+   * @throws if a shard does not answer: then nothing is changed.
+   */
+  async #change<T>(run: (holders: Holders) => T): Promise<T> {
+    const { holders } = this.#tables;
+    this.#changing += 1;
+    try {
+      if (holders.copiedUntilMs() > platform.now()) await this.#dropCopies();
+      return this.ctx.storage.transactionSync(() => run(holders));
+    } finally {
+      this.#changing -= 1;
+    }
   }
 
-  #tokenById(id: string): Known | null {
-    const row = this.#sql.exec<TokenRow>("SELECT * FROM token WHERE id = ?", id).toArray()[0];
-    return row === undefined ? null : knownToken(row);
+  async #dropCopies(): Promise<void> {
+    const drops = Array.from({ length: ACCESS_SHARDS }, (_, shard) =>
+      answered("a shard of the access register", DROP_MS, accessShard(this.env.ACCESS, shard).dropCopy()),
+    );
+    const dropped = await Promise.allSettled(drops);
+    for (const each of dropped) if (each.status === "rejected") throw each.reason;
   }
 
-  #memberOf(email: string, hash: Uint8Array): Known | null {
-    const row = this.#sql.exec<MemberRow>("SELECT * FROM member WHERE email_key = ?", emailKey(email)).toArray()[0];
-    if (row === undefined || !sameHash(new Uint8Array(row.hash), hash)) return null;
-    return knownMember(memberOf(row));
-  }
-
-  #memberById(id: string): Known | null {
-    const member = this.member(id);
-    return member === null ? null : knownMember(member);
-  }
-
-  #count(table: "token" | "member"): number {
-    return this.#sql.exec<{ n: number }>(`SELECT count(*) AS n FROM ${table}`).one().n;
+  /** Counts a question. @returns whether there were many in this second or the one before. */
+  #isBusy(nowMs: number): boolean {
+    const pace = this.#pace;
+    const second = Math.floor(nowMs / 1_000);
+    if (second !== pace.second) {
+      pace.before = second === pace.second + 1 ? pace.asked : 0;
+      pace.second = second;
+      pace.asked = 0;
+    }
+    pace.asked += 1;
+    return Math.max(pace.asked, pace.before) >= ACCESS_SPREAD_AT;
   }
 }
 
-function isOver({ expires_ms }: TokenRow, nowMs: number): boolean {
-  return expires_ms !== null && expires_ms <= nowMs;
-}
-
-/** null: expired. */
-function knownToken(row: TokenRow): Known | null {
-  if (isOver(row, platform.now())) return null;
-  return {
-    kind: "token",
-    id: row.id,
-    name: row.name,
-    permissions: JSON.parse(row.permissions) as Permission[],
-    expiresMs: row.expires_ms,
-  };
-}
-
-function knownMember({ id, email, role }: Member): Known {
-  return { kind: "member", id, name: email, permissions: [...ROLES[role]], expiresMs: null };
-}
-
-function memberOf({ id, email, role, created_ms, modified_ms }: MemberRow): Member {
-  return { id, email, role: role as Role, createdMs: created_ms, modifiedMs: modified_ms };
+interface Tables {
+  holders: Holders;
+  sessions: Sessions;
+  audit: AuditBook;
 }
 
 /** The one register of the account. */
 export function accessRegister(namespace: DurableObjectNamespace<AccessRegister>): DurableObjectStub<AccessRegister> {
   return namespace.getByName("access");
+}
+
+/** One of its shards, from 0 on. */
+export function accessShard(
+  namespace: DurableObjectNamespace<AccessRegister>,
+  shard: number,
+): DurableObjectStub<AccessRegister> {
+  return namespace.getByName(`access ${shard}`);
 }

@@ -61,9 +61,12 @@ export function notHeld(caller: Caller, wanted: readonly Permission[]): Permissi
   return PERMISSIONS.filter((permission) => wanted.includes(permission) && !caller.permissions.has(permission));
 }
 
-/** Whether a caller reads the secrets of destinations; others read `****`. */
-export function seesSecrets(caller: Caller): boolean {
-  return caller.masked !== true && caller.permissions.has("logs:edit");
+/**
+ * Whether a caller reads the secrets of destinations; others read `****`. A change is answered with
+ * the job: that alone must not show what its sender may not read.
+ */
+export function seesSecrets({ masked, permissions }: Caller): boolean {
+  return masked !== true && permissions.has("logs:edit") && permissions.has("logs:read");
 }
 
 /** @throws ApiError 403 naming what is missing. */

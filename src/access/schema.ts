@@ -57,4 +57,29 @@ export const ACCESS_STEPS = [
         expires_ms INTEGER NOT NULL
       ) STRICT, WITHOUT ROWID;`,
   },
+  {
+    id: 4,
+    why: "check parts of secrets, and copies in shards",
+    floor: 3,
+    sql: `
+      ALTER TABLE token ADD COLUMN checked_by TEXT;  -- id of the key of the check part; null: none
+      ALTER TABLE member ADD COLUMN checked_by TEXT; -- the same
+      CREATE TABLE copied (
+        id       INTEGER PRIMARY KEY CHECK (id = 1),
+        until_ms INTEGER NOT NULL -- no shard uses a copy after it
+      ) STRICT;`,
+  },
+  {
+    id: 5,
+    why: "changes are counted by who made them and what they are; earlier releases write them alike",
+    floor: 3,
+    sql: `
+      ALTER TABLE audit ADD COLUMN actor TEXT
+        GENERATED ALWAYS AS (json_extract(entry, '$.actor.kind') || ' ' || json_extract(entry, '$.actor.id')) VIRTUAL;
+      ALTER TABLE audit ADD COLUMN action TEXT GENERATED ALWAYS AS (json_extract(entry, '$.action')) VIRTUAL;
+      ALTER TABLE audit ADD COLUMN resource TEXT GENERATED ALWAYS AS (json_extract(entry, '$.resource')) VIRTUAL;
+      ALTER TABLE audit ADD COLUMN of_access INTEGER
+        GENERATED ALWAYS AS (action GLOB 'token.*' OR action GLOB 'member.*') VIRTUAL;
+      CREATE INDEX audit_by_kind ON audit (of_access, actor, action, resource);`,
+  },
 ] as const satisfies readonly Migration[];

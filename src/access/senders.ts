@@ -1,6 +1,5 @@
-import { toHex } from "../bytes.ts";
 import { SENDER_MEMORY_MS, SENDERS_MAX } from "../limits.ts";
-import type { Known, Proof } from "./register.ts";
+import { isOver, type Known, type Proof, proofKey } from "./known.ts";
 
 /**
  * Proofs that this isolate has seen to be allowed to send events. They are believed for a few
@@ -12,7 +11,7 @@ export class Senders {
 
   /** Takes what the register has just answered for a proof. */
   learn(proof: Proof, known: Known | null, nowMs: number): void {
-    const key = keyOf(proof);
+    const key = proofKey(proof);
     // A map keeps the order of insertion: the first entry was seen longest ago.
     this.#seen.delete(key);
     if (known === null || !known.permissions.includes("events:write")) return;
@@ -27,13 +26,8 @@ export class Senders {
    * seen.
    */
   recall(proof: Proof, nowMs: number): Known | null {
-    const seen = this.#seen.get(keyOf(proof));
+    const seen = this.#seen.get(proofKey(proof));
     if (seen === undefined || Math.abs(nowMs - seen.atMs) > SENDER_MEMORY_MS) return null;
-    const { expiresMs } = seen.known;
-    return expiresMs !== null && expiresMs <= nowMs ? null : seen.known;
+    return isOver(seen.known.expiresMs, nowMs) ? null : seen.known;
   }
-}
-
-function keyOf(proof: Proof): string {
-  return proof.kind === "token" ? `token ${toHex(proof.hash)}` : `key ${toHex(proof.hash)} ${proof.email}`;
 }

@@ -4,6 +4,7 @@ import type { TakenId } from "../storage/id-memory.ts";
 import { ROOT } from "../storage/splits.ts";
 import { type KnownSplits, learning, REFUSED, splitsIn } from "./known-splits.ts";
 import { type CommitCount, type MessageCount, type Outcome, Partly, readWatched, type Work } from "./outcome.ts";
+import type { Noted, NotedMessage } from "./redeliveries.ts";
 import type { SetAsideMessage } from "./set-aside-messages.ts";
 
 /**
@@ -14,7 +15,7 @@ import type { SetAsideMessage } from "./set-aside-messages.ts";
 export interface HomeCalls {
   count(outcome: Outcome, shard: number, known: number): Promise<unknown>;
   counted(messages: readonly TakenId[], shard: number, known: number): Promise<unknown>;
-  expectAgain(messages: readonly TakenId[], shard: number, known: number): Promise<unknown>;
+  expectAgain(messages: readonly NotedMessage[], shard: number, known: number, how?: Noted): Promise<unknown>;
   setAside(message: SetAsideMessage, shard: number, known: number): Promise<unknown>;
   asideAs(notes: readonly TakenId[], shard: number, known: number): Promise<unknown>;
 }
@@ -70,13 +71,16 @@ export async function countedAtHomes(
   return values.flat() as string[];
 }
 
-/** @throws if a shard has not noted its part. */
+/**
+ * @returns the lists of all shards as one, unchecked; a release before answers none.
+ * @throws if a shard has not noted its part.
+ */
 export async function expectAgainAtHomes(
-  messages: readonly TakenId[],
+  messages: readonly NotedMessage[],
   splits: KnownSplits,
   call: HomeCalls["expectAgain"],
-): Promise<void> {
-  valuesOf(await atHomes(messages, splits, call));
+): Promise<unknown[]> {
+  return valuesOf(await atHomes(messages, splits, call)).flat();
 }
 
 /** @throws unless it is set aside, and the notes under its other ids are gone. */

@@ -13,7 +13,7 @@ import type { MonthUse } from "./month-use.ts";
 import type { MessageCount, Outcome, Watched } from "./outcome.ts";
 import { OwnSplits } from "./own-splits.ts";
 import { type RecentRecords, RecentRing } from "./recent.ts";
-import { Redeliveries } from "./redeliveries.ts";
+import { type Deaths, type Noted, type NotedMessage, Redeliveries } from "./redeliveries.ts";
 import { ACCOUNT_STEPS } from "./schema.ts";
 import {
   type AsideAsked,
@@ -30,11 +30,19 @@ import { Totals } from "./totals.ts";
 
 export type { FunctionCount } from "./function-counts.ts";
 export type { MessageCount, Outcome } from "./outcome.ts";
+export { ALONE_DEATHS, type Noted, type NotedMessage } from "./redeliveries.ts";
 export { ACCOUNT_STEPS } from "./schema.ts";
 export type { SetAsideMessage } from "./set-aside-messages.ts";
 export type { AccountCounts, AccountStatus } from "./status.ts";
 
 const SWEEP_EVERY_MS = 86_400_000;
+
+/**
+ * Messages get through if one was counted within this, in ms: less than it takes to set a message
+ * aside that dies alone three times, 300 s apart, from its first delivery on. So a deployment that
+ * dies of every message sets none aside.
+ */
+const WELL_MS = 1_200_000;
 
 /**
  * Counts processed messages for the account, deduplicated by the same ids as the logs, and stores
@@ -91,7 +99,7 @@ export class AccountLedger extends DurableObject<Env> {
     if (newer !== null) return newer;
     const now = platform.now();
     const fresh = this.ctx.storage.transactionSync(() => {
-      this.#redeliveries.expect(failed);
+      this.#redeliveries.note(failed, "returned");
       for (const { id } of done) this.#redeliveries.finished(id);
       if (owes) this.#sql.exec("UPDATE account SET owed_noted_ms = ? WHERE id = 1", now);
       const before = this.#ids.known(done);
@@ -297,10 +305,14 @@ export class AccountLedger extends DurableObject<Env> {
     });
   }
 
-  /** Notes messages that come later than others taken in at the same time. */
-  expectAgain(messages: readonly TakenId[], known?: number): undefined {
+  /**
+   * Notes messages, so that nothing is claimed complete beyond them.
+   * @returns as {@link Redeliveries.note}.
+   */
+  expectAgain(messages: readonly NotedMessage[], known?: number, how: Noted = "coming"): Deaths[] {
     if (this.#splits.takeAny(messages)) return this.#splits.stale(known);
-    this.ctx.storage.transactionSync(() => this.#redeliveries.expect(messages));
+    const isWell = this.#totals.hasCountedSince(platform.now() - WELL_MS);
+    return this.ctx.storage.transactionSync(() => this.#redeliveries.note(messages, how, isWell));
   }
 
   /** A new shard is given what it must know. @returns the state of its jobs afterwards. */

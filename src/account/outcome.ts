@@ -57,6 +57,8 @@ export interface Outcome {
   owes?: true;
   /** Messages waiting in the queue, as reported by it; null: unknown. */
   backlog: number | null;
+  /** Their size, in bytes, as reported by the queue; null, or absent from earlier code: unknown. */
+  backlogBytes?: number | null;
   /** For the month's use; absent: not counted. */
   work?: Work;
   /** State of the control plane by which they were routed. */

@@ -3,6 +3,49 @@ import { ID_MEMORY_MS } from "../limits.ts";
 import type { IdMemory, TakenId } from "../storage/id-memory.ts";
 
 /**
+ * Why messages are noted:
+ * - `coming`: they come later than others taken in at the same time;
+ * - `begun`: a batch has them in hand;
+ * - `returned`: they were tried, and go back to the queue;
+ * - `untried`: they go back without having been tried;
+ * - `alone`: batches with it died, and now it is tried by itself.
+ */
+export type Noted = "coming" | "begun" | "returned" | "untried" | "alone";
+
+/** @property attempts deliveries so far, this one included, where they are known. */
+export type NotedMessage = TakenId & { attempts?: number };
+
+/** Deliveries of a message that were killed in a row: they began, and nothing ended them. */
+export interface Deaths {
+  id: string;
+  /** {@link ALONE_DEATHS} and more: it was tried alone. */
+  deaths: number;
+}
+
+/** Deaths of a message that is tried alone count from here. */
+export const ALONE_DEATHS = 100;
+
+type Row = { begun: number | null; deaths: number };
+
+function next({ begun, deaths }: Row, how: Noted, attempts: number, isWell: boolean): Row {
+  switch (how) {
+    case "coming":
+      return { begun, deaths };
+    case "begun": {
+      // The same delivery may be noted twice.
+      const died = begun !== null && begun < attempts;
+      return { begun: attempts, deaths: deaths + (died && (isWell || deaths < ALONE_DEATHS) ? 1 : 0) };
+    }
+    case "returned":
+      return { begun: null, deaths: 0 };
+    case "untried":
+      return { begun: null, deaths };
+    case "alone":
+      return { begun: attempts, deaths: Math.max(deaths, ALONE_DEATHS) };
+  }
+}
+
+/**
  * Messages that come again, or are late on their way. To be changed only in a transaction of the
  * caller.
  */
@@ -19,13 +62,35 @@ export class Redeliveries {
   /**
    * Skips counted messages (a copy was faster, or the note is late): nothing would remove their
    * note.
+   * @param isWell whether messages get through at present. If not, no message is to blame for the
+   *   death of a batch that it has for itself.
+   * @returns those of which deliveries were killed, if they are `begun`.
    */
-  expect(messages: readonly TakenId[]): void {
+  note(messages: readonly NotedMessage[], how: Noted, isWell = true): Deaths[] {
     const known = this.#ids.known(messages);
-    for (const { id, takenInMs } of messages) {
-      if (known.has(id)) continue;
-      this.#sql.exec("INSERT OR IGNORE INTO unfinished (id, taken_ms) VALUES (?, ?)", fromHex(id).buffer, takenInMs);
+    const died: Deaths[] = [];
+    for (const message of messages) {
+      if (known.has(message.id)) continue;
+      const before = this.#row(message.id);
+      const after = next(before ?? { begun: null, deaths: 0 }, how, message.attempts ?? 0, isWell);
+      if (how === "begun" && after.deaths > 0) died.push({ id: message.id, deaths: after.deaths });
+      if (before?.begun === after.begun && before.deaths === after.deaths) continue;
+      this.#sql.exec(
+        `INSERT INTO unfinished (id, taken_ms, begun, deaths) VALUES (?, ?, ?, ?)
+           ON CONFLICT (id) DO UPDATE SET begun = excluded.begun, deaths = excluded.deaths`,
+        fromHex(message.id).buffer,
+        message.takenInMs,
+        after.begun,
+        after.deaths,
+      );
     }
+    return died;
+  }
+
+  #row(id: string): Row | null {
+    return (
+      this.#sql.exec<Row>("SELECT begun, deaths FROM unfinished WHERE id = ?", fromHex(id).buffer).toArray()[0] ?? null
+    );
   }
 
   finished(id: string): void {

@@ -134,4 +134,22 @@ export const ACCOUNT_STEPS = [
         bytes   INTEGER NOT NULL      -- the size of this object then
       ) STRICT;`,
   },
+  {
+    id: 10,
+    floor: 6,
+    why: "a batch that was killed comes back smaller",
+    sql: `
+      -- the delivery that has it in hand, from 1; NULL: none
+      ALTER TABLE unfinished ADD COLUMN begun INTEGER;
+      -- deliveries in a row that ended without a word
+      ALTER TABLE unfinished ADD COLUMN deaths INTEGER NOT NULL DEFAULT 0;`,
+  },
+  {
+    id: 11,
+    floor: 6,
+    why: "the queue is said to be half full",
+    sql: `
+      -- size of the queue's backlog, in bytes, as it said last; NULL: unknown
+      ALTER TABLE account ADD COLUMN queue_bytes INTEGER;`,
+  },
 ] as const satisfies readonly Migration[];

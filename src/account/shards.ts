@@ -1,6 +1,7 @@
 import type { JobsSnapshot } from "../job/config.ts";
 import { TimeoutError } from "../platform.ts";
 import type { TakenId } from "../storage/id-memory.ts";
+import { ROOT } from "../storage/splits.ts";
 import { type FunctionCount, joinCounts, TALLY_BOUNDS, type TallyBounds } from "./function-counts.ts";
 import { LISTED_BOUNDS } from "./function-hours.ts";
 import { countAtHomes, expectAgainAtHomes } from "./homes.ts";
@@ -108,8 +109,8 @@ export class LedgerShards {
   }
 
   /** Notes messages that come later than others taken in at the same time. */
-  expectAgain(messages: readonly TakenId[]): Promise<void> {
-    return expectAgainAtHomes(messages, this.#splits, (part, shard, known) => this.#at(shard).expectAgain(part, known));
+  async expectAgain(messages: readonly TakenId[]): Promise<void> {
+    await expectAgainAtHomes(messages, this.#splits, (part, shard, known) => this.#at(shard).expectAgain(part, known));
   }
 
   /**
@@ -190,11 +191,22 @@ export class LedgerShards {
     return newer;
   }
 
-  /** As the method of each shard; the limit is for all. */
+  /** As the method of each shard; the limit is for all: what some do not need, others have. */
   async asideToAsk(limit: number): Promise<{ messages: AsideToAsk[]; jobs: number[] }> {
     type ToAsk = { messages: AsideToAsk[]; jobs: number[] };
     const each = Math.ceil(limit / this.#splits.shards().length);
     const all = await this.#each((shard, known) => shard.asideToAsk(each, known) as Promise<ToAsk>);
+    const full = [...all].filter(([, { messages }]) => messages.length >= each);
+    const spare = [...all.values()].reduce((left, { messages }) => left - messages.length, limit);
+    const more = each + Math.floor(Math.max(0, spare) / full.length);
+    for (const [shard] of more > each ? full : []) {
+      const answer = await learning(
+        this.#splits,
+        shard,
+        (known) => this.#at(shard).asideToAsk(more, known) as Promise<ToAsk>,
+      );
+      if (answer !== REFUSED) all.set(shard, answer);
+    }
     return {
       messages: [...all].flatMap(([shard, { messages }]) =>
         messages.map((message) => ({ ...message, id: numberOf(shard, message.id) })),
@@ -229,15 +241,18 @@ export class LedgerShards {
 
   /**
    * Asks every shard, each with the number of its splits that are known: one that has more names
-   * them, and is asked again, as are those that it names.
+   * them, and is asked again, as are those that it names. The first one answers last: what turns
+   * out to be unreadable is noted in any shard and moves to that one, so it is seen in one of them.
+   * @returns in the order of the shards.
    * @throws if any does not answer; all others were asked.
    */
   async #each<T>(ask: (stub: Shard, known: number) => Promise<T>): Promise<Map<number, T>> {
     const answers = new Map<number, T>();
     const errors = new Map<number, unknown>();
     for (;;) {
-      const open = this.#splits.shards().filter((shard) => !answers.has(shard) && !errors.has(shard));
-      if (open.length === 0) break;
+      const left = this.#splits.shards().filter((shard) => !answers.has(shard) && !errors.has(shard));
+      if (left.length === 0) break;
+      const open = left.length === 1 ? left : left.filter((shard) => shard !== ROOT);
       const told = await Promise.allSettled(
         open.map((shard) => learning(this.#splits, shard, (known) => ask(this.#at(shard), known))),
       );
@@ -247,7 +262,7 @@ export class LedgerShards {
         else if (answer !== undefined && answer.value !== REFUSED) answers.set(shard, answer.value);
       });
     }
-    if (errors.size === 0) return answers;
+    if (errors.size === 0) return new Map([...answers].sort(([a], [b]) => a - b));
     throw [...errors.values()].find((error) => error instanceof TimeoutError) ?? [...errors.values()][0];
   }
 }

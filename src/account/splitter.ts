@@ -1,6 +1,6 @@
 import type { JobsSnapshot } from "../job/config.ts";
 import { CLOCK_AHEAD_MAX_MS, LEDGER_SPLIT_BYTES, LEDGER_SPLIT_PER_SECOND } from "../limits.ts";
-import type { IdMemory, TakenId } from "../storage/id-memory.ts";
+import { type IdMemory, rememberedMs, type TakenId } from "../storage/id-memory.ts";
 import { Load } from "../storage/load.ts";
 import { raiseFloor } from "../storage/migrate.ts";
 import { childOf, isBeyond, nextBit, type Split } from "../storage/splits.ts";
@@ -75,7 +75,7 @@ export interface Parts {
  */
 export class Splitter {
   readonly #of: Parts;
-  readonly #load = new Load(LOAD_MINUTES);
+  #load = new Load(LOAD_MINUTES);
   #notBeforeMs = 0;
   #underWay = false;
 
@@ -83,9 +83,13 @@ export class Splitter {
     this.#of = parts;
   }
 
-  /** Measures. Messages that a split cannot hand on do not count. */
+  /**
+   * Measures. What no split hands on does not count, nor what the last one could not: that has not
+   * begun yet, or a backlog comes that was taken in before it.
+   */
   taken(messages: readonly TakenId[], nowMs: number): void {
-    this.#load.add(messages.filter(({ keyed }) => !keyed).length, nowMs);
+    const sinceMs = this.#of.splits.all().at(-1)?.fromMs ?? 0;
+    this.#load.add(messages.filter((each) => !each.keyed && rememberedMs(each) >= sinceMs).length, nowMs);
   }
 
   /** There is more than one object should take. */
@@ -173,7 +177,7 @@ export class Splitter {
       splits.add({ ...split, bytes: storage.sql.databaseSize });
       return true;
     });
-    if (isMade) this.#load.restart(split.fromMs);
+    if (isMade) this.#load = new Load(LOAD_MINUTES);
     return isMade;
   }
 

@@ -15,6 +15,8 @@ export interface AccountStatus {
   /** Time of intake of the oldest message that comes again, in ms. */
   oldestUnfinishedMs: number | null;
   queueBacklog: number | null;
+  /** Size of the backlog, in bytes; an earlier version does not say. */
+  queueBytes?: number | null;
   queueSeenMs: number | null;
   /**
    * Messages that are set aside, and their events; when the oldest of them was set aside, in ms;
@@ -45,6 +47,7 @@ export function accountStatus(
       aside_messages: number;
       intake_lost: number;
       queue_backlog: number | null;
+      queue_bytes: number | null;
       queue_seen_ms: number | null;
     }>("SELECT * FROM account")
     .one();
@@ -54,6 +57,7 @@ export function accountStatus(
     intakeLost: row.intake_lost,
     oldestUnfinishedMs,
     queueBacklog: row.queue_backlog,
+    queueBytes: row.queue_bytes,
     queueSeenMs: row.queue_seen_ms,
     setAsideMessages: { messages: row.aside_messages, events: set_aside, oldestMs: oldestAsideMs, stopsClaims },
     storedBytes: sql.databaseSize,

@@ -20,6 +20,7 @@ function addedStatus(a: AccountStatus, b: AccountStatus): AccountStatus {
     intakeLost: a.intakeLost + b.intakeLost,
     oldestUnfinishedMs: earlier(a.oldestUnfinishedMs, b.oldestUnfinishedMs),
     queueBacklog: latest.queueBacklog,
+    ...(latest.queueBytes !== undefined && { queueBytes: latest.queueBytes }),
     queueSeenMs: latest.queueSeenMs,
     setAsideMessages: {
       messages: a.setAsideMessages.messages + b.setAsideMessages.messages,
@@ -52,7 +53,7 @@ export function sumOfUse(all: readonly (MonthUse | null)[]): MonthUse | null {
 export function joinedRecent(all: readonly RecentRecords[]): RecentRecords {
   if (all.length === 1 && all[0] !== undefined) return all[0];
   const joined = new RecentRing();
-  const each = Math.floor(RECENT_MAX_EVENTS / all.length);
+  const each = Math.ceil(RECENT_MAX_EVENTS / all.length);
   for (const recent of all) joined.add({ ndjson: lastLines(recent.ndjson, each), tooLarge: recent.tooLarge });
   return joined.all();
 }

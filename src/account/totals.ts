@@ -13,7 +13,11 @@ export class Totals {
   }
 
   /** Counts messages that were not counted before. */
-  add(fresh: readonly MessageCount[], { work, backlog }: Pick<Outcome, "work" | "backlog">, nowMs: number): void {
+  add(
+    fresh: readonly MessageCount[],
+    { work, backlog, backlogBytes = null }: Pick<Outcome, "work" | "backlog" | "backlogBytes">,
+    nowMs: number,
+  ): void {
     const sum = (of: (message: MessageCount) => number): number =>
       fresh.reduce((total, message) => total + of(message), 0);
     const events = sum((message) => message.events);
@@ -31,15 +35,22 @@ export class Totals {
     // All in one row: counting a month's use costs no further write.
     this.#sql.exec(
       `UPDATE account SET processed = processed + ?, routed = routed + ?, not_enabled = not_enabled + ?, not_routed = not_routed + ?,
-         queue_backlog = ?, queue_seen_ms = ?, month_use = ? WHERE id = 1`,
+         queue_backlog = ?, queue_bytes = ?, queue_seen_ms = ?, month_use = ? WHERE id = 1`,
       events,
       sum(({ routed }) => routed),
       sum(({ notEnabled }) => notEnabled),
       sum(({ notRouted }) => notRouted),
       backlog,
+      backlogBytes,
       nowMs,
       JSON.stringify(use),
     );
+  }
+
+  /** Whether a message was counted then or later, in ms since the epoch. */
+  hasCountedSince(ms: number): boolean {
+    const { seen } = this.#sql.exec<{ seen: number | null }>("SELECT queue_seen_ms AS seen FROM account").one();
+    return seen !== null && seen >= ms;
   }
 
   /** Use of this month (UTC) so far; null: nothing was ever counted. */

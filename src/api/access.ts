@@ -1,9 +1,11 @@
+import { checkKeyOf } from "../access/check-part.ts";
 import { emailKey, hashOf, newSecret } from "../access/credentials.ts";
-import { type Added, accessRegister, type Member, type Token } from "../access/register.ts";
+import type { Added, Member, Token } from "../access/holders.ts";
+import { type AccessRegister, accessRegister } from "../access/register.ts";
 import { notHeld, type Permission, ROLES } from "../access/roles.ts";
 import { toHex } from "../bytes.ts";
 import type { Config } from "../config.ts";
-import { type ApiError, CODE, faultsError, oneError } from "../errors.ts";
+import { type ApiError, CODE, faultsError, oneError, unavailable } from "../errors.ts";
 import { MEMBERS_MAX, TOKENS_MAX } from "../limits.ts";
 import type { Platform } from "../platform.ts";
 import { jsonBody } from "./body.ts";
@@ -26,6 +28,9 @@ import {
 import { isoTime, listed, success } from "./envelope.ts";
 import { pageOf, queryOf } from "./query.ts";
 import type { AppContext, Resource } from "./route.ts";
+
+/** Attempts at a change of a member while others change its role concurrently. */
+const CHANGE_TRIES = 3;
 
 export const tokenRoutes: readonly Resource[] = [
   {
@@ -74,36 +79,65 @@ async function listMembers(c: AppContext): Promise<Response> {
 
 async function deleteToken(c: AppContext): Promise<Response> {
   const id = c.req.param("token_id") ?? "";
-  if (!(await accessRegister(c.env.ACCESS).removeToken(id))) throw none("token");
+  const register = accessRegister(c.env.ACCESS);
+  // Its permissions never change, so they may be checked before.
+  const tokens: Token[] = await register.tokens();
+  const token = tokens.find((each) => each.id === id);
+  if (token === undefined) throw none("token");
+  requireHeld(c, token.permissions, "revoke");
+  if (!(await register.removeToken(id))) throw none("token");
   return success(c, { id });
 }
 
 async function deleteMember(c: AppContext): Promise<Response> {
   const id = c.req.param("member_id") ?? "";
-  if (!(await accessRegister(c.env.ACCESS).removeMember(id))) throw none("member");
+  await changeMember(c, id, (register, { role }) => register.removeMember(id, role));
   return success(c, { id });
 }
 
-async function createToken(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
+/**
+ * Changes a member whose permissions the caller holds, if it still has the role that was checked.
+ * @param change resolves to a falsy value if the member has another role meanwhile, or is gone.
+ * @throws ApiError 404 without such a member; 403; 503 if its role keeps changing.
+ */
+async function changeMember<T>(
+  c: AppContext,
+  id: string,
+  change: (register: DurableObjectStub<AccessRegister>, member: Member) => Promise<T | null>,
+): Promise<T> {
+  const register = accessRegister(c.env.ACCESS);
+  for (let tries = 0; tries < CHANGE_TRIES; tries++) {
+    const member: Member | null = await register.member(id);
+    if (member === null) throw none("member");
+    requireHeld(c, ROLES[member.role], "revoke");
+    const changed = await change(register, member);
+    if (changed) return changed;
+  }
+  throw unavailable("the member is being changed concurrently; repeat the request");
+}
+
+async function createToken(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const { name, permissions, expires_on = null } = await jsonBody(c.req.raw, CreateToken);
   requireHeld(c, permissions);
   const nowMs = platform.now();
   if (expires_on !== null && !(Date.parse(expires_on) > nowMs))
     throw faultsError(400, CODE.invalid, [{ pointer: "/expires_on", message: "expires_on: must be in the future" }]);
   const token = { id: newId(), name, permissions, expiresOn: expires_on };
-  const value = newSecret("token");
-  const added: Added = await accessRegister(c.env.ACCESS).addToken(token, hashOf(value));
+  const checkKey = checkKeyOf(config.keys.current);
+  const value = newSecret("token", checkKey);
+  const added: Added = await accessRegister(c.env.ACCESS).addToken(token, hashOf(value), checkKey.id);
   requireAdded(added, "token", TOKENS_MAX);
   return success(c, { ...presentToken({ ...token, expired: false, createdMs: nowMs }), value }, { status: 201 });
 }
 
-async function createMember(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
+async function createMember(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const { email, role } = await jsonBody(c.req.raw, CreateMember);
   requireHeld(c, ROLES[role]);
   const nowMs = platform.now();
   const member = { id: newId(), email, role };
-  const apiKey = newSecret("key");
-  const added: Added = await accessRegister(c.env.ACCESS).addMember(member, hashOf(apiKey));
+  const checkKey = checkKeyOf(config.keys.current);
+  const apiKey = newSecret("key", checkKey);
+  const added: Added = await accessRegister(c.env.ACCESS).addMember(member, hashOf(apiKey), checkKey.id);
   requireAdded(added, "member", MEMBERS_MAX);
   const view = presentMember({ ...member, createdMs: nowMs, modifiedMs: nowMs });
   return success(c, { ...view, api_key: apiKey }, { status: 201 });
@@ -112,25 +146,25 @@ async function createMember(c: AppContext, _config: Config, platform: Platform):
 async function updateMember(c: AppContext): Promise<Response> {
   const { email, role } = await jsonBody(c.req.raw, UpdateMember);
   requireHeld(c, ROLES[role]);
-  const register = accessRegister(c.env.ACCESS);
   const id = c.req.param("member_id") ?? "";
-  const member: Member | null = await register.member(id);
-  if (member === null) throw none("member");
-  if (email !== undefined && emailKey(email) !== emailKey(member.email))
-    throw faultsError(400, CODE.invalid, [{ pointer: "/email", message: "email: cannot be changed" }]);
-  const changed: Member | null = await register.setRole(id, role);
-  if (changed === null) throw none("member");
+  const changed = await changeMember(c, id, (register, member): Promise<Member | null> => {
+    if (email !== undefined && emailKey(email) !== emailKey(member.email))
+      throw faultsError(400, CODE.invalid, [{ pointer: "/email", message: "email: cannot be changed" }]);
+    if (role !== member.role) return register.setRole(id, role, member.role);
+    c.set("unchanged", true);
+    return Promise.resolve(member);
+  });
   return success(c, presentMember(changed));
 }
 
 /** @throws ApiError 403 naming the permissions that the caller does not hold. */
-function requireHeld(c: AppContext, wanted: readonly Permission[]): void {
+function requireHeld(c: AppContext, wanted: readonly Permission[], what: "grant" | "revoke" = "grant"): void {
   const missing = notHeld(c.var.caller, wanted);
   if (missing.length > 0)
     throw oneError(
       403,
       CODE.auth,
-      `Authorization error: you cannot grant what you do not hold; this needs ${missing.join(", ")}`,
+      `Authorization error: you cannot ${what} what you do not hold; this needs ${missing.join(", ")}`,
     );
 }
 

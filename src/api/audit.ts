@@ -1,5 +1,6 @@
 import { forAudit } from "../access/audit.ts";
-import { type AuditEntry, type Audited, accessRegister } from "../access/register.ts";
+import type { AuditEntry, Audited } from "../access/audit-book.ts";
+import { accessRegister } from "../access/register.ts";
 import { ApiError } from "../errors.ts";
 import { AUDIT_TEXT_MAX } from "../limits.ts";
 import { errorText, log } from "../log.ts";
@@ -24,16 +25,21 @@ async function listAudit(c: AppContext): Promise<Response> {
   return listed(c, entries.map(present), { page, perPage, total });
 }
 
-function present({ number, atMs, actor, action, resource, outcome, body, requestId }: Audited): AuditView {
+/** A register of an earlier release counts no repeats. */
+type Stored = Omit<Audited, "times" | "sinceMs"> & Partial<Pick<Audited, "times" | "sinceMs">>;
+
+function present({ number, atMs, times = 1, sinceMs = atMs, ...entry }: Stored): AuditView {
+  const { actor, action, resource, outcome, body, requestId } = entry;
   const kind = actor.kind as AuditView["actor"]["kind"];
   const change = { action, resource, outcome, body };
-  return { id: number, at: isoTime(atMs), actor: { ...actor, kind }, ...change, request_id: requestId };
+  const repeats = { times, first_at: isoTime(sinceMs) };
+  return { id: number, at: isoTime(atMs), ...repeats, actor: { ...actor, kind }, ...change, request_id: requestId };
 }
 
 /**
  * Runs a change and writes it to the audit: `done` if it succeeded, `unconfirmed` if it failed but
- * may have been made. A refused change is not written. If the entry cannot be written, the change
- * stands and the log says so.
+ * may have been made. A refused change is not written, nor is one that changed nothing. If the
+ * entry cannot be written, the change stands and the log says so.
  */
 export async function noted(c: AppContext, action: string, run: () => Promise<Response>): Promise<Response> {
   // A caller that only the platform knows counts once the platform accepts it: made-up bearers must
@@ -46,7 +52,7 @@ export async function noted(c: AppContext, action: string, run: () => Promise<Re
     if (isKnown() && (!(error instanceof ApiError) || error.status >= 500)) await note(c, action, "unconfirmed", null);
     throw error;
   }
-  if (response.ok && isKnown()) await note(c, action, "done", response);
+  if (response.ok && isKnown() && c.var.unchanged !== true) await note(c, action, "done", response);
   return response;
 }
 

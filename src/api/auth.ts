@@ -1,43 +1,53 @@
-import * as z from "zod";
-import { type Credentials, hashOf, holdsOurs, looksIssued, readCredentials, sameHash } from "../access/credentials.ts";
-import type { AccessRegister, Known, Proof } from "../access/register.ts";
-import { accessRegister } from "../access/register.ts";
-import { ADMIN, type Caller, PERMISSIONS } from "../access/roles.ts";
-import type { Senders } from "../access/senders.ts";
+import type { CheckKey } from "../access/check-part.ts";
+import {
+  type Credentials,
+  hashOf,
+  holdsOurs,
+  looksIssued,
+  provesItself,
+  readCredentials,
+  sameHash,
+} from "../access/credentials.ts";
+import { Doubts } from "../access/doubts.ts";
+import { type Identified, type Known, type Proof, proofKey } from "../access/known.ts";
+import { Lookup } from "../access/lookup.ts";
+import type { AccessRegister } from "../access/register.ts";
+import { ADMIN, type Caller } from "../access/roles.ts";
+import { Senders } from "../access/senders.ts";
+import { readAdminToken, readCheckKeys } from "../config.ts";
 import { type ApiError, CODE, oneError, unavailable } from "../errors.ts";
 import { errorText, log } from "../log.ts";
-import { answered, type Platform } from "../platform.ts";
+import type { Platform } from "../platform.ts";
 
-/** How long the register may take to identify a caller, in ms: it reads two small tables. */
-const REGISTER_MS = 3_000;
+/** What one isolate remembers of those that called it. */
+export class AccessMemory {
+  readonly senders = new Senders();
+  readonly lookup = new Lookup();
+  readonly doubts = new Doubts();
+}
 
 /** What {@link authenticate} needs. */
 export interface Gate {
   /** null: malformed, so it matches nothing. */
   adminToken: string | null;
+  /** They prove the check parts of our secrets. */
+  keys: readonly CheckKey[];
   register: DurableObjectNamespace<AccessRegister>;
   platform: Platform;
-  senders: Senders;
+  memory: AccessMemory;
 }
 
-/** The shape of the register's answer; any other counts as no answer. */
-const Identified = z.object({
-  known: z
-    .object({
-      kind: z.enum(["token", "member"]),
-      id: z.string(),
-      name: z.string(),
-      permissions: z.array(z.enum(PERMISSIONS)),
-      expiresMs: z.number().nullable(),
-    })
-    .nullable(),
-});
+export function gateOf(env: Env, platform: Platform, memory: AccessMemory): Gate {
+  return { adminToken: readAdminToken(env), keys: readCheckKeys(env), register: env.ACCESS, platform, memory };
+}
 
 /**
- * Identifies the caller. The admin token needs no register.
+ * Identifies the caller. The admin token needs no register, and a secret that is not ours is
+ * refused without it.
  * @param intake whether events are sent: if the register does not answer, a sender it allowed
  *   minutes ago is accepted.
- * @throws ApiError 401 without known credentials; 503 if the register does not answer.
+ * @throws ApiError 401 without known credentials; 503 if the register does not answer, or is not
+ *   asked because of too many secrets without a check part.
  */
 export async function authenticate(headers: Headers, gate: Gate, intake: boolean): Promise<Caller> {
   const credentials = readCredentials(headers);
@@ -46,30 +56,50 @@ export async function authenticate(headers: Headers, gate: Gate, intake: boolean
   if (proof.kind === "token" && gate.adminToken !== null && sameHash(proof.hash, hashOf(gate.adminToken))) return ADMIN;
   const issued = credentials.kind === "token" ? credentials.token : credentials.key;
   if (!looksIssued(credentials.kind, issued)) throw unknownCaller();
-  const known = await identify(proof, gate, intake);
+  const isProven = provesItself(credentials.kind, issued, gate.keys);
+  const known = isProven ? await identify(proof, undefined, gate, intake) : await identifyDoubtful(proof, gate, intake);
   if (known === null) throw unknownCaller();
   const { kind, id, name, permissions } = known;
   return { kind, id, name, permissions: new Set(permissions) };
 }
 
-/** @throws ApiError 503 if the register does not answer and no earlier answer applies. */
-async function identify(proof: Proof, gate: Gate, intake: boolean): Promise<Known | null> {
-  const { platform, senders } = gate;
+/**
+ * Asks about a secret that the keys do not prove, if there may be such a secret.
+ * @throws ApiError 503 as {@link identify}, or if too many of them come.
+ */
+async function identifyDoubtful(proof: Proof, gate: Gate, intake: boolean): Promise<Known | null> {
+  const { platform, memory } = gate;
+  const [name, keys] = [proofKey(proof), gate.keys.map(({ id }) => id)];
+  const verdict = memory.doubts.judge(name, keys, platform.now());
+  if (verdict === "refuse") return null;
+  if (verdict === "later")
+    throw unavailable("too many credentials of an earlier form come at once; repeat the request", 1);
+  return identify(proof, keys, gate, intake);
+}
+
+/**
+ * @param keys ids of the keys that do not prove the secret; undefined: one does.
+ * @throws ApiError 503 if the register does not answer and no earlier answer applies.
+ */
+async function identify(
+  proof: Proof,
+  keys: readonly string[] | undefined,
+  { platform, register, memory: { senders, lookup, doubts } }: Gate,
+  intake: boolean,
+): Promise<Known | null> {
+  let answer: Required<Identified>;
   try {
-    const answer: unknown = await answered(
-      "the access register",
-      REGISTER_MS,
-      accessRegister(gate.register).identify(proof),
-    );
-    const { known } = Identified.parse(answer);
-    senders.learn(proof, known, platform.now());
-    return known;
+    answer = await lookup.identify(proof, keys, register, platform);
   } catch (error) {
     log.error("the access register did not identify a caller", { error: errorText(error) });
     const recalled = intake ? senders.recall(proof, platform.now()) : null;
     if (recalled !== null) return recalled;
     throw unavailable("the credentials cannot be checked now; repeat the request");
   }
+  const { known, doubtful } = answer;
+  senders.learn(proof, known, platform.now());
+  if (keys !== undefined) doubts.learn(proofKey(proof), keys, known !== null, doubtful, platform.now());
+  return known;
 }
 
 function proofOf(credentials: Credentials): Proof {

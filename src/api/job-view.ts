@@ -89,11 +89,10 @@ export type Outside = (job: number) => number;
 export async function oldestOutside(env: Env): Promise<Outside | undefined> {
   const never = Number.POSITIVE_INFINITY;
   const read = async (): Promise<Outside> => {
-    const [unfinished, kept, { jobs }] = await Promise.all([
-      new LedgerShards(env.ACCOUNT).oldestUnfinishedMs(),
-      outboxStatus(env.OUTBOX),
-      owedIfAny(env.DEBTS, accountLedger(env.ACCOUNT)),
-    ]);
+    // In the order in which a message moves on: it is where it goes before it leaves where it was.
+    const kept = await outboxStatus(env.OUTBOX);
+    const unfinished = await new LedgerShards(env.ACCOUNT).oldestUnfinishedMs();
+    const { jobs } = await owedIfAny(env.DEBTS, accountLedger(env.ACCOUNT));
     const ofAny = Math.min(unfinished ?? never, kept.oldestTakenMs ?? never);
     return (job) => Math.min(ofAny, jobs.get(job)?.oldestTakenMs ?? never);
   };

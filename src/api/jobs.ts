@@ -172,9 +172,19 @@ async function updateJob(c: AppContext, config: Config, platform: Platform): Pro
     if (moved) requireProof(sent.ownership_challenge, destination, config, platform, stored);
     if (moved) await requireWritable(destination, platform, not);
     const change: JobChange = await control.update(job.config.id, job.config.modifiedVersion, draft, moved);
-    if (change.kind !== "conflict") return success(c, await viewOf(c, requireInForce(change), config));
+    if (change.kind === "conflict") continue;
+    if (!moved && isSame(draft.body, job.body)) c.set("unchanged", true);
+    return success(c, await viewOf(c, requireInForce(change), config));
   }
   throw oneError(409, CODE.conflict, "the job is being changed concurrently; try again");
+}
+
+/** Whether two bodies say the same: a missing value is as `""`, `0`, `false` and null. */
+function isSame(a: StoredJob["body"], b: StoredJob["body"]): boolean {
+  const [one, other] = [a, b].map((body) => new Map(Object.entries(body)));
+  return [...new Set([...Object.keys(a), ...Object.keys(b)])].every(
+    (key) => JSON.stringify(one?.get(key) || null) === JSON.stringify(other?.get(key) || null),
+  );
 }
 
 /** @throws ApiError 400 if a body would change an immutable field. */

@@ -1,5 +1,5 @@
 import type { Config } from "../config.ts";
-import { chainObject, chainObjects, chainObjectsBefore } from "../delivery/chain.ts";
+import { chainObject, chainObjects, chainObjectsBefore } from "../delivery/object-pages.ts";
 import type { ObjectEntry } from "../delivery/types.ts";
 import type { OpenDestination } from "../destinations/destination.ts";
 import { openDestination } from "../destinations/kinds.ts";

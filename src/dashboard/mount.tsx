@@ -1,5 +1,6 @@
 import type { Hono } from "hono";
 import { requirePermission } from "../access/roles.ts";
+import type { AccessMemory } from "../api/auth.ts";
 import { bodyBytes, mediaType } from "../api/body.ts";
 import type { Insiders } from "../api/requests.ts";
 import type { AppContext, AppEnv } from "../api/route.ts";
@@ -32,6 +33,7 @@ import { isCsrfOf, isSameOrigin, sessionId, type Viewer, viewerOf } from "./sess
 /** What the dashboard needs beside a request. */
 export interface DashboardWorld {
   platform: Platform;
+  memory: AccessMemory;
   /** The dashboard's own requests to the API. */
   insiders: Insiders;
 }
@@ -56,7 +58,7 @@ export function mountDashboard(app: Hono<AppEnv>, world: DashboardWorld): void {
   });
   app.get("/sign-in", (c) => shown(c, (who) => signInView(c, who, world.platform)));
   app.post("/sign-in", (c) =>
-    shown(c, async () => (isSameOrigin(c.req.raw) ? signIn(c, await formOf(c), world.platform) : FOREIGN_FORM)),
+    shown(c, async () => (isSameOrigin(c.req.raw) ? signIn(c, await formOf(c), world) : FOREIGN_FORM)),
   );
   app.all("/sign-in", () => refuseMethod("GET, HEAD, POST"));
   app.post("/sign-out", (c) => shown(c, async () => (isSameOrigin(c.req.raw) ? signOut(c) : FOREIGN_FORM)));

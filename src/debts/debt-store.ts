@@ -1,6 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { controlPlane } from "../control/plane.ts";
-import { appendToChain } from "../delivery/chain.ts";
+import { appendToChain } from "../delivery/append-to-chain.ts";
+import { KnownLogs } from "../delivery/known-logs.ts";
 import { DEBTS_SHARD_MAX_BYTES, KEEP_MAX_BYTES } from "../limits.ts";
 import { errorText, log } from "../log.ts";
 import { JobsCache } from "../pipeline/jobs-cache.ts";
@@ -33,6 +34,7 @@ export class DebtStore extends DurableObject<Env> {
   readonly #rows: DebtRows;
   readonly #alarm: Alarm;
   readonly #jobs = new JobsCache();
+  readonly #logs = new KnownLogs();
   /** In this instance. */
   #paying = false;
   /** Overridden by tests. */
@@ -98,8 +100,12 @@ export class DebtStore extends DurableObject<Env> {
         const change = (run: () => void): void => void this.#alarm.transaction(run);
         try {
           await payJob(job, jobs, this.#rows, {
-            append: (config, build, suspects) =>
-              answered(`the log of job ${job}`, APPEND_MS, appendToChain(this.env.LOG, config, build, suspects)),
+            append: (config, build, messages) =>
+              answered(
+                `the log of job ${job}`,
+                APPEND_MS,
+                appendToChain(this.env.LOG, config, build, messages, this.#logs.of(job)),
+              ),
             platform,
             isOver: () => platform.now() > untilMs,
             commit: change,

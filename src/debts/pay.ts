@@ -98,8 +98,8 @@ async function payGroup(job: number, group: readonly Member[], jobs: JobsSnapsho
       ? // The log of a deleted job stays while it is owed anything.
         new InForce({ jobs: [job], off: [...first.off], kept: [] }, first.takenInMs, () => true)
       : null;
-  const append: CommitAppend = async (config, build, suspects) => {
-    const result = await context.append(inForce?.original(config) ?? config, build, suspects);
+  const append: CommitAppend = async (config, build, messages) => {
+    const result = await context.append(inForce?.original(config) ?? config, build, messages);
     return result.kind === "stale" && inForce !== null ? { kind: "stale", job: inForce.jobOf(result.job) } : result;
   };
   const { failed } = await commitAndCount(

@@ -1,8 +1,10 @@
 import type { Append, AppendResult } from "../object/append.ts";
-import { IdMemory, type TakenId } from "../storage/id-memory.ts";
+import { hasOwnRow, IdMemory, rememberedMs, type TakenId } from "../storage/id-memory.ts";
 import type { Batches } from "./batches.ts";
 import type { LogState } from "./log-state.ts";
+import { beforeUntilMs, type OwnSplits } from "./own-splits.ts";
 import { PinnedIds } from "./pinned-ids.ts";
+import type { LogRow } from "./rows.ts";
 
 /**
  * What a log takes in, and what it knows of that: each message once. Every method that changes
@@ -11,26 +13,35 @@ import { PinnedIds } from "./pinned-ids.ts";
 export class Appends {
   readonly #state: LogState;
   readonly #batches: Batches;
+  readonly #splits: OwnSplits;
   readonly #ids: IdMemory;
   readonly #pinned: PinnedIds;
 
-  constructor(sql: SqlStorage, state: LogState, batches: Batches) {
+  constructor(sql: SqlStorage, state: LogState, batches: Batches, splits: OwnSplits) {
     this.#state = state;
     this.#batches = batches;
+    this.#splits = splits;
     this.#ids = new IdMemory(sql);
     this.#pinned = new PinnedIds(sql, this.#ids);
   }
 
-  /** Which of these messages it holds. */
-  known(messages: readonly TakenId[]): string[] {
-    return [...this.#pinned.known(messages)];
+  /**
+   * Which of these messages it holds, and which it may have held, and has forgotten.
+   * @param row the log's own.
+   */
+  holds(messages: readonly TakenId[], row: LogRow): { ids: string[]; forgotten: string[] } {
+    return { ids: [...this.#pinned.known(messages)], forgotten: this.#forgotten(messages, row) };
   }
 
-  /**
-   * Pins the messages that it holds. @returns ids that are unknown, and old enough to be forgotten.
-   */
-  pinHeld(messages: readonly TakenId[]): string[] {
-    return this.#pinned.pinHeld(messages, this.#state.requireRow().swept_ms);
+  /** Pins the messages that it holds. @returns ids that it may have held, and has forgotten. */
+  pinHeld(messages: readonly TakenId[], row: LogRow): string[] {
+    this.#pinned.pinHeld(messages);
+    return this.#forgotten(messages, row);
+  }
+
+  /** What was taken in at this time or later, in ms since the epoch, it has not taken. */
+  takenUntilMs(): number {
+    return this.#ids.newestMs();
   }
 
   /**
@@ -45,13 +56,16 @@ export class Appends {
     // What the queue delivers is never older than this memory; only what is sent again needs the
     // other.
     const known = [...(again === undefined ? this.#ids : this.#pinned).known(messages)];
-    const unsure = again === undefined || again.isKept ? [] : this.#pinned.forgotten(messages, row.swept_ms);
+    const following = this.#splits.following(row);
+    // Callers of an earlier release give up here, as they should: they know of no shards.
+    if (this.#splits.handedOn(messages).length > 0) return { kind: "known", ids: known, ...following };
+    const unsure = again === undefined || again.isKept ? [] : this.#forgotten(messages, row);
     if (unsure.some((id) => !known.includes(id))) return { kind: "forgotten" };
-    if (row.sealed_ms !== null) return { kind: "full", ids: known };
-    if (known.length > 0) return { kind: "known", ids: known };
+    if (following.sealed) return { kind: "full", ids: known, ...following };
+    if (known.length > 0) return { kind: "known", ids: known, ...following };
     if (!hasRoom) {
-      this.#state.seal(nowMs);
-      return { kind: "full", ids: [] };
+      this.#state.seal(nowMs, Math.max(this.takenUntilMs(), beforeUntilMs(row, nowMs)));
+      return { kind: "full", ids: [], ...this.#splits.following(this.#state.row()) };
     }
     this.#ids.remember(messages);
     if (again !== undefined) this.#pinned.pin(messages);
@@ -63,5 +77,15 @@ export class Appends {
   /** Forgets ids that no queue delivers any more. */
   sweep(nowMs: number): void {
     this.#ids.sweep(nowMs);
+  }
+
+  /** What can never have been here is not forgotten. */
+  #forgotten(messages: readonly TakenId[], row: LogRow): string[] {
+    const { takenUntilMs = Number.POSITIVE_INFINITY } = this.#splits.following(row);
+    const elsewhere = new Set(this.#splits.handedOn(messages));
+    const own = messages.filter(
+      (message) => !elsewhere.has(message) && (hasOwnRow(message) || rememberedMs(message) < takenUntilMs),
+    );
+    return this.#pinned.forgotten(own, row.swept_ms);
   }
 }

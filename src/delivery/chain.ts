@@ -1,319 +1,182 @@
 import type { JobConfig } from "../job/config.ts";
-import { type Append, ForgottenError } from "../object/append.ts";
 import type { TakenId } from "../storage/id-memory.ts";
+import { childOf, homeOf, nextBit, ROOT } from "../storage/splits.ts";
 import type { CanaryReport } from "./canary.ts";
 import type { DeliveryLog } from "./delivery-log.ts";
 import type { HealthHour } from "./health.ts";
-import { segmentName, segmentOfNumber } from "./log-state.ts";
-import type { Replayable, ReplaySpan } from "./replayed.ts";
-import type { AsideObject, LogStatus, ObjectEntry } from "./types.ts";
+import { joined, lastComplete } from "./joined-status.ts";
+import { KnownLog } from "./known-logs.ts";
+import { type Following, NUMBERS_PER_NODE, nodeName, nodeOf, nodeOfNumber, placeOf } from "./nodes.ts";
+import type { Replayable, ReplayPage, ReplaySpan } from "./replayed.ts";
+import type { LogStatus } from "./types.ts";
 
 type Logs = DurableObjectNamespace<DeliveryLog>;
+export type Log = DurableObjectStub<DeliveryLog>;
 
-/**
- * The segments of a job's log, one durable object each, from 0. Only the last one takes records.
- */
-export function segmentOf(logs: Logs, jobId: number, segment: number): DurableObjectStub<DeliveryLog> {
-  return logs.getByName(segmentName(jobId, segment));
+/** A node of a job's log, by its number; of a log of one shard: a segment, from 0. */
+export function segmentOf(logs: Logs, jobId: number, node: number): DurableObjectStub<DeliveryLog> {
+  return logs.getByName(nodeName(jobId, node));
+}
+
+/** What a node of a log has answered. */
+export interface Answered<A> {
+  node: number;
+  answer: A;
 }
 
 /**
- * Brings a job's configuration to every segment of its log. @returns the newest version that is in
+ * Asks every node of a log, and follows what they say of others: a name that is merely computed
+ * would bring an empty object into being. The segments of a shard are asked one after another, then
+ * its children side by side.
+ * @param ask null: the node has no job yet.
+ * @param known learns what they say; while a shard is asked, all that lead to it are known.
+ * @returns the answers in the order of the nodes.
+ * @throws if one does not answer.
+ */
+export async function eachNode<A extends Following>(
+  logs: Logs,
+  jobId: number,
+  ask: (log: Log, node: number) => Promise<A | null>,
+  known: KnownLog = new KnownLog(),
+): Promise<Answered<A>[]> {
+  const shardAndChildren = async (shard: number): Promise<Answered<A>[]> => {
+    const found: Answered<A>[] = [];
+    for (let segment = 0; ; segment++) {
+      const node = nodeOf(shard, segment);
+      const answer = await ask(segmentOf(logs, jobId, node), node);
+      if (answer === null) break;
+      known.learn(node, answer);
+      found.push({ node, answer });
+      if (!answer.sealed) break;
+    }
+    const children = (known.splits.get(shard) ?? []).map(({ bit }) => shardAndChildren(childOf(shard, bit)));
+    return [...found, ...(await Promise.all(children)).flat()];
+  };
+  return (await shardAndChildren(ROOT)).sort((a, b) => a.node - b.node);
+}
+
+/** All nodes of a log, in order. */
+export async function nodesOf(logs: Logs, jobId: number, known?: KnownLog): Promise<number[]> {
+  return (await eachNode(logs, jobId, (log) => log.holds([]), known)).map(({ node }) => node);
+}
+
+/**
+ * Brings a job's configuration to every node of its log. @returns the newest version that is in
  * force in any of them.
  */
 export async function configureChain(logs: Logs, job: JobConfig): Promise<number> {
-  let newest = 0;
-  for (let segment = 0; ; segment++) {
-    const { sealed, version } = await segmentOf(logs, job.id, segment).configure(job, segment);
-    newest = Math.max(newest, version);
-    if (!sealed) return newest;
-  }
-}
-
-/** How often in a row a log may answer without bringing an append further. */
-const STALLED_MAX = 3;
-
-/** More segments than any log has: eight terabytes. */
-const SEGMENTS_MAX = 1_000;
-
-export type ChainResult = { kind: "taken" } | { kind: "stale"; job: JobConfig };
-
-/**
- * Commits an append once, wherever in the chain its messages may have been before.
- * @param build makes the append for the messages that are left; it is what costs, so it is not
- *   called for what is known.
- * @param suspects messages that may well be in already (they were delivered before): the log is
- *   asked for these before anything is built.
- * @returns stale: the job has changed; build everything again from what comes back.
- * @throws ForgottenError for an append of what is sent again.
- */
-export async function appendToChain(
-  logs: Logs,
-  job: JobConfig,
-  build: (without: ReadonlySet<string>) => Append,
-  suspects: readonly TakenId[],
-): Promise<ChainResult> {
-  const taken = new Set<string>();
-  for (let segment = 0; suspects.length > 0; segment++) {
-    const { ids, sealed } = await segmentOf(logs, job.id, segment).holds(suspects);
-    for (const id of ids) taken.add(id);
-    if (!sealed) break;
-  }
-  let append = build(taken);
-  let segment = 0;
-  let stalled = 0;
-  while (append.messages.length > 0) {
-    // Each answer is to bring it further; a log that says the same again and again is not asked
-    // without end.
-    if (stalled > STALLED_MAX || segment > SEGMENTS_MAX) throw new Error("the log gives no answer that leads on");
-    const log = segmentOf(logs, job.id, segment);
-    // Two of the same type, told apart by the call that pipelines them: what is needed is plain
-    // data.
-    const result = await log.append(append);
-    switch (result.kind) {
-      case "taken":
-        return { kind: "taken" };
-      case "behind":
-        stalled += 1;
-        await log.configure(job, segment);
-        continue;
-      case "stale":
-        return { kind: "stale", job: result.job as JobConfig };
-      case "forgotten":
-        throw new ForgottenError(job.id);
-      case "full":
-        segment += 1;
-        stalled = 0;
-        break;
-      case "known":
-        break;
-    }
-    const before = taken.size;
-    for (const id of result.ids) taken.add(id);
-    if (taken.size > before) append = build(taken);
-    if (result.kind === "known") stalled = taken.size > before ? 0 : stalled + 1;
-  }
-  return { kind: "taken" };
+  const known = new KnownLog();
+  const answers = await eachNode(logs, job.id, (log, node) => log.configure(job, node, known.before(node)), known);
+  return Math.max(...answers.map(({ answer }) => answer.version));
 }
 
 /**
- * The status of a whole log: counts summed over its segments; null if it has never been configured.
+ * The status of a whole log; null if it has never been configured.
  * @param notAfterMs as in {@link DeliveryLog.status}.
  */
 export async function chainStatus(logs: Logs, jobId: number, notAfterMs?: number): Promise<LogStatus | null> {
-  let whole: LogStatus | null = null;
-  for (let segment = 0; ; segment++) {
-    const status: LogStatus | null = await segmentOf(logs, jobId, segment).status(notAfterMs);
-    if (status === null) return whole;
-    whole = whole === null ? status : joined(whole, status);
-    if (!status.sealed) return whole;
-  }
-}
-
-function joined(earlier: LogStatus, later: LogStatus): LogStatus {
-  const counts = { ...later.counts };
-  for (const name of Object.keys(counts) as (keyof typeof counts)[]) counts[name] += earlier.counts[name];
-  // A segment with something pending or set aside holds the whole back; one that has delivered
-  // everything does not.
-  const complete =
-    earlier.counts.pending > 0 || earlier.setAside.objects > 0
-      ? earlier.lastCompleteMs
-      : Math.max(earlier.lastCompleteMs ?? 0, later.lastCompleteMs ?? 0) || null;
-  const failing = (later.lastErrorMs ?? 0) >= (earlier.lastErrorMs ?? 0) ? later : earlier;
-  return {
-    counts,
-    pendingObjects: earlier.pendingObjects + later.pendingObjects,
-    oldestPendingTakenMs: least(earlier.oldestPendingTakenMs, later.oldestPendingTakenMs),
-    deliveredRawBytes: earlier.deliveredRawBytes + later.deliveredRawBytes,
-    deliveredBytes: earlier.deliveredBytes + later.deliveredBytes,
-    lastCompleteMs: complete,
-    lastErrorMs: failing.lastErrorMs,
-    errorMessage: failing.errorMessage,
-    lastReceivedMs: greatest(earlier.lastReceivedMs, later.lastReceivedMs),
-    failingSinceMs: least(earlier.failingSinceMs, later.failingSinceMs),
-    parked: earlier.parked || later.parked,
-    storedBytes: earlier.storedBytes + later.storedBytes,
-    segments: earlier.segments + later.segments,
-    ...(later.openBytes === undefined ? {} : { openBytes: later.openBytes }),
-    setAside: {
-      objects: earlier.setAside.objects + later.setAside.objects,
-      records: earlier.setAside.records + later.setAside.records,
-      oldestMs: least(earlier.setAside.oldestMs, later.setAside.oldestMs),
-    },
-    // Only the newest segment sends any.
-    canary: later.canary ?? earlier.canary,
-    replayed: {
-      objects: earlier.replayed.objects + later.replayed.objects,
-      records: earlier.replayed.records + later.replayed.records,
-      bytes: earlier.replayed.bytes + later.replayed.bytes,
-    },
-    sealed: later.sealed,
-  };
-}
-
-function least(a: number | null, b: number | null): number | null {
-  return a === null ? b : b === null ? a : Math.min(a, b);
-}
-
-function greatest(a: number | null, b: number | null): number | null {
-  return a === null ? b : b === null ? a : Math.max(a, b);
-}
-
-/**
- * Objects of a job with a number above `after`, in the order of their numbers, and how many there
- * are in all. Walks the chain from its first segment: a name that is merely computed would bring an
- * empty object into being.
- */
-export async function chainObjects(
-  logs: Logs,
-  jobId: number,
-  after: number,
-  limit: number,
-): Promise<{ entries: ObjectEntry[]; total: number }> {
-  const entries: ObjectEntry[] = [];
-  let total = 0;
-  for (let segment = 0; ; segment++) {
-    const page = await segmentOf(logs, jobId, segment).objects(after, limit - entries.length);
-    entries.push(...page.entries);
-    total += page.total;
-    if (!page.sealed) return { entries, total };
-  }
-}
-
-/**
- * Objects of a job with a number below `before`, the newest first, and how many there are in all.
- * As above, the chain is walked from its first segment.
- */
-export async function chainObjectsBefore(
-  logs: Logs,
-  jobId: number,
-  before: number,
-  limit: number,
-): Promise<{ entries: ObjectEntry[]; total: number }> {
-  const totals: number[] = [];
-  for (let segment = 0; ; segment++) {
-    const { total, sealed } = await segmentOf(logs, jobId, segment).objects(0, 0);
-    totals.push(total);
-    if (!sealed) break;
-  }
-  const entries: ObjectEntry[] = [];
-  for (let segment = totals.length - 1; segment >= 0 && entries.length < limit; segment--) {
-    if (totals[segment] === 0) continue;
-    const page = (await segmentOf(logs, jobId, segment).objectsBefore(before, limit - entries.length)) as ObjectEntry[];
-    entries.push(...page);
-  }
-  return { entries, total: totals.reduce((sum, each) => sum + each, 0) };
-}
-
-/** One object of a job; null: there is none of this number (any more). */
-export async function chainObject(logs: Logs, jobId: number, number: number): Promise<ObjectEntry | null> {
-  const { entries } = await chainObjects(logs, jobId, number - 1, 1);
-  return entries[0]?.number === number ? entries[0] : null;
+  const statusOf = async (log: Log): Promise<LogStatus | null> => log.status(notAfterMs);
+  const nodes = await eachNode(logs, jobId, statusOf);
+  const [first] = nodes;
+  if (first === undefined || nodes.length === 1) return first?.answer ?? null;
+  const { wholeCompleteMs: claimedMs = null } = first.answer;
+  if (notAfterMs === undefined && claimedMs !== null) return joined(nodes, claimedMs);
+  // What one claims may have come to another after that was asked: they are asked again.
+  const holding = nodes.map(({ node }) => segmentOf(logs, jobId, node).status());
+  const completeMs = lastComplete(nodes, (await Promise.all(holding)) as (LogStatus | null)[]);
+  // A first node of an earlier release cannot store it.
+  const isNew = completeMs > (claimedMs ?? 0) && first.answer.wholeCompleteMs !== undefined;
+  if (notAfterMs !== undefined && isNew) await segmentOf(logs, jobId, first.node).claimWhole(completeMs);
+  return joined(nodes, Math.max(completeMs, claimedMs ?? 0) || null);
 }
 
 /**
  * What of a whole log a replay can ship again, and the keys of some of it: the first and the last
- * of each segment.
+ * of each node.
  */
-export async function chainReplayable(
+export async function chainReplayable(logs: Logs, jobId: number, span: ReplaySpan): Promise<Replayable> {
+  const whole: Replayable = { objects: 0, records: 0, bytes: 0, keys: [] };
+  for (const { answer } of await eachNode(logs, jobId, (log) => log.replayable(span))) {
+    whole.objects += answer.objects;
+    whole.records += answer.records;
+    whole.bytes += answer.bytes;
+    whole.keys.push(...answer.keys);
+  }
+  return whole;
+}
+
+/**
+ * A page of what a replay ships again: objects with a number above `after`, in order.
+ * @param after 0, or as the page before says.
+ */
+export async function chainReplayPage(
   logs: Logs,
   jobId: number,
   span: ReplaySpan,
-): Promise<Omit<Replayable, "sealed">> {
-  const whole: Omit<Replayable, "sealed"> = { objects: 0, records: 0, bytes: 0, keys: [] };
-  for (let segment = 0; ; segment++) {
-    const { sealed, ...part } = await segmentOf(logs, jobId, segment).replayable(span);
-    whole.objects += part.objects;
-    whole.records += part.records;
-    whole.bytes += part.bytes;
-    whole.keys.push(...part.keys);
-    if (!sealed) return whole;
-  }
-}
-
-/** The segment of an object that exists. */
-export function segmentWith(logs: Logs, jobId: number, number: number): DurableObjectStub<DeliveryLog> {
-  return segmentOf(logs, jobId, segmentOfNumber(number));
-}
-
-/**
- * The segment of an object of this number; null: the log has no such segment, and none is
- * created. @param jobId of an existing job.
- */
-export async function findSegment(
-  logs: Logs,
-  jobId: number,
-  number: number,
-): Promise<DurableObjectStub<DeliveryLog> | null> {
-  for (let segment = 0; segment < segmentOfNumber(number); segment++) {
-    if (!(await segmentOf(logs, jobId, segment).holds([])).sealed) return null;
-  }
-  return segmentWith(logs, jobId, number);
-}
-
-/**
- * A page of a job's set-aside objects, segment by segment, the oldest first in each, and how many
- * there are in all.
- */
-export async function chainAside(
-  logs: Logs,
-  jobId: number,
-  offset: number,
+  after: number,
   limit: number,
-): Promise<{ entries: AsideObject[]; total: number }> {
-  const entries: AsideObject[] = [];
-  let total = 0;
-  for (let segment = 0; ; segment++) {
-    const skip = Math.max(0, offset - total);
-    const page = await segmentOf(logs, jobId, segment).asideObjects(skip, limit - entries.length);
-    entries.push(...(page.entries as AsideObject[]));
-    total += page.total;
-    if (!page.sealed) return { entries, total };
-  }
+): Promise<ReplayPage> {
+  const page: ReplayPage = await segmentWith(logs, jobId, after).replayPage(span, after, limit);
+  if (page.next !== null) return page;
+  // The last segment of a shard: the next shard follows, if there is one.
+  const next = (await nodesOf(logs, jobId)).find((node) => node > nodeOfNumber(after));
+  return { ...page, next: next === undefined ? null : next * NUMBERS_PER_NODE };
+}
+
+/** The node of an object that exists. */
+export function segmentWith(logs: Logs, jobId: number, number: number): Log {
+  return segmentOf(logs, jobId, nodeOfNumber(number));
 }
 
 /**
- * Has every segment remember for good which of these messages it holds. @returns ids that a segment
- * may have forgotten.
+ * The node of an object of this number; null: the log has no such node, and none is created.
+ * @param jobId of an existing job.
+ */
+export async function findSegment(logs: Logs, jobId: number, number: number): Promise<Log | null> {
+  const node = nodeOfNumber(number);
+  if (node > 0 && !(await nodesOf(logs, jobId)).includes(node)) return null;
+  return segmentOf(logs, jobId, node);
+}
+
+/**
+ * Has the log remember for good which of these messages it holds. @returns ids that it may have
+ * forgotten.
  */
 export async function pinChainIds(logs: Logs, jobId: number, messages: readonly TakenId[]): Promise<Set<string>> {
-  const forgotten = new Set<string>();
-  for (let segment = 0; ; segment++) {
-    const answer = await segmentOf(logs, jobId, segment).keepIds(messages);
-    for (const id of answer.forgotten) forgotten.add(id);
-    if (!answer.sealed) return forgotten;
-  }
+  const known = new KnownLog();
+  const answers = await eachNode(
+    logs,
+    jobId,
+    (log, node) => {
+      const { shard } = placeOf(node);
+      return log.keepIds(messages.filter((message) => homeOf(message, known.splits) === shard));
+    },
+    known,
+  );
+  return new Set(answers.flatMap(({ answer }) => answer.forgotten));
 }
 
 /**
- * How the uploads of a whole log went, by the hour, over all of its segments.
+ * How the uploads of a whole log went, by the hour, over all of its nodes.
  * @param until the first hour that is not asked for; both are hours since the epoch.
  * @returns as {@link DeliveryLog.health}: several may be of the same hour.
  */
 export async function chainHealth(logs: Logs, jobId: number, since: number, until: number): Promise<HealthHour[]> {
-  const hours: HealthHour[] = [];
-  for (let segment = 0; ; segment++) {
-    const found = await segmentOf(logs, jobId, segment).health(since, until);
-    hours.push(...found.hours);
-    if (!found.sealed) return hours;
-  }
+  const answers = await eachNode(logs, jobId, (log) => log.health(since, until));
+  return answers.flatMap(({ answer }) => answer.hours);
 }
 
 /**
- * How a job's canary fares: that of its newest segment, which alone sends one. null: it has none,
- * or its log has not confirmed the job yet.
+ * How a job's canary fares: that of the newest segment of shard 0, which alone sends one. null: it
+ * has none, or its log has not confirmed the job yet.
  */
 export async function chainCanary(logs: Logs, jobId: number): Promise<CanaryReport | null> {
-  let newest: CanaryReport | null = null;
-  for (let segment = 0; ; segment++) {
-    const { report, sealed } = await segmentOf(logs, jobId, segment).canaryReport();
-    newest = report ?? newest;
-    if (!sealed) return newest;
-  }
+  const answers = await eachNode(logs, jobId, (log) => log.canaryReport());
+  return answers.map(({ answer }) => answer.report).findLast((report) => report !== null) ?? null;
 }
 
 /**
- * Cuts and uploads what waits, in every segment at once.
+ * Cuts and uploads what waits, in every node at once.
  * @param owedSinceMs as in {@link DeliveryLog.drive}.
  * @returns objects that still wait.
  * @throws after all of them were driven, if one could not be.
@@ -325,14 +188,36 @@ export async function driveChain(
   waitMs: number,
   owedSinceMs: number | null = null,
 ): Promise<number> {
-  let last = 0;
-  while ((await segmentOf(logs, jobId, last).status())?.sealed) last += 1;
-  const segments = Array.from({ length: last + 1 }, (_, segment) => segmentOf(logs, jobId, segment));
-  const driven = await Promise.allSettled(segments.map((log) => log.drive(reason, waitMs, owedSinceMs)));
+  const nodes = await nodesOf(logs, jobId);
+  const driven = await Promise.allSettled(
+    nodes.map((node) => segmentOf(logs, jobId, node).drive(reason, waitMs, owedSinceMs)),
+  );
   let pending = 0;
   for (const result of driven) {
     if (result.status === "rejected") throw result.reason;
     pending += result.value.pendingObjects;
   }
   return pending;
+}
+
+/**
+ * Deletes the log of a job that was deleted long ago, the last node first: a node is named by one
+ * before it. Nothing is deleted while any holds something, as its counts are those of the whole
+ * log.
+ * @param deletedMs when the job was deleted, in ms since the epoch.
+ * @returns whether all of it is deleted.
+ */
+export async function retireChain(logs: Logs, jobId: number, deletedMs: number): Promise<boolean> {
+  const known = new KnownLog();
+  const answers = await eachNode(logs, jobId, async (log): Promise<LogStatus | null> => log.status(), known);
+  if (answers.some(({ answer }) => answer.counts.pending > 0 || answer.setAside.objects > 0)) return false;
+  const nodes = answers.length === 0 ? [nodeOf(ROOT, 0)] : answers.map(({ node }) => node);
+  for (const node of nodes.reverse()) {
+    const { shard, segment } = placeOf(node);
+    // A child that a split was begun for, and not stored, has nothing but the job as it was then.
+    const bit = segment === 0 ? nextBit(shard, known.splits.get(shard) ?? []) : null;
+    if (bit !== null) await segmentOf(logs, jobId, nodeOf(childOf(shard, bit), 0)).retire(deletedMs);
+    if (!(await segmentOf(logs, jobId, node).retire(deletedMs))) return false;
+  }
+  return true;
 }

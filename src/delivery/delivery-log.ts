@@ -15,14 +15,18 @@ import { Attempts } from "./attempts.ts";
 import { Batches } from "./batches.ts";
 import { Canary, type CanaryReport } from "./canary.ts";
 import { Health, type HealthHour } from "./health.ts";
-import { LogState, segmentName } from "./log-state.ts";
+import type { Inherited } from "./known-logs.ts";
+import { LogState } from "./log-state.ts";
 import { countsOf, statusOf } from "./log-status.ts";
+import { type Following, nodeName } from "./nodes.ts";
 import { entryOf } from "./object-entry.ts";
 import { Objects } from "./objects.ts";
 import { destinationOf } from "./open.ts";
+import { OwnSplits } from "./own-splits.ts";
 import { tryNow } from "./parking.ts";
 import { type Replayable, Replayed, type ReplayedObject, type ReplayPage, type ReplaySpan } from "./replayed.ts";
 import { LOG_STEPS } from "./schema.ts";
+import { Splitting } from "./splitting.ts";
 import { streamed } from "./stream.ts";
 import type { AsideObject, LogStatus, ObjectEntry } from "./types.ts";
 import { LOOK_AGAIN_MS, Uploads } from "./uploads.ts";
@@ -38,7 +42,8 @@ const SWEEP_EVERY_MS = 86_400_000;
 /**
  * The delivery log of one job: the source of truth between the queue and the destination. A record
  * in it is on its way to the destination, or counted; every step after an append can be repeated. A
- * log is a chain of such objects (segments), of which only the last takes records.
+ * log is a tree of such objects ({@link nodeOf}): shards, each with its own part of the messages,
+ * and each a chain of segments, of which only the last takes records.
  */
 export class DeliveryLog extends DurableObject<Env> {
   readonly #state: LogState;
@@ -47,12 +52,14 @@ export class DeliveryLog extends DurableObject<Env> {
   readonly #health: Health;
   readonly #replayed: Replayed;
   readonly #aside: AsideObjects;
+  readonly #splits: OwnSplits;
   readonly #appends: Appends;
   readonly #uploads: Uploads;
   readonly #alarm: Alarm;
   /** Public for the tests, which wait for the canary, and break attempts at every step. */
   readonly canary: Canary;
   readonly attempts: Attempts;
+  readonly splitting: Splitting;
   /** Overridden by tests, which cannot fill a segment, and do not wait. */
   segmentMaxBytes = SEGMENT_MAX_BYTES;
   alarmWaitMs = ALARM_WAIT_MS;
@@ -69,7 +76,7 @@ export class DeliveryLog extends DurableObject<Env> {
     this.#health = new Health(sql);
     this.#replayed = new Replayed(sql, this.#state);
     this.canary = new Canary(sql, this.#state, {
-      identity: (jobId) => env.LOG.idFromName(segmentName(jobId, 0)).toString(),
+      identity: (jobId) => env.LOG.idFromName(nodeName(jobId, 0)).toString(),
       open,
       commit: (change) =>
         this.#alarm.transaction(() => {
@@ -78,7 +85,13 @@ export class DeliveryLog extends DurableObject<Env> {
         }),
     });
     this.#aside = new AsideObjects(sql, this.#state);
-    this.#appends = new Appends(sql, this.#state, this.#batches);
+    this.#splits = new OwnSplits(sql);
+    this.#appends = new Appends(sql, this.#state, this.#batches, this.#splits);
+    this.splitting = new Splitting(this.#state, this.#splits, {
+      configure: async (job, node) => (await env.LOG.getByName(nodeName(job.id, node)).configure(job, node)).version,
+      takenUntilMs: () => this.#appends.takenUntilMs(),
+      transaction: (change) => this.#alarm.transaction(change),
+    });
     this.attempts = new Attempts(ctx, {
       open,
       state: this.#state,
@@ -100,12 +113,13 @@ export class DeliveryLog extends DurableObject<Env> {
   /**
    * Takes a job's configuration; one that is older than its own changes nothing. Batches that are
    * cut for it are cut under the old configuration.
-   * @param segment this object's place in the chain, from 0.
-   * @returns whether another segment follows, and the version in force here; or the version after
-   * it, if this version is another configuration here: the control plane was restored to an earlier
-   * time, and only a later version can replace it.
+   * @param node this object's place in the log.
+   * @param before what is known of the segments before it; undefined: nothing, or there are none.
+   * @returns what follows it, and the version in force here; or the version after it, if this
+   * version is another configuration here: the control plane was restored to an earlier time, and
+   * only a later version can replace it.
    */
-  configure(job: JobConfig, segment: number): { sealed: boolean; version: number } {
+  configure(job: JobConfig, node: number, before?: Inherited): Following & { version: number } {
     const now = platform.now();
     if (this.#state.retired) {
       migrate(this.ctx.storage, LOG_STEPS);
@@ -113,56 +127,60 @@ export class DeliveryLog extends DurableObject<Env> {
     }
     let collides = false;
     this.#alarm.transaction(() => {
-      const before = this.#state.job();
-      collides = before?.version === job.version && JSON.stringify(before) !== JSON.stringify(job);
-      if (before !== null && before.version >= job.version) return;
+      const earlier = this.#state.job();
+      this.#splits.add(before?.splits ?? []);
+      collides = earlier?.version === job.version && JSON.stringify(earlier) !== JSON.stringify(job);
+      if (earlier !== null && earlier.version >= job.version) return;
       // Of a job that cannot be read nothing can be cut, but all can be dropped.
-      if (before !== null && (this.#state.isReadable() || !job.discard)) {
-        const smaller = job.limits.records < before.limits.records || job.limits.bytes < before.limits.bytes;
-        if (job.outputVersion !== before.outputVersion || smaller) this.#batches.cutAll("config", now);
-        if (job.deletedMs !== null && before.deletedMs === null) this.#batches.cutAll("deleted", now);
+      if (earlier !== null && (this.#state.isReadable() || !job.discard)) {
+        const smaller = job.limits.records < earlier.limits.records || job.limits.bytes < earlier.limits.bytes;
+        if (job.outputVersion !== earlier.outputVersion || smaller) this.#batches.cutAll("config", now);
+        if (job.deletedMs !== null && earlier.deletedMs === null) this.#batches.cutAll("deleted", now);
       }
-      this.#state.setJob(job, segment);
+      this.#state.setJob(job, node);
+      if (before?.takenUntilMs !== undefined) this.#state.follows(before.takenUntilMs);
       this.canary.follow(job, now);
-      if (before === null) return this.#arm(now);
+      if (earlier === null) return this.#arm(now);
       if (job.discard) this.#discard();
-      if (job.destinationVersion !== before.destinationVersion) this.#objects.readdress(job.path);
+      if (job.destinationVersion !== earlier.destinationVersion) this.#objects.readdress(job.path);
       // Not with every new version: a switch of a function's logging does not concern a store that
       // asked for patience.
-      if (job.modifiedVersion !== before.modifiedVersion) tryNow(this.ctx.storage.sql);
+      if (job.modifiedVersion !== earlier.modifiedVersion) tryNow(this.ctx.storage.sql);
       this.#arm(now);
     });
-    const row = this.#state.requireRow();
-    return { sealed: row.sealed_ms !== null, version: this.#state.requireJob().version + (collides ? 1 : 0) };
+    const version = this.#state.requireJob().version + (collides ? 1 : 0);
+    return { ...this.#following(), version };
   }
 
-  /** Which of these messages it holds, and whether another segment follows. */
-  holds(messages: readonly TakenId[]): { ids: string[]; sealed: boolean } {
+  /** Which of these messages it holds, and which it may have held, and has forgotten. */
+  holds(messages: readonly TakenId[]): Following & { ids: string[]; forgotten?: string[] } {
     const row = this.#state.row();
     // A retired log has no tables.
-    if (row === null) return { ids: [], sealed: false };
-    return { ids: this.#appends.known(messages), sealed: row.sealed_ms !== null };
+    if (row === null) return { ids: [], forgotten: [], sealed: false };
+    return { ...this.#appends.holds(messages, row), ...this.#following() };
   }
 
   /**
-   * Remembers for good which of these messages it holds.
-   * @returns those that it has forgotten; and whether another segment follows.
+   * Remembers for good which of these messages it holds. @returns those that it may have held, and
+   * has forgotten.
    */
-  keepIds(messages: readonly TakenId[]): { forgotten: string[]; sealed: boolean } {
+  keepIds(messages: readonly TakenId[]): Following & { forgotten: string[] } {
     const row = this.#state.row();
     if (row === null) return { forgotten: [], sealed: false };
-    const forgotten = this.#alarm.transaction(() => this.#appends.pinHeld(messages));
-    return { forgotten, sealed: row.sealed_ms !== null };
+    const forgotten = this.#alarm.transaction(() => this.#appends.pinHeld(messages, row));
+    return { forgotten, ...this.#following() };
   }
 
   /** Commits records, their counts and the ids of their messages, all or nothing. */
   append(append: Append): AppendResult {
     const now = platform.now();
-    return this.#alarm.transaction((): AppendResult => {
+    const taken = this.#alarm.transaction((): AppendResult => {
       const result = this.#appends.take(append, this.ctx.storage.sql.databaseSize < this.segmentMaxBytes, now);
       if (result.kind === "taken") this.#arm(now);
       return result;
     });
+    if (taken.kind === "taken") this.splitting.load.note(append);
+    return taken;
   }
 
   /**
@@ -201,8 +219,9 @@ export class DeliveryLog extends DurableObject<Env> {
     while (!isCut) {
       // What is cut stays cut, even if this invocation ends before all is.
       await this.ctx.storage.sync();
-      isCut = this.#alarm.transaction(() => !this.#canCut() || this.#batches.cutSome(reason, now));
+      isCut = this.#alarm.transaction(() => !this.#canCut() || this.#batches.cutSome(reason, platform.now()));
     }
+    this.#beginSplit();
     await this.#uploadFor(waitMs);
     this.#alarm.transaction(() => this.#arm(platform.now()));
     return { pendingObjects: this.#objects.countWaiting() };
@@ -220,34 +239,42 @@ export class DeliveryLog extends DurableObject<Env> {
       pendingObjects: this.#objects.countWaiting(),
       oldestAsideMs: this.#aside.oldestMs(),
       canary: this.canary.status(now),
+      ...this.#following(),
     };
     return statusOf(this.ctx.storage.sql, this.#state, parts, notAfterMs, now);
   }
 
   /**
-   * @param after list only objects with a greater number. @param limit 0 for their number alone.
+   * Keeps what was found of all nodes of the log together, in the first one: nothing that was taken
+   * in before this time, in ms, waits or is set aside in any.
    */
-  objects(after: number, limit: number): { entries: ObjectEntry[]; total: number; sealed: boolean } {
-    const row = this.#state.row();
-    if (row === null) return { entries: [], total: 0, sealed: false };
-    const entries = this.#objects.list(after, limit).map(entryOf);
-    return { entries, total: this.#objects.count(after), sealed: row.sealed_ms !== null };
+  claimWhole(completeMs: number): void {
+    if (this.#state.row() !== null) this.#state.wholeCompleteUpTo(completeMs);
   }
 
-  /** Objects with a smaller number, the newest first. */
-  objectsBefore(before: number, limit: number): ObjectEntry[] {
-    return this.#state.row() === null ? [] : this.#objects.listBefore(before, limit).map(entryOf);
+  /**
+   * @param after list only objects with a greater number. @param limit 0 for their number alone.
+   * @param cutMs instead: those that were cut later, or then and with a greater number, by time.
+   */
+  objects(after: number, limit: number, cutMs?: number): Following & { entries: ObjectEntry[]; total: number } {
+    if (this.#state.row() === null) return { entries: [], total: 0, sealed: false };
+    const entries = this.#objects.list(after, limit, cutMs).map(entryOf);
+    return { entries, total: this.#objects.count(after, cutMs), ...this.#following() };
+  }
+
+  /**
+   * Objects with a smaller number, the newest first.
+   * @param cutMs instead: those that were cut earlier, or then and with a smaller number.
+   */
+  objectsBefore(before: number, limit: number, cutMs?: number): ObjectEntry[] {
+    return this.#state.row() === null ? [] : this.#objects.listBefore(before, limit, cutMs).map(entryOf);
   }
 
   /** A part of the objects that are set aside, the oldest first, and how many there are. */
-  asideObjects(offset: number, limit: number): { entries: AsideObject[]; total: number; sealed: boolean } {
+  asideObjects(offset: number, limit: number): Following & { entries: AsideObject[]; total: number } {
     const row = this.#state.row();
     if (row === null) return { entries: [], total: 0, sealed: false };
-    return {
-      entries: this.#aside.list(offset, limit),
-      total: row.aside_objects,
-      sealed: row.sealed_ms !== null,
-    };
+    return { entries: this.#aside.list(offset, limit), total: row.aside_objects, ...this.#following() };
   }
 
   /** null: it is not set aside. */
@@ -288,22 +315,20 @@ export class DeliveryLog extends DurableObject<Env> {
    * How the uploads went, by the hour: the hours in which any ended, from `since` up to but not
    * including `until`, both since the epoch.
    */
-  health(since: number, until: number): { hours: HealthHour[]; sealed: boolean } {
-    const row = this.#state.row();
-    if (row === null) return { hours: [], sealed: false };
-    return { hours: this.#health.between(since, until), sealed: row.sealed_ms !== null };
+  health(since: number, until: number): Following & { hours: HealthHour[] } {
+    if (this.#state.row() === null) return { hours: [], sealed: false };
+    return { hours: this.#health.between(since, until), ...this.#following() };
   }
 
-  /** The state of the job's canary, and whether another segment follows. */
-  canaryReport(): { report: CanaryReport | null; sealed: boolean } {
-    const row = this.#state.row();
-    if (row === null) return { report: null, sealed: false };
-    return { report: this.canary.report(platform.now()), sealed: row.sealed_ms !== null };
+  /** The state of the job's canary. */
+  canaryReport(): Following & { report: CanaryReport | null } {
+    if (this.#state.row() === null) return { report: null, sealed: false };
+    return { report: this.canary.report(platform.now()), ...this.#following() };
   }
 
   /** What a replay can ship again; see {@link Replayed}. */
-  replayable(span: ReplaySpan): Replayable {
-    return this.#replayed.measure(span);
+  replayable(span: ReplaySpan): Following & Replayable {
+    return { ...this.#replayed.measure(span), ...this.#following() };
   }
 
   replayPage(span: ReplaySpan, after: number, limit: number): ReplayPage {
@@ -325,19 +350,22 @@ export class DeliveryLog extends DurableObject<Env> {
   }
 
   /**
-   * Deletes itself if its job was deleted so long ago that no queue can hold a message for
-   * it. @returns whether it did.
+   * Deletes itself if its job was deleted so long ago that no queue can hold a message for it.
+   * @param deletedMs when its job was deleted, as far as others know; in ms.
+   * @returns whether it did.
    */
-  async retire(): Promise<boolean> {
+  async retire(deletedMs: number | null = null): Promise<boolean> {
     const job = this.#state.job();
     if (job !== null) {
       const row = this.#state.requireRow();
+      const sinceMs = job.deletedMs ?? deletedMs;
       const done =
-        job.deletedMs !== null &&
-        platform.now() - job.deletedMs > ID_MEMORY_MS &&
+        sinceMs !== null &&
+        platform.now() - sinceMs > ID_MEMORY_MS &&
         countsOf(this.ctx.storage.sql, row).pending === 0 &&
         row.aside_objects === 0;
-      if (!done) return false;
+      // Code of an earlier release knows of no child, which would be left behind.
+      if (!done || (deletedMs === null && this.#splits.all().length > 0)) return false;
     }
     await this.ctx.storage.deleteAlarm();
     await this.ctx.storage.deleteAll();
@@ -359,6 +387,7 @@ export class DeliveryLog extends DurableObject<Env> {
         if (this.#state.requireJob().discard) this.#discard();
         if (this.#canCut()) this.#batches.cutDue(platform.now());
       });
+      this.#beginSplit();
       // Alarms do not run concurrently: the next cut must not wait for an upload.
       const nextCutMs = this.#batches.nextCutMs() - platform.now();
       await this.#uploadFor(Math.max(0, Math.min(this.alarmWaitMs, nextCutMs)));
@@ -390,6 +419,16 @@ export class DeliveryLog extends DurableObject<Env> {
     const canCut = this.#state.isReadable();
     if (!canCut) log.error("a job cannot be read: what waits is not cut", { job: this.#state.requireJob().id });
     return canCut;
+  }
+
+  #following(): Following {
+    return this.#splits.following(this.#state.row());
+  }
+
+  /** Begins to hand half of the messages on, if they have been too many for some minutes. */
+  #beginSplit(): void {
+    const split = this.splitting.begin(platform.now());
+    if (split !== null) this.ctx.waitUntil(split);
   }
 
   /** Sets the alarm for the next thing to do. */

@@ -3,21 +3,9 @@ import type { JobConfig } from "../job/config.ts";
 import { readJobConfig } from "../job/snapshot.ts";
 import type { AppendedMessage } from "../object/append.ts";
 import { decoderOf } from "../object/encoders.ts";
+import { NUMBERS_PER_NODE } from "./nodes.ts";
 import { UNPARKED } from "./parking.ts";
 import { type LogRow, SET_ASIDE_LAST } from "./rows.ts";
-
-/** Objects of a later segment have numbers above all those of the earlier ones. */
-export const NUMBERS_PER_SEGMENT = 1_000_000_000;
-
-/** Name of the durable object that holds one segment of a job's log. @param segment from 0. */
-export function segmentName(jobId: number, segment: number): string {
-  return `job ${jobId} segment ${segment}`;
-}
-
-/** Which segment of its log has cut the object of this number. */
-export function segmentOfNumber(number: number): number {
-  return Math.floor(number / NUMBERS_PER_SEGMENT);
-}
 
 /** The one row of a log: its job, its counts, and how its uploads go. */
 export class LogState {
@@ -76,16 +64,26 @@ export class LogState {
     return this.#read.config;
   }
 
-  setJob(job: JobConfig, segment: number): void {
+  setJob(job: JobConfig, node: number): void {
     this.#sql.exec(
       "INSERT INTO log (id, segment, job) VALUES (1, ?, ?) ON CONFLICT (id) DO UPDATE SET job = excluded.job",
-      segment,
+      node,
       JSON.stringify(job),
     );
   }
 
-  seal(nowMs: number): void {
-    this.#sql.exec("UPDATE log SET sealed_ms = ? WHERE id = 1 AND sealed_ms IS NULL", nowMs);
+  /** What was taken in then or later is not in the segments before this one, in ms. */
+  follows(takenUntilMs: number): void {
+    this.#sql.exec("UPDATE log SET before_until_ms = ? WHERE id = 1 AND before_until_ms IS NULL", takenUntilMs);
+  }
+
+  /** @param takenUntilMs what was taken in then or later is in no segment up to this one, in ms. */
+  seal(nowMs: number, takenUntilMs: number): void {
+    this.#sql.exec(
+      "UPDATE log SET sealed_ms = ?, taken_until_ms = ? WHERE id = 1 AND sealed_ms IS NULL",
+      nowMs,
+      takenUntilMs,
+    );
   }
 
   /**
@@ -119,7 +117,7 @@ export class LogState {
     const { segment, next_object } = this.requireRow();
     this.#sql.exec("UPDATE log SET next_object = ? WHERE id = 1", next_object + 1);
     const name = objectName(firstEventMs, lastEventMs, objectTag(this.#identity, next_object), suffix);
-    return { number: segment * NUMBERS_PER_SEGMENT + next_object, name };
+    return { number: segment * NUMBERS_PER_NODE + next_object, name };
   }
 
   /**
@@ -147,7 +145,7 @@ export class LogState {
       records,
       bytes,
     );
-    return segment * NUMBERS_PER_SEGMENT + next_object;
+    return segment * NUMBERS_PER_NODE + next_object;
   }
 
   /** An object was delivered: all is well again. */
@@ -169,6 +167,15 @@ export class LogState {
   completeUpTo(timeMs: number): void {
     this.#sql.exec(
       "UPDATE log SET last_complete_ms = ? WHERE id = 1 AND ? > coalesce(last_complete_ms, 0)",
+      timeMs,
+      timeMs,
+    );
+  }
+
+  /** The same of all nodes of the log together; in the first one alone. */
+  wholeCompleteUpTo(timeMs: number): void {
+    this.#sql.exec(
+      "UPDATE log SET whole_complete_ms = ? WHERE id = 1 AND ? > coalesce(whole_complete_ms, 0)",
       timeMs,
       timeMs,
     );

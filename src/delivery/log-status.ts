@@ -1,4 +1,5 @@
 import type { LogState } from "./log-state.ts";
+import type { Following } from "./nodes.ts";
 import type { LogRow } from "./rows.ts";
 import type { LogCounts, LogStatus } from "./types.ts";
 
@@ -17,7 +18,7 @@ export function countsOf(sql: SqlStorage, row: LogRow): LogCounts {
 }
 
 /** Facts from the parts of a log. */
-type PartsStatus = Pick<LogStatus, "pendingObjects" | "canary"> & { oldestAsideMs: number | null };
+type PartsStatus = Pick<LogStatus, "pendingObjects" | "canary"> & { oldestAsideMs: number | null } & Following;
 
 /**
  * The status of a log. The time up to which everything is delivered is computed, and stored, only
@@ -27,24 +28,26 @@ type PartsStatus = Pick<LogStatus, "pendingObjects" | "canary"> & { oldestAsideM
 export function statusOf(
   sql: SqlStorage,
   state: LogState,
-  { oldestAsideMs, pendingObjects, canary }: PartsStatus,
+  { oldestAsideMs, pendingObjects, canary, ...following }: PartsStatus,
   notAfterMs: number | undefined,
   nowMs: number,
 ): LogStatus {
   const row = state.requireRow();
   const oldest = oldestPendingTakenMs(sql);
+  const held = Math.min(oldest ?? Number.POSITIVE_INFINITY, oldestAsideTakenMs(sql));
   if (notAfterMs !== undefined) {
     const done = row.queue_done_ms > nowMs ? 0 : row.queue_done_ms;
-    const held = Math.min(oldest ?? Number.POSITIVE_INFINITY, oldestAsideTakenMs(sql));
     state.completeUpTo(Math.min(held, done, notAfterMs));
   }
   return {
     counts: countsOf(sql, row),
     pendingObjects,
     oldestPendingTakenMs: oldest,
+    oldestHeldTakenMs: Number.isFinite(held) ? held : null,
     deliveredRawBytes: row.delivered_raw,
     deliveredBytes: row.delivered_bytes,
     lastCompleteMs: state.requireRow().last_complete_ms,
+    wholeCompleteMs: row.whole_complete_ms,
     lastErrorMs: row.last_error_ms,
     errorMessage: row.error_message,
     lastReceivedMs: row.last_received_ms,
@@ -56,7 +59,7 @@ export function statusOf(
     setAside: { objects: row.aside_objects, records: row.set_aside, oldestMs: oldestAsideMs },
     canary,
     replayed: { objects: row.replayed_objects, records: row.replayed_records, bytes: row.replayed_bytes },
-    sealed: row.sealed_ms !== null,
+    ...following,
   };
 }
 

@@ -154,7 +154,8 @@ export class Objects {
 
   /**
    * Another object stands under the key: the same bytes get a new number and with it a new key. At
-   * once the first time; later after a delay, as a store may say so of every key.
+   * once the first time; later after a delay, as a store may say so of every key. In the list it
+   * stands where its number is, by time as well.
    * @returns false if it was not waiting.
    */
   renumber(object: ObjectRow, nowMs: number): boolean {
@@ -165,10 +166,11 @@ export class Objects {
     );
     const key = keyBelow(this.#state.requireJob().path, dayStamp(object.day), name);
     const changed = this.#sql.exec(
-      "UPDATE object SET number = ?, name = ?, key = ?, doubtful = 0, attempts = attempts + 1, next_attempt_ms = ? WHERE number = ? AND state = 'waiting'",
+      "UPDATE object SET number = ?, name = ?, key = ?, cut_ms = ?, doubtful = 0, attempts = attempts + 1, next_attempt_ms = ? WHERE number = ? AND state = 'waiting'",
       number,
       name,
       key,
+      nowMs,
       object.attempts === 0 ? nowMs : nowMs + RENUMBER_AGAIN_MS,
       object.number,
     );
@@ -234,22 +236,43 @@ export class Objects {
     return Number(this.#sql.exec("SELECT count(*) AS n FROM object WHERE state = 'waiting'").one().n);
   }
 
-  /** Objects with a number above `after`, in the order of their numbers. */
-  list(after: number, limit: number): ObjectRow[] {
+  /** Objects with a number above `after`, in that order. @param cutMs as in {@link beyond}. */
+  list(after: number, limit: number, cutMs?: number): ObjectRow[] {
+    const { where, values, by } = beyond(">", after, cutMs);
     return this.#sql
-      .exec<ObjectRow>("SELECT * FROM object WHERE number > ? ORDER BY number LIMIT ?", after, limit)
+      .exec<ObjectRow>(`SELECT * FROM object WHERE ${where} ORDER BY ${by("ASC")} LIMIT ?`, ...values, limit)
       .toArray();
   }
 
-  /** Objects with a number below `before`, the newest first. */
-  listBefore(before: number, limit: number): ObjectRow[] {
+  /** Objects with a number below `before`, the newest first. @param cutMs as in {@link beyond}. */
+  listBefore(before: number, limit: number, cutMs?: number): ObjectRow[] {
+    const { where, values, by } = beyond("<", before, cutMs);
     return this.#sql
-      .exec<ObjectRow>("SELECT * FROM object WHERE number < ? ORDER BY number DESC LIMIT ?", before, limit)
+      .exec<ObjectRow>(`SELECT * FROM object WHERE ${where} ORDER BY ${by("DESC")} LIMIT ?`, ...values, limit)
       .toArray();
   }
 
-  /** How many objects have a number above `after`. */
-  count(after: number): number {
-    return Number(this.#sql.exec("SELECT count(*) AS n FROM object WHERE number > ?", after).one().n);
+  /** How many objects have a number above `after`. @param cutMs as in {@link beyond}. */
+  count(after: number, cutMs?: number): number {
+    const { where, values } = beyond(">", after, cutMs);
+    return Number(this.#sql.exec(`SELECT count(*) AS n FROM object WHERE ${where}`, ...values).one().n);
   }
+}
+
+/**
+ * Objects on one side of a number; or of a time at which objects are cut, in ms, and then of the
+ * number. The order is the same.
+ */
+function beyond(
+  side: "<" | ">",
+  number: number,
+  cutMs?: number,
+): { where: string; values: number[]; by: (order: "ASC" | "DESC") => string } {
+  return cutMs === undefined
+    ? { where: `number ${side} ?`, values: [number], by: (order) => `number ${order}` }
+    : {
+        where: `cut_ms ${side} ? OR (cut_ms = ? AND number ${side} ?)`,
+        values: [cutMs, cutMs, number],
+        by: (order) => `cut_ms ${order}, number ${order}`,
+      };
 }

@@ -34,11 +34,10 @@ export class PinnedIds {
     return old.filter(({ id }) => !known.has(id)).map(({ id }) => id);
   }
 
-  /** Pins those that the log holds. @returns as {@link PinnedIds.forgotten}. */
-  pinHeld(messages: readonly TakenId[], sweptMs: number): string[] {
+  /** Pins those that the log holds. */
+  pinHeld(messages: readonly TakenId[]): void {
     const known = this.known(messages);
     this.pin(messages.filter(({ id }) => known.has(id)));
-    return this.forgotten(messages, sweptMs);
   }
 
   /** To be called in the transaction that takes the messages. */

@@ -1,4 +1,5 @@
-import { type LogState, NUMBERS_PER_SEGMENT } from "./log-state.ts";
+import type { LogState } from "./log-state.ts";
+import { NUMBERS_PER_NODE } from "./nodes.ts";
 
 /** What a replay is to ship again: delivered objects with events in it. */
 export interface ReplaySpan {
@@ -17,8 +18,6 @@ export interface Replayable {
   bytes: number;
   /** Of the first object, and of the last, if these are two. */
   keys: string[];
-  /** Another segment follows. */
-  sealed: boolean;
 }
 
 /** An object to be shipped again, as it was delivered, and the name of its copy. */
@@ -78,7 +77,7 @@ export class Replayed {
   /** How much there is. It scans every object that the log knows. */
   measure({ sinceMs, untilMs, askedMs }: ReplaySpan): Replayable {
     const row = this.#state.row();
-    if (row === null) return { objects: 0, records: 0, bytes: 0, keys: [], sealed: false };
+    if (row === null) return { objects: 0, records: 0, bytes: 0, keys: [] };
     const { first, last, ...sum } = this.#sql
       .exec<{ objects: number; records: number; bytes: number; first: number | null; last: number | null }>(
         `SELECT count(*) AS objects, coalesce(sum(records), 0) AS records, coalesce(sum(bytes), 0) AS bytes,
@@ -92,7 +91,7 @@ export class Replayed {
       .exec<{ key: string }>("SELECT key FROM object WHERE number IN (?, ?) ORDER BY number", first, last)
       .toArray()
       .map(({ key }) => key);
-    return { ...sum, keys, sealed: row.sealed_ms !== null };
+    return { ...sum, keys };
   }
 
   /**
@@ -116,7 +115,7 @@ export class Replayed {
       .toArray();
     const names = this.#state.names(found);
     const sources = found.map((source, i) => ({ ...source, name: names[i] ?? "" }));
-    const following = row.sealed_ms === null ? null : (row.segment + 1) * NUMBERS_PER_SEGMENT;
+    const following = row.sealed_ms === null ? null : (row.segment + 1) * NUMBERS_PER_NODE;
     return { sources, next: found.length < limit ? following : (found.at(-1)?.number ?? following) };
   }
 

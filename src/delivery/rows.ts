@@ -4,6 +4,7 @@ import type { CutReason, ObjectState } from "./types.ts";
 
 export interface LogRow {
   [column: string]: SqlStorageValue;
+  /** Its node (nodes.ts). The name is from when a log was one chain. */
   segment: number;
   job: string;
   sealed_ms: number | null;
@@ -37,6 +38,9 @@ export interface LogRow {
   replayed_records: number;
   replayed_bytes: number;
   aside_objects: number;
+  before_until_ms: number | null;
+  taken_until_ms: number | null;
+  whole_complete_ms: number | null;
 }
 
 /** A bit of {@link LogRow.unconditional}: no object was delivered since one was set aside. */

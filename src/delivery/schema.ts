@@ -206,4 +206,19 @@ export const LOG_STEPS = [
       DROP INDEX object_by_turn;
       CREATE INDEX object_by_turn ON object (far, attempts, number) WHERE state = 'waiting';`,
   },
+  {
+    id: 11,
+    floor: 9, // until the first split is stored
+    why: "a log of which one is not enough hands half of its messages on to another",
+    sql: `
+      CREATE TABLE split (
+        bit     INTEGER PRIMARY KEY, -- of a message's hash: those that have it belong to the child
+        from_ms INTEGER NOT NULL     -- if they were taken in then or later
+      ) STRICT;
+      -- What was taken in then or later is not in the segments before; of a sealed one: nor in this one; NULL: unknown.
+      ALTER TABLE log ADD COLUMN before_until_ms INTEGER;
+      ALTER TABLE log ADD COLUMN taken_until_ms INTEGER;
+      -- As last_complete_ms, of all nodes of the log together; in the first one alone.
+      ALTER TABLE log ADD COLUMN whole_complete_ms INTEGER;`,
+  },
 ] as const satisfies readonly Migration[];

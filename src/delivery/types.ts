@@ -1,3 +1,5 @@
+import type { Following } from "./nodes.ts";
+
 /** Why a batch became an object. */
 export type CutReason = "bytes" | "records" | "interval" | "scheduled" | "manual" | "config" | "deleted" | "replay";
 
@@ -17,15 +19,23 @@ export interface LogCounts {
   discarded: number;
 }
 
-export interface LogStatus {
+/** Of one node of a log, or of all together. */
+export interface LogStatus extends Following {
   counts: LogCounts;
   /** Objects cut and not yet delivered. */
   pendingObjects: number;
   oldestPendingTakenMs: number | null;
+  /** The same of all that waits or is set aside. Nodes of earlier releases do not say. */
+  oldestHeldTakenMs?: number | null;
   deliveredRawBytes: number;
   deliveredBytes: number;
   /** Everything taken in before is delivered, filtered out or discarded. It never goes back. */
   lastCompleteMs: number | null;
+  /**
+   * Of the first node of a log of several: the same of all together, as it was last claimed; null:
+   * never. Nodes of earlier releases do not say.
+   */
+  wholeCompleteMs?: number | null;
   lastErrorMs: number | null;
   errorMessage: string | null;
   /** When records last came, in ms. */
@@ -34,10 +44,13 @@ export interface LogStatus {
   failingSinceMs: number | null;
   /** They fail on something that only a person can change; parking.ts. */
   parked: boolean;
-  /** What it holds on disk, in bytes, over all segments; and how many these are. */
+  /** What all hold on disk, in bytes; and the segments of the longest shard. */
   storedBytes: number;
   segments: number;
-  /** Of these bytes, those of the segment that takes records; an earlier version does not say. */
+  /**
+   * Of these bytes, those of the segment that takes records; of several shards, of the fullest one.
+   * An earlier version does not say.
+   */
   openBytes?: number;
   /**
    * Objects that the store refuses themselves, with their records; and when the first of them was
@@ -48,8 +61,6 @@ export interface LogStatus {
   canary: CanaryStatus | null;
   /** What was shipped again; not part of the other counts. */
   replayed: ReplayedCounts;
-  /** Another segment follows this one. */
-  sealed: boolean;
 }
 
 /** The state of a job's newest canary. */

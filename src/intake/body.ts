@@ -20,9 +20,10 @@ export async function readBody(request: Request, maxBytes: number, ms?: number):
   const length = lengthOf(request.headers);
   if (length !== null && length > maxBytes) return tooLarge;
   if (request.body === null) return { ok: true, bytes: new Uint8Array() };
-  // The rest of a plain body may still be read by another reader; a bomb is cancelled.
-  const how = encoding === "gzip" ? { through: inflated } : { leaves: true, expectedBytes: length ?? 0 };
-  const read = await readStream(request.body, { maxBytes, ms, ...how });
+  // The rest may still be read by another reader, a bomb's too: as it came, it is small.
+  const through = encoding === "gzip" ? inflated : undefined;
+  const expectedBytes = through === undefined && length !== null ? length : 0;
+  const read = await readStream(request.body, { maxBytes, expectedBytes, ms, leaves: true, through });
   switch (read.end) {
     case "whole":
       return { ok: true, bytes: read.bytes };

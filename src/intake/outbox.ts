@@ -2,12 +2,7 @@ import { DurableObject } from "cloudflare:workers";
 import { KnownSplits } from "../account/known-splits.ts";
 import { LedgerShards } from "../account/shards.ts";
 import { backoffMs } from "../backoff.ts";
-import {
-  OUTBOX_MAX_BYTES,
-  QUEUE_SEND_BATCH_MAX_BYTES,
-  QUEUE_SEND_BATCH_MAX_MESSAGES,
-  SUBREQUESTS_MAX,
-} from "../limits.ts";
+import { OUTBOX_MAX_BYTES, QUEUE_SEND_BATCH_MAX_BYTES, QUEUE_SEND_BATCH_MAX_MESSAGES, SUBREQUESTS } from "../limits.ts";
 import { errorText, log } from "../log.ts";
 import { Patience, platform, TimeoutError } from "../platform.ts";
 import { blobStore, shardOf } from "../queue/blob-store.ts";
@@ -48,11 +43,10 @@ export const OUTBOX_STEPS = [
 const RETRY_MS = { first: 15_000, last: 300_000 };
 
 /**
- * Calls of one alarm to ledger, blob store and queue: an invocation may make
- * {@link SUBREQUESTS_MAX}, and retries of the last group need some of them. The next alarm goes on
- * at once.
+ * Calls of one alarm to ledger, blob store and queue: within what any plan allows, and retries of
+ * the last group need some of them. The next alarm goes on at once.
  */
-const CALLS_PER_ALARM = SUBREQUESTS_MAX - 100;
+const CALLS_PER_ALARM = SUBREQUESTS.min - 100;
 
 /** `sendBatch` calls side by side; the ledger notes all of their messages in one call. */
 const GROUPS_AT_ONCE = 4;

@@ -1,5 +1,6 @@
 import type { JobConfig } from "../job/config.ts";
 import type { TakenId } from "../storage/id-memory.ts";
+import type { Split } from "../storage/splits.ts";
 import type { Fragment } from "./encoder.ts";
 
 /** One message's share in an append. */
@@ -31,8 +32,11 @@ export interface Append {
 
 export type AppendResult =
   | { kind: "taken" }
-  /** Some are in already: nothing was taken; build the append again without these. */
-  | { kind: "known"; ids: string[] }
+  /**
+   * Some are in already, or belong to another shard, as the splits say: nothing was taken; build
+   * the append again without these. `sealed`: this segment is full as well.
+   */
+  | { kind: "known"; ids: string[]; splits?: readonly Split[]; sealed?: boolean; takenUntilMs?: number }
   /** The job has changed since: nothing was taken; build the append again from this. */
   | { kind: "stale"; job: JobConfig }
   /** This log knows an older configuration, or none: nothing was taken; configure it first. */
@@ -43,7 +47,13 @@ export type AppendResult =
    */
   | { kind: "forgotten" }
   /** This segment is full; it holds these ids. The rest goes to the next segment. */
-  | { kind: "full"; ids: string[] };
+  | { kind: "full"; ids: string[]; splits?: readonly Split[]; takenUntilMs?: number };
+
+/** A message that is offered to a log. */
+export interface Candidate extends TakenId {
+  /** It may well be in already, as it was delivered before: the log is asked before it is built. */
+  isSuspect: boolean;
+}
 
 /** A log has forgotten whether it took a message before: it does not take it again. */
 export class ForgottenError extends Error {
@@ -54,12 +64,11 @@ export class ForgottenError extends Error {
 }
 
 /**
- * Commits what `build` makes of the messages that a job's log does not hold yet. `suspects` may be
- * in it: the log is asked for them before anything is built. `stale`: the job has changed; what
- * comes back is unchecked.
+ * Commits what `build` makes of these messages, of those that a job's log does not hold yet.
+ * `stale`: the job has changed; what comes back is unchecked.
  */
 export type CommitAppend = (
   job: JobConfig,
   build: (without: ReadonlySet<string>) => Append,
-  suspects: readonly TakenId[],
+  messages: readonly Candidate[],
 ) => Promise<{ kind: "taken" } | { kind: "stale"; job: unknown }>;

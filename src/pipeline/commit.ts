@@ -74,13 +74,13 @@ const NO_WORK = { appends: 0, offered: 0 };
 
 /**
  * Offers a group of messages to every job, and counts what became of them.
- * @param queue `backlog`: messages waiting behind the batch; `doneMs`: as in {@link Append};
- * `isFirst`: the batch begins with this group.
+ * @param queue `backlog`: messages waiting behind the batch, and their bytes; `doneMs`: as in
+ * {@link Append}; `isFirst`: the batch begins with this group.
  */
 export async function commitAndCount(
   group: readonly Loaded[],
   jobs: JobsSnapshot,
-  queue: { backlog: number | null; doneMs: number; isFirst: boolean },
+  queue: { backlog: number | null; backlogBytes?: number | null; doneMs: number; isFirst: boolean },
   context: CommitContext,
 ): Promise<Committed> {
   let current = jobs;
@@ -114,6 +114,7 @@ export async function commitAndCount(
         failed: counting.filter(({ message }) => failed.has(message.id)).map(({ message }) => idOf(message)),
         ...(owes && { owes: true as const }),
         backlog: queue.backlog,
+        backlogBytes: queue.backlogBytes ?? null,
         work: taken.work,
         state: current.state,
       };
@@ -347,9 +348,9 @@ async function commit(
     const offered = offeredTo(current, offers);
     if (offered.length === 0) return offered;
     const version = current;
-    const suspects = offered.filter(({ loaded }) => loaded.isRedelivered).map(({ message }) => idOf(message));
+    const candidates = offered.map(({ loaded, message }) => ({ ...idOf(message), isSuspect: loaded.isRedelivered }));
     const build = (without: ReadonlySet<string>) => buildAppend(version, offered, without, queueDoneMs);
-    const result = await append(version, build, suspects);
+    const result = await append(version, build, candidates);
     if (result.kind === "taken") return offered;
     const newer = readJobConfig(result.job);
     if (newer?.id !== job.id) throw new Error("the log's answer is not a configuration of its job");

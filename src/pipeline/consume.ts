@@ -1,10 +1,11 @@
+import type { Noted } from "../account/ledger.ts";
 import type { JobsSnapshot } from "../job/config.ts";
 import { APPEND_MAX_RAW_BYTES, GROUP_HELD_BYTES } from "../limits.ts";
 import { errorText, inLogContext, log } from "../log.ts";
 import { type Loaded, load } from "../object/load.ts";
 import type { Debt } from "../queue/debt.ts";
 import { Delivery, FROM_FUTURE, isFromFuture, isOverdue, takenIds } from "../queue/delivery.ts";
-import { type AsideContext, putAside } from "../set-aside/keep.ts";
+import { type AsideContext, putAside, putAsideUnread } from "../set-aside/keep.ts";
 import { commitAndCount, type Owing } from "./commit.ts";
 import {
   type AsideCalls,
@@ -16,6 +17,7 @@ import {
   type ConsumerContext,
 } from "./context.ts";
 import { IN_FLIGHT_MS, InFlight } from "./in-flight.ts";
+import { parted } from "./suspects.ts";
 
 /** Totals of a batch, for its log line. */
 interface Totals {
@@ -31,6 +33,8 @@ interface QueueState {
   name: string;
   /** Messages that wait behind this batch. */
   backlog: number | null;
+  /** Their size, in bytes. */
+  backlogBytes: number | null;
   /** As in {@link Append}. */
   doneMs: number;
 }
@@ -44,7 +48,7 @@ interface QueueState {
 export async function consumeEvents(batch: MessageBatch<unknown>, context: ConsumerCalls): Promise<void> {
   const startedMs = context.platform.now();
   const deliveries = batch.messages.map((message) => new Delivery(message));
-  const calls = new Calls();
+  const calls = new Calls(context.callsMax);
   const within = bounded(context, calls);
   const totals: Totals = { events: 0, jobs: new Set(), newer: 0 };
   const held = context.memory?.hold(bytesOf(deliveries), BATCH_MS);
@@ -52,7 +56,9 @@ export async function consumeEvents(batch: MessageBatch<unknown>, context: Consu
     const inFlight = new InFlight(deliveries, within);
     try {
       const queue = queueOf(batch, deliveries, startedMs);
-      await expectAgain(await consume(deliveries, queue, inFlight, within, calls, totals), within);
+      const { again, untried } = await consume(deliveries, queue, inFlight, within, calls, totals);
+      await expectAgain(again, within);
+      await expectAgain(untried, within, "untried");
     } finally {
       held?.release();
       await inFlight.end();
@@ -62,18 +68,24 @@ export async function consumeEvents(batch: MessageBatch<unknown>, context: Consu
   });
 }
 
+/** Deliveries of a dead letter before it is kept unread: reading it may kill the handler. */
+const DEAD_READ_MAX = 3;
+
 /** Handles a batch of the dead-letter queue: messages that failed a hundred times are set aside. */
 export async function consumeDead(
   batch: MessageBatch<unknown>,
-  context: AsideCalls & Pick<ConsumerCalls, "platform">,
+  context: AsideCalls & Pick<ConsumerCalls, "callsMax" | "platform">,
 ): Promise<void> {
   const startedMs = context.platform.now();
   const deliveries = batch.messages.map((message) => new Delivery(message));
-  const calls = new Calls();
+  const calls = new Calls(context.callsMax);
   const within = boundedAside(context, calls);
   await inLogContext({ batch_id: crypto.randomUUID() }, async () => {
     try {
-      for (const delivery of deliveries) await putAside(delivery, batch.queue, "failed too often", within);
+      for (const delivery of deliveries) {
+        const keep = delivery.attempts > DEAD_READ_MAX ? putAsideUnread : putAside;
+        await keep(delivery, batch.queue, "failed too often", within);
+      }
     } finally {
       calls.end();
       logBatch(batch.queue, deliveries, { events: 0, jobs: new Set(), newer: 0 }, context.platform.now() - startedMs);
@@ -87,7 +99,12 @@ function queueOf(
   nowMs: number,
 ): QueueState {
   const metrics: MessageBatchMetrics | undefined = metadata?.metrics;
-  return { name: queue, backlog: metrics?.backlogCount ?? null, doneMs: queueDoneMs(deliveries, metrics, nowMs) };
+  return {
+    name: queue,
+    backlog: metrics?.backlogCount ?? null,
+    backlogBytes: metrics?.backlogBytes ?? null,
+    doneMs: queueDoneMs(deliveries, metrics, nowMs),
+  };
 }
 
 /**
@@ -103,10 +120,15 @@ function queueDoneMs(deliveries: readonly Delivery[], metrics: MessageBatchMetri
   return own.length === 0 ? 0 : Math.min(nowMs, waiting ?? Number.POSITIVE_INFINITY, ...own) - IN_FLIGHT_MS;
 }
 
+/** Messages that go back to the queue, and of which the ledger does not know yet. */
+interface Returned {
+  again: readonly Delivery[];
+  untried: readonly Delivery[];
+}
+
 /**
  * @param inFlight loses messages that are set aside.
  * @param calls those that `context` has made and may still make.
- * @returns messages that go back to the queue, and of which the ledger does not know yet.
  */
 async function consume(
   deliveries: readonly Delivery[],
@@ -115,14 +137,16 @@ async function consume(
   context: ConsumerContext,
   calls: Calls,
   totals: Totals,
-): Promise<readonly Delivery[]> {
+): Promise<Returned> {
   const jobs = await context.jobs();
+  await inFlight.ready();
   if (jobs === null) {
     for (const delivery of deliveries) delivery.retry();
-    return deliveries;
+    return { again: [], untried: deliveries };
   }
-  await inFlight.ready();
+  const trying = await withoutSuspects(deliveries, queue.name, inFlight, context);
   const again: Delivery[] = [];
+  const untried: Delivery[] = [];
   let group: Member[] = [];
   let size = 0;
   let before = calls.made;
@@ -142,7 +166,7 @@ async function consume(
     // progress.
     full = calls.left < costliest;
   };
-  for (const delivery of deliveries) {
+  for (const delivery of trying) {
     const loaded = full ? "full" : await loadOrDecide(delivery, queue.name, inFlight, context, totals);
     if (loaded === "retried") again.push(delivery);
     if (loaded === "decided" || loaded === "retried") continue;
@@ -150,14 +174,37 @@ async function consume(
     if (size + more > APPEND_MAX_RAW_BYTES) await flush();
     if (loaded === "full" || full) {
       delivery.giveBack();
-      again.push(delivery);
+      untried.push(delivery);
       continue;
     }
     group.push({ delivery, loaded });
     size += more;
   }
   await flush();
-  return again;
+  return { again, untried };
+}
+
+/**
+ * Leaves out messages that earlier batches died with, or that are to be spared their company.
+ * @returns those to be tried now. It is noted before that what becomes of the others.
+ */
+async function withoutSuspects(
+  deliveries: readonly Delivery[],
+  queue: string,
+  inFlight: InFlight,
+  context: AsideContext & Pick<ConsumerContext, "expectAgain">,
+): Promise<readonly Delivery[]> {
+  const { now, later, hopeless, isAlone } = parted(deliveries, (delivery) => inFlight.deathsOf(delivery));
+  if (later.length > 0 || isAlone) log.warn("batches died with messages of this one", { trying: now.length });
+  for (const delivery of later) delivery.giveBack();
+  await expectAgain(later, context, "untried");
+  if (isAlone) await expectAgain(now, context, "alone");
+  for (const delivery of hopeless) {
+    if (await inFlight.letGo(delivery))
+      await putAsideUnread(delivery, queue, "batches died with it, and so it did alone", context);
+    else delivery.retry();
+  }
+  return now;
 }
 
 function bytesOf(deliveries: readonly Delivery[]): number {
@@ -168,10 +215,11 @@ function bytesOf(deliveries: readonly Delivery[]): number {
 async function expectAgain(
   deliveries: readonly Delivery[],
   context: Pick<ConsumerContext, "expectAgain">,
+  how: Noted = "returned",
 ): Promise<void> {
   if (deliveries.length === 0) return;
   try {
-    await context.expectAgain(takenIds(deliveries));
+    await context.expectAgain(takenIds(deliveries), how);
   } catch (error) {
     log.error("messages that come again could not be noted", { error: errorText(error) });
   }

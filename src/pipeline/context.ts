@@ -1,7 +1,7 @@
 import { countAtHomes, countedAtHomes, expectAgainAtHomes, type HomeCalls, setAsideAtHome } from "../account/homes.ts";
-import type { KnownSplits } from "../account/known-splits.ts";
+import { type KnownSplits, splitsIn } from "../account/known-splits.ts";
+import type { Noted, NotedMessage } from "../account/ledger.ts";
 import type { JobsSnapshot } from "../job/config.ts";
-import { SUBREQUESTS_MAX } from "../limits.ts";
 import type { Memory } from "../memory.ts";
 import { answered, Patience, type Platform, TimeoutError } from "../platform.ts";
 import { type Blobs, shardOf } from "../queue/blob-store.ts";
@@ -18,8 +18,11 @@ export interface ConsumerContext extends AsideContext, Omit<CommitContext, "owe"
   jobs(): Promise<JobsSnapshot | null>;
   /** Which of these messages were counted. Nothing is left to do for them. */
   counted(ids: readonly TakenId[]): Promise<readonly string[]>;
-  /** Notes messages that come again, so that nothing is claimed complete beyond them. */
-  expectAgain(messages: readonly TakenId[]): Promise<void>;
+  /**
+   * Notes messages, so that nothing is claimed complete beyond them.
+   * @returns unchecked: those of which deliveries were killed, if they are begun.
+   */
+  expectAgain(messages: readonly NotedMessage[], how: Noted): Promise<unknown>;
   arrivals: Arrivals;
   /**
    * Keeps what jobs could not take until they can.
@@ -31,6 +34,8 @@ export interface ConsumerContext extends AsideContext, Omit<CommitContext, "owe"
   blobs: Pick<Blobs, "get" | "drop">;
   /** Where the batch, and each group of its messages, is noted; absent: nowhere. */
   memory?: Pick<Memory, "hold" | "during">;
+  /** Calls that one invocation may make. */
+  callsMax: number;
   platform: Pick<Platform, "now">;
 }
 
@@ -74,16 +79,18 @@ const ledger = (shard: number): string => (shard === ROOT ? "the ledger" : `shar
 
 /**
  * How long a batch is worked on, in ms; the rest comes again. The platform ends the handler after
- * fifteen minutes and ignores its acknowledgements then. This is enough for a full batch and a
- * hundred jobs, each of which compresses it on its own.
+ * 300 s of CPU time (`limits.cpu_ms` in wrangler.jsonc), and ignores its acknowledgements then. CPU
+ * time cannot be measured, but is never more than this, and the group under way; what is left is
+ * for that. It is enough for a full batch and a hundred jobs, each of which compresses it on its
+ * own.
  */
-export const BATCH_MS = 600_000;
+export const BATCH_MS = 240_000;
 
 /**
- * Calls in reserve: for the notes at the end, for the segments of a log, and for a log that is
- * behind its job.
+ * Calls in reserve, as a share of all: for the notes, of which each shard of the ledger gets its
+ * own, for the segments of a log, and for a log that is behind its job.
  */
-const CALLS_KEPT = 100;
+const CALLS_KEPT = 0.1;
 
 /**
  * The calls of one batch, counted: beyond the platform's limit every call fails, the note of what
@@ -91,19 +98,30 @@ const CALLS_KEPT = 100;
  */
 export class Calls {
   readonly patience = new Patience(BATCH_MS);
+  readonly #max: number;
   #made = 0;
+
+  /** @param max that one invocation may make. */
+  constructor(max: number) {
+    this.#max = Math.floor(max * (1 - CALLS_KEPT));
+  }
 
   get made(): number {
     return this.#made;
   }
 
   get left(): number {
-    return SUBREQUESTS_MAX - CALLS_KEPT - this.#made;
+    return this.#max - this.#made;
   }
 
   /** @throws if none is left. */
   make(): void {
     if (this.left <= 0) throw new ComesAgainError("the batch has used up its calls");
+    this.#made += 1;
+  }
+
+  /** From the reserve, if need be. */
+  makeAnyway(): void {
     this.#made += 1;
   }
 
@@ -130,25 +148,26 @@ export class Calls {
 export function bounded(context: ConsumerCalls, calls: Calls): ConsumerContext {
   const aside = boundedAside(context, calls);
   const { splits } = context;
+  const begun = { ids: new Set<string>(), answers: [] as unknown[] };
   return {
     // It has a deadline of its own, and an answer for when that passes.
     jobs() {
       calls.make();
       return context.jobs();
     },
-    async append(job, build, suspects) {
+    async append(job, build, messages) {
       const { silent } = context;
       const nowMs = context.platform.now();
       if (silent.isPassedOver(job.id, nowMs)) throw new TimeoutError(`the log of job ${job.id}`, DEADLINE_MS.append);
       try {
         const result = await calls.patience.answer(`the log of job ${job.id}`, DEADLINE_MS.append, async () => {
-          if (suspects.length > 0) calls.make();
+          if (messages.some(({ isSuspect }) => isSuspect)) calls.make();
           // Each build is sent.
           const counting: typeof build = (without) => {
             calls.make();
             return build(without);
           };
-          return context.append(job, counting, suspects);
+          return context.append(job, counting, messages);
         });
         silent.answered(job.id);
         return result;
@@ -168,11 +187,24 @@ export function bounded(context: ConsumerCalls, calls: Calls): ConsumerContext {
       countedAtHomes(ids, splits, (part, shard, known) =>
         calls.ask(ledger(shard), DEADLINE_MS.counted, () => context.counted(part, shard, known)),
       ),
-    // Called in any case, from the reserve: it is the last thing to do for these messages.
-    expectAgain: (messages) =>
-      expectAgainAtHomes(messages, splits, (part, shard, known) =>
-        answered(ledger(shard), DEADLINE_MS.expectAgain, context.expectAgain(part, shard, known)),
-      ),
+    // Called in any case, from the reserve: it is the last thing to do for these messages. That a
+    // message was begun is noted once: a shard that does not answer must not have all others asked
+    // again.
+    async expectAgain(messages, how) {
+      const isOnce = how === "begun";
+      const open = isOnce ? messages.filter(({ id }) => !begun.ids.has(id)) : messages;
+      const answers = await expectAgainAtHomes(open, splits, async (part, shard, known) => {
+        calls.makeAnyway();
+        const asked = context.expectAgain(part, shard, known, how);
+        const answer = await answered(ledger(shard), DEADLINE_MS.expectAgain, asked);
+        if (isOnce && splitsIn(answer) === undefined) {
+          for (const { id } of part) begun.ids.add(id);
+          begun.answers.push(answer);
+        }
+        return answer;
+      });
+      return isOnce ? begun.answers.flat() : answers;
+    },
     arrivals: {
       handsOverRecent: () => context.arrivals.handsOverRecent(),
       // Optional: skipped when no call is left.
@@ -187,6 +219,7 @@ export function bounded(context: ConsumerCalls, calls: Calls): ConsumerContext {
       ...aside.blobs,
       drop: (key) => calls.ask(blobsOf(key), DEADLINE_MS.drop, () => context.blobs.drop(key)),
     },
+    callsMax: context.callsMax,
     platform: context.platform,
   };
 }

@@ -1,7 +1,7 @@
+import type { NotedMessage } from "../account/ledger.ts";
 import { errorText, log } from "../log.ts";
 import { TimeoutError } from "../platform.ts";
 import { type Delivery, takenIds } from "../queue/delivery.ts";
-import type { TakenId } from "../storage/id-memory.ts";
 import type { ConsumerContext } from "./context.ts";
 
 /**
@@ -17,8 +17,8 @@ export const IN_FLIGHT_MS = 60_000;
 const NOTE_AFTER_MS = 40_000;
 
 /**
- * Wait before a note that failed is sent again, in ms. A batch lasts ten minutes: sixty calls at
- * most.
+ * Wait before a note that failed is sent again, in ms. A batch lasts four minutes: at most 24
+ * calls.
  */
 const NOTE_AGAIN_MS = 10_000;
 
@@ -36,6 +36,8 @@ export class InFlight {
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** The latest note; never rejects. */
   #note: Promise<void> = Promise.resolve();
+  /** By message id. */
+  #deaths: ReadonlyMap<string, number> = new Map();
   #hung = false;
   #ended = false;
 
@@ -56,6 +58,14 @@ export class InFlight {
    */
   async ready(): Promise<void> {
     if (this.#isStale) await this.#note;
+  }
+
+  /**
+   * How many deliveries of a message in a row were killed, after {@link InFlight.ready}, as far as
+   * the ledger knows: it was told of those that were old, or long in hand.
+   */
+  deathsOf({ taken }: Pick<Delivery, "taken">): number {
+    return Math.max(0, ...taken.map(({ id }) => this.#deaths.get(id) ?? 0));
   }
 
   /**
@@ -83,13 +93,23 @@ export class InFlight {
     if (messages.length > 0) this.#note = this.#noted(messages);
   }
 
-  async #noted(messages: readonly TakenId[]): Promise<void> {
+  async #noted(messages: readonly NotedMessage[]): Promise<void> {
     try {
-      await this.#expectAgain(messages);
+      this.#deaths = readDeaths(await this.#expectAgain(messages, "begun"));
     } catch (error) {
       log.error("messages in flight could not be noted", { error: errorText(error) });
       this.#hung ||= error instanceof TimeoutError;
       if (!this.#ended) this.#timer = setTimeout(() => this.#send(), NOTE_AGAIN_MS);
     }
   }
+}
+
+/** A ledger of the release before answers nothing. */
+function readDeaths(answer: unknown): ReadonlyMap<string, number> {
+  const deaths = new Map<string, number>();
+  for (const each of Array.isArray(answer) ? answer : []) {
+    const { id, deaths: count } = (each ?? {}) as { id?: unknown; deaths?: unknown };
+    if (typeof id === "string" && typeof count === "number") deaths.set(id, count);
+  }
+  return deaths;
 }

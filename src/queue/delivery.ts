@@ -62,9 +62,9 @@ export class Delivery {
   }
 }
 
-/** The ids of those that have a readable head. */
-export function takenIds(deliveries: Iterable<Delivery>): TakenId[] {
-  return [...deliveries].flatMap(({ taken }) => taken);
+/** The ids of those that have a readable head, with the number of the delivery. */
+export function takenIds(deliveries: Iterable<Delivery>): (TakenId & { attempts: number })[] {
+  return [...deliveries].flatMap(({ taken, attempts }) => taken.map((id) => ({ ...id, attempts })));
 }
 
 /**

@@ -1,4 +1,4 @@
-import { segmentWith } from "../delivery/chain.ts";
+import { chainReplayPage, segmentWith } from "../delivery/chain.ts";
 import type { ReplayPage } from "../delivery/replayed.ts";
 import { errorText, log } from "../log.ts";
 import { answered } from "../platform.ts";
@@ -44,7 +44,7 @@ export class Steps {
     const page: ReplayPage = await answered(
       `the log of job ${job}`,
       PART_MS,
-      segmentWith(this.#logs, job, after).replayPage(asked, after, this.planPageSize),
+      chainReplayPage(this.#logs, job, asked, after, this.planPageSize),
     );
     return this.#change(() => {
       const now = this.#plans.row(seq);

@@ -1,7 +1,8 @@
 import type { AsideEntry, AsideMessage } from "../account/set-aside-messages.ts";
 import type { LedgerShards } from "../account/shards.ts";
-import { chainAside, findSegment } from "../delivery/chain.ts";
+import { findSegment } from "../delivery/chain.ts";
 import type { DeliveryLog } from "../delivery/delivery-log.ts";
+import { chainAside } from "../delivery/object-pages.ts";
 import type { AsideObject } from "../delivery/types.ts";
 import { everyJob, type JobsSnapshot } from "../job/config.ts";
 import { errorText, log } from "../log.ts";

@@ -5,7 +5,7 @@ import { errorText, log } from "../log.ts";
 import { wholeMessage } from "../object/load.ts";
 import type { Blobs } from "../queue/blob-store.ts";
 import type { Delivery } from "../queue/delivery.ts";
-import { encodeParts, idOf, linesOfParts } from "../queue/message.ts";
+import { encodeParts, idOf, joinMessage, linesOfParts } from "../queue/message.ts";
 
 export interface AsideContext {
   setAside(message: SetAsideMessage): Promise<void>;
@@ -54,19 +54,57 @@ function messagesOf(
   // Its header was valid once, and is all that is left.
   if (isMissing && first !== undefined && others.length === 0)
     return [{ taken: first, events: 1, unreadable: content.why, message }];
-  // Its header cannot be trusted. A hash of the bytes is the same at each delivery; it counts as
-  // one event.
+  return [unreadableOf({ taken, queuedMs }, message, content.why)];
+}
+
+/**
+ * Its header cannot be trusted, or some of its parts may be counted already. A hash of the bytes is
+ * the same at each delivery; it counts as one event.
+ */
+function unreadableOf(
+  { taken, queuedMs }: Pick<Delivery, "taken" | "queuedMs">,
+  message: ArrayBuffer,
+  why: string,
+): Kept {
+  const [first, ...others] = taken;
   const id = createHash("sha256").update(new Uint8Array(message)).digest("hex").slice(0, 32);
-  return [
-    {
-      taken: { id, takenInMs: queuedMs, keyed: true },
-      ...(first !== undefined && { noted: first }),
-      ...(others.length > 0 && { alsoNoted: others }),
-      events: 1,
-      unreadable: content.why,
-      message,
-    },
-  ];
+  return {
+    taken: { id, takenInMs: queuedMs, keyed: true },
+    ...(first !== undefined && { noted: first }),
+    ...(others.length > 0 && { alsoNoted: others }),
+    events: 1,
+    unreadable: why,
+    message,
+  };
+}
+
+/**
+ * Sets a message aside without reading its records, which may kill the handler. One of several
+ * parts counts as unreadable, as the ledger may have counted some of them. If that fails, it goes
+ * back to the queue.
+ */
+export async function putAsideUnread(
+  delivery: Delivery,
+  queue: string,
+  why: string,
+  { setAside, blobs }: AsideContext,
+): Promise<void> {
+  try {
+    const { body, envelope } = delivery;
+    const key = envelope.ok ? envelope.value.elsewhere : null;
+    const blob = key === null ? null : await blobs.get(key);
+    const message = bytesOf(blob === null ? body : joinMessage(body as ArrayBuffer, blob)).slice().buffer;
+    const [part, ...others] = envelope.ok ? envelope.value.parts : [];
+    const kept: Kept =
+      part === undefined || others.length > 0 || (key !== null && blob === null)
+        ? unreadableOf(delivery, message, why)
+        : { taken: idOf(part), events: part.records, message };
+    await setAside({ ...kept, queue, why });
+    delivery.ack("set_aside");
+  } catch (error) {
+    log.error("setting a message aside failed", { error: errorText(error) });
+    delivery.retry();
+  }
 }
 
 function ndjson(lines: readonly string[]): Uint8Array {

@@ -1,6 +1,6 @@
 import type { CommitCount, MessageCount } from "../account/outcome.ts";
 import type { AsideMessage } from "../account/set-aside-messages.ts";
-import { appendToChain } from "../delivery/chain.ts";
+import { appendToChain } from "../delivery/append-to-chain.ts";
 import type { AsideObject } from "../delivery/types.ts";
 import { getsAgain, type JobsSnapshot, wasIn } from "../job/config.ts";
 import { type CommitAppend, ForgottenError } from "../object/append.ts";
@@ -111,20 +111,21 @@ async function offer(
   { commit, platform }: ResendContext,
   patience: Patience,
 ): Promise<Resent> {
-  // Several only where newer code wrote it: parts that can be read are set aside one by one.
+  // Several where newer code wrote it, or where it killed the handler: parts that can be read are
+  // set aside one by one.
   const takenInMs = Math.min(...loaded.map(({ message }) => message.takenInMs));
   const inForce = new InForce(aside.terms, takenInMs, (job) => getsAgain(job, platform.now()));
   const taken = new Set<number>();
   const broken = new Map<number, Error["name"]>();
   let counted: readonly MessageCount[] | null = null;
   let isGone = false;
-  const append: CommitAppend = async (job, build, suspects) => {
+  const append: CommitAppend = async (job, build, messages) => {
     // The logs were asked for the first part alone.
     const again = { isKept: loaded.length === 1 && (aside.terms?.kept.includes(job.id) ?? false) };
     const marked: typeof build = (without) => ({ ...build(without), again });
     try {
       const result = await patience.answer(`the log of job ${job.id}`, APPEND_MS, () =>
-        appendToChain(logs, inForce.original(job), marked, suspects),
+        appendToChain(logs, inForce.original(job), marked, messages),
       );
       if (result.kind === "stale") return { kind: "stale", job: inForce.jobOf(result.job) };
       taken.add(job.id);

@@ -1,6 +1,12 @@
 import type { Owed } from "../debts/debt-store.ts";
 import type { OutboxStatus } from "../intake/outbox.ts";
-import { BLOBS_SHARD_MAX_BYTES, KEYS_SHARD_MAX_BYTES, LEDGER_SHARD_MAX_BYTES, OUTBOX_MAX_BYTES } from "../limits.ts";
+import {
+  BLOBS_SHARD_MAX_BYTES,
+  KEYS_SHARD_MAX_BYTES,
+  LEDGER_SHARD_MAX_BYTES,
+  OUTBOX_MAX_BYTES,
+  QUEUE_MAX_BYTES,
+} from "../limits.ts";
 import type { AccountFacts, Facts } from "./facts.ts";
 import { SILENT } from "./facts.ts";
 import {
@@ -11,6 +17,8 @@ import {
   isQuiet,
   LEDGER_LARGE_BYTES,
   LOSS_TOLD_MS,
+  QUEUE_FULL_BYTES,
+  QUEUE_LARGE_BYTES,
 } from "./thresholds.ts";
 import type { Subject } from "./types.ts";
 import { counted, type Found, shownGB } from "./words.ts";
@@ -172,6 +180,7 @@ function lossFindings({ nowMs }: Facts, { past, setAside }: AccountFacts): Found
 function queueFindings({ nowMs }: Facts, { status, backlogSinceMs }: AccountFacts): Found[] {
   const findings: Found[] = [];
   const { oldestUnfinishedMs, queueBacklog } = status;
+  const queueBytes = status.queueBytes ?? 0;
   if (oldestUnfinishedMs !== null && nowMs - oldestUnfinishedMs > AFTER.queueOld) {
     findings.push({
       kind: "queue_old",
@@ -195,6 +204,18 @@ function queueFindings({ nowMs }: Facts, { status, backlogSinceMs }: AccountFact
       summary: `The queue holds ${counted(count, "messages")}: they arrive faster than they are processed.`,
       advice:
         "If the backlog does not shrink, raise max_concurrency of the consumer in wrangler.jsonc, or look in this service's log for what slows it down. The queue keeps a message for fourteen days.",
+    });
+  }
+  if (queueBytes >= QUEUE_LARGE_BYTES) {
+    findings.push({
+      kind: "queue_large",
+      subject,
+      severity: queueBytes >= QUEUE_FULL_BYTES ? "error" : "warning",
+      sinceMs: null,
+      affected: queueBacklog === null ? null : { count: queueBacklog, what: "messages" },
+      summary: `The queue holds ${shownGB(queueBytes)} of ${QUEUE_MAX_BYTES / 1e9} GB. When it is full, it takes no message: requests with events are refused, and what tail() gathers fills the outbox.`,
+      advice:
+        "Raise max_concurrency of the consumer in wrangler.jsonc, or look in this service's log for what slows it down. Senders of events over HTTP can wait and repeat.",
     });
   }
   return findings;

@@ -36,6 +36,7 @@ const Account = z.looseObject({
   intakeLost: z.number(),
   oldestUnfinishedMs: Ms,
   queueBacklog: z.number().nullable(),
+  queueBytes: z.number().nullable().optional(),
   queueSeenMs: Ms,
   setAsideMessages: z.looseObject({
     messages: z.number(),

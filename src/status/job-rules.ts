@@ -199,8 +199,10 @@ function drainFindings({ id, deletedMs, destination }: JobFacts, log: LogStatus,
 /** Findings about what a log holds. */
 function holdingFindings({ id, past }: JobFacts, log: LogStatus, nowMs: number): Rest[] {
   const findings: Rest[] = [];
-  const { counts, segments, storedBytes, openBytes = 0, setAside } = log;
-  if (counts.pending > 0 && (segments > 1 || storedBytes >= LOG_LARGE_BYTES)) {
+  const { counts, segments, storedBytes, openBytes, setAside } = log;
+  // Of a log in shards, the fullest one; a log of an earlier release does not say.
+  const fullest = openBytes ?? storedBytes;
+  if (counts.pending > 0 && (segments > 1 || fullest >= LOG_LARGE_BYTES)) {
     const isFull = segments > 1;
     findings.push({
       kind: "log_large",
@@ -209,17 +211,17 @@ function holdingFindings({ id, past }: JobFacts, log: LogStatus, nowMs: number):
       affected: { count: counts.pending, what: "records" },
       summary: isFull
         ? `The log of job ${id} was full and continues in ${counted(segments, "segments")}: records arrive faster than they are delivered.`
-        : `The log of job ${id} holds ${Math.floor(storedBytes / 1e9)} GB: records arrive faster than they are delivered.`,
+        : `The log of job ${id} holds ${Math.floor(fullest / 1e9)} GB: records arrive faster than they are delivered.`,
       advice:
         "Fix what keeps the job from delivering, or send it less: a filter, a sample, fewer fields. Nothing is lost: a full log continues in further segments.",
     });
-  } else if (openBytes >= LOG_LARGE_BYTES) {
+  } else if ((openBytes ?? 0) >= LOG_LARGE_BYTES) {
     findings.push({
       kind: "log_large",
       severity: "warning",
       sinceMs: null,
       affected: null,
-      summary: `The log of job ${id} holds ${shownGB(openBytes)} of the ${SEGMENT_MAX_BYTES / 1e9} GB of a segment, though nothing waits in it.`,
+      summary: `The log of job ${id} holds ${shownGB(fullest)} of the ${SEGMENT_MAX_BYTES / 1e9} GB of a segment, though nothing waits in it.`,
       advice:
         "Resend or delete what is set aside. The rest are ids of messages, kept for fifteen days: larger requests make fewer. Nothing is lost: a full log continues in a further segment.",
     });

@@ -13,6 +13,7 @@ export const KINDS = [
   "outbox_large",
   "queue_old",
   "queue_backlog",
+  "queue_large",
   "messages_set_aside",
   "ledger_large",
   "debts_silent",

@@ -63,6 +63,7 @@ const OF_LEDGER: ReadonlySet<Kind> = new Set([
   "intake_lost",
   "queue_old",
   "queue_backlog",
+  "queue_large",
   "messages_set_aside",
   "ledger_large",
   "out_of_balance",

@@ -1,4 +1,4 @@
-import { DEBTS_SHARD_MAX_BYTES, LEDGER_SHARD_MAX_BYTES, SEGMENT_MAX_BYTES } from "../limits.ts";
+import { DEBTS_SHARD_MAX_BYTES, LEDGER_SHARD_MAX_BYTES, QUEUE_MAX_BYTES, SEGMENT_MAX_BYTES } from "../limits.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -53,6 +53,11 @@ export const LOG_LARGE_BYTES = SEGMENT_MAX_BYTES / 2;
 
 /** A shard of the account's ledger of this size is called large, in bytes: half of a full one. */
 export const LEDGER_LARGE_BYTES = LEDGER_SHARD_MAX_BYTES / 2;
+
+/** The queue's backlog is called large at this size, in bytes: half of what it holds… */
+export const QUEUE_LARGE_BYTES = QUEUE_MAX_BYTES / 2;
+/** …and this large is an error. */
+export const QUEUE_FULL_BYTES = 0.9 * QUEUE_MAX_BYTES;
 
 /** A shard of the debts of this size is called large, in bytes: half of a full one. */
 export const DEBTS_LARGE_BYTES = DEBTS_SHARD_MAX_BYTES / 2;

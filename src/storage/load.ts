@@ -32,12 +32,6 @@ export class Load {
     for (const [minute, count] of this.#counts) if (minute >= start && minute < end) sum += count;
     return sum / (this.#minutes * 60);
   }
-
-  /** Measures anew, from a time that may be yet to come. */
-  restart(fromMs: number): void {
-    this.#counts.clear();
-    this.#sinceMs = fromMs;
-  }
 }
 
 function minuteOf(timeMs: number): number {

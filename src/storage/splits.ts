@@ -8,8 +8,8 @@ import { rememberedMs, type TakenId } from "./id-memory.ts";
  *
  * The object decides alone, and only about what cannot have come yet: `fromMs` lies after its own
  * now, and after all that it has taken. From that transaction on it refuses what is its child's. So
- * a message has one place that takes it, whatever its callers know: who has not heard of the split
- * asks the parent first, and is told.
+ * a message has one place that takes it, whatever its callers know: a caller that has not heard of
+ * the split asks the parent first, and is told.
  */
 export interface Split {
   readonly bit: number;

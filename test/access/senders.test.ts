@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Known, Proof } from "../../src/access/register.ts";
+import type { Known, Proof } from "../../src/access/known.ts";
 import type { Permission } from "../../src/access/roles.ts";
 import { Senders } from "../../src/access/senders.ts";
 import { SENDER_MEMORY_MS, SENDERS_MAX } from "../../src/limits.ts";

@@ -115,7 +115,7 @@ export function node(splits = new KnownSplits(), broken: ReadonlySet<number> = n
     ledger: new LedgerShards(env.ACCOUNT, splits),
     count: (each) => countAtHomes(each, splits, home.count),
     counted: (messages) => countedAtHomes(messages, splits, home.counted),
-    expectAgain: (messages) => expectAgainAtHomes(messages, splits, home.expectAgain),
+    expectAgain: async (messages) => void (await expectAgainAtHomes(messages, splits, home.expectAgain)),
     setAside: (message) => setAsideAtHome(message, splits, home),
   };
 }

@@ -1,3 +1,4 @@
+import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { AccountLedger, accountLedger, type Outcome } from "../../src/account/ledger.ts";
@@ -109,5 +110,104 @@ describe("what the ledger knows to come again", () => {
     expect(await redeliver([message], 2)).toMatchObject({ acked: [one.id], retried: [] });
     expect((await ledger().status()).counts).toMatchObject({ processed: 1, set_aside: 1 });
     expect((await ledger().status()).oldestUnfinishedMs).toBeNull();
+  });
+});
+
+describe("what the ledger knows of deliveries that died", () => {
+  const begun = (n: number, attempts: number) => ledger().expectAgain([{ ...taken(n), attempts }], 0, "begun");
+  const died = async (n: number, attempts: number) => (await begun(n, attempts)).map(({ deaths }) => deaths);
+
+  it("is how many began in a row, and ended without a word", async () => {
+    expect([await died(1, 1), await died(1, 2), await died(1, 4)]).toEqual([[], [1], [2]]);
+    expect(await died(2, 7)).toEqual([]);
+  });
+
+  it("is nothing where the same delivery is noted twice, or comes later than the next", async () => {
+    expect([await died(1, 2), await died(1, 2), await died(1, 1)]).toEqual([[], [], []]);
+    expect(await died(1, 3)).toEqual([1]);
+  });
+
+  it("is over when one was tried and went back, and stays when it was not tried", async () => {
+    await begun(1, 1);
+    await begun(1, 2);
+    await ledger().expectAgain([taken(1)], 0, "untried");
+    expect([await died(1, 3), await died(1, 4)]).toEqual([[1], [2]]);
+    await ledger().expectAgain([taken(1)], 0, "returned");
+    expect([await died(1, 5), await died(1, 6)]).toEqual([[], [1]]);
+    await ledger().count(outcome([], [taken(1)]));
+    expect(await died(1, 7)).toEqual([]);
+  });
+
+  it("counts from a hundred for one that is tried alone, while others get through", async () => {
+    const alone = async (n: number, attempts: number) => {
+      const deaths = await died(n, attempts);
+      await ledger().expectAgain([{ ...taken(n), attempts }], 0, "alone");
+      return deaths;
+    };
+    // Nothing was counted yet.
+    expect([await died(1, 1), await alone(1, 2), await alone(1, 3), await alone(1, 4)]).toEqual([
+      [],
+      [1],
+      [100],
+      [100],
+    ]);
+    const clock = setClock(NOON);
+    await ledger().count(outcome([taken(9)]));
+    clock.advance(20 * 60_000);
+    expect([await alone(1, 5), await alone(1, 6)]).toEqual([[101], [102]]);
+    clock.advance(1);
+    expect([await alone(1, 7), await died(2, 1), await died(2, 2), await died(2, 3)]).toEqual([[102], [], [1], [2]]);
+    await ledger().count(outcome([taken(8)]));
+    expect(await alone(1, 8)).toEqual([103]);
+  });
+
+  it("is what it was before the message was tried alone, and a hundred more", async () => {
+    await ledger().count(outcome([taken(9)]));
+    await begun(1, 1);
+    await begun(1, 2);
+    for (const attempts of [3, 4]) {
+      await begun(1, attempts);
+      await ledger().expectAgain([{ ...taken(1), attempts }], 0, "alone");
+    }
+    expect(await died(1, 5)).toEqual([102]);
+  });
+
+  it("is not changed by what comes from the outbox, or is noted by an earlier release", async () => {
+    await ledger().expectAgain([taken(1)]);
+    expect(await died(1, 3)).toEqual([]);
+    await ledger().expectAgain([taken(1)]);
+    expect(await died(1, 4)).toEqual([1]);
+  });
+
+  it("is forgotten when it is counted, and what was counted is not noted", async () => {
+    await begun(1, 1);
+    await ledger().count(outcome([taken(1)]));
+    expect([await died(1, 2), await died(1, 3)]).toEqual([[], []]);
+    expect(await ledger().oldestUnfinishedMs()).toBeNull();
+  });
+
+  it("writes nothing that it knows already", async () => {
+    await begun(1, 1);
+    const written = await runInDurableObject(ledger(), (object: AccountLedger, { storage }) => {
+      const cursors: SqlStorageCursor<Record<string, SqlStorageValue>>[] = [];
+      const { exec } = storage.sql;
+      vi.spyOn(Object.getPrototypeOf(storage.sql) as SqlStorage, "exec").mockImplementation(function (
+        this: SqlStorage,
+        query,
+        ...values
+      ) {
+        const cursor = exec.call(this, query, ...values);
+        cursors.push(cursor);
+        return cursor;
+      });
+      const rows = (run: () => unknown): number => {
+        run();
+        return cursors.splice(0).reduce((sum, { rowsWritten }) => sum + rowsWritten, 0);
+      };
+      const note = (how: "begun" | "returned", attempts: number) => () =>
+        object.expectAgain([{ ...taken(1), attempts }], 0, how);
+      return [note("begun", 1), note("returned", 1), note("returned", 1), note("begun", 2)].map(rows);
+    });
+    expect(written).toEqual([0, 1, 0, 1]);
   });
 });

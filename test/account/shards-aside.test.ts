@@ -86,6 +86,22 @@ describe("messages that are set aside", () => {
     expect((await ledger.asideToAsk(1_000)).messages).toEqual([]);
   });
 
+  it("are asked for where they are: what one shard does not need, another has", async () => {
+    for (let n = 1; n <= 3; n++) await node().setAside(aside(taken(1, n)));
+    const fromMs = await split();
+    const { ledger } = node();
+    await ledger.status();
+    const asked = async (limit: number) => (await ledger.asideToAsk(limit)).messages.map(({ id }) => id);
+    expect([await asked(2), await asked(3), await asked(4), await asked(6)]).toEqual([
+      [1, 2],
+      [1, 2, 3],
+      [1, 2, 3],
+      [1, 2, 3],
+    ]);
+    await node().setAside(aside(taken(1, 4, fromMs)));
+    expect(await asked(4)).toEqual([1, 2, 3, ONE_OF_SHARD_1]);
+  });
+
   it("are refused by a shard that is full, which goes on counting", async () => {
     await runInDurableObject(shard(0), (ledger: AccountLedger) => {
       ledger.maxBytes = 0;
@@ -150,6 +166,24 @@ describe("a message that could not be read", () => {
     await setAside(9, { noted: here, alsoNoted: [there] });
     // It cannot be read, so its time is unknown.
     expect((await node().ledger.status()).oldestUnfinishedMs).toBeNull();
+  });
+
+  it("is seen by what asks all shards while it moves there from the shard that has its note", async () => {
+    const there = taken(1, 2, await split());
+    await node().expectAgain([there]);
+    const { ledger } = node();
+    await ledger.status();
+    const { oldestUnfinishedMs } = AccountLedger.prototype;
+    vi.spyOn(AccountLedger.prototype, "oldestUnfinishedMs").mockImplementation(async function (
+      this: AccountLedger,
+      known?: number,
+    ) {
+      const { ctx } = this as unknown as { ctx: DurableObjectState };
+      if (ctx.id.name === "account shard 1") await setAside(9, { noted: there });
+      return oldestUnfinishedMs.call(this, known);
+    } as never);
+    // It cannot be read, so nothing is claimed at all.
+    expect(await ledger.oldestUnfinishedMs()).toBe(0);
   });
 
   it("is not behind the child's own messages in age", async () => {

@@ -8,6 +8,7 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import { KnownSplits } from "../../src/account/known-splits.ts";
 import { ACCOUNT_STEPS, AccountLedger } from "../../src/account/ledger.ts";
 import { oldestOutside } from "../../src/api/job-view.ts";
+import { Outbox } from "../../src/intake/outbox.ts";
 import { migrate } from "../../src/storage/migrate.ts";
 import { job } from "../pipeline/scripted.ts";
 import { breakable, firstCalls } from "../support/runtime/breakage.ts";
@@ -243,6 +244,15 @@ describe("nothing is claimed complete", () => {
     const fromMs = await split();
     await node().setAside(aside(taken(1, 2, fromMs)));
     expect((await oldestOutside(env))?.(1)).toBe(fromMs);
+  });
+
+  it("beyond what moves from the outbox to the queue meanwhile: it is noted before it is gone there", async () => {
+    const moving = taken(0, 1);
+    vi.spyOn(Outbox.prototype, "status").mockImplementation((async () => {
+      await node().expectAgain([moving]);
+      return { messages: 0, events: 0, oldestTakenMs: null, storedBytes: 0 };
+    }) as never);
+    expect((await oldestOutside(env))?.(1)).toBe(NOON);
   });
 
   it("while a shard does not answer", async () => {

@@ -9,10 +9,14 @@ import { MINUTE_MS, node, outcome, shard, split, taken } from "./ledger-nodes.ts
 
 const MINUTES = 5;
 
-/** Counts so many messages a second for some minutes. @returns whether the shard is split then. */
-function isDueAfter(perSecond: number, minutes: number, keyed = false): boolean {
-  const splitter = new Splitter({} as Parts);
-  const messages: TakenId[] = Array(perSecond * 60).fill({ ...taken(0, 1), keyed });
+/**
+ * Counts so many messages a second for some minutes. @returns whether the shard is split then.
+ * @param fields of each message. @param fromMs since when its last split hands on.
+ */
+function isDueAfter(perSecond: number, minutes: number, fields: Partial<TakenId> = {}, fromMs?: number): boolean {
+  const all = () => (fromMs === undefined ? [] : [{ fromMs }]);
+  const splitter = new Splitter({ splits: { all } } as unknown as Parts);
+  const messages: TakenId[] = Array(perSecond * 60).fill({ ...taken(0, 1), ...fields });
   // The first minute is not whole.
   for (let minute = 0; minute <= minutes; minute++) splitter.taken(messages, NOON + 1 + minute * MINUTE_MS);
   return splitter.isDue(NOON + (minutes + 1) * MINUTE_MS);
@@ -26,7 +30,14 @@ describe("a shard is split for what it counts", () => {
   });
 
   it("except for what no split would hand on", () => {
-    expect(isDueAfter(LEDGER_SPLIT_PER_SECOND, MINUTES, true)).toBe(false);
+    expect(isDueAfter(LEDGER_SPLIT_PER_SECOND, MINUTES, { keyed: true })).toBe(false);
+  });
+
+  it("except for what its last split did not hand on: a backlog makes no shard after shard", () => {
+    const due = (fields: Partial<TakenId>) => isDueAfter(LEDGER_SPLIT_PER_SECOND, MINUTES, fields, NOON);
+    expect(due({ takenInMs: NOON - 1 })).toBe(false);
+    expect(due({ takenInMs: NOON, firstMs: NOON - 1 })).toBe(false);
+    expect(due({ takenInMs: NOON })).toBe(true);
   });
 });
 

@@ -26,13 +26,13 @@ describe("the status of all shards", () => {
     const setAsideMessages = { messages: 1, events: 3, oldestMs: NOON, stopsClaims: true };
     expect(
       sumOfStatus([
-        status({ intakeLost: 2, queueSeenMs: NOON, queueBacklog: 7, oldestUnfinishedMs: NOON }),
+        status({ intakeLost: 2, queueSeenMs: NOON, queueBacklog: 7, queueBytes: 700, oldestUnfinishedMs: NOON }),
         status({ setAsideMessages, storedBytes: 30 }),
-        status({ queueSeenMs: NOON + 1, queueBacklog: null, oldestUnfinishedMs: NOON - 1, storedBytes: 20 }),
+        status({ queueSeenMs: NOON + 1, queueBytes: 9, oldestUnfinishedMs: NOON - 1, storedBytes: 20 }),
       ]),
     ).toEqual({
       counts: { processed: 18, routed: 3, not_enabled: 6, not_routed: 3, set_aside: 3, discarded: 3 },
-      ...{ intakeLost: 2, oldestUnfinishedMs: NOON - 1, queueBacklog: null, queueSeenMs: NOON + 1 },
+      ...{ intakeLost: 2, oldestUnfinishedMs: NOON - 1, queueBacklog: null, queueBytes: 9, queueSeenMs: NOON + 1 },
       ...{ setAsideMessages, storedBytes: 30 },
     });
   });
@@ -86,5 +86,6 @@ describe("recent records of all shards", () => {
     expect(held([lines("a", 2), lines("b", 0), lines("c", 1)])).toEqual(["a0", "a1", "c0"]);
     expect(joinedRecent([lines("a", 2), lines("b", 0)]).tooLarge).toBe(2);
     expect(held([{ ndjson: encodeUtf8("\n"), tooLarge: 0 }, lines("b", 1)])).toEqual(["", "b0"]);
+    expect(held(Array(RECENT_MAX_EVENTS + 1).fill(lines("a", 1))).length).toBe(RECENT_MAX_EVENTS);
   });
 });

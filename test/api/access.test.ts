@@ -280,6 +280,7 @@ describe("a misconfigured deployment", () => {
     ["SECRETS_KEY_PREVIOUS", ["x", "A".repeat(44)], /base64 of 32 random bytes, or absent/],
     ["ALLOW_LOOPBACK_DESTINATIONS", ["yes", "TRUE", "1"], /"true", "false" or absent/],
     ["REQUIRE_OWNERSHIP_CHALLENGE", ["yes", "TRUE", "0"], /"true", "false" or absent/],
+    ["SUBREQUESTS_MAX", ["many", "999", "10000001", "1e4", "-5"], /an integer from 1000 to 10000000, or absent/],
     [
       "OBJECT_STORED_MAX_BYTES",
       ["4999999", "1000000001", "95 MB", "1e8", "-1", "95000000.5", "0x5f5e100"],

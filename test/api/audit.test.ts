@@ -1,8 +1,9 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import { AccessRegister, type AuditEntry, accessRegister } from "../../src/access/register.ts";
-import { AUDIT_MAX, AUDIT_TEXT_MAX } from "../../src/limits.ts";
+import type { AuditEntry } from "../../src/access/audit-book.ts";
+import { AccessRegister, accessRegister } from "../../src/access/register.ts";
+import { AUDIT_MAX, AUDIT_MERGE_MS, AUDIT_OF_ONE_MAX, AUDIT_TEXT_MAX } from "../../src/limits.ts";
 import { impatiently } from "../faults/impatience.ts";
 import { NOON } from "../record/samples.ts";
 import { ACCESS_KEY, SECRET_KEY } from "../support/constants.ts";
@@ -17,6 +18,8 @@ const DAY_MS = 86_400_000;
 interface Entry {
   id: number;
   at: string;
+  times: number;
+  first_at: string;
   actor: { kind: string; id: string; name: string };
   action: string;
   resource: string | null;
@@ -47,6 +50,8 @@ describe("the audit", () => {
     expect(entry).toEqual({
       id: expect.any(Number),
       at: new Date(NOON + 1_000).toISOString(),
+      times: 1,
+      first_at: new Date(NOON + 1_000).toISOString(),
       actor: { kind: "token", id, name: "ci" },
       action: "job.create",
       resource: "1",
@@ -166,6 +171,102 @@ describe("the audit", () => {
       clock.advance(91 * DAY_MS);
       register.note({ ...entry, action: "new" });
       expect([actions(0), sql.exec("SELECT count(*) AS n FROM audit").one().n]).toEqual([["new"], 1]);
+    });
+  });
+
+  it("has nothing that changed nothing", async () => {
+    await call("POST", "/logship/jobs", { destination_conf: destinationConf(freshBucket().name), name: "x" });
+    const ada = await member("Log Share");
+    const { result } = (await call<object>("GET", "/logship/jobs/1")).body;
+    for (const body of [{}, { name: "x" }, result])
+      expect((await call("PUT", "/logship/jobs/1", body)).status).toBe(200);
+    expect((await call("PUT", `/members/${ada.id}`, { role: "Log Share" })).status).toBe(200);
+    expect((await changes()).map(([action]) => action)).toEqual(["member.create", "job.create"]);
+    await call("PUT", "/logship/jobs/1", { name: "y" });
+    expect((await changes())[0]).toEqual(["job.update", "1"]);
+  });
+
+  it("has the same change, made again and again, as one entry", async () => {
+    const clock = setClock(NOON);
+    await call("POST", "/logship/jobs", { destination_conf: destinationConf(freshBucket().name) });
+    const { headers } = await token(["logs:edit"]);
+    for (let n = 0; n < 3; n++) {
+      clock.advance(60_000);
+      await call("POST", "/logship/jobs/1/flush", undefined, { headers });
+      await call("PUT", "/logship/jobs/1", { name: `${n % 2}` }, { headers });
+    }
+    await call("POST", "/logship/jobs/1/flush");
+    const at = (minutes: number): string => new Date(NOON + minutes * 60_000).toISOString();
+    expect(
+      (await audit()).map(({ action, actor, times, first_at, at }) => [action, actor.kind, times, first_at, at]),
+    ).toEqual([
+      ["job.flush", "admin", 1, at(3), at(3)],
+      ["job.update", "token", 1, at(3), at(3)],
+      ["job.flush", "token", 3, at(1), at(3)],
+      ["job.update", "token", 1, at(2), at(2)],
+      ["job.update", "token", 1, at(1), at(1)],
+      ["token.create", "admin", 1, at(0), at(0)],
+      ["job.create", "admin", 1, at(0), at(0)],
+    ]);
+    clock.advance(AUDIT_MERGE_MS + 1);
+    await call("POST", "/logship/jobs/1/flush", undefined, { headers });
+    expect((await audit())[0]).toMatchObject({ action: "job.flush", times: 1 });
+  });
+
+  it("cannot be flushed out: one caller has 500 entries of a kind, and changes of access are counted apart", async () => {
+    setClock(NOON);
+    await runInDurableObject(accessRegister(env.ACCESS), (register) => {
+      const note = (id: string, action: string, resource: string) =>
+        register.note({
+          actor: { kind: "token", id, name: "x" },
+          action,
+          resource,
+          outcome: "done",
+          body: null,
+          requestId: null,
+        });
+      const counts = (): Record<string, number> => {
+        const { total } = register.audit(0, 1);
+        const all = register.audit(0, total).entries.map(({ actor, action }) => `${actor.id} ${action}`);
+        return Object.fromEntries([...Map.groupBy(all, (each) => each)].map(([name, list]) => [name, list.length]));
+      };
+      note("victim", "token.delete", "1");
+      note("victim", "job.delete", "1");
+      for (let n = 0; n < 2 * AUDIT_OF_ONE_MAX; n++) note("attacker", "job.update", `${n}`);
+      expect(counts()).toEqual({
+        "victim token.delete": 1,
+        "victim job.delete": 1,
+        "attacker job.update": AUDIT_OF_ONE_MAX,
+      });
+      // More kinds than there is room for: each of the largest gives way.
+      for (let kind = 0; kind < 11; kind++)
+        for (let n = 0; n < AUDIT_OF_ONE_MAX; n++) note("attacker", `kind.${kind}`, `${n}`);
+      const { "victim token.delete": access, "victim job.delete": other, ...attacked } = counts();
+      expect([access, other]).toEqual([1, 1]);
+      expect(Object.values(attacked).reduce((sum, n) => sum + n, 0)).toBe(AUDIT_MAX - 1);
+      expect(register.audit(0, 1).entries[0]).toMatchObject({ action: "kind.10", resource: `${AUDIT_OF_ONE_MAX - 1}` });
+      // Those who may edit access flush out only what they did themselves.
+      for (let n = 0; n < AUDIT_OF_ONE_MAX + 10; n++) note("attacker", "token.create", `${n}`);
+      expect(counts()).toMatchObject({ "victim token.delete": 1, "attacker token.create": AUDIT_OF_ONE_MAX });
+    });
+  });
+
+  it("counts what an earlier release has written alike", async () => {
+    setClock(NOON);
+    await runInDurableObject(accessRegister(env.ACCESS), (register, { storage: { sql } }) => {
+      const entry: AuditEntry = {
+        actor: { kind: "admin", id: "admin", name: "x" },
+        action: "job.flush",
+        resource: "1",
+        outcome: "done",
+        body: null,
+        requestId: null,
+      };
+      register.audit(0, 1);
+      sql.exec("INSERT INTO audit (at_ms, entry) VALUES (?, ?)", NOON - 1_000, JSON.stringify(entry));
+      expect(register.audit(0, 9).entries).toMatchObject([{ times: 1, sinceMs: NOON - 1_000 }]);
+      register.note(entry);
+      expect(register.audit(0, 9).entries).toMatchObject([{ times: 2, sinceMs: NOON - 1_000, atMs: NOON }]);
     });
   });
 

@@ -4,12 +4,12 @@
  */
 import { env } from "cloudflare:workers";
 import { expect, inject } from "vitest";
-import { createApp } from "../../src/app.ts";
 import { type Platform, platform } from "../../src/platform.ts";
 import { blobBinding, type ScriptedQueue, scriptedBlobs, scriptedPlatform, scriptedQueue } from "../intake/scripted.ts";
 import { NOON } from "../record/samples.ts";
 import { ACCOUNT, ADMIN_TOKEN } from "../support/constants.ts";
 import type { Answer } from "../support/runtime/api.ts";
+import { appOf } from "../support/runtime/isolates.ts";
 import { type BucketControl, bucketControl } from "../support/s3-control.ts";
 import { expectDocumented } from "./documented.ts";
 
@@ -23,8 +23,6 @@ export interface CallOptions {
   /** In the path; the tests' account by default. */
   account?: string;
 }
-
-const apps = new WeakMap<Platform, ReturnType<typeof createApp>>();
 
 /**
  * One request, by default with the admin's token. @param path below
@@ -46,8 +44,7 @@ export async function send<T = unknown>(
   options: CallOptions = {},
 ): Promise<Answer<T>> {
   const { platform: world = platform } = options;
-  const app = apps.get(world) ?? createApp(world);
-  apps.set(world, app);
+  const app = appOf(world);
   const headers = new Headers({ authorization: `Bearer ${ADMIN_TOKEN}` });
   const isForm = body instanceof FormData;
   if (body !== undefined && !isForm) headers.set("content-type", "application/json");

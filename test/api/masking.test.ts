@@ -44,6 +44,24 @@ describe("the secrets of a destination", () => {
     }
   });
 
+  it("are **** to whoever can only change it, in the answers to his changes", async () => {
+    const conf = destinationConf(freshBucket().name);
+    const { headers } = await token(["logs:edit", "access:edit", "events:write"]);
+    const masked = conf.replace(ACCESS_KEY, "****").replace(SECRET_KEY, "****");
+    const changes: [method: string, path: string, body: object][] = [
+      ["POST", "/logship/jobs", { destination_conf: conf }],
+      ["PUT", "/logship/jobs/1", {}],
+      ["PUT", "/logpush/jobs/1", { destination_conf: masked }],
+    ];
+    for (const [method, path, body] of changes) {
+      const answer = await call<Job>(method, path, body, { headers });
+      expect([path, answer.body.result.destination_conf]).toEqual([path, masked]);
+      expect(JSON.stringify(answer.body)).not.toContain(SECRET_KEY);
+    }
+    // They are stored all the same.
+    expect((await call<Job>("GET", "/logship/jobs/1")).body.result.destination_conf).toBe(conf);
+  });
+
   it("stay what they are when what a reader saw is sent back by somebody who can change it", async () => {
     const conf = destinationConf(freshBucket().name);
     await call("POST", "/logship/jobs", { destination_conf: conf, name: "before" });

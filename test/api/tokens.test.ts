@@ -200,6 +200,45 @@ describe("a member", () => {
     ).toBe(201);
   });
 
+  it("who holds more is neither demoted nor removed by whoever may edit access, and nor is a token revoked", async () => {
+    const { headers, id: own } = await token(["access:edit", "logs:read"]);
+    const { id } = await member("Administrator");
+    const more = (await token(["logs:read", "events:write"])).id;
+    const refused = "Authorization error: you cannot revoke what you do not hold; this needs ";
+    for (const [method, path, body, missing] of [
+      [
+        "PUT",
+        `/members/${id}`,
+        { role: "Log Share Reader" },
+        "logs:edit, events:write, functions:read, functions:edit",
+      ],
+      ["DELETE", `/members/${id}`, undefined, "logs:edit, events:write, functions:read, functions:edit"],
+      ["DELETE", `/tokens/${more}`, undefined, "events:write"],
+    ] as const) {
+      const answer = await call(method, path, body, { headers });
+      expect([answer.status, errorsOf(answer)]).toEqual([403, [[10000, undefined, refused + missing]]]);
+    }
+    expect((await call("GET", "/members")).body.result).toMatchObject([{ role: "Administrator" }]);
+    expect((await call("GET", "/tokens")).body.result).toHaveLength(2);
+    // What they do hold they take away, from themselves, too.
+    const reader = await member("Log Share Reader", "bob@example.com");
+    expect((await call("DELETE", `/members/${reader.id}`, undefined, { headers })).status).toBe(200);
+    expect((await call("DELETE", `/tokens/${own}`, undefined, { headers })).status).toBe(200);
+  });
+
+  it("who is promoted while a change is under way is checked again", async () => {
+    const { headers } = await token(["access:edit", "logs:read"]);
+    const { id } = await member("Log Share Reader");
+    const look = AccessRegister.prototype.member;
+    vi.spyOn(AccessRegister.prototype, "member").mockImplementationOnce(function (this: AccessRegister, of) {
+      const before = look.call(this, of);
+      void this.setRole(of, "Administrator");
+      return before;
+    });
+    expect((await call("DELETE", `/members/${id}`, undefined, { headers })).status).toBe(403);
+    expect((await call("GET", "/members")).body.result).toMatchObject([{ role: "Administrator" }]);
+  });
+
   it("is there once for an address, however that is written", async () => {
     await member("Log Share", "ada@example.com");
     const answer = await call("POST", "/members", { email: "ADA@example.com", role: "Log Share" });

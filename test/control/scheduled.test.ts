@@ -34,12 +34,14 @@ function world(jobs: JobConfig[] | null, logs: Record<number, Log> = {}): World 
     const { status, ...log } = logs[id] ?? {};
     return {
       status: async () => (status === undefined ? EMPTY : status(segment)),
+      holds: async () => (status === undefined ? EMPTY : status(segment)),
       async drive() {
         done.push(`drive ${id}`);
         return { pendingObjects: 0 };
       },
       async retire() {
-        done.push(`retire ${id}`);
+        // Any other is a child that a split may have been begun for.
+        if (segment === 0) done.push(`retire ${id}`);
         return true;
       },
       ...log,

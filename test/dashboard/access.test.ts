@@ -174,6 +174,29 @@ describe("a member", () => {
   });
 });
 
+describe("what holds more than the viewer", () => {
+  it("is not taken away: its page says so, and the change is refused", async () => {
+    const { secret } = await token(["access:edit", "logs:read"]);
+    const ada = await member("Log Share");
+    const ci = await token(["events:write"]);
+    const visitor = await Visitor.signedIn({ token: secret });
+    const at = `/access/members/${ada.id}`;
+    for (const [page, lacked, form] of [
+      [at, "logs:edit", { role: "Log Share Reader" }],
+      [`${at}/delete`, "logs:edit", {}],
+      [`/access/tokens/${ci.id}/delete`, "events:write", {}],
+    ] as const) {
+      expect(textOf((await visitor.get(page)).html)).toMatch(
+        new RegExp(`You cannot take away what you do not hold\\s+You lack ${lacked} ?\\.`),
+      );
+      const answer = await visitor.submit(page, form);
+      expect([answer.status, textOf(answer.html)]).toEqual([403, expect.stringContaining("you cannot revoke")]);
+      expect((await admin.get(page)).html).not.toContain("You cannot take away");
+    }
+    expect([(await tokens()).length, await members()]).toEqual([2, [expect.objectContaining({ role: "Log Share" })]]);
+  });
+});
+
 describe("the lists", () => {
   it("say what they are for while they are empty", async () => {
     const text = textOf((await admin.get("/access")).html);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { appendToChain, chainStatus } from "../../src/delivery/chain.ts";
+import { appendToChain } from "../../src/delivery/append-to-chain.ts";
+import { chainStatus } from "../../src/delivery/chain.ts";
 import type { DeliveryLog } from "../../src/delivery/delivery-log.ts";
 import type { LogStatus } from "../../src/delivery/types.ts";
 import type { Append, AppendResult } from "../../src/object/append.ts";
@@ -14,6 +15,8 @@ const MESSAGES = [1, 2, 3].map((n) => ({
   filtered: 0,
   sampledOut: 0,
 }));
+
+const CANDIDATES = MESSAGES.map((message) => ({ ...message, isSuspect: false }));
 
 /** Logs that answer appends as the script says, and repeat its last answer. */
 function logs(script: AppendResult[]): { namespace: DurableObjectNamespace<DeliveryLog>; calls: string[] } {
@@ -44,7 +47,7 @@ describe("an append", () => {
     ["that it knows messages that it was not asked about", { kind: "known", ids: ["another"] }],
   ])("is given up where the log says %s", async ([_what, answer]) => {
     const { namespace, calls } = logs([answer]);
-    await expect(appendToChain(namespace, job(1), build, [])).rejects.toThrow("no answer that leads on");
+    await expect(appendToChain(namespace, job(1), build, CANDIDATES)).rejects.toThrow("no answer that leads on");
     expect(calls.length).toBeLessThan(1_010);
   });
 
@@ -64,7 +67,7 @@ describe("an append", () => {
       { kind: "known", ids: [id(2)] },
       { kind: "taken" },
     ]);
-    expect(await appendToChain(namespace, job(1), build, [])).toEqual({ kind: "taken" });
+    expect(await appendToChain(namespace, job(1), build, CANDIDATES)).toEqual({ kind: "taken" });
     expect(calls.slice(0, 3)).toEqual(["job 1 segment 0: 3", "job 1 segment 0: 3", "job 1 segment 1: 2"]);
     expect(calls.slice(-2)).toEqual(["job 1 segment 21: 2", "job 1 segment 21: 1"]);
   });

@@ -72,7 +72,7 @@ it.for([
       null,
     ]);
     expect([log.asideResend(1), log.asideDiscard(1), log.replayName(1, 2)]).toEqual([null, null, null]);
-    expect(log.holds(taken)).toEqual({ ids: [], sealed: false });
+    expect(log.holds(taken)).toEqual({ ids: [], forgotten: [], sealed: false });
     expect(log.keepIds(taken)).toEqual({ forgotten: [], sealed: false });
     expect(log.objects(0, 9)).toEqual({ entries: [], total: 0, sealed: false });
     expect(log.asideObjects(0, 9)).toEqual({ entries: [], total: 0, sealed: false });

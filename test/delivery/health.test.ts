@@ -1,8 +1,9 @@
 import { env } from "cloudflare:workers";
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
-import { chainHealth, chainObjects, chainStatus, segmentOf } from "../../src/delivery/chain.ts";
+import { chainHealth, chainStatus, segmentOf } from "../../src/delivery/chain.ts";
 import { emptyHour, Health, type HealthHour, hourOf, sumOf } from "../../src/delivery/health.ts";
+import { chainObjects } from "../../src/delivery/object-pages.ts";
 import type { JobConfig } from "../../src/job/config.ts";
 import { NDJSON } from "../../src/output/format.ts";
 import { platform } from "../../src/platform.ts";

@@ -113,7 +113,7 @@ describe("lanes (step 10)", () => {
       sql.exec("ALTER TABLE object DROP COLUMN far");
       sql.exec("CREATE INDEX object_by_turn ON object (attempts, number) WHERE state = 'waiting'");
       sql.exec("DELETE FROM schema_step WHERE id > 9");
-      migrate(storage, LOG_STEPS);
+      migrate(storage, LOG_STEPS.slice(0, 10));
       const far = sql.exec("SELECT day FROM object WHERE far = 1 ORDER BY day").toArray();
       expect(far).toEqual([{ day: DAY + 400 }]);
     });

@@ -7,6 +7,7 @@ import { copyFileSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "vitest";
+import { ApiClient } from "../../tools/client/api-client.ts";
 import { ROOT } from "../../tools/paths.ts";
 import type { BuiltWorker } from "../../tools/servers/dev-server.ts";
 import { until } from "../../tools/until.ts";
@@ -31,6 +32,17 @@ function releaseFor({ folder }: IsolatedShipper): BuiltWorker {
   copyFileSync(join(RELEASE, "wrangler.jsonc"), config);
   setQueueWait(config, 1);
   return { config, script: join(RELEASE, "built/index.js") };
+}
+
+/** @returns the secret of a new token that reads logs. */
+async function createToken({ url, token }: IsolatedShipper): Promise<string> {
+  const response = await fetch(`${url}/client/v4/accounts/local/tokens`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+    body: JSON.stringify({ name: "release", permissions: ["logs:read"] }),
+  });
+  const { result } = (await response.json()) as { result: { value: string } };
+  return result.value;
 }
 
 describe("a release to go back to", () => {
@@ -70,10 +82,18 @@ describe("a release to go back to", () => {
       });
       expect(counts).toMatchObject({ processed: taken, routed: taken, set_aside: 0 });
     };
+    const tokens: string[] = [];
+    /** Each version takes the tokens of the other, and issues one. */
+    const useTokens = async (): Promise<void> => {
+      for (const token of tokens) await new ApiClient(shipper.url, { token }).accountLedger();
+      tokens.push(await createToken(shipper));
+    };
     await take(40);
+    await useTokens();
     for (const built of [release, head, release]) {
       await shipper.crashAndRestart({ built });
       await take(30);
+      await useTokens();
     }
     await drain(shipper.api, job);
     assertClean(oracle.audit(job.id, await shipper.bucket.read(`${folder}/`), { path: pathOf(folder) }));

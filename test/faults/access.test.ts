@@ -2,20 +2,25 @@
  * The access register fails. A sender seen recently keeps sending, an unknown token gets no access,
  * and no change is left half made.
  */
-import { describe, vi } from "vitest";
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { describe, expect, vi } from "vitest";
+import { hashOf } from "../../src/access/credentials.ts";
+import type { Proof } from "../../src/access/known.ts";
+import { accessRegister, accessShard } from "../../src/access/register.ts";
 import { AccessRegister } from "../../src/index.ts";
-import { SENDER_MEMORY_MS } from "../../src/limits.ts";
+import { ACCESS_COPY_MS, ACCESS_SHARDS, ACCESS_SPREAD_AT, SENDER_MEMORY_MS } from "../../src/limits.ts";
 import { call } from "../api/harness.ts";
-import { bearer, token } from "../api/principals.ts";
+import { bearer, type Headers, token } from "../api/principals.ts";
 import { cells } from "../support/matrix.ts";
-import { BREAKAGES, type Breakage, breakable } from "../support/runtime/breakage.ts";
+import { BREAKAGES, type Breakage, breakable, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
 import type { World } from "../support/runtime/world.ts";
 import { impatiently } from "./impatience.ts";
 import { row } from "./row.ts";
 import { countsOf } from "./stores.ts";
 
 /** Breaks every call of a method until `world.mend()`, and counts them. */
-function breaks(world: World, method: "identify" | "note", breakage: Breakage): () => number {
+function breaks(world: World, method: "identify" | "identifyHere" | "copy" | "note", breakage: Breakage): () => number {
   return breakable(AccessRegister.prototype, method, () => {
     world.injected();
     return breakage;
@@ -88,6 +93,76 @@ describe("a register that does not say who calls", () => {
     expect(await world.post(world.mint(5), { token: secret })).toBe(401);
     const stuck = breaks(world, "identify", "refused");
     expect(await impatiently(stuck, () => world.post(world.mint(5), { token: secret }))).toBe(503);
+  });
+});
+
+describe("a register whose shards are asked", () => {
+  /** A token whose isolates have been sent to the shards, and each shard has a copy. */
+  async function spread(world: World): Promise<{ id: string; secret: string; headers: Headers }> {
+    const ci = await token(["events:write", "logs:read"]);
+    const register = accessRegister(env.ACCESS);
+    await runInDurableObject(register, (instance) => {
+      for (let n = 0; n < ACCESS_SPREAD_AT; n++) instance.identify({ kind: "token", hash: new Uint8Array(32) });
+    });
+    const proof: Proof = { kind: "token", hash: hashOf(ci.secret) };
+    for (let n = 0; n < ACCESS_SHARDS; n++) await accessShard(env.ACCESS, n).identifyHere(proof);
+    await world.take(world.mint(1), 1, { token: ci.secret });
+    expect((await call("GET", "/logship/jobs", undefined, { headers: ci.headers })).status).toBe(200);
+    return ci;
+  }
+
+  const asking: Rows = (breakage) =>
+    row(`a shard of the access register: ${breakage}; the register decides`, async (world, { expect }) => {
+      await world.createJob();
+      const { id, secret, headers } = await spread(world);
+      const stuck = breaks(world, "identifyHere", breakage);
+      const reading = () => call("GET", "/logship/jobs", undefined, { headers });
+      expect((await impatiently(stuck, reading)).status).toBe(200);
+      expect(await impatiently(stuck, () => world.post(world.mint(1), { token: secret }))).toBe(202);
+      expect((await call("DELETE", `/tokens/${id}`)).status).toBe(200);
+      expect((await impatiently(stuck, reading)).status).toBe(401);
+    });
+
+  const dropping: Rows = (breakage) =>
+    row(`a shard that must drop its copy: ${breakage}; nothing is revoked, or all of it`, async (world, { expect }) => {
+      vi.spyOn(console, "error").mockImplementation(() => {});
+      await world.createJob();
+      const { id, secret, headers } = await spread(world);
+      let calls = 0;
+      const { stuck } = breakable(AccessRegister.prototype, "dropCopy", () => {
+        calls += 1;
+        if (calls !== 5) return null;
+        world.injected();
+        return breakage;
+      });
+      const first = await impatiently(stuck, () => call("DELETE", `/tokens/${id}`));
+      expect(first.status).toBe(503);
+      for (let n = 0; n < ACCESS_SHARDS; n++) {
+        expect((await call("GET", "/logship/jobs", undefined, { headers })).status).toBe(200);
+        await world.take(world.mint(1), 1, { token: secret });
+      }
+      expect((await call("DELETE", `/tokens/${id}`)).status).toBe(200);
+      for (let n = 0; n < ACCESS_SHARDS; n++) {
+        expect((await call("GET", "/logship/jobs", undefined, { headers })).status).toBe(401);
+        expect(await world.post(world.mint(1), { token: secret })).toBe(401);
+      }
+    });
+
+  for (const breakage of BREAKAGES) asking(breakage);
+  // The deadline of a shard that hangs is the register's own, which no test can fire from outside.
+  for (const breakage of PROMPT_BREAKAGES) dropping(breakage);
+
+  row("the access register: out of reach; its shards go on for a minute", async (world, { expect }) => {
+    await world.createJob();
+    const { headers } = await spread(world);
+    const stuck = breaks(world, "identify", "refused");
+    breaks(world, "copy", "refused");
+    const reading = async () => (await call("GET", "/logship/jobs", undefined, { headers })).status;
+    expect(await reading()).toBe(200);
+    world.clock.advance(ACCESS_COPY_MS);
+    expect(await impatiently(stuck, reading)).toBe(503);
+    await world.mend();
+    expect(await reading()).toBe(200);
   });
 });
 

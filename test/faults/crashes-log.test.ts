@@ -10,7 +10,7 @@ describe("the delivery log", () => {
     ...steps(DeliveryLog, ["append", "holds"], shipped("the caller")),
     ...steps(DeliveryLog, ["alarm"], shipped("the platform")),
     ...steps(Attempts, ["uploadOne", "put"], shipped("the platform")),
-    ...steps(DeliveryLog, ["status", "drive"], swept),
+    ...steps(DeliveryLog, ["holds", "drive"], swept),
     ...steps(Attempts, ["settle"], shipped("the platform"), PROMPT_BREAKAGES),
     ...steps(DeliveryLog, ["configure"], changed),
   ]);

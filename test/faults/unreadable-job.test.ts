@@ -77,4 +77,14 @@ describe("a job of a newer version", () => {
     expect((await countsOf(newer)).delivered).toBe(8);
     expect(await findings(newer.id)).toEqual([]);
   });
+
+  row("can be deleted with all that it holds, which is counted", async (world) => {
+    const newer = await world.createJob();
+    await world.take(world.mint(3));
+    await world.deliverDue();
+    await write(newer.id, "parquet", world);
+    world.injected();
+    await world.jobs.remove(newer, { discard: true });
+    expect(await countsOf(newer)).toMatchObject({ received: 3, pending: 0, discarded: 3 });
+  });
 });

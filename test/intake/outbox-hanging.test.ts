@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Outbox, outbox } from "../../src/intake/outbox.ts";
 import { type PackedMessage, packRecords } from "../../src/intake/packing.ts";
-import { SUBREQUESTS_MAX } from "../../src/limits.ts";
+import { SUBREQUESTS } from "../../src/limits.ts";
 import { splitMessage } from "../../src/queue/message.ts";
 import { noisyLine } from "../record/samples.ts";
 import { encodeMessage } from "../support/message-v1.ts";
@@ -162,8 +162,8 @@ describe("the alarm of the outbox", () => {
       expect(await storage.getAlarm()).toBe(NOON);
     });
     const made = note.mock.calls.length + blobs.calls.length + queue.calls.length;
-    expect(made).toBeGreaterThan(SUBREQUESTS_MAX / 2);
-    expect(made).toBeLessThanOrEqual(SUBREQUESTS_MAX);
+    expect(made).toBeGreaterThan(SUBREQUESTS.min / 2);
+    expect(made).toBeLessThanOrEqual(SUBREQUESTS.min);
     expect(queue.taken().length + (await left())).toBe(800);
     await inOutbox({ queue, blobs }, (instance) => instance.alarm());
     expect([queue.taken().length, await left()]).toEqual([800, 0]);
@@ -177,7 +177,7 @@ describe("the alarm of the outbox", () => {
       await instance.alarm();
       expect(await storage.getAlarm()).toBe(NOON + 30_000);
     });
-    expect(blobs.calls.length).toBeLessThanOrEqual(SUBREQUESTS_MAX);
+    expect(blobs.calls.length).toBeLessThanOrEqual(SUBREQUESTS.min);
   });
 
   it("ends after five minutes, where everything is merely slow, and goes on at once", async () => {

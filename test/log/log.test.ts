@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
 import * as z from "zod";
+import { checkKeyOf } from "../../src/access/check-part.ts";
 import { newSecret } from "../../src/access/credentials.ts";
 import { errorText, inLogContext, log } from "../../src/log.ts";
 import { TimeoutError } from "../../src/platform.ts";
@@ -159,7 +160,7 @@ describe("the text of an error", () => {
   it("has no secret in it, wherever it stands", () => {
     const secret = fc.oneof(
       fc.constantFrom(KEY, AWS_SECRET, CONF, "AKIAIOSFODNN7EXAMPLE"),
-      fc.constantFrom("token" as const, "key" as const).map((kind) => newSecret(kind)),
+      fc.constantFrom("token" as const, "key" as const).map((kind) => newSecret(kind, checkKeyOf(new Uint8Array(32)))),
     );
     const words = fc.string({ maxLength: 60 });
     const wrap = fc.constantFrom<(text: string) => string>(

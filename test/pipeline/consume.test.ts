@@ -37,7 +37,7 @@ describe("a batch of the queue", () => {
     const it_ = world([job(1), job(2)]);
     const held = Promise.withResolvers<{ kind: "taken" }>();
     const append = it_.append.bind(it_);
-    it_.append = (offered, build, suspects) => (offered.id === 2 ? held.promise : append(offered, build, suspects));
+    it_.append = (offered, build, messages) => (offered.id === 2 ? held.promise : append(offered, build, messages));
     const { batch, fates } = deliver([one(1)]);
     const done = consumeEvents(batch, it_);
     // Enough turns for anything that does not wait for job 2.
@@ -223,7 +223,7 @@ describe("jobs", () => {
     // They will be counted once; until then they are noted.
     const failed = [id(1), id(2)].map((each) => ({ id: each, takenInMs: NOON, keyed: false }));
     const work = { batches: 1, appends: 2, offered: 4 };
-    expect(it_.counts).toEqual([{ done: [], failed, backlog: 0, work, state: STATE }]);
+    expect(it_.counts).toEqual([{ done: [], failed, backlog: 0, backlogBytes: 0, work, state: STATE }]);
     expect(errors).toHaveBeenCalled();
   });
 
@@ -270,8 +270,8 @@ describe("jobs", () => {
     vi.useFakeTimers();
     const it_ = world([job(1), job(2)]);
     const append = it_.append.bind(it_);
-    it_.append = (offered, build, suspects) =>
-      offered.id === 1 ? new Promise(() => {}) : append(offered, build, suspects);
+    it_.append = (offered, build, messages) =>
+      offered.id === 1 ? new Promise(() => {}) : append(offered, build, messages);
     const { batch, fates } = deliver([one(1)]);
     const done = consumeEvents(batch, it_);
     await vi.advanceTimersByTimeAsync(1_999);
@@ -479,6 +479,17 @@ describe("what an append says of the queue", () => {
       expect(it_.commits.map(({ append }) => append.queueDoneMs)).toEqual([doneMs]);
     },
   );
+
+  it("is told to the ledger, in messages and bytes, where the queue says it", async () => {
+    const it_ = world([job(1)]);
+    await consumeEvents(withMetrics([one(1)], metrics(3, NOON)), it_);
+    const { queue, messages, ackAll, retryAll } = withMetrics([one(2)], metrics(0, 0));
+    await consumeEvents({ queue, messages, ackAll, retryAll } as MessageBatch<unknown>, it_);
+    expect(it_.counts).toMatchObject([
+      { backlog: 3, backlogBytes: 30 },
+      { backlog: null, backlogBytes: null },
+    ]);
+  });
 
   it("counts a message that failed in the same batch as one that waits", async () => {
     const it_ = world([job(1), job(2, { windows: [{ fromMs: NOON + 2_900, untilMs: null }] })]);

@@ -166,8 +166,8 @@ describe("a log", () => {
     const it_ = world([job(1), job(2)]);
     const append = it_.append.bind(it_);
     let asked = 0;
-    it_.append = (offered, build, suspects) => {
-      if (offered.id === 2) return append(offered, build, suspects);
+    it_.append = (offered, build, messages) => {
+      if (offered.id === 2) return append(offered, build, messages);
       asked += 1;
       return never();
     };
@@ -186,8 +186,8 @@ describe("a log", () => {
     it_.debts = [];
     const append = it_.append.bind(it_);
     const asked = vi.fn();
-    it_.append = (offered, build, suspects) => {
-      if (offered.id === 2) return append(offered, build, suspects);
+    it_.append = (offered, build, messages) => {
+      if (offered.id === 2) return append(offered, build, messages);
       asked();
       return never();
     };
@@ -267,7 +267,7 @@ describe("a blob store", () => {
 });
 
 describe("a batch", () => {
-  it("is given back after ten minutes, as far as it is not done: the platform would end it, and believe nothing of it", async () => {
+  it("is given back after four minutes, as far as it is not done: the platform would end it, and believe nothing of it", async () => {
     // Thirty jobs, three at a time, and a slow ledger: 28.9 seconds a group. They keep nothing,
     // which spares this test the compression.
     const filter = JSON.stringify({ where: { key: "Outcome", operator: "eq", value: "none" } });
@@ -275,12 +275,12 @@ describe("a batch", () => {
     const afterMs = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
     const append = it_.append.bind(it_);
     const count = it_.count.bind(it_);
-    it_.append = (offered, build, suspects) => afterMs(1_900).then(() => append(offered, build, suspects));
+    it_.append = (offered, build, messages) => afterMs(1_900).then(() => append(offered, build, messages));
     it_.count = (outcome) => afterMs(9_900).then(() => count(outcome));
     const delivered = deliver(Array.from({ length: 100 }, (_, n) => fat(n)));
-    expect(await consumed(delivered, it_)).toBe(600_000);
-    expect(delivered.fates()).toEqual([...Array(80).fill("ack"), ...Array(20).fill(AGAIN)]);
-    expect(expected(it_).slice(-20).sort()).toEqual(Array.from({ length: 20 }, (_, n) => id(80 + n)));
+    expect(await consumed(delivered, it_)).toBe(240_000);
+    expect(delivered.fates()).toEqual([...Array(32).fill("ack"), ...Array(68).fill(AGAIN)]);
+    expect(expected(it_).slice(-68).sort()).toEqual(Array.from({ length: 68 }, (_, n) => id(32 + n)));
     // The append under way.
     await vi.advanceTimersByTimeAsync(30_000);
   });

@@ -28,8 +28,8 @@ function worldAfter(ms: number, jobs = [job(1)]): World {
   const it_ = world(jobs);
   it_.nowMs = NOON + ms;
   const { expectAgain } = it_;
-  it_.expectAgain = async (messages) => {
-    await expectAgain(messages);
+  it_.expectAgain = async (messages, ...rest) => {
+    await expectAgain(messages, ...rest);
     it_.log.push("note");
   };
   return it_;
@@ -155,9 +155,9 @@ describe("a message that cannot be read", () => {
     const gone = Promise.withResolvers<void>();
     const { expectAgain } = it_;
     // Sent at forty seconds, lands four seconds later.
-    it_.expectAgain = async (messages) => {
+    it_.expectAgain = async (messages, ...rest) => {
       await gone.promise;
-      await expectAgain(messages);
+      await expectAgain(messages, ...rest);
     };
     // It is loaded after 41 seconds, as its neighbours are in a slow blob store.
     const { get } = it_.blobs;
@@ -227,9 +227,26 @@ describe("what a batch may ask in all", () => {
   /** Four of these make a group. */
   const fat = (n: number) => one(n, { records: [record(`${n}`.padEnd(900_000, "x"))] });
   const fats = Array.from({ length: 36 }, (_, n) => fat(n));
+  /** With the calls of the smallest plan. */
+  const small = (it_: World): World => Object.assign(it_, { callsMax: 1_000 });
 
-  it("is less than a thousand calls: what is left then comes again soon, and is noted", async () => {
-    const it_ = worldAfter(0, jobs);
+  it.each([1, 2])(
+    "is enough for a full batch and a hundred jobs, so that each message is delivered once more at most: delivery %i",
+    async (attempts) => {
+      const it_ = worldAfter(0, jobs);
+      const calls = counted(it_);
+      const delivered = deliver(
+        Array.from({ length: 100 }, (_, n) => fat(n)),
+        { attempts },
+      );
+      await consumeEvents(delivered.batch, it_);
+      expect(delivered.fates()).toEqual(Array(100).fill("ack"));
+      expect([calls(), it_.counts.length]).toEqual([1 + 25 * 101, 25]);
+    },
+  );
+
+  it("is less than the platform allows: what is left then comes again soon, and is noted", async () => {
+    const it_ = small(worldAfter(0, jobs));
     const calls = counted(it_);
     const delivered = deliver(fats);
     await consumeEvents(delivered.batch, it_);
@@ -244,7 +261,7 @@ describe("what a batch may ask in all", () => {
   it("holds for what is shown to those who watch, which is not shown where no call is left for it", async () => {
     const shown = async (count: number, bodies: ArrayBuffer[]) => {
       const some = Array.from({ length: count }, (_, n) => job(n + 1, { filter: NOBODY }));
-      const it_ = Object.assign(worldAfter(0, some), { watched: true });
+      const it_ = Object.assign(small(worldAfter(0, some)), { watched: true });
       const delivered = deliver(bodies);
       await consumeEvents(delivered.batch, it_);
       return [it_.counts.length, it_.shown.length, delivered.fates().filter((fate) => fate === "ack").length];
@@ -257,7 +274,7 @@ describe("what a batch may ask in all", () => {
   });
 
   it("is reached by half as much of what comes again, as the logs are asked first what they know; it comes again soon all the same", async () => {
-    const it_ = worldAfter(0, jobs);
+    const it_ = small(worldAfter(0, jobs));
     const delivered = deliver(fats.slice(0, 20), { attempts: 30 });
     await consumeEvents(delivered.batch, it_);
     expect(delivered.fates()).toEqual([...Array(16).fill("ack"), ...Array(4).fill(AGAIN)]);
@@ -265,7 +282,7 @@ describe("what a batch may ask in all", () => {
 
   it("is never passed, though one group should need more: what is not asked has failed, and is noted", async () => {
     const many = Array.from({ length: 1_200 }, (_, n) => job(n + 1, { filter: NOBODY }));
-    const it_ = worldAfter(0, many);
+    const it_ = small(worldAfter(0, many));
     const delivered = deliver([one(1)]);
     await consumeEvents(delivered.batch, it_);
     expect([delivered.fates(), expected(it_)]).toEqual([[AGAIN], [id(1)]]);

@@ -123,7 +123,9 @@ export const NEWER_STATE = "epoch.2";
 /** A log's answer to one offer. */
 export type Step = "take" | "fail" | { stale: JobConfig } | { known: readonly string[] };
 
-export interface World extends ConsumerContext, Pick<ConsumerCalls, "splits" | "asideAs"> {
+export interface World
+  extends Omit<ConsumerContext, "expectAgain">,
+    Pick<ConsumerCalls, "splits" | "asideAs" | "expectAgain"> {
   /** The jobs of the control plane; null: it has never answered. */
   config: JobConfig[] | null;
   /** Each log's answers, offer by offer; afterwards it takes everything. */
@@ -187,9 +189,9 @@ export function world(config: JobConfig[] | null, log: string[] = []): World {
     splits: new KnownSplits(),
     log,
     jobs: async () => (it.config === null ? null : snapshot(STATE, it.config, it)),
-    async append(offeredTo, build, suspects) {
+    async append(offeredTo, build, messages) {
       it.offers += 1;
-      it.suspected.push(suspects.map((suspect) => suspect.id));
+      it.suspected.push(messages.filter(({ isSuspect }) => isSuspect).map((suspect) => suspect.id));
       const step = it.script[offeredTo.id]?.shift() ?? "take";
       // As the real one: the append is built and sent before the answer is known.
       let append = build(new Set());
@@ -229,6 +231,7 @@ export function world(config: JobConfig[] | null, log: string[] = []): World {
       it.log.push("owe");
     },
     blobs: scriptedBlobs(),
+    callsMax: 10_000,
     platform: { now: () => it.nowMs },
   };
   return it;

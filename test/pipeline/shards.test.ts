@@ -4,6 +4,7 @@ import type { Outcome } from "../../src/account/ledger.ts";
 import { consumeDead, consumeEvents } from "../../src/pipeline/consume.ts";
 import { retryDelayS } from "../../src/queue/delivery.ts";
 import { recordLine } from "../../src/record/encode.ts";
+import type { TakenId } from "../../src/storage/id-memory.ts";
 import { NOON } from "../record/samples.ts";
 import { encodeMessage } from "../support/message-v1.ts";
 import { deliver, job, NEWER_STATE, record, shipped, snapshot, type World, world as worldOf } from "./scripted.ts";
@@ -42,6 +43,22 @@ const never = <T>(): Promise<T> => new Promise<T>(() => {});
 beforeEach(() => {
   vi.spyOn(console, "error").mockImplementation(() => {});
   vi.spyOn(console, "warn").mockImplementation(() => {});
+});
+
+describe("a batch with messages of killed ones", () => {
+  it("is parted by what all shards know of them, and each is told of its own", async () => {
+    const { it_ } = world();
+    it_.nowMs = NOON + 60_000;
+    const notes: string[] = [];
+    it_.expectAgain = async (messages, shard, _known, how) => {
+      notes.push(`${shard} ${how} ${messages.map(({ id }) => Number.parseInt(id.slice(4), 16))}`);
+      return how === "begun" && shard === 1 ? [{ id: idIn(1, 2), deaths: 1 }] : undefined;
+    };
+    const delivered = deliver([message(0, 1), message(1, 2), message(1, 3)], { attempts: 3 });
+    await consumeEvents(delivered.batch, it_);
+    expect(delivered.fates()).toEqual(["ack", AGAIN, "ack"]);
+    expect(notes).toEqual(["0 begun 1", "1 begun 2,3", "1 untried 2"]);
+  });
 });
 
 describe("a batch is counted by two shards", () => {
@@ -237,5 +254,28 @@ describe("a shard that was split", () => {
     expect(delivered.fates()).toEqual(["ack", "ack"]);
     expect(notes).toEqual([[1, [{ id: idIn(1, 2), takenInMs: NOON, keyed: false }]]]);
     expect(it_.aside.map(({ noted }) => noted?.id)).toEqual([undefined, idIn(0, 3)]);
+  });
+});
+
+describe("a batch that is noted in two shards", () => {
+  it("of which one fails: the other is asked once, and not with it again and again", async () => {
+    vi.useFakeTimers();
+    const { it_ } = world();
+    it_.nowMs = NOON + 100_000;
+    const asked: [number, string[]][] = [];
+    it_.expectAgain = async (messages: readonly TakenId[], shard?: number) => {
+      asked.push([shard ?? 0, messages.map(({ id }) => id)]);
+      if (shard === 1) throw new Error("this shard is broken");
+    };
+    const go = Promise.withResolvers<void>();
+    const { jobs } = it_;
+    it_.jobs = () => go.promise.then(jobs);
+    const done = consumeEvents(deliver([message(0, 1), message(1, 2)]).batch, it_);
+    await vi.advanceTimersByTimeAsync(25_000);
+    go.resolve();
+    await done;
+    vi.useRealTimers();
+    const again: [number, string[]] = [1, [idIn(1, 2)]];
+    expect(asked).toEqual([[0, [idIn(0, 1)]], again, again, again]);
   });
 });

@@ -2,6 +2,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, it } from "vitest";
 import { segmentOf } from "../../src/delivery/chain.ts";
+import { replays } from "../../src/replay/replays.ts";
 import { api, destinationConf } from "../support/runtime/api.ts";
 import { freshBucket, logStatus, runCron } from "../support/runtime/pipeline.ts";
 import { ALL, at, expectCopied, inReplays, RECORDS, runReplays, shippedJob } from "./shipped.ts";
@@ -52,6 +53,30 @@ describe("a replay", () => {
     await shipped.ship(2);
     expect((await shipped.settle(id)).done.objects).toBe(2);
     await expectCopied(shipped, id, { objects: 2 });
+  });
+
+  it("is of the objects of every shard of the log, page by page", async ({ expect }) => {
+    const shipped = await shippedJob(2);
+    const shard = (node: number) => segmentOf(env.LOG, shipped.job, node);
+    await runInDurableObject(shard(0), ({ splitting }) => splitting.split());
+    shipped.clock.advance(120_000);
+    const counts = async () => [0, 1_000].map(async (node) => (await shard(node).objects(0, 0)).total);
+    let objects = [2, 0];
+    // Which shard a message goes to is chance.
+    while (Math.min(...objects) < 3) {
+      await shipped.ship(1);
+      objects = await Promise.all(await counts());
+    }
+    await runInDurableObject(replays(env.REPLAYS), ({ steps }) => {
+      steps.planPageSize = 2;
+    });
+    const all = objects.reduce((sum, each) => sum + each, 0);
+    const begun = await shipped.begin();
+    expect(begun.planned).toMatchObject({ objects: all, records: all * RECORDS });
+    expect(await shipped.settle(begun.id)).toMatchObject({ state: "done", done: begun.planned, problems: [] });
+    await expectCopied(shipped, begun.id, { objects: all });
+    expect((await shipped.ledger()).replayed).toEqual(begun.planned);
+    expect(await counts().then((each) => Promise.all(each))).toEqual(objects.map((own) => 2 * own));
   });
 
   it("with nothing to ship is done at once, and says so", async ({ expect }) => {

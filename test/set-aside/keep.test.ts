@@ -176,6 +176,19 @@ describe("the dead-letter queue", () => {
     ]);
   });
 
+  it("keeps what comes for the fourth time without reading it, as that may be what kills the handler", async () => {
+    const kept = async (attempts: number) => {
+      const it_ = world(null);
+      const cut = one(1).slice(0, -1);
+      const { batch, fates } = deliver([cut], { queue: "logship-events-dead", attempts });
+      await consumeDead(batch, it_);
+      expect(fates()).toEqual(["ack"]);
+      expect(new Uint8Array(it_.aside[0]?.message ?? new ArrayBuffer(0))).toEqual(new Uint8Array(cut));
+      return it_.aside[0]?.unreadable;
+    };
+    expect([await kept(3), await kept(4)]).toEqual(["does not inflate", undefined]);
+  });
+
   it("keeps what cannot be set aside", async () => {
     const it_ = world(null);
     it_.asideFails = (n) => n === 1;

@@ -8,6 +8,7 @@ import { api } from "../support/runtime/api.ts";
 import type { World } from "../support/runtime/world.ts";
 import type { WorldJob } from "../support/runtime/world-jobs.ts";
 import type { Breakdowns } from "./breakdowns.ts";
+import type { Copies } from "./copies.ts";
 import { anyFilter, anyJob } from "./job-kinds.ts";
 import type { Random } from "./random.ts";
 import { misbehaviour } from "./stores.ts";
@@ -21,6 +22,7 @@ export interface Scene {
   /** Isolates that are still running, each with the configuration it last read. */
   readonly isolates: World["isolate"][];
   keys: number;
+  readonly copies: Copies;
 }
 
 export interface Deed {
@@ -63,6 +65,22 @@ const someJob = ({ world, random }: Scene, filter: (job: WorldJob) => boolean = 
 /** Enabling takes effect 250 ms early, so no event is taken in near the switch. */
 async function pauseForClocks({ world }: Scene): Promise<void> {
   world.clock.advance(1_000);
+}
+
+/** Set-aside things that one answer lists. */
+type Aside = { id: string }[];
+
+/**
+ * Sends one set-aside thing again, as a user would.
+ * @param which in [0, 1), of those that there are.
+ * @returns what came of it, in words; null: nothing is set aside.
+ */
+export async function sendAgain(which: number): Promise<string | null> {
+  const { body } = await api<Aside | null>("GET", "/logship/set-aside");
+  const all = body.result ?? [];
+  const aside = all[Math.floor(which * all.length)];
+  if (aside === undefined) return null;
+  return `${aside.id}: ${(await api("POST", `/logship/set-aside/${aside.id}/resend`)).status}`;
 }
 
 export const DEEDS: readonly Deed[] = [
@@ -157,8 +175,9 @@ export const DEEDS: readonly Deed[] = [
   {
     name: "alarms",
     weight: 9,
-    async run({ world }) {
+    async run({ world, copies }) {
       await world.runAlarms();
+      await copies.runAlarm();
       return "";
     },
   },
@@ -225,6 +244,32 @@ export const DEEDS: readonly Deed[] = [
     async run({ world }) {
       for (const { buckets } of world.jobs.all) for (const { control } of buckets) await control.script([]);
       return "";
+    },
+  },
+  {
+    name: "a log goes down",
+    weight: 1,
+    async run(scene) {
+      const job = someJob(scene);
+      return job === null ? null : scene.breakdowns.breakLog(job.id);
+    },
+  },
+  {
+    name: "logs are well",
+    weight: 1,
+    run: async ({ breakdowns }) => (breakdowns.mendLogs() === 0 ? null : ""),
+  },
+  {
+    name: "send again",
+    weight: 4,
+    run: async ({ random }) => (await sendAgain(random.next())) ?? null,
+  },
+  {
+    name: "replay",
+    weight: 2,
+    async run(scene) {
+      const job = someJob(scene);
+      return job === null ? null : `job ${job.id}: ${await scene.copies.begin(job.id)}`;
     },
   },
   {

@@ -2,7 +2,16 @@
 
 import { vi } from "vitest";
 import { Attempts } from "../../src/delivery/attempts.ts";
-import { AccountLedger, BlobStore, ControlPlane, DeliveryLog, KeyRegister, Outbox } from "../../src/index.ts";
+import {
+  AccountLedger,
+  BlobStore,
+  ControlPlane,
+  DebtStore,
+  DeliveryLog,
+  KeyRegister,
+  Outbox,
+  Replays,
+} from "../../src/index.ts";
 import { BREAKAGES, type Breakage, breakable, PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
 import type { SendFault } from "../support/runtime/queue.ts";
 import type { World } from "../support/runtime/world.ts";
@@ -16,6 +25,7 @@ const CALLS: readonly (readonly [{ readonly prototype: object }, readonly string
   [BlobStore, ["put", "get", "drop"]],
   [Outbox, ["keep"]],
   [KeyRegister, ["first"]],
+  [DebtStore, ["owe", "owed", "drive"]],
 ];
 
 /** Steps inside an object, which wait only for the store and the disk. */
@@ -23,7 +33,12 @@ const STEPS: typeof CALLS = [
   [Attempts, ["uploadOne", "put", "settle"]],
   [DeliveryLog, ["alarm"]],
   [ControlPlane, ["alarm"]],
+  [DebtStore, ["alarm"]],
+  [Replays, ["alarm"]],
 ];
+
+/** Calls of a job's log that no message gets past. */
+const WAY_IN: ReadonlySet<string> = new Set(["DeliveryLog.append", "DeliveryLog.holds"]);
 
 /**
  * Timers run this many times faster, so that a call that hangs times out within a fraction of a
@@ -46,6 +61,8 @@ export class Breakdowns {
   readonly #armed = new Map<string, Armed>();
   readonly #methods = new Map<string, readonly Breakage[]>();
   #sends: SendFault[] = [];
+  /** Jobs whose log is down, and how. */
+  readonly #down = new Map<number, Breakage>();
 
   constructor(world: World, random: Random) {
     this.#world = world;
@@ -63,7 +80,7 @@ export class Breakdowns {
         const name = `${(prototype.constructor as { name: string }).name}.${method}`;
         const isStep = STEPS.some(([object, steps]) => object.prototype === prototype && steps.includes(method));
         this.#methods.set(name, isStep ? PROMPT_BREAKAGES : BREAKAGES);
-        breakable(prototype as Record<string, unknown>, method, () => this.#decide(name));
+        breakable(prototype as Record<string, unknown>, method, (object) => this.#decide(name, object));
       }
     }
     this.#world.queue.sendFault = () => {
@@ -92,7 +109,26 @@ export class Breakdowns {
     return `sendBatch: ${this.#sends.join(", ")}`;
   }
 
-  #decide(name: string): Breakage | null {
+  /** A job's log takes nothing until {@link mendLogs}. @returns a description for the trace. */
+  breakLog(job: number): string {
+    const breakage = this.#random.pick(["refused", "hangs"] as const);
+    this.#down.set(job, breakage);
+    return `job ${job}: ${breakage}`;
+  }
+
+  /** @returns how many logs were down. */
+  mendLogs(): number {
+    const { size } = this.#down;
+    this.#down.clear();
+    return size;
+  }
+
+  #decide(name: string, object: unknown): Breakage | null {
+    const down = WAY_IN.has(name) ? this.#down.get(jobOf(object)) : undefined;
+    if (down !== undefined) {
+      this.#world.injected();
+      return down;
+    }
     const armed = this.#armed.get(name);
     if (armed === undefined) return null;
     if (armed.skip > 0) {
@@ -104,4 +140,10 @@ export class Breakdowns {
     this.#world.injected();
     return armed.breakage;
   }
+}
+
+/** The job whose log it is. */
+function jobOf(object: unknown): number {
+  const { ctx } = object as { ctx: DurableObjectState };
+  return Number(/^job (\d+) /.exec(ctx.id.name ?? "")?.[1]);
 }

@@ -2,13 +2,17 @@ import { vi } from "vitest";
 import { platform } from "../../src/platform.ts";
 import { NOON } from "../support/runtime/pipeline.ts";
 import { type Summary, World } from "../support/runtime/world.ts";
-import { DEEDS, type Scene } from "./actions.ts";
+import { DEEDS, type Scene, sendAgain } from "./actions.ts";
 import { Breakdowns } from "./breakdowns.ts";
+import { Copies } from "./copies.ts";
 import { anyJob } from "./job-kinds.ts";
 import { Random } from "./random.ts";
 
 /** Steps of the trace that a failure shows. */
 const TRACE_SHOWN = 60;
+
+/** More than an episode ever sets aside. */
+const ASIDE_MAX = 100;
 
 /**
  * One episode: a service with a few jobs and random actions for some simulated hours or days. Then
@@ -27,6 +31,7 @@ export async function episode(seed: number): Promise<Summary> {
     repeats: [],
     isolates: [],
     keys: 0,
+    copies: new Copies(world),
   };
   // Isolates of an earlier episode have the configuration of another account.
   world.coldIsolate();
@@ -50,6 +55,13 @@ export async function episode(seed: number): Promise<Summary> {
     await world.mend();
     // Clients repeat requests that were not acknowledged.
     for (const { events, ...how } of scene.repeats) await world.take(events, events.length, how);
+    await world.settle();
+    // And they send again what was set aside.
+    for (let tries = 0; (await sendAgain(0)) !== null; tries++) {
+      if (tries > ASIDE_MAX) throw new Error("something stays set aside");
+      await world.settle();
+    }
+    await scene.copies.finish();
     return await world.finish();
   } catch (error) {
     const shown = trace.slice(-TRACE_SHOWN);
@@ -58,5 +70,6 @@ export async function episode(seed: number): Promise<Summary> {
     });
   } finally {
     for (const { buckets } of world.jobs.all) for (const { control } of buckets) await control.forget();
+    await scene.copies.forget();
   }
 }

@@ -41,6 +41,7 @@ export function anyJob(random: Random): JobOptions {
       max_upload_records: random.pick([0, 1_000]),
       max_upload_interval_seconds: random.pick([0, 30, 120, 300]),
       enabled: random.chance(0.9),
+      canary: random.chance(0.2),
     },
     keeps,
     samples,

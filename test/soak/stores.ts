@@ -6,9 +6,8 @@ const PUTS: Match = { method: "PUT", keyIncludes: ".log.gz" };
 const HEADS: Match = { method: "HEAD" };
 
 /**
- * Rules for a while, and their description for the trace. Two faults are left out: answers that set
- * an object aside (400 and 413 for it alone), because it is not sent again by itself; and denial of
- * an object that the store holds, because that cannot be detected.
+ * Rules for a while, and their description for the trace. Denial of an object that the store holds
+ * is left out, because that cannot be detected.
  */
 export function misbehaviour(random: Random): { words: string; rules: Rule[] } {
   const times = random.int(1, 4);
@@ -74,6 +73,11 @@ export function misbehaviour(random: Random): { words: string; rules: Rule[] } {
       rules: () => [puts({ do: "reset", when: "after" }), rule({ do: "ignore-conditional" }, PUTS)],
     },
     { weight: 1, words: "412 out of the blue", rules: () => [puts({ do: "answer", status: 412 })] },
+    {
+      weight: 2,
+      words: "413 to one object",
+      rules: () => [rule({ do: "answer", status: 413, code: "EntityTooLarge" }, PUTS, 1)],
+    },
     {
       weight: 1,
       words: "400 of the moment",

@@ -112,6 +112,7 @@ const anyAccount = fc
       intakeLost: count,
       oldestUnfinishedMs: maybeTime,
       queueBacklog: fc.option(count),
+      queueBytes: fc.option(fc.constantFrom(0, 12_500_000_000, 25_000_000_000)),
       queueSeenMs: maybeTime,
       storedBytes: fc.constantFrom(1, 5_000_000_000, 9_000_000_000),
       setAsideMessages: asideMessages,

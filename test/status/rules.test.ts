@@ -190,6 +190,22 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     { severity: "warning", affected: { count: 1_234, what: "messages" } },
   ],
   [
+    "queue_large",
+    ofAccount({ status: status({ queueBytes: 12.5 * GB - 1, queueBacklog: 200_000 }) }),
+    ofAccount({ status: status({ queueBytes: 12.5 * GB, queueBacklog: 200_000 }) }),
+    {
+      severity: "warning",
+      summary: expect.stringContaining("holds 12.5 of 25 GB"),
+      affected: { count: 200_000, what: "messages" },
+    },
+  ],
+  [
+    "queue_large",
+    ofAccount({ status: status({ queueBytes: null }) }),
+    ofAccount({ status: status({ queueBytes: 22.5 * GB, queueBacklog: null }) }),
+    { severity: "error", affected: null },
+  ],
+  [
     "messages_set_aside",
     ofAccount({ setAside: { messages: 0, events: 0, oldestMs: null } }),
     ofAccount({ setAside: { messages: 2, events: 60, oldestMs: ago(5) } }),
@@ -544,6 +560,7 @@ describe("what is not told", () => {
     ["but one that is gone, is", facts({ jobs: [] }), ofOne, "parked", false],
     ["what the ledger knows", facts({ account: "silent" }), { type: "account" }, "intake_lost", true],
     ["how large it is", facts({ account: "silent" }), { type: "account" }, "ledger_large", true],
+    ["and how much waits", facts({ account: "silent" }), { type: "account" }, "queue_large", true],
     ["but not what the outbox does", facts({ account: "silent" }), { type: "account" }, "outbox_waiting", false],
     ["what the outbox knows", facts({ outbox: "silent" }), { type: "account" }, "outbox_waiting", true],
     ["whether any job is enabled", facts({ controlTold: false }), { type: "account" }, "no_job_enabled", true],

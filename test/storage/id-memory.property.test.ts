@@ -25,12 +25,16 @@ const taken: fc.Arbitrary<TakenId> = fc
     later === undefined ? copy : { ...copy, takenInMs: copy.takenInMs + later, firstMs: copy.takenInMs },
   );
 
-type Step = { what: "messages"; messages: TakenId[] } | { what: "sweep"; nowMs: number };
+type Step =
+  | { what: "messages" | "failed"; messages: TakenId[] }
+  | { what: "sweep"; nowMs: number }
+  | { what: "restart" };
 const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 1, arbitrary: fc.record({ what: fc.constant("restart" as const) }) },
   {
     weight: 5,
     arbitrary: fc.record({
-      what: fc.constant("messages" as const),
+      what: fc.constantFrom("messages" as const, "messages" as const, "failed" as const),
       messages: fc.uniqueArray(taken, { selector: ({ id: each }) => each, maxLength: 12 }),
     }),
   },
@@ -79,17 +83,24 @@ const minuteOf = (timeMs: number): number => Math.floor(timeMs / MINUTE_MS);
 describe("the memory of ids", () => {
   it("knows what a list of all ids knows, in whatever order they come, are asked for, and are swept", async () => {
     const answers = { known: 0, unknown: 0 };
-    await runInDurableObject(env.LOG.getByName("ids"), (_log, { storage: { sql } }) => {
+    await runInDurableObject(env.LOG.getByName("ids"), (_log, { storage }) => {
+      const { sql } = storage;
       const property = fc.property(fc.array(step, { maxLength: 12 }), (steps) => {
         for (const table of ["taken", "taken_keyed"]) sql.exec(`DELETE FROM ${table}`);
         const slow = new SlowMemory();
-        const everything = steps.flatMap((each) => (each.what === "messages" ? each.messages : []));
+        const everything = steps.flatMap((each) => ("messages" in each ? each.messages : []));
+        let memory = new IdMemory(sql);
         for (const each of steps) {
-          // A restarted object reads the same tables.
-          const memory = new IdMemory(sql);
-          if (each.what === "sweep") {
+          if (each.what === "restart") memory = new IdMemory(sql);
+          else if (each.what === "sweep") {
             memory.sweep(each.nowMs);
             slow.sweep(each.nowMs);
+          } else if (each.what === "failed") {
+            const fails = (): void => {
+              memory.remember(each.messages.filter((message) => !slow.has(message)));
+              throw new Error("the transaction fails");
+            };
+            expect(() => storage.transactionSync(fails)).toThrow();
           } else {
             const known = memory.known(each.messages);
             slow.asked(each.messages);

@@ -38,15 +38,6 @@ describe("the load", () => {
     expect(loadOf([3_000]).perSecond(NOON + 65 * MINUTE_MS)).toBe(0);
   });
 
-  it("begins anew at a time that may be yet to come", () => {
-    const load = loadOf([600, 600, 600, 600, 600]);
-    load.restart(NOON + 7 * MINUTE_MS);
-    load.add(6_000, NOON + 6 * MINUTE_MS);
-    for (let minute = 7; minute < 12; minute++) load.add(60, NOON + minute * MINUTE_MS);
-    expect(load.perSecond(NOON + 11 * MINUTE_MS)).toBeNull();
-    expect(load.perSecond(NOON + 12 * MINUTE_MS)).toBe(1);
-  });
-
   it("is that of a list of all that ever came", () => {
     const step = fc.record({ afterMs: fc.nat({ max: 4 * MINUTE_MS }), count: fc.nat({ max: 100 }) });
     fc.assert(

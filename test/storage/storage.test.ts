@@ -3,6 +3,7 @@ import { env } from "cloudflare:workers";
 import { describe, it, vi } from "vitest";
 import { ACCESS_STEPS } from "../../src/access/schema.ts";
 import { ACCOUNT_STEPS } from "../../src/account/ledger.ts";
+import { concat, fromHex } from "../../src/bytes.ts";
 import { CONTROL_STEPS } from "../../src/control/plane.ts";
 import { segmentOf } from "../../src/delivery/chain.ts";
 import { LOG_STEPS } from "../../src/delivery/schema.ts";
@@ -84,14 +85,57 @@ describe("the memory of ids", () => {
     });
   });
 
-  it("goes on in a second row when the first is as large as a row may be", async ({ expect }) => {
+  it("writes little of a minute again, and has room for any minute", async ({ expect }) => {
+    await use((ids, storage) => {
+      const { sql } = storage;
+      const written: number[] = [];
+      const taken = Array.from({ length: 400_000 }, (_, n) => ({ id: id(n), takenInMs: NOON, keyed: false }));
+      const sizes = () => sql.exec<{ bytes: number }>("SELECT length(ids) AS bytes FROM taken").toArray();
+      // A hundred a call, as a consumer's; the rest at once.
+      for (let i = 0; i < 10_000; i += 100) {
+        ids.remember(taken.slice(i, i + 100));
+        written.push(sizes().at(-1)?.bytes ?? 0);
+      }
+      expect(Math.max(...written)).toBeLessThanOrEqual(16_384);
+      expect(sizes().length).toBe(10);
+      storage.transactionSync(() => {
+        for (let i = 10_000; i < taken.length; i += 10_000) ids.remember(taken.slice(i, i + 10_000));
+      });
+      const large = sizes().map(({ bytes }) => bytes);
+      expect(large.length).toBeLessThan(60);
+      expect(Math.max(...large)).toBeLessThan(2_000_000);
+      for (const memory of [ids, new IdMemory(sql)]) {
+        expect(memory.known([0, 99, 9_999, 199_999, 399_999].flatMap((n) => taken[n] ?? [])).size).toBe(5);
+        expect(memory.known([{ id: id(400_000), takenInMs: NOON, keyed: false }]).size).toBe(0);
+      }
+    });
+  });
+
+  it("reads no ids again to find that others are new", async ({ expect }) => {
     await use((ids, { sql }) => {
-      const taken = Array.from({ length: 200_000 }, (_, n) => ({ id: id(n), takenInMs: NOON, keyed: false }));
-      for (let i = 0; i < taken.length; i += 50_000) ids.remember(taken.slice(i, i + 50_000));
-      const rows = sql.exec<{ bytes: number }>("SELECT length(ids) AS bytes FROM taken").toArray();
-      expect(rows.length).toBe(2);
-      expect(Math.max(...rows.map(({ bytes }) => bytes))).toBeLessThan(2_000_000);
-      expect(ids.known([taken[0], taken[99_999], taken[199_999]].flatMap((each) => each ?? [])).size).toBe(3);
+      const taken = Array.from({ length: 5_000 }, (_, n) => ({ id: id(n), takenInMs: NOON, keyed: false }));
+      for (let i = 0; i < 4_000; i += 100) ids.remember(taken.slice(i, i + 100));
+      const prototype = Object.getPrototypeOf(sql) as SqlStorage;
+      const exec = vi.spyOn(prototype, "exec");
+      expect(ids.known(taken.slice(4_000)).size).toBe(0);
+      ids.remember(taken.slice(4_000, 4_100));
+      const read = exec.mock.results.reduce((sum, { value }) => sum + (value as SqlStorageCursor<never>).rowsRead, 0);
+      exec.mockRestore();
+      // Twice the size of the last row, and its place.
+      expect(read).toBeLessThanOrEqual(3);
+    });
+  });
+
+  it("goes on with rows of earlier releases, however large", async ({ expect }) => {
+    await use((ids, { sql }) => {
+      const old = Array.from({ length: 3_000 }, (_, n) => ({ id: id(n), takenInMs: NOON, keyed: false }));
+      const slot = Math.floor(NOON / 60_000) * 64;
+      sql.exec("INSERT INTO taken (slot, ids) VALUES (?, ?)", slot, concat(old.map((each) => fromHex(each.id))).buffer);
+      const fresh = { id: id(3_000), takenInMs: NOON, keyed: false };
+      expect(ids.known([...old, fresh]).size).toBe(3_000);
+      ids.remember([fresh]);
+      expect(new IdMemory(sql).known([...old, fresh]).size).toBe(3_001);
+      expect(sql.exec("SELECT slot FROM taken ORDER BY slot").toArray()).toEqual([{ slot }, { slot: slot + 1 }]);
     });
   });
 

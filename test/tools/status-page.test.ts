@@ -9,6 +9,8 @@ import {
   LEDGER_LARGE_BYTES,
   LOG_LARGE_BYTES,
   NAMED_MAX,
+  QUEUE_FULL_BYTES,
+  QUEUE_LARGE_BYTES,
   REFUSED_MIN,
   RHYTHM_BOUNDS,
 } from "../../src/status/thresholds.ts";
@@ -42,6 +44,8 @@ describe("the page about status", () => {
     ["filter_keeps_nothing", `an hour and ${REFUSED_MIN} records`],
     ["sample_keeps_nothing", `an hour and ${REFUSED_MIN} times`],
     ["log_large", `${LOG_LARGE_BYTES / 1e9} GB`],
+    ["queue_large", `half of the ${(2 * QUEUE_LARGE_BYTES) / 1e9} GB`],
+    ["queue_large", `an error with ${QUEUE_FULL_BYTES / 1e9} GB`],
     ["ledger_large", `half of the ${(2 * LEDGER_LARGE_BYTES) / 1e9} GB`],
     ["functions_more", `more than ${NAMED_MAX} functions`],
     ["functions_not_watched", `more than ${RHYTHM_BOUNDS.names.toLocaleString("en")} names`],

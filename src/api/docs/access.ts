@@ -107,7 +107,7 @@ export const CREATE_TOKEN: RouteDoc = {
 
 export const DELETE_TOKEN: RouteDoc = {
   summary: "Revoke a token",
-  description: "In force for the next request.",
+  description: "In force for the next request. Only a token whose permissions the caller holds.",
   result: z.object({ id: z.string() }),
   examples: [{ name: "One token" }],
 };
@@ -132,6 +132,7 @@ export const CREATE_MEMBER: RouteDoc = {
 
 export const UPDATE_MEMBER: RouteDoc = {
   summary: "Change the role of a member",
+  description: "Only of a member whose permissions the caller holds.",
   body: UpdateMember,
   result: Member,
   examples: [{ name: "Another role", body: { role: "Log Share" } }],
@@ -139,7 +140,7 @@ export const UPDATE_MEMBER: RouteDoc = {
 
 export const DELETE_MEMBER: RouteDoc = {
   summary: "Remove a member",
-  description: "In force for the next request.",
+  description: "In force for the next request. Only a member whose permissions the caller holds.",
   result: z.object({ id: z.string() }),
   examples: [{ name: "One member" }],
 };
@@ -147,7 +148,9 @@ export const DELETE_MEMBER: RouteDoc = {
 const AuditEntry = z
   .object({
     id: z.int().min(1),
-    at: Time,
+    at: Time.describe("The latest time."),
+    times: z.int().min(1).describe("How often the same was done; repeats within an hour are one entry."),
+    first_at: Time.describe("The first of these times."),
     actor: z
       .object({ kind: z.enum(CALLER_KINDS), id: z.string(), name: z.string() })
       .describe("Who made the change; `platform`: a caller whom only the platform's API knows."),
@@ -162,7 +165,7 @@ export type AuditEntry = z.infer<typeof AuditEntry>;
 
 export const LIST_AUDIT: RouteDoc = {
   summary: "List changes made over the API",
-  description: "Latest first; kept for 90 days.",
+  description: "Latest first; kept for 90 days. Repeats are one entry.",
   query: AuditPage,
   result: AuditEntry,
   list: true,

@@ -17,7 +17,9 @@ export const Job = z
     kind: z.literal("").describe("Always empty."),
     destination_conf: z
       .string()
-      .describe("As sent; without the permission `logs:edit`, secrets are `****`. Empty if no key opens it."),
+      .describe(
+        "As sent; without the permissions `logs:read` and `logs:edit`, secrets are `****`. Empty if no key opens it.",
+      ),
     output_options: OutputOptions.nullable().optional(),
     filter: JOB_FIELDS.filter,
     frequency: JOB_FIELDS.frequency,

@@ -1,10 +1,9 @@
 import { hashOf } from "../../access/credentials.ts";
 import { type AccessRegister, accessRegister } from "../../access/register.ts";
 import { ADMIN, type Caller } from "../../access/roles.ts";
-import { Senders } from "../../access/senders.ts";
 import type { Holder, UsedLink } from "../../access/sessions.ts";
 import { readLinkCode } from "../../access/sign-in-link.ts";
-import { authenticate } from "../../api/auth.ts";
+import { type AccessMemory, authenticate, gateOf } from "../../api/auth.ts";
 import type { AppContext } from "../../api/route.ts";
 import { readAdminToken, readLinkSecrets } from "../../config.ts";
 import { ApiError } from "../../errors.ts";
@@ -72,7 +71,11 @@ export async function signInView(c: AppContext, who: Viewer | null, platform: Pl
 }
 
 /** Opens a session for the owner of the credentials, or of the code of a sign-in link. */
-export async function signIn(c: AppContext, form: URLSearchParams, platform: Platform): Promise<PageAnswer> {
+export async function signIn(
+  c: AppContext,
+  form: URLSearchParams,
+  { platform, memory }: { platform: Platform; memory: AccessMemory },
+): Promise<PageAnswer> {
   const elsewhere = overHttps(c.req.url);
   if (elsewhere !== null) return onlyOverHttps(elsewhere);
   const [token, email, key] = ["token", "email", "key"].map((name) => (form.get(name) ?? "").trim()) as [
@@ -98,8 +101,8 @@ export async function signIn(c: AppContext, form: URLSearchParams, platform: Pla
     const headers = new Headers(
       token === "" ? { "x-auth-email": email, "x-auth-key": key } : { authorization: `Bearer ${token}` },
     );
-    const gate = { adminToken: readAdminToken(c.env), register: c.env.ACCESS, platform, senders: new Senders() };
-    return (await opened(c, await authenticate(headers, gate, false), to)) ?? refused(UNKNOWN, 401);
+    const caller = await authenticate(headers, gateOf(c.env, platform, memory), false);
+    return (await opened(c, caller, to)) ?? refused(UNKNOWN, 401);
   } catch (error) {
     if (error instanceof ApiError && error.status === 401) return refused(UNKNOWN, 401);
     if (!(error instanceof ApiError)) log.error("a session could not be opened", { error: errorText(error) });

@@ -30,13 +30,13 @@ type Method = (...args: unknown[]) => unknown;
 /**
  * Lets a method break in every instance of a durable object's class, or of a part of it that has
  * its `ctx`, until `vi.restoreAllMocks()`.
- * @param decide is asked at each call; null: no fault.
+ * @param decide is asked at each call, with the object; null: no fault.
  * @returns how many calls are stuck: they are never answered and do nothing more.
  */
 export function breakable<T extends object>(
   prototype: T,
   method: keyof T & string,
-  decide: () => Breakage | null,
+  decide: (object: T) => Breakage | null,
 ): { stuck(): number } {
   const present = prototype[method] as Method;
   // Keeps the effect of another mock.
@@ -47,7 +47,7 @@ export function breakable<T extends object>(
     return new Promise(() => {});
   };
   vi.spyOn(prototype as Record<string, Method>, method).mockImplementation(function (this: unknown, ...args) {
-    const breakage = decide();
+    const breakage = decide(this as T);
     return breakage === null
       ? original.apply(this, args)
       : broken(breakage, this as T, method, () => original.apply(this, args), hang);

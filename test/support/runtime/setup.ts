@@ -1,5 +1,6 @@
 import { reset } from "cloudflare:test";
 import { afterEach, beforeEach, vi } from "vitest";
+import { forgetApps } from "./isolates.ts";
 import { LinesOfTest } from "./lines.ts";
 import { rememberMainModule } from "./main-module.ts";
 
@@ -17,6 +18,7 @@ afterEach(async ({ task }) => {
   vi.restoreAllMocks();
   // The mock of a fake timer restores the fake one, which would stay for all later tests.
   Object.assign(globalThis, { setTimeout, clearTimeout, setInterval, clearInterval });
+  forgetApps();
   if (task.result?.state === "fail") lines.print();
   await reset();
 });

@@ -3,8 +3,9 @@
  * its ledger agree with that.
  */
 import { env } from "cloudflare:workers";
-import { chainHealth, chainObjects, chainStatus } from "../../../src/delivery/chain.ts";
+import { chainHealth, chainStatus } from "../../../src/delivery/chain.ts";
 import { emptyHour, sumOf } from "../../../src/delivery/health.ts";
+import { chainObjects } from "../../../src/delivery/object-pages.ts";
 import type { LogStatus } from "../../../src/delivery/types.ts";
 import { assertClean, type Expectation } from "../audit.ts";
 import { readSingleMember } from "../gzip-member.ts";
@@ -246,8 +247,11 @@ export class WorldJobs {
   async audit(job: WorldJob): Promise<number> {
     const contents = await Promise.all(job.buckets.map(({ control }) => control.contents()));
     const options = { path: job.path, ...job.audit };
-    const { entries } = await chainObjects(env.LOG, job.id, 0, 100_000);
-    const found = job.mayBeInBoth ? distinct(contents.flat()) : contents.flat();
+    const { entries: listed } = await chainObjects(env.LOG, job.id, 0, 100_000);
+    // Copies of a replay are in a bucket of their own.
+    const entries = listed.filter(({ replay }) => replay === null);
+    const stored = contents.flat().filter(({ key }) => !key.endsWith(".canary.gz"));
+    const found = job.mayBeInBoth ? distinct(stored) : stored;
     const delivered = new Set(entries.filter(({ state }) => state === "delivered").map(({ key }) => key));
     // A truncated object stays in the store if its job is discarded before the upload is repeated.
     const all = found.filter(({ key, bytes }) => !job.discarded || delivered.has(key) || readSingleMember(bytes).ok);

@@ -16,9 +16,9 @@ import { type AccountCounts, accountLedger } from "../../../src/account/ledger.t
 import { LedgerShards } from "../../../src/account/shards.ts";
 import { controlPlane } from "../../../src/control/plane.ts";
 import { owedIfAny } from "../../../src/debts/debt-store.ts";
-import { segmentOf } from "../../../src/delivery/chain.ts";
+import { eachNode, segmentOf } from "../../../src/delivery/chain.ts";
 import type { LogStatus } from "../../../src/delivery/types.ts";
-import worker, { type DeliveryLog, Outbox, Shipper } from "../../../src/index.ts";
+import { type DeliveryLog, Outbox, Shipper } from "../../../src/index.ts";
 import { outbox } from "../../../src/intake/outbox.ts";
 import { outboxStatus } from "../../../src/intake/outboxes.ts";
 import { OUTBOX_SHARDS } from "../../../src/limits.ts";
@@ -58,7 +58,7 @@ export class World {
   /** Bindings as the handlers see them. */
   readonly env: Env;
   /** The handlers of the current isolate. */
-  isolate = worker;
+  isolate = createWorker();
   #faults = 0;
   readonly #accepted = new Map<string, Minted>();
   readonly #unsure = new Map<string, Minted>();
@@ -203,7 +203,7 @@ export class World {
     }
     if (await this.#owes())
       for (const digit of "0123456789abcdef") await this.#alarm(() => env.DEBTS.getByName(`debts ${digit}`));
-    return this.#pending((jobId, segment) => this.#alarm(() => segmentOf(env.LOG, jobId, segment)));
+    return this.#pending((jobId, node) => this.#alarm(() => segmentOf(env.LOG, jobId, node)));
   }
 
   /**
@@ -226,35 +226,38 @@ export class World {
     await waitOnExecutionContext(ctx);
   }
 
-  async segments(jobId: number): Promise<DurableObjectStub<DeliveryLog>[]> {
-    const segments: DurableObjectStub<DeliveryLog>[] = [];
-    await this.#walk(jobId, async (segment) => {
-      segments.push(segmentOf(env.LOG, jobId, segment));
+  /** The nodes of a job's log, in order. */
+  async nodes(jobId: number): Promise<number[]> {
+    const nodes: number[] = [];
+    await this.#walk(jobId, async (node) => {
+      nodes.push(node);
     });
-    return segments;
+    return nodes.sort((a, b) => a - b);
+  }
+
+  async segments(jobId: number): Promise<DurableObjectStub<DeliveryLog>[]> {
+    return (await this.nodes(jobId)).map((node) => segmentOf(env.LOG, jobId, node));
   }
 
   /**
-   * Walks the segments of a job's log, in order.
+   * Walks the nodes of a job's log.
    * @param visit is called with each, before it is asked whether there is another.
    * @returns the records that they hold.
    */
-  async #walk(jobId: number, visit: (segment: number) => Promise<void>): Promise<number> {
-    let pending = 0;
-    for (let segment = 0; ; segment++) {
-      await visit(segment);
-      // null: the segment is empty.
-      const status: LogStatus | null = await alive(async () => segmentOf(env.LOG, jobId, segment).status());
-      pending += status?.counts.pending ?? 0;
-      if (!status?.sealed) return pending;
-    }
+  async #walk(jobId: number, visit: (node: number) => Promise<void>): Promise<number> {
+    const statuses = await eachNode(env.LOG, jobId, async (_log, node) => {
+      await visit(node);
+      // null: the node is empty.
+      return alive(async (): Promise<LogStatus | null> => segmentOf(env.LOG, jobId, node).status());
+    });
+    return statuses.reduce((sum, { answer }) => sum + answer.counts.pending, 0);
   }
 
-  /** Walks the segments of every log. @returns what they hold, in words. */
-  async #pending(visit: (jobId: number, segment: number) => Promise<void> = async () => {}): Promise<string[]> {
+  /** Walks the nodes of every log. @returns what they hold, in words. */
+  async #pending(visit: (jobId: number, node: number) => Promise<void> = async () => {}): Promise<string[]> {
     const words: string[] = [];
     for (const { id } of this.jobs.all) {
-      const records = await this.#walk(id, (segment) => visit(id, segment));
+      const records = await this.#walk(id, (node) => visit(id, node));
       if (records > 0) words.push(`${records} records of job ${id}`);
     }
     return words;

@@ -138,6 +138,7 @@ async function consumed(bodies: readonly ArrayBuffer[], job: JobConfig): Promise
     owe: () => Promise.reject(new Error("nothing is owed")),
     silent: new SilentLogs(),
     blobs: NO_BLOBS,
+    callsMax: 10_000,
     platform: { now: () => NOON },
   };
   const batch = batchOf(bodies, NOON);

@@ -19,6 +19,8 @@ const BODY_SHOWN = 4_000;
 interface Change {
   id: number;
   at: string;
+  times: number;
+  first_at: string;
   actor: { kind: string; id: string; name: string };
   action: string;
   resource: string | null;
@@ -76,7 +78,7 @@ export const Changes: FC<{
             { label: "Sent" },
           ]}
           rows={changes.map((change) => [
-            <Time at={change.at} />,
+            <When change={change} />,
             <>
               <Foreign text={change.actor.name} max={120} />
               <span class="quiet"> {change.actor.kind}</span>
@@ -94,6 +96,18 @@ export const Changes: FC<{
     </>
   );
 };
+
+const When: FC<{ change: Change }> = ({ change: { at, times, first_at } }) => (
+  <>
+    <Time at={at} />
+    {times > 1 && (
+      <span class="quiet">
+        {" "}
+        {times} times since <Time at={first_at} />
+      </span>
+    )}
+  </>
+);
 
 const Resource: FC<{ change: Change }> = ({ change: { action, resource } }) => {
   if (resource === null) return <span class="quiet">{action.startsWith("webhook.") ? "the webhook" : "unknown"}</span>;

@@ -8,7 +8,7 @@ import { Facts, Notice, Panel, Snippet } from "../../parts/panel.tsx";
 import { Time } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
 import { isOwn, oneOf } from "./lists.tsx";
-import { type MemberView, Permissions, Roles, TRAIL } from "./words.tsx";
+import { Beyond, type MemberView, Permissions, Roles, TRAIL } from "./words.tsx";
 
 export const memberPages: readonly Page[] = [
   {
@@ -151,6 +151,7 @@ async function changeView(context: PageContext, sent: string | null, faults: Fau
       isOwn(viewer, "member", member.id) && (
         <Notice kind="warn" title="This is you: with another role you may lose access to this page" />
       ),
+      <Beyond viewer={viewer} of={member.permissions} />,
       <RestOf faults={faults} title="Role not changed" />,
       <Panel id="about" title="Member">
         <MemberFacts member={member} />
@@ -196,6 +197,7 @@ async function removeView(context: PageContext): Promise<View> {
       isOwn(context.viewer, "member", member.id) && (
         <Notice kind="warn" title="This is you: removing yourself signs you out" />
       ),
+      <Beyond viewer={context.viewer} of={member.permissions} />,
       <Panel id="about" title="Member">
         <MemberFacts member={member} />
       </Panel>,

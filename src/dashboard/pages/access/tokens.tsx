@@ -7,7 +7,7 @@ import { Check, Field, Form, may } from "../../parts/form.tsx";
 import { Facts, Notice, Panel, Snippet } from "../../parts/panel.tsx";
 import { Time } from "../../parts/values.tsx";
 import { isOwn, oneOf } from "./lists.tsx";
-import { OPENS, Permissions, type TokenView, TRAIL } from "./words.tsx";
+import { Beyond, OPENS, Permissions, type TokenView, TRAIL } from "./words.tsx";
 
 export const tokenPages: readonly Page[] = [
   {
@@ -131,6 +131,7 @@ async function deleteView(context: PageContext): Promise<View> {
       isOwn(context.viewer, "token", token.id) && (
         <Notice kind="warn" title="You are signed in with this token: deleting it signs you out" />
       ),
+      <Beyond viewer={context.viewer} of={token.permissions} />,
       <Panel id="about" title="Token">
         <TokenFacts token={token} />
       </Panel>,

@@ -1,8 +1,9 @@
 import type { FC } from "hono/jsx";
 import type * as z from "zod";
-import { PERMISSIONS, type Permission, ROLE_NAMES, ROLES } from "../../../access/roles.ts";
+import { notHeld, PERMISSIONS, type Permission, ROLE_NAMES, ROLES } from "../../../access/roles.ts";
 import type { Member, Token } from "../../../api/docs/access.ts";
-import { Facts } from "../../parts/panel.tsx";
+import { Facts, Notice } from "../../parts/panel.tsx";
+import type { Viewer } from "../../session.ts";
 
 /** What each permission allows. */
 export const OPENS: Readonly<Record<Permission, string>> = {
@@ -30,6 +31,19 @@ export const Permissions: FC<{ of: readonly Permission[] }> = ({ of }) => (
     ))}
   </span>
 );
+
+/** Why the viewer may not take these permissions away; null: the viewer may. */
+export const Beyond: FC<{ viewer: Viewer; of: readonly Permission[] }> = ({ viewer, of }) => {
+  const missing = notHeld(viewer.caller, of);
+  if (missing.length === 0) return null;
+  return (
+    <Notice kind="warn" title="You cannot take away what you do not hold">
+      <p>
+        You lack <Permissions of={missing} />.
+      </p>
+    </Notice>
+  );
+};
 
 /** The roles and their permissions. */
 export const Roles: FC = () => (

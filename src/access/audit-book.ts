@@ -1,0 +1,124 @@
+import { AUDIT_MAX, AUDIT_MERGE_MS, AUDIT_MS, AUDIT_OF_ONE_MAX } from "../limits.ts";
+
+/** One change made over the API. */
+export interface AuditEntry {
+  actor: { kind: string; id: string; name: string };
+  action: string;
+  /** Id of what was changed; null: unknown, or none. */
+  resource: string | null;
+  /** `unconfirmed`: the request failed, but the change may have been made. */
+  outcome: "done" | "unconfirmed";
+  /** The body, without secrets; null: none. */
+  body: unknown;
+  requestId: string | null;
+}
+
+/** How often a change was made in the same way. An entry of an earlier release lacks it. */
+interface Repeats {
+  times?: number;
+  /** The first time, since the epoch. */
+  sinceMs?: number;
+}
+
+export interface Audited extends AuditEntry, Required<Repeats> {
+  number: number;
+  /** The latest time, since the epoch. */
+  atMs: number;
+}
+
+interface Row {
+  [column: string]: SqlStorageValue;
+  number: number;
+  at_ms: number;
+  entry: string;
+}
+
+/**
+ * The table of changes. No caller can flush out what others did: repeats are one entry, one caller
+ * has so many entries of one kind, and where there are too many in all, the kind with the most
+ * entries loses its oldest. Changes of access are counted apart from all others.
+ */
+export class AuditBook {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  /** Notes a change, and deletes notes that are too old or too many. */
+  note(entry: AuditEntry, nowMs: number): void {
+    const noted: AuditEntry & Repeats = { ...entry, ...this.#mergedRepeats(entry, nowMs) };
+    const { number } = this.#sql
+      .exec<{ number: number }>(
+        "INSERT INTO audit (at_ms, entry) VALUES (?, ?) RETURNING number",
+        ...[nowMs, JSON.stringify(noted)],
+      )
+      .one();
+    this.#deleteMore(number);
+    // Numbers are in the order of times: the search ends at the first row that stays.
+    this.#sql.exec(
+      "DELETE FROM audit WHERE number < (SELECT number FROM audit WHERE at_ms >= ? ORDER BY number LIMIT 1)",
+      nowMs - AUDIT_MS,
+    );
+  }
+
+  /** Changes, newest first. */
+  page(offset: number, limit: number, nowMs: number): { entries: Audited[]; total: number } {
+    const since = nowMs - AUDIT_MS;
+    const { total } = this.#sql
+      .exec<{ total: number }>("SELECT count(*) AS total FROM audit WHERE at_ms >= ?", since)
+      .one();
+    const entries = this.#sql
+      .exec<Row>(
+        "SELECT number, at_ms, entry FROM audit WHERE at_ms >= ? ORDER BY number DESC LIMIT ? OFFSET ?",
+        since,
+        limit,
+        offset,
+      )
+      .toArray()
+      .map(({ number, at_ms, entry }) => {
+        const { times = 1, sinceMs = at_ms, ...change } = JSON.parse(entry) as AuditEntry & Repeats;
+        return { ...change, times, sinceMs, number, atMs: at_ms };
+      });
+    return { entries, total };
+  }
+
+  /** Deletes the entry that a change repeats, if there is one. @returns its count, and one more. */
+  #mergedRepeats({ actor, action, resource, outcome, body }: AuditEntry, nowMs: number): Repeats {
+    const before = this.#sql
+      .exec<Row>(
+        "SELECT number, at_ms, entry FROM audit WHERE of_access = (?2 GLOB 'token.*' OR ?2 GLOB 'member.*') AND actor = ?1 AND action = ?2 AND resource IS ?3 ORDER BY number DESC LIMIT 1",
+        ...[actorOf(actor), action, resource],
+      )
+      .toArray()[0];
+    if (before === undefined || Math.abs(nowMs - before.at_ms) > AUDIT_MERGE_MS) return {};
+    const entry = JSON.parse(before.entry) as AuditEntry & Repeats;
+    if (entry.outcome !== outcome || JSON.stringify(entry.body) !== JSON.stringify(body)) return {};
+    this.#sql.exec("DELETE FROM audit WHERE number = ?", before.number);
+    return { times: (entry.times ?? 1) + 1, sinceMs: entry.sinceMs ?? before.at_ms };
+  }
+
+  /** Deletes what is too much, now that an entry was added. */
+  #deleteMore(added: number): void {
+    const { of_access, actor, action } = this.#sql
+      .exec("SELECT of_access, actor, action FROM audit WHERE number = ?", added)
+      .one();
+    this.#sql.exec(
+      "DELETE FROM audit WHERE number IN (SELECT number FROM audit WHERE of_access = ? AND actor = ? AND action = ? ORDER BY number DESC LIMIT -1 OFFSET ?)",
+      ...[of_access ?? null, actor ?? null, action ?? null, AUDIT_OF_ONE_MAX],
+    );
+    const { n } = this.#sql
+      .exec<{ n: number }>("SELECT count(*) AS n FROM audit WHERE of_access = ?", of_access ?? null)
+      .one();
+    if (n <= AUDIT_MAX) return;
+    this.#sql.exec(
+      "DELETE FROM audit WHERE number = (SELECT min(number) FROM audit WHERE of_access = ? GROUP BY actor, action ORDER BY count(*) DESC, min(number) LIMIT 1)",
+      of_access ?? null,
+    );
+  }
+}
+
+/** As the column `actor` is. */
+function actorOf({ kind, id }: AuditEntry["actor"]): string {
+  return `${kind} ${id}`;
+}

@@ -1,0 +1,92 @@
+import { placeOf } from "./nodes.ts";
+import type { LogStatus } from "./types.ts";
+
+/** What the nodes of a log have answered, in their order: several. */
+type Nodes = readonly { node: number; answer: LogStatus }[];
+
+/**
+ * The status of a log of several nodes: counts summed over them.
+ * @param lastCompleteMs of all together, in ms.
+ */
+export function joined(nodes: Nodes, lastCompleteMs: number | null): LogStatus {
+  const statuses = nodes.map(({ answer }) => answer);
+  const segments = new Map<number, number>();
+  for (const { node } of nodes) {
+    const { shard, segment } = placeOf(node);
+    segments.set(shard, segment + 1);
+  }
+  return {
+    ...statuses.reduce(both),
+    lastCompleteMs,
+    segments: Math.max(...segments.values()),
+    ...fullest(statuses),
+    sealed: false,
+  };
+}
+
+/** What the fullest of those holds that take records; an earlier release does not say. */
+function fullest(nodes: readonly LogStatus[]): Pick<LogStatus, "openBytes"> {
+  const bytes = nodes.filter(({ sealed }) => !sealed).flatMap(({ openBytes }) => openBytes ?? []);
+  return bytes.length === 0 ? {} : { openBytes: Math.max(...bytes) };
+}
+
+function both(
+  a: LogStatus,
+  { splits: _s, openBytes: _o, oldestHeldTakenMs: _h, wholeCompleteMs: _w, ...b }: LogStatus,
+): LogStatus {
+  const counts = { ...b.counts };
+  for (const name of Object.keys(counts) as (keyof typeof counts)[]) counts[name] += a.counts[name];
+  const failing = (b.lastErrorMs ?? 0) >= (a.lastErrorMs ?? 0) ? b : a;
+  return {
+    ...b,
+    counts,
+    pendingObjects: a.pendingObjects + b.pendingObjects,
+    oldestPendingTakenMs: least(a.oldestPendingTakenMs, b.oldestPendingTakenMs),
+    deliveredRawBytes: a.deliveredRawBytes + b.deliveredRawBytes,
+    deliveredBytes: a.deliveredBytes + b.deliveredBytes,
+    lastErrorMs: failing.lastErrorMs,
+    errorMessage: failing.errorMessage,
+    lastReceivedMs: greatest(a.lastReceivedMs, b.lastReceivedMs),
+    failingSinceMs: least(a.failingSinceMs, b.failingSinceMs),
+    parked: a.parked || b.parked,
+    storedBytes: a.storedBytes + b.storedBytes,
+    setAside: {
+      objects: a.setAside.objects + b.setAside.objects,
+      records: a.setAside.records + b.setAside.records,
+      oldestMs: least(a.setAside.oldestMs, b.setAside.oldestMs),
+    },
+    // Only one of them sends any.
+    canary: b.canary ?? a.canary,
+    replayed: {
+      objects: a.replayed.objects + b.replayed.objects,
+      records: a.replayed.records + b.replayed.records,
+      bytes: a.replayed.bytes + b.replayed.bytes,
+    },
+  };
+}
+
+/**
+ * Everything taken in before is delivered, filtered out or discarded, in ms; 0: unknown. What any
+ * node claims holds for all that is in no node: its claim is about the queue, the ledger and the
+ * outbox as well. What is in a node holds the whole back.
+ * @param holding what the nodes hold, asked after `nodes`.
+ */
+export function lastComplete(nodes: Nodes, holding: readonly (LogStatus | null)[]): number {
+  const claimed = Math.max(...nodes.map(({ answer }) => answer.lastCompleteMs ?? 0));
+  const held = holding.map((status) => {
+    if (status === null) return Number.POSITIVE_INFINITY;
+    const { counts, setAside, lastCompleteMs, oldestHeldTakenMs } = status;
+    // A node of an earlier release says only up to when it is complete itself.
+    if (oldestHeldTakenMs !== undefined) return oldestHeldTakenMs ?? Number.POSITIVE_INFINITY;
+    return counts.pending > 0 || setAside.objects > 0 ? (lastCompleteMs ?? 0) : Number.POSITIVE_INFINITY;
+  });
+  return Math.min(claimed, ...held);
+}
+
+function least(a: number | null, b: number | null): number | null {
+  return a === null ? b : b === null ? a : Math.min(a, b);
+}
+
+function greatest(a: number | null, b: number | null): number | null {
+  return a === null ? b : b === null ? a : Math.max(a, b);
+}

@@ -1,0 +1,156 @@
+/** The platform kills the handler in the middle of a batch: for memory, CPU time, or a bug. */
+import { describe, expect } from "vitest";
+import type { Append } from "../../src/object/append.ts";
+import { decodeEnvelope } from "../../src/queue/message.ts";
+import type { Minted } from "../support/oracle.ts";
+import { api } from "../support/runtime/api.ts";
+import { mortal } from "../support/runtime/mortal.ts";
+import type { HeldMessage } from "../support/runtime/queue.ts";
+import type { World } from "../support/runtime/world.ts";
+import { largeEvent } from "./large-event.ts";
+import { row } from "./row.ts";
+import { countsOf } from "./stores.ts";
+
+/** What the platform waits after a handler died, in ms, and some. */
+const RETRY_MS = 301_000;
+
+/**
+ * Delivers what is due, in batches of a hundred, to handlers that may be killed.
+ * @param kills whether this append is the end. @returns how many were killed.
+ */
+async function deliver(world: World, kills: (ids: readonly string[]) => boolean): Promise<number> {
+  let killed = 0;
+  const due = world.queue.due();
+  for (let from = 0; from < due.length; from += 100) {
+    const handle = async (batch: MessageBatch<unknown>, env: Env): Promise<void> => {
+      const invocation = mortal(env, (binding, method, [append]) => {
+        if (binding !== "LOG" || method !== "append") return false;
+        const isKilled = kills((append as Append).messages.map(({ id }) => id));
+        if (isKilled) killed += 1;
+        return isKilled;
+      });
+      await world.isolate.queue(batch, invocation.env);
+      if (!invocation.isDead()) return;
+      world.coldIsolate();
+      throw new Error("the invocation was killed");
+    };
+    await world.queue.deliver(due.slice(from, from + 100), handle, world.env);
+  }
+  world.injected(killed);
+  return killed;
+}
+
+/** The id of the message that was taken last. */
+function lastId(world: World): string {
+  const envelope = decodeEnvelope(world.queue.held.at(-1)?.body.slice().buffer);
+  const id = envelope.ok ? envelope.value.parts[0]?.id : undefined;
+  if (id === undefined) throw new Error("no message");
+  return id;
+}
+
+const attemptsOf = (messages: readonly HeldMessage[]): number =>
+  Math.max(0, ...messages.map(({ attempts }) => attempts));
+
+interface Aside {
+  why: string;
+  events: number;
+  unreadable?: string;
+}
+
+describe("a message that kills the handler", () => {
+  for (const [count, fresh] of [
+    [1, 0],
+    [1, 40],
+    [2, 10],
+  ] as const) {
+    row(
+      `${count} among a hundred, while ${fresh} new ones come each time: set aside, and their neighbours are delivered`,
+      async (world) => {
+        const job = await world.createJob();
+        const events = world.mint(99);
+        await world.take(events.slice(0, 60), 1);
+        const poison: Minted[] = [];
+        const poisonIds: string[] = [];
+        for (let n = 0; n < count; n++) {
+          const large = largeEvent(world);
+          await world.take([large]);
+          poison.push(large);
+          poisonIds.push(lastId(world));
+        }
+        await world.take(events.slice(60), 1);
+        const killers = world.queue.held.slice(60, 60 + count);
+        const neighbours = world.queue.held.filter((message) => !killers.includes(message));
+        let kills = 0;
+        let taken = 99;
+        for (let round = 0; world.queue.held.length > 0 && round < 80; round++) {
+          if (fresh > 0 && world.queue.held.some((message) => killers.includes(message))) {
+            await world.take(world.mint(fresh), 1);
+            taken += fresh;
+          }
+          kills += await deliver(world, (ids) => ids.some((id) => poisonIds.includes(id)));
+          world.clock.advance(RETRY_MS);
+        }
+        world.setAside(poison);
+        expect(world.queue.held).toEqual([]);
+        expect([kills >= 5, kills <= 12 * count]).toEqual([true, true]);
+        // Far from the hundred after which they would be dead letters.
+        expect(attemptsOf(neighbours)).toBeLessThan(60);
+        expect(await countsOf(job)).toMatchObject({ received: taken });
+        const { result } = (await api<Aside[]>("GET", "/logship/set-aside")).body;
+        const aside = { why: "batches died with it, and so it did alone", events: 1 };
+        expect(result).toMatchObject(Array(count).fill(aside));
+        expect(result[0]).not.toHaveProperty("unreadable");
+      },
+    );
+  }
+
+  row("and is well again after a new deployment: it is delivered when it comes next", async (world) => {
+    const job = await world.createJob();
+    await world.take(world.mint(10), 1);
+    await world.take(world.mint(1));
+    const id = lastId(world);
+    for (let round = 0; round < 4; round++) {
+      expect(await deliver(world, (ids) => ids.includes(id))).toBeLessThanOrEqual(1);
+      world.clock.advance(RETRY_MS);
+    }
+    await world.settle();
+    expect(await countsOf(job)).toMatchObject({ received: 11, delivered: 11 });
+  });
+});
+
+describe("a batch that is killed though none of its messages is to blame", () => {
+  row("comes back smaller, and all of it is delivered", async (world) => {
+    const job = await world.createJob();
+    await world.take(world.mint(100), 1);
+    let kills = 0;
+    // The handler has room for 30 messages.
+    for (let round = 0; world.queue.held.length > 0 && round < 60; round++) {
+      kills += await deliver(world, ({ length }) => length > 30);
+      world.clock.advance(RETRY_MS);
+    }
+    expect(world.queue.held).toEqual([]);
+    expect(kills).toBeLessThanOrEqual(8);
+    await world.settle();
+    expect(await countsOf(job)).toMatchObject({ received: 100, delivered: 100 });
+    expect(await world.accountCounts()).toMatchObject({ set_aside: 0 });
+  });
+});
+
+describe("a deployment that dies of every message", () => {
+  row("sets none aside, and all is delivered after the next one", async (world) => {
+    const job = await world.createJob();
+    await world.take(world.mint(1));
+    await world.deliverDue();
+    await world.take(world.mint(30), 1);
+    await world.take(world.mint(1), 1);
+    let kills = 0;
+    for (let round = 0; round < 40; round++) {
+      kills += await deliver(world, () => true);
+      world.clock.advance(RETRY_MS);
+    }
+    expect([kills, world.queue.held.length]).toEqual([40, 31]);
+    await world.settle();
+    expect(await countsOf(job)).toMatchObject({ received: 32, delivered: 32 });
+    expect(await world.accountCounts()).toMatchObject({ set_aside: 0 });
+  });
+});
