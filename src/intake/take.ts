@@ -57,11 +57,18 @@ export async function takeEvents(request: TakeRequest, context: TakeContext): Pr
     if (!packed.ok) return packed;
     const { messages, accepted, unknownKeys } = packed;
     share.set(messages.reduce((sum, message) => sum + sizeOf(message), 0));
-    await sendMessages(messages, context, request.idempotencyKey === null ? SEND_MS : SEND_MS - REGISTER_MS);
-    for (const { body, blob } of messages) for (const bytes of [body, blob?.body]) if (bytes) free(bytes);
+    const allMs = request.idempotencyKey === null ? SEND_MS : SEND_MS - REGISTER_MS;
+    await sendMessages(messages, context, allMs, freeMessages);
     return { ok: true, accepted, unknownKeys: named(unknownKeys) };
   } finally {
     share.release();
+  }
+}
+
+function freeMessages(messages: readonly PackedMessage[]): void {
+  for (const { body, blob } of messages) {
+    free(body);
+    if (blob !== null) free(blob.body);
   }
 }
 

@@ -127,15 +127,17 @@ const parse = JSON.parse;
 let isCollectingOften = false;
 
 /**
- * From now on garbage is collected before an event is parsed, if it is a large one, and before the
- * queue is called.
+ * From now on garbage is collected before and after an event is parsed, if it is a large one, and
+ * before the queue is called.
  */
 function collectOften(isOn: boolean): void {
   isCollectingOften = isOn;
   const collecting: typeof JSON.parse = (text, reviver) => {
     if (text.length < LARGE_UNITS) return parse(text, reviver);
     collect();
-    return parse(text, reviver);
+    const value: unknown = parse(text, reviver);
+    collect();
+    return value;
   };
   JSON.parse = isOn ? collecting : parse;
 }
