@@ -100,8 +100,11 @@ export async function commitAndCount(
       return before?.loaded === offer.loaded ? before : offer;
     });
     const failures = await commitAll(offers, current, queue.doneMs, taken, context.append);
-    const { again: failed, owes } = await unlessOwed(failures, current, taken, context);
-    const counting = unique(offers).map((offer) => routed.get(offer.message.id) ?? offer);
+    const { again: failed, owed } = await unlessOwed(failures, current, context);
+    // What is owed is judged anew where the ledger knows newer jobs: a log that does not answer
+    // could not say that its job has changed.
+    const counted = new Map([...owed.map((offer) => [offer.message.id, offer] as const), ...routed]);
+    const counting = unique(offers).map((offer) => counted.get(offer.message.id) ?? offer);
     const { optOuts } = current;
     const recent = handsOver
       ? optional("recent records could not be handed over", () => recentOf(waiting, optOuts))
@@ -110,23 +113,23 @@ export async function commitAndCount(
       const outcome: Outcome = {
         done: counting
           .filter(({ message }) => !failed.has(message.id))
-          .map((offer) => countOf(offer, routed, recent?.get(offer.message.id))),
+          .map((offer) => countOf(offer, counted, recent?.get(offer.message.id))),
         failed: counting.filter(({ message }) => failed.has(message.id)).map(({ message }) => idOf(message)),
-        ...(owes && { owes: true as const }),
+        ...(owed.length > 0 && { owes: true as const }),
         backlog: queue.backlog,
         backlogBytes: queue.backlogBytes ?? null,
         work: taken.work,
         state: current.state,
       };
-      const { counted, watched, hasWork, newer } = partlyOf(await context.count(outcome), outcome.done);
+      const { counted: done, watched, hasWork, newer } = partlyOf(await context.count(outcome), outcome.done);
       if (watched.length > 0 && arrivals !== undefined)
         optional("records could not be shown as they arrived", () =>
           show(waiting, new Set(watched), optOuts, arrivals),
         );
-      for (const message of outcome.done) if (counted.has(message.id)) events += message.events;
+      for (const message of outcome.done) if (done.has(message.id)) events += message.events;
       if (newer === null) return { failed, noted: true, events, jobs: taken.jobs };
       // What one shard of the ledger has counted is done, though another one has newer jobs.
-      waiting = waiting.filter(({ message }) => !counted.has(message.id));
+      waiting = waiting.filter(({ message }) => !done.has(message.id));
       if (hasWork) taken.work = { batches: 0, ...NO_WORK };
       if (newer === undefined) break;
       const snapshot = readSnapshot(newer);
@@ -211,14 +214,13 @@ interface Failure {
 /**
  * Has kept what jobs could not take. A message that is owed counts as taken: it is on its way to
  * each of its jobs.
- * @returns ids of messages that have to come again, and whether any is owed.
+ * @returns ids of messages that have to come again, and what is owed.
  */
 async function unlessOwed(
   failures: readonly Failure[],
   { optOuts }: JobsSnapshot,
-  taken: Taken,
   { owe }: Pick<CommitContext, "owe">,
-): Promise<{ again: Set<string>; owes: boolean }> {
+): Promise<{ again: Set<string>; owed: Offer[] }> {
   const again = new Set<string>();
   const owing = new Map<string, Owing>();
   for (const { job, offers, error } of failures) {
@@ -232,18 +234,15 @@ async function unlessOwed(
   }
   // What comes again is offered again to all of its jobs.
   const debts = [...owing.values()].filter(({ id }) => !again.has(id));
-  if (owe === undefined || debts.length === 0) return { again, owes: false };
+  if (owe === undefined || debts.length === 0) return { again, owed: [] };
   try {
     await owe(debts);
-    for (const { offers } of failures) {
-      for (const offer of offers) if (!again.has(offer.message.id)) taken.routed.set(offer.message.id, offer);
-    }
   } catch (error) {
     log.error("debts could not be kept", { messages: debts.length, error: errorText(error) });
     for (const { id } of debts) again.add(id);
-    return { again, owes: false };
+    return { again, owed: [] };
   }
-  return { again, owes: true };
+  return { again, owed: failures.flatMap(({ offers }) => offers).filter(({ message }) => !again.has(message.id)) };
 }
 
 /**

@@ -6,7 +6,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, vi } from "vitest";
 import { accountLedger } from "../../src/account/ledger.ts";
 import { type Owed, owedIfAny } from "../../src/debts/debt-store.ts";
-import { DebtStore, DeliveryLog } from "../../src/index.ts";
+import { ControlPlane, DebtStore, DeliveryLog } from "../../src/index.ts";
 import { variants } from "../support/matrix.ts";
 import type { Minted } from "../support/oracle.ts";
 import { PROMPT_BREAKAGES } from "../support/runtime/breakage.ts";
@@ -120,6 +120,20 @@ describe("one job's log fails", () => {
     await world.jobs.refilter(bad, filter, keeps, await world.inFlight());
     await pass(world, HOUR_MS);
     expect(await countsOf(bad)).toMatchObject({ received: 10, filtered: 10 });
+  });
+
+  row("and it was disabled, which an isolate does not know: what came later counts as not routed", async (world) => {
+    const bad = await world.createJob();
+    breakLog(world, bad, "fails");
+    await world.take(world.mint(5));
+    await world.deliverDue();
+    await world.jobs.change(bad, { enabled: false });
+    world.clock.advance(1_000);
+    vi.spyOn(ControlPlane.prototype, "configSince").mockRejectedValue(new Error("no answer"));
+    await world.take(world.mint(10));
+    await world.deliverDue();
+    expect(world.queue.held).toEqual([]);
+    expect(await world.accountCounts()).toMatchObject({ processed: 15, routed: 5, not_routed: 10 });
   });
 
   row("and it is disabled meanwhile: it has what came while it was enabled", async (world) => {

@@ -197,6 +197,7 @@ it("no secret is in any line, nor in any answer", async () => {
       vi.spyOn(DeliveryLog.prototype, "status").mockImplementation(fail),
       vi.spyOn(Attempts.prototype, "put").mockImplementation(fail),
       vi.spyOn(DeliveryLog.prototype, "append").mockImplementation(fail),
+      vi.spyOn(DeliveryLog.prototype, "drive").mockImplementation(fail),
     ];
     await ask("GET", "/logship/jobs");
     await ask("GET", `/logship/jobs/${job}`, undefined, { headers: ci.headers });

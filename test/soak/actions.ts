@@ -2,11 +2,16 @@
  * The actions that can happen in an episode, one at a time. Each action makes all its random draws
  * before its first `await`.
  */
-import { abortAllDurableObjects } from "cloudflare:test";
+import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { KnownSplits } from "../../src/account/known-splits.ts";
+import { LedgerShards } from "../../src/account/shards.ts";
+import { segmentOf } from "../../src/delivery/chain.ts";
+import { beginSplit } from "../account/ledger-nodes.ts";
 import type { Minted, MintOptions } from "../support/oracle.ts";
 import { api } from "../support/runtime/api.ts";
 import type { World } from "../support/runtime/world.ts";
-import type { WorldJob } from "../support/runtime/world-jobs.ts";
+import { alive, type WorldJob } from "../support/runtime/world-jobs.ts";
 import type { Breakdowns } from "./breakdowns.ts";
 import type { Copies } from "./copies.ts";
 import { anyFilter, anyJob } from "./job-kinds.ts";
@@ -33,6 +38,10 @@ export interface Deed {
 }
 
 const JOBS_MAX = 5;
+
+/** Of a log: enough for splits of splits. */
+const NODES_MAX = 6;
+
 const DAY_MS = 86_400_000;
 const SCRIPTS = ["shop", "mailer", "cron"];
 
@@ -258,6 +267,45 @@ export const DEEDS: readonly Deed[] = [
     name: "logs are well",
     weight: 1,
     run: async ({ breakdowns }) => (breakdowns.mendLogs() === 0 ? null : ""),
+  },
+  {
+    name: "a log grows",
+    weight: 2,
+    async run(scene) {
+      const { world, random } = scene;
+      const job = someJob(scene);
+      const place = random.next();
+      if (job === null) return null;
+      const nodes = await world.nodes(job.id);
+      const node = nodes[Math.floor(place * nodes.length)] ?? 0;
+      if (nodes.length >= NODES_MAX) return null;
+      const grown = await alive(() =>
+        runInDurableObject(segmentOf(env.LOG, job.id, node), (log) => log.splitting.split()),
+      ).then(
+        () => "",
+        () => ", and fails",
+      );
+      return `job ${job.id}: node ${node} of ${nodes}${grown}`;
+    },
+  },
+  {
+    name: "the ledger grows",
+    weight: 1,
+    async run({ random }) {
+      const place = random.next();
+      const known = new KnownSplits();
+      const shards = await new LedgerShards(env.ACCOUNT, known).status().then(
+        () => known.shards(),
+        () => [],
+      );
+      const shard = shards[Math.floor(place * shards.length)];
+      if (shard === undefined || shards.length >= NODES_MAX) return null;
+      const words = await beginSplit(shard).then(
+        () => "",
+        () => ", and fails",
+      );
+      return `shard ${shard} of ${shards}${words}`;
+    },
   },
   {
     name: "send again",
