@@ -36,6 +36,7 @@ import { isForReading, mountDashboard, nothingHere } from "./dashboard/mount.tsx
 import { ApiError, CODE, type ErrorEntry, oneError, unavailable } from "./errors.ts";
 import { discardRest } from "./intake/body.ts";
 import { errorText, log } from "./log.ts";
+import { Memory } from "./memory.ts";
 import { mountDescription } from "./openapi/serve.ts";
 import { type Platform, within } from "./platform.ts";
 
@@ -81,9 +82,9 @@ export const GROUPS: readonly ResourceGroup[] = [
  * The HTTP app. It checks credentials, account, permission and configuration, in this order, before
  * a route's handler.
  */
-export function createApp(platform: Platform): Hono<AppEnv> {
+export function createApp(platform: Platform, memory: Memory = new Memory(platform)): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
-  const world: World = { platform, memory: new AccessMemory(), insiders: new WeakMap() };
+  const world: World = { platform, budget: memory, memory: new AccessMemory(), insiders: new WeakMap() };
   app.use(EVERYWHERE, numbered(platform, world.insiders));
   app.use(EVERYWHERE, async (c, next) => {
     await next();
@@ -121,6 +122,8 @@ function refused(c: AppContext, status: ApiError["status"], entries: readonly Er
 /** State of one isolate's app. */
 interface World {
   platform: Platform;
+  /** What bodies of events are counted in. */
+  budget: Memory;
   memory: AccessMemory;
   /** The dashboard's own requests. */
   insiders: Insiders;
@@ -150,7 +153,7 @@ function guarded(route: Route, action: string | null, world: World): Handler<App
     const { foreign } = route;
     const isForeign = caller.kind === "platform" && foreign !== undefined;
     if (!isForeign) requirePermission(caller, route.permission);
-    if ("take" in route) return route.take(c, world.platform);
+    if ("take" in route) return route.take(c, world.platform, world.budget);
     const config = readConfig(c.env);
     if (!config.ok) throw misconfigured(config);
     const handle = isForeign ? foreign : route.handle;

@@ -2,7 +2,7 @@
  * Bytes and text. The only file that uses `Buffer`, which the runtime's declarations leave partly
  * untyped.
  */
-import { Buffer } from "node:buffer";
+import { Buffer, isUtf8 } from "node:buffer";
 
 /** Joins byte arrays in a new buffer. */
 export function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
@@ -13,6 +13,63 @@ export function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
     at += part.length;
   }
   return whole;
+}
+
+/**
+ * Frees the memory of bytes at once: large buffers pile up before the collector comes. They must
+ * not be read afterwards. A view of a part of a buffer frees nothing.
+ */
+export function free(bytes: Uint8Array): void {
+  const { buffer } = bytes;
+  if (buffer instanceof ArrayBuffer && bytes.length > buffer.byteLength / 2) buffer.transfer(0);
+}
+
+/** Bytes that come in pieces, in one buffer that grows: pieces are not held beside the whole. */
+export class GrowingBytes {
+  readonly #maxBytes: number;
+  #buffer: ArrayBuffer;
+  #length = 0;
+
+  /**
+   * @param maxBytes it grows to this by doubling; beyond, by what is needed.
+   * @param expectedBytes its size at first.
+   */
+  constructor(maxBytes: number, expectedBytes: number) {
+    this.#maxBytes = maxBytes;
+    this.#buffer = new ArrayBuffer(Math.min(expectedBytes, maxBytes));
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Adds so many bytes, which the caller fills in before anything else is added. */
+  reserve(bytes: number): Uint8Array<ArrayBuffer> {
+    const from = this.#length;
+    this.#length += bytes;
+    const has = this.#buffer.byteLength;
+    if (this.#length > has)
+      this.#buffer = this.#buffer.transfer(Math.max(this.#length, Math.min(2 * has, this.#maxBytes)));
+    return new Uint8Array(this.#buffer, from, bytes);
+  }
+
+  /** A view of some of them, until more are added. */
+  view(from: number, to: number): Uint8Array<ArrayBuffer> {
+    return new Uint8Array(this.#buffer, from, to - from);
+  }
+
+  /** Begins again, in the same buffer. */
+  clear(): void {
+    this.#length = 0;
+  }
+
+  /** All of them, in a buffer of their own. Nothing is left. */
+  take(): Uint8Array<ArrayBuffer> {
+    const bytes = new Uint8Array(this.#buffer.transfer(this.#length));
+    this.#buffer = new ArrayBuffer(0);
+    this.#length = 0;
+    return bytes;
+  }
 }
 
 /** Lower-case hex. */
@@ -54,6 +111,15 @@ export function encodeUtf8(text: string): Uint8Array<ArrayBuffer> {
 export function utf8Length(text: string): number {
   const length: number = Buffer.byteLength(text);
   return length;
+}
+
+/** Whether bytes are valid UTF-8. Makes no text of them. */
+export function isValidUtf8(bytes: Uint8Array): boolean {
+  return isUtf8(bytes);
+}
+
+export function isEqual(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && a.every((byte, i) => byte === b[i]);
 }
 
 /** Whether a text is pure ASCII. */

@@ -1,3 +1,4 @@
+import { isolateMemory } from "./memory.ts";
 import { createWorker } from "./worker.ts";
 
 export { AccessRegister } from "./access/register.ts";
@@ -16,4 +17,4 @@ export { BlobStore } from "./queue/blob-store.ts";
 export { Replays } from "./replay/replays.ts";
 export { Watch } from "./status/watch.ts";
 
-export default createWorker();
+export default createWorker(isolateMemory);

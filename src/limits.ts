@@ -34,6 +34,22 @@ export const MESSAGE_RAW_MAX_BYTES_KEYED = 120_000;
 /** Decompressed size of one POST of events, in bytes. */
 export const EVENTS_BODY_MAX_BYTES = 16 * 1024 * 1024;
 
+/** How long a body of events may take to arrive, in ms: memory is kept for it. */
+export const EVENTS_READ_MS = 60_000;
+
+/**
+ * Memory of an isolate above what it has at rest, in bytes. The platform ends an isolate at 128 MB,
+ * of which code, engine and garbage that is not collected yet need the rest.
+ * https://developers.cloudflare.com/workers/platform/limits/#memory
+ */
+export const MEMORY_MAX_BYTES = 80_000_000;
+/**
+ * Half of it may be held while something is waited for: one of the largest bodies, and small ones
+ * beside it. The other half is for what runs between two waits, one at a time: the largest event as
+ * objects (22 MB), its record, and the messages of a body beside it.
+ */
+export const HELD_MAX_BYTES = MEMORY_MAX_BYTES / 2;
+
 /** Events of one POST. */
 export const EVENTS_MAX_COUNT = 20_000;
 
@@ -54,7 +70,16 @@ export const EVENT_MAX_BYTES = 1024 * 1024;
  */
 export const RECORD_MAX_BYTES = 8 * EVENT_MAX_BYTES;
 
-/** The records of one request together, in UTF-16 units: all are in memory at once. */
+/** The shortest log or exception in a record, with its comma, in bytes. */
+const ENTRY_MIN_BYTES = '{"name":"","message":"","TimestampMs":0},'.length;
+
+/** Logs and exceptions of one event: more of them never fit a record. */
+export const EVENT_MAX_ENTRIES = Math.floor(RECORD_MAX_BYTES / ENTRY_MIN_BYTES);
+
+/**
+ * The records of one request together, in UTF-16 units: all are in memory at once, as messages for
+ * the queue.
+ */
 export const RECORDS_MAX_UNITS = 32 * 1024 * 1024;
 
 /**
@@ -64,10 +89,13 @@ export const RECORDS_MAX_UNITS = 32 * 1024 * 1024;
 export const TEXT_MAX_CHARACTERS = 16_384;
 
 /**
- * Nesting of objects and arrays in an event: far beyond real logs, and within what JSON readers
+ * Nesting of objects and arrays in `Event`: far beyond real logs, and within what JSON readers
  * accept.
  */
 export const EVENT_MAX_DEPTH = 100;
+
+/** Levels of an event beyond which an `Event` in it is not even parsed. */
+export const EVENT_MAX_NESTING = 1_000;
 
 /** Longest `Idempotency-Key`, in characters. */
 export const IDEMPOTENCY_KEY_MAX = 255;
@@ -158,6 +186,9 @@ export const ROW_MAX_BYTES = 1_900_000;
  * memory low.
  */
 export const APPEND_MAX_RAW_BYTES = 4_000_000;
+
+/** What a group of messages is while it is committed: its records, and fragments of them. */
+export const GROUP_HELD_BYTES = 2 * APPEND_MAX_RAW_BYTES;
 
 /**
  * The same after formatting, in UTF-16 units of at most three bytes: a format may add 16 kB to each

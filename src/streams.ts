@@ -1,5 +1,5 @@
 import { createGunzip } from "node:zlib";
-import { concat } from "./bytes.ts";
+import { free, GrowingBytes } from "./bytes.ts";
 
 export type Pieces = AsyncGenerator<Uint8Array, void, undefined>;
 
@@ -102,6 +102,7 @@ export interface StreamRead {
 /**
  * Reads a stream to its end. Never throws.
  * @param bounds.maxBytes of a longer one, nothing more is read.
+ * @param bounds.expectedBytes of all of it, where that is known.
  * @param bounds.ms for all of it; undefined: no limit.
  * @param bounds.leaves as for {@link piecesOf}.
  * @param bounds.keeps false: what is read is dropped.
@@ -115,10 +116,12 @@ export async function readStream(
     ms,
     leaves = false,
     keeps = true,
-    through = (pieces) => pieces,
+    through,
     each,
+    expectedBytes = 0,
   }: {
     maxBytes: number;
+    expectedBytes?: number | undefined;
     ms?: number | undefined;
     leaves?: boolean;
     keeps?: boolean;
@@ -126,9 +129,9 @@ export async function readStream(
     each?: (piece: Uint8Array) => void;
   },
 ): Promise<StreamRead> {
-  const kept: Uint8Array[] = [];
+  const kept = new GrowingBytes(maxBytes, keeps ? expectedBytes : 0);
   let room = maxBytes;
-  const read = (end: StreamRead["end"]): StreamRead => ({ end, bytes: concat(kept) });
+  const read = (end: StreamRead["end"]): StreamRead => ({ end, bytes: kept.take() });
   if (stream === null) return read("whole");
   const over = Promise.withResolvers<undefined>();
   // One timer for all: a stream that sends a byte now and then is never idle.
@@ -136,11 +139,17 @@ export async function readStream(
   const wait: Wait = (read, late) => Promise.race([read(), over.promise.then(() => late)]);
   const pieces = piecesOf(stream, ms === undefined ? undefined : wait, leaves);
   try {
-    for await (const piece of through(pieces)) {
+    for await (const piece of through?.(pieces) ?? pieces) {
       each?.(piece);
-      if (keeps) kept.push(piece.subarray(0, room));
-      if (piece.length > room) return read("longer");
-      room -= piece.length;
+      const { length } = piece;
+      if (keeps) {
+        const fits = piece.subarray(0, room);
+        kept.reserve(fits.length).set(fits);
+        // The platform gives each piece a buffer of its own.
+        if (through === undefined) free(piece);
+      }
+      if (length > room) return read("longer");
+      room -= length;
     }
     return read("whole");
   } catch (error) {

@@ -16,6 +16,7 @@ import { tailContext } from "./intake/tail-context.ts";
 import { everyJob } from "./job/config.ts";
 import { EVENTS_MAX_COUNT } from "./limits.ts";
 import { showLive } from "./live/push.ts";
+import { Memory } from "./memory.ts";
 import { consumeDead, consumeEvents } from "./pipeline/consume.ts";
 import type { ConsumerCalls } from "./pipeline/context.ts";
 import { JobsCache } from "./pipeline/jobs-cache.ts";
@@ -36,8 +37,8 @@ const DEAD_QUEUE = "logship-events-dead";
  * The handlers of one isolate, with what it remembers between events: the configuration it read
  * last, and what it gathers. A second worker shares none of that, as another isolate would.
  */
-export function createWorker() {
-  const app = createApp(platform);
+export function createWorker(memory: Memory = new Memory(platform)) {
+  const app = createApp(platform, memory);
   const jobsCache = new JobsCache();
   const gatherer = new Gatherer();
   const recentTurns = new RecentTurns();
@@ -67,6 +68,7 @@ export function createWorker() {
       setAside: (message, n, known) => shard(n).setAside(message, known),
       asideAs: (notes, n, known) => shard(n).asideAs(notes, known),
       blobs: blobStore(env.BLOBS),
+      memory,
       callsMax: readSubrequests(env),
       platform,
     };

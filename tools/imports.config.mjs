@@ -23,6 +23,7 @@ const ROWS = [
   ["queue", "access", "filter", "output"],
   ["destinations", "errors"],
   ["record", "storage", "streams"],
+  ["memory"],
   ["limits", "log", "platform", "prices", "bytes", "backoff", "runtime-made"],
 ];
 

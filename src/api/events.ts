@@ -1,12 +1,13 @@
 import { readIntakeConfig } from "../config.ts";
 import { CODE, faultsError, oneError, unavailable } from "../errors.ts";
-import { readBody } from "../intake/body.ts";
+import { bodyRoom, readBody } from "../intake/body.ts";
 import { RegisterError } from "../intake/first-copy.ts";
 import { keyRegister } from "../intake/key-register.ts";
 import { SendError } from "../intake/send.ts";
 import { takeEvents } from "../intake/take.ts";
-import { EVENTS_BODY_MAX_BYTES, IDEMPOTENCY_KEY_MAX } from "../limits.ts";
+import { EVENTS_BODY_MAX_BYTES, EVENTS_READ_MS, IDEMPOTENCY_KEY_MAX } from "../limits.ts";
 import { errorText, log } from "../log.ts";
+import type { Memory } from "../memory.ts";
 import type { Platform } from "../platform.ts";
 import { blobStore } from "../queue/blob-store.ts";
 import { BODY_CODE, bodyBytes, mediaType } from "./body.ts";
@@ -21,21 +22,23 @@ export const eventRoutes: readonly Resource[] = [
   },
 ];
 
-async function sendEvents(c: AppContext, platform: Platform): Promise<Response> {
+async function sendEvents(c: AppContext, platform: Platform, memory: Memory): Promise<Response> {
   requireDataset(c);
   const request = c.req.raw;
   const idempotencyKey = keyOf(request);
   const ndjson = isNdjson(request);
-  const bytes = bodyBytes(await readBody(request, EVENTS_BODY_MAX_BYTES));
+  const read = async () => bodyBytes(await readBody(request, EVENTS_BODY_MAX_BYTES, EVENTS_READ_MS));
+  const room = bodyRoom(request, EVENTS_BODY_MAX_BYTES);
   const to = {
     queue: c.env.EVENTS,
     blobs: blobStore(c.env.BLOBS),
     keys: keyRegister(c.env.KEYS),
     platform,
+    memory,
     defaultScriptName: readIntakeConfig(c.env).defaultScriptName,
-    nowMs: platform.now(),
   };
-  const taken = await takeEvents({ bytes, ndjson, idempotencyKey }, to).catch(notTaken);
+  const taken = await takeEvents({ room, read, ndjson, idempotencyKey }, to).catch(notTaken);
+  if (!taken.ok && taken.status === 503) throw unavailable(taken.message);
   if (!taken.ok) throw faultsError(taken.status, BODY_CODE[taken.status], taken.faults);
   const messages = droppedKeys(taken.unknownKeys);
   return success(c, { accepted: taken.accepted }, { status: 202, messages });

@@ -1,5 +1,7 @@
-import { CODE, oneError } from "../errors.ts";
-import { UPLOAD_SLOT_MS, UPLOAD_SMALL_MAX_BYTES, UPLOADS_AT_ONCE } from "../limits.ts";
+import { CODE, oneError, unavailable } from "../errors.ts";
+import { bodyRoom } from "../intake/body.ts";
+import { UPLOAD_MAX_BYTES, UPLOAD_SLOT_MS, UPLOAD_SMALL_MAX_BYTES, UPLOADS_AT_ONCE } from "../limits.ts";
+import { isolateMemory } from "../memory.ts";
 import type { Handler } from "./route.ts";
 
 /**
@@ -27,7 +29,10 @@ export class UploadSlots {
 
 const slots = new UploadSlots();
 
-/** Makes uploads that are large, or may be, take a slot. @throws ApiError 429 if none is free. */
+/**
+ * Makes uploads that are large, or may be, take a slot and wait for memory.
+ * @throws ApiError 429 if no slot is free, 503 if there is no memory.
+ */
 export function inSlot(handle: Handler): Handler {
   return async (c, config, platform) => {
     if (isSmall(c.req.raw.headers)) return handle(c, config, platform);
@@ -36,9 +41,12 @@ export function inSlot(handle: Handler): Handler {
       throw oneError(429, CODE.tooMany, "other large uploads are in progress; repeat the request", {
         "Retry-After": "5",
       });
+    const share = await isolateMemory.take(bodyRoom(c.req.raw, UPLOAD_MAX_BYTES));
     try {
+      if (share === null) throw unavailable("too much is under way; repeat the request");
       return await handle(c, config, platform);
     } finally {
+      share?.release();
       free();
     }
   };

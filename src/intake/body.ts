@@ -17,11 +17,13 @@ export async function readBody(request: Request, maxBytes: number, ms?: number):
     return { ok: false, fault: { status: 415, message: "Content-Encoding must be gzip or absent" } };
   }
   const tooLarge: Body = { ok: false, fault: { status: 413, message: `the body is larger than ${maxBytes} bytes` } };
-  if (Number(request.headers.get("content-length") ?? 0) > maxBytes) return tooLarge;
+  const length = lengthOf(request.headers);
+  if (length !== null && length > maxBytes) return tooLarge;
   if (request.body === null) return { ok: true, bytes: new Uint8Array() };
   // The rest may still be read by another reader, a bomb's too: as it came, it is small.
   const through = encoding === "gzip" ? inflated : undefined;
-  const read = await readStream(request.body, { maxBytes, ms, leaves: true, through });
+  const expectedBytes = through === undefined && length !== null ? length : 0;
+  const read = await readStream(request.body, { maxBytes, expectedBytes, ms, leaves: true, through });
   switch (read.end) {
     case "whole":
       return { ok: true, bytes: read.bytes };
@@ -34,6 +36,27 @@ export async function readBody(request: Request, maxBytes: number, ms?: number):
       return { ok: false, fault: { status: 400, message } };
     }
   }
+}
+
+/** Deflate makes no more of a byte than this. https://zlib.net/zlib_tech.html */
+const INFLATE_MAX = 1_032;
+
+/**
+ * What a body takes at most when it has arrived, in bytes, by what its headers say. None of a body
+ * that says that it is too large is read.
+ */
+export function bodyRoom({ body, headers }: Request, maxBytes: number): number {
+  if (body === null) return 0;
+  const length = lengthOf(headers);
+  if (length === null) return maxBytes;
+  if (headers.has("content-encoding")) return Math.min(INFLATE_MAX * length, maxBytes);
+  return length > maxBytes ? 0 : length;
+}
+
+/** Of a body as it is sent, in bytes; null: the request does not say. */
+function lengthOf(headers: Headers): number | null {
+  const length = headers.get("content-length");
+  return length !== null && /^\d{1,15}$/.test(length) ? Number(length) : null;
 }
 
 /** Bounds of reading an unwanted body, in bytes (twice the largest accepted one) and ms. */
@@ -51,11 +74,19 @@ export async function discardRest({ body }: Request): Promise<void> {
   await readStream(body, { maxBytes: REST_MAX_BYTES, ms: REST_WAIT_MS, keeps: false });
 }
 
+/** What {@link decodeUtf8} says of invalid bytes. */
+export const NO_UTF8 = "the body is not valid UTF-8";
+
+/** Length of the byte order mark that a body may begin with, in bytes. */
+export function markLength(bytes: Uint8Array): 0 | 3 {
+  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0;
+}
+
 /** Strict: invalid UTF-8 is a fault, not U+FFFD. Drops a byte order mark. */
 export function decodeUtf8(bytes: Uint8Array): Decoded<string> {
   try {
     return { ok: true, value: new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes) };
   } catch {
-    return { ok: false, why: "the body is not valid UTF-8" };
+    return { ok: false, why: NO_UTF8 };
   }
 }

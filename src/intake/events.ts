@@ -1,7 +1,10 @@
-import { utf8Length } from "../bytes.ts";
+import { encodeUtf8, utf8Length } from "../bytes.ts";
 import {
   ERRORS_MAX_ENTRIES,
   EVENT_MAX_BYTES,
+  EVENT_MAX_DEPTH,
+  EVENT_MAX_ENTRIES,
+  EVENT_MAX_NESTING,
   EVENTS_MAX_COUNT,
   EVENTS_MAX_DAYS,
   RECORD_MAX_BYTES,
@@ -9,7 +12,17 @@ import {
 } from "../limits.ts";
 import { recordLine } from "../record/encode.ts";
 import type { TraceRecord } from "../record/fields.ts";
-import { type Fault, type Findings, type MappingContext, toRecord, utcDay } from "../record/record.ts";
+import {
+  type Fault,
+  type Findings,
+  isDeeperThan,
+  type MappingContext,
+  nestedTooDeeply,
+  toRecord,
+  utcDay,
+} from "../record/record.ts";
+import { markLength } from "./body.ts";
+import { JsonScanner, trimmed } from "./json-scan.ts";
 
 export interface AcceptedEvents {
   /** One JSON text a record, in the order of the events. */
@@ -18,138 +31,252 @@ export interface AcceptedEvents {
   unknownKeys: string[];
 }
 
-export type Events = ({ ok: true } & AcceptedEvents) | { ok: false; status: 400 | 413; faults: Fault[] };
+export interface RefusedEvents {
+  ok: false;
+  status: 400 | 413;
+  faults: Fault[];
+}
+
+export type Events = ({ ok: true } & AcceptedEvents) | RefusedEvents;
 
 /**
- * An event and its JSON pointer in the body. `fault` instead of `value`: it is not JSON. `text`:
- * its own text, where it is known.
+ * An event and its JSON pointer in the body: its value; or how to parse it, if it is known to be no
+ * larger than an event may be; or what is wrong with it, seen before it was parsed.
  */
-export type Located = { pointer: string; value: unknown; text?: string } | { pointer: string; fault: string };
+export type Located = { pointer: string } & ({ value: unknown } | { parse: () => unknown } | { fault: string });
 
-export type ParsedEvents =
-  | { ok: true; events: Located[] }
+export type FoundEvents =
+  | {
+      ok: true;
+      count: number;
+      /** None of them is parsed yet. */
+      events: Iterable<Located>;
+    }
   /** The body as a whole is not JSON. */
   | { ok: false; kind: "not_json" }
   /** More events than a request may hold. */
   | { ok: false; kind: "too_many" };
 
+/** Where an event is in a body, and why it is not to be parsed, if so. */
+interface Place {
+  from: number;
+  to: number;
+  fault: Refusal | null;
+}
+
+interface Refusal {
+  message: string;
+  /** Pointer within the event. */
+  inside?: string;
+}
+
+const TOO_LARGE = `larger than ${EVENT_MAX_BYTES} bytes`;
+const TOO_LARGE_AS_RECORD = `larger than ${RECORD_MAX_BYTES} bytes as a record`;
+const NO_OBJECT: Refusal = { message: "an event is a JSON object" };
+const TOO_DEEP: Refusal = { message: nestedTooDeeply(EVENT_MAX_DEPTH), inside: "/Event" };
+const OPENING_BRACE = 0x7b;
+const NEWLINE = 0x0a;
+
+/** What of an event may not be nested too deeply. */
+const BOUNDED = { key: encodeUtf8('"Event"'), levels: EVENT_MAX_NESTING };
+
 /**
- * Parses a body: one event, an array of events, or NDJSON. Blank lines of NDJSON are skipped, so a
- * pointer counts events, not lines. A small body can hold millions of events, so they are counted
- * before they are mapped.
+ * Finds the events of a body: one event, an array of events, or NDJSON. Blank lines of NDJSON are
+ * skipped, so a pointer counts events, not lines. A small body can hold millions of events, and
+ * `JSON.parse` takes up to fifty times the size of its text: so all of it is read through first,
+ * and what is too much is refused before any of it is parsed; the rest is parsed one event at a
+ * time.
+ * @param bytes valid UTF-8. They are read again when an event is parsed.
  */
-export function parseEvents(text: string, ndjson: boolean): ParsedEvents {
-  if (ndjson) return parseLines(text);
-  const parsed = parseJson(text);
-  if (!parsed.ok) return { ok: false, kind: "not_json" };
-  if (!Array.isArray(parsed.value))
-    return { ok: true, events: [{ pointer: "", value: parsed.value, text: text.trim() }] };
-  if (parsed.value.length > EVENTS_MAX_COUNT) return { ok: false, kind: "too_many" };
-  return { ok: true, events: parsed.value.map((value, i) => ({ pointer: `/${i}`, value })) };
+export function findEvents(bytes: Uint8Array, ndjson: boolean): FoundEvents {
+  const from = markLength(bytes);
+  if (ndjson) return linesOf(bytes, from);
+  const scanner = new JsonScanner(bytes, from, bytes.length, BOUNDED);
+  if (!scanner.passes("[")) {
+    const place = wholeText(bytes, from, bytes.length);
+    return place === null ? { ok: false, kind: "not_json" } : found(bytes, [place], true);
+  }
+  const places: Place[] = [];
+  let count = 0;
+  if (!scanner.passes("]")) {
+    do {
+      scanner.isAtEnd();
+      const start = scanner.at;
+      if (!scanner.value()) return { ok: false, kind: "not_json" };
+      count += 1;
+      if (count <= EVENTS_MAX_COUNT)
+        places.push({ from: start, to: scanner.at, fault: refusalInList(bytes, start, scanner) });
+    } while (scanner.passes(","));
+    if (!scanner.passes("]")) return { ok: false, kind: "not_json" };
+  }
+  if (!scanner.isAtEnd()) return { ok: false, kind: "not_json" };
+  return count > EVENTS_MAX_COUNT ? { ok: false, kind: "too_many" } : found(bytes, places);
 }
 
-function parseLines(text: string): ParsedEvents {
-  const events: Located[] = [];
-  for (let at = 0; at < text.length; ) {
-    const newline = text.indexOf("\n", at);
-    const end = newline === -1 ? text.length : newline;
-    const line = text.slice(at, end).trim();
+function linesOf(bytes: Uint8Array, from: number): FoundEvents {
+  const places: Place[] = [];
+  for (let at = from; at < bytes.length; ) {
+    const newline = bytes.indexOf(NEWLINE, at);
+    const end = newline === -1 ? bytes.length : newline;
+    const line = trimmed(bytes, at, end);
     at = end + 1;
-    if (line === "") continue;
-    if (events.length === EVENTS_MAX_COUNT) return { ok: false, kind: "too_many" };
-    const pointer = `/${events.length}`;
-    const parsed = parseJson(line);
-    events.push(parsed.ok ? { pointer, value: parsed.value, text: line } : { pointer, fault: "this line is not JSON" });
+    if (line.from === line.to) continue;
+    if (places.length === EVENTS_MAX_COUNT) return { ok: false, kind: "too_many" };
+    const place = wholeText(bytes, line.from, line.to);
+    places.push(place ?? { ...line, fault: { message: "this line is not JSON" } });
   }
-  return { ok: true, events };
+  return found(bytes, places);
 }
 
-function parseJson(text: string): { ok: true; value: unknown } | { ok: false } {
-  try {
-    return { ok: true, value: JSON.parse(text) };
-  } catch {
-    return { ok: false };
-  }
+/** The one value of a text; null: it is not JSON. White space in it counts for its size. */
+function wholeText(bytes: Uint8Array, from: number, to: number): Place | null {
+  const scanner = new JsonScanner(bytes, from, to, BOUNDED);
+  scanner.isAtEnd();
+  const start = scanner.at;
+  if (!scanner.value()) return null;
+  const end = scanner.at;
+  if (!scanner.isAtEnd()) return null;
+  const fault = end - start > EVENT_MAX_BYTES ? { message: TOO_LARGE } : refusalOfDepth(scanner);
+  return { from: start, to: end, fault };
 }
+
+/** White space between the parts of an element does not count for its size. */
+function refusalInList(bytes: Uint8Array, from: number, scanner: JsonScanner): Refusal | null {
+  if (scanner.compact <= EVENT_MAX_BYTES) return refusalOfDepth(scanner);
+  return bytes[from] === OPENING_BRACE ? { message: TOO_LARGE } : NO_OBJECT;
+}
+
+function refusalOfDepth({ isDeep }: JsonScanner): Refusal | null {
+  return isDeep ? TOO_DEEP : null;
+}
+
+/** The same of an event that is parsed already. */
+function refusalOf(value: unknown): Refusal | null {
+  if (isTooLarge(value)) return { message: TOO_LARGE };
+  const event = (value as { Event?: unknown } | null)?.Event;
+  const isDeep = typeof event === "object" && event !== null && isDeeperThan(event, EVENT_MAX_NESTING - 1);
+  return isDeep ? TOO_DEEP : null;
+}
+
+/** @param isOne the body itself is the event. */
+function found(bytes: Uint8Array, places: readonly Place[], isOne = false): FoundEvents {
+  function* events(): Generator<Located> {
+    for (const [i, { from, to, fault }] of places.entries()) {
+      const pointer = isOne ? "" : `/${i}`;
+      if (fault !== null) yield { pointer: pointer + (fault.inside ?? ""), fault: fault.message };
+      else yield { pointer, parse: () => JSON.parse(decoder.decode(bytes.subarray(from, to))) };
+    }
+  }
+  return { ok: true, count: places.length, events: { [Symbol.iterator]: events } };
+}
+
+/** Strict: a byte order mark within a body is no white space. */
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** Maps events to record lines, all or nothing. Every fault is reported. */
 export function acceptEvents(events: readonly Located[], context: MappingContext): Events {
   if (events.length > EVENTS_MAX_COUNT) {
     return refused(400, `at most ${EVENTS_MAX_COUNT} events a request; this one has ${events.length}`);
   }
+  const lines: string[] = [];
+  const mapped = mapEvents(events, context, (line) => lines.push(line));
+  return mapped.ok ? { ok: true, lines, unknownKeys: mapped.unknownKeys } : mapped;
+}
+
+/**
+ * Maps events to record lines, one at a time, so that never more than one of them exists as
+ * objects. Every fault is reported.
+ * @param keep gets the lines, in order; they are worth nothing if in the end something is refused.
+ */
+export function mapEvents(
+  events: Iterable<Located>,
+  context: MappingContext,
+  keep: (line: string) => void,
+): { ok: true; unknownKeys: string[] } | RefusedEvents {
   const findings: Findings = { faults: [], unknownKeys: new Set() };
   const { faults } = findings;
-  const lines: string[] = [];
   const days = new Set<number>();
   let units = 0;
   for (const event of events) {
     if (faults.length >= ERRORS_MAX_ENTRIES) break;
-    const { pointer } = event;
-    if ("fault" in event) {
-      faults.push({ pointer, message: event.fault });
-      continue;
-    }
-    if (isTooLarge(event)) {
-      faults.push({ pointer, message: TOO_LARGE });
-      continue;
-    }
-    const record = toRecord(event.value, context, pointer, findings);
-    if (record === null) continue;
-    const line = lineOf(record, event, faults);
-    if (line === null) continue;
-    days.add(utcDay(record.EventTimestampMs));
-    lines.push(line);
-    units += line.length;
-    // A small body can become large records, all of which are in memory until the queue has them.
+    const mapped = mapEvent(event, context, findings);
+    if (mapped === null) continue;
+    days.add(mapped.day);
+    units += mapped.line.length;
+    // A small body can become large records.
     if (units > RECORDS_MAX_UNITS)
       return refused(
         413,
         `as records, these events are larger than ${RECORDS_MAX_UNITS} characters; send fewer at once`,
       );
+    if (faults.length === 0) keep(mapped.line);
   }
   if (days.size > EVENTS_MAX_DAYS) {
     const message = `at most ${EVENTS_MAX_DAYS} distinct UTC days a request; these events span ${days.size}`;
     faults.push({ pointer: "", message });
   }
   if (faults.length > 0) return { ok: false, status: 400, faults };
-  return { ok: true, lines, unknownKeys: [...findings.unknownKeys].sort() };
+  return { ok: true, unknownKeys: [...findings.unknownKeys].sort() };
 }
 
-function refused(status: 400 | 413, message: string): Events {
+/** The event as objects ends with this call. @returns null: a fault was added. */
+function mapEvent(event: Located, context: MappingContext, findings: Findings): { line: string; day: number } | null {
+  const { faults } = findings;
+  const { pointer } = event;
+  if ("fault" in event) {
+    faults.push({ pointer, message: event.fault });
+    return null;
+  }
+  const isSized = "parse" in event;
+  const value = isSized ? event.parse() : event.value;
+  const refusal = (isSized ? null : refusalOf(value)) ?? refusalOfEntries(value);
+  if (refusal !== null) {
+    faults.push({ pointer: pointer + (refusal.inside ?? ""), message: refusal.message });
+    return null;
+  }
+  const record = toRecord(value, context, pointer, findings);
+  if (record === null) return null;
+  const line = lineOf(record, faults, pointer, isSized ? null : value);
+  return line === null ? null : { line, day: utcDay(record.EventTimestampMs) };
+}
+
+function refused(status: 400 | 413, message: string): RefusedEvents {
   return { ok: false, status, faults: [{ pointer: "", message }] };
 }
 
-const TOO_LARGE = `larger than ${EVENT_MAX_BYTES} bytes`;
-
-/** The shortest log or exception: `{},`. */
-const ENTRY_MIN_BYTES = 3;
+/** The shortest log or exception as it is sent: `{},`. */
+const SENT_ENTRY_MIN_BYTES = 3;
 
 /** A cheap check before mapping. */
-function isTooLarge({ value, text }: { value: unknown; text?: string }): boolean {
-  if (text !== undefined) return isLongerThan(text, EVENT_MAX_BYTES);
-  const entries = ["logs", "exceptions", "Logs", "Exceptions"].reduce((sum, name) => {
+function isTooLarge(value: unknown): boolean {
+  return entriesOf(value) * SENT_ENTRY_MIN_BYTES > EVENT_MAX_BYTES;
+}
+
+/** Before they are mapped, which takes a hundred bytes for each. */
+function refusalOfEntries(value: unknown): Refusal | null {
+  return entriesOf(value) > EVENT_MAX_ENTRIES ? { message: TOO_LARGE_AS_RECORD } : null;
+}
+
+/** Logs and exceptions of an event. */
+function entriesOf(value: unknown): number {
+  return ["logs", "exceptions", "Logs", "Exceptions"].reduce((sum, name) => {
     const list = (value as { [name: string]: unknown } | null)?.[name];
     return sum + (Array.isArray(list) ? list.length : 0);
   }, 0);
-  return entries * ENTRY_MIN_BYTES > EVENT_MAX_BYTES;
 }
 
 /**
  * The record's line; null and a fault if it is too large. A record may be larger than the event as
  * it was sent.
+ * @param unsized the event, if its size as it was sent is unknown: it is measured as compact JSON.
  */
-function lineOf(
-  record: TraceRecord,
-  { pointer, value, text }: { pointer: string; value: unknown; text?: string },
-  faults: Fault[],
-): string | null {
+function lineOf(record: TraceRecord, faults: Fault[], pointer: string, unsized: unknown): string | null {
   try {
     const line = recordLine(record);
     if (!isLongerThan(line, EVENT_MAX_BYTES)) return line;
-    // In an array, the event's own text is unknown: it is measured as compact JSON.
-    const small = text !== undefined || !isLongerThan(JSON.stringify(value), EVENT_MAX_BYTES);
+    const small = unsized === null || !isLongerThan(JSON.stringify(unsized), EVENT_MAX_BYTES);
     if (small && !isLongerThan(line, RECORD_MAX_BYTES)) return line;
-    faults.push({ pointer, message: small ? `larger than ${RECORD_MAX_BYTES} bytes as a record` : TOO_LARGE });
+    faults.push({ pointer, message: small ? TOO_LARGE_AS_RECORD : TOO_LARGE });
   } catch {
     // JSON.stringify fails on a parsed value only if the stack overflows.
     faults.push({ pointer, message: "nested too deeply" });

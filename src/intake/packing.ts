@@ -1,4 +1,4 @@
-import { concat } from "../bytes.ts";
+import { free, GrowingBytes, utf8Length } from "../bytes.ts";
 import {
   MESSAGE_RAW_MAX_BYTES,
   MESSAGE_RAW_MAX_BYTES_KEYED,
@@ -10,7 +10,7 @@ import {
 } from "../limits.ts";
 import { encodeParts, splitMessage } from "../queue/message.ts";
 import type { FirstCopy } from "./first-copy.ts";
-import { messageFacts, recordFacts } from "./record-facts.ts";
+import { messageFacts, type RecordFacts, recordFacts } from "./record-facts.ts";
 
 export interface PackedMessage {
   id: string;
@@ -36,59 +36,104 @@ export interface PackingContext {
 
 const encoder = new TextEncoder();
 
+/** Of the buffer for lines at first, in bytes. */
+const FIRST_BYTES = 16_384;
+
+const NEWLINE = 0x0a;
+
+interface PartLine {
+  /** Behind its newline, in the bytes of the part. */
+  end: number;
+  facts: RecordFacts | null;
+}
+
 /**
  * Packs record lines into few messages within the queue's limits, in order. Keyed: the boundaries
  * are a pure function of the lines, so a repeated request gives the same messages under the same
  * ids, whatever the platform's compressor. Not keyed: parts are larger, and one that does not fit
- * after compression is halved. A record that does not fit alone travels as a reference.
- * @param lines one JSON text a record, without newline.
- * @returns the messages, or the indices of records that are too large.
+ * after compression is halved. A record that does not fit alone travels as a reference. Of the
+ * lines, only those of one message are held at once.
  */
-export function packRecords(lines: readonly string[], context: PackingContext): Packed {
-  const rawMax = context.keyed ? MESSAGE_RAW_MAX_BYTES_KEYED : MESSAGE_RAW_MAX_BYTES;
-  const messages: PackedMessage[] = [];
-  const tooLarge: number[] = [];
-  const facts = lines.map(recordFacts);
-  const add = (from: number, parts: readonly Uint8Array[]): void => {
-    const id = context.idOf(messages.length);
-    const { takenInMs, first } = context;
-    const keyed = first?.keyed ?? context.keyed;
+export class RecordPacker {
+  readonly #context: PackingContext;
+  readonly #rawMax: number;
+  readonly #messages: PackedMessage[] = [];
+  readonly #tooLarge: number[] = [];
+  /** Lines of the message that is being gathered, each ended by a newline. */
+  readonly #raw: GrowingBytes;
+  #part: PartLine[] = [];
+  #lines = 0;
+
+  constructor(context: PackingContext) {
+    this.#context = context;
+    this.#rawMax = context.keyed ? MESSAGE_RAW_MAX_BYTES_KEYED : MESSAGE_RAW_MAX_BYTES;
+    this.#raw = new GrowingBytes(this.#rawMax, FIRST_BYTES);
+  }
+
+  /** @param line one JSON text, without newline. */
+  add(line: string): void {
+    const bytes = utf8Length(line) + 1;
+    if (this.#part.length > 0 && this.#raw.length + bytes > this.#rawMax) this.#close();
+    const room = this.#raw.reserve(bytes);
+    encoder.encodeInto(line, room);
+    room[bytes - 1] = NEWLINE;
+    this.#part.push({ end: this.#raw.length, facts: recordFacts(line) });
+    this.#lines += 1;
+  }
+
+  /** @returns the messages, or the indices of records that are too large. */
+  finish(): Packed {
+    if (this.#part.length > 0) this.#close();
+    const tooLarge = this.#tooLarge;
+    return tooLarge.length > 0 ? { ok: false, tooLarge } : { ok: true, messages: this.#messages };
+  }
+
+  #close(): void {
+    this.#pack(0, this.#part.length);
+    this.#part = [];
+    this.#raw.clear();
+  }
+
+  /** Packs some lines of the part. */
+  #pack(from: number, to: number): void {
+    const { takenInMs, first } = this.#context;
+    const messages = this.#messages;
+    const id = this.#context.idOf(messages.length);
+    const keyed = first?.keyed ?? this.#context.keyed;
     const isRepeat = first !== undefined && first.takenInMs < takenInMs;
-    const raw = concat(parts);
-    if (parts.length === 1 && raw.length > RECORD_MAX_BYTES + 1) {
-      tooLarge.push(from);
+    const lines = this.#part.slice(from, to);
+    const raw = this.#raw.view(this.#part[from - 1]?.end ?? 0, this.#part[to - 1]?.end ?? 0);
+    const records = lines.length;
+    // Its place among all lines.
+    const index = this.#lines - this.#part.length + from;
+    if (records === 1 && raw.length > RECORD_MAX_BYTES + 1) {
+      this.#tooLarge.push(index);
       return;
     }
-    const told = messageFacts(facts.slice(from, from + parts.length));
-    const part = { id, takenInMs, keyed, ...(isRepeat && { firstMs: first.takenInMs }), records: parts.length };
+    const told = messageFacts(lines.map(({ facts }) => facts));
+    const part = { id, takenInMs, keyed, ...(isRepeat && { firstMs: first.takenInMs }), records };
     const body = encodeParts([part], raw, told);
     if (body.length <= QUEUE_MESSAGE_MAX_BYTES) {
-      messages.push({ id, takenInMs, records: parts.length, body, blob: null });
-    } else if (parts.length > 1) {
-      const half = parts.length >> 1;
-      add(from, parts.slice(0, half));
-      add(from + half, parts.slice(half));
+      messages.push({ id, takenInMs, records, body, blob: null });
+      return;
+    }
+    if (records > 1) {
+      const half = from + (records >> 1);
+      this.#pack(from, half);
+      this.#pack(half, to);
     } else if (body.length <= ROW_MAX_BYTES) {
       const { reference, ...blob } = splitMessage(body);
-      messages.push({ id, takenInMs, records: 1, body: reference, blob });
-    } else {
-      tooLarge.push(from);
-    }
-  };
-  let part: Uint8Array[] = [];
-  let partBytes = 0;
-  lines.forEach((line, i) => {
-    const bytes = encoder.encode(`${line}\n`);
-    if (part.length > 0 && partBytes + bytes.length > rawMax) {
-      add(i - part.length, part);
-      part = [];
-      partBytes = 0;
-    }
-    part.push(bytes);
-    partBytes += bytes.length;
-  });
-  if (part.length > 0) add(lines.length - part.length, part);
-  return tooLarge.length > 0 ? { ok: false, tooLarge } : { ok: true, messages };
+      messages.push({ id, takenInMs, records, body: reference, blob });
+    } else this.#tooLarge.push(index);
+    free(body);
+  }
+}
+
+/** Packs lines that are all there, as {@link RecordPacker} does. */
+export function packRecords(lines: readonly string[], context: PackingContext): Packed {
+  const packer = new RecordPacker(context);
+  for (const line of lines) packer.add(line);
+  return packer.finish();
 }
 
 /** Groups messages into `sendBatch` calls within both limits of the queue, in order. */

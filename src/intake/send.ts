@@ -46,6 +46,7 @@ export class SendError extends Error {
  * not. Either may have been taken after all; a repeat has the same ids, and the logs take each id
  * once.
  * @param allMs deadline of the whole, in ms; each call has its own.
+ * @param taken is told of each group that the queue has taken.
  * @throws SendError if a group could not be sent. Groups before it were taken; those after it are
  *   not tried.
  */
@@ -53,6 +54,7 @@ export async function sendMessages(
   messages: readonly PackedMessage[],
   sending: Sending,
   allMs: number = SEND_MS,
+  taken: (group: readonly PackedMessage[]) => void = () => {},
 ): Promise<void> {
   const groups = sendGroups(messages);
   const patience = new Patience(allMs);
@@ -61,6 +63,7 @@ export async function sendMessages(
       for (let attempt = 0; ; attempt++) {
         try {
           await sendGroup(group, sending, patience);
+          taken(group);
           break;
         } catch (error) {
           const delay = SEND_RETRY_MS[attempt];

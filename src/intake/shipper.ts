@@ -2,6 +2,7 @@ import { WorkerEntrypoint } from "cloudflare:workers";
 import { encodeUtf8 } from "../bytes.ts";
 import { readIntakeConfig } from "../config.ts";
 import { EVENTS_BODY_MAX_BYTES, IDEMPOTENCY_KEY_MAX } from "../limits.ts";
+import { isolateMemory } from "../memory.ts";
 import { platform } from "../platform.ts";
 import { blobStore } from "../queue/blob-store.ts";
 import { keyRegister } from "./key-register.ts";
@@ -38,17 +39,18 @@ export class Shipper extends WorkerEntrypoint<Env> {
     if (bytes.length > EVENTS_BODY_MAX_BYTES)
       throw new TypeError(`the events are larger than ${EVENTS_BODY_MAX_BYTES} bytes of JSON`);
     const taken = await takeEvents(
-      { bytes, ndjson: false, idempotencyKey: key },
+      { room: bytes.length, read: async () => bytes, ndjson: false, idempotencyKey: key },
       {
         queue: this.env.EVENTS,
         blobs: blobStore(this.env.BLOBS),
         keys: keyRegister(this.env.KEYS),
         platform,
+        memory: isolateMemory,
         defaultScriptName: readIntakeConfig(this.env).defaultScriptName,
-        nowMs: platform.now(),
       },
     );
     if (taken.ok) return { accepted: taken.accepted, unknownKeys: taken.unknownKeys };
+    if (taken.status === 503) throw new Error(taken.message);
     throw new TypeError(taken.faults.map(({ pointer, message }) => `${pointer || "/"}: ${message}`).join("; "));
   }
 }

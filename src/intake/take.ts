@@ -1,15 +1,23 @@
+import { free, isValidUtf8 } from "../bytes.ts";
 import { EVENTS_MAX_COUNT } from "../limits.ts";
+import type { Memory, Share } from "../memory.ts";
+import type { Platform } from "../platform.ts";
 import type { Fault } from "../record/record.ts";
-import { decodeUtf8 } from "./body.ts";
-import { acceptEvents, parseEvents } from "./events.ts";
+import { NO_UTF8 } from "./body.ts";
+import { type FoundEvents, findEvents, type Located, mapEvents } from "./events.ts";
 import { type FirstCopy, firstCopy, type Keys, REGISTER_MS } from "./first-copy.ts";
 import { keyedIds, randomIds } from "./ids.ts";
-import { type PackingContext, packRecords } from "./packing.ts";
+import { type PackedMessage, type PackingContext, RecordPacker } from "./packing.ts";
 import { SEND_MS, type Sending, sendMessages } from "./send.ts";
 
 export interface TakeRequest {
-  /** The decompressed body: one event, a JSON array of events, or NDJSON. */
-  bytes: Uint8Array;
+  /** What the body takes at most, in bytes. */
+  room: number;
+  /**
+   * Reads the body, decompressed: one event, a JSON array of events, or NDJSON. It is freed when it
+   * was packed.
+   */
+  read(): Promise<Uint8Array>;
   ndjson: boolean;
   /** null: none. With it, repeating the same body changes nothing. */
   idempotencyKey: string | null;
@@ -18,12 +26,15 @@ export interface TakeRequest {
 export type Taken =
   | { ok: true; accepted: number; unknownKeys: string[] }
   /** Nothing was taken. */
-  | { ok: false; status: 400 | 413; faults: Fault[] };
+  | { ok: false; status: 400 | 413; faults: Fault[] }
+  /** Nothing was taken, and nothing was read: there is no room for it now. */
+  | { ok: false; status: 503; message: string };
 
 export interface TakeContext extends Sending {
+  memory: Pick<Memory, "take">;
   keys: Keys;
+  platform: Pick<Platform, "now" | "sleep">;
   defaultScriptName: string;
-  nowMs: number;
 }
 
 /** How many dropped keys an answer names, and how many characters of each. */
@@ -31,42 +42,96 @@ const UNKNOWN_KEYS_MAX = 100;
 const UNKNOWN_KEY_MAX = 64;
 
 /**
- * Takes events of HTTP and RPC, all or none.
+ * Takes events of HTTP and RPC, all or none, once there is room for them.
  * @returns after the queue has taken all of them.
  * @throws SendError if it did not; some may have been taken, so only a request with a key is safe
  *   to repeat. RegisterError if it is unknown what the first copy of such a request was; nothing
  *   was taken then.
  */
 export async function takeEvents(request: TakeRequest, context: TakeContext): Promise<Taken> {
-  const text = decodeUtf8(request.bytes);
-  if (!text.ok) return refused(400, "", text.why);
-  const parsed = parseEvents(text.value, request.ndjson);
-  if (!parsed.ok && parsed.kind === "not_json") return refused(400, "", "the body is not JSON");
-  if (!parsed.ok) return refused(413, "", `at most ${EVENTS_MAX_COUNT} events a request`);
-  const key = request.idempotencyKey;
-  const { nowMs } = context;
-  const settings = context.defaultScriptName;
-  const first = key === null ? null : await firstCopy({ key, body: request.bytes, settings, nowMs }, context);
-  const events = acceptEvents(parsed.events, {
-    takenInMs: first?.takenInMs ?? nowMs,
-    defaultScriptName: first?.settings ?? settings,
-    lenient: false,
-  });
-  if (!events.ok) return { ok: false, status: events.status, faults: events.faults };
-  const packing =
-    key === null || first === null
-      ? { takenInMs: nowMs, idOf: randomIds(), keyed: false }
-      : packingOf(key, request.bytes, first, nowMs);
-  const packed = packRecords(events.lines, packing);
-  if (!packed.ok) {
-    const faults = packed.tooLarge.map((index) => ({
-      pointer: parsed.events[index]?.pointer ?? "",
-      message: "this event is too large",
-    }));
-    return { ok: false, status: 413, faults };
+  const share = await context.memory.take(request.room);
+  if (share === null)
+    return { ok: false, status: 503, message: "too much is under way; nothing was taken: repeat the request" };
+  try {
+    const packed = await readAndPack(request, context, share);
+    if (!packed.ok) return packed;
+    const { messages, accepted, unknownKeys } = packed;
+    share.set(messages.reduce((sum, message) => sum + sizeOf(message), 0));
+    const allMs = request.idempotencyKey === null ? SEND_MS : SEND_MS - REGISTER_MS;
+    await sendMessages(messages, context, allMs, freeMessages);
+    return { ok: true, accepted, unknownKeys: named(unknownKeys) };
+  } finally {
+    share.release();
   }
-  await sendMessages(packed.messages, context, first === null ? SEND_MS : SEND_MS - REGISTER_MS);
-  return { ok: true, accepted: events.lines.length, unknownKeys: named(events.unknownKeys) };
+}
+
+function freeMessages(messages: readonly PackedMessage[]): void {
+  for (const { body, blob } of messages) {
+    free(body);
+    if (blob !== null) free(blob.body);
+  }
+}
+
+function sizeOf({ body, blob }: PackedMessage): number {
+  return body.length + (blob?.body.length ?? 0);
+}
+
+/** The body ends with this call: nothing holds it while its messages are sent. */
+async function readAndPack(request: TakeRequest, context: TakeContext, share: Share): Promise<PackedEvents> {
+  const bytes = await request.read();
+  share.set(bytes.length);
+  try {
+    return await packBody(bytes, request, context);
+  } finally {
+    free(bytes);
+  }
+}
+
+async function packBody(
+  bytes: Uint8Array,
+  { ndjson, idempotencyKey: key }: TakeRequest,
+  context: TakeContext,
+): Promise<PackedEvents> {
+  const { defaultScriptName: settings } = context;
+  const nowMs = context.platform.now();
+  const found = foundIn(bytes, ndjson);
+  if (!found.ok) return found;
+  if (key === null) return packEvents(found, { takenInMs: nowMs, idOf: randomIds(), keyed: false }, settings);
+  const first = await firstCopy({ key, body: bytes, settings, nowMs }, context);
+  return packEvents(found, packingOf(key, bytes, first, nowMs), first.settings);
+}
+
+type Refused = Taken & { ok: false; status: 400 | 413 };
+type Found = FoundEvents & { ok: true };
+
+function foundIn(bytes: Uint8Array, ndjson: boolean): Found | Refused {
+  if (!isValidUtf8(bytes)) return refused(400, "", NO_UTF8);
+  const found = findEvents(bytes, ndjson);
+  if (found.ok) return found;
+  if (found.kind === "not_json") return refused(400, "", "the body is not JSON");
+  return refused(413, "", `at most ${EVENTS_MAX_COUNT} events a request`);
+}
+
+type PackedEvents = { ok: true; messages: readonly PackedMessage[]; accepted: number; unknownKeys: string[] } | Refused;
+
+/** Checks, maps and packs the events of a body, one at a time. */
+function packEvents(found: Found, packing: PackingContext, defaultScriptName: string): PackedEvents {
+  const packer = new RecordPacker(packing);
+  const takenInMs = packing.first?.takenInMs ?? packing.takenInMs;
+  const mapped = mapEvents(found.events, { takenInMs, defaultScriptName, lenient: false }, (line) => packer.add(line));
+  if (!mapped.ok) return mapped;
+  const packed = packer.finish();
+  if (packed.ok) return { ok: true, messages: packed.messages, accepted: found.count, unknownKeys: mapped.unknownKeys };
+  const faults = packed.tooLarge.map((index) => ({
+    pointer: pointerAt(found.events, index),
+    message: "this event is too large",
+  }));
+  return { ok: false, status: 413, faults };
+}
+
+/** @returns the pointer of the n-th event. */
+function pointerAt(events: Iterable<Located>, index: number): string {
+  return [...events][index]?.pointer ?? "";
 }
 
 /** A copy is taken in when it comes, but never before the first one, whatever clocks say. */
@@ -80,6 +145,6 @@ export function named(keys: readonly string[]): string[] {
   return keys.slice(0, UNKNOWN_KEYS_MAX).map((key) => key.slice(0, UNKNOWN_KEY_MAX));
 }
 
-function refused(status: 400 | 413, pointer: string, message: string): Taken {
+function refused(status: 400 | 413, pointer: string, message: string): Refused {
   return { ok: false, status, faults: [{ pointer, message }] };
 }

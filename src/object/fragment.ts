@@ -1,5 +1,5 @@
 import { constants, deflateRawSync } from "node:zlib";
-import { concat, encodeUtf8 } from "../bytes.ts";
+import { concat, encodeUtf8, free } from "../bytes.ts";
 import { FRAGMENT_MAX_RAW_BYTES, FRAGMENT_MAX_RECORDS, FRAGMENT_MIN_DEFLATE_BYTES } from "../limits.ts";
 import type { Fragment } from "./encoder.ts";
 import { contentOf } from "./gzip.ts";
@@ -19,7 +19,10 @@ const MEMORY_LEVEL = 9;
  */
 export function deflateFragment(raw: Uint8Array): Uint8Array<ArrayBuffer> {
   const options = { level: OBJECT_DEFLATE_LEVEL, memLevel: MEMORY_LEVEL, finishFlush: constants.Z_SYNC_FLUSH };
-  return concat([deflateRawSync(raw, options)]);
+  const deflated = deflateRawSync(raw, options);
+  const own = concat([deflated]);
+  free(deflated);
+  return own;
 }
 
 interface OpenFragment {
@@ -82,15 +85,18 @@ export class FragmentBuilder {
     const raw = encodeUtf8(open.texts.join(this.#delimiter));
     const deflated = raw.length >= FRAGMENT_MIN_DEFLATE_BYTES;
     const { firstEventMs, lastEventMs, oldestTakenMs } = open;
+    const content = contentOf(raw);
+    const body = deflated ? deflateFragment(raw) : raw;
+    if (deflated) free(raw);
     this.#done.push({
       day,
       deflated,
       records: open.texts.length,
-      ...contentOf(raw),
+      ...content,
       firstEventMs,
       lastEventMs,
       oldestTakenMs,
-      body: deflated ? deflateFragment(raw) : raw,
+      body,
     });
   }
 }

@@ -1,13 +1,21 @@
 import type { Noted } from "../account/ledger.ts";
 import type { JobsSnapshot } from "../job/config.ts";
-import { APPEND_MAX_RAW_BYTES } from "../limits.ts";
+import { APPEND_MAX_RAW_BYTES, GROUP_HELD_BYTES } from "../limits.ts";
 import { errorText, inLogContext, log } from "../log.ts";
 import { type Loaded, load } from "../object/load.ts";
 import type { Debt } from "../queue/debt.ts";
 import { Delivery, FROM_FUTURE, isFromFuture, isOverdue, takenIds } from "../queue/delivery.ts";
 import { type AsideContext, putAside, putAsideUnread } from "../set-aside/keep.ts";
 import { commitAndCount, type Owing } from "./commit.ts";
-import { type AsideCalls, bounded, boundedAside, Calls, type ConsumerCalls, type ConsumerContext } from "./context.ts";
+import {
+  type AsideCalls,
+  BATCH_MS,
+  bounded,
+  boundedAside,
+  Calls,
+  type ConsumerCalls,
+  type ConsumerContext,
+} from "./context.ts";
 import { IN_FLIGHT_MS, InFlight } from "./in-flight.ts";
 import { parted } from "./suspects.ts";
 
@@ -43,6 +51,7 @@ export async function consumeEvents(batch: MessageBatch<unknown>, context: Consu
   const calls = new Calls(context.callsMax);
   const within = bounded(context, calls);
   const totals: Totals = { events: 0, jobs: new Set(), newer: 0 };
+  const held = context.memory?.hold(bytesOf(deliveries), BATCH_MS);
   await inLogContext({ batch_id: crypto.randomUUID() }, async () => {
     const inFlight = new InFlight(deliveries, within);
     try {
@@ -51,6 +60,7 @@ export async function consumeEvents(batch: MessageBatch<unknown>, context: Consu
       await expectAgain(again, within);
       await expectAgain(untried, within, "untried");
     } finally {
+      held?.release();
       await inFlight.end();
       calls.end();
       logBatch(batch.queue, deliveries, totals, context.platform.now() - startedMs);
@@ -144,7 +154,9 @@ async function consume(
   let full = false;
   let isFirst = true;
   const flush = async (): Promise<void> => {
-    if (group.length > 0) again.push(...(await commitGroup(group, jobs, { ...queue, isFirst }, context, totals)));
+    const commit = () => commitGroup(group, jobs, { ...queue, isFirst }, context, totals);
+    // Requests, and another batch, wait for each other and for it.
+    if (group.length > 0) again.push(...(await (context.memory?.during(GROUP_HELD_BYTES, commit) ?? commit())));
     isFirst &&= group.length === 0;
     group = [];
     size = 0;
@@ -193,6 +205,10 @@ async function withoutSuspects(
     else delivery.retry();
   }
   return now;
+}
+
+function bytesOf(deliveries: readonly Delivery[]): number {
+  return deliveries.reduce((sum, { body }) => sum + (body instanceof ArrayBuffer ? body.byteLength : 0), 0);
 }
 
 /** Nothing is claimed complete beyond these messages. Never throws. */

@@ -2,6 +2,7 @@ import { countAtHomes, countedAtHomes, expectAgainAtHomes, type HomeCalls, setAs
 import { type KnownSplits, splitsIn } from "../account/known-splits.ts";
 import type { Noted, NotedMessage } from "../account/ledger.ts";
 import type { JobsSnapshot } from "../job/config.ts";
+import type { Memory } from "../memory.ts";
 import { answered, Patience, type Platform, TimeoutError } from "../platform.ts";
 import { type Blobs, shardOf } from "../queue/blob-store.ts";
 import type { Debt } from "../queue/debt.ts";
@@ -31,6 +32,8 @@ export interface ConsumerContext extends AsideContext, Omit<CommitContext, "owe"
   /** Logs that did not answer other batches of this isolate. */
   silent: SilentLogs;
   blobs: Pick<Blobs, "get" | "drop">;
+  /** Where the batch, and each group of its messages, is noted; absent: nowhere. */
+  memory?: Pick<Memory, "hold" | "during">;
   /** Calls that one invocation may make. */
   callsMax: number;
   platform: Pick<Platform, "now">;
@@ -81,7 +84,7 @@ const ledger = (shard: number): string => (shard === ROOT ? "the ledger" : `shar
  * for that. It is enough for a full batch and a hundred jobs, each of which compresses it on its
  * own.
  */
-const BATCH_MS = 240_000;
+export const BATCH_MS = 240_000;
 
 /**
  * Calls in reserve, as a share of all: for the notes, of which each shard of the ledger gets its
@@ -175,6 +178,7 @@ export function bounded(context: ConsumerCalls, calls: Calls): ConsumerContext {
     },
     owe: (debts) => calls.ask("the debts", DEADLINE_MS.owe, () => context.owe(debts)),
     silent: context.silent,
+    ...(context.memory && { memory: context.memory }),
     count: (outcome) =>
       countAtHomes(outcome, splits, (part, shard, known) =>
         calls.ask(ledger(shard), DEADLINE_MS.count, () => context.count(part, shard, known)),

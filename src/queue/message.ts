@@ -1,5 +1,5 @@
 import { crc32, deflateRawSync, inflateRawSync } from "node:zlib";
-import { concat, fromHex, toHex } from "../bytes.ts";
+import { concat, free, fromHex, toHex } from "../bytes.ts";
 import { MESSAGE_RAW_MAX_BYTES, RECORD_MAX_BYTES } from "../limits.ts";
 import { type Block, decodeBlocks, encodeBlocks } from "./blocks.ts";
 import { decodeFacts, encodeFacts, type MessageFacts } from "./facts.ts";
@@ -127,10 +127,13 @@ export function encodeParts(
     ...(facts === null ? [] : encodeFacts(facts)),
     ...(more.head ?? []),
   ]);
+  if (isDeflated) free(lines);
   const headLength = HEADER_BYTES + blocks.length;
   const message = new Uint8Array(headLength + body.length);
   message.set(blocks, HEADER_BYTES);
   message.set(body, headLength);
+  const bodyLength = body.length;
+  free(body);
   const takenInMs = Math.min(...parts.map((part) => part.takenInMs));
   const flags = (isDeflated ? FLAG_DEFLATED : 0) | (facts?.isOverLimit ? FLAG_OVER_LIMIT : 0);
   message.set(fromHex(parts[0].id), 4);
@@ -140,14 +143,16 @@ export function encodeParts(
   view.setUint8(3, flags | (parts[0].keyed ? FLAG_KEYED : 0));
   view.setBigUint64(20, BigInt(takenInMs));
   view.setUint32(28, headLength);
-  view.setUint32(32, body.length);
+  view.setUint32(32, bodyLength);
   view.setUint32(CRC_AT, headCrc(message.subarray(0, headLength)));
   return message;
 }
 
 function packed(raw: Uint8Array): { body: Uint8Array; isDeflated: boolean } {
   const deflated = deflateRawSync(raw, { level: MESSAGE_DEFLATE_LEVEL });
-  return deflated.length < raw.length ? { body: deflated, isDeflated: true } : { body: raw, isDeflated: false };
+  if (deflated.length < raw.length) return { body: deflated, isDeflated: true };
+  free(deflated);
+  return { body: raw, isDeflated: false };
 }
 
 function encodePart({ id, takenInMs, records, keyed }: Part): Uint8Array {
@@ -371,16 +376,18 @@ function readLines(
       return { ok: false, why: "does not inflate" };
     }
   }
-  if (raw.length !== rawLength || !isIntact(raw)) return { ok: false, why: "fails its checksum" };
-  let text: string;
   try {
-    text = decoder.decode(raw);
+    if (raw.length !== rawLength || !isIntact(raw)) return { ok: false, why: "fails its checksum" };
+    const text = decoder.decode(raw);
+    const lines = text.split("\n");
+    if (lines.pop() !== "") return { ok: false, why: "ends within a record" };
+    return { ok: true, value: { lines, ascii: text.length === raw.length } };
   } catch {
     return { ok: false, why: "is not UTF-8" };
+  } finally {
+    // A batch of the queue has up to a hundred of them.
+    if (raw !== payload) free(raw);
   }
-  const lines = text.split("\n");
-  if (lines.pop() !== "") return { ok: false, why: "ends within a record" };
-  return { ok: true, value: { lines, ascii: text.length === raw.length } };
 }
 
 /** The lines of each part. @param lines as many as the parts have records. */

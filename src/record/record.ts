@@ -142,6 +142,10 @@ export function isDeeperThan(root: object, levels: number): boolean {
   return false;
 }
 
+export function nestedTooDeeply(levels: number): string {
+  return `nested too deeply: at most ${levels} levels`;
+}
+
 class Reader implements ValueReader {
   readonly context: MappingContext;
   /** Whether a value had a wrong type or range. */
@@ -182,7 +186,7 @@ class Reader implements ValueReader {
   event(value: unknown, pointer: string): Record<string, unknown> {
     const event = this.object(value, pointer);
     if (!isDeeperThan(event, EVENT_MAX_DEPTH)) return event;
-    this.#fault(pointer, `nested too deeply: at most ${EVENT_MAX_DEPTH} levels`);
+    this.#fault(pointer, nestedTooDeeply(EVENT_MAX_DEPTH));
     return {};
   }
 

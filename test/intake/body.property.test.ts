@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { concat, encodeUtf8 } from "../../src/bytes.ts";
 import { decodeUtf8, readBody } from "../../src/intake/body.ts";
-import { parseEvents } from "../../src/intake/events.ts";
+import { parsedFrom } from "./found.ts";
 
 /** A request whose body arrives in pieces of these sizes, cyclically. */
 function inPieces(bytes: Uint8Array, sizes: readonly number[], gzip: boolean): Request {
@@ -127,7 +127,7 @@ describe("the events of a body", () => {
       if (/^[ \t\r]*$/.test(own)) continue;
       const pointer = `/${found.length}`;
       try {
-        found.push({ pointer, value: JSON.parse(own), text: own.replace(/^[ \t\r]+|[ \t\r]+$/g, "") });
+        found.push({ pointer, value: JSON.parse(own) });
       } catch {
         found.push({ pointer, fault: "this line is not JSON" });
       }
@@ -139,7 +139,7 @@ describe("the events of a body", () => {
     const answers = { value: 0, fault: 0 };
     fc.assert(
       fc.property(fc.array(line, { maxLength: 8 }), fc.constantFrom("", "\n", "\r\n", "\n\n"), (all, end) => {
-        const parsed = parseEvents(all.join("\n") + end, true);
+        const parsed = parsedFrom(all.join("\n") + end, true);
         const events = slowly(all.join("\n") + end);
         expect(parsed).toEqual({ ok: true, events });
         for (const event of events) answers["fault" in (event as object) ? "fault" : "value"] += 1;
@@ -157,7 +157,7 @@ describe("the events of a body", () => {
           fc.array(line, { maxLength: 4 }).map((all) => `[${all.join(",")}]`),
         ),
         (text) => {
-          const parsed = parseEvents(text, false);
+          const parsed = parsedFrom(text, false);
           let value: unknown;
           try {
             value = JSON.parse(text);
@@ -167,7 +167,7 @@ describe("the events of a body", () => {
           }
           const events = Array.isArray(value)
             ? value.map((each: unknown, i) => ({ pointer: `/${i}`, value: each }))
-            : [{ pointer: "", value, text: text.replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, "") }];
+            : [{ pointer: "", value }];
           expect(parsed).toEqual({ ok: true, events });
         },
       ),

@@ -1,9 +1,10 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { acceptEvents, type Located, parseEvents } from "../../src/intake/events.ts";
+import { acceptEvents, type Located } from "../../src/intake/events.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { utcDay } from "../../src/record/record.ts";
 import { anyRecord, NOON, TAKEN } from "../record/samples.ts";
+import { foundIn } from "./found.ts";
 
 const CONTEXT = { takenInMs: TAKEN, defaultScriptName: "unnamed", lenient: false };
 
@@ -98,7 +99,7 @@ describe("events of one request", () => {
     fc.assert(
       fc.property(fc.array(good, { maxLength: 8 }), (all) => {
         const texts = all.map(({ value }) => JSON.stringify(value));
-        const [array, byLine] = [parseEvents(`[${texts.join(",")}]`, false), parseEvents(texts.join("\n"), true)];
+        const [array, byLine] = [foundIn(`[${texts.join(",")}]`, false), foundIn(texts.join("\n"), true)];
         const lines = (parsed: typeof array) => (parsed.ok ? acceptEvents(parsed.events, CONTEXT) : parsed.kind);
         expect(lines(byLine)).toEqual(lines(array));
       }),
@@ -110,7 +111,7 @@ describe("events of one request", () => {
     fc.assert(
       fc.property(fc.array(anyRecord, { maxLength: 6 }), (records) => {
         const lines = records.map((record) => recordLine({ ...record, ScriptName: record.ScriptName || "shop" }));
-        const parsed = parseEvents(lines.join("\n"), true);
+        const parsed = foundIn(lines.join("\n"), true);
         expect(parsed.ok && acceptEvents(parsed.events, CONTEXT)).toEqual({ ok: true, lines, unknownKeys: [] });
       }),
       { numRuns: 300 },

@@ -1,19 +1,13 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { acceptEvents, type Located, parseEvents } from "../../src/intake/events.ts";
+import { acceptEvents } from "../../src/intake/events.ts";
 import { EVENT_MAX_BYTES, EVENTS_MAX_COUNT, TIME_MAX_MS } from "../../src/limits.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { utcDay } from "../../src/record/record.ts";
 import { anyRecord, DAY_MS, NOON, recordOf, TAKEN, traceRecord } from "../record/samples.ts";
+import { foundIn, parsedFrom } from "./found.ts";
 
 const context = { takenInMs: TAKEN, defaultScriptName: "unnamed", lenient: false };
-
-/** The events of a body and their pointers, without their text. */
-function parsed(text: string, ndjson: boolean): ReturnType<typeof parseEvents> {
-  const found = parseEvents(text, ndjson);
-  if (!found.ok) return found;
-  return { ok: true, events: found.events.map(({ text: _text, ...event }: Located & { text?: string }) => event) };
-}
 
 const at = (pointer: string, value: unknown) => ({ pointer, value });
 
@@ -43,7 +37,7 @@ describe("the events of a body", () => {
   ];
 
   it.each(bodies)("are found in %s", (_what, ndjson, text, events) => {
-    expect(parsed(text, ndjson)).toEqual({ ok: true, events });
+    expect(parsedFrom(text, ndjson)).toEqual({ ok: true, events });
   });
 
   it("are the same however they are written", () => {
@@ -53,8 +47,8 @@ describe("the events of a body", () => {
       fc.property(anything, blank, fc.constantFrom("\n", "\r\n"), (values, between, newline) => {
         const lines = values.map((value) => JSON.stringify(value) + newline).join(between);
         const expected = (JSON.parse(JSON.stringify(values)) as unknown[]).map((value, i) => at(`/${i}`, value));
-        expect(parsed(lines, true)).toEqual({ ok: true, events: expected });
-        expect(parsed(JSON.stringify(values), false)).toEqual({ ok: true, events: expected });
+        expect(parsedFrom(lines, true)).toEqual({ ok: true, events: expected });
+        expect(parsedFrom(JSON.stringify(values), false)).toEqual({ ok: true, events: expected });
       }),
     );
   });
@@ -62,7 +56,7 @@ describe("the events of a body", () => {
   it.each(["", " ", "{", "[1,", "undefined", '{"a":1}\n{"a":2}', "{'a':1}", "NaN", "\u0000"])(
     "are refused in what is not JSON: %j",
     (text) => {
-      expect(parsed(text, false)).toEqual({ ok: false, kind: "not_json" });
+      expect(parsedFrom(text, false)).toEqual({ ok: false, kind: "not_json" });
     },
   );
 
@@ -75,7 +69,7 @@ describe("the events of a body", () => {
       at("/3", { a: 2 }),
       { pointer: "/4", fault },
     ];
-    expect(parsed('{"a":1}\n\nbad\n{"a":\n{"a":2}\r\n}\n', true)).toEqual({ ok: true, events });
+    expect(parsedFrom('{"a":1}\n\nbad\n{"a":\n{"a":2}\r\n}\n', true)).toEqual({ ok: true, events });
   });
 });
 
@@ -89,16 +83,16 @@ describe("a body of far too many events", () => {
     ["an array", `[${many("{},")}{}]`, false],
     ["an array of nothing", `[${many("0,")}0]`, false],
   ])("is counted before anything is made of them: %s", (_what, text, ndjson) => {
-    expect(parsed(text, ndjson)).toEqual({ ok: false, kind: "too_many" });
+    expect(parsedFrom(text, ndjson)).toEqual({ ok: false, kind: "too_many" });
   });
 
   it("is read as long as there are not", () => {
-    expect(parsed("{}\n".repeat(EVENTS_MAX_COUNT), true).ok).toBe(true);
-    expect(parsed(`[${Array(EVENTS_MAX_COUNT).fill("{}")}]`, false).ok).toBe(true);
+    expect(parsedFrom("{}\n".repeat(EVENTS_MAX_COUNT), true).ok).toBe(true);
+    expect(parsedFrom(`[${Array(EVENTS_MAX_COUNT).fill("{}")}]`, false).ok).toBe(true);
   });
 
   it("is not read to its end, though none of its lines is JSON", () => {
-    expect(parsed("x\n".repeat(8_000_000), true)).toEqual({ ok: false, kind: "too_many" });
+    expect(parsedFrom("x\n".repeat(8_000_000), true)).toEqual({ ok: false, kind: "too_many" });
   });
 });
 
@@ -226,9 +220,9 @@ describe("accepting events", () => {
     ["quotes in an argument", (bytes) => `{"event":null,"logs":[{"message":[[${repeated('""', bytes - 60)}]]}]}`],
   ])("takes 1 MiB of %s, however much that is as a record, and no more", (_, event) => {
     for (const ndjson of [true, false]) {
-      const taken = parseEvents(event(EVENT_MAX_BYTES), ndjson);
+      const taken = foundIn(event(EVENT_MAX_BYTES), ndjson);
       expect(taken.ok && acceptEvents(taken.events, context).ok, `NDJSON: ${ndjson}`).toBe(true);
-      const over = parseEvents(event(EVENT_MAX_BYTES + 64), ndjson);
+      const over = foundIn(event(EVENT_MAX_BYTES + 64), ndjson);
       expect(over.ok && acceptEvents(over.events, context)).toMatchObject({
         ok: false,
         status: 400,
@@ -240,7 +234,7 @@ describe("accepting events", () => {
   it("takes empty logs up to what they are as records, and says so beyond that", () => {
     const text = (logs: number) => `{"event":null,"logs":[${Array(logs).fill("{}").join()}]}`;
     const accept = (logs: number) => {
-      const found = parseEvents(text(logs), false);
+      const found = foundIn(text(logs), false);
       return found.ok && acceptEvents(found.events, context);
     };
     expect(accept(150_000)).toMatchObject({ ok: true });

@@ -9,6 +9,7 @@ import { type EventQueue, SendError, sendMessages } from "../../src/intake/send.
 import { handleTail, keepable, type TailContext } from "../../src/intake/tail.ts";
 import { takeEvents } from "../../src/intake/take.ts";
 import { KEEP_MAX_BYTES } from "../../src/limits.ts";
+import { Memory } from "../../src/memory.ts";
 import { platform, TimeoutError } from "../../src/platform.ts";
 import { noise, noisyLine, TAKEN } from "../record/samples.ts";
 import { type ScriptedQueue, scriptedBlobs, scriptedPlatform, scriptedQueue } from "./scripted.ts";
@@ -125,17 +126,26 @@ describe("a request of events", () => {
   /** A register in which every request is a first copy at {@link TAKEN}. */
   const keys: Keys = { first: async (_hash, copy) => ({ ...copy, takenInMs: TAKEN, keyed: false }) };
 
+  const memory = new Memory(platform);
+  const requestOf = (text: string, ndjson: boolean) => {
+    const bytes = new TextEncoder().encode(text);
+    return { room: bytes.length, read: async () => bytes.slice(), ndjson, idempotencyKey: "k" };
+  };
+
   it("fails as if the queue had refused it, and is the same messages when it is repeated", async () => {
     const queue = hangingQueue((call) => call === 1);
-    const request = { bytes: new TextEncoder().encode('{"event":null}'), ndjson: false, idempotencyKey: "k" };
+    const request = requestOf('{"event":null}', false);
     const context = {
       ...{ queue, blobs: scriptedBlobs(), platform: scriptedPlatform(TAKEN) },
-      ...{ keys, defaultScriptName: "unnamed", nowMs: TAKEN },
+      ...{ keys, memory, defaultScriptName: "unnamed" },
     };
     const first = takeEvents(request, context).catch((error: unknown) => error);
     expect(await lasts(first)).toBe(10_000);
     expect(await first).toBeInstanceOf(SendError);
-    expect(await takeEvents(request, { ...context, nowMs: TAKEN + 10_000 })).toMatchObject({ ok: true, accepted: 1 });
+    expect(await takeEvents(request, { ...context, platform: scriptedPlatform(TAKEN + 10_000) })).toMatchObject({
+      ok: true,
+      accepted: 1,
+    });
     // The first try was taken after all. The logs know its id.
     expect(new Set(ids(queue.taken())).size).toBe(1);
     expect(queue.taken().length).toBe(2);
@@ -144,10 +154,10 @@ describe("a request of events", () => {
   it("is not sent where the register of keys does not answer, and ends after five seconds", async () => {
     const queue = scriptedQueue();
     const silent: Keys = { first: never };
-    const request = { bytes: new TextEncoder().encode('{"event":null}'), ndjson: false, idempotencyKey: "k" };
+    const request = requestOf('{"event":null}', false);
     const taken = takeEvents(request, {
       ...{ queue, blobs: scriptedBlobs(), platform: scriptedPlatform(TAKEN) },
-      ...{ keys: silent, defaultScriptName: "unnamed", nowMs: TAKEN },
+      ...{ keys: silent, memory, defaultScriptName: "unnamed" },
     }).catch((error: unknown) => error);
     expect(await lasts(taken)).toBe(5_000);
     expect(await taken).toBeInstanceOf(RegisterError);
@@ -157,10 +167,10 @@ describe("a request of events", () => {
   it("with a key takes no longer than any other, though both the register and the queue are slow", async () => {
     const slow: Keys = { first: (hash, copy) => platform.sleep(4_900).then(() => keys.first(hash, copy)) };
     const lines = Array.from({ length: 40 }, (_, i) => JSON.stringify({ Outcome: noise(110_000, i) }));
-    const request = { bytes: new TextEncoder().encode(lines.join("\n")), ndjson: true, idempotencyKey: "k" };
+    const request = requestOf(lines.join("\n"), true);
     const taken = takeEvents(request, {
       ...{ queue: slowQueue(9_000), blobs: scriptedBlobs(), platform: scriptedPlatform(TAKEN) },
-      ...{ keys: slow, defaultScriptName: "unnamed", nowMs: TAKEN },
+      ...{ keys: slow, memory, defaultScriptName: "unnamed" },
     }).catch((error: unknown) => error);
     expect(await lasts(taken)).toBeLessThanOrEqual(45_000);
     expect(await taken).toBeInstanceOf(SendError);

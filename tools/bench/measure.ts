@@ -3,6 +3,7 @@ import { type Bill, bill, type Terms } from "./billing.ts";
 import { type CpuClock, cpuClock } from "./cpu-clock.ts";
 import { type Harness, startHarness } from "./harness.ts";
 import { FULL_MEMORY, type MemoryEffort, type MemoryResult, measureMemory, QUICK_MEMORY } from "./memory.ts";
+import { type MixMemory, measureMixes } from "./mixes.ts";
 import { canMeasureMemory } from "./process-memory.ts";
 import {
   type Grown,
@@ -186,9 +187,10 @@ export interface Results {
   costs: CostResult[] | null;
   growth: GrowthResult | null;
   memory: MemoryResult | "unreadable" | null;
+  mixes: MixMemory[] | "unreadable" | null;
 }
 
-export const PARTS = ["cpu", "costs", "growth", "memory"] as const;
+export const PARTS = ["cpu", "costs", "growth", "memory", "mixes"] as const;
 export type Part = (typeof PARTS)[number];
 
 /** CPU time for a bill where none was measured. */
@@ -203,6 +205,7 @@ export async function measure(parts: ReadonlySet<Part>, effort: Effort, say: (li
     costs: null,
     growth: null,
     memory: null,
+    mixes: null,
   };
   if (parts.has("cpu") || parts.has("costs"))
     await withHarness(async (harness, clock) => {
@@ -232,6 +235,7 @@ export async function measure(parts: ReadonlySet<Part>, effort: Effort, say: (li
     });
   }
   if (parts.has("memory")) results.memory = canMeasureMemory() ? await measureMemory(effort.memory, say) : "unreadable";
+  if (parts.has("mixes")) results.mixes = canMeasureMemory() ? await measureMixes(say) : "unreadable";
   return results;
 }
 

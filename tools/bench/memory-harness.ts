@@ -5,11 +5,13 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { unstable_readConfig } from "wrangler";
 import { OBJECT_STORED_BYTES } from "../../src/limits.ts";
 import { ROOT, SHIPPER_CONFIG } from "../paths.ts";
 import { type BuiltWorker, buildWorker, startDevServer } from "../servers/dev-server.ts";
 import type { LocalServer } from "../servers/local-server.ts";
+import type { Body } from "./bodies.ts";
 import { runtimes } from "./cpu-clock.ts";
 import { ProcessMemory } from "./process-memory.ts";
 import { ASK_HEADER } from "./protocol.ts";
@@ -17,8 +19,22 @@ import { ASK_HEADER } from "./protocol.ts";
 const ACCOUNT = "bench";
 const TOKEN = "token-of-the-benchmark";
 
+/** When events that were refused are sent again, in ms. */
+const AGAIN_MS = 500;
+
 /** In ms. The longest request is for uploads of several GB. */
 const PATIENCE_MS = 120_000;
+
+/** In bytes, of the whole process. */
+export interface Peak {
+  before: number;
+  /** The peak of resident memory. */
+  peak: number;
+}
+
+export function grown({ before, peak }: Peak): number {
+  return peak - before;
+}
 
 export class MemoryHarness {
   readonly #root: string;
@@ -83,6 +99,40 @@ export class MemoryHarness {
     return call(this.#server, "/bench/pool", { method: "POST", body: frames });
   }
 
+  /**
+   * Sends events, again and again as long as they are refused for now.
+   * @throws if the answer is another than expected.
+   */
+  async post(body: Body): Promise<void> {
+    for (const untilMs = Date.now() + PATIENCE_MS; ; await sleep(AGAIN_MS)) {
+      const response = await this.#post(body);
+      const words = await response.text();
+      if (response.status === body.status) return;
+      if (response.status !== 503 || Date.now() > untilMs)
+        throw new Error(`events: ${response.status} ${words.slice(0, 500)}`);
+    }
+  }
+
+  #post({ bytes, isPacked }: Body): Promise<Response> {
+    const path = `/client/v4/accounts/${ACCOUNT}/logship/datasets/functions_trace_events/events`;
+    const headers = { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" };
+    return fetch(this.#server.url + path, {
+      method: "POST",
+      body: bytes,
+      headers: isPacked ? { ...headers, "content-encoding": "gzip" } : headers,
+      signal: AbortSignal.timeout(PATIENCE_MS),
+    });
+  }
+
+  /** The most that was resident while something ran, from when garbage has been collected. */
+  async peakWhile(run: () => Promise<unknown>): Promise<Peak> {
+    await this.ask("collect");
+    const before = this.#memory.now();
+    this.#memory.forgetPeak();
+    await run();
+    return { before, peak: this.#memory.peak() };
+  }
+
   /** Calls the shipper's own API. @throws if it refuses. */
   async api<T>(method: string, path: string, body?: unknown): Promise<T> {
     const answer = await call<{ result: T }>(this.#server, `/client/v4/accounts/${ACCOUNT}${path}`, {
@@ -138,9 +188,10 @@ async function run(root: string, { config, script }: BuiltWorker): Promise<Runni
   const registry = join(root, "registry");
   mkdirSync(registry, { recursive: true });
   const others = new Set(runtimes(process.pid));
-  // The runtime takes flags of its engine from the environment only; this one lets the Worker
-  // collect garbage on request.
-  process.env.MINIFLARE_WORKERD_V8_FLAGS = "--expose-gc";
+  // The runtime takes flags of its engine from the environment only. These let the Worker collect
+  // garbage on request, and give each isolate the heap that it has on the platform: without a
+  // limit, garbage would pile up until there is much more of it.
+  process.env.MINIFLARE_WORKERD_V8_FLAGS = `--expose-gc --max-heap-size=${HEAP_MB}`;
   const server = await startDevServer({ config, script, persistTo: join(root, "state"), registry }).finally(() => {
     delete process.env.MINIFLARE_WORKERD_V8_FLAGS;
   });
@@ -152,6 +203,9 @@ async function run(root: string, { config, script }: BuiltWorker): Promise<Runni
     throw error;
   }
 }
+
+/** https://developers.cloudflare.com/workers/platform/limits/#memory */
+const HEAP_MB = 128;
 
 /** In bytes: what the Worker is told to hold, so that its process can be found. */
 const HELD_BYTES = 64_000_000;

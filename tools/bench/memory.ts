@@ -4,7 +4,7 @@
  * process, as freed memory may stay resident and would hide what comes next.
  */
 import { APPEND_MAX_RAW_BYTES, UPLOAD_BYTES, UPLOAD_RECORDS } from "../../src/limits.ts";
-import { MemoryHarness } from "./memory-harness.ts";
+import { MemoryHarness, type Peak } from "./memory-harness.ts";
 import { framed, type Packed, packMessages } from "./messages.ts";
 import type { CutSize, Texture } from "./protocol.ts";
 import { FAST, type Manner, Sink } from "./sink.ts";
@@ -19,13 +19,6 @@ export interface MemoryEffort {
 
 export const FULL_MEMORY: MemoryEffort = { sizes: [10_000_000, 100_000_000, UPLOAD_BYTES.max], together: 500_000_000 };
 export const QUICK_MEMORY: MemoryEffort = { sizes: [100_000_000], together: 100_000_000 };
-
-/** In bytes, of the whole process. */
-export interface Peak {
-  before: number;
-  /** The peak of resident memory. */
-  peak: number;
-}
 
 export interface ObjectMemory {
   texture: Texture;
@@ -231,18 +224,9 @@ class Measurement {
     return { bytes: rawBytes / messages, records: records / messages };
   }
 
-  async #peak(run: () => Promise<unknown>): Promise<Peak> {
-    await this.#harness.ask("collect");
-    const { memory } = this.#harness;
-    const before = memory.now();
-    memory.forgetPeak();
-    await run();
-    return { before, peak: memory.peak() };
+  #peak(run: () => Promise<unknown>): Promise<Peak> {
+    return this.#harness.peakWhile(run);
   }
-}
-
-export function grown({ before, peak }: Peak): number {
-  return peak - before;
 }
 
 /**

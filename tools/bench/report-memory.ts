@@ -1,5 +1,7 @@
 /** The part about memory, as text. */
-import { type BatchMemory, grown, type MemoryResult, type Peak } from "./memory.ts";
+import type { BatchMemory, MemoryResult } from "./memory.ts";
+import { grown, type Peak } from "./memory-harness.ts";
+import { AIM_BYTES, type MixMemory } from "./mixes.ts";
 import { count, table } from "./table.ts";
 
 /**
@@ -26,6 +28,16 @@ export function memoryReport(memory: MemoryResult | "unreadable"): string[] {
     `while a batch of the queue is consumed, into logs of the same process\n${table(
       ["data", "messages", "raw MB", "jobs", "as the runtime collects", "collected at each step"],
       batches.map(batchCells),
+    )}`,
+  ];
+}
+
+export function mixesReport(mixes: readonly MixMemory[] | "unreadable"): string[] {
+  if (mixes === "unreadable") return memoryReport(mixes);
+  return [
+    `MEMORY that the runtime's process had resident at most while requests and batches were taken in, in MB above what it had before (the aim, for what is held: below ${megabytes(AIM_BYTES)}; garbage that is not collected yet comes on top)\n${table(
+      ["what", "held", "as the runtime collects"],
+      mixes.map(({ what, peak, held }) => [what, increment(held), increment(peak)]),
     )}`,
   ];
 }

@@ -2,7 +2,7 @@
 import { ASSUMED_SECONDS } from "../../src/account/usage.ts";
 import { PRICE_NAMES, type PriceName } from "../../src/prices.ts";
 import type { CostResult, CpuResult, GrowthResult, Results } from "./measure.ts";
-import { memoryReport } from "./report-memory.ts";
+import { memoryReport, mixesReport } from "./report-memory.ts";
 import { type Summary, summary } from "./stats.ts";
 import { count, table } from "./table.ts";
 
@@ -46,6 +46,7 @@ export function report(results: Results): string {
   if (growth !== null)
     parts.push("GROWTH: CPU time from message to delivered object while one log grows", growthTable(growth));
   if (memory !== null) parts.push(...memoryReport(memory));
+  if (results.mixes !== null) parts.push(...mixesReport(results.mixes));
   return parts.join("\n\n");
 }
 

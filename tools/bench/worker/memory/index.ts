@@ -31,6 +31,9 @@ const UPLOAD_MS = 100_000;
 /** Messages that are consumed one by one until something is cut, at most. */
 const CUT_MESSAGES_MAX = 20;
 
+/** Texts that are worth a collection, in UTF-16 units. */
+const LARGE_UNITS = 100_000;
+
 const NO_BLOBS = { get: async () => null };
 
 let pool: MessagePool | null = null;
@@ -120,6 +123,32 @@ async function drive(job: number, env: Env): Promise<number> {
   return pendingObjects;
 }
 
+const parse = JSON.parse;
+let isCollectingOften = false;
+
+/**
+ * From now on garbage is collected before and after an event is parsed, if it is a large one, and
+ * before the queue is called.
+ */
+function collectOften(isOn: boolean): void {
+  isCollectingOften = isOn;
+  const collecting: typeof JSON.parse = (text, reviver) => {
+    if (text.length < LARGE_UNITS) return parse(text, reviver);
+    collect();
+    const value: unknown = parse(text, reviver);
+    collect();
+    return value;
+  };
+  JSON.parse = isOn ? collecting : parse;
+}
+
+/** The queue of intake: it takes everything, and keeps nothing. */
+const EVENTS = {
+  sendBatch: async () => {
+    if (isCollectingOften) collect();
+  },
+} as unknown as Env["EVENTS"];
+
 const COMMANDS: { readonly [name: string]: (argument: never, env: Env) => unknown } = {
   ping: () => null,
   collect: () => collect(),
@@ -129,6 +158,7 @@ const COMMANDS: { readonly [name: string]: (argument: never, env: Env) => unknow
   },
   /** Moves the clock. */
   pass: (ms: number) => clock.advanceTo(clock.nowMs + ms),
+  collectOften,
   consume,
   cut,
   stack,
@@ -158,7 +188,7 @@ export default {
     const { pathname } = new URL(request.url);
     try {
       // Anything else is for the shipper's own API.
-      return (await answerTo(pathname, request, env)) ?? (await worker.fetch(request, env, ctx));
+      return (await answerTo(pathname, request, env)) ?? (await worker.fetch(request, { ...env, EVENTS }, ctx));
     } catch (error) {
       // In few words: what `wrangler dev` would make of it is a page of HTML.
       return new Response(String(error), { status: 500 });
