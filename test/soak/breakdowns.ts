@@ -25,7 +25,7 @@ const CALLS: readonly (readonly [{ readonly prototype: object }, readonly string
   [BlobStore, ["put", "get", "drop"]],
   [Outbox, ["keep"]],
   [KeyRegister, ["first"]],
-  [DebtStore, ["owe", "owed", "drive"]],
+  [DebtStore, ["owe", "drive"]],
 ];
 
 /** Steps inside an object, which wait only for the store and the disk. */
