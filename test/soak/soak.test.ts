@@ -1,5 +1,5 @@
 /** Random faults for a chosen time. `npm run soak` sets the duration and the seed. */
-import { reset } from "cloudflare:test";
+import { abortAllDurableObjects, reset } from "cloudflare:test";
 import { inject, it, vi } from "vitest";
 import { episode } from "./episode.ts";
 
@@ -25,6 +25,8 @@ it(`soak of seed ${seed}`, { timeout: minutes * 60_000 + EPISODE_MAX_MS }, async
       throw new Error(`episode ${number} of seed ${seed} (again: ${again}): ${(error as Error).message}`);
     } finally {
       vi.restoreAllMocks();
+      // What still runs in an object, as its caller gave up on it, must not reach the next episode.
+      await abortAllDurableObjects();
       await reset();
     }
   }
