@@ -44,7 +44,7 @@ describe("the secrets of a destination", () => {
     }
   });
 
-  it("are **** to whoever can only change it, in the answers to his changes", async () => {
+  it("are **** in the answers to changes by a caller that cannot read jobs", async () => {
     const conf = destinationConf(freshBucket().name);
     const { headers } = await token(["logs:edit", "access:edit", "events:write"]);
     const masked = conf.replace(ACCESS_KEY, "****").replace(SECRET_KEY, "****");

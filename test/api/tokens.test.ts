@@ -200,7 +200,7 @@ describe("a member", () => {
     ).toBe(201);
   });
 
-  it("who holds more is neither demoted nor removed by whoever may edit access, and nor is a token revoked", async () => {
+  it("a member or token with more permissions than the caller cannot be demoted, removed or revoked", async () => {
     const { headers, id: own } = await token(["access:edit", "logs:read"]);
     const { id } = await member("Administrator");
     const more = (await token(["logs:read", "events:write"])).id;

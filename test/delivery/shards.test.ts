@@ -320,7 +320,7 @@ describe("a segment that follows", () => {
 });
 
 describe("sealed segments", () => {
-  it("of forty days ago, with nothing left in them, are asked once by each isolate, not for ever", async ({
+  it("of forty days ago, with nothing left in them, are asked once by each isolate, and then no more", async ({
     expect,
   }) => {
     const clock = setClock(NOON);

@@ -46,7 +46,7 @@ function answers(world: World, prototype: object, method: string, garbage: unkno
 const GARBAGE: readonly (readonly [name: string, garbage: unknown])[] = [
   ["nothing", undefined],
   ["jobs that are none", { state: "e.9.m", jobs: [null, 7, {}], optOuts: [], optOutVersion: 0 }],
-  ["that nothing has changed, to whoever knows nothing", { state: "e.9.m", jobs: null }],
+  ["that nothing has changed, though the caller knows nothing yet", { state: "e.9.m", jobs: null }],
   ["null", null],
   ["a text", "jobs"],
   ["a number", 7],

@@ -63,7 +63,7 @@ describe("messages that kill the handler, among many", () => {
     let rounds = 0;
     let attempts = 0;
     for (; [...poison].some((n) => !aside.has(n)) || waiting.length > 0; rounds++) {
-      if (rounds > 1_000) throw new Error("it goes on for ever");
+      if (rounds > 1_000) throw new Error("it does not end");
       const isOver = [...poison].every((n) => aside.has(n));
       for (let n = 0; n < fresh && !isOver; n++) waiting.push({ ...message(next++, 0, 0), isYoung: true });
       const batch: Message[] = [];

@@ -1,7 +1,7 @@
 /**
  * Stand-ins for real messages: new ids, the present time, and a single small record each. The
- * consumer handles them as any other; in its calls the records are replaced by what the real
- * messages became: fragments and counts, with the bytes of then, which are not looked at any more.
+ * consumer handles them as any other. In its calls, fragments and counts of the real messages take
+ * the place of those records: they have the size of then, and nothing reads them any more.
  */
 import type { MessageCount, Outcome } from "../../../src/account/ledger.ts";
 import { randomIds } from "../../../src/intake/ids.ts";
