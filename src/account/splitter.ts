@@ -1,10 +1,10 @@
 import type { JobsSnapshot } from "../job/config.ts";
 import { CLOCK_AHEAD_MAX_MS, LEDGER_SPLIT_BYTES, LEDGER_SPLIT_PER_SECOND } from "../limits.ts";
 import { type IdMemory, rememberedMs, type TakenId } from "../storage/id-memory.ts";
-import { Load } from "../storage/load.ts";
 import { raiseFloor } from "../storage/migrate.ts";
 import { childOf, isBeyond, nextBit, type Split } from "../storage/splits.ts";
 import type { JobsCopy } from "./jobs-copy.ts";
+import { Load } from "./load.ts";
 import type { OwnSplits } from "./own-splits.ts";
 import type { Redeliveries } from "./redeliveries.ts";
 import { SPLITS_STEP } from "./schema.ts";

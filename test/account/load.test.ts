@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Load } from "../../src/storage/load.ts";
+import { Load } from "../../src/account/load.ts";
 import { NOON } from "../record/samples.ts";
 
 const MINUTE_MS = 60_000;
