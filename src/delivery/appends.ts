@@ -2,7 +2,7 @@ import type { Append, AppendResult } from "../object/append.ts";
 import { hasOwnRow, IdMemory, rememberedMs, type TakenId } from "../storage/id-memory.ts";
 import type { Batches } from "./batches.ts";
 import type { LogState } from "./log-state.ts";
-import { beforeUntilMs, type OwnSplits } from "./own-splits.ts";
+import { beforeUntilMs, handedOn, type OwnSplits } from "./own-splits.ts";
 import { PinnedIds } from "./pinned-ids.ts";
 import type { LogRow } from "./rows.ts";
 
@@ -58,8 +58,8 @@ export class Appends {
     const known = [...(again === undefined ? this.#ids : this.#pinned).known(messages)];
     const following = this.#splits.following(row);
     // Callers of an earlier release give up here, as they should: they know of no shards.
-    if (this.#splits.handedOn(messages).length > 0) return { kind: "known", ids: known, ...following };
-    const unsure = again === undefined || again.isKept ? [] : this.#forgotten(messages, row);
+    if (handedOn(messages, following).length > 0) return { kind: "known", ids: known, ...following };
+    const unsure = again === undefined || again.isKept ? [] : this.#forgotten(messages, row, following);
     if (unsure.some((id) => !known.includes(id))) return { kind: "forgotten" };
     if (following.sealed) return { kind: "full", ids: known, ...following };
     if (known.length > 0) return { kind: "known", ids: known, ...following };
@@ -80,9 +80,9 @@ export class Appends {
   }
 
   /** What can never have been here is not forgotten. */
-  #forgotten(messages: readonly TakenId[], row: LogRow): string[] {
-    const { takenUntilMs = Number.POSITIVE_INFINITY } = this.#splits.following(row);
-    const elsewhere = new Set(this.#splits.handedOn(messages));
+  #forgotten(messages: readonly TakenId[], row: LogRow, following = this.#splits.following(row)): string[] {
+    const { takenUntilMs = Number.POSITIVE_INFINITY } = following;
+    const elsewhere = new Set(handedOn(messages, following));
     const own = messages.filter(
       (message) => !elsewhere.has(message) && (hasOwnRow(message) || rememberedMs(message) < takenUntilMs),
     );

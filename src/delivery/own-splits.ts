@@ -52,12 +52,11 @@ export class OwnSplits {
     if (sealed_ms === null) return { sealed: false, splits: this.all() };
     return { sealed: true, splits: this.all(), takenUntilMs: taken_until_ms ?? latestIntakeMs(sealed_ms) };
   }
+}
 
-  /** Those messages that are another shard's. */
-  handedOn<M extends TakenId>(messages: readonly M[]): M[] {
-    const splits = this.all();
-    return splits.length === 0 ? [] : messages.filter((message) => splits.some((split) => isBeyond(message, split)));
-  }
+/** Those messages that are another shard's, by the splits of this one. */
+export function handedOn<M extends TakenId>(messages: readonly M[], { splits = [] }: Following): M[] {
+  return splits.length === 0 ? [] : messages.filter((message) => splits.some((split) => isBeyond(message, split)));
 }
 
 /**
