@@ -4,7 +4,7 @@ import { type IdMemory, rememberedMs, type TakenId } from "../storage/id-memory.
 import { raiseFloor } from "../storage/migrate.ts";
 import { childOf, isBeyond, nextBit, type Split } from "../storage/splits.ts";
 import type { JobsCopy } from "./jobs-copy.ts";
-import { Load } from "./load.ts";
+import { MeanRate } from "./mean-rate.ts";
 import type { OwnSplits } from "./own-splits.ts";
 import type { Redeliveries } from "./redeliveries.ts";
 import { SPLITS_STEP } from "./schema.ts";
@@ -75,7 +75,7 @@ export interface Parts {
  */
 export class Splitter {
   readonly #of: Parts;
-  #load = new Load(LOAD_MINUTES);
+  #load = new MeanRate(LOAD_MINUTES);
   #notBeforeMs = 0;
   #underWay = false;
 
@@ -177,7 +177,7 @@ export class Splitter {
       splits.add({ ...split, bytes: storage.sql.databaseSize });
       return true;
     });
-    if (isMade) this.#load = new Load(LOAD_MINUTES);
+    if (isMade) this.#load = new MeanRate(LOAD_MINUTES);
     return isMade;
   }
 

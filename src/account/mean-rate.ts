@@ -4,7 +4,7 @@ const MINUTE_MS = 60_000;
  * How much came in the last whole minutes, in memory: an object that has just started measures
  * first.
  */
-export class Load {
+export class MeanRate {
   readonly #minutes: number;
   /** By minute since the epoch, the running one included. */
   readonly #counts = new Map<number, number>();

@@ -1,13 +1,13 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Load } from "../../src/account/load.ts";
+import { MeanRate } from "../../src/account/mean-rate.ts";
 import { NOON } from "../record/samples.ts";
 
 const MINUTE_MS = 60_000;
 
 /** @param add what comes in each minute, from {@link NOON} on. */
-function loadOf(add: readonly number[], minutes = 5): Load {
-  const load = new Load(minutes);
+function loadOf(add: readonly number[], minutes = 5): MeanRate {
+  const load = new MeanRate(minutes);
   add.forEach((count, minute) => {
     load.add(count, NOON + minute * MINUTE_MS);
   });
@@ -19,11 +19,11 @@ describe("the load", () => {
     const load = loadOf([600, 600, 600, 600, 600]);
     expect(load.perSecond(NOON + 5 * MINUTE_MS - 1)).toBeNull();
     expect(load.perSecond(NOON + 5 * MINUTE_MS)).toBe(10);
-    expect(new Load(1).perSecond(NOON)).toBeNull();
+    expect(new MeanRate(1).perSecond(NOON)).toBeNull();
   });
 
   it("does not count a minute that has begun before, or is not over", () => {
-    const load = new Load(1);
+    const load = new MeanRate(1);
     load.add(60, NOON + 1);
     load.add(120, NOON + MINUTE_MS);
     load.add(180, NOON + 2 * MINUTE_MS);
@@ -42,7 +42,7 @@ describe("the load", () => {
     const step = fc.record({ afterMs: fc.nat({ max: 4 * MINUTE_MS }), count: fc.nat({ max: 100 }) });
     fc.assert(
       fc.property(fc.array(step, { minLength: 1, maxLength: 40 }), fc.integer({ min: 1, max: 6 }), (steps, minutes) => {
-        const load = new Load(minutes);
+        const load = new MeanRate(minutes);
         const all: { count: number; at: number }[] = [];
         let now = NOON;
         for (const { afterMs, count } of steps) {
