@@ -104,7 +104,7 @@ describe("what is entered", () => {
     ["a path with a question mark", { path: "a?b" }, "path", "the path must not contain a ?"],
     ["a path that leads up", { path: "../x" }, "path", "the path must not contain . or .."],
     ["no region", { region: "" }, "region", "Enter the region"],
-    ["a region that is none", { region: "Frankfurt" }, "region", "region must be 1 to 64 lower-case letters"],
+    ["a region that is none", { region: "Frankfurt am Main" }, "region", "region must be 1 to 64 letters"],
     ["an endpoint that is no host", { endpoint: "http://store.example" }, "endpoint", "endpoint must use https"],
     ["an address of a private network", { endpoint: "10.0.0.1" }, "endpoint", "endpoint must be a public host"],
     ["no secret", { secret_access_key: "" }, "secret_access_key", "Enter the secret access key"],
@@ -135,6 +135,14 @@ describe("what is entered", () => {
     if (more.path === undefined) expect(html).toContain('value="logs/{DATE}"');
     if (field !== "secret_access_key" && field !== "access_key_id")
       await creator.chooseBucket({ access_key_id: "", secret_access_key: "" });
+  });
+
+  it("is told the right endpoint where it entered one that holds the bucket", async () => {
+    const creator = await Creator.begin();
+    const form = s3Form("traces", { endpoint: "https://traces.store.example" });
+    const { status, html } = await creator.post("destination", form);
+    expect([status, textOf(html)]).toEqual([400, expect.stringContaining("Use https://store.example")]);
+    expect(html).toContain('id="field-endpoint-error"');
   });
 
   it("takes no longer to refuse where it is made of slashes", async () => {
