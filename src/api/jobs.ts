@@ -4,7 +4,13 @@ import { controlPlane, type JobChange, type JobDraft, type StoredJob } from "../
 import { driveChain } from "../delivery/chain.ts";
 import type { Destination } from "../destinations/destination.ts";
 import { openDestination } from "../destinations/kinds.ts";
-import { isMasked, parseDestination, parseNewDestination, sameStore, unmaskDestination } from "../destinations/parse.ts";
+import {
+  isMasked,
+  parseDestination,
+  parseNewDestination,
+  sameStore,
+  unmaskDestination,
+} from "../destinations/parse.ts";
 import { CODE, faultsError, oneError, unavailable } from "../errors.ts";
 import { readJob } from "../job/rules.ts";
 import { CreateJob, type JobBody, READ_ONLY_KEYS, UpdateJob } from "../job/schema.ts";

@@ -2,7 +2,8 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, inject, it } from "vitest";
 import { type ControlPlane, controlPlane } from "../../src/control/plane.ts";
-import { adviceOn, isOfStore } from "../../src/dashboard/pages/create/advice.ts";
+import { adviceOn, isOfStore, namedRegion } from "../../src/dashboard/pages/create/advice.ts";
+import type { Draft } from "../../src/dashboard/pages/create/draft.ts";
 import { freshBucket } from "../api/harness.ts";
 import { ACCESS_KEY, SECRET_KEY } from "../support/constants.ts";
 import { destinationConf } from "../support/runtime/api.ts";
@@ -55,7 +56,12 @@ describe("a destination that is tested", () => {
     ["a store that is down", { do: "answer", status: 503, code: "X" }, "is not available", "HTTP 503 X"],
     ["a redirect", { do: "redirect", location: "https://elsewhere.example/" }, "in another region", "HTTP 307"],
     ["a proxy", { do: "discard" }, "does not keep what it is sent", "the object is not there"],
-    ["a connection that breaks", { do: "reset", when: "before" }, "Connection failed. Check", "connection failed"],
+    [
+      "a connection that breaks",
+      { do: "reset", when: "before" },
+      "Nothing answers at this endpoint",
+      "connection failed",
+    ],
   ];
 
   it.each(refusals)("says what to do about %s, and does not go on", async (_name, action, words, status) => {
@@ -94,6 +100,38 @@ describe("a destination that is tested", () => {
     await creator.post("destination", s3Form("", {}));
     expect((await creator.get("finish")).location).toBe(`${creator.base}/destination`);
   });
+});
+
+describe("a region that the store names", () => {
+  const wrong = "<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-west-1</Region></Error>";
+
+  it("is offered, and tried with the keys that were entered", async () => {
+    const creator = await Creator.begin();
+    const { control } = creator.bucket;
+    await control.script([rule({ do: "answer", status: 400, body: wrong }, { method: "PUT" })]);
+    await creator.post("destination", s3Form(creator.bucket.name, { region: "us-east-1" }));
+    const { html } = await creator.get("destination");
+    expect(textOf(html)).toContain("The region is not the one of the bucket. The store says that it is eu-west-1.");
+    expect(html).toContain("Use region eu-west-1 and test");
+    await control.script([]);
+    const used = await creator.post("destination", { do: "region" });
+    expect(used.location).toBe(`${creator.base}/destination#tested`);
+    const after = (await creator.get("destination")).html;
+    expect(textOf(after)).toContain("Reachable and writable");
+    expect(after).toContain('value="eu-west-1"');
+    expect(after).not.toContain("Use region");
+  });
+
+  const tested = { ok: false, message: "error writing object: error uploading: HTTP 301 (region eu-west-1)", atMs: 0 };
+  const draft = (endpoint: string, message = tested.message, scheme = "s3") =>
+    ({ destination: { scheme, endpoint }, tested: { ...tested, message } }) as unknown as Draft;
+  it.each<[string, Draft, string | null]>([
+    ["of AWS", draft(""), "eu-west-1"],
+    ["behind another endpoint", draft("s3.us-east-1.amazonaws.com"), null],
+    ["at this endpoint", draft("a.example", "HTTP 400 AuthorizationHeaderMalformed (region garage)"), "garage"],
+    ["of none", draft("", "HTTP 301"), null],
+    ["that is not S3", draft("", tested.message, "objstore"), null],
+  ])("is offered where it alone has to change: %s", (_what, of, region) => expect(namedRegion(of)).toBe(region));
 });
 
 describe("what is entered", () => {
@@ -214,7 +252,7 @@ describe("what is entered", () => {
     const used = await creator.post("destination", { do: "local" });
     expect(used.location).toBe(`${creator.base}/destination#tested`);
     // Nothing listens there in this test, but the bucket was asked.
-    expect(textOf((await creator.get("destination")).html)).toContain("Connection failed. Check");
+    expect(textOf((await creator.get("destination")).html)).toContain("Nothing answers at this endpoint");
   });
 
   it("is of one kind of store or the other", async () => {
@@ -238,15 +276,4 @@ it("has advice for whatever a store may say", () => {
     true,
     false,
   ]);
-});
-
-it.each([
-  ["HTTP 403 QuotaExceeded", "quota"],
-  ["HTTP 403 RequestTimeTooSkewed", "clock"],
-  ["HTTP 403 AccessDenied", "or its secret is wrong"],
-  ["HTTP 403", "or its secret is wrong"],
-  ["HTTP 400 InvalidRequest", "has sse, leave it out"],
-  ["HTTP 501 NotImplemented", "has sse, leave it out"],
-])("advises on %s by what stores mean with it", (message, words) => {
-  expect(adviceOn(`error writing object: error uploading: ${message}`)).toContain(words);
 });
