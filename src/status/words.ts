@@ -58,6 +58,11 @@ export function shownGB(bytes: number): string {
   return (bytes / 1e9).toFixed(1);
 }
 
+/** `42`, of bytes; at least 1. */
+export function shownKB(bytes: number): string {
+  return String(Math.max(1, Math.round(bytes / 1e3)));
+}
+
 /** `1 record`, `2 records`. */
 export function counted(count: number, what: string): string {
   return `${count} ${count === 1 ? what.replace(/s$/, "") : what}`;

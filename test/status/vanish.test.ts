@@ -43,7 +43,14 @@ async function come(oracle: Oracle, clock: { nowMs(): number }, count: number, s
 describe("a service that does its work", () => {
   it("has nothing to say: before anything came, while records wait, and when they are delivered", async () => {
     const clock = setClock(NOON);
-    expect(await status()).toEqual({ ok: true, checked_at: at(NOON), errors: 0, warnings: 0, findings: [] });
+    expect(await status()).toEqual({
+      ok: true,
+      checked_at: at(NOON),
+      errors: 0,
+      warnings: 0,
+      findings: [],
+      notices: [],
+    });
     const job = await createJob(freshBucket().name);
     await come(new Oracle({ at: NOON }), clock, 10);
     expect(await kindsOf()).toEqual([]);
