@@ -20,6 +20,8 @@ export function answerIn(message: string | null): ToldAnswer | null {
 
 const RIGHTS =
   "The key may not write there, or its secret is wrong: some stores answer both alike. Allow it to put objects into this bucket and path, or enter key and secret again.";
+const KEY_ID =
+  "The store does not know this access key ID. Check that it is complete, active, and of this store and account.";
 const TEMPORARY =
   "The key is a temporary one or has expired. Use a permanent access key: a session token cannot be given.";
 const ELSEWHERE =
@@ -71,8 +73,7 @@ const BY_CODE: Readonly<Record<string, string>> = {
   IllegalLocationConstraintException: REGION,
   IncompleteBody: CHANGED,
   InsufficientCapacity: FULL,
-  InvalidAccessKeyId:
-    "The store does not know this access key ID. Check that it is complete, active, and of this store and account.",
+  InvalidAccessKeyId: KEY_ID,
   // R2 answers so to an access key ID of another length than its own have.
   InvalidArgument:
     "The store refuses a value of the request. Check that key and secret are complete and of this store; if the destination has sse, leave it out.",
@@ -110,6 +111,8 @@ const BY_CODE: Readonly<Record<string, string>> = {
   TokenRefreshRequired: TEMPORARY,
   TooManyRequests: BUSY,
   UserSuspended: UNPAID,
+  // Of versitygw, with 404.
+  XAdminUserNotFound: KEY_ID,
   XAmzContentSHA256Mismatch: CHANGED,
   XMinioAdminBucketQuotaExceeded: QUOTA,
   XMinioInvalidObjectName: LONG_KEY,

@@ -2,7 +2,9 @@ import { UPLOAD_INTERVAL_S } from "../limits.ts";
 
 const DAY_MS = 86_400_000;
 
-/** Objects a day from which they are many, and the mean size below which they are small, in bytes. */
+/**
+ * Objects a day from which they are many, and the mean size below which they are small, in bytes.
+ */
 const MANY = 1_000;
 const SMALL_BYTES = 1_000_000;
 

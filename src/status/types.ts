@@ -4,7 +4,9 @@ export type Subject =
   | { readonly type: "job"; readonly id: number }
   | { readonly type: "function"; readonly name: string };
 
-/** What could be better, though nothing is wrong: it opens no incident, and changes nothing itself. */
+/**
+ * What could be better, though nothing is wrong: it opens no incident, and changes nothing itself.
+ */
 export interface Notice {
   readonly kind: "many_small_objects";
   readonly subject: Subject;

@@ -19,6 +19,7 @@ const NO_STORE = "No S3 interface answers";
 const TABLE: readonly (readonly [said: string, advice: string])[] = [
   // Keys.
   ["HTTP 403 InvalidAccessKeyId", "does not know this access key ID"],
+  ["HTTP 404 XAdminUserNotFound", "does not know this access key ID"],
   ["HTTP 403 SignatureDoesNotMatch", "does not match the access key ID"],
   ["HTTP 403 AccessDenied", RIGHTS],
   ["HTTP 403", RIGHTS],
