@@ -6,12 +6,12 @@ import type { Destination } from "../destinations/destination.ts";
 import { openDestination } from "../destinations/kinds.ts";
 import { isMasked, parseDestination, sameStore, unmaskDestination } from "../destinations/parse.ts";
 import { CODE, faultsError, oneError, unavailable } from "../errors.ts";
-import { readJob } from "../job/rules.ts";
+import { extraFieldsOf, readJob } from "../job/rules.ts";
 import { CreateJob, type JobBody, READ_ONLY_KEYS, UpdateJob } from "../job/schema.ts";
 import { destinationPurpose, seal, unseal } from "../job/secrets.ts";
 import { readJobConfig } from "../job/snapshot.ts";
 import type { Platform } from "../platform.ts";
-import { DATASETS } from "../record/fields.ts";
+import { DATASETS, type ExtraField } from "../record/fields.ts";
 import type { Fault } from "../record/record.ts";
 import { jsonBody } from "./body.ts";
 import {
@@ -140,7 +140,7 @@ async function createJob(c: AppContext, config: Config, platform: Platform): Pro
   const body = { ...withoutReadOnly(sent), dataset: sent.dataset ?? DATASETS[0] } as JobBody;
   if (isMasked(body.destination_conf))
     throw badDestination(not, "a masked secret cannot be used here; send the secret itself");
-  const { draft, destination } = readDraft(body, config, not);
+  const { draft, destination } = readDraft(body, config, config.extraFields, not);
   requireProof(sent.ownership_challenge, destination, config, platform);
   const control = controlPlane(c.env.CONTROL);
   const refused = (why: string) => oneError(403, CODE.notAllowed, not + why);
@@ -167,7 +167,9 @@ async function updateJob(c: AppContext, config: Config, platform: Platform): Pro
     if (conf === null) throw badDestination(not, "no key opens the stored destination; send destination_conf again");
     const own = { dataset: job.body.dataset, destination_conf: conf };
     const body = { ...job.body, ...withoutReadOnly(sent), ...own } as JobBody;
-    const { draft, destination } = readDraft(body, config, not);
+    // What it has it keeps, though EXTRA_FIELDS may name it no more.
+    const extra = [...config.extraFields, ...extraFieldsOf(job.config)];
+    const { draft, destination } = readDraft(body, config, extra, not);
     const moved = conf !== stored;
     if (moved) requireProof(sent.ownership_challenge, destination, config, platform, stored);
     if (moved) await requireWritable(destination, platform, not);
@@ -219,9 +221,14 @@ function ownDestination(sent: string, stored: string | null, config: Config, not
 }
 
 /** Checks a body and parses its destination. @throws ApiError 400 with every fault. */
-function readDraft(body: JobBody, config: Config, not: string): { draft: JobDraft; destination: Destination } {
+function readDraft(
+  body: JobBody,
+  config: Config,
+  extra: readonly ExtraField[],
+  not: string,
+): { draft: JobDraft; destination: Destination } {
   const { destination_conf, ...rest } = body;
-  const meaning = readJob(body);
+  const meaning = readJob(body, extra);
   const destination = parseDestination(destination_conf, config.destinations);
   const faults = meaning.ok ? [] : [...meaning.faults];
   if (!destination.ok) faults.push({ pointer: "/destination_conf", message: destination.why });
