@@ -8,14 +8,18 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import { accountLedger } from "../../src/account/ledger.ts";
 import type { FunctionView } from "../../src/api/docs/functions.ts";
 import type { PreviewResult } from "../../src/api/preview.ts";
+import { encodeUtf8 } from "../../src/bytes.ts";
 import { DebtStore, DeliveryLog } from "../../src/index.ts";
 import { Gatherer } from "../../src/intake/gather.ts";
 import { handleTail } from "../../src/intake/tail.ts";
 import { tailContext } from "../../src/intake/tail-context.ts";
+import { encodeParts, type Part } from "../../src/queue/message.ts";
+import { recordLine } from "../../src/record/encode.ts";
 import { createWorker } from "../../src/worker.ts";
 import { call } from "../api/harness.ts";
-import { noise } from "../record/samples.ts";
+import { noise, traceRecord } from "../record/samples.ts";
 import { readSingleMember } from "../support/gzip-member.ts";
+import { encodeMessage } from "../support/message-v1.ts";
 import type { Minted } from "../support/oracle.ts";
 import { api, createJob, destinationConf } from "../support/runtime/api.ts";
 import { freshBucket, NOON } from "../support/runtime/pipeline.ts";
@@ -187,6 +191,29 @@ describe("where a record came from", () => {
     expect(shown.body.result.content.sources).toEqual(["tail", "tail"]);
     expect((await api("POST", "/logship/set-aside/resend", { skip: 0 })).body.result).toMatchObject({ sent: 1 });
     expect(await sources()).toEqual(["tail", "tail"]);
+  });
+
+  it("stays with each part of a message that is set aside in parts", async () => {
+    const { world, sources } = await sourceJob();
+    const parts = ["tail", "http:ci"].map((source, i) => ({
+      ...{ id: `${i}`.repeat(32), takenInMs: NOON, keyed: false, records: 1, source },
+    })) as [Part, ...Part[]];
+    const line = `${recordLine(traceRecord())}\n`;
+    world.queue.put(encodeParts(parts, encodeUtf8(line + line), null));
+    for (const message of world.queue.held) message.dead = true;
+    await world.deliverDue();
+    expect((await api<object[]>("GET", "/logship/set-aside")).body.result).toHaveLength(2);
+    expect((await api("POST", "/logship/set-aside/resend", { skip: 0 })).body.result).toMatchObject({ sent: 2 });
+    expect((await sources()).sort()).toEqual(["http:ci", "tail"]);
+  });
+
+  it("is unknown, and empty, of a message of an earlier release", async () => {
+    const { world, sources } = await sourceJob();
+    const part = { id: "7".repeat(32), takenInMs: NOON, keyed: false, records: 1 };
+    const raw = encodeUtf8(`${recordLine(traceRecord())}\n`);
+    world.queue.put(encodeMessage(part, raw));
+    world.queue.put(encodeParts([{ ...part, id: "8".repeat(32) }], raw, null));
+    expect(await sources()).toEqual(["", ""]);
   });
 
   it("is filtered on, and shipped as CSV and by a template", async () => {
