@@ -27,8 +27,8 @@ export interface SeenSource {
 export const SOURCES_KEPT = 8;
 
 /**
- * Most names that are counted separately, and most UTF-16 code units of these together; and of their
- * sources, each counted with each function, {@link SOURCE_CHARS} if that is absent.
+ * Most names that are counted separately, and most UTF-16 code units of these together; and of
+ * their sources, each counted with each function, {@link SOURCE_CHARS} if that is absent.
  */
 export interface TallyBounds {
   names: number;

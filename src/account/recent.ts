@@ -9,8 +9,8 @@ export interface RecentRecords {
   /** How many records were too large to be held. */
   tooLarge: number;
   /**
-   * Where they came from, "" where that is unknown: one for each; of a message's records, which have
-   * the same, one alone. Absent: unknown, as of earlier code.
+   * Where they came from, "" where that is unknown: one for each; of a message's records, which
+   * have the same, one alone. Absent: unknown, as of earlier code.
    */
   sources?: Source[];
 }

@@ -7,8 +7,8 @@ import { handleTail } from "../intake/tail.ts";
 import { tailContext } from "../intake/tail-context.ts";
 
 /**
- * Separate from that of `tail()`, which local development must not delay. The host says whose events
- * they are, by RPC, as any function could that is bound to this entrypoint.
+ * Separate from that of `tail()`, which local development must not delay. The host says whose
+ * events they are, by RPC, as any function could that is bound to this entrypoint.
  */
 const gatherer = new Gatherer("rpc");
 
