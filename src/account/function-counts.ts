@@ -145,14 +145,16 @@ export function countsText(counts: readonly FunctionCount[]): string {
  */
 export function sourcesText(counts: readonly FunctionCount[]): string | null {
   const numbers = new Map<Source, number>();
-  const numberOf = (source: Source): number => {
-    const number = numbers.get(source) ?? numbers.size;
-    numbers.set(source, number);
-    return number;
-  };
-  const seen = counts.map(({ sources = [] }) =>
-    sources.flatMap(({ source, lastMs }) => [numberOf(source), Math.floor(lastMs / 1_000)]),
-  );
+  const seen: number[][] = [];
+  for (const { sources = [] } of counts) {
+    const own: number[] = [];
+    for (const { source, lastMs } of sources) {
+      const number = numbers.get(source) ?? numbers.size;
+      if (number === numbers.size) numbers.set(source, number);
+      own.push(number, Math.floor(lastMs / 1_000));
+    }
+    seen.push(own);
+  }
   return numbers.size === 0 ? null : JSON.stringify([[...numbers.keys()], seen]);
 }
 
@@ -162,14 +164,12 @@ export function parseCounts(text: string, sources: string | null = null): Functi
   const [names, seen] = sources === null ? [[], []] : (JSON.parse(sources) as [Source[], number[][]]);
   return rows.map(([scriptName, routed, notEnabled, notRouted, lastEventMs], i) => {
     const own = seen[i] ?? [];
-    const count: FunctionCount = { scriptName, routed, notEnabled, notRouted, lastEventMs };
-    if (own.length > 0) count.sources = pairs(own).map(([n, s]) => ({ source: names[n] ?? "", lastMs: s * 1_000 }));
-    return count;
+    if (own.length === 0) return { scriptName, routed, notEnabled, notRouted, lastEventMs };
+    const sources: SeenSource[] = [];
+    for (let at = 0; at < own.length; at += 2)
+      sources.push({ source: names[own[at] ?? 0] ?? "", lastMs: (own[at + 1] ?? 0) * 1_000 });
+    return { scriptName, routed, notEnabled, notRouted, lastEventMs, sources };
   });
-}
-
-function pairs(numbers: readonly number[]): [number, number][] {
-  return Array.from({ length: numbers.length >> 1 }, (_, i) => [numbers[2 * i] ?? 0, numbers[2 * i + 1] ?? 0]);
 }
 
 /** Each source once, the latest first, {@link SOURCES_KEPT} at most. */
@@ -187,7 +187,9 @@ function isIn(seen: readonly SeenSource[]): (each: SeenSource) => boolean {
 }
 
 function charsOf(seen: readonly SeenSource[]): number {
-  return seen.reduce((sum, { source }) => sum + source.length, 0);
+  let sum = 0;
+  for (const { source } of seen) sum += source.length;
+  return sum;
 }
 
 /**
