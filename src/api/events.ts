@@ -10,6 +10,7 @@ import { errorText, log } from "../log.ts";
 import type { Memory } from "../memory.ts";
 import type { Platform } from "../platform.ts";
 import { blobStore } from "../queue/blob-store.ts";
+import { httpSource } from "../record/source.ts";
 import { BODY_CODE, bodyBytes, mediaType } from "./body.ts";
 import { SEND_EVENTS } from "./docs/events.ts";
 import { type Message, success } from "./envelope.ts";
@@ -36,6 +37,7 @@ async function sendEvents(c: AppContext, platform: Platform, memory: Memory): Pr
     platform,
     memory,
     defaultScriptName: readIntakeConfig(c.env).defaultScriptName,
+    source: httpSource(c.get("caller").name),
   };
   const taken = await takeEvents({ room, read, ndjson, idempotencyKey }, to).catch(notTaken);
   if (!taken.ok && taken.status === 503) throw unavailable(taken.message);
