@@ -7,6 +7,7 @@ import { type AccessMemory, authenticate, gateOf } from "../../api/auth.ts";
 import type { AppContext } from "../../api/route.ts";
 import { readAdminToken, readLinkSecrets } from "../../config.ts";
 import { ApiError } from "../../errors.ts";
+import { isLoopback } from "../../hosts.ts";
 import { SESSION_MS } from "../../limits.ts";
 import { errorText, log } from "../../log.ts";
 import { answered, type Platform } from "../../platform.ts";
@@ -15,16 +16,13 @@ import { Field } from "../parts/form.tsx";
 import { Notice, Panel } from "../parts/panel.tsx";
 import { adminProof, cookieOf, NO_COOKIE, newSessionId, REGISTER_MS, sessionId, type Viewer } from "../session.ts";
 
-/** Hosts that are this machine: nothing sent to them travels. */
-const OWN_MACHINE = /^(?:(?:[\w-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
-
 /**
- * The same address over https; null: it needs none, as it is https already or this machine.
- * Elsewhere a token could be read on its way, and browsers do not keep the cookie.
+ * The same address over https; null: it needs none, as it is https already, or this machine, where
+ * nothing travels. Elsewhere a token could be read on its way, and browsers do not keep the cookie.
  */
 function overHttps(address: string): string | null {
   const url = new URL(address);
-  if (url.protocol === "https:" || OWN_MACHINE.test(url.hostname)) return null;
+  if (url.protocol === "https:" || isLoopback(url.hostname)) return null;
   return `https://${url.host}${url.pathname}${url.search}`;
 }
 
