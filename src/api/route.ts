@@ -86,6 +86,8 @@ export type Route = {
   action?: string | null;
   /** Handles callers whose bearer the platform judges, instead of `handle`. */
   foreign?: Handler;
+  /** How long it may take, in ms; default ANSWER_MS. */
+  answerMs?: number;
 } & (
   | { handle: Handler }
   /** Intake: needs only the queue, and works even if the configuration is malformed. */

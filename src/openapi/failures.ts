@@ -13,6 +13,7 @@ export const FAILURES = {
     when: "The permission is missing (10000), or a maximum number is reached (1004).",
   },
   404: { name: "NotFound", when: "No such job (1000); no such route, account, dataset or other resource (7003)." },
+  408: { name: "RequestTimeout", when: "The body did not arrive in time; repeat the request (1008)." },
   409: {
     name: "Conflict",
     when: "A concurrent change, an existing name, or a state that does not allow it (1009).",
@@ -42,7 +43,7 @@ export function failuresOf(path: string, { doc }: Route): FailureStatus[] {
     401,
     403,
     404,
-    ...(hasBody ? ([413, 415] as const) : []),
+    ...(hasBody ? ([408, 413, 415] as const) : []),
     ...(doc.errors ?? []),
     503,
   ].sort((a, b) => a - b) as FailureStatus[];
