@@ -35,7 +35,7 @@ const slots = new UploadSlots();
  */
 type UploadHandler = (...args: [...Parameters<Handler>, read: () => Promise<Upload>]) => Promise<Response>;
 
-/** Makes uploads that are large, or may be, take a slot and wait for memory before they are read. */
+/** Uploads that are large, or may be, take a slot and wait for memory before they are read. */
 export function inSlot(handle: UploadHandler): Handler {
   return async (c, config, platform) => {
     let end = (): void => {};

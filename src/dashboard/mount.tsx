@@ -43,8 +43,8 @@ type Inside = DashboardWorld & { app: Hono<AppEnv> };
 
 /**
  * The pages, at the root. Each request is checked for its session and the page's permission, before
- * a byte of its body is read; a form also for its origin and CSRF token. A page then calls the API as the viewer, so it can do nothing
- * that the API would refuse.
+ * a byte of its body is read; a form also for its origin and CSRF token. A page then calls the API
+ * as the viewer, so it can do nothing that the API would refuse.
  */
 export function mountDashboard(app: Hono<AppEnv>, world: DashboardWorld): void {
   app.get("/assets/:file", (c) => {
@@ -84,7 +84,7 @@ function mountPage({ path, get, post }: Page, inside: Inside): void {
     app.post(path, (c) =>
       answered(c, inside, async (page) => {
         if (!isSameOrigin(c.req.raw)) return FOREIGN_FORM;
-        const id = sessionId(c.req.raw.headers);
+        const id = sessionId(c.req.raw);
         if (page.viewer === null || id === null) return SESSION_OVER;
         if (post.permission !== null) requirePermission(page.viewer.caller, post.permission);
         const form = await formOf(c);
@@ -158,7 +158,7 @@ function contextOf(c: AppContext, { app, platform, insiders }: Inside, config: C
 }
 
 async function viewer(c: AppContext): Promise<Viewer | null> {
-  const who = await viewerOf(c.req.raw.headers, c.env.ACCESS, readAdminToken(c.env));
+  const who = await viewerOf(c.req.raw, c.env.ACCESS, readAdminToken(c.env));
   if (who !== null) c.set("caller", who.caller);
   return who;
 }

@@ -1,9 +1,8 @@
-/** A body that does not go on is waited for for seconds, and that of a stranger is not read. */
+/** A body that does not go on is given seconds, and that of a stranger is not read. */
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { createApp, GROUPS } from "../../src/app.ts";
 import { PAGES } from "../../src/dashboard/pages.ts";
-import { sessionId } from "../../src/dashboard/session.ts";
 import { SIGN_IN_MAX_BYTES } from "../../src/limits.ts";
 import { platform } from "../../src/platform.ts";
 import { ORIGIN, Visitor } from "../dashboard/support.ts";
@@ -67,7 +66,7 @@ describe("a body that stalls", () => {
   it("ends with 408 at every page with a form", async () => {
     const visitor = await Visitor.signedIn();
     const headers = { ...OWN, cookie: visitor.cookie ?? "" };
-    expect([sessionId(new Headers(headers)) !== null, FORMS.length > 20]).toEqual([true, true]);
+    expect(FORMS.length).toBeGreaterThan(20);
     const { value, seconds } = await onFakeClock(() =>
       Promise.all(FORMS.map(async (path) => ({ path, ...(await send(ORIGIN + path, "POST", headers)) }))),
     );
@@ -89,7 +88,7 @@ describe("the body of a stranger", () => {
       ...ROUTES.map(({ method, path }) => ({
         method,
         url: `${ORIGIN}/client/v4/accounts/${ACCOUNT}${path}`,
-        headers: { authorization: "Bearer nobody", "content-type": typeOf(path) } as Record<string, string>,
+        headers: { authorization: "Bearer x", "content-type": typeOf(path) } as Record<string, string>,
       })),
       ...FORMS.flatMap((path) =>
         [{ ...OWN }, { ...OWN, cookie }].map((headers) => ({ method: "POST", url: ORIGIN + path, headers })),

@@ -45,7 +45,7 @@ describe("an invented bearer", () => {
       return { answer: askAs(world, "PUT", `${SCRIPTS}/shop`, body, { headers }), pulls };
     });
     await vi.waitUntil(() => pending.length === strangers.length);
-    // All of them are still being judged, and nobody else has to wait for that.
+    // All of them are still being judged, and no other has to wait for that.
     expect((await put(world)).status).toBe(200);
     expect(strangers.map(({ pulls }) => pulls())).toEqual(strangers.map(() => 0));
     for (const answer of pending) answer(said(null, 401));

@@ -14,7 +14,7 @@ import { answered, type Platform } from "../../platform.ts";
 import { type PageAnswer, seeOther, type View } from "../page.ts";
 import { Field } from "../parts/form.tsx";
 import { Notice, Panel } from "../parts/panel.tsx";
-import { adminProof, cookieOf, NO_COOKIE, newSessionId, REGISTER_MS, sessionId, type Viewer } from "../session.ts";
+import { adminProof, cookieOf, newSessionId, REGISTER_MS, sessionId, type Viewer } from "../session.ts";
 
 /**
  * The same address over https; null: it needs none, as it is https already, or this machine, where
@@ -132,14 +132,16 @@ async function opened(
 ): Promise<Response | null> {
   c.set("caller", caller);
   const id = newSessionId();
-  const before = sessionId(c.req.raw.headers);
+  const before = sessionId(c.req.raw);
   const holder = holderOf(caller, id, readAdminToken(c.env));
   const expiresMs = await asked(c, (register) =>
     register.openSession(hashOf(id), holder, before === null ? null : hashOf(before), link),
   );
   if (expiresMs === null) return null;
   // By way of the page that says so if the browser has not kept the cookie.
-  return seeOther(`/sign-in?${new URLSearchParams({ to, kept: "" })}`, { "Set-Cookie": cookieOf(id, SESSION_MS) });
+  return seeOther(`/sign-in?${new URLSearchParams({ to, kept: "" })}`, {
+    "Set-Cookie": cookieOf(c.req.raw, id, SESSION_MS),
+  });
 }
 
 /** @throws if the register does not answer. */
@@ -160,9 +162,9 @@ function holderOf(caller: Caller, sessionId: string, adminToken: string | null):
  * @throws if the register does not answer: nothing is said to be closed that may be open.
  */
 export async function signOut(c: AppContext): Promise<Response> {
-  const id = sessionId(c.req.raw.headers);
+  const id = sessionId(c.req.raw);
   if (id !== null) await asked(c, (register) => register.closeSession(hashOf(id)));
-  return seeOther("/sign-in?out", { "Set-Cookie": NO_COOKIE });
+  return seeOther("/sign-in?out", { "Set-Cookie": cookieOf(c.req.raw, "", 0) });
 }
 
 /** Longest path to come back to, in UTF-16 units: it is sent in headers. */
