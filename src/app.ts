@@ -169,7 +169,7 @@ function guarded(route: Route, action: string | null, world: World): Handler<App
 async function sender(c: AppContext, world: World): Promise<Caller> {
   const access = readAccess(c.env);
   try {
-    const caller = await authenticate(c.req.raw.headers, gateOf(c.env, world.platform, world.memory), true);
+    const caller = await authenticate(c.req.raw.headers, gateOf(c.req.raw, c.env, world.platform, world.memory), true);
     c.set("caller", caller);
     if (access.ok) requireAccount(c, access.access.accountId);
     return caller;
@@ -203,7 +203,7 @@ async function admitted(c: AppContext, world: World, foreign = false): Promise<C
     c.set("caller", PLATFORM_BEARER);
     return PLATFORM_BEARER;
   }
-  const caller = await authenticate(c.req.raw.headers, gateOf(c.env, world.platform, world.memory), false);
+  const caller = await authenticate(c.req.raw.headers, gateOf(c.req.raw, c.env, world.platform, world.memory), false);
   c.set("caller", caller);
   requireAccount(c, accountId);
   return caller;

@@ -359,6 +359,21 @@ export const DOUBTS_NONE_MS = 10_000;
  */
 export const DOUBTS_PER_S = 10;
 
+/**
+ * How long an isolate judges no guess from an address that has made too many, in ms: the period of
+ * the rate limit in wrangler.jsonc…
+ */
+export const BRAKE_MS = 60_000;
+/** …how many such addresses it remembers… */
+export const BRAKES_MAX = 1_000;
+/** …and how many wrong credentials, so that it counts the same ones once. */
+export const GUESSES_MAX = 1_000;
+
+/** How long an isolate counts refused credentials before it writes them to the audit, in ms… */
+export const REFUSALS_MS = 10_000;
+/** …and of how many addresses it does so, by itself. */
+export const REFUSALS_ADDRESSES = 5;
+
 /** Longest name of a token, in UTF-16 units. */
 export const TOKEN_NAME_MAX = 120;
 
@@ -374,6 +389,8 @@ export const AUDIT_MS = 90 * 86_400_000;
 export const AUDIT_MAX = 5_000;
 /** …and how many of one caller and one kind. */
 export const AUDIT_OF_ONE_MAX = 500;
+/** …and how many of refused credentials, of each kind. */
+export const AUDIT_REFUSED_MAX = 100;
 
 /** Repeats of a change within this time, in ms, are one entry. */
 export const AUDIT_MERGE_MS = 3_600_000;

@@ -49,7 +49,7 @@ export interface RouteDoc {
   /** Status of success; default 200. */
   status?: 200 | 201 | 202;
   /** Failures besides those that openapi/failures.ts derives. */
-  errors?: readonly (409 | 429)[];
+  errors?: readonly 409[];
   /** Requests that are valid as they stand, if the jobs and functions they name exist. */
   examples?: readonly RouteExample[];
 }

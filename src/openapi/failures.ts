@@ -20,7 +20,10 @@ export const FAILURES = {
   },
   413: { name: "ContentTooLarge", when: "The body is too large (1013)." },
   415: { name: "UnsupportedMediaType", when: "The type or encoding of the body is not supported (1015)." },
-  429: { name: "TooManyRequests", when: "Too many requests; repeat it later (971)." },
+  429: {
+    name: "TooManyRequests",
+    when: "Too many requests, or too many with unknown credentials from this address; repeat it later (971).",
+  },
   503: {
     name: "Unavailable",
     when: "A part of the service does not answer, or its configuration is malformed; repeat the request (1053).",
@@ -45,6 +48,7 @@ export function failuresOf(path: string, { doc }: Route): FailureStatus[] {
     404,
     ...(hasBody ? ([408, 413, 415] as const) : []),
     ...(doc.errors ?? []),
+    429,
     503,
   ].sort((a, b) => a - b) as FailureStatus[];
 }

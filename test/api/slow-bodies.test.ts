@@ -11,7 +11,7 @@ import { onFakeClock, type Stalled, stalled } from "../support/runtime/stalled.t
 
 const app = createApp(platform);
 
-/** The longest silence, and what is answered to a body that nobody reads. */
+/** The longest silence, and what is answered to a body that is not read. */
 const SILENCE_S = 10;
 const UNREAD_S = 2;
 const BUSY_S = 3;

@@ -99,10 +99,12 @@ export async function signIn(
     const headers = new Headers(
       token === "" ? { "x-auth-email": email, "x-auth-key": key } : { authorization: `Bearer ${token}` },
     );
-    const caller = await authenticate(headers, gateOf(c.env, platform, memory), false);
+    const caller = await authenticate(headers, gateOf(c.req.raw, c.env, platform, memory, "sign_in.refuse"), false);
     return (await opened(c, caller, to)) ?? refused(UNKNOWN, 401);
   } catch (error) {
     if (error instanceof ApiError && error.status === 401) return refused(UNKNOWN, 401);
+    if (error instanceof ApiError && error.status === 429)
+      return refused("Too many sign-ins from your address have failed. Try again in a minute.", 429);
     if (!(error instanceof ApiError)) log.error("a session could not be opened", { error: errorText(error) });
     return refused("Sign-in is not available at the moment. Try again in a few seconds.", 503);
   }
