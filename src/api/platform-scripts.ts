@@ -12,7 +12,6 @@ import { ApiError, CODE, oneError, unavailable } from "../errors.ts";
 import { Consumers, SettingsAnswer, type Sighting, sightingIn } from "../functions/attachments.ts";
 import { type FormBody, uploadForm } from "../functions/form.ts";
 import { attached, type Consumer, detached, platformMetadata, withoutLogship } from "../functions/tail-consumers.ts";
-import type { Upload } from "../functions/types.ts";
 import {
   askPlatform,
   isDone,
@@ -29,7 +28,7 @@ import { jsonBody, noteBody } from "./body.ts";
 import { success } from "./envelope.ts";
 import { requireInForce, scriptName } from "./functions.ts";
 import type { AppContext, Handler } from "./route.ts";
-import { inSlot } from "./upload-slots.ts";
+import { inSlot, type ReadUpload } from "./upload-slots.ts";
 
 /**
  * How long our own change may take after the platform's, in ms. With UPSTREAM_MS, less than a
@@ -163,12 +162,7 @@ async function refusalOf(name: string, ask: Link["ask"]): Promise<Response | nul
  * the upload asked; an older setting of ours may still drop them. Repeating the request completes
  * it.
  */
-async function uploadScript(
-  c: AppContext,
-  config: Config,
-  platform: Platform,
-  read: () => Promise<Upload>,
-): Promise<Response> {
+async function uploadScript(c: AppContext, config: Config, platform: Platform, read: ReadUpload): Promise<Response> {
   const { ask, upstream } = link(c, config, platform);
   const name = scriptName(c);
   const refusal = await refusalOf(name, ask);

@@ -13,7 +13,7 @@ import { isoTime, success } from "./envelope.ts";
 import { functionRoutes, type Property, presentSettings, requireInForce, scriptName, spelling } from "./functions.ts";
 import { platformHandlers } from "./platform-scripts.ts";
 import type { AppContext, Resource, Route } from "./route.ts";
-import { inSlot } from "./upload-slots.ts";
+import { inSlot, type ReadUpload } from "./upload-slots.ts";
 
 const UPLOAD: Route = {
   permission: "functions:edit",
@@ -37,12 +37,7 @@ export const scriptRoutes: readonly Resource[] = functionRoutes.map(({ path, met
 });
 
 /** An upload by one of our own callers: it runs only in local development. */
-async function uploadScript(
-  c: AppContext,
-  config: Config,
-  platform: Platform,
-  read: () => Promise<Upload>,
-): Promise<Response> {
+async function uploadScript(c: AppContext, config: Config, platform: Platform, read: ReadUpload): Promise<Response> {
   const nowhere = whyNowhere(config);
   if (nowhere !== null) throw nowhere;
   const name = scriptName(c);

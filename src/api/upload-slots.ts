@@ -30,10 +30,12 @@ export class UploadSlots {
 const slots = new UploadSlots();
 
 /**
- * @param read reads the upload, once; call it when it is known who sends it. @throws ApiError 429
- *   if no slot is free, 503 if there is no memory, and as {@link requireUpload}.
+ * Reads the upload, once; call it when it is known who sends it.
+ * @throws ApiError 429 if no slot is free, 503 if there is no memory, and as {@link requireUpload}.
  */
-type UploadHandler = (...args: [...Parameters<Handler>, read: () => Promise<Upload>]) => Promise<Response>;
+export type ReadUpload = () => Promise<Upload>;
+
+type UploadHandler = (...args: [...Parameters<Handler>, read: ReadUpload]) => Promise<Response>;
 
 /** Uploads that are large, or may be, take a slot and wait for memory before they are read. */
 export function inSlot(handle: UploadHandler): Handler {
