@@ -35,16 +35,11 @@ import { type ConfigResult, hasUpstream, readAccess, readAdminToken, readConfig 
 import { isForReading, mountDashboard, nothingHere } from "./dashboard/mount.tsx";
 import { ApiError, CODE, type ErrorEntry, oneError, unavailable } from "./errors.ts";
 import { discardRest } from "./intake/body.ts";
+import { ANSWER_MS } from "./limits.ts";
 import { errorText, log } from "./log.ts";
 import { Memory } from "./memory.ts";
 import { mountDescription } from "./openapi/serve.ts";
 import { type Platform, within } from "./platform.ts";
-
-/**
- * How long a request may take, in ms: longer than all parts with bounds of their own together (a
- * probe's PUT and HEAD, 30 s; a change on its way to logs and ledger, 15 s).
- */
-const ANSWER_MS = 60_000;
 
 const SILENT = "a part of the service does not answer; repeat the request";
 const SILENT_CHANGE =
@@ -158,7 +153,7 @@ function guarded(route: Route, action: string | null, world: World): Handler<App
     if (!config.ok) throw misconfigured(config);
     const handle = isForeign ? foreign : route.handle;
     const answer = async (): Promise<Response> => {
-      const response = await within(ANSWER_MS, handle(c, config.config, world.platform), null);
+      const response = await within(route.answerMs ?? ANSWER_MS, handle(c, config.config, world.platform), null);
       if (response === null) throw unavailable(c.req.method === "GET" ? SILENT : SILENT_CHANGE);
       return response;
     };
@@ -174,7 +169,7 @@ function guarded(route: Route, action: string | null, world: World): Handler<App
 async function sender(c: AppContext, world: World): Promise<Caller> {
   const access = readAccess(c.env);
   try {
-    const caller = await authenticate(c.req.raw.headers, gateOf(c.env, world.platform, world.memory), true);
+    const caller = await authenticate(c.req.raw.headers, gateOf(c.req.raw, c.env, world.platform, world.memory), true);
     c.set("caller", caller);
     if (access.ok) requireAccount(c, access.access.accountId);
     return caller;
@@ -208,7 +203,7 @@ async function admitted(c: AppContext, world: World, foreign = false): Promise<C
     c.set("caller", PLATFORM_BEARER);
     return PLATFORM_BEARER;
   }
-  const caller = await authenticate(c.req.raw.headers, gateOf(c.env, world.platform, world.memory), false);
+  const caller = await authenticate(c.req.raw.headers, gateOf(c.req.raw, c.env, world.platform, world.memory), false);
   c.set("caller", caller);
   requireAccount(c, accountId);
   return caller;

@@ -5,7 +5,7 @@ import { RegisterError } from "../intake/first-copy.ts";
 import { keyRegister } from "../intake/key-register.ts";
 import { SendError } from "../intake/send.ts";
 import { takeEvents } from "../intake/take.ts";
-import { EVENTS_BODY_MAX_BYTES, EVENTS_READ_MS, IDEMPOTENCY_KEY_MAX } from "../limits.ts";
+import { EVENTS_BODY_MAX_BYTES, EVENTS_PACE, IDEMPOTENCY_KEY_MAX } from "../limits.ts";
 import { errorText, log } from "../log.ts";
 import type { Memory } from "../memory.ts";
 import type { Platform } from "../platform.ts";
@@ -28,7 +28,7 @@ async function sendEvents(c: AppContext, platform: Platform, memory: Memory): Pr
   const request = c.req.raw;
   const idempotencyKey = keyOf(request);
   const ndjson = isNdjson(request);
-  const read = async () => bodyBytes(await readBody(request, EVENTS_BODY_MAX_BYTES, EVENTS_READ_MS));
+  const read = async () => bodyBytes(await readBody(request, EVENTS_BODY_MAX_BYTES, EVENTS_PACE));
   const room = bodyRoom(request, EVENTS_BODY_MAX_BYTES);
   const to = {
     queue: c.env.EVENTS,
