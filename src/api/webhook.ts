@@ -95,13 +95,14 @@ function urlOf(
 }
 
 async function testWebhook(c: AppContext, config: Config, platform: Platform): Promise<Response> {
-  const { sealed } = await required(c);
+  const { sealed, mark } = await required(c);
   const secrets = openSecrets(sealed, config.accountId, config.keys);
   if (secrets === null) throw unavailable("no key opens the stored webhook; send its URL again", 60);
   if (!(await watch(c.env.WATCH).testTurn()))
     throw oneError(429, CODE.tooMany, "the webhook was tested a moment ago", { "Retry-After": "5" });
   const id = `test_${crypto.randomUUID().replaceAll("-", "")}`;
   const answer = await callWebhook(secrets, { id, body: testBody(platform.now()) }, platform);
+  if (isTaken(answer)) await watch(c.env.WATCH).tested(mark);
   return success(c, {
     id,
     delivered: isTaken(answer),

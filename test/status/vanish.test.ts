@@ -43,7 +43,14 @@ async function come(oracle: Oracle, clock: { nowMs(): number }, count: number, s
 describe("a service that does its work", () => {
   it("has nothing to say: before anything came, while records wait, and when they are delivered", async () => {
     const clock = setClock(NOON);
-    expect(await status()).toEqual({ ok: true, checked_at: at(NOON), errors: 0, warnings: 0, findings: [] });
+    expect(await status()).toEqual({
+      ok: true,
+      checked_at: at(NOON),
+      errors: 0,
+      warnings: 0,
+      findings: [],
+      incidents: [],
+    });
     const job = await createJob(freshBucket().name);
     await come(new Oracle({ at: NOON }), clock, 10);
     expect(await kindsOf()).toEqual([]);
@@ -72,12 +79,19 @@ describe("a store that does not take records", () => {
       affected: { count: 10, what: "records" },
       summary: `Job ${job} is parked: the store answers HTTP ${code} ${word}.`,
       advice: expect.stringMatching(advice),
+      // Not yet: it is seen for the first time.
+      incident: null,
     };
     expect((await status()).findings).toEqual([expected]);
     // Since the first failure, whatever the number of tries.
     clock.advance(10 * MINUTE_MS);
     await runAlarm(job);
-    expect(await status()).toMatchObject({ ok: false, errors: 1, warnings: 0, findings: [expected] });
+    expect(await status()).toMatchObject({
+      ok: false,
+      errors: 1,
+      warnings: 0,
+      findings: [{ ...expected, incident: expect.stringMatching(/^inc_/) }],
+    });
     await control.script([]);
     await settle(job, clock);
     expect(await kindsOf()).toEqual([]);
