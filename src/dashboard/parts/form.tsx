@@ -147,6 +147,35 @@ export const Check: FC<{
   </div>
 );
 
+/** One of several; each has an id of its own by its value. */
+export const Radio: FC<{ name: string; value: string; label: Child; checked: boolean; hint?: Child }> = ({
+  name,
+  value,
+  label,
+  checked,
+  hint,
+}) => {
+  const id = `field-${name}-${value}`;
+  return (
+    <div class="check">
+      <input
+        type="radio"
+        id={id}
+        name={name}
+        value={value}
+        checked={checked}
+        aria-describedby={hint === undefined ? undefined : `${id}-hint`}
+      />
+      <label for={id}>{label}</label>
+      {hint !== undefined && (
+        <p class="hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+    </div>
+  );
+};
+
 export function may(viewer: Viewer, permission: Permission): boolean {
   return viewer.caller.permissions.has(permission);
 }

@@ -1,7 +1,7 @@
 import type { FC } from "hono/jsx";
 import type { DestinationEntry } from "../../../destinations/build.ts";
 import { visible } from "../../parts/foreign.tsx";
-import { Check, Field, type FieldProps } from "../../parts/form.tsx";
+import { Check, Field, type FieldProps, Radio } from "../../parts/form.tsx";
 import type { EntryFaults, EntryField } from "./destination-entry.ts";
 
 /** The controls of a destination. Keys are never shown, only that there are some. */
@@ -66,10 +66,11 @@ export const DestinationForm: FC<{ entry: DestinationEntry; faults: EntryFaults 
       )}
       <fieldset>
         <legend>Keys</legend>
-        <Choice
+        <Radio
+          name="credentials"
           value="keys"
           label="Access key"
-          chosen={entry.credentials === "keys"}
+          checked={entry.credentials === "keys"}
           hint="Stored encrypted. It must be allowed to write below the path; to read, too, for replay and for opening objects."
         />
         {text("access_key_id", { label: "Access key ID", ...kept(entry.accessKeyId) })}
@@ -79,10 +80,11 @@ export const DestinationForm: FC<{ entry: DestinationEntry; faults: EntryFaults 
           autocomplete: "new-password",
           ...kept(entry.secretAccessKey),
         })}
-        <Choice
+        <Radio
+          name="credentials"
           value="env"
           label="Secret of this deployment"
-          chosen={entry.credentials === "env"}
+          checked={entry.credentials === "env"}
           hint="Set with wrangler secret put, as JSON with host, access_key_id and secret_access_key. Several jobs can share it."
         />
         {text("secret_name", {
@@ -98,25 +100,3 @@ export const DestinationForm: FC<{ entry: DestinationEntry; faults: EntryFaults 
     </>
   );
 };
-
-const Choice: FC<{ value: string; label: string; chosen: boolean; hint: string }> = ({
-  value,
-  label,
-  chosen,
-  hint,
-}) => (
-  <div class="check">
-    <input
-      type="radio"
-      id={`field-credentials-${value}`}
-      name="credentials"
-      value={value}
-      checked={chosen}
-      aria-describedby={`field-credentials-${value}-hint`}
-    />
-    <label for={`field-credentials-${value}`}>{label}</label>
-    <p class="hint" id={`field-credentials-${value}-hint`}>
-      {hint}
-    </p>
-  </div>
-);

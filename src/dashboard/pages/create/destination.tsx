@@ -75,7 +75,10 @@ function changedTo({ config }: PageContext, draft: Draft, entry: DestinationEntr
 }
 
 /** Writes a test object, as creating a job does. */
-async function testOf({ api, nowMs }: PageContext, destination_conf: string): Promise<Tested & { shared: boolean }> {
+export async function testOf(
+  { api, nowMs }: PageContext,
+  destination_conf: string,
+): Promise<Tested & { shared: boolean }> {
   const [verdict, exists] = await Promise.all([
     api.send<{ valid: boolean; message: string }>("POST", "/logship/validate/destination", { destination_conf }),
     api.send<{ exists: boolean }>("POST", "/logship/validate/destination/exists", { destination_conf }),
@@ -129,7 +132,7 @@ function view(page: PageContext, kept: Kept, entry: DestinationEntry, faults: En
         </Notice>
       ),
       <Panel id="destination" title="Destination">
-        <Kinds entry={entry} here={here} />
+        <Kinds entry={entry} here={`${here}?`} />
         <Form viewer={viewer} action={here} label="Destination">
           <DestinationForm entry={entry} faults={faults} />
           <p class="quiet">
@@ -185,13 +188,14 @@ function view(page: PageContext, kept: Kept, entry: DestinationEntry, faults: En
   );
 }
 
-const Kinds: FC<{ entry: DestinationEntry; here: string }> = ({ entry, here }) => (
+/** @param here ends with `?`, or with a query and `&`. */
+export const Kinds: FC<{ entry: DestinationEntry; here: string }> = ({ entry, here }) => (
   <nav class="actions" aria-label="Kind of store">
     <span>Store:</span>
-    <a href={`${here}?scheme=objstore`} class="button small" aria-current={entry.scheme === "s3" ? undefined : "true"}>
+    <a href={`${here}scheme=objstore`} class="button small" aria-current={entry.scheme === "s3" ? undefined : "true"}>
       Platform bucket
     </a>
-    <a href={`${here}?scheme=s3`} class="button small" aria-current={entry.scheme === "s3" ? "true" : undefined}>
+    <a href={`${here}scheme=s3`} class="button small" aria-current={entry.scheme === "s3" ? "true" : undefined}>
       S3 or compatible
     </a>
   </nav>
