@@ -9,6 +9,7 @@ import { destinationPurpose, unseal } from "../job/secrets.ts";
 import type { Platform } from "../platform.ts";
 import { replays } from "../replay/replays.ts";
 import type { Amount, ReplayStatus } from "../replay/types.ts";
+import { counted } from "../status/words.ts";
 import type { AskReplay } from "./docs/replay.ts";
 import { badDestination, withStoredSecrets } from "./jobs.ts";
 import { requireProof } from "./ownership.ts";
@@ -91,7 +92,7 @@ export async function requireNoDuplicates(
   if (planned.objects === 0) return;
   const into = (target ?? own).destination;
   const refuse = (why: string): ApiError => {
-    const words = `${planned.records} records in ${planned.objects} objects would be in that folder twice, under new keys: ${why}`;
+    const words = `${counted(planned.records, "records")} in ${counted(planned.objects, "objects")} would be in that folder twice, under new keys: ${why}`;
     const advice = "name another path or destination, or send allow_duplicates: true";
     return faultsError(400, CODE.notAllowed, [{ pointer: "/allow_duplicates", message: `${words}; ${advice}` }], not);
   };

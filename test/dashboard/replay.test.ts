@@ -102,7 +102,7 @@ describe("a replay", () => {
     const again = await start(ALL);
     expect([again.status, textOf(again.html)]).toEqual([
       400,
-      expect.stringContaining("has shipped some of them there"),
+      expect.stringContaining("That folder holds records of this time already."),
     ]);
   });
 
@@ -110,9 +110,7 @@ describe("a replay", () => {
     const { start, path, list } = await opened(3);
     const refused = await start(ALL, { to: "own" });
     expect(refused.status).toBe(400);
-    expect(textOf(refused.html)).toContain(
-      "30 records in 3 objects would be in that folder twice, under new keys: the job ships there",
-    );
+    expect(textOf(refused.html)).toContain("That folder holds records of this time already.");
     expect(refused.html).toMatch(/<input type="radio" id="field-to-own"[^>]* checked/);
     // The same path as the job's is its own folder.
     expect((await start(ALL, { path: "logs/{DATE}" })).status).toBe(400);
@@ -277,7 +275,10 @@ describe("another destination", () => {
     const { visitor, path, name, list } = await opened(1);
     const own = entered(name, { path: "logs/{DATE}" });
     const refused = await visitor.submit(`${path}/destination`, own);
-    expect([refused.status, textOf(refused.html)]).toEqual([400, expect.stringContaining("the job ships there")]);
+    expect([refused.status, textOf(refused.html)]).toEqual([
+      400,
+      expect.stringContaining("That folder holds records of this time already."),
+    ]);
     expect(await list()).toEqual([]);
     const begun = await visitor.submit(`${path}/destination`, { ...own, allow_duplicates: "true" });
     expect(begun.location).toBe(`${path}#replays`);

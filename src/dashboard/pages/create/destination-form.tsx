@@ -1,7 +1,8 @@
-import type { FC } from "hono/jsx";
+import type { FC, PropsWithChildren } from "hono/jsx";
 import type { DestinationEntry } from "../../../destinations/build.ts";
 import { visible } from "../../parts/foreign.tsx";
-import { Check, Field, type FieldProps, Radio } from "../../parts/form.tsx";
+import { Check, Field, type FieldProps, Form, Radio } from "../../parts/form.tsx";
+import type { Viewer } from "../../session.ts";
 import type { EntryFaults, EntryField } from "./destination-entry.ts";
 
 /** The controls of a destination. Keys are never shown, only that there are some. */
@@ -100,3 +101,30 @@ export const DestinationForm: FC<{ entry: DestinationEntry; faults: EntryFaults 
     </>
   );
 };
+
+/** Fills the form from a `destination_conf`. @param error what was pasted before is none. */
+export const PasteForm: FC<
+  PropsWithChildren<{ viewer: Viewer; action: string; path: string; error: string | undefined }>
+> = ({ viewer, action, path, error, children }) => (
+  <details class="panel" open={error !== undefined}>
+    <summary>Paste a destination_conf</summary>
+    <Form viewer={viewer} action={action} label="Paste a destination">
+      {children}
+      <Field
+        name="conf"
+        label="destination_conf"
+        rows={3}
+        spellcheck={false}
+        error={error}
+        hint={
+          <>
+            Such as <code>{`s3://bucket/${path}/{DATE}?region=…&access-key-id=…&secret-access-key=…`}</code>.
+          </>
+        }
+      />
+      <button type="submit" name="do" value="paste">
+        Fill the form
+      </button>
+    </Form>
+  </details>
+);

@@ -4,7 +4,7 @@ import { CODE } from "../../../errors.ts";
 import { InnerFailure } from "../../inner-api.ts";
 import { type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
-import { Action, Field, Form } from "../../parts/form.tsx";
+import { Action, Form } from "../../parts/form.tsx";
 import { Notice, Panel } from "../../parts/panel.tsx";
 import { Ago } from "../../parts/values.tsx";
 import { adviceOn, isOfStore } from "./advice.ts";
@@ -18,7 +18,7 @@ import {
   sharesKeys,
   withKeptKeys,
 } from "./destination-entry.ts";
-import { DestinationForm } from "./destination-form.tsx";
+import { DestinationForm, PasteForm } from "./destination-form.tsx";
 import { type Draft, type Kept, saveDraft, type Tested } from "./draft.ts";
 import { marked, refusedAt, stepOf, stepPath, stepView } from "./steps.tsx";
 
@@ -163,26 +163,7 @@ function view(page: PageContext, kept: Kept, entry: DestinationEntry, faults: En
           />
         </Panel>
       ),
-      <details class="panel" open={paste !== undefined}>
-        <summary>Paste a destination_conf</summary>
-        <Form viewer={viewer} action={here} label="Paste a destination">
-          <Field
-            name="conf"
-            label="destination_conf"
-            rows={3}
-            spellcheck={false}
-            error={paste}
-            hint={
-              <>
-                Such as <code>{"s3://bucket/logs/{DATE}?region=…&access-key-id=…&secret-access-key=…"}</code>.
-              </>
-            }
-          />
-          <button type="submit" name="do" value="paste">
-            Fill the form
-          </button>
-        </Form>
-      </details>,
+      <PasteForm viewer={viewer} action={here} path="logs" error={paste} />,
     ],
     { status: isRefused ? 400 : 200, faults: refusedAt(draft, "destination") },
   );

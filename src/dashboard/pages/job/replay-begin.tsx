@@ -163,7 +163,7 @@ export const Count: FC<{ estimate: EstimateView; notes: readonly { message: stri
   );
 };
 
-/** The consequence, to be confirmed. */
+/** The consequence, to be confirmed. @param error of the API, which is for its callers. */
 export const AllowDuplicates: FC<{ estimate: EstimateView; checked?: boolean; error: string | undefined }> = ({
   estimate: { planned },
   checked,
@@ -172,7 +172,7 @@ export const AllowDuplicates: FC<{ estimate: EstimateView; checked?: boolean; er
   <>
     {error !== undefined && (
       <p class="error" id="duplicates-error">
-        {visible(error)}
+        That folder holds records of this time already. Choose another one, or allow duplicates.
       </p>
     )}
     <Check

@@ -5,14 +5,14 @@ import { enteredPurpose, seal, unseal } from "../../../job/secrets.ts";
 import { type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { faultsOf, RestOf } from "../../parts/faults.tsx";
 import { Foreign } from "../../parts/foreign.tsx";
-import { Field, Form } from "../../parts/form.tsx";
+import { Form } from "../../parts/form.tsx";
 import { Notice, Panel } from "../../parts/panel.tsx";
 import { Ago } from "../../parts/values.tsx";
 import type { EstimateView, JobView } from "../../views/job.ts";
 import { adviceOn, isOfStore } from "../create/advice.ts";
 import { Kinds, testOf } from "../create/destination.tsx";
 import { type EntryFaults, faultOf, missingOf, readEntryForm, withKeptKeys } from "../create/destination-entry.ts";
-import { DestinationForm } from "../create/destination-form.tsx";
+import { DestinationForm, PasteForm } from "../create/destination-form.tsx";
 import { ownerOf, type Tested } from "../create/draft.ts";
 import {
   AllowDuplicates,
@@ -174,27 +174,9 @@ function entryParts(
         </div>
       </Form>
     </Panel>,
-    <details class="panel" open={paste !== undefined}>
-      <summary>Paste a destination_conf</summary>
-      <Form viewer={viewer} action={at} label="Paste a destination">
-        {carried}
-        <Field
-          name="conf"
-          label="destination_conf"
-          rows={3}
-          spellcheck={false}
-          error={paste}
-          hint={
-            <>
-              Such as <code>{"s3://bucket/replay/{DATE}?region=…&access-key-id=…&secret-access-key=…"}</code>.
-            </>
-          }
-        />
-        <button type="submit" name="do" value="paste">
-          Fill the form
-        </button>
-      </Form>
-    </details>,
+    <PasteForm viewer={viewer} action={at} path="replay" error={paste}>
+      {carried}
+    </PasteForm>,
   ];
 }
 
