@@ -4,7 +4,7 @@ import { answered } from "../platform.ts";
 import type { PastIncident } from "../status/incident-rows.ts";
 import { overAtMs, stateOf } from "../status/incidents.ts";
 import type { Finding } from "../status/types.ts";
-import { type Shown, watch } from "../status/watch.ts";
+import { type Shown, type Sight, watch } from "../status/watch.ts";
 import { type Finding as FindingView, type Incident, READ_STATUS } from "./docs/status.ts";
 import { isoTime, success } from "./envelope.ts";
 import type { AppContext, Resource } from "./route.ts";
@@ -17,7 +17,7 @@ export const statusRoutes: readonly Resource[] = [
 ];
 
 async function readStatus(c: AppContext): Promise<Response> {
-  const { checkedMs, findings, incidents } = await look(c.env.WATCH);
+  const { checkedMs, findings, incidents, notices } = await look(c.env.WATCH);
   const errors = findings.filter(({ severity }) => severity === "error").length;
   return success(c, {
     ok: findings.length === 0,
@@ -27,13 +27,12 @@ async function readStatus(c: AppContext): Promise<Response> {
     findings: findings.map(present),
     // A watch of the release before does not say them.
     incidents: (incidents ?? []).map(presentIncident),
+    notices: notices ?? [],
   });
 }
 
 /** @throws ApiError 503: a check that did not run is not a check that found nothing. */
-async function look(
-  namespace: Env["WATCH"],
-): Promise<{ checkedMs: number; findings: readonly Shown[]; incidents?: readonly PastIncident[] }> {
+async function look(namespace: Env["WATCH"]): Promise<Sight> {
   try {
     const seen = await answered("the watch", LOOK_PATIENCE.ms, watch(namespace).look());
     if (seen !== null) return seen;

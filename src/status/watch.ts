@@ -17,10 +17,11 @@ import {
   type Tracked,
   trackedByKey,
 } from "./incidents.ts";
+import { noticesOf } from "./notices.ts";
 import { Rhythm } from "./rhythm.ts";
 import { findingsOf, isUntold } from "./rules.ts";
 import { Samples } from "./samples.ts";
-import type { Finding } from "./types.ts";
+import type { Finding, Notice } from "./types.ts";
 import { LOOK_FAILED, lookFailed, WEBHOOK_FAILING, webhookFinding } from "./watch-findings.ts";
 import { WATCH_STEPS } from "./watch-schema.ts";
 import { WebhookCalls, type WebhookDraft, type WebhookState } from "./webhook-calls.ts";
@@ -61,6 +62,7 @@ const OWN_KINDS: ReadonlySet<string> = new Set([LOOK_FAILED, WEBHOOK_FAILING]);
 /** The result of a look before it counts. */
 export interface Seen {
   readonly findings: readonly Finding[];
+  readonly notices?: readonly Notice[];
   /** As of {@link Look}. */
   isBlind(finding: Finding): boolean;
 }
@@ -75,8 +77,10 @@ export type Shown = Finding & {
 export interface Sight {
   checkedMs: number;
   findings: Shown[];
-  /** Those that are not over. */
-  incidents: PastIncident[];
+  /** Those that are not over. A watch of an earlier release says none. */
+  incidents?: PastIncident[];
+  /** A watch of an earlier release has none. */
+  notices?: readonly Notice[];
 }
 
 /** Checks all parts, remembers since when something is wrong, and calls the webhook. */
@@ -251,7 +255,7 @@ export class Watch extends DurableObject<Env> {
         incidentId: its !== undefined && isIncident(its) ? its.id : null,
       };
     });
-    this.#latest = { checkedMs: now, findings: shown, incidents: this.#incidents.open() };
+    this.#latest = { checkedMs: now, findings: shown, incidents: this.#incidents.open(), notices: seen.notices ?? [] };
     this.#latestOwn = own;
     return this.#latest;
   }
@@ -303,6 +307,7 @@ export function seenIn(facts: Facts): Seen {
   const isSilent = findings.some(({ kind }) => kind.endsWith("_silent"));
   return {
     findings,
+    notices: noticesOf(facts),
     isBlind: ({ subject, kind }) => (kind === MORE ? isSilent : isUntold(facts, subject, kind)),
   };
 }

@@ -279,12 +279,13 @@ describe("a look", () => {
         checkedMs: NOON,
         findings: [{ ...of(1), sinceMs: NOON, incidentId: null }],
         incidents: [],
+        notices: [],
       });
     clock.advance(9_999);
     eyes.now([]);
     expect((await theWatch().look())?.findings).toHaveLength(1);
     clock.advance(1);
-    expect(await theWatch().look()).toEqual({ checkedMs: NOON + 10_000, findings: [], incidents: [] });
+    expect(await theWatch().look()).toEqual({ checkedMs: NOON + 10_000, findings: [], incidents: [], notices: [] });
   });
 
   it("says since when, as far back as any look before it knew", async () => {

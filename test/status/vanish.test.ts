@@ -50,6 +50,7 @@ describe("a service that does its work", () => {
       warnings: 0,
       findings: [],
       incidents: [],
+      notices: [],
     });
     const job = await createJob(freshBucket().name);
     await come(new Oracle({ at: NOON }), clock, 10);
@@ -62,9 +63,9 @@ describe("a service that does its work", () => {
 describe("a store that does not take records", () => {
   it.each([
     [403, "AccessDenied", /^The key may not write there/],
-    [403, "SignatureDoesNotMatch", /^The store does not know the key/],
-    [404, "NoSuchBucket", /^The bucket does not exist/],
-    [400, "AuthorizationHeaderMalformed", /^The region is not that/],
+    [403, "SignatureDoesNotMatch", /^The secret access key does not match/],
+    [404, "NoSuchBucket", /^There is no bucket of this name/],
+    [400, "AuthorizationHeaderMalformed", /^The region is not the one/],
   ])("wrong credentials, a deleted bucket: %i %s is said with the first upload", async (code, word, advice) => {
     const { clock, control, job } = await waitingJob();
     await control.script([rule({ do: "answer", status: code, code: word })]);
@@ -103,7 +104,7 @@ describe("a store that does not take records", () => {
     clock.advance(30_000);
     await runAlarm(job);
     const [found] = (await status()).findings;
-    expect(found).toMatchObject({ kind: "parked", advice: expect.stringMatching(/^The bucket is elsewhere/) });
+    expect(found).toMatchObject({ kind: "parked", advice: expect.stringMatching(/^The bucket is in another region/) });
   });
 
   it("a store that cannot now is said after two minutes", async () => {

@@ -55,6 +55,15 @@ export const Incident = z
   .meta({ id: "Incident" });
 export type Incident = z.infer<typeof Incident>;
 
+export const Notice = z
+  .strictObject({
+    kind: z.literal("many_small_objects"),
+    subject: Subject,
+    summary: z.string().describe("What was seen, as a sentence."),
+    advice: z.string().describe("What to change, if you like."),
+  })
+  .meta({ id: "Notice" });
+
 export const Status = z
   .strictObject({
     ok: z.boolean().describe("Nothing is wrong: there is no finding."),
@@ -63,6 +72,7 @@ export const Status = z
     warnings: Count.describe("Findings that are warnings."),
     findings: z.array(Finding),
     incidents: z.array(Incident).describe("Those that are not over, by the same check."),
+    notices: z.array(Notice).describe("What could be better, though nothing is wrong."),
   })
   .meta({ id: "Status" });
 
