@@ -1,7 +1,7 @@
 /** Calls of the webhook to receivers of every kind, through the durable object. */
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
-import type { Watch } from "../../src/status/watch.ts";
+import { Watch } from "../../src/status/watch.ts";
 import { GIVE_UP_MS, REST_MAX_MS, restMs } from "../../src/status/webhook.ts";
 import { WebhookCalls } from "../../src/status/webhook-calls.ts";
 import { call } from "../api/harness.ts";
@@ -102,6 +102,15 @@ describe("a receiver that is down", () => {
     await runWatchAlarm();
     expect(saidBy(post.calls.slice(2))).toEqual(["opened 1"]);
     expect(await readWebhook()).toMatchObject({ waiting: 0, failures: 0, failing_since: null });
+  });
+
+  it("says how a test call ended, where the watch cannot note it", async () => {
+    await putWebhook();
+    vi.spyOn(Watch.prototype, "tested").mockImplementation(() => {
+      throw new Error("no such method");
+    });
+    const { status, body } = await call<{ delivered: boolean }>("POST", "/logship/webhook/test");
+    expect([status, body.result.delivered]).toEqual([200, true]);
   });
 
   it("for three days is given up, counted and said, and what comes later goes on", async () => {
