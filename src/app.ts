@@ -2,7 +2,7 @@ import { type Handler, Hono } from "hono";
 import { type Caller, PLATFORM_BEARER, requirePermission } from "./access/roles.ts";
 import { memberRoutes, tokenRoutes } from "./api/access.ts";
 import { auditRoutes, noted } from "./api/audit.ts";
-import { AccessMemory, authenticate, foreignBearer, gateOf } from "./api/auth.ts";
+import { AccessMemory, authenticate, foreignBearer, type Gate, gateOf, judged, requireUnbraked } from "./api/auth.ts";
 import { canaryRoutes } from "./api/canary.ts";
 import { datasetRoutes } from "./api/datasets.ts";
 import { failure } from "./api/envelope.ts";
@@ -157,8 +157,28 @@ function guarded(route: Route, action: string | null, world: World): Handler<App
       if (response === null) throw unavailable(c.req.method === "GET" ? SILENT : SILENT_CHANGE);
       return response;
     };
-    return action === null ? answer() : noted(c, action, answer);
+    const answerOnce = (): Promise<Response> => (isForeign ? watched(c, world, answer) : answer());
+    return action === null ? answerOnce() : noted(c, action, answerOnce);
   };
+}
+
+/**
+ * An answer to a bearer that the platform judges, and what it says of the bearer.
+ * @throws ApiError 429 in its place, after too many guesses; and what `answer` throws.
+ */
+async function watched(c: AppContext, world: World, answer: () => Promise<Response>): Promise<Response> {
+  const [result] = await Promise.allSettled([answer()]);
+  const access = readAccess(c.env);
+  const bearer = access.ok ? foreignBearer(c.req.raw.headers, access.access.adminToken) : null;
+  const isKnown = c.get("isKnownBearer");
+  if (bearer !== null && isKnown !== undefined)
+    await judged(bearer, new URL(c.req.url).search, isKnown, gateFor(c, world));
+  if (result.status === "rejected") throw result.reason;
+  return result.value;
+}
+
+function gateFor(c: AppContext, { platform, memory }: World): Gate {
+  return gateOf(c.req.raw, c.env, platform, memory);
 }
 
 /**
@@ -169,7 +189,7 @@ function guarded(route: Route, action: string | null, world: World): Handler<App
 async function sender(c: AppContext, world: World): Promise<Caller> {
   const access = readAccess(c.env);
   try {
-    const caller = await authenticate(c.req.raw.headers, gateOf(c.req.raw, c.env, world.platform, world.memory), true);
+    const caller = await authenticate(c.req.raw.headers, gateFor(c, world), true);
     c.set("caller", caller);
     if (access.ok) requireAccount(c, access.access.accountId);
     return caller;
@@ -185,7 +205,7 @@ async function sender(c: AppContext, world: World): Promise<Caller> {
  * The caller, for the one account of this deployment.
  * @param foreign whether the route accepts bearers that the platform judges; never for another
  *   account.
- * @throws ApiError 401, 404, or 503 if the configuration is malformed or the register does not
+ * @throws ApiError 401, 404, 429, or 503 if the configuration is malformed or the register does not
  *   answer.
  */
 async function admitted(c: AppContext, world: World, foreign = false): Promise<Caller> {
@@ -199,11 +219,13 @@ async function admitted(c: AppContext, world: World, foreign = false): Promise<C
     return insider.caller;
   }
   const isForeign = foreign && hasUpstream(c.env) && c.req.param("account_id") === accountId;
-  if (isForeign && foreignBearer(c.req.raw.headers, adminToken) !== null) {
+  const bearer = isForeign ? foreignBearer(c.req.raw.headers, adminToken) : null;
+  if (bearer !== null) {
+    await requireUnbraked(bearer, gateFor(c, world));
     c.set("caller", PLATFORM_BEARER);
     return PLATFORM_BEARER;
   }
-  const caller = await authenticate(c.req.raw.headers, gateOf(c.req.raw, c.env, world.platform, world.memory), false);
+  const caller = await authenticate(c.req.raw.headers, gateFor(c, world), false);
   c.set("caller", caller);
   requireAccount(c, accountId);
   return caller;

@@ -360,6 +360,13 @@ export const DOUBTS_NONE_MS = 10_000;
 export const DOUBTS_PER_S = 10;
 
 /**
+ * A bearer that goes on to the platform, and the query beside it, in characters: far more than the
+ * platform's own have, and few guesses at a secret of ours.
+ */
+export const FOREIGN_BEARER_MAX = 512;
+export const FOREIGN_QUERY_MAX = 1_024;
+
+/**
  * How long an isolate judges no guess from an address that has made too many, in ms: the period of
  * the rate limit in wrangler.jsonc…
  */

@@ -1,4 +1,4 @@
-import { BRAKE_MS, BRAKES_MAX, GUESSES_MAX } from "../limits.ts";
+import { BRAKE_MS, BRAKES_MAX, GUESSES_MAX, SENDERS_MAX } from "../limits.ts";
 import { errorText, log } from "../log.ts";
 import { type Platform, within } from "../platform.ts";
 
@@ -30,12 +30,26 @@ export function addressOf(headers: Headers): string | null {
  */
 export class Guesses {
   readonly #seen = new Set<string>();
+  /** Bearers that the platform has known, by `proofKey`: they are no guesses. */
+  readonly #known = new Set<string>();
   /** When a brake began, in ms since the epoch, by address. */
   readonly #braked = new Map<string, number>();
 
   isBraked(address: string, nowMs: number): boolean {
     const sinceMs = this.#braked.get(address);
     return sinceMs !== undefined && Math.abs(nowMs - sinceMs) < BRAKE_MS;
+  }
+
+  /** Whether the platform has known this bearer. @param proof from `proofKey`. */
+  isKnown(proof: string): boolean {
+    return this.#known.has(proof);
+  }
+
+  /** The platform knows this bearer. @param proof from `proofKey`. */
+  learn(proof: string): void {
+    this.#known.delete(proof);
+    this.#known.add(proof);
+    dropOldest(this.#known, SENDERS_MAX);
   }
 
   /**

@@ -18,7 +18,7 @@ import { ADMIN, type Caller } from "../access/roles.ts";
 import { Senders } from "../access/senders.ts";
 import { readAdminToken, readCheckKeys } from "../config.ts";
 import { type ApiError, CODE, oneError, unavailable } from "../errors.ts";
-import { BRAKE_MS } from "../limits.ts";
+import { BRAKE_MS, FOREIGN_BEARER_MAX } from "../limits.ts";
 import { errorText, log } from "../log.ts";
 import type { Platform } from "../platform.ts";
 
@@ -159,10 +159,37 @@ function unknownCaller(more = ""): ApiError {
 
 /**
  * The bearer of a request, if the platform may know it: it contains no secret of this service. No
- * other credentials ever leave this service.
+ * other credentials ever leave this service. A longer one than any of the platform's is none: it
+ * could hold many guesses at ours.
  * @param adminToken must be well-formed: it is what a bearer is compared with.
  */
 export function foreignBearer(headers: Headers, adminToken: string): string | null {
   const credentials = readCredentials(headers);
-  return credentials?.kind === "token" && !holdsOurs(credentials.token, adminToken) ? credentials.token : null;
+  if (credentials?.kind !== "token" || credentials.token.length > FOREIGN_BEARER_MAX) return null;
+  return holdsOurs(credentials.token, adminToken) ? null : credentials.token;
+}
+
+/**
+ * Lets a bearer go on to the platform. That it goes on says that it is none of ours, so it may be a
+ * guess.
+ * @throws ApiError 429 after too many guesses from its address, unless the platform has known it.
+ */
+export async function requireUnbraked(bearer: string, gate: Gate): Promise<void> {
+  const proof = proofOf({ kind: "token", token: bearer });
+  if (!gate.memory.guesses.isKnown(proofKey(proof)) && isBraked(proof, gate)) throw await refused(proof, gate);
+}
+
+/**
+ * Takes what the platform said of a bearer, and counts a refused one as a guess.
+ * @param query that came with it, which may be a guess, too.
+ * @throws ApiError 429 in place of the platform's refusal, after too many guesses.
+ */
+export async function judged(bearer: string, query: string, isKnown: boolean, gate: Gate): Promise<void> {
+  const { guesses } = gate.memory;
+  const proof = proofKey(proofOf({ kind: "token", token: bearer }));
+  if (isKnown) guesses.learn(proof);
+  // Of a known one it refuses what was asked for.
+  if (guesses.isKnown(proof)) return;
+  const error = await refused({ kind: "token", hash: hashOf(`${bearer} ${query}`) }, gate);
+  if (error.status === 429) throw error;
 }

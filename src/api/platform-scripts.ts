@@ -20,7 +20,7 @@ import {
   type PlatformRequest,
   scriptUrl,
 } from "../functions/upstream.ts";
-import { UPSTREAM_MS } from "../limits.ts";
+import { FOREIGN_QUERY_MAX, UPSTREAM_MS } from "../limits.ts";
 import { errorText, log } from "../log.ts";
 import { answered, type Platform } from "../platform.ts";
 import { foreignBearer } from "./auth.ts";
@@ -38,6 +38,9 @@ const FOLLOW_MS = 17_000;
 
 /** How long the platform may take for a question before a change, in ms. */
 const FIRST_MS = 10_000;
+
+/** What the platform says to bearers that it does not know; 400 to malformed ones. */
+const REFUSALS: ReadonlySet<number> = new Set([400, 401, 403]);
 
 /** How long recording the state of an attachment may take, in ms: the caller waits. */
 const NOTE_MS = 2_000;
@@ -87,8 +90,12 @@ function link(c: AppContext, { upstream, accountId, adminToken }: Config, platfo
   // The gate in app.ts excludes this.
   if (upstream === null || bearer === null) throw unavailable("no platform is configured (UPSTREAM_API)");
   const { host, search } = new URL(c.req.url);
-  if (holdsOurs(search, adminToken))
+  if (search.length > FOREIGN_QUERY_MAX)
+    throw oneError(400, CODE.invalid, `the query is longer than ${FOREIGN_QUERY_MAX} characters`);
+  if (holdsOurs(search, adminToken)) {
+    c.set("isKnownBearer", false);
     throw oneError(400, CODE.invalid, "the query contains a secret of this service, which is never sent on");
+  }
   if (new URL(upstream.base).host === host)
     throw unavailable("configuration: UPSTREAM_API: must not be this service itself", 60);
   return {
@@ -97,6 +104,8 @@ function link(c: AppContext, { upstream, accountId, adminToken }: Config, platfo
       const url = scriptUrl(upstream, accountId, segments, query);
       const answer = await askPlatform({ method, url, bearer, ...(body !== undefined && { body }) }, ms, platform);
       if (answer.kind === "none") throw nothingSaid(method, answer.why);
+      if (isOk(answer.status) || answer.status === 404) c.set("isKnownBearer", true);
+      else if (REFUSALS.has(answer.status) && c.get("isKnownBearer") === undefined) c.set("isKnownBearer", false);
       return answer;
     },
   };

@@ -18,6 +18,8 @@ export interface AppEnv {
     codes?: readonly number[];
     /** The platform has made the change that one of its callers asked for; ours follows. */
     accepted?: true;
+    /** Whether the platform knows the bearer, as far as it has said. */
+    isKnownBearer?: boolean;
     /** The request succeeded, and changed nothing. */
     unchanged?: true;
   };

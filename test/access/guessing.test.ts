@@ -5,10 +5,17 @@ import type { Audited } from "../../src/access/audit-book.ts";
 import { addressOf } from "../../src/access/guesses.ts";
 import { accessRegister } from "../../src/access/register.ts";
 import { createApp } from "../../src/app.ts";
-import { AUDIT_REFUSED_MAX, BRAKE_MS, REFUSALS_ADDRESSES } from "../../src/limits.ts";
+import {
+  AUDIT_REFUSED_MAX,
+  BRAKE_MS,
+  FOREIGN_BEARER_MAX,
+  FOREIGN_QUERY_MAX,
+  REFUSALS_ADDRESSES,
+} from "../../src/limits.ts";
 import { type Platform, platform } from "../../src/platform.ts";
 import { call } from "../api/harness.ts";
 import { type Headers as Credentials, member, token } from "../api/principals.ts";
+import { said, UPSTREAM_API } from "../api/scripted-platform.ts";
 import { ACCOUNT, ADMIN_TOKEN } from "../support/constants.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
 
@@ -150,6 +157,79 @@ describe("an address that sends many wrong credentials", () => {
     for (let n = 0; n < LIMIT + 3; n++) expect(await ask(guess(), HERE, { FAILURES })).toBe(401);
     expect(await ask(bearer(ADMIN_TOKEN), HERE, { FAILURES })).toBe(200);
     expect(warn).toHaveBeenCalledTimes(lines);
+  });
+});
+
+describe("where the platform judges bearers", () => {
+  const KNOWN = "a-bearer-that-the-platform-knows";
+  let asked: string[];
+  let judge: (bearer: string, url: string) => Response;
+
+  beforeEach(() => {
+    asked = [];
+    judge = (bearer) => (bearer.endsWith(KNOWN) ? said([]) : said(null, 403));
+    app = createApp({
+      ...platform,
+      sleep: () => new Promise((resolve) => wakes.push(resolve)),
+      fetch: async (url, { headers }) => {
+        const bearer = new Headers(headers).get("authorization") ?? "";
+        asked.push(bearer);
+        return judge(bearer, url);
+      },
+    });
+  });
+
+  async function scripts(secret: string, path = "", method = "GET", address = HERE): Promise<number> {
+    const response = await app.request(
+      `${ORIGIN}/client/v4/accounts/${ACCOUNT}/functions/scripts${path}`,
+      { method, headers: { ...bearer(secret), "cf-connecting-ip": address } },
+      { ...env, FAILURES: limit, UPSTREAM_API } as unknown as Env,
+    );
+    return response.status;
+  }
+  const guessed = () => guess().authorization.slice("Bearer ".length);
+
+  it("a bearer that it refuses is a guess: whether the next is ours is not told, and none goes on", async () => {
+    for (let n = 0; n < LIMIT; n++) expect(await scripts(guessed())).toBe(403);
+    expect(await scripts(guessed())).toBe(429);
+    const before = asked.length;
+    expect([await scripts(guessed()), await scripts(ADMIN_TOKEN), await scripts(`x${ADMIN_TOKEN}`)]).toEqual([
+      429, 429, 429,
+    ]);
+    expect(await ask(bearer(ADMIN_TOKEN))).toBe(429);
+    expect(asked.length).toBe(before);
+    expect(await scripts(KNOWN, "", "GET", THERE)).toBe(200);
+    expect(await written()).toMatchObject([{ action: "request.refuse", resource: HERE, times: LIMIT + 5 }]);
+  });
+
+  it("a guess in a query counts, whether or not the bearer beside it is the same", async () => {
+    const other = guessed();
+    for (let n = 0; n < LIMIT; n++) expect(await scripts(other, `?token=${n}`)).toBe(403);
+    expect(await scripts(other, `?token=${ADMIN_TOKEN}`)).toBe(429);
+    expect(await scripts(other, "?token=more")).toBe(429);
+  });
+
+  it("a bearer that it knew is no guess, whatever it says of the request", async () => {
+    expect(await scripts(KNOWN, "/shop", "DELETE")).toBe(200);
+    await brake();
+    judge = () => said(null, 400);
+    expect(await scripts(KNOWN, "/shop", "DELETE")).toBe(400);
+    judge = () => said(null, 404);
+    expect(await scripts(KNOWN, "/shop")).toBe(404);
+    expect(limit.keys).toHaveLength(LIMIT + 1);
+  });
+
+  it("the same refused bearer again is no further guess", async () => {
+    const outdated = guessed();
+    for (let n = 0; n < 3 * LIMIT; n++) expect(await scripts(outdated)).toBe(403);
+    expect([limit.keys, await ask(bearer(ADMIN_TOKEN))]).toEqual([[HERE], 200]);
+  });
+
+  it("no bearer or query that has room for many guesses goes on", async () => {
+    expect(await scripts("x".repeat(FOREIGN_BEARER_MAX + 1))).toBe(401);
+    expect(await scripts(KNOWN, `?${"x".repeat(FOREIGN_QUERY_MAX)}`)).toBe(400);
+    expect(asked).toEqual([]);
+    expect(await scripts("x".repeat(FOREIGN_BEARER_MAX - KNOWN.length) + KNOWN)).toBe(200);
   });
 });
 
