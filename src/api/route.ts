@@ -3,6 +3,7 @@ import type * as z from "zod";
 import type { Caller, Permission } from "../access/roles.ts";
 import type { Config } from "../config.ts";
 import { CODE, oneError } from "../errors.ts";
+import type { PathName } from "../job/schema.ts";
 import type { Memory } from "../memory.ts";
 import type { Platform } from "../platform.ts";
 import { DATASETS, type Dataset } from "../record/fields.ts";
@@ -105,6 +106,11 @@ export const ACCOUNT_PATH = "/client/v4/accounts/:account_id";
 export interface ResourceGroup {
   names: readonly [ours: string, vendors?: string];
   resources: readonly Resource[];
+}
+
+/** The name that a request used for the path of its group. */
+export function pathName(c: AppContext): PathName {
+  return new URL(c.req.url).pathname.split("/")[5] === "logpush" ? "logpush" : "logship";
 }
 
 export function isDataset(name: string): name is Dataset {
