@@ -78,7 +78,8 @@ export type Handler = (c: AppContext, config: Config, platform: Platform) => Pro
 
 /** One method of one path. */
 export type Route = {
-  permission: Permission;
+  /** null: any known caller. */
+  permission: Permission | null;
   doc: RouteDoc;
   /**
    * What it changes, as the audit names it; null: nothing. Without it, methods other than GET are
@@ -99,8 +100,11 @@ export interface Resource {
   methods: { readonly [method in "GET" | "POST" | "PUT" | "PATCH" | "DELETE"]?: Route };
 }
 
-/** The prefix of every resource. */
-export const ACCOUNT_PATH = "/client/v4/accounts/:account_id";
+/** The prefix of everything that the API has. */
+export const API_PATH = "/client/v4";
+
+/** The prefix of every resource of the account. */
+export const ACCOUNT_PATH = `${API_PATH}/accounts/:account_id`;
 
 /** Resources below one path: its primary name, and the vendor's if that differs. */
 export interface ResourceGroup {
