@@ -101,7 +101,9 @@ function refusal(name: string, why: string): ApiError {
   return oneError(400, CODE.invalid, `${JSON.stringify(name)} cannot run here: ${why}`);
 }
 
-/** Settings in an upload that only the platform follows. @throws ApiError 400 if they are malformed. */
+/**
+ * Settings in an upload that only the platform follows. @throws ApiError 400 if they are malformed.
+ */
 function platformSettingsOf({ metadata }: Upload): KeptSettings & { tail_consumers?: TailConsumer[] | null } {
   const { tail_consumers = null } = metadata;
   const { data, error } = ScriptSettings.safeParse({ tail_consumers, ...keptOf(metadata) });

@@ -77,7 +77,10 @@ export function nearest(name: string, known: readonly string[]): string | undefi
   return known.find((candidate) => simplified(candidate) === plain);
 }
 
-/** Whether a name is another one but for case, joints, or one letter wrong, missing, added or swapped. */
+/**
+ * Whether a name is another one but for case, joints, or one letter wrong, missing, added or
+ * swapped.
+ */
 export function isNear(name: string, known: string): boolean {
   const [a, b] = [simplified(name), simplified(known)];
   const shorter = Math.min(a.length, b.length);

@@ -8,6 +8,9 @@ import { escapePointer } from "../errors.ts";
 import { hint, isNear, quote } from "../filter/fields.ts";
 import type { Fault } from "../record/record.ts";
 
+/** Names of keys, ours among them. */
+const NAME = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
+
 const UNKNOWN = "unknown key, accepted only as false, null, 0 or empty";
 
 /** Values that ask for nothing. */
@@ -27,7 +30,11 @@ const Nothing = z
 
 /** An object that may have unknown keys that ask for nothing. The type leaves them out. */
 export function tolerant<Shape extends z.ZodRawShape>(shape: Shape): z.ZodObject<Shape, z.core.$strict> {
-  return z.object(shape).catchall(Nothing) as unknown as z.ZodObject<Shape, z.core.$strict>;
+  const object = z
+    .object(shape)
+    .catchall(Nothing)
+    .meta({ propertyNames: { pattern: NAME.source } });
+  return object as unknown as z.ZodObject<Shape, z.core.$strict>;
 }
 
 /** Most unknown keys of one object. */
@@ -49,7 +56,7 @@ export function readSpare(base: string, object: object, known: readonly string[]
     return { names, faults: [{ pointer: base, message: `has ${names.length} unknown keys, at most ${NAMES_MAX}` }] };
   const faults = names.flatMap((name) => {
     const meant = known.find((candidate) => isNear(name, candidate));
-    if (meant === undefined && /^[A-Za-z][\w-]{0,63}$/.test(name)) return [];
+    if (meant === undefined && NAME.test(name)) return [];
     return [{ pointer: `${base}/${escapePointer(name)}`, message: `unknown key ${quote(name)}${hint(meant)}` }];
   });
   return { names, faults };

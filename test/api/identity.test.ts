@@ -30,6 +30,11 @@ describe("credentials that are known", () => {
     expect(await resultOf("/memberships", headers)).toEqual([200, [{ id, status: "accepted", account }], []]);
   });
 
+  it.each(["/accounts", "/memberships"])("find one account, and no other on the next page: %s", async (path) => {
+    const { body } = await ask(`${path}?page=2`);
+    expect([body.result, body.result_info]).toEqual([[], { count: 0, page: 2, per_page: 1_000, total_count: 1 }]);
+  });
+
   it("are not, once they are deleted", async () => {
     const { id, headers } = await token(["events:write"]);
     await call("DELETE", `/tokens/${id}`);

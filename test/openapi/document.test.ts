@@ -148,6 +148,14 @@ describe("each operation", () => {
     }
   });
 
+  it("has unknown keys of a job, and of its options, that ask for nothing and are called like keys", () => {
+    for (const name of ["CreateJob", "UpdateJob", "OutputOptions"]) {
+      const { propertyNames, additionalProperties } = DOCUMENT.components.schemas[name] ?? {};
+      expect([name, propertyNames]).toEqual([name, { pattern: "^[A-Za-z][A-Za-z0-9_-]{0,63}$" }]);
+      expect([name, additionalProperties]).toMatchObject([name, { anyOf: [{ enum: [false, null, 0, ""] }, {}, {}] }]);
+    }
+  });
+
   it("has parts of an upload that are files, and an address that looks like one", () => {
     const upload = DOCUMENT.paths["/client/v4/accounts/{account_id}/workers/scripts/{script_name}"]?.put?.requestBody;
     const form = upload?.content["multipart/form-data"];

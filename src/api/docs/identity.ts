@@ -1,5 +1,8 @@
 import * as z from "zod";
+import { paging } from "../query.ts";
 import type { RouteDoc } from "../route.ts";
+
+export const AccountsPage = paging(1_000);
 
 const Account = z.object({ id: z.string(), name: z.string().describe("The same.") });
 
@@ -24,6 +27,7 @@ export const READ_USER: RouteDoc = {
 export const LIST_ACCOUNTS: RouteDoc = {
   summary: "List the accounts",
   description: "The one account of this deployment.",
+  query: AccountsPage,
   result: Account,
   list: true,
   examples: [{ name: "The account" }],
@@ -32,6 +36,7 @@ export const LIST_ACCOUNTS: RouteDoc = {
 export const LIST_MEMBERSHIPS: RouteDoc = {
   summary: "List the caller's memberships",
   description: "The one account of this deployment.",
+  query: AccountsPage,
   result: z.object({ id: z.string(), status: z.literal("accepted"), account: Account }),
   list: true,
   examples: [{ name: "The account" }],

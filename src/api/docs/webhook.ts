@@ -3,7 +3,9 @@ import { WEBHOOK_URL_MAX } from "../../limits.ts";
 import type { RouteDoc } from "../route.ts";
 import { Count, Time } from "./common.ts";
 
-/** What an address looks like. It is checked more closely, and the masked form has this one, too. */
+/**
+ * What an address looks like. It is checked more closely, and the masked form has this one, too.
+ */
 const WEBHOOK_URL_PATTERN = '^[Hh][Tt][Tt][Pp][Ss]?://[!"$-\\[\\]-~]+$';
 
 export const PutWebhook = z.strictObject({
