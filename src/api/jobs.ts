@@ -4,7 +4,13 @@ import { controlPlane, type JobChange, type JobDraft, type StoredJob } from "../
 import { driveChain } from "../delivery/chain.ts";
 import type { Destination } from "../destinations/destination.ts";
 import { openDestination } from "../destinations/kinds.ts";
-import { isMasked, parseDestination, sameStore, unmaskDestination } from "../destinations/parse.ts";
+import {
+  isMasked,
+  parseDestination,
+  parseNewDestination,
+  sameStore,
+  unmaskDestination,
+} from "../destinations/parse.ts";
 import { CODE, faultsError, oneError, unavailable } from "../errors.ts";
 import { readJob } from "../job/rules.ts";
 import { CreateJob, type JobBody, READ_ONLY_KEYS, respelled, spareIn, UpdateJob } from "../job/schema.ts";
@@ -149,7 +155,7 @@ async function createJob(c: AppContext, config: Config, platform: Platform): Pro
   } as JobBody;
   if (isMasked(body.destination_conf))
     throw badDestination(not, "a masked secret cannot be used here; send the secret itself");
-  const { draft, destination } = readDraft(body, config, not);
+  const { draft, destination } = readDraft(body, parseNewDestination, config, not);
   requireProof(sent.ownership_challenge, destination, config, platform);
   const control = controlPlane(c.env.CONTROL);
   const refused = (why: string) => oneError(403, CODE.notAllowed, not + why);
@@ -177,8 +183,8 @@ async function updateJob(c: AppContext, config: Config, platform: Platform): Pro
     if (conf === null) throw badDestination(not, "no key opens the stored destination; send destination_conf again");
     const own = { ...respelled(job.body, sent.dataset, pathName(c)), destination_conf: conf };
     const body = { ...job.body, ...withoutReadOnly(sent), ...own } as JobBody;
-    const { draft, destination } = readDraft(body, config, not);
     const moved = conf !== stored;
+    const { draft, destination } = readDraft(body, moved ? parseNewDestination : parseDestination, config, not);
     if (moved) requireProof(sent.ownership_challenge, destination, config, platform, stored);
     if (moved) await requireWritable(destination, platform, not);
     const change: JobChange = await control.update(job.config.id, job.config.modifiedVersion, draft, moved);
@@ -239,10 +245,15 @@ function ownDestination(sent: string, stored: string | null, config: Config, not
 }
 
 /** Checks a body and parses its destination. @throws ApiError 400 with every fault. */
-function readDraft(body: JobBody, config: Config, not: string): { draft: JobDraft; destination: Destination } {
+function readDraft(
+  body: JobBody,
+  parse: typeof parseDestination,
+  config: Config,
+  not: string,
+): { draft: JobDraft; destination: Destination } {
   const { destination_conf, ...rest } = body;
   const meaning = readJob(body);
-  const destination = parseDestination(destination_conf, config.destinations);
+  const destination = parse(destination_conf, config.destinations);
   const faults = meaning.ok ? [] : [...meaning.faults];
   if (!destination.ok) faults.push({ pointer: "/destination_conf", message: destination.why });
   if (!meaning.ok || !destination.ok) throw faultsError(400, CODE.notAllowed, faults, not);

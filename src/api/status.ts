@@ -2,7 +2,7 @@ import { unavailable } from "../errors.ts";
 import { errorText, log } from "../log.ts";
 import { answered } from "../platform.ts";
 import type { Finding } from "../status/types.ts";
-import { watch } from "../status/watch.ts";
+import { type Sight, watch } from "../status/watch.ts";
 import { type Finding as FindingView, READ_STATUS } from "./docs/status.ts";
 import { isoTime, success } from "./envelope.ts";
 import type { AppContext, Resource } from "./route.ts";
@@ -15,7 +15,7 @@ export const statusRoutes: readonly Resource[] = [
 ];
 
 async function readStatus(c: AppContext): Promise<Response> {
-  const { checkedMs, findings } = await look(c.env.WATCH);
+  const { checkedMs, findings, notices } = await look(c.env.WATCH);
   const errors = findings.filter(({ severity }) => severity === "error").length;
   return success(c, {
     ok: findings.length === 0,
@@ -23,11 +23,12 @@ async function readStatus(c: AppContext): Promise<Response> {
     errors,
     warnings: findings.length - errors,
     findings: findings.map(present),
+    notices: notices ?? [],
   });
 }
 
 /** @throws ApiError 503: a check that did not run is not a check that found nothing. */
-async function look(namespace: Env["WATCH"]): Promise<{ checkedMs: number; findings: readonly Finding[] }> {
+async function look(namespace: Env["WATCH"]): Promise<Sight> {
   try {
     const seen = await answered("the watch", LOOK_PATIENCE.ms, watch(namespace).look());
     if (seen !== null) return seen;

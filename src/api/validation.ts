@@ -2,7 +2,7 @@ import type { Config } from "../config.ts";
 import { controlPlane, type StoredJob } from "../control/plane.ts";
 import type { Destination, Parsed } from "../destinations/destination.ts";
 import { openDestination } from "../destinations/kinds.ts";
-import { isMasked, parseDestination, parsePlace, sameFolder } from "../destinations/parse.ts";
+import { isMasked, parseNewDestination, parsePlace, sameFolder } from "../destinations/parse.ts";
 import { unavailable } from "../errors.ts";
 import { readLogpull } from "../job/rules.ts";
 import { AskDestination, AskOrigin } from "../job/schema.ts";
@@ -63,7 +63,7 @@ function verdict(c: AppContext, faults: readonly string[]): Response {
  */
 export function sentDestination(conf: string, config: Config): Parsed<Destination> {
   if (isMasked(conf)) return { ok: false, why: "a masked secret cannot be used here; send the secret itself" };
-  return parseDestination(conf, config.destinations);
+  return parseNewDestination(conf, config.destinations);
 }
 
 /**

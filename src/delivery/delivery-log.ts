@@ -243,6 +243,7 @@ export class DeliveryLog extends DurableObject<Env> {
       pendingObjects: this.#objects.countWaiting(),
       oldestAsideMs: this.#aside.oldestMs(),
       canary: this.canary.status(now),
+      lastDay: this.#health.lastDay(now),
       ...this.#following(),
     };
     return statusOf(this.ctx.storage.sql, this.#state, parts, notAfterMs, now);

@@ -174,6 +174,16 @@ export class Health {
       }));
   }
 
+  /** What was delivered in this hour and the 23 before. */
+  lastDay(nowMs: number): { objects: number; bytes: number } {
+    return this.#sql
+      .exec<{ objects: number; bytes: number }>(
+        "SELECT coalesce(sum(ok), 0) AS objects, coalesce(sum(bytes), 0) AS bytes FROM health_hour WHERE hour > ?",
+        hourOf(nowMs) - 24,
+      )
+      .one();
+  }
+
   /** Forgets the hours that are no longer kept. */
   sweep(nowMs: number): void {
     this.#sql.exec("DELETE FROM health_hour WHERE hour <= ?", hourOf(nowMs) - HEALTH_HOURS);

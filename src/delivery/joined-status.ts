@@ -20,6 +20,7 @@ export function joined(nodes: Nodes, lastCompleteMs: number | null): LogStatus {
     lastCompleteMs,
     segments: Math.max(...segments.values()),
     ...fullest(statuses),
+    ...lastDay(statuses),
     sealed: false,
   };
 }
@@ -30,9 +31,17 @@ function fullest(nodes: readonly LogStatus[]): Pick<LogStatus, "openBytes"> {
   return bytes.length === 0 ? {} : { openBytes: Math.max(...bytes) };
 }
 
+/** Unknown if one of them does not say. */
+function lastDay(nodes: readonly LogStatus[]): Pick<LogStatus, "lastDay"> {
+  const days = nodes.flatMap(({ lastDay: day }) => day ?? []);
+  if (days.length < nodes.length) return {};
+  const sum = (of: "objects" | "bytes") => days.reduce((all, day) => all + day[of], 0);
+  return { lastDay: { objects: sum("objects"), bytes: sum("bytes") } };
+}
+
 function both(
   a: LogStatus,
-  { splits: _s, openBytes: _o, oldestHeldTakenMs: _h, wholeCompleteMs: _w, ...b }: LogStatus,
+  { splits: _s, openBytes: _o, lastDay: _d, oldestHeldTakenMs: _h, wholeCompleteMs: _w, ...b }: LogStatus,
 ): LogStatus {
   const counts = { ...b.counts };
   for (const name of Object.keys(counts) as (keyof typeof counts)[]) counts[name] += a.counts[name];

@@ -18,7 +18,9 @@ export function countsOf(sql: SqlStorage, row: LogRow): LogCounts {
 }
 
 /** Facts from the parts of a log. */
-type PartsStatus = Pick<LogStatus, "pendingObjects" | "canary"> & { oldestAsideMs: number | null } & Following;
+type PartsStatus = Pick<LogStatus, "pendingObjects" | "canary" | "lastDay"> & {
+  oldestAsideMs: number | null;
+} & Following;
 
 /**
  * The status of a log. The time up to which everything is delivered is computed, and stored, only

@@ -59,6 +59,8 @@ export interface LogStatus extends Following {
   setAside: { objects: number; records: number; oldestMs: number | null };
   /** null: the job has no canary. */
   canary: CanaryStatus | null;
+  /** Delivered in the last 24 hours, as stored. Nodes of earlier releases do not say. */
+  lastDay?: { objects: number; bytes: number };
   /** What was shipped again; not part of the other counts. */
   replayed: ReplayedCounts;
 }

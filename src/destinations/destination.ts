@@ -15,6 +15,11 @@ export interface DestinationKind {
   /** The same, with credentials. The words of a failure never hold a secret. */
   destination(parts: ConfParts, context: DestinationContext): Parsed<Destination>;
   /**
+   * Why objects would not land where a place says, for places that nothing is shipped to yet: those
+   * of stored jobs go on. null: they would.
+   */
+  misplaced(place: Place): string | null;
+  /**
    * @param destination made by this kind.
    * @param path where the probes of its writes go.
    */

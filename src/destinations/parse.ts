@@ -18,6 +18,16 @@ export function parseDestination(conf: string, context: DestinationContext): Par
   return split.ok ? split.value.kind.destination(split.value.parts, context) : split;
 }
 
+/** The same for a string that a caller sends, which has to lead where it seems to. */
+export function parseNewDestination(conf: string, context: DestinationContext): Parsed<Destination> {
+  const split = partsOf(conf);
+  if (!split.ok) return split;
+  const { kind, parts } = split.value;
+  const read = kind.destination(parts, context);
+  const why = read.ok ? kind.misplaced(read.value) : null;
+  return why === null ? read : { ok: false, why };
+}
+
 /** Reads where a `destination_conf` leads. Its credentials may be masked or missing. */
 export function parsePlace(conf: string, context: DestinationContext): Parsed<Place> {
   const split = partsOf(conf);

@@ -1,27 +1,190 @@
-const NOT_ENCRYPTING =
+/** What a store answered, as a job's error message says it. */
+export interface ToldAnswer {
+  status: number;
+  /** Letters, digits and dots; null: none. */
+  code: string | null;
+  /** The region that the store says the bucket is in; null: it says none. */
+  region: string | null;
+}
+
+/** Of the error of a job or a test, what the store has said. null: the message names no answer. */
+export function answerIn(message: string | null): ToldAnswer | null {
+  const match =
+    /\bHTTP (\d{3})(?: ([A-Za-z0-9]{1,64}(?:\.[A-Za-z0-9]{1,64})?)\b)?(?: \(region ([a-z0-9-]{1,32})\))?/.exec(
+      message ?? "",
+    );
+  if (match === null) return null;
+  const [, status, code = null, region = null] = match;
+  return { status: Number(status), code, region };
+}
+
+const RIGHTS =
+  "The key may not write there, or its secret is wrong: some stores answer both alike. Allow it to put objects into this bucket and path, or enter key and secret again.";
+const KEY_ID =
+  "The store does not know this access key ID. Check that it is complete, active, and of this store and account.";
+const TEMPORARY =
+  "The key is a temporary one or has expired. Use a permanent access key: a session token cannot be given.";
+const ELSEWHERE =
+  "The bucket is in another region or behind another endpoint. Find both at the store; redirects are not followed.";
+const REGION = "The region is not the one of the bucket.";
+const REGION_NAME =
+  "The store knows no region of this name. Use the one that it shows for the bucket, in its own spelling; many stores take auto or us-east-1.";
+const NO_BUCKET = "There is no bucket of this name. Create it, or check its name, the account and the endpoint.";
+const NO_STORE =
+  "No S3 interface answers at this endpoint. Use the store's S3 endpoint, not a public address of the bucket, a console or a proxy.";
+const SETTING =
   "The store refuses a setting of the request. If the destination has sse, leave it out: not every store encrypts on request. Otherwise check its region and endpoint.";
+const KMS = "The key with which the bucket encrypts cannot be used. Enable it, and allow this access key to use it.";
 const SKEWED =
   "The store's clock differs from this service's by more than 15 minutes. Correct the store's clock; in local development, this machine's.";
-const FULL = "The bucket's quota is used up. Raise it, or delete old objects.";
+const QUOTA = "The bucket's quota is used up. Raise it, or delete old objects.";
+const FULL = "The store's disks are full. Add space, or delete old objects.";
+const UNPAID =
+  "The store has closed the account or the bucket, often for an unpaid bill or a used-up plan. Settle that with it.";
+const TOO_LARGE =
+  "Objects are larger than the store or a proxy before it takes. Lower max_upload_bytes, or raise their limit.";
+const LONG_KEY = "The store refuses the key of the object. Choose a shorter path, of plain characters.";
+const CHANGED = "What arrives is not what was sent. Check for a proxy before the store that changes bodies or headers.";
+const LOCKED =
+  "Objects there may not be changed yet (object lock, a retention rule). Use a path in which nothing is locked.";
+const BUSY =
+  "The store is not available now: it is busy, or limits requests. Test again in a minute; uploads are retried.";
+const FAULTY = "The store is not available: it fails. Look at its own status; uploads are retried.";
+const DOWN =
+  "Nothing answers at this endpoint. Check its host name and port, and that it is reachable from the internet.";
+const UNTRUSTED =
+  "The endpoint's certificate is not trusted, has expired or is for another name. It needs one of a public authority. In local development, NODE_EXTRA_CA_CERTS=<file.pem> adds an authority of your own.";
+const UNKNOWN_HOST = "The endpoint's host name is not known. Check its spelling, and that public name servers know it.";
 
 /**
- * What to change, by the code of a store's refusal, where the code says more than its status does.
- * Stores mean different things by one code; each sentence names what they have been seen to mean.
+ * What to change, by the code of a store's refusal. Stores mean different things by one code; each
+ * sentence names what they have been seen to mean.
+ * https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
  */
-const REMEDIES: Readonly<Record<string, string>> = {
+const BY_CODE: Readonly<Record<string, string>> = {
   // Garage answers so to a wrong secret, where others say SignatureDoesNotMatch.
-  AccessDenied:
-    "The key may not write there, or its secret is wrong: some stores answer both alike. Allow it to put objects into this bucket and path, or enter key and secret again.",
-  InvalidEncryptionAlgorithmError: NOT_ENCRYPTING,
-  InvalidRequest: NOT_ENCRYPTING,
-  NotImplemented: NOT_ENCRYPTING,
-  QuotaExceeded: FULL,
-  XMinioAdminBucketQuotaExceeded: FULL,
-  RequestTimeTooSkewed: SKEWED,
+  AccessDenied: RIGHTS,
+  AccountProblem: UNPAID,
+  AllAccessDisabled: UNPAID,
+  AuthorizationHeaderMalformed: REGION,
+  BadDigest: CHANGED,
+  EntityTooLarge: TOO_LARGE,
+  ExpiredToken: TEMPORARY,
+  IllegalLocationConstraintException: REGION,
+  IncompleteBody: CHANGED,
+  InsufficientCapacity: FULL,
+  InvalidAccessKeyId: KEY_ID,
+  // R2 answers so to an access key ID of another length than its own have.
+  InvalidArgument:
+    "The store refuses a value of the request. Check that key and secret are complete and of this store; if the destination has sse, leave it out.",
+  InvalidBucketName: "The store does not accept this bucket name. Check its spelling.",
+  InvalidDigest: CHANGED,
+  InvalidEncryptionAlgorithmError: SETTING,
+  InvalidObjectState: LOCKED,
+  InvalidRegion: REGION_NAME,
+  InvalidRegionName: REGION_NAME,
+  InvalidRequest: SETTING,
+  InvalidSecurity: RIGHTS,
+  InvalidToken: TEMPORARY,
+  "KMS.DisabledException": KMS,
+  "KMS.InvalidStateException": KMS,
+  "KMS.KMSInvalidStateException": KMS,
+  "KMS.NotFoundException": KMS,
+  KMSNotConfigured: SETTING,
+  KeyTooLongError: LONG_KEY,
+  MaxMessageLengthExceeded: TOO_LARGE,
+  MethodNotAllowed: NO_STORE,
+  MissingContentLength: CHANGED,
+  NoSuchBucket: NO_BUCKET,
+  NotImplemented: SETTING,
+  NotSignedUp: UNPAID,
+  ObjectLocked: LOCKED,
+  PermanentRedirect: ELSEWHERE,
+  QuotaExceeded: QUOTA,
+  Redirect: ELSEWHERE,
   RequestExpired: SKEWED,
+  RequestTimeTooSkewed: SKEWED,
+  SignatureDoesNotMatch:
+    "The secret access key does not match the access key ID, or a proxy before the store changes requests. Enter both again.",
+  SlowDown: BUSY,
+  TemporaryRedirect: ELSEWHERE,
+  TokenRefreshRequired: TEMPORARY,
+  TooManyRequests: BUSY,
+  UserSuspended: UNPAID,
+  // Of versitygw, with 404.
+  XAdminUserNotFound: KEY_ID,
+  XAmzContentSHA256Mismatch: CHANGED,
+  XMinioAdminBucketQuotaExceeded: QUOTA,
+  XMinioInvalidObjectName: LONG_KEY,
+  XMinioStorageFull: FULL,
 };
 
-/** null: the code says no more than the status. */
-export function remedyFor(code: string | null): string | null {
-  return code !== null && Object.hasOwn(REMEDIES, code) ? (REMEDIES[code] ?? null) : null;
+/** The same by status, where there is no code or none that says more. */
+const BY_STATUS: Readonly<Record<number, string>> = {
+  401: "The store does not know the key, or its secret is wrong. Enter both again.",
+  402: UNPAID,
+  403: RIGHTS,
+  404: "The store does not find what is asked for. Check bucket, account and endpoint.",
+  405: NO_STORE,
+  407: "A proxy before the store wants credentials of its own. Use an endpoint without it.",
+  411: CHANGED,
+  413: TOO_LARGE,
+  414: LONG_KEY,
+  429: BUSY,
+  501: SETTING,
+  503: BUSY,
+  507: FULL,
+  // What the platform's network says of an origin.
+  // https://developers.cloudflare.com/support/troubleshooting/http-status-codes/cloudflare-5xx-errors/
+  520: DOWN,
+  521: DOWN,
+  522: DOWN,
+  523: DOWN,
+  524: FAULTY,
+  525: UNTRUSTED,
+  526: UNTRUSTED,
+  530: UNKNOWN_HOST,
+};
+
+/** The same by the words of this service. The first match counts. */
+const BY_WORDS: readonly (readonly [RegExp, string])[] = [
+  [
+    /but the object is not there|the store keeps|does not show/,
+    "The endpoint does not keep what it is sent. Check that it is the store's own.",
+  ],
+  [/certificate/, UNTRUSTED],
+  [/host name/, UNKNOWN_HOST],
+  [
+    /not https/,
+    "The endpoint speaks plain http. Give the store a certificate, or use the port at which it speaks https.",
+  ],
+  [/not http\b/, "The endpoint speaks https. Write it with https://."],
+  [/connection failed/, DOWN],
+  [
+    /no answer in time/,
+    "No answer in time. Check the endpoint's host name and port, and that the store is not overloaded.",
+  ],
+];
+
+/**
+ * What to change after a failed write, in sentences; the same on every page and in every finding.
+ * @param message of a job or of a test. null: nothing more is known than it says.
+ */
+export function remedyFor(message: string | null): string | null {
+  const answer = answerIn(message);
+  if (answer !== null && (answer.status < 200 || answer.status > 299)) return remedyOf(answer);
+  return BY_WORDS.find(([words]) => words.test(message ?? ""))?.[1] ?? null;
+}
+
+function remedyOf({ status, code, region }: ToldAnswer): string {
+  const known = code !== null && Object.hasOwn(BY_CODE, code) ? BY_CODE[code] : undefined;
+  const remedy = known ?? BY_STATUS[status] ?? byClass(status);
+  return region === null ? remedy : `${remedy} The store says that it is ${region}.`;
+}
+
+function byClass(status: number): string {
+  if (status >= 500) return FAULTY;
+  return status >= 300 && status < 400
+    ? ELSEWHERE
+    : "The store refuses the request. Check bucket, region and endpoint.";
 }

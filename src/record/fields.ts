@@ -46,7 +46,8 @@ export const FIELD_DESCRIPTIONS: Readonly<Record<FieldName, string>> = {
   EventTimestampMs: "int; when the event arrived, in milliseconds since the Unix epoch",
   EventType:
     "string; kind of the event: fetch, scheduled, alarm, queue, email, worker_rpc, hibernatable_web_socket, tail or unknown",
-  Exceptions: "array[object]; what was thrown and not caught, each with name, message and TimestampMs",
+  Exceptions:
+    "array[object]; what was thrown and not caught, each with name, message and TimestampMs; a stack is not shipped",
   Logs: "array[object]; what the function logged, each entry with Level, Message (array of strings) and TimestampMs",
   Outcome: "string; how the invocation ended: ok, exception, exceededCpu, canceled and others",
   ScriptName: "string; name of the function",

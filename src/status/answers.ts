@@ -20,6 +20,7 @@ const Log = z
     storedBytes: z.number(),
     segments: z.number(),
     openBytes: z.number().optional(),
+    lastDay: numbers("objects", "bytes").optional(),
     setAside: z.looseObject({ objects: z.number(), records: z.number(), oldestMs: Ms }),
     canary: z
       .looseObject({

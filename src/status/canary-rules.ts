@@ -1,5 +1,6 @@
 import type { CanaryStatus } from "../delivery/types.ts";
-import { answerIn, parkedAdvice, type Rest } from "./words.ts";
+import { answerIn } from "../destinations/remedies.ts";
+import { parkedAdvice, type Rest } from "./words.ts";
 
 /** Findings about the canary of a job. */
 export function canaryFindings({ state, sinceMs, why }: CanaryStatus): Rest[] {
@@ -15,7 +16,7 @@ export function canaryFindings({ state, sinceMs, why }: CanaryStatus): Rest[] {
           severity: "error",
           ...common,
           summary: `The canary could not be written${said}: records would fail too.`,
-          advice: parkedAdvice(answer),
+          advice: parkedAdvice(why),
         },
       ];
     case "missing":

@@ -1,10 +1,11 @@
 import type { LogStatus } from "../delivery/types.ts";
+import { remedyFor } from "../destinations/remedies.ts";
 import { SEGMENT_MAX_BYTES } from "../limits.ts";
 import { canaryFindings } from "./canary-rules.ts";
 import { type Facts, type JobFacts, SILENT } from "./facts.ts";
 import { AFTER, GROWING_MS, LOG_LARGE_BYTES, REFUSED_MIN } from "./thresholds.ts";
 import type { Subject } from "./types.ts";
-import { answerIn, causeIn, counted, type Found, parkedAdvice, type Rest, shownGB } from "./words.ts";
+import { causeIn, counted, type Found, parkedAdvice, type Rest, shownGB } from "./words.ts";
 
 /** What is wrong with one job. */
 export function jobFindings(job: JobFacts, facts: Facts): Found[] {
@@ -123,7 +124,7 @@ function deliveryFindings(job: JobFacts, log: LogStatus, nowMs: number): Rest[] 
       sinceMs: failingSinceMs,
       affected,
       summary: `Job ${id} is parked: ${cause}.`,
-      advice: parkedAdvice(answerIn(log.errorMessage)),
+      advice: parkedAdvice(log.errorMessage),
     });
   } else if (!log.parked && fails && !isSaid) {
     findings.push({
@@ -132,8 +133,7 @@ function deliveryFindings(job: JobFacts, log: LogStatus, nowMs: number): Rest[] 
       sinceMs: failingSinceMs,
       affected,
       summary: `Uploads of job ${id} fail: ${cause}.`,
-      advice:
-        "Uploads are retried automatically: after seconds at first, later every 15 minutes. POST /jobs/{id}/flush retries now. If it lasts, check the store. Nothing is lost.",
+      advice: `${remedyFor(log.errorMessage) ?? "If it lasts, check the store."} Uploads are retried automatically: after seconds at first, later every 15 minutes. POST /jobs/{id}/flush retries now, and POST /validate/destination tells why a connection fails. Nothing is lost.`,
     });
   }
   const isLate = oldestMs !== null && nowMs - oldestMs > lateAfterMs(intervalMs);

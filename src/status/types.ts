@@ -4,6 +4,17 @@ export type Subject =
   | { readonly type: "job"; readonly id: number }
   | { readonly type: "function"; readonly name: string };
 
+/**
+ * What could be better, though nothing is wrong: it opens no incident, and changes nothing itself.
+ */
+export interface Notice {
+  readonly kind: "many_small_objects";
+  readonly subject: Subject;
+  /** Both as of {@link Finding}. */
+  readonly summary: string;
+  readonly advice: string;
+}
+
 /** A problem now, or soon. Derived from the facts alone, without regard to earlier findings. */
 export interface Finding {
   /** One of kinds.ts. Kind and subject identify a finding. */

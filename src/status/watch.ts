@@ -6,10 +6,11 @@ import { migrate } from "../storage/migrate.ts";
 import { gather, type WatchMemory } from "./gather.ts";
 import { IncidentRows, type PastIncident } from "./incident-rows.ts";
 import { advance, confirmMs, isDue, keyOf, type Look, MORE, type Tracked } from "./incidents.ts";
+import { noticesOf } from "./notices.ts";
 import { Rhythm } from "./rhythm.ts";
 import { findingsOf, isUntold } from "./rules.ts";
 import { Samples } from "./samples.ts";
-import type { Finding } from "./types.ts";
+import type { Finding, Notice } from "./types.ts";
 import { LOOK_FAILED, lookFailed, WEBHOOK_FAILING, webhookFinding } from "./watch-findings.ts";
 import { WATCH_STEPS } from "./watch-schema.ts";
 import { WebhookCalls, type WebhookDraft, type WebhookState } from "./webhook-calls.ts";
@@ -53,6 +54,7 @@ const OWN_KINDS: ReadonlySet<string> = new Set([LOOK_FAILED, WEBHOOK_FAILING]);
 /** The result of a look before it counts. */
 export interface Seen {
   readonly findings: readonly Finding[];
+  readonly notices?: readonly Notice[];
   /** As of {@link Look}. */
   isBlind(finding: Finding): boolean;
 }
@@ -62,6 +64,8 @@ export interface Sight {
   checkedMs: number;
   /** With `sinceMs` filled in: since when each is known. */
   findings: Finding[];
+  /** A watch of an earlier release has none. */
+  notices?: readonly Notice[];
 }
 
 /** Checks all parts, remembers since when something is wrong, and calls the webhook. */
@@ -93,6 +97,7 @@ export class Watch extends DurableObject<Env> {
     const isSilent = findings.some(({ kind }) => kind.endsWith("_silent"));
     return {
       findings,
+      notices: noticesOf(facts),
       isBlind: ({ subject, kind }) => (kind === MORE ? isSilent : isUntold(facts, subject, kind)),
     };
   }
@@ -219,7 +224,7 @@ export class Watch extends DurableObject<Env> {
       ...finding,
       sinceMs: since.get(keyOf(finding)) ?? finding.sinceMs ?? now,
     }));
-    this.#latest = { checkedMs: now, findings: shown };
+    this.#latest = { checkedMs: now, findings: shown, notices: seen.notices ?? [] };
     return this.#latest;
   }
 

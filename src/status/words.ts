@@ -1,4 +1,4 @@
-import { remedyFor } from "../destinations/remedies.ts";
+import { answerIn, remedyFor } from "../destinations/remedies.ts";
 import type { Kind } from "./kinds.ts";
 import type { Finding } from "./types.ts";
 
@@ -7,22 +7,6 @@ export type Found = Finding & { readonly kind: Kind };
 
 /** The same without its subject. */
 export type Rest = Omit<Found, "subject">;
-
-/**
- * The last answer of a store, read from the error message of a job: only status and code come from
- * the store.
- */
-export interface StoreAnswer {
-  status: number;
-  /** Letters and digits; null: none. */
-  code: string | null;
-}
-
-/** null: the message names no answer. */
-export function answerIn(errorMessage: string | null): StoreAnswer | null {
-  const match = /\bHTTP (\d{3})(?: ([A-Za-z0-9]{1,64})\b)?/.exec(errorMessage ?? "");
-  return match === null ? null : { status: Number(match[1]), code: match[2] ?? null };
-}
 
 /**
  * Why uploads fail, for the middle of a sentence. Repeats nothing of the message but what
@@ -42,26 +26,10 @@ export function causeIn(errorMessage: string | null): string {
   return "see the error_message of the job";
 }
 
-/** Advice for a parked job. */
-export function parkedAdvice(answer: StoreAnswer | null): string {
-  const send = "send destination_conf again (PUT /jobs/{id})";
-  const kept = "Nothing is lost: uploads are retried every few minutes, and at once when the job is changed.";
-  if (answer === null) return `Read the job's error_message and fix what it names, or ${send}. ${kept}`;
-  const { status, code } = answer;
-  const remedy = remedyFor(code);
-  if (remedy !== null) return `${remedy} With other settings or keys, ${send}. ${kept}`;
-  if (status >= 300 && status < 400)
-    return `The bucket is elsewhere; redirects are not followed. Find its region and endpoint, and ${send}. ${kept}`;
-  if (status === 404)
-    return code === "NoSuchBucket" || code === null
-      ? `The bucket does not exist. Create it, or ${send} with another one. ${kept}`
-      : `The store does not find what is asked for. Check bucket and endpoint, and ${send}. ${kept}`;
-  if (code === "AuthorizationHeaderMalformed")
-    return `The region is not that of the bucket. Find the right one, and ${send}. ${kept}`;
-  if (code === "SignatureDoesNotMatch" || code === "InvalidAccessKeyId" || code === "InvalidToken" || status === 401)
-    return `The store does not know the key, or the secret is wrong. Create a new key, and ${send}. ${kept}`;
-  if (status === 403) return `${remedyFor("AccessDenied")} With another key, ${send}. ${kept}`;
-  return `The store rejects every upload. Check bucket, endpoint and region, and ${send}. ${kept}`;
+/** Advice for a parked job. @param errorMessage as of {@link causeIn}. */
+export function parkedAdvice(errorMessage: string | null): string {
+  const remedy = remedyFor(errorMessage) ?? "Read the job's error_message and fix what it names.";
+  return `${remedy} To change the destination, send destination_conf again (PUT /jobs/{id}). Nothing is lost: uploads are retried every few minutes, and at once when the job is changed.`;
 }
 
 /** A function's name, made safe for a sentence: senders choose it. */
@@ -88,6 +56,11 @@ export function span(ms: number): string {
 /** `4.2`, of bytes. */
 export function shownGB(bytes: number): string {
   return (bytes / 1e9).toFixed(1);
+}
+
+/** `42`, of bytes; at least 1. */
+export function shownKB(bytes: number): string {
+  return String(Math.max(1, Math.round(bytes / 1e3)));
 }
 
 /** `1 record`, `2 records`. */

@@ -59,6 +59,16 @@ describe("a destination that cannot be read", () => {
       "endpoint must use https",
     ],
     [
+      "its bucket in its endpoint's host",
+      `s3://traces/x?region=auto&endpoint=https://traces.store.example&${keys}`,
+      "endpoint must not contain the bucket: it is added to the path of each request. Use https://store.example",
+    ],
+    [
+      "its bucket in its endpoint's path",
+      `s3://traces/x?region=auto&endpoint=https://store.example/traces&${keys}`,
+      "endpoint must not contain the bucket: it is added to the path of each request. Use https://store.example",
+    ],
+    [
       "a way up in its path",
       `s3://traces/a/../x?region=auto&${keys}`,
       "the path must not contain . or .. as a segment",

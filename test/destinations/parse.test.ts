@@ -124,9 +124,16 @@ describe("s3://", () => {
 
   const wrong: [conf: string, why: string][] = [
     [`s3://traces/a?${KEYS}`, "region is missing"],
-    [`s3://traces/a?region=us-west-2/&${KEYS}`, "region must be 1 to 64 lower-case letters, digits or dashes"],
-    [`s3://traces/a?region=evil.example%23&${KEYS}`, "region must be 1 to 64 lower-case letters, digits or dashes"],
-    [`s3://traces/a?region=US-EAST-1&${KEYS}`, "region must be 1 to 64 lower-case letters, digits or dashes"],
+    ...["us-west-2/", "evil.example%23", "US-EAST-1", "evil.example", "a_b", "a".repeat(65)].map(
+      (region): [string, string] => [
+        `s3://traces/a?region=${region}&${KEYS}`,
+        "region must be 1 to 64 lower-case letters, digits or dashes without an endpoint",
+      ],
+    ),
+    ...["a/b", "%C3%A4", "a%20b", "a".repeat(65)].map((region): [string, string] => [
+      `s3://traces/a?region=${region}&endpoint=store.example&${KEYS}`,
+      "region must be 1 to 64 letters, digits, dashes, dots or underscores",
+    ]),
     [`s3://traces/a?region=auto&sse=aws:kms&${KEYS}`, "sse must be AES256"],
     [`s3://traces/a?region=auto&region=auto&${KEYS}`, "region is given twice"],
     [`s3://traces/a?region=&${KEYS}`, "region is empty"],

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { TIME_MAX_MS } from "../../src/limits.ts";
-import { FIELD_NAMES } from "../../src/record/fields.ts";
+import { FIELD_DESCRIPTIONS, FIELD_NAMES } from "../../src/record/fields.ts";
 import records from "../fixtures/records.json";
 import { map, mapLenient, recordOf, TAKEN } from "./samples.ts";
 
@@ -172,6 +172,19 @@ describe("records as input", () => {
 
   it.each(names)("accepts exceptions with %s, and ships lower case", (_what, exception, expected) => {
     expect(recordOf({ Exceptions: [exception] }).Exceptions).toEqual([expected]);
+  });
+
+  it("drops the stack of an exception, of items and records alike, which docs and fields say", () => {
+    const stack = "Error: x\n    at fetch (index.js:1:1)";
+    const dropped = [{ name: "Error", message: "x", TimestampMs: TAKEN }];
+    for (const exceptions of [
+      [{ name: "Error", message: "x", stack }],
+      [{ Name: "Error", Message: "x", Stack: stack }],
+    ]) {
+      expect(recordOf({ event: null, exceptions }).Exceptions).toEqual(dropped);
+      expect(recordOf({ Exceptions: exceptions }).Exceptions).toEqual(dropped);
+    }
+    expect(FIELD_DESCRIPTIONS.Exceptions).toContain("a stack is not shipped");
   });
 
   it("is recognised by any one of its keys, an item's keys being unknown to it then", () => {

@@ -274,12 +274,13 @@ describe("a look", () => {
   it("is not made again within ten seconds, however many ask", async () => {
     eyes.now([of(1)]);
     const sights = await Promise.all(Array.from({ length: 20 }, () => theWatch().look()));
-    for (const sight of sights) expect(sight).toEqual({ checkedMs: NOON, findings: [{ ...of(1), sinceMs: NOON }] });
+    for (const sight of sights)
+      expect(sight).toEqual({ checkedMs: NOON, findings: [{ ...of(1), sinceMs: NOON }], notices: [] });
     clock.advance(9_999);
     eyes.now([]);
     expect((await theWatch().look())?.findings).toHaveLength(1);
     clock.advance(1);
-    expect(await theWatch().look()).toEqual({ checkedMs: NOON + 10_000, findings: [] });
+    expect(await theWatch().look()).toEqual({ checkedMs: NOON + 10_000, findings: [], notices: [] });
   });
 
   it("says since when, as far back as any look before it knew", async () => {

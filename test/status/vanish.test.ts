@@ -43,7 +43,14 @@ async function come(oracle: Oracle, clock: { nowMs(): number }, count: number, s
 describe("a service that does its work", () => {
   it("has nothing to say: before anything came, while records wait, and when they are delivered", async () => {
     const clock = setClock(NOON);
-    expect(await status()).toEqual({ ok: true, checked_at: at(NOON), errors: 0, warnings: 0, findings: [] });
+    expect(await status()).toEqual({
+      ok: true,
+      checked_at: at(NOON),
+      errors: 0,
+      warnings: 0,
+      findings: [],
+      notices: [],
+    });
     const job = await createJob(freshBucket().name);
     await come(new Oracle({ at: NOON }), clock, 10);
     expect(await kindsOf()).toEqual([]);
@@ -55,9 +62,9 @@ describe("a service that does its work", () => {
 describe("a store that does not take records", () => {
   it.each([
     [403, "AccessDenied", /^The key may not write there/],
-    [403, "SignatureDoesNotMatch", /^The store does not know the key/],
-    [404, "NoSuchBucket", /^The bucket does not exist/],
-    [400, "AuthorizationHeaderMalformed", /^The region is not that/],
+    [403, "SignatureDoesNotMatch", /^The secret access key does not match/],
+    [404, "NoSuchBucket", /^There is no bucket of this name/],
+    [400, "AuthorizationHeaderMalformed", /^The region is not the one/],
   ])("wrong credentials, a deleted bucket: %i %s is said with the first upload", async (code, word, advice) => {
     const { clock, control, job } = await waitingJob();
     await control.script([rule({ do: "answer", status: code, code: word })]);
@@ -89,7 +96,7 @@ describe("a store that does not take records", () => {
     clock.advance(30_000);
     await runAlarm(job);
     const [found] = (await status()).findings;
-    expect(found).toMatchObject({ kind: "parked", advice: expect.stringMatching(/^The bucket is elsewhere/) });
+    expect(found).toMatchObject({ kind: "parked", advice: expect.stringMatching(/^The bucket is in another region/) });
   });
 
   it("a store that cannot now is said after two minutes", async () => {

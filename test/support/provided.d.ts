@@ -4,6 +4,11 @@ declare module "vitest" {
   interface ProvidedContext {
     /** Base URL of the scripted S3 endpoint for tests in the Workers runtime. */
     s3Url: string;
+    /**
+     * Servers behind a certificate that nothing trusts: a silent one, and one with words for plain
+     * http.
+     */
+    tlsUrls: { silent: string; polite: string };
     /** Whether every row of the fault matrix runs. */
     wholeMatrix: boolean;
     soak: import("./soak-settings.ts").SoakSettings;

@@ -40,7 +40,7 @@ const TraceItem = z
   .looseObject({
     event: z.unknown().describe("What the function was called with; its keys determine the kind."),
     eventTimestamp: time.describe("In milliseconds since the epoch. Default: the time of intake."),
-    exceptions: list.describe("Each with `name`, `message` and `timestamp`."),
+    exceptions: list.describe("Each with `name`, `message` and `timestamp`; a `stack` is dropped."),
     logs: list.describe("Each with `level`, `message` and `timestamp`."),
     outcome: text,
     scriptName: text,

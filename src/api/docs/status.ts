@@ -27,6 +27,15 @@ export const Finding = z
   .meta({ id: "Finding" });
 export type Finding = z.infer<typeof Finding>;
 
+export const Notice = z
+  .strictObject({
+    kind: z.literal("many_small_objects"),
+    subject: Subject,
+    summary: z.string().describe("What was seen, as a sentence."),
+    advice: z.string().describe("What to change, if you like."),
+  })
+  .meta({ id: "Notice" });
+
 export const Status = z
   .strictObject({
     ok: z.boolean().describe("Nothing is wrong: there is no finding."),
@@ -34,6 +43,7 @@ export const Status = z
     errors: Count.describe("Findings that are errors."),
     warnings: Count.describe("Findings that are warnings."),
     findings: z.array(Finding),
+    notices: z.array(Notice).describe("What could be better, though nothing is wrong."),
   })
   .meta({ id: "Status" });
 

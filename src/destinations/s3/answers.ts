@@ -39,10 +39,14 @@ export function isSuccess(answer: StoreAnswer): answer is Extract<StoreAnswer, {
   return answer.kind === "answer" && answer.status >= 200 && answer.status < 300;
 }
 
-/** A failed answer in words: status and code, nothing else of what the store said. */
+/**
+ * A failed answer in words, which `answerIn` of remedies.ts reads: status, code and region, nothing
+ * else of what the store said.
+ */
 export function answerWords(answer: StoreAnswer): string {
   if (answer.kind === "unreachable") return answer.cause === "timeout" ? "no answer in time" : "connection failed";
-  return answer.code === null ? `HTTP ${answer.status}` : `HTTP ${answer.status} ${answer.code}`;
+  const { status, code, region } = answer;
+  return `HTTP ${status}${code === null ? "" : ` ${code}`}${region === undefined ? "" : ` (region ${region})`}`;
 }
 
 /** What an answer that is not good enough is counted by. The status of a success says nothing. */

@@ -1,10 +1,12 @@
 import { createHash } from "node:crypto";
+import { within } from "../../platform.ts";
+import { whyUnreachable } from "../connection.ts";
 import type { NetworkPlatform, OpenDestination } from "../destination.ts";
 import { classify, isSuccess, mayMeanHeader, readAnswer } from "./answers.ts";
 import { look, type Seen } from "./look.ts";
 import { inManner, LEFT_OUT } from "./manner.ts";
 import { ObjectStore, type S3Destination } from "./object-store.ts";
-import { writeChallenge, writeFault, writeProbe } from "./probe.ts";
+import { type Probed, writeChallenge, writeFault, writeProbe } from "./probe.ts";
 import { uploadObject } from "./upload.ts";
 
 const STANDS: { readonly [shown in Seen["shown"]]: "there" | "not_there" | "unknown" } = {
@@ -36,7 +38,26 @@ export function openBucket(destination: S3Destination, path: string, platform: N
       const { answer, body } = await store.get(key);
       return readAnswer(answer, body);
     },
-    probe: async () => writeFault(await writeProbe(store, path, platform.now())),
-    challenge: async (key, token) => writeFault(await writeChallenge(store, key, token)),
+    probe: async () => fault(await writeProbe(store, path, platform.now()), destination, platform),
+    challenge: async (key, token) => fault(await writeChallenge(store, key, token), destination, platform),
   };
+}
+
+/** How long finding out why a connection fails may take, in ms. */
+const WHY_WAIT_MS = 6_000;
+
+/** As {@link writeFault}, with the reason for a failed connection. */
+async function fault(
+  probed: Probed,
+  { endpoint }: Pick<S3Destination, "endpoint">,
+  platform: NetworkPlatform,
+): Promise<string | null> {
+  if (probed.kind === "written") return null;
+  const { cause } = probed.failure;
+  // Some servers answer plain http at a port of https with 400.
+  const isDoubtful = cause === "connection_failed" || (cause === 400 && endpoint.protocol === "http:");
+  const why = isDoubtful ? await within(WHY_WAIT_MS, whyUnreachable(endpoint, platform), null) : null;
+  return writeFault(
+    why === null ? probed : { ...probed, failure: { ...probed.failure, words: `connection failed: ${why}` } },
+  );
 }

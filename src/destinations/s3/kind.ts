@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { parseEndpoint, parseParameters, parsePath } from "../conf.ts";
 import type { ConfParts, DestinationContext, DestinationKind, Parsed } from "../destination.ts";
+import { bucketInEndpoint } from "./addressing.ts";
 import { openBucket } from "./bucket.ts";
 import type { S3Destination, S3Place } from "./object-store.ts";
 
@@ -25,13 +26,16 @@ export const s3 = {
     const credentials = readCredentials(parameters, place.endpoint, context);
     return credentials.ok ? { ok: true, value: { ...place, credentials: credentials.value } } : credentials;
   },
+  misplaced: ({ scheme, endpoint, bucket }) => (scheme === "s3" ? bucketInEndpoint(endpoint, bucket) : null),
   // Made by the method above.
   open: (destination, path, platform) => openBucket(destination as S3Destination, path, platform),
 } as const satisfies DestinationKind;
 
 const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$/;
 const ACCOUNT_ID = /^[A-Za-z0-9-]{1,64}$/;
-const REGION = /^[a-z0-9-]{1,64}$/;
+/** Stores name regions as they like: `RegionOne`. Without an endpoint it is part of AWS's host. */
+const REGION = /^[A-Za-z0-9._-]{1,64}$/;
+const AWS_REGION = /^[a-z0-9-]{1,64}$/;
 
 type Parameters = ReadonlyMap<string, string>;
 
@@ -57,10 +61,14 @@ type Located = Parsed<Pick<S3Place, "endpoint" | "region" | "sse" | "accountId">
 function locateS3(parameters: Parameters, { allowLoopback }: DestinationContext): Located {
   const region = parameters.get("region");
   if (region === undefined) return { ok: false, why: "region is missing" };
-  if (!REGION.test(region)) return { ok: false, why: "region must be 1 to 64 lower-case letters, digits or dashes" };
+  const given = parameters.get("endpoint");
+  if (given === undefined && !AWS_REGION.test(region))
+    return { ok: false, why: "region must be 1 to 64 lower-case letters, digits or dashes without an endpoint" };
+  if (!REGION.test(region))
+    return { ok: false, why: "region must be 1 to 64 letters, digits, dashes, dots or underscores" };
   const sse = parameters.get("sse") ?? null;
   if (sse !== null && sse !== "AES256") return { ok: false, why: "sse must be AES256" };
-  const text = parameters.get("endpoint") ?? `s3.${region}.amazonaws.com`;
+  const text = given ?? `s3.${region}.amazonaws.com`;
   const endpoint = parseEndpoint(text, "endpoint", allowLoopback);
   return endpoint.ok ? { ok: true, value: { endpoint: endpoint.value, region, sse, accountId: null } } : endpoint;
 }

@@ -16,15 +16,17 @@ export interface S3Destination extends S3Place, Destination {
 }
 
 /**
- * What a store said, as far as anything follows from it. Of its own words only status and code are
- * kept: the rest is untrusted text.
+ * What a store said, as far as anything follows from it. Of its own words only status, code and a
+ * region are kept: the rest is untrusted text.
  */
 export type StoreAnswer =
   | {
       kind: "answer";
       status: number;
-      /** `<Code>` of an error body, letters and digits only. */
+      /** `<Code>` of an error body: letters, digits, a dot. */
       code: string | null;
+      /** Where the store says that the bucket is, if it refuses for that. */
+      region?: string;
       retryAfterS: number | null;
       etag: string | null;
       bytes: number | null;
@@ -164,7 +166,7 @@ export class ObjectStore {
       const answer: StoreAnswer = {
         kind: "answer",
         status,
-        code: response.ok ? null : await errorCode(response),
+        ...(response.ok ? { code: null } : await refusal(response, region)),
         retryAfterS: retryAfter(given.get("retry-after"), this.#platform.now()),
         etag: given.get("etag"),
         bytes: /^\d{1,15}$/.test(length) ? Number(length) : null,
@@ -186,11 +188,23 @@ function encodeSegment(segment: string): string {
   return encodeURIComponent(segment).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
+/** What a region looks like, so that no other text passes for one. */
+const REGION = /^[a-z]{2,12}(?:-[a-z0-9]{1,12}){0,3}$/;
+
 /**
- * `<Code>` of an S3 error body, if it is a plain word. Bounded, and never throws: what was read of
- * a body that breaks off is enough.
+ * `<Code>` of an S3 error body, if it is a plain word; and the region that a store names where it
+ * refuses the one of the request. Bounded, and never throws: what was read of a body that breaks
+ * off is enough.
  */
-async function errorCode(response: Response): Promise<string | null> {
-  const { bytes } = await readStream(response.body, { maxBytes: ERROR_BODY_MAX_BYTES, ms: ERROR_BODY_WAIT_MS });
-  return /<Code>([A-Za-z0-9]{1,64})<\/Code>/.exec(new TextDecoder().decode(bytes))?.[1] ?? null;
+async function refusal(
+  { status, body, headers }: Response,
+  asked: string,
+): Promise<Pick<Extract<StoreAnswer, { kind: "answer" }>, "code" | "region">> {
+  const { bytes } = await readStream(body, { maxBytes: ERROR_BODY_MAX_BYTES, ms: ERROR_BODY_WAIT_MS });
+  const text = new TextDecoder().decode(bytes);
+  const code = /<Code>([A-Za-z0-9]{1,64}(?:\.[A-Za-z0-9]{1,64})?)<\/Code>/.exec(text)?.[1] ?? null;
+  // Some stores name their region with every error.
+  if (code !== "AuthorizationHeaderMalformed" && (status < 300 || status > 399)) return { code };
+  const region = /<Region>([^<]*)<\/Region>/.exec(text)?.[1] ?? headers.get("x-amz-bucket-region") ?? "";
+  return REGION.test(region) && region !== asked ? { code, region } : { code };
 }

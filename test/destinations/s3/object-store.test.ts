@@ -231,6 +231,28 @@ describe("what a store answers", () => {
     expect(await store().put(request("k"))).toMatchObject({ kind: "answer", ...expected });
   });
 
+  const REGION = "<Region>eu-west-1</Region>";
+  it.each<[what: string, body: string, status: number, headers: Record<string, string>, region: string | undefined]>([
+    ["in its body", `<Error><Code>AuthorizationHeaderMalformed</Code>${REGION}</Error>`, 400, {}, "eu-west-1"],
+    ["in a header", "", 301, { "x-amz-bucket-region": "eu-central-1" }, "eu-central-1"],
+    ["about another refusal", `<Error><Code>AccessDenied</Code>${REGION}</Error>`, 403, {}, undefined],
+    ["that was asked for", "<Code>AuthorizationHeaderMalformed</Code><Region>auto</Region>", 400, {}, undefined],
+    ["that is none", "<Code>AuthorizationHeaderMalformed</Code><Region>AKIA5EXAMPLE://x</Region>", 400, {}, undefined],
+    ["that is far too long", "", 301, { "x-amz-bucket-region": `eu-${"x".repeat(99)}` }, undefined],
+  ])(
+    "may name a region, which is kept as far as it looks like one: %s",
+    async (_what, body, status, headers, region) => {
+      const { opened } = scripted(new Response(body === "" ? null : body, { status, headers }));
+      const answer = await opened.put(request("a"));
+      expect(answer.kind === "answer" && answer.region).toBe(region);
+    },
+  );
+
+  it("may have a code with a dot", async () => {
+    const { opened } = scripted(new Response("<Code>KMS.DisabledException</Code>", { status: 400 }));
+    expect(await opened.put(request("a"))).toMatchObject({ code: "KMS.DisabledException" });
+  });
+
   it("is asked for once: nothing here tries again", async () => {
     for (const status of [500, 503, 429, 408])
       await control.script([rule({ do: "answer", status }, { method: "PUT" })]);

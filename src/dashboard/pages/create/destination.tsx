@@ -7,7 +7,8 @@ import { Foreign } from "../../parts/foreign.tsx";
 import { Action, Field, Form } from "../../parts/form.tsx";
 import { Notice, Panel } from "../../parts/panel.tsx";
 import { Ago } from "../../parts/values.tsx";
-import { adviceOn, isOfStore } from "./advice.ts";
+import type { Viewer } from "../../session.ts";
+import { adviceOn, isOfStore, namedRegion } from "./advice.ts";
 import {
   type EntryFaults,
   faultOf,
@@ -39,7 +40,11 @@ export async function takeDestination(page: PageContext, kept: Kept, form: URLSe
   const what = form.get("do");
   if (what === "paste") return pasted(page, kept, (form.get("conf") ?? "").trim());
   const local = what === "local" ? localEntry(page.config) : null;
-  const entry = local ?? withKeptKeys(readEntryForm(form), draft, page.config.destinations);
+  const entry =
+    local ??
+    (what === "region"
+      ? inNamedRegion(page, draft)
+      : withKeptKeys(readEntryForm(form), draft, page.config.destinations));
   const changed = changedTo(page, draft, entry);
   const missing = missingOf(entry);
   const built = buildDestination(entry);
@@ -57,6 +62,16 @@ export async function takeDestination(page: PageContext, kept: Kept, form: URLSe
   const next = marked({ ...changed, tested, shared, refusal }, "destination", tested.ok);
   await saveDraft(page, id, next);
   return seeOther(goesOn ? stepPath(id, "records") : `${stepPath(id, "destination")}#tested`);
+}
+
+/**
+ * The draft's destination in the region that the store has named. Keys of a job stay with its host;
+ * those that were entered here may go to another region of AWS, which is where none was entered.
+ */
+function inNamedRegion({ config }: PageContext, draft: Draft): DestinationEntry {
+  const entry = { ...draft.destination, region: namedRegion(draft) ?? draft.destination.region };
+  if (!draft.keysOfJob) return entry;
+  return withKeptKeys({ ...entry, accessKeyId: "", secretAccessKey: "" }, draft, config.destinations);
 }
 
 /** Replaces the destination, and drops what was known about the one before. */
@@ -120,7 +135,7 @@ function view(page: PageContext, kept: Kept, entry: DestinationEntry, faults: En
     "destination",
     viewer,
     [
-      isShown ? <TestResult draft={draft} nowMs={nowMs} /> : null,
+      isShown ? <TestResult draft={draft} nowMs={nowMs} viewer={viewer} here={here} /> : null,
       faults.whole === undefined ? null : (
         <Notice kind="bad" title="Not a valid destination">
           <p>
@@ -197,8 +212,10 @@ const Kinds: FC<{ entry: DestinationEntry; here: string }> = ({ entry, here }) =
   </nav>
 );
 
-const TestResult: FC<{ draft: Draft; nowMs: number }> = ({ draft: { tested, shared }, nowMs }) => {
+const TestResult: FC<{ draft: Draft; nowMs: number; viewer: Viewer; here: string }> = ({ draft, nowMs, ...form }) => {
+  const { tested, shared } = draft;
   if (tested === null) return null;
+  const region = namedRegion(draft);
   return (
     <div id="tested">
       {tested.ok ? (
@@ -213,6 +230,15 @@ const TestResult: FC<{ draft: Draft; nowMs: number }> = ({ draft: { tested, shar
           <p class="quiet">
             <Foreign text={tested.message} max={500} /> · <Ago at={tested.atMs} nowMs={nowMs} />
           </p>
+          {region !== null && (
+            <Action
+              viewer={form.viewer}
+              action={form.here}
+              label={`Use region ${region} and test`}
+              needs="logs:edit"
+              fields={{ do: "region" }}
+            />
+          )}
         </Notice>
       )}
       {shared && (

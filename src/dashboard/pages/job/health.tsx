@@ -1,9 +1,11 @@
 import type { FC } from "hono/jsx";
+import { intervalAdvice } from "../../../job/interval.ts";
+import { UPLOAD_INTERVAL_S } from "../../../limits.ts";
 import type { PageContext } from "../../page.ts";
 import { Bars, type Bucket, type Series } from "../../parts/chart.tsx";
-import { Empty, Panel, Table } from "../../parts/panel.tsx";
+import { Empty, Notice, Panel, Table } from "../../parts/panel.tsx";
 import { bytes, count, duration, plural } from "../../parts/values.tsx";
-import type { HourView } from "../../views/job.ts";
+import type { HourView, JobView } from "../../views/job.ts";
 import { bucketed, RANGES, type Range, type Sum, startOf, whole } from "./series.ts";
 
 const HOUR_MS = 3_600_000;
@@ -97,6 +99,29 @@ export const HealthPanel: FC<{ jobId: number; range: Range; sums: readonly Sum[]
         </>
       )}
     </Panel>
+  );
+};
+
+/** An interval that fits the traffic of the last 24 hours better. */
+export const IntervalNotice: FC<{ job: JobView; range: Range; sums: readonly Sum[] }> = ({ job, range, sums }) => {
+  const { ok, compressed } = whole(sums);
+  const found =
+    range === "24h" && job.enabled
+      ? intervalAdvice(
+          { objects: ok, bytes: compressed },
+          (job.max_upload_interval_seconds || UPLOAD_INTERVAL_S.fallback) * 1_000,
+        )
+      : null;
+  if (found === null) return null;
+  const { objects, meanBytes, seconds, made } = found;
+  return (
+    <Notice kind="info" title={`${plural(objects, "object")} in 24 hours, of ${bytes(meanBytes)} on average`}>
+      <p>
+        An interval of {seconds} seconds would make about {plural(made.objects, "object")} of {bytes(made.meanBytes)} a
+        day, which cost less and read faster. Records then arrive up to {seconds / 60} minutes after they were taken in.{" "}
+        <a href={`/jobs/${job.id}/edit`}>Edit the job</a>
+      </p>
+    </Notice>
   );
 };
 

@@ -9,7 +9,7 @@ import type { JobView, LedgerView, ObjectView, ReplayView } from "../../views/jo
 import { FirstObject, loadFirstObject } from "../create/first-object.tsx";
 import { actionPages } from "./actions.tsx";
 import { Destination, FilterText } from "./facts.tsx";
-import { HealthPanel, loadHealth } from "./health.tsx";
+import { HealthPanel, IntervalNotice, loadHealth } from "./health.tsx";
 import { LedgerPanel, PendingPanel } from "./ledger.tsx";
 import { LastObjects, objectPages } from "./objects.tsx";
 import { LastReplays, replayPages } from "./replay.tsx";
@@ -51,7 +51,12 @@ async function jobView(page: PageContext): Promise<View> {
       <About job={job} viewer={viewer} nowMs={nowMs} />,
       ledger.then((found) => <PendingPanel job={job} ledger={found} />),
       ledger.then((found) => <LedgerPanel jobId={job.id} ledger={found} />),
-      loadHealth(page, job.id, range).then((sums) => <HealthPanel jobId={job.id} range={range} sums={sums} />),
+      loadHealth(page, job.id, range).then((sums) => (
+        <>
+          <IntervalNotice job={job} range={range} sums={sums} />
+          <HealthPanel jobId={job.id} range={range} sums={sums} />
+        </>
+      )),
       objects.then(({ items, info }) => (
         <LastObjects job={job} objects={items} total={info.total_count} nowMs={nowMs} />
       )),

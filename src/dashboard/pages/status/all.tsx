@@ -75,6 +75,19 @@ const Said = ({ status, ...who }: { status: StatusView; names: JobNames } & Pick
           ].join(", ")}
         />
       )}
+      {status.notices.length > 0 && (
+        <>
+          <h3>Could be better</h3>
+          <ul class="findings">
+            {status.notices.map(({ summary, advice }) => (
+              <li>
+                <p>{summary}</p>
+                <p class="quiet">{advice}</p>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
       {groups.map(({ title, of }) => (
         <>
           <h3>{title}</h3>

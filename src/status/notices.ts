@@ -1,0 +1,25 @@
+import { intervalAdvice } from "../job/interval.ts";
+import { type Facts, type JobFacts, SILENT } from "./facts.ts";
+import type { Notice } from "./types.ts";
+import { counted, shownKB } from "./words.ts";
+
+/** What could be better, by job. Pure, as the findings are. */
+export function noticesOf({ jobs }: Facts): Notice[] {
+  return jobs.flatMap(smallObjects);
+}
+
+/** An interval that is short for what a job receives. */
+function smallObjects({ id, enabledSinceMs, intervalMs, isUnreadable, log }: JobFacts): Notice[] {
+  if (isUnreadable || enabledSinceMs === null || log === SILENT || !log?.lastDay) return [];
+  const found = intervalAdvice(log.lastDay, intervalMs);
+  if (found === null) return [];
+  const { objects, meanBytes, seconds, made } = found;
+  return [
+    {
+      kind: "many_small_objects",
+      subject: { type: "job", id },
+      summary: `Job ${id} has written ${counted(objects, "objects")} in the last 24 hours, of ${shownKB(meanBytes)} kB on average.`,
+      advice: `Each costs a request, and readers open every one. With max_upload_interval_seconds at ${seconds} (PUT /jobs/{id}; now ${intervalMs / 1_000}) the same records make about ${counted(made.objects, "objects")} of ${shownKB(made.meanBytes)} kB a day, and arrive up to ${seconds} seconds after they were taken in.`,
+    },
+  ];
+}

@@ -1,0 +1,127 @@
+import { describe, expect, it } from "vitest";
+import { answerIn, remedyFor } from "../../src/destinations/remedies.ts";
+
+const RIGHTS = "or its secret is wrong";
+const TEMPORARY = "temporary one or has expired";
+const ELSEWHERE = "in another region or behind another endpoint";
+const SETTING = "has sse, leave it out";
+const TOO_LARGE = "Lower max_upload_bytes";
+const CHANGED = "proxy before the store that changes";
+const UNPAID = "closed the account";
+const FULL = "disks are full";
+const DOWN = "Nothing answers at this endpoint";
+const UNTRUSTED = "certificate is not trusted";
+const LONG_KEY = "Choose a shorter path";
+const BUSY = "it is busy, or limits";
+const NO_STORE = "No S3 interface answers";
+
+/** What stores really answer, and the part of the advice that is about that alone. */
+const TABLE: readonly (readonly [said: string, advice: string])[] = [
+  // Keys.
+  ["HTTP 403 InvalidAccessKeyId", "does not know this access key ID"],
+  ["HTTP 404 XAdminUserNotFound", "does not know this access key ID"],
+  ["HTTP 403 SignatureDoesNotMatch", "does not match the access key ID"],
+  ["HTTP 403 AccessDenied", RIGHTS],
+  ["HTTP 403", RIGHTS],
+  ["HTTP 401 Unauthorized", "does not know the key"],
+  ["HTTP 400 InvalidArgument", "key and secret are complete"],
+  ["HTTP 400 ExpiredToken", TEMPORARY],
+  ["HTTP 403 InvalidToken", TEMPORARY],
+  ["HTTP 403 RequestTimeTooSkewed", "clock"],
+  ["HTTP 403 RequestExpired", "clock"],
+  ["HTTP 403 AccountProblem", UNPAID],
+  ["HTTP 403 UserSuspended", UNPAID],
+  ["HTTP 402", UNPAID],
+  // Where.
+  ["HTTP 400 AuthorizationHeaderMalformed", "region is not the one of the bucket"],
+  ["HTTP 400 AuthorizationHeaderMalformed (region eu-west-1)", "says that it is eu-west-1"],
+  ["HTTP 301 PermanentRedirect (region eu-west-1)", "says that it is eu-west-1"],
+  ["HTTP 301 PermanentRedirect", ELSEWHERE],
+  ["HTTP 307 TemporaryRedirect", ELSEWHERE],
+  ["HTTP 302", ELSEWHERE],
+  ["HTTP 400 InvalidRegionName", "no region of this name"],
+  ["HTTP 404 NoSuchBucket", "no bucket of this name"],
+  ["HTTP 404 NoSuchKey", "does not find"],
+  ["HTTP 400 InvalidBucketName", "does not accept this bucket name"],
+  ["HTTP 405 MethodNotAllowed", NO_STORE],
+  ["HTTP 405", NO_STORE],
+  ["HTTP 407", "proxy"],
+  // What is sent.
+  ["HTTP 400 InvalidRequest", SETTING],
+  ["HTTP 501 NotImplemented", SETTING],
+  ["HTTP 400 InvalidEncryptionAlgorithmError", SETTING],
+  ["HTTP 400 KMS.DisabledException", "with which the bucket encrypts"],
+  ["HTTP 400 KMS.NotFoundException", "with which the bucket encrypts"],
+  ["HTTP 400 EntityTooLarge", TOO_LARGE],
+  ["HTTP 413", TOO_LARGE],
+  ["HTTP 400 KeyTooLongError", LONG_KEY],
+  ["HTTP 400 XMinioInvalidObjectName", LONG_KEY],
+  ["HTTP 400 BadDigest", CHANGED],
+  ["HTTP 400 XAmzContentSHA256Mismatch", CHANGED],
+  ["HTTP 411 MissingContentLength", CHANGED],
+  ["HTTP 400 SomethingNew", "Check bucket, region and endpoint"],
+  // Room.
+  ["HTTP 403 QuotaExceeded", "quota"],
+  ["HTTP 400 XMinioAdminBucketQuotaExceeded", "quota"],
+  ["HTTP 507 XMinioStorageFull", FULL],
+  ["HTTP 507", FULL],
+  ["HTTP 403 ObjectLocked", "object lock"],
+  // The moment.
+  ["HTTP 503 SlowDown", BUSY],
+  ["HTTP 429", BUSY],
+  ["HTTP 503", BUSY],
+  ["HTTP 500 InternalError", "it fails"],
+  // What the platform's network says instead of an origin.
+  ["HTTP 521", DOWN],
+  ["HTTP 525", UNTRUSTED],
+  ["HTTP 526", UNTRUSTED],
+  ["HTTP 530", "host name is not known"],
+  // No answer.
+  ["connection failed: nothing listens at this port, or it hung up", DOWN],
+  ["connection failed: its certificate is not trusted, has expired or is for another name", UNTRUSTED],
+  ["connection failed: the host name is unknown", "host name is not known"],
+  ["connection failed: it speaks http, not https", "speaks plain http"],
+  ["connection failed: it speaks https, not http", "Write it with https://"],
+  ["connection failed", DOWN],
+  ["no answer in time", "No answer in time"],
+  ["HTTP 200, but the object is not there", "does not keep what it is sent"],
+  ["the store keeps 3 of 9 bytes", "does not keep what it is sent"],
+];
+
+describe("advice", () => {
+  it.each(TABLE)("on %s", (said, advice) => {
+    for (const message of [`error writing object: error uploading: ${said}`, `parked: ${said}; nothing is lost`])
+      expect(remedyFor(message)).toContain(advice);
+  });
+
+  it("is a sentence for whatever a store may say, and none of its own names", () => {
+    const codes = ["", " constructor", " toString", " __proto__", ' <Code attr="x">', " (region ../x)"];
+    for (let status = 300; status < 600; status++)
+      for (const code of codes) {
+        const remedy = remedyFor(`HTTP ${status}${code}`);
+        expect(remedy).toMatch(/^[A-Z].*\.$/);
+        expect(remedy).not.toMatch(/constructor|toString|__|attr|\.\./);
+      }
+  });
+
+  it("is none where nothing is known", () => {
+    for (const message of [null, "", "x", "HTTP 40", "anything that a record says"])
+      expect(remedyFor(message)).toBeNull();
+  });
+});
+
+describe("an answer in a message", () => {
+  const none = { code: null, region: null };
+  it.each([
+    ["parked: HTTP 403 AccessDenied; secret=hunter2", { ...none, status: 403, code: "AccessDenied" }],
+    ["HTTP 403 <Code>", { ...none, status: 403 }],
+    ["HTTP 400 KMS.DisabledException.", { ...none, status: 400, code: "KMS.DisabledException" }],
+    ["HTTP 404 NoSuchBucket.", { ...none, status: 404, code: "NoSuchBucket" }],
+    ["HTTP 301 (region eu-west-1); x", { ...none, status: 301, region: "eu-west-1" }],
+    ["HTTP 301 (region EU<b>)", { ...none, status: 301 }],
+    ["HTTP 40", null],
+    [null, null],
+  ])("is its status, its code and its region alone: %s", (message, answer) =>
+    expect(answerIn(message)).toEqual(answer),
+  );
+});
