@@ -18,7 +18,7 @@ import { isForPlatform, passOn } from "./api/platform-pass.ts";
 import { previewRoutes } from "./api/preview.ts";
 import { replayRoutes } from "./api/replay.ts";
 import type { Insiders } from "./api/requests.ts";
-import { EVERYWHERE, numbered } from "./api/requests.ts";
+import { ELSEWHERE, EVERYWHERE, numbered } from "./api/requests.ts";
 import {
   ACCOUNT_PATH,
   API_PATH,
@@ -105,7 +105,7 @@ export function createApp(platform: Platform, memory: Memory = new Memory(platfo
       }
   }
   for (const resource of IDENTITY) mount(app, API_PATH + resource.path, resource.path, resource, world);
-  app.all(`${API_PATH}/*`, elsewhere(world));
+  app.all(ELSEWHERE, elsewhere(world));
   mountDescription(app, GROUPS, IDENTITY);
   mountDashboard(app, world);
   app.notFound((c) =>

@@ -196,10 +196,12 @@ export function datasetBelow(path: PathName, body: Spelled): Dataset {
   return spellings(body)[path] ?? (path === "logpush" ? "workers_trace_events" : "functions_trace_events");
 }
 
-/** With the dataset's name as it was sent below a path, if it was. */
-export function respelled({ dataset, ...body }: Spelled, sent: string | null | undefined, path: PathName): Spelled {
-  const spelled = spellings({ dataset, ...body });
-  return { dataset, spelled: sent == null ? spelled : { ...spelled, [path]: sent } };
+/** With the dataset's name as it was sent below a path, if that is not the one shown there. */
+export function respelled(body: Spelled, sent: string | null | undefined, path: PathName): Spelled {
+  const { dataset } = body;
+  const spelled = spellings(body);
+  const isShown = sent == null || sent === datasetBelow(path, body);
+  return { dataset, spelled: isShown ? spelled : { ...spelled, [path]: sent } };
 }
 
 function spellings({ dataset, spelled = { logship: dataset } }: Spelled): NonNullable<JobBody["spelled"]> {

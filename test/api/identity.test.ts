@@ -42,7 +42,7 @@ describe("credentials that are known", () => {
   });
 });
 
-it.each(PATHS)("nobody else is told anything: %s", async (path) => {
+it.each(PATHS)("unknown credentials are told nothing: %s", async (path) => {
   for (const headers of [{ authorization: null }, bearer(`logship_token_${"A".repeat(43)}`), bearer("x".repeat(40))]) {
     const answer = await ask(path, headers);
     expect([answer.status, errorsOf(answer)[0]?.[0]]).toEqual([401, 10000]);
