@@ -14,7 +14,7 @@ import { jobRoutes } from "./api/jobs.ts";
 import { ledgerRoutes } from "./api/ledger.ts";
 import { objectRoutes } from "./api/objects.ts";
 import { ownershipRoutes } from "./api/ownership.ts";
-import { isForPlatform, passOn } from "./api/platform-pass.ts";
+import { isForPlatform, PASS_MS, passOn } from "./api/platform-pass.ts";
 import { previewRoutes } from "./api/preview.ts";
 import { replayRoutes } from "./api/replay.ts";
 import type { Insiders } from "./api/requests.ts";
@@ -39,16 +39,11 @@ import { type ConfigResult, hasUpstream, readAccess, readAdminToken, readConfig 
 import { isForReading, mountDashboard, nothingHere } from "./dashboard/mount.tsx";
 import { ApiError, CODE, type ErrorEntry, oneError, unavailable } from "./errors.ts";
 import { discardRest } from "./intake/body.ts";
+import { ANSWER_MS } from "./limits.ts";
 import { errorText, log } from "./log.ts";
 import { Memory } from "./memory.ts";
 import { mountDescription } from "./openapi/serve.ts";
 import { type Platform, within } from "./platform.ts";
-
-/**
- * How long a request may take, in ms: longer than all parts with bounds of their own together (a
- * probe's PUT and HEAD, 30 s; a change on its way to logs and ledger, 15 s).
- */
-const ANSWER_MS = 60_000;
 
 const SILENT = "a part of the service does not answer; repeat the request";
 const SILENT_CHANGE =
@@ -166,16 +161,16 @@ function guarded(route: Route, action: string | null, world: World): Handler<App
     const isForeign = caller.kind === "platform" && foreign !== undefined;
     if (!isForeign && route.permission !== null) requirePermission(caller, route.permission);
     if ("take" in route) return route.take(c, world.platform, world.budget);
-    const run = () => answer(c, isForeign ? foreign : route.handle, world);
+    const run = () => answer(c, isForeign ? foreign : route.handle, world, route.answerMs);
     return action === null ? run() : noted(c, action, run);
   };
 }
 
 /** @throws ApiError 503 if the configuration is malformed, or there is no answer in time. */
-async function answer(c: AppContext, handle: RouteHandler, { platform }: World): Promise<Response> {
+async function answer(c: AppContext, handle: RouteHandler, { platform }: World, ms = ANSWER_MS): Promise<Response> {
   const config = readConfig(c.env);
   if (!config.ok) throw misconfigured(config);
-  const response = await within(ANSWER_MS, handle(c, config.config, platform), null);
+  const response = await within(ms, handle(c, config.config, platform), null);
   if (response === null) throw unavailable(c.req.method === "GET" ? SILENT : SILENT_CHANGE);
   return response;
 }
@@ -188,7 +183,7 @@ function elsewhere(world: World): Handler<AppEnv> {
     const { accountId, adminToken } = access.access;
     if (foreignBearer(c.req.raw.headers, adminToken) === null || !isForPlatform(c, accountId)) return c.notFound();
     c.set("caller", PLATFORM_BEARER);
-    return answer(c, passOn, world);
+    return answer(c, passOn, world, PASS_MS);
   };
 }
 
@@ -200,7 +195,7 @@ function elsewhere(world: World): Handler<AppEnv> {
 async function sender(c: AppContext, world: World): Promise<Caller> {
   const access = readAccess(c.env);
   try {
-    const caller = await authenticate(c.req.raw.headers, gateOf(c.env, world.platform, world.memory), true);
+    const caller = await authenticate(c.req.raw.headers, gateOf(c.req.raw, c.env, world.platform, world.memory), true);
     c.set("caller", caller);
     if (access.ok) requireAccount(c, access.access.accountId);
     return caller;
@@ -234,7 +229,7 @@ async function admitted(c: AppContext, world: World, foreign = false): Promise<C
     c.set("caller", PLATFORM_BEARER);
     return PLATFORM_BEARER;
   }
-  const caller = await authenticate(c.req.raw.headers, gateOf(c.env, world.platform, world.memory), false);
+  const caller = await authenticate(c.req.raw.headers, gateOf(c.req.raw, c.env, world.platform, world.memory), false);
   c.set("caller", caller);
   requireAccount(c, accountId);
   return caller;

@@ -6,6 +6,7 @@ import { parseEndpoint } from "./destinations/conf.ts";
 import type { DestinationContext } from "./destinations/destination.ts";
 import type { SealingKeys } from "./job/secrets.ts";
 import { OBJECT_STORED_BYTES, SUBREQUESTS } from "./limits.ts";
+import { EXTRA_FIELDS, type ExtraField, isExtraField } from "./record/fields.ts";
 
 /** Settings of the environment, beside bindings. Each is checked; any may be missing. */
 export interface Settings {
@@ -17,6 +18,7 @@ export interface Settings {
   ALLOW_LOOPBACK_DESTINATIONS?: string;
   REQUIRE_OWNERSHIP_CHALLENGE?: string;
   PREVIEW_RECENT?: string;
+  EXTRA_FIELDS?: string;
   SUBREQUESTS_MAX?: string;
   OBJECT_STORED_MAX_BYTES?: string;
   SIGN_IN_LINKS?: string;
@@ -34,6 +36,8 @@ export interface Config extends Access {
   requireOwnershipChallenge: boolean;
   /** Recent events are kept in memory, for previews. */
   previewRecent: boolean;
+  /** Fields that jobs may ship beside those of a record. */
+  extraFields: readonly ExtraField[];
   /**
    * Origin of the function host, which runs uploaded functions in local development; null: none.
    */
@@ -81,6 +85,23 @@ function subrequestsOf(env: object): number | null {
   const setting = `${(env as Settings).SUBREQUESTS_MAX || SUBREQUESTS.fallback}`;
   const number = /^\d{1,8}$/.test(setting) ? Number(setting) : 0;
   return number >= SUBREQUESTS.min && number <= SUBREQUESTS.max ? number : null;
+}
+
+/** null: malformed. */
+export function readExtraFields(env: object): ExtraField[] | null {
+  const setting: unknown = (env as Settings).EXTRA_FIELDS || "";
+  if (typeof setting !== "string") return null;
+  const names = setting.split(",").map((name) => name.trim());
+  const known = EXTRA_FIELDS.filter((name) => names.includes(name));
+  return setting === "" || names.every(isExtraField) ? known : null;
+}
+
+/**
+ * Whether this is local development, where the platform gives the trace items of another process as
+ * plain objects.
+ */
+export function readIsLocal(env: object): boolean {
+  return (env as Settings).ALLOW_LOOPBACK_DESTINATIONS === "true";
 }
 
 /** Whether recent events may be kept for previews. A malformed setting keeps none. */
@@ -210,6 +231,9 @@ export function readConfig(env: object): ConfigResult {
   if (subrequestsOf(env) === null)
     faults.push(`SUBREQUESTS_MAX: an integer from ${SUBREQUESTS.min} to ${SUBREQUESTS.max}, or absent`);
   if (readStoredMaxBytes(env) === null) faults.push(STORED_MAX_FAULT);
+  const extraFields = readExtraFields(env);
+  if (extraFields === null)
+    faults.push(`EXTRA_FIELDS: names out of ${EXTRA_FIELDS.join(", ")}, separated by commas, or absent`);
   const objstoreEndpoint = settings.OBJSTORE_ENDPOINT || DEFAULT_OBJSTORE_ENDPOINT;
   const endpoint = parseEndpoint(
     objstoreEndpoint.replaceAll("{account-id}", "account"),
@@ -234,6 +258,7 @@ export function readConfig(env: object): ConfigResult {
       destinations: { objstoreEndpoint, allowLoopback, secret },
       requireOwnershipChallenge,
       previewRecent,
+      extraFields: extraFields ?? [],
       localFunctions: local.origin,
       upstream: upstream.upstream,
     },

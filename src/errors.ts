@@ -11,6 +11,7 @@ export const CODE = {
   /** Not an error: a note in `messages`. */
   note: 1003,
   notAllowed: 1004,
+  tooSlow: 1008,
   conflict: 1009,
   tooLarge: 1013,
   mediaType: 1015,
@@ -32,7 +33,7 @@ export interface ErrorEntry {
  * answered.
  */
 export class ApiError extends Error {
-  readonly status: 400 | 401 | 403 | 404 | 405 | 409 | 413 | 415 | 429 | 500 | 503;
+  readonly status: 400 | 401 | 403 | 404 | 405 | 408 | 409 | 413 | 415 | 429 | 500 | 503;
   readonly entries: readonly ErrorEntry[];
   readonly headers: Readonly<Record<string, string>>;
 

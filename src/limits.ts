@@ -31,11 +31,26 @@ export const MESSAGE_RAW_MAX_BYTES = 480_000;
  */
 export const MESSAGE_RAW_MAX_BYTES_KEYED = 120_000;
 
+/**
+ * How long a request of the API may take, its body included, in ms: longer than all parts with
+ * bounds of their own together (a JSON body, 15 s; Cloudflare's API, 50 s, or a probe's PUT and
+ * HEAD, 30 s; a change on its way to logs and ledger, 17 s).
+ */
+export const ANSWER_MS = 85_000;
+
 /** Decompressed size of one POST of events, in bytes. */
 export const EVENTS_BODY_MAX_BYTES = 16 * 1024 * 1024;
 
-/** How long a body of events may take to arrive, in ms: memory is kept for it. */
-export const EVENTS_READ_MS = 60_000;
+/**
+ * How long a body may send nothing while it is read, in ms: a connection that lost a packet repeats
+ * it within seconds.
+ */
+const SILENCE_MS = 10_000;
+
+/**
+ * How long a body of events may take to arrive: memory is kept for it. At 16 MiB that is 280 kB/s.
+ */
+export const EVENTS_PACE = { silenceMs: SILENCE_MS, ms: 60_000 } as const;
 
 /**
  * Memory of an isolate above what it has at rest, in bytes. The platform ends an isolate at 128 MB,
@@ -102,6 +117,8 @@ export const IDEMPOTENCY_KEY_MAX = 255;
 
 /** JSON bodies of all other routes, in bytes: a job's fields add up to some 14 kB. */
 export const API_BODY_MAX_BYTES = 256 * 1024;
+/** …and how long they may take to arrive: with all that follows, less than a request may take. */
+export const API_BODY_PACE = { silenceMs: SILENCE_MS, ms: 15_000 } as const;
 
 /** Most entries of `errors` in one answer. */
 export const ERRORS_MAX_ENTRIES = 100;
@@ -342,6 +359,21 @@ export const DOUBTS_NONE_MS = 10_000;
  */
 export const DOUBTS_PER_S = 10;
 
+/**
+ * How long an isolate judges no guess from an address that has made too many, in ms: the period of
+ * the rate limit in wrangler.jsonc…
+ */
+export const BRAKE_MS = 60_000;
+/** …how many such addresses it remembers… */
+export const BRAKES_MAX = 1_000;
+/** …and how many wrong credentials, so that it counts the same ones once. */
+export const GUESSES_MAX = 1_000;
+
+/** How long an isolate counts refused credentials before it writes them to the audit, in ms… */
+export const REFUSALS_MS = 10_000;
+/** …and of how many addresses it does so, by itself. */
+export const REFUSALS_ADDRESSES = 5;
+
 /** Longest name of a token, in UTF-16 units. */
 export const TOKEN_NAME_MAX = 120;
 
@@ -357,6 +389,8 @@ export const AUDIT_MS = 90 * 86_400_000;
 export const AUDIT_MAX = 5_000;
 /** …and how many of one caller and one kind. */
 export const AUDIT_OF_ONE_MAX = 500;
+/** …and how many of refused credentials, of each kind. */
+export const AUDIT_REFUSED_MAX = 100;
 
 /** Repeats of a change within this time, in ms, are one entry. */
 export const AUDIT_MERGE_MS = 3_600_000;
@@ -422,8 +456,8 @@ export const LOCAL_FLAGS_MAX = 50;
  */
 export const UPLOAD_MAX_BYTES = 10 * 1024 * 1024;
 
-/** How long reading it may take, in ms… */
-export const UPLOAD_READ_MS = 30_000;
+/** How long reading it may take: 175 kB/s… */
+export const UPLOAD_PACE = { silenceMs: SILENCE_MS, ms: 60_000 } as const;
 /** …large uploads that one isolate takes at once: its memory of 128 MB is shared… */
 export const UPLOADS_AT_ONCE = 2;
 /** …size up to which an upload counts as small, in bytes… */
@@ -432,7 +466,7 @@ export const UPLOAD_SMALL_MAX_BYTES = 1024 * 1024;
  * …and when a slot frees itself, in ms: longer than reading, the platform and our own part may take
  * together.
  */
-export const UPLOAD_SLOT_MS = 90_000;
+export const UPLOAD_SLOT_MS = 150_000;
 
 /** Its parts: each is an object in memory, and 10 MiB can hold 150,000 of them. */
 export const UPLOAD_PARTS_MAX = 1_000;
@@ -449,7 +483,7 @@ export const UPLOAD_METADATA_MAX_DEPTH = 100;
 export const MODULE_NAME_MAX = 1_024;
 
 /**
- * How long the platform's API may take for all of one request's calls, in ms: less than a request
+ * How long the platform's API may take for all changes of one request, in ms: less than a request
  * may take here.
  */
 export const UPSTREAM_MS = 40_000;
@@ -562,8 +596,17 @@ export const CHALLENGE_READ_MS = 15_000;
  * output options, in form encoding with up to nine bytes per character.
  */
 export const FORM_MAX_BYTES = 512 * 1024;
+/** …how long it may take to arrive… */
+export const FORM_PACE = { silenceMs: SILENCE_MS, ms: 30_000 } as const;
 /** …and its fields: the largest filter in the builder has some 1,500. Looking one up is linear. */
 export const FORM_MAX_FIELDS = 5_000;
+
+/**
+ * The form of signing in, which anyone may send, in bytes: a token or key of 512 characters and a
+ * path of 2,000, in form encoding; and how long it may take to arrive.
+ */
+export const SIGN_IN_MAX_BYTES = 8 * 1024;
+export const SIGN_IN_PACE = { silenceMs: 5_000, ms: 10_000 } as const;
 
 /** Lines of an object in one answer, and their bytes. */
 export const OBJECT_LINES_MAX = 200;

@@ -24,8 +24,15 @@ export function requireTick(controller: ScheduledController): void {
 }
 
 /**
- * Trace items cannot be told with certainty: in local development, those of another process are
- * plain objects. What a forger can pass here it can pass to `Shipper.ship`, too.
+ * Whether the runtime made it: its class has a tag that RPC does not carry. In local development,
+ * the trace items of another process are plain objects.
+ */
+export function isTraceItem(item: unknown): boolean {
+  return Object.prototype.toString.call(item) === "[object TraceItem]";
+}
+
+/**
+ * What is no {@link isTraceItem} is taken, too, as by `Shipper.ship`, and not as traced.
  * @throws TypeError unless it is an array of objects, of at most this many.
  */
 export function requireItems(items: unknown, atMost: number): void {

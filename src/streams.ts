@@ -1,5 +1,6 @@
 import { createGunzip } from "node:zlib";
 import { free, GrowingBytes } from "./bytes.ts";
+import { within } from "./platform.ts";
 
 export type Pieces = AsyncGenerator<Uint8Array, void, undefined>;
 
@@ -92,6 +93,14 @@ async function feed(packed: Pieces, gunzip: ReturnType<typeof createGunzip>): Pr
   return bytes;
 }
 
+/** How long what a stranger sends may take to arrive, in ms. */
+export interface Pace {
+  /** Without a byte. */
+  silenceMs: number;
+  /** For all of it. */
+  ms: number;
+}
+
 /** How a stream was read: to its end, or up to where it was too long, too slow or broke off. */
 export interface StreamRead {
   end: "whole" | "longer" | "late" | "broken";
@@ -104,6 +113,7 @@ export interface StreamRead {
  * @param bounds.maxBytes of a longer one, nothing more is read.
  * @param bounds.expectedBytes of all of it, where that is known.
  * @param bounds.ms for all of it; undefined: no limit.
+ * @param bounds.silenceMs for each piece of it; undefined: no limit.
  * @param bounds.leaves as for {@link piecesOf}.
  * @param bounds.keeps false: what is read is dropped.
  * @param bounds.through what is made of the pieces, and kept instead.
@@ -114,6 +124,7 @@ export async function readStream(
   {
     maxBytes,
     ms,
+    silenceMs,
     leaves = false,
     keeps = true,
     through,
@@ -123,6 +134,7 @@ export async function readStream(
     maxBytes: number;
     expectedBytes?: number | undefined;
     ms?: number | undefined;
+    silenceMs?: number | undefined;
     leaves?: boolean;
     keeps?: boolean;
     through?: ((pieces: Pieces) => Pieces) | undefined;
@@ -136,8 +148,11 @@ export async function readStream(
   const over = Promise.withResolvers<undefined>();
   // One timer for all: a stream that sends a byte now and then is never idle.
   const timer = ms === undefined ? undefined : setTimeout(() => over.resolve(undefined), ms);
-  const wait: Wait = (read, late) => Promise.race([read(), over.promise.then(() => late)]);
-  const pieces = piecesOf(stream, ms === undefined ? undefined : wait, leaves);
+  const untilOver: Wait = (read, late) => Promise.race([read(), over.promise.then(() => late)]);
+  const wait: Wait = (read, late) =>
+    silenceMs === undefined ? untilOver(read, late) : within(silenceMs, untilOver(read, late), late);
+  const isBounded = ms !== undefined || silenceMs !== undefined;
+  const pieces = piecesOf(stream, isBounded ? wait : undefined, leaves);
   try {
     for await (const piece of through?.(pieces) ?? pieces) {
       each?.(piece);

@@ -3,7 +3,7 @@ import { KnownSplits } from "./account/known-splits.ts";
 import { accountLedger, ledgerShard } from "./account/ledger.ts";
 import { LedgerShards } from "./account/shards.ts";
 import { createApp } from "./app.ts";
-import { readConfig, readPreviewRecent, readSubrequests } from "./config.ts";
+import { readConfig, readIsLocal, readPreviewRecent, readSubrequests } from "./config.ts";
 import { controlPlane } from "./control/plane.ts";
 import { driveDebts, owe } from "./debts/debt-store.ts";
 import { appendToChain } from "./delivery/append-to-chain.ts";
@@ -25,7 +25,7 @@ import { SilentLogs } from "./pipeline/silent-logs.ts";
 import { platform } from "./platform.ts";
 import { blobStore } from "./queue/blob-store.ts";
 import { replays } from "./replay/replays.ts";
-import { requireBatch, requireItems, requireTick } from "./runtime-made.ts";
+import { isTraceItem, requireBatch, requireItems, requireTick } from "./runtime-made.ts";
 import { handleScheduled } from "./scheduled.ts";
 import { pinIds } from "./set-aside/pin-ids.ts";
 import { watch } from "./status/watch.ts";
@@ -40,7 +40,7 @@ const DEAD_QUEUE = "logship-events-dead";
 export function createWorker(memory: Memory = new Memory(platform)) {
   const app = createApp(platform, memory);
   const jobsCache = new JobsCache();
-  const gatherer = new Gatherer();
+  const [traced, handed] = [new Gatherer("tail"), new Gatherer("rpc")];
   const recentTurns = new RecentTurns();
   const silent = new SilentLogs();
   const knownLogs = new KnownLogs();
@@ -79,7 +79,8 @@ export function createWorker(memory: Memory = new Memory(platform)) {
 
     async tail(items, env, ctx) {
       requireItems(items, EVENTS_MAX_COUNT);
-      await handleTail(items, tailContext(env, ctx, gatherer));
+      const isTraced = items.every(isTraceItem) || readIsLocal(env);
+      await handleTail(items, tailContext(env, ctx, isTraced ? traced : handed));
     },
 
     async queue(batch, env) {

@@ -24,7 +24,7 @@ const ROWS = [
   ["destinations", "errors"],
   ["record", "storage", "streams"],
   ["memory"],
-  ["limits", "log", "platform", "prices", "bytes", "backoff", "runtime-made"],
+  ["limits", "log", "platform", "prices", "bytes", "backoff", "hosts", "runtime-made"],
 ];
 
 const place = (names) => `^src/(${names.join("|")})(/|\\.tsx?$)`;

@@ -1,7 +1,23 @@
+import { chmod } from "node:fs/promises";
+import { join } from "node:path";
 import { cloudflare } from "@cloudflare/vite-plugin";
 import { tanstackStart } from "@tanstack/react-start/plugin/vite";
 import react from "@vitejs/plugin-react";
-import { defineConfig } from "vite";
+import { defineConfig, type Plugin } from "vite";
+
+/** What a build writes the secrets to, in plain text, for `preview`. */
+const BUILT_SECRETS = ".dev.vars";
+
+/** Lets no other user of the machine read the secrets of a build. */
+const secretsForOwner: Plugin = {
+  name: "secrets-for-owner",
+  writeBundle: {
+    order: "post",
+    async handler({ dir }, bundle) {
+      if (dir !== undefined && BUILT_SECRETS in bundle) await chmod(join(dir, BUILT_SECRETS), 0o600);
+    },
+  },
+};
 
 export default defineConfig({
   plugins: [
@@ -22,5 +38,6 @@ export default defineConfig({
       },
     }),
     react(),
+    secretsForOwner,
   ],
 });

@@ -1,4 +1,4 @@
-import { AUDIT_MAX, AUDIT_MERGE_MS, AUDIT_MS, AUDIT_OF_ONE_MAX } from "../limits.ts";
+import { AUDIT_MAX, AUDIT_MERGE_MS, AUDIT_MS, AUDIT_OF_ONE_MAX, AUDIT_REFUSED_MAX } from "../limits.ts";
 
 /** One change made over the API. */
 export interface AuditEntry {
@@ -6,11 +6,16 @@ export interface AuditEntry {
   action: string;
   /** Id of what was changed; null: unknown, or none. */
   resource: string | null;
-  /** `unconfirmed`: the request failed, but the change may have been made. */
-  outcome: "done" | "unconfirmed";
+  /**
+   * `unconfirmed`: the request failed, but the change may have been made. `refused`: of unknown
+   * credentials; the resource is where they came from.
+   */
+  outcome: "done" | "unconfirmed" | "refused";
   /** The body, without secrets; null: none. */
   body: unknown;
   requestId: string | null;
+  /** How often it was done; default once. */
+  times?: number;
 }
 
 /** How often a change was made in the same way. An entry of an earlier release lacks it. */
@@ -20,7 +25,7 @@ interface Repeats {
   sinceMs?: number;
 }
 
-export interface Audited extends AuditEntry, Required<Repeats> {
+export interface Audited extends Omit<AuditEntry, "times">, Required<Repeats> {
   number: number;
   /** The latest time, since the epoch. */
   atMs: number;
@@ -54,7 +59,7 @@ export class AuditBook {
         ...[nowMs, JSON.stringify(noted)],
       )
       .one();
-    this.#deleteMore(number);
+    this.#deleteMore(number, entry.outcome === "refused");
     // Numbers are in the order of times: the search ends at the first row that stays.
     this.#sql.exec(
       "DELETE FROM audit WHERE number < (SELECT number FROM audit WHERE at_ms >= ? ORDER BY number LIMIT 1)",
@@ -83,8 +88,8 @@ export class AuditBook {
     return { entries, total };
   }
 
-  /** Deletes the entry that a change repeats, if there is one. @returns its count, and one more. */
-  #mergedRepeats({ actor, action, resource, outcome, body }: AuditEntry, nowMs: number): Repeats {
+  /** Deletes the entry that a change repeats, if there is one. @returns both counts. */
+  #mergedRepeats({ actor, action, resource, outcome, body, times = 1 }: AuditEntry, nowMs: number): Repeats {
     const before = this.#sql
       .exec<Row>(
         "SELECT number, at_ms, entry FROM audit WHERE of_access = (?2 GLOB 'token.*' OR ?2 GLOB 'member.*') AND actor = ?1 AND action = ?2 AND resource IS ?3 ORDER BY number DESC LIMIT 1",
@@ -95,18 +100,19 @@ export class AuditBook {
     const entry = JSON.parse(before.entry) as AuditEntry & Repeats;
     if (entry.outcome !== outcome || JSON.stringify(entry.body) !== JSON.stringify(body)) return {};
     this.#sql.exec("DELETE FROM audit WHERE number = ?", before.number);
-    return { times: (entry.times ?? 1) + 1, sinceMs: entry.sinceMs ?? before.at_ms };
+    return { times: (entry.times ?? 1) + times, sinceMs: entry.sinceMs ?? before.at_ms };
   }
 
-  /** Deletes what is too much, now that an entry was added. */
-  #deleteMore(added: number): void {
+  /** Deletes what is too much, now that an entry was added. Refusals displace only each other. */
+  #deleteMore(added: number, isRefusal: boolean): void {
     const { of_access, actor, action } = this.#sql
       .exec("SELECT of_access, actor, action FROM audit WHERE number = ?", added)
       .one();
     this.#sql.exec(
       "DELETE FROM audit WHERE number IN (SELECT number FROM audit WHERE of_access = ? AND actor = ? AND action = ? ORDER BY number DESC LIMIT -1 OFFSET ?)",
-      ...[of_access ?? null, actor ?? null, action ?? null, AUDIT_OF_ONE_MAX],
+      ...[of_access ?? null, actor ?? null, action ?? null, isRefusal ? AUDIT_REFUSED_MAX : AUDIT_OF_ONE_MAX],
     );
+    if (isRefusal) return;
     const { n } = this.#sql
       .exec<{ n: number }>("SELECT count(*) AS n FROM audit WHERE of_access = ?", of_access ?? null)
       .one();

@@ -19,6 +19,11 @@ export class Doubts {
   #second = 0;
   #asked = 0;
 
+  /** Whether it was found good before. @param proof from `proofKey`. */
+  wasGood(proof: string): boolean {
+    return this.#good.has(proof);
+  }
+
   /**
    * @param proof from `proofKey`.
    * @param keys ids of the keys that did not prove it.

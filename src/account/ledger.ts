@@ -10,7 +10,7 @@ import type { FunctionCount } from "./function-counts.ts";
 import { FunctionHours } from "./function-hours.ts";
 import { JobsCopy } from "./jobs-copy.ts";
 import type { MonthUse } from "./month-use.ts";
-import type { MessageCount, Outcome, Watched } from "./outcome.ts";
+import { countsOf, type MessageCount, type Outcome, type Watched } from "./outcome.ts";
 import { OwnSplits } from "./own-splits.ts";
 import { type RecentRecords, RecentRing } from "./recent.ts";
 import { type Deaths, type Noted, type NotedMessage, Redeliveries } from "./redeliveries.ts";
@@ -107,10 +107,7 @@ export class AccountLedger extends DurableObject<Env> {
       if (fresh.length === 0) return fresh;
       this.#ids.remember(fresh);
       this.#totals.add(fresh, outcome, now);
-      this.#functions.add(
-        fresh.flatMap(({ functions }) => functions),
-        now,
-      );
+      this.#functions.add(countsOf(fresh, now), now);
       return fresh;
     });
     this.#splitter.taken(done, now);

@@ -1,4 +1,5 @@
 import type { JobsSnapshot } from "../job/config.ts";
+import type { Source } from "../record/source.ts";
 import type { TakenId } from "../storage/id-memory.ts";
 import type { FunctionCount } from "./function-counts.ts";
 import type { RecentRecords } from "./recent.ts";
@@ -20,8 +21,19 @@ export interface MessageCount extends TakenId {
    * message that is counted already.
    */
   bytes?: number;
+  /** Where its events came from; absent: unknown. */
+  source?: Source;
   /** Some of its records, for previews: held in memory only. */
   recent?: RecentRecords;
+}
+
+/** Events by function, with where they came from. No source was seen later than now. */
+export function countsOf(messages: readonly MessageCount[], nowMs: number): FunctionCount[] {
+  return messages.flatMap(({ source, takenInMs, functions }) => {
+    if (source === undefined) return functions;
+    const sources = [{ source, lastMs: Math.min(takenInMs, nowMs) }];
+    return functions.map((count) => ({ ...count, sources }));
+  });
 }
 
 /** The ledger's answer to a count while live viewers watch. */

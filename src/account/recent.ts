@@ -1,5 +1,6 @@
 import { RECENT_EVENT_MAX_BYTES, RECENT_MAX_BYTES, RECENT_MAX_EVENTS } from "../limits.ts";
 import { RecordLine } from "../record/line.ts";
+import type { Source } from "../record/source.ts";
 
 /** Some of a message's records, for {@link RecentRing}. */
 export interface RecentRecords {
@@ -7,6 +8,11 @@ export interface RecentRecords {
   ndjson: Uint8Array;
   /** How many records were too large to be held. */
   tooLarge: number;
+  /**
+   * Where they came from, "" where that is unknown: one for each; of a message's records, which
+   * have the same, one alone. Absent: unknown, as of earlier code.
+   */
+  sources?: Source[];
 }
 
 export interface RecentLimits {
@@ -32,7 +38,7 @@ const NEWLINE = 0x0a;
 export class RecentRing {
   readonly #limits: RecentLimits;
   /** Oldest first. */
-  #lines: Uint8Array[] = [];
+  #lines: { line: Uint8Array; source: Source }[] = [];
   #bytes = 0;
   #tooLarge = 0;
 
@@ -44,21 +50,22 @@ export class RecentRing {
    * Adds records, newest last, and drops the oldest beyond the limits. A part without a newline is
    * ignored.
    */
-  add({ ndjson, tooLarge }: RecentRecords): void {
+  add({ ndjson, tooLarge, sources = [] }: RecentRecords): void {
     this.#tooLarge += tooLarge;
-    for (let from = 0; from < ndjson.length; ) {
+    const only = sources.length === 1 ? sources[0] : undefined;
+    for (let from = 0, n = 0; from < ndjson.length; n++) {
       const end = ndjson.indexOf(NEWLINE, from);
       if (end === -1) break;
       if (end - from > this.#limits.eventBytes) this.#tooLarge += 1;
       else {
-        this.#lines.push(ndjson.slice(from, end));
+        this.#lines.push({ line: ndjson.slice(from, end), source: only ?? sources[n] ?? "" });
         this.#bytes += end - from;
       }
       from = end + 1;
     }
     let gone = 0;
     while (this.#lines.length - gone > this.#limits.events || this.#bytes > this.#limits.bytes) {
-      this.#bytes -= this.#lines[gone]?.length ?? 0;
+      this.#bytes -= this.#lines[gone]?.line.length ?? 0;
       gone += 1;
     }
     this.#lines.splice(0, gone);
@@ -67,8 +74,8 @@ export class RecentRing {
   /** Drops lines that are not wanted. */
   keep(isWanted: (line: string) => boolean): void {
     const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-    this.#lines = this.#lines.filter((line) => isWanted(decoder.decode(line)));
-    this.#bytes = this.#lines.reduce((sum, { length }) => sum + length, 0);
+    this.#lines = this.#lines.filter(({ line }) => isWanted(decoder.decode(line)));
+    this.#bytes = this.#lines.reduce((sum, { line }) => sum + line.length, 0);
   }
 
   /** Drops the records of these functions, and of none. */
@@ -84,12 +91,12 @@ export class RecentRing {
   all(): RecentRecords {
     const ndjson = new Uint8Array(this.#bytes + this.#lines.length);
     let at = 0;
-    for (const line of this.#lines) {
+    for (const { line } of this.#lines) {
       ndjson.set(line, at);
       at += line.length;
       ndjson[at++] = NEWLINE;
     }
-    return { ndjson, tooLarge: this.#tooLarge };
+    return { ndjson, tooLarge: this.#tooLarge, sources: this.#lines.map(({ source }) => source) };
   }
 }
 

@@ -152,4 +152,12 @@ export const ACCOUNT_STEPS = [
       -- size of the queue's backlog, in bytes, as it said last; NULL: unknown
       ALTER TABLE account ADD COLUMN queue_bytes INTEGER;`,
   },
+  {
+    id: 12,
+    floor: 6,
+    why: "it is shown where the events of a function came from",
+    sql: `
+      -- of counts, see function-counts.ts; NULL: unknown, as where earlier code has replaced the row
+      ALTER TABLE function_hour ADD COLUMN sources TEXT;`,
+  },
 ] as const satisfies readonly Migration[];

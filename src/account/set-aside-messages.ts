@@ -4,7 +4,7 @@ import { ID_MEMORY_MS } from "../limits.ts";
 import type { IdMemory, TakenId } from "../storage/id-memory.ts";
 import { headerOf, takenOf } from "./aside-header.ts";
 import type { FunctionHours } from "./function-hours.ts";
-import type { MessageCount } from "./outcome.ts";
+import { countsOf, type MessageCount } from "./outcome.ts";
 
 export interface SetAsideMessage {
   /** The id it is remembered by: the envelope's, or a hash of an unreadable message. */
@@ -208,10 +208,7 @@ export class AsideMessages {
       sum(({ notEnabled }) => notEnabled),
       sum(({ notRouted }) => notRouted),
     );
-    this.#functions.add(
-      counted.flatMap(({ functions }) => functions),
-      nowMs,
-    );
+    this.#functions.add(countsOf(counted, nowMs), nowMs);
     return true;
   }
 

@@ -54,7 +54,8 @@ export function joinedRecent(all: readonly RecentRecords[]): RecentRecords {
   if (all.length === 1 && all[0] !== undefined) return all[0];
   const joined = new RecentRing();
   const each = Math.ceil(RECENT_MAX_EVENTS / all.length);
-  for (const recent of all) joined.add({ ndjson: lastLines(recent.ndjson, each), tooLarge: recent.tooLarge });
+  for (const { ndjson, tooLarge, sources } of all)
+    joined.add({ ndjson: lastLines(ndjson, each), tooLarge, ...(sources && { sources: sources.slice(-each) }) });
   return joined.all();
 }
 

@@ -9,13 +9,16 @@ import {
   sameHash,
 } from "../access/credentials.ts";
 import { Doubts } from "../access/doubts.ts";
+import { addressOf, Guesses } from "../access/guesses.ts";
 import { type Identified, type Known, type Proof, proofKey } from "../access/known.ts";
 import { Lookup } from "../access/lookup.ts";
+import { type Refusal, Refusals } from "../access/refusals.ts";
 import type { AccessRegister } from "../access/register.ts";
 import { ADMIN, type Caller } from "../access/roles.ts";
 import { Senders } from "../access/senders.ts";
 import { readAdminToken, readCheckKeys } from "../config.ts";
 import { type ApiError, CODE, oneError, unavailable } from "../errors.ts";
+import { BRAKE_MS } from "../limits.ts";
 import { errorText, log } from "../log.ts";
 import type { Platform } from "../platform.ts";
 
@@ -24,6 +27,8 @@ export class AccessMemory {
   readonly senders = new Senders();
   readonly lookup = new Lookup();
   readonly doubts = new Doubts();
+  readonly guesses = new Guesses();
+  readonly refusals = new Refusals();
 }
 
 /** What {@link authenticate} needs. */
@@ -35,10 +40,26 @@ export interface Gate {
   register: DurableObjectNamespace<AccessRegister>;
   platform: Platform;
   memory: AccessMemory;
+  /** Where the request comes from; null: unknown. */
+  address: string | null;
+  /** Counts wrong credentials by address; null: there is no such binding. */
+  limit: RateLimit | null;
+  /** What is refused, as the audit names it. */
+  refusal: Refusal;
 }
 
-export function gateOf(env: Env, platform: Platform, memory: AccessMemory): Gate {
-  return { adminToken: readAdminToken(env), keys: readCheckKeys(env), register: env.ACCESS, platform, memory };
+/** @param request whose sender is to be identified. */
+export function gateOf(
+  request: Request,
+  env: Env,
+  platform: Platform,
+  memory: AccessMemory,
+  refusal: Refusal = "request.refuse",
+): Gate {
+  const [adminToken, keys, address] = [readAdminToken(env), readCheckKeys(env), addressOf(request.headers)];
+  // A deployment may go without it.
+  const limit = (env as Partial<Env>).FAILURES ?? null;
+  return { adminToken, keys, register: env.ACCESS, platform, memory, address, limit, refusal };
 }
 
 /**
@@ -46,21 +67,42 @@ export function gateOf(env: Env, platform: Platform, memory: AccessMemory): Gate
  * refused without it.
  * @param intake whether events are sent: if the register does not answer, a sender it allowed
  *   minutes ago is accepted.
- * @throws ApiError 401 without known credentials; 503 if the register does not answer, or is not
- *   asked because of too many secrets without a check part.
+ * @throws ApiError 401 without known credentials; 429 after too many wrong ones from one address;
+ *   503 if the register does not answer, or is not asked because of too many secrets without a
+ *   check part.
  */
 export async function authenticate(headers: Headers, gate: Gate, intake: boolean): Promise<Caller> {
   const credentials = readCredentials(headers);
   if (credentials === null) throw unknownCaller(FORMS);
   const proof = proofOf(credentials);
-  if (proof.kind === "token" && gate.adminToken !== null && sameHash(proof.hash, hashOf(gate.adminToken))) return ADMIN;
   const issued = credentials.kind === "token" ? credentials.token : credentials.key;
-  if (!looksIssued(credentials.kind, issued)) throw unknownCaller();
-  const isProven = provesItself(credentials.kind, issued, gate.keys);
+  const isOurs = looksIssued(credentials.kind, issued);
+  // What proves itself is no guess.
+  const isProven = isOurs && provesItself(credentials.kind, issued, gate.keys);
+  if (!isProven && isBraked(proof, gate)) throw await refused(proof, gate);
+  if (proof.kind === "token" && gate.adminToken !== null && sameHash(proof.hash, hashOf(gate.adminToken))) return ADMIN;
+  if (!isOurs) throw await refused(proof, gate);
   const known = isProven ? await identify(proof, undefined, gate, intake) : await identifyDoubtful(proof, gate, intake);
-  if (known === null) throw unknownCaller();
+  if (known === null) throw await refused(proof, gate);
   const { kind, id, name, permissions } = known;
   return { kind, id, name, permissions: new Set(permissions) };
+}
+
+function isBraked(proof: Proof, { address, memory: { guesses, doubts }, platform }: Gate): boolean {
+  return address !== null && guesses.isBraked(address, platform.now()) && !doubts.wasGood(proofKey(proof));
+}
+
+/** Counts wrong credentials. @returns what to answer: the same to all that are wrong. */
+async function refused(
+  proof: Proof,
+  { address, limit, memory: { guesses, refusals }, platform, register, refusal }: Gate,
+): Promise<ApiError> {
+  if (address === null) return unknownCaller();
+  refusals.add(refusal, address, register, platform);
+  const isTooMany = await guesses.count(address, proofKey(proof), limit, platform);
+  if (!isTooMany) return unknownCaller();
+  const words = "too many requests from this address had unknown credentials; repeat the request in a minute";
+  return oneError(429, CODE.tooMany, words, { "Retry-After": `${BRAKE_MS / 1_000}` });
 }
 
 /**

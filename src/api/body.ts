@@ -2,11 +2,11 @@ import type * as z from "zod";
 import { CODE, escapePointer, faultsError, missing, oneError } from "../errors.ts";
 import { whyNotJson } from "../filter/json-fault.ts";
 import { type Body, decodeUtf8, markLength, readBody } from "../intake/body.ts";
-import { API_BODY_MAX_BYTES } from "../limits.ts";
+import { API_BODY_MAX_BYTES, API_BODY_PACE } from "../limits.ts";
 import type { Fault } from "../record/record.ts";
 
 /** The code of an error about a body, by its HTTP status. */
-export const BODY_CODE = { 400: CODE.invalid, 413: CODE.tooLarge, 415: CODE.mediaType } as const;
+export const BODY_CODE = { 400: CODE.invalid, 408: CODE.tooSlow, 413: CODE.tooLarge, 415: CODE.mediaType } as const;
 
 /** What was read from each request, kept for the audit: a body can be read only once. */
 const sent = new WeakMap<Request, unknown>();
@@ -49,11 +49,11 @@ export function bodyBytes(body: Body): Uint8Array {
 
 /**
  * A JSON body of the given shape.
- * @throws ApiError 415 for another media type, 413 if it is too large, 400 with one entry per
- *   fault.
+ * @throws ApiError 415 for another media type, 413 if it is too large, 408 if it is too slow, 400
+ *   with one entry per fault.
  */
 export async function jsonBody<S extends z.ZodType>(request: Request, schema: S): Promise<z.infer<S>> {
-  const bytes = bodyBytes(await readBody(request, API_BODY_MAX_BYTES));
+  const bytes = bodyBytes(await readBody(request, API_BODY_MAX_BYTES, API_BODY_PACE));
   if (!isJsonType(request)) throw oneError(415, CODE.mediaType, "Content-Type must be application/json");
   const text = decodeUtf8(bytes);
   if (!text.ok) throw oneError(400, CODE.invalid, text.why);

@@ -5,11 +5,12 @@ import { RegisterError } from "../intake/first-copy.ts";
 import { keyRegister } from "../intake/key-register.ts";
 import { SendError } from "../intake/send.ts";
 import { takeEvents } from "../intake/take.ts";
-import { EVENTS_BODY_MAX_BYTES, EVENTS_READ_MS, IDEMPOTENCY_KEY_MAX } from "../limits.ts";
+import { EVENTS_BODY_MAX_BYTES, EVENTS_PACE, IDEMPOTENCY_KEY_MAX } from "../limits.ts";
 import { errorText, log } from "../log.ts";
 import type { Memory } from "../memory.ts";
 import type { Platform } from "../platform.ts";
 import { blobStore } from "../queue/blob-store.ts";
+import { httpSource } from "../record/source.ts";
 import { BODY_CODE, bodyBytes, isJsonType, mediaType } from "./body.ts";
 import { SEND_EVENTS } from "./docs/events.ts";
 import { type Message, success } from "./envelope.ts";
@@ -27,7 +28,7 @@ async function sendEvents(c: AppContext, platform: Platform, memory: Memory): Pr
   const request = c.req.raw;
   const idempotencyKey = keyOf(request);
   const ndjson = isNdjson(request);
-  const read = async () => bodyBytes(await readBody(request, EVENTS_BODY_MAX_BYTES, EVENTS_READ_MS));
+  const read = async () => bodyBytes(await readBody(request, EVENTS_BODY_MAX_BYTES, EVENTS_PACE));
   const room = bodyRoom(request, EVENTS_BODY_MAX_BYTES);
   const to = {
     queue: c.env.EVENTS,
@@ -36,6 +37,7 @@ async function sendEvents(c: AppContext, platform: Platform, memory: Memory): Pr
     platform,
     memory,
     defaultScriptName: readIntakeConfig(c.env).defaultScriptName,
+    source: httpSource(c.get("caller").name),
   };
   const taken = await takeEvents({ room, read, ndjson, idempotencyKey }, to).catch(notTaken);
   if (!taken.ok && taken.status === 503) throw unavailable(taken.message);

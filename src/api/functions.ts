@@ -123,6 +123,7 @@ function presentFunction({ name, setting, count, attachment }: Known, property: 
     ...presentSettings(setting, property),
     last_event: isoTime(count?.lastEventMs ?? null),
     ...presentCount(count),
+    sources: (count?.sources ?? []).map(({ source, lastMs }) => ({ source, last: new Date(lastMs).toISOString() })),
     modified_on: isoTime(setting?.modifiedMs ?? null),
     attachment: attachment === null ? null : presentAttachment(attachment),
   };

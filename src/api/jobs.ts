@@ -12,12 +12,12 @@ import {
   unmaskDestination,
 } from "../destinations/parse.ts";
 import { CODE, faultsError, oneError, unavailable } from "../errors.ts";
-import { readJob } from "../job/rules.ts";
+import { extraFieldsOf, readJob } from "../job/rules.ts";
 import { CreateJob, type JobBody, READ_ONLY_KEYS, respelled, spareIn, UpdateJob } from "../job/schema.ts";
 import { destinationPurpose, seal, unseal } from "../job/secrets.ts";
 import { readJobConfig } from "../job/snapshot.ts";
 import type { Platform } from "../platform.ts";
-import { DATASETS, VENDORS_DATASETS } from "../record/fields.ts";
+import { DATASETS, type ExtraField, VENDORS_DATASETS } from "../record/fields.ts";
 import type { Fault } from "../record/record.ts";
 import { jsonBody } from "./body.ts";
 import {
@@ -155,7 +155,7 @@ async function createJob(c: AppContext, config: Config, platform: Platform): Pro
   } as JobBody;
   if (isMasked(body.destination_conf))
     throw badDestination(not, "a masked secret cannot be used here; send the secret itself");
-  const { draft, destination } = readDraft(body, parseNewDestination, config, not);
+  const { draft, destination } = readDraft(body, parseNewDestination, config, config.extraFields, not);
   requireProof(sent.ownership_challenge, destination, config, platform);
   const control = controlPlane(c.env.CONTROL);
   const refused = (why: string) => oneError(403, CODE.notAllowed, not + why);
@@ -183,8 +183,10 @@ async function updateJob(c: AppContext, config: Config, platform: Platform): Pro
     if (conf === null) throw badDestination(not, "no key opens the stored destination; send destination_conf again");
     const own = { ...respelled(job.body, sent.dataset, pathName(c)), destination_conf: conf };
     const body = { ...job.body, ...withoutReadOnly(sent), ...own } as JobBody;
+    // What it has it keeps, though EXTRA_FIELDS may name it no more.
+    const extra = [...config.extraFields, ...extraFieldsOf(job.config)];
     const moved = conf !== stored;
-    const { draft, destination } = readDraft(body, moved ? parseNewDestination : parseDestination, config, not);
+    const { draft, destination } = readDraft(body, moved ? parseNewDestination : parseDestination, config, extra, not);
     if (moved) requireProof(sent.ownership_challenge, destination, config, platform, stored);
     if (moved) await requireWritable(destination, platform, not);
     const change: JobChange = await control.update(job.config.id, job.config.modifiedVersion, draft, moved);
@@ -249,10 +251,11 @@ function readDraft(
   body: JobBody,
   parse: typeof parseDestination,
   config: Config,
+  extra: readonly ExtraField[],
   not: string,
 ): { draft: JobDraft; destination: Destination } {
   const { destination_conf, ...rest } = body;
-  const meaning = readJob(body);
+  const meaning = readJob(body, extra);
   const destination = parse(destination_conf, config.destinations);
   const faults = meaning.ok ? [] : [...meaning.faults];
   if (!destination.ok) faults.push({ pointer: "/destination_conf", message: destination.why });

@@ -9,17 +9,16 @@ import { encodeUtf8 } from "../bytes.ts";
 import type { Config, Upstream } from "../config.ts";
 import { CODE, oneError } from "../errors.ts";
 import { SettingsAnswer, sightingIn } from "../functions/attachments.ts";
-import { uploadForm } from "../functions/form.ts";
-import { withoutLogship } from "../functions/tail-consumers.ts";
 import { isDone, isOk, type PlatformRequest, type SentBody } from "../functions/upstream.ts";
-import { readBody } from "../intake/body.ts";
-import { UPLOAD_MAX_BYTES, UPLOAD_READ_MS } from "../limits.ts";
+import { UPLOAD_MAX_BYTES, UPLOAD_PACE, UPSTREAM_MS } from "../limits.ts";
 import type { Platform } from "../platform.ts";
-import { bodyBytes } from "./body.ts";
-import { asFile, link, passedOn, type Said } from "./platform-scripts.ts";
+import { asFile, link, passedOn, type Said, uploadVersion } from "./platform-scripts.ts";
 import { API_PATH, type AppContext } from "./route.ts";
-import { requireUpload } from "./script-upload.ts";
-import { inSlot } from "./upload-slots.ts";
+
+/** How long the platform may take for a body and its answer, in ms… */
+const PASSED_MS = UPLOAD_PACE.ms;
+/** …and all of it, with the question before the upload of a version. */
+export const PASS_MS = UPLOAD_PACE.ms + UPSTREAM_MS + 10_000;
 
 type Method = PlatformRequest["method"];
 
@@ -37,21 +36,16 @@ export function isForPlatform(c: AppContext, accountId: string): boolean {
 
 /** @throws ApiError as the script routes do; 400 for a path that contains a secret of ours. */
 export async function passOn(c: AppContext, config: Config, platform: Platform): Promise<Response> {
-  return methodOf(c) === "GET" ? forwarded(c, config, platform) : slotted(c, config, platform);
-}
-
-const slotted = inSlot(forwarded);
-
-async function forwarded(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const segments = segmentsOf(c);
   if (holdsOurs(segments.join("/"), config.adminToken))
     throw oneError(400, CODE.invalid, "the path contains a secret of this service, which is never sent on");
-  const { ask, upstream } = link(c, config, platform);
   const method = methodOf(c) as Method;
   const [, , ...place] = segments;
   const of = place.length === 4 && place[0] === "workers" && place[1] === "scripts" ? `${method} ${place[3]}` : null;
-  const body = method === "GET" ? null : of === "POST versions" ? await versionOf(c) : await bodyOf(c);
-  const said = await ask(method, { path: segments.join("/") }, body === null ? {} : { body });
+  if (of === "POST versions") return uploadVersion(c, config, platform);
+  const { ask, upstream } = link(c, config, platform);
+  const body = method === "GET" ? null : bodyOf(c);
+  const said = await ask(method, { path: segments.join("/") }, body === null ? {} : { body, ms: PASSED_MS });
   if (of === "GET settings" && isDone(said)) return settingsOf(said, upstream);
   const { status, json } = said;
   const isObject = typeof json === "object" && json !== null && !Array.isArray(json);
@@ -60,20 +54,22 @@ async function forwarded(c: AppContext, config: Config, platform: Platform): Pro
   return asFile(said);
 }
 
-/** null: there is none. */
-async function bodyOf(c: AppContext): Promise<SentBody | null> {
-  const contentType = c.req.header("content-type") ?? "";
-  const bytes = bodyBytes(await readBody(c.req.raw, UPLOAD_MAX_BYTES, UPLOAD_READ_MS)) as Uint8Array<ArrayBuffer>;
-  return bytes.length > 0 || contentType !== "" ? { contentType, bytes } : null;
-}
-
 /**
- * The upload of a version, without the properties that are for this service. Whether the script
- * ships is no property of a version: clients set it by `PATCH …/script-settings`.
+ * It goes on as it comes, and none of it is kept: only the platform knows the caller. null: there
+ * is none.
+ * @throws ApiError 413, 415, or 400 for one of unknown length.
  */
-async function versionOf(c: AppContext): Promise<SentBody> {
-  const { metadata, modules } = await requireUpload(c);
-  return uploadForm(withoutLogship(metadata), modules, `logship-${crypto.randomUUID()}`);
+function bodyOf(c: AppContext): SentBody | null {
+  const { body, headers } = c.req.raw;
+  const contentType = headers.get("content-type") ?? "";
+  const length = headers.get("content-length") ?? "";
+  if (body === null || length === "0") return contentType === "" ? null : { contentType, bytes: new Uint8Array() };
+  if ((headers.get("content-encoding") ?? "identity") !== "identity")
+    throw oneError(415, CODE.mediaType, "Content-Encoding must be absent");
+  if (!/^\d{1,15}$/.test(length)) throw oneError(400, CODE.invalid, "Content-Length is missing");
+  if (Number(length) > UPLOAD_MAX_BYTES)
+    throw oneError(413, CODE.tooLarge, `the body is larger than ${UPLOAD_MAX_BYTES} bytes`);
+  return { contentType, bytes: body };
 }
 
 /**

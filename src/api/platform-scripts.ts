@@ -29,8 +29,7 @@ import { jsonBody, noteBody } from "./body.ts";
 import { success } from "./envelope.ts";
 import { requireInForce, scriptName } from "./functions.ts";
 import type { AppContext, Handler } from "./route.ts";
-import { requireUpload } from "./script-upload.ts";
-import { inSlot } from "./upload-slots.ts";
+import { inSlot, type ReadUpload } from "./upload-slots.ts";
 
 /**
  * How long our own change may take after the platform's, in ms. With UPSTREAM_MS, less than a
@@ -38,7 +37,7 @@ import { inSlot } from "./upload-slots.ts";
  */
 const FOLLOW_MS = 17_000;
 
-/** The share of {@link UPSTREAM_MS} for the first of two requests, in ms. */
+/** How long the platform may take for a question before a change, in ms. */
 const FIRST_MS = 10_000;
 
 /** How long recording the state of an attachment may take, in ms: the caller waits. */
@@ -157,15 +156,27 @@ export function asFile({ status, bytes, contentType }: Said): Response {
 const SCRIPT_TYPE = /^(?:(?:application|text)\/javascript(?:\+module)?|multipart\/form-data)\s*(?:;|$)/i;
 
 /**
+ * Asks the platform about the bearer before a byte of a body is read: a stranger with an invented
+ * one holds no memory, and no slot of an upload. What may write a script may read its settings.
+ * @returns the refusal; null: it is known. The script need not be there yet.
+ */
+async function refusalOf(name: string, ask: Link["ask"]): Promise<Response | null> {
+  const said = await ask("GET", [name, "settings"], { ms: FIRST_MS, query: "" });
+  return isOk(said.status) || said.status === 404 ? null : passedOn(said);
+}
+
+/**
  * Asks the platform first and then changes our own setting: before the platform accepts, the caller
  * is unknown. A crash in between leaves a version whose events the platform sends here, or not, as
  * the upload asked; an older setting of ours may still drop them. Repeating the request completes
  * it.
  */
-async function uploadScript(c: AppContext, config: Config, platform: Platform): Promise<Response> {
+async function uploadScript(c: AppContext, config: Config, platform: Platform, read: ReadUpload): Promise<Response> {
   const { ask, upstream } = link(c, config, platform);
   const name = scriptName(c);
-  const { metadata, ships, modules } = await requireUpload(c);
+  const refusal = await refusalOf(name, ask);
+  if (refusal !== null) return refusal;
+  const { metadata, ships, modules } = await read();
   if (ships && name === upstream.selfName) throw selfShipping();
   const boundary = `logship-${crypto.randomUUID()}`;
   const body = uploadForm(platformMetadata(metadata, ships, upstream.selfName), modules, boundary);
@@ -176,6 +187,20 @@ async function uploadScript(c: AppContext, config: Config, platform: Platform): 
   }
   return passedOn(said, "PUT");
 }
+
+/**
+ * The upload of a version, without the properties that are for this service. Whether the script
+ * ships is no property of a version: clients set it by `PATCH …/script-settings`.
+ */
+export const uploadVersion: Handler = inSlot(async (c, config, platform, read) => {
+  const { ask } = link(c, config, platform);
+  const name = scriptName(c);
+  const refusal = await refusalOf(name, ask);
+  if (refusal !== null) return refusal;
+  const { metadata, modules } = await read();
+  const body = uploadForm(withoutLogship(metadata), modules, `logship-${crypto.randomUUID()}`);
+  return passedOn(await ask("POST", [name, "versions"], { body }), "POST");
+});
 
 function selfShipping(): ApiError {
   return oneError(400, CODE.invalid, "logship: the shipper's own events are never shipped");
@@ -224,6 +249,8 @@ async function noteSeen(
 async function patchSettings(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const { ask, upstream } = link(c, config, platform);
   const name = scriptName(c);
+  const refusal = await refusalOf(name, ask);
+  if (refusal !== null) return refusal;
   const sent = await jsonBody(c.req.raw, PlatformSettings);
   const { tail_consumers } = sent;
   const ships = sent.logship !== undefined ? sent.logship : sent.logpush;

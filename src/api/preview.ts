@@ -11,8 +11,9 @@ import { PREVIEW_TEXT_MAX_BYTES } from "../limits.ts";
 import { readStrictly } from "../object/load.ts";
 import { type Preview, preview } from "../pipeline/preview.ts";
 import type { Platform } from "../platform.ts";
+import { httpSource, type Source } from "../record/source.ts";
 import { BODY_CODE, jsonBody } from "./body.ts";
-import { Count } from "./docs/common.ts";
+import { Count, RecordSource } from "./docs/common.ts";
 import { type Message, success } from "./envelope.ts";
 import { droppedKeys } from "./events.ts";
 import type { AppContext, Resource, RouteDoc } from "./route.ts";
@@ -25,7 +26,7 @@ const PreviewResult = z.strictObject({
   sampled_out: Count,
   truncated: Count.describe("Kept records whose `Exceptions` and `Logs` are truncated."),
   records: z
-    .array(z.strictObject({ index: Count, text: z.string(), truncated: z.boolean() }))
+    .array(z.strictObject({ index: Count, text: z.string(), source: RecordSource, truncated: z.boolean() }))
     .describe("The kept records as they would be written; `index` is the place among the events, from 0."),
   not_kept: z.array(z.strictObject({ index: Count, reason: z.enum(["filtered", "sampled_out"]) })),
   objects: z
@@ -75,15 +76,15 @@ export const previewRoutes: readonly Resource[] = [
 
 async function showPreview(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const { events, ...options } = await jsonBody(c.req.raw, AskPreview);
-  const rules = readShipping(options);
+  const rules = readShipping(options, config.extraFields);
   const given = events == null ? null : givenLines(events, c, platform);
   if (!rules.ok) {
     const refused = faultsError(400, CODE.notAllowed, rules.faults);
     throw given === null || given.ok ? refused : new ApiError(400, [...refused.entries, ...given.entries]);
   }
   if (given !== null && !given.ok) throw new ApiError(given.status, given.entries);
-  const { lines, notes } = given ?? (await recentLines(c.env, config));
-  const shown = preview(rules.value, lines);
+  const { lines, sources, notes } = given ?? (await recentLines(c.env, config));
+  const shown = preview(rules.value, lines, PREVIEW_TEXT_MAX_BYTES, sources);
   if (shown.leftOut > 0)
     notes.push(note(`the last ${shown.leftOut} kept records are not shown: beyond ${PREVIEW_TEXT_MAX_BYTES} bytes`));
   if (rules.value.sampleRate < 1)
@@ -92,7 +93,7 @@ async function showPreview(c: AppContext, config: Config, platform: Platform): P
 }
 
 type Given =
-  | { ok: true; lines: readonly string[]; notes: Message[] }
+  | { ok: true; lines: readonly string[]; sources: Source[]; notes: Message[] }
   | { ok: false; status: 400 | 413; entries: readonly ErrorEntry[] };
 
 /** The events of a body, as intake would take them now. */
@@ -100,7 +101,11 @@ function givenLines(events: readonly unknown[], c: AppContext, platform: Platfor
   const located = events.map((value, i) => ({ pointer: `/events/${i}`, value }));
   const { defaultScriptName } = readIntakeConfig(c.env);
   const accepted = acceptEvents(located, { takenInMs: platform.now(), defaultScriptName, lenient: false });
-  if (accepted.ok) return { ok: true, lines: accepted.lines, notes: droppedKeys(named(accepted.unknownKeys)) };
+  if (accepted.ok) {
+    const { lines, unknownKeys } = accepted;
+    const source = httpSource(c.get("caller").name);
+    return { ok: true, lines, sources: lines.map(() => source), notes: droppedKeys(named(unknownKeys)) };
+  }
   const { status } = accepted;
   // A fault of all events together has no pointer.
   const faults = accepted.faults.map(({ pointer, message }) => ({ pointer: pointer || "/events", message }));
@@ -108,24 +113,29 @@ function givenLines(events: readonly unknown[], c: AppContext, platform: Platfor
 }
 
 /** The records that the ledger holds in memory, oldest first. */
-async function recentLines(env: Env, config: Config): Promise<{ lines: string[]; notes: Message[] }> {
+async function recentLines(
+  env: Env,
+  config: Config,
+): Promise<{ lines: string[]; sources: Source[]; notes: Message[] }> {
   if (!config.previewRecent)
     return {
       lines: [],
+      sources: [],
       notes: [note('no recent events are held, because PREVIEW_RECENT is "false"; send some as events')],
     };
-  const { ndjson, tooLarge } = await new LedgerShards(env.ACCOUNT).recent();
+  const { ndjson, tooLarge, sources = [] } = await new LedgerShards(env.ACCOUNT).recent();
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   // The records are not parsed yet, and other producers of the queue may send anything.
-  const lines = decoder
+  const read = decoder
     .decode(ndjson)
     .split("\n")
-    .filter((line) => readStrictly(line) !== null);
+    .flatMap((line, i) => readStrictly(line, sources[i]) ?? []);
+  const lines = read.map(({ line }) => line);
   const notes: Message[] = [];
   if (lines.length === 0)
     notes.push(note("there are no recent events in memory, where they stay for minutes at most; send some as events"));
   if (tooLarge > 0) notes.push(note(`${tooLarge} recent events were too large to hold`));
-  return { lines, notes };
+  return { lines, sources: read.map(({ Source }) => Source), notes };
 }
 
 function note(message: string): Message {

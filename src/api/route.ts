@@ -50,7 +50,7 @@ export interface RouteDoc {
   /** Status of success; default 200. */
   status?: 200 | 201 | 202;
   /** Failures besides those that openapi/failures.ts derives. */
-  errors?: readonly (409 | 429)[];
+  errors?: readonly 409[];
   /** Requests that are valid as they stand, if the jobs and functions they name exist. */
   examples?: readonly RouteExample[];
 }
@@ -88,6 +88,8 @@ export type Route = {
   action?: string | null;
   /** Handles callers whose bearer the platform judges, instead of `handle`. */
   foreign?: Handler;
+  /** How long it may take, in ms; default ANSWER_MS. */
+  answerMs?: number;
 } & (
   | { handle: Handler }
   /** Intake: needs only the queue, and works even if the configuration is malformed. */

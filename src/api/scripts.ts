@@ -5,6 +5,7 @@ import type { FunctionPatch, FunctionSetting } from "../control/function-setting
 import { controlPlane, type FunctionChange } from "../control/plane.ts";
 import { type ApiError, CODE, faultsError, oneError } from "../errors.ts";
 import type { Upload } from "../functions/types.ts";
+import { ANSWER_MS, UPLOAD_PACE } from "../limits.ts";
 import { runLocally, runnableOf } from "../local/runnable.ts";
 import type { Platform } from "../platform.ts";
 import { UPLOAD_SCRIPT } from "./docs/scripts.ts";
@@ -12,14 +13,14 @@ import { isoTime, success } from "./envelope.ts";
 import { functionRoutes, type Property, presentSettings, requireInForce, scriptName, spelling } from "./functions.ts";
 import { platformHandlers } from "./platform-scripts.ts";
 import type { AppContext, Resource, Route } from "./route.ts";
-import { requireUpload } from "./script-upload.ts";
-import { inSlot } from "./upload-slots.ts";
+import { inSlot, type ReadUpload } from "./upload-slots.ts";
 
 const UPLOAD: Route = {
   permission: "functions:edit",
   action: "function.upload",
   doc: UPLOAD_SCRIPT,
   handle: inSlot(uploadScript),
+  answerMs: UPLOAD_PACE.ms + ANSWER_MS,
 };
 
 /**
@@ -36,11 +37,11 @@ export const scriptRoutes: readonly Resource[] = functionRoutes.map(({ path, met
 });
 
 /** An upload by one of our own callers: it runs only in local development. */
-async function uploadScript(c: AppContext, config: Config, platform: Platform): Promise<Response> {
+async function uploadScript(c: AppContext, config: Config, platform: Platform, read: ReadUpload): Promise<Response> {
   const nowhere = whyNowhere(config);
   if (nowhere !== null) throw nowhere;
   const name = scriptName(c);
-  const upload = await requireUpload(c);
+  const upload = await read();
   const { setting, url } = await run(c, name, upload, config);
   return success(c, {
     id: name,

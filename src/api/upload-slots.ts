@@ -1,14 +1,14 @@
 import { CODE, oneError, unavailable } from "../errors.ts";
+import type { Upload } from "../functions/types.ts";
 import { bodyRoom } from "../intake/body.ts";
 import { UPLOAD_MAX_BYTES, UPLOAD_SLOT_MS, UPLOAD_SMALL_MAX_BYTES, UPLOADS_AT_ONCE } from "../limits.ts";
 import { isolateMemory } from "../memory.ts";
 import type { Handler } from "./route.ts";
+import { requireUpload } from "./script-upload.ts";
 
 /**
- * Bounds how many large uploads one isolate takes at once. A large upload uses a third of its
- * memory, and with a platform behind this service even unknown callers may send one: the platform
- * judges them after the whole upload is read. An isolate that runs out of memory is ended, with the
- * events that it has gathered.
+ * Bounds how many large uploads one isolate takes at once, as each uses a third of its memory. An
+ * isolate that runs out of memory is ended, with the events that it has gathered.
  */
 export class UploadSlots {
   /**
@@ -30,24 +30,41 @@ export class UploadSlots {
 const slots = new UploadSlots();
 
 /**
- * Makes uploads that are large, or may be, take a slot and wait for memory.
- * @throws ApiError 429 if no slot is free, 503 if there is no memory.
+ * Reads the upload, once; call it when it is known who sends it.
+ * @throws ApiError 429 if no slot is free, 503 if there is no memory, and as {@link requireUpload}.
  */
-export function inSlot(handle: Handler): Handler {
+export type ReadUpload = () => Promise<Upload>;
+
+type UploadHandler = (...args: [...Parameters<Handler>, read: ReadUpload]) => Promise<Response>;
+
+/** Uploads that are large, or may be, take a slot and wait for memory before they are read. */
+export function inSlot(handle: UploadHandler): Handler {
   return async (c, config, platform) => {
-    if (isSmall(c.req.raw.headers)) return handle(c, config, platform);
-    const free = slots.take(platform.now());
-    if (free === null)
-      throw oneError(429, CODE.tooMany, "other large uploads are in progress; repeat the request", {
-        "Retry-After": "5",
-      });
-    const share = await isolateMemory.take(bodyRoom(c.req.raw, UPLOAD_MAX_BYTES));
-    try {
+    let end = (): void => {};
+    const read = async (): Promise<Upload> => {
+      if (isSmall(c.req.raw.headers)) return requireUpload(c);
+      const free = slots.take(platform.now());
+      if (free === null)
+        throw oneError(429, CODE.tooMany, "other large uploads are in progress; repeat the request", {
+          "Retry-After": "5",
+        });
+      end = free;
+      const bytes = bodyRoom(c.req.raw, UPLOAD_MAX_BYTES);
+      const share = await isolateMemory.take(bytes);
       if (share === null) throw unavailable("too much is under way; repeat the request");
-      return await handle(c, config, platform);
+      end = () => {
+        share.release();
+        free();
+      };
+      const upload = await requireUpload(c);
+      // It is alive: what follows may take as long again.
+      share.set(bytes);
+      return upload;
+    };
+    try {
+      return await handle(c, config, platform, read);
     } finally {
-      share?.release();
-      free();
+      end();
     }
   };
 }

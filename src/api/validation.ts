@@ -46,10 +46,10 @@ async function destinationExists(c: AppContext, config: Config): Promise<Respons
   return success(c, { exists: await isInUse(c.env, destination_conf, config) });
 }
 
-async function validateOrigin(c: AppContext): Promise<Response> {
+async function validateOrigin(c: AppContext, { extraFields }: Config): Promise<Response> {
   const { logpull_options, dataset } = await jsonBody(c.req.raw, AskOrigin);
   const faults = isDataset(dataset ?? DATASETS[0]) ? [] : [`dataset: must be one of ${DATASETS.join(", ")}`];
-  const read = readLogpull(logpull_options ?? "");
+  const read = readLogpull(logpull_options ?? "", extraFields);
   return verdict(c, read.ok ? faults : [...faults, ...read.faults.map(({ message }) => message)]);
 }
 

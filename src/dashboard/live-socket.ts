@@ -17,7 +17,7 @@ export const LIVE_SOCKET_PATH = "/live/socket";
  */
 export function mountLiveSocket(app: Hono<AppEnv>): void {
   app.get(LIVE_SOCKET_PATH, async (c) => {
-    const viewer = await viewerOf(c.req.raw.headers, c.env.ACCESS, readAdminToken(c.env));
+    const viewer = await viewerOf(c.req.raw, c.env.ACCESS, readAdminToken(c.env));
     if (viewer === null) throw oneError(401, CODE.auth, "not signed in: sign in at /sign-in");
     c.set("caller", viewer.caller);
     requirePermission(viewer.caller, "logs:read");
@@ -29,7 +29,7 @@ export function mountLiveSocket(app: Hono<AppEnv>): void {
     if (!isSameOrigin(c.req.raw)) throw oneError(403, CODE.auth, "this socket is for the pages of this service");
     // Only the session goes on, and the proof of an admin's session, which needs the session id
     // known here.
-    const [token, id] = [readAdminToken(c.env), sessionId(c.req.raw.headers)];
+    const [token, id] = [readAdminToken(c.env), sessionId(c.req.raw)];
     const { kind, id: callerId } = viewer.caller;
     const proof = kind !== "admin" || token === null || id === null ? new Uint8Array() : adminProof(token, id);
     const headers = {

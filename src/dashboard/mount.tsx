@@ -7,9 +7,10 @@ import type { AppContext, AppEnv } from "../api/route.ts";
 import { type Config, readAccess, readAdminToken, readConfig } from "../config.ts";
 import { ApiError, CODE, oneError } from "../errors.ts";
 import { decodeUtf8, readBody } from "../intake/body.ts";
-import { FORM_MAX_BYTES, FORM_MAX_FIELDS } from "../limits.ts";
+import { FORM_MAX_BYTES, FORM_MAX_FIELDS, FORM_PACE, SIGN_IN_MAX_BYTES, SIGN_IN_PACE } from "../limits.ts";
 import { errorText, log } from "../log.ts";
 import type { Platform } from "../platform.ts";
+import type { Pace } from "../streams.ts";
 import { scriptAt } from "./assets.ts";
 import { InnerApi, InnerFailure } from "./inner-api.ts";
 import { frame } from "./layout.tsx";
@@ -41,9 +42,9 @@ export interface DashboardWorld {
 type Inside = DashboardWorld & { app: Hono<AppEnv> };
 
 /**
- * The pages, at the root. Each request is checked for its session and the page's permission; a form
- * also for its origin and CSRF token. A page then calls the API as the viewer, so it can do nothing
- * that the API would refuse.
+ * The pages, at the root. Each request is checked for its session and the page's permission, before
+ * a byte of its body is read; a form also for its origin and CSRF token. A page then calls the API
+ * as the viewer, so it can do nothing that the API would refuse.
  */
 export function mountDashboard(app: Hono<AppEnv>, world: DashboardWorld): void {
   app.get("/assets/:file", (c) => {
@@ -58,7 +59,7 @@ export function mountDashboard(app: Hono<AppEnv>, world: DashboardWorld): void {
   });
   app.get("/sign-in", (c) => shown(c, (who) => signInView(c, who, world.platform)));
   app.post("/sign-in", (c) =>
-    shown(c, async () => (isSameOrigin(c.req.raw) ? signIn(c, await formOf(c), world) : FOREIGN_FORM)),
+    shown(c, async () => (isSameOrigin(c.req.raw) ? signIn(c, await formOf(c, SIGN_IN_FORM), world) : FOREIGN_FORM)),
   );
   app.all("/sign-in", () => refuseMethod("GET, HEAD, POST"));
   app.post("/sign-out", (c) => shown(c, async () => (isSameOrigin(c.req.raw) ? signOut(c) : FOREIGN_FORM)));
@@ -83,11 +84,11 @@ function mountPage({ path, get, post }: Page, inside: Inside): void {
     app.post(path, (c) =>
       answered(c, inside, async (page) => {
         if (!isSameOrigin(c.req.raw)) return FOREIGN_FORM;
-        const form = await formOf(c);
-        const id = sessionId(c.req.raw.headers);
+        const id = sessionId(c.req.raw);
         if (page.viewer === null || id === null) return SESSION_OVER;
-        if (!isCsrfOf(id, form.get(CSRF_FIELD))) return FOREIGN_FORM;
         if (post.permission !== null) requirePermission(page.viewer.caller, post.permission);
+        const form = await formOf(c);
+        if (!isCsrfOf(id, form.get(CSRF_FIELD))) return FOREIGN_FORM;
         form.delete(CSRF_FIELD);
         return post.take(page, form);
       }),
@@ -157,16 +158,20 @@ function contextOf(c: AppContext, { app, platform, insiders }: Inside, config: C
 }
 
 async function viewer(c: AppContext): Promise<Viewer | null> {
-  const who = await viewerOf(c.req.raw.headers, c.env.ACCESS, readAdminToken(c.env));
+  const who = await viewerOf(c.req.raw, c.env.ACCESS, readAdminToken(c.env));
   if (who !== null) c.set("caller", who.caller);
   return who;
 }
 
-/** @throws ApiError if the body is no form. */
-async function formOf(c: AppContext): Promise<URLSearchParams> {
+/** Bounds of the body of a form. */
+const FORM: { maxBytes: number; pace: Pace } = { maxBytes: FORM_MAX_BYTES, pace: FORM_PACE };
+const SIGN_IN_FORM: typeof FORM = { maxBytes: SIGN_IN_MAX_BYTES, pace: SIGN_IN_PACE };
+
+/** @throws ApiError if the body is no form, too large or too slow. */
+async function formOf(c: AppContext, { maxBytes, pace } = FORM): Promise<URLSearchParams> {
   if (mediaType(c.req.raw) !== "application/x-www-form-urlencoded")
     throw oneError(415, CODE.mediaType, "a form is sent as application/x-www-form-urlencoded");
-  const text = decodeUtf8(bodyBytes(await readBody(c.req.raw, FORM_MAX_BYTES)));
+  const text = decodeUtf8(bodyBytes(await readBody(c.req.raw, maxBytes, pace)));
   if (!text.ok) throw oneError(400, CODE.invalid, text.why);
   const form = new URLSearchParams(text.value);
   if (form.size > FORM_MAX_FIELDS)

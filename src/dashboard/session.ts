@@ -3,13 +3,23 @@ import { hashOf, sameHash } from "../access/credentials.ts";
 import { type AccessRegister, accessRegister, type SignedIn } from "../access/register.ts";
 import { ADMIN, type Caller } from "../access/roles.ts";
 import { encodeUtf8, toBase64Url } from "../bytes.ts";
+import { isLoopback } from "../hosts.ts";
 import { answered } from "../platform.ts";
 
 /**
  * The cookie of a session. With this prefix a browser takes it only over https or from localhost,
  * for exactly this host, and no page of another host can replace it. RFC 6265bis, 4.1.3.2.
  */
-export const SESSION_COOKIE = "__Host-logship";
+const SESSION_COOKIE = "__Host-logship";
+
+/**
+ * The name of a session's cookie. Cookies ignore ports, and several shippers may run on one
+ * machine: there it has the port in it.
+ */
+function cookieName({ url }: Request): string {
+  const { hostname, port } = new URL(url);
+  return isLoopback(hostname) && port !== "" ? `${SESSION_COOKIE}-${port}` : SESSION_COOKIE;
+}
 
 /** How long the register may take to answer, in ms. */
 export const REGISTER_MS = 3_000;
@@ -38,23 +48,21 @@ export function newSessionId(): string {
  * The id in a request's cookie; null: none, or malformed. Of two cookies of the name, neither
  * counts.
  */
-export function sessionId(headers: Headers): string | null {
-  const values = (headers.get("cookie") ?? "")
+export function sessionId(request: Request): string | null {
+  const prefix = `${cookieName(request)}=`;
+  const values = (request.headers.get("cookie") ?? "")
     .split(";")
     .map((pair) => pair.trim())
-    .filter((pair) => pair.startsWith(`${SESSION_COOKIE}=`))
-    .map((pair) => pair.slice(SESSION_COOKIE.length + 1));
+    .filter((pair) => pair.startsWith(prefix))
+    .map((pair) => pair.slice(prefix.length));
   const [id] = values;
   return values.length === 1 && id !== undefined && SESSION_ID.test(id) ? id : null;
 }
 
-/** `Set-Cookie` of an open session. @param ms its lifetime. */
-export function cookieOf(id: string, ms: number): string {
-  return `${SESSION_COOKIE}=${id}; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age=${Math.max(0, Math.floor(ms / 1000))}`;
+/** `Set-Cookie` of an open session. @param ms its lifetime; 0 deletes the cookie. */
+export function cookieOf(request: Request, id: string, ms: number): string {
+  return `${cookieName(request)}=${id}; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age=${Math.max(0, Math.floor(ms / 1000))}`;
 }
-
-/** `Set-Cookie` that deletes the cookie. */
-export const NO_COOKIE = cookieOf("", 0);
 
 /**
  * Proof that a session was opened with this ADMIN_TOKEN. It is keyed by the session's id, which
@@ -94,11 +102,11 @@ export function isSameOrigin(request: Request): boolean {
  * @throws if the register does not answer.
  */
 export async function viewerOf(
-  headers: Headers,
+  request: Request,
   register: DurableObjectNamespace<AccessRegister>,
   adminToken: string | null,
 ): Promise<Viewer | null> {
-  const id = sessionId(headers);
+  const id = sessionId(request);
   if (id === null) return null;
   const sessionHash = hashOf(id);
   const proof = adminToken === null ? null : adminProof(adminToken, id);

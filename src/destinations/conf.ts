@@ -1,4 +1,5 @@
 import { utf8Length } from "../bytes.ts";
+import { isLocalHost, isPublicHost } from "../hosts.ts";
 import type { Parsed } from "./destination.ts";
 import { folderOf, PROBE_DAY } from "./keys.ts";
 
@@ -10,26 +11,9 @@ import { folderOf, PROBE_DAY } from "./keys.ts";
  */
 const PATH_MAX_BYTES = 900;
 
-const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
-
 /**
- * IPv4 addresses, as a parsed URL writes them, that are of this machine, of private networks,
- * link-local, for protocols, measurements and documentation, or of no single host (224 and beyond).
- * https://www.iana.org/assignments/iana-ipv4-special-registry
- */
-const NOT_PUBLIC_IPV4 =
-  /^(?:(?:0|10|127|22[4-9]|2[3-5]\d)\.|169\.254\.|192\.(?:168|0\.[02]|88\.99)\.|172\.(?:1[6-9]|2\d|3[01])\.|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.|198\.(?:1[89]|51\.100)\.|203\.0\.113\.)/;
-
-/** Whether a host may be reached from the internet. No IPv6 literal counts as one. */
-function isPublicHost(hostname: string): boolean {
-  const host = hostname.replace(/\.+$/, "");
-  if (host.startsWith("[") || host === "localhost" || host.endsWith(".localhost")) return false;
-  return !(/^\d+\.\d+\.\d+\.\d+$/.test(host) && NOT_PUBLIC_IPV4.test(host));
-}
-
-/**
- * An endpoint: a host, or an absolute URL whose path prefix is kept. Only https, except for
- * loopback where that is allowed; loopback is refused elsewhere.
+ * An endpoint: a host, or an absolute URL whose path prefix is kept. Only https and public hosts,
+ * except for local hosts where loopback is allowed.
  * @param name what to call it in an error.
  */
 export function parseEndpoint(text: string, name: string, allowLoopback: boolean): Parsed<URL> {
@@ -43,10 +27,9 @@ export function parseEndpoint(text: string, name: string, allowLoopback: boolean
   if (url.username !== "" || url.password !== "")
     return { ok: false, why: `${name} must not contain user information` };
   if (url.search !== "" || url.hash !== "") return { ok: false, why: `${name} must not contain a query or a fragment` };
-  const loopback = LOOPBACK.test(url.hostname);
-  if (!isPublicHost(url.hostname) && !(loopback && allowLoopback))
-    return { ok: false, why: `${name} must be a public host` };
-  if (url.protocol !== "https:" && !(url.protocol === "http:" && loopback))
+  const isLocal = allowLoopback && isLocalHost(url.hostname);
+  if (!isPublicHost(url.hostname) && !isLocal) return { ok: false, why: `${name} must be a public host` };
+  if (url.protocol !== "https:" && !(url.protocol === "http:" && isLocal))
     return { ok: false, why: `${name} must use https` };
   url.pathname = url.pathname.replace(/\/+$/, "");
   return { ok: true, value: url };

@@ -58,7 +58,7 @@ export interface Destination extends Place {
 export interface DestinationContext {
   /** Endpoint behind `objstore://`; may contain `{account-id}`. */
   objstoreEndpoint: string;
-  /** Plain `http://` to loopback addresses is permitted (local development only). */
+  /** Plain `http://` to local hosts is permitted (local development only): src/hosts.ts. */
   allowLoopback: boolean;
   /** A secret by its name, for `credentials=env:DEST_<NAME>`. */
   secret(name: string): string | undefined;

@@ -1,4 +1,4 @@
-import type { FieldName, TraceRecord } from "../record/fields.ts";
+import type { AnyField, ExtraValues, TraceRecord } from "../record/fields.ts";
 import { canonicalNumber, type Test } from "./operators.ts";
 import type { Filter, FilterCondition } from "./parse.ts";
 import { finder } from "./text-search.ts";
@@ -6,7 +6,7 @@ import { finder } from "./text-search.ts";
 /**
  * Whether a record is to be shipped. Never throws and allocates nothing, whatever the record holds.
  */
-export type RecordPredicate = (record: TraceRecord) => boolean;
+export type RecordPredicate = (record: TraceRecord & ExtraValues) => boolean;
 
 type ValueTest = (value: unknown) => boolean;
 
@@ -60,7 +60,7 @@ function valueBelow(root: unknown, path: readonly string[]): unknown {
 }
 
 /** A value of another type than the test applies to counts as missing: the test fails. */
-function compileTest(test: Test, field: FieldName): ValueTest {
+function compileTest(test: Test, field: AnyField): ValueTest {
   switch (test.kind) {
     case "eq":
       return equalTo(test.text);

@@ -1,4 +1,12 @@
-import { FIELD_NAMES, type FieldName, isFieldName, type TraceRecord } from "../record/fields.ts";
+import {
+  type AnyField,
+  type ExtraField,
+  FIELD_NAMES,
+  isExtraField,
+  isFieldName,
+  isOff,
+  type TraceRecord,
+} from "../record/fields.ts";
 
 /**
  * The type of the value that a key leads to. `any`: below `Event`, where it depends on the record.
@@ -8,12 +16,12 @@ export type KeyType = "string" | "int" | "array" | "any";
 /** A valid key. */
 export interface ResolvedKey {
   /** The record's field, then the names below it. */
-  readonly path: readonly [FieldName, ...string[]];
+  readonly path: readonly [AnyField, ...string[]];
   readonly type: KeyType;
 }
 
 /** The types of a record's fields; an object is filtered by what is below it. */
-const TYPES: { readonly [name in FieldName]: KeyType | "object" } = {
+const TYPES: { readonly [name in AnyField]: KeyType | "object" } = {
   CPUTimeMs: "int",
   DispatchNamespace: "string",
   Entrypoint: "string",
@@ -26,6 +34,7 @@ const TYPES: { readonly [name in FieldName]: KeyType | "object" } = {
   ScriptName: "string",
   ScriptTags: "array",
   ScriptVersion: "object",
+  Source: "string",
   WallTimeMs: "int",
 };
 
@@ -36,13 +45,15 @@ const VERSION_KEYS = VERSION_NAMES.map((name) => `ScriptVersion.${name}`);
  * Reads a key: a field's name, or a dotted path into `Event` or `ScriptVersion`. Dots always
  * separate: a name that contains one cannot be reached. Every path below `Event` is a key, as its
  * contents are not known beforehand.
+ * @param extra fields that are on.
  * @returns the key, or why it is none.
  */
-export function resolveKey(key: string): ResolvedKey | string {
+export function resolveKey(key: string, extra: readonly ExtraField[] = []): ResolvedKey | string {
   // As in records, which have no lone surrogates.
   const [head = "", ...below] = key.toWellFormed().split(".");
-  if (!isFieldName(head)) {
-    return `unknown field ${quote(key)}${hint(nearestKey(key, head, below))}`;
+  if (isExtraField(head) && !extra.includes(head)) return isOff(head);
+  if (!isFieldName(head) && !isExtraField(head)) {
+    return `unknown field ${quote(key)}${hint(nearestKey(key, head, below, extra))}`;
   }
   if (below.includes("")) return `field ${quote(key)} has an empty name in it`;
   const type = TYPES[head];
@@ -66,8 +77,13 @@ function nothingBelow(key: string, type: KeyType): string {
   return `nothing lies below ${key} (${type})`;
 }
 
-function nearestKey(key: string, head: string, below: readonly string[]): string | undefined {
-  const field = nearest(head, FIELD_NAMES);
+function nearestKey(
+  key: string,
+  head: string,
+  below: readonly string[],
+  extra: readonly ExtraField[],
+): string | undefined {
+  const field = nearest(head, [...FIELD_NAMES, ...extra]);
   return nearest(key, VERSION_KEYS) ?? (field && [field, ...below].join("."));
 }
 

@@ -1,4 +1,5 @@
 import { ERRORS_MAX_ENTRIES, FILTER_MAX_DEPTH, FILTER_MAX_OPERATORS } from "../limits.ts";
+import type { ExtraField } from "../record/fields.ts";
 import { hint, nearest, quote, type ResolvedKey, resolveKey } from "./fields.ts";
 import { jsonFaultAt } from "./json-fault.ts";
 import { appliesTo, OPERATORS, type Operator, operatorsOn, readTest, type Test } from "./operators.ts";
@@ -33,11 +34,15 @@ type Json = { readonly [key: string]: unknown };
  * last one counts. null counts as missing.
  * @param text at most 8,192 bytes, checked by the caller; time and memory are linear in it. "": no
  *   filter.
+ * @param extra fields that are on.
  * @returns the filter (null: none), or at most 100 faults, each with its place:
  *   `bad predicate: where.and[1].or[0]: operator is missing`.
  * @throws never.
  */
-export function parseFilter(text: string): { ok: true; filter: Filter | null } | { ok: false; faults: string[] } {
+export function parseFilter(
+  text: string,
+  extra: readonly ExtraField[] = [],
+): { ok: true; filter: Filter | null } | { ok: false; faults: string[] } {
   if (text === "") return { ok: true, filter: null };
   let json: unknown;
   try {
@@ -45,7 +50,7 @@ export function parseFilter(text: string): { ok: true; filter: Filter | null } |
   } catch {
     return { ok: false, faults: [`bad predicate: ${notJson(text)}`] };
   }
-  const reader = new FilterReader();
+  const reader = new FilterReader(extra);
   const filter = reader.whole(json);
   return filter === null ? { ok: false, faults: reader.faults } : { ok: true, filter };
 }
@@ -59,7 +64,12 @@ function notJson(text: string): string {
 /** Walks a filter and gathers its faults. A method that returns null has added one. */
 class FilterReader {
   readonly faults: string[] = [];
+  readonly #extra: readonly ExtraField[];
   #operators = 0;
+
+  constructor(extra: readonly ExtraField[]) {
+    this.#extra = extra;
+  }
 
   whole(json: unknown): Filter | null {
     if (!isObject(json)) {
@@ -149,7 +159,7 @@ class FilterReader {
   #key(key: unknown, at: string): ResolvedKey | null {
     const text = this.#text(key, "key", at);
     if (text === null) return null;
-    const resolved = resolveKey(text);
+    const resolved = resolveKey(text, this.#extra);
     if (typeof resolved !== "string") return resolved;
     this.#fault(`${at}.key`, resolved);
     return null;

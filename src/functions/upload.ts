@@ -9,8 +9,8 @@ import {
   UPLOAD_MAX_BYTES,
   UPLOAD_METADATA_MAX_BYTES,
   UPLOAD_METADATA_MAX_DEPTH,
+  UPLOAD_PACE,
   UPLOAD_PARTS_MAX,
-  UPLOAD_READ_MS,
 } from "../limits.ts";
 import { isDeeperThan } from "../record/record.ts";
 import type { Module, Upload } from "./types.ts";
@@ -52,7 +52,7 @@ export const UploadMetadata = z
 export async function readUpload(request: Request): Promise<UploadRead> {
   const boundary = boundaryOf(request.headers.get("content-type"));
   if (!boundary.ok) return refused(boundary.message, boundary.status);
-  const body: Body = await readBody(request, UPLOAD_MAX_BYTES, UPLOAD_READ_MS);
+  const body: Body = await readBody(request, UPLOAD_MAX_BYTES, UPLOAD_PACE);
   if (!body.ok) return refused(body.fault.message, body.fault.status);
   if (body.bytes.length === 0) return refused("there is no multipart form: the body is empty");
   if (hasTooManyParts(body.bytes, boundary.value)) return refused(`the form has more than ${UPLOAD_PARTS_MAX} parts`);

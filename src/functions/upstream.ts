@@ -9,7 +9,7 @@ import { readStream } from "../streams.ts";
 export interface SentBody {
   /** Empty: none is sent. */
   contentType: string;
-  bytes: Uint8Array<ArrayBuffer>;
+  bytes: Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>;
 }
 
 /** One request to the platform's API. Nothing else of the caller's request is forwarded. */

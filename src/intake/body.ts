@@ -1,17 +1,17 @@
 import { EVENTS_BODY_MAX_BYTES } from "../limits.ts";
 import type { Decoded } from "../queue/message.ts";
-import { inflated, readStream } from "../streams.ts";
+import { inflated, type Pace, readStream } from "../streams.ts";
 
-export type BodyFault = { status: 400 | 413 | 415; message: string };
+export type BodyFault = { status: 400 | 408 | 413 | 415; message: string };
 export type Body = { ok: true; bytes: Uint8Array } | { ok: false; fault: BodyFault };
 
 /**
  * Reads a request body up to a limit, and decompresses gzip. The limit applies to the decompressed
- * bytes as they come, so a gzip bomb stays small. What is beyond it is left to {@link discardRest}.
+ * bytes as they come, so a gzip bomb stays small. What is beyond it is left to {@link discardRest};
+ * one that is too slow is cancelled.
  * @param maxBytes largest decompressed size.
- * @param ms deadline; without it, none.
  */
-export async function readBody(request: Request, maxBytes: number, ms?: number): Promise<Body> {
+export async function readBody(request: Request, maxBytes: number, pace: Pace): Promise<Body> {
   const encoding = (request.headers.get("content-encoding") ?? "identity").trim().toLowerCase();
   if (encoding !== "identity" && encoding !== "gzip") {
     return { ok: false, fault: { status: 415, message: "Content-Encoding must be gzip or absent" } };
@@ -23,19 +23,23 @@ export async function readBody(request: Request, maxBytes: number, ms?: number):
   // The rest may still be read by another reader, a bomb's too: as it came, it is small.
   const through = encoding === "gzip" ? inflated : undefined;
   const expectedBytes = through === undefined && length !== null ? length : 0;
-  const read = await readStream(request.body, { maxBytes, expectedBytes, ms, leaves: true, through });
+  const read = await readStream(request.body, { maxBytes, expectedBytes, ...pace, leaves: true, through });
   switch (read.end) {
     case "whole":
       return { ok: true, bytes: read.bytes };
     case "longer":
       return tooLarge;
     case "late":
-      return { ok: false, fault: { status: 400, message: `the body did not arrive within ${ms} ms` } };
+      return { ok: false, fault: { status: 408, message: slowWords(pace) } };
     case "broken": {
       const message = encoding === "gzip" ? "the body is not valid gzip" : "the body broke off";
       return { ok: false, fault: { status: 400, message } };
     }
   }
+}
+
+function slowWords({ ms, silenceMs }: Pace): string {
+  return `the body did not arrive within ${ms} ms, or nothing of it came for ${silenceMs} ms; repeat the request`;
 }
 
 /** Deflate makes no more of a byte than this. https://zlib.net/zlib_tech.html */

@@ -1,5 +1,6 @@
 import { utf8Length } from "../bytes.ts";
 import { MESSAGE_RAW_MAX_BYTES } from "../limits.ts";
+import type { Source } from "../record/source.ts";
 
 /**
  * How long records of several invocations are gathered before they are sent together, in ms. An
@@ -20,10 +21,16 @@ const GIVEN_UP_MS = GATHER_MS + 500;
  * I/O objects.
  */
 export class Gatherer {
+  /** Of all its records. */
+  readonly source: Source;
   #lines: string[] = [];
   #bytes = 0;
   /** When the sending invocation began to wait, in ms since the epoch; null: there is none. */
   #waitingSinceMs: number | null = null;
+
+  constructor(source: Source = "tail") {
+    this.source = source;
+  }
 
   /**
    * Adds records.

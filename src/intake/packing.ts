@@ -9,6 +9,7 @@ import {
   ROW_MAX_BYTES,
 } from "../limits.ts";
 import { encodeParts, splitMessage } from "../queue/message.ts";
+import type { Source } from "../record/source.ts";
 import type { FirstCopy } from "./first-copy.ts";
 import { messageFacts, type RecordFacts, recordFacts } from "./record-facts.ts";
 
@@ -26,6 +27,8 @@ export type Packed = { ok: true; messages: PackedMessage[] } | { ok: false; tooL
 
 export interface PackingContext {
   takenInMs: number;
+  /** Absent: unknown. */
+  source?: Source;
   /** Id of the n-th message. */
   idOf(part: number): string;
   /** It may be repeated: boundaries depend on the lines alone. */
@@ -96,7 +99,7 @@ export class RecordPacker {
 
   /** Packs some lines of the part. */
   #pack(from: number, to: number): void {
-    const { takenInMs, first } = this.#context;
+    const { takenInMs, source, first } = this.#context;
     const messages = this.#messages;
     const id = this.#context.idOf(messages.length);
     const keyed = first?.keyed ?? this.#context.keyed;
@@ -111,7 +114,14 @@ export class RecordPacker {
       return;
     }
     const told = messageFacts(lines.map(({ facts }) => facts));
-    const part = { id, takenInMs, keyed, ...(isRepeat && { firstMs: first.takenInMs }), records };
+    const part = {
+      id,
+      takenInMs,
+      keyed,
+      ...(isRepeat && { firstMs: first.takenInMs }),
+      records,
+      ...(source && { source }),
+    };
     const body = encodeParts([part], raw, told);
     if (body.length <= QUEUE_MESSAGE_MAX_BYTES) {
       messages.push({ id, takenInMs, records, body, blob: null });

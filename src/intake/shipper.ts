@@ -47,6 +47,7 @@ export class Shipper extends WorkerEntrypoint<Env> {
         platform,
         memory: isolateMemory,
         defaultScriptName: readIntakeConfig(this.env).defaultScriptName,
+        source: "rpc",
       },
     );
     if (taken.ok) return { accepted: taken.accepted, unknownKeys: taken.unknownKeys };

@@ -4,6 +4,7 @@ import { errorText, log } from "../log.ts";
 import { answered, Patience, type Platform } from "../platform.ts";
 import { recordLine } from "../record/encode.ts";
 import { type Findings, toRecord } from "../record/record.ts";
+import type { Source } from "../record/source.ts";
 import { GATHER_MS, type Gatherer } from "./gather.ts";
 import { randomIds } from "./ids.ts";
 import { outboxShardOf } from "./outboxes.ts";
@@ -88,7 +89,7 @@ async function send(lines: readonly string[], context: TailContext): Promise<voi
   if (lines.length === 0) return;
   let unsent = lines.length;
   try {
-    const { messages, tooLarge } = pack(lines, context.platform.now());
+    const { messages, tooLarge } = pack(lines, context.platform.now(), context.gatherer.source);
     unsent = tooLarge;
     try {
       await sendMessages(messages, context, SEND_MS);
@@ -174,8 +175,12 @@ function recordsOf(messages: readonly PackedMessage[]): number {
   return messages.reduce((sum, { records }) => sum + records, 0);
 }
 
-function pack(lines: readonly string[], takenInMs: number): { messages: PackedMessage[]; tooLarge: number } {
-  const context = { takenInMs, idOf: randomIds(), keyed: false };
+function pack(
+  lines: readonly string[],
+  takenInMs: number,
+  source: Source,
+): { messages: PackedMessage[]; tooLarge: number } {
+  const context = { takenInMs, source, idOf: randomIds(), keyed: false };
   const packed = packRecords(lines, context);
   if (packed.ok) return { messages: packed.messages, tooLarge: 0 };
   const tooLarge = new Set(packed.tooLarge);

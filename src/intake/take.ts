@@ -4,6 +4,7 @@ import { API_BODY_MAX_BYTES, EVENTS_MAX_COUNT } from "../limits.ts";
 import type { Memory, Share } from "../memory.ts";
 import type { Platform } from "../platform.ts";
 import type { Fault } from "../record/record.ts";
+import type { Source } from "../record/source.ts";
 import { decodeUtf8, markLength, NO_UTF8 } from "./body.ts";
 import { type FoundEvents, findEvents, type Located, mapEvents } from "./events.ts";
 import { type FirstCopy, firstCopy, type Keys, REGISTER_MS } from "./first-copy.ts";
@@ -36,6 +37,8 @@ export interface TakeContext extends Sending {
   keys: Keys;
   platform: Pick<Platform, "now" | "sleep">;
   defaultScriptName: string;
+  /** Of the events. */
+  source: Source;
 }
 
 /** How many dropped keys an answer names, and how many characters of each. */
@@ -93,13 +96,13 @@ async function packBody(
   { ndjson, idempotencyKey: key }: TakeRequest,
   context: TakeContext,
 ): Promise<PackedEvents> {
-  const { defaultScriptName: settings } = context;
+  const { defaultScriptName: settings, source } = context;
   const nowMs = context.platform.now();
   const found = foundIn(bytes, ndjson);
   if (!found.ok) return found;
-  if (key === null) return packEvents(found, { takenInMs: nowMs, idOf: randomIds(), keyed: false }, settings);
+  if (key === null) return packEvents(found, { takenInMs: nowMs, source, idOf: randomIds(), keyed: false }, settings);
   const first = await firstCopy({ key, body: bytes, settings, nowMs }, context);
-  return packEvents(found, packingOf(key, bytes, first, nowMs), first.settings);
+  return packEvents(found, { ...packingOf(key, bytes, first, nowMs), source }, first.settings);
 }
 
 type Refused = Taken & { ok: false; status: 400 | 413 };

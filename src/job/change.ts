@@ -41,8 +41,10 @@ export function updated(
   nowMs: number,
 ): JobConfig {
   const outputChanged = JSON.stringify(before.output) !== JSON.stringify(draft.meaning.output);
+  // Its floor is that of the settings that it has now.
+  const { floor: _, ...rest } = before;
   return {
-    ...before,
+    ...rest,
     ...draft.meaning,
     version,
     modifiedVersion: version,

@@ -60,7 +60,10 @@ export interface JobConfig {
 /**
  * What this code knows of a {@link JobConfig}: raised with each setting that needs a floor.
  */
-export const JOB_FORMAT = 1;
+export const JOB_FORMAT = 2;
+
+/** The {@link JOB_FORMAT} of a job with extra fields. */
+export const EXTRA_FIELDS_FORMAT = 2;
 
 /**
  * A job that this code cannot read, as newer code stored it: what is known of it all the same. It

@@ -3,7 +3,7 @@ import { quote } from "../filter/fields.ts";
 import { FIELD_MAX_USES, RECORD_TEXT_MAX_BYTES } from "../limits.ts";
 import { NDJSON, type OutputFormat, recordLayout } from "../output/format.ts";
 import { compileTemplate } from "../output/template.ts";
-import { type FieldName, isFieldName } from "../record/fields.ts";
+import { type AnyField, type ExtraField, isExtraField, isFieldName, isOff } from "../record/fields.ts";
 import type { Fault } from "../record/record.ts";
 import { type OutputOptions, TIMESTAMP_FORMATS } from "./schema.ts";
 
@@ -18,13 +18,15 @@ export interface OutputMeaning {
  * Reads options of the right shape. Null means absent; "" means "". `timestamp_format` and
  * `merge_subrequests` have no effect: the times of a trace event are in ms by name, and it has no
  * subrequests to merge.
+ * @param extra fields that are on.
  * @returns the faults with JSON pointers into `options`.
  */
 export function readOutputOptions(
   options: OutputOptions,
+  extra: readonly ExtraField[] = [],
 ): { ok: true; value: OutputMeaning } | { ok: false; faults: Fault[] } {
   const output = withDefaults(options);
-  const faults = [...nameFaults(options.field_names ?? []), ...textFaults(output)];
+  const faults = [...nameFaults(options.field_names ?? [], extra), ...textFaults(output)];
   return faults.length > 0
     ? { ok: false, faults }
     : { ok: true, value: { output, sampleRate: options.sample_rate ?? 1 } };
@@ -35,7 +37,7 @@ export function withDefaults(options: OutputOptions): OutputFormat {
   const csv = options.output_type === "csv";
   const names = options.field_names ?? [];
   return {
-    fieldNames: names.length === 0 ? null : (names as FieldName[]),
+    fieldNames: names.length === 0 ? null : (names as AnyField[]),
     type: csv ? "csv" : "ndjson",
     batchPrefix: options.batch_prefix ?? "",
     batchSuffix: options.batch_suffix ?? "",
@@ -48,11 +50,12 @@ export function withDefaults(options: OutputOptions): OutputFormat {
   };
 }
 
-function nameFaults(names: readonly string[]): Fault[] {
+function nameFaults(names: readonly string[], extra: readonly ExtraField[]): Fault[] {
   const named = new Set<string>();
   return names.flatMap((name, i) => {
     const pointer = `/field_names/${i}`;
-    if (!isFieldName(name)) return [{ pointer, message: `unknown field ${quote(name)}` }];
+    if (isExtraField(name) && !extra.includes(name)) return [{ pointer, message: isOff(name) }];
+    if (!isFieldName(name) && !isExtraField(name)) return [{ pointer, message: `unknown field ${quote(name)}` }];
     if (named.has(name)) return [{ pointer, message: `field ${name} is named twice` }];
     named.add(name);
     return [];

@@ -1,8 +1,9 @@
-import { parseFilter } from "../filter/parse.ts";
+import { type Filter, parseFilter } from "../filter/parse.ts";
 import { UPLOAD_BYTES, UPLOAD_INTERVAL_S, UPLOAD_RECORDS } from "../limits.ts";
 import type { OutputFormat } from "../output/format.ts";
+import { EXTRA_FIELDS, type ExtraField } from "../record/fields.ts";
 import type { Fault } from "../record/record.ts";
-import type { UploadLimits } from "./config.ts";
+import { EXTRA_FIELDS_FORMAT, type JobConfig, type UploadLimits } from "./config.ts";
 import { type OutputMeaning, parseLogpullOptions, readOutputOptions } from "./output-rules.ts";
 import type { JobBody } from "./schema.ts";
 
@@ -14,6 +15,8 @@ export interface JobMeaning {
   output: OutputFormat;
   limits: UploadLimits;
   canary: boolean;
+  /** As in {@link JobConfig}. */
+  floor?: number;
 }
 
 /** Part of a body; undefined means absent. */
@@ -24,23 +27,42 @@ type Read<T> = { ok: true; value: T } | { ok: false; faults: Fault[] };
 /**
  * Reads a body of the right shape. An option that is not supported is refused, never stored and
  * ignored.
+ * @param extra fields that are on.
  * @returns the meaning; or the faults, each with its place in the body.
  */
-export function readJob(body: JobBody): Read<JobMeaning> {
-  const shipping = readShipping(body);
+export function readJob(body: JobBody, extra: readonly ExtraField[] = []): Read<JobMeaning> {
+  const shipping = readShipping(body, extra);
   if (!shipping.ok) return shipping;
   const limits = {
     bytes: body.max_upload_bytes || UPLOAD_BYTES.fallback,
     records: body.max_upload_records || UPLOAD_RECORDS.fallback,
     intervalMs: (body.max_upload_interval_seconds || UPLOAD_INTERVAL_S.fallback) * 1_000,
   };
-  return { ok: true, value: { ...shipping.value, limits, canary: body.canary === true } };
+  // Releases before extra fields would ship others, or drop what they cannot judge.
+  const floor = extraFieldsOf(shipping.value).length === 0 ? {} : { floor: EXTRA_FIELDS_FORMAT };
+  return { ok: true, value: { ...shipping.value, limits, canary: body.canary === true, ...floor } };
+}
+
+/** Extra fields that a valid job ships, or filters on. */
+export function extraFieldsOf({ output, filter }: Pick<JobConfig, "output" | "filter">): ExtraField[] {
+  const read = parseFilter(filter ?? "", EXTRA_FIELDS);
+  const named = new Set<string>(output.fieldNames ?? []);
+  if (read.ok && read.filter !== null) for (const key of keysOf(read.filter)) named.add(key);
+  return EXTRA_FIELDS.filter((name) => named.has(name));
+}
+
+/** The fields that a filter reads. */
+function keysOf(filter: Filter): string[] {
+  return filter.kind === "condition" ? [filter.path[0]] : filter.nodes.flatMap(keysOf);
 }
 
 /** The parts of a job's body that decide what it ships, and in which format. */
-export function readShipping(body: ShippingBody): Read<Omit<JobMeaning, "limits" | "canary">> {
-  const output = readOutput(body);
-  const filter = readFilter(body.filter ?? "");
+export function readShipping(
+  body: ShippingBody,
+  extra: readonly ExtraField[] = [],
+): Read<Pick<JobMeaning, "filter" | "sampleRate" | "output">> {
+  const output = readOutput(body, extra);
+  const filter = readFilter(body.filter ?? "", extra);
   if (!output.ok || !filter.ok) {
     return { ok: false, faults: [output, filter].flatMap((read) => (read.ok ? [] : read.faults)) };
   }
@@ -48,10 +70,13 @@ export function readShipping(body: ShippingBody): Read<Omit<JobMeaning, "limits"
 }
 
 /** `output_options`, or `logpull_options` if the former are absent or null. */
-function readOutput({ output_options, logpull_options }: ShippingBody): Read<OutputMeaning> {
-  const logpull = readLogpull(logpull_options ?? "");
+function readOutput(
+  { output_options, logpull_options }: ShippingBody,
+  extra: readonly ExtraField[],
+): Read<OutputMeaning> {
+  const logpull = readLogpull(logpull_options ?? "", extra);
   if (output_options == null) return logpull;
-  const output = readOutputOptions(output_options);
+  const output = readOutputOptions(output_options, extra);
   // Without effect, but checked: removing output_options later brings them into force.
   if (output.ok) return logpull.ok ? output : logpull;
   const faults = output.faults.map((fault) => ({ ...fault, pointer: `/output_options${fault.pointer}` }));
@@ -59,16 +84,16 @@ function readOutput({ output_options, logpull_options }: ShippingBody): Read<Out
 }
 
 /** The meaning of `logpull_options` alone. */
-export function readLogpull(text: string): Read<OutputMeaning> {
+export function readLogpull(text: string, extra: readonly ExtraField[] = []): Read<OutputMeaning> {
   const { options, faults } = parseLogpullOptions(text);
-  const read = readOutputOptions(options);
+  const read = readOutputOptions(options, extra);
   if (read.ok && faults.length === 0) return read;
   const messages = read.ok ? faults : [...faults, ...read.faults.map(({ message }) => message)];
   return { ok: false, faults: messages.map((message) => ({ pointer: "/logpull_options", message })) };
 }
 
-function readFilter(text: string): Read<string | null> {
-  const read = parseFilter(text);
+function readFilter(text: string, extra: readonly ExtraField[]): Read<string | null> {
+  const read = parseFilter(text, extra);
   if (!read.ok) return { ok: false, faults: read.faults.map((message) => ({ pointer: "/filter", message })) };
   return { ok: true, value: read.filter === null ? null : text };
 }

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { FIELD_NAMES } from "../record/fields.ts";
+import { EXTRA_FIELDS, FIELD_NAMES } from "../record/fields.ts";
 import { JOB_FORMAT, type JobConfig, type JobsSnapshot, type UnreadableJob } from "./config.ts";
 
 /**
@@ -35,7 +35,7 @@ const Job: z.ZodType<JobConfig> = z.looseObject({
   filter: z.string().nullable(),
   sampleRate: z.number().gt(0).lte(1),
   output: z.looseObject({
-    fieldNames: z.array(z.enum(FIELD_NAMES)).nullable(),
+    fieldNames: z.array(z.enum([...FIELD_NAMES, ...EXTRA_FIELDS])).nullable(),
     type: z.enum(["ndjson", "csv"]),
     batchPrefix: z.string(),
     batchSuffix: z.string(),

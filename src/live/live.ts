@@ -2,6 +2,7 @@ import { DurableObject } from "cloudflare:workers";
 import { accessRegister } from "../access/register.ts";
 import { LedgerShards } from "../account/shards.ts";
 import { fromBase64, toBase64, utf8Length } from "../bytes.ts";
+import { readExtraFields } from "../config.ts";
 import {
   LIVE_MESSAGE_MAX_BYTES,
   LIVE_MESSAGES_MAX,
@@ -87,10 +88,10 @@ export class Live extends DurableObject<Env> {
   }
 
   /** Sends records to all viewers. */
-  push({ lines, leftOut }: Arrived): void {
+  push({ lines, sources = [], leftOut }: Arrived): void {
     const open = this.#open();
     if (open.length === 0) return;
-    const records = lines.map((line) => RecordLine.read(line));
+    const records = lines.map((line, i) => RecordLine.read(line, sources[i]));
     for (const socket of open) {
       const watcher = this.#watcherOf(socket);
       send(socket, watcher.offer(records, leftOut));
@@ -139,7 +140,7 @@ export class Live extends DurableObject<Env> {
     const watcher = this.#watcherOf(socket);
     switch (said.type) {
       case "filter":
-        send(socket, filterMessage(watcher.want(said.filter, said.script)));
+        send(socket, filterMessage(watcher.want(said.filter, said.script, readExtraFields(this.env) ?? [])));
         break;
       case "pause":
         watcher.pause();

@@ -78,18 +78,19 @@ export function recordsMessage(number: number, counts: Counts, records: readonly
 const FIELD_MAX_UNITS = 2_000;
 
 /**
- * A record as it is sent: JSON of `{"record"}`; above {@link LIVE_RECORD_MAX_BYTES}, of
- * `{"record", "tooLarge"}` with its short fields alone and its size in bytes.
+ * A record as it is sent: JSON of `{"record", "source"}`; above {@link LIVE_RECORD_MAX_BYTES}, of
+ * `{"record", "source", "tooLarge"}` with its short fields alone and its size in bytes.
  * @throws SyntaxError if it is no record.
  */
 export function recordJson(record: RecordLine): string {
   const { line } = record;
+  const source = record.text("Source");
   // A UTF-16 unit is at most three bytes.
   const bytes = line.length * 3 <= LIVE_RECORD_MAX_BYTES ? 0 : utf8Length(line);
-  if (bytes <= LIVE_RECORD_MAX_BYTES) return `{"record":${line}}`;
+  if (bytes <= LIVE_RECORD_MAX_BYTES) return `{"record":${line},"source":${source}}`;
   const fields = FIELD_NAMES.flatMap((name) => {
     const text = record.text(name) ?? "";
     return text.length <= FIELD_MAX_UNITS ? [`"${name}":${text}`] : [];
   });
-  return `{"record":{${fields.join(",")}},"tooLarge":${bytes}}`;
+  return `{"record":{${fields.join(",")}},"source":${source},"tooLarge":${bytes}}`;
 }

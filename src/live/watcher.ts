@@ -8,6 +8,7 @@ import {
   LIVE_WINDOW_RECORDS,
   LIVE_WINDOW_UNITS,
 } from "../limits.ts";
+import { EXTRA_FIELDS, type ExtraField } from "../record/fields.ts";
 import type { RecordLine } from "../record/line.ts";
 import { type Counts, recordJson, recordsMessage } from "./protocol.ts";
 
@@ -45,7 +46,7 @@ export class Watcher {
   private constructor(state: WatcherState) {
     this.#state = state;
     this.#script = decoder.decode(state.script);
-    const parsed = parseFilter(decoder.decode(state.filter));
+    const parsed = parseFilter(decoder.decode(state.filter), EXTRA_FIELDS);
     this.#wants = parsed.ok && parsed.filter !== null ? compileFilter(parsed.filter) : null;
   }
 
@@ -139,14 +140,15 @@ export class Watcher {
   /**
    * Sets the filter.
    * @param script name of the function; "": any.
+   * @param extra fields that are on.
    * @returns faults; if there are any, nothing changes.
    */
-  want(filter: string, script: string): readonly string[] {
+  want(filter: string, script: string, extra: readonly ExtraField[] = []): readonly string[] {
     const [bytes, name] = [encodeUtf8(filter), encodeUtf8(script)];
     if (bytes.length > FILTER_MAX_BYTES)
       return [`the filter has ${bytes.length} bytes; at most ${FILTER_MAX_BYTES} are possible`];
     if (name.length > LIVE_SCRIPT_MAX_BYTES) return ["the function's name is too long to be one"];
-    const parsed = parseFilter(filter);
+    const parsed = parseFilter(filter, extra);
     if (!parsed.ok) return parsed.faults;
     this.#wants = parsed.filter === null ? null : compileFilter(parsed.filter);
     // As in records, which have no lone surrogates.

@@ -6,8 +6,11 @@ import { Gatherer } from "../intake/gather.ts";
 import { handleTail } from "../intake/tail.ts";
 import { tailContext } from "../intake/tail-context.ts";
 
-/** Separate from that of `tail()`, which local development must not delay. */
-const gatherer = new Gatherer();
+/**
+ * Separate from that of `tail()`, which local development must not delay. The host says whose
+ * events they are, by RPC, as any function could that is bound to this entrypoint.
+ */
+const gatherer = new Gatherer("rpc");
 
 /**
  * What the function host (tools/local) calls: it fetches the code of uploaded functions, and hands

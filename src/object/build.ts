@@ -3,7 +3,7 @@ import { parseFilter } from "../filter/parse.ts";
 import type { JobConfig } from "../job/config.ts";
 import { APPEND_MAX_WRITTEN_UNITS } from "../limits.ts";
 import { idOf, type Part } from "../queue/message.ts";
-import type { TraceRecord } from "../record/fields.ts";
+import { EXTRA_FIELDS, type ExtraValues, type TraceRecord } from "../record/fields.ts";
 import type { Append, AppendedMessage } from "./append.ts";
 import type { Encoder } from "./encoder.ts";
 import { encoderOf } from "./encoders.ts";
@@ -29,7 +29,7 @@ export const SAMPLED_OUT = Symbol("sampled out");
 
 /** A job's configuration, compiled. */
 interface Plan {
-  wants(record: TraceRecord): boolean;
+  wants(record: TraceRecord & ExtraValues): boolean;
   sample: Sampler;
   encoder: Encoder;
 }
@@ -40,7 +40,7 @@ const plans = new WeakMap<ShippingRules, Plan>();
 function planOf(job: ShippingRules): Plan {
   const known = plans.get(job);
   if (known !== undefined) return known;
-  const parsed = parseFilter(job.filter ?? "");
+  const parsed = parseFilter(job.filter ?? "", EXTRA_FIELDS);
   // It was valid when it was stored, by a later version of this code. The messages wait.
   if (!parsed.ok) throw new Error(`the filter of job ${job.id} cannot be read: ${parsed.faults[0]}`);
   const wants = parsed.filter === null ? () => true : compileFilter(parsed.filter);

@@ -69,7 +69,7 @@ export interface Encoder {
 
 /** Gathers records into fragments, by UTC day. */
 export interface Gatherer {
-  /** @param isAscii each character of the record is one byte of UTF-8. */
+  /** @param isAscii each character of the record's line is one byte of UTF-8. */
   add(record: RecordLine, takenInMs: number, isAscii: boolean): void;
   finish(): Fragment[];
 }

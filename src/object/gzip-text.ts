@@ -4,10 +4,14 @@ import { batchTexts, contentType, type OutputFormat, recordLayout } from "../out
 import { type RecordRenderer, recordRenderer } from "../output/render.ts";
 import type { RecordLine } from "../record/line.ts";
 import { utcDay } from "../record/record.ts";
+import { SOURCE_MAX } from "../record/source.ts";
 import { inflated } from "../streams.ts";
 import type { Content, Encoder, EncoderKind, Gatherer, Part } from "./encoder.ts";
 import { deflateFragment, FragmentBuilder } from "./fragment.ts";
 import { contentOf, joinContents, memberHead, memberTail, storedBlocks } from "./gzip.ts";
+
+/** Of a source as JSON: any of its characters may be escaped; in CSV, six units stand for one. */
+const SOURCE_MAX_UNITS = 6 * SOURCE_MAX + 2;
 
 /**
  * NDJSON or CSV in one gzip member. Fragments are deflated once and taken over as they are:
@@ -30,10 +34,10 @@ class GzipText implements Encoder {
   readonly #output: OutputFormat;
   readonly #texts: ReturnType<typeof batchTexts>;
   /**
-   * What the format adds to a record is ASCII; how much that is, with the delimiter, in UTF-16
-   * units; how often a field is written at most.
+   * What the format adds to a record is ASCII; how much that is, with the delimiter and the source,
+   * in UTF-16 units; how often a field is written at most; it has the source.
    */
-  readonly #added: { isAscii: boolean; units: number; repeats: number };
+  readonly #added: { isAscii: boolean; units: number; repeats: number; hasSource: boolean };
   #renderer: RecordRenderer | null = null;
 
   constructor(output: OutputFormat) {
@@ -47,10 +51,12 @@ class GzipText implements Encoder {
     const added = layout.texts.join("");
     // A template may repeat a field; nothing else writes a field twice.
     const repeats = [...Map.groupBy(layout.fields, (field) => field).values()].map(({ length }) => length);
+    const sources = layout.fields.filter((field) => field === "Source").length;
     this.#added = {
       isAscii: isAscii(added),
-      units: added.length + output.recordDelimiter.length,
+      units: added.length + output.recordDelimiter.length + sources * SOURCE_MAX_UNITS,
       repeats: Math.max(1, ...repeats),
+      hasSource: sources > 0,
     };
   }
 
@@ -71,11 +77,12 @@ class GzipText implements Encoder {
   gather(): Gatherer {
     const builder = new FragmentBuilder(this.#texts.delimiter);
     const render = this.#render;
-    const lengthIsBytes = this.#added.isAscii;
+    const { isAscii: lengthIsBytes, hasSource } = this.#added;
     return {
-      add: (record, takenInMs, isAscii) => {
+      add: (record, takenInMs, isAsciiLine) => {
         const text = render(record);
-        const bytes = isAscii && lengthIsBytes ? text.length : utf8Length(text);
+        const isAsciiText = isAsciiLine && lengthIsBytes && (!hasSource || isAscii(record.Source));
+        const bytes = isAsciiText ? text.length : utf8Length(text);
         builder.add(text, bytes, utcDay(record.EventTimestampMs), record.EventTimestampMs, takenInMs);
       },
       finish: () => builder.finish(),

@@ -13,6 +13,7 @@ import {
 import { recordLine } from "../record/encode.ts";
 import type { FieldName, TraceRecord } from "../record/fields.ts";
 import { RecordLine } from "../record/line.ts";
+import type { Source } from "../record/source.ts";
 import { truncate } from "../record/truncate.ts";
 
 /** A record as jobs get it. */
@@ -68,7 +69,7 @@ export async function load(
     const records: LoadedRecord[] = [];
     let size = 0;
     for (const [index, line] of lines.entries()) {
-      const whole = readStrictly(line);
+      const whole = readStrictly(line, part.source);
       if (whole === null) return { kind: "unreadable", why: "holds a line that is no record" };
       records.push(loadedRecord(index, whole));
       size += line.length;
@@ -91,7 +92,7 @@ function truncated(record: RecordLine): RecordLine {
   if (record.exceptionsAndLogsLength <= TEXT_MAX_CHARACTERS) return record;
   const whole = JSON.parse(record.line) as TraceRecord;
   const cut = truncate(whole);
-  return cut === whole ? record : (RecordLine.read(recordLine(cut)) ?? record);
+  return cut === whole ? record : (RecordLine.read(recordLine(cut), record.Source) ?? record);
 }
 
 /**
@@ -115,9 +116,10 @@ export async function wholeMessage(
  * A line that is a record in every part: one JSON object with the fields of a record, in their
  * order, each of its type. Intake writes no others, but a function bound to the queue can. Its text
  * is shipped as it stands.
+ * @param source as of {@link RecordLine.read}.
  */
-export function readStrictly(line: string): RecordLine | null {
-  const record = RecordLine.read(line);
+export function readStrictly(line: string, source?: Source): RecordLine | null {
+  const record = RecordLine.read(line, source);
   return record?.isCanonical(isValueOf) ? record : null;
 }
 

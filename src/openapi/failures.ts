@@ -13,13 +13,17 @@ export const FAILURES = {
     when: "The permission is missing (10000), or a maximum number is reached (1004).",
   },
   404: { name: "NotFound", when: "No such job (1000); no such route, account, dataset or other resource (7003)." },
+  408: { name: "RequestTimeout", when: "The body did not arrive in time; repeat the request (1008)." },
   409: {
     name: "Conflict",
     when: "A concurrent change, an existing name, or a state that does not allow it (1009).",
   },
   413: { name: "ContentTooLarge", when: "The body is too large (1013)." },
   415: { name: "UnsupportedMediaType", when: "The type or encoding of the body is not supported (1015)." },
-  429: { name: "TooManyRequests", when: "Too many requests; repeat it later (971)." },
+  429: {
+    name: "TooManyRequests",
+    when: "Too many requests, or too many with unknown credentials from this address; repeat it later (971).",
+  },
   503: {
     name: "Unavailable",
     when: "A part of the service does not answer, or its configuration is malformed; repeat the request (1053).",
@@ -42,8 +46,9 @@ export function failuresOf(path: string, { doc }: Route): FailureStatus[] {
     401,
     403,
     404,
-    ...(hasBody ? ([413, 415] as const) : []),
+    ...(hasBody ? ([408, 413, 415] as const) : []),
     ...(doc.errors ?? []),
+    429,
     503,
   ].sort((a, b) => a - b) as FailureStatus[];
 }

@@ -1,5 +1,5 @@
 import { encodeUtf8 } from "../bytes.ts";
-import { FIELD_NAMES, type FieldName } from "../record/fields.ts";
+import { type AnyField, FIELD_NAMES } from "../record/fields.ts";
 import { compileTemplate, type TemplatePart } from "./template.ts";
 
 /**
@@ -8,7 +8,7 @@ import { compileTemplate, type TemplatePart } from "./template.ts";
  */
 export interface OutputFormat {
   /** In this order; null: all fields in canonical order. */
-  fieldNames: FieldName[] | null;
+  fieldNames: AnyField[] | null;
   type: "ndjson" | "csv";
   batchPrefix: string;
   batchSuffix: string;

@@ -1,4 +1,4 @@
-import { FIELD_NAMES } from "../record/fields.ts";
+import { type ExtraField, FIELD_NAMES, isExtraField } from "../record/fields.ts";
 import { dollarSeams, escapeDollarBrace, type OutputFormat, recordLayout } from "./format.ts";
 
 /** A record as the JSON texts of its fields. */
@@ -46,17 +46,19 @@ function renderer(format: OutputFormat): RecordRenderer {
     if (whole && record.line !== undefined) return recordPrefix + record.line.slice(1, -1) + recordSuffix;
     let text = recordPrefix;
     for (let i = 0; i < runs.length; i++) {
-      const { first, last } = runs[i] as Run;
-      text += i === 0 ? record.run(first, last) : `,${record.run(first, last)}`;
+      const { first, last, extra } = runs[i] as Run;
+      const piece = extra === null ? record.run(first, last) : `"${extra}":${record.text(extra)}`;
+      text += i === 0 ? piece : `,${piece}`;
     }
     return text + recordSuffix;
   };
 }
 
-/** Fields that are neighbours in canonical order, by their places there. */
+/** Fields that are neighbours in canonical order, by their places there; or an extra field. */
 interface Run {
   first: number;
   last: number;
+  extra: ExtraField | null;
 }
 
 /** The fields of an output that is made of pieces of the canonical line; null: it is not. */
@@ -64,11 +66,12 @@ function runsOf(format: OutputFormat): Run[] | null {
   if (format.type !== "ndjson" || format.recordTemplate !== "" || format.fieldDelimiter !== ",") return null;
   const runs: Run[] = [];
   for (const name of format.fieldNames ?? FIELD_NAMES) {
-    const place = FIELD_NAMES.indexOf(name);
-    if (place === -1) return null;
+    const place = (FIELD_NAMES as readonly string[]).indexOf(name);
     const run = runs.at(-1);
-    if (run?.last === place - 1) run.last = place;
-    else runs.push({ first: place, last: place });
+    if (isExtraField(name)) runs.push({ first: place, last: place, extra: name });
+    else if (place === -1) return null;
+    else if (run?.extra === null && run.last === place - 1) run.last = place;
+    else runs.push({ first: place, last: place, extra: null });
   }
   return runs;
 }

@@ -324,6 +324,7 @@ function countOf(
   const count: MessageCount = {
     ...{ ...idOf(message), events: loaded.records.length, ...sum, functions: [...functions.values()] },
     bytes: loaded.bytes,
+    ...(message.source && { source: message.source }),
   };
   return recent === undefined ? count : { ...count, recent };
 }

@@ -2,11 +2,14 @@ import { utf8Length } from "../bytes.ts";
 import { type OptOut, offNow, optedOut } from "../job/config.ts";
 import { LIVE_PUSH_MAX_BYTES, LIVE_PUSH_MAX_RECORDS } from "../limits.ts";
 import type { Loaded, LoadedRecord } from "../object/load.ts";
+import type { Source } from "../record/source.ts";
 
 /** Newly counted records, for live viewers. */
 export interface Arrived {
   /** Canonical lines, whole, oldest first. */
   lines: string[];
+  /** Where each of them came from, "" where that is unknown; absent: the caller is older code. */
+  sources?: Source[];
   /** How many more there are, beyond the limits. */
   leftOut: number;
 }
@@ -21,6 +24,7 @@ export function arrivedOf(group: readonly Loaded[], ids: ReadonlySet<string>, op
   const [wasOff, isOff] = [optedOut(optOuts), offNow(optOuts)];
   const seen = new Set<string>();
   const lines: string[] = [];
+  const sources: Source[] = [];
   const room = { records: LIVE_PUSH_MAX_RECORDS, bytes: LIVE_PUSH_MAX_BYTES };
   let leftOut = 0;
   for (const { message, records, ascii } of group.toReversed()) {
@@ -32,6 +36,7 @@ export function arrivedOf(group: readonly Loaded[], ids: ReadonlySet<string>, op
       const bytes = room.records === 0 ? 0 : ascii ? whole.line.length : utf8Length(whole.line);
       if (room.records > 0 && bytes <= room.bytes) {
         lines.push(whole.line);
+        sources.push(whole.Source);
         room.records -= 1;
         room.bytes -= bytes;
         continue;
@@ -42,5 +47,5 @@ export function arrivedOf(group: readonly Loaded[], ids: ReadonlySet<string>, op
       if (bytes <= LIVE_PUSH_MAX_BYTES) room.records = 0;
     }
   }
-  return { lines: lines.reverse(), leftOut };
+  return { lines: lines.reverse(), sources: sources.reverse(), leftOut };
 }

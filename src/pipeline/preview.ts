@@ -5,6 +5,7 @@ import { loadedRecord } from "../object/load.ts";
 import { batchTexts, contentType, type OutputFormat } from "../output/format.ts";
 import { RecordLine } from "../record/line.ts";
 import { utcDay } from "../record/record.ts";
+import type { Source } from "../record/source.ts";
 
 /** What a job would do with some records. Indices are those of the list of records. */
 export interface Preview {
@@ -16,7 +17,7 @@ export interface Preview {
   /** How many kept records lose some of their `Exceptions` and `Logs`. */
   truncated: number;
   /** The kept records that are shown. */
-  records: { index: number; text: string; truncated: boolean }[];
+  records: { index: number; text: string; source: Source; truncated: boolean }[];
   notKept: { index: number; reason: "filtered" | "sampled_out" }[];
   /** One for each UTC day, in the order of their first records. */
   objects: PreviewObject[];
@@ -49,12 +50,14 @@ const PREVIEW_MESSAGE_ID = "6c6f677368697020707265766965773a";
  * @param lines one canonical line a record, as in messages.
  * @param maxBytes most text that is shown, in UTF-8. From the first record that does not fit,
  *   records are only counted.
+ * @param sources where each came from; absent: unknown.
  * @throws if a line is no record, or the filter cannot be read: bugs, as both were checked.
  */
 export function preview(
   rules: Omit<ShippingRules, "id">,
   lines: readonly string[],
   maxBytes = PREVIEW_TEXT_MAX_BYTES,
+  sources: readonly Source[] = [],
 ): Preview {
   const judge = recordJudge({ ...rules, id: PREVIEW_JOB_ID }, PREVIEW_MESSAGE_ID);
   const objects = new Objects(rules.output, maxBytes);
@@ -63,7 +66,7 @@ export function preview(
     ...{ records: [], notKept: [], objects: [], leftOut: 0 },
   };
   for (const [index, line] of lines.entries()) {
-    const whole = RecordLine.read(line);
+    const whole = RecordLine.read(line, sources[index]);
     if (whole === null) throw new Error("a line is no record");
     const record = loadedRecord(index, whole);
     const text = judge(record);
@@ -77,7 +80,8 @@ export function preview(
       const truncated = record.shipped !== record.whole;
       result.kept += 1;
       if (truncated) result.truncated += 1;
-      if (objects.add(text, utcDay(record.shipped.EventTimestampMs))) result.records.push({ index, text, truncated });
+      if (objects.add(text, utcDay(record.shipped.EventTimestampMs)))
+        result.records.push({ index, text, source: whole.Source, truncated });
       else result.leftOut += 1;
     }
   }

@@ -49,7 +49,8 @@ export function recentOf(group: readonly Loaded[], optOuts: readonly OptOut[]): 
         room.events -= 1;
       }
     }
-    byMessage.set(message.id, { ndjson: encodeUtf8(lines.reverse().join("")), tooLarge });
+    const ndjson = encodeUtf8(lines.reverse().join(""));
+    byMessage.set(message.id, { ndjson, tooLarge, ...(message.source && { sources: [message.source] }) });
   }
   return byMessage;
 }

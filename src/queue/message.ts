@@ -1,8 +1,10 @@
 import { crc32, deflateRawSync, inflateRawSync } from "node:zlib";
 import { concat, free, fromHex, toHex } from "../bytes.ts";
 import { MESSAGE_RAW_MAX_BYTES, RECORD_MAX_BYTES } from "../limits.ts";
+import type { Source } from "../record/source.ts";
 import { type Block, decodeBlocks, encodeBlocks } from "./blocks.ts";
 import { decodeFacts, encodeFacts, type MessageFacts } from "./facts.ts";
+import { decodeSources, encodeSources } from "./sources.ts";
 
 /**
  * The queue message: a head, and a body with the records as NDJSON, deflated where that is shorter.
@@ -28,6 +30,7 @@ import { decodeFacts, encodeFacts, type MessageFacts } from "./facts.ts";
  * | 2 | length of the NDJSON, its CRC-32, and that of the body |
  * | 3, 4 | what facts.ts says of the records |
  * | 5 | time of intake of the first copy of each part's request, 8 bytes each; absent: none is a repeat |
+ * | 6 | where each part came from, see sources.ts; absent: unknown |
  *
  * Block 1 of the body holds the records, part after part.
  *
@@ -85,6 +88,8 @@ export interface Part {
    */
   firstMs?: number;
   records: number;
+  /** Where its records came from; absent: unknown. */
+  source?: Source;
 }
 
 /** A message's head. */
@@ -124,6 +129,7 @@ export function encodeParts(
     [PARTS, concat(parts.map(encodePart))],
     [BODY, uint32s(raw.length, crc32(raw), crc32(body))],
     ...encodeFirsts(parts),
+    ...encodeSources(parts),
     ...(facts === null ? [] : encodeFacts(facts)),
     ...(more.head ?? []),
   ]);
@@ -281,16 +287,18 @@ function decodeHead(body: unknown): Decoded<Head> {
   const head = new Uint8Array(body, 0, length);
   if (headCrc(head) !== view.getUint32(CRC_AT)) return { ok: false, why: "fails its checksum" };
   const blocks = decodeBlocks(head.subarray(HEADER_BYTES));
-  const parts = blocks === null ? null : decodeParts(blocks.get(PARTS), blocks.get(FIRSTS));
+  const parts = blocks === null ? null : decodeParts(blocks);
   if (blocks === null || parts === null) return { ok: false, why: "does not say what its parts are" };
   return { ok: true, value: { envelope: { parts, elsewhere }, blocks } };
 }
 
 /** null: there are none, two have the same id, or a first copy came after its repeat. */
-function decodeParts(bytes: Uint8Array | undefined, firsts: Uint8Array | undefined): Part[] | null {
+function decodeParts(blocks: ReadonlyMap<number, Uint8Array>): Part[] | null {
+  const [bytes, firsts] = [blocks.get(PARTS), blocks.get(FIRSTS)];
   if (bytes === undefined || bytes.length === 0 || bytes.length % PART_BYTES !== 0) return null;
   const count = bytes.length / PART_BYTES;
   if (firsts !== undefined && firsts.length !== 8 * count) return null;
+  const sources = decodeSources(blocks, count);
   const parts = Array.from({ length: count }, (_, i): Part => {
     const part = bytes.slice(i * PART_BYTES, (i + 1) * PART_BYTES);
     const view = new DataView(part.buffer);
@@ -302,6 +310,7 @@ function decodeParts(bytes: Uint8Array | undefined, firsts: Uint8Array | undefin
       keyed: (view.getUint8(28) & FLAG_KEYED) !== 0,
       ...(firstMs !== takenInMs && { firstMs }),
       records: view.getUint32(24),
+      ...(sources[i] && { source: sources[i] }),
     };
   });
   const isValid = parts.every(

@@ -37,6 +37,14 @@ export const FIELD_NAMES = [
 ] as const;
 export type FieldName = (typeof FIELD_NAMES)[number];
 
+/**
+ * Fields beside these: not in the canonical line, and shipped only by a job that names them, where
+ * the setting EXTRA_FIELDS does, too.
+ */
+export const EXTRA_FIELDS = ["Source"] as const;
+export type ExtraField = (typeof EXTRA_FIELDS)[number];
+export type AnyField = FieldName | ExtraField;
+
 /** Type and meaning of each field, in the vendor's form, for `GET /datasets/{dataset}/fields`. */
 export const FIELD_DESCRIPTIONS: Readonly<Record<FieldName, string>> = {
   CPUTimeMs: "int; CPU time that the invocation used, in milliseconds",
@@ -56,10 +64,26 @@ export const FIELD_DESCRIPTIONS: Readonly<Record<FieldName, string>> = {
   WallTimeMs: "int; time from the start of the invocation to its end, in milliseconds",
 };
 
+/** The same of the extra fields. */
+export const EXTRA_DESCRIPTIONS: Readonly<Record<ExtraField, string>> = {
+  Source:
+    "string; where the record came from: tail (traced by the platform), http:<name of the token or member that sent it>, rpc; empty if unknown",
+};
+
 const KNOWN: ReadonlySet<string> = new Set(FIELD_NAMES);
+const EXTRA: ReadonlySet<string> = new Set(EXTRA_FIELDS);
 
 export function isFieldName(name: string): name is FieldName {
   return KNOWN.has(name);
+}
+
+export function isExtraField(name: string): name is ExtraField {
+  return EXTRA.has(name);
+}
+
+/** Why an extra field is refused that EXTRA_FIELDS does not name. */
+export function isOff(name: ExtraField): string {
+  return `field ${name} is off: EXTRA_FIELDS, a setting of this service, does not name it`;
 }
 
 export interface LogEntry {
@@ -95,3 +119,6 @@ export interface TraceRecord {
   ScriptVersion: { ID: string; Message: string; Tag: string };
   WallTimeMs: number;
 }
+
+/** The values of the extra fields; of a record that is not in a message yet, there are none. */
+export type ExtraValues = { readonly [name in ExtraField]?: string };

@@ -1,5 +1,13 @@
 import { TIME_MAX_MS } from "../limits.ts";
-import { type ExceptionEntry, FIELD_NAMES, type FieldName, type LogEntry, type TraceRecord } from "./fields.ts";
+import {
+  type ExceptionEntry,
+  type ExtraValues,
+  FIELD_NAMES,
+  type FieldName,
+  type LogEntry,
+  type TraceRecord,
+} from "./fields.ts";
+import type { Source } from "./source.ts";
 
 /** The text before each field's value in a canonical line, and after the last one. */
 const SEPARATORS: readonly string[] = [...FIELD_NAMES.map((name, i) => `${i === 0 ? "{" : ","}"${name}":`), "}"];
@@ -12,6 +20,14 @@ const TIMESTAMP = FIELD_NAMES.indexOf("EventTimestampMs");
 /** The one field with foreign JSON, which may contain any of the separators. */
 const EVENT = FIELD_NAMES.indexOf("Event");
 
+/** Neighbouring records have the same source. */
+let lastQuoted = { source: "", json: '""' };
+
+function quoted(source: Source): string {
+  if (lastQuoted.source !== source) lastQuoted = { source, json: JSON.stringify(source) };
+  return lastQuoted.json;
+}
+
 /**
  * A record as its canonical line (`recordLine`), parsed lazily: a field's JSON is a slice of the
  * line, and parsing is the largest cost of a record. A separator contains an unescaped `"` after a
@@ -20,16 +36,19 @@ const EVENT = FIELD_NAMES.indexOf("Event");
  *
  * The text between the separators is trusted: intake wrote it, and a checksum came with it.
  */
-export class RecordLine implements TraceRecord {
+export class RecordLine implements TraceRecord, ExtraValues {
   readonly line: string;
+  /** Not in the line. */
+  readonly Source: Source;
   readonly EventTimestampMs: number;
   /** Where each separator begins; -1: not searched yet. */
   readonly #starts: number[];
   /** Parsed values, by field. */
   #values: unknown[] | null = null;
 
-  private constructor(line: string) {
+  private constructor(line: string, source: Source) {
     this.line = line;
+    this.Source = source;
     this.#starts = [0, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, line.length - 1];
     // From the back in steps, so that no text is searched twice. An empty text must give NaN,
     // not 0.
@@ -38,11 +57,14 @@ export class RecordLine implements TraceRecord {
     this.EventTimestampMs = Number(this.#text(TIMESTAMP) || Number.NaN);
   }
 
-  /** @returns null if the line is not canonical, as far as a partial check shows. */
-  static read(line: string): RecordLine | null {
+  /**
+   * @param source where it came from; "": unknown.
+   * @returns null if the line is not canonical, as far as a partial check shows.
+   */
+  static read(line: string, source: Source = ""): RecordLine | null {
     if (!line.startsWith(SEPARATORS[0] as string) || !line.endsWith("}")) return null;
     try {
-      const record = new RecordLine(line);
+      const record = new RecordLine(line, source);
       const { EventTimestampMs: time } = record;
       return Number.isInteger(time) && time >= 0 && time <= TIME_MAX_MS ? record : null;
     } catch (error) {
@@ -71,7 +93,8 @@ export class RecordLine implements TraceRecord {
    */
   text(name: string): string | undefined {
     const field = INDEX.get(name);
-    return field === undefined ? undefined : this.#text(field);
+    if (field !== undefined) return this.#text(field);
+    return name === "Source" ? quoted(this.Source) : undefined;
   }
 
   /**

@@ -3,13 +3,15 @@ import { encodeUtf8, toBase64 } from "../bytes.ts";
 import { ASIDE_SHOWN_BYTES, ASIDE_SHOWN_UNITS } from "../limits.ts";
 import { readStrictly, wholeMessage } from "../object/load.ts";
 import type { Blobs } from "../queue/blob-store.ts";
-import { decodeEnvelope } from "../queue/message.ts";
+import { decodeEnvelope, type Part } from "../queue/message.ts";
+import type { Source } from "../record/source.ts";
 
 /** What is in a message that was set aside. */
 export interface AsideContent {
   /** Why it cannot be sent again; null: it can be read. */
   fault: string | null;
-  shown: { records: string[] | null; base64: string | null; complete: boolean };
+  /** `sources`: of each record, "" where it is unknown. */
+  shown: { records: string[] | null; sources: Source[] | null; base64: string | null; complete: boolean };
   /** All of it. */
   file: Uint8Array<ArrayBuffer>;
   mediaType: string;
@@ -28,6 +30,7 @@ export async function contentOf({ message }: AsideMessage, blobs: Pick<Blobs, "g
       fault: content.why,
       shown: {
         records: null,
+        sources: null,
         base64: toBase64(bytes.subarray(0, ASIDE_SHOWN_BYTES)),
         complete: bytes.length <= ASIDE_SHOWN_BYTES,
       },
@@ -36,7 +39,7 @@ export async function contentOf({ message }: AsideMessage, blobs: Pick<Blobs, "g
       extension: "bin",
     };
   }
-  const { lines } = content.value;
+  const { lines, parts } = content.value;
   const records: string[] = [];
   let units = 0;
   for (const line of lines) {
@@ -47,9 +50,19 @@ export async function contentOf({ message }: AsideMessage, blobs: Pick<Blobs, "g
   const isBad = lines.some((line) => readStrictly(line) === null);
   return {
     fault: isBad ? "holds a line that is no record" : null,
-    shown: { records, base64: null, complete: records.length === lines.length },
+    shown: {
+      records,
+      sources: sourcesOf(parts).slice(0, records.length),
+      base64: null,
+      complete: records.length === lines.length,
+    },
     file: encodeUtf8(lines.map((line) => `${line}\n`).join("")),
     mediaType: "application/x-ndjson",
     extension: "ndjson",
   };
+}
+
+/** Of each record. */
+function sourcesOf(parts: readonly Part[]): Source[] {
+  return parts.flatMap(({ records, source = "" }) => Array.from({ length: records }, () => source));
 }

@@ -44,6 +44,8 @@ export interface KnownJob {
   /** The version of its last change. */
   modifiedVersion: number;
   destination: DestinationFact;
+  /** Extra fields that it has though EXTRA_FIELDS names them no more; absent: none. */
+  fieldsOff?: readonly string[];
   /** A newer version wrote it: all but its times is unknown. */
   isUnreadable?: true;
 }

@@ -24,7 +24,7 @@ export function jobFindings(job: JobFacts, facts: Facts): Found[] {
     if (isLive) rest.push(...keptFindings(job, facts.nowMs));
     if (isLive && log.canary !== null) rest.push(...canaryFindings(log.canary));
   }
-  if (isLive) rest.push(...receiptFindings(job, facts));
+  if (isLive) rest.push(...receiptFindings(job, facts), ...fieldFindings(job));
   rest.push(...owedFindings(job, facts));
   return rest.map((found) => ({ ...found, subject }));
 }
@@ -70,6 +70,21 @@ function unreadable({ id }: JobFacts): Rest {
     advice:
       "Deploy the newer version again. Until then its events wait in the queue, ten days at most, and are set aside after that; no other job is held up. Or delete the job.",
   };
+}
+
+function fieldFindings({ id, fieldsOff = [] }: JobFacts): Rest[] {
+  if (fieldsOff.length === 0) return [];
+  const names = fieldsOff.join(", ");
+  return [
+    {
+      kind: "extra_field_off",
+      severity: "warning",
+      sinceMs: null,
+      affected: null,
+      summary: `Job ${id} ships or filters on ${names}, which the setting EXTRA_FIELDS does not name.`,
+      advice: `It goes on as before; no other job can have such a field. Name ${names} in EXTRA_FIELDS again, or take it out of field_names and filter of the job (PUT /jobs/{id}).`,
+    },
+  ];
 }
 
 /** What its log could not take, and takes as soon as it can. */

@@ -1,12 +1,17 @@
 import type { ConfigResult } from "../config.ts";
 import { parseDestination } from "../destinations/parse.ts";
 import { CLOCK_SKEW_MS, type JobConfig, type UnreadableJob } from "../job/config.ts";
+import { extraFieldsOf } from "../job/rules.ts";
 import { destinationPurpose, unseal } from "../job/secrets.ts";
+import { EXTRA_FIELDS } from "../record/fields.ts";
 import type { DestinationFact, KnownJob } from "./facts.ts";
 
 /** The part of a job that the rules use, without secrets. */
 export function knownJob(job: JobConfig, config: ConfigResult): KnownJob {
   const last = job.windows.at(-1);
+  // Malformed, it is another finding.
+  const on = config.ok ? config.config.extraFields : EXTRA_FIELDS;
+  const fieldsOff = extraFieldsOf(job).filter((name) => !on.includes(name));
   const isEnabled = job.deletedMs === null && last?.untilMs === null;
   return {
     id: job.id,
@@ -17,6 +22,7 @@ export function knownJob(job: JobConfig, config: ConfigResult): KnownJob {
     sampleRate: job.sampleRate,
     modifiedVersion: job.modifiedVersion,
     destination: destinationFact(job.destination, config),
+    ...(fieldsOff.length > 0 && { fieldsOff }),
   };
 }
 

@@ -41,7 +41,7 @@ const Secrets = z.object({
 export type WebhookSecrets = z.infer<typeof Secrets>;
 
 /**
- * An absolute https URL of a public host, or http of a loopback address where that is allowed.
+ * An absolute https URL of a public host, or http of a local host where loopback is allowed.
  * @returns the normalized URL, or what is wrong, without any part of the URL.
  */
 export function parseWebhookUrl(text: string, allowLoopback: boolean): Parsed<string> {
@@ -55,19 +55,7 @@ export function parseWebhookUrl(text: string, allowLoopback: boolean): Parsed<st
   // Unlike an endpoint, it may have a query: some receivers expect their key there.
   const endpoint = parseEndpoint(text.replace(/\?.*$/, ""), "url", allowLoopback);
   if (!endpoint.ok) return { ok: false, why: endpoint.why.replace(/^url /, "") };
-  if (isInternalName(endpoint.value.hostname)) return { ok: false, why: "must be a public host" };
   return { ok: true, value: new URL(text).href };
-}
-
-/**
- * Whether a name belongs to private networks: it has no dot, or a top-level name outside public
- * DNS. Ignores loopback. https://www.iana.org/assignments/special-use-domain-names, and ICANN's
- * resolution on `.internal`.
- */
-function isInternalName(hostname: string): boolean {
-  const name = hostname.replace(/\.+$/, "");
-  if (name.startsWith("[") || name === "localhost") return false;
-  return !name.includes(".") || /\.(?:internal|local|localdomain|lan|intranet|corp|home|svc|home\.arpa)$/.test(name);
 }
 
 /**

@@ -7,6 +7,8 @@ import {
   joinCounts,
   nameInText,
   parseCounts,
+  type SeenSource,
+  sourcesText,
   TALLY_BOUNDS,
 } from "../../src/account/function-counts.ts";
 import { ROW_MAX_BYTES } from "../../src/limits.ts";
@@ -141,5 +143,57 @@ describe("counts by function", () => {
         },
       ),
     );
+  });
+});
+
+describe("the sources of a function", () => {
+  const seen = (...names: string[]): SeenSource[] => names.map((source, i) => ({ source, lastMs: NOON_S - i * 1_000 }));
+  const NOON_S = 4_130_395_200_000;
+  const stored = (counts: readonly FunctionCount[]) => parseCounts(countsText(counts), sourcesText(counts));
+
+  it("are the eight latest, each once, with the time of its latest", () => {
+    const names = Array.from({ length: 12 }, (_, i) => `http:${i}`);
+    const once = tallied(seen(...names).map((each) => count("shop", { sources: [each] })));
+    expect(once[0]?.sources).toEqual(seen(...names.slice(0, 8)));
+    const later = { source: "http:11", lastMs: NOON_S + 5_000 };
+    expect(tallied([...once, count("shop", { sources: [later] })])[0]?.sources).toEqual([
+      later,
+      ...seen(...names.slice(0, 7)),
+    ]);
+  });
+
+  it("are read as they were written, beside counts whose sources are unknown", () => {
+    const counts = [
+      count("shop", { routed: 1, sources: seen("tail", "http:ci") }),
+      count("billing"),
+      count("till", { sources: seen("http:ci") }),
+      count(null),
+    ];
+    expect(stored(counts)).toEqual(counts);
+    expect(sourcesText([count("shop")])).toBeNull();
+    // A row that an earlier release has replaced.
+    expect(parseCounts(countsText(counts), null)).toEqual(counts.map(({ sources: _, ...each }) => each));
+  });
+
+  it("are kept of no name that is not kept", () => {
+    const counts = [count("x".repeat(300), { sources: seen("tail") }), count(null, { sources: seen("rpc") })];
+    expect(tallied(counts)).toEqual([count(null)]);
+  });
+
+  it("fit a row beside the counts whatever they are called, and those that have room go on", () => {
+    const long = (i: number) => "\u0001".repeat(250) + String(i).padStart(9, "\u0002");
+    const short = (i: number) => String(i).padStart(3, "x");
+    for (const nameOf of [long, short]) {
+      const counts = Array.from({ length: 2_000 }, (_, i) =>
+        count(`f${i}`, { sources: seen(...Array.from({ length: 8 }, (_each, n) => nameOf(8 * i + n))) }),
+      );
+      const kept = tallied(counts);
+      const bytes = new TextEncoder().encode(sourcesText(kept) ?? "").length;
+      expect(bytes).toBeLessThan(800_000);
+      expect(kept.flatMap(({ sources = [] }) => sources).length).toBeGreaterThan(200);
+      const [first] = kept;
+      const again = { source: first?.sources?.[3]?.source ?? "", lastMs: NOON_S + 9_000 };
+      expect(tallied([...kept, count("f0", { sources: [again] })])[0]?.sources?.[0]).toEqual(again);
+    }
   });
 });

@@ -110,6 +110,31 @@ describe("events by function", () => {
     expect(written.reduce((sum, each) => sum + each, 0)).toBe(1);
   });
 
+  it("have their sources, over all hours of thirty days; a row that an earlier release replaces has none", async () => {
+    const clock = setClock(NOON);
+    const sourcesOf = async () => (await ledger().functionCount("shop"))?.sources;
+    await count(message([{ name: "shop", routed: 1 }], { source: "tail" }));
+    clock.advance(DAY_MS);
+    // No time of intake counts beyond now.
+    await count(message([{ name: "shop", routed: 1 }], { source: "http:ci", takenInMs: NOON + 9 * DAY_MS }));
+    await count(message([{ name: "shop", routed: 1 }]));
+    const both = [
+      { source: "http:ci", lastMs: NOON + DAY_MS },
+      { source: "tail", lastMs: NOON },
+    ];
+    expect(await sourcesOf()).toEqual(both);
+    clock.advance(DAY_MS);
+    await sweep();
+    expect(await sourcesOf()).toEqual(both);
+    await runInDurableObject(ledger(), (_ledger, { storage: { sql } }) => {
+      const { hour, counts } = sql.exec("SELECT hour, counts FROM function_hour ORDER BY hour DESC LIMIT 1").one();
+      sql.exec("INSERT OR REPLACE INTO function_hour (hour, counts) VALUES (?, ?)", hour, counts);
+    });
+    expect(await sourcesOf()).toEqual(both.slice(1));
+    await ledger().forgetFunction("shop");
+    expect((await ledger().functions()).every(({ sources }) => sources === undefined)).toBe(true);
+  });
+
   it("are counted once, however often a message comes, also beside one that is new", async () => {
     setClock(NOON);
     const first = message([{ name: "shop", routed: 2 }]);

@@ -3,6 +3,7 @@ import { describe, expect, it, vi } from "vitest";
 import { requirePermission } from "../../src/access/roles.ts";
 import { GROUPS } from "../../src/app.ts";
 import { ApiError } from "../../src/errors.ts";
+import { ANSWER_MS } from "../../src/limits.ts";
 import { platform } from "../../src/platform.ts";
 import { ADMIN_TOKEN } from "../support/constants.ts";
 import { api, destinationConf } from "../support/runtime/api.ts";
@@ -406,7 +407,7 @@ describe("a part of the platform that fails", () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const CONTROL = { getByName: () => ({ get: () => new Promise(() => {}) }) };
     const answering = call("GET", "/logship/jobs/1", undefined, { settings: { CONTROL } });
-    await vi.advanceTimersByTimeAsync(60_000);
+    await vi.advanceTimersByTimeAsync(ANSWER_MS);
     vi.useRealTimers();
     const answer = await answering;
     expect(answer.status).toBe(503);

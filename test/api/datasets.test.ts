@@ -1,4 +1,10 @@
+import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
+import { readConfig } from "../../src/config.ts";
+import { controlPlane } from "../../src/control/plane.ts";
+import type { JobConfig } from "../../src/job/config.ts";
+import { NDJSON } from "../../src/output/format.ts";
+import { knownJob } from "../../src/status/known-jobs.ts";
 import columns from "../fixtures/columns.json";
 import { destinationConf } from "../support/runtime/api.ts";
 import { call, errorsOf, freshBucket } from "./harness.ts";
@@ -40,4 +46,104 @@ describe("the fields of a dataset", () => {
       }
     },
   );
+
+  it.each([
+    ["Source", ["Source"]],
+    [" Source , Source", ["Source"]],
+    ["", []],
+    [undefined, []],
+  ])("have the extra ones that EXTRA_FIELDS names, last, and not by default: %s", async (EXTRA_FIELDS, extra) => {
+    const settings = { EXTRA_FIELDS };
+    const path = "/logship/datasets/functions_trace_events/fields";
+    const all = await call<Record<string, string>>("GET", path, undefined, { settings });
+    expect(Object.keys(all.body.result)).toEqual([...names, ...extra]);
+    const byDefault = await call<Record<string, string>>("GET", `${path}/default`, undefined, { settings });
+    expect(Object.keys(byDefault.body.result)).toEqual(names);
+  });
+
+  it.each(["source", "Source,", "Source;Logs", "Outcome", "true", 7, ["Source"]])(
+    "are a fault of the configuration where EXTRA_FIELDS is malformed: %s",
+    async (EXTRA_FIELDS) => {
+      const answer = await call("GET", "/logship/jobs", undefined, { settings: { EXTRA_FIELDS } });
+      expect([answer.status, errorsOf(answer)[0]?.[2]]).toEqual([
+        503,
+        "configuration: EXTRA_FIELDS: names out of Source, separated by commas, or absent",
+      ]);
+    },
+  );
+});
+
+describe("a job with an extra field", () => {
+  const ON = { settings: { EXTRA_FIELDS: "Source" } };
+  const filter = JSON.stringify({ where: { key: "Source", operator: "eq", value: "tail" } });
+  const asking = [
+    ["/output_options/field_names/1", { output_options: { field_names: ["Outcome", "Source"] } }],
+    ["/filter", { filter }],
+    ["/logpull_options", { logpull_options: "fields=Outcome,Source" }],
+  ] as const;
+  const create = (fields: object, options = {}) =>
+    call<{ id: number }>(
+      "POST",
+      "/logship/jobs",
+      { destination_conf: destinationConf(freshBucket().name), ...fields },
+      options,
+    );
+  const update = (id: number, fields: object, options = {}) =>
+    call<object>("PUT", `/logship/jobs/${id}`, fields, options);
+
+  it.each(asking)("is refused where EXTRA_FIELDS does not name it: %s", async (pointer, fields) => {
+    const answer = await create(fields);
+    expect([answer.status, errorsOf(answer)]).toEqual([
+      400,
+      [
+        [
+          1004,
+          pointer,
+          expect.stringContaining("Source is off: EXTRA_FIELDS, a setting of this service, does not name it"),
+        ],
+      ],
+    ]);
+    expect((await create(fields, ON)).status).toBe(201);
+    const { id } = (await create({})).body.result;
+    expect((await update(id, fields)).status).toBe(400);
+    expect((await update(id, fields, ON)).status).toBe(200);
+    const shipping = Object.hasOwn(fields, "filter") ? {} : fields;
+    if (pointer !== "/filter") expect((await call("POST", "/logship/preview", shipping)).status).toBe(400);
+  });
+
+  it.each(asking)("stays as it is where EXTRA_FIELDS names it no more, and can be changed: %s", async (_, fields) => {
+    const { id } = (await create({ ...fields, enabled: true }, ON)).body.result;
+    expect((await update(id, { name: "other" })).body.result).toMatchObject({ name: "other", ...fields });
+    expect((await update(id, { enabled: false, ...fields })).status).toBe(200);
+    const cleared = { output_options: null, logpull_options: null, filter: null };
+    expect((await update(id, cleared)).status).toBe(200);
+    // Now it has none.
+    expect((await update(id, fields)).status).toBe(400);
+  });
+
+  it("is unknown below it, and in other spellings", async () => {
+    for (const key of ["Source.x", "source", "Source.", "Sources"]) {
+      const where = { key, operator: "eq", value: "tail" };
+      expect((await create({ filter: JSON.stringify({ where }) }, ON)).status).toBe(400);
+    }
+  });
+
+  it.each(asking)("is none that an earlier release follows, until it has no such field: %s", async (_, fields) => {
+    const { id } = (await create(fields, ON)).body.result;
+    const configOf = async () => (await controlPlane(env.CONTROL).get(id))?.config;
+    expect((await configOf())?.floor).toBe(2);
+    await update(id, { output_options: null, logpull_options: null, filter: null });
+    expect(await configOf()).not.toHaveProperty("floor");
+  });
+
+  it("is a finding where EXTRA_FIELDS names it no more", () => {
+    const settings = { ...env } as Record<string, unknown>;
+    const job = {
+      ...{ id: 1, windows: [], deletedMs: null, limits: { intervalMs: 1 }, sampleRate: 1, modifiedVersion: 1 },
+      ...{ filter, output: { ...NDJSON, fieldNames: ["Source"] }, destination: "" },
+    } as unknown as JobConfig;
+    expect(knownJob(job, readConfig(settings)).fieldsOff).toEqual(["Source"]);
+    expect(knownJob(job, readConfig({ ...settings, EXTRA_FIELDS: "Source" }))).not.toHaveProperty("fieldsOff");
+    expect(knownJob({ ...job, filter: null, output: NDJSON }, readConfig(settings))).not.toHaveProperty("fieldsOff");
+  });
 });

@@ -28,7 +28,7 @@ async function ship(scriptName: string, events: number, at = NOON): Promise<void
   if (acked.length !== 1) throw new Error("the message was not acknowledged");
 }
 
-const NEVER = { last_event: null, shipped: 0, dropped: { logging_off: 0, no_job: 0 } };
+const NEVER = { last_event: null, shipped: 0, dropped: { logging_off: 0, no_job: 0 }, sources: [] };
 const NO_SUCH = [404, [[7003, undefined, "no such function"]]];
 
 it("a list is of those whose names contain what is asked for, in capitals or not, and comes in pages", async () => {
@@ -276,6 +276,7 @@ describe("functions", () => {
         last_event: AT_NOON,
         shipped: 2,
         dropped: { logging_off: 0, no_job: 0 },
+        sources: [],
         modified_on: null,
         attachment: null,
       },
@@ -287,6 +288,7 @@ describe("functions", () => {
         last_event: new Date(clock.nowMs()).toISOString(),
         shipped: 5,
         dropped: { logging_off: 4, no_job: 3 },
+        sources: [],
         modified_on: AT_NOON,
         attachment: null,
       },

@@ -11,6 +11,8 @@ import { type AskOptions, askAs, BEARER, loggingOf, said, scriptedApi, UPSTREAM_
 const OUTSIDE: AskOptions = { account: ".." };
 const HERE = `${UPSTREAM_API}/accounts/${ACCOUNT}`;
 
+const lengthOf = (body: string) => ({ "content-length": `${new TextEncoder().encode(body).length}` });
+
 describe("a request that has no route here, with the platform's own bearer", () => {
   const requests: [method: string, path: string, options?: AskOptions][] = [
     ["GET", "/workers/services/shop"],
@@ -55,7 +57,7 @@ describe("a request that has no route here, with the platform's own bearer", () 
     ["PUT", "/workers/scripts/shop/secrets", "application/json", `{"text":"${ADMIN_TOKEN}"}`],
   ])("has its body and its type: %s %s", async (method, path, type, body) => {
     const world = scriptedApi(said({}, 201));
-    const answer = await askAs(world, method, path, body, { headers: { "content-type": type } });
+    const answer = await askAs(world, method, path, body, { headers: { "content-type": type, ...lengthOf(body) } });
     expect(answer.status).toBe(201);
     expect(world.asked).toMatchObject([
       { method, url: HERE + path, headers: { authorization: `Bearer ${BEARER}`, "content-type": type }, body },
@@ -111,12 +113,17 @@ describe("a request that has no route here, with the platform's own bearer", () 
     const path = "/workers/scripts/shop/versions";
     expect((await askAs(world, "POST", path, body, { headers: { "content-type": FORM_TYPE } })).status).toBe(200);
     const [asked] = world.asked;
+    expect(world.judged.map(({ url }) => url)).toEqual([`${HERE}/workers/scripts/shop/settings`]);
     expect([asked?.method, asked?.url]).toEqual(["POST", HERE + path]);
     expect(asked?.body).toContain('{"main_module":"index.js","observability":{"enabled":true}}');
     expect(asked?.body).toContain('filename="index.js"');
     expect(await loggingOf()).toBe("unset");
     const faulty = await askAs(world, "POST", path, "{}", { headers: { "content-type": "application/json" } });
     expect([faulty.status, world.asked.length]).toEqual([415, 1]);
+    // A stranger's upload is not read.
+    world.judge = () => said(null, 403);
+    const stranger = await askAs(world, "POST", path, body, { headers: { "content-type": FORM_TYPE } });
+    expect([stranger.status, world.asked.length]).toEqual([403, 1]);
   });
 
   it.each([
@@ -125,13 +132,25 @@ describe("a request that has no route here, with the platform's own bearer", () 
     [null, false],
   ])("has settings that say whether events come here: %j", async (tail_consumers, logpush) => {
     const theirs = { logpush: !logpush, tail_consumers, usage_model: "standard" };
-    const answer = await askAs(scriptedApi(said(theirs)), "GET", "/workers/scripts/shop/settings");
+    const world = scriptedApi();
+    world.judge = () => said(theirs);
+    const answer = await askAs(world, "GET", "/workers/scripts/shop/settings");
     expect([answer.status, answer.json?.result]).toEqual([200, { ...theirs, logpush }]);
+  });
+
+  it("is refused if its length is unknown, or it is compressed", async () => {
+    const world = scriptedApi();
+    const ask = (headers: Record<string, string>) =>
+      askAs(world, "POST", "/workers/scripts/shop/secrets", "{}", { headers });
+    expect((await ask({ "content-length": "2", "content-encoding": "gzip" })).status).toBe(415);
+    expect((await ask({ "content-length": "x" })).status).toBe(400);
+    expect(world.asked).toEqual([]);
   });
 
   it("is refused if it is too large", async () => {
     const world = scriptedApi();
-    const answer = await askAs(world, "POST", "/workers/scripts/shop/secrets", new Uint8Array(UPLOAD_MAX_BYTES + 1));
+    const headers = { "content-length": `${UPLOAD_MAX_BYTES + 1}` };
+    const answer = await askAs(world, "POST", "/workers/scripts/shop/secrets", "x", { headers });
     expect([answer.status, world.asked]).toEqual([413, []]);
   });
 });

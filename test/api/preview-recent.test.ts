@@ -103,7 +103,8 @@ describe("a preview", () => {
     const { name, control } = freshBucket();
     const id = await createJob(name, options);
     const sent = events();
-    await deliver(pack(sent.map((each) => ({ event: each })) as unknown as Minted[], clock.nowMs()));
+    const minted = sent.map((each) => ({ event: each })) as unknown as Minted[];
+    await deliver(pack(minted, clock.nowMs(), { source: "http:Admin token" }));
     await settle(id, clock);
     const written = (await control.contents()).filter(({ key }) => !key.includes("00010101"));
     const texts = written.map(({ key, bytes }) => {

@@ -36,8 +36,8 @@ describe("a preview of events that are given", () => {
       source: "given",
       ...{ events: 3, kept: 2, filtered: 1, sampled_out: 0, truncated: 0, left_out: 0 },
       records: [
-        { index: 1, text: `${NOON + 1},"exception"\n`, truncated: false },
-        { index: 2, text: `${NOON + 86_400_000},"canceled"\n`, truncated: false },
+        { index: 1, text: `${NOON + 1},"exception"\n`, source: "http:Admin token", truncated: false },
+        { index: 2, text: `${NOON + 86_400_000},"canceled"\n`, source: "http:Admin token", truncated: false },
       ],
       not_kept: [{ index: 0, reason: "filtered" }],
       objects: [

@@ -27,7 +27,12 @@ export interface Asked {
 }
 
 export interface ScriptedApi extends Platform {
+  /** All but questions about the bearer. */
   readonly asked: Asked[];
+  /** Questions about the bearer: those for the settings of a script with its bindings. */
+  readonly judged: Asked[];
+  /** Its answer to them. */
+  judge: (asked: Asked) => Response | Promise<Response>;
 }
 
 /** The platform's answers, one per request; a function may do anything else. */
@@ -35,13 +40,21 @@ export type Script = Response | ((init: RequestInit) => Promise<Response>);
 
 export function scriptedApi(...answers: Script[]): ScriptedApi {
   const asked: Asked[] = [];
+  const judged: Asked[] = [];
   return {
     ...platform,
     asked,
+    judged,
+    judge: () => said({ bindings: [] }),
     async fetch(url, init) {
       const { method = "GET", headers, body, redirect } = init;
       const text = body === undefined ? "" : await new Response(body).text();
-      asked.push({ method, url, headers: Object.fromEntries(new Headers(headers)), body: text, redirect });
+      const seen = { method, url, headers: Object.fromEntries(new Headers(headers)), body: text, redirect };
+      if (method === "GET" && /\/scripts\/[^/]+\/settings$/.test(url)) {
+        judged.push(seen);
+        return this.judge(seen);
+      }
+      asked.push(seen);
       const next = answers.shift();
       if (next === undefined) throw new Error("nobody said what the platform answers to this");
       return typeof next === "function" ? next(init) : next;

@@ -166,7 +166,7 @@ describe("a message", () => {
     expect(result).toMatchObject({
       events: 2,
       resendable: true,
-      content: { records: lines, base64: null, complete: true },
+      content: { records: lines, sources: ["", ""], base64: null, complete: true },
     });
   });
 
@@ -175,7 +175,10 @@ describe("a message", () => {
     await unreadable(1, bytes);
     const { result } = (await call<Entry>("GET", "/logship/set-aside/message-1")).body;
     const shown = btoa("\x07".repeat(ASIDE_SHOWN_BYTES));
-    expect(result).toMatchObject({ resendable: false, content: { records: null, base64: shown, complete: false } });
+    expect(result).toMatchObject({
+      resendable: false,
+      content: { records: null, sources: null, base64: shown, complete: false },
+    });
     expect(result.why_not).toBe("its records cannot be read: not a logship message");
     const response = await file("message-1");
     expect(new Uint8Array(await response.arrayBuffer())).toEqual(bytes);
@@ -187,7 +190,7 @@ describe("a message", () => {
     expect(ASIDE_SHOWN_UNITS).toBeLessThan(3 * long.length);
     await aside(1, [long, long, long]);
     const { result } = (await call<{ content: { records: string[] } }>("GET", "/logship/set-aside/message-1")).body;
-    expect(result.content).toEqual({ records: [long, long], base64: null, complete: false });
+    expect(result.content).toEqual({ records: [long, long], sources: ["", ""], base64: null, complete: false });
     const response = await file("message-1");
     expect(await response.text()).toBe(`${long}\n`.repeat(3));
     expect(Object.fromEntries(response.headers)).toMatchObject({

@@ -19,11 +19,11 @@ beforeEach(() => {
   clock = setClock(NOON);
 });
 
-async function ship(scriptName: string, events: number): Promise<void> {
+async function ship(scriptName: string, events: number, source?: string): Promise<void> {
   // The earlier switch is in force.
   clock.advance(1_000);
   const minted = new Oracle({ at: clock.nowMs(), name: scriptName }).mint(events, { scriptName });
-  const { acked } = await deliver(pack(minted, clock.nowMs()));
+  const { acked } = await deliver(pack(minted, clock.nowMs(), source === undefined ? {} : { source }));
   expect(acked).toHaveLength(1);
 }
 
@@ -58,6 +58,21 @@ describe("the functions", () => {
     expect(textOf(html)).toMatch(/shop on by default .* 5 0 events arrive/);
     expect(html).toMatch(/role="switch" aria-checked="false" aria-label="Logging of noisy"/);
     expect(html).toMatch(/role="switch" aria-checked="true" aria-label="Logging of shop"/);
+  });
+
+  it("say where their events came from, so that a claimed name is told from a traced one", async () => {
+    await ship("bank", 1, "tail");
+    await ship("bank", 1, "http:<b>ci</b>");
+    await ship("shop", 1);
+    const visitor = await Visitor.signedIn();
+    const { html } = await visitor.get("/functions");
+    expect(textOf(html)).toMatch(/bank .* events arrive http:<b>ci<\/b> , tail/);
+    expect(html).not.toContain("<b>ci");
+    const page = await text("/functions/bank", visitor);
+    expect(page).toMatch(/http:<b>ci<\/b> as its sender says, last .* tail traced by Cloudflare, last/);
+    for (const name of ["http:1", "http:2", "http:3"]) await ship("bank", 1, name);
+    expect(await text("/functions", visitor)).toMatch(/http:3 , http:2 , http:1 \+2/);
+    expect(await text("/functions/shop", visitor)).toContain("Sources unknown");
   });
 
   it("come in pages, and are found by a part of their names; a switch leads back to where it was", async () => {

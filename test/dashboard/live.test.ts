@@ -17,8 +17,10 @@ beforeEach(() => {
   oracle = new Oracle({ at: clock.nowMs() });
 });
 
-const send = (options: { outcome?: string; scriptName?: string; events?: number } = {}) =>
-  deliver(pack(oracle.mint(options.events ?? 1, options), clock.nowMs()));
+const send = (options: { outcome?: string; scriptName?: string; events?: number; source?: string } = {}) => {
+  const source = options.source === undefined ? {} : { source: options.source };
+  return deliver(pack(oracle.mint(options.events ?? 1, options), clock.nowMs(), source));
+};
 const FILTER = JSON.stringify({ where: { key: "Outcome", operator: "!eq", value: "</textarea><b>" } });
 
 describe("the live page", () => {
@@ -41,6 +43,11 @@ describe("the live page", () => {
     expect(html).not.toContain("<img");
     expect(html).toContain("&lt;img src=x&gt;&lt;U+202E&gt;");
     expect(html).toContain("shop␛[31m");
+  });
+
+  it("lists where each of them came from", async () => {
+    await send({ scriptName: "bank", source: "http:<i>ci" });
+    expect(textOf((await (await Visitor.signedIn()).get("/live")).html)).toMatch(/bank http:<i>ci \{/);
   });
 
   it("lists fifty of them at most", async () => {

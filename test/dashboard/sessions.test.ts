@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import { hashOf } from "../../src/access/credentials.ts";
 import { accessRegister } from "../../src/access/register.ts";
 import { createApp } from "../../src/app.ts";
-import { csrfOf, newSessionId, SESSION_COOKIE } from "../../src/dashboard/session.ts";
+import { csrfOf, newSessionId } from "../../src/dashboard/session.ts";
 import { SESSION_MS, SESSIONS_MAX, SESSIONS_OF_ONE_MAX } from "../../src/limits.ts";
 import { platform } from "../../src/platform.ts";
 import { call } from "../api/harness.ts";
@@ -13,6 +13,8 @@ import { member, token } from "../api/principals.ts";
 import { ADMIN_TOKEN } from "../support/constants.ts";
 import { NOON, setClock } from "../support/runtime/pipeline.ts";
 import { ORIGIN, textOf, Visitor } from "./support.ts";
+
+const COOKIE = "__Host-logship";
 
 let clock: ReturnType<typeof setClock>;
 beforeEach(() => {
@@ -41,13 +43,12 @@ describe("a cookie", () => {
     const ids = await Promise.all([1, 2, 3].map(async () => idOf(await Visitor.signedIn())));
     expect(new Set(ids).size).toBe(3);
     for (const id of ids) expect(id).toMatch(/^[\w-]{43}$/);
-    // support.ts checks the attributes of every cookie.
-    expect(SESSION_COOKIE).toMatch(/^__Host-/);
+    // support.ts checks name and attributes of every cookie.
   });
 
   it("of somebody else's making opens nothing, and is not taken over by signing in", async () => {
     const visitor = new Visitor();
-    const forged = `${SESSION_COOKIE}=${newSessionId()}`;
+    const forged = `${COOKIE}=${newSessionId()}`;
     visitor.cookie = forged;
     expect((await visitor.get("/")).location).toBe("/sign-in");
     await visitor.submit("/sign-in", { token: ADMIN_TOKEN });
@@ -55,18 +56,57 @@ describe("a cookie", () => {
     expect([await isIn(visitor), await with_(forged)]).toEqual([true, 303]);
   });
 
+  it("is of one port where the host is this machine, so that two shippers there do not sign each other out", async () => {
+    const ask = (url: string, init: RequestInit) => createApp(platform).request(url, init, env as unknown as Env);
+    const names: string[] = [];
+    const jar: string[] = [];
+    for (const origin of [
+      "http://localhost:8787",
+      "http://localhost:8788",
+      "http://127.0.0.1:8787",
+      "http://x.localhost:1",
+      "https://[::1]:8787",
+      "http://localhost",
+      "https://logship.test:8443",
+    ]) {
+      const headers = { origin, "content-type": "application/x-www-form-urlencoded" };
+      const body = new URLSearchParams({ token: ADMIN_TOKEN });
+      const set = (await ask(`${origin}/sign-in`, { method: "POST", headers, body })).headers.get("set-cookie") ?? "";
+      const [cookie = "", ...attributes] = set.split("; ");
+      names.push(cookie.split("=")[0] ?? "");
+      expect(attributes).toEqual(["Path=/", "Secure", "HttpOnly", "SameSite=Lax", `Max-Age=${SESSION_MS / 1_000}`]);
+      const show = async (sent: string) => (await ask(`${origin}/session`, { headers: { cookie: sent } })).status;
+      expect(await show(cookie)).toBe(200);
+      if (origin.startsWith("http://localhost:")) {
+        // Beside those of the other ports, as a browser sends them.
+        expect(await show(jar.join("; "))).toBe(303);
+        jar.push(cookie);
+        expect(await show(jar.join("; "))).toBe(200);
+      }
+    }
+    const [first, second] = ["8787", "8788"].map((port) => `${COOKIE}-${port}`);
+    expect(names).toEqual([first, second, first, `${COOKIE}-1`, first, COOKIE, COOKIE]);
+    const out = await ask("http://localhost:8788/sign-out", {
+      method: "POST",
+      headers: { origin: "http://localhost:8788", cookie: jar.join("; ") },
+    });
+    expect(out.headers.get("set-cookie")).toMatch(/^__Host-logship-8788=; .*Max-Age=0$/);
+    const still = await ask("http://localhost:8787/session", { headers: { cookie: jar.join("; ") } });
+    expect(still.status).toBe(200);
+  });
+
   it("counts if it is the only one of its name, and nothing but the id", async () => {
     const visitor = await Visitor.signedIn();
     const other = await Visitor.signedIn();
     const [one, two] = [visitor.cookie ?? "", other.cookie ?? ""];
-    expect(await with_(`a=b; ${one}; ${SESSION_COOKIE}2=x`)).toBe(200);
+    expect(await with_(`a=b; ${one}; ${COOKIE}2=x`)).toBe(200);
     for (const cookies of [
       `${one}; ${two}`,
       `${one}; ${one}`,
-      `${SESSION_COOKIE}=; ${one}`,
+      `${COOKIE}=; ${one}`,
       `${one}x`,
       one.slice(0, -1),
-      `${SESSION_COOKIE}="${idOf(visitor)}"`,
+      `${COOKIE}="${idOf(visitor)}"`,
       one.replace("__Host-", "__host-"),
       one.replace("__Host-", ""),
       `x${one}`,

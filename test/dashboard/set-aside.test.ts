@@ -6,6 +6,7 @@ import { accountLedger } from "../../src/account/ledger.ts";
 import { createApp } from "../../src/app.ts";
 import { DeliveryLog } from "../../src/index.ts";
 import { platform } from "../../src/platform.ts";
+import { encodeParts } from "../../src/queue/message.ts";
 import { recordLine } from "../../src/record/encode.ts";
 import { call } from "../api/harness.ts";
 import { token } from "../api/principals.ts";
@@ -133,6 +134,14 @@ describe("one", () => {
     }
     const text = await textAt("/set-aside/message-1");
     for (const said of ["Records: 8", SCRIPT, IMAGE, "no JSON <img"]) expect(text).toContain(said);
+  });
+
+  it("shows beside each record where it came from", async () => {
+    const taken = { id: id(1), takenInMs: NOON, keyed: false };
+    const body = new TextEncoder().encode(`${lineOf("bank")}\n`);
+    const message = encodeParts([{ ...taken, records: 1, source: "http:<i>ci" }], body, null).buffer;
+    await accountLedger(env.ACCOUNT).setAside({ taken, queue: "q", why: "w", events: 1, message });
+    expect(await textAt("/set-aside/message-1")).toMatch(/bank http:<i>ci/);
   });
 
   it("shows many records in pages, and a large one cut", async () => {

@@ -154,7 +154,7 @@ describe("the webhook", () => {
   it.each([
     "",
     "http://hooks.example.com/x",
-    "https://intranet/x",
+    "https://wiki.intranet/x",
     "https://10.0.0.1/",
     IMAGE,
     `https://x.test/${"y".repeat(9_000)}`,

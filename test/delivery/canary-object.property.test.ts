@@ -9,7 +9,7 @@ import {
   canaryRecord,
 } from "../../src/delivery/canary-object.ts";
 import { dollarSeams, NDJSON } from "../../src/output/format.ts";
-import { FIELD_NAMES } from "../../src/record/fields.ts";
+import { EXTRA_FIELDS, FIELD_NAMES } from "../../src/record/fields.ts";
 import { toRecord } from "../../src/record/record.ts";
 import { NOON } from "../support/runtime/pipeline.ts";
 import { format, textOfMember } from "./direct.ts";
@@ -80,7 +80,7 @@ describe("the record of a canary", () => {
 const text = fc.string({ maxLength: 40, unit: "grapheme" }).filter((value) => value.isWellFormed());
 const formats = fc
   .record({
-    fieldNames: fc.option(fc.shuffledSubarray([...FIELD_NAMES]), { nil: null }),
+    fieldNames: fc.option(fc.shuffledSubarray([...FIELD_NAMES, ...EXTRA_FIELDS]), { nil: null }),
     type: fc.constantFrom("ndjson" as const, "csv" as const),
     batchPrefix: text,
     batchSuffix: text,
@@ -97,7 +97,7 @@ describe("the object of a canary", () => {
       fc.property(formats, times, (output, now) => {
         const { body } = canaryObject(output, 7, IDENTITY, now);
         const read = textOfMember(body);
-        const record = canaryRecord(7, IDENTITY, now);
+        const record = { ...canaryRecord(7, IDENTITY, now), Source: "" };
         const names = output.fieldNames ?? FIELD_NAMES;
         const values = names.map((name) => {
           const json = JSON.stringify(record[name]);

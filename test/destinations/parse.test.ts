@@ -390,7 +390,8 @@ describe("an endpoint", () => {
     ["https://0.0.0.0", "refused: endpoint must be a public host", "refused: endpoint must be a public host"],
     ["https://0x7f.1", "refused: endpoint must be a public host", "https://127.0.0.1/"],
     ["https://localhost.", "refused: endpoint must be a public host", "refused: endpoint must be a public host"],
-    ["https://store.localhost", "refused: endpoint must be a public host", "refused: endpoint must be a public host"],
+    ["https://store.localhost", "refused: endpoint must be a public host", "https://store.localhost/"],
+    ["http://minio:9000", "refused: endpoint must be a public host", "http://minio:9000/"],
     [
       "https://[::ffff:127.0.0.1]",
       "refused: endpoint must be a public host",
@@ -453,7 +454,7 @@ describe("an endpoint", () => {
   ];
 
   it.each(cases)(
-    "is a host or an https:// URL, and http only for loopback where that is allowed: %s",
+    "is a host or an https:// URL, and http only for local hosts where that is allowed: %s",
     (text, inProduction, locally) => {
       expect([endpoint(text), endpoint(text, true)]).toEqual([inProduction, locally]);
     },

@@ -53,6 +53,12 @@ it("ships a request, what it throws or rejects, a cron, a batch, an alarm and an
     expect(sorted(shipped.map((record) => withoutTimes(record, fromMs, untilMs)))).toEqual(sorted(expected));
     expect(ledger).toMatchObject({ received: expected.length, delivered: expected.length });
     expect(await shipper.api.accountLedger()).toMatchObject({ processed: expected.length, routed: expected.length });
+    // From another process, whose trace items are plain objects here.
+    const functions = await fetch(`${shipper.url}/client/v4/accounts/local/functions/scripts`, {
+      headers: { authorization: `Bearer ${shipper.token}` },
+    });
+    const { result } = (await functions.json()) as { result: { sources: { source: string }[] }[] };
+    expect(result.flatMap(({ sources }) => sources.map(({ source }) => source))).toEqual(["tail"]);
   } finally {
     await sample.stop();
   }

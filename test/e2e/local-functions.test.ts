@@ -290,6 +290,24 @@ describe("a function that runs locally", () => {
     }
   });
 
+  it("works again after it has ended its own isolate, without another upload", async ({ expect }) => {
+    await upload(
+      "ending",
+      `import { abortIsolate } from "cloudflare:workers";
+       let visits = 0;
+       export default { fetch(request) {
+         if (new URL(request.url).pathname === "/end") abortIsolate("enough");
+         return new Response(String(++visits));
+       } };`,
+    );
+    const answers: string[] = [];
+    for (const path of ["/", "/", "/end", "/", "/end", "/"]) {
+      const { status, text } = await visit("ending", path);
+      answers.push(status === 200 ? text : String(status));
+    }
+    expect(answers).toEqual(["1", "2", "500", "1", "500", "1"]);
+  });
+
   it("can open web sockets, stream, and send its visitor elsewhere", async ({ expect }) => {
     await upload(
       "lively",

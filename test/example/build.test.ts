@@ -1,5 +1,5 @@
 /** The build of the example, and the example's own checks. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
@@ -31,6 +31,10 @@ async function run(name: string, ...argv: readonly string[]): Promise<void> {
 it("takes its two values from the environment, and nothing else of it", () => {
   const built = parseEnv(readFileSync(join(world.app, BUILT_SECRETS), "utf8"));
   expect(built).toEqual({ PAYMENT_TOKEN: world.paymentToken, SHOP_ADDRESS: world.address });
+});
+
+it("lets no other user of the machine read them", () => {
+  expect((statSync(join(world.app, BUILT_SECRETS)).mode & 0o777).toString(8)).toBe("600");
 });
 
 it("renders the prerendered page with what is public of them, and keeps the token from visitors", () => {

@@ -6,6 +6,7 @@ import { beforeAll, expect, it, onTestFailed } from "vitest";
 import { SHOP_NAME } from "../../tools/example/app.ts";
 import { DURING, type Json, log, recordOf, thrown } from "../support/expected-records.ts";
 import { browserError, fetched, inReact, rendered, rpc, STACK, watched } from "./shop-records.ts";
+import { closeOf, socketFrom } from "./sockets.ts";
 import { truncatedLogs } from "./truncated.ts";
 import { Watch } from "./watch.ts";
 import { theWorld, type World } from "./world.ts";
@@ -17,6 +18,7 @@ const BROWSER = {
 
 /** As in its project file, per address. */
 const REPORTS_A_MINUTE = 30;
+const SOCKETS_A_MINUTE = 30;
 
 let world: World;
 let watch: Watch;
@@ -48,6 +50,28 @@ it("records a web socket's messages and its close", async () => {
   expect(told).toBe('{"packets":20}');
   socket.close(4_000, "bye");
   watch.expect(...watched(url, ["how many?"], 4_000));
+});
+
+it("opens only so many web sockets for one address", async () => {
+  const url = at("/stock/assam");
+  let opened = 0;
+  for (;;) {
+    const socket = await socketFrom(url, "192.0.2.4");
+    // The limit is per clock minute: if one ends in between, a second minute's worth is accepted.
+    if (socket === null || opened > 2 * SOCKETS_A_MINUTE) break;
+    opened += 1;
+    const answered = new Promise((resolve) => {
+      socket.onmessage = resolve;
+    });
+    socket.send("how many?");
+    await answered;
+    socket.close(1000);
+    await closeOf(socket);
+    watch.expect(...watched(url, ["how many?"], 1000));
+  }
+  watch.expect(fetched(url, 429));
+  expect(opened).toBeGreaterThanOrEqual(SOCKETS_A_MINUTE);
+  expect(opened).toBeLessThanOrEqual(2 * SOCKETS_A_MINUTE);
 });
 
 it("serves the prerendered page and other assets, of which there is no record", async () => {

@@ -3,6 +3,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { concat, encodeUtf8 } from "../../src/bytes.ts";
 import { decodeUtf8, readBody } from "../../src/intake/body.ts";
+import { EVENTS_PACE as PACE } from "../../src/limits.ts";
 import { parsedFrom } from "./found.ts";
 
 /** A request whose body arrives in pieces of these sizes, cyclically. */
@@ -38,7 +39,7 @@ describe("a body", () => {
       fc.asyncProperty(limit, sizes, fc.boolean(), level, async ([sent, room], pieces, gzip, each) => {
         const max = Math.max(sent.length + room, 0);
         const packed = gzip ? new Uint8Array(gzipSync(sent, { level: each })) : sent;
-        const read = await readBody(inPieces(packed, pieces, gzip), max);
+        const read = await readBody(inPieces(packed, pieces, gzip), max, PACE);
         answers[read.ok ? "read" : "tooLarge"] += 1;
         if (sent.length > max) expect(read).toMatchObject({ ok: false, fault: { status: 413 } });
         else expect(read).toEqual({ ok: true, bytes: sent });
@@ -62,7 +63,7 @@ describe("a body", () => {
             : how === "add"
               ? concat([packed, Uint8Array.from([at % 256])])
               : flip();
-        const read = await readBody(inPieces(damaged, pieces, true), 10_000_000);
+        const read = await readBody(inPieces(damaged, pieces, true), 10_000_000, PACE);
         if (read.ok) {
           // The compressed bytes may differ (time, distances); the decompressed ones are the same.
           expect(how).toBe("flip");

@@ -2,8 +2,10 @@ import { gzipSync } from "node:zlib";
 import { describe, expect, it, vi } from "vitest";
 import { concat } from "../../src/bytes.ts";
 import { decodeUtf8, discardRest, readBody } from "../../src/intake/body.ts";
+import { EVENTS_PACE as PACE } from "../../src/limits.ts";
 import { inflated, type Pieces } from "../../src/streams.ts";
 import { noise } from "../record/samples.ts";
+import { onFakeClock, stalled } from "../support/runtime/stalled.ts";
 
 const MAX = 100_000;
 const bytesOf = (text: string) => new TextEncoder().encode(text);
@@ -45,14 +47,17 @@ describe("the body of a request", () => {
   ];
 
   it.each(bodies)("is read to its end, gzip or not: %s", async (_what, bytes) => {
-    expect(await readBody(post(bytes), MAX)).toEqual({ ok: true, bytes });
-    expect(await readBody(post(bytes, { "content-encoding": "identity" }), MAX)).toEqual({ ok: true, bytes });
-    expect(await readBody(post(gzipSync(bytes), gzip), MAX)).toEqual({ ok: true, bytes });
-    expect(await readBody(post(gzipSync(bytes), { "content-encoding": " GZip " }), MAX)).toEqual({ ok: true, bytes });
+    expect(await readBody(post(bytes), MAX, PACE)).toEqual({ ok: true, bytes });
+    expect(await readBody(post(bytes, { "content-encoding": "identity" }), MAX, PACE)).toEqual({ ok: true, bytes });
+    expect(await readBody(post(gzipSync(bytes), gzip), MAX, PACE)).toEqual({ ok: true, bytes });
+    expect(await readBody(post(gzipSync(bytes), { "content-encoding": " GZip " }), MAX, PACE)).toEqual({
+      ok: true,
+      bytes,
+    });
   });
 
   it("may be absent", async () => {
-    expect(await readBody(post(null), MAX)).toEqual({ ok: true, bytes: new Uint8Array() });
+    expect(await readBody(post(null), MAX, PACE)).toEqual({ ok: true, bytes: new Uint8Array() });
   });
 
   it("is put together from whatever pieces it comes in", async () => {
@@ -63,13 +68,13 @@ describe("the body of a request", () => {
         controller.close();
       },
     });
-    expect(await readBody(post(pieces), MAX)).toEqual({ ok: true, bytes });
+    expect(await readBody(post(pieces), MAX, PACE)).toEqual({ ok: true, bytes });
   });
 
   it("is refused one byte beyond the limit, gzip or not", async () => {
     const bytes = bytesOf("x".repeat(MAX + 1));
-    expect(await readBody(post(bytes), MAX)).toEqual(tooLarge);
-    expect(await readBody(post(gzipSync(bytes), gzip), MAX)).toEqual(tooLarge);
+    expect(await readBody(post(bytes), MAX, PACE)).toEqual(tooLarge);
+    expect(await readBody(post(gzipSync(bytes), gzip), MAX, PACE)).toEqual(tooLarge);
   });
 
   it("is refused by the length it announces, before a byte is read", async () => {
@@ -79,14 +84,14 @@ describe("the body of a request", () => {
       controller.enqueue(new Uint8Array(10));
     };
     const source = new ReadableStream({ pull }, { highWaterMark: 0 });
-    expect(await readBody(post(source, { "content-length": `${MAX + 1}` }), MAX)).toEqual(tooLarge);
+    expect(await readBody(post(source, { "content-length": `${MAX + 1}` }), MAX, PACE)).toEqual(tooLarge);
     expect(pulls).toBe(0);
   });
 
   it("is read no further than the limit when it never ends, and let go of with what nobody wants of it", async () => {
     const { body, seen } = endless();
     const request = post(body);
-    expect(await readBody(request, MAX)).toEqual(tooLarge);
+    expect(await readBody(request, MAX, PACE)).toEqual(tooLarge);
     expect(seen).toEqual({ sent: expect.toSatisfy((sent: number) => sent <= 2 * MAX), cancelled: false });
     await discardRest(request);
     expect(seen).toEqual({ sent: expect.toSatisfy((sent: number) => sent <= REST + 4 * MAX), cancelled: true });
@@ -104,7 +109,7 @@ describe("the body of a request", () => {
       },
     });
     const request = post(source, gzip);
-    expect(await readBody(request, MAX)).toEqual(tooLarge);
+    expect(await readBody(request, MAX, PACE)).toEqual(tooLarge);
     expect(inflated).toBeLessThan(bomb.length / 4);
     // Else the answer might not arrive: the rest has to be read.
     await discardRest(request);
@@ -146,7 +151,7 @@ describe("the body of a request", () => {
   ];
 
   it.each(broken)("is refused when it should be gzip and is %s", async (_what, bytes) => {
-    expect(await readBody(post(bytes, gzip), MAX)).toEqual(badGzip);
+    expect(await readBody(post(bytes, gzip), MAX, PACE)).toEqual(badGzip);
   });
 
   it("is refused when it breaks off", async () => {
@@ -156,14 +161,46 @@ describe("the body of a request", () => {
         controller.error(new Error("the client went away"));
       },
     });
-    expect(await readBody(post(source), MAX)).toEqual({
+    expect(await readBody(post(source), MAX, PACE)).toEqual({
       ok: false,
       fault: { status: 400, message: "the body broke off" },
     });
   });
 
+  it.each<[what: string, headers: Record<string, string>, begins: string]>([
+    ["", {}, "{"],
+    [", with a length", { "content-length": "100" }, "{"],
+    [" in the middle of gzip", gzip, "\u001f"],
+  ])("is cancelled when it falls silent%s", async (_what, headers, begins) => {
+    const { body, seen } = stalled(begins);
+    const { value, seconds } = await onFakeClock(() =>
+      readBody(post(body, headers), MAX, { silenceMs: 3_000, ms: 60_000 }),
+    );
+    expect([value, seconds, seen.cancelled]).toEqual([
+      { ok: false, fault: { status: 408, message: expect.stringContaining("nothing of it came for 3000 ms") } },
+      3,
+      true,
+    ]);
+  });
+
+  it("is cancelled when all of it takes too long, however steadily it comes", async () => {
+    let cancelled = false;
+    const dribble = () =>
+      new ReadableStream({
+        async pull(controller) {
+          await new Promise((resolve) => setTimeout(resolve, 1_000));
+          if (!cancelled) controller.enqueue(new Uint8Array(1));
+        },
+        cancel() {
+          cancelled = true;
+        },
+      });
+    const { value, seconds } = await onFakeClock(() => readBody(post(dribble()), MAX, { silenceMs: 3_000, ms: 8_000 }));
+    expect([value.ok, seconds, cancelled]).toEqual([false, 8, true]);
+  });
+
   it.each(["br", "deflate", "gzip, gzip", "x-gzip", "zstd"])("is refused in the encoding %s", async (encoding) => {
-    const answer = await readBody(post(bytesOf("{}"), { "content-encoding": encoding }), MAX);
+    const answer = await readBody(post(bytesOf("{}"), { "content-encoding": encoding }), MAX, PACE);
     expect(answer).toEqual({ ok: false, fault: { status: 415, message: "Content-Encoding must be gzip or absent" } });
   });
 });
@@ -173,7 +210,7 @@ describe("what nobody wants of a body", () => {
     for (const limit of [null, MAX]) {
       const { body, seen } = endless(2_000_000);
       const request = post(body);
-      if (limit !== null) expect(await readBody(request, limit)).toEqual(tooLarge);
+      if (limit !== null) expect(await readBody(request, limit, PACE)).toEqual(tooLarge);
       await discardRest(request);
       expect(seen).toEqual({ sent: 2_000_000, cancelled: false });
     }
@@ -182,7 +219,7 @@ describe("what nobody wants of a body", () => {
   it("is nothing where there is no body, where it was read, where it broke off, or where somebody else reads it", async () => {
     await discardRest(post(null));
     const whole = post(bytesOf("{}"));
-    await readBody(whole, MAX);
+    await readBody(whole, MAX, PACE);
     await discardRest(whole);
     const broken = new ReadableStream({ pull: (controller) => controller.error(new Error("gone")) });
     await discardRest(post(broken));

@@ -137,7 +137,7 @@ describe("a request of events", () => {
     const request = requestOf('{"event":null}', false);
     const context = {
       ...{ queue, blobs: scriptedBlobs(), platform: scriptedPlatform(TAKEN) },
-      ...{ keys, memory, defaultScriptName: "unnamed" },
+      ...{ keys, memory, defaultScriptName: "unnamed", source: "rpc" },
     };
     const first = takeEvents(request, context).catch((error: unknown) => error);
     expect(await lasts(first)).toBe(10_000);
@@ -157,7 +157,7 @@ describe("a request of events", () => {
     const request = requestOf('{"event":null}', false);
     const taken = takeEvents(request, {
       ...{ queue, blobs: scriptedBlobs(), platform: scriptedPlatform(TAKEN) },
-      ...{ keys: silent, memory, defaultScriptName: "unnamed" },
+      ...{ keys: silent, memory, defaultScriptName: "unnamed", source: "rpc" },
     }).catch((error: unknown) => error);
     expect(await lasts(taken)).toBe(5_000);
     expect(await taken).toBeInstanceOf(RegisterError);
@@ -170,7 +170,7 @@ describe("a request of events", () => {
     const request = requestOf(lines.join("\n"), true);
     const taken = takeEvents(request, {
       ...{ queue: slowQueue(9_000), blobs: scriptedBlobs(), platform: scriptedPlatform(TAKEN) },
-      ...{ keys: slow, memory, defaultScriptName: "unnamed" },
+      ...{ keys: slow, memory, defaultScriptName: "unnamed", source: "rpc" },
     }).catch((error: unknown) => error);
     expect(await lasts(taken)).toBeLessThanOrEqual(45_000);
     expect(await taken).toBeInstanceOf(SendError);

@@ -29,7 +29,7 @@ async function answerTo(body: string | Uint8Array, ndjson: boolean): Promise<Ans
   const platform = { now: () => TAKEN, sleep: () => Promise.reject(new Error("nothing fails")) };
   const memory = new Memory(platform);
   const keys = { first: () => Promise.reject(new Error("there is no key")) };
-  const context = { queue, blobs, keys, platform, memory, defaultScriptName: "unnamed" };
+  const context = { queue, blobs, keys, platform, memory, defaultScriptName: "unnamed", source: "rpc" };
   const taken = await takeEvents(request, context);
   expect(memory.held).toBe(0);
   if (!taken.ok) {

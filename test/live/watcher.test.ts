@@ -135,6 +135,20 @@ describe("one who watches", () => {
     expect(record).not.toHaveProperty("Logs");
   });
 
+  it("is told where each record came from, and can filter on it where that is on", () => {
+    const watcher = newcomer();
+    const from = (source: string) => RecordLine.read(recordLine(traceRecord({ Outcome: source })), source);
+    const large = RecordLine.read(recordLine(traceRecord({ Entrypoint: noise(70_000) })), "rpc");
+    const said = read(watcher.offer([from("tail"), from('http:"'), from(""), large], 0));
+    expect(said?.records?.map((each) => (each as { source?: string }).source)).toEqual(["tail", 'http:"', "", "rpc"]);
+    const filter = JSON.stringify({ where: { key: "Source", operator: "eq", value: "tail" } });
+    expect(watcher.want(filter, "")).toEqual([expect.stringContaining("EXTRA_FIELDS")]);
+    expect(watcher.want(filter, "", ["Source"])).toEqual([]);
+    // After hibernation, too.
+    const awoken = Watcher.awoken(watcher.state);
+    expect(outcomes(read(awoken.offer([from("rpc"), from("tail")], 0)) as Said)).toEqual(["tail"]);
+  });
+
   it("is not held up by what nobody can read: that is dropped", () => {
     const watcher = newcomer();
     const broken = RecordLine.read(line({ Outcome: "ok" }).line.replace('"ok"', "oops"));

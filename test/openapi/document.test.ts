@@ -202,10 +202,10 @@ describe("each operation", () => {
       Object.keys(
         OPERATIONS.find((each) => each.method === method && each.path.endsWith(end))?.operation.responses ?? {},
       );
-    expect(of("PUT", "/logship/jobs/{job_id}")).toEqual("200 400 401 403 404 409 413 415 503".split(" "));
-    expect(of("GET", "/logship/jobs/{job_id}")).toEqual("200 401 403 404 503".split(" "));
-    expect(of("GET", "/scripts/{script_name}")).toEqual("200 400 401 403 404 503".split(" "));
-    expect(of("POST", "/events")).toEqual("202 400 401 403 404 413 415 503".split(" "));
+    expect(of("PUT", "/logship/jobs/{job_id}")).toEqual("200 400 401 403 404 408 409 413 415 429 503".split(" "));
+    expect(of("GET", "/logship/jobs/{job_id}")).toEqual("200 401 403 404 429 503".split(" "));
+    expect(of("GET", "/scripts/{script_name}")).toEqual("200 400 401 403 404 429 503".split(" "));
+    expect(of("POST", "/events")).toEqual("202 400 401 403 404 408 413 415 429 503".split(" "));
   });
 });
 

@@ -1,9 +1,12 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
+import { encodeUtf8 } from "../../src/bytes.ts";
 import type { OptOut } from "../../src/job/config.ts";
 import type { Live } from "../../src/live/live.ts";
 import { showLive } from "../../src/live/push.ts";
 import { consumeEvents } from "../../src/pipeline/consume.ts";
 import { type Arrived, arrivedOf } from "../../src/pipeline/live.ts";
+import { encodeParts } from "../../src/queue/message.ts";
+import { recordLine } from "../../src/record/encode.ts";
 import { RecordLine } from "../../src/record/line.ts";
 import { NOON, noise, traceRecord } from "../record/samples.ts";
 import { deliver, id, job, one, outcomes, record, type World, world } from "./scripted.ts";
@@ -36,6 +39,15 @@ describe("records that somebody watches", () => {
     expect(shown(it_)).toEqual([[["a", "b", "event 2"], 0]]);
     expect(it_.shown[0]?.lines[1]).toBe(JSON.stringify(whole));
     expect(infos.mock.calls.at(-1)?.[0]).toMatchObject({ message: "batch", events: 3, acknowledged: 2 });
+  });
+
+  it("are handed over with where each came from", async () => {
+    const from = (n: number, source: string): ArrayBuffer => {
+      const part = { id: id(n), takenInMs: NOON, keyed: false, records: 1, source };
+      return encodeParts([part], encodeUtf8(`${recordLine(record(`${n}`))}\n`), null).buffer;
+    };
+    const it_ = await consume([from(1, "tail"), one(2), from(3, "http:ci")]);
+    expect(it_.shown).toMatchObject([{ lines: { length: 3 }, sources: ["tail", "", "http:ci"] }]);
   });
 
   it("go nowhere where nobody does", async () => {

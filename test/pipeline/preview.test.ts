@@ -106,11 +106,11 @@ describe("a preview", () => {
     ];
     const output = format({ fieldNames: ["Outcome"], batchPrefix: "[", recordSuffix: "}", batchSuffix: "]" });
     const rules = { filter: JSON.stringify({ where }), sampleRate: 1, output };
-    expect(preview(rules, records.map(recordLine))).toEqual({
+    expect(preview(rules, records.map(recordLine), 1_000, ["tail", "rpc"])).toEqual({
       ...{ events: 3, kept: 2, filtered: 1, sampledOut: 0, truncated: 1, leftOut: 0 },
       records: [
-        { index: 0, text: '{"Outcome":"a"}', truncated: false },
-        { index: 2, text: '{"Outcome":"c"}', truncated: true },
+        { index: 0, text: '{"Outcome":"a"}', source: "tail", truncated: false },
+        { index: 2, text: '{"Outcome":"c"}', source: "", truncated: true },
       ],
       notKept: [{ index: 1, reason: "filtered" }],
       objects: [

@@ -17,6 +17,7 @@ import {
   splitMessage,
 } from "../../src/queue/message.ts";
 import { recordLine } from "../../src/record/encode.ts";
+import { httpSource } from "../../src/record/source.ts";
 import { anyRecord, NOON } from "../record/samples.ts";
 
 const rawOf = (lines: readonly string[]): Uint8Array => encodeUtf8(lines.map((line) => `${line}\n`).join(""));
@@ -36,12 +37,13 @@ const anyPart = fc
     /** How long before it the first copy of its request came. */
     afterMs: fc.option(fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), { nil: undefined }),
     keyed: fc.boolean(),
+    source: fc.option(fc.constantFrom("tail", "rpc", "http:ci", `http:${"ü".repeat(254)}`), { nil: undefined }),
     lines: fc.array(anyLine, { maxLength: 3 }),
   })
-  .map(({ lines, afterMs = Number.POSITIVE_INFINITY, ...part }) => {
+  .map(({ lines, source, afterMs = Number.POSITIVE_INFINITY, ...part }) => {
     const isRepeat = afterMs <= part.takenInMs;
     const first = isRepeat ? { firstMs: part.takenInMs - afterMs } : {};
-    return { part: { ...part, ...first, records: lines.length }, lines };
+    return { part: { ...part, ...first, ...(source && { source }), records: lines.length }, lines };
   });
 
 const anyFunction = fc.record({
@@ -247,5 +249,59 @@ describe("blocks", () => {
     for (let length = 1; length < blocks.length; length++)
       if (length !== 7) expect(decodeBlocks(blocks.subarray(0, length)), `${length}`).toBeNull();
     expect(decodeBlocks(encodeBlocks([...[1, 1].map((type) => [type, new Uint8Array()] as const)]))).toBeNull();
+  });
+});
+
+describe("where the parts of a message came from", () => {
+  const parts = (...sources: (string | undefined)[]): [Part, ...Part[]] =>
+    sources.map((source, i) => ({
+      ...{ id: i.toString(16).padStart(32, "0"), takenInMs: NOON, keyed: false, records: 0 },
+      ...(source !== undefined && { source }),
+    })) as [Part, ...Part[]];
+  const sourcesOf = (bytes: Uint8Array<ArrayBuffer>): (string | undefined)[] | null => {
+    const decoded = decodeEnvelope(bytes.buffer);
+    return decoded.ok ? decoded.value.parts.map(({ source }) => source) : null;
+  };
+  const written = (...sources: (string | undefined)[]) => encodeParts(parts(...sources), new Uint8Array(), null);
+
+  it("takes at most 30 bytes of what tail() sends, and none where it is unknown", () => {
+    expect(written("tail").length - written(undefined).length).toBeLessThanOrEqual(30);
+    expect(written("").length).toBe(written(undefined).length);
+  });
+
+  it("is named once, however many parts came from there", () => {
+    const [one, ten] = [written("http:ci"), written(...Array<string>(10).fill("http:ci"))];
+    const without = written(...Array<undefined>(10).fill(undefined)).length - written(undefined).length;
+    expect(ten.length - one.length - without).toBe(9);
+    expect(sourcesOf(ten)).toEqual(Array(10).fill("http:ci"));
+  });
+
+  it("is told of 255 sources, and unknown of further ones", () => {
+    const many = Array.from({ length: 300 }, (_, i) => `http:${i}`);
+    expect(sourcesOf(written(...many))).toEqual([...many.slice(0, 255), ...Array(45).fill(undefined)]);
+  });
+
+  it.for<[string, number[]]>([
+    ["nothing", []],
+    ["a source that is cut off", [1, 0, 5, 116, 97]],
+    ["a part too few", [1, 0, 4, 116, 97, 105, 108]],
+    ["a part too many", [1, 0, 4, 116, 97, 105, 108, 1, 1]],
+    ["no UTF-8", [1, 0, 1, 0xff, 1]],
+    ["a control character", [1, 0, 2, 116, 10, 1]],
+    ["a text turned around", [1, 0, 4, 116, 0xe2, 0x80, 0xae, 1]],
+    ["a number that stands for none", [1, 0, 4, 116, 97, 105, 108, 2]],
+  ])("costs no record where it is malformed: %s", ([, block]) => {
+    const bytes = encodeParts(parts(undefined), rawOf([]), null, { head: [[6, Uint8Array.from(block)]] });
+    expect(sourcesOf(bytes)).toEqual([undefined]);
+    expect(decodeMessage(bytes.buffer).ok).toBe(true);
+  });
+
+  it("has no more of a name than an address may be long, and nothing that is not shown", () => {
+    expect(httpSource("a\u202eb\nc\ud800")).toBe("http:abc");
+    for (const name of ["x".repeat(1_000), "😀".repeat(500), "tail"]) {
+      const source = httpSource(name);
+      expect(sourcesOf(written(source))).toEqual([source]);
+      expect(source).toMatch(/^http:/);
+    }
   });
 });

@@ -297,6 +297,7 @@ const RULES: [kind: string, before: Facts, from: Facts, found: Partial<Finding>]
     ofJob({ sampleRate: 0.1, past: past({ sample: kept(200, ago(2 * HOUR)) }) }),
     { affected: { count: 200, what: "records" } },
   ],
+  ["extra_field_off", ofJob({}), ofJob({ fieldsOff: ["Source"] }), { severity: "warning", affected: null }],
   [
     "disabled_with_pending",
     ofJob({ enabledSinceMs: null }, { ...pending(5), oldestPendingTakenMs: ago(5 * MINUTE + 45 * SECOND) }),

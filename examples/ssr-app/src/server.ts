@@ -24,6 +24,16 @@ const framework = createServerEntry({
   }),
 });
 
+/** Anyone may open a WebSocket, and its messages make events: so many a minute from one address. */
+async function askStock(tea: string, request: Request, env: Env): Promise<Response> {
+  if (request.headers.has("Upgrade")) {
+    // Cloudflare sets this header.
+    const { success: isFew } = await env.WATCHERS.limit({ key: request.headers.get("CF-Connecting-IP") ?? "local" });
+    if (!isFew) return new Response(null, { status: 429 });
+  }
+  return env.STOCK.getByName(tea).fetch(request);
+}
+
 export default {
   fetch(request, env) {
     const { pathname } = new URL(request.url);
@@ -32,7 +42,7 @@ export default {
     const tea = /^\/stock\/([^/]+)$/.exec(pathname)?.[1];
     // An unknown name would create a Durable Object. An unread body would be an exception in the
     // record.
-    if (tea !== undefined && isTea(tea) && request.method === "GET") return env.STOCK.getByName(tea).fetch(request);
+    if (tea !== undefined && isTea(tea) && request.method === "GET") return askStock(tea, request, env);
     return framework.fetch(request);
   },
 

@@ -152,11 +152,18 @@ const AuditEntry = z
     times: z.int().min(1).describe("How often the same was done; repeats within an hour are one entry."),
     first_at: Time.describe("The first of these times."),
     actor: z
-      .object({ kind: z.enum(CALLER_KINDS), id: z.string(), name: z.string() })
-      .describe("Who made the change; `platform`: a caller whom only the platform's API knows."),
+      .object({ kind: z.enum([...CALLER_KINDS, "unknown"]), id: z.string(), name: z.string() })
+      .describe(
+        "Who made the change; `platform`: a caller whom only the platform's API knows; `unknown`: refused credentials.",
+      ),
     action: z.string().describe("The change, such as `job.create`."),
-    resource: z.string().nullable().describe("Id of what was changed; null: unknown, or none."),
-    outcome: z.enum(["done", "unconfirmed"]).describe("`unconfirmed`: it failed, but may have been made."),
+    resource: z
+      .string()
+      .nullable()
+      .describe("Id of what was changed, or the address that refused credentials came from; null: unknown, or none."),
+    outcome: z
+      .enum(["done", "unconfirmed", "refused"])
+      .describe("`unconfirmed`: it failed, but may have been made. `refused`: of unknown credentials."),
     body: z.unknown().describe("The body without secrets; null: none."),
     request_id: z.string().nullable(),
   })
@@ -165,7 +172,7 @@ export type AuditEntry = z.infer<typeof AuditEntry>;
 
 export const LIST_AUDIT: RouteDoc = {
   summary: "List changes made over the API",
-  description: "Latest first; kept for 90 days. Repeats are one entry.",
+  description: "And refused credentials. Latest first; kept for 90 days. Repeats are one entry.",
   query: AuditPage,
   result: AuditEntry,
   list: true,

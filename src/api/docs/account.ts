@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { FIELD_NAMES } from "../../record/fields.ts";
+import { EXTRA_FIELDS, FIELD_NAMES } from "../../record/fields.ts";
 import type { RouteDoc } from "../route.ts";
 import { Count, JobId, Time } from "./common.ts";
 
@@ -40,13 +40,13 @@ export const ACCOUNT_LEDGER: RouteDoc = {
 
 export const DATASET_FIELDS: RouteDoc = {
   summary: "List the fields of a dataset",
-  description: "Each with its type and meaning.",
-  result: z.partialRecord(z.enum(FIELD_NAMES), z.string()),
+  description: "Each with its type and meaning; extra fields where the setting `EXTRA_FIELDS` names them.",
+  result: z.partialRecord(z.enum([...FIELD_NAMES, ...EXTRA_FIELDS]), z.string()),
   examples: [{ name: "Names and descriptions" }],
 };
 
 export const DEFAULT_FIELDS: RouteDoc = {
   ...DATASET_FIELDS,
   summary: "List the fields that a job ships by default",
-  description: "A job without `field_names` ships all fields.",
+  description: "A job without `field_names` ships all fields but the extra ones.",
 };

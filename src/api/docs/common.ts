@@ -13,6 +13,11 @@ export const AskedTime = z.iso.datetime({ offset: true }).max(64).meta({ pattern
 /** An amount. */
 export const Count = z.int().min(0);
 
+/** Of a record. */
+export const RecordSource = z
+  .string()
+  .describe("Where it came from: `tail`, `http:<token name>` or `rpc`; empty: unknown.");
+
 export const JobId = z.int().min(1);
 export const HexId = z.string().regex(/^[0-9a-f]{32}$/);
 

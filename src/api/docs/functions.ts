@@ -1,9 +1,10 @@
 import * as z from "zod";
+import { SOURCES_KEPT } from "../../account/function-counts.ts";
 import { ScriptSettings, TailConsumer } from "../../control/function-schema.ts";
 import { ATTACHMENT_STATES } from "../../functions/attachments.ts";
 import { paging } from "../query.ts";
 import type { RouteDoc } from "../route.ts";
-import { Count, Time } from "./common.ts";
+import { Count, RecordSource, Time } from "./common.ts";
 
 const FUNCTIONS_PER_PAGE = 1_000;
 
@@ -50,6 +51,9 @@ export const FunctionView = z
       "Timestamp of its latest event, unless in the future; null: no event in the last 30 days.",
     ),
     ...COUNTS,
+    sources: z
+      .array(z.object({ source: RecordSource, last: Time.describe("The latest intake.") }))
+      .describe(`Where its events came from, the latest first, at most ${SOURCES_KEPT}; none where that is unknown.`),
     modified_on: Time.nullable().describe("When its settings last changed; null: no settings."),
     attachment: Attachment.nullable().describe(
       "Whether the platform still sends its events here, if attached through this service (`UPSTREAM_API`); null: not attached, or logging is off.",

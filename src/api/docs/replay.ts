@@ -74,7 +74,7 @@ export const BEGIN_REPLAY: RouteDoc = {
   body: AskReplay,
   result: Replay,
   status: 202,
-  errors: [409, 429],
+  errors: [409],
   examples: [
     {
       name: "One hour, to where the job ships",

@@ -40,7 +40,7 @@ export const UPLOAD_SCRIPT: RouteDoc = {
       .describe("Every other part is a module, named by its filename."),
   },
   result: Script,
-  errors: [409, 429],
+  errors: [409],
   examples: [
     {
       name: "A function of one module, whose events ship",

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { ASIDE_SHOWN_BYTES, ASIDE_SHOWN_UNITS } from "../../limits.ts";
 import { flag, paging } from "../query.ts";
 import type { RouteDoc } from "../route.ts";
-import { Count, JobId, Time } from "./common.ts";
+import { Count, JobId, RecordSource, Time } from "./common.ts";
 
 const JobIds = z.array(JobId);
 
@@ -43,6 +43,7 @@ export const Shown = z.discriminatedUnion("kind", [
     content: z
       .strictObject({
         records: z.array(z.string()).nullable().describe("The records, each as JSON text; null: unreadable."),
+        sources: z.array(RecordSource).nullable().describe("Where each of them came from; null: unreadable."),
         base64: z.string().nullable().describe("The bytes of an unreadable message; otherwise null."),
         complete: z.boolean().describe("`false`: only the beginning is included; `download=true` has all of it."),
       })

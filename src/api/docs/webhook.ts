@@ -76,6 +76,5 @@ export const TEST_WEBHOOK: RouteDoc = {
     status: z.int().nullable().describe("HTTP status of the answer; null: no answer."),
     message: z.string().describe("The result in words."),
   }),
-  errors: [429],
   examples: [{ name: "The webhook" }],
 };

@@ -7,7 +7,7 @@ import { summaryOf, visible } from "../parts/record-summary.ts";
  * @typedef {{ seen: number, shown: number, filtered: number, dropped: number, paused: number }}
  *   Counts
  */
-/** @typedef {{ record: Json, tooLarge?: number }} Arrived */
+/** @typedef {{ record: Json, source?: string, tooLarge?: number }} Arrived */
 /** @typedef {{ arrived: Arrived, row: HTMLTableRowElement, text: string | null }} Entry */
 
 /** Records kept in the list. */
@@ -64,6 +64,7 @@ const ui = {
   clear: part("live-clear", HTMLButtonElement),
   record: part("live-record", HTMLDialogElement),
   json: part("live-json", HTMLElement),
+  source: part("live-source", HTMLElement),
   large: part("live-large", HTMLElement),
   close: part("live-close", HTMLButtonElement),
 };
@@ -150,7 +151,7 @@ function marked(/** @type {string} */ kind, /** @type {string} */ text) {
   return element("span", `live-mark ${kind}`, mark, text);
 }
 
-function rowOf(/** @type {Arrived} */ { record, tooLarge }) {
+function rowOf(/** @type {Arrived} */ { record, source = "", tooLarge }) {
   const { atMs, outcome, kind, script, event, line, lineKind, more } = summaryOf(record);
   const time = element("time", "");
   if (atMs !== null) {
@@ -180,6 +181,7 @@ function rowOf(/** @type {Arrived} */ { record, tooLarge }) {
     // On a narrow screen, CSS hides an empty cell.
     const cell = element("td", "", ...(inside === "" ? [] : [element("bdi", "foreign", inside)]));
     cell.dataset.label = label;
+    if (label === "Function" && source !== "") cell.append(element("span", "quiet live-source", visible(source)));
     row.append(cell);
   }
   return row;
@@ -225,12 +227,13 @@ ui.rows.addEventListener("click", (event) => {
   const row = /** @type {Element} */ (event.target).closest("tr");
   const entry = entries.find((each) => each.row === row);
   if (entry === undefined || getSelection()?.isCollapsed === false) return;
-  const { record, tooLarge } = entry.arrived;
+  const { record, source = "", tooLarge } = entry.arrived;
   ui.large.textContent =
     tooLarge === undefined
       ? ""
       : `Too large to show in full: ${tooLarge.toLocaleString("en")} bytes. These are its short fields; jobs ship all of it.`;
   ui.json.textContent = visible(JSON.stringify(record, null, 2));
+  ui.source.textContent = source === "" ? "" : `Source: ${visible(source)}`;
   ui.record.showModal();
 });
 ui.close.addEventListener("click", () => ui.record.close());
@@ -239,7 +242,7 @@ ui.close.addEventListener("click", () => ui.record.close());
 
 function hideUnlessFound(/** @type {Entry} */ entry) {
   const wanted = ui.search.value.trim().toLowerCase();
-  if (wanted !== "") entry.text ??= JSON.stringify(entry.arrived.record).toLowerCase();
+  if (wanted !== "") entry.text ??= `${JSON.stringify(entry.arrived.record)} ${entry.arrived.source}`.toLowerCase();
   entry.row.hidden = wanted !== "" && entry.text?.includes(wanted) !== true;
 }
 

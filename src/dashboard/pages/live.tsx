@@ -153,6 +153,7 @@ const Live: FC<{ jobs: readonly JobFilter[]; filter: string; script: string }> =
           Close
         </button>
       </header>
+      <p id="live-source" class="quiet" />
       <p id="live-large" class="quiet" />
       {/* Focusable: it scrolls when it is longer than the screen. */}
       <section class="scroll" tabindex={0} aria-label="The record as JSON">
@@ -201,7 +202,7 @@ async function recent(api: PageContext["api"]): Promise<Child> {
   const rows = answer.result.records
     .slice(-RECENT_SHOWN)
     .reverse()
-    .map(({ text }) => {
+    .map(({ text, source }) => {
       const { EventTimestampMs, Outcome, ScriptName } = JSON.parse(text) as Shipped;
       const kind: Kind = Outcome === "ok" ? "ok" : "bad";
       return [
@@ -210,6 +211,7 @@ async function recent(api: PageContext["api"]): Promise<Child> {
           <Foreign text={Outcome} max={40} />
         </State>,
         <Foreign text={ScriptName} max={100} />,
+        source === "" ? <span class="quiet">unknown</span> : <Foreign text={source} max={100} />,
         <Foreign text={text.trim()} max={400} />,
       ];
     });
@@ -226,7 +228,13 @@ async function recent(api: PageContext["api"]): Promise<Child> {
           <p class="quiet">Up to {RECENT_SHOWN} records from memory, newest first; a sample if many arrive.</p>
           <Table
             caption="Recent records"
-            columns={[{ label: "Time" }, { label: "Outcome" }, { label: "Function" }, { label: "Record" }]}
+            columns={[
+              { label: "Time" },
+              { label: "Outcome" },
+              { label: "Function" },
+              { label: "Source" },
+              { label: "Record" },
+            ]}
             rows={rows}
           />
         </>

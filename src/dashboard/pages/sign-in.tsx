@@ -7,24 +7,22 @@ import { type AccessMemory, authenticate, gateOf } from "../../api/auth.ts";
 import type { AppContext } from "../../api/route.ts";
 import { readAdminToken, readLinkSecrets } from "../../config.ts";
 import { ApiError } from "../../errors.ts";
+import { isLoopback } from "../../hosts.ts";
 import { SESSION_MS } from "../../limits.ts";
 import { errorText, log } from "../../log.ts";
 import { answered, type Platform } from "../../platform.ts";
 import { type PageAnswer, seeOther, type View } from "../page.ts";
 import { Field } from "../parts/form.tsx";
 import { Notice, Panel } from "../parts/panel.tsx";
-import { adminProof, cookieOf, NO_COOKIE, newSessionId, REGISTER_MS, sessionId, type Viewer } from "../session.ts";
-
-/** Hosts that are this machine: nothing sent to them travels. */
-const OWN_MACHINE = /^(?:(?:[\w-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
+import { adminProof, cookieOf, newSessionId, REGISTER_MS, sessionId, type Viewer } from "../session.ts";
 
 /**
- * The same address over https; null: it needs none, as it is https already or this machine.
- * Elsewhere a token could be read on its way, and browsers do not keep the cookie.
+ * The same address over https; null: it needs none, as it is https already, or this machine, where
+ * nothing travels. Elsewhere a token could be read on its way, and browsers do not keep the cookie.
  */
 function overHttps(address: string): string | null {
   const url = new URL(address);
-  if (url.protocol === "https:" || OWN_MACHINE.test(url.hostname)) return null;
+  if (url.protocol === "https:" || isLoopback(url.hostname)) return null;
   return `https://${url.host}${url.pathname}${url.search}`;
 }
 
@@ -101,10 +99,12 @@ export async function signIn(
     const headers = new Headers(
       token === "" ? { "x-auth-email": email, "x-auth-key": key } : { authorization: `Bearer ${token}` },
     );
-    const caller = await authenticate(headers, gateOf(c.env, platform, memory), false);
+    const caller = await authenticate(headers, gateOf(c.req.raw, c.env, platform, memory, "sign_in.refuse"), false);
     return (await opened(c, caller, to)) ?? refused(UNKNOWN, 401);
   } catch (error) {
     if (error instanceof ApiError && error.status === 401) return refused(UNKNOWN, 401);
+    if (error instanceof ApiError && error.status === 429)
+      return refused("Too many sign-ins from your address have failed. Try again in a minute.", 429);
     if (!(error instanceof ApiError)) log.error("a session could not be opened", { error: errorText(error) });
     return refused("Sign-in is not available at the moment. Try again in a few seconds.", 503);
   }
@@ -134,14 +134,16 @@ async function opened(
 ): Promise<Response | null> {
   c.set("caller", caller);
   const id = newSessionId();
-  const before = sessionId(c.req.raw.headers);
+  const before = sessionId(c.req.raw);
   const holder = holderOf(caller, id, readAdminToken(c.env));
   const expiresMs = await asked(c, (register) =>
     register.openSession(hashOf(id), holder, before === null ? null : hashOf(before), link),
   );
   if (expiresMs === null) return null;
   // By way of the page that says so if the browser has not kept the cookie.
-  return seeOther(`/sign-in?${new URLSearchParams({ to, kept: "" })}`, { "Set-Cookie": cookieOf(id, SESSION_MS) });
+  return seeOther(`/sign-in?${new URLSearchParams({ to, kept: "" })}`, {
+    "Set-Cookie": cookieOf(c.req.raw, id, SESSION_MS),
+  });
 }
 
 /** @throws if the register does not answer. */
@@ -162,9 +164,9 @@ function holderOf(caller: Caller, sessionId: string, adminToken: string | null):
  * @throws if the register does not answer: nothing is said to be closed that may be open.
  */
 export async function signOut(c: AppContext): Promise<Response> {
-  const id = sessionId(c.req.raw.headers);
+  const id = sessionId(c.req.raw);
   if (id !== null) await asked(c, (register) => register.closeSession(hashOf(id)));
-  return seeOther("/sign-in?out", { "Set-Cookie": NO_COOKIE });
+  return seeOther("/sign-in?out", { "Set-Cookie": cookieOf(c.req.raw, "", 0) });
 }
 
 /** Longest path to come back to, in UTF-16 units: it is sent in headers. */

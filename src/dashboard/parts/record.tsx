@@ -15,9 +15,11 @@ export const RecordRow: FC<{
   record: unknown;
   /** Its line in the object. */
   number?: number;
+  /** Where it came from; absent, or empty: unknown. */
+  source?: string | undefined;
   /** Only its beginning is present. */
   truncated?: boolean;
-}> = ({ record, number, truncated }) => {
+}> = ({ record, number, source = "", truncated }) => {
   const isText = typeof record === "string";
   const { atMs, outcome, kind, script, event, line, lineKind, more } = summaryOf(record);
   return (
@@ -33,6 +35,11 @@ export const RecordRow: FC<{
         {script !== "" && (
           <span class="record-script">
             <Foreign text={script} />
+          </span>
+        )}{" "}
+        {source !== "" && (
+          <span class="quiet">
+            <Foreign text={source} />
           </span>
         )}{" "}
         {event !== "" && (
@@ -74,7 +81,7 @@ export const RecordRow: FC<{
 /** A list of records. @param label for screen readers. */
 export const Records: FC<{
   label: string;
-  records: readonly { record: unknown; number?: number; truncated?: boolean }[];
+  records: readonly { record: unknown; number?: number; source?: string | undefined; truncated?: boolean }[];
 }> = ({ label, records }) => (
   <ol class="records" aria-label={label}>
     {records.map((each) => (

@@ -20,6 +20,7 @@ export const LIVE = `
 .live-mark.bad,.live-mark.bad .mark{color:var(--bad)}
 .live-table button{white-space:nowrap;border-color:var(--line)}
 .live-table td{overflow-wrap:anywhere}
+.live-source{display:block}
 .list td.live-gap{background:var(--warn-ground);padding-left:.5rem}
 @media (min-width:44rem){
   .live-table{table-layout:fixed}

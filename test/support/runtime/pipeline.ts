@@ -54,7 +54,7 @@ export function freshBucket(): { name: string; control: BucketControl } {
 export function pack(
   events: readonly Minted[],
   takenInMs: number,
-  options: { perMessage?: number; key?: string } = {},
+  options: { perMessage?: number; key?: string; source?: string } = {},
 ): PackedMessage[] {
   const size = options.perMessage ?? events.length;
   const messages: PackedMessage[] = [];
@@ -63,7 +63,10 @@ export function pack(
     const accepted = acceptEvents(located, { takenInMs, defaultScriptName: "unnamed", lenient: false });
     if (!accepted.ok) throw new Error(JSON.stringify(accepted.faults));
     const idOf = options.key === undefined ? randomIds() : keyedIds(options.key, new Uint8Array([from]), "unnamed");
-    const packed = packRecords(accepted.lines, { takenInMs, idOf, keyed: options.key !== undefined });
+    const packed = packRecords(accepted.lines, {
+      ...{ takenInMs, idOf, keyed: options.key !== undefined },
+      ...(options.source !== undefined && { source: options.source }),
+    });
     if (!packed.ok) throw new Error("an event does not fit a message");
     messages.push(...packed.messages);
   }

@@ -58,8 +58,8 @@ export default {
     try {
       // After an upload in between, the newer code runs under the older version until the next
       // request.
-      const stub = loading.get(name, version, () => workerCode(name, env, ctx));
-      return toVisitor(await stub.getEntrypoint().fetch(toFunction(request)));
+      const asked = { name, version, code: () => workerCode(name, env, ctx) };
+      return toVisitor(await loading.ask(asked, (stub) => stub.getEntrypoint().fetch(toFunction(request))));
     } catch (error) {
       return say(500, `The function ${name} failed. ${String(error).slice(0, ERROR_MAX)}`);
     }

@@ -3,6 +3,8 @@ import { DurableObject } from "cloudflare:workers";
 const FIRST_PACKETS = 20;
 /** Sockets at most: each change is sent to all of them while its caller waits. */
 const WATCHERS_MAX = 1_000;
+/** Messages of one socket: each makes an event. */
+const MESSAGES_MAX = 20;
 
 /**
  * The number of packets of one tea. Requests, RPC calls, its alarm and hibernating WebSockets each
@@ -71,6 +73,14 @@ export class Stock extends DurableObject<Env> {
   }
 
   override webSocketMessage(socket: WebSocket, message: string | ArrayBuffer): void {
+    if (socket.readyState !== WebSocket.OPEN) return;
+    const messages = ((socket.deserializeAttachment() as number | null) ?? 0) + 1;
+    if (messages > MESSAGES_MAX) {
+      socket.close(1008, "too many messages");
+      return;
+    }
+    // Kept while the object sleeps.
+    socket.serializeAttachment(messages);
     console.log("watcher asks", typeof message === "string" ? message.slice(0, 100) : "in bytes");
     socket.send(JSON.stringify({ packets: this.#packets }));
   }

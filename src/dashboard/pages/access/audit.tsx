@@ -24,7 +24,7 @@ interface Change {
   actor: { kind: string; id: string; name: string };
   action: string;
   resource: string | null;
-  outcome: "done" | "unconfirmed";
+  outcome: "done" | "unconfirmed" | "refused";
   body: unknown;
   request_id: string | null;
 }
@@ -38,8 +38,8 @@ async function auditView(context: PageContext): Promise<View> {
     trail: TRAIL,
     parts: [
       <p class="quiet">
-        Changes made through the API or these pages, latest first, kept for 90 days. Reads, rejected requests and events
-        are not listed.
+        Changes made through the API or these pages, and credentials that were refused, latest first, kept for 90 days.
+        Reads, other rejected requests and events are not listed.
       </p>,
       <Panel id="changes" title="All changes">
         <Changes here={context.here} page={page} perPage={PER_PAGE} list={list} />
@@ -87,7 +87,7 @@ export const Changes: FC<{
               <Foreign text={change.action} max={80} />
             </code>,
             <Resource change={change} />,
-            change.outcome === "done" ? <State kind="ok">done</State> : <State kind="warn">unconfirmed</State>,
+            <State kind={change.outcome === "done" ? "ok" : "warn"}>{change.outcome}</State>,
             <Body change={change} />,
           ])}
         />

@@ -112,7 +112,7 @@ const Content = ({
   query,
   here,
 }: { entry: Read & { kind: "message" } } & Pick<PageContext, "query" | "here">) => {
-  const { records, base64, complete } = entry.content;
+  const { records, sources, base64, complete } = entry.content;
   if (records === null)
     return (
       <Panel id="content" title="Content">
@@ -134,9 +134,11 @@ const Content = ({
       {records.length > 0 && (
         <Records
           label="Records of the message"
-          records={records
-            .slice(first, first + PER_PAGE)
-            .map((text, i) => ({ record: recordOfLine(text), number: first + i + 1 }))}
+          records={records.slice(first, first + PER_PAGE).map((text, i) => ({
+            record: recordOfLine(text),
+            number: first + i + 1,
+            source: sources?.[first + i],
+          }))}
         />
       )}
       <Pager of="records" here={here} page={page} perPage={PER_PAGE} total={records.length} />

@@ -63,6 +63,7 @@ export async function listView(page: PageContext, decided: Decided | null = null
                 { label: "Shipped", figures: true },
                 { label: "Dropped", figures: true },
                 { label: "Attached" },
+                { label: "Sources" },
               ]}
               rows={items.map((each) => cells(each, viewer, nowMs, listQuery(wanted, number)))}
             />
@@ -89,6 +90,7 @@ function cells(each: FunctionView, viewer: Viewer, nowMs: number, back: string):
     count(each.shipped),
     <Dropped dropped={each.dropped} />,
     <Attached of={each} />,
+    <SourceNames of={each} />,
   ];
 }
 
@@ -115,6 +117,23 @@ export const Attached: FC<{ of: FunctionView }> = ({ of: { attachment, last_even
       return <State kind="warn">unknown</State>;
   }
 };
+
+/** Names in a row of the list; the page of a function has the others, and when each was seen. */
+const SOURCES_SHOWN = 3;
+
+/** Where its events come from. */
+const SourceNames: FC<{ of: FunctionView }> = ({ of: { sources } }) => (
+  <>
+    {sources.slice(0, SOURCES_SHOWN).map(({ source }, i) => (
+      <>
+        {i > 0 && ", "}
+        <Foreign text={source} max={60} />
+      </>
+    ))}
+    {sources.length > SOURCES_SHOWN && <span class="quiet"> +{sources.length - SOURCES_SHOWN}</span>}
+    {sources.length === 0 && <span class="quiet">unknown</span>}
+  </>
+);
 
 const NothingHere: FC<{ wanted: string; info: ListInfo }> = ({ wanted, info }) => {
   if (info.total_count > 0)

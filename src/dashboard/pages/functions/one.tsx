@@ -68,7 +68,7 @@ const Findings: FC<{ found: readonly FindingView[]; nowMs: number }> = ({ found,
   ));
 
 const Counts: FC<{ of: FunctionView; nowMs: number }> = ({ of, nowMs }) => {
-  const { shipped, dropped, last_event } = of;
+  const { shipped, dropped, last_event, sources } = of;
   return (
     <Panel id="counts" title="Events in the last 30 days">
       <Facts
@@ -77,6 +77,7 @@ const Counts: FC<{ of: FunctionView; nowMs: number }> = ({ of, nowMs }) => {
           ["Dropped: logging off", count(dropped.logging_off)],
           ["Dropped: no job enabled", count(dropped.no_job)],
           ["Last event", last_event === null ? "none in 30 days" : <Ago at={last_event} nowMs={nowMs} />],
+          ["Sources", <Sources seen={sources} nowMs={nowMs} />],
         ]}
       />
       <p class="quiet">
@@ -85,6 +86,23 @@ const Counts: FC<{ of: FunctionView; nowMs: number }> = ({ of, nowMs }) => {
     </Panel>
   );
 };
+
+/** Which of its events were traced, and which were claimed to be its. */
+const Sources: FC<{ seen: FunctionView["sources"]; nowMs: number }> = ({ seen, nowMs }) =>
+  seen.length === 0 ? (
+    <span class="quiet">unknown</span>
+  ) : (
+    <ul class="named">
+      {seen.map(({ source, last }) => (
+        <li>
+          <Foreign text={source} max={300} />{" "}
+          <span class="quiet">
+            {source === "tail" ? "traced by Cloudflare" : "as its sender says"}, last <Ago at={last} nowMs={nowMs} />
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
 
 const Settings: FC<{ of: FunctionView; url: string | null; viewer: Viewer; nowMs: number }> = ({
   of,

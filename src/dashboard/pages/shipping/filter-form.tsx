@@ -3,6 +3,7 @@ import type { ErrorEntry } from "../../../errors.ts";
 import { resolveKey } from "../../../filter/fields.ts";
 import { OPERATORS, operatorsOn } from "../../../filter/operators.ts";
 import { FILTER_MAX_BYTES } from "../../../limits.ts";
+import { EXTRA_FIELDS } from "../../../record/fields.ts";
 import type { Fault } from "../../../record/record.ts";
 import { visible } from "../../parts/foreign.tsx";
 import { Field } from "../../parts/form.tsx";
@@ -78,9 +79,11 @@ export const FilterForm: FC<{
       </p>
       <input type="hidden" name={FILTER_WAS} value={quoted(filter)} />
       <datalist id="filter-keys">
-        {[...Object.keys(fields).filter((name) => typeof resolveKey(name) !== "string"), ...PATHS].map((key) => (
-          <option value={key} />
-        ))}
+        {[...Object.keys(fields).filter((name) => typeof resolveKey(name, EXTRA_FIELDS) !== "string"), ...PATHS].map(
+          (key) => (
+            <option value={key} />
+          ),
+        )}
       </datalist>
       {!tree.ok && (
         <Notice kind="info" title="The builder cannot show this filter">
@@ -167,7 +170,7 @@ const Group: FC<NodeProps & { join: Join }> = ({ at: { n, number, place, depth, 
 
 const Condition: FC<NodeProps & { condition: FilterCondition }> = ({ at, condition: node, faults }) => {
   const { n, number, place } = at;
-  const key = resolveKey(node.key);
+  const key = resolveKey(node.key, EXTRA_FIELDS);
   const fitting = typeof key === "string" ? [...OPERATORS.keys()] : operatorsOn(key.type);
   const operators = fitting.includes(node.operator) ? fitting : [...fitting, node.operator];
   const value = shownValue(node.value, node.operator);

@@ -1,0 +1,297 @@
+/**
+ * Where a record came from stays with it, whichever way it takes from intake to the object: through
+ * the queue, blob store, outbox, debts, and what is set aside and sent again.
+ */
+import { runInDurableObject } from "cloudflare:test";
+import { env, exports } from "cloudflare:workers";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { accountLedger } from "../../src/account/ledger.ts";
+import type { FunctionView } from "../../src/api/docs/functions.ts";
+import type { PreviewResult } from "../../src/api/preview.ts";
+import { encodeUtf8 } from "../../src/bytes.ts";
+import { DebtStore, DeliveryLog } from "../../src/index.ts";
+import { Gatherer } from "../../src/intake/gather.ts";
+import { handleTail } from "../../src/intake/tail.ts";
+import { tailContext } from "../../src/intake/tail-context.ts";
+import { encodeParts, type Part } from "../../src/queue/message.ts";
+import { recordLine } from "../../src/record/encode.ts";
+import { createWorker } from "../../src/worker.ts";
+import { call } from "../api/harness.ts";
+import { noise, traceRecord } from "../record/samples.ts";
+import { readSingleMember } from "../support/gzip-member.ts";
+import { encodeMessage } from "../support/message-v1.ts";
+import type { Minted } from "../support/oracle.ts";
+import { api, createJob, destinationConf } from "../support/runtime/api.ts";
+import { freshBucket, NOON } from "../support/runtime/pipeline.ts";
+import { World } from "../support/runtime/world.ts";
+import type { BucketControl } from "../support/s3-control.ts";
+
+const ON = { settings: { EXTRA_FIELDS: "Source" } };
+const ADMIN = "http:Admin token";
+
+beforeEach(() => {
+  vi.spyOn(console, "error").mockImplementation(() => {});
+  vi.spyOn(console, "warn").mockImplementation(() => {});
+});
+
+/** The text of all objects. */
+async function textIn(control: BucketControl): Promise<string> {
+  const objects = (await control.contents()).filter(({ key }) => key.endsWith(".log.gz"));
+  const members = objects.map(({ bytes }) => readSingleMember(bytes));
+  return members.map((member) => (member.ok ? new TextDecoder().decode(member.raw) : member.reason)).join("");
+}
+
+/** A world with a job that ships names and sources alone. */
+async function sourceJob(fields: object = {}) {
+  const world = new World(NOON);
+  const bucket = freshBucket();
+  const answer = await call<{ id: number }>(
+    "POST",
+    "/logship/jobs",
+    {
+      destination_conf: destinationConf(bucket.name),
+      enabled: true,
+      output_options: { field_names: ["ScriptName", "Source"] },
+      ...fields,
+    },
+    ON,
+  );
+  expect(answer.body.errors).toEqual([]);
+  const { id } = answer.body.result;
+  /** The lines in its objects, after all that waits was delivered. */
+  const lines = async (): Promise<string[]> => {
+    await world.deliverDue();
+    await api("POST", `/logship/jobs/${id}/flush`);
+    return (await textIn(bucket.control)).split("\n").slice(0, -1);
+  };
+  const sources = async () => (await lines()).map((line) => (JSON.parse(line) as { Source: string }).Source);
+  return { world, id, lines, sources };
+}
+
+/** An event of that shape, to be sent over HTTP or RPC. */
+function like(world: World, event: object): Minted[] {
+  return world.mint(1).map((minted) => ({ ...minted, event }) as unknown as Minted);
+}
+
+/** The keys of a shard of the blob store. */
+const blobsIn = (shard: string): Promise<unknown[]> =>
+  runInDurableObject(env.BLOBS.getByName(`blobs ${shard}`), async (_store, { storage }) =>
+    storage.sql.exec("SELECT key FROM blob").toArray(),
+  );
+
+const counted = async (name: string) => (await api<FunctionView>("GET", `/functions/scripts/${name}`)).body.result;
+
+describe("where a record came from", () => {
+  it("is the way in that took it, with the name of the token that sent it", async () => {
+    const { world, sources } = await sourceJob();
+    const { value } = (await api<{ value: string }>("POST", "/tokens", { name: "ci", permissions: ["events:write"] }))
+      .body.result;
+    await world.tail(world.mint(2));
+    await world.ship(world.mint(1));
+    await world.take(world.mint(1), 1, { token: value });
+    await world.take(world.mint(1));
+    expect((await sources()).sort()).toEqual([ADMIN, "http:ci", "rpc", "tail", "tail"]);
+  });
+
+  it("is never what the event says of itself", async () => {
+    const { world, sources } = await sourceJob();
+    const event = { ScriptName: "bank", Source: "tail" };
+    const answer = await api("POST", "/logship/datasets/functions_trace_events/events", event);
+    expect(answer.body.messages.map(({ message }) => message)).toEqual(['unknown key "Source" was dropped']);
+    await world.take(like(world, event));
+    await world.ship(like(world, event));
+    expect((await sources()).sort()).toEqual([ADMIN, "rpc"]);
+  });
+
+  it("is tail only of what the runtime made, in a deployment: a bound function can call tail(), too", async () => {
+    const { world, sources } = await sourceJob();
+    const items = [{ scriptName: "bank", event: null, outcome: "ok" }] as unknown as TraceItem[];
+    const waiting: Promise<unknown>[] = [];
+    const ctx = { waitUntil: (promise: Promise<unknown>) => void waiting.push(promise) } as unknown as ExecutionContext;
+    const deployed = { ...world.env, ALLOW_LOOPBACK_DESTINATIONS: undefined } as unknown as Env;
+    await createWorker().tail(items, deployed, ctx);
+    await Promise.all(waiting);
+    class Made {
+      readonly scriptName = "shop";
+      readonly event = null;
+      get [Symbol.toStringTag]() {
+        return "TraceItem";
+      }
+    }
+    await createWorker().tail([new Made()] as never, deployed, ctx);
+    await Promise.all(waiting);
+    expect((await sources()).sort()).toEqual(["rpc", "tail"]);
+  });
+
+  it("is not tail of what RPC carried, whatever it looks like", async () => {
+    const error = Object.assign(new Error("x"), { scriptName: "bank" });
+    const tagged = { scriptName: "bank", [Symbol.toStringTag]: "TraceItem" };
+    const { isTraceItem } = await import("../../src/runtime-made.ts");
+    for (const item of [error, structuredClone(tagged), new Map(), { scriptName: "bank" }, "TraceItem"])
+      expect(isTraceItem(item)).toBe(false);
+    expect(typeof (exports.default as { tail?: unknown }).tail).toBe("function");
+  });
+
+  it("is rpc of what the host of local functions hands over", async () => {
+    const { world, sources } = await sourceJob();
+    const waiting: Promise<unknown>[] = [];
+    const ctx = { waitUntil: (promise: Promise<unknown>) => void waiting.push(promise) };
+    await handleTail([{ event: null, scriptName: "local" }], tailContext(world.env, ctx, new Gatherer("rpc")));
+    await Promise.all(waiting);
+    expect(await sources()).toEqual(["rpc"]);
+  });
+
+  it("stays through the blob store", async () => {
+    const { world, sources } = await sourceJob();
+    const large = { ScriptName: "large", Logs: [{ Level: "log", Message: [noise(600_000, 1)] }] };
+    await world.ship(like(world, large));
+    await world.take(like(world, large));
+    const kept = (await Promise.all(Array.from("0123456789abcdef", blobsIn))).flat();
+    expect(kept).toHaveLength(2);
+    expect((await sources()).sort()).toEqual([ADMIN, "rpc"]);
+  });
+
+  it("stays through the outbox", async () => {
+    const { world, sources } = await sourceJob();
+    world.queue.sendFault = () => "refused";
+    await world.tail(world.mint(3));
+    await world.mend();
+    await world.settle();
+    expect(await sources()).toEqual(["tail", "tail", "tail"]);
+  });
+
+  it("stays with what a job is owed", async () => {
+    const { world, sources } = await sourceJob();
+    const append = vi.spyOn(DeliveryLog.prototype, "append").mockImplementation(() => {
+      throw new Error("out of reach");
+    });
+    await world.tail(world.mint(2));
+    await world.ship(world.mint(1));
+    await world.deliverDue();
+    append.mockRestore();
+    expect(await sources()).toEqual([]);
+    await world.settle();
+    expect((await sources()).sort()).toEqual(["rpc", "tail", "tail"]);
+  });
+
+  it("stays with what is set aside, is shown there, and is shipped when it is sent again", async () => {
+    const { world, sources } = await sourceJob();
+    const append = vi.spyOn(DeliveryLog.prototype, "append").mockImplementation(() => {
+      throw new Error("out of reach");
+    });
+    vi.spyOn(DebtStore.prototype, "owe").mockImplementation(() => {
+      throw new Error("out of reach");
+    });
+    await world.tail(world.mint(2));
+    for (const message of world.queue.held) [message.dead, message.dueMs] = [true, NOON];
+    await world.deliverDue();
+    append.mockRestore();
+    const [entry] = (await api<{ id: string }[]>("GET", "/logship/set-aside")).body.result;
+    const shown = await api<{ content: { sources: string[] } }>("GET", `/logship/set-aside/${entry?.id}`);
+    expect(shown.body.result.content.sources).toEqual(["tail", "tail"]);
+    expect((await api("POST", "/logship/set-aside/resend", { skip: 0 })).body.result).toMatchObject({ sent: 1 });
+    expect(await sources()).toEqual(["tail", "tail"]);
+  });
+
+  it("stays with each part of a message that is set aside in parts", async () => {
+    const { world, sources } = await sourceJob();
+    const parts = ["tail", "http:ci"].map((source, i) => ({
+      ...{ id: `${i}`.repeat(32), takenInMs: NOON, keyed: false, records: 1, source },
+    })) as [Part, ...Part[]];
+    const line = `${recordLine(traceRecord())}\n`;
+    world.queue.put(encodeParts(parts, encodeUtf8(line + line), null));
+    for (const message of world.queue.held) message.dead = true;
+    await world.deliverDue();
+    expect((await api<object[]>("GET", "/logship/set-aside")).body.result).toHaveLength(2);
+    expect((await api("POST", "/logship/set-aside/resend", { skip: 0 })).body.result).toMatchObject({ sent: 2 });
+    expect((await sources()).sort()).toEqual(["http:ci", "tail"]);
+  });
+
+  it("is unknown, and empty, of a message of an earlier release", async () => {
+    const { world, sources } = await sourceJob();
+    const part = { id: "7".repeat(32), takenInMs: NOON, keyed: false, records: 1 };
+    const raw = encodeUtf8(`${recordLine(traceRecord())}\n`);
+    world.queue.put(encodeMessage(part, raw));
+    world.queue.put(encodeParts([{ ...part, id: "8".repeat(32) }], raw, null));
+    expect(await sources()).toEqual(["", ""]);
+  });
+
+  it("is filtered on, and shipped as CSV and by a template", async () => {
+    const where = { key: "Source", operator: "startsWith", value: "http:" };
+    const csv = await sourceJob({
+      filter: JSON.stringify({ where }),
+      output_options: { field_names: ["Source", "ScriptName"], output_type: "csv" },
+    });
+    const { body } = await call<{ id: number }>(
+      "POST",
+      "/logship/jobs",
+      {
+        destination_conf: destinationConf(freshBucket().name),
+        output_options: { field_names: ["Source"], record_template: '{"from":{{ .Source }}}' },
+      },
+      ON,
+    );
+    expect(body.errors).toEqual([]);
+    await csv.world.tail(csv.world.mint(1));
+    await csv.world.take(like(csv.world, { ScriptName: "shop" }));
+    expect(await csv.lines()).toEqual([`"${ADMIN}","shop"`]);
+  });
+
+  it("is counted in bytes as it is written, though a name is not ASCII", async () => {
+    const { world, lines, sources, id } = await sourceJob();
+    const { value } = (
+      await api<{ value: string }>("POST", "/tokens", { name: 'Zürich "1"', permissions: ["events:write"] })
+    ).body.result;
+    await world.take(world.mint(3), 3, { token: value });
+    expect(await sources()).toEqual(Array(3).fill('http:Zürich "1"'));
+    const { body } = await api<{ bytes_raw: number }>("GET", `/logship/jobs/${id}/ledger`);
+    const text = (await lines()).map((line) => `${line}\n`).join("");
+    expect(body.result.bytes_raw).toBe(new TextEncoder().encode(text).length);
+  });
+
+  it("changes nothing of a job that does not ask for it, to the byte", async () => {
+    const world = new World(NOON);
+    const bucket = freshBucket();
+    const id = await createJob(bucket.name);
+    await world.take(like(world, { ScriptName: "shop", EventTimestampMs: NOON }));
+    await world.deliverDue();
+    await api("POST", `/logship/jobs/${id}/flush`);
+    expect(await textIn(bucket.control)).toBe(
+      `{"CPUTimeMs":0,"DispatchNamespace":"","Entrypoint":"","Event":{},"EventTimestampMs":${NOON},"EventType":"","Exceptions":[],"Logs":[],"Outcome":"","ScriptName":"shop","ScriptTags":[],"ScriptVersion":{"ID":"","Message":"","Tag":""},"WallTimeMs":0}\n`,
+    );
+  });
+
+  it("is shown with recent records, whole and rendered, and can be previewed", async () => {
+    const { world } = await sourceJob();
+    await world.tail(world.mint(1));
+    await world.ship(world.mint(1));
+    await world.deliverDue();
+    const ask = { output_options: { field_names: ["Source"] } };
+    const { body } = await call<PreviewResult>("POST", "/logship/preview", ask, ON);
+    expect(body.result.records.map(({ text, source }) => [text, source]).sort()).toEqual([
+      ['{"Source":"rpc"}\n', "rpc"],
+      ['{"Source":"tail"}\n', "tail"],
+    ]);
+    const given = await call<PreviewResult>("POST", "/logship/preview", { events: [{ ScriptName: "a" }], ...ask }, ON);
+    expect(given.body.result.records[0]).toMatchObject({ source: ADMIN, text: `{"Source":"${ADMIN}"}\n` });
+  });
+
+  it("is listed with its function, the latest first: a claimed name is told from a traced one", async () => {
+    const { world } = await sourceJob();
+    const item = (scriptName: string) => ({ event: null, scriptName }) as unknown as TraceItem;
+    const waiting: Promise<unknown>[] = [];
+    const ctx = { waitUntil: (promise: Promise<unknown>) => void waiting.push(promise) } as unknown as ExecutionContext;
+    await world.isolate.tail([item("bank"), item("shop")], world.env, ctx);
+    await Promise.all(waiting);
+    world.clock.advance(5_000);
+    const claimed = world.clock.nowMs();
+    await world.take(like(world, { ScriptName: "bank" }));
+    await world.deliverDue();
+    expect((await counted("shop")).sources).toMatchObject([{ source: "tail" }]);
+    expect((await counted("bank")).sources).toMatchObject([
+      { source: ADMIN, last: new Date(claimed).toISOString() },
+      { source: "tail" },
+    ]);
+    expect(await accountLedger(env.ACCOUNT).functions()).toHaveLength(2);
+  });
+});
