@@ -179,7 +179,7 @@ async function updateJob(c: AppContext, config: Config, platform: Platform): Pro
     requireUnchanged(sent);
     const stored = unseal(job.config.destination, destinationPurpose(config.accountId), config.keys);
     const conf =
-      sent.destination_conf === undefined ? stored : ownDestination(sent.destination_conf, stored, config, not);
+      sent.destination_conf === undefined ? stored : withStoredSecrets(sent.destination_conf, stored, config, not);
     if (conf === null) throw badDestination(not, "no key opens the stored destination; send destination_conf again");
     const own = { ...respelled(job.body, sent.dataset, pathName(c)), destination_conf: conf };
     const body = { ...job.body, ...withoutReadOnly(sent), ...own } as JobBody;
@@ -229,7 +229,7 @@ function requireUnchanged(sent: z.infer<typeof UpdateJob>): void {
  * A sent destination, its masked secrets replaced by the stored ones. @throws ApiError if the store
  * is not the same.
  */
-function ownDestination(sent: string, stored: string | null, config: Config, not: string): string {
+export function withStoredSecrets(sent: string, stored: string | null, config: Config, not: string): string {
   if (!isMasked(sent)) return sent;
   if (stored === null) throw badDestination(not, "no key opens the stored secret; send it again");
   const conf = unmaskDestination(sent, stored);

@@ -1,15 +1,15 @@
 import type * as z from "zod";
 import type { Config } from "../config.ts";
-import type { StoredJob } from "../control/plane.ts";
 import { chainReplayable } from "../delivery/chain.ts";
 import type { Destination } from "../destinations/destination.ts";
 import { openDestination } from "../destinations/kinds.ts";
-import { maskDestination, parseDestination } from "../destinations/parse.ts";
+import { maskDestination } from "../destinations/parse.ts";
 import { readWithin } from "../destinations/read-small.ts";
 import { type ApiError, CODE, faultsError, oneError, unavailable } from "../errors.ts";
-import { destinationPurpose, replayPurpose, seal, unseal } from "../job/secrets.ts";
+import { replayPurpose, seal } from "../job/secrets.ts";
 import { OBJECT_HISTORY_MS, REPLAY_OBJECTS_MAX, REPLAYS_UNDER_WAY_MAX } from "../limits.ts";
 import type { Platform } from "../platform.ts";
+import { replayDollars } from "../replay/cost.ts";
 import { placeName } from "../replay/places.ts";
 import { replays } from "../replay/replays.ts";
 import { left } from "../replay/rows.ts";
@@ -17,19 +17,20 @@ import type { ReplayBegun, ReplayStatus } from "../replay/types.ts";
 import { jsonBody } from "./body.ts";
 import {
   AskReplay,
+  AskSpan,
   BEGIN_REPLAY,
   CANCEL_REPLAY,
+  ESTIMATE_REPLAY,
   LIST_REPLAYS,
   READ_REPLAY,
   type Replay,
   ReplaysPage,
 } from "./docs/replay.ts";
 import { isoTime, listed, type Message, success } from "./envelope.ts";
-import { badDestination, requireJob, requireWritable } from "./jobs.ts";
-import { requireProof } from "./ownership.ts";
+import { requireJob, requireWritable } from "./jobs.ts";
 import { pageOf, queryOf } from "./query.ts";
+import { ownDestination, requireNoDuplicates, targetOf } from "./replay-target.ts";
 import type { AppContext, Resource } from "./route.ts";
-import { sentDestination } from "./validation.ts";
 
 /** How long a store may take to answer the test read, in ms. */
 const READ_WAIT_MS = 15_000;
@@ -41,6 +42,11 @@ export const replayRoutes: readonly Resource[] = [
       GET: { permission: "logs:read", doc: LIST_REPLAYS, handle: listReplays },
       POST: { permission: "logs:edit", action: "job.replay", doc: BEGIN_REPLAY, handle: beginReplay },
     },
+  },
+  // Before the next: no replay has that id.
+  {
+    path: "/jobs/:job_id/replay/estimate",
+    methods: { GET: { permission: "logs:read", doc: ESTIMATE_REPLAY, handle: estimateReplay } },
   },
   {
     path: "/jobs/:job_id/replay/:replay_id",
@@ -73,6 +79,20 @@ async function cancelReplay(c: AppContext): Promise<Response> {
   return success(c, present(after));
 }
 
+async function estimateReplay(c: AppContext, _config: Config, platform: Platform): Promise<Response> {
+  const { config } = await requireJob(c);
+  const now = platform.now();
+  const span = spanOf(queryOf(c, AskSpan));
+  const { keys: _, ...planned } = await chainReplayable(c.env.LOG, config.id, { ...span, askedMs: now });
+  const estimate = {
+    since: isoTime(span.sinceMs),
+    until: isoTime(span.untilMs),
+    planned,
+    list_price_usd: replayDollars(planned),
+  };
+  return success(c, estimate, { messages: notes(planned.objects, span.sinceMs, now) });
+}
+
 async function beginReplay(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const job = await requireJob(c);
   const { id } = job.config;
@@ -80,31 +100,25 @@ async function beginReplay(c: AppContext, config: Config, platform: Platform): P
   const not = `replaying job ${id} is not allowed: `;
   const now = platform.now();
   const span = { ...spanOf(sent), askedMs: now };
-  const { conf, source } = ownDestination(job, config, not);
-  const target = sent.destination_conf === undefined ? null : sentDestination(sent.destination_conf, config);
-  if (target?.ok === false) throw badDestination(not, target.why);
-  if (target !== null) requireProof(sent.ownership_challenge, target.value, config, platform, conf);
+  const own = ownDestination(job, config, not);
+  const source = own.destination;
+  const target = await targetOf(c, sent, { job: id, own, not }, config, platform);
 
   const { keys, ...planned } = await chainReplayable(c.env.LOG, id, span);
-  if (planned.objects > REPLAY_OBJECTS_MAX) {
-    const words = `${planned.objects} objects match, and a replay takes at most ${REPLAY_OBJECTS_MAX}; choose a shorter time`;
-    throw oneError(400, CODE.notAllowed, not + words);
-  }
+  if (planned.objects > REPLAY_OBJECTS_MAX) throw oneError(400, CODE.notAllowed, not + tooMany(planned.objects));
+  if (sent.allow_duplicates !== true) await requireNoDuplicates(c, id, span, { own, target, planned, not }, config);
   await requireReadable(source, keys, platform, not);
-  if (target !== null) await requireWritable(target.value, platform, not);
+  if (target !== null) await requireWritable(target.destination, platform, not);
   const begun: ReplayBegun = await replays(c.env.REPLAYS).begin({
     job: id,
     ...span,
     source: job.config.destination,
-    target:
-      target === null || sent.destination_conf === undefined
-        ? null
-        : {
-            sealed: seal(sent.destination_conf, replayPurpose(config.accountId), config.keys),
-            shown: maskDestination(sent.destination_conf),
-            elsewhere: placeName(target.value),
-          },
-    path: target === null ? source.path : target.value.path,
+    target: target && {
+      sealed: seal(target.conf, replayPurpose(config.accountId), config.keys),
+      shown: maskDestination(target.conf),
+      elsewhere: placeName(target.destination),
+    },
+    path: (target ?? own).destination.path,
     planned,
     modified: job.config.modifiedVersion,
   });
@@ -121,19 +135,10 @@ async function beginReplay(c: AppContext, config: Config, platform: Platform): P
 }
 
 /** @throws ApiError 400 for an empty span. */
-function spanOf({ since, until }: z.infer<typeof AskReplay>): { sinceMs: number; untilMs: number } {
+function spanOf({ since, until }: z.infer<typeof AskSpan>): { sinceMs: number; untilMs: number } {
   const [sinceMs, untilMs] = [Date.parse(since), Date.parse(until)];
   if (sinceMs < untilMs) return { sinceMs, untilMs };
   throw faultsError(400, CODE.invalid, [{ pointer: "/until", message: "until: must be later than since" }]);
-}
-
-/** Where the job ships. @throws ApiError 400 if no key opens it, or it is not allowed any more. */
-function ownDestination(job: StoredJob, config: Config, not: string): { conf: string; source: Destination } {
-  const conf = unseal(job.config.destination, destinationPurpose(config.accountId), config.keys);
-  if (conf === null) throw oneError(400, CODE.notAllowed, `${not}no key opens the job's stored destination`);
-  const source = parseDestination(conf, config.destinations);
-  if (!source.ok) throw oneError(400, CODE.notAllowed, `${not}the job's destination: ${source.why}`);
-  return { conf, source: source.value };
 }
 
 /**
@@ -173,10 +178,15 @@ async function requireReadable(
 function notes(objects: number, sinceMs: number, nowMs: number): Message[] {
   const known = nowMs - OBJECT_HISTORY_MS;
   const texts: string[] = [];
+  if (objects > REPLAY_OBJECTS_MAX) texts.push(tooMany(objects));
   if (objects === 0) texts.push("nothing to replay: no delivered object has events in that time");
   if (sinceMs < known)
     texts.push(`delivered objects are remembered for 30 days: those cut before ${isoTime(known)} are not included`);
   return texts.map((message) => ({ code: CODE.note, message }));
+}
+
+function tooMany(objects: number): string {
+  return `${objects} objects match, and a replay takes at most ${REPLAY_OBJECTS_MAX}; choose a shorter time`;
 }
 
 function replayId(c: AppContext): string {

@@ -1,9 +1,11 @@
 import { unavailable } from "../errors.ts";
 import { errorText, log } from "../log.ts";
 import { answered } from "../platform.ts";
+import type { PastIncident } from "../status/incident-rows.ts";
+import { overAtMs, stateOf } from "../status/incidents.ts";
 import type { Finding } from "../status/types.ts";
-import { type Sight, watch } from "../status/watch.ts";
-import { type Finding as FindingView, READ_STATUS } from "./docs/status.ts";
+import { type Shown, type Sight, watch } from "../status/watch.ts";
+import { type Finding as FindingView, type Incident, READ_STATUS } from "./docs/status.ts";
 import { isoTime, success } from "./envelope.ts";
 import type { AppContext, Resource } from "./route.ts";
 
@@ -15,7 +17,7 @@ export const statusRoutes: readonly Resource[] = [
 ];
 
 async function readStatus(c: AppContext): Promise<Response> {
-  const { checkedMs, findings, notices } = await look(c.env.WATCH);
+  const { checkedMs, findings, incidents, notices } = await look(c.env.WATCH);
   const errors = findings.filter(({ severity }) => severity === "error").length;
   return success(c, {
     ok: findings.length === 0,
@@ -23,6 +25,8 @@ async function readStatus(c: AppContext): Promise<Response> {
     errors,
     warnings: findings.length - errors,
     findings: findings.map(present),
+    // A watch of the release before does not say them.
+    incidents: (incidents ?? []).map(presentIncident),
     notices: notices ?? [],
   });
 }
@@ -39,6 +43,26 @@ async function look(namespace: Env["WATCH"]): Promise<Sight> {
   }
 }
 
-function present({ kind, severity, subject, sinceMs, affected, summary, advice }: Finding): FindingView {
-  return { kind: kind as FindingView["kind"], severity, subject, since: isoTime(sinceMs), affected, summary, advice };
+function present({ sinceMs, incidentId, ...finding }: Shown): FindingView {
+  return { ...presentFinding(finding), since: isoTime(sinceMs), incident: incidentId ?? null };
+}
+
+export function presentIncident(incident: PastIncident): Incident {
+  const { id, finding, sinceMs, openedMs, well, overMs, flaps } = incident;
+  const state = overMs === null ? stateOf(incident) : "over";
+  return {
+    id,
+    state,
+    ...presentFinding(finding),
+    since: isoTime(sinceMs),
+    opened_at: isoTime(openedMs),
+    recovering_since: state === "recovering" ? isoTime(well?.sinceMs ?? null) : null,
+    over_at: state === "recovering" ? isoTime(overAtMs(incident)) : null,
+    over_since: isoTime(overMs),
+    flaps,
+  };
+}
+
+function presentFinding({ kind, severity, subject, affected, summary, advice }: Omit<Finding, "sinceMs">) {
+  return { kind: kind as FindingView["kind"], severity, subject, affected, summary, advice };
 }

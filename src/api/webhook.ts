@@ -2,6 +2,7 @@ import type * as z from "zod";
 import type { Config } from "../config.ts";
 import { maskUrl } from "../destinations/parse.ts";
 import { CODE, faultsError, oneError, unavailable } from "../errors.ts";
+import { errorText, log } from "../log.ts";
 import type { Platform } from "../platform.ts";
 import { testBody } from "../status/call-body.ts";
 import { watch } from "../status/watch.ts";
@@ -95,13 +96,18 @@ function urlOf(
 }
 
 async function testWebhook(c: AppContext, config: Config, platform: Platform): Promise<Response> {
-  const { sealed } = await required(c);
+  const { sealed, mark } = await required(c);
   const secrets = openSecrets(sealed, config.accountId, config.keys);
   if (secrets === null) throw unavailable("no key opens the stored webhook; send its URL again", 60);
   if (!(await watch(c.env.WATCH).testTurn()))
     throw oneError(429, CODE.tooMany, "the webhook was tested a moment ago", { "Retry-After": "5" });
   const id = `test_${crypto.randomUUID().replaceAll("-", "")}`;
   const answer = await callWebhook(secrets, { id, body: testBody(platform.now()) }, platform);
+  if (isTaken(answer))
+    // A watch of the release before cannot note it. The call was made either way.
+    await watch(c.env.WATCH)
+      .tested(mark)
+      .catch((error: unknown) => log.warn("an accepted test call was not noted", { error: errorText(error) }));
   return success(c, {
     id,
     delivered: isTaken(answer),

@@ -28,6 +28,9 @@ export interface PageContext {
   request: Request;
 }
 
+/** Sent by the script that refreshes: only the refreshed parts are made. */
+export const REFRESH_HEADER = "x-logship-refresh";
+
 /** A part of a page. A slow part is a promise; the parts before it are sent meanwhile. */
 export type Part = Child | Promise<Child>;
 

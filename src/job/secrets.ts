@@ -67,6 +67,11 @@ export function replayPurpose(accountId: string): string {
   return `destination_conf of a replay of account ${accountId}`;
 }
 
+/** The purpose of a destination that its owner enters for a replay, between two forms. */
+export function enteredPurpose(accountId: string, owner: string, job: number): string {
+  return `destination entered by ${owner} for a replay of job ${job} of account ${accountId}`;
+}
+
 /**
  * The purpose of a sealed draft of a job. @param owner another owner's row does not open as this
  * one's.

@@ -33,11 +33,18 @@ export class IncidentRows {
     this.#calls = calls;
   }
 
+  /** Incidents that are not over, oldest first. */
+  open(): PastIncident[] {
+    return this.tracked()
+      .filter(isIncident)
+      .map((each) => ({ ...each, overMs: null }));
+  }
+
   tracked(): Tracked[] {
     return this.#rows("ended_ms IS NULL").map(trackedOf);
   }
 
-  /** Open incidents first, then the latest. */
+  /** Those that are not over first, then the latest. */
   list(limit: number): PastIncident[] {
     return this.#rows("opened_ms IS NOT NULL")
       .map((row) => ({ ...(trackedOf(row) as Incident), overMs: row.over_ms }))

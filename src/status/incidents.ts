@@ -34,7 +34,15 @@ export interface Tracked {
   readonly well: { readonly sinceMs: number; readonly looks: number } | null;
   /** How often it came back. */
   readonly flaps: number;
+  /** The last look could not tell whether it is still there. Absent in rows of earlier releases. */
+  readonly untold?: true;
 }
+
+/**
+ * Of what the last look says about a tracked finding: `open`: it is among the look's findings;
+ * `recovering`: it is not; `unknown`: the part that could tell does not answer.
+ */
+export type TrackedState = "open" | "recovering" | "unknown";
 
 export type Incident = Tracked & { readonly openedMs: number };
 
@@ -86,9 +94,10 @@ export function advance(before: readonly Tracked[], look: Look, newId: () => str
       if (isIncident(next) && past.openedMs === null) opened.push(next);
       tracked.push(next);
     } else if (look.isBlind(past.finding)) {
-      tracked.push({ ...past, well: null });
+      tracked.push({ ...past, well: null, untold: true });
     } else {
-      const next = { ...past, well: { sinceMs: past.well?.sinceMs ?? look.atMs, looks: (past.well?.looks ?? 0) + 1 } };
+      const { untold: _, ...told } = past;
+      const next = { ...told, well: { sinceMs: past.well?.sinceMs ?? look.atMs, looks: (past.well?.looks ?? 0) + 1 } };
       if (look.atMs - next.well.sinceMs < SETTLE_MS || next.well.looks < SETTLE_LOOKS) tracked.push(next);
       else if (isIncident(next)) over.push({ ...next, overMs: next.well.sinceMs });
     }
@@ -116,11 +125,36 @@ export function isDue(tracked: readonly Tracked[], nowMs: number): boolean {
   );
 }
 
+export function stateOf({ well, untold }: Tracked): TrackedState {
+  if (untold === true) return "unknown";
+  return well === null ? "open" : "recovering";
+}
+
+/** When a recovering incident is over at the earliest, in ms since the epoch; null: it is not. */
+export function overAtMs({ well }: Tracked): number | null {
+  return well === null ? null : well.sinceMs + SETTLE_MS;
+}
+
+/**
+ * The tracked finding that stands for each of a look's findings, by {@link keyOf}: its own, or that
+ * of the rest.
+ */
+export function trackedByKey(findings: readonly Finding[], tracked: readonly Tracked[]): ReadonlyMap<string, Tracked> {
+  const own = new Map(tracked.map((each) => [keyOf(each.finding), each]));
+  const more = tracked.find(({ finding }) => finding.kind === MORE);
+  return new Map(
+    findings.flatMap((finding) => {
+      const each = own.get(keyOf(finding)) ?? more;
+      return each === undefined ? [] : [[keyOf(finding), each]];
+    }),
+  );
+}
+
 export function isIncident(tracked: Tracked): tracked is Incident {
   return tracked.openedMs !== null;
 }
 
-function seenAgain(past: Tracked, finding: Finding, nowMs: number): Tracked {
+function seenAgain({ untold: _, ...past }: Tracked, finding: Finding, nowMs: number): Tracked {
   return {
     ...past,
     finding,

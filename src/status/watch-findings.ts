@@ -3,10 +3,7 @@ import type { Finding } from "./types.ts";
 import { GIVE_UP_MS } from "./webhook.ts";
 import type { WebhookState } from "./webhook-calls.ts";
 
-/**
- * A webhook counts as failing after this many failures in a row over this long, in ms: less may be
- * a restart of its receiver.
- */
+/** A webhook counts as failing after this many failures in a row, or after this long, in ms. */
 const FAILURES = 3;
 const FAILING_MS = 10 * 60_000;
 
@@ -53,10 +50,20 @@ export function webhookFinding(webhook: WebhookState | null, opens: boolean, now
       "The stored webhook cannot be decrypted, so no calls are made.",
       "Restore the key that encrypted it as SECRETS_KEY or SECRETS_KEY_PREVIOUS, or PUT /webhook with its url.",
     );
-  if (failingSinceMs === null || failures < FAILURES || nowMs - failingSinceMs < FAILING_MS) return null;
+  if (failingSinceMs === null || (failures < FAILURES && nowMs - failingSinceMs < FAILING_MS)) return null;
   return finding(
     failingSinceMs,
     `The webhook's receiver does not accept calls: ${lastAnswer ?? "it was not called"}. Waiting: ${waiting}.`,
-    `Check the receiver, then POST /webhook/test. Each call is retried for ${GIVE_UP_MS / 86_400_000} days.`,
+    `${remedyFor(lastAnswer)} Then POST /webhook/test: if it is accepted, waiting calls follow. Each is retried for ${GIVE_UP_MS / 86_400_000} days.`,
   );
+}
+
+/** What to do about an answer, as {@link answerWords} words it. */
+function remedyFor(lastAnswer: string | null): string {
+  const status = Number(/^HTTP (\d{3})\b/.exec(lastAnswer ?? "")?.[1] ?? Number.NaN);
+  if (status === 401 || status === 403) return "The address may be revoked: PUT /webhook with a new url.";
+  if (status === 404) return "Nothing is at that address: PUT /webhook with another url.";
+  if (status >= 300 && status < 400) return "PUT /webhook with the url that it redirects to.";
+  if (status >= 400 && status < 500) return "Check that the receiver takes this format.";
+  return "Check that the receiver is up.";
 }

@@ -3,9 +3,20 @@ import { errorText, log } from "../log.ts";
 import { answered, platform, within } from "../platform.ts";
 import { Alarm } from "../storage/alarm.ts";
 import { migrate } from "../storage/migrate.ts";
+import type { Facts } from "./facts.ts";
 import { gather, type WatchMemory } from "./gather.ts";
 import { IncidentRows, type PastIncident } from "./incident-rows.ts";
-import { advance, confirmMs, isDue, keyOf, type Look, MORE, type Tracked } from "./incidents.ts";
+import {
+  advance,
+  confirmMs,
+  isDue,
+  isIncident,
+  keyOf,
+  type Look,
+  MORE,
+  type Tracked,
+  trackedByKey,
+} from "./incidents.ts";
 import { noticesOf } from "./notices.ts";
 import { Rhythm } from "./rhythm.ts";
 import { findingsOf, isUntold } from "./rules.ts";
@@ -23,9 +34,6 @@ const LOOK_MS = 22_000;
  * override it.
  */
 export const FRESH = { ms: 10_000 };
-
-/** A look on request counts for incidents if the last counted one is at least this old, in ms. */
-const COUNTS_MS = 30_000;
 
 /** Failed looks in a row that become a finding. */
 const FAILED_LOOKS = 2;
@@ -59,11 +67,18 @@ export interface Seen {
   isBlind(finding: Finding): boolean;
 }
 
-/** A look as shown. */
+/** A finding as shown: `sinceMs` is filled in, as far back as any look could tell. */
+export type Shown = Finding & {
+  /** Of the incident that stands for it; null: not confirmed by a second look yet. */
+  incidentId: string | null;
+};
+
+/** A look as shown: findings and incidents are of the same moment. */
 export interface Sight {
   checkedMs: number;
-  /** With `sinceMs` filled in: since when each is known. */
-  findings: Finding[];
+  findings: Shown[];
+  /** Those that are not over. A watch of an earlier release says none. */
+  incidents?: PastIncident[];
   /** A watch of an earlier release has none. */
   notices?: readonly Notice[];
 }
@@ -76,7 +91,9 @@ export class Watch extends DurableObject<Env> {
   readonly #incidents: IncidentRows;
   #latest: Sight | null = null;
   #looking: Promise<Sight | null> | null = null;
-  #countedMs = Number.NEGATIVE_INFINITY;
+  /** What {@link #latest} says about the webhook. */
+  #latestOwn: Finding | null = null;
+  #lookedMs = Number.NEGATIVE_INFINITY;
   #failedLooks = 0;
   #testedMs = Number.NEGATIVE_INFINITY;
 
@@ -92,14 +109,7 @@ export class Watch extends DurableObject<Env> {
 
   /** Looks now. Tests replace it. */
   async see(): Promise<Seen> {
-    const facts = await gather(this.env, this.#memory, platform);
-    const findings = findingsOf(facts);
-    const isSilent = findings.some(({ kind }) => kind.endsWith("_silent"));
-    return {
-      findings,
-      notices: noticesOf(facts),
-      isBlind: ({ subject, kind }) => (kind === MORE ? isSilent : isUntold(facts, subject, kind)),
-    };
+    return seenIn(await gather(this.env, this.#memory, platform));
   }
 
   /**
@@ -107,7 +117,7 @@ export class Watch extends DurableObject<Env> {
    * the second in a row is a finding.
    */
   async check(): Promise<void> {
-    await this.#look(true);
+    await this.#look();
     const sending = this.#sendDue();
     this.ctx.waitUntil(sending);
     await within(SEND_WAIT_MS, sending, undefined);
@@ -116,8 +126,8 @@ export class Watch extends DurableObject<Env> {
   /** null: the look failed. */
   async look(): Promise<Sight | null> {
     const age = this.#latest === null ? Number.NaN : platform.now() - this.#latest.checkedMs;
-    if (this.#latest !== null && age >= 0 && age < FRESH.ms) return this.#latest;
-    return this.#look(false);
+    if (this.#latest !== null && age >= 0 && age < FRESH.ms && this.#isAsBefore()) return this.#latest;
+    return this.#look();
   }
 
   /** Open incidents first, then the latest. */
@@ -153,6 +163,17 @@ export class Watch extends DurableObject<Env> {
     return this.ctx.storage.transactionSync(() => this.#calls.remove());
   }
 
+  /**
+   * A test call was accepted: the receiver is back, so waiting calls follow at once.
+   * @param mark of the webhook that was called.
+   */
+  tested(mark: string): void {
+    this.#alarm.transaction(() => {
+      this.#calls.works(mark);
+      this.#arm();
+    });
+  }
+
   /** Whether a test call may be made now; if so, none for {@link TEST_EVERY_MS}. */
   testTurn(): boolean {
     const now = platform.now();
@@ -170,7 +191,7 @@ export class Watch extends DurableObject<Env> {
     try {
       const now = platform.now();
       const overdue = this.#lookDueMs(now);
-      if (isDue(this.#incidents.tracked(), now) || (overdue !== null && overdue <= now)) await this.#look(true);
+      if (isDue(this.#incidents.tracked(), now) || (overdue !== null && overdue <= now)) await this.#look();
     } catch (error) {
       failed(error);
     }
@@ -178,20 +199,20 @@ export class Watch extends DurableObject<Env> {
   }
 
   /**
-   * One at a time: a caller meanwhile gets the same result. @param counts for incidents, however
-   * recent the last counted look.
+   * One at a time: a caller meanwhile gets the same result. Every look counts for incidents:
+   * otherwise findings and incidents would be of two moments.
    */
-  #look(counts: boolean): Promise<Sight | null> {
-    this.#looking ??= this.#lookNow(counts).finally(() => {
+  #look(): Promise<Sight | null> {
+    this.#looking ??= this.#lookNow().finally(() => {
       this.#looking = null;
     });
     return this.#looking;
   }
 
-  async #lookNow(counts: boolean): Promise<Sight | null> {
+  async #lookNow(): Promise<Sight | null> {
     try {
       const seen = await answered("everything", LOOK_MS, this.see());
-      const sight = this.#take(seen, counts);
+      const sight = this.#take(seen);
       this.#failedLooks = 0;
       return sight;
     } catch (error) {
@@ -199,7 +220,7 @@ export class Watch extends DurableObject<Env> {
     }
     this.#failedLooks += 1;
     try {
-      if (this.#failedLooks >= FAILED_LOOKS) this.#take({ findings: [lookFailed()], isBlind: () => true }, true);
+      if (this.#failedLooks >= FAILED_LOOKS) this.#take({ findings: [lookFailed()], isBlind: () => true });
     } catch (error) {
       failed(error);
     }
@@ -207,24 +228,35 @@ export class Watch extends DurableObject<Env> {
     return null;
   }
 
-  #take(seen: Seen, counts: boolean): Sight {
+  /** Whether the latest look still says what is so of the webhook, whose calls come in between. */
+  #isAsBefore(): boolean {
+    return JSON.stringify(this.#ownFinding(platform.now())) === JSON.stringify(this.#latestOwn);
+  }
+
+  #ownFinding(nowMs: number): Finding | null {
+    return webhookFinding(this.#calls.state(), this.#calls.opens(), nowMs);
+  }
+
+  #take(seen: Seen): Sight {
     const now = platform.now();
-    const own = webhookFinding(this.#calls.state(), this.#calls.opens(), now);
+    const own = this.#ownFinding(now);
     const findings = own === null ? seen.findings : [...seen.findings, own];
     // Its own state and that of the webhook are always known.
     const isBlind = (finding: Finding): boolean => !OWN_KINDS.has(finding.kind) && seen.isBlind(finding);
     const look: Look = { atMs: now, findings, isBlind };
-    const age = now - this.#countedMs;
-    const tracked =
-      counts || age >= COUNTS_MS || age < 0
-        ? this.#alarm.transaction(() => this.#count(look))
-        : this.#incidents.tracked();
-    const since = new Map(tracked.map((each) => [keyOf(each.finding), each.sinceMs]));
-    const shown = findings.map((finding) => ({
-      ...finding,
-      sinceMs: since.get(keyOf(finding)) ?? finding.sinceMs ?? now,
-    }));
-    this.#latest = { checkedMs: now, findings: shown, notices: seen.notices ?? [] };
+    const tracked = this.#alarm.transaction(() => this.#count(look));
+    const standing = trackedByKey(findings, tracked);
+    const shown = findings.map((finding): Shown => {
+      const its = standing.get(keyOf(finding));
+      const isOwn = its !== undefined && keyOf(its.finding) === keyOf(finding);
+      return {
+        ...finding,
+        sinceMs: (isOwn ? its.sinceMs : finding.sinceMs) ?? now,
+        incidentId: its !== undefined && isIncident(its) ? its.id : null,
+      };
+    });
+    this.#latest = { checkedMs: now, findings: shown, incidents: this.#incidents.open(), notices: seen.notices ?? [] };
+    this.#latestOwn = own;
     return this.#latest;
   }
 
@@ -232,7 +264,7 @@ export class Watch extends DurableObject<Env> {
     const before = this.#incidents.tracked();
     const step = advance(before, look, () => `inc_${crypto.randomUUID().replaceAll("-", "")}`);
     this.#incidents.keep(before, step, look.atMs);
-    this.#countedMs = look.atMs;
+    this.#lookedMs = look.atMs;
     this.#arm(step.tracked);
     return step.tracked;
   }
@@ -252,7 +284,7 @@ export class Watch extends DurableObject<Env> {
    * the next alarm.
    */
   #lookDueMs(nowMs: number): number | null {
-    return this.#calls.wanted() ? Math.min(this.#countedMs, nowMs) + NO_CRON_MS : null;
+    return this.#calls.wanted() ? Math.min(this.#lookedMs, nowMs) + NO_CRON_MS : null;
   }
 
   /** Sets the alarm for the next thing to do. */
@@ -267,6 +299,17 @@ export class Watch extends DurableObject<Env> {
       now,
     );
   }
+}
+
+/** What follows from facts. */
+export function seenIn(facts: Facts): Seen {
+  const findings = findingsOf(facts);
+  const isSilent = findings.some(({ kind }) => kind.endsWith("_silent"));
+  return {
+    findings,
+    notices: noticesOf(facts),
+    isBlind: ({ subject, kind }) => (kind === MORE ? isSilent : isUntold(facts, subject, kind)),
+  };
 }
 
 /** The watch continues with the next alarm or cron. */

@@ -155,6 +155,14 @@ export class WebhookCalls {
     return this.#sql.exec("DELETE FROM webhook").rowsWritten > 0;
   }
 
+  /**
+   * Its receiver accepted a test call: earlier failures are over. Call in a transaction.
+   * @param mark of the webhook that was called; a changed one was not tested.
+   */
+  works(mark: string): void {
+    this.#sql.exec("UPDATE webhook SET failures = 0, failing_since_ms = NULL, rest_until_ms = 0 WHERE mark = ?", mark);
+  }
+
   /** Whether a webhook is on. */
   wanted(): boolean {
     return this.#row()?.enabled === 1;

@@ -5,6 +5,9 @@ const odd = ({ functions }: Seeded): string => encodeURIComponent(functions.odd)
 const draft = (step: string) => (seeded: Seeded) => [`/jobs/new/${seeded.draft}/${step}`];
 const delivering = (rest: string) => (seeded: Seeded) => [`/jobs/${seeded.jobs.delivering}${rest}`];
 
+/** A time that covers what the seed delivers. */
+const SPAN = "since=2026-01-01&until=2999-01-01";
+
 /** By the patterns of src/dashboard/pages.ts; places.test.ts reports missing ones. */
 export const PLACES: Readonly<Record<string, (seeded: Seeded) => readonly string[]>> = {
   "/": () => ["/"],
@@ -27,7 +30,9 @@ export const PLACES: Readonly<Record<string, (seeded: Seeded) => readonly string
   "/jobs/:job_id/objects": delivering("/objects"),
   "/jobs/:job_id/objects/:number": (seeded) => delivering(`/objects/${seeded.object}`)(seeded),
   "/jobs/:job_id/objects/:number/download": (seeded) => delivering(`/objects/${seeded.object}/download`)(seeded),
-  "/jobs/:job_id/replay": delivering("/replay"),
+  "/jobs/:job_id/replay": (seeded) => ["/replay", `/replay?${SPAN}`].flatMap((rest) => delivering(rest)(seeded)),
+  "/jobs/:job_id/replay/destination": (seeded) =>
+    ["", "&scheme=s3"].flatMap((scheme) => delivering(`/replay/destination?${SPAN}${scheme}`)(seeded)),
   "/jobs/:job_id/replay/:replay_id": (seeded) => delivering(`/replay/${seeded.replay}`)(seeded),
   "/functions": () => ["/functions"],
   "/functions/:name": (seeded) => ["/functions/shop", `/functions/${odd(seeded)}`, "/functions/never-called"],

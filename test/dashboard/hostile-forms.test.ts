@@ -27,7 +27,9 @@ const FORMS: readonly Record<string, string>[] = [
   { scheme: "__proto__", bucket: "a".repeat(5_000), endpoint: "https://[::1]", access_key_id: "\r\nx: y", do: "test" },
   { do: "paste", conf: `s3://${"?".repeat(100_000)}` },
   { do: "check", token: "x".repeat(300_000) },
-  { since: "x".repeat(100_000), until: "9999-99-99", destination_conf: `s3://b/{DATE}?${"a=b&".repeat(3_000)}` },
+  { since: "x".repeat(100_000), until: "9999-99-99", to: "folder", path: `b/{DATE}?${"a=b&".repeat(3_000)}` },
+  { since: "2026-11-20", until: "2026-11-21", to: "job", of_job: "1e999", entered: "1.AAAA.AAAA", do: "start" },
+  { since: "2026-11-20", until: "2026-11-21", do: "paste", conf: `s3://b/x?${"a=b&".repeat(3_000)}` },
   { url: `https://x/${"a".repeat(100_000)}`, enabled: "true" },
   { email: "\u0000@x", role: "__proto__", name: "x", permission: "__proto__", expires_on: "0000-00-00" },
   { destination_conf: `objstore://${"/".repeat(100_000)}`, "destination-path": `${"/".repeat(50_000)}?`, do: "save" },
@@ -42,7 +44,8 @@ it("whatever a form says", async () => {
   const csrf = await visitor.csrf();
   const steps = ["destination", "records", "output", "preview", "ownership"].map((step) => `${base}/${step}`);
   const others = ["/status/webhook", "/access/members", "/access/tokens", "/functions", "/set-aside/resend"];
-  for (const path of [...steps, `/jobs/${id}/edit`, `/jobs/${id}/replay`, `/jobs/${id}/enabled`, ...others]) {
+  const replay = [`/jobs/${id}/replay`, `/jobs/${id}/replay/destination`];
+  for (const path of [...steps, ...replay, `/jobs/${id}/edit`, `/jobs/${id}/enabled`, ...others]) {
     for (const [n, fields] of FORMS.entries()) {
       const begunMs = Date.now();
       const { status, location } = await visitor.post(path, new URLSearchParams({ csrf, ...fields }), OWN);

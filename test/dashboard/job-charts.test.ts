@@ -1,7 +1,7 @@
 /** Hours as bars, bars as drawings, and a job in words: pure functions. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { timeEntered } from "../../src/dashboard/pages/job/replay.tsx";
+import { timeEntered } from "../../src/dashboard/pages/job/replay-begin.tsx";
 import { bucketed, RANGES, type Range, rangeOf, startOf, whole } from "../../src/dashboard/pages/job/series.ts";
 import {
   addsUp,

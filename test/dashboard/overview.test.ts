@@ -98,13 +98,21 @@ describe("the overview", () => {
     const name = '"><script>alert(1)</script>';
     vi.spyOn(Watch.prototype, "look").mockResolvedValue({
       checkedMs: NOON,
+      incidents: [],
       findings: [
         {
-          ...{ kind: "parked", severity: "error", sinceMs: null, affected: null, advice: "Mend it." },
+          ...{ kind: "parked", severity: "error", sinceMs: null, affected: null, advice: "Mend it.", incidentId: null },
           ...{ subject: { type: "job", id: job }, summary: "Nothing is delivered." },
         },
         {
-          ...{ kind: "function_quiet", severity: "warning", sinceMs: NOON - 60_000, affected: null, advice: "Look." },
+          ...{
+            kind: "function_quiet",
+            severity: "warning",
+            sinceMs: NOON - 60_000,
+            affected: null,
+            advice: "Look.",
+            incidentId: null,
+          },
           ...{ subject: { type: "function", name }, summary: `No event of ${name} has come.` },
         },
       ],
@@ -122,11 +130,19 @@ describe("the overview", () => {
     const job = await createJob(freshBucket().name, { name: "all traces" });
     const other = await createJob(freshBucket().name);
     const found = (id: number, summary: string) => ({
-      ...{ kind: "parked", severity: "error" as const, sinceMs: null, affected: null, advice: "Mend it." },
+      ...{
+        kind: "parked",
+        severity: "error" as const,
+        sinceMs: null,
+        affected: null,
+        advice: "Mend it.",
+        incidentId: null,
+      },
       ...{ subject: { type: "job" as const, id }, summary },
     });
     vi.spyOn(Watch.prototype, "look").mockResolvedValue({
       checkedMs: NOON,
+      incidents: [],
       findings: [
         found(job, `Uploads of job ${job} fail: HTTP 403.`),
         found(other, `Job ${other} is parked: HTTP 404.`),

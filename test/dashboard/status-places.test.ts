@@ -14,11 +14,20 @@ it("leads to where it is mended, names the job, and sends nobody to the page of 
   setClock(NOON);
   const job = await createJob(freshBucket().name, { name: `nightly ${SCRIPT}` });
   const of = (id: number, kind: string, severity: "error" | "warning" = "error") => ({
-    ...{ kind, severity, sinceMs: null, affected: null, summary: `Job ${id} is not well.`, advice: "Mend it." },
+    ...{
+      kind,
+      severity,
+      sinceMs: null,
+      affected: null,
+      summary: `Job ${id} is not well.`,
+      advice: "Mend it.",
+      incidentId: null,
+    },
     subject: { type: "job" as const, id },
   });
   vi.spyOn(Watch.prototype, "look").mockResolvedValue({
     checkedMs: NOON,
+    incidents: [],
     findings: [of(job, "parked"), of(job, "filter_keeps_nothing"), of(99, "draining_stuck", "warning")],
   });
   const { html } = await (await Visitor.signedIn()).get("/status");

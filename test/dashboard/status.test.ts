@@ -100,6 +100,23 @@ describe("incidents", () => {
     expect(text).toContain("60 s so far");
     expect(text).toContain("No incidents in the last 30 days");
     await pass(10 * 60_000, found);
+    // The same check says of the first that it is gone, and that its incident is not over yet.
+    eyes.now(found.slice(1));
+    clock.advance(60_000);
+    const { html } = await admin.get("/status");
+    text = textOf(html);
+    expect(text).toContain("Now Checked 2100-11-20 12:12:00 UTC ■ 1 error Errors");
+    expect(text).toMatch(
+      /error, recovering: over after 12:27:00 UTC job 1 .* 12 min, until 2100-11-20 12:12:00 UTC no/,
+    );
+    expect(html.split('class="state bad"').length - 1).toBe(2);
+    eyes.now([]);
+    clock.advance(60_000);
+    text = await textAt("/status");
+    expect(text).toContain("No problems");
+    expect(text).toContain("2 incidents are recovering");
+    expect(await textAt("/")).toContain("2 incidents are recovering");
+    expect((await admin.get("/status")).html).not.toContain('class="state bad"');
     await pass(60 * 60_000, found.slice(1));
     text = await textAt("/status");
     const cut = text.indexOf("Past incidents");
@@ -186,7 +203,7 @@ describe("the webhook", () => {
     await putWebhook();
     post.answers(503);
     await begin(1);
-    expect(await textAt("/status")).toContain("■ failing: 1 failure in a row, since 2100-11-20 12:01:00 UTC");
+    expect(await textAt("/status")).toContain("▲ failing: 1 failure in a row, since 2100-11-20 12:01:00 UTC");
     expect(await textAt("/status")).toContain("HTTP 503");
   });
 

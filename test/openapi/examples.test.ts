@@ -41,7 +41,7 @@ async function deliverOne(): Promise<void> {
 
 /** @returns the id of a replay of job 1. */
 async function replayJob(): Promise<string> {
-  const span = { since: "2026-11-20T00:00:00Z", until: "2026-11-21T00:00:00Z" };
+  const span = { since: "2026-11-20T00:00:00Z", until: "2026-11-21T00:00:00Z", allow_duplicates: true };
   return (await call<{ id: string }>("POST", "/logship/jobs/1/replay", span)).body.result.id;
 }
 

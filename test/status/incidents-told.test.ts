@@ -275,18 +275,23 @@ describe("a look", () => {
     eyes.now([of(1)]);
     const sights = await Promise.all(Array.from({ length: 20 }, () => theWatch().look()));
     for (const sight of sights)
-      expect(sight).toEqual({ checkedMs: NOON, findings: [{ ...of(1), sinceMs: NOON }], notices: [] });
+      expect(sight).toEqual({
+        checkedMs: NOON,
+        findings: [{ ...of(1), sinceMs: NOON, incidentId: null }],
+        incidents: [],
+        notices: [],
+      });
     clock.advance(9_999);
     eyes.now([]);
     expect((await theWatch().look())?.findings).toHaveLength(1);
     clock.advance(1);
-    expect(await theWatch().look()).toEqual({ checkedMs: NOON + 10_000, findings: [], notices: [] });
+    expect(await theWatch().look()).toEqual({ checkedMs: NOON + 10_000, findings: [], incidents: [], notices: [] });
   });
 
   it("says since when, as far back as any look before it knew", async () => {
     await checkAt(0, [of(1, { sinceMs: NOON - 5_000 })]);
     await checkAt(5, [of(1)]);
-    expect((await theWatch().look())?.findings).toEqual([of(1, { sinceMs: NOON - 5_000 })]);
+    expect((await theWatch().look())?.findings).toMatchObject([of(1, { sinceMs: NOON - 5_000 })]);
   });
 
   it("that fails is an error to whoever asks, a line, and with the next one that fails a finding; nothing is over for it", async () => {
@@ -354,6 +359,7 @@ it("incidents are listed, those that go on first, and those that are over forgot
   expect(answer.body.result).toEqual([
     {
       ...common,
+      ...{ state: "open", recovering_since: null, over_at: null },
       subject: { type: "job", id: 2 },
       since: "2100-11-20T12:05:00.000Z",
       opened_at: "2100-11-20T12:10:00.000Z",
@@ -361,6 +367,7 @@ it("incidents are listed, those that go on first, and those that are over forgot
     },
     {
       ...common,
+      ...{ state: "over", recovering_since: null, over_at: null },
       subject: { type: "job", id: 1 },
       since: "2100-11-20T12:00:00.000Z",
       opened_at: "2100-11-20T12:01:00.000Z",

@@ -15,6 +15,17 @@ export interface Said {
   affected: { count: number; what: string } | null;
   summary: string;
   advice: string;
+  /** null: not confirmed. */
+  incident: string | null;
+}
+
+/** An incident of `GET /incidents`. */
+export interface SaidIncident extends Omit<Said, "incident"> {
+  id: string;
+  state: "open" | "recovering" | "unknown" | "over";
+  recovering_since: string | null;
+  over_at: string | null;
+  over_since: string | null;
 }
 
 export interface Status {
@@ -23,6 +34,8 @@ export interface Status {
   errors: number;
   warnings: number;
   findings: Said[];
+  /** Those that are not over. */
+  incidents: SaidIncident[];
 }
 
 /** @throws if there is no answer. */

@@ -49,6 +49,7 @@ describe("a service that does its work", () => {
       errors: 0,
       warnings: 0,
       findings: [],
+      incidents: [],
       notices: [],
     });
     const job = await createJob(freshBucket().name);
@@ -79,12 +80,19 @@ describe("a store that does not take records", () => {
       affected: { count: 10, what: "records" },
       summary: `Job ${job} is parked: the store answers HTTP ${code} ${word}.`,
       advice: expect.stringMatching(advice),
+      // Not yet: it is seen for the first time.
+      incident: null,
     };
     expect((await status()).findings).toEqual([expected]);
     // Since the first failure, whatever the number of tries.
     clock.advance(10 * MINUTE_MS);
     await runAlarm(job);
-    expect(await status()).toMatchObject({ ok: false, errors: 1, warnings: 0, findings: [expected] });
+    expect(await status()).toMatchObject({
+      ok: false,
+      errors: 1,
+      warnings: 0,
+      findings: [{ ...expected, incident: expect.stringMatching(/^inc_/) }],
+    });
     await control.script([]);
     await settle(job, clock);
     expect(await kindsOf()).toEqual([]);

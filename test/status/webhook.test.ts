@@ -1,9 +1,10 @@
 /** Calls of the webhook to receivers of every kind, through the durable object. */
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
-import type { Watch } from "../../src/status/watch.ts";
+import { Watch } from "../../src/status/watch.ts";
 import { GIVE_UP_MS, REST_MAX_MS, restMs } from "../../src/status/webhook.ts";
 import { WebhookCalls } from "../../src/status/webhook-calls.ts";
+import { call } from "../api/harness.ts";
 import { NOON } from "../support/runtime/pipeline.ts";
 import { type Call, expectSigned, putWebhook, readWebhook, runWatchAlarm, saidBy, theWatch } from "./receiver.ts";
 import { begin, checkAt, clock, errors, eyes, HOUR_MS, MINUTE_MS, of, pass, post, watchEach } from "./watching.ts";
@@ -32,13 +33,14 @@ describe("a receiver that is down", () => {
     expect(await readWebhook()).toMatchObject({ waiting: 0, delivered: 3, failures: 0, failing_since: null });
   });
 
-  it("is said to be, after ten minutes, and no longer when it is not; nobody is called for that", async () => {
+  it("is a finding with the third failure, and none when a call is accepted; no call is made about it", async () => {
     await putWebhook();
     post.answers("refuses");
     const found = await begin(1);
-    await pass(9 * MINUTE_MS, found);
+    // The second failure after 5 s, the third 10 s later; a look in between is not reused.
+    await pass(6_000, found);
     expect((await theWatch().look())?.findings.map(({ kind }) => kind)).toEqual(["failing"]);
-    await pass(8 * MINUTE_MS, found);
+    await pass(9_999, found);
     const sight = await theWatch().look();
     expect(sight?.findings).toEqual([
       expect.objectContaining({ kind: "failing" }),
@@ -47,12 +49,68 @@ describe("a receiver that is down", () => {
         severity: "warning",
         sinceMs: NOON + MINUTE_MS,
         summary: "The webhook's receiver does not accept calls: connection failed. Waiting: 1.",
+        advice: expect.stringMatching(/^Check that the receiver is up\. Then POST \/webhook\/test/),
       }),
     ]);
+    await pass(17 * MINUTE_MS, found);
     post.answers(200);
     await pass(2 * HOUR_MS, found);
     expect((await theWatch().look())?.findings.map(({ kind }) => kind)).toEqual(["failing"]);
     expect(new Set(saidBy(post.calls))).toEqual(new Set(["opened 1"]));
+  });
+
+  it("is a finding after ten minutes, if it asked to be left alone for longer", async () => {
+    await putWebhook();
+    post.answers(new Response(null, { status: 503, headers: { "retry-after": "3600" } }));
+    const found = await begin(1);
+    await pass(10 * MINUTE_MS - 1, found);
+    expect((await theWatch().look())?.findings.map(({ kind }) => kind)).toEqual(["failing"]);
+    clock.advance(1);
+    expect((await theWatch().look())?.findings.map(({ kind }) => kind)).toEqual(["failing", "webhook_failing"]);
+    expect(await readWebhook()).toMatchObject({ failures: 1 });
+  });
+
+  it.each([
+    ["a test call is accepted", async () => void (await call("POST", "/logship/webhook/test"))],
+    ["it is removed", async () => void (await call("DELETE", "/logship/webhook"))],
+    ["it gets another address", async () => void (await putWebhook({ url: "https://other.example.com/" }))],
+    ["it is switched off", async () => void (await putWebhook({ enabled: false }))],
+  ])("is no finding any more as soon as %s", async (_what, act) => {
+    await putWebhook();
+    post.answers(403);
+    const found = await begin(1);
+    await pass(20_000, found);
+    const kinds = async () => (await theWatch().look())?.findings.map(({ kind }) => kind);
+    expect(await kinds()).toEqual(["failing", "webhook_failing"]);
+    post.answers(204);
+    await act();
+    // At once, although the last look is a moment old.
+    expect(await kinds()).toEqual(["failing"]);
+  });
+
+  it("gets what waits at once when a test call is accepted, and not when one is refused", async () => {
+    await putWebhook();
+    post.answers(500);
+    const found = await begin(1);
+    await pass(HOUR_MS, found);
+    post.calls.splice(0);
+    await call("POST", "/logship/webhook/test");
+    await pass(5_000, found);
+    expect(post.calls.map(({ body }) => body.type)).toEqual(["webhook.test"]);
+    post.answers(204);
+    await call("POST", "/logship/webhook/test");
+    await runWatchAlarm();
+    expect(saidBy(post.calls.slice(2))).toEqual(["opened 1"]);
+    expect(await readWebhook()).toMatchObject({ waiting: 0, failures: 0, failing_since: null });
+  });
+
+  it("says how a test call ended, where the watch cannot note it", async () => {
+    await putWebhook();
+    vi.spyOn(Watch.prototype, "tested").mockImplementation(() => {
+      throw new Error("no such method");
+    });
+    const { status, body } = await call<{ delivered: boolean }>("POST", "/logship/webhook/test");
+    expect([status, body.result.delivered]).toEqual([200, true]);
   });
 
   it("for three days is given up, counted and said, and what comes later goes on", async () => {

@@ -5,13 +5,24 @@ import { paging } from "../query.ts";
 import type { RouteDoc } from "../route.ts";
 import { AskedTime, Count, EXAMPLE_DESTINATION, HexId, JobId, Time } from "./common.ts";
 
+export const AskSpan = z.object({
+  since: AskedTime.describe("RFC 3339. Objects whose last event is at or after this time…"),
+  until: AskedTime.describe("…and whose first event is before this time."),
+});
+
 export const AskReplay = z
   .strictObject({
-    since: AskedTime.describe("RFC 3339. Objects whose last event is at or after this time…"),
-    until: AskedTime.describe("…and whose first event is before this time."),
+    ...AskSpan.shape,
     destination_conf: DestinationConf.optional().describe(
-      "Where the copies go. Default: the job's own destination. Its secrets are never returned.",
+      "Where the copies go. `****` stands for a secret of the job, in the job's bucket. Its secrets are never returned. Without this and the next, the job's own folder.",
     ),
+    destination_of_job: JobId.optional().describe("The same as another job's destination, with its keys."),
+    allow_duplicates: z
+      .boolean()
+      .optional()
+      .describe(
+        "Required to ship records into a folder that holds them already: the job's own, or that of an earlier replay. They are there twice then, under new keys.",
+      ),
     ownership_challenge: CreateJob.shape.ownership_challenge,
   })
   .meta({ id: "AskReplay" });
@@ -69,6 +80,7 @@ export const BEGIN_REPLAY: RouteDoc = {
   summary: "Ship delivered objects again",
   description:
     "Copies whole objects that have events in that time, from where the job delivered them to new keys. " +
+    "Records that would be in one folder twice are a 400 at `/allow_duplicates`. " +
     `At most ${REPLAY_OBJECTS_MAX} objects, and ${REPLAYS_UNDER_WAY_MAX} replays at once (429). The same replay twice at once is a 409. ` +
     "With nothing to ship the replay is `done`, and `messages` says so.",
   body: AskReplay,
@@ -77,8 +89,8 @@ export const BEGIN_REPLAY: RouteDoc = {
   errors: [409],
   examples: [
     {
-      name: "One hour, to where the job ships",
-      body: { since: "2026-11-20T12:00:00Z", until: "2026-11-20T13:00:00Z" },
+      name: "One hour, to where the job ships: the records are there twice",
+      body: { since: "2026-11-20T12:00:00Z", until: "2026-11-20T13:00:00Z", allow_duplicates: true },
     },
     {
       name: "One day, to another destination",
@@ -89,6 +101,28 @@ export const BEGIN_REPLAY: RouteDoc = {
       },
     },
   ],
+};
+
+export const ReplayEstimate = z
+  .strictObject({
+    since: Time,
+    until: Time,
+    planned: Amount.describe("What a replay would ship now."),
+    list_price_usd: z
+      .number()
+      .min(0)
+      .describe(
+        "Estimated, at public list prices: requests to the store and rows written. Not included: traffic, and what another store charges.",
+      ),
+  })
+  .meta({ id: "ReplayEstimate" });
+
+export const ESTIMATE_REPLAY: RouteDoc = {
+  summary: "Count what a replay would ship",
+  description: "Starts nothing. `messages` says what a replay would not take.",
+  query: AskSpan,
+  result: ReplayEstimate,
+  examples: [{ name: "One hour", query: { since: "2026-11-20T12:00:00Z", until: "2026-11-20T13:00:00Z" } }],
 };
 
 export const LIST_REPLAYS: RouteDoc = {

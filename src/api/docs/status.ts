@@ -9,23 +9,51 @@ export const Subject = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("function"), name: z.string() }),
 ]);
 
+/** What findings and incidents have in common. */
+export const FINDING = {
+  kind: z.enum([...KINDS, ...WATCH_KINDS]).describe("Unique together with the subject."),
+  severity: z
+    .enum(["error", "warning"])
+    .describe("`error`: records do not arrive, or are lost; `warning`: they may be soon, or it is unknown."),
+  subject: Subject.describe("What it is about."),
+  since: Time.nullable().describe("null: unknown."),
+  affected: z
+    .strictObject({ count: Count, what: z.enum(["records", "events", "messages", "objects"]) })
+    .nullable()
+    .describe("How much is affected; null: it cannot be counted."),
+  summary: z.string().describe("What is wrong, as a sentence."),
+  advice: z.string().describe("What to do about it."),
+};
+
 export const Finding = z
   .strictObject({
-    kind: z.enum([...KINDS, ...WATCH_KINDS]).describe("Unique together with the subject."),
-    severity: z
-      .enum(["error", "warning"])
-      .describe("`error`: records do not arrive, or are lost; `warning`: they may be soon, or it is unknown."),
-    subject: Subject.describe("What it is about."),
-    since: Time.nullable().describe("null: unknown."),
-    affected: z
-      .strictObject({ count: Count, what: z.enum(["records", "events", "messages", "objects"]) })
+    ...FINDING,
+    incident: z
+      .string()
       .nullable()
-      .describe("How much is affected; null: it cannot be counted."),
-    summary: z.string().describe("What is wrong, as a sentence."),
-    advice: z.string().describe("What to do about it."),
+      .describe("Id of its incident; null: it is not confirmed yet, by a second check after a minute."),
   })
   .meta({ id: "Finding" });
 export type Finding = z.infer<typeof Finding>;
+
+export const Incident = z
+  .strictObject({
+    ...FINDING,
+    id: z.string().describe("The same as in the webhook's calls."),
+    state: z
+      .enum(["open", "recovering", "unknown", "over"])
+      .describe(
+        "By the last check. `open`: it is one of the findings; `recovering`: it is not, and counts as over if it stays away; `unknown`: the part that could tell does not answer.",
+      ),
+    since: Time.describe("When the fault began."),
+    opened_at: Time.describe("When it had lasted long enough to become an incident."),
+    recovering_since: Time.nullable().describe("Of a recovering one: the check since which it is no longer seen."),
+    over_at: Time.nullable().describe("Of a recovering one: when it counts as over at the earliest."),
+    over_since: Time.nullable().describe("When it was no longer seen; null: it is not over."),
+    flaps: Count.describe("How often it came back after it was gone."),
+  })
+  .meta({ id: "Incident" });
+export type Incident = z.infer<typeof Incident>;
 
 export const Notice = z
   .strictObject({
@@ -43,6 +71,7 @@ export const Status = z
     errors: Count.describe("Findings that are errors."),
     warnings: Count.describe("Findings that are warnings."),
     findings: z.array(Finding),
+    incidents: z.array(Incident).describe("Those that are not over, by the same check."),
     notices: z.array(Notice).describe("What could be better, though nothing is wrong."),
   })
   .meta({ id: "Status" });

@@ -69,7 +69,7 @@ export const DELETE_WEBHOOK: RouteDoc = {
 export const TEST_WEBHOOK: RouteDoc = {
   summary: "Test the webhook",
   description:
-    "Makes one signed call of the type `webhook.test` now, even if the webhook is disabled. A call that the receiver does not accept is an answer, not an error: check `delivered`.",
+    "Makes one signed call of the type `webhook.test` now, even if the webhook is disabled. A call that the receiver does not accept is an answer, not an error: check `delivered`. One that is accepted ends earlier failures: waiting calls follow at once.",
   result: z.object({
     id: z.string().describe("`webhook-id` of the call."),
     delivered: z.boolean(),

@@ -1,6 +1,6 @@
 import { readIntakeConfig } from "../../config.ts";
 import type { InnerApi } from "../inner-api.ts";
-import type { Page, PageContext, Part, View } from "../page.ts";
+import { type Page, type PageContext, type Part, REFRESH_HEADER, type View } from "../page.ts";
 import { may } from "../parts/form.tsx";
 import { Notice, Panel } from "../parts/panel.tsx";
 import { plural } from "../parts/values.tsx";
@@ -16,9 +16,6 @@ export const overviewPages: readonly Page[] = [
   { path: "/", get: { permission: null, show: overviewView } },
   { path: "/cost", get: { permission: "logs:read", show: costView } },
 ];
-
-/** Sent by the script that refreshes: only the refreshed parts are made. */
-const REFRESH_HEADER = "x-logship-refresh";
 
 async function overviewView(page: PageContext): Promise<View> {
   const { viewer } = page;

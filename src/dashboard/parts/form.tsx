@@ -119,7 +119,7 @@ export const Select: FC<{
   );
 };
 
-export const Check: FC<{
+interface BoxProps {
   name: string;
   label: Child;
   value?: string;
@@ -127,10 +127,30 @@ export const Check: FC<{
   hint?: Child;
   id?: string;
   disabled?: boolean;
-}> = ({ name, label, value = "true", checked, hint, id = `field-${name}`, disabled }) => (
+}
+
+export const Check: FC<BoxProps> = ({ value = "true", id, ...box }) => (
+  <Box type="checkbox" value={value} id={id ?? `field-${box.name}`} {...box} />
+);
+
+/** One of several of the same name. */
+export const Radio: FC<BoxProps & { value: string }> = ({ id, ...box }) => (
+  <Box type="radio" id={id ?? `field-${box.name}-${box.value}`} {...box} />
+);
+
+const Box: FC<BoxProps & { type: "checkbox" | "radio"; id: string }> = ({
+  type,
+  id,
+  name,
+  value,
+  checked,
+  disabled,
+  label,
+  hint,
+}) => (
   <div class="check">
     <input
-      type="checkbox"
+      type={type}
       id={id}
       name={name}
       value={value}

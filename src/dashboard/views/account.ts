@@ -2,8 +2,7 @@
 import type * as z from "zod";
 import type { AccountLedger } from "../../api/docs/account.ts";
 import type { FunctionView as FunctionSchema } from "../../api/docs/functions.ts";
-import type { Incident } from "../../api/docs/incidents.ts";
-import type { Finding, Status, Subject } from "../../api/docs/status.ts";
+import type { Finding, Incident, Status, Subject } from "../../api/docs/status.ts";
 import type { Operation, Usage } from "../../api/docs/usage.ts";
 
 export type SubjectView = z.infer<typeof Subject>;

@@ -2,7 +2,7 @@
 import type * as z from "zod";
 import type { Job, JobLedger } from "../../api/docs/jobs.ts";
 import type { ObjectEntry, ObjectLines } from "../../api/docs/objects.ts";
-import type { Amount, Replay, ReplayDetail } from "../../api/docs/replay.ts";
+import type { Amount, Replay, ReplayDetail, ReplayEstimate } from "../../api/docs/replay.ts";
 import type { Hour } from "../../api/health.ts";
 
 export type JobView = z.infer<typeof Job>;
@@ -11,5 +11,6 @@ export type AmountView = z.infer<typeof Amount>;
 export type HourView = z.infer<typeof Hour>;
 export type ObjectView = z.infer<typeof ObjectEntry>;
 export type LinesView = z.infer<typeof ObjectLines>;
+export type EstimateView = z.infer<typeof ReplayEstimate>;
 export type ReplayView = z.infer<typeof Replay>;
 export type ReplayDetailView = z.infer<typeof ReplayDetail>;

@@ -58,7 +58,7 @@ export function readEntryForm(form: URLSearchParams): DestinationEntry {
  */
 export function withKeptKeys(
   entry: DestinationEntry,
-  { destination, keysOfJob }: Draft,
+  { destination, keysOfJob }: Pick<Draft, "destination" | "keysOfJob">,
   context: DestinationContext,
 ): DestinationEntry {
   if (!mayKeep(entry, destination, keysOfJob, context)) return entry;

@@ -1,7 +1,8 @@
-import type { FC } from "hono/jsx";
+import type { FC, PropsWithChildren } from "hono/jsx";
 import type { DestinationEntry } from "../../../destinations/build.ts";
 import { visible } from "../../parts/foreign.tsx";
-import { Check, Field, type FieldProps } from "../../parts/form.tsx";
+import { Check, Field, type FieldProps, Form, Radio } from "../../parts/form.tsx";
+import type { Viewer } from "../../session.ts";
 import type { EntryFaults, EntryField } from "./destination-entry.ts";
 
 /** The controls of a destination. Keys are never shown, only that there are some. */
@@ -66,10 +67,11 @@ export const DestinationForm: FC<{ entry: DestinationEntry; faults: EntryFaults 
       )}
       <fieldset>
         <legend>Keys</legend>
-        <Choice
+        <Radio
+          name="credentials"
           value="keys"
           label="Access key"
-          chosen={entry.credentials === "keys"}
+          checked={entry.credentials === "keys"}
           hint="Stored encrypted. It must be allowed to write below the path; to read, too, for replay and for opening objects."
         />
         {text("access_key_id", { label: "Access key ID", ...kept(entry.accessKeyId) })}
@@ -79,10 +81,11 @@ export const DestinationForm: FC<{ entry: DestinationEntry; faults: EntryFaults 
           autocomplete: "new-password",
           ...kept(entry.secretAccessKey),
         })}
-        <Choice
+        <Radio
+          name="credentials"
           value="env"
           label="Secret of this deployment"
-          chosen={entry.credentials === "env"}
+          checked={entry.credentials === "env"}
           hint="Set with wrangler secret put, as JSON with host, access_key_id and secret_access_key. Several jobs can share it."
         />
         {text("secret_name", {
@@ -99,24 +102,29 @@ export const DestinationForm: FC<{ entry: DestinationEntry; faults: EntryFaults 
   );
 };
 
-const Choice: FC<{ value: string; label: string; chosen: boolean; hint: string }> = ({
-  value,
-  label,
-  chosen,
-  hint,
-}) => (
-  <div class="check">
-    <input
-      type="radio"
-      id={`field-credentials-${value}`}
-      name="credentials"
-      value={value}
-      checked={chosen}
-      aria-describedby={`field-credentials-${value}-hint`}
-    />
-    <label for={`field-credentials-${value}`}>{label}</label>
-    <p class="hint" id={`field-credentials-${value}-hint`}>
-      {hint}
-    </p>
-  </div>
+/** Fills the form from a `destination_conf`. @param error what was pasted before is none. */
+export const PasteForm: FC<
+  PropsWithChildren<{ viewer: Viewer; action: string; path: string; error: string | undefined }>
+> = ({ viewer, action, path, error, children }) => (
+  <details class="panel" open={error !== undefined}>
+    <summary>Paste a destination_conf</summary>
+    <Form viewer={viewer} action={action} label="Paste a destination">
+      {children}
+      <Field
+        name="conf"
+        label="destination_conf"
+        rows={3}
+        spellcheck={false}
+        error={error}
+        hint={
+          <>
+            Such as <code>{`s3://bucket/${path}/{DATE}?region=…&access-key-id=…&secret-access-key=…`}</code>.
+          </>
+        }
+      />
+      <button type="submit" name="do" value="paste">
+        Fill the form
+      </button>
+    </Form>
+  </details>
 );

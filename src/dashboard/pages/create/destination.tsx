@@ -4,7 +4,7 @@ import { CODE } from "../../../errors.ts";
 import { InnerFailure } from "../../inner-api.ts";
 import { type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
-import { Action, Field, Form } from "../../parts/form.tsx";
+import { Action, Form } from "../../parts/form.tsx";
 import { Notice, Panel } from "../../parts/panel.tsx";
 import { Ago } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
@@ -19,7 +19,7 @@ import {
   sharesKeys,
   withKeptKeys,
 } from "./destination-entry.ts";
-import { DestinationForm } from "./destination-form.tsx";
+import { DestinationForm, PasteForm } from "./destination-form.tsx";
 import { type Draft, type Kept, saveDraft, type Tested } from "./draft.ts";
 import { marked, refusedAt, stepOf, stepPath, stepView } from "./steps.tsx";
 
@@ -90,7 +90,10 @@ function changedTo({ config }: PageContext, draft: Draft, entry: DestinationEntr
 }
 
 /** Writes a test object, as creating a job does. */
-async function testOf({ api, nowMs }: PageContext, destination_conf: string): Promise<Tested & { shared: boolean }> {
+export async function testOf(
+  { api, nowMs }: PageContext,
+  destination_conf: string,
+): Promise<Tested & { shared: boolean }> {
   const [verdict, exists] = await Promise.all([
     api.send<{ valid: boolean; message: string }>("POST", "/logship/validate/destination", { destination_conf }),
     api.send<{ exists: boolean }>("POST", "/logship/validate/destination/exists", { destination_conf }),
@@ -144,7 +147,7 @@ function view(page: PageContext, kept: Kept, entry: DestinationEntry, faults: En
         </Notice>
       ),
       <Panel id="destination" title="Destination">
-        <Kinds entry={entry} here={here} />
+        <Kinds entry={entry} here={`${here}?`} />
         <Form viewer={viewer} action={here} label="Destination">
           <DestinationForm entry={entry} faults={faults} />
           <p class="quiet">
@@ -175,38 +178,20 @@ function view(page: PageContext, kept: Kept, entry: DestinationEntry, faults: En
           />
         </Panel>
       ),
-      <details class="panel" open={paste !== undefined}>
-        <summary>Paste a destination_conf</summary>
-        <Form viewer={viewer} action={here} label="Paste a destination">
-          <Field
-            name="conf"
-            label="destination_conf"
-            rows={3}
-            spellcheck={false}
-            error={paste}
-            hint={
-              <>
-                Such as <code>{"s3://bucket/logs/{DATE}?region=…&access-key-id=…&secret-access-key=…"}</code>.
-              </>
-            }
-          />
-          <button type="submit" name="do" value="paste">
-            Fill the form
-          </button>
-        </Form>
-      </details>,
+      <PasteForm viewer={viewer} action={here} path="logs" error={paste} />,
     ],
     { status: isRefused ? 400 : 200, faults: refusedAt(draft, "destination") },
   );
 }
 
-const Kinds: FC<{ entry: DestinationEntry; here: string }> = ({ entry, here }) => (
+/** @param here ends with `?`, or with a query and `&`. */
+export const Kinds: FC<{ entry: DestinationEntry; here: string }> = ({ entry, here }) => (
   <nav class="actions" aria-label="Kind of store">
     <span>Store:</span>
-    <a href={`${here}?scheme=objstore`} class="button small" aria-current={entry.scheme === "s3" ? undefined : "true"}>
+    <a href={`${here}scheme=objstore`} class="button small" aria-current={entry.scheme === "s3" ? undefined : "true"}>
       Platform bucket
     </a>
-    <a href={`${here}?scheme=s3`} class="button small" aria-current={entry.scheme === "s3" ? "true" : undefined}>
+    <a href={`${here}scheme=s3`} class="button small" aria-current={entry.scheme === "s3" ? "true" : undefined}>
       S3 or compatible
     </a>
   </nav>

@@ -64,7 +64,7 @@ const DRAFT_ID = /^[A-Za-z0-9_-]{22}$/;
 const MISSING = "draft not found: its job is already created, or it was discarded or unchanged for a week";
 
 /** Callers of different kinds may have the same id. */
-function ownerOf({ viewer }: Here): string {
+export function ownerOf({ viewer }: Pick<PageContext, "viewer">): string {
   return `${viewer.caller.kind}:${viewer.caller.id}`;
 }
 

@@ -1,49 +1,33 @@
 import type { FC } from "hono/jsx";
-import { maskDestination } from "../../../destinations/parse.ts";
-import { InnerFailure } from "../../inner-api.ts";
-import { type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
-import { type Faults, faultsOf, NO_FAULTS, RestOf } from "../../parts/faults.tsx";
+import { type Page, type PageAnswer, type PageContext, REFRESH_HEADER, seeOther, type View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
-import { Field, Form, may } from "../../parts/form.tsx";
 import { Pager, pageOf } from "../../parts/pager.tsx";
 import { Empty, Panel, Table } from "../../parts/panel.tsx";
 import { count } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
 import type { JobView, ReplayDetailView, ReplayView } from "../../views/job.ts";
-import { isHarmless } from "../shipping/destination-read.ts";
+import { begin, beginParts, type Refused } from "./replay-begin.tsx";
+import { replayDestinationPage } from "./replay-destination.tsx";
 import { isUnderWay, ReplayEntry } from "./replay-entry.tsx";
 import { jobPath, jobTrail } from "./words.ts";
 
 const PER_PAGE = 20;
-const HOUR_MS = 3_600_000;
-const MINUTE_MS = 60_000;
 const REFRESH_S = 3;
 
 export const replayPages: readonly Page[] = [
   {
     path: "/jobs/:job_id/replay",
     get: { permission: "logs:read", show: (page) => replaysView(page) },
-    post: { permission: "logs:edit", take: begin },
+    post: { permission: "logs:edit", take: takeReplay },
   },
+  // Before the next: no replay has that id.
+  replayDestinationPage,
   { path: "/jobs/:job_id/replay/:replay_id", get: { permission: "logs:read", show: replayView } },
   { path: "/jobs/:job_id/replay/:replay_id/cancel", post: { permission: "logs:edit", take: cancel } },
 ];
 
-/** The form as it was sent. */
-interface Entered {
-  since: string;
-  until: string;
-  destination: string;
-  challenge: string;
-}
-
-interface Refused {
-  entered: Entered;
-  faults: Faults;
-}
-
 async function replaysView(page: PageContext, refused?: Refused): Promise<View> {
-  const { api, query, viewer, nowMs } = page;
+  const { api, query, viewer, nowMs, request } = page;
   const path = jobPath(page);
   const number = pageOf(query);
   const [job, { items, info }] = await Promise.all([
@@ -51,6 +35,8 @@ async function replaysView(page: PageContext, refused?: Refused): Promise<View> 
     api.list<ReplayView>(`${path}/replay`, { page: number, per_page: PER_PAGE }),
   ]);
   const here = `/jobs/${job.id}/replay`;
+  // A refresh counts nothing: that scans every object that the log knows.
+  const begins = request.headers.has(REFRESH_HEADER) ? null : await beginParts(page, job, refused);
   return {
     title: "Replay",
     status: refused === undefined ? 200 : 400,
@@ -58,7 +44,7 @@ async function replaysView(page: PageContext, refused?: Refused): Promise<View> 
     trail: jobTrail(job),
     parts: [
       <>
-        <Begin job={job} viewer={viewer} nowMs={nowMs} refused={refused} />
+        {begins}
         <Panel id="replays" title="Replays" refresh={items.some(isUnderWay) ? REFRESH_S : undefined}>
           {items.length === 0 ? (
             <Empty title={number === 1 ? "No replays yet" : "No more replays"}>
@@ -74,114 +60,9 @@ async function replaysView(page: PageContext, refused?: Refused): Promise<View> 
   };
 }
 
-const Begin: FC<{ job: JobView; viewer: Viewer; nowMs: number; refused: Refused | undefined }> = ({
-  job,
-  viewer,
-  nowMs,
-  refused,
-}) => {
-  if (!may(viewer, "logs:edit"))
-    return (
-      <Panel id="begin" title="New replay">
-        <p>Starting a replay needs the permission logs:edit.</p>
-      </Panel>
-    );
-  const entered = refused?.entered ?? {
-    since: minuteOf(nowMs - HOUR_MS),
-    until: minuteOf(nowMs),
-    destination: "",
-    challenge: "",
-  };
-  const faults = refused?.faults ?? NO_FAULTS;
-  const shared = (name: string) => ({ name, spellcheck: false, autocomplete: "off", error: faults.at(name) });
-  return (
-    <Panel id="begin" title="New replay">
-      <p>
-        A replay copies delivered objects of the last 30 days, under new keys. In the same folder, a reader then finds
-        their records twice: choose another destination to avoid that.
-      </p>
-      <RestOf faults={faults} title="The replay was not started" />
-      <Form viewer={viewer} action={`/jobs/${job.id}/replay`} label="New replay">
-        <Field
-          {...shared("since")}
-          label="Events since (UTC)"
-          value={entered.since}
-          required
-          hint="2026-11-20 12:00, or RFC 3339 with a zone: 2026-11-20T12:00:00+01:00."
-        />
-        <Field
-          {...shared("until")}
-          label="Events before (UTC)"
-          value={entered.until}
-          required
-          hint="Objects are copied whole, with some events around these times."
-        />
-        <details open={entered.destination !== "" || faults.at("destination_conf") !== undefined}>
-          <summary>Another destination</summary>
-          <Field
-            {...shared("destination_conf")}
-            label="Destination"
-            value={shownAgain(entered.destination)}
-            maxlength={4_096}
-            hint={
-              <>
-                <code>s3://bucket/again?region=…&amp;access-key-id=…&amp;secret-access-key=…</code>. Empty: the job's
-                own. Its keys are deleted when the replay ends.
-              </>
-            }
-          />
-          <Field
-            {...shared("ownership_challenge")}
-            label="Ownership token"
-            value={entered.challenge}
-            hint="The text of the ownership object, if this deployment requires it."
-          />
-        </details>
-        <button type="submit" class="primary">
-          Start replay
-        </button>
-      </Form>
-    </Panel>
-  );
-};
-
-/** A destination with masked keys; "" if any other part of it may be a key. */
-function shownAgain(destination: string): string {
-  const masked = maskDestination(destination);
-  return isHarmless(masked) ? masked : "";
-}
-
-/** To the minute, in the form's format. */
-function minuteOf(ms: number): string {
-  return new Date(Math.floor(ms / MINUTE_MS) * MINUTE_MS).toISOString().slice(0, 16).replace("T", " ");
-}
-
-/** Converts an entered time for the API. No zone means UTC. Invalid text is the API's to refuse. */
-export function timeEntered(text: string): string {
-  const [, day, time] = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?))?$/.exec(text.trim()) ?? [];
-  if (day === undefined) return text.trim();
-  return `${day}T${time === undefined ? "00:00:00" : time.length === 5 ? `${time}:00` : time}Z`;
-}
-
-async function begin(page: PageContext, form: URLSearchParams): Promise<PageAnswer> {
-  const field = (name: string): string => form.get(name) ?? "";
-  const entered: Entered = {
-    since: field("since"),
-    until: field("until"),
-    destination: field("destination_conf").trim(),
-    challenge: field("ownership_challenge").trim(),
-  };
-  const { destination, challenge } = entered;
-  const answer = await page.api.send<ReplayView & { job_id: number }>("POST", `${jobPath(page)}/replay`, {
-    since: timeEntered(entered.since),
-    until: timeEntered(entered.until),
-    ...(destination !== "" && { destination_conf: destination }),
-    ...(challenge !== "" && { ownership_challenge: challenge }),
-  });
-  if (answer.ok) return seeOther(`/jobs/${answer.result.job_id}/replay#replays`);
-  if (answer.status === 404) throw new InnerFailure(answer.status, answer.errors);
-  const faults = faultsOf(answer.errors, ["since", "until", "destination_conf", "ownership_challenge"]);
-  return replaysView(page, { entered, faults });
+async function takeReplay(page: PageContext, form: URLSearchParams): Promise<PageAnswer> {
+  const taken = await begin(page, form);
+  return "errors" in taken ? replaysView(page, taken) : taken;
 }
 
 async function replayView(page: PageContext): Promise<View> {

@@ -3,7 +3,7 @@ import { Foreign } from "../../parts/foreign.tsx";
 import { Notice } from "../../parts/panel.tsx";
 import { duration, plural } from "../../parts/values.tsx";
 import type { FindingView, StatusView } from "../../views/account.ts";
-import { jobPath } from "../status/finding.tsx";
+import { jobPath, recoveringWords } from "../status/finding.tsx";
 import type { Jobs } from "./asks.ts";
 
 /** Findings shown; /status has all. */
@@ -27,7 +27,18 @@ function said(status: StatusView | null, jobs: Jobs | null): Child {
       </Notice>
     );
   const { findings } = status;
-  if (findings.length === 0) return <Notice kind="ok" title={wellSentence(jobs)} />;
+  if (findings.length === 0) {
+    const recovering = recoveringWords(status.incidents);
+    return (
+      <Notice kind="ok" title={wellSentence(jobs)}>
+        {recovering !== null && (
+          <p>
+            <a href="/status#incidents">{recovering}</a>
+          </p>
+        )}
+      </Notice>
+    );
+  }
   const title = plural(findings.length, "problem");
   return (
     <Notice kind={status.errors > 0 ? "bad" : "warn"} title={title}>

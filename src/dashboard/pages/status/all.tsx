@@ -1,13 +1,14 @@
 import type { Child } from "hono/jsx";
+import type { InnerAnswer } from "../../inner-api.ts";
 import type { Page, PageContext, View } from "../../page.ts";
 import { Errors } from "../../parts/failure.tsx";
 import { Foreign } from "../../parts/foreign.tsx";
 import { may } from "../../parts/form.tsx";
 import { Pager, pageOf } from "../../parts/pager.tsx";
-import { Empty, Notice, Panel, Table } from "../../parts/panel.tsx";
+import { Empty, Notice, Panel, State, Table } from "../../parts/panel.tsx";
 import { duration, plural, Time } from "../../parts/values.tsx";
 import type { IncidentView, StatusView } from "../../views/account.ts";
-import { Findings, isSilent, type JobNames, jobNames, Severity, Subject } from "./finding.tsx";
+import { Findings, isSilent, type JobNames, jobNames, recoveringWords, Severity, Subject } from "./finding.tsx";
 import { WebhookPanel, type WebhookView } from "./webhook-view.tsx";
 
 export const wrongPages: readonly Page[] = [{ path: "/status", get: { permission: "logs:read", show: statusView } }];
@@ -18,17 +19,41 @@ const REFRESH_S = 15;
 const PER_PAGE = 20;
 
 async function statusView(context: PageContext): Promise<View> {
-  const incidents = context.api.list<IncidentView>("/logship/incidents");
+  const { api } = context;
+  const status = api.send<StatusView>("GET", "/logship/status");
+  // After the check: an incident that it ends is in the list.
+  const listed = status.then(() => api.list<IncidentView>("/logship/incidents"));
+  const incidents = Promise.all([status, listed]).then(([answer, { items }]) => incidentsOf(answer, items));
   return {
     title: "Status",
     section: "status",
-    parts: [findings(context), openIncidents(context, incidents), webhook(context), pastIncidents(context, incidents)],
+    parts: [
+      findings(context, status),
+      openIncidents(context, incidents),
+      webhook(context),
+      pastIncidents(context, incidents),
+    ],
   };
 }
 
+interface Incidents {
+  /** By the same check as the findings; without one, by the last. */
+  open: readonly IncidentView[];
+  past: readonly IncidentView[];
+  isChecked: boolean;
+}
+
+/** @param items all of them, asked for after the check. */
+function incidentsOf(status: InnerAnswer<StatusView>, items: readonly IncidentView[]): Incidents {
+  const open = status.ok ? status.result.incidents : items.filter(({ state }) => state !== "over");
+  const ids = new Set(open.map(({ id }) => id));
+  const past = items.filter(({ id, state }) => state === "over" && !ids.has(id));
+  return { open, past, isChecked: status.ok };
+}
+
 /** Always refreshed: an outage of the status check ends too. */
-async function findings({ api, viewer, nowMs }: PageContext): Promise<Child> {
-  const answer = await api.send<StatusView>("GET", "/logship/status");
+async function findings({ api, viewer, nowMs }: PageContext, status: Promise<InnerAnswer<StatusView>>): Promise<Child> {
+  const answer = await status;
   const names = await jobNames(api, answer.ok ? answer.result.findings : []);
   return (
     <Panel
@@ -64,7 +89,10 @@ const Said = ({ status, ...who }: { status: StatusView; names: JobNames } & Pick
     <>
       {status.ok ? (
         <Notice kind="ok" title="No problems">
-          <p>All parts of the service answered, and none reports a problem.</p>
+          <p>
+            All parts of the service answered, and none reports a problem.
+            <Recovering incidents={status.incidents} />
+          </p>
         </Notice>
       ) : (
         <Notice
@@ -100,10 +128,19 @@ const Said = ({ status, ...who }: { status: StatusView; names: JobNames } & Pick
 
 const isError = ({ severity }: { severity: string }): boolean => severity === "error";
 
-type Incidents = Promise<{ items: readonly IncidentView[] }>;
+/** ` 1 incident is recovering.`, as a link to it. */
+const Recovering = ({ incidents }: { incidents: readonly IncidentView[] }) => {
+  const words = recoveringWords(incidents);
+  return words === null ? null : (
+    <>
+      {" "}
+      <a href="#incidents">{words}</a>.
+    </>
+  );
+};
 
-async function openIncidents(context: PageContext, incidents: Incidents): Promise<Child> {
-  const open = (await incidents).items.filter(({ over_since }) => over_since === null);
+async function openIncidents(context: PageContext, incidents: Promise<Incidents>): Promise<Child> {
+  const { open, isChecked } = await incidents;
   const names = await jobNames(context.api, open);
   return (
     <Panel id="incidents" title="Open incidents" refresh={REFRESH_S}>
@@ -112,14 +149,17 @@ async function openIncidents(context: PageContext, incidents: Incidents): Promis
           <p>A problem that lasts a minute opens an incident; 15 minutes without it end the incident.</p>
         </Empty>
       ) : (
-        <IncidentTable caption="Open incidents" incidents={open} names={names} {...context} />
+        <>
+          {!isChecked && <p>As of the last check that answered.</p>}
+          <IncidentTable caption="Open incidents" incidents={open} names={names} {...context} />
+        </>
       )}
     </Panel>
   );
 }
 
-async function pastIncidents(context: PageContext, incidents: Incidents): Promise<Child> {
-  const over = (await incidents).items.filter(({ over_since }) => over_since !== null);
+async function pastIncidents(context: PageContext, incidents: Promise<Incidents>): Promise<Child> {
+  const { past: over } = await incidents;
   const page = pageOf(context.query);
   const shown = over.slice((page - 1) * PER_PAGE, page * PER_PAGE);
   const names = await jobNames(context.api, shown);
@@ -151,7 +191,7 @@ const IncidentTable = ({
     caption={caption}
     columns={[
       { label: "What" },
-      { label: "Severity" },
+      { label: "State" },
       { label: "About" },
       { label: "Began" },
       { label: "Lasted" },
@@ -161,20 +201,41 @@ const IncidentTable = ({
       <>
         <Foreign text={each.summary} max={600} /> <code class="quiet">{each.kind}</code>
       </>,
-      <Severity of={each.severity} />,
+      <IncidentState of={each} />,
       <Subject of={each} viewer={viewer} names={names} />,
       <Time at={each.since} />,
-      each.over_since === null ? (
-        `${lasted(each.since, nowMs)} so far`
-      ) : (
-        <>
-          {lasted(each.since, Date.parse(each.over_since))}, until <Time at={each.over_since} />
-        </>
-      ),
+      <Lasted of={each} nowMs={nowMs} />,
       each.flaps === 0 ? "no" : plural(each.flaps, "time"),
     ])}
   />
 );
+
+/** What the last check says of an incident: red only if it is one of the findings. */
+const IncidentState = ({ of: { state, severity, over_at } }: { of: IncidentView }) => {
+  if (state === "open") return <Severity of={severity} />;
+  if (state === "over") return <State kind="quiet">{severity}, over</State>;
+  if (state === "unknown") return <State kind="warn">{severity}, not confirmed: no answer</State>;
+  return (
+    <State kind="quiet">
+      {severity}, recovering
+      {over_at !== null && (
+        <>
+          : over after <Time at={over_at} short />
+        </>
+      )}
+    </State>
+  );
+};
+
+const Lasted = ({ of: { since, over_since, recovering_since }, nowMs }: { of: IncidentView; nowMs: number }) => {
+  const end = over_since ?? recovering_since;
+  if (end === null) return <>{lasted(since, nowMs)} so far</>;
+  return (
+    <>
+      {lasted(since, Date.parse(end))}, until <Time at={end} />
+    </>
+  );
+};
 
 function lasted(since: string, untilMs: number): string {
   return duration(Math.max(0, untilMs - Date.parse(since)));

@@ -5,7 +5,7 @@ import { may } from "../../parts/form.tsx";
 import { State } from "../../parts/panel.tsx";
 import { Ago, plural } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
-import type { FindingView, SubjectView } from "../../views/account.ts";
+import type { FindingView, IncidentView, SubjectView } from "../../views/account.ts";
 import type { JobView } from "../../views/job.ts";
 import { functionPath } from "../functions/logging.tsx";
 
@@ -71,6 +71,12 @@ export const Subject: FC<{ of: Pick<FindingView, "kind" | "subject"> } & Around>
   if (!may(viewer, "functions:read")) return <>function {name}</>;
   return <a href={functionPath(of.name)}>function {name}</a>;
 };
+
+/** `1 incident is recovering`; null: none is. */
+export function recoveringWords(incidents: readonly IncidentView[]): string | null {
+  const recovering = incidents.filter(({ state }) => state === "recovering").length;
+  return recovering === 0 ? null : plural(recovering, "incident is recovering", "incidents are recovering");
+}
 
 /** `12 records`. */
 export function affectedText({ count, what }: NonNullable<FindingView["affected"]>): string {

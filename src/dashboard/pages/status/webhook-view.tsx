@@ -46,7 +46,7 @@ const How: FC<{ state: WebhookView }> = ({ state }) => {
   if (!state.enabled) return <State kind="quiet">off</State>;
   if (state.failing_since === null) return <State kind="ok">on</State>;
   return (
-    <State kind="bad">
+    <State kind="warn">
       failing: {plural(state.failures, "failure")} in a row, since <Time at={state.failing_since} />
     </State>
   );

@@ -1,0 +1,87 @@
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { LOCAL_BUCKET, localDestination } from "../../tools/client/bucket.ts";
+import { until } from "../../tools/until.ts";
+import { Stage } from "./browser.ts";
+
+let stage: Stage;
+let job: number;
+let page: Page;
+beforeAll(async () => {
+  stage = await Stage.set();
+  const { api } = stage.shipper;
+  ({ id: job } = await api.createJob({ destination_conf: localDestination("replayed/{DATE}"), enabled: true }));
+  await api.postEvents(Array.from({ length: 3 }, () => ({ ScriptName: "shop", Outcome: "ok", EventType: "fetch" })));
+  await until({
+    what: "the records to be delivered",
+    withinMs: 60_000,
+    look: async () => {
+      await api.flush(job);
+      return stage.shipper.recordsBelow("replayed");
+    },
+    enough: (records) => records.length === 3,
+  });
+  page = await stage.signedIn({ javaScriptEnabled: false, viewport: { width: 390, height: 844 } });
+});
+afterAll(() => stage?.[Symbol.asyncDispose]());
+
+async function preview(): Promise<void> {
+  await page.goto(`/jobs/${job}/replay`);
+  await page.getByLabel("Events since (UTC)").fill("2026-01-01");
+  await page.getByLabel("Events before (UTC)").fill("2999-01-01");
+  await page.getByRole("button", { name: "Preview" }).click();
+  await page.getByText("Estimated cost").waitFor();
+}
+
+const copied = (folder: string, records: number): Promise<unknown> =>
+  until({
+    what: `${records} records below ${folder}`,
+    withinMs: 60_000,
+    look: () => stage.shipper.recordsBelow(folder),
+    enough: (found) => found.length === records,
+  });
+
+/** What the phone shows is as wide as the phone. */
+const isNarrow = (): Promise<boolean> => page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth);
+
+describe("a replay on a phone, without scripts", () => {
+  it("is counted before it starts, and goes to another folder", async () => {
+    await preview();
+    expect(await page.locator("#count").innerText()).toMatch(/Records\s*3\b/);
+    expect(await isNarrow()).toBe(true);
+    await page.getByRole("button", { name: "Start replay" }).click();
+    await page.waitForURL(/replay#replays$/);
+    await copied("replay/replayed", 3);
+    expect(await stage.shipper.recordsBelow("replayed")).toHaveLength(3);
+  });
+
+  it("into the job's own folder needs a tick that names what happens", async () => {
+    await preview();
+    await page.getByLabel("The job's own folder").check();
+    await page.getByRole("button", { name: "Start replay" }).click();
+    await page.getByText("That folder holds records of this time already.").waitFor();
+    expect(await page.getByLabel("The job's own folder").isChecked()).toBe(true);
+    await page.getByLabel("Allow duplicates: 3 records will be in the folder twice, under new keys").check();
+    await page.getByRole("button", { name: "Start replay" }).click();
+    await page.waitForURL(/replay#replays$/);
+    await copied("replayed", 6);
+  });
+
+  it("goes to another destination, entered as that of a job, once", async () => {
+    await preview();
+    await page.getByRole("link", { name: "Another destination" }).click();
+    await page.getByRole("heading", { level: 1, name: "Replay to another destination" }).waitFor();
+    await page.getByLabel("Bucket", { exact: true }).fill("traces");
+    await page.getByLabel("Path", { exact: true }).fill("elsewhere/{DATE}");
+    await page.getByLabel("Account ID").fill("local");
+    await page.getByLabel("Access key ID", { exact: true }).fill(LOCAL_BUCKET.accessKeyId);
+    await page.getByLabel("Secret access key", { exact: true }).fill(LOCAL_BUCKET.secretAccessKey);
+    await page.getByRole("button", { name: "Test", exact: true }).click();
+    await page.getByText("Reachable and writable").waitFor();
+    expect(await page.content()).not.toContain(LOCAL_BUCKET.secretAccessKey);
+    expect(await isNarrow()).toBe(true);
+    await page.getByRole("button", { name: "Test and start" }).click();
+    await page.waitForURL(/replay#replays$/);
+    await copied("elsewhere", 3);
+  });
+});
