@@ -148,15 +148,17 @@ export async function requireNoDuplicates(
  */
 async function standingThere(target: Destination, keys: readonly string[], platform: Platform): Promise<string | null> {
   const store = openDestination(target, platform);
-  for (const key of new Set([keys[0], keys.at(-1)])) {
+  const ends = [...new Set([keys[0], keys.at(-1)])].flatMap((key) => {
     const name = key?.slice(key.lastIndexOf("/") + 1) ?? "";
-    if (key === undefined || keyBelow(target.path, name.slice(0, 8), name) !== key) continue;
+    return key !== undefined && keyBelow(target.path, name.slice(0, 8), name) === key ? [key] : [];
+  });
+  const stands = ends.map(async (key): Promise<string | null> => {
     const asked = await readWithin(store, key, READ_WAIT_MS);
-    if (asked?.ok !== true) continue;
+    if (asked?.ok !== true) return null;
     asked.body.cancel().catch(() => {});
     return key;
-  }
-  return null;
+  });
+  return (await Promise.all(stands)).find((key) => key !== null) ?? null;
 }
 
 /** Since the epoch. */
