@@ -8,22 +8,26 @@ import { datasetRoutes } from "./api/datasets.ts";
 import { failure } from "./api/envelope.ts";
 import { eventRoutes } from "./api/events.ts";
 import { healthRoutes } from "./api/health.ts";
+import { identityRoutes } from "./api/identity.ts";
 import { incidentRoutes } from "./api/incidents.ts";
 import { jobRoutes } from "./api/jobs.ts";
 import { ledgerRoutes } from "./api/ledger.ts";
 import { objectRoutes } from "./api/objects.ts";
 import { ownershipRoutes } from "./api/ownership.ts";
+import { isForPlatform, PASS_MS, passOn } from "./api/platform-pass.ts";
 import { previewRoutes } from "./api/preview.ts";
 import { replayRoutes } from "./api/replay.ts";
 import type { Insiders } from "./api/requests.ts";
-import { EVERYWHERE, numbered } from "./api/requests.ts";
+import { ELSEWHERE, EVERYWHERE, numbered } from "./api/requests.ts";
 import {
   ACCOUNT_PATH,
+  API_PATH,
   type AppContext,
   type AppEnv,
   type Resource,
   type ResourceGroup,
   type Route,
+  type Handler as RouteHandler,
 } from "./api/route.ts";
 import { scriptRoutes } from "./api/scripts.ts";
 import { setAsideRoutes } from "./api/set-aside.ts";
@@ -73,6 +77,9 @@ export const GROUPS: readonly ResourceGroup[] = [
   { names: ["/members"], resources: memberRoutes },
 ];
 
+/** Below {@link API_PATH}, and no account. */
+export const IDENTITY: readonly Resource[] = identityRoutes;
+
 /**
  * The HTTP app. It checks credentials, account, permission and configuration, in this order, before
  * a route's handler.
@@ -86,9 +93,15 @@ export function createApp(platform: Platform, memory: Memory = new Memory(platfo
     await discardRest(c.req.raw);
   });
   for (const { names, resources } of GROUPS) {
-    for (const name of names) for (const resource of resources) mount(app, name + resource.path, resource, world);
+    for (const name of names)
+      for (const resource of resources) {
+        const path = name + resource.path;
+        mount(app, ACCOUNT_PATH + path, path, resource, world);
+      }
   }
-  mountDescription(app, GROUPS);
+  for (const resource of IDENTITY) mount(app, API_PATH + resource.path, resource.path, resource, world);
+  app.all(ELSEWHERE, elsewhere(world));
+  mountDescription(app, GROUPS, IDENTITY);
   mountDashboard(app, world);
   app.notFound((c) =>
     isForReading(c.req.raw)
@@ -125,8 +138,7 @@ interface World {
 }
 
 /** Any other method is a 405 that lists the allowed ones, after the caller is admitted. */
-function mount(app: Hono<AppEnv>, name: string, { methods }: Resource, world: World): void {
-  const path = ACCOUNT_PATH + name;
+function mount(app: Hono<AppEnv>, path: string, name: string, { methods }: Resource, world: World): void {
   for (const [method, route] of Object.entries(methods)) {
     const action = route.action === undefined && method !== "GET" ? `${method} ${name}` : (route.action ?? null);
     app.on(method, path, guarded(route, action, world));
@@ -147,32 +159,44 @@ function guarded(route: Route, action: string | null, world: World): Handler<App
     const caller = "take" in route ? await sender(c, world) : await admitted(c, world, route.foreign !== undefined);
     const { foreign } = route;
     const isForeign = caller.kind === "platform" && foreign !== undefined;
-    if (!isForeign) requirePermission(caller, route.permission);
+    if (!isForeign && route.permission !== null) requirePermission(caller, route.permission);
     if ("take" in route) return route.take(c, world.platform, world.budget);
-    const config = readConfig(c.env);
-    if (!config.ok) throw misconfigured(config);
-    const handle = isForeign ? foreign : route.handle;
-    const answer = async (): Promise<Response> => {
-      const response = await within(route.answerMs ?? ANSWER_MS, handle(c, config.config, world.platform), null);
-      if (response === null) throw unavailable(c.req.method === "GET" ? SILENT : SILENT_CHANGE);
-      return response;
-    };
-    const answerOnce = (): Promise<Response> => (isForeign ? watched(c, world, answer) : answer());
-    return action === null ? answerOnce() : noted(c, action, answerOnce);
+    const run = () => answer(c, isForeign ? foreign : route.handle, world, route.answerMs);
+    const runOnce = () => (isForeign ? watched(c, world, run) : run());
+    return action === null ? runOnce() : noted(c, action, runOnce);
+  };
+}
+
+/** @throws ApiError 503 if the configuration is malformed, or there is no answer in time. */
+async function answer(c: AppContext, handle: RouteHandler, { platform }: World, ms = ANSWER_MS): Promise<Response> {
+  const config = readConfig(c.env);
+  if (!config.ok) throw misconfigured(config);
+  const response = await within(ms, handle(c, config.config, platform), null);
+  if (response === null) throw unavailable(c.req.method === "GET" ? SILENT : SILENT_CHANGE);
+  return response;
+}
+
+/** What has no route here, for callers that only the platform knows. */
+function elsewhere(world: World): Handler<AppEnv> {
+  return async (c) => {
+    const access = readAccess(c.env);
+    if (!access.ok || !hasUpstream(c.env) || world.insiders.has(c.req.raw)) return c.notFound();
+    const { accountId, adminToken } = access.access;
+    if (!isForPlatform(c, accountId)) return c.notFound();
+    await requireUnbraked(c.req.raw.headers, gateFor(c, world));
+    if (foreignBearer(c.req.raw.headers, adminToken) === null) return c.notFound();
+    c.set("caller", PLATFORM_BEARER);
+    return watched(c, world, () => answer(c, passOn, world, PASS_MS));
   };
 }
 
 /**
- * An answer to a bearer that the platform judges, and what it says of the bearer.
- * @throws ApiError 429 in its place, after too many guesses; and what `answer` throws.
+ * An answer to a bearer that the platform judges. One that it has not known is a guess.
+ * @throws ApiError 429 in its place, after too many guesses; and what `run` throws.
  */
-async function watched(c: AppContext, world: World, answer: () => Promise<Response>): Promise<Response> {
-  const [result] = await Promise.allSettled([answer()]);
-  const access = readAccess(c.env);
-  const bearer = access.ok ? foreignBearer(c.req.raw.headers, access.access.adminToken) : null;
-  const isKnown = c.get("isKnownBearer");
-  if (bearer !== null && isKnown !== undefined)
-    await judged(bearer, new URL(c.req.url).search, isKnown, gateFor(c, world));
+async function watched(c: AppContext, world: World, run: () => Promise<Response>): Promise<Response> {
+  const [result] = await Promise.allSettled([run()]);
+  await judged(c.req.raw, c.get("isKnownBearer") === true, gateFor(c, world));
   if (result.status === "rejected") throw result.reason;
   return result.value;
 }
@@ -218,10 +242,9 @@ async function admitted(c: AppContext, world: World, foreign = false): Promise<C
     requireAccount(c, accountId);
     return insider.caller;
   }
-  const isForeign = foreign && hasUpstream(c.env) && c.req.param("account_id") === accountId;
-  const bearer = isForeign ? foreignBearer(c.req.raw.headers, adminToken) : null;
-  if (bearer !== null) {
-    await requireUnbraked(bearer, gateFor(c, world));
+  const isForeign = foreign && hasUpstream(c.env) && isAccount(c, accountId);
+  if (isForeign && foreignBearer(c.req.raw.headers, adminToken) !== null) {
+    await requireUnbraked(c.req.raw.headers, gateFor(c, world));
     c.set("caller", PLATFORM_BEARER);
     return PLATFORM_BEARER;
   }
@@ -233,7 +256,12 @@ async function admitted(c: AppContext, world: World, foreign = false): Promise<C
 
 /** Call it after authentication. @throws ApiError 404. */
 function requireAccount(c: AppContext, accountId: string): void {
-  if (c.req.param("account_id") !== accountId) throw oneError(404, CODE.noRoute, "no such account");
+  if (!isAccount(c, accountId)) throw oneError(404, CODE.noRoute, "no such account");
+}
+
+/** Whether a path is below this account, or below none. */
+function isAccount(c: AppContext, accountId: string): boolean {
+  return (c.req.param("account_id") ?? accountId) === accountId;
 }
 
 function misconfigured(config: ConfigResult): ApiError {

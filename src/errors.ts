@@ -68,6 +68,11 @@ export function faultsError(status: ApiError["status"], code: number, faults: re
   );
 }
 
+/** A step of a JSON pointer. RFC 6901. */
+export function escapePointer(step: string): string {
+  return step.replaceAll("~", "~0").replaceAll("/", "~1");
+}
+
 /** The message for a missing key, instead of zod's words about types. */
 export const missing: z.core.$ZodErrorMap = ({ code, input }) =>
   code === "invalid_type" && input === undefined ? "is missing" : undefined;

@@ -360,11 +360,11 @@ export const DOUBTS_NONE_MS = 10_000;
 export const DOUBTS_PER_S = 10;
 
 /**
- * A bearer that goes on to the platform, and the query beside it, in characters: far more than the
- * platform's own have, and few guesses at a secret of ours.
+ * A bearer that goes on to the platform, in characters, and the path and query beside it: more than
+ * the platform's own have (a key of KV takes 1,536), and few guesses at a secret of ours.
  */
 export const FOREIGN_BEARER_MAX = 512;
-export const FOREIGN_QUERY_MAX = 1_024;
+export const FOREIGN_ADDRESS_MAX = 2_048;
 
 /**
  * How long an isolate judges no guess from an address that has made too many, in ms: the period of

@@ -21,6 +21,8 @@ import { difference, type Row, type Summary, summaryOf } from "./readers/compare
 import { FORMS, type Form, sampleObjects, sampleRecords } from "./readers/sample.ts";
 import { type Command, type Reader, readers } from "./readers/ways.ts";
 
+const USAGE = "usage: npm run readers -- [readers…] [--dir <folder>] [--python <python>]";
+
 /** Spark alone takes half a minute to start on a small machine. */
 const RUN_MS = 300_000;
 /** Of what a reader prints. */
@@ -98,19 +100,30 @@ function readFolder(folder: string): Summary {
   return summaryOf(files.flatMap((file) => rowsOf(gunzipSync(readFileSync(join(folder, file))).toString())));
 }
 
-/** @returns the exit code. */
-function main(): number {
-  const { values, positionals } = parseArgs({
+function parse() {
+  return parseArgs({
     options: { dir: { type: "string" }, python: { type: "string", default: "python3" } },
     allowPositionals: true,
   });
+}
+
+/** @returns the exit code. */
+function main(): number {
+  let parsed: ReturnType<typeof parse>;
+  try {
+    parsed = parse();
+  } catch (error) {
+    console.error(`${plain(error instanceof Error ? error.message : String(error))}\n\n${USAGE}`);
+    return 2;
+  }
+  const { values, positionals } = parsed;
   const from = userFolder(process.env);
   // A name is looked for on the PATH; a path is the user's.
   const python = values.python.includes("/") ? resolve(from, values.python) : values.python;
   const known = readers(python);
   const unknown = positionals.find((name) => known.every((reader) => reader.name !== name));
   if (unknown !== undefined) {
-    console.error(`no reader is called ${unknown}: ${known.map(({ name }) => name).join(", ")}`);
+    console.error(`no reader is called ${plain(unknown)}: ${known.map(({ name }) => name).join(", ")}`);
     return 2;
   }
   const chosen = known.filter(({ name }) => positionals.length === 0 || positionals.includes(name));

@@ -26,6 +26,7 @@ import {
   UpdateMember,
 } from "./docs/access.ts";
 import { isoTime, listed, success } from "./envelope.ts";
+import { verifyRoute } from "./identity.ts";
 import { pageOf, queryOf } from "./query.ts";
 import type { AppContext, Resource } from "./route.ts";
 
@@ -40,6 +41,8 @@ export const tokenRoutes: readonly Resource[] = [
       POST: { permission: "access:edit", action: "token.create", doc: CREATE_TOKEN, handle: createToken },
     },
   },
+  // Before what follows: it is no token's id.
+  verifyRoute,
   {
     path: "/:token_id",
     methods: {

@@ -172,24 +172,32 @@ export function foreignBearer(headers: Headers, adminToken: string): string | nu
 /**
  * Lets a bearer go on to the platform. That it goes on says that it is none of ours, so it may be a
  * guess.
- * @throws ApiError 429 after too many guesses from its address, unless the platform has known it.
+ * @throws ApiError 429 after too many guesses from its address, unless the platform has known it,
+ *   or it proves that it is ours.
  */
-export async function requireUnbraked(bearer: string, gate: Gate): Promise<void> {
-  const proof = proofOf({ kind: "token", token: bearer });
-  if (!gate.memory.guesses.isKnown(proofKey(proof)) && isBraked(proof, gate)) throw await refused(proof, gate);
+export async function requireUnbraked(headers: Headers, gate: Gate): Promise<void> {
+  const credentials = readCredentials(headers);
+  if (credentials?.kind !== "token") return;
+  const { kind, token } = credentials;
+  const proof = proofOf(credentials);
+  if (gate.memory.guesses.isKnown(proofKey(proof)) || !isBraked(proof, gate)) return;
+  if (!(looksIssued(kind, token) && provesItself(kind, token, gate.keys))) throw await refused(proof, gate);
 }
 
 /**
- * Takes what the platform said of a bearer, and counts a refused one as a guess.
- * @param query that came with it, which may be a guess, too.
- * @throws ApiError 429 in place of the platform's refusal, after too many guesses.
+ * Counts a bearer that went on to the platform as a guess, unless the platform has known it.
+ * @param isKnown whether it has known it now.
+ * @throws ApiError 429 in place of the platform's answer, after too many guesses.
  */
-export async function judged(bearer: string, query: string, isKnown: boolean, gate: Gate): Promise<void> {
+export async function judged({ headers, url }: Request, isKnown: boolean, gate: Gate): Promise<void> {
+  const credentials = readCredentials(headers);
+  if (credentials?.kind !== "token") return;
   const { guesses } = gate.memory;
-  const proof = proofKey(proofOf({ kind: "token", token: bearer }));
+  const proof = proofKey(proofOf(credentials));
   if (isKnown) guesses.learn(proof);
   // Of a known one it refuses what was asked for.
   if (guesses.isKnown(proof)) return;
-  const error = await refused({ kind: "token", hash: hashOf(`${bearer} ${query}`) }, gate);
+  // The address may hold a guess, too.
+  const error = await refused({ kind: "token", hash: hashOf(`${credentials.token} ${url}`) }, gate);
   if (error.status === 429) throw error;
 }

@@ -1,6 +1,7 @@
 import type * as z from "zod";
-import { CODE, faultsError, missing, oneError } from "../errors.ts";
-import { type Body, decodeUtf8, readBody } from "../intake/body.ts";
+import { CODE, escapePointer, faultsError, missing, oneError } from "../errors.ts";
+import { whyNotJson } from "../filter/json-fault.ts";
+import { type Body, decodeUtf8, markLength, readBody } from "../intake/body.ts";
 import { API_BODY_MAX_BYTES, API_BODY_PACE } from "../limits.ts";
 import type { Fault } from "../record/record.ts";
 
@@ -25,6 +26,21 @@ export function mediaType(request: Request): string {
   return (request.headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
 }
 
+/** What `curl -d` says of any body, unless told otherwise. */
+const CURL_TYPE = "application/x-www-form-urlencoded";
+
+/**
+ * Whether a body is to be read as JSON: it says so or says nothing, or curl's default was left in
+ * place. That one needs credentials in a header: a page of another origin can send such a body, but
+ * not the header.
+ */
+export function isJsonType(request: Request): boolean {
+  const type = mediaType(request);
+  const { headers } = request;
+  if (type === CURL_TYPE) return headers.has("authorization") || headers.has("x-auth-key");
+  return type === "" || type === "application/json";
+}
+
 /** @throws ApiError what is wrong with the body. */
 export function bodyBytes(body: Body): Uint8Array {
   if (!body.ok) throw oneError(body.fault.status, BODY_CODE[body.fault.status], body.fault.message);
@@ -38,21 +54,32 @@ export function bodyBytes(body: Body): Uint8Array {
  */
 export async function jsonBody<S extends z.ZodType>(request: Request, schema: S): Promise<z.infer<S>> {
   const bytes = bodyBytes(await readBody(request, API_BODY_MAX_BYTES, API_BODY_PACE));
-  const type = mediaType(request);
-  if (type !== "" && type !== "application/json")
-    throw oneError(415, CODE.mediaType, "Content-Type must be application/json");
+  if (!isJsonType(request)) throw oneError(415, CODE.mediaType, "Content-Type must be application/json");
   const text = decodeUtf8(bytes);
   if (!text.ok) throw oneError(400, CODE.invalid, text.why);
   let value: unknown;
   try {
     value = JSON.parse(text.value);
   } catch {
-    throw oneError(400, CODE.invalid, "the body is not JSON");
+    throw oneError(400, CODE.invalid, `the body is not JSON: ${whyNotJson(text.value, markLength(bytes))}`);
   }
   const parsed = schema.safeParse(value, { error: missing });
-  if (!parsed.success) throw faultsError(400, CODE.invalid, shapeFaults(parsed.error));
+  const faults = parsed.success ? prototypeFaults(value) : shapeFaults(parsed.error);
+  if (!parsed.success || faults.length > 0) throw faultsError(400, CODE.invalid, faults);
   sent.set(request, parsed.data);
   return parsed.data;
+}
+
+/** A key that zod drops in silence where unknown keys may be: in a body, and in its options. */
+function prototypeFaults(body: unknown): Fault[] {
+  const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;
+  if (!isObject(body)) return [];
+  const options: unknown = "output_options" in body ? body.output_options : null;
+  return Object.entries({ "": body, "/output_options": options }).flatMap(([base, value]) =>
+    isObject(value) && Object.hasOwn(value, "__proto__")
+      ? [{ pointer: `${base}/__proto__`, message: 'unknown key "__proto__"' }]
+      : [],
+  );
 }
 
 /** What is wrong with the shape of a body, one entry per fault. */
@@ -62,7 +89,7 @@ export function shapeFaults(error: z.ZodError): Fault[] {
 
 function issueFaults(issue: z.core.$ZodIssue): Fault[] {
   const base = issue.path.map((step) => `/${escapePointer(String(step))}`).join("");
-  const name = base === "" ? "the body" : base.slice(1).replaceAll("/", ".");
+  const name = base === "" ? "the body" : issue.path.map(String).join(".");
   if (issue.code === "unrecognized_keys") {
     return issue.keys.map((key) => ({
       pointer: `${base}/${escapePointer(key)}`,
@@ -70,9 +97,4 @@ function issueFaults(issue: z.core.$ZodIssue): Fault[] {
     }));
   }
   return [{ pointer: base, message: `${name}: ${issue.message}` }];
-}
-
-/** RFC 6901. */
-function escapePointer(step: string): string {
-  return step.replaceAll("~", "~0").replaceAll("/", "~1");
 }

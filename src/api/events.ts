@@ -11,7 +11,7 @@ import type { Memory } from "../memory.ts";
 import type { Platform } from "../platform.ts";
 import { blobStore } from "../queue/blob-store.ts";
 import { httpSource } from "../record/source.ts";
-import { BODY_CODE, bodyBytes, mediaType } from "./body.ts";
+import { BODY_CODE, bodyBytes, isJsonType, mediaType } from "./body.ts";
 import { SEND_EVENTS } from "./docs/events.ts";
 import { type Message, success } from "./envelope.ts";
 import { type AppContext, type Resource, requireDataset } from "./route.ts";
@@ -74,7 +74,7 @@ function notTaken(error: unknown): never {
 function isNdjson(request: Request): boolean {
   const type = mediaType(request);
   if (type === "application/x-ndjson" || type === "application/ndjson") return true;
-  if (type === "application/json" || type === "") return false;
+  if (isJsonType(request)) return false;
   throw oneError(415, CODE.mediaType, "Content-Type must be application/json or application/x-ndjson");
 }
 

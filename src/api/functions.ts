@@ -1,6 +1,6 @@
 import type { FunctionCount } from "../account/function-counts.ts";
 import { LedgerShards } from "../account/shards.ts";
-import { isScriptName, ScriptSettings } from "../control/function-schema.ts";
+import { isScriptName, type KeptSettings, keptOf, ScriptSettings } from "../control/function-schema.ts";
 import type { FunctionPatch, FunctionSetting } from "../control/function-settings.ts";
 import { controlPlane, type FunctionChange } from "../control/plane.ts";
 import { type ApiError, CODE, oneError, unavailable } from "../errors.ts";
@@ -103,12 +103,14 @@ async function listFunctions(c: AppContext): Promise<Response> {
 /** An unknown function can be set, too: it can be opted out before it is first deployed. */
 async function patchSettings(c: AppContext): Promise<Response> {
   const name = scriptName(c);
-  const { logship, logpush, tail_consumers } = await jsonBody(c.req.raw, ScriptSettings);
+  const sent = await jsonBody(c.req.raw, ScriptSettings);
+  const { logship, logpush, tail_consumers } = sent;
   const property = logship !== undefined ? "logship" : logpush !== undefined ? "logpush" : spelling(c);
   const ships = logship !== undefined ? logship : logpush;
   const patch: FunctionPatch = {
     ...(ships !== undefined && { logging: ships === null ? "unset" : ships ? "on" : "off" }),
     ...(tail_consumers !== undefined && { tailConsumers: tail_consumers }),
+    kept: JSON.stringify(keptOf(sent)),
   };
   const change: FunctionChange = await controlPlane(c.env.CONTROL).setFunction(name, patch);
   return success(c, presentSettings(requireInForce(change, name), property));
@@ -133,7 +135,12 @@ function presentAttachment({ state, sinceMs, checkedMs, why }: AttachmentFact): 
 
 export function presentSettings(setting: FunctionSetting | null, property: Property): Settings {
   const logging = setting?.logging ?? "unset";
-  return { [property]: logging === "unset" ? null : logging === "on", tail_consumers: setting?.tailConsumers ?? null };
+  const ships = logging === "unset" ? null : logging === "on";
+  return {
+    [property]: ships,
+    tail_consumers: setting?.tailConsumers ?? null,
+    ...(JSON.parse(setting?.kept ?? "{}") as KeptSettings),
+  };
 }
 
 function presentCount(count: FunctionCount | null): Pick<FunctionView, "shipped" | "dropped"> {

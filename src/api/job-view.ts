@@ -9,13 +9,14 @@ import { chainStatus } from "../delivery/chain.ts";
 import type { LogStatus } from "../delivery/types.ts";
 import { maskDestination } from "../destinations/parse.ts";
 import { outboxStatus } from "../intake/outboxes.ts";
+import { datasetBelow, spareKeys } from "../job/schema.ts";
 import { destinationPurpose, unseal } from "../job/secrets.ts";
 import { readJobConfig } from "../job/snapshot.ts";
 import { errorText, log } from "../log.ts";
 import { within } from "../platform.ts";
 import type { Job } from "./docs/jobs.ts";
 import { isoTime } from "./envelope.ts";
-import type { AppContext } from "./route.ts";
+import { type AppContext, pathName } from "./route.ts";
 
 /**
  * How long each part that is asked for a view may take, in ms: one silent log must not hold up a
@@ -50,7 +51,7 @@ export async function presentJob(
   const { body } = job;
   return {
     id: job.config.id,
-    dataset: body.dataset,
+    dataset: datasetBelow(pathName(c), body),
     name: body.name ?? null,
     enabled: body.enabled ?? false,
     kind: "",
@@ -63,6 +64,8 @@ export async function presentJob(
     max_upload_records: body.max_upload_records === undefined ? 0 : body.max_upload_records,
     max_upload_interval_seconds: body.max_upload_interval_seconds === undefined ? 0 : body.max_upload_interval_seconds,
     ...(body.canary !== undefined && { canary: body.canary }),
+    ...(body.filter_attack_traffic !== undefined && { filter_attack_traffic: body.filter_attack_traffic }),
+    ...Object.fromEntries(spareKeys(body)),
     last_complete: isoTime(status?.lastCompleteMs ?? null),
     last_error: isoTime(status?.lastErrorMs ?? null),
     error_message:

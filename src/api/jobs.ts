@@ -13,11 +13,11 @@ import {
 } from "../destinations/parse.ts";
 import { CODE, faultsError, oneError, unavailable } from "../errors.ts";
 import { extraFieldsOf, readJob } from "../job/rules.ts";
-import { CreateJob, type JobBody, READ_ONLY_KEYS, UpdateJob } from "../job/schema.ts";
+import { CreateJob, type JobBody, READ_ONLY_KEYS, respelled, spareIn, UpdateJob } from "../job/schema.ts";
 import { destinationPurpose, seal, unseal } from "../job/secrets.ts";
 import { readJobConfig } from "../job/snapshot.ts";
 import type { Platform } from "../platform.ts";
-import { DATASETS, type ExtraField } from "../record/fields.ts";
+import { DATASETS, type ExtraField, VENDORS_DATASETS } from "../record/fields.ts";
 import type { Fault } from "../record/record.ts";
 import { jsonBody } from "./body.ts";
 import {
@@ -33,7 +33,7 @@ import {
   READ_JOB,
   UPDATE_JOB,
 } from "./docs/jobs.ts";
-import { isoTime, listed, success } from "./envelope.ts";
+import { isoTime, listed, type Message, success } from "./envelope.ts";
 import {
   logStatus,
   oldestOutside,
@@ -46,7 +46,7 @@ import {
 } from "./job-view.ts";
 import { requireProof } from "./ownership.ts";
 import { pageOf, queryOf } from "./query.ts";
-import { type AppContext, type Resource, requireDataset } from "./route.ts";
+import { type AppContext, isDataset, pathName, type Resource, requireDataset } from "./route.ts";
 
 /** Attempts at a change while others change the job concurrently. */
 const UPDATE_TRIES = 3;
@@ -81,9 +81,14 @@ export const jobRoutes: readonly Resource[] = [
   },
 ];
 
+/** A dataset of the vendor's that is not ours has no jobs. */
 async function listDatasetJobs(c: AppContext, config: Config): Promise<Response> {
-  requireDataset(c);
-  return listJobs(c, config);
+  if (!VENDORS_DATASETS.has(c.req.param("dataset") ?? "")) {
+    requireDataset(c);
+    return listJobs(c, config);
+  }
+  const { shown, info } = pageOf(queryOf(c, JobsPage), []);
+  return listed(c, shown, info);
 }
 
 async function readJobView(c: AppContext, config: Config): Promise<Response> {
@@ -142,8 +147,12 @@ async function viewOf(c: AppContext, job: StoredJob, config: Config): Promise<Jo
 
 async function createJob(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const sent = await jsonBody(c.req.raw, CreateJob);
+  const messages = spareMessages(sent);
   const not = "creating a new job is not allowed: ";
-  const body = { ...withoutReadOnly(sent), dataset: sent.dataset ?? DATASETS[0] } as JobBody;
+  const body = {
+    ...withoutReadOnly(sent),
+    ...respelled({ dataset: DATASETS[0], spelled: {} }, sent.dataset, pathName(c)),
+  } as JobBody;
   if (isMasked(body.destination_conf))
     throw badDestination(not, "a masked secret cannot be used here; send the secret itself");
   const { draft, destination } = readDraft(body, parseNewDestination, config, config.extraFields, not);
@@ -155,23 +164,24 @@ async function createJob(c: AppContext, config: Config, platform: Platform): Pro
   await requireWritable(destination, platform, not);
   const change: JobChange = await control.create(draft);
   if (change.kind === "refused") throw refused(change.why);
-  return success(c, await viewOf(c, requireInForce(change), config), { status: 201 });
+  return success(c, await viewOf(c, requireInForce(change), config), { status: 201, messages });
 }
 
 async function updateJob(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const sent = await jsonBody(c.req.raw, UpdateJob);
+  const messages = spareMessages(sent);
   const control = controlPlane(c.env.CONTROL);
   for (let tries = 0; tries < UPDATE_TRIES; tries++) {
     const job = await requireJob(c);
     const not = `updating job ${job.config.id} is not allowed: `;
     // Written back, it would lose what only the newer version knows of it.
     if (readJobConfig(job.config) === null) throw oneError(409, CODE.conflict, not + UNREADABLE);
-    requireUnchanged(sent, job);
+    requireUnchanged(sent);
     const stored = unseal(job.config.destination, destinationPurpose(config.accountId), config.keys);
     const conf =
       sent.destination_conf === undefined ? stored : withStoredSecrets(sent.destination_conf, stored, config, not);
     if (conf === null) throw badDestination(not, "no key opens the stored destination; send destination_conf again");
-    const own = { dataset: job.body.dataset, destination_conf: conf };
+    const own = { ...respelled(job.body, sent.dataset, pathName(c)), destination_conf: conf };
     const body = { ...job.body, ...withoutReadOnly(sent), ...own } as JobBody;
     // What it has it keeps, though EXTRA_FIELDS may name it no more.
     const extra = [...config.extraFields, ...extraFieldsOf(job.config)];
@@ -182,9 +192,19 @@ async function updateJob(c: AppContext, config: Config, platform: Platform): Pro
     const change: JobChange = await control.update(job.config.id, job.config.modifiedVersion, draft, moved);
     if (change.kind === "conflict") continue;
     if (!moved && isSame(draft.body, job.body)) c.set("unchanged", true);
-    return success(c, await viewOf(c, requireInForce(change), config));
+    return success(c, await viewOf(c, requireInForce(change), config), { messages });
   }
   throw oneError(409, CODE.conflict, "the job is being changed concurrently; try again");
+}
+
+/** Says which keys have no effect. @throws ApiError 400 for one that is a slip of a known key. */
+function spareMessages(sent: z.infer<typeof UpdateJob>): Message[] {
+  const { names, faults } = spareIn(sent);
+  if (faults.length > 0) throw faultsError(400, CODE.invalid, faults);
+  return names.map((name) => ({
+    code: CODE.note,
+    message: `the key ${JSON.stringify(name)} is kept and echoed, and has no effect`,
+  }));
 }
 
 /** Whether two bodies say the same: a missing value is as `""`, `0`, `false` and null. */
@@ -196,9 +216,9 @@ function isSame(a: StoredJob["body"], b: StoredJob["body"]): boolean {
 }
 
 /** @throws ApiError 400 if a body would change an immutable field. */
-function requireUnchanged(sent: z.infer<typeof UpdateJob>, job: StoredJob): void {
+function requireUnchanged(sent: z.infer<typeof UpdateJob>): void {
   const faults: Fault[] = [];
-  if (sent.dataset != null && !sameDataset(sent.dataset, job.body.dataset)) {
+  if (sent.dataset != null && !isDataset(sent.dataset)) {
     faults.push({ pointer: "/dataset", message: "dataset: cannot be changed" });
   }
   if (sent.kind != null && sent.kind !== "") faults.push({ pointer: "/kind", message: "kind: cannot be changed" });
@@ -291,9 +311,4 @@ function withoutReadOnly(sent: z.infer<typeof UpdateJob>): Partial<JobBody> {
   return Object.fromEntries(
     Object.entries(sent).filter(([name, value]) => !omitted.has(name) && value !== undefined),
   ) as Partial<JobBody>;
-}
-
-function sameDataset(a: string, b: string): boolean {
-  const names: readonly string[] = DATASETS;
-  return a === b || (names.includes(a) && names.includes(b));
 }

@@ -10,7 +10,7 @@ import type { FunctionPatch, Logging } from "../control/function-settings.ts";
 import { controlPlane, type FunctionChange } from "../control/plane.ts";
 import { ApiError, CODE, oneError, unavailable } from "../errors.ts";
 import { Consumers, SettingsAnswer, type Sighting, sightingIn } from "../functions/attachments.ts";
-import { type FormBody, uploadForm } from "../functions/form.ts";
+import { uploadForm } from "../functions/form.ts";
 import { attached, type Consumer, detached, platformMetadata, withoutLogship } from "../functions/tail-consumers.ts";
 import {
   askPlatform,
@@ -18,9 +18,10 @@ import {
   isOk,
   type PlatformAnswer,
   type PlatformRequest,
+  type SentBody,
   scriptUrl,
 } from "../functions/upstream.ts";
-import { FOREIGN_QUERY_MAX, UPSTREAM_MS } from "../limits.ts";
+import { FOREIGN_ADDRESS_MAX, UPSTREAM_MS } from "../limits.ts";
 import { errorText, log } from "../log.ts";
 import { answered, type Platform } from "../platform.ts";
 import { foreignBearer } from "./auth.ts";
@@ -38,9 +39,6 @@ const FOLLOW_MS = 17_000;
 
 /** How long the platform may take for a question before a change, in ms. */
 const FIRST_MS = 10_000;
-
-/** What the platform says to bearers that it does not know; 400 to malformed ones. */
-const REFUSALS: ReadonlySet<number> = new Set([400, 401, 403]);
 
 /** How long recording the state of an attachment may take, in ms: the caller waits. */
 const NOTE_MS = 2_000;
@@ -68,7 +66,10 @@ export const platformHandlers: { readonly [route: string]: Handler } = {
   "PATCH /:script_name/script-settings": patchSettings,
 };
 
-type Said = Extract<PlatformAnswer, { kind: "answer" }>;
+export type Said = Extract<PlatformAnswer, { kind: "answer" }>;
+
+/** Segments below all scripts, not encoded; or a path below the API's base, encoded. */
+type Place = readonly string[] | { path: string };
 
 /** One request's connection to the platform. */
 interface Link {
@@ -76,8 +77,8 @@ interface Link {
   /** @throws ApiError 503 if the platform gives no usable answer. */
   ask(
     method: PlatformRequest["method"],
-    segments: readonly string[],
-    options?: { body?: FormBody | string; ms?: number; query?: string },
+    place: Place,
+    options?: { body?: SentBody | string; ms?: number; query?: string },
   ): Promise<Said>;
 }
 
@@ -85,30 +86,37 @@ interface Link {
  * @throws ApiError 503 if no platform is set, or it is this service; 400 for a query that contains
  *   a secret.
  */
-function link(c: AppContext, { upstream, accountId, adminToken }: Config, platform: Platform): Link {
+export function link(c: AppContext, { upstream, accountId, adminToken }: Config, platform: Platform): Link {
   const bearer = foreignBearer(c.req.raw.headers, adminToken);
   // The gate in app.ts excludes this.
   if (upstream === null || bearer === null) throw unavailable("no platform is configured (UPSTREAM_API)");
-  const { host, search } = new URL(c.req.url);
-  if (search.length > FOREIGN_QUERY_MAX)
-    throw oneError(400, CODE.invalid, `the query is longer than ${FOREIGN_QUERY_MAX} characters`);
-  if (holdsOurs(search, adminToken)) {
-    c.set("isKnownBearer", false);
+  const { host, pathname, search } = new URL(c.req.url);
+  if (pathname.length + search.length > FOREIGN_ADDRESS_MAX)
+    throw oneError(400, CODE.invalid, `path and query are longer than ${FOREIGN_ADDRESS_MAX} characters`);
+  if (holdsOurs(search, adminToken))
     throw oneError(400, CODE.invalid, "the query contains a secret of this service, which is never sent on");
-  }
   if (new URL(upstream.base).host === host)
     throw unavailable("configuration: UPSTREAM_API: must not be this service itself", 60);
   return {
     upstream,
-    async ask(method, segments, { body, ms = UPSTREAM_MS, query = search } = {}) {
-      const url = scriptUrl(upstream, accountId, segments, query);
+    async ask(method, place, { body, ms = UPSTREAM_MS, query = search } = {}) {
+      const url =
+        "path" in place ? `${upstream.base}/${place.path}${query}` : scriptUrl(upstream, accountId, place, query);
       const answer = await askPlatform({ method, url, bearer, ...(body !== undefined && { body }) }, ms, platform);
       if (answer.kind === "none") throw nothingSaid(method, answer.why);
-      if (isOk(answer.status) || answer.status === 404) c.set("isKnownBearer", true);
-      else if (REFUSALS.has(answer.status) && c.get("isKnownBearer") === undefined) c.set("isKnownBearer", false);
+      if (isForKnown(answer, place)) c.set("isKnownBearer", true);
       return answer;
     },
   };
+}
+
+/**
+ * Whether only a bearer that the platform knows gets such an answer. Some paths it answers to
+ * anyone, and 404 where it has no route.
+ */
+function isForKnown({ status }: Said, place: Place): boolean {
+  if (!("path" in place)) return isOk(status) || status === 404;
+  return isOk(status) && /^(?:accounts|memberships|user|zones)(?:\/|$)/.test(place.path);
 }
 
 function nothingSaid(method: PlatformRequest["method"], why: string): ApiError {
@@ -122,7 +130,10 @@ function nothingSaid(method: PlatformRequest["method"], why: string): ApiError {
 /**
  * The platform's status and JSON, unchanged. Of its headers only a well-formed Retry-After is kept.
  */
-function passedOn({ status, bytes, json, retryAfter }: Said, method: PlatformRequest["method"] = "GET"): Response {
+export function passedOn(
+  { status, bytes, json, retryAfter }: Said,
+  method: PlatformRequest["method"] = "GET",
+): Response {
   if (typeof json !== "object" || json === null || Array.isArray(json))
     throw nothingSaid(method, `answered with HTTP ${status} and no JSON object`);
   const headers = new Headers({ "content-type": "application/json" });
@@ -135,17 +146,18 @@ function passedOn({ status, bytes, json, retryAfter }: Said, method: PlatformReq
 /** Seconds, or a date. RFC 9110, 10.2.3. */
 const RETRY_AFTER = /^(?:[1-9]\d{0,5}|[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT)$/;
 
-/**
- * A script is not JSON: it is answered as a file, with headers that keep a browser from running it.
- */
 async function readScript(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const said = await link(c, config, platform).ask("GET", [scriptName(c)]);
-  const { status, bytes, json, contentType } = said;
-  if (!isOk(status) || json !== undefined || !SCRIPT_TYPE.test(contentType)) return passedOn(said);
+  const { status, json, contentType } = said;
+  return isOk(status) && json === undefined && SCRIPT_TYPE.test(contentType) ? asFile(said) : passedOn(said);
+}
+
+/** What is not the API's JSON is a file, with headers that keep a browser from running it. */
+export function asFile({ status, bytes, contentType }: Said): Response {
   return new Response(bytes, {
-    status: 200,
+    status,
     headers: {
-      "content-type": contentType,
+      "content-type": SCRIPT_TYPE.test(contentType) ? contentType : "application/octet-stream",
       "content-disposition": "attachment",
       "content-security-policy": "default-src 'none'; sandbox",
       "x-content-type-options": "nosniff",
@@ -187,6 +199,20 @@ async function uploadScript(c: AppContext, config: Config, platform: Platform, r
   }
   return passedOn(said, "PUT");
 }
+
+/**
+ * The upload of a version, without the properties that are for this service. Whether the script
+ * ships is no property of a version: clients set it by `PATCH …/script-settings`.
+ */
+export const uploadVersion: Handler = inSlot(async (c, config, platform, read) => {
+  const { ask } = link(c, config, platform);
+  const name = scriptName(c);
+  const refusal = await refusalOf(name, ask);
+  if (refusal !== null) return refusal;
+  const { metadata, modules } = await read();
+  const body = uploadForm(withoutLogship(metadata), modules, `logship-${crypto.randomUUID()}`);
+  return passedOn(await ask("POST", [name, "versions"], { body }), "POST");
+});
 
 function selfShipping(): ApiError {
   return oneError(400, CODE.invalid, "logship: the shipper's own events are never shipped");

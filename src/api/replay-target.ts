@@ -2,8 +2,13 @@
 import type * as z from "zod";
 import type { Config } from "../config.ts";
 import { controlPlane, type StoredJob } from "../control/plane.ts";
+import { chainReplayable } from "../delivery/chain.ts";
+import type { Replayable, ReplaySpan } from "../delivery/replayed.ts";
 import type { Destination } from "../destinations/destination.ts";
-import { maskDestination, parseDestination, parsePlace, sameFolder } from "../destinations/parse.ts";
+import { dayStamp, keyBelow } from "../destinations/keys.ts";
+import { openDestination } from "../destinations/kinds.ts";
+import { maskDestination, parseDestination, parsePlace, sameFolderOn } from "../destinations/parse.ts";
+import { readWithin } from "../destinations/read-small.ts";
 import { type ApiError, CODE, faultsError, oneError } from "../errors.ts";
 import { destinationPurpose, unseal } from "../job/secrets.ts";
 import type { Platform } from "../platform.ts";
@@ -17,6 +22,11 @@ import type { AppContext } from "./route.ts";
 import { sentDestination } from "./validation.ts";
 
 type Asked = z.infer<typeof AskReplay>;
+
+/** How long a store may take to answer a test read, in ms. */
+export const READ_WAIT_MS = 15_000;
+
+const DAY_MS = 86_400_000;
 
 /** A destination with its keys. */
 export interface Opened {
@@ -77,34 +87,81 @@ function badJob(not: string, message: string): ApiError {
   );
 }
 
+/** What is asked for, and where it would go. */
+interface Copies {
+  span: ReplaySpan;
+  own: Opened;
+  target: Opened | null;
+  planned: Replayable;
+  not: string;
+}
+
 /**
  * Refuses to ship records into a folder that holds them: the job's own, or one where an earlier
- * replay of some of that time wrote.
+ * replay wrote some of the same objects.
+ * @returns the newest replay of the job that was looked at; null: there is none.
  * @throws ApiError 400 that names `allow_duplicates`.
  */
 export async function requireNoDuplicates(
   c: AppContext,
   job: number,
-  { sinceMs, untilMs }: { sinceMs: number; untilMs: number },
-  { own, target, planned, not }: { own: Opened; target: Opened | null; planned: Amount; not: string },
+  { span, own, target, planned, not }: Copies,
   config: Config,
-): Promise<void> {
-  if (planned.objects === 0) return;
+  platform: Platform,
+): Promise<string | null> {
+  const known: ReplayStatus[] = await replays(c.env.REPLAYS).list(job);
+  const newest = known[0]?.id ?? null;
+  if (planned.objects === 0) return newest;
   const into = (target ?? own).destination;
-  const refuse = (why: string): ApiError => {
-    const words = `${counted(planned.records, "records")} in ${counted(planned.objects, "objects")} would be in that folder twice, under new keys: ${why}`;
+  const refuse = (twice: Pick<Amount, "records" | "objects">, why: string): ApiError => {
+    const words = `${counted(twice.records, "records")} in ${counted(twice.objects, "objects")} would be in that folder twice, under new keys: ${why}`;
     const advice = "name another path or destination, or send allow_duplicates: true";
     return faultsError(400, CODE.notAllowed, [{ pointer: "/allow_duplicates", message: `${words}; ${advice}` }], not);
   };
-  if (sameFolder(into, own.destination)) throw refuse("the job ships there");
+  const days = { from: dayStamp(dayOf(span.sinceMs)), to: dayStamp(dayOf(span.untilMs - 1)) };
+  if (sameFolderOn(into, own.destination, days)) throw refuse(planned, "the job ships there");
   const shown = target === null ? null : maskDestination(target.conf);
-  const known: ReplayStatus[] = await replays(c.env.REPLAYS).list(job);
-  for (const { destination, sinceMs: from, untilMs: to, done, endedMs, id } of known) {
-    if (destination === null || from >= untilMs || to <= sinceMs) continue;
-    if (endedMs !== null && done.objects === 0) continue;
+  for (const { destination, sinceMs: from, untilMs: to, askedMs, done, endedMs, state, id } of known) {
+    if (destination === null || (endedMs !== null && done.objects === 0)) continue;
     // The same once more is another refusal, while it is under way.
-    if (endedMs === null && destination === shown && from === sinceMs && to === untilMs) continue;
+    if (endedMs === null && destination === shown && from === span.sinceMs && to === span.untilMs) continue;
     const place = parsePlace(destination, config.destinations);
-    if (place.ok && sameFolder(place.value, into)) throw refuse(`replay ${id} has shipped some of them there`);
+    if (!place.ok || !sameFolderOn(place.value, into, days)) continue;
+    // Objects are copied whole: one that reaches into both times is in both, though they may not
+    // overlap.
+    const [sinceMs, untilMs] = [Math.max(from, span.sinceMs), Math.min(to, span.untilMs)];
+    // No object has events of two days.
+    if (dayOf(sinceMs) > dayOf(untilMs)) continue;
+    const both = await chainReplayable(c.env.LOG, job, { sinceMs, untilMs, askedMs: Math.min(askedMs, span.askedMs) });
+    if (both.objects === 0) continue;
+    const has = endedMs === null ? "ships them" : state === "done" ? "has shipped them" : "has shipped some of them";
+    throw refuse(both, `replay ${id} ${has} there`);
   }
+  const there = target === null ? null : await standingThere(target.destination, planned.keys, platform);
+  if (there !== null) throw refuse(planned, `the store has the job's ${there} there`);
+  return newest;
+}
+
+/**
+ * The key of an object of the job that stands in the folder of its copy: the store is the job's,
+ * under another host name. null: none is seen, or these keys may not read.
+ */
+async function standingThere(target: Destination, keys: readonly string[], platform: Platform): Promise<string | null> {
+  const store = openDestination(target, platform);
+  const ends = [...new Set([keys[0], keys.at(-1)])].flatMap((key) => {
+    const name = key?.slice(key.lastIndexOf("/") + 1) ?? "";
+    return key !== undefined && keyBelow(target.path, name.slice(0, 8), name) === key ? [key] : [];
+  });
+  const stands = ends.map(async (key): Promise<string | null> => {
+    const asked = await readWithin(store, key, READ_WAIT_MS);
+    if (asked?.ok !== true) return null;
+    asked.body.cancel().catch(() => {});
+    return key;
+  });
+  return (await Promise.all(stands)).find((key) => key !== null) ?? null;
+}
+
+/** Since the epoch. */
+function dayOf(ms: number): number {
+  return Math.floor(ms / DAY_MS);
 }

@@ -13,7 +13,7 @@ import { replayDollars } from "../replay/cost.ts";
 import { placeName } from "../replay/places.ts";
 import { replays } from "../replay/replays.ts";
 import { left } from "../replay/rows.ts";
-import type { ReplayBegun, ReplayStatus } from "../replay/types.ts";
+import type { ReplayAsk, ReplayBegun, ReplayStatus } from "../replay/types.ts";
 import { jsonBody } from "./body.ts";
 import {
   AskReplay,
@@ -29,11 +29,11 @@ import {
 import { isoTime, listed, type Message, success } from "./envelope.ts";
 import { requireJob, requireWritable } from "./jobs.ts";
 import { pageOf, queryOf } from "./query.ts";
-import { ownDestination, requireNoDuplicates, targetOf } from "./replay-target.ts";
+import { ownDestination, READ_WAIT_MS, requireNoDuplicates, targetOf } from "./replay-target.ts";
 import type { AppContext, Resource } from "./route.ts";
 
-/** How long a store may take to answer the test read, in ms. */
-const READ_WAIT_MS = 15_000;
+/** Attempts at beginning while other replays of the job begin. */
+const BEGIN_TRIES = 3;
 
 export const replayRoutes: readonly Resource[] = [
   {
@@ -104,12 +104,17 @@ async function beginReplay(c: AppContext, config: Config, platform: Platform): P
   const source = own.destination;
   const target = await targetOf(c, sent, { job: id, own, not }, config, platform);
 
-  const { keys, ...planned } = await chainReplayable(c.env.LOG, id, span);
+  const found = await chainReplayable(c.env.LOG, id, span);
+  const { keys, ...planned } = found;
   if (planned.objects > REPLAY_OBJECTS_MAX) throw oneError(400, CODE.notAllowed, not + tooMany(planned.objects));
-  if (sent.allow_duplicates !== true) await requireNoDuplicates(c, id, span, { own, target, planned, not }, config);
+  const newest = async (): Promise<string | null | undefined> =>
+    sent.allow_duplicates === true
+      ? undefined
+      : requireNoDuplicates(c, id, { span, own, target, planned: found, not }, config, platform);
+  let after = await newest();
   await requireReadable(source, keys, platform, not);
   if (target !== null) await requireWritable(target.destination, platform, not);
-  const begun: ReplayBegun = await replays(c.env.REPLAYS).begin({
+  const ask: ReplayAsk = {
     job: id,
     ...span,
     source: job.config.destination,
@@ -121,8 +126,15 @@ async function beginReplay(c: AppContext, config: Config, platform: Platform): P
     path: (target ?? own).destination.path,
     planned,
     modified: job.config.modifiedVersion,
-  });
+  };
+  let begun: ReplayBegun = await replays(c.env.REPLAYS).begin({ ...ask, after });
+  for (let tries = 1; begun.kind === "others" && tries < BEGIN_TRIES; tries++) {
+    after = await newest();
+    begun = await replays(c.env.REPLAYS).begin({ ...ask, after });
+  }
   switch (begun.kind) {
+    case "others":
+      throw oneError(409, CODE.conflict, "other replays of the job are being started; try again");
     case "same":
       throw oneError(409, CODE.conflict, `the same replay is in progress: ${begun.id}`);
     case "full": {

@@ -3,7 +3,7 @@ import { routePath } from "hono/route";
 import type { Caller } from "../access/roles.ts";
 import { inLogContext, log } from "../log.ts";
 import type { Platform } from "../platform.ts";
-import type { AppContext, AppEnv } from "./route.ts";
+import { API_PATH, type AppContext, type AppEnv } from "./route.ts";
 
 /** A caller whom the dashboard has authenticated, and the id of the page's request. */
 export interface Insider {
@@ -19,6 +19,9 @@ export type Insiders = WeakMap<Request, Insider>;
 
 /** The route of {@link numbered} itself; a request that matches only this has no route. */
 export const EVERYWHERE = "/*";
+
+/** What the API has no route for, whether it is passed on or not. */
+export const ELSEWHERE = `${API_PATH}/*`;
 
 /**
  * Gives each request an id, which its answer carries as `X-Request-Id`, its log lines as
@@ -54,7 +57,7 @@ export function numbered(platform: Pick<Platform, "now">, insiders: Insiders): M
 
 function routeOf(c: AppContext): string | null {
   const path = routePath(c);
-  return path === EVERYWHERE ? null : path;
+  return path === EVERYWHERE || path === ELSEWHERE ? null : path;
 }
 
 function callerOf(caller: Caller | undefined): Pick<Caller, "kind" | "id"> | null {

@@ -3,6 +3,7 @@ import type * as z from "zod";
 import type { Caller, Permission } from "../access/roles.ts";
 import type { Config } from "../config.ts";
 import { CODE, oneError } from "../errors.ts";
+import type { PathName } from "../job/schema.ts";
 import type { Memory } from "../memory.ts";
 import type { Platform } from "../platform.ts";
 import { DATASETS, type Dataset } from "../record/fields.ts";
@@ -18,8 +19,8 @@ export interface AppEnv {
     codes?: readonly number[];
     /** The platform has made the change that one of its callers asked for; ours follows. */
     accepted?: true;
-    /** Whether the platform knows the bearer, as far as it has said. */
-    isKnownBearer?: boolean;
+    /** The platform knows the bearer. */
+    isKnownBearer?: true;
     /** The request succeeded, and changed nothing. */
     unchanged?: true;
   };
@@ -79,7 +80,8 @@ export type Handler = (c: AppContext, config: Config, platform: Platform) => Pro
 
 /** One method of one path. */
 export type Route = {
-  permission: Permission;
+  /** null: any known caller. */
+  permission: Permission | null;
   doc: RouteDoc;
   /**
    * What it changes, as the audit names it; null: nothing. Without it, methods other than GET are
@@ -102,13 +104,21 @@ export interface Resource {
   methods: { readonly [method in "GET" | "POST" | "PUT" | "PATCH" | "DELETE"]?: Route };
 }
 
-/** The prefix of every resource. */
-export const ACCOUNT_PATH = "/client/v4/accounts/:account_id";
+/** The prefix of everything that the API has. */
+export const API_PATH = "/client/v4";
+
+/** The prefix of every resource of the account. */
+export const ACCOUNT_PATH = `${API_PATH}/accounts/:account_id`;
 
 /** Resources below one path: its primary name, and the vendor's if that differs. */
 export interface ResourceGroup {
   names: readonly [ours: string, vendors?: string];
   resources: readonly Resource[];
+}
+
+/** The name that a request used for the path of its group. */
+export function pathName(c: AppContext): PathName {
+  return new URL(c.req.url).pathname.split("/")[5] === "logpush" ? "logpush" : "logship";
 }
 
 export function isDataset(name: string): name is Dataset {

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Config } from "../config.ts";
-import { ScriptSettings, type TailConsumer } from "../control/function-schema.ts";
+import { type KeptSettings, keptOf, ScriptSettings, type TailConsumer } from "../control/function-schema.ts";
 import type { FunctionPatch, FunctionSetting } from "../control/function-settings.ts";
 import { controlPlane, type FunctionChange } from "../control/plane.ts";
 import { type ApiError, CODE, faultsError, oneError } from "../errors.ts";
@@ -83,7 +83,8 @@ async function run(
     const change: FunctionChange = await plane.setFunction(name, patch);
     return requireInForce(change, name);
   };
-  const tailConsumers = tailConsumersOf(upload);
+  const { tail_consumers: tailConsumers = null, ...others } = platformSettingsOf(upload);
+  const kept = JSON.stringify(others);
   const runnable = runnableOf(name, upload, config);
   if (runnable.kind === "refused") throw refusal(name, runnable.why);
   const before: FunctionSetting | null = await plane.functionSetting(name);
@@ -93,17 +94,21 @@ async function run(
     if (off !== null) await set({ logging: before?.logging ?? "unset", tailConsumers: before?.tailConsumers ?? null });
     throw refusal(name, why);
   }
-  return { setting: off ?? (await set({ logging: "on", tailConsumers })), url: runnable.url };
+  if (off !== null && kept === "{}") return { setting: off, url: runnable.url };
+  return { setting: await set(off === null ? { logging: "on", tailConsumers, kept } : { kept }), url: runnable.url };
 }
 
 function refusal(name: string, why: string): ApiError {
   return oneError(400, CODE.invalid, `${JSON.stringify(name)} cannot run here: ${why}`);
 }
 
-/** null: the upload names none. @throws ApiError 400 if they are malformed. */
-function tailConsumersOf({ metadata }: Upload): TailConsumer[] | null {
-  const { data, error } = ScriptSettings.safeParse({ tail_consumers: metadata.tail_consumers ?? null });
-  if (data !== undefined) return data.tail_consumers ?? null;
+/**
+ * Settings in an upload that only the platform follows. @throws ApiError 400 if they are malformed.
+ */
+function platformSettingsOf({ metadata }: Upload): KeptSettings & { tail_consumers?: TailConsumer[] | null } {
+  const { tail_consumers = null } = metadata;
+  const { data, error } = ScriptSettings.safeParse({ tail_consumers, ...keptOf(metadata) });
+  if (data !== undefined) return { tail_consumers: data.tail_consumers ?? null, ...keptOf(data) };
   throw faultsError(
     400,
     CODE.invalid,

@@ -86,4 +86,13 @@ export const CONTROL_STEPS = [
         changed_ms INTEGER NOT NULL
       ) STRICT, WITHOUT ROWID;`,
   },
+  {
+    id: 7,
+    why: "settings of functions that only the platform follows are kept and echoed",
+    sql: `
+      -- kept: JSON of KeptSettings, as sent; null: none
+      ALTER TABLE function_setting ADD COLUMN kept TEXT;`,
+    // Older code reads and writes the other columns.
+    floor: 6,
+  },
 ] as const satisfies readonly Migration[];

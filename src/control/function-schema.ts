@@ -8,6 +8,9 @@ import { utf8Length } from "../bytes.ts";
  */
 const TAIL_CONSUMERS_MAX_BYTES = 16_384;
 
+/** Most JSON of what is kept for the vendor's clients, in bytes. */
+const KEPT_MAX_BYTES = 4_096;
+
 const Name = z.string().min(1).max(255);
 
 export const TailConsumer = z.strictObject({
@@ -36,6 +39,21 @@ export const ScriptSettings = z
       })
       .nullish()
       .describe(`Kept and echoed: at most ${TAIL_CONSUMERS_MAX_BYTES} bytes of JSON.`),
+    tags: z
+      .array(z.string().max(1_024))
+      .max(64)
+      .nullish()
+      .describe("The platform's: kept and echoed, without effect on what ships."),
+    observability: z
+      .looseObject({})
+      .nullish()
+      .describe(
+        `The platform's own logs of the function: kept and echoed, without effect on what ships; with \`tags\` at most ${KEPT_MAX_BYTES} bytes of JSON.`,
+      ),
+  })
+  .refine(({ tags, observability }) => utf8Length(JSON.stringify({ tags, observability })) <= KEPT_MAX_BYTES, {
+    path: ["observability"],
+    error: `must be at most ${KEPT_MAX_BYTES} bytes of JSON, together with tags`,
   })
   .refine((body) => body.logship === undefined || body.logpush === undefined, {
     path: ["logpush"],
@@ -49,6 +67,14 @@ export const ScriptSettings = z
     not: { required: ["logship", "logpush"] },
   });
 export type ScriptSettings = z.infer<typeof ScriptSettings>;
+
+/** Settings of a function for the platform alone, as sent; keys never sent are absent. */
+export type KeptSettings = Pick<ScriptSettings, "tags" | "observability">;
+
+/** Those among more. */
+export function keptOf({ tags, observability }: KeptSettings): KeptSettings {
+  return { ...(tags !== undefined && { tags }), ...(observability !== undefined && { observability }) };
+}
 
 /**
  * Whether it can be the name of a function in a path: 1 to 255 UTF-16 code units, no `/`, no

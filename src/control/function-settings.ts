@@ -2,7 +2,7 @@ import { utf8Length } from "../bytes.ts";
 import type { OptOut, Window } from "../job/config.ts";
 import { isOpen, optOutWindows, remembered } from "../job/windows.ts";
 import { FUNCTIONS_MAX, SWITCHES_MAX } from "../limits.ts";
-import type { TailConsumer } from "./function-schema.ts";
+import type { KeptSettings, TailConsumer } from "./function-schema.ts";
 
 /** `unset` ships, like `on`: attaching the function, or sending its events, is opting in. */
 export type Logging = "on" | "off" | "unset";
@@ -13,6 +13,8 @@ export interface FunctionSetting {
   logging: Logging;
   /** As sent; null: none. */
   tailConsumers: TailConsumer[] | null;
+  /** JSON of KeptSettings. Absent: none, or an earlier release answers. */
+  kept?: string;
   modifiedMs: number;
 }
 
@@ -20,6 +22,8 @@ export interface FunctionSetting {
 export interface FunctionPatch {
   logging?: Logging;
   tailConsumers?: TailConsumer[] | null;
+  /** JSON of KeptSettings: each key changes by itself. null: none any more. */
+  kept?: string | null;
 }
 
 export type FunctionSet = { kind: "refused"; why: string } | { kind: "set"; switch: Switch };
@@ -44,6 +48,7 @@ interface SettingRow {
   name: string;
   logging: "on" | "off" | null;
   tail_consumers: string | null;
+  kept: string | null;
   windows: string;
   switched_version: number;
   modified_ms: number;
@@ -64,7 +69,7 @@ export class FunctionSettings {
   list(): FunctionSetting[] {
     return this.#sql
       .exec<SettingRow>(
-        "SELECT * FROM function_setting WHERE logging IS NOT NULL OR tail_consumers IS NOT NULL ORDER BY name",
+        "SELECT * FROM function_setting WHERE coalesce(logging, tail_consumers, kept) IS NOT NULL ORDER BY name",
       )
       .toArray()
       .map(settingOf);
@@ -73,7 +78,7 @@ export class FunctionSettings {
   /** null: nothing is set. */
   get(name: string): FunctionSetting | null {
     const row = this.#row(name);
-    return row === null || (row.logging === null && row.tail_consumers === null) ? null : settingOf(row);
+    return row !== null && isSet(row) ? settingOf(row) : null;
   }
 
   optOuts(): OptOut[] {
@@ -92,11 +97,15 @@ export class FunctionSettings {
     const logging = patch.logging ?? row?.logging ?? "unset";
     const tailConsumers = patch.tailConsumers === undefined ? (row?.tail_consumers ?? null) : json(patch.tailConsumers);
     const before = row === null ? [] : (JSON.parse(row.windows) as Window[]);
-    const unchanged = logging === (row?.logging ?? "unset") && tailConsumers === (row?.tail_consumers ?? null);
+    const kept = withKept(row?.kept ?? null, patch.kept);
+    const unchanged =
+      logging === (row?.logging ?? "unset") &&
+      tailConsumers === (row?.tail_consumers ?? null) &&
+      kept === (row?.kept ?? null);
     if (unchanged) return { kind: "set", switch: { now: false, version: row?.switched_version ?? 0, windows: before } };
     const switched = isOpen(before) !== (logging === "off");
     const windows = switched ? optOutWindows(before, logging === "off", nowMs) : before;
-    const keeps = logging !== "unset" || tailConsumers !== null;
+    const keeps = logging !== "unset" || tailConsumers !== null || kept !== null;
     const added = row === null && keeps;
     if (switched || added) this.#forgetOld(nowMs);
     const why = this.#refusal(name, windows, added, switched && logging === "off");
@@ -104,11 +113,12 @@ export class FunctionSettings {
     const version = switched ? nextVersion() : (row?.switched_version ?? 0);
     if (keeps || windows.length > 0) {
       this.#sql.exec(
-        `INSERT OR REPLACE INTO function_setting (name, logging, tail_consumers, windows, switched_version, modified_ms)
-           VALUES (?, ?, ?, ?, ?, ?)`,
+        `INSERT OR REPLACE INTO function_setting (name, logging, tail_consumers, kept, windows, switched_version, modified_ms)
+           VALUES (?, ?, ?, ?, ?, ?, ?)`,
         name,
         logging === "unset" ? null : logging,
         tailConsumers,
+        kept,
         JSON.stringify(windows),
         version,
         nowMs,
@@ -132,11 +142,11 @@ export class FunctionSettings {
   /** Deletes windows too old for any event in the queue, and rows kept only for them. */
   #forgetOld(nowMs: number): void {
     const rows = this.#sql.exec<SettingRow>("SELECT * FROM function_setting WHERE windows <> '[]'").toArray();
-    for (const { name, windows, logging, tail_consumers } of rows) {
+    for (const row of rows) {
+      const { name, windows } = row;
       const all = JSON.parse(windows) as Window[];
       const kept = remembered(all, nowMs);
-      if (kept.length === 0 && logging === null && tail_consumers === null)
-        this.#sql.exec("DELETE FROM function_setting WHERE name = ?", name);
+      if (kept.length === 0 && !isSet(row)) this.#sql.exec("DELETE FROM function_setting WHERE name = ?", name);
       else if (kept.length < all.length)
         this.#sql.exec("UPDATE function_setting SET windows = ? WHERE name = ?", JSON.stringify(kept), name);
     }
@@ -159,11 +169,23 @@ export class FunctionSettings {
   }
 }
 
-function settingOf({ name, logging, tail_consumers, modified_ms }: SettingRow): FunctionSetting {
+function isSet({ logging, tail_consumers, kept }: SettingRow): boolean {
+  return logging !== null || tail_consumers !== null || kept !== null;
+}
+
+/** The column after a change of what is kept. */
+function withKept(before: string | null, change: string | null | undefined): string | null {
+  if (change == null) return change === null ? null : before;
+  const after = Object.assign({}, ...[before ?? "{}", change].map((text) => JSON.parse(text) as KeptSettings));
+  return Object.keys(after).length === 0 ? null : JSON.stringify(after);
+}
+
+function settingOf({ name, logging, tail_consumers, kept, modified_ms }: SettingRow): FunctionSetting {
   return {
     name,
     logging: logging ?? "unset",
     tailConsumers: tail_consumers === null ? null : (JSON.parse(tail_consumers) as TailConsumer[]),
+    ...(kept !== null && { kept }),
     modifiedMs: modified_ms,
   };
 }

@@ -281,7 +281,7 @@ export class ControlPlane extends DurableObject<Env> {
       had ||
       this.#functions.get(name) !== null ||
       !this.#state.optOutsInForce(this.#functions.switchedVersion(name), platform.now());
-    return known ? this.setFunction(name, { logging: "unset", tailConsumers: null }) : null;
+    return known ? this.setFunction(name, { logging: "unset", tailConsumers: null, kept: null }) : null;
   }
 
   /**

@@ -19,12 +19,17 @@ type Reached = "answered" | "secured" | "lost" | "failed";
  * only `Network connection lost` or `internal error`, so the endpoint is asked in its own protocol
  * and then in the other one, without a signature or anything else of the destination. In production
  * the platform's network answers 52x and 530 in place of an origin.
+ * @param hasAnswered a request has been answered, maybe only to say that plain http is not spoken.
  */
-export async function whyUnreachable(endpoint: URL, platform: NetworkPlatform): Promise<string | null> {
+export async function whyUnreachable(
+  endpoint: URL,
+  platform: NetworkPlatform,
+  hasAnswered = false,
+): Promise<string | null> {
   const isSecure = endpoint.protocol === "https:";
   const own = await reach(endpoint, endpoint.protocol, platform);
-  if (own === "answered") return null;
   if (own === "secured") return "it speaks https, not http";
+  if (own === "answered" || hasAnswered) return null;
   if (isSecure && own === "lost") return "nothing listens at this port, or it hangs up";
   if (!isSecure && own === "failed") return "the host name is unknown";
   const other = await reach(endpoint, isSecure ? "http:" : "https:", platform);

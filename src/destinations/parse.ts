@@ -1,4 +1,5 @@
 import type { ConfParts, Destination, DestinationContext, DestinationKind, Parsed, Place } from "./destination.ts";
+import { folderOf } from "./keys.ts";
 import { KINDS } from "./kinds.ts";
 
 /** Longest `destination_conf`, in characters. */
@@ -122,9 +123,28 @@ export function samePlace(a: Place, b: Place): boolean {
   return sameStore(a, b) && a.path === b.path;
 }
 
-/** Whether objects of both go to one folder, by whichever name the two call it. */
+/** Whether objects of both go to one folder, by whichever parameters the two name it. */
 export function sameFolder(a: Place, b: Place): boolean {
-  return a.endpoint.href === b.endpoint.href && a.bucket === b.bucket && a.path === b.path;
+  return folderUrl(a, a.path) === folderUrl(b, b.path);
+}
+
+/**
+ * Whether objects of one of these days go to one folder: `logs/20261120` is that of `logs/{DATE}`
+ * on that day.
+ * @param from first day, as {@link dayStamp} writes it. @param to last day.
+ */
+export function sameFolderOn(a: Place, b: Place, { from, to }: { from: string; to: string }): boolean {
+  if (sameFolder(a, b)) return true;
+  const digits = `${a.path} ${b.path}`;
+  const stamps = Array.from(digits, (_, at) => digits.slice(at, at + 8)).filter((text) => /^\d{8}$/.test(text));
+  return stamps.some(
+    (day) => day >= from && day <= to && folderUrl(a, folderOf(a.path, day)) === folderUrl(b, folderOf(b.path, day)),
+  );
+}
+
+/** Addressing is by path: the end of one endpoint may be the bucket of another. */
+function folderUrl({ endpoint, bucket }: Place, folder: string): string {
+  return `${endpoint.href.replace(/\/$/, "")}/${bucket}/${folder}`.replace(/\/$/, "");
 }
 
 /** What may be shown of an address: where it leads. */

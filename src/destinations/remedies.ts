@@ -10,7 +10,7 @@ export interface ToldAnswer {
 /** Of the error of a job or a test, what the store has said. null: the message names no answer. */
 export function answerIn(message: string | null): ToldAnswer | null {
   const match =
-    /\bHTTP (\d{3})(?: ([A-Za-z0-9]{1,64}(?:\.[A-Za-z0-9]{1,64})?)\b)?(?: \(region ([a-z0-9-]{1,32})\))?/.exec(
+    /\bHTTP (\d{3})(?: ([A-Za-z0-9]{1,64}(?:\.[A-Za-z0-9]{1,64})?)\b)?(?: \(region ([A-Za-z0-9_-]{1,64})\))?/.exec(
       message ?? "",
     );
   if (match === null) return null;

@@ -93,6 +93,21 @@ export function nearest(name: string, known: readonly string[]): string | undefi
   return known.find((candidate) => simplified(candidate) === plain);
 }
 
+/**
+ * Whether a name is another one but for case, joints, or one letter wrong, missing, added or
+ * swapped.
+ */
+export function isNear(name: string, known: string): boolean {
+  const [a, b] = [simplified(name), simplified(known)];
+  const shorter = Math.min(a.length, b.length);
+  let head = 0;
+  while (head < shorter && a[head] === b[head]) head++;
+  let tail = 0;
+  while (tail < shorter - head && a.at(-1 - tail) === b.at(-1 - tail)) tail++;
+  const [x, y] = [a, b].map((each) => each.slice(head, each.length - tail)) as [string, string];
+  return Math.max(x.length, y.length) <= 1 || (x.length === 2 && y.length === 2 && x === `${y[1]}${y[0]}`);
+}
+
 function simplified(name: string): string {
   return name.toLowerCase().replace(/[\s_-]/g, "");
 }

@@ -1,3 +1,5 @@
+import { utf8Length } from "../bytes.ts";
+
 const SPACE = /[\t\n\r ]*/y;
 // Unrolled, so that no text makes it backtrack.
 const STRING = String.raw`"[^"\\\u0000-\u001f]*(?:\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4})[^"\\\u0000-\u001f]*)*"`;
@@ -14,6 +16,20 @@ const NEXT = {
   "after [": /[,\]]/y,
   end: /(?!)/y,
 } as const;
+
+/**
+ * Why a text is not JSON, without any of it: it may hold a secret.
+ * @param text that `JSON.parse` refuses.
+ * @param mark bytes before the text that are not in it, as those of a byte order mark.
+ */
+export function whyNotJson(text: string, mark = 0): string {
+  const at = jsonFaultAt(text);
+  const before = text.slice(0, at);
+  const column = [...before.slice(before.lastIndexOf("\n") + 1)].length + 1;
+  const place = `line ${before.split("\n").length}, column ${column} (byte ${mark + utf8Length(before)})`;
+  if (before.trim() === "" && at === text.length) return "it is empty";
+  return at === text.length ? `it ends too early, at ${place}` : `${place} has what JSON does not allow there`;
+}
 
 /**
  * Where a text stops being JSON. The runtime's own messages name the position of some faults only.

@@ -1,6 +1,7 @@
 import { Buffer } from "node:buffer";
 import * as z from "zod";
 import { missing } from "../errors.ts";
+import { whyNotJson } from "../filter/json-fault.ts";
 import { type Body, type BodyFault, decodeUtf8, readBody } from "../intake/body.ts";
 import {
   ERRORS_MAX_ENTRIES,
@@ -168,13 +169,16 @@ async function readMetadata(part: string | File): Promise<MetadataRead> {
   const fault = (...messages: string[]): MetadataRead => ({ ok: false, messages });
   if ((typeof part === "string" ? part.length : part.size) > UPLOAD_METADATA_MAX_BYTES)
     return fault(`metadata: larger than ${UPLOAD_METADATA_MAX_BYTES} bytes`);
-  const text = typeof part === "string" ? part : decodeUtf8(new Uint8Array(await part.arrayBuffer()));
-  if (typeof text !== "string" && !text.ok) return fault("metadata: not valid UTF-8");
+  const text =
+    typeof part === "string"
+      ? ({ ok: true, value: part } as const)
+      : decodeUtf8(new Uint8Array(await part.arrayBuffer()));
+  if (!text.ok) return fault("metadata: not valid UTF-8");
   let raw: unknown;
   try {
-    raw = JSON.parse(typeof text === "string" ? text : text.value);
+    raw = JSON.parse(text.value);
   } catch (error) {
-    if (error instanceof SyntaxError) return fault("metadata: not JSON");
+    if (error instanceof SyntaxError) return fault(`metadata: not JSON: ${whyNotJson(text.value)}`);
     throw error;
   }
   if (typeof raw !== "object" || raw === null || Array.isArray(raw)) return fault("metadata: must be a JSON object");

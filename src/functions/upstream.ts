@@ -4,16 +4,21 @@ import { decodeUtf8 } from "../intake/body.ts";
 import { UPSTREAM_ANSWER_MAX_BYTES } from "../limits.ts";
 import { type Platform, within } from "../platform.ts";
 import { readStream } from "../streams.ts";
-import type { FormBody } from "./form.ts";
+
+/** A body, ready to send. */
+export interface SentBody {
+  /** Empty: none is sent. */
+  contentType: string;
+  bytes: Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>;
+}
 
 /** One request to the platform's API. Nothing else of the caller's request is forwarded. */
 export interface PlatformRequest {
-  method: "GET" | "PUT" | "PATCH" | "DELETE";
-  /** From {@link scriptUrl}. */
+  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   url: string;
   bearer: string;
-  /** A form, or the text of a JSON body. */
-  body?: FormBody | string;
+  /** A string is the text of a JSON body. */
+  body?: SentBody | string;
 }
 
 /** The platform's answer; or, in words, why there is none that can be used. */
@@ -77,7 +82,8 @@ async function ask(
   maxBytes: number,
 ): Promise<PlatformAnswer> {
   const headers: Record<string, string> = { authorization: `Bearer ${bearer}` };
-  if (body !== undefined) headers["content-type"] = typeof body === "string" ? "application/json" : body.contentType;
+  const contentType = body === undefined ? "" : typeof body === "string" ? "application/json" : body.contentType;
+  if (contentType !== "") headers["content-type"] = contentType;
   try {
     const response = await platform.fetch(url, {
       method,

@@ -1,10 +1,11 @@
 import { free, isValidUtf8 } from "../bytes.ts";
-import { EVENTS_MAX_COUNT } from "../limits.ts";
+import { whyNotJson } from "../filter/json-fault.ts";
+import { API_BODY_MAX_BYTES, EVENTS_MAX_COUNT } from "../limits.ts";
 import type { Memory, Share } from "../memory.ts";
 import type { Platform } from "../platform.ts";
 import type { Fault } from "../record/record.ts";
 import type { Source } from "../record/source.ts";
-import { NO_UTF8 } from "./body.ts";
+import { decodeUtf8, markLength, NO_UTF8 } from "./body.ts";
 import { type FoundEvents, findEvents, type Located, mapEvents } from "./events.ts";
 import { type FirstCopy, firstCopy, type Keys, REGISTER_MS } from "./first-copy.ts";
 import { keyedIds, randomIds } from "./ids.ts";
@@ -111,8 +112,14 @@ function foundIn(bytes: Uint8Array, ndjson: boolean): Found | Refused {
   if (!isValidUtf8(bytes)) return refused(400, "", NO_UTF8);
   const found = findEvents(bytes, ndjson);
   if (found.ok) return found;
-  if (found.kind === "not_json") return refused(400, "", "the body is not JSON");
+  if (found.kind === "not_json") return refused(400, "", notJson(bytes));
   return refused(413, "", `at most ${EVENTS_MAX_COUNT} events a request`);
+}
+
+/** Says where, of a body that is small enough to be searched beside everything else. */
+function notJson(bytes: Uint8Array): string {
+  const text = bytes.length <= API_BODY_MAX_BYTES ? decodeUtf8(bytes) : null;
+  return `the body is not JSON${text?.ok === true ? `: ${whyNotJson(text.value, markLength(bytes))}` : ""}`;
 }
 
 type PackedEvents = { ok: true; messages: readonly PackedMessage[]; accepted: number; unknownKeys: string[] } | Refused;

@@ -36,7 +36,8 @@ export function intervalAdvice(
   const seconds = UPLOAD_INTERVAL_S.max;
   const fits = intervalMs >= seconds * 1_000 || objects < MANY || bytes >= objects * SMALL_BYTES;
   if (fits || objects > (DAY_MS / intervalMs) * BY_INTERVAL) return null;
-  const fewer = Math.round((objects * intervalMs) / (seconds * 1_000));
+  // An interval begins with a record, so what passes before the next one stays between objects.
+  const fewer = Math.round(DAY_MS / (DAY_MS / objects + seconds * 1_000 - intervalMs));
   return {
     objects,
     meanBytes: Math.round(bytes / objects),

@@ -2,7 +2,8 @@ import * as z from "zod";
 import { utf8Length } from "../bytes.ts";
 import { DESTINATION_CONF_MAX } from "../destinations/parse.ts";
 import { FILTER_MAX_BYTES, PREVIEW_EVENTS_MAX, UPLOAD_BYTES, UPLOAD_INTERVAL_S, UPLOAD_RECORDS } from "../limits.ts";
-import { DATASETS } from "../record/fields.ts";
+import { DATASETS, type Dataset } from "../record/fields.ts";
+import { readSpare, type Spare, tolerant } from "./spare-keys.ts";
 
 const bounded = ({ min, max }: { min: number; max: number }) =>
   z
@@ -39,43 +40,39 @@ const written = (max: number) =>
 export const TIMESTAMP_FORMATS = ["unixnano", "unix", "rfc3339", "rfc3339ms", "rfc3339ns"] as const;
 
 /** The shape of `output_options`; output-rules.ts has their meaning. */
-export const OutputOptions = z
-  .strictObject({
-    field_names: z
-      .array(z.string().max(64))
-      .max(64)
-      .nullish()
-      .describe("Fields of a record, in the order in which they are written. All of them by default."),
-    output_type: z.enum(["ndjson", "csv"]).nullish().describe("How records are written; `ndjson` by default."),
-    batch_prefix: written(4_096).optional().describe("Before the first record of an object; empty by default."),
-    batch_suffix: written(4_096).optional().describe("After the last record of an object; empty by default."),
-    record_prefix: written(4_096).optional().describe("Before each record; `{` by default, for CSV empty."),
-    record_suffix: written(4_096)
-      .optional()
-      .describe("After each record; `}` and a line feed by default, for CSV a line feed."),
-    record_delimiter: written(4_096).optional().describe("Between two records; empty by default."),
-    field_delimiter: written(4_096).optional().describe("Between two fields; `,` by default."),
-    record_template: written(16_384)
-      .optional()
-      .describe(
-        "Written instead of the joined fields: a Go template of `{{ .Field }}`, constants and comments. A field that `field_names` does not name is written as `null`.",
-      ),
-    timestamp_format: z
-      .enum(TIMESTAMP_FORMATS)
-      .nullish()
-      .describe(
-        "How times are written; `unixnano` by default. Fields whose names end in `Ms` are always milliseconds.",
-      ),
-    sample_rate: z
-      .number()
-      .gt(0)
-      .lte(1)
-      .nullish()
-      .describe("Share of the matching records to ship; 1 by default. A record always gets the same decision."),
-    "CVE-2021-44228": z.boolean().nullish().describe("Writes every `${` as `x{`, which disarms Log4j look-ups."),
-    merge_subrequests: z.boolean().nullish().describe("Accepted; it has no effect on this dataset."),
-  })
-  .meta({ id: "OutputOptions", description: "How records are written. Replaced as a whole." });
+export const OutputOptions = tolerant({
+  field_names: z
+    .array(z.string().max(64))
+    .max(64)
+    .nullish()
+    .describe("Fields of a record, in the order in which they are written. All of them by default."),
+  output_type: z.enum(["ndjson", "csv"]).nullish().describe("How records are written; `ndjson` by default."),
+  batch_prefix: written(4_096).optional().describe("Before the first record of an object; empty by default."),
+  batch_suffix: written(4_096).optional().describe("After the last record of an object; empty by default."),
+  record_prefix: written(4_096).optional().describe("Before each record; `{` by default, for CSV empty."),
+  record_suffix: written(4_096)
+    .optional()
+    .describe("After each record; `}` and a line feed by default, for CSV a line feed."),
+  record_delimiter: written(4_096).optional().describe("Between two records; empty by default."),
+  field_delimiter: written(4_096).optional().describe("Between two fields; `,` by default."),
+  record_template: written(16_384)
+    .optional()
+    .describe(
+      "Written instead of the joined fields: a Go template of `{{ .Field }}`, constants and comments. A field that `field_names` does not name is written as `null`.",
+    ),
+  timestamp_format: z
+    .enum(TIMESTAMP_FORMATS)
+    .nullish()
+    .describe("How times are written; `unixnano` by default. Fields whose names end in `Ms` are always milliseconds."),
+  sample_rate: z
+    .number()
+    .gt(0)
+    .lte(1)
+    .nullish()
+    .describe("Share of the matching records to ship; 1 by default. A record always gets the same decision."),
+  "CVE-2021-44228": z.boolean().nullish().describe("Writes every `${` as `x{`, which disarms Log4j look-ups."),
+  merge_subrequests: z.boolean().nullish().describe("Accepted; it has no effect on this dataset."),
+}).meta({ id: "OutputOptions", description: "How records are written. Replaced as a whole." });
 export type OutputOptions = z.infer<typeof OutputOptions>;
 
 /** The fields of a job that its owner writes and reads. */
@@ -93,6 +90,10 @@ export const JOB_FIELDS = {
     .describe(
       `Which records are kept: JSON, as a text of at most ${FILTER_MAX_BYTES} bytes, of the shape \`{"where":…}\`. \`""\` and null keep all.`,
     ),
+  filter_attack_traffic: z
+    .literal(false, { error: "excludes attack traffic, which trace events are not: send false, null or nothing" })
+    .nullable()
+    .describe("Of other datasets; here false or null."),
   frequency: text(64).describe("Accepted and echoed; it has no effect."),
   logpull_options: text(4_096).describe(
     "`fields=…&sample=…&timestamps=…&CVE-2021-44228=…`; in force where `output_options` are absent.",
@@ -129,36 +130,32 @@ export const DestinationConf = z
 const Challenge = text(4_096).describe("Content of the object that `POST …/ownership` wrote. Never returned.");
 
 /** The body that creates a job. */
-export const CreateJob = z
-  .strictObject({
-    ...OPTIONAL.shape,
-    destination_conf: DestinationConf,
-    dataset: z
-      .enum(DATASETS)
-      .nullish()
-      .describe(`What is shipped; \`${DATASETS[0]}\` by default. Cannot be changed later.`),
-    kind: z.literal("").nullish().describe("Always empty."),
-    ownership_challenge: Challenge.optional(),
-    ...READ_ONLY,
-  })
-  .meta({ id: "CreateJob" });
+export const CreateJob = tolerant({
+  ...OPTIONAL.shape,
+  destination_conf: DestinationConf,
+  dataset: z
+    .enum(DATASETS)
+    .nullish()
+    .describe("What is shipped: both are names of the one dataset, and the default. Cannot be changed later."),
+  kind: z.literal("").nullish().describe("Always empty."),
+  ownership_challenge: Challenge.optional(),
+  ...READ_ONLY,
+}).meta({ id: "CreateJob" });
 
 /**
  * The body that changes a job: only what it names. `dataset` and `kind` may be named with their
  * current value.
  */
-export const UpdateJob = z
-  .strictObject({
-    ...OPTIONAL.shape,
-    destination_conf: DestinationConf.optional().describe(
-      "As on creation. `****` in place of a secret keeps the stored one, for the same scheme, endpoint, account and bucket.",
-    ),
-    dataset: z.string().nullish().describe("It may be named with the value that it has."),
-    kind: z.string().nullish().describe("It may be named with the value that it has."),
-    ownership_challenge: Challenge.optional(),
-    ...READ_ONLY,
-  })
-  .meta({ id: "UpdateJob", description: 'Only what is named changes; `""`, 0 and null clear.' });
+export const UpdateJob = tolerant({
+  ...OPTIONAL.shape,
+  destination_conf: DestinationConf.optional().describe(
+    "As on creation. `****` in place of a secret keeps the stored one, for the same scheme, endpoint, account and bucket.",
+  ),
+  dataset: z.string().nullish().describe("It may be named by either of its names."),
+  kind: z.string().nullish().describe("It may be named with the value that it has."),
+  ownership_challenge: Challenge.optional(),
+  ...READ_ONLY,
+}).meta({ id: "UpdateJob", description: 'Only what is named changes; `""`, 0 and null clear.' });
 
 /** The bodies that ask about a destination, a challenge and `logpull_options`. */
 export const AskDestination = z.strictObject({ destination_conf: DestinationConf });
@@ -180,6 +177,49 @@ export const AskPreview = z.strictObject({
 
 /** A job as its owner wrote it; keys never sent are absent. */
 export type JobBody = Partial<z.infer<z.ZodObject<typeof JOB_FIELDS>>> & {
-  dataset: (typeof DATASETS)[number];
+  dataset: Dataset;
   destination_conf: string;
+  /**
+   * The dataset's name as last sent below each path. Absent: an earlier release stored the job; its
+   * `dataset` is what was sent, or its default.
+   */
+  spelled?: { readonly [name in PathName]?: Dataset };
 };
+
+/** The names of the path that jobs are below: ours, and the vendor's. */
+export type PathName = "logship" | "logpush";
+
+type Spelled = Pick<JobBody, "dataset" | "spelled">;
+
+/** The dataset's name in answers below a path: as it was sent there, else the path's own. */
+export function datasetBelow(path: PathName, body: Spelled): Dataset {
+  return spellings(body)[path] ?? (path === "logpush" ? "workers_trace_events" : "functions_trace_events");
+}
+
+/** With the dataset's name as it was sent below a path, if that is not the one shown there. */
+export function respelled(body: Spelled, sent: string | null | undefined, path: PathName): Spelled {
+  const { dataset } = body;
+  const spelled = spellings(body);
+  const isShown = sent == null || sent === datasetBelow(path, body);
+  return { dataset, spelled: isShown ? spelled : { ...spelled, [path]: sent } };
+}
+
+function spellings({ dataset, spelled = { logship: dataset } }: Spelled): NonNullable<JobBody["spelled"]> {
+  return spelled;
+}
+
+const OWN_KEYS: readonly string[] = [...Object.keys(UpdateJob.shape), "spelled" satisfies keyof JobBody];
+const OWN_OPTIONS: readonly string[] = Object.keys(OutputOptions.shape);
+
+/** Keys of a stored body that have no meaning here, each with what was sent. */
+export function spareKeys(body: object): [name: string, value: unknown][] {
+  return Object.entries(body).filter(([name]) => !OWN_KEYS.includes(name));
+}
+
+/** The unknown keys of a body that was sent, and of its options. */
+export function spareIn(sent: { output_options?: object | null | undefined }): Spare {
+  const [body, options] = [sent, sent.output_options ?? {}];
+  const asked = readSpare("", body, Object.keys(UpdateJob.shape));
+  const chosen = readSpare("/output_options", options, OWN_OPTIONS);
+  return { names: [...asked.names, ...chosen.names], faults: [...asked.faults, ...chosen.faults] };
+}

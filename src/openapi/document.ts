@@ -1,6 +1,7 @@
-import { ACCOUNT_PATH, type ResourceGroup } from "../api/route.ts";
+import { ACCOUNT_PATH, API_PATH, type Resource, type ResourceGroup } from "../api/route.ts";
 import { ENVELOPES } from "./envelopes.ts";
 import { FAILURES, type FailureStatus } from "./failures.ts";
+import { addLinks } from "./links.ts";
 import { operationOf } from "./operation.ts";
 import { templated } from "./parameters.ts";
 import { COMPONENTS, Schemas } from "./schemas.ts";
@@ -36,23 +37,25 @@ const HEADERS = {
 /**
  * The OpenAPI 3.1.1 document, built from the mounted routes and the schemas that check their input.
  * It is the same in every deployment, byte for byte.
+ * @param outside resources below {@link API_PATH}, and no account.
  * @throws Error for a route that cannot be described; the tests build the document.
  */
-export function openApiDocument(groups: readonly ResourceGroup[]): OpenApi {
+export function openApiDocument(groups: readonly ResourceGroup[], outside: readonly Resource[]): OpenApi {
   const schemas = new Schemas();
   const paths: OpenApi["paths"] = {};
+  const add = (base: string, name: string, firstName: string, { path, methods }: Resource): void => {
+    const operations = Object.entries(methods).map(([method, route]) => {
+      const place = { method, base, path: name + path, firstPath: firstName + path };
+      return [method.toLowerCase(), operationOf(route, place, schemas)] as const;
+    });
+    const there = templated(base + name + path);
+    paths[there] = { ...paths[there], ...Object.fromEntries(operations) };
+  };
   for (const { names, resources } of groups) {
-    for (const name of names) {
-      for (const { path, methods } of resources) {
-        const operations = Object.entries(methods).map(([method, route]) => {
-          const place = { method, base: ACCOUNT_PATH, path: name + path, firstPath: names[0] + path };
-          return [method.toLowerCase(), operationOf(route, place, schemas)] as const;
-        });
-        const there = templated(ACCOUNT_PATH + name + path);
-        paths[there] = { ...paths[there], ...Object.fromEntries(operations) };
-      }
-    }
+    for (const name of names) for (const resource of resources) add(ACCOUNT_PATH, name ?? "", names[0], resource);
   }
+  for (const resource of outside) add(API_PATH, "", "", resource);
+  addLinks(paths);
   const operations = Object.values(paths).flatMap((each) => Object.values(each));
   const refs = new Set(
     operations.flatMap(({ responses }) =>

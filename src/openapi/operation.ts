@@ -26,7 +26,7 @@ export function operationOf(route: Route, { method, base, path, firstPath }: Pla
   const isAlias = path !== firstPath;
   const texts = [
     doc.description ?? "",
-    `Needs the permission \`${permission}\`.`,
+    permission === null ? "Needs any known credentials." : `Needs the permission \`${permission}\`.`,
     isAlias ? `Another name of \`${templated(base + firstPath)}\`, in the vendor's spelling.` : "",
   ];
   return {
@@ -49,7 +49,7 @@ export function operationOf(route: Route, { method, base, path, firstPath }: Pla
         ]),
       ),
     },
-    "x-permission": permission,
+    ...(permission !== null && { "x-permission": permission }),
     ...(isAlias && { "x-alias-of": templated(base + firstPath) }),
     "x-codeSamples": (doc.examples ?? []).map((example) => curlSample(method, base + path, example)),
   };
@@ -89,7 +89,12 @@ function requestContent({ body, examples = [] }: RouteDoc, schemas: Schemas): { 
       const named = shown.map(({ name, value }) => [slug(name), { summary: name, value }] as const);
       return [
         mediaType,
-        { schema: schemas.of(schema), ...(named.length > 0 && { examples: Object.fromEntries(named) }) },
+        {
+          schema: schemas.of(schema),
+          ...(named.length > 0 && { examples: Object.fromEntries(named) }),
+          // Generated clients send a part that is an object as JSON, if told so.
+          ...(mediaType === FORM_TYPE && { encoding: { metadata: { contentType: JSON_TYPE } } }),
+        },
       ];
     }),
   );

@@ -41,10 +41,19 @@ export interface Parameter {
 export interface MediaType {
   schema: JsonSchema;
   examples?: { [name: string]: { summary: string; value: unknown } };
+  encoding?: { [part: string]: { contentType: string } };
+}
+
+/** What an answer says of a later request. */
+export interface Link {
+  operationId: string;
+  /** Runtime expressions. */
+  parameters: { [name: string]: string };
 }
 
 export interface Answer {
   description: string;
+  links?: { [name: string]: Link };
   headers?: { [name: string]: Ref };
   content: { [mediaType: string]: MediaType };
 }
@@ -64,7 +73,8 @@ export interface Operation {
   parameters: Parameter[];
   requestBody?: { required: true; content: { [mediaType: string]: MediaType } };
   responses: { [status: string]: Answer | Ref };
-  "x-permission": string;
+  /** Absent: any known caller. */
+  "x-permission"?: string;
   /** The path that this is an alias of. */
   "x-alias-of"?: string;
   "x-codeSamples": CodeSample[];

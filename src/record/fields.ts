@@ -3,6 +3,21 @@ export const DATASETS = ["functions_trace_events", "workers_trace_events"] as co
 export type Dataset = (typeof DATASETS)[number];
 
 /**
+ * The vendor's other datasets, which its clients may ask for.
+ * https://developers.cloudflare.com/logs/logpush/logpush-job/datasets/
+ */
+export const VENDORS_DATASETS: ReadonlySet<string> = new Set(
+  `access_requests account_abuse_protection_events audit_logs audit_logs_v2 biso_user_actions
+   casb_findings device_posture_results dex_application_tests dex_device_state_events
+   dlp_forensic_copies dns_firewall_logs dns_logs email_security_alerts
+   email_security_post_delivery_events firewall_events gateway_dns gateway_http gateway_network
+   http_requests ipsec_logs magic_bgp_logs magic_ids_detections mcp_portal_logs mnm_flow_logs
+   nel_reports network_analytics_logs page_shield_events sinkhole_http_logs spectrum_events
+   ssh_logs turnstile_events warp_config_changes warp_toggle_changes websocket_analytics
+   zaraz_events zero_trust_network_sessions`.split(/\s+/),
+);
+
+/**
  * The fields of a record in canonical order; a job without `field_names` ships all in this order.
  */
 export const FIELD_NAMES = [

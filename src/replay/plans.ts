@@ -20,7 +20,7 @@ export class Plans {
   }
 
   begin(id: string, ask: ReplayAsk): ReplayBegun {
-    const { job, sinceMs, untilMs, askedMs, source, target, path, planned, modified } = ask;
+    const { job, sinceMs, untilMs, askedMs, source, target, path, planned, modified, after } = ask;
     const shown = target?.shown ?? null;
     const same = this.#sql
       .exec<{ id: string }>(
@@ -32,6 +32,7 @@ export class Plans {
       )
       .toArray()[0];
     if (same !== undefined) return { kind: "same", id: same.id };
+    if (after !== undefined && (this.list(job)[0]?.id ?? null) !== after) return { kind: "others" };
     if (planned.objects > 0 && this.underWay().length >= REPLAYS_UNDER_WAY_MAX) return { kind: "full" };
     const nothing = planned.objects === 0;
     // The highest that is there may be gone in a moment, while its run goes on.

@@ -41,6 +41,11 @@ export interface ReplayAsk {
   planned: Amount;
   /** Version of the job's last change. */
   modified: number;
+  /**
+   * The newest replay of the job that the caller has compared this one with; null: there was none.
+   * Absent: it does not matter.
+   */
+  after?: string | null | undefined;
 }
 
 /**
@@ -71,6 +76,8 @@ export type ReplayBegun =
   | { kind: "begun"; replay: ReplayStatus }
   /** The same is under way. */
   | { kind: "same"; id: string }
+  /** Another replay of the job has begun after the one that was compared with. */
+  | { kind: "others" }
   /** No more may be under way at once. */
   | { kind: "full" };
 

@@ -8,8 +8,8 @@ import { createApp } from "../../src/app.ts";
 import {
   AUDIT_REFUSED_MAX,
   BRAKE_MS,
+  FOREIGN_ADDRESS_MAX,
   FOREIGN_BEARER_MAX,
-  FOREIGN_QUERY_MAX,
   REFUSALS_ADDRESSES,
 } from "../../src/limits.ts";
 import { type Platform, platform } from "../../src/platform.ts";
@@ -179,9 +179,12 @@ describe("where the platform judges bearers", () => {
     });
   });
 
-  async function scripts(secret: string, path = "", method = "GET", address = HERE): Promise<number> {
+  const scripts = (secret: string, path = "", method = "GET", address = HERE): Promise<number> =>
+    through(secret, `accounts/${ACCOUNT}/functions/scripts${path}`, method, address);
+
+  async function through(secret: string, path: string, method = "GET", address = HERE): Promise<number> {
     const response = await app.request(
-      `${ORIGIN}/client/v4/accounts/${ACCOUNT}/functions/scripts${path}`,
+      `${ORIGIN}/client/v4/${path}`,
       { method, headers: { ...bearer(secret), "cf-connecting-ip": address } },
       { ...env, FAILURES: limit, UPSTREAM_API } as unknown as Env,
     );
@@ -225,9 +228,26 @@ describe("where the platform judges bearers", () => {
     expect([limit.keys, await ask(bearer(ADMIN_TOKEN))]).toEqual([[HERE], 200]);
   });
 
+  it("nothing is told by what has no route here either, nor by what the platform answers to anyone", async () => {
+    judge = () => said([]);
+    for (let n = 0; n < LIMIT; n++) expect(await through(guessed(), "ips")).toBe(200);
+    expect(await through(guessed(), "ips")).toBe(429);
+    expect([await through(ADMIN_TOKEN, "ips"), await through(`${ADMIN_TOKEN},`, "zones")]).toEqual([429, 429]);
+    const { secret } = await token(["logs:read"]);
+    expect([await through(secret, "ips"), await through(KNOWN, "nothing", "OPTIONS")]).toEqual([404, 404]);
+  });
+
+  it("a guess in a path counts", async () => {
+    const other = guessed();
+    for (let n = 0; n < LIMIT; n++) expect(await through(other, `zones/${n}`)).toBe(403);
+    expect(await through(other, `zones/${ADMIN_TOKEN}`)).toBe(429);
+    expect(await through(KNOWN, `zones/0`, "GET", THERE)).toBe(200);
+    expect(await through(KNOWN, `zones/${ADMIN_TOKEN}`, "GET", THERE)).toBe(400);
+  });
+
   it("no bearer or query that has room for many guesses goes on", async () => {
     expect(await scripts("x".repeat(FOREIGN_BEARER_MAX + 1))).toBe(401);
-    expect(await scripts(KNOWN, `?${"x".repeat(FOREIGN_QUERY_MAX)}`)).toBe(400);
+    expect(await scripts(KNOWN, `?${"x".repeat(FOREIGN_ADDRESS_MAX)}`)).toBe(400);
     expect(asked).toEqual([]);
     expect(await scripts("x".repeat(FOREIGN_BEARER_MAX - KNOWN.length) + KNOWN)).toBe(200);
   });

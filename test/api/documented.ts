@@ -1,8 +1,8 @@
 /** Checks every answer of a test against the OpenAPI document. */
 import { expect } from "vitest";
 import * as z from "zod";
-import { ACCOUNT_PATH, type Route } from "../../src/api/route.ts";
-import { GROUPS } from "../../src/app.ts";
+import { ACCOUNT_PATH, API_PATH, type Resource, type Route } from "../../src/api/route.ts";
+import { GROUPS, IDENTITY } from "../../src/app.ts";
 import { failuresOf } from "../../src/openapi/failures.ts";
 
 interface Documented {
@@ -11,15 +11,18 @@ interface Documented {
   methods: { readonly [method: string]: Route };
 }
 
-const ROUTES: readonly Documented[] = GROUPS.flatMap(({ names, resources }) =>
-  names.flatMap((name) =>
-    resources.map(({ path, methods }) => ({
-      path: ACCOUNT_PATH + name + path,
-      pattern: new RegExp(`^${(ACCOUNT_PATH + name + path).replaceAll(/:\w+/g, "[^/]+")}$`),
-      methods: methods as { readonly [method: string]: Route },
-    })),
+const documented = (path: string, { methods }: Resource): Documented => ({
+  path,
+  pattern: new RegExp(`^${path.replaceAll(/:\w+/g, "[^/]+")}$`),
+  methods: methods as { readonly [method: string]: Route },
+});
+
+const ROUTES: readonly Documented[] = [
+  ...GROUPS.flatMap(({ names, resources }) =>
+    names.flatMap((name) => resources.map((each) => documented(ACCOUNT_PATH + name + each.path, each))),
   ),
-);
+  ...IDENTITY.map((each) => documented(API_PATH + each.path, each)),
+];
 
 const ResultInfo = z.object({
   count: z.int().min(0),

@@ -185,9 +185,17 @@ describe("a request that is refused", () => {
     pointer: string | undefined,
     message: string,
   ][] = [
-    ["nothing", "", {}, 400, 1001, "", "the body is not JSON"],
-    ["not JSON", "{", {}, 400, 1001, "", "the body is not JSON"],
-    ["lines that do not say so", '{"event":null}\n{"event":null}', {}, 400, 1001, "", "the body is not JSON"],
+    ["nothing", "", {}, 400, 1001, "", "the body is not JSON: it is empty"],
+    ["not JSON", "{", {}, 400, 1001, "", "the body is not JSON: it ends too early, at line 1, column 2 (byte 1)"],
+    [
+      "lines that do not say so",
+      '{"event":null}\n{"event":null}',
+      {},
+      400,
+      1001,
+      "",
+      "the body is not JSON: line 2, column 1 (byte 15) has what JSON does not allow there",
+    ],
     ["no event", "5", {}, 400, 1001, "", "an event is a JSON object"],
     ["null", "null", {}, 400, 1001, "", "an event is a JSON object"],
     ["an empty object", "{}", {}, 400, 1001, "", "neither a trace item nor a record: none of its keys is known"],
@@ -241,7 +249,6 @@ describe("a request that is refused", () => {
     ...[
       "text/plain",
       "text/csv",
-      "application/x-www-form-urlencoded",
       "multipart/form-data; boundary=x",
       "application/jsonl",
       "application/octet-stream",

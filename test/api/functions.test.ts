@@ -97,11 +97,42 @@ describe("script settings", () => {
     expect(errorsOf(await call("GET", settingsOf("shop")))).toEqual(NO_SUCH[1]);
   });
 
+  it("keep what only the platform follows, key by key, and show it from then on", async () => {
+    const observability = { enabled: true, head_sampling_rate: 0.5, logs: { invocation_logs: false } };
+    const none = { logship: null, tail_consumers: null };
+    expect((await patch("shop", { observability })).body.result).toEqual({ ...none, observability });
+    expect((await patch("shop", { tags: ["a", "b"] })).body.result).toEqual({
+      ...none,
+      observability,
+      tags: ["a", "b"],
+    });
+    expect((await patch("shop", { logship: true })).body.result).toMatchObject({ logship: true, tags: ["a", "b"] });
+    expect((await patch("shop", { observability: null, tags: [] })).body.result).toEqual({
+      ...none,
+      logship: true,
+      observability: null,
+      tags: [],
+    });
+    expect((await call<object>("GET", settingsOf("shop"))).body.result).toMatchObject({
+      observability: null,
+      tags: [],
+    });
+    await call("DELETE", "/functions/scripts/shop");
+    expect(errorsOf(await call("GET", settingsOf("shop")))).toEqual(NO_SUCH[1]);
+  });
+
   const faults: [what: string, body: unknown, expected: [pointer: string, message: RegExp][]][] = [
     ["no boolean", { logship: "true" }, [["/logship", /logship: .*boolean/]]],
     ["a number by the vendor's name", { logpush: 1 }, [["/logpush", /logpush: .*boolean/]]],
     ["both names", { logship: true, logpush: true }, [["/logpush", /another name of logship; send one of them/]]],
-    ["an unknown key", { observability: {} }, [["/observability", /unknown key "observability"/]]],
+    ["an unknown key", { placement: {} }, [["/placement", /unknown key "placement"/]]],
+    ["tags that are a text", { tags: "a" }, [["/tags", /array/]]],
+    ["observability that is a switch", { observability: true }, [["/observability", /object|record/]]],
+    [
+      "more of the platform's than is kept",
+      { tags: ["t".repeat(1_000)], observability: { x: "x".repeat(3_100) } },
+      [["/observability", /4096 bytes/]],
+    ],
     ["an array", [], [["", /object/]]],
     ["tail consumers that are no list", { tail_consumers: {} }, [["/tail_consumers", /array/]]],
     ["a consumer without a service", { tail_consumers: [{}] }, [["/tail_consumers/0/service", /is missing/]]],

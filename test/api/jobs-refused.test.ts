@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { isJsonType } from "../../src/api/body.ts";
 import { destinationConf } from "../support/runtime/api.ts";
 import {
   type Bucket,
@@ -7,6 +8,7 @@ import {
   errorsOf,
   expectNothingStored,
   freshBucket,
+  type Job,
   listJobs,
 } from "./harness.ts";
 
@@ -36,12 +38,20 @@ async function refusedChange(body: unknown, options: CallOptions = {}) {
   return answer;
 }
 
+const NOT_ALLOWED = "has what JSON does not allow there";
+
 describe("a body that is not what it should be", () => {
   const bodies: [what: string, body: string | Uint8Array, message: string | RegExp][] = [
-    ["nothing", "", "the body is not JSON"],
-    ["not JSON", "{", "the body is not JSON"],
-    ["two bodies", "{}{}", "the body is not JSON"],
-    ["JSON of another language", "{'name':1}", "the body is not JSON"],
+    ["nothing", "", "the body is not JSON: it is empty"],
+    ["not JSON", "{", "the body is not JSON: it ends too early, at line 1, column 2 (byte 1)"],
+    ["two bodies", "{}{}", `the body is not JSON: line 1, column 3 (byte 2) ${NOT_ALLOWED}`],
+    ["JSON of another language", "{'name':1}", `the body is not JSON: line 1, column 2 (byte 1) ${NOT_ALLOWED}`],
+    [
+      "a slip on a later line, after letters of several bytes",
+      '{"name":"\u00e4\u{1f600}",\r\n "\u00e4": secret}',
+      `the body is not JSON: line 2, column 7 (byte 26) ${NOT_ALLOWED}`,
+    ],
+    ["a slip after a byte order mark", "\ufeff{]", `the body is not JSON: line 1, column 2 (byte 4) ${NOT_ALLOWED}`],
     ["not UTF-8", Uint8Array.of(0x7b, 0xff, 0x7d), "the body is not valid UTF-8"],
     ["null", "null", /^the body: /],
     ["an array", "[]", /^the body: /],
@@ -62,13 +72,6 @@ describe("a body that is not what it should be", () => {
   });
 
   const forms: [what: string, headers: Record<string, string>, status: number, code: number, message: RegExp][] = [
-    [
-      "a form",
-      { "content-type": "application/x-www-form-urlencoded" },
-      415,
-      1015,
-      /^Content-Type must be application\/json$/,
-    ],
     ["plain text", { "content-type": "text/plain" }, 415, 1015, /^Content-Type must be application\/json$/],
     [
       "lines of JSON",
@@ -85,6 +88,33 @@ describe("a body that is not what it should be", () => {
     for (const answer of [await refused(valid(), { headers }), await refusedChange({ name: "x" }, { headers })]) {
       expect([answer.status, errorsOf(answer)]).toEqual([status, [[code, undefined, expect.stringMatching(message)]]]);
     }
+  });
+
+  it("is taken as curl -d sends it, with credentials in a header, and from no page that has but a cookie", async () => {
+    const CURL = { "content-type": "application/x-www-form-urlencoded" };
+    for (const path of ["logpush", "logship"]) {
+      const created = await call<Job>("POST", `/${path}/jobs`, valid(), { headers: CURL });
+      expect(created.status).toBe(201);
+      const changed = await call<Job>(
+        "PUT",
+        `/${path}/jobs/${created.body.result.id}`,
+        { name: "x" },
+        { headers: CURL },
+      );
+      expect([changed.status, changed.body.result.name]).toEqual([200, "x"]);
+    }
+    const events = "/logpush/datasets/workers_trace_events/events";
+    expect((await call("POST", events, [], { headers: CURL })).status).toBe(202);
+    const asked = (headers: Record<string, string>) =>
+      isJsonType(new Request("http://localhost/", { method: "POST", headers: { ...CURL, ...headers } }));
+    expect([
+      asked({ cookie: "__Host-logship=x" }),
+      asked({ authorization: "x" }),
+      asked({ "x-auth-key": "x" }),
+    ]).toEqual([false, true, true]);
+    expect(errorsOf(await call("PUT", "/logpush/jobs/1", "name=x", { headers: CURL }))).toEqual([
+      [1001, undefined, `the body is not JSON: line 1, column 1 (byte 0) ${NOT_ALLOWED}`],
+    ]);
   });
 
   it("is refused beyond 256 KiB, compressed or not", async () => {
@@ -151,6 +181,21 @@ const FAULTS: [what: string, fields: object, pointer: string][] = [
   ["a prefix that is a number", { output_options: { batch_prefix: 1 } }, "/output_options/batch_prefix"],
   ["a merge that is a text", { output_options: { merge_subrequests: "no" } }, "/output_options/merge_subrequests"],
   ["an unknown key", { colour: "red" }, "/colour"],
+  ...[true, 1, "x", ["x"], { x: null }].map((value): [string, object, string] => [
+    `an unknown key that asks for something: ${JSON.stringify(value)}`,
+    { filter_next: value },
+    "/filter_next",
+  ]),
+  ["the vendor's filter of attack traffic", { filter_attack_traffic: true }, "/filter_attack_traffic"],
+  ...["enabeld", "Enabled", "max_upload_record", "fliter", "max-upload-bytes", "a b", "_x", "x".repeat(65)].map(
+    (name): [string, object, string] => [`an unknown key of a wrong name: ${name}`, { [name]: false }, `/${name}`],
+  ),
+  ["a slip in the options", { output_options: { sample_rates: null } }, "/output_options/sample_rates"],
+  [
+    "a prototype in the options",
+    JSON.parse('{"output_options":{"__proto__":null}}') as object,
+    "/output_options/__proto__",
+  ],
   ["an unknown key with signs that pointers escape", { "a/b~c": 1 }, "/a~1b~0c"],
   ["an unknown key that is a prototype", JSON.parse('{"__proto__":{"name":"x"}}') as object, "/__proto__"],
 ];
@@ -163,7 +208,7 @@ describe("a value out of bounds", () => {
       400,
       [[1001, pointer]],
     ]);
-    const name = pointer.slice(1).replaceAll("~1", "/").replaceAll("~0", "~").split("/").at(-1) ?? "";
+    const name = pointer.slice(1).replaceAll("~1", "/").replaceAll("~0", "~").split("/").at(-1)?.slice(0, 60) ?? "";
     expect(answer.body.errors[0]?.message).toContain(name);
   });
 
@@ -177,6 +222,16 @@ describe("a value out of bounds", () => {
       ]);
     },
   );
+
+  it("has at most sixteen unknown keys, and of a slip says what is meant", async () => {
+    const many = (n: number) => Object.fromEntries(Array.from({ length: n }, (_, i) => [`later_${i}`, null]));
+    expect((await refused({ ...valid(), ...many(17) })).body.errors).toMatchObject([
+      { source: { pointer: "" }, message: "has 17 unknown keys, at most 16" },
+    ]);
+    expect(errorsOf(await refused({ ...valid(), fliter: null }))).toEqual([
+      [1001, "/fliter", 'unknown key "fliter", did you mean "filter"?'],
+    ]);
+  });
 
   it("says what the bounds are", async () => {
     const answer = await refused({

@@ -1,6 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
+import { controlPlane } from "../../src/control/plane.ts";
 import { DeliveryLog } from "../../src/index.ts";
 import { Oracle } from "../support/oracle.ts";
 import { destinationConf } from "../support/runtime/api.ts";
@@ -213,17 +214,35 @@ describe("the list of jobs", () => {
     });
   });
 
-  it("is the same for its dataset, under either name, with every job whatever name it was created with", async () => {
+  it("is the same for its dataset, under either name and below either path, with every job whatever name it was created with", async () => {
     await create();
     await create({ dataset: "workers_trace_events" });
-    for (const path of [
-      "/logship/datasets/functions_trace_events/jobs",
-      "/logpush/datasets/workers_trace_events/jobs",
+    for (const [path, dataset] of [
+      ["logship", "functions_trace_events"],
+      ["logpush", "workers_trace_events"],
     ]) {
-      const answer = await call<Job[]>("GET", path);
-      expect(answer.body.result).toEqual(await listJobs());
+      const answer = await call<Job[]>("GET", `/${path}/datasets/${dataset}/jobs`);
+      expect(answer.body.result).toEqual((await call<Job[]>("GET", `/${path}/jobs`)).body.result);
       expect(answer.body.result_info?.total_count).toBe(2);
     }
+  });
+
+  it.each(["http_requests", "firewall_events", "account_abuse_protection_events", "audit_logs_v2"])(
+    "is empty for a dataset of the vendor's that is not ours: %s",
+    async (dataset) => {
+      await create();
+      for (const path of ["logship", "logpush"]) {
+        const { status, body } = await call<Job[]>("GET", `/${path}/datasets/${dataset}/jobs`);
+        expect([status, body.result, body.result_info?.total_count]).toEqual([200, [], 0]);
+      }
+      expect((await call("GET", `/logpush/datasets/${dataset}/fields`)).status).toBe(404);
+    },
+  );
+
+  it.each(["worker_trace_events", "HTTP_REQUESTS", "__proto__"])("is none for no dataset: %s", async (dataset) => {
+    expect(errorsOf(await call("GET", `/logpush/datasets/${dataset}/jobs`))).toEqual([
+      [7003, undefined, "no such dataset"],
+    ]);
   });
 
   it.each(["page=0", "page=-1", "page=x", "page=", "page=1.5", "per_page=0", "per_page=101", "per_page=1e2"])(
@@ -288,9 +307,32 @@ describe("a change of a job", () => {
     expect((await update(id, { output_options: { sample_rate: 1 } })).output_options).toEqual({ sample_rate: 1 });
   });
 
-  it("takes its alias for the same dataset, and keeps the name it was created with", async () => {
-    const { id } = await create({ dataset: "workers_trace_events" });
-    expect((await update(id, { dataset: "functions_trace_events", name: "x" })).dataset).toBe("workers_trace_events");
+  it("takes either name of its dataset, and shows the last one that was sent below each path", async () => {
+    const seen = async (path: string) => (await call<Job>("GET", `/${path}/jobs/1`)).body.result.dataset;
+    await create();
+    expect([await seen("logship"), await seen("logpush")]).toEqual(["functions_trace_events", "workers_trace_events"]);
+    expect((await update(1, { dataset: "workers_trace_events" })).dataset).toBe("workers_trace_events");
+    expect((await update(1, { name: "x" })).dataset).toBe("workers_trace_events");
+    const alias = await call<Job>("PUT", "/logpush/jobs/1", { dataset: "functions_trace_events" });
+    expect(alias.body.result.dataset).toBe("functions_trace_events");
+    expect([await seen("logship"), await seen("logpush")]).toEqual(["workers_trace_events", "functions_trace_events"]);
+    expect((await call("PUT", "/logpush/jobs/1", { dataset: "http_requests" })).status).toBe(400);
+  });
+
+  it("shows a job of an earlier release as it was sent to us, and to the vendor's clients as they spell it", async () => {
+    for (const dataset of ["functions_trace_events", "workers_trace_events"] as const) {
+      const { id } = await create();
+      await runInDurableObject(controlPlane(env.CONTROL), (_, { storage }) => {
+        storage.sql.exec(
+          "UPDATE job SET body = json_remove(json_set(body, '$.dataset', ?), '$.spelled') WHERE id = ?",
+          dataset,
+          id,
+        );
+      });
+      const seen = async (path: string) => (await call<Job>("GET", `/${path}/jobs/${id}`)).body.result.dataset;
+      expect([await seen("logship"), await seen("logpush")]).toEqual([dataset, "workers_trace_events"]);
+      expect((await update(id, { name: "x" })).dataset).toBe(dataset);
+    }
   });
 
   it("ignores what only the server may say", async () => {

@@ -164,7 +164,7 @@ describe("asking for a challenge", () => {
   });
 
   it.each([
-    ["not JSON", "{", "", "the body is not JSON"],
+    ["not JSON", "{", "", "the body is not JSON: it ends too early, at line 1, column 2 (byte 1)"],
     ["no destination", {}, "/destination_conf", "destination_conf: is missing"],
     [
       "a number",

@@ -167,7 +167,7 @@ describe("a preview that cannot be shown", () => {
 
   it.each([
     ["a list", [], [[1001, "", "the body: Invalid input: expected object, received array"]]],
-    ["not JSON", "{", [[1001, undefined, "the body is not JSON"]]],
+    ["not JSON", "{", [[1001, undefined, "the body is not JSON: it ends too early, at line 1, column 2 (byte 1)"]]],
     ["with a key that is none", { event: [] }, [[1001, "/event", 'unknown key "event"']]],
     ["with events that are none", { events: {} }, [[1001, "/events", expect.stringContaining("array")]]],
     [

@@ -64,6 +64,20 @@ const bodies: [what: string, body: object][] = [
   ],
   ["a canary", { canary: true, enabled: false }],
   ["a canary that is declined", { canary: false }],
+  ["the vendor's filter of attack traffic, declined", { filter_attack_traffic: false }],
+  ["the vendor's filter of attack traffic, null", { filter_attack_traffic: null }],
+  [
+    "keys of tomorrow's schema that ask for nothing",
+    {
+      later: false,
+      laterNull: null,
+      later_text: "",
+      "later-list": [],
+      later_object: {},
+      later_count: 0,
+      output_options: { later: null, output_type: "csv" },
+    },
+  ],
   ["the vendor's dataset", { dataset: "workers_trace_events" }],
   ["empty options", { output_options: {} }],
   ["no field names", { output_options: { field_names: [] } }],
@@ -156,6 +170,20 @@ describe("a job that is declared", () => {
       expect(await meaningOf(other.id)).toEqual(await meaningOf(one.id));
     }
   });
+});
+
+it("says which keys have no effect", async () => {
+  const body = { destination_conf: destinationConf(freshBucket().name), later: false, output_options: { other: null } };
+  const created = await call<Job>("POST", "/logpush/jobs", body);
+  const notes = ["later", "other"].map((name) => ({
+    code: 1003,
+    message: `the key "${name}" is kept and echoed, and has no effect`,
+  }));
+  expect(created.body.messages).toEqual(notes);
+  const { id } = created.body.result;
+  expect((await call("PUT", `/logpush/jobs/${id}`, { later: null })).body.messages).toEqual(notes.slice(0, 1));
+  expect(await read(id)).toMatchObject({ later: null, output_options: { other: null } });
+  expect((await call("PUT", `/logpush/jobs/${id}`, { filter_attack_traffic: false })).body.messages).toEqual([]);
 });
 
 type Case = [field: string, set: unknown, change: unknown, cleared: unknown[]];

@@ -154,7 +154,7 @@ describe("an upload in local development", () => {
       400,
       [
         [1001, undefined, 'two parts are named "metadata"'],
-        [1001, undefined, "metadata: not JSON"],
+        [1001, undefined, expect.stringMatching(/^metadata: not JSON: .* \(byte \d+\)/)],
         [1001, undefined, "there is no file part: each module is one, named by its filename"],
       ],
     ]);

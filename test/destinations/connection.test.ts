@@ -92,4 +92,12 @@ describe("what is asked to find out", () => {
   ])("%s", async (_what, url, answers, why) => {
     expect(await whyUnreachable(url, network(answers).scripted)).toBe(why);
   });
+
+  it("takes no answer back, but that of a server of https", async () => {
+    const { asked, scripted } = network({ "http:": lost, "https:": failed });
+    expect(await whyUnreachable(HTTP_URL, scripted, true)).toBeNull();
+    expect(asked).toHaveLength(1);
+    const nginx = network({ "http:": status(400, "The plain HTTP request was sent to HTTPS port") });
+    expect(await whyUnreachable(HTTP_URL, nginx.scripted, true)).toBe(HTTPS);
+  });
 });

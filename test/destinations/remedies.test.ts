@@ -112,12 +112,15 @@ describe("advice", () => {
 
 describe("an answer in a message", () => {
   const none = { code: null, region: null };
+  const LONG = ["abcdefghijkl", "abcdefghijkl", "abcdefghijkl"].join("-");
   it.each([
     ["parked: HTTP 403 AccessDenied; secret=hunter2", { ...none, status: 403, code: "AccessDenied" }],
     ["HTTP 403 <Code>", { ...none, status: 403 }],
     ["HTTP 400 KMS.DisabledException.", { ...none, status: 400, code: "KMS.DisabledException" }],
     ["HTTP 404 NoSuchBucket.", { ...none, status: 404, code: "NoSuchBucket" }],
     ["HTTP 301 (region eu-west-1); x", { ...none, status: 301, region: "eu-west-1" }],
+    ["HTTP 301 (region RegionOne)", { ...none, status: 301, region: "RegionOne" }],
+    [`HTTP 301 (region ${LONG})`, { ...none, status: 301, region: LONG }],
     ["HTTP 301 (region EU<b>)", { ...none, status: 301 }],
     ["HTTP 40", null],
     [null, null],

@@ -173,6 +173,12 @@ describe("a body", () => {
     [
       "that is a form",
       () => ({ body: "a=b", headers: { "content-type": "application/x-www-form-urlencoded" } }),
+      400,
+      1001,
+    ],
+    [
+      "that is a form of parts",
+      () => ({ body: "--x--", headers: { "content-type": "multipart/form-data; boundary=x" } }),
       415,
       1015,
     ],

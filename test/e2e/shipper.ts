@@ -79,7 +79,7 @@ export class IsolatedShipper implements AsyncDisposable {
     try {
       const built = await builtShipper(folder);
       if (queueWaitS !== undefined) setQueueWait(built.config, queueWaitS);
-      const token = randomBytes(24).toString("base64url");
+      const token = randomBytes(32).toString("base64url");
       const settings = {
         ACCOUNT_ID: "local",
         ADMIN_TOKEN: token,

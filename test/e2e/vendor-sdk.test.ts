@@ -150,6 +150,31 @@ describe("a program that uses the vendor's SDK", () => {
     expect([page.hasNextPage(), page.result.map((job) => job?.id)]).toEqual([false, ids]);
   });
 
+  it("sends keys of the newest schema that ask for nothing, and finds a job of another client spelled its own way", async () => {
+    const destination_conf = vendorsDestination("newest");
+    const sent = { destination_conf, dataset: DATASET, filter_attack_traffic: false } as const;
+    const created = await client.logpush.jobs.create({ ...sent, ...ACCOUNT });
+    expect(created).toMatchObject(sent);
+    const attacks = await failureOf(
+      client.logpush.jobs.update(created?.id ?? 0, { ...ACCOUNT, filter_attack_traffic: true }),
+    );
+    expect(attacks.errors).toMatchObject([{ code: 1001, source: { pointer: "/filter_attack_traffic" } }]);
+    const { result } = await client.post<Enveloped>("/accounts/local/logship/jobs", { body: { destination_conf } });
+    expect(result.dataset).toBe("functions_trace_events");
+    expect(await client.logpush.jobs.get(Number(result.id), ACCOUNT)).toMatchObject({ dataset: DATASET });
+    expect((await client.logpush.datasets.jobs.get("http_requests", ACCOUNT)).result).toEqual([]);
+  });
+
+  it("checks its token, and finds the one account that there is", async () => {
+    expect(await client.user.tokens.verify()).toEqual({ id: "admin", status: "active" });
+    expect(await client.accounts.tokens.verify(ACCOUNT)).toEqual({ id: "admin", status: "active" });
+    const ids: unknown[] = [];
+    for await (const { id } of client.accounts.list()) ids.push(id);
+    expect(ids).toEqual(["local"]);
+    const stranger = clientOf(shipper, { apiToken: "a-token-of-somebody-else" });
+    expect(await failureOf(stranger.user.tokens.verify())).toBeInstanceOf(AuthenticationError);
+  });
+
   it("reads the fields of the dataset, each with what it says, and hears of no other", async () => {
     const fields = await client.logpush.datasets.fields.get(DATASET, ACCOUNT);
     expect(Object.keys(fields).length).toBe(13);

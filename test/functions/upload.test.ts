@@ -205,8 +205,12 @@ describe("an upload is refused, and told why,", () => {
     ],
     ["with two metadata", form([field(METADATA), field(METADATA), module()]), 'two parts are named "metadata"'],
     ["with two of one name", form([field(METADATA), module(), module()]), 'two file parts are named "my-worker.js"'],
-    ["with metadata that is no JSON", form([field("{"), module()]), "metadata: not JSON"],
-    ["with empty metadata", form([field(""), module()]), "metadata: not JSON"],
+    [
+      "with metadata that is no JSON",
+      form([field("{"), module()]),
+      "metadata: not JSON: it ends too early, at line 1, column 2 (byte 1)",
+    ],
+    ["with empty metadata", form([field(""), module()]), "metadata: not JSON: it is empty"],
     ["with a list", form([field([]), module()]), "metadata: must be a JSON object"],
     ["with null", form([field("null"), module()]), "metadata: must be a JSON object"],
     [

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import packageJson from "../../package.json" with { type: "json" };
-import { GROUPS } from "../../src/app.ts";
+import { GROUPS, IDENTITY } from "../../src/app.ts";
 import { openApiDocument } from "../../src/openapi/document.ts";
 import { DOCUMENT, OPERATIONS } from "./support.ts";
 
@@ -29,6 +29,7 @@ describe("the document", () => {
         ),
       ),
     );
+    routes.push(...IDENTITY.map(({ path }) => `GET /client/v4${path}`));
     expect(OPERATIONS.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(routes.sort());
     // A few by hand, so that an empty list is noticed.
     expect(routes).toEqual(
@@ -56,7 +57,7 @@ describe("the document", () => {
   });
 
   it("is the same, byte for byte, whenever it is built", () => {
-    expect(JSON.stringify(openApiDocument(GROUPS))).toBe(JSON.stringify(openApiDocument(GROUPS)));
+    expect(JSON.stringify(openApiDocument(GROUPS, IDENTITY))).toBe(JSON.stringify(openApiDocument(GROUPS, IDENTITY)));
   });
 
   it("refers to nothing that is not there, and has no component that nothing refers to", () => {
@@ -87,7 +88,9 @@ describe("each operation", () => {
   it.each(OPERATIONS)("$method $path says what it does, what it needs, and what it answers", ({ path, operation }) => {
     const { summary, description, parameters, responses, tags } = operation;
     expect(summary).toMatch(/^[A-Z].*[^.]$/);
-    expect(description).toContain(`Needs the permission \`${operation["x-permission"]}\`.`);
+    const permission = operation["x-permission"];
+    const needs = permission === undefined ? "any known credentials" : `the permission \`${permission}\``;
+    expect(description).toContain(`Needs ${needs}.`);
     const statuses = Object.keys(responses);
     expect(statuses.filter((status) => status.startsWith("2")).length).toBe(1);
     expect(statuses).toEqual(expect.arrayContaining(["401", "403", "404", "503"]));
@@ -108,6 +111,67 @@ describe("each operation", () => {
     expect(summaries.filter((summary, i) => summaries.indexOf(summary) < i)).toEqual([]);
   });
 
+  it("that makes an item leads to all that can be done with it", () => {
+    const linksOf = (path: string) => {
+      const { post } = DOCUMENT.paths[`/client/v4/accounts/{account_id}${path}`] ?? {};
+      return Object.values(post?.responses ?? {}).flatMap((each) => ("links" in each ? [each.links] : []))[0];
+    };
+    const account_id = "$request.path.account_id";
+    expect(linksOf("/tokens")).toEqual({
+      deleteTokensByTokenId: {
+        operationId: "deleteTokensByTokenId",
+        parameters: { account_id, token_id: "$response.body#/result/id" },
+      },
+    });
+    expect(Object.keys(linksOf("/logpush/jobs") ?? {})).toEqual(
+      expect.arrayContaining([
+        "getLogpushJobsByJobId",
+        "putLogpushJobsByJobId",
+        "deleteLogpushJobsByJobId",
+        "postLogpushJobsByJobIdFlush",
+        "getLogpushJobsByJobIdLedger",
+      ]),
+    );
+    expect(linksOf("/logship/jobs/{job_id}/replay")?.getLogshipJobsByJobIdReplayByReplayId?.parameters).toEqual({
+      account_id,
+      job_id: "$request.path.job_id",
+      replay_id: "$response.body#/result/id",
+    });
+    const ids = new Map(OPERATIONS.map(({ operation }) => [operation.operationId, operation]));
+    const all = OPERATIONS.flatMap(({ operation }) =>
+      Object.values(operation.responses).flatMap((each) => ("links" in each ? Object.values(each.links ?? {}) : [])),
+    );
+    expect(all.length).toBeGreaterThan(20);
+    for (const { operationId, parameters } of all) {
+      const inPath = ids.get(operationId)?.parameters.filter((each) => each.in === "path");
+      expect(Object.keys(parameters).sort()).toEqual(inPath?.map(({ name }) => name).sort());
+    }
+  });
+
+  it("has unknown keys of a job, and of its options, that ask for nothing and are called like keys", () => {
+    for (const name of ["CreateJob", "UpdateJob", "OutputOptions"]) {
+      const { propertyNames, additionalProperties } = DOCUMENT.components.schemas[name] ?? {};
+      expect([name, propertyNames]).toEqual([name, { pattern: "^[A-Za-z][A-Za-z0-9_-]{0,63}$" }]);
+      expect([name, additionalProperties]).toMatchObject([name, { anyOf: [{ enum: [false, null, 0, ""] }, {}, {}] }]);
+    }
+  });
+
+  it("has parts of an upload that are files, and an address that looks like one", () => {
+    const upload = DOCUMENT.paths["/client/v4/accounts/{account_id}/workers/scripts/{script_name}"]?.put?.requestBody;
+    const form = upload?.content["multipart/form-data"];
+    expect(form?.schema.additionalProperties).toEqual({
+      type: "string",
+      format: "binary",
+      contentMediaType: "application/octet-stream",
+    });
+    expect(form?.encoding).toEqual({ metadata: { contentType: "application/json" } });
+    const webhook = DOCUMENT.paths["/client/v4/accounts/{account_id}/logship/webhook"]?.put?.requestBody;
+    const pattern = webhook?.content["application/json"]?.schema.properties?.url?.pattern;
+    const isUrl = (text: string) => new RegExp(String(pattern)).test(text);
+    expect(["https://a.example/?k=v", "HTTPS://a.example/****", "http://127.0.0.1:1/"].filter(isUrl).length).toBe(3);
+    expect(["a.example", "https://a.example/#x", "https://a b", "https:\\\\a", "ftp://a"].filter(isUrl)).toEqual([]);
+  });
+
   it("of the vendor's name says so, and is otherwise the one of ours", () => {
     const aliases = OPERATIONS.filter(({ path }) => /\/(logpush|workers)\//.test(path));
     expect(aliases.length).toBeGreaterThan(20);
@@ -121,7 +185,8 @@ describe("each operation", () => {
         tags,
         parameters,
         requestBody,
-        responses,
+        // Links stay below the path's own name.
+        responses: JSON.parse(JSON.stringify(responses).replaceAll("Logpush", "Logship")) as unknown,
       });
       expect(same(operation)).toEqual(ours && same(ours));
     }

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import { createApp, GROUPS } from "../../src/app.ts";
+import { createApp, GROUPS, IDENTITY } from "../../src/app.ts";
 import { openApiDocument } from "../../src/openapi/document.ts";
 import { STYLE_HASH } from "../../src/openapi/page/page.tsx";
 import { platform } from "../../src/platform.ts";
@@ -78,7 +78,7 @@ describe.each(PLACES)("%s", (path) => {
 it("/openapi.json is the document", async () => {
   const answer = await ask("/openapi.json");
   expect(answer.headers.get("content-type")).toBe("application/json; charset=utf-8");
-  expect(await answer.text()).toBe(JSON.stringify(openApiDocument(GROUPS)));
+  expect(await answer.text()).toBe(JSON.stringify(openApiDocument(GROUPS, IDENTITY)));
 });
 
 it("/docs is a page", async () => {

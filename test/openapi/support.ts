@@ -1,12 +1,12 @@
 /** The document as served, its operations as a list, and its schemas in a JSON Schema validator. */
 // Ajv comes with the validator of OpenAPI documents; package-lock.json has its version.
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
-import { GROUPS } from "../../src/app.ts";
+import { GROUPS, IDENTITY } from "../../src/app.ts";
 import { openApiDocument } from "../../src/openapi/document.ts";
 import type { OpenApi, Operation } from "../../src/openapi/types.ts";
 
 /** Parsed from its text, as clients read it. */
-export const DOCUMENT = JSON.parse(JSON.stringify(openApiDocument(GROUPS))) as OpenApi;
+export const DOCUMENT = JSON.parse(JSON.stringify(openApiDocument(GROUPS, IDENTITY))) as OpenApi;
 
 export interface Described {
   method: string;

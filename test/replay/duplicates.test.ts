@@ -72,6 +72,7 @@ describe("a replay into a folder that holds its records", () => {
     ],
     ["named as that of the job", (shipped) => ({ destination_of_job: shipped.job })],
     ["where false is sent", () => ({ allow_duplicates: false })],
+    ["named by its day", (shipped) => ({ destination_conf: own(shipped, "logs/21001120") })],
   ])("is refused, %s, and begins if it is asked for", async (_how, to) => {
     const shipped = await shippedJob(2);
     const puts = await shipped.control.puts();
@@ -101,11 +102,51 @@ describe("a replay into a folder that holds its records", () => {
     for (const body of [first, overlap]) {
       const refused = await begin(shipped, body);
       expect(pointers(refused)).toEqual([[1004, "/allow_duplicates"]]);
-      expect(refused.body.errors[0]?.message).toContain(`replay ${id} has shipped some of them there`);
+      expect(refused.body.errors[0]?.message).toContain(`replay ${id} has shipped them there`);
     }
     expect((await begin(shipped, { ...overlap, since: at(2) })).status).toBe(202);
     expect((await begin(shipped, { ...overlap, allow_duplicates: true })).status).toBe(202);
     expect((await begin(shipped, { ...overlap, destination_conf: conf.replace("again/", "more/") })).status).toBe(202);
+  });
+
+  it("is refused where the store shows the records, under another name of its host", async () => {
+    const shipped = await shippedJob(2);
+    const alias = own(shipped).replace("127.0.0.1", "localhost");
+    const refused = await begin(shipped, { ...ALL, destination_conf: alias });
+    expect(pointers(refused)).toEqual([[1004, "/allow_duplicates"]]);
+    expect(refused.body.errors[0]?.message).toContain("the store has the job's logs/21001120/21001120T120000Z_");
+    expect((await begin(shipped, { ...ALL, destination_conf: alias, allow_duplicates: true })).status).toBe(202);
+    const inPath = destinationConf("logs", "{DATE}").replace(/(endpoint=[^&]*)/, `$1%2F${shipped.name}`);
+    expect(pointers(await begin(shipped, { ...ALL, destination_conf: inPath }))).toEqual([[1004, "/allow_duplicates"]]);
+    // A bucket of the same name elsewhere, without them.
+    const elsewhere = await shippedJob(1);
+    await elsewhere.control.forget();
+    const copy = own(elsewhere).replace("127.0.0.1", "localhost");
+    expect((await begin(elsewhere, { ...ALL, destination_conf: copy })).status).toBe(202);
+  });
+
+  it("is refused for the object that reaches over the end of an earlier one", async () => {
+    const shipped = await shippedJob(3);
+    const destination_conf = destinationConf(freshBucket().name, "again/{DATE}");
+    const amid = new Date(Date.parse(at(1)) + 3).toISOString();
+    const { id } = (await begin(shipped, { since: at(0), until: amid, destination_conf })).body.result;
+    await shipped.settle(id);
+    const refused = await begin(shipped, { since: amid, until: at(3), destination_conf });
+    expect(pointers(refused)).toEqual([[1004, "/allow_duplicates"]]);
+    expect(refused.body.errors[0]?.message).toContain(
+      `${RECORDS} records in 1 object would be in that folder twice, under new keys: replay ${id} has shipped them there`,
+    );
+    expect((await begin(shipped, { since: at(2), until: at(3), destination_conf })).status).toBe(202);
+  });
+
+  it("begins once where several are asked for at once", async () => {
+    const shipped = await shippedJob(3);
+    const destination_conf = destinationConf(freshBucket().name, "again/{DATE}");
+    const spans = [2, 3, 4].map((until) => ({ since: at(0), until: at(until), destination_conf }));
+    const answers = await Promise.all(spans.map((body) => begin(shipped, body)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([202, 400, 400]);
+    for (const answer of answers.filter(({ status }) => status === 400))
+      expect(pointers(answer)).toEqual([[1004, "/allow_duplicates"]]);
   });
 
   it("is no matter where nothing would be shipped", async () => {

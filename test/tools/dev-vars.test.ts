@@ -26,7 +26,7 @@ describe("ensureDevVars", () => {
   it("creates a file that only its owner reads, with everything local development needs", ({ expect }) => {
     expect(ensureDevVars(path)).toBe(true);
     expect(statSync(path).mode & 0o777).toBe(0o600);
-    expect(settingOf("ADMIN_TOKEN")).toMatch(/^[A-Za-z0-9_-]{32}$/);
+    expect(settingOf("ADMIN_TOKEN")).toMatch(/^[A-Za-z0-9_-]{43}$/);
     expect(Buffer.from(settingOf("SECRETS_KEY"), "base64")).toHaveLength(32);
     expect(settingOf("ACCOUNT_ID")).toBe("local");
     expect(settingOf("ALLOW_LOOPBACK_DESTINATIONS")).toBe("true");

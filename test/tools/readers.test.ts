@@ -216,5 +216,7 @@ describe("npm run readers", () => {
       code: 2,
       err: expect.stringMatching(/^no reader is called excel: DuckDB, /),
     });
+    for (const args of [["--help"], ["--dir"], ["--python"]])
+      expect(run(args)).toMatchObject({ code: 2, err: expect.stringMatching(/^[^\n]+\n\nusage: npm run readers /) });
   });
 });

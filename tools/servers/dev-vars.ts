@@ -10,7 +10,7 @@ export function devVarsText(): string {
 # secrets. It stays on this machine: .gitignore lists it, and a deployment has its own secrets.
 
 # Bearer token with every permission: Authorization: Bearer <ADMIN_TOKEN>.
-ADMIN_TOKEN=${randomBytes(24).toString("base64url")}
+ADMIN_TOKEN=${randomBytes(32).toString("base64url")}
 
 # AES-256-GCM key, base64 of 32 random bytes: encrypts stored destinations. Without it, stored jobs cannot be read.
 SECRETS_KEY=${randomBytes(32).toString("base64")}
@@ -69,7 +69,7 @@ export function readDevVars(path: string = DEV_VARS): DevVars {
   const vars = parseEnv(text);
   if (!vars.ADMIN_TOKEN) {
     throw new Error(
-      `${path} holds no ADMIN_TOKEN: add one (16 or more characters), or delete the file and start again`,
+      `${path} holds no ADMIN_TOKEN: add one (40 to 80 letters, digits, _ or -), or delete the file and start again`,
     );
   }
   return {

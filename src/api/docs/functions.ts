@@ -14,6 +14,8 @@ const SETTINGS = {
   logship: ships.describe("Whether its events ship; null: unset, which also ships."),
   logpush: ships.describe("The same under the vendor's name, for requests that use it."),
   tail_consumers: z.array(TailConsumer).nullable().describe("As sent; null: none."),
+  tags: ScriptSettings.shape.tags,
+  observability: ScriptSettings.shape.observability,
 };
 
 const COUNTS = {

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { CreateJob, JOB_FIELDS, OutputOptions, UpdateJob } from "../../job/schema.ts";
+import { tolerant } from "../../job/spare-keys.ts";
 import { JOBS_MAX } from "../../limits.ts";
 import { DATASETS } from "../../record/fields.ts";
 import { flag, paging } from "../query.ts";
@@ -8,35 +9,32 @@ import { Count, EXAMPLE_DESTINATION, JobId, Time } from "./common.ts";
 
 const OwnId = JobId.describe("Never reused, even after the job is deleted.");
 
-export const Job = z
-  .object({
-    id: OwnId,
-    dataset: z.enum(DATASETS).describe("As sent on creation."),
-    name: JOB_FIELDS.name,
-    enabled: z.boolean().describe("Whether the job takes new events. Events already taken are delivered either way."),
-    kind: z.literal("").describe("Always empty."),
-    destination_conf: z
-      .string()
-      .describe(
-        "As sent; without the permissions `logs:read` and `logs:edit`, secrets are `****`. Empty if no key opens it.",
-      ),
-    output_options: OutputOptions.nullable().optional(),
-    filter: JOB_FIELDS.filter,
-    frequency: JOB_FIELDS.frequency,
-    logpull_options: JOB_FIELDS.logpull_options,
-    max_upload_bytes: JOB_FIELDS.max_upload_bytes,
-    max_upload_records: JOB_FIELDS.max_upload_records,
-    max_upload_interval_seconds: JOB_FIELDS.max_upload_interval_seconds,
-    canary: JOB_FIELDS.canary.optional(),
-    last_complete: Time.nullable().describe(
-      "No event accepted before this time waits or is set aside. Never goes back.",
+export const Job = tolerant({
+  id: OwnId,
+  dataset: z.enum(DATASETS).describe("As last sent below this path, otherwise by the name that the path uses."),
+  name: JOB_FIELDS.name,
+  enabled: z.boolean().describe("Whether the job takes new events. Events already taken are delivered either way."),
+  kind: z.literal("").describe("Always empty."),
+  destination_conf: z
+    .string()
+    .describe(
+      "As sent; without the permissions `logs:read` and `logs:edit`, secrets are `****`. Empty if no key opens it.",
     ),
-    last_error: Time.nullable().describe("When delivery last failed; null: it does not fail now."),
-    error_message: z.string().nullable().describe("Why delivery fails; null: it does not."),
-    time_created: Time,
-    time_modified: Time,
-  })
-  .meta({ id: "Job", description: "A read returns what was sent, without options that were never sent." });
+  output_options: OutputOptions.nullable().optional(),
+  filter: JOB_FIELDS.filter,
+  frequency: JOB_FIELDS.frequency,
+  logpull_options: JOB_FIELDS.logpull_options,
+  max_upload_bytes: JOB_FIELDS.max_upload_bytes,
+  max_upload_records: JOB_FIELDS.max_upload_records,
+  max_upload_interval_seconds: JOB_FIELDS.max_upload_interval_seconds,
+  canary: JOB_FIELDS.canary.optional(),
+  filter_attack_traffic: JOB_FIELDS.filter_attack_traffic.optional(),
+  last_complete: Time.nullable().describe("No event accepted before this time waits or is set aside. Never goes back."),
+  last_error: Time.nullable().describe("When delivery last failed; null: it does not fail now."),
+  error_message: z.string().nullable().describe("Why delivery fails; null: it does not."),
+  time_created: Time,
+  time_modified: Time,
+}).meta({ id: "Job", description: "A read returns what was sent, without options that were never sent." });
 export type Job = z.infer<typeof Job>;
 
 export const JobLedger = z

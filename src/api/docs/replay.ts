@@ -21,7 +21,7 @@ export const AskReplay = z
       .boolean()
       .optional()
       .describe(
-        "Required to ship records into a folder that holds them already: the job's own, or that of an earlier replay. They are there twice then, under new keys.",
+        "Required to ship records into a folder that holds them already: the job's own, or that of an earlier replay of the same objects. They are there twice then, under new keys.",
       ),
     ownership_challenge: CreateJob.shape.ownership_challenge,
   })

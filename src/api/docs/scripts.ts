@@ -36,7 +36,7 @@ export const UPLOAD_SCRIPT: RouteDoc = {
   body: {
     "multipart/form-data": z
       .object({ metadata: UploadMetadata })
-      .catchall(z.string())
+      .catchall(z.string().meta({ format: "binary", contentMediaType: "application/octet-stream" }))
       .describe("Every other part is a module, named by its filename."),
   },
   result: Script,

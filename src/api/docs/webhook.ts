@@ -3,10 +3,16 @@ import { WEBHOOK_URL_MAX } from "../../limits.ts";
 import type { RouteDoc } from "../route.ts";
 import { Count, Time } from "./common.ts";
 
+/**
+ * What an address looks like. It is checked more closely, and the masked form has this one, too.
+ */
+const WEBHOOK_URL_PATTERN = '^[Hh][Tt][Tt][Pp][Ss]?://[!"$-\\[\\]-~]+$';
+
 export const PutWebhook = z.strictObject({
   url: z
     .string()
     .max(WEBHOOK_URL_MAX, `must have at most ${WEBHOOK_URL_MAX} characters`)
+    .meta({ pattern: WEBHOOK_URL_PATTERN })
     .optional()
     .describe("Where calls go: https, a public host. Required the first time; the masked form keeps the stored one."),
   enabled: z.boolean().optional().describe("Whether calls are made; true by default the first time."),

@@ -1,3 +1,5 @@
+import { isLoopback, isPublicHost } from "../../hosts.ts";
+
 /**
  * First labels of hosts that are more often the name of a service than of a bucket: a bucket
  * `minio` at `minio.example.com` is as it should be.
@@ -32,8 +34,9 @@ export function bucketInEndpoint(endpoint: URL, bucket: string): string | null {
   const label = `${bucket.toLowerCase()}.`;
   const isService = SERVICE_LABELS.has(bucket.toLowerCase());
   const rest = host.startsWith(label) ? host.slice(label.length) : "";
-  // What is left has to be a host, too.
-  const inHost = isService ? /^s3[.-]/.test(rest) : /[a-z]/.test(rest);
+  // What is left has to be a host that can be used, too: `acme.com` is no bucket `acme` of `com`.
+  const left = rest.replace(/:\d+$/, "");
+  const inHost = isService ? /^s3[.-]/.test(left) : /[a-z]/.test(left) && (isPublicHost(left) || isLoopback(left));
   const inPath = !isService && decodedEnd(pathname) === bucket;
   if (!inHost && !inPath) return null;
   const path = inPath ? pathname.slice(0, pathname.lastIndexOf("/")) : pathname.replace(/\/$/, "");

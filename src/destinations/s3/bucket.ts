@@ -55,8 +55,9 @@ async function fault(
   if (probed.kind === "written") return null;
   const { cause } = probed.failure;
   // Some servers answer plain http at a port of https with 400.
-  const isDoubtful = cause === "connection_failed" || (cause === 400 && endpoint.protocol === "http:");
-  const why = isDoubtful ? await within(WHY_WAIT_MS, whyUnreachable(endpoint, platform), null) : null;
+  const hasAnswered = cause === 400 && endpoint.protocol === "http:";
+  const isDoubtful = cause === "connection_failed" || hasAnswered;
+  const why = isDoubtful ? await within(WHY_WAIT_MS, whyUnreachable(endpoint, platform, hasAnswered), null) : null;
   return writeFault(
     why === null ? probed : { ...probed, failure: { ...probed.failure, words: `connection failed: ${why}` } },
   );

@@ -188,8 +188,8 @@ function encodeSegment(segment: string): string {
   return encodeURIComponent(segment).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
-/** What a region looks like, so that no other text passes for one. */
-const REGION = /^[a-z]{2,12}(?:-[a-z0-9]{1,12}){0,3}$/;
+/** What a region looks like (`eu-west-1`, `RegionOne`), so that no other text passes for one. */
+const REGION = /^[A-Za-z][A-Za-z0-9]{1,11}(?:[-_][A-Za-z0-9]{1,12}){0,3}$/;
 
 /**
  * `<Code>` of an S3 error body, if it is a plain word; and the region that a store names where it

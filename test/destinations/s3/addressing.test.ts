@@ -22,6 +22,7 @@ describe("an endpoint that holds the bucket already", () => {
     ["https://store.example/tr%61ces", "https://store.example"],
     ["https://traces.store.example/traces", "https://store.example"],
     ["http://127.0.0.1:9000/traces", "http://127.0.0.1:9000"],
+    ["http://traces.localhost:9000", "http://localhost:9000"],
     ["https://my.bucket.store.example", "https://store.example", "my.bucket"],
     ["https://Logs.store.example", "https://store.example", "LOGS"],
     ["https://storage.s3.eu-central-1.amazonaws.com", "https://s3.eu-central-1.amazonaws.com", "storage"],
@@ -46,6 +47,8 @@ describe("an endpoint that holds the bucket already", () => {
     ["http://127.0.0.1:8787/cdn-cgi/local/r2/s3", "s3"],
     ["https://storage.googleapis.com", "storage"],
     ["http://127.0.0.1:9000", "127"],
+    ["https://traces.com"],
+    ["https://traces.example:9000"],
     ["https://store.example", "store.example"],
   ])("is not suspected: %s", (endpoint, bucket = "traces") => {
     expect(whyNot(conf(bucket, endpoint))).toBeNull();

@@ -234,6 +234,13 @@ describe("what a store answers", () => {
   const REGION = "<Region>eu-west-1</Region>";
   it.each<[what: string, body: string, status: number, headers: Record<string, string>, region: string | undefined]>([
     ["in its body", `<Error><Code>AuthorizationHeaderMalformed</Code>${REGION}</Error>`, 400, {}, "eu-west-1"],
+    [
+      "of its own spelling",
+      "<Code>AuthorizationHeaderMalformed</Code><Region>RegionOne</Region>",
+      400,
+      {},
+      "RegionOne",
+    ],
     ["in a header", "", 301, { "x-amz-bucket-region": "eu-central-1" }, "eu-central-1"],
     ["about another refusal", `<Error><Code>AccessDenied</Code>${REGION}</Error>`, 403, {}, undefined],
     ["that was asked for", "<Code>AuthorizationHeaderMalformed</Code><Region>auto</Region>", 400, {}, undefined],

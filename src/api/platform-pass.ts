@@ -1,0 +1,95 @@
+/**
+ * Requests that a deployment makes beside its upload: each goes on to the platform's API as it is,
+ * with the caller's own bearer. Only the path below {@link API_PATH}, the query, the body and its
+ * media type are passed on. Two know of this service: the upload of a version, and reading all
+ * settings of a script.
+ */
+import { holdsOurs } from "../access/credentials.ts";
+import { encodeUtf8 } from "../bytes.ts";
+import type { Config, Upstream } from "../config.ts";
+import { CODE, oneError } from "../errors.ts";
+import { SettingsAnswer, sightingIn } from "../functions/attachments.ts";
+import { isDone, isOk, type PlatformRequest, type SentBody } from "../functions/upstream.ts";
+import { UPLOAD_MAX_BYTES, UPLOAD_PACE, UPSTREAM_MS } from "../limits.ts";
+import type { Platform } from "../platform.ts";
+import { asFile, link, passedOn, type Said, uploadVersion } from "./platform-scripts.ts";
+import { API_PATH, type AppContext } from "./route.ts";
+
+/** How long the platform may take for a body and its answer, in ms… */
+const PASSED_MS = UPLOAD_PACE.ms;
+/** …and all of it, with the question before the upload of a version. */
+export const PASS_MS = UPLOAD_PACE.ms + UPSTREAM_MS + 10_000;
+
+type Method = PlatformRequest["method"];
+
+const METHODS: ReadonlySet<string> = new Set<Method>(["GET", "POST", "PUT", "PATCH", "DELETE"]);
+
+/** Resources of an account that are this service's own, whatever the platform has there. */
+const OURS: ReadonlySet<string> = new Set(["logship", "logpush", "functions", "tokens", "members"]);
+
+/** Whether a request that has no route here may be one for the platform. */
+export function isForPlatform(c: AppContext, accountId: string): boolean {
+  const [resource, account, below] = segmentsOf(c);
+  if (!METHODS.has(methodOf(c))) return false;
+  return resource !== "accounts" || account === undefined || (account === accountId && !OURS.has(below ?? ""));
+}
+
+/** @throws ApiError as the script routes do; 400 for a path that contains a secret of ours. */
+export async function passOn(c: AppContext, config: Config, platform: Platform): Promise<Response> {
+  const segments = segmentsOf(c);
+  const { ask, upstream } = link(c, config, platform);
+  if (holdsOurs(segments.join("/"), config.adminToken))
+    throw oneError(400, CODE.invalid, "the path contains a secret of this service, which is never sent on");
+  const method = methodOf(c) as Method;
+  const [, , ...place] = segments;
+  const of = place.length === 4 && place[0] === "workers" && place[1] === "scripts" ? `${method} ${place[3]}` : null;
+  if (of === "POST versions") return uploadVersion(c, config, platform);
+  const body = method === "GET" ? null : bodyOf(c);
+  const said = await ask(method, { path: segments.join("/") }, body === null ? {} : { body, ms: PASSED_MS });
+  if (of === "GET settings" && isDone(said)) return settingsOf(said, upstream);
+  const { status, json } = said;
+  const isObject = typeof json === "object" && json !== null && !Array.isArray(json);
+  if (!isOk(status) || isObject) return passedOn(said, method);
+  if (said.bytes.length === 0) return new Response(null, { status });
+  return asFile(said);
+}
+
+/**
+ * It goes on as it comes, and none of it is kept: only the platform knows the caller. null: there
+ * is none.
+ * @throws ApiError 413, 415, or 400 for one of unknown length.
+ */
+function bodyOf(c: AppContext): SentBody | null {
+  const { body, headers } = c.req.raw;
+  const contentType = headers.get("content-type") ?? "";
+  const length = headers.get("content-length") ?? "";
+  if (body === null || length === "0") return contentType === "" ? null : { contentType, bytes: new Uint8Array() };
+  if ((headers.get("content-encoding") ?? "identity") !== "identity")
+    throw oneError(415, CODE.mediaType, "Content-Encoding must be absent");
+  if (!/^\d{1,15}$/.test(length)) throw oneError(400, CODE.invalid, "Content-Length is missing");
+  if (Number(length) > UPLOAD_MAX_BYTES)
+    throw oneError(413, CODE.tooLarge, `the body is larger than ${UPLOAD_MAX_BYTES} bytes`);
+  return { contentType, bytes: body };
+}
+
+/**
+ * Settings whose `logpush` says whether events come here: a declarative client compares it with the
+ * one that it uploaded.
+ */
+function settingsOf(said: Said, { selfName }: Upstream): Response {
+  const { data } = SettingsAnswer.safeParse(said.json);
+  if (data === undefined) return passedOn(said);
+  const logpush = sightingIn(data.result.tail_consumers, selfName).kind === "attached";
+  const bytes = encodeUtf8(JSON.stringify({ ...data, result: { ...data.result, logpush } }));
+  return passedOn({ ...said, bytes: bytes as Uint8Array<ArrayBuffer> });
+}
+
+/** As sent, still encoded. The URL's parser has resolved dots. */
+function segmentsOf(c: AppContext): string[] {
+  return new URL(c.req.url).pathname.slice(API_PATH.length + 1).split("/");
+}
+
+/** HEAD is answered as GET. */
+function methodOf(c: AppContext): string {
+  return c.req.method === "HEAD" ? "GET" : c.req.method;
+}
