@@ -55,7 +55,7 @@ export function holdsOurs(text: string, adminToken: string): boolean {
 }
 
 /** The text as it is, and percent-decoded once and twice, as a receiver may decode it. */
-function readingsOf(text: string): string[] {
+export function readingsOf(text: string): string[] {
   const decoded = (encoded: string): string =>
     encoded
       .replaceAll(/%([0-9a-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))

@@ -89,7 +89,8 @@ export function shapeFaults(error: z.ZodError): Fault[] {
 
 function issueFaults(issue: z.core.$ZodIssue): Fault[] {
   const base = issue.path.map((step) => `/${escapePointer(String(step))}`).join("");
-  const name = base === "" ? "the body" : issue.path.map(String).join(".");
+  // A key may be the caller's, of any length.
+  const name = base === "" ? "the body" : issue.path.map((step) => String(step).slice(0, 64)).join(".");
   if (issue.code === "unrecognized_keys") {
     return issue.keys.map((key) => ({
       pointer: `${base}/${escapePointer(key)}`,

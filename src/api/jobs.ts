@@ -13,7 +13,7 @@ import {
 } from "../destinations/parse.ts";
 import { CODE, faultsError, oneError, unavailable } from "../errors.ts";
 import { extraFieldsOf, readJob } from "../job/rules.ts";
-import { CreateJob, type JobBody, READ_ONLY_KEYS, respelled, spareIn, UpdateJob } from "../job/schema.ts";
+import { CreateJob, type JobBody, READ_ONLY_KEYS, respelled, spareAfter, spareIn, UpdateJob } from "../job/schema.ts";
 import { destinationPurpose, seal, unseal } from "../job/secrets.ts";
 import { readJobConfig } from "../job/snapshot.ts";
 import type { Platform } from "../platform.ts";
@@ -183,6 +183,8 @@ async function updateJob(c: AppContext, config: Config, platform: Platform): Pro
     if (conf === null) throw badDestination(not, "no key opens the stored destination; send destination_conf again");
     const own = { ...respelled(job.body, sent.dataset, pathName(c)), destination_conf: conf };
     const body = { ...job.body, ...withoutReadOnly(sent), ...own } as JobBody;
+    const faults = spareAfter(job.body, body);
+    if (faults.length > 0) throw faultsError(400, CODE.invalid, faults);
     // What it has it keeps, though EXTRA_FIELDS may name it no more.
     const extra = [...config.extraFields, ...extraFieldsOf(job.config)];
     const moved = conf !== stored;

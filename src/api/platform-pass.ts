@@ -4,15 +4,16 @@
  * media type are passed on. Two know of this service: the upload of a version, and reading all
  * settings of a script.
  */
-import { holdsOurs } from "../access/credentials.ts";
+import { readingsOf } from "../access/credentials.ts";
 import { encodeUtf8 } from "../bytes.ts";
 import type { Config, Upstream } from "../config.ts";
 import { CODE, oneError } from "../errors.ts";
 import { SettingsAnswer, sightingIn } from "../functions/attachments.ts";
-import { isDone, isOk, type PlatformRequest, type SentBody } from "../functions/upstream.ts";
+import { isDone, type PlatformRequest, type SentBody } from "../functions/upstream.ts";
 import { UPLOAD_MAX_BYTES, UPLOAD_PACE, UPSTREAM_MS } from "../limits.ts";
 import type { Platform } from "../platform.ts";
-import { asFile, link, passedOn, type Said, uploadVersion } from "./platform-scripts.ts";
+import { passedOn, type Said, streamedOn } from "./platform-answers.ts";
+import { link, uploadVersion } from "./platform-scripts.ts";
 import { API_PATH, type AppContext } from "./route.ts";
 
 /** How long the platform may take for a body and its answer, in ms… */
@@ -29,29 +30,26 @@ const OURS: ReadonlySet<string> = new Set(["logship", "logpush", "functions", "t
 
 /** Whether a request that has no route here may be one for the platform. */
 export function isForPlatform(c: AppContext, accountId: string): boolean {
-  const [resource, account, below] = segmentsOf(c);
-  if (!METHODS.has(methodOf(c))) return false;
-  return resource !== "accounts" || account === undefined || (account === accountId && !OURS.has(below ?? ""));
+  const segments = segmentsOf(c);
+  if (segments === null || !METHODS.has(methodOf(c))) return false;
+  const [resource = "", account, below = ""] = segments;
+  if (resource.toLowerCase() !== "accounts" || account === undefined) return true;
+  return account === accountId && !OURS.has(below.toLowerCase());
 }
 
-/** @throws ApiError as the script routes do; 400 for a path that contains a secret of ours. */
+/** @throws ApiError as the script routes do; 404 for a path that is no plain one. */
 export async function passOn(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const segments = segmentsOf(c);
-  const { ask, upstream } = link(c, config, platform);
-  if (holdsOurs(segments.join("/"), config.adminToken))
-    throw oneError(400, CODE.invalid, "the path contains a secret of this service, which is never sent on");
+  if (segments === null) throw oneError(404, CODE.noRoute, "no such route");
+  const { ask, open, upstream } = link(c, config, platform);
   const method = methodOf(c) as Method;
   const [, , ...place] = segments;
   const of = place.length === 4 && place[0] === "workers" && place[1] === "scripts" ? `${method} ${place[3]}` : null;
   if (of === "POST versions") return uploadVersion(c, config, platform);
+  const path = segments.join("/");
+  if (of === "GET settings") return settingsOf(await ask(method, { path }), upstream);
   const body = method === "GET" ? null : bodyOf(c);
-  const said = await ask(method, { path: segments.join("/") }, body === null ? {} : { body, ms: PASSED_MS });
-  if (of === "GET settings" && isDone(said)) return settingsOf(said, upstream);
-  const { status, json } = said;
-  const isObject = typeof json === "object" && json !== null && !Array.isArray(json);
-  if (!isOk(status) || isObject) return passedOn(said, method);
-  if (said.bytes.length === 0) return new Response(null, { status });
-  return asFile(said);
+  return streamedOn(await open(method, { path }, body === null ? {} : { body, ms: PASSED_MS }), method);
 }
 
 /**
@@ -78,15 +76,29 @@ function bodyOf(c: AppContext): SentBody | null {
  */
 function settingsOf(said: Said, { selfName }: Upstream): Response {
   const { data } = SettingsAnswer.safeParse(said.json);
-  if (data === undefined) return passedOn(said);
+  if (data === undefined || !isDone(said)) return passedOn(said);
   const logpush = sightingIn(data.result.tail_consumers, selfName).kind === "attached";
   const bytes = encodeUtf8(JSON.stringify({ ...data, result: { ...data.result, logpush } }));
   return passedOn({ ...said, bytes: bytes as Uint8Array<ArrayBuffer> });
 }
 
-/** As sent, still encoded. The URL's parser has resolved dots. */
-function segmentsOf(c: AppContext): string[] {
-  return new URL(c.req.url).pathname.slice(API_PATH.length + 1).split("/");
+/** Segments that say whose a path is: a resource, an account, a resource of the account. */
+const OWNING = 3;
+
+/**
+ * The path below {@link API_PATH} as sent, still encoded: the URL's parser has resolved dots. null:
+ * one that the platform may read as another, of this service or of another account, as a segment
+ * that says whose it is has anything but letters, digits, `_` and `-`, or dots are encoded.
+ */
+function segmentsOf(c: AppContext): string[] | null {
+  const { pathname } = new URL(c.req.url);
+  // The router decodes before it compares.
+  if (!pathname.startsWith(`${API_PATH}/`)) return null;
+  const below = pathname.slice(API_PATH.length + 1);
+  const segments = below.split("/");
+  const isPlain = segments.slice(0, OWNING).every((segment) => /^[\w-]+$/.test(segment));
+  const hasDots = readingsOf(below).some((reading) => /(?:^|[/\\])\.\.?(?:[/\\;]|$)/.test(reading));
+  return isPlain && !hasDots ? segments : null;
 }
 
 /** HEAD is answered as GET. */

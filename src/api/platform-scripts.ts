@@ -16,6 +16,7 @@ import {
   askPlatform,
   isDone,
   isOk,
+  openPlatform,
   type PlatformAnswer,
   type PlatformRequest,
   type SentBody,
@@ -28,6 +29,7 @@ import { foreignBearer } from "./auth.ts";
 import { jsonBody, noteBody } from "./body.ts";
 import { success } from "./envelope.ts";
 import { requireInForce, scriptName } from "./functions.ts";
+import { asFile, isScript, nothingSaid, type Opened, passedOn, type Said } from "./platform-answers.ts";
 import type { AppContext, Handler } from "./route.ts";
 import { inSlot, type ReadUpload } from "./upload-slots.ts";
 
@@ -66,25 +68,27 @@ export const platformHandlers: { readonly [route: string]: Handler } = {
   "PATCH /:script_name/script-settings": patchSettings,
 };
 
-export type Said = Extract<PlatformAnswer, { kind: "answer" }>;
-
 /** Segments below all scripts, not encoded; or a path below the API's base, encoded. */
 type Place = readonly string[] | { path: string };
+
+interface AskOptions {
+  body?: SentBody | string;
+  ms?: number;
+  query?: string;
+}
 
 /** One request's connection to the platform. */
 interface Link {
   upstream: Upstream;
   /** @throws ApiError 503 if the platform gives no usable answer. */
-  ask(
-    method: PlatformRequest["method"],
-    place: Place,
-    options?: { body?: SentBody | string; ms?: number; query?: string },
-  ): Promise<Said>;
+  ask(method: PlatformRequest["method"], place: Place, options?: AskOptions): Promise<Said>;
+  /** The same, with the answer as it comes. */
+  open(method: PlatformRequest["method"], place: Place, options?: AskOptions): Promise<Opened>;
 }
 
 /**
- * @throws ApiError 503 if no platform is set, or it is this service; 400 for a query that contains
- *   a secret.
+ * @throws ApiError 503 if no platform is set, or it is this service; 400 for a path or query that
+ *   contains a secret.
  */
 export function link(c: AppContext, { upstream, accountId, adminToken }: Config, platform: Platform): Link {
   const bearer = foreignBearer(c.req.raw.headers, adminToken);
@@ -93,19 +97,33 @@ export function link(c: AppContext, { upstream, accountId, adminToken }: Config,
   const { host, pathname, search } = new URL(c.req.url);
   if (pathname.length + search.length > FOREIGN_ADDRESS_MAX)
     throw oneError(400, CODE.invalid, `path and query are longer than ${FOREIGN_ADDRESS_MAX} characters`);
-  if (holdsOurs(search, adminToken))
-    throw oneError(400, CODE.invalid, "the query contains a secret of this service, which is never sent on");
+  if (holdsOurs(pathname + search, adminToken))
+    throw oneError(400, CODE.invalid, "path or query contain a secret of this service, which is never sent on");
   if (new URL(upstream.base).host === host)
     throw unavailable("configuration: UPSTREAM_API: must not be this service itself", 60);
+  const requestOf = (method: PlatformRequest["method"], place: Place, { body, query = search }: AskOptions) => {
+    const url =
+      "path" in place ? `${upstream.base}/${place.path}${query}` : scriptUrl(upstream, accountId, place, query);
+    return { method, url, bearer, ...(body !== undefined && { body }) };
+  };
+  const used = <A extends Said | Opened>(
+    answer: A | Exclude<PlatformAnswer, Said>,
+    { method }: PlatformRequest,
+    place: Place,
+  ): A => {
+    if (answer.kind === "none") throw nothingSaid(method, answer.why);
+    if (isForKnown(answer, place)) c.set("isKnownBearer", true);
+    return answer;
+  };
   return {
     upstream,
-    async ask(method, place, { body, ms = UPSTREAM_MS, query = search } = {}) {
-      const url =
-        "path" in place ? `${upstream.base}/${place.path}${query}` : scriptUrl(upstream, accountId, place, query);
-      const answer = await askPlatform({ method, url, bearer, ...(body !== undefined && { body }) }, ms, platform);
-      if (answer.kind === "none") throw nothingSaid(method, answer.why);
-      if (isForKnown(answer, place)) c.set("isKnownBearer", true);
-      return answer;
+    async ask(method, place, options = {}) {
+      const request = requestOf(method, place, options);
+      return used<Said>(await askPlatform(request, options.ms ?? UPSTREAM_MS, platform), request, place);
+    },
+    async open(method, place, options = {}) {
+      const request = requestOf(method, place, options);
+      return used<Opened>(await openPlatform(request, options.ms ?? UPSTREAM_MS, platform), request, place);
     },
   };
 }
@@ -114,58 +132,15 @@ export function link(c: AppContext, { upstream, accountId, adminToken }: Config,
  * Whether only a bearer that the platform knows gets such an answer. Some paths it answers to
  * anyone, and 404 where it has no route.
  */
-function isForKnown({ status }: Said, place: Place): boolean {
+function isForKnown({ status }: Said | Opened, place: Place): boolean {
   if (!("path" in place)) return isOk(status) || status === 404;
   return isOk(status) && /^(?:accounts|memberships|user|zones)(?:\/|$)/.test(place.path);
 }
 
-function nothingSaid(method: PlatformRequest["method"], why: string): ApiError {
-  const after =
-    method === "GET"
-      ? "repeat the request"
-      : "it may have made the change, but nothing was changed here; repeat the request";
-  return unavailable(`the platform's API ${why}; ${after}`);
-}
-
-/**
- * The platform's status and JSON, unchanged. Of its headers only a well-formed Retry-After is kept.
- */
-export function passedOn(
-  { status, bytes, json, retryAfter }: Said,
-  method: PlatformRequest["method"] = "GET",
-): Response {
-  if (typeof json !== "object" || json === null || Array.isArray(json))
-    throw nothingSaid(method, `answered with HTTP ${status} and no JSON object`);
-  const headers = new Headers({ "content-type": "application/json" });
-  if (retryAfter !== null && RETRY_AFTER.test(retryAfter)) headers.set("retry-after", retryAfter);
-  else if (status === 429 || status === 503) headers.set("retry-after", "5");
-  if (status === 401) headers.set("www-authenticate", "Bearer");
-  return new Response(bytes, { status, headers });
-}
-
-/** Seconds, or a date. RFC 9110, 10.2.3. */
-const RETRY_AFTER = /^(?:[1-9]\d{0,5}|[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT)$/;
-
 async function readScript(c: AppContext, config: Config, platform: Platform): Promise<Response> {
   const said = await link(c, config, platform).ask("GET", [scriptName(c)]);
-  const { status, json, contentType } = said;
-  return isOk(status) && json === undefined && SCRIPT_TYPE.test(contentType) ? asFile(said) : passedOn(said);
+  return isScript(said) ? asFile(said, said.bytes) : passedOn(said);
 }
-
-/** What is not the API's JSON is a file, with headers that keep a browser from running it. */
-export function asFile({ status, bytes, contentType }: Said): Response {
-  return new Response(bytes, {
-    status,
-    headers: {
-      "content-type": SCRIPT_TYPE.test(contentType) ? contentType : "application/octet-stream",
-      "content-disposition": "attachment",
-      "content-security-policy": "default-src 'none'; sandbox",
-      "x-content-type-options": "nosniff",
-    },
-  });
-}
-
-const SCRIPT_TYPE = /^(?:(?:application|text)\/javascript(?:\+module)?|multipart\/form-data)\s*(?:;|$)/i;
 
 /**
  * Asks the platform about the bearer before a byte of a body is read: a stranger with an invented

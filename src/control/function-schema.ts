@@ -8,8 +8,11 @@ import { utf8Length } from "../bytes.ts";
  */
 const TAIL_CONSUMERS_MAX_BYTES = 16_384;
 
-/** Most JSON of what is kept for the vendor's clients, in bytes. */
+/** Most JSON of each setting that is kept for the vendor's clients, in bytes. */
 const KEPT_MAX_BYTES = 4_096;
+
+const isKeepable = (value: unknown): boolean => utf8Length(JSON.stringify(value)) <= KEPT_MAX_BYTES;
+const NOT_KEEPABLE = `must be at most ${KEPT_MAX_BYTES} bytes of JSON`;
 
 const Name = z.string().min(1).max(255);
 
@@ -42,18 +45,18 @@ export const ScriptSettings = z
     tags: z
       .array(z.string().max(1_024))
       .max(64)
-      .nullish()
-      .describe("The platform's: kept and echoed, without effect on what ships."),
-    observability: z
-      .looseObject({})
+      .refine(isKeepable, NOT_KEEPABLE)
       .nullish()
       .describe(
-        `The platform's own logs of the function: kept and echoed, without effect on what ships; with \`tags\` at most ${KEPT_MAX_BYTES} bytes of JSON.`,
+        `The platform's: kept and echoed, without effect on what ships; at most ${KEPT_MAX_BYTES} bytes of JSON.`,
       ),
-  })
-  .refine(({ tags, observability }) => utf8Length(JSON.stringify({ tags, observability })) <= KEPT_MAX_BYTES, {
-    path: ["observability"],
-    error: `must be at most ${KEPT_MAX_BYTES} bytes of JSON, together with tags`,
+    observability: z
+      .looseObject({})
+      .refine(isKeepable, NOT_KEEPABLE)
+      .nullish()
+      .describe(
+        `The platform's own logs of the function: kept and echoed, without effect on what ships; at most ${KEPT_MAX_BYTES} bytes of JSON.`,
+      ),
   })
   .refine((body) => body.logship === undefined || body.logpush === undefined, {
     path: ["logpush"],

@@ -21,21 +21,32 @@ export interface PlatformRequest {
   body?: SentBody | string;
 }
 
-/** The platform's answer; or, in words, why there is none that can be used. */
+/** What comes before the body of the platform's answer. */
+interface Head {
+  /** From 200 to 599, and none of a redirect. */
+  status: number;
+  contentType: string;
+  retryAfter: string | null;
+}
+
+/** There is no answer that can be used: why, in words. */
+type None = { kind: "none"; why: string };
+
+/** The platform's answer. */
 export type PlatformAnswer =
-  | {
+  | (Head & {
       kind: "answer";
-      status: number;
       bytes: Uint8Array<ArrayBuffer>;
       /** undefined: not JSON. */
       json: unknown;
-      contentType: string;
-      retryAfter: string | null;
-    }
-  | { kind: "none"; why: string };
+    })
+  | None;
 
-const LATE: PlatformAnswer = { kind: "none", why: "did not answer in time" };
-const FAILED: PlatformAnswer = { kind: "none", why: "could not be reached, or its answer broke off" };
+/** The same, as it comes. */
+export type PlatformStream = (Head & { kind: "open"; body: ReadableStream<Uint8Array> | null }) | None;
+
+const LATE: None = { kind: "none", why: "did not answer in time" };
+const FAILED: None = { kind: "none", why: "could not be reached, or its answer broke off" };
 
 /**
  * URL of a script at the platform, or of all scripts.
@@ -75,12 +86,41 @@ export async function askPlatform(
   }
 }
 
+/**
+ * Asks the platform once, and leaves its answer unread: it may be of any size, and is for the
+ * caller alone. Redirects as for {@link askPlatform}.
+ * @param ms until the answer begins.
+ */
+export async function openPlatform(request: PlatformRequest, ms: number, platform: Platform): Promise<PlatformStream> {
+  const deadline = new AbortController();
+  const opened = await within(ms, open(request, deadline.signal, platform), LATE);
+  if (opened === LATE) deadline.abort();
+  return opened;
+}
+
 async function ask(
-  { method, url, bearer, body }: PlatformRequest,
+  request: PlatformRequest,
   signal: AbortSignal,
   platform: Platform,
   maxBytes: number,
 ): Promise<PlatformAnswer> {
+  const opened = await open(request, signal, platform);
+  if (opened.kind === "none") return opened;
+  const { body, ...head } = opened;
+  const { end, bytes } = await readStream(body, { maxBytes });
+  if (end === "broken") return FAILED;
+  if (end !== "whole") return { kind: "none", why: `answered with more than ${maxBytes} bytes` };
+  return { ...head, kind: "answer", bytes, json: jsonOf(bytes) };
+}
+
+/** Their answers have no body, whatever comes. */
+const BARE: readonly number[] = [204, 205];
+
+async function open(
+  { method, url, bearer, body }: PlatformRequest,
+  signal: AbortSignal,
+  platform: Platform,
+): Promise<PlatformStream> {
   const headers: Record<string, string> = { authorization: `Bearer ${bearer}` };
   const contentType = body === undefined ? "" : typeof body === "string" ? "application/json" : body.contentType;
   if (contentType !== "") headers["content-type"] = contentType;
@@ -92,21 +132,17 @@ async function ask(
       signal,
       ...(body !== undefined && { body: typeof body === "string" ? body : body.bytes }),
     });
-    const { status } = response;
-    if (status < 200 || (status >= 300 && status < 400)) {
-      await response.body?.cancel();
-      return { kind: "none", why: `answered with HTTP ${status}, which is not followed` };
-    }
-    const { end, bytes } = await readStream(response.body, { maxBytes });
-    if (end === "broken") return FAILED;
-    if (end !== "whole") return { kind: "none", why: `answered with more than ${maxBytes} bytes` };
+    const { status, headers: said } = response;
+    const isBare = BARE.includes(status) || said.get("content-length") === "0";
+    const why = status >= 300 && status < 400 ? ", which is not followed" : status < 200 || status > 599 ? "" : null;
+    if (isBare || why !== null) await response.body?.cancel();
+    if (why !== null) return { kind: "none", why: `answered with HTTP ${status}${why}` };
     return {
-      kind: "answer",
+      kind: "open",
       status,
-      bytes,
-      json: jsonOf(bytes),
-      contentType: response.headers.get("content-type") ?? "",
-      retryAfter: response.headers.get("retry-after"),
+      body: isBare ? null : response.body,
+      contentType: said.get("content-type") ?? "",
+      retryAfter: said.get("retry-after"),
     };
   } catch {
     // The text of the error may contain the URL or the body.

@@ -3,7 +3,8 @@ import { utf8Length } from "../bytes.ts";
 import { DESTINATION_CONF_MAX } from "../destinations/parse.ts";
 import { FILTER_MAX_BYTES, PREVIEW_EVENTS_MAX, UPLOAD_BYTES, UPLOAD_INTERVAL_S, UPLOAD_RECORDS } from "../limits.ts";
 import { DATASETS, type Dataset } from "../record/fields.ts";
-import { readSpare, type Spare, tolerant } from "./spare-keys.ts";
+import type { Fault } from "../record/record.ts";
+import { readSpare, type Spare, tolerant, tooMany } from "./spare-keys.ts";
 
 const bounded = ({ min, max }: { min: number; max: number }) =>
   z
@@ -208,7 +209,9 @@ function spellings({ dataset, spelled = { logship: dataset } }: Spelled): NonNul
   return spelled;
 }
 
-const OWN_KEYS: readonly string[] = [...Object.keys(UpdateJob.shape), "spelled" satisfies keyof JobBody];
+/** Kept with a body, and never sent. */
+const SPELLED = "spelled" satisfies keyof JobBody;
+const OWN_KEYS: readonly string[] = [...Object.keys(UpdateJob.shape), SPELLED];
 const OWN_OPTIONS: readonly string[] = Object.keys(OutputOptions.shape);
 
 /** Keys of a stored body that have no meaning here, each with what was sent. */
@@ -221,5 +224,14 @@ export function spareIn(sent: { output_options?: object | null | undefined }): S
   const [body, options] = [sent, sent.output_options ?? {}];
   const asked = readSpare("", body, Object.keys(UpdateJob.shape));
   const chosen = readSpare("/output_options", options, OWN_OPTIONS);
-  return { names: [...asked.names, ...chosen.names], faults: [...asked.faults, ...chosen.faults] };
+  const taken = asked.names.includes(SPELLED)
+    ? [{ pointer: `/${SPELLED}`, message: `unknown key "${SPELLED}", which is taken` }]
+    : [];
+  return { names: [...asked.names, ...chosen.names], faults: [...asked.faults, ...chosen.faults, ...taken] };
+}
+
+/** What is wrong with the unknown keys that a job has after a change: each change may add some. */
+export function spareAfter(before: object, after: object): Fault[] {
+  const [had, has] = [before, after].map((body) => spareKeys(body).length) as [number, number];
+  return has > had ? tooMany("", has) : [];
 }

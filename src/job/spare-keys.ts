@@ -52,12 +52,19 @@ export interface Spare {
  */
 export function readSpare(base: string, object: object, known: readonly string[]): Spare {
   const names = Object.keys(object).filter((name) => !known.includes(name));
-  if (names.length > NAMES_MAX)
-    return { names, faults: [{ pointer: base, message: `has ${names.length} unknown keys, at most ${NAMES_MAX}` }] };
+  const many = tooMany(base, names.length);
+  if (many.length > 0) return { names, faults: many };
   const faults = names.flatMap((name) => {
     const meant = known.find((candidate) => isNear(name, candidate));
     if (meant === undefined && NAME.test(name)) return [];
     return [{ pointer: `${base}/${escapePointer(name)}`, message: `unknown key ${quote(name)}${hint(meant)}` }];
   });
   return { names, faults };
+}
+
+/**
+ * The fault of having so many unknown keys, if that is one. @param base JSON pointer of the object.
+ */
+export function tooMany(base: string, names: number): Fault[] {
+  return names > NAMES_MAX ? [{ pointer: base, message: `has ${names} unknown keys, at most ${NAMES_MAX}` }] : [];
 }

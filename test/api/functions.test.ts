@@ -130,8 +130,11 @@ describe("script settings", () => {
     ["observability that is a switch", { observability: true }, [["/observability", /object|record/]]],
     [
       "more of the platform's than is kept",
-      { tags: ["t".repeat(1_000)], observability: { x: "x".repeat(3_100) } },
-      [["/observability", /4096 bytes/]],
+      { tags: Array(5).fill("t".repeat(1_000)), observability: { x: "x".repeat(4_096) } },
+      [
+        ["/observability", /4096 bytes/],
+        ["/tags", /4096 bytes/],
+      ],
     ],
     ["an array", [], [["", /object/]]],
     ["tail consumers that are no list", { tail_consumers: {} }, [["/tail_consumers", /array/]]],

@@ -197,6 +197,7 @@ const FAULTS: [what: string, fields: object, pointer: string][] = [
     "/output_options/__proto__",
   ],
   ["an unknown key with signs that pointers escape", { "a/b~c": 1 }, "/a~1b~0c"],
+  ["an unknown key that is kept with a job", { spelled: {} }, "/spelled"],
   ["an unknown key that is a prototype", JSON.parse('{"__proto__":{"name":"x"}}') as object, "/__proto__"],
 ];
 
@@ -231,6 +232,23 @@ describe("a value out of bounds", () => {
     expect(errorsOf(await refused({ ...valid(), fliter: null }))).toEqual([
       [1001, "/fliter", 'unknown key "fliter", did you mean "filter"?'],
     ]);
+  });
+
+  it("has no more unknown keys after many changes than after one", async () => {
+    const { id } = (await call<Job>("POST", "/logship/jobs", valid())).body.result;
+    const keys = (n: number, of: string) => Object.fromEntries(Array.from({ length: n }, (_, i) => [of + i, null]));
+    expect((await call("PUT", `/logship/jobs/${id}`, keys(10, "first_"))).status).toBe(200);
+    expect((await call("PUT", `/logship/jobs/${id}`, { ...keys(10, "first_"), ...keys(6, "then_") })).status).toBe(200);
+    expect(errorsOf(await call("PUT", `/logship/jobs/${id}`, { last: null, name: "x" }))).toEqual([
+      [1001, "", "has 17 unknown keys, at most 16"],
+    ]);
+    expect((await call("PUT", `/logship/jobs/${id}`, { then_0: false, name: "y" })).status).toBe(200);
+    expect((await call("GET", `/logship/jobs/${id}`)).body.result).toMatchObject({ name: "y", then_0: false });
+  });
+
+  it("is named, but not by all of a name that the caller chose", async () => {
+    const answer = await refused({ ...valid(), ["x".repeat(10_000)]: true });
+    expect(errorsOf(answer)[0]?.[2].length).toBeLessThan(200);
   });
 
   it("says what the bounds are", async () => {

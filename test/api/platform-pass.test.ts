@@ -1,6 +1,8 @@
 /** What a deployment asks the platform beside its upload: passed on as it is. */
+import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import { UPLOAD_MAX_BYTES } from "../../src/limits.ts";
+import { createApp } from "../../src/app.ts";
+import { UPLOAD_MAX_BYTES, UPSTREAM_ANSWER_MAX_BYTES } from "../../src/limits.ts";
 import { FORM_TYPE, field, form, module } from "../functions/forms.ts";
 import { ACCOUNT, ADMIN_TOKEN } from "../support/constants.ts";
 import { call, send } from "./harness.ts";
@@ -73,12 +75,14 @@ describe("a request that has no route here, with the platform's own bearer", () 
       async () => {
         throw new TypeError("fetch failed");
       },
+      // No Response has such a status; an HTTP client may.
+      { status: 999, headers: new Headers(), body: null } as Response,
     );
     const path = "/workers/services/shop";
     expect((await askAs(world, "GET", path)).json?.errors).toEqual([{ code: 10_001, message: "said by the platform" }]);
     const busy = await askAs(world, "GET", path);
     expect([busy.status, busy.headers.get("retry-after")]).toEqual([429, "7"]);
-    for (let n = 0; n < 3; n++) expect((await askAs(world, "GET", path)).json?.errors[0]?.code).toBe(1053);
+    for (let n = 0; n < 4; n++) expect((await askAs(world, "GET", path)).json?.errors[0]?.code).toBe(1053);
   });
 
   it("is answered with what is not JSON as a file, which no browser runs", async () => {
@@ -86,10 +90,12 @@ describe("a request that has no route here, with the platform's own bearer", () 
       new Response("<script>1</script>", { headers: { "content-type": "text/html", "set-cookie": "a=b" } });
     const world = scriptedApi(
       html(),
-      new Response("5", { headers: { "content-type": "application/json" } }),
+      new Response("1", { headers: { "content-type": "text/javascript, text/html" } }),
       new Response(null, { status: 204 }),
+      new Response("", { headers: { "content-length": "0" } }),
     );
-    const file = await askAs(world, "GET", "/storage/kv/namespaces/1/values/k");
+    const path = "/storage/kv/namespaces/1/values/k";
+    const file = await askAs(world, "GET", path);
     expect([file.status, file.text, Object.fromEntries(file.headers)]).toEqual([
       200,
       "<script>1</script>",
@@ -100,10 +106,38 @@ describe("a request that has no route here, with the platform's own bearer", () 
         "x-content-type-options": "nosniff",
       },
     ]);
-    expect((await askAs(world, "GET", "/storage/kv/namespaces/1/values/k")).headers.get("content-disposition")).toBe(
-      "attachment",
+    expect((await askAs(world, "GET", path)).headers.get("content-type")).toBe("application/octet-stream");
+    for (const status of [204, 200]) {
+      const bare = await askAs(world, "DELETE", "/queues/1");
+      expect([bare.status, bare.text, [...bare.headers]]).toEqual([status, "", []]);
+    }
+  });
+
+  it("is answered as the answer comes, of any size, and none of it is kept", async () => {
+    let pulls = 0;
+    let isLeft = false;
+    const piece = new Uint8Array(UPSTREAM_ANSWER_MAX_BYTES / 4);
+    const endless = new ReadableStream({
+      pull: (to) => {
+        pulls += 1;
+        to.enqueue(piece);
+      },
+      cancel: () => {
+        isLeft = true;
+      },
+    });
+    const world = scriptedApi(new Response(endless, { headers: { "content-type": "application/json" } }));
+    const response = await createApp(world).request(
+      `http://logship.test/client/v4/accounts/${ACCOUNT}/queues`,
+      { headers: { authorization: `Bearer ${BEARER}` } },
+      { ...env, UPSTREAM_API } as unknown as Env,
     );
-    expect((await askAs(world, "DELETE", "/queues/1")).status).toBe(204);
+    expect([response.status, pulls <= 1]).toEqual([200, true]);
+    const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+    let bytes = 0;
+    while (bytes < 2 * UPSTREAM_ANSWER_MAX_BYTES) bytes += (await reader.read()).value?.length ?? 0;
+    await reader.cancel();
+    expect(isLeft).toBe(true);
   });
 
   it("has nothing of ours in the upload of a version, and changes no setting here", async () => {
@@ -176,6 +210,44 @@ describe("what is never passed on", () => {
     expect([answer.status, answer.json?.errors[0]?.code, world.asked]).toEqual([404, 7003, []]);
   });
 
+  it.each([
+    "//accounts/another/x",
+    "/Accounts/another/x",
+    "/%61ccounts/another/x",
+    "/accounts%2fanother/x",
+    "/accounts%2Fanother",
+    "/accounts;x/another/x",
+    "/accounts/%6fther/x",
+    `/accounts/${ACCOUNT}/%6cogpush/nothing`,
+    `/accounts/${ACCOUNT}/LogPush/nothing`,
+    `/accounts/${ACCOUNT}/logpush%2fnothing`,
+    `/accounts/${ACCOUNT}/logpush;x/nothing`,
+    `/accounts/${ACCOUNT}//logpush/nothing`,
+    `/accounts/${ACCOUNT}/x/..%2flogpush/nothing`,
+    `/accounts/${ACCOUNT}/x/%2e%2e%2flogpush/nothing`,
+    `/accounts/${ACCOUNT}/x/%252e%252e%252flogpush/nothing`,
+    `/accounts/${ACCOUNT}/x/..%5clogpush`,
+    `/accounts/${ACCOUNT}/x/..;/logpush`,
+    `/accounts/${ACCOUNT}/..%2fanother/x`,
+    "/zones/x/y/..%2f..%2f..%2faccounts/another",
+    "/user/..%2fips",
+  ])("what is this service's own, or another account's, however it is spelled: %s", async (path) => {
+    const world = scriptedApi();
+    const answer = await askAs(world, "GET", path.slice(1), undefined, { account: "../" });
+    expect([answer.status, world.asked]).toEqual([404, []]);
+  });
+
+  it.each(["/%63lient/v4/zones", "/client/%764/zones", "/c%6cient/v4/accounts/another/x", "/client/v4/%75ser"])(
+    "a path that is below the API's only once it is decoded: %s",
+    async (path) => {
+      const world = scriptedApi();
+      const headers = { authorization: `Bearer ${BEARER}` };
+      const vars = { ...env, UPSTREAM_API } as unknown as Env;
+      const answer = await createApp(world).request(`http://logship.test${path}`, { headers }, vars);
+      expect([answer.status, world.asked]).toEqual([404, []]);
+    },
+  );
+
   it("without a platform, with credentials of ours, with a pair, or with none", async () => {
     const world = scriptedApi();
     const { secret } = await token(["functions:edit"]);
@@ -212,6 +284,8 @@ describe("what is never passed on", () => {
       `/workers/services/${secret}`,
       `/workers/services/${encodeURIComponent(ADMIN_TOKEN)}/x`,
       `/queues?name=${secret}`,
+      `/workers/scripts/${secret}`,
+      `/workers/scripts/x${encodeURIComponent(ADMIN_TOKEN.toUpperCase())}/script-settings`,
     ]) {
       const answer = await askAs(world, "GET", path);
       expect([answer.status, answer.text.includes(secret), world.asked]).toEqual([400, false, []]);
