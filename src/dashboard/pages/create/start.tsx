@@ -177,7 +177,9 @@ export async function duplicate(page: PageContext): Promise<Response> {
   const name = cut(before, NAME_MAX - COPY.length) + COPY;
   // The stored job is valid.
   const done: Draft["done"] = ["records", "output"];
-  return begun(page, destination, { ...(job.body as ShippingBody), name }, { keysOfJob: true, done });
+  // How the job's own dataset was spelled is nothing that a request may hold.
+  const { spelled: _, ...body } = job.body;
+  return begun(page, destination, { ...(body as ShippingBody), name }, { keysOfJob: true, done });
 }
 
 /** Never cuts a surrogate pair. */
