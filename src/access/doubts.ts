@@ -1,4 +1,5 @@
 import { DOUBTS_NONE_MS, DOUBTS_PER_S, SENDERS_MAX } from "../limits.ts";
+import { dropOldest } from "./known.ts";
 
 /**
  * `refuse`: no such secret was issued. `later`: too many such secrets came in this second; whether
@@ -50,7 +51,6 @@ export class Doubts {
     else this.#none.set(keys.join(), nowMs);
     if (!isGood) return;
     this.#good.add(proof);
-    const [oldest] = this.#good;
-    if (this.#good.size > SENDERS_MAX && oldest !== undefined) this.#good.delete(oldest);
+    dropOldest(this.#good, SENDERS_MAX);
   }
 }

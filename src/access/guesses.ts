@@ -1,6 +1,7 @@
 import { BRAKE_MS, BRAKES_MAX, GUESSES_MAX, SENDERS_MAX } from "../limits.ts";
 import { errorText, log } from "../log.ts";
 import { type Platform, within } from "../platform.ts";
+import { dropOldest } from "./known.ts";
 
 /** How long the platform's rate limit may take, in ms: it counts beside the isolate. */
 const LIMIT_MS = 1_000;
@@ -87,10 +88,4 @@ async function isWithin(limit: Pick<RateLimit, "limit">, key: string): Promise<b
     log.warn("the rate limit did not answer", { error: errorText(error) });
   }
   return true;
-}
-
-/** Sets and maps keep the order of insertion. */
-function dropOldest(of: Set<string> | Map<string, unknown>, max: number): void {
-  const [oldest] = of.keys();
-  if (of.size > max && oldest !== undefined) of.delete(oldest);
 }

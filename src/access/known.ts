@@ -50,3 +50,9 @@ export function isOver(expiresMs: number | null, nowMs: number): boolean {
 export function isUnproven(checkedBy: string | null, keys: readonly string[]): boolean {
   return checkedBy === null || !keys.includes(checkedBy);
 }
+
+/** Bounds a memory of an isolate. Sets and maps keep the order of insertion. */
+export function dropOldest(of: Set<string> | Map<string, unknown>, max: number): void {
+  const [oldest] = of.keys();
+  if (of.size > max && oldest !== undefined) of.delete(oldest);
+}

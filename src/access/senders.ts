@@ -1,5 +1,5 @@
 import { SENDER_MEMORY_MS, SENDERS_MAX } from "../limits.ts";
-import { isOver, type Known, type Proof, proofKey } from "./known.ts";
+import { dropOldest, isOver, type Known, type Proof, proofKey } from "./known.ts";
 
 /**
  * Proofs that this isolate has seen to be allowed to send events. They are believed for a few
@@ -12,13 +12,11 @@ export class Senders {
   /** Takes what the register has just answered for a proof. */
   learn(proof: Proof, known: Known | null, nowMs: number): void {
     const key = proofKey(proof);
-    // A map keeps the order of insertion: the first entry was seen longest ago.
+    // The latest is the last one in the map.
     this.#seen.delete(key);
     if (known === null || !known.permissions.includes("events:write")) return;
     this.#seen.set(key, { known: { ...known, permissions: ["events:write"] }, atMs: nowMs });
-    if (this.#seen.size <= SENDERS_MAX) return;
-    const [oldest] = this.#seen.keys();
-    if (oldest !== undefined) this.#seen.delete(oldest);
+    dropOldest(this.#seen, SENDERS_MAX);
   }
 
   /**

@@ -8,7 +8,7 @@ import { tailContext } from "../intake/tail-context.ts";
 
 /**
  * Separate from that of `tail()`, which local development must not delay. The host says whose
- * events they are, by RPC, as any function could that is bound to this entrypoint.
+ * events they are, as a function with a service binding does: so their source is `rpc`, too.
  */
 const gatherer = new Gatherer("rpc");
 

@@ -22,7 +22,7 @@ export interface Tracked {
   readonly id: string;
   /** As it was last seen. */
   readonly finding: Finding;
-  /** In ms since the epoch, as far back as any look could tell. */
+  /** The earliest time that any look found, in ms since the epoch. */
   readonly sinceMs: number;
   readonly firstSeenMs: number;
   /** When it became an incident; null: it is suspected. */

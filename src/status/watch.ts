@@ -67,7 +67,7 @@ export interface Seen {
   isBlind(finding: Finding): boolean;
 }
 
-/** A finding as shown: `sinceMs` is filled in, as far back as any look could tell. */
+/** A finding as shown. `sinceMs` is the earliest time that any look found. */
 export type Shown = Finding & {
   /** Of the incident that stands for it; null: not confirmed by a second look yet. */
   incidentId: string | null;

@@ -171,7 +171,7 @@ describe("a program that uses the vendor's SDK", () => {
     const ids: unknown[] = [];
     for await (const { id } of client.accounts.list()) ids.push(id);
     expect(ids).toEqual(["local"]);
-    const stranger = clientOf(shipper, { apiToken: "a-token-of-somebody-else" });
+    const stranger = clientOf(shipper, { apiToken: "an-unknown-token" });
     expect(await failureOf(stranger.user.tokens.verify())).toBeInstanceOf(AuthenticationError);
   });
 
@@ -226,7 +226,7 @@ describe("a program that uses the vendor's SDK", () => {
       NotFoundError,
       [1000, "job not found"],
     ]);
-    const stranger = clientOf(shipper, { apiToken: "a-token-of-somebody-else" });
+    const stranger = clientOf(shipper, { apiToken: "an-unknown-token" });
     expect(await readAs(stranger.logpush.jobs.list(ACCOUNT))).toEqual([
       AuthenticationError,
       [10000, "Authentication error"],

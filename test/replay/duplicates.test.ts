@@ -156,7 +156,7 @@ describe("a replay into a folder that holds its records", () => {
 });
 
 describe("another folder", () => {
-  it("of the job's bucket is reached with the job's keys, which nobody sends", async () => {
+  it("of the job's bucket is written to with the job's stored keys", async () => {
     const shipped = await shippedJob(2);
     const masked = destinationConf(shipped.name, "again/{DATE}").replace(/(key(?:-id)?)=[^&]*/g, "$1=****");
     const { id } = (await begin(shipped, { ...ALL, destination_conf: masked })).body.result;

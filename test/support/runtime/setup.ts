@@ -1,5 +1,7 @@
 import { reset } from "cloudflare:test";
 import { afterEach, beforeEach, vi } from "vitest";
+import { REFUSALS_MS } from "../../../src/limits.ts";
+import { platform } from "../../../src/platform.ts";
 import { forgetApps } from "./isolates.ts";
 import { LinesOfTest } from "./lines.ts";
 import { rememberMainModule } from "./main-module.ts";
@@ -8,7 +10,19 @@ rememberMainModule();
 
 const lines = new LinesOfTest(console);
 
-beforeEach(() => lines.forget());
+let test = 0;
+beforeEach(() => {
+  test += 1;
+  lines.forget();
+});
+
+/** Refusals are noted seconds later; those of an earlier test are none of this one's audit. */
+const { sleep } = platform;
+platform.sleep = async (ms) => {
+  const begun = test;
+  await sleep(ms);
+  if (ms === REFUSALS_MS && begun !== test) await new Promise(() => {});
+};
 
 const { setTimeout, clearTimeout, setInterval, clearInterval } = globalThis;
 

@@ -1,7 +1,7 @@
 /**
  * Stand-ins for real messages: new ids, the present time, and a single small record each. The
- * consumer handles them as any other. In its calls, fragments and counts of the real messages take
- * the place of those records: they have the size of then, and nothing reads them any more.
+ * consumer handles them like real ones. In its calls, the fragments and counts of real messages
+ * replace those records: sizes are real, and no later step reads the content.
  */
 import type { MessageCount, Outcome } from "../../../src/account/ledger.ts";
 import { randomIds } from "../../../src/intake/ids.ts";

@@ -1,4 +1,4 @@
-import type { FC } from "hono/jsx";
+import type { FC, PropsWithChildren } from "hono/jsx";
 import { buildDestination, type DestinationEntry, entryOf } from "../../../destinations/build.ts";
 import { CODE } from "../../../errors.ts";
 import { InnerFailure } from "../../inner-api.ts";
@@ -139,13 +139,7 @@ function view(page: PageContext, kept: Kept, entry: DestinationEntry, faults: En
     viewer,
     [
       isShown ? <TestResult draft={draft} nowMs={nowMs} viewer={viewer} here={here} /> : null,
-      faults.whole === undefined ? null : (
-        <Notice kind="bad" title="Not a valid destination">
-          <p>
-            <Foreign text={faults.whole} />
-          </p>
-        </Notice>
-      ),
+      <NotValid why={faults.whole} />,
       <Panel id="destination" title="Destination">
         <Kinds entry={entry} here={`${here}?`} />
         <Form viewer={viewer} action={here} label="Destination">
@@ -197,35 +191,51 @@ export const Kinds: FC<{ entry: DestinationEntry; here: string }> = ({ entry, he
   </nav>
 );
 
+/** Why what was entered is no destination, if it is none. */
+export const NotValid: FC<{ why: string | undefined }> = ({ why }) =>
+  why === undefined ? null : (
+    <Notice kind="bad" title="Not a valid destination">
+      <p>
+        <Foreign text={why} />
+      </p>
+    </Notice>
+  );
+
+/** How a test of a destination ended, with what may be done after a failed one. */
+export const Outcome: FC<PropsWithChildren<{ tested: Tested; nowMs: number }>> = ({ tested, nowMs, children }) =>
+  tested.ok ? (
+    <Notice kind="ok" title="Reachable and writable">
+      <p>
+        Tested <Ago at={tested.atMs} nowMs={nowMs} />.
+      </p>
+    </Notice>
+  ) : (
+    <Notice kind="bad" title="Test failed">
+      <p>{adviceOn(tested.message)}</p>
+      <p class="quiet">
+        <Foreign text={tested.message} max={500} /> · <Ago at={tested.atMs} nowMs={nowMs} />
+      </p>
+      {children}
+    </Notice>
+  );
+
 const TestResult: FC<{ draft: Draft; nowMs: number; viewer: Viewer; here: string }> = ({ draft, nowMs, ...form }) => {
   const { tested, shared } = draft;
   if (tested === null) return null;
   const region = namedRegion(draft);
   return (
     <div id="tested">
-      {tested.ok ? (
-        <Notice kind="ok" title="Reachable and writable">
-          <p>
-            Tested <Ago at={tested.atMs} nowMs={nowMs} />.
-          </p>
-        </Notice>
-      ) : (
-        <Notice kind="bad" title="Test failed">
-          <p>{adviceOn(tested.message)}</p>
-          <p class="quiet">
-            <Foreign text={tested.message} max={500} /> · <Ago at={tested.atMs} nowMs={nowMs} />
-          </p>
-          {region !== null && (
-            <Action
-              viewer={form.viewer}
-              action={form.here}
-              label={`Use region ${region} and test`}
-              needs="logs:edit"
-              fields={{ do: "region" }}
-            />
-          )}
-        </Notice>
-      )}
+      <Outcome tested={tested} nowMs={nowMs}>
+        {region !== null && (
+          <Action
+            viewer={form.viewer}
+            action={form.here}
+            label={`Use region ${region} and test`}
+            needs="logs:edit"
+            fields={{ do: "region" }}
+          />
+        )}
+      </Outcome>
       {shared && (
         <Notice kind="warn" title="Another job ships to the same folder">
           <p>Object names never collide, but a reader of the folder gets the records of both jobs.</p>

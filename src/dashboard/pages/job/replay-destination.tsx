@@ -4,13 +4,11 @@ import type { ErrorEntry } from "../../../errors.ts";
 import { enteredPurpose, seal, unseal } from "../../../job/secrets.ts";
 import { type Page, type PageAnswer, type PageContext, seeOther, type View } from "../../page.ts";
 import { faultsOf, RestOf } from "../../parts/faults.tsx";
-import { Foreign } from "../../parts/foreign.tsx";
 import { Form } from "../../parts/form.tsx";
-import { Notice, Panel } from "../../parts/panel.tsx";
-import { Ago } from "../../parts/values.tsx";
+import { Panel } from "../../parts/panel.tsx";
 import type { EstimateView, JobView } from "../../views/job.ts";
-import { adviceOn, isOfStore } from "../create/advice.ts";
-import { Kinds, testOf } from "../create/destination.tsx";
+import { isOfStore } from "../create/advice.ts";
+import { Kinds, NotValid, Outcome, testOf } from "../create/destination.tsx";
 import { type EntryFaults, faultOf, missingOf, readEntryForm, withKeptKeys } from "../create/destination-entry.ts";
 import { DestinationForm, PasteForm } from "../create/destination-form.tsx";
 import { ownerOf, type Tested } from "../create/draft.ts";
@@ -141,14 +139,8 @@ function entryParts(
   );
   return [
     <RestOf faults={refusals} title="The replay was not started" />,
-    tested === undefined ? null : <Result tested={tested} nowMs={nowMs} />,
-    faults.whole === undefined ? null : (
-      <Notice kind="bad" title="Not a valid destination">
-        <p>
-          <Foreign text={faults.whole} />
-        </p>
-      </Notice>
-    ),
+    tested === undefined ? null : <Outcome tested={tested} nowMs={nowMs} />,
+    <NotValid why={faults.whole} />,
     <Panel id="destination" title="Destination">
       <Kinds entry={entry} here={`${at}?${spanQuery(span)}&`} />
       <Form viewer={viewer} action={at} label="Destination">
@@ -179,19 +171,3 @@ function entryParts(
     </PasteForm>,
   ];
 }
-
-const Result = ({ tested: { ok, message, atMs }, nowMs }: { tested: Tested; nowMs: number }) =>
-  ok ? (
-    <Notice kind="ok" title="Reachable and writable">
-      <p>
-        Tested <Ago at={atMs} nowMs={nowMs} />.
-      </p>
-    </Notice>
-  ) : (
-    <Notice kind="bad" title="Test failed">
-      <p>{adviceOn(message)}</p>
-      <p class="quiet">
-        <Foreign text={message} max={500} />
-      </p>
-    </Notice>
-  );
