@@ -1,7 +1,7 @@
 import { concat } from "../bytes.ts";
 import type { Destination, Parsed, WriteOutcome } from "../destinations/destination.ts";
 import type { Failure } from "../destinations/failure.ts";
-import { openDestination } from "../destinations/kinds.ts";
+import { openDestination, termsOf } from "../destinations/kinds.ts";
 import type { JobConfig } from "../job/config.ts";
 import { errorText, log } from "../log.ts";
 import { platform } from "../platform.ts";
@@ -73,7 +73,11 @@ export class Attempts {
       if (object.bytes <= BUFFERED_MAX_BYTES) return concat([...objects.pieces(object)]);
       return streamed(object.bytes, objects.pieces(object));
     };
-    return openDestination(destination, platform).write({ ...object, contentType: object.content_type }, body, {
+    // Until its answer is stored, the object may be there: what cannot tell a repeat gets one,
+    // then.
+    if (!termsOf(destination).repeats.once) objects.markSending(object, state);
+    const { content_type: contentType, raw_bytes: rawBytes } = object;
+    return openDestination(destination, platform).write({ ...object, contentType, rawBytes }, body, {
       doubtful: object.doubtful !== 0,
       leaveOut: state.leftOut(),
     });
@@ -105,7 +109,7 @@ export class Attempts {
     // one; what it took is delivered.
     const moved = current?.destinationVersion !== job.destinationVersion;
     if (moved && outcome.kind !== "delivered") return endOf("superseded", outcome);
-    const learned = outcome.kind === "key_taken" ? undefined : outcome.leaveOut;
+    const learned = "leaveOut" in outcome ? outcome.leaveOut : undefined;
     if (learned !== undefined && !moved) state.setLeftOut(learned);
     switch (outcome.kind) {
       case "delivered": {
@@ -122,11 +126,31 @@ export class Attempts {
         return endOf(counts ? "key_taken" : "superseded", outcome);
       }
       case "failed":
-        return this.#fail(object, outcome.error, now);
+        return this.#fail(object, outcome.error, outcome.mayBeThere ?? outcome.error.kind === "unreachable", now);
+      case "divide":
+        return endOf(objects.divide(object, outcome, now) ? "divided" : "superseded", outcome);
+      case "partly":
+        return this.#takePartly(object, outcome, now);
     }
   }
 
-  #fail(object: ObjectRow, failure: Failure, now: number): UploadEnd {
+  /** What was taken of an object is delivered; what was not goes on, or is set aside, by itself. */
+  #takePartly(object: ObjectRow, outcome: Extract<WriteOutcome, { kind: "partly" }>, now: number): UploadEnd {
+    const { state, objects } = this.#host;
+    const { error } = outcome;
+    const delay = error === null ? null : disposition(error, object.attempts + 1, platform.random());
+    const parts = objects.takeApart(object, outcome, now);
+    if (parts === null) return endOf("superseded", outcome);
+    const end = { ...endOf("partly", outcome), delivered: parts.delivered };
+    if (error === null || delay === null || delay.do === "set_aside") return end;
+    const words = failureWords(error, delay.do);
+    for (const part of parts.waiting) objects.markFailed(part, words, now + delay.delayMs, false);
+    const failures = objects.countFailing(state.requireRow().failures + 1);
+    state.failed(words, now + delay.delayMs, now, failures, delay.do === "park");
+    return end;
+  }
+
+  #fail(object: ObjectRow, failure: Failure, mayBeThere: boolean, now: number): UploadEnd {
     const { state, objects } = this.#host;
     const error = state.wasSetAsideLast() ? afterAnother(failure) : failure;
     const random = platform.random();
@@ -134,7 +158,7 @@ export class Attempts {
     const words = failureWords(error, forObject.do);
     const ended = (counts: boolean) => endOf(counts ? forObject.do : "superseded", { kind: "failed", error });
     if (forObject.do === "set_aside") return ended(objects.markSetAside(object, words, now));
-    if (!objects.markFailed(object, words, now + forObject.delayMs, error.kind === "unreachable")) return ended(false);
+    if (!objects.markFailed(object, words, now + forObject.delayMs, mayBeThere)) return ended(false);
     // One object that keeps failing alone is no outage: the others do not wait for it.
     const failures = objects.countFailing(state.requireRow().failures + 1);
     const forLog = disposition(error, failures, random);
