@@ -2,7 +2,7 @@ import { dayStamp, keyBelow } from "../destinations/keys.ts";
 import { Chunks } from "./chunks.ts";
 import type { LogState } from "./log-state.ts";
 import { entryOf } from "./object-entry.ts";
-import type { ObjectRow } from "./rows.ts";
+import { DOUBT, type ObjectRow } from "./rows.ts";
 import type { AsideObject } from "./types.ts";
 
 /**
@@ -57,7 +57,8 @@ export class AsideObjects {
     if (row === null) return null;
     const key = keyBelow(this.#state.requireJob().path, dayStamp(row.day), row.name);
     this.#sql.exec(
-      "UPDATE object SET state = 'waiting', key = ?, attempts = 0, next_attempt_ms = ?, doubtful = iif(doubtful = 1, 1, 2), error = NULL, aside_ms = NULL WHERE number = ?",
+      `UPDATE object SET state = 'waiting', key = ?, attempts = 0, next_attempt_ms = ?,
+         doubtful = iif(doubtful = ${DOUBT.none}, ${DOUBT.resent}, doubtful), error = NULL, aside_ms = NULL WHERE number = ?`,
       key,
       nowMs,
       number,

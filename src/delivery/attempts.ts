@@ -1,5 +1,5 @@
 import { concat } from "../bytes.ts";
-import type { Destination, Parsed, WriteOutcome } from "../destinations/destination.ts";
+import type { Destination, Leftover, Origin, Parsed, WriteOutcome } from "../destinations/destination.ts";
 import type { Failure } from "../destinations/failure.ts";
 import { openDestination, termsOf } from "../destinations/kinds.ts";
 import type { JobConfig } from "../job/config.ts";
@@ -51,7 +51,7 @@ export class Attempts {
     const job = this.#host.state.job();
     if (job === null) return;
     const startedMs = platform.now();
-    const fail = (error: Failure): void => this.settle(object, { kind: "failed", error }, job, startedMs);
+    const fail = (error: Failure, of = object): void => this.settle(of, { kind: "failed", error }, job, startedMs);
     try {
       const opened = this.#host.open(job);
       if (!opened.ok) return fail({ kind: "unusable", words: opened.why, cause: "configuration" });
@@ -63,7 +63,9 @@ export class Attempts {
         object: object.number,
         error: errorText(error),
       });
-      fail({ kind: "busy", words: "internal error", retryAfterS: null, cause: "internal" });
+      // As it is now: it may have been sent, and its outcome not stored.
+      const now = this.#host.objects.object(object.number) ?? object;
+      fail({ kind: "busy", words: "internal error", retryAfterS: null, cause: "internal" }, now);
     }
   }
 
@@ -77,7 +79,8 @@ export class Attempts {
     // then.
     if (!termsOf(destination).repeats.once) objects.markSending(object, state);
     const { content_type: contentType, raw_bytes: rawBytes } = object;
-    return openDestination(destination, platform).write({ ...object, contentType, rawBytes }, body, {
+    const origin: Origin | null = object.origin === null ? null : JSON.parse(object.origin);
+    return openDestination(destination, platform).write({ ...object, contentType, rawBytes, origin }, body, {
       doubtful: object.doubtful !== 0,
       leaveOut: state.leftOut(),
     });
@@ -137,7 +140,7 @@ export class Attempts {
   /** What was taken of an object is delivered; what was not goes on, or is set aside, by itself. */
   #takePartly(object: ObjectRow, outcome: Extract<WriteOutcome, { kind: "partly" }>, now: number): UploadEnd {
     const { state, objects } = this.#host;
-    const { error } = outcome;
+    const error = whyItWaits(outcome, object.records);
     const delay = error === null ? null : disposition(error, object.attempts + 1, platform.random());
     const parts = objects.takeApart(object, outcome, now);
     if (parts === null) return endOf("superseded", outcome);
@@ -157,7 +160,7 @@ export class Attempts {
     const forObject = disposition(error, object.attempts + 1, platform.random());
     const words = failureWords(error, forObject.do);
     const ended = (counts: boolean) => endOf(counts ? forObject.do : "superseded", { kind: "failed", error });
-    if (forObject.do === "set_aside") return ended(objects.markSetAside(object, words, now));
+    if (forObject.do === "set_aside") return ended(objects.markSetAside(object, words, now, mayBeThere));
     if (!objects.markFailed(object, words, now + forObject.delayMs, mayBeThere)) return ended(false);
     // One object that keeps failing alone is no outage: the others do not wait for it.
     const failures = objects.countFailing(state.requireRow().failures + 1);
@@ -166,4 +169,14 @@ export class Attempts {
     state.failed(words, resumeMs, now, failures, forLog.do === "park");
     return ended(true);
   }
+}
+
+/**
+ * Why what is left of an object waits; null: it goes on at once. What is to be sent again never
+ * does so without an end: some of the object is taken or refused, or there is a delay.
+ */
+function whyItWaits({ error, again, refused, unnamed }: Leftover, records: number): Failure | null {
+  if (error?.kind === "refused") return { ...error, kind: "busy", retryAfterS: null };
+  if (error !== null || again.length < records || refused.length > 0 || unnamed !== null) return error;
+  return { kind: "busy", words: "nothing of an object was taken", retryAfterS: null, cause: "not_kept" };
 }

@@ -229,4 +229,12 @@ export const LOG_STEPS = [
       -- In records.
       ALTER TABLE log ADD COLUMN resent_in_doubt INTEGER NOT NULL DEFAULT 0;`,
   },
+  {
+    id: 13,
+    floor: 9, // as of step 11
+    why: "a record keeps its id when its object is divided, so that a receiver tells it",
+    sql: `
+      -- JSON of Origin: which records of which object its own were; NULL: they are its own.
+      ALTER TABLE object ADD COLUMN origin TEXT;`,
+  },
 ] as const satisfies readonly Migration[];

@@ -2,8 +2,8 @@ import { gunzipSync, gzipSync } from "node:zlib";
 import { within } from "../../platform.ts";
 import { readStream } from "../../streams.ts";
 import { whyUnreachable } from "../connection.ts";
-import type { Body, FixedObject, NetworkPlatform, OpenDestination, WriteOutcome } from "../destination.ts";
-import type { Failure } from "../failure.ts";
+import type { Body, FixedObject, NetworkPlatform, OpenDestination, Origin, WriteOutcome } from "../destination.ts";
+import type { Failure, FailureCause } from "../failure.ts";
 import { retryAfter } from "../retry-after.ts";
 import { buildBody, linesOf } from "./body.ts";
 import type { ReceiverDestination } from "./kind.ts";
@@ -72,7 +72,9 @@ async function write(object: FixedObject, body: () => Uint8Array | Body, sender:
   }
   const lines = await contentLines(body());
   const built =
-    lines === null ? ({ kind: "unreadable" } as const) : buildBody(lines, id, form, receiver.name, sender.nowMs());
+    lines === null
+      ? ({ kind: "unreadable" } as const)
+      : buildBody(lines, id, form, receiver.name, sender.nowMs(), firstIds(object.origin ?? []));
   switch (built.kind) {
     case "unreadable": {
       const words = `holds what is no NDJSON record, as ${receiver.name} needs`;
@@ -95,7 +97,8 @@ async function write(object: FixedObject, body: () => Uint8Array | Body, sender:
 
 /**
  * What a verdict means for an object. A body that is refused as a whole goes on as halves, until
- * the record is found that it was refused for; unless the receiver refuses a probe as well.
+ * the record is found that it was refused for; unless the receiver refuses a probe as well. One of
+ * which each record is refused by itself is refused as a whole, and goes on as such.
  */
 async function outcomeOf(
   verdict: Verdict,
@@ -112,21 +115,48 @@ async function outcomeOf(
         return record === undefined ? [] : [{ record, words }];
       });
       const again = verdict.again.flatMap((entry) => recordOf(entry) ?? []);
+      const [first] = refused;
+      if (first !== undefined && refused.length >= object.records) {
+        const error = (await refusesAll(sender)) ?? {
+          kind: "refused",
+          words: first.words,
+          cause: causeIn(first.words),
+        };
+        return { kind: "failed", error, mayBeThere: false };
+      }
       return { kind: "partly", again, refused, error: verdict.error, unnamed: verdict.unnamed };
     }
     case "failed": {
       const { error, mayBeThere } = verdict;
       if (error.kind !== "refused") return { kind: "failed", error, mayBeThere };
-      const probed = await sender.probe();
-      if (probed.kind === "failed") {
-        const { error: found } = probed;
-        const kind = found.kind === "refused" ? { ...found, kind: "misconfigured" as const } : found;
-        return { kind: "failed", error: kind, mayBeThere };
-      }
+      const found = await refusesAll(sender);
+      if (found !== null) return { kind: "failed", error: found, mayBeThere };
       if (object.records < 2 || mayBeThere) return { kind: "failed", error, mayBeThere };
       return { kind: "divide", records: Math.ceil(object.records / 2), bytes: object.rawBytes, why: error.words };
     }
   }
+}
+
+/** What a receiver answers to a test record, where that is a refusal too; null: it takes it. */
+async function refusesAll(sender: Sender): Promise<Failure | null> {
+  const probed = await sender.probe();
+  if (probed.kind === "taken") return null;
+  const said = probed.error;
+  if (said !== null && said.kind !== "refused") return said;
+  const words = wordsOf(probed);
+  return { kind: "misconfigured", words, cause: said?.cause ?? causeIn(words) };
+}
+
+/** What a refusal counts as: its status, where its words name one. */
+function causeIn(words: string): FailureCause {
+  const [, status] = /^HTTP (\d{3})\b/.exec(words) ?? [];
+  return status === undefined ? "not_kept" : Number(status);
+}
+
+/** Why a test record was not taken. */
+function wordsOf(verdict: Exclude<Verdict, { kind: "taken" }>): string {
+  if (verdict.kind === "failed") return verdict.error.words;
+  return verdict.refused[0]?.words ?? verdict.unnamed?.words ?? verdict.error?.words ?? "it was not taken";
 }
 
 function partly(leftover: Partial<Extract<WriteOutcome, { kind: "partly" }>>): WriteOutcome {
@@ -143,6 +173,11 @@ function idOf(key: string): string {
   return name.replace(/(?:\.[a-z]+)*$/, "");
 }
 
+/** The ids of records of an object that another one was divided into: those that they had first. */
+function firstIds(origin: Origin): string[] {
+  return origin.flatMap(([name, from, count]) => Array.from({ length: count }, (_, n) => `${idOf(name)}-${from + n}`));
+}
+
 /** null: it is no gzip of text. */
 async function contentLines(body: Uint8Array | Body): Promise<string[] | null> {
   const packed = body instanceof Uint8Array ? body : new Uint8Array(await new Response(body).arrayBuffer());
@@ -156,10 +191,7 @@ async function contentLines(body: Uint8Array | Body): Promise<string[] | null> {
 async function probe(sender: Sender): Promise<string | null> {
   const verdict = await sender.probe();
   if (verdict.kind === "taken") return null;
-  if (verdict.kind === "partly") {
-    const said = verdict.refused[0]?.words ?? verdict.unnamed?.words ?? verdict.error?.words ?? "it was not taken";
-    return `error sending a test record: ${said}`;
-  }
+  if (verdict.kind === "partly") return `error sending a test record: ${wordsOf(verdict)}`;
   const { words, cause } = verdict.error;
   const why = cause === "connection_failed" ? await sender.whyUnreachable() : null;
   return `error sending a test record: ${why === null ? words : `connection failed: ${why}`}`;
