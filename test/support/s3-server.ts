@@ -19,6 +19,7 @@
 import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { checksum, Receiver } from "./receiver.ts";
 import { type Answer, answer, Bucket, faultAnswer, type Operation, summarise } from "./s3-bucket.ts";
 import {
   type Action,
@@ -92,7 +93,7 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
   const buckets = new Map<string, Bucket>();
 
   function bucketOf(name: string): Bucket {
-    const bucket = buckets.get(name) ?? new Bucket(name);
+    const bucket = buckets.get(name) ?? (name.startsWith("receiver-") ? new Receiver(name) : new Bucket(name));
     buckets.set(name, bucket);
     return bucket;
   }
@@ -110,14 +111,24 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
   ): Promise<void> {
     const headers = flatten(req.headers);
     const method = req.method ?? "";
-    const { bucket: bucketName, key, malformed } = readTarget(path);
+    const receiver = headers["x-receiver"];
+    const {
+      bucket: bucketName,
+      key,
+      malformed,
+    } = receiver === undefined
+      ? readTarget(path)
+      : { bucket: receiver, key: `${path}/${headers["idempotency-key"] ?? ""}`, malformed: false };
     const bucket = bucketOf(bucketName);
     const seen = noteRequest(bucket, method, key, query, headers);
 
-    const fault = malformed
-      ? { status: 400, code: "InvalidURI", message: "The path is not valid percent-encoded UTF-8 below a bucket." }
-      : ((await signatureFault({ method, path, query, headers }, credentials, now(), maxSkewMs)) ??
-        headerFault(method, headers, allowUnsignedPayload));
+    const fault =
+      receiver !== undefined
+        ? null
+        : malformed
+          ? { status: 400, code: "InvalidURI", message: "The path is not valid percent-encoded UTF-8 below a bucket." }
+          : ((await signatureFault({ method, path, query, headers }, credentials, now(), maxSkewMs)) ??
+            headerFault(method, headers, allowUnsignedPayload));
     if (fault !== null) {
       if ((await readBody(req, 0)) === null) return abort(seen);
       return send(res, method, seen, faultAnswer(fault));
@@ -132,7 +143,8 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
     const body = await readBody(req, length, untilBytes);
     if (untilBytes !== null) return reset(req, seen);
     if (body === null) return abort(seen);
-    const mismatch = bodyFault(body, headers);
+    if (receiver !== undefined) seen.headers["content-sha256"] = checksum(body);
+    const mismatch = receiver !== undefined ? null : bodyFault(body, headers);
     if (mismatch !== null) return send(res, method, seen, faultAnswer(mismatch));
 
     await act(action, { method, key, query, headers, body }, bucket, seen, req, res);
@@ -222,6 +234,9 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
         const result = perform();
         return reply({ ...result, headers: { ...result.headers, etag: `"${"0".repeat(32)}"` } });
       }
+      case "refuse":
+      case "limit":
+        return reply(perform({ fault: action }));
       case "no-etag":
         return reply(withHeaders(perform(), (name) => name !== "etag"));
     }
