@@ -139,6 +139,8 @@ describe("a job in words", () => {
     bytes_compressed: 0,
     replayed: { objects: 0, records: 0, bytes: 0 },
     owed: { messages: 0, records: 0, oldest: null },
+    guarantee: "once",
+    resent_in_doubt: 0,
     ...fields,
   });
 
