@@ -112,7 +112,7 @@ async function outcomeOf(
         return record === undefined ? [] : [{ record, words }];
       });
       const again = verdict.again.flatMap((entry) => recordOf(entry) ?? []);
-      return { kind: "partly", again, refused, error: verdict.error, unnamed: verdict.unnamed };
+      return { kind: "partly", isSent: true, again, refused, error: verdict.error, unnamed: verdict.unnamed };
     }
     case "failed": {
       const { error, mayBeThere } = verdict;
@@ -129,8 +129,9 @@ async function outcomeOf(
   }
 }
 
+/** What is refused before anything is sent. */
 function partly(leftover: Partial<Extract<WriteOutcome, { kind: "partly" }>>): WriteOutcome {
-  return { kind: "partly", again: [], refused: [], error: null, unnamed: null, ...leftover };
+  return { kind: "partly", isSent: false, again: [], refused: [], error: null, unnamed: null, ...leftover };
 }
 
 function isOver({ records, rawBytes }: FixedObject, limits: { records: number; bytes: number }): boolean {
