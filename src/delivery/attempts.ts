@@ -1,5 +1,5 @@
 import { concat } from "../bytes.ts";
-import type { Destination, Leftover, Origin, Parsed, WriteOutcome } from "../destinations/destination.ts";
+import type { Destination, Origin, Parsed, WriteOutcome } from "../destinations/destination.ts";
 import type { Failure } from "../destinations/failure.ts";
 import { openDestination, termsOf } from "../destinations/kinds.ts";
 import type { JobConfig } from "../job/config.ts";
@@ -51,10 +51,11 @@ export class Attempts {
     const job = this.#host.state.job();
     if (job === null) return;
     const startedMs = platform.now();
-    const fail = (error: Failure, of = object): void => this.settle(of, { kind: "failed", error }, job, startedMs);
+    const fail = (error: Failure, mayBeThere: boolean): void =>
+      this.settle(object, { kind: "failed", error, mayBeThere }, job, startedMs);
     try {
       const opened = this.#host.open(job);
-      if (!opened.ok) return fail({ kind: "unusable", words: opened.why, cause: "configuration" });
+      if (!opened.ok) return fail({ kind: "unusable", words: opened.why, cause: "configuration" }, false);
       this.settle(object, await this.put(object, opened.value), job, startedMs);
     } catch (error) {
       log.error("upload broke", {
@@ -63,9 +64,8 @@ export class Attempts {
         object: object.number,
         error: errorText(error),
       });
-      // As it is now: it may have been sent, and its outcome not stored.
-      const now = this.#host.objects.object(object.number) ?? object;
-      fail({ kind: "busy", words: "internal error", retryAfterS: null, cause: "internal" }, now);
+      // It may have been sent by then.
+      fail({ kind: "busy", words: "internal error", retryAfterS: null, cause: "internal" }, true);
     }
   }
 
@@ -104,14 +104,23 @@ export class Attempts {
   #conclude(object: ObjectRow, outcome: WriteOutcome, job: JobConfig, now: number): UploadEnd {
     const { state, objects } = this.#host;
     const current = state.job();
+    // The destination has changed meanwhile: a failure of the old one says nothing about the new
+    // one; what it took is delivered.
+    const moved = current?.destinationVersion !== job.destinationVersion;
+    if (outcome.kind === "partly" && !this.#isAllRefused(object, outcome)) {
+      const end = this.#takePartly(object, moved ? afterMove(outcome) : outcome, now);
+      if (current?.discard) this.#host.discard(object.number);
+      return end;
+    }
     if (current?.discard && outcome.kind !== "delivered") {
       this.#host.discard(object.number);
       return endOf("superseded", outcome);
     }
-    // The destination has changed meanwhile: a failure of the old one says nothing about the new
-    // one; what it took is delivered.
-    const moved = current?.destinationVersion !== job.destinationVersion;
     if (moved && outcome.kind !== "delivered") return endOf("superseded", outcome);
+    if (outcome.kind === "partly") {
+      const words = outcome.refused[0]?.words ?? "nothing was taken";
+      return this.#fail(object, { kind: "refused", words, cause: "not_kept" }, false, now);
+    }
     const learned = "leaveOut" in outcome ? outcome.leaveOut : undefined;
     if (learned !== undefined && !moved) state.setLeftOut(learned);
     switch (outcome.kind) {
@@ -132,15 +141,23 @@ export class Attempts {
         return this.#fail(object, outcome.error, outcome.mayBeThere ?? outcome.error.kind === "unreachable", now);
       case "divide":
         return endOf(objects.divide(object, outcome, now) ? "divided" : "superseded", outcome);
-      case "partly":
-        return this.#takePartly(object, outcome, now);
     }
   }
 
+  /**
+   * Whether a destination refuses every record of one object after another: the fault is in it, or
+   * in what is sent there, and not in records.
+   */
+  #isAllRefused({ records }: ObjectRow, { refused, isSent }: TakenPartly): boolean {
+    return isSent && records > 1 && refused.length === records && this.#host.state.wasSetAsideLast();
+  }
+
   /** What was taken of an object is delivered; what was not goes on, or is set aside, by itself. */
-  #takePartly(object: ObjectRow, outcome: Extract<WriteOutcome, { kind: "partly" }>, now: number): UploadEnd {
+  #takePartly(object: ObjectRow, outcome: TakenPartly, now: number): UploadEnd {
     const { state, objects } = this.#host;
-    const error = whyItWaits(outcome, object.records);
+    // What is to be sent again waits, whatever it failed on: at once would be without an end.
+    const error: Failure | null =
+      outcome.error?.kind === "refused" ? { ...outcome.error, kind: "busy", retryAfterS: null } : outcome.error;
     const delay = error === null ? null : disposition(error, object.attempts + 1, platform.random());
     const parts = objects.takeApart(object, outcome, now);
     if (parts === null) return endOf("superseded", outcome);
@@ -171,12 +188,10 @@ export class Attempts {
   }
 }
 
-/**
- * Why what is left of an object waits; null: it goes on at once. What is to be sent again never
- * does so without an end: some of the object is taken or refused, or there is a delay.
- */
-function whyItWaits({ error, again, refused, unnamed }: Leftover, records: number): Failure | null {
-  if (error?.kind === "refused") return { ...error, kind: "busy", retryAfterS: null };
-  if (error !== null || again.length < records || refused.length > 0 || unnamed !== null) return error;
-  return { kind: "busy", words: "nothing of an object was taken", retryAfterS: null, cause: "not_kept" };
+type TakenPartly = Extract<WriteOutcome, { kind: "partly" }>;
+
+/** What the destination before has not taken goes to the new one, which may. */
+function afterMove({ again, refused, unnamed }: TakenPartly): TakenPartly {
+  const left = [...again, ...refused.map(({ record }) => record)];
+  return { kind: "partly", again: left, refused: [], unnamed, error: null, isSent: true };
 }

@@ -25,16 +25,8 @@ const SPARE = 0.8;
  * @param lines NDJSON, one record each.
  * @param id of the object.
  * @param name the receiver's, for people.
- * @param ids of the records, where they are not those of this object.
  */
-export function buildBody(
-  lines: readonly string[],
-  id: string,
-  form: BodyForm,
-  name: string,
-  nowMs: number,
-  ids: readonly string[] = [],
-): Built {
+export function buildBody(lines: readonly string[], id: string, form: BodyForm, name: string, nowMs: number): Built {
   const { limits, frame } = form;
   const oldestMs = limits.maxAgeMs === null ? Number.NEGATIVE_INFINITY : nowMs - limits.maxAgeMs;
   const refused: { record: number; words: string }[] = [];
@@ -44,7 +36,7 @@ export function buildBody(
   for (const [number, line] of lines.entries()) {
     const record = readRecord(line);
     if (record === null) return { kind: "unreadable" };
-    const { group, text } = form.entry(record, ids[number] ?? `${id}-${number}`);
+    const { group, text } = form.entry(record, `${id}-${number}`);
     const size = utf8Length(text);
     lineBytes += utf8Length(line) + 1;
     if (size > limits.entryBytes) {

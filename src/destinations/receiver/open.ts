@@ -6,8 +6,7 @@ import type { Body, FixedObject, NetworkPlatform, OpenDestination, Origin, Write
 import type { Failure, FailureCause } from "../failure.ts";
 import { retryAfter } from "../retry-after.ts";
 import { buildBody, linesOf } from "./body.ts";
-import type { ReceiverDestination } from "./kind.ts";
-import type { BodyForm, Receiver, ReceiverAnswer, Verdict } from "./receiver.ts";
+import type { BodyForm, Receiver, ReceiverAnswer, ReceiverDestination, Verdict } from "./receiver.ts";
 
 /** Time for an answer, in ms; the slowest upload, in bytes a ms; and the longest time, in ms. */
 const ANSWER_MS = 60_000;
@@ -49,8 +48,9 @@ export function openReceiver(
 }
 
 async function write(object: FixedObject, body: () => Uint8Array | Body, sender: Sender): Promise<WriteOutcome> {
-  const { form, receiver } = sender;
+  const { receiver } = sender;
   const id = idOf(object.key);
+  const form = sender.form === null ? null : withFirstIds(sender.form, id, object.origin ?? []);
   const { limits } = receiver.takes;
   if (form === null) {
     if (limits !== null && isOver(object, limits)) {
@@ -72,9 +72,7 @@ async function write(object: FixedObject, body: () => Uint8Array | Body, sender:
   }
   const lines = await contentLines(body());
   const built =
-    lines === null
-      ? ({ kind: "unreadable" } as const)
-      : buildBody(lines, id, form, receiver.name, sender.nowMs(), firstIds(object.origin ?? []));
+    lines === null ? ({ kind: "unreadable" } as const) : buildBody(lines, id, form, receiver.name, sender.nowMs());
   switch (built.kind) {
     case "unreadable": {
       const words = `holds what is no NDJSON record, as ${receiver.name} needs`;
@@ -97,8 +95,8 @@ async function write(object: FixedObject, body: () => Uint8Array | Body, sender:
 
 /**
  * What a verdict means for an object. A body that is refused as a whole goes on as halves, until
- * the record is found that it was refused for; unless the receiver refuses a probe as well. One of
- * which each record is refused by itself is refused as a whole, and goes on as such.
+ * the record is found that it was refused for. Where a probe is refused as well, no record is to
+ * blame, nor where each of them is refused by itself.
  */
 async function outcomeOf(
   verdict: Verdict,
@@ -115,16 +113,11 @@ async function outcomeOf(
         return record === undefined ? [] : [{ record, words }];
       });
       const again = verdict.again.flatMap((entry) => recordOf(entry) ?? []);
-      const [first] = refused;
-      if (first !== undefined && refused.length >= object.records) {
-        const error = (await refusesAll(sender)) ?? {
-          kind: "refused",
-          words: first.words,
-          cause: causeIn(first.words),
-        };
-        return { kind: "failed", error, mayBeThere: false };
+      if (refused.length > 0 && refused.length >= object.records) {
+        const error = await refusesAll(sender);
+        if (error !== null) return { kind: "failed", error, mayBeThere: false };
       }
-      return { kind: "partly", again, refused, error: verdict.error, unnamed: verdict.unnamed };
+      return { kind: "partly", isSent: true, again, refused, error: verdict.error, unnamed: verdict.unnamed };
     }
     case "failed": {
       const { error, mayBeThere } = verdict;
@@ -159,8 +152,9 @@ function wordsOf(verdict: Exclude<Verdict, { kind: "taken" }>): string {
   return verdict.refused[0]?.words ?? verdict.unnamed?.words ?? verdict.error?.words ?? "it was not taken";
 }
 
+/** What is refused before anything is sent. */
 function partly(leftover: Partial<Extract<WriteOutcome, { kind: "partly" }>>): WriteOutcome {
-  return { kind: "partly", again: [], refused: [], error: null, unnamed: null, ...leftover };
+  return { kind: "partly", isSent: false, again: [], refused: [], error: null, unnamed: null, ...leftover };
 }
 
 function isOver({ records, rawBytes }: FixedObject, limits: { records: number; bytes: number }): boolean {
@@ -173,9 +167,13 @@ function idOf(key: string): string {
   return name.replace(/(?:\.[a-z]+)*$/, "");
 }
 
-/** The ids of records of an object that another one was divided into: those that they had first. */
-function firstIds(origin: Origin): string[] {
-  return origin.flatMap(([name, from, count]) => Array.from({ length: count }, (_, n) => `${idOf(name)}-${from + n}`));
+/** Records of an object that another one was divided into keep the ids that they had first. */
+function withFirstIds(form: BodyForm, id: string, origin: Origin): BodyForm {
+  if (origin.length === 0) return form;
+  const ids = origin.flatMap(([name, from, count]) =>
+    Array.from({ length: count }, (_, n) => `${idOf(name)}-${from + n}`),
+  );
+  return { ...form, entry: (record, own) => form.entry(record, ids[Number(own.slice(id.length + 1))] ?? own) };
 }
 
 /** null: it is no gzip of text. */
