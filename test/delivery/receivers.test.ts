@@ -301,6 +301,23 @@ describe("a receiver that takes an object partly", () => {
 });
 
 describe("an object that is more than one request may hold", () => {
+  it("is divided by its bytes, where it was cut for a store", async () => {
+    const sizes: number[] = [];
+    const { held, clock } = receiver(elastic, (fetch) => async (url, init) => {
+      sizes.push((await asked(url, init)).text.length);
+      return fetch(url, init);
+    });
+    const job = jobTo(elastic.conf, { limits: { records: 50_000, bytes: 100_000_000, intervalMs: 30_000 } });
+    await inLog(job, async (log) => {
+      log.configure(job, 0);
+      append(log, 1, fragmentsOf(NDJSON, records(3_000, "x".repeat(8_000))));
+      await drain(log, clock, 3);
+      expect(countsOf(log)).toMatchObject({ received: 3_000, delivered: 3_000, pending: 0, resent: 0 });
+    });
+    expect(held.taken().length).toBe(3_000);
+    expect([sizes.length, Math.max(...sizes) < 11_000_000]).toEqual([3, true]);
+  });
+
   it("goes on as several, in order, each of which fits; each has its own progress", async () => {
     let failing = false;
     const counts: number[] = [];

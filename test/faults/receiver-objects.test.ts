@@ -136,7 +136,7 @@ describe("an object that is more than a receiver takes", () => {
 
     row(`${kind} loses an answer, then takes less at once: in doubt, and counted`, async (world, { expect }) => {
       const { job, control } = await waitingJob(world, 8, { receiver: kind });
-      await control.script([rule({ do: "reset", when: "before" }, POSTS, 1), rule({ do: "limit", records: 4 })]);
+      await control.script([rule({ do: "reset", when: "after" }, POSTS, 1), rule({ do: "limit", records: 4 })]);
       for (let n = 0; n < 6; n++) await pass(world, 60_000);
       expect(await countsOf(job)).toMatchObject({ delivered: 8, pending: 0 });
       // Once whole, and once more in halves.

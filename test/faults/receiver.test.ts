@@ -11,7 +11,7 @@ import { jobObjects } from "../support/runtime/pipeline.ts";
 import { type Action, type Rule, rule } from "../support/s3-script.ts";
 import { asideOf, POSTS, posts, RECEIVERS, resent, sendAgain, TESTS } from "./receivers.ts";
 import { row } from "./row.ts";
-import { controlOf, countsOf, decided, pass, said, viewOf, waitingJob } from "./stores.ts";
+import { controlOf, countsOf, decided, outlast, pass, said, viewOf, waitingJob } from "./stores.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -46,6 +46,20 @@ describe("a receiver that cannot now", () => {
       expect(await viewOf(job)).toMatchObject({ error_message: null, last_error: null });
       expect(await resent(job)).toBe(mayBe ? 10 * failed : 0);
       expect(await jobObjects(job.id)).toMatchObject([{ number: 1, state: "delivered", verified: false }]);
+    });
+  }
+
+  for (const [kind, action] of cells(RECEIVERS, [{ do: "withhold" }, { do: "hold" }] as const)) {
+    row(`${kind} never answers, with "${action.do}": given up after a minute, in doubt`, async (world, { expect }) => {
+      const { job, control } = await waitingJob(world, 10, { receiver: kind });
+      await control.script([rule(action, POSTS, 1)]);
+      await outlast(world, job.id, () => control.whenHeld(1), [60_000]);
+      await vi.waitUntil(async () => (await said(job)) !== null, { timeout: 10_000 });
+      expect(await said(job)).toMatch(/no answer in time; it is being tried again/);
+      world.injected(await decided(control));
+      await control.release();
+      await world.settle();
+      expect([await countsOf(job), await resent(job)]).toMatchObject([{ delivered: 10, pending: 0 }, 10]);
     });
   }
 
