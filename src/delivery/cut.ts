@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { dayStamp, keyBelow } from "../destinations/keys.ts";
 import { encoderOf } from "../object/encoders.ts";
 import type { Chunks } from "./chunks.ts";
 import type { LogState } from "./log-state.ts";
@@ -18,7 +17,7 @@ export function cut(
   nowMs: number,
   { sql, state, chunks }: { sql: SqlStorage; state: LogState; chunks: Chunks },
 ): void {
-  const { output, path } = state.readableJob();
+  const { output } = state.readableJob();
   const encoder = encoderOf(output);
   chunks.compact(batch, encoder);
   const { number, name } = state.nextName(batch.first_event_ms, batch.last_event_ms, encoder.kind.suffix);
@@ -42,14 +41,15 @@ export function cut(
   const tail = encoder.tail(content);
   take(tail.bytes);
   sql.exec(
-    `INSERT INTO object (number, batch, day, name, key, content_type, head, tail, bytes, raw_bytes, records, sha256, md5,
+    `INSERT INTO object (number, batch, day, part, name, key, content_type, head, tail, bytes, raw_bytes, records, sha256, md5,
        first_event_ms, last_event_ms, oldest_taken_ms, reason, cut_ms, far, state)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'waiting')`,
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'waiting')`,
     number,
     batch.id,
     batch.day,
+    batch.part,
     name,
-    keyBelow(path, dayStamp(batch.day), name),
+    state.keyOf(batch, name),
     encoder.contentType,
     head.bytes.buffer,
     tail.bytes.buffer,
@@ -65,7 +65,7 @@ export function cut(
     nowMs,
     isFar(batch) ? 1 : 0,
   );
-  sql.exec("DELETE FROM batch WHERE day = ?", batch.day);
+  sql.exec("DELETE FROM batch WHERE day = ? AND part = ?", batch.day, batch.part);
 }
 
 /**

@@ -1,5 +1,8 @@
 import type { Migration } from "../storage/migrate.ts";
 
+/** The step that brought parts of days. */
+export const PARTS_STEP = 3;
+
 /**
  * The schema of replays; docs/storage.md says of each table what writes it, how long a row lives,
  * and what a crash leaves.
@@ -84,5 +87,13 @@ export const REPLAY_STEPS = [
         last_seq INTEGER NOT NULL                     -- of all replays that there ever were: none has the seq of another
       ) STRICT;
       INSERT INTO counter (id, last_seq) SELECT 1, coalesce(max(seq), 0) FROM replay;`,
+  },
+  {
+    id: 3,
+    floor: 2, // until a replay's path tells apart more than days
+    why: "a replay's path may tell apart hours and scripts",
+    sql: `
+      -- Of its day, as the job's path told them apart.
+      ALTER TABLE piece ADD COLUMN part TEXT NOT NULL DEFAULT '';`,
   },
 ] as const satisfies readonly Migration[];

@@ -4,7 +4,7 @@
  * NDJSON, the largest numbers. Always the same. Pure.
  */
 import { concat, isAscii } from "../../src/bytes.ts";
-import { dayStamp, keyBelow, objectName, objectTag } from "../../src/destinations/keys.ts";
+import { fillOf, keyBelow, objectName, objectTag } from "../../src/destinations/keys.ts";
 import type { Fragment } from "../../src/object/encoder.ts";
 import { encoderOf } from "../../src/object/encoders.ts";
 import { NDJSON, type OutputFormat } from "../../src/output/format.ts";
@@ -143,7 +143,10 @@ export function sampleObjects(records: readonly TraceRecord[], format: OutputFor
       number += 1;
       const tag = objectTag("sample", number);
       const name = objectName(fragment.firstEventMs, fragment.lastEventMs, tag, encoder.kind.suffix);
-      return { key: keyBelow("{DATE}", dayStamp(fragment.day), name), bytes: wholeObject(encoder, fragment) };
+      return {
+        key: keyBelow("{DATE}", fillOf(fragment.day, fragment.firstEventMs, ""), name),
+        bytes: wholeObject(encoder, fragment),
+      };
     });
   });
 }
