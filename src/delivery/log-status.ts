@@ -81,7 +81,7 @@ function scriptsOf(sql: SqlStorage, state: LogState, nowMs: number): Pick<LogSta
       `SELECT count(DISTINCT substr(part, instr(part, '/'))) AS scripts FROM (
          SELECT part FROM batch UNION ALL
          SELECT part FROM (SELECT part, cut_ms FROM object ORDER BY number DESC LIMIT ${LOOKED_AT}) WHERE cut_ms > ?)
-       WHERE part <> ''`,
+       WHERE part LIKE '%/%'`,
       nowMs - LATELY_MS,
     )
     .one();
