@@ -45,9 +45,9 @@ const NEAR_FIRST = "abs(day - oldest_taken_ms / 86400000) > 1, id";
 const PARTS_AT_ONCE = 64;
 
 /**
- * The records that wait, one batch for each UTC day and part of it, and when a batch is cut (cut.ts). Every method
- * is synchronous and belongs into a transaction of its caller, so that records, counts and cuts are
- * committed together.
+ * The records that wait, one batch for each UTC day and part of it, and when a batch is cut
+ * (cut.ts). Every method is synchronous and belongs into a transaction of its caller, so that
+ * records, counts and cuts are committed together.
  */
 export class Batches {
   readonly #sql: SqlStorage;
@@ -64,8 +64,9 @@ export class Batches {
   }
 
   /**
-   * Adds fragments to the batches of their days and parts. A batch is cut before its object would exceed the
-   * job's limits, or what one request may send, and as soon as it reaches the job's limits.
+   * Adds fragments to the batches of their days and parts. A batch is cut before its object would
+   * exceed the job's limits, or what one request may send, and as soon as it reaches the job's
+   * limits.
    * @returns how many batches it opened; the caller counts them, and the next ids follow from that.
    * @throws if they are gathered by other parts than the job's path has: by code that does not know
    *   its placeholders.

@@ -190,8 +190,8 @@ export class DeliveryLog extends DurableObject<Env> {
   }
 
   /**
-   * The same, of fragments with parts. By another name, as code of an earlier release would not tell
-   * them apart: it does not know this one, and the append comes again.
+   * The same, of fragments with parts. By another name, as code of an earlier release would not
+   * tell them apart: it does not know this one, and the append comes again.
    */
   appendParts(append: Append): AppendResult {
     return this.append(append);

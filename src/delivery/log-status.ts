@@ -68,7 +68,9 @@ export function statusOf(
   };
 }
 
-/** An object that was cut this long ago, in ms, is of the last minutes: twice the longest interval. */
+/**
+ * An object that was cut this long ago, in ms, is of the last minutes: twice the longest interval.
+ */
 const LATELY_MS = 2 * UPLOAD_INTERVAL_S.max * 1_000;
 
 /** The newest objects that are looked at: as many scripts, and more, are enough to speak up. */

@@ -75,8 +75,8 @@ export function stampedMs(name: string): number | null {
 }
 
 /**
- * Of which part of its day a record is, by what the template tells apart: `05` (an hour), `/shop` (a
- * script's folder), `05/shop`, or empty. Records of one day and part may share an object.
+ * Of which part of its day a record is, by what the template tells apart: `05` (an hour), `/shop`
+ * (a script's folder), `05/shop`, or empty. Records of one day and part may share an object.
  * @param scriptName is asked for only where it matters.
  */
 export function partOf({ hour, script }: Template, timeMs: number, scriptName: () => string): string {
@@ -151,6 +151,9 @@ function folderOfScript(name: string): string {
 function encoded3986(text: string): string {
   return encodeURIComponent(text).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
 }
+
+/** Fills examples: an event of the script `shop`. */
+export const EXAMPLE_FILL: Fill = fillOf(20_777, Date.UTC(2026, 10, 20, 14, 16, 19), "/shop");
 
 /** What people write for a placeholder, without case and punctuation. */
 const MISSPELT: Readonly<Record<string, Placeholder>> = {

@@ -129,8 +129,8 @@ export function sameFolder(a: Place, b: Place): boolean {
 }
 
 /**
- * Whether objects of one of these days, of any hour and script, go to one folder: `logs/20261120` is
- * that of `logs/{DATE}` on that day. Days that neither path names are alike to both.
+ * Whether objects of one of these days, of any hour and script, go to one folder: `logs/20261120`
+ * is that of `logs/{DATE}` on that day. Days that neither path names are alike to both.
  * @param from first day since the epoch. @param to last day.
  */
 export function sameFolderOn(a: Place, b: Place, { from, to }: { from: number; to: number }): boolean {

@@ -1,4 +1,4 @@
-/** Placeholders of a path besides `{DATE}`: what they tell apart, and what never stands in a key. */
+/** Placeholders of a path: what they tell apart, and what never stands in a key. */
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { utf8Length } from "../../src/bytes.ts";

@@ -40,7 +40,8 @@ export interface Expectation {
   readonly parse?: (raw: Uint8Array) => readonly unknown[];
   /**
    * The path of the destination, without the bucket, with its placeholders as configured: every key
-   * must lie there, and no object may mix what they tell apart. Without it, an 8-digit day in a key's folder must be that of the events.
+   * must lie there, and no object may mix what they tell apart. Without it, an 8-digit day in a
+   * key's folder must be that of the events.
    */
   readonly path?: string;
 }

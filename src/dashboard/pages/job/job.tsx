@@ -2,11 +2,13 @@ import type { Child, FC } from "hono/jsx";
 import type { Page, PageContext, View } from "../../page.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Action, may } from "../../parts/form.tsx";
+import { KeyExample } from "../../parts/key-path.tsx";
 import { Facts, Notice, Panel, State } from "../../parts/panel.tsx";
 import { Ago, plural, Time } from "../../parts/values.tsx";
 import type { Viewer } from "../../session.ts";
 import type { JobView, LedgerView, ObjectView, ReplayView } from "../../views/job.ts";
 import { FirstObject, loadFirstObject } from "../create/first-object.tsx";
+import { pathOf } from "../shipping/destination-read.ts";
 import { actionPages } from "./actions.tsx";
 import { Destination, FilterText } from "./facts.tsx";
 import { HealthPanel, IntervalNotice, loadHealth } from "./health.tsx";
@@ -120,6 +122,7 @@ const Trouble: FC<{ job: JobView; nowMs: number }> = ({ job, nowMs }) => (
 
 const About: FC<{ job: JobView; viewer: Viewer; nowMs: number }> = ({ job, viewer, nowMs }) => {
   const { kind, words } = stateOf(job);
+  const path = pathOf(job.destination_conf);
   return (
     <Panel
       id="about"
@@ -134,6 +137,7 @@ const About: FC<{ job: JobView; viewer: Viewer; nowMs: number }> = ({ job, viewe
         rows={[
           ["ID", String(job.id)],
           ["Destination", <Destination conf={job.destination_conf} />],
+          ...(path?.includes("{") ? [["Example key", <KeyExample path={path} />] as const] : []),
           ...shippingFacts(job),
           [
             "Delivered up to",
