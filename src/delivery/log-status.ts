@@ -64,6 +64,7 @@ export function statusOf(
     canary,
     ...scriptsOf(sql, state, nowMs),
     replayed: { objects: row.replayed_objects, records: row.replayed_records, bytes: row.replayed_bytes },
+    resentInDoubt: row.resent_in_doubt,
     ...following,
   };
 }

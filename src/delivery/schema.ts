@@ -225,6 +225,14 @@ export const LOG_STEPS = [
       ALTER TABLE log ADD COLUMN whole_complete_ms INTEGER;`,
   },
   {
+    id: 12,
+    floor: 9, // as of step 11
+    why: "a repeat after a lost answer is counted where the destination cannot tell it",
+    sql: `
+      -- In records.
+      ALTER TABLE log ADD COLUMN resent_in_doubt INTEGER NOT NULL DEFAULT 0;`,
+  },
+  {
     id: 13,
     floor: 9, // until the job's path tells apart more than days
     why: "a job's path may tell apart hours and scripts: a day may have several batches",

@@ -1,5 +1,6 @@
 import { parseEndpoint } from "../../src/destinations/conf.ts";
 import type { DestinationContext } from "../../src/destinations/destination.ts";
+import { KINDS } from "../../src/destinations/kinds.ts";
 import { parseDestination } from "../../src/destinations/parse.ts";
 import type { S3Destination } from "../../src/destinations/s3/object-store.ts";
 
@@ -43,3 +44,8 @@ export function endpoint(text: string, allowLoopback = false): string {
   const parsed = parseEndpoint(text, "endpoint", allowLoopback);
   return parsed.ok ? parsed.value.href : `refused: ${parsed.why}`;
 }
+
+/** What is said of a scheme that no kind has. */
+export const UNKNOWN_SCHEME = `unknown scheme; supported are ${KINDS.flatMap(({ schemes }) => schemes)
+  .map((scheme) => `${scheme}://`)
+  .join(", ")}`;

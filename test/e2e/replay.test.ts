@@ -44,8 +44,8 @@ it(`a replay of ${EVENTS} records that is killed twice on the way ships each aga
   const before = await shipper.api.jobLedger(job.id);
 
   // The first copies arrive. The store completes those after them, too, and the shipper is killed
-  // before it gets the answers. Held from the beginning on: a fast machine copies all of them before
-  // the test has looked once.
+  // before it gets the answers. Held from the beginning on: a fast machine copies all of them
+  // before the test has looked once.
   const copies = { method: "PUT", keyIncludes: ".log.gz" };
   store.server.script("again", [rule({ do: "ignore-conditional" }, copies, 10), rule({ do: "withhold" }, copies)]);
   const times = { since: "2026-11-17T00:00:00Z", until: "2026-11-20T00:00:00Z" };

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { parseEndpoint, parseParameters, parsePath } from "../conf.ts";
+import { parseEndpoint, parseParameters, parsePath, STORE_TERMS } from "../conf.ts";
 import type { ConfParts, DestinationContext, DestinationKind, Parsed } from "../destination.ts";
 import { bucketInEndpoint } from "./addressing.ts";
 import { openBucket } from "./bucket.ts";
@@ -15,6 +15,8 @@ const SECRETS: readonly string[] = ["access-key-id", "secret-access-key"];
 export const s3 = {
   schemes: ["objstore", "r2", "s3"],
   isSecret: (parameter) => SECRETS.includes(parameter),
+  hasSecretPath: false,
+  terms: () => STORE_TERMS,
   place: (parts, context) => {
     const read = readPlace(parts, context);
     return read.ok ? { ok: true, value: read.value.place } : read;

@@ -14,6 +14,8 @@ const object: UploadableObject = {
   md5,
   doubtful: false,
   contentType: "application/x-ndjson",
+  records: 1,
+  rawBytes: 100,
 };
 
 function answer(status: number, fields: Partial<Extract<StoreAnswer, { kind: "answer" }>> = {}): StoreAnswer {
