@@ -1,7 +1,7 @@
 import type { Migration } from "../storage/migrate.ts";
 
 /** The step that brought parts of days. */
-export const PARTS_STEP = 3;
+export const PARTS_STEP = 4;
 
 /**
  * The schema of replays; docs/storage.md says of each table what writes it, how long a row lives,
@@ -90,6 +90,14 @@ export const REPLAY_STEPS = [
   },
   {
     id: 3,
+    floor: 2, // code that does not know receivers cannot read their addresses, and waits
+    why: "a copy goes to a receiver in parts, each of which has its own progress",
+    sql: `
+      -- Records that the receiver has been through.
+      ALTER TABLE piece ADD COLUMN sent INTEGER NOT NULL DEFAULT 0;`,
+  },
+  {
+    id: 4,
     floor: 2, // until a replay's path tells apart more than days
     why: "a replay's path may tell apart hours and scripts",
     sql: `
