@@ -144,10 +144,10 @@ class Part {
   constructor(object: ObjectRow, into: CutInto) {
     this.#into = into;
     this.#of = object;
-    const { day, first_event_ms, last_event_ms, oldest_taken_ms } = object;
+    const { day, part, first_event_ms, last_event_ms, oldest_taken_ms } = object;
     // Its id comes with its first record: of most parts there is none.
     this.#batch = {
-      ...{ day, first_event_ms, last_event_ms, oldest_taken_ms },
+      ...{ day, part, first_event_ms, last_event_ms, oldest_taken_ms },
       ...{ id: 0, records: 0, raw_bytes: 0, small_bytes: 0, next_chunk: 0, opened_ms: 0 },
     };
   }

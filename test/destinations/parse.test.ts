@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { keyBelow, objectName } from "../../src/destinations/keys.ts";
+import { keyBelow, objectName, PROBE_DAY } from "../../src/destinations/keys.ts";
 import {
   isMasked,
   maskDestination,
@@ -351,7 +351,7 @@ describe("the path of a destination", () => {
     "leaves room for an object's name in the 1,024 bytes of a key, with {DATE} in it %i times",
     (days) => {
       const parsed = parseDestination(`s3://traces/${longest(days)}?${S3}`, PRODUCTION);
-      const key = parsed.ok ? keyBelow(parsed.value.path, "20261120", NAME) : "";
+      const key = parsed.ok ? keyBelow(parsed.value.path, PROBE_DAY, NAME) : "";
       expect(key.length).toBeLessThanOrEqual(1_024);
     },
   );
