@@ -29,6 +29,7 @@ const SPARE = 0.8;
 export function buildBody(lines: readonly string[], id: string, form: BodyForm, name: string, nowMs: number): Built {
   const { limits, frame } = form;
   const oldestMs = limits.maxAgeMs === null ? Number.NEGATIVE_INFINITY : nowMs - limits.maxAgeMs;
+  const latestMs = nowMs + (limits.maxAheadMs ?? Number.POSITIVE_INFINITY);
   const refused: { record: number; words: string }[] = [];
   const groups = new Map<string, { texts: string[]; records: number[] }>();
   let bytes = frame.open.length + frame.close.length;
@@ -36,14 +37,22 @@ export function buildBody(lines: readonly string[], id: string, form: BodyForm, 
   for (const [number, line] of lines.entries()) {
     const record = readRecord(line);
     if (record === null) return { kind: "unreadable" };
-    const { group, text } = form.entry(record, `${id}-${number}`);
-    const size = utf8Length(text);
     lineBytes += utf8Length(line) + 1;
+    const entry = form.entry(record, `${id}-${number}`);
+    if ("refused" in entry) {
+      refused.push({ record: number, words: entry.refused });
+      continue;
+    }
+    const { group, text } = entry;
+    const size = utf8Length(text);
     if (size > limits.entryBytes) {
       refused.push({ record: number, words: `a record of ${size} bytes; ${name} takes ${limits.entryBytes}` });
     } else if (record.timeMs > 0 && record.timeMs < oldestMs) {
       const hours = (limits.maxAgeMs ?? 0) / 3_600_000;
       refused.push({ record: number, words: `older than the ${hours} hours that ${name} takes` });
+    } else if (record.timeMs > latestMs) {
+      const hours = (limits.maxAheadMs ?? 0) / 3_600_000;
+      refused.push({ record: number, words: `further ahead than the ${hours} hours that ${name} takes` });
     }
     let members = groups.get(group);
     if (members === undefined) {
