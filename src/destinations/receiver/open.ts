@@ -112,7 +112,7 @@ async function outcomeOf(
         return record === undefined ? [] : [{ record, words }];
       });
       const again = verdict.again.flatMap((entry) => recordOf(entry) ?? []);
-      return { kind: "partly", again, refused, error: verdict.error, unnamed: verdict.unnamed };
+      return { kind: "partly", isSent: true, again, refused, error: verdict.error, unnamed: verdict.unnamed };
     }
     case "failed": {
       const { error, mayBeThere } = verdict;
@@ -125,8 +125,11 @@ async function outcomeOf(
       }
       const named = verdict.entry === undefined ? undefined : recordOf(verdict.entry);
       if (named !== undefined && object.records > 1) {
-        const again = Array.from({ length: object.records }, (_, record) => record).filter((record) => record !== named);
-        return partly({ refused: [{ record: named, words: error.words }], again, mayBeThere: true });
+        const again = Array.from({ length: object.records }, (_, record) => record).filter(
+          (record) => record !== named,
+        );
+        const refused = [{ record: named, words: error.words }];
+        return partly({ isSent: true, refused, again, mayBeThere: true });
       }
       if (object.records < 2 || mayBeThere) return { kind: "failed", error, mayBeThere };
       return { kind: "divide", records: Math.ceil(object.records / 2), bytes: object.rawBytes, why: error.words };
@@ -134,8 +137,9 @@ async function outcomeOf(
   }
 }
 
+/** What is refused before anything is sent. */
 function partly(leftover: Partial<Extract<WriteOutcome, { kind: "partly" }>>): WriteOutcome {
-  return { kind: "partly", again: [], refused: [], error: null, unnamed: null, ...leftover };
+  return { kind: "partly", isSent: false, again: [], refused: [], error: null, unnamed: null, ...leftover };
 }
 
 function isOver({ records, rawBytes }: FixedObject, limits: { records: number; bytes: number }): boolean {
