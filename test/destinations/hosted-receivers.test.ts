@@ -1,4 +1,4 @@
-/** What is of Datadog, New Relic, Splunk or Sumo Logic alone; what holds for all: receivers.test.ts. */
+/** What holds of Datadog, New Relic, Splunk or Sumo Logic alone; of all: receivers.test.ts. */
 import { describe, expect, it } from "vitest";
 import { termsOf } from "../../src/destinations/kinds.ts";
 import { isMasked, maskDestination, parseDestination, unmaskDestination } from "../../src/destinations/parse.ts";
@@ -191,7 +191,7 @@ describe("Datadog", () => {
     const long = { EventTimestampMs: NOW, Event: { text: "x".repeat(1_000_000) } };
     expect(wordsOf(datadog, at(NOW - 18 * HOUR - 1), at(NOW), at(NOW + 2 * HOUR + 1), long)).toEqual([
       "0: older than the 18 hours that Datadog takes",
-      "2: further ahead than the 2 hours that Datadog takes",
+      "2: further ahead than the 120 minutes that Datadog takes",
       expect.stringMatching(/^3: a record of 1000\d{3} bytes; Datadog takes 1000000$/),
     ]);
   });

@@ -29,7 +29,6 @@ const SPARE = 0.8;
 export function buildBody(lines: readonly string[], id: string, form: BodyForm, name: string, nowMs: number): Built {
   const { limits, frame } = form;
   const oldestMs = limits.maxAgeMs === null ? Number.NEGATIVE_INFINITY : nowMs - limits.maxAgeMs;
-  const latestMs = nowMs + (limits.maxAheadMs ?? Number.POSITIVE_INFINITY);
   const refused: { record: number; words: string }[] = [];
   const groups = new Map<string, { texts: string[]; records: number[] }>();
   let bytes = frame.open.length + frame.close.length;
@@ -50,9 +49,9 @@ export function buildBody(lines: readonly string[], id: string, form: BodyForm, 
     } else if (record.timeMs > 0 && record.timeMs < oldestMs) {
       const hours = (limits.maxAgeMs ?? 0) / 3_600_000;
       refused.push({ record: number, words: `older than the ${hours} hours that ${name} takes` });
-    } else if (record.timeMs > latestMs) {
-      const hours = (limits.maxAheadMs ?? 0) / 3_600_000;
-      refused.push({ record: number, words: `further ahead than the ${hours} hours that ${name} takes` });
+    } else if (limits.maxAheadMs !== undefined && record.timeMs > nowMs + limits.maxAheadMs) {
+      const minutes = limits.maxAheadMs / 60_000;
+      refused.push({ record: number, words: `further ahead than the ${minutes} minutes that ${name} takes` });
     }
     let members = groups.get(group);
     if (members === undefined) {

@@ -45,7 +45,7 @@ export const datadog: Receiver = {
       limits: LIMITS,
       entry: (record, id) => {
         const { fields, timeMs } = record;
-        // Reserved attributes: https://docs.datadoghq.com/logs/log_configuration/attributes_naming_convention/
+        // https://docs.datadoghq.com/logs/log_configuration/attributes_naming_convention/
         const own = {
           message: messageOf(fields),
           timestamp: timeMs > 0 ? timeMs : undefined,

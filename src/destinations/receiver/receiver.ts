@@ -94,7 +94,7 @@ export interface FormLimits {
   entryBytes: number;
   /** Older records are not taken, or dropped in silence; in ms. null: none is too old. */
   maxAgeMs: number | null;
-  /** Records of later times are not taken, or dropped in silence; in ms from now. Absent: all are. */
+  /** Nor are records of a time so far ahead, in ms; absent: of any. */
   maxAheadMs?: number;
 }
 

@@ -28,7 +28,7 @@ export function withFirst(line: string, member: string): string {
 /** How bad a record is, in words that receivers know. */
 export type Severity = "info" | "warn" | "error";
 
-/** Outcomes that are nobody's fault: the client has gone. */
+/** Outcomes that are no error of the function: the client has gone. */
 const HARMLESS: ReadonlySet<unknown> = new Set([undefined, "", "ok", "canceled", "responseStreamDisconnected"]);
 
 /** By outcome, exceptions and levels of logs, as far as a job ships them. */

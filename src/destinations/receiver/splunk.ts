@@ -81,8 +81,8 @@ function fault({ path, parameters, headers }: Options): string | null {
 }
 
 /**
- * Codes of its answers: https://docs.splunk.com/Documentation/Splunk/latest/Data/TroubleshootHTTPEventCollector
- * 24 and 25: taken, and its queue is nearly full.
+ * Codes of its answers; 24 and 25: taken, and its queue is nearly full.
+ * https://docs.splunk.com/Documentation/Splunk/latest/Data/TroubleshootHTTPEventCollector
  */
 const TAKEN: ReadonlySet<number> = new Set([0, 24, 25]);
 /** Token, index, channel, acknowledgement: whatever is sent. */
