@@ -4,9 +4,13 @@ import { termsOf } from "../../src/destinations/kinds.ts";
 import { isMasked, maskDestination, parseDestination, unmaskDestination } from "../../src/destinations/parse.ts";
 import { buildBody } from "../../src/destinations/receiver/body.ts";
 import { datadog } from "../../src/destinations/receiver/datadog.ts";
-import type { ReceiverDestination } from "../../src/destinations/receiver/kind.ts";
 import { newrelic } from "../../src/destinations/receiver/newrelic.ts";
-import type { Options, Receiver, ReceiverAnswer } from "../../src/destinations/receiver/receiver.ts";
+import type {
+  Options,
+  Receiver,
+  ReceiverAnswer,
+  ReceiverDestination,
+} from "../../src/destinations/receiver/receiver.ts";
 import { messageOf, severityOf } from "../../src/destinations/receiver/records.ts";
 import { splunkEvent, splunkRaw } from "../../src/destinations/receiver/splunk.ts";
 import { sumo } from "../../src/destinations/receiver/sumo.ts";
@@ -164,6 +168,8 @@ describe("a string of the vendor's documentation", () => {
     const parsed = parseDestination(`${conf}?Api-Key=x`, PRODUCTION);
     if (!parsed.ok) throw new Error(parsed.why);
     expect(termsOf(parsed.value).repeats).toEqual({ once: false, id });
+    const { url } = (parsed.value as ReceiverDestination).credentials;
+    expect(url.includes("Api-Key")).toBe(id.startsWith("header"));
   });
 });
 
@@ -313,6 +319,7 @@ describe("Splunk", () => {
     [429, 26, "busy"],
     [500, 8, "busy"],
     [503, 9, "busy"],
+    [503, 0, "busy"],
   ])("answers HTTP %i with code %s: %s", (status, code, kind) => {
     const text = code === null ? "<html>" : JSON.stringify({ text: "words of its own", code });
     for (const { judge } of [splunkRaw, splunkEvent]) {
