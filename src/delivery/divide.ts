@@ -87,7 +87,8 @@ export function takeApart(object: ObjectRow, left: Leftover, nowMs: number, into
   const kept = parts.reduce((sum, { records }) => sum + records, waiting.records);
   const taken: Taken = { delivered: object.records - kept, waiting: [], aside: [] };
   const shares = waiting.records > 0 ? [waiting] : [];
-  for (const part of shares) taken.waiting.push(inherit(object, part.fix(nowMs), into));
+  const doubtful = left.mayBeThere ? 1 : object.doubtful;
+  for (const part of shares) taken.waiting.push(inherit({ ...object, doubtful }, part.fix(nowMs), into));
   for (const { part, words, records } of parts) {
     const number = inherit(object, part.fix(nowMs), into);
     into.sql.exec("UPDATE object SET records = ? WHERE number = ?", records, number);
