@@ -65,6 +65,8 @@ export const DOUBT = {
 export interface BatchRow {
   [column: string]: SqlStorageValue;
   day: number;
+  /** As of a fragment; "": none. */
+  part: string;
   id: number;
   records: number;
   raw_bytes: number;
@@ -90,6 +92,8 @@ export interface ObjectRow {
   number: number;
   batch: number;
   day: number;
+  /** As of its batch. */
+  part: string;
   name: string;
   key: string;
   content_type: string;

@@ -124,6 +124,14 @@ async function outcomeOf(
       if (error.kind !== "refused") return { kind: "failed", error, mayBeThere };
       const found = await refusesAll(sender);
       if (found !== null) return { kind: "failed", error: found, mayBeThere };
+      const named = verdict.entry === undefined ? undefined : recordOf(verdict.entry);
+      if (named !== undefined && object.records > 1) {
+        const again = Array.from({ length: object.records }, (_, record) => record).filter(
+          (record) => record !== named,
+        );
+        const refused = [{ record: named, words: error.words }];
+        return partly({ isSent: true, refused, again, mayBeThere: true });
+      }
       if (object.records < 2 || mayBeThere) return { kind: "failed", error, mayBeThere };
       return { kind: "divide", records: Math.ceil(object.records / 2), bytes: object.rawBytes, why: error.words };
     }
