@@ -5,8 +5,10 @@ import type { WorldJob } from "../support/runtime/world-jobs.ts";
 import type { BucketControl } from "../support/s3-control.ts";
 import type { Match } from "../support/s3-script.ts";
 
-/** One that takes what it is sent again as new, and one that tells it. */
-export const RECEIVERS = ["https", "elastic"] as const;
+/** One that takes what it is sent again as new, one that tells it: of records of any time. */
+export const TIMELESS = ["https", "elastic"] as const;
+/** And one that takes records of the last 18 hours. */
+export const RECEIVERS = [...TIMELESS, "datadog"] as const;
 
 /** Requests with records, and those that test whether it takes any. */
 export const POSTS: Match = { method: "POST", keyExcludes: "/test-" };

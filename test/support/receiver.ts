@@ -84,11 +84,34 @@ const elastic: Dialect = {
   },
 };
 
+/**
+ * Datadog: takes all or nothing, and knows no repeat.
+ * https://docs.datadoghq.com/api/latest/logs/send-logs/
+ */
+const datadog: Dialect = {
+  count: (text) => (JSON.parse(text) as unknown[]).length,
+  take({ path, headers, text, refuses }) {
+    if (path !== "/api/v2/logs") return refused(404, "path");
+    if (headers["dd-api-key"] === undefined) return refused(403, "key");
+    if (headers["content-type"] !== "application/json") return refused(415, "content_type");
+    const logs = JSON.parse(text) as Record<string, unknown>[];
+    if (logs.length > 1_000 || text.length > 5_000_000) return refused(413, "payload");
+    const status = logs.map((log, n) => refuses(n, JSON.stringify(log))).find((found) => found !== null);
+    if (status != null) return refused(status, "bad_record");
+    // What is beside the record's own fields.
+    const kept = logs.map(({ message, timestamp, status, service, logship, ddsource, hostname, ...record }) => {
+      const isWhole = [message, logship, ddsource].every((own) => own !== undefined);
+      return JSON.stringify(isWhole && timestamp === record.EventTimestampMs ? record : { message });
+    });
+    return { kept, status: 202, body: {} };
+  },
+};
+
 function failed(status: number, type: string): unknown {
   return { create: { status, error: { type, reason: "of no concern" } } };
 }
 
-export const DIALECTS = { https, elastic } as const satisfies Record<string, Dialect>;
+export const DIALECTS = { https, elastic, datadog } as const satisfies Record<string, Dialect>;
 export type DialectName = keyof typeof DIALECTS;
 
 /** The names of receivers begin with this, and their dialect. */

@@ -46,6 +46,8 @@ export function freshDestination(receiver: DialectName | null, path: string): { 
   }
   const url = inject("s3Url");
   const name = `receiver-${receiver}-${crypto.randomUUID()}`;
-  const conf = `${receiver}://${new URL(url).host}/in?tls=off&header_X-Receiver=${name}&header_Authorization=Bearer%20x`;
+  const at = receiver === "datadog" ? "api/v2/logs" : "in";
+  const headers = `header_X-Receiver=${name}&header_Authorization=Bearer%20x&header_DD-API-KEY=x`;
+  const conf = `${receiver}://${new URL(url).host}/${at}?tls=off&${headers}`;
   return { bucket: { name, control: bucketControl(url, name) }, conf };
 }
