@@ -1,9 +1,9 @@
 import * as z from "zod";
 import { parseEndpoint, parseParameters, parsePath } from "../conf.ts";
 import type { ConfParts, DestinationContext, DestinationKind, Parsed } from "../destination.ts";
+import { openStore, whyOf } from "../store/open.ts";
 import { bucketInEndpoint } from "./addressing.ts";
-import { openBucket } from "./bucket.ts";
-import type { S3Destination, S3Place } from "./object-store.ts";
+import { ObjectStore, type S3Destination, type S3Place } from "./object-store.ts";
 
 const SECRETS: readonly string[] = ["access-key-id", "secret-access-key"];
 
@@ -28,7 +28,12 @@ export const s3 = {
   },
   misplaced: ({ scheme, endpoint, bucket }) => (scheme === "s3" ? bucketInEndpoint(endpoint, bucket) : null),
   // Made by the method above.
-  open: (destination, path, platform) => openBucket(destination as S3Destination, path, platform),
+  open: (destination, path, platform) =>
+    openStore(new ObjectStore(destination as S3Destination, platform), {
+      path,
+      now: () => platform.now(),
+      why: whyOf(destination.endpoint, platform),
+    }),
 } as const satisfies DestinationKind;
 
 const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$/;

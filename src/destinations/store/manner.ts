@@ -3,7 +3,7 @@
  * It is found out by asking, and kept with the log.
  */
 export const LEFT_OUT = {
-  /** `If-None-Match: *`. */
+  /** The one that only creates: `If-None-Match: *`, as S3 has it. */
   condition: 1,
   /** `Content-MD5`. */
   digest: 2,

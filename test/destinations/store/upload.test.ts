@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, it } from "vitest";
-import type { ObjectStore, PutRequest, StoreAnswer } from "../../../src/destinations/s3/object-store.ts";
-import { type UploadableObject, uploadObject } from "../../../src/destinations/s3/upload.ts";
+import { meaningOf } from "../../../src/destinations/s3/codes.ts";
+import type { PutRequest, StoreAnswer, StoreClient } from "../../../src/destinations/store/client.ts";
+import { type UploadableObject, uploadObject } from "../../../src/destinations/store/upload.ts";
 
 const BYTES = new TextEncoder().encode("1024 bytes, of which a store may keep some.\n".repeat(24)).subarray(0, 1_024);
 const md5 = createHash("md5").update(BYTES).digest("hex");
@@ -17,7 +18,9 @@ const object: UploadableObject = {
 };
 
 function answer(status: number, fields: Partial<Extract<StoreAnswer, { kind: "answer" }>> = {}): StoreAnswer {
-  return { kind: "answer", status, code: null, retryAfterS: null, etag: null, bytes: null, sha256: null, ...fields };
+  const said = { code: null, retryAfterS: null, etag: null, bytes: null, sha256: null, ...fields };
+  const means = meaningOf(status, said.code);
+  return { kind: "answer", status, ...said, ...(means !== undefined && { means }) };
 }
 const unreachable: StoreAnswer = { kind: "unreachable", cause: "connection failed" };
 const timeout: StoreAnswer = { kind: "unreachable", cause: "timeout" };
@@ -80,7 +83,7 @@ function scripted(answers: readonly StoreAnswer[]) {
   };
   const put = ({ key, conditional, md5 }: PutRequest) =>
     next(`PUT ${key}${conditional ? " if absent" : ""}${md5 === null ? " without MD5" : ""}`);
-  const get: ObjectStore["get"] = async (key) => {
+  const get: StoreClient["get"] = async (key) => {
     const found = await next(`GET ${key}`);
     return { answer: found, body: bodies.get(found)?.() ?? null };
   };
@@ -502,7 +505,7 @@ describe("over any history of faults", () => {
             if (fate.endsWith("no answer")) return timeout;
             return fate.endsWith("503") ? answer(503) : await head(key);
           };
-          const get: ObjectStore["get"] = async (key) => {
+          const get: StoreClient["get"] = async (key) => {
             const found = await head(key);
             const stored = bucket.get(key)?.body;
             return { answer: found, body: stored === undefined ? null : new Response(stored.slice()).body };

@@ -1,10 +1,10 @@
 import type { Body, FixedObject, WriteOutcome } from "../destination.ts";
 import type { Failure } from "../failure.ts";
-import { answerWords, causeOf, classify, isSuccess, mayMeanHeader } from "./answers.ts";
+import { answerWords, causeOf, classify, hasStatus, isSuccess, isThere, mayMeanHeader } from "./answers.ts";
+import type { StoreAnswer, StoreClient } from "./client.ts";
 import { look, type Seen } from "./look.ts";
 import { inManner, isConditional, LEFT_OUT, plainerThan } from "./manner.ts";
-import type { StoreAnswer } from "./object-store.ts";
-import { notKept, type ProbedStore, writeProbe } from "./probe.ts";
+import { notKept, writeProbe } from "./probe.ts";
 import { confirms, damageWords, type SentObject } from "./stored.ts";
 
 /** `doubtful`: an earlier attempt ended without an answer. */
@@ -31,7 +31,7 @@ interface Rejected {
 }
 
 /**
- * `OpenDestination.write` for S3.
+ * `OpenDestination.write` for stores.
  *
  * A 2xx that carries the object's MD5 as ETag is delivered. A 2xx alone proves nothing: after it,
  * after 412, and before sending what may be there already, the object is looked at: HEAD decides,
@@ -57,7 +57,7 @@ interface Rejected {
 export async function uploadObject(
   object: UploadableObject,
   body: () => Uint8Array | Body,
-  store: ProbedStore,
+  store: StoreClient,
   { leaveOut, path, nowMs }: UploadOptions,
 ): Promise<WriteOutcome> {
   const sending = { object, body, store };
@@ -75,7 +75,7 @@ export async function uploadObject(
 interface Sending {
   object: FixedObject;
   body: () => Uint8Array | Body;
-  store: ProbedStore;
+  store: StoreClient;
 }
 
 /**
@@ -109,7 +109,7 @@ async function send(
     const answer = await store.put({ key, body: body(), bytes, sha256, contentType, ...inManner(manner, md5) });
     if (confirms(answer, object)) return { kind: "delivered", verified: true };
     const error = classify(answer);
-    const occupied = isConditional(manner) && hasStatus(answer, 412);
+    const occupied = isConditional(manner) && isThere(answer);
     if (error !== null && !occupied) {
       const isEarly = error.kind === "unreachable" && bytes > EARLY_REFUSAL_BYTES;
       if (isEarly || error.kind === "refused" || mayMeanHeader(answer)) return { kind: "rejected", answer, error };
@@ -189,8 +189,4 @@ async function explain(
     if (outcome.error.kind === "unreachable") return { kind: "failed", error: outcome.error };
   }
   return { kind: "failed", error };
-}
-
-function hasStatus(answer: StoreAnswer, status: number): boolean {
-  return answer.kind === "answer" && answer.status === status;
 }

@@ -2,10 +2,11 @@ import { createHash } from "node:crypto";
 import { within } from "../../platform.ts";
 import { whyUnreachable } from "../connection.ts";
 import type { NetworkPlatform, OpenDestination } from "../destination.ts";
+import type { Failure } from "../failure.ts";
 import { classify, isSuccess, mayMeanHeader, readAnswer } from "./answers.ts";
+import type { StoreClient } from "./client.ts";
 import { look, type Seen } from "./look.ts";
 import { inManner, LEFT_OUT } from "./manner.ts";
-import { ObjectStore, type S3Destination } from "./object-store.ts";
 import { type Probed, writeChallenge, writeFault, writeProbe } from "./probe.ts";
 import { uploadObject } from "./upload.ts";
 
@@ -19,12 +20,18 @@ const STANDS: { readonly [shown in Seen["shown"]]: "there" | "not_there" | "unkn
   nameless: "not_there",
 };
 
-/** A bucket that speaks S3. */
-export function openBucket(destination: S3Destination, path: string, platform: NetworkPlatform): OpenDestination {
-  const store = new ObjectStore(destination, platform);
+/**
+ * A store, by its client.
+ * @param path where the probes of its writes go.
+ * @param why asks why no connection comes about, in words; null: it does.
+ */
+export function openStore(
+  store: StoreClient,
+  { path, now, why }: { path: string; now: () => number; why: Why },
+): OpenDestination {
   return {
     write: (object, body, { doubtful, leaveOut }) =>
-      uploadObject({ ...object, doubtful }, body, store, { leaveOut, path, nowMs: platform.now() }),
+      uploadObject({ ...object, doubtful }, body, store, { leaveOut, path, nowMs: now() }),
     stands: async (object) => STANDS[(await look(store, object.key, object)).shown],
     overwrite: async (object, body) => {
       const md5 = createHash("md5").update(body).digest("hex");
@@ -38,27 +45,31 @@ export function openBucket(destination: S3Destination, path: string, platform: N
       const { answer, body } = await store.get(key);
       return readAnswer(answer, body);
     },
-    probe: async () => fault(await writeProbe(store, path, platform.now()), destination, platform),
-    challenge: async (key, token) => fault(await writeChallenge(store, key, token), destination, platform),
+    probe: async () => fault(await writeProbe(store, path, now()), why),
+    challenge: async (key, token) => fault(await writeChallenge(store, key, token), why),
   };
 }
+
+type Why = (failure: Failure) => Promise<string | null>;
 
 /** How long finding out why a connection fails may take, in ms. */
 const WHY_WAIT_MS = 6_000;
 
+/** Why an endpoint that is reached by HTTP gives no answer of a store. */
+export function whyOf(endpoint: URL, platform: NetworkPlatform): Why {
+  return async ({ cause }) => {
+    // Some servers answer plain http at a port of https with 400.
+    const hasAnswered = cause === 400 && endpoint.protocol === "http:";
+    if (cause !== "connection_failed" && !hasAnswered) return null;
+    return within(WHY_WAIT_MS, whyUnreachable(endpoint, platform, hasAnswered), null);
+  };
+}
+
 /** As {@link writeFault}, with the reason for a failed connection. */
-async function fault(
-  probed: Probed,
-  { endpoint }: Pick<S3Destination, "endpoint">,
-  platform: NetworkPlatform,
-): Promise<string | null> {
+async function fault(probed: Probed, why: Why): Promise<string | null> {
   if (probed.kind === "written") return null;
-  const { cause } = probed.failure;
-  // Some servers answer plain http at a port of https with 400.
-  const hasAnswered = cause === 400 && endpoint.protocol === "http:";
-  const isDoubtful = cause === "connection_failed" || hasAnswered;
-  const why = isDoubtful ? await within(WHY_WAIT_MS, whyUnreachable(endpoint, platform, hasAnswered), null) : null;
+  const words = await why(probed.failure);
   return writeFault(
-    why === null ? probed : { ...probed, failure: { ...probed.failure, words: `connection failed: ${why}` } },
+    words === null ? probed : { ...probed, failure: { ...probed.failure, words: `connection failed: ${words}` } },
   );
 }
