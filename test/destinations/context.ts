@@ -1,5 +1,6 @@
 import { parseEndpoint } from "../../src/destinations/conf.ts";
 import type { DestinationContext } from "../../src/destinations/destination.ts";
+import { KINDS } from "../../src/destinations/kinds.ts";
 import { parseDestination } from "../../src/destinations/parse.ts";
 import type { S3Destination } from "../../src/destinations/s3/object-store.ts";
 
@@ -31,6 +32,11 @@ export function destination(conf: string, context: DestinationContext = PRODUCTI
   if (!parsed.ok) throw new Error(parsed.why);
   return parsed.value as S3Destination;
 }
+
+/** What is said of a scheme that is none. */
+export const UNKNOWN_SCHEME = `unknown scheme; supported are ${KINDS.flatMap(({ schemes }) => schemes)
+  .map((scheme) => `${scheme}://`)
+  .join(", ")}`;
 
 /** Why a destination is refused. @throws if it is not. */
 export function refusal(conf: string, context: DestinationContext = PRODUCTION): string {
