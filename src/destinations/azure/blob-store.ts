@@ -61,13 +61,12 @@ function putHeaders({ contentType, bytes, sha256, md5, conditional }: PutRequest
 
 /**
  * A blob stands under the key, and the PUT was refused for it: by its condition; because the SAS
- * may only create; or because the blob is locked.
+ * may only create; or because the blob is locked. So does 412, for a blob that is leased.
  */
 const THERE: ReadonlySet<string> = new Set([
   "BlobAlreadyExists",
   "BlobImmutableDueToLegalHold",
   "BlobImmutableDueToPolicy",
-  "LeaseIdMissing",
   "UnauthorizedBlobOverwrite",
 ]);
 
