@@ -15,7 +15,10 @@ import { attempts, countsOf, decided, HEADS, PUTS, pass, said, waitingJob, writt
 
 const HOUR_MS = 3_600_000;
 
-/** Letters of a SAS: as advised, create-only, as the vendor wants it, and create-only without a look. */
+/**
+ * Letters of a SAS: as advised, create-only, as the vendor wants it, and create-only without a
+ * look.
+ */
 const PERMISSIONS = ["rcw", "rc", "w", "c"] as const;
 type Permissions = (typeof PERMISSIONS)[number];
 
