@@ -19,6 +19,8 @@ export interface DestinationKind {
    * of stored jobs go on. null: they would.
    */
   misplaced(place: Place): string | null;
+  /** What a user should know of a destination that works: what its credentials do not allow. */
+  remark?(destination: Destination): string | null;
   /**
    * @param destination made by this kind.
    * @param path where the probes of its writes go.

@@ -11,7 +11,7 @@ import type {
 } from "../destination.ts";
 import { openStore, whyOf } from "../store/open.ts";
 import { type AzureDestination, BlobStore } from "./blob-store.ts";
-import { createsOnly, expiredWords, readSas, SAS_PARAMETERS, SIGNATURE } from "./sas.ts";
+import { createsOnly, expiredWords, readSas, remarkOf, SAS_PARAMETERS, SIGNATURE } from "./sas.ts";
 
 /**
  * Azure Blob Storage: `azure://<account>.blob.core.windows.net/<container>/<path>?<SAS>`, the
@@ -32,6 +32,7 @@ export const azure = {
     return sas.ok ? { ok: true, value: { ...read.value.place, credentials: sas.value } } : sas;
   },
   misplaced: () => null,
+  remark: (destination) => remarkOf((destination as AzureDestination).credentials),
   // Made by the method above.
   open: (destination, path, platform) => openContainer(destination as AzureDestination, path, platform),
 } as const satisfies DestinationKind;

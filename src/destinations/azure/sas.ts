@@ -80,10 +80,19 @@ function scopeFault(parameters: ReadonlyMap<string, string>): string | null {
 /** null: it has not expired, or a policy says when. */
 export function expiredWords({ expiresMs }: Sas, nowMs: number): string | null {
   if (expiresMs === null || expiresMs > nowMs) return null;
-  return `the SAS expired at ${new Date(expiresMs).toISOString()} (se); create a new one`;
+  return `the SAS has expired: its se is ${new Date(expiresMs).toISOString()}; create a new one`;
 }
 
 /** Whether it may create blobs, and never write over one. */
 export function createsOnly({ permissions }: Sas): boolean {
   return permissions !== null && !permissions.includes("w");
+}
+
+/** What it does not allow, and what follows; null: nothing is missing. */
+export function remarkOf({ permissions }: Sas): string | null {
+  if (permissions === null) return null;
+  if (!permissions.includes("r")) {
+    return "the SAS is write-only (sp without r): blobs are not verified after a lost answer, and there is no canary, reading or replay";
+  }
+  return permissions.includes("w") ? null : "the SAS may only create blobs (sp without w): there is no canary";
 }

@@ -191,7 +191,7 @@ describe("a SAS that cannot do what is asked", () => {
 
   it("has expired: nothing is sent to find that out", async () => {
     const to = openDestination(read(`${BASE}/logs?${SAS}`), never);
-    const why = "the SAS expired at 2031-12-31T23:59:59.000Z (se); create a new one";
+    const why = "the SAS has expired: its se is 2031-12-31T23:59:59.000Z; create a new one";
     expect([await to.probe(), await to.challenge("k", "t")]).toEqual([why, why]);
   });
 
