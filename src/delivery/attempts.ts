@@ -1,5 +1,5 @@
 import { concat } from "../bytes.ts";
-import type { Destination, Parsed, WriteOutcome } from "../destinations/destination.ts";
+import type { Destination, OpenDestination, Parsed, WriteOutcome } from "../destinations/destination.ts";
 import type { Failure } from "../destinations/failure.ts";
 import { openDestination } from "../destinations/kinds.ts";
 import type { JobConfig } from "../job/config.ts";
@@ -37,6 +37,8 @@ export interface AttemptHost {
 export class Attempts {
   readonly ctx: DurableObjectState;
   readonly #host: AttemptHost;
+  /** Attempts of one destination version share what they find out while they run. */
+  #open: { version: number; destination: OpenDestination } | null = null;
 
   constructor(ctx: DurableObjectState, host: AttemptHost) {
     this.ctx = ctx;
@@ -55,7 +57,7 @@ export class Attempts {
     try {
       const opened = this.#host.open(job);
       if (!opened.ok) return fail({ kind: "unusable", words: opened.why, cause: "configuration" });
-      this.settle(object, await this.put(object, opened.value), job, startedMs);
+      this.settle(object, await this.put(object, opened.value, job), job, startedMs);
     } catch (error) {
       log.error("upload broke", {
         durable_object: "DeliveryLog",
@@ -67,13 +69,14 @@ export class Attempts {
     }
   }
 
-  put(object: ObjectRow, destination: Destination): Promise<WriteOutcome> {
+  put(object: ObjectRow, destination: Destination, { destinationVersion: version }: JobConfig): Promise<WriteOutcome> {
     const { state, objects } = this.#host;
+    if (this.#open?.version !== version) this.#open = { version, destination: openDestination(destination, platform) };
     const body = (): Uint8Array | ReadableStream<Uint8Array> => {
       if (object.bytes <= BUFFERED_MAX_BYTES) return concat([...objects.pieces(object)]);
       return streamed(object.bytes, objects.pieces(object));
     };
-    return openDestination(destination, platform).write({ ...object, contentType: object.content_type }, body, {
+    return this.#open.destination.write({ ...object, contentType: object.content_type }, body, {
       doubtful: object.doubtful !== 0,
       leaveOut: state.leftOut(),
     });
@@ -106,7 +109,7 @@ export class Attempts {
     const moved = current?.destinationVersion !== job.destinationVersion;
     if (moved && outcome.kind !== "delivered") return endOf("superseded", outcome);
     const learned = outcome.kind === "key_taken" ? undefined : outcome.leaveOut;
-    if (learned !== undefined && !moved) state.setLeftOut(learned);
+    if (learned !== undefined && !moved && learned !== state.leftOut()) state.setLeftOut(learned);
     switch (outcome.kind) {
       case "delivered": {
         const counts = objects.markDelivered(object, object.key, outcome.verified, now);

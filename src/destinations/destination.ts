@@ -84,7 +84,8 @@ export interface FixedObject {
 }
 
 /**
- * A destination that requests can be sent to. No method throws, follows a redirect or tries again:
+ * A destination that requests can be sent to, for as long as its string and its path are the same.
+ * No method throws, follows a redirect or tries again:
  * failures are data, and the caller decides.
  */
 export interface OpenDestination {

@@ -11,6 +11,28 @@ export const LEFT_OUT = {
 
 const BARE = LEFT_OUT.condition + LEFT_OUT.digest;
 
+/**
+ * What is known of a condition that is sent, kept in the same sum: the store has refused a second
+ * object under a key, as it should; or it has not, and HEAD comes before each write. Neither: it
+ * has not been asked.
+ */
+export const CONDITION = { believed: 4, ignored: 8 } as const;
+
+const BELIEF = CONDITION.believed + CONDITION.ignored;
+
+export function mannerOf(known: number): number {
+  return known & BARE;
+}
+
+export function beliefOf(known: number): number {
+  return known & BELIEF;
+}
+
+/** Whether the condition need not be tried: that was done, or it is left out. */
+export function isTried(known: number): boolean {
+  return !isConditional(known) || beliefOf(known) !== 0;
+}
+
 /** All manners, the given one first, and then those with the most headers. */
 export function mannersFrom(leaveOut: number): number[] {
   return [...new Set([leaveOut & BARE, 0, LEFT_OUT.condition, LEFT_OUT.digest, BARE])];

@@ -7,7 +7,7 @@ import { classify, isSuccess, mayMeanHeader, readAnswer } from "./answers.ts";
 import type { StoreClient } from "./client.ts";
 import { look, type Seen } from "./look.ts";
 import { inManner, LEFT_OUT } from "./manner.ts";
-import { type Probed, writeChallenge, writeFault, writeProbe } from "./probe.ts";
+import { type Probed, tryCondition, writeChallenge, writeFault, writeProbe } from "./probe.ts";
 import { uploadObject } from "./upload.ts";
 
 const STANDS: { readonly [shown in Seen["shown"]]: "there" | "not_there" | "unknown" } = {
@@ -29,9 +29,18 @@ export function openStore(
   store: StoreClient,
   { path, now, why }: { path: string; now: () => number; why: Why },
 ): OpenDestination {
+  const trials = new Map<number, ReturnType<typeof tryCondition>>();
+  /** Writes that begin together try the condition once. */
+  const tryOnce = (leaveOut: number): ReturnType<typeof tryCondition> => {
+    const running = trials.get(leaveOut);
+    if (running !== undefined) return running;
+    const trial = tryCondition(store, path, leaveOut).finally(() => trials.delete(leaveOut));
+    trials.set(leaveOut, trial);
+    return trial;
+  };
   return {
     write: (object, body, { doubtful, leaveOut }) =>
-      uploadObject({ ...object, doubtful }, body, store, { leaveOut, path, nowMs: now() }),
+      uploadObject({ ...object, doubtful }, body, store, { leaveOut, tryCondition: tryOnce, path, nowMs: now() }),
     stands: async (object) => STANDS[(await look(store, object.key, object)).shown],
     overwrite: async (object, body) => {
       const md5 = createHash("md5").update(body).digest("hex");

@@ -32,10 +32,35 @@ const LATE_LOOK: Seen = { shown: "unknown", answer: LATE, by: "HEAD" };
  * @param from the manner that is tried first.
  */
 export function writeProbe(store: StoreClient, path: string, nowMs: number, from = 0): Promise<Probed> {
-  const body = new Uint8Array(gzipSync('{"content":"test","filename":"test.txt"}'));
-  const key = keyBelow(path, PROBE_DAY, "test.txt.gz");
   const spareKey = keyBelow(path, PROBE_DAY, `test-${nowMs.toString(16)}.txt.gz`);
-  return writeSmall(store, { key, spareKey, body, contentType: "application/gzip" }, from);
+  return writeSmall(store, { ...probeObject(path, PROBE_TEXT), spareKey }, from);
+}
+
+const PROBE_TEXT = '{"content":"test","filename":"test.txt"}';
+
+function probeObject(path: string, text: string): SmallObject {
+  const body = new Uint8Array(gzipSync(text));
+  return { key: keyBelow(path, PROBE_DAY, "test.txt.gz"), spareKey: null, body, contentType: "application/gzip" };
+}
+
+/**
+ * Tries whether a store heeds the condition of a PUT: some take a second object under a key, and
+ * say 200. The probe's object is created again, which is to be refused. If it is taken, it was not
+ * there, or the store heeds nothing: other bytes that read the same are sent, which are to be
+ * refused. So one request is enough where the probe has been written, and two are everywhere.
+ * @returns the answer that is neither, if there is one.
+ */
+export async function tryCondition(
+  store: StoreClient,
+  path: string,
+  leaveOut: number,
+): Promise<"heeded" | "ignored" | StoreAnswer> {
+  for (const text of [PROBE_TEXT, `${PROBE_TEXT}\n`]) {
+    const answer = await put(leaveOut, store, probeObject(path, text));
+    if (isThere(answer)) return "heeded";
+    if (!isSuccess(answer)) return answer;
+  }
+  return "ignored";
 }
 
 /** Writes an object that holds the token, and nothing else. @param key of the whole object. */
@@ -79,9 +104,9 @@ async function writeSmall(store: StoreClient, object: SmallObject, from: number)
  */
 async function writeIn(leaveOut: number, store: StoreClient, object: SmallObject): Promise<Written> {
   const { key, spareKey } = object;
-  const first = await put(leaveOut, store, object, key);
+  const first = await put(leaveOut, store, object);
   const isOccupied = isConditional(leaveOut) && isThere(first);
-  const answer = isOccupied ? await put(leaveOut | LEFT_OUT.condition, store, object, key) : first;
+  const answer = isOccupied ? await put(leaveOut | LEFT_OUT.condition, store, object) : first;
   if (isSuccess(answer)) return kept(answer, store, object, key);
   const isForbidden = forbidsOverwriting(answer);
   if (!isForbidden && !(isOccupied && mayMeanHeader(answer))) return failed(answer);
@@ -99,7 +124,7 @@ function forbidsOverwriting(answer: StoreAnswer): boolean {
   return hasStatus(answer, 403) || hasStatus(answer, 409) || isThere(answer);
 }
 
-function put(leaveOut: number, store: StoreClient, object: SmallObject, key: string): Promise<StoreAnswer> {
+function put(leaveOut: number, store: StoreClient, object: SmallObject, key = object.key): Promise<StoreAnswer> {
   const { body, contentType } = object;
   const { bytes, sha256, md5 } = sentOf(object);
   const request = { key, body, bytes, sha256, contentType, ...inManner(leaveOut, md5) };
