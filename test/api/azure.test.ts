@@ -37,7 +37,10 @@ describe("a job that ships to a container", () => {
     for (const [sas, why] of [
       [conf().replace(/&sig=.*/, ""), "sig is missing"],
       [conf("rl"), "sp must hold w or c"],
-      [conf().replace("2199-12-31", "2025-12-31"), "error validating destination: the SAS has expired: its se is 2025-12-31"],
+      [
+        conf().replace("2199-12-31", "2025-12-31"),
+        "error validating destination: the SAS has expired: its se is 2025-12-31",
+      ],
     ] as const) {
       const answer = await create(sas);
       expect([answer.status, errorsOf(answer)]).toMatchObject([

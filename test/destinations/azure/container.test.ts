@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
 import { encodeUtf8 } from "../../../src/bytes.ts";
 import type { FixedObject, OpenDestination } from "../../../src/destinations/destination.ts";
 import { openDestination } from "../../../src/destinations/kinds.ts";
+import { CONDITION } from "../../../src/destinations/store/manner.ts";
 import { platform } from "../../../src/platform.ts";
 import { AZURE_ACCOUNT, accountSas, containerSas } from "../../support/azure-sas.ts";
 import { type BucketControl, bucketControl } from "../../support/s3-control.ts";
@@ -12,8 +13,9 @@ import { destination, LOCAL } from "../context.ts";
 
 const KEY = "logs/20261120/a=b c+d.log.gz";
 const BYTES = encodeUtf8("fixed bytes");
-const FIRST = { doubtful: false, leaveOut: 0 };
-const AGAIN = { doubtful: true, leaveOut: 0 };
+/** To a container that is known to heed the condition. */
+const FIRST = { doubtful: false, leaveOut: CONDITION.believed };
+const AGAIN = { ...FIRST, doubtful: true };
 
 let names = 0;
 let container = "";
@@ -168,6 +170,12 @@ describe("an answer", () => {
 });
 
 describe("what is written for other ends", () => {
+  it.each(["w", "cw", "rcw", "c", "rc"])("shows that the condition is heeded, for sp=%s", async (permissions) => {
+    const outcome = await write(open(accountSas(permissions)), { doubtful: false, leaveOut: 0 });
+    expect(outcome).toEqual({ ...delivered(), leaveOut: CONDITION.believed });
+    expect((await seen()).slice(1)).toEqual([permissions.includes("w") ? "PUT 409" : "PUT 403", "PUT 201"]);
+  });
+
   it.each(["w", "cw", "rcw", "c", "rc"])("shows as often as asked that sp=%s may write", async (permissions) => {
     const to = open(accountSas(permissions));
     expect([await to.probe(), await to.probe()]).toEqual([null, null]);
