@@ -124,7 +124,7 @@ export const DestinationConf = z
   .min(1)
   .max(DESTINATION_CONF_MAX)
   .describe(
-    "Where objects go: `objstore://…` or `s3://…`, with bucket, path and credentials. `{DATE}` in the path becomes the UTC day of the events.",
+    "Where objects go: `objstore://…`, `s3://…` or `azure://…`, with bucket, path and credentials. `{DATE}` in the path becomes the UTC day of the events.",
   );
 
 /** The vendor's bound of a token; ours has 60 characters. */

@@ -14,7 +14,7 @@ import { destination, LOCAL } from "../context.ts";
 const KEY = "logs/20261120/a=b c+d.log.gz";
 const BYTES = encodeUtf8("fixed bytes");
 /** To a container that is known to heed the condition. */
-const FIRST = { doubtful: false, leaveOut: CONDITION.believed };
+const FIRST = { doubtful: false, leaveOut: CONDITION.believed as number };
 const AGAIN = { ...FIRST, doubtful: true };
 
 let names = 0;
