@@ -62,6 +62,11 @@ export interface DestinationContext {
   allowLoopback: boolean;
   /** A secret by its name, for `credentials=env:DEST_<NAME>`. */
   secret(name: string): string | undefined;
+  /**
+   * An R2 bucket of the worker, by its name. `unlisted`: `DESTINATION_BINDINGS` does not name it.
+   * `unbound`: it does, and there is none. `other`: that is no R2 bucket.
+   */
+  binding(name: string): R2Bucket | "unlisted" | "unbound" | "other";
 }
 
 export type Parsed<T> = { ok: true; value: T } | { ok: false; why: string };

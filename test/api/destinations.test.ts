@@ -1,5 +1,6 @@
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, inject, it } from "vitest";
+import { UNKNOWN_SCHEME } from "../destinations/context.ts";
 import inTheWild from "../fixtures/destination-conf.json";
 import { ACCESS_KEY, SECRET_KEY } from "../support/constants.ts";
 import { destinationConf } from "../support/runtime/api.ts";
@@ -28,7 +29,7 @@ const read = async (): Promise<Job> => (await call<Job>("GET", "/logship/jobs/1"
 describe("a destination that cannot be read", () => {
   const wrong: [what: string, conf: string, why: string][] = [
     ["no destination", "traces", "destination_conf must be <scheme>://<bucket>/<path>?<parameters>"],
-    ["an unknown scheme", "gs://traces/logs", "unknown scheme; supported are objstore://, r2://, s3://"],
+    ["an unknown scheme", "ftp://traces/logs", UNKNOWN_SCHEME],
     [
       "an unknown parameter",
       `s3://traces/x?region=auto&colour=red&${keys}`,

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, inject, it, vi } from "vitest";
+import { UNKNOWN_SCHEME } from "../destinations/context.ts";
 import published from "../fixtures/ownership-answers.json";
 import { ACCESS_KEY, SECRET_KEY } from "../support/constants.ts";
 import { destinationConf } from "../support/runtime/api.ts";
@@ -97,7 +98,7 @@ describe("asking for a challenge", () => {
 
   const refused: [what: string, conf: () => string, why: string][] = [
     ["no destination", () => "traces", "destination_conf must be <scheme>://<bucket>/<path>?<parameters>"],
-    ["an unknown scheme", () => "gs://traces/logs", "unknown scheme; supported are objstore://, r2://, s3://"],
+    ["an unknown scheme", () => "ftp://traces/logs", UNKNOWN_SCHEME],
     ["no keys", () => "s3://traces/x?region=auto", "access-key-id is missing"],
     [
       "masked keys",

@@ -1,5 +1,6 @@
 import { parseEndpoint } from "../../src/destinations/conf.ts";
 import type { DestinationContext } from "../../src/destinations/destination.ts";
+import { KINDS } from "../../src/destinations/kinds.ts";
 import { parseDestination } from "../../src/destinations/parse.ts";
 import type { S3Destination } from "../../src/destinations/s3/object-store.ts";
 
@@ -17,7 +18,13 @@ export const PRODUCTION: DestinationContext = {
       return JSON.stringify({ host: "store.example", access_key_id: "x", secret_access_key: "y" });
     return undefined;
   },
+  binding: (name) => (name === "KV" ? "other" : name === "GONE" ? "unbound" : "unlisted"),
 };
+
+/** What is said of a string of no kind. */
+export const UNKNOWN_SCHEME = `unknown scheme; supported are ${KINDS.flatMap(({ schemes }) => schemes)
+  .map((scheme) => `${scheme}://`)
+  .join(", ")}`;
 
 export const LOCAL: DestinationContext = {
   ...PRODUCTION,

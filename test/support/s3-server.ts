@@ -1,6 +1,6 @@
 /**
  * A scripted S3 endpoint on 127.0.0.1 for tests: path-style PUT, GET, HEAD, DELETE and
- * ListObjectsV2. A bucket exists once it is named. Every request's Signature V4 and body hash are
+ * ListObjectsV2, and the same of Google (google-dialect.ts). A bucket exists once it is named. Every request's Signature V4 and body hash are
  * verified, and each bucket has a script of faults (s3-script.ts). Methods give its requests and
  * objects. So does HTTP below `/__control/<bucket>/`, for tests that have only `fetch`
  * (s3-control.ts is the client):
@@ -19,6 +19,7 @@
 import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { fromGoogle, googleFault, isGoogle, toGoogle } from "./google-dialect.ts";
 import { type Answer, answer, Bucket, faultAnswer, type Operation, summarise } from "./s3-bucket.ts";
 import {
   type Action,
@@ -108,15 +109,18 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
     path: string,
     query: URLSearchParams,
   ): Promise<void> {
-    const headers = flatten(req.headers);
+    const received = flatten(req.headers);
+    const headers = isGoogle(received) ? fromGoogle(received) : received;
     const method = req.method ?? "";
     const { bucket: bucketName, key, malformed } = readTarget(path);
     const bucket = bucketOf(bucketName);
-    const seen = noteRequest(bucket, method, key, query, headers);
+    const seen = noteRequest(bucket, method, key, query, received);
 
     const fault = malformed
       ? { status: 400, code: "InvalidURI", message: "The path is not valid percent-encoded UTF-8 below a bucket." }
-      : ((await signatureFault({ method, path, query, headers }, credentials, now(), maxSkewMs)) ??
+      : ((isGoogle(received)
+          ? googleFault({ method, path, query, headers: received }, credentials)
+          : await signatureFault({ method, path, query, headers }, credentials, now(), maxSkewMs)) ??
         headerFault(method, headers, allowUnsignedPayload));
     if (fault !== null) {
       if ((await readBody(req, 0)) === null) return abort(seen);
@@ -322,7 +326,7 @@ function noteRequest(
 ): SeenRequest {
   const scope = readScope(headers.authorization);
   const ofInterest = Object.entries(headers).filter(
-    ([name]) => /^(content-|if-|x-amz-)/.test(name) && name !== "x-amz-security-token",
+    ([name]) => /^(content-|if-|x-amz-|x-goog-)/.test(name) && name !== "x-amz-security-token",
   );
   const seen: SeenRequest = {
     seq: bucket.requests.length + 1,
@@ -416,7 +420,8 @@ function readBody(req: IncomingMessage, length: number, untilBytes: number | nul
   });
 }
 
-function send(res: ServerResponse, method: string, seen: SeenRequest, { status, headers, body }: Answer): void {
+function send(res: ServerResponse, method: string, seen: SeenRequest, { status, headers: meant, body }: Answer): void {
+  const headers = seen.headers["x-goog-date"] === undefined ? meant : toGoogle(meant);
   seen.state = "answered";
   seen.status = status;
   const bytes = Buffer.from(body);
