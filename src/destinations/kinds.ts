@@ -1,10 +1,22 @@
 import { binding } from "./binding/kind.ts";
-import type { Destination, DestinationKind, NetworkPlatform, OpenDestination } from "./destination.ts";
+import type { Destination, DestinationKind, NetworkPlatform, OpenDestination, Place, Terms } from "./destination.ts";
 import { gs } from "./gs/kind.ts";
+import { elastic } from "./receiver/elastic.ts";
+import { https } from "./receiver/https.ts";
+import { receiverKind } from "./receiver/kind.ts";
+import type { Receiver } from "./receiver/receiver.ts";
 import { s3 } from "./s3/kind.ts";
 
+/** Each takes the records of an object in one request; of one scheme, the first one that fits. */
+const RECEIVERS: readonly Receiver[] = [https, elastic];
+
 /** Every kind of destination. A new kind is a file and a line here. */
-export const KINDS: readonly DestinationKind[] = [s3, gs, binding];
+export const KINDS: readonly DestinationKind[] = [
+  s3,
+  gs,
+  binding,
+  ...[...Map.groupBy(RECEIVERS, ({ scheme }) => scheme)].map(([scheme, receivers]) => receiverKind(scheme, receivers)),
+];
 
 /** @param path where the probes of its writes go; its own if it is not said. */
 export function openDestination(
@@ -12,7 +24,16 @@ export function openDestination(
   platform: NetworkPlatform,
   path: string = destination.path,
 ): OpenDestination {
-  const kind = KINDS.find(({ schemes }) => schemes.includes(destination.scheme));
+  return kindOf(destination).open(destination, path, platform);
+}
+
+/** What a place promises, and what a job that ships there has to keep to. */
+export function termsOf(place: Place): Terms {
+  return kindOf(place).terms(place);
+}
+
+function kindOf({ scheme }: Pick<Place, "scheme">): DestinationKind {
+  const kind = KINDS.find(({ schemes }) => schemes.includes(scheme));
   if (kind === undefined) throw new Error("a destination of no kind");
-  return kind.open(destination, path, platform);
+  return kind;
 }

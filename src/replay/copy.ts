@@ -86,8 +86,11 @@ async function copy(
       if (found !== null) return ofSource(found, piece.doubtful);
       const { error } = outcome;
       if (error.kind === "refused") return { kind: "refused", words: error.words };
-      return { kind: "failed", error, doubtful: error.kind === "unreachable" };
+      return { kind: "failed", error, doubtful: outcome.mayBeThere ?? error.kind === "unreachable" };
     }
+    case "divide":
+    case "partly":
+      return { kind: "refused", words: "the target takes less in one request than this object holds" };
   }
 }
 

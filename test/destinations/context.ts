@@ -21,11 +21,6 @@ export const PRODUCTION: DestinationContext = {
   binding: (name) => (name === "KV" ? "other" : name === "GONE" ? "unbound" : "unlisted"),
 };
 
-/** What is said of a string of no kind. */
-export const UNKNOWN_SCHEME = `unknown scheme; supported are ${KINDS.flatMap(({ schemes }) => schemes)
-  .map((scheme) => `${scheme}://`)
-  .join(", ")}`;
-
 export const LOCAL: DestinationContext = {
   ...PRODUCTION,
   allowLoopback: true,
@@ -50,3 +45,8 @@ export function endpoint(text: string, allowLoopback = false): string {
   const parsed = parseEndpoint(text, "endpoint", allowLoopback);
   return parsed.ok ? parsed.value.href : `refused: ${parsed.why}`;
 }
+
+/** What is said of a scheme that no kind has. */
+export const UNKNOWN_SCHEME = `unknown scheme; supported are ${KINDS.flatMap(({ schemes }) => schemes)
+  .map((scheme) => `${scheme}://`)
+  .join(", ")}`;

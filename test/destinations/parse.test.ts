@@ -27,6 +27,12 @@ describe("destinations in the wild", () => {
     "s3://<BUCKET_PATH>?region=us-west-2/": "the bucket must be 2 to 255 letters, digits, dots, dashes or underscores",
     "s3://cloudflare": "region is missing",
     "gs://mybucket/logs": "access-key-id is missing",
+    "https://logs.example.com?header_Authorization=Basic%20REDACTED&tags=host:theburritobot.com,dataset:http_requests":
+      null,
+    "https://cf-logpush-to-logtail.<your-worker-subdomain>.workers.dev?header_Authorization=Bearer%20<your-logtail-token>&header_Content-Type=application/json":
+      "the address must be a host or an https:// URL",
+    "https://log-api.newrelic.com/log/v1?Api-Key=<NR_LICENSE_KEY>&format=cloudflare": null,
+    "https://logpush-receiver.sd.cfplat.com?updated=true": null,
   };
 
   it.each(inTheWild)("are read or refused in words: $conf", ({ conf }) => {
@@ -257,7 +263,7 @@ describe("any destination", () => {
     ["is too long", `s3://traces/a?${S3}&sse=${"x".repeat(4_096)}`, "destination_conf is longer than 4096 characters"],
     ["has a scheme of its own", `ftp://traces/a?${S3}`, UNKNOWN_SCHEME],
     ["has a scheme in capitals", `S3://traces/a?${S3}`, UNKNOWN_SCHEME],
-    ["has the scheme of a web page", `https://traces/a?${S3}`, UNKNOWN_SCHEME],
+    ["has the scheme of a plain web page", `http://traces/a?${S3}`, UNKNOWN_SCHEME],
   ];
 
   it.each(wrong)("is refused when it %s", (_what, conf, why) => {

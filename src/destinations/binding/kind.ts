@@ -1,4 +1,4 @@
-import { parsePath } from "../conf.ts";
+import { parsePath, STORE_TERMS } from "../conf.ts";
 import type { ConfParts, Destination, DestinationKind, Parsed, Place } from "../destination.ts";
 import { openStore } from "../store/open.ts";
 import { BucketStore } from "./bucket-store.ts";
@@ -14,6 +14,8 @@ interface BindingDestination extends Destination {
 export const binding = {
   schemes: ["binding"],
   isSecret: () => false,
+  hasSecretPath: false,
+  terms: () => STORE_TERMS,
   place: readPlace,
   destination: (parts, context): Parsed<BindingDestination> => {
     const place = readPlace(parts);

@@ -1,5 +1,5 @@
 import { KEY_PARAMETERS, KEY_SECRETS, readKeys } from "../access-keys.ts";
-import { parseEndpoint, parseParameters, parsePath } from "../conf.ts";
+import { parseEndpoint, parseParameters, parsePath, STORE_TERMS } from "../conf.ts";
 import type { ConfParts, DestinationContext, DestinationKind, Parsed, Place } from "../destination.ts";
 import { openStore, whyOf } from "../store/open.ts";
 import { type GoogleDestination, GoogleStore } from "./google-store.ts";
@@ -11,6 +11,8 @@ import { type GoogleDestination, GoogleStore } from "./google-store.ts";
 export const gs = {
   schemes: ["gs"],
   isSecret: (parameter) => KEY_SECRETS.includes(parameter),
+  hasSecretPath: false,
+  terms: () => STORE_TERMS,
   place: (parts, context) => {
     const read = readPlace(parts, context);
     return read.ok ? { ok: true, value: read.value.place } : read;

@@ -1,5 +1,5 @@
 import { KEY_PARAMETERS, KEY_SECRETS, readKeys } from "../access-keys.ts";
-import { parseEndpoint, parseParameters, parsePath } from "../conf.ts";
+import { parseEndpoint, parseParameters, parsePath, STORE_TERMS } from "../conf.ts";
 import type { ConfParts, DestinationContext, DestinationKind, Parsed } from "../destination.ts";
 import { openStore, whyOf } from "../store/open.ts";
 import { bucketInEndpoint } from "./addressing.ts";
@@ -13,6 +13,8 @@ import { ObjectStore, type S3Destination, type S3Place } from "./object-store.ts
 export const s3 = {
   schemes: ["objstore", "r2", "s3"],
   isSecret: (parameter) => KEY_SECRETS.includes(parameter),
+  hasSecretPath: false,
+  terms: () => STORE_TERMS,
   place: (parts, context) => {
     const read = readPlace(parts, context);
     return read.ok ? { ok: true, value: read.value.place } : read;

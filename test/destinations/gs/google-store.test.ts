@@ -19,6 +19,8 @@ const object = {
   sha256: hash("sha256"),
   md5: hash("md5"),
   contentType: "application/x-ndjson",
+  records: 1,
+  rawBytes: BYTES.length,
 };
 const put = { ...object, body: BYTES, conditional: true };
 
