@@ -6,8 +6,7 @@ import type { Body, FixedObject, NetworkPlatform, OpenDestination, WriteOutcome 
 import type { Failure } from "../failure.ts";
 import { retryAfter } from "../retry-after.ts";
 import { buildBody, linesOf } from "./body.ts";
-import type { ReceiverDestination } from "./kind.ts";
-import type { BodyForm, Receiver, ReceiverAnswer, Verdict } from "./receiver.ts";
+import type { BodyForm, Receiver, ReceiverAnswer, ReceiverDestination, Verdict } from "./receiver.ts";
 
 /** Time for an answer, in ms; the slowest upload, in bytes a ms; and the longest time, in ms. */
 const ANSWER_MS = 60_000;
