@@ -3,7 +3,7 @@ import type { Config } from "../config.ts";
 import { controlPlane, type JobChange, type JobDraft, type StoredJob } from "../control/plane.ts";
 import { driveChain } from "../delivery/chain.ts";
 import type { Destination } from "../destinations/destination.ts";
-import { openDestination, remarkOn } from "../destinations/kinds.ts";
+import { openDestination, remarkOn, termsOf } from "../destinations/kinds.ts";
 import {
   isMasked,
   parseDestination,
@@ -12,7 +12,7 @@ import {
   unmaskDestination,
 } from "../destinations/parse.ts";
 import { CODE, faultsError, oneError, unavailable } from "../errors.ts";
-import { extraFieldsOf, readJob } from "../job/rules.ts";
+import { extraFieldsOf, fitDestination, readJob } from "../job/rules.ts";
 import { CreateJob, type JobBody, READ_ONLY_KEYS, respelled, spareAfter, spareIn, UpdateJob } from "../job/schema.ts";
 import { destinationPurpose, seal, unseal } from "../job/secrets.ts";
 import { readJobConfig } from "../job/snapshot.ts";
@@ -273,11 +273,13 @@ function readDraft(
   const faults = meaning.ok ? [] : [...meaning.faults];
   if (!destination.ok) faults.push({ pointer: "/destination_conf", message: destination.why });
   if (!meaning.ok || !destination.ok) throw faultsError(400, CODE.notAllowed, faults, not);
+  const fit = fitDestination(meaning.value, body, termsOf(destination.value));
+  if (fit.faults.length > 0) throw faultsError(400, CODE.notAllowed, fit.faults, not);
   return {
     destination: destination.value,
     draft: {
       body: rest,
-      meaning: meaning.value,
+      meaning: { ...meaning.value, limits: fit.limits },
       destination: seal(destination_conf, destinationPurpose(config.accountId), config.keys),
       path: destination.value.path,
     },

@@ -57,7 +57,7 @@ export class AsideObjects {
     if (row === null) return null;
     const key = keyBelow(this.#state.requireJob().path, dayStamp(row.day), row.name);
     this.#sql.exec(
-      "UPDATE object SET state = 'waiting', key = ?, attempts = 0, next_attempt_ms = ?, doubtful = 1, error = NULL, aside_ms = NULL WHERE number = ?",
+      "UPDATE object SET state = 'waiting', key = ?, attempts = 0, next_attempt_ms = ?, doubtful = iif(doubtful = 1, 1, 2), error = NULL, aside_ms = NULL WHERE number = ?",
       key,
       nowMs,
       number,

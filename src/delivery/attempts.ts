@@ -1,7 +1,7 @@
 import { concat } from "../bytes.ts";
 import type { Destination, OpenDestination, Parsed, WriteOutcome } from "../destinations/destination.ts";
 import type { Failure } from "../destinations/failure.ts";
-import { openDestination } from "../destinations/kinds.ts";
+import { openDestination, termsOf } from "../destinations/kinds.ts";
 import type { JobConfig } from "../job/config.ts";
 import { errorText, log } from "../log.ts";
 import { platform } from "../platform.ts";
@@ -53,10 +53,11 @@ export class Attempts {
     const job = this.#host.state.job();
     if (job === null) return;
     const startedMs = platform.now();
-    const fail = (error: Failure): void => this.settle(object, { kind: "failed", error }, job, startedMs);
+    const fail = (error: Failure, mayBeThere: boolean): void =>
+      this.settle(object, { kind: "failed", error, mayBeThere }, job, startedMs);
     try {
       const opened = this.#host.open(job);
-      if (!opened.ok) return fail({ kind: "unusable", words: opened.why, cause: "configuration" });
+      if (!opened.ok) return fail({ kind: "unusable", words: opened.why, cause: "configuration" }, false);
       this.settle(object, await this.put(object, opened.value, job), job, startedMs);
     } catch (error) {
       log.error("upload broke", {
@@ -65,7 +66,8 @@ export class Attempts {
         object: object.number,
         error: errorText(error),
       });
-      fail({ kind: "busy", words: "internal error", retryAfterS: null, cause: "internal" });
+      // It may have been sent by then.
+      fail({ kind: "busy", words: "internal error", retryAfterS: null, cause: "internal" }, true);
     }
   }
 
@@ -76,7 +78,11 @@ export class Attempts {
       if (object.bytes <= BUFFERED_MAX_BYTES) return concat([...objects.pieces(object)]);
       return streamed(object.bytes, objects.pieces(object));
     };
-    return this.#open.destination.write({ ...object, contentType: object.content_type }, body, {
+    // Until its answer is stored, the object may be there: what cannot tell a repeat gets one,
+    // then.
+    if (!termsOf(destination).repeats.once) objects.markSending(object, state);
+    const { content_type: contentType, raw_bytes: rawBytes } = object;
+    return this.#open.destination.write({ ...object, contentType, rawBytes }, body, {
       doubtful: object.doubtful !== 0,
       leaveOut: state.leftOut(),
     });
@@ -100,15 +106,24 @@ export class Attempts {
   #conclude(object: ObjectRow, outcome: WriteOutcome, job: JobConfig, now: number): UploadEnd {
     const { state, objects } = this.#host;
     const current = state.job();
+    // The destination has changed meanwhile: a failure of the old one says nothing about the new
+    // one; what it took is delivered.
+    const moved = current?.destinationVersion !== job.destinationVersion;
+    if (outcome.kind === "partly" && !this.#isAllRefused(object, outcome)) {
+      const end = this.#takePartly(object, moved ? afterMove(outcome) : outcome, now);
+      if (current?.discard) this.#host.discard(object.number);
+      return end;
+    }
     if (current?.discard && outcome.kind !== "delivered") {
       this.#host.discard(object.number);
       return endOf("superseded", outcome);
     }
-    // The destination has changed meanwhile: a failure of the old one says nothing about the new
-    // one; what it took is delivered.
-    const moved = current?.destinationVersion !== job.destinationVersion;
     if (moved && outcome.kind !== "delivered") return endOf("superseded", outcome);
-    const learned = outcome.kind === "key_taken" ? undefined : outcome.leaveOut;
+    if (outcome.kind === "partly") {
+      const words = outcome.refused[0]?.words ?? "nothing was taken";
+      return this.#fail(object, { kind: "refused", words, cause: "not_kept" }, false, now);
+    }
+    const learned = "leaveOut" in outcome ? outcome.leaveOut : undefined;
     if (learned !== undefined && !moved && learned !== state.leftOut()) state.setLeftOut(learned);
     switch (outcome.kind) {
       case "delivered": {
@@ -125,11 +140,37 @@ export class Attempts {
         return endOf(counts ? "key_taken" : "superseded", outcome);
       }
       case "failed":
-        return this.#fail(object, outcome.error, now);
+        return this.#fail(object, outcome.error, outcome.mayBeThere ?? outcome.error.kind === "unreachable", now);
+      case "divide":
+        return endOf(objects.divide(object, outcome, now) ? "divided" : "superseded", outcome);
     }
   }
 
-  #fail(object: ObjectRow, failure: Failure, now: number): UploadEnd {
+  /**
+   * Whether a destination refuses every record of one object after another: the fault is in it, or
+   * in what is sent there, and not in records.
+   */
+  #isAllRefused({ records }: ObjectRow, { refused, isSent }: TakenPartly): boolean {
+    return isSent && records > 1 && refused.length === records && this.#host.state.wasSetAsideLast();
+  }
+
+  /** What was taken of an object is delivered; what was not goes on, or is set aside, by itself. */
+  #takePartly(object: ObjectRow, outcome: TakenPartly, now: number): UploadEnd {
+    const { state, objects } = this.#host;
+    const { error } = outcome;
+    const delay = error === null ? null : disposition(error, object.attempts + 1, platform.random());
+    const parts = objects.takeApart(object, outcome, now);
+    if (parts === null) return endOf("superseded", outcome);
+    const end = { ...endOf("partly", outcome), delivered: parts.delivered };
+    if (error === null || delay === null || delay.do === "set_aside") return end;
+    const words = failureWords(error, delay.do);
+    for (const part of parts.waiting) objects.markFailed(part, words, now + delay.delayMs, false);
+    const failures = objects.countFailing(state.requireRow().failures + 1);
+    state.failed(words, now + delay.delayMs, now, failures, delay.do === "park");
+    return end;
+  }
+
+  #fail(object: ObjectRow, failure: Failure, mayBeThere: boolean, now: number): UploadEnd {
     const { state, objects } = this.#host;
     const error = state.wasSetAsideLast() ? afterAnother(failure) : failure;
     const random = platform.random();
@@ -137,7 +178,7 @@ export class Attempts {
     const words = failureWords(error, forObject.do);
     const ended = (counts: boolean) => endOf(counts ? forObject.do : "superseded", { kind: "failed", error });
     if (forObject.do === "set_aside") return ended(objects.markSetAside(object, words, now));
-    if (!objects.markFailed(object, words, now + forObject.delayMs, error.kind === "unreachable")) return ended(false);
+    if (!objects.markFailed(object, words, now + forObject.delayMs, mayBeThere)) return ended(false);
     // One object that keeps failing alone is no outage: the others do not wait for it.
     const failures = objects.countFailing(state.requireRow().failures + 1);
     const forLog = disposition(error, failures, random);
@@ -145,4 +186,12 @@ export class Attempts {
     state.failed(words, resumeMs, now, failures, forLog.do === "park");
     return ended(true);
   }
+}
+
+type TakenPartly = Extract<WriteOutcome, { kind: "partly" }>;
+
+/** What the destination before has not taken goes to the new one, which may. */
+function afterMove({ again, refused, unnamed }: TakenPartly): TakenPartly {
+  const left = [...again, ...refused.map(({ record }) => record)];
+  return { kind: "partly", again: left, refused: [], unnamed, error: null, isSent: true };
 }

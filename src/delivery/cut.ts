@@ -1,25 +1,43 @@
 import { createHash } from "node:crypto";
 import { dayStamp, keyBelow } from "../destinations/keys.ts";
+import type { Encoder } from "../object/encoder.ts";
 import { encoderOf } from "../object/encoders.ts";
 import type { Chunks } from "./chunks.ts";
 import type { LogState } from "./log-state.ts";
 import type { BatchRow } from "./rows.ts";
 import type { CutReason } from "./types.ts";
 
+/** What a cut reads and changes. */
+export interface CutInto {
+  sql: SqlStorage;
+  state: LogState;
+  chunks: Chunks;
+}
+
 /**
- * Turns a batch into an object: number, name, key and final bytes, which no later step computes
- * again. The chunks of the batch are the body of the object; nothing is copied or compressed twice.
- * Belongs into a transaction of its caller.
+ * Turns a batch into an object. The chunks of the batch are the body of the object; nothing is
+ * copied or compressed twice. Belongs into a transaction of its caller.
  * @throws before it changes anything, if a newer version wrote the job.
  */
-export function cut(
+export function cut(batch: BatchRow, reason: CutReason, nowMs: number, into: CutInto): void {
+  const { output } = into.state.readableJob();
+  fixObject(batch, encoderOf(output), reason, nowMs, into);
+  into.sql.exec("DELETE FROM batch WHERE day = ?", batch.day);
+}
+
+/**
+ * Gives the chunks of a batch a number, name, key and final bytes as an object, which no later step
+ * computes again. It waits.
+ * @returns its number.
+ */
+export function fixObject(
   batch: BatchRow,
+  encoder: Encoder,
   reason: CutReason,
   nowMs: number,
-  { sql, state, chunks }: { sql: SqlStorage; state: LogState; chunks: Chunks },
-): void {
-  const { output, path } = state.readableJob();
-  const encoder = encoderOf(output);
+  { sql, state, chunks }: CutInto,
+): number {
+  const { path } = state.requireJob();
   chunks.compact(batch, encoder);
   const { number, name } = state.nextName(batch.first_event_ms, batch.last_event_ms, encoder.kind.suffix);
   const sha256 = createHash("sha256");
@@ -65,7 +83,7 @@ export function cut(
     nowMs,
     isFar(batch) ? 1 : 0,
   );
-  sql.exec("DELETE FROM batch WHERE day = ?", batch.day);
+  return number;
 }
 
 /**

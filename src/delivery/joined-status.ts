@@ -71,6 +71,7 @@ function both(
       records: a.replayed.records + b.replayed.records,
       bytes: a.replayed.bytes + b.replayed.bytes,
     },
+    resentInDoubt: (a.resentInDoubt ?? 0) + (b.resentInDoubt ?? 0),
   };
 }
 

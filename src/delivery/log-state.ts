@@ -113,6 +113,13 @@ export class LogState {
     );
   }
 
+  /** The id of a batch that no append opened: its object comes of another one. */
+  nextBatch(): number {
+    const { next_batch } = this.requireRow();
+    this.#sql.exec("UPDATE log SET next_batch = ? WHERE id = 1", next_batch + 1);
+    return next_batch;
+  }
+
   /** The next object's number and name. */
   nextName(firstEventMs: number, lastEventMs: number, suffix: string): { number: number; name: string } {
     const { segment, next_object } = this.requireRow();
@@ -159,6 +166,11 @@ export class LogState {
       bytes,
       SET_ASIDE_LAST,
     );
+  }
+
+  /** Records were sent again to a destination that may have taken them before. */
+  countResent(records: number): void {
+    this.#sql.exec("UPDATE log SET resent_in_doubt = resent_in_doubt + ? WHERE id = 1", records);
   }
 
   /**

@@ -61,6 +61,7 @@ export function statusOf(
     setAside: { objects: row.aside_objects, records: row.set_aside, oldestMs: oldestAsideMs },
     canary,
     replayed: { objects: row.replayed_objects, records: row.replayed_records, bytes: row.replayed_bytes },
+    resentInDoubt: row.resent_in_doubt,
     ...following,
   };
 }

@@ -1,7 +1,10 @@
+import type { Leftover } from "../destinations/destination.ts";
 import { dayStamp, keyBelow } from "../destinations/keys.ts";
 import { OBJECT_HISTORY_MS } from "../limits.ts";
 import { decoderOf } from "../object/encoders.ts";
 import { Chunks } from "./chunks.ts";
+import type { CutInto } from "./cut.ts";
+import { divide, isDivisible, takeApart } from "./divide.ts";
 import type { LogState } from "./log-state.ts";
 import { unpark } from "./parking.ts";
 import type { ObjectRow } from "./rows.ts";
@@ -122,14 +125,23 @@ export class Objects {
   }
 
   /**
-   * @param doubtful the attempt ended without an answer: the object may be there. @returns false if
-   *   it was not waiting.
+   * An object is about to be sent to what cannot tell a repeat. If the last time ended without an
+   * answer, this is one, and is counted.
    */
-  markFailed(object: ObjectRow, error: string, nextAttemptMs: number, doubtful: boolean): boolean {
+  markSending({ number, doubtful, records }: ObjectRow, state: LogState): void {
+    if (doubtful === 1) state.countResent(records);
+    else this.#sql.exec("UPDATE object SET doubtful = 1 WHERE number = ? AND state = 'waiting'", number);
+  }
+
+  /**
+   * @param mayBeThere the attempt ended without an answer, or with one that leaves it
+   *   open. @returns false if the object was not waiting.
+   */
+  markFailed(object: ObjectRow, error: string, nextAttemptMs: number, mayBeThere: boolean): boolean {
     const changed = this.#sql.exec(
-      "UPDATE object SET attempts = attempts + 1, next_attempt_ms = ?, doubtful = max(doubtful, ?), error = ? WHERE number = ? AND state = 'waiting'",
+      "UPDATE object SET attempts = attempts + 1, next_attempt_ms = ?, doubtful = ?, error = ? WHERE number = ? AND state = 'waiting'",
       nextAttemptMs,
-      doubtful ? 1 : 0,
+      mayBeThere ? 1 : object.doubtful,
       error,
       object.number,
     );
@@ -150,6 +162,50 @@ export class Objects {
     if (changed.rowsWritten === 0) return false;
     this.#state.countSetAside(object.records, error, nowMs);
     return true;
+  }
+
+  /**
+   * Objects that a receiver takes go in the place of one that it does not. @returns false if it was
+   * not waiting, or cannot be taken apart: then it is set aside.
+   */
+  divide(object: ObjectRow, most: { records: number; bytes: number; why: string | null }, nowMs: number): boolean {
+    if (this.object(object.number)?.state !== "waiting") return false;
+    if (!isDivisible(object) || object.records < 2) {
+      const words = most.why ?? "more than the destination takes in one request";
+      this.markSetAside(object, `an object was set aside: ${words}; it cannot be divided`, nowMs);
+      return true;
+    }
+    const records = Math.min(most.records, object.records - 1);
+    divide(object, { records, bytes: most.bytes }, nowMs, this.#cutInto());
+    return true;
+  }
+
+  /**
+   * An object of which a receiver has taken some records. @returns how many it has, and what waits
+   * of it, as objects; null if it was not waiting.
+   */
+  takeApart(object: ObjectRow, left: Leftover, nowMs: number): { delivered: number; waiting: ObjectRow[] } | null {
+    if (this.object(object.number)?.state !== "waiting") return null;
+    if (!isDivisible(object)) {
+      const words = left.refused[0]?.words ?? left.unnamed?.words ?? left.error?.words ?? "not all of it was taken";
+      this.markSetAside(object, `an object was set aside: ${words}`, nowMs);
+      return { delivered: 0, waiting: [] };
+    }
+    const { delivered, waiting, aside } = takeApart(object, left, nowMs, this.#cutInto());
+    for (const { number, records, words } of aside) {
+      const row = this.object(number);
+      if (row !== null) this.markSetAside({ ...row, records }, `an object was set aside: ${words}`, nowMs);
+    }
+    if (delivered > 0) {
+      const share = (of: number): number => Math.round((of * delivered) / object.records);
+      const taken = { ...object, records: delivered, bytes: share(object.bytes), raw_bytes: share(object.raw_bytes) };
+      this.markDelivered(taken, object.key, false, nowMs);
+    }
+    return { delivered, waiting: waiting.flatMap((number) => this.object(number) ?? []) };
+  }
+
+  #cutInto(): CutInto {
+    return { sql: this.#sql, state: this.#state, chunks: this.#chunks };
   }
 
   /**

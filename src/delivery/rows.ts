@@ -41,6 +41,7 @@ export interface LogRow {
   before_until_ms: number | null;
   taken_until_ms: number | null;
   whole_complete_ms: number | null;
+  resent_in_doubt: number;
 }
 
 /** A bit of {@link LogRow.unconditional}: no object was delivered since one was set aside. */
@@ -92,6 +93,9 @@ export interface ObjectRow {
   state: ObjectState;
   attempts: number;
   next_attempt_ms: number;
+  /**
+   * An attempt ended without an answer: it may be there. 2: it was set aside, and is sent again.
+   */
   doubtful: number;
   verified: number | null;
   error: string | null;

@@ -221,4 +221,12 @@ export const LOG_STEPS = [
       -- As last_complete_ms, of all nodes of the log together; in the first one alone.
       ALTER TABLE log ADD COLUMN whole_complete_ms INTEGER;`,
   },
+  {
+    id: 12,
+    floor: 9, // as of step 11
+    why: "a repeat after a lost answer is counted where the destination cannot tell it",
+    sql: `
+      -- In records.
+      ALTER TABLE log ADD COLUMN resent_in_doubt INTEGER NOT NULL DEFAULT 0;`,
+  },
 ] as const satisfies readonly Migration[];

@@ -63,6 +63,11 @@ export interface LogStatus extends Following {
   lastDay?: { objects: number; bytes: number };
   /** What was shipped again; not part of the other counts. */
   replayed: ReplayedCounts;
+  /**
+   * Records that were sent again after an answer was lost, where the destination cannot tell a
+   * repeat. Nodes of earlier releases do not say.
+   */
+  resentInDoubt?: number;
 }
 
 /** The state of a job's newest canary. */

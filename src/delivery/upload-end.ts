@@ -11,8 +11,10 @@ export interface UploadEnd {
    * `superseded`: the job was moved or discarded meanwhile, or the object was no longer waiting.
    * Nothing changes, nothing is counted.
    */
-  outcome: "delivered" | "key_taken" | "superseded" | Disposition["do"];
+  outcome: "delivered" | "partly" | "divided" | "key_taken" | "superseded" | Disposition["do"];
   verified?: boolean;
+  /** Of an object that was taken partly: the records that were. */
+  delivered?: number;
   /** What it failed on. */
   cause?: FailureCause;
   /** In words; of the store's own text, status and code alone. */
@@ -27,24 +29,38 @@ export function endOf(outcome: UploadEnd["outcome"], of: WriteOutcome): UploadEn
       return { outcome, cause: "key_taken", why: "another object stands under the key" };
     case "failed":
       return { outcome, cause: of.error.cause, why: of.error.words };
+    case "divide":
+      return { outcome, ...(of.why !== null && { why: of.why }) };
+    case "partly": {
+      const why = of.error?.words ?? of.refused[0]?.words ?? of.unnamed?.words;
+      return { outcome, ...(of.error !== null && { cause: of.error.cause }), ...(why !== undefined && { why }) };
+    }
   }
 }
 
 /** What an attempt counts as in its hour; null: nothing. */
 export function countedAs(
-  { outcome, cause = "internal" }: UploadEnd,
+  { outcome, delivered = 0, cause }: UploadEnd,
   { records, bytes, raw_bytes }: Pick<ObjectRow, "records" | "bytes" | "raw_bytes">,
   ms: number,
 ): CountedAttempt | null {
   switch (outcome) {
     case "delivered":
       return { end: "ok", records, bytes, rawBytes: raw_bytes, ms };
+    case "partly":
+      if (delivered > 0) {
+        const share = (of: number): number => Math.round((of * delivered) / records);
+        return { end: "ok", records: delivered, bytes: share(bytes), rawBytes: share(raw_bytes), ms };
+      }
+      return cause === undefined ? null : { end: "retried", cause };
     case "key_taken":
     case "retry":
-      return { end: "retried", cause };
+      return { end: "retried", cause: cause ?? "internal" };
     case "park":
     case "set_aside":
-      return { end: "failed", cause };
+      return { end: "failed", cause: cause ?? "internal" };
+    // Its objects are counted as they end.
+    case "divided":
     case "superseded":
       return null;
   }
@@ -57,7 +73,7 @@ export function logUpload(
   job: number,
   ms: number,
 ): void {
-  const level = outcome === "delivered" || outcome === "superseded" ? "info" : "warn";
+  const level = outcome === "delivered" || outcome === "divided" || outcome === "superseded" ? "info" : "warn";
   log[level]("upload", {
     job,
     object: number,

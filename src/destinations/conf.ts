@@ -1,9 +1,18 @@
 import { utf8Length } from "../bytes.ts";
 import { isLocalHost, isPublicHost } from "../hosts.ts";
-import type { Parsed } from "./destination.ts";
+import type { Parsed, Terms } from "./destination.ts";
 import { folderOf, PROBE_DAY } from "./keys.ts";
 
 /** What kinds of destination share in reading their strings. */
+
+/** Of every store: an object is there once, and whatever a job writes is one. */
+export const STORE_TERMS: Terms = {
+  repeats: { once: true },
+  plainRecords: false,
+  fields: [],
+  limits: null,
+  isReadable: true,
+};
 
 /**
  * S3 keys are at most 1,024 bytes, and an object's name takes 51 of them; counted with the date in

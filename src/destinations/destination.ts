@@ -1,4 +1,5 @@
 import type { Platform } from "../platform.ts";
+import type { AnyField } from "../record/fields.ts";
 import type { Failure, FailureCause } from "./failure.ts";
 
 /**
@@ -10,6 +11,8 @@ export interface DestinationKind {
   readonly schemes: readonly string[];
   /** Whether the value of this parameter is a secret, which is shown as `****`. */
   isSecret(parameter: string): boolean;
+  /** The last segment of its paths is a secret. */
+  readonly hasSecretPath: boolean;
   /** Where a `destination_conf` leads. Its credentials may be masked or missing. */
   place(parts: ConfParts, context: DestinationContext): Parsed<Place>;
   /** The same, with credentials. The words of a failure never hold a secret. */
@@ -21,11 +24,33 @@ export interface DestinationKind {
   misplaced(place: Place): string | null;
   /** What a user should know of a destination that works: what its credentials do not allow. */
   remark?(destination: Destination): string | null;
+  /** What holds of a place, whatever is shipped there. */
+  terms(place: Place): Terms;
   /**
    * @param destination made by this kind.
    * @param path where the probes of its writes go.
    */
   open(destination: Destination, path: string, platform: NetworkPlatform): OpenDestination;
+}
+
+/**
+ * `once`: what is sent again is there once. Otherwise it may be there twice, and `id` says by what
+ * the receiver, or a reader, can tell the repeat.
+ */
+export type Repeats = { once: true } | { once: false; id: string };
+
+/** What a destination promises, and what a job that ships there has to keep to. */
+export interface Terms {
+  /** What may happen to a record that is sent twice after a lost answer. */
+  repeats: Repeats;
+  /** Records as the default output writes them: NDJSON, and no text around records. */
+  plainRecords: boolean;
+  /** Fields that its requests are made of: they have to be among a job's. */
+  fields: readonly AnyField[];
+  /** The most that one write may hold, before compression; null: whatever a job may. */
+  limits: { records: number; bytes: number } | null;
+  /** What was written can be read again. */
+  isReadable: boolean;
 }
 
 /** A `destination_conf`, split at its first `://`, `/` and `?`. Nothing is decoded. */
@@ -64,6 +89,11 @@ export interface DestinationContext {
   allowLoopback: boolean;
   /** A secret by its name, for `credentials=env:DEST_<NAME>`. */
   secret(name: string): string | undefined;
+  /**
+   * An R2 bucket of the worker, by its name. `unlisted`: `DESTINATION_BINDINGS` does not name it.
+   * `unbound`: it does, and there is none. `other`: that is no R2 bucket.
+   */
+  binding(name: string): R2Bucket | "unlisted" | "unbound" | "other";
 }
 
 export type Parsed<T> = { ok: true; value: T } | { ok: false; why: string };
@@ -72,8 +102,8 @@ export type NetworkPlatform = Pick<Platform, "fetch" | "now">;
 
 export type Body = ReadableStream<Uint8Array>;
 
-/** An object as it is sent. */
-export interface FixedObject {
+/** An object as it is stored. */
+export interface WrittenObject {
   key: string;
   bytes: number;
   /** Hex. */
@@ -81,6 +111,13 @@ export interface FixedObject {
   /** Hex. */
   md5: string;
   contentType: string;
+}
+
+/** An object as it is sent. */
+export interface FixedObject extends WrittenObject {
+  records: number;
+  /** Before compression. */
+  rawBytes: number;
 }
 
 /**
@@ -107,9 +144,9 @@ export interface OpenDestination {
    * Whether exactly this object stands under its key. `unknown`: the store does not show it, or
    * does not answer.
    */
-  stands(object: FixedObject): Promise<"there" | "not_there" | "unknown">;
+  stands(object: WrittenObject): Promise<"there" | "not_there" | "unknown">;
   /** Writes a small object over the one under its key, and does not look whether it is there. */
-  overwrite(object: Omit<FixedObject, "md5">, body: Uint8Array): Promise<Failure | null>;
+  overwrite(object: Omit<WrittenObject, "md5">, body: Uint8Array): Promise<Failure | null>;
   /**
    * Asks for an object. A kind that cannot be read back refuses every key. The caller reads the
    * body to its end or cancels it, and bounds the time.
@@ -136,8 +173,33 @@ export type WriteOutcome =
   | { kind: "delivered"; verified: boolean; leaveOut?: number }
   /** Another object stands under the key. */
   | { kind: "key_taken" }
-  /** `leaveOut` as above. */
-  | { kind: "failed"; error: Failure; leaveOut?: number };
+  /**
+   * `leaveOut` as above. `mayBeThere`: whether it may have been taken all the same; absent: that of
+   * no answer.
+   */
+  | { kind: "failed"; error: Failure; leaveOut?: number; mayBeThere?: boolean }
+  /**
+   * Nothing was taken: it goes on as several objects, of at most so many records and bytes before
+   * compression each. `why`: of what was refused together; null: it exceeds what one write may
+   * hold.
+   */
+  | { kind: "divide"; records: number; bytes: number; why: string | null }
+  /** All was taken but what this says. */
+  | ({ kind: "partly" } & Leftover);
+
+/** What a destination has not taken of an object; its records are numbered from 0. */
+export interface Leftover {
+  /** false: nothing was sent, as some records are known to be refused. */
+  isSent: boolean;
+  /** To be sent again. */
+  again: readonly number[];
+  /** Why not now; null: they were not sent yet. */
+  error: Failure | null;
+  /** These are refused for good. */
+  refused: readonly { record: number; words: string }[];
+  /** It refuses that many more, and does not say which. */
+  unnamed: { records: number; words: string } | null;
+}
 
 export type ReadAnswer =
   | {

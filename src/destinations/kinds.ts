@@ -1,20 +1,24 @@
 import { azure } from "./azure/kind.ts";
-import type { Destination, DestinationKind, NetworkPlatform, OpenDestination } from "./destination.ts";
+import { binding } from "./binding/kind.ts";
+import type { Destination, DestinationKind, NetworkPlatform, OpenDestination, Place, Terms } from "./destination.ts";
+import { gs } from "./gs/kind.ts";
+import { elastic } from "./receiver/elastic.ts";
+import { https } from "./receiver/https.ts";
+import { receiverKind } from "./receiver/kind.ts";
+import type { Receiver } from "./receiver/receiver.ts";
 import { s3 } from "./s3/kind.ts";
 
+/** Each takes the records of an object in one request; of one scheme, the first one that fits. */
+const RECEIVERS: readonly Receiver[] = [https, elastic];
+
 /** Every kind of destination. A new kind is a file and a line here. */
-export const KINDS: readonly DestinationKind[] = [s3, azure];
-
-function kindOf({ scheme }: Destination): DestinationKind {
-  const kind = KINDS.find(({ schemes }) => schemes.includes(scheme));
-  if (kind === undefined) throw new Error("a destination of no kind");
-  return kind;
-}
-
-/** In words; null: there is nothing to say. */
-export function remarkOn(destination: Destination): string | null {
-  return kindOf(destination).remark?.(destination) ?? null;
-}
+export const KINDS: readonly DestinationKind[] = [
+  s3,
+  gs,
+  azure,
+  binding,
+  ...[...Map.groupBy(RECEIVERS, ({ scheme }) => scheme)].map(([scheme, receivers]) => receiverKind(scheme, receivers)),
+];
 
 /** @param path where the probes of its writes go; its own if it is not said. */
 export function openDestination(
@@ -23,4 +27,20 @@ export function openDestination(
   path: string = destination.path,
 ): OpenDestination {
   return kindOf(destination).open(destination, path, platform);
+}
+
+/** What a place promises, and what a job that ships there has to keep to. */
+export function termsOf(place: Place): Terms {
+  return kindOf(place).terms(place);
+}
+
+/** What a user should know of a destination that works; null: nothing. */
+export function remarkOn(destination: Destination): string | null {
+  return kindOf(destination).remark?.(destination) ?? null;
+}
+
+function kindOf({ scheme }: Pick<Place, "scheme">): DestinationKind {
+  const kind = KINDS.find(({ schemes }) => schemes.includes(scheme));
+  if (kind === undefined) throw new Error("a destination of no kind");
+  return kind;
 }

@@ -55,49 +55,61 @@ function isSecret(parameter: string): boolean {
 
 /** The string with `****` for every secret value. */
 export function maskDestination(conf: string): string {
-  const at = conf.indexOf("?");
-  if (at === -1) return conf;
-  return conf.slice(0, at + 1) + mapParameters(conf.slice(at + 1), (name, value) => (isSecret(name) ? MASK : value));
+  const { path, code, query } = sections(conf);
+  return path + (code === "" ? "" : MASK) + mapParameters(query, (name, value) => (isSecret(name) ? MASK : value));
 }
 
 /** Puts the stored secrets where the sent string has `****`. */
 export function unmaskDestination(sent: string, stored: string): string {
   const secrets = new Map<string, string>();
-  mapParameters(stored.slice(stored.indexOf("?") + 1), (name, value) => {
+  const known = sections(stored);
+  mapParameters(known.query, (name, value) => {
     if (isSecret(name)) secrets.set(name, value);
     return value;
   });
-  return mapMasked(sent, (name, value) => secrets.get(name) ?? value);
+  const { path, code, query } = sections(sent);
+  const isSamePath = code === MASK && path === known.path;
+  return path + (isSamePath ? known.code : code) + mapMasked(query, (name, value) => secrets.get(name) ?? value);
+}
+
+/**
+ * A string up to its query, without a code that is the end of its path; that code, or ""; and its
+ * query, with the `?`.
+ */
+function sections(conf: string): { path: string; code: string; query: string } {
+  const at = conf.indexOf("?");
+  const whole = at === -1 ? conf : conf.slice(0, at);
+  const query = at === -1 ? "" : conf.slice(at);
+  const scheme = whole.slice(0, whole.indexOf("://"));
+  const hasCode = KINDS.some(({ schemes, hasSecretPath }) => hasSecretPath && schemes.includes(scheme));
+  const cut = hasCode ? whole.lastIndexOf("/") + 1 : whole.length;
+  return { path: whole.slice(0, cut), code: whole.slice(cut), query };
 }
 
 /** Whether a secret in the string is masked. */
 export function isMasked(conf: string): boolean {
-  let found = false;
-  mapMasked(conf, (name, value) => {
+  const { code, query } = sections(conf);
+  let found = code === MASK;
+  mapMasked(query, (name, value) => {
     found ||= isSecret(name);
     return value;
   });
   return found;
 }
 
-function mapMasked(conf: string, map: (name: string, value: string) => string): string {
-  const at = conf.indexOf("?");
-  if (at === -1) return conf;
-  return (
-    conf.slice(0, at + 1) +
-    mapParameters(conf.slice(at + 1), (name, value) => (decoded(value) === MASK ? map(name, value) : value))
-  );
+function mapMasked(query: string, map: (name: string, value: string) => string): string {
+  return mapParameters(query, (name, value) => (decoded(value) === MASK ? map(name, value) : value));
 }
 
 /** Maps the values of a query, as they are written. Names are compared percent-decoded. */
 function mapParameters(query: string, map: (name: string, value: string) => string): string {
-  return query
-    .split("&")
-    .map((pair) => {
-      const at = pair.indexOf("=");
-      return at === -1 ? pair : `${pair.slice(0, at)}=${map(decoded(pair.slice(0, at)), pair.slice(at + 1))}`;
-    })
-    .join("&");
+  if (query === "") return "";
+  const pairs = query.slice(1).split("&");
+  const mapped = pairs.map((pair) => {
+    const at = pair.indexOf("=");
+    return at === -1 ? pair : `${pair.slice(0, at)}=${map(decoded(pair.slice(0, at)), pair.slice(at + 1))}`;
+  });
+  return `?${mapped.join("&")}`;
 }
 
 function decoded(name: string): string {

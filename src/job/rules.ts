@@ -1,6 +1,7 @@
+import type { Terms } from "../destinations/destination.ts";
 import { type Filter, parseFilter } from "../filter/parse.ts";
 import { UPLOAD_BYTES, UPLOAD_INTERVAL_S, UPLOAD_RECORDS } from "../limits.ts";
-import type { OutputFormat } from "../output/format.ts";
+import { isPlain, type OutputFormat } from "../output/format.ts";
 import { EXTRA_FIELDS, type ExtraField } from "../record/fields.ts";
 import type { Fault } from "../record/record.ts";
 import { EXTRA_FIELDS_FORMAT, type JobConfig, type UploadLimits } from "./config.ts";
@@ -41,6 +42,38 @@ export function readJob(body: JobBody, extra: readonly ExtraField[] = []): Read<
   // Releases before extra fields would ship others, or drop what they cannot judge.
   const floor = extraFieldsOf(shipping.value).length === 0 ? {} : { floor: EXTRA_FIELDS_FORMAT };
   return { ok: true, value: { ...shipping.value, limits, canary: body.canary === true, ...floor } };
+}
+
+/**
+ * What of a job its destination does not take, with the place in its body; and its limits, so that
+ * one write holds what is cut.
+ */
+export function fitDestination(
+  { output, limits, canary }: JobMeaning,
+  body: Pick<JobBody, "output_options">,
+  { plainRecords, fields, limits: most, isReadable }: Terms,
+): { faults: Fault[]; limits: UploadLimits } {
+  const pointer = body.output_options == null ? "/logpull_options" : "/output_options";
+  const faults: Fault[] = [];
+  if (plainRecords && !isPlain(output))
+    faults.push({
+      pointer,
+      message: "this destination takes NDJSON records alone: no CSV, template, prefix or delimiter",
+    });
+  const missing = fields.filter((name) => output.fieldNames !== null && !output.fieldNames.includes(name));
+  for (const name of missing)
+    faults.push({ pointer, message: `this destination needs the field ${name}: name it, or leave field_names out` });
+  if (canary && !isReadable)
+    faults.push({ pointer: "/canary", message: "canary: this destination cannot be read back" });
+  if (most === null) return { faults, limits };
+  return {
+    faults,
+    limits: {
+      ...limits,
+      records: Math.min(limits.records, most.records),
+      bytes: Math.min(limits.bytes, most.bytes),
+    },
+  };
 }
 
 /** Extra fields that a valid job ships, or filters on. */

@@ -37,6 +37,13 @@ export const NDJSON: OutputFormat = {
   escapeDollarBrace: false,
 };
 
+/** Whether records are lines of JSON objects, and nothing else is written. */
+export function isPlain(format: OutputFormat): boolean {
+  const { fieldNames, escapeDollarBrace } = format;
+  const plain: OutputFormat = { ...NDJSON, fieldNames, escapeDollarBrace };
+  return (Object.keys(plain) as (keyof OutputFormat)[]).every((name) => format[name] === plain[name]);
+}
+
 /**
  * The parts of a record, in order: the first text, the first field's value, the second text, …, the
  * last text. One more text than fields.

@@ -86,11 +86,15 @@ async function copy(
       if (found !== null) return ofSource(found, piece.doubtful);
       const { error } = outcome;
       if (error.kind === "refused") return { kind: "refused", words: error.words };
-      return { kind: "failed", error, doubtful: error.kind === "unreachable" };
+      return { kind: "failed", error, doubtful: outcome.mayBeThere ?? error.kind === "unreachable" };
     }
+    case "divide":
+    case "partly":
+      throw new Error("a store takes an object whole");
   }
 }
 
-function ofSource(fault: SourceFault, doubtful: boolean): CopyOutcome {
+/** What a fault of the source is for its copy. */
+export function ofSource(fault: SourceFault, doubtful: boolean): CopyOutcome {
   return fault.kind === "error" ? { kind: "failed", error: fault.error, doubtful } : fault;
 }

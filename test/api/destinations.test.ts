@@ -29,7 +29,7 @@ const read = async (): Promise<Job> => (await call<Job>("GET", "/logship/jobs/1"
 describe("a destination that cannot be read", () => {
   const wrong: [what: string, conf: string, why: string][] = [
     ["no destination", "traces", "destination_conf must be <scheme>://<bucket>/<path>?<parameters>"],
-    ["an unknown scheme", "nowhere://traces/logs", UNKNOWN_SCHEME],
+    ["an unknown scheme", "ftp://traces/logs", UNKNOWN_SCHEME],
     [
       "an unknown parameter",
       `s3://traces/x?region=auto&colour=red&${keys}`,

@@ -98,7 +98,7 @@ describe("asking for a challenge", () => {
 
   const refused: [what: string, conf: () => string, why: string][] = [
     ["no destination", () => "traces", "destination_conf must be <scheme>://<bucket>/<path>?<parameters>"],
-    ["an unknown scheme", () => "nowhere://traces/logs", UNKNOWN_SCHEME],
+    ["an unknown scheme", () => "ftp://traces/logs", UNKNOWN_SCHEME],
     ["no keys", () => "s3://traces/x?region=auto", "access-key-id is missing"],
     [
       "masked keys",

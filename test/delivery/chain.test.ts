@@ -86,6 +86,7 @@ describe("the status of a log", () => {
     setAside: { objects: 0, records: 0, oldestMs: null },
     canary: { state: "ok", sinceMs: n, lastOkMs: null, why: null },
     replayed: { objects: n, records: 2 * n, bytes: 3 * n },
+    resentInDoubt: n,
     sealed: true,
     ...fields,
   });

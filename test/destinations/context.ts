@@ -18,6 +18,7 @@ export const PRODUCTION: DestinationContext = {
       return JSON.stringify({ host: "store.example", access_key_id: "x", secret_access_key: "y" });
     return undefined;
   },
+  binding: (name) => (name === "KV" ? "other" : name === "GONE" ? "unbound" : "unlisted"),
 };
 
 export const LOCAL: DestinationContext = {
@@ -33,11 +34,6 @@ export function destination(conf: string, context: DestinationContext = PRODUCTI
   return parsed.value as S3Destination;
 }
 
-/** What is said of a scheme that is none. */
-export const UNKNOWN_SCHEME = `unknown scheme; supported are ${KINDS.flatMap(({ schemes }) => schemes)
-  .map((scheme) => `${scheme}://`)
-  .join(", ")}`;
-
 /** Why a destination is refused. @throws if it is not. */
 export function refusal(conf: string, context: DestinationContext = PRODUCTION): string {
   const parsed = parseDestination(conf, context);
@@ -49,3 +45,8 @@ export function endpoint(text: string, allowLoopback = false): string {
   const parsed = parseEndpoint(text, "endpoint", allowLoopback);
   return parsed.ok ? parsed.value.href : `refused: ${parsed.why}`;
 }
+
+/** What is said of a scheme that no kind has. */
+export const UNKNOWN_SCHEME = `unknown scheme; supported are ${KINDS.flatMap(({ schemes }) => schemes)
+  .map((scheme) => `${scheme}://`)
+  .join(", ")}`;

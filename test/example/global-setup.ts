@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
 import {
+  arePackagesInstalled,
   buildExample,
   copyExample,
   installPackages,
-  arePackagesInstalled,
   SHOP_NAME,
   type ShopSecrets,
   startShop,

@@ -1,9 +1,10 @@
 /**
  * A scripted S3 endpoint on 127.0.0.1 for tests: path-style PUT, GET, HEAD, DELETE and
- * ListObjectsV2. Below the account of Azure's emulators it speaks Azure's dialect
- * (azure-dialect.ts). A bucket exists once it is named. Every request's Signature V4 and body hash
- * are verified, and each bucket has a script of faults (s3-script.ts). Methods give its requests
- * and objects. So does HTTP below `/__control/<bucket>/`, for tests that have only `fetch`
+ * ListObjectsV2, and the same of Google (google-dialect.ts) and, below the account of Azure's
+ * emulators, of Azure (azure-dialect.ts). A bucket exists once it is named. Every request's
+ * signature and body hash are verified, and each bucket has a script of faults (s3-script.ts).
+ * Methods give its requests and objects. So does HTTP below `/__control/<bucket>/`, for tests that
+ * have only `fetch`
  * (s3-control.ts is the client):
  *
  * | request | answer |
@@ -28,6 +29,7 @@ import {
   permissionFault,
   withoutAccount,
 } from "./azure-dialect.ts";
+import { fromGoogle, googleFault, isGoogle, toGoogle } from "./google-dialect.ts";
 import { type Answer, answer, Bucket, faultAnswer, type Operation, summarise } from "./s3-bucket.ts";
 import {
   type Action,
@@ -126,12 +128,13 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
     path: string,
     query: URLSearchParams,
   ): Promise<void> {
-    const headers = flatten(req.headers);
+    const received = flatten(req.headers);
+    const headers = isGoogle(received) ? fromGoogle(received) : received;
     const method = req.method ?? "";
     const isAzure = isAzurePath(path);
     const { bucket: bucketName, key, malformed } = readTarget(isAzure ? withoutAccount(path) : path);
     const bucket = bucketOf(bucketName);
-    const seen = noteRequest(bucket, method, key, query, headers);
+    const seen = noteRequest(bucket, method, key, query, received);
     const say = (result: Answer, isScripted = false): void =>
       send(res, method, seen, isAzure ? asAzureAnswer(method, result, isScripted) : result);
 
@@ -139,7 +142,9 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
       ? { status: 400, code: "InvalidURI", message: "The path is not valid percent-encoded UTF-8 below a bucket." }
       : isAzure
         ? azureFault({ method, container: bucketName, query, headers }, now())
-        : ((await signatureFault({ method, path, query, headers }, credentials, now(), maxSkewMs)) ??
+        : ((isGoogle(received)
+            ? googleFault({ method, path, query, headers: received }, credentials)
+            : await signatureFault({ method, path, query, headers }, credentials, now(), maxSkewMs)) ??
           headerFault(method, headers, allowUnsignedPayload));
     if (fault !== null) {
       if ((await readBody(req, 0)) === null) return abort(seen);
@@ -349,7 +354,7 @@ function noteRequest(
 ): SeenRequest {
   const scope = readScope(headers.authorization);
   const ofInterest = Object.entries(headers).filter(
-    ([name]) => /^(content-|if-|x-amz-|x-ms-)/.test(name) && name !== "x-amz-security-token",
+    ([name]) => /^(content-|if-|x-amz-|x-goog-|x-ms-)/.test(name) && name !== "x-amz-security-token",
   );
   const seen: SeenRequest = {
     seq: bucket.requests.length + 1,
@@ -447,7 +452,8 @@ function readBody(req: IncomingMessage, length: number, untilBytes: number | nul
   });
 }
 
-function send(res: ServerResponse, method: string, seen: SeenRequest, { status, headers, body }: Answer): void {
+function send(res: ServerResponse, method: string, seen: SeenRequest, { status, headers: meant, body }: Answer): void {
+  const headers = seen.headers["x-goog-date"] === undefined ? meant : toGoogle(meant);
   seen.state = "answered";
   seen.status = status;
   const bytes = Buffer.from(body);

@@ -1,5 +1,5 @@
 import { isLocalHost } from "../../hosts.ts";
-import { parseEndpoint, parseParameters, parsePath } from "../conf.ts";
+import { parseEndpoint, parseParameters, parsePath, STORE_TERMS } from "../conf.ts";
 import type {
   ConfParts,
   DestinationContext,
@@ -20,6 +20,8 @@ import { createsOnly, expiredWords, readSas, remarkOf, SAS_PARAMETERS, SIGNATURE
  */
 export const azure = {
   schemes: ["azure"],
+  hasSecretPath: false,
+  terms: () => STORE_TERMS,
   isSecret: (parameter) => parameter === SIGNATURE,
   place: (parts, context) => {
     const read = readPlace(parts, context);

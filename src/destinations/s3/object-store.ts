@@ -1,8 +1,9 @@
 import { AwsV4Signer } from "aws4fetch";
 import { fromHex, toBase64 } from "../../bytes.ts";
+import type { AccessKey } from "../access-keys.ts";
 import type { Destination, NetworkPlatform, Place } from "../destination.ts";
 import type { PutRequest } from "../store/client.ts";
-import { type Dialect, HttpStore, keyUrl, xmlCode } from "../store/http-store.ts";
+import { type Dialect, EMPTY_SHA256, HttpStore, keyUrl, xmlCode } from "../store/http-store.ts";
 import { meaningOf } from "./codes.ts";
 
 export interface S3Place extends Place {
@@ -13,7 +14,7 @@ export interface S3Place extends Place {
 
 /** What signs the requests. */
 export interface S3Destination extends S3Place, Destination {
-  readonly credentials: { accessKeyId: string; secretAccessKey: string };
+  readonly credentials: AccessKey;
 }
 
 /**
@@ -21,9 +22,6 @@ export interface S3Destination extends S3Place, Destination {
  * MD5 (encrypted by a managed key).
  */
 const SHA256_META = "x-amz-meta-logship-sha256";
-
-/** SHA-256 of nothing, for requests without a body. */
-const EMPTY_SHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
 /** A bucket reached by signed requests, Signature V4 with path-style addressing. */
 export class ObjectStore extends HttpStore {

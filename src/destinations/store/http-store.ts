@@ -40,9 +40,13 @@ const ERROR_BODY_WAIT_MS = 5_000;
  * Time for an answer without a large body, in ms; the slowest upload, in bytes a ms (50 kB/s); and
  * the longest, in ms: less than an alarm may run.
  */
-const ANSWER_TIMEOUT_MS = 60_000;
+export const ANSWER_TIMEOUT_MS = 60_000;
 const SLOWEST_BYTES_PER_MS = 50;
 const TIMEOUT_MAX_MS = 14 * 60_000;
+
+export function putTimeoutMs(bytes: number): number {
+  return Math.min(ANSWER_TIMEOUT_MS + bytes / SLOWEST_BYTES_PER_MS, TIMEOUT_MAX_MS);
+}
 
 /**
  * A store that is reached by HTTP. It never follows a redirect and never retries: callers decide.
@@ -58,8 +62,7 @@ export class HttpStore implements StoreClient {
 
   put(request: PutRequest): Promise<StoreAnswer> {
     const headers = this.#dialect.putHeaders(request);
-    const timeout = Math.min(ANSWER_TIMEOUT_MS + request.bytes / SLOWEST_BYTES_PER_MS, TIMEOUT_MAX_MS);
-    return this.#request("PUT", request.key, headers, request.body, timeout);
+    return this.#request("PUT", request.key, headers, request.body, putTimeoutMs(request.bytes));
   }
 
   head(key: string): Promise<StoreAnswer> {
@@ -125,6 +128,9 @@ export class HttpStore implements StoreClient {
     return { code, ...(means !== undefined && { means }), ...(region !== null && { region }) };
   }
 }
+
+/** SHA-256 of nothing, for requests without a body. */
+export const EMPTY_SHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
 /** `<Code>` of an error body as S3 has it, if it is a plain word. */
 export function xmlCode(text: string): string | null {

@@ -75,7 +75,7 @@ export async function uploadObject(
   const doubtful = object.doubtful || !isHeeded;
   const options = { leaveOut: mannerOf(trial.known), path, nowMs };
   const outcome = await uploadIn({ object: { ...object, doubtful }, body: noted, store }, options);
-  if (outcome.kind === "key_taken") return outcome;
+  if (outcome.kind !== "delivered" && outcome.kind !== "failed") return outcome;
   const { leaveOut: manner, ...said } = outcome;
   const learned = learnedFrom(known, trial, { manner, isTaken: isSent && isTaken(outcome) });
   return learned === known ? said : { ...said, leaveOut: learned };

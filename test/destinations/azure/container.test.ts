@@ -34,7 +34,8 @@ const open = (sas: string): OpenDestination => {
 };
 const fixed = (bytes: Uint8Array = BYTES): FixedObject => {
   const hash = (name: string): string => createHash(name).update(bytes).digest("hex");
-  return { key: KEY, bytes: bytes.length, sha256: hash("sha256"), md5: hash("md5"), contentType: "application/gzip" };
+  const sums = { sha256: hash("sha256"), md5: hash("md5") };
+  return { key: KEY, bytes: bytes.length, ...sums, contentType: "application/gzip", records: 1, rawBytes: 100 };
 };
 const write = (to: OpenDestination, options = FIRST, bytes = BYTES) => to.write(fixed(bytes), () => bytes, options);
 const delivered = (verified = true) => ({ kind: "delivered", verified });

@@ -1,0 +1,90 @@
+import { failureOf, jsonOf, judgeByStatus, words } from "./answers.ts";
+import type { Receiver, ReceiverAnswer, Verdict } from "./receiver.ts";
+import { testLine, withTime } from "./records.ts";
+
+/** Elasticsearch's `http.max_content_length` is 100 MB by default; small bodies answer sooner. */
+const BODY_BYTES = 20_000_000;
+const RECORDS = 10_000;
+
+/** What each record gets besides its own text, in bytes: an action with its id, and a time. */
+const ADDED_BYTES = 150;
+
+/**
+ * Elasticsearch and OpenSearch: bulk requests of `create` actions with ids of ours, so that one
+ * index takes each record once.
+ * https://www.elastic.co/docs/api/doc/elasticsearch/operation/operation-bulk
+ */
+export const elastic: Receiver = {
+  scheme: "elastic",
+  name: "Elasticsearch",
+  parameters: ["pipeline", "routing", "require_data_stream", "require_alias"],
+  own: [],
+  hasSecretPath: false,
+  id: "_id: once within one backing index",
+  takes: { plainRecords: true, fields: ["EventTimestampMs"], limits: { records: RECORDS, bytes: 10_000_000 } },
+  fault: ({ path }) =>
+    /^[^/]{1,255}$/.test(path) ? null : "the path must be the name of an index, an alias or a data stream",
+  requestPath: (path) => `${path}/_bulk`,
+  form: () => ({
+    contentType: "application/x-ndjson",
+    frame: { open: "", betweenGroups: "", between: "\n", closeGroup: "\n", close: "" },
+    limits: { records: RECORDS, bytes: BODY_BYTES, entryBytes: BODY_BYTES - ADDED_BYTES, maxAgeMs: null },
+    entry: (record, id) => ({ group: "", text: `{"create":{"_id":"${id}"}}\n${withTime(record, "@timestamp")}` }),
+  }),
+  // Of each record no more than what became of it.
+  request: () => ({ query: { filter_path: "errors,items.*.status,items.*.error.type" } }),
+  judge,
+  probe: (_options, nowMs) => ({ line: testLine(nowMs) }),
+};
+
+/** https://www.elastic.co/docs/api/doc/elasticsearch/operation/operation-bulk */
+function judge(answer: ReceiverAnswer, count: number): Verdict {
+  const byStatus = judgeByStatus(answer, { taken: [200] });
+  if (byStatus.kind !== "taken") return byStatus;
+  const said = jsonOf(answer);
+  const items = listOf(said, "items");
+  // A proxy's page, or an answer that was cut off: nothing is known of any record.
+  if (items === null || items.length !== count) {
+    const error = {
+      kind: "busy",
+      words: `${words(answer)}, but not what became of each record`,
+      retryAfterS: null,
+      cause: "not_kept",
+    } as const;
+    return { kind: "failed", error, mayBeThere: true };
+  }
+  const again: number[] = [];
+  const refused: { entry: number; words: string }[] = [];
+  let first: { status: number; type: string | null } | null = null;
+  for (const [entry, item] of items.entries()) {
+    const { status, type } = resultOf(item);
+    // 409: it is there from an earlier attempt.
+    if ((status >= 200 && status < 300) || status === 409) continue;
+    const failure = failureOf({ ...answer, status }, type);
+    if (failure.kind === "refused") refused.push({ entry, words: words({ status }, type) });
+    else {
+      again.push(entry);
+      first ??= { status, type };
+    }
+  }
+  if (first === null && refused.length === 0) return { kind: "taken" };
+  const error = first === null ? null : failureOf({ ...answer, status: first.status }, first.type);
+  // Nothing of it was taken: that is the body's failure, not that of some records.
+  if (error !== null && again.length === count) return { kind: "failed", error, mayBeThere: false };
+  return { kind: "partly", again, error, refused, unnamed: null };
+}
+
+function listOf(said: unknown, name: string): unknown[] | null {
+  if (typeof said !== "object" || said === null) return null;
+  const list = (said as Record<string, unknown>)[name];
+  return Array.isArray(list) ? list : null;
+}
+
+/** `{"create":{"status":201}}`; a status of 500 where none can be read. */
+function resultOf(item: unknown): { status: number; type: string | null } {
+  const [result] = typeof item === "object" && item !== null ? Object.values(item) : [];
+  if (typeof result !== "object" || result === null) return { status: 500, type: null };
+  const { status, error } = result as { status?: unknown; error?: { type?: unknown } };
+  const type = error?.type;
+  return { status: typeof status === "number" ? status : 500, type: typeof type === "string" ? type : null };
+}

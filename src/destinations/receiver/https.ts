@@ -1,0 +1,22 @@
+import { judgeByStatus } from "./answers.ts";
+import type { Receiver } from "./receiver.ts";
+
+/**
+ * An address of its own: gzip of what the job writes, one POST an object; every 2xx is a success.
+ * https://developers.cloudflare.com/logs/logpush/logpush-job/enable-destinations/http/
+ */
+export const https: Receiver = {
+  scheme: "https",
+  name: "this address",
+  parameters: "any",
+  own: [],
+  hasSecretPath: false,
+  id: "header Idempotency-Key",
+  takes: { plainRecords: false, fields: [], limits: null },
+  fault: () => null,
+  form: () => null,
+  request: () => ({}),
+  judge: (answer) => judgeByStatus(answer),
+  // As the vendor's: receivers made for it know this one.
+  probe: () => ({ line: '{"content":"tests","filename":"test.txt"}' }),
+};

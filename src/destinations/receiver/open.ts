@@ -1,0 +1,248 @@
+import { gunzipSync, gzipSync } from "node:zlib";
+import { within } from "../../platform.ts";
+import { readStream } from "../../streams.ts";
+import { whyUnreachable } from "../connection.ts";
+import type { Body, FixedObject, NetworkPlatform, OpenDestination, WriteOutcome } from "../destination.ts";
+import type { Failure } from "../failure.ts";
+import { retryAfter } from "../retry-after.ts";
+import { buildBody, linesOf } from "./body.ts";
+import type { BodyForm, Receiver, ReceiverAnswer, ReceiverDestination, Verdict } from "./receiver.ts";
+
+/** Time for an answer, in ms; the slowest upload, in bytes a ms; and the longest time, in ms. */
+const ANSWER_MS = 60_000;
+const SLOWEST_BYTES_PER_MS = 50;
+const LONGEST_MS = 10 * 60_000;
+const PROBE_MS = 20_000;
+const WHY_MS = 6_000;
+
+/** Bounds of reading an answer. A list of what became of each of 10,000 records is below 1 MiB. */
+const ANSWER_MAX_BYTES = 1_048_576;
+const ANSWER_BODY_MS = 15_000;
+
+/** An object above this size, before compression, is not read into memory: it is divided. */
+const READ_MAX_BYTES = 16_000_000;
+
+const NOT_READABLE = "a receiver cannot be read back";
+
+/** A receiver, opened. What it takes, it cannot show: nothing is ever `verified`. */
+export function openReceiver(
+  destination: ReceiverDestination,
+  receiver: Receiver,
+  platform: NetworkPlatform,
+): OpenDestination {
+  const sender = new Sender(destination, receiver, platform);
+  return {
+    write: (object, body) => write(object, body, sender),
+    stands: async () => "unknown",
+    overwrite: async () => ({ kind: "misconfigured", words: NOT_READABLE, cause: "configuration" }),
+    read: async () => ({
+      ok: false,
+      why: "refused",
+      words: NOT_READABLE,
+      retryAfterS: null,
+      cause: "configuration",
+    }),
+    probe: () => probe(sender),
+    challenge: async () => NOT_READABLE,
+  };
+}
+
+async function write(object: FixedObject, body: () => Uint8Array | Body, sender: Sender): Promise<WriteOutcome> {
+  const { form, receiver } = sender;
+  const id = idOf(object.key);
+  const { limits } = receiver.takes;
+  if (form === null) {
+    if (limits !== null && isOver(object, limits)) {
+      if (object.records > 1) return { kind: "divide", ...limits, why: null };
+      const words = `a record of ${object.rawBytes} bytes; ${receiver.name} takes ${limits.bytes}`;
+      return partly({ refused: [{ record: 0, words }] });
+    }
+    const verdict = await sender.send(id, body(), object.bytes, object.contentType, object.records);
+    return outcomeOf(verdict, object, sender, (entry) => entry);
+  }
+  if (object.rawBytes > READ_MAX_BYTES && object.records > 1) {
+    const bytes = Math.min(limits?.bytes ?? READ_MAX_BYTES, Math.floor(object.rawBytes / 2));
+    return {
+      kind: "divide",
+      records: Math.min(limits?.records ?? object.records, object.records - 1),
+      bytes,
+      why: null,
+    };
+  }
+  const lines = await contentLines(body());
+  const built =
+    lines === null ? ({ kind: "unreadable" } as const) : buildBody(lines, id, form, receiver.name, sender.nowMs());
+  switch (built.kind) {
+    case "unreadable": {
+      const words = `holds what is no NDJSON record, as ${receiver.name} needs`;
+      return { kind: "failed", error: { kind: "refused", words, cause: "configuration" }, mayBeThere: false };
+    }
+    case "too_large":
+      return { kind: "divide", records: built.records, bytes: built.bytes, why: null };
+    case "refused": {
+      const refused = new Set(built.refused.map(({ record }) => record));
+      const again = (lines ?? []).flatMap((_, number) => (refused.has(number) ? [] : [number]));
+      return partly({ refused: built.refused, again });
+    }
+    case "body": {
+      const packed = new Uint8Array(gzipSync(built.text));
+      const verdict = await sender.send(id, packed, packed.length, form.contentType, built.records.length);
+      return outcomeOf(verdict, object, sender, (entry) => built.records[entry]);
+    }
+  }
+}
+
+/**
+ * What a verdict means for an object. A body that is refused as a whole goes on as halves, until
+ * the record is found that it was refused for; unless the receiver refuses a probe as well.
+ */
+async function outcomeOf(
+  verdict: Verdict,
+  object: FixedObject,
+  sender: Sender,
+  recordOf: (entry: number) => number | undefined,
+): Promise<WriteOutcome> {
+  switch (verdict.kind) {
+    case "taken":
+      return { kind: "delivered", verified: false };
+    case "partly": {
+      const refused = verdict.refused.flatMap(({ entry, words }) => {
+        const record = recordOf(entry);
+        return record === undefined ? [] : [{ record, words }];
+      });
+      const again = verdict.again.flatMap((entry) => recordOf(entry) ?? []);
+      return { kind: "partly", isSent: true, again, refused, error: verdict.error, unnamed: verdict.unnamed };
+    }
+    case "failed": {
+      const { error, mayBeThere } = verdict;
+      if (error.kind !== "refused") return { kind: "failed", error, mayBeThere };
+      const probed = await sender.probe();
+      if (probed.kind === "failed") {
+        const { error: found } = probed;
+        const kind = found.kind === "refused" ? { ...found, kind: "misconfigured" as const } : found;
+        return { kind: "failed", error: kind, mayBeThere };
+      }
+      if (object.records < 2 || mayBeThere) return { kind: "failed", error, mayBeThere };
+      return { kind: "divide", records: Math.ceil(object.records / 2), bytes: object.rawBytes, why: error.words };
+    }
+  }
+}
+
+/** What is refused before anything is sent. */
+function partly(leftover: Partial<Extract<WriteOutcome, { kind: "partly" }>>): WriteOutcome {
+  return { kind: "partly", isSent: false, again: [], refused: [], error: null, unnamed: null, ...leftover };
+}
+
+function isOver({ records, rawBytes }: FixedObject, limits: { records: number; bytes: number }): boolean {
+  return records > limits.records || rawBytes > limits.bytes;
+}
+
+/** The id of an object in every attempt: the end of its key, without what kind of file it is. */
+function idOf(key: string): string {
+  const name = key.slice(key.lastIndexOf("/") + 1);
+  return name.replace(/(?:\.[a-z]+)*$/, "");
+}
+
+/** null: it is no gzip of text. */
+async function contentLines(body: Uint8Array | Body): Promise<string[] | null> {
+  const packed = body instanceof Uint8Array ? body : new Uint8Array(await new Response(body).arrayBuffer());
+  try {
+    return linesOf(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(gunzipSync(packed)));
+  } catch {
+    return null;
+  }
+}
+
+async function probe(sender: Sender): Promise<string | null> {
+  const verdict = await sender.probe();
+  if (verdict.kind === "taken") return null;
+  if (verdict.kind === "partly") {
+    const said = verdict.refused[0]?.words ?? verdict.unnamed?.words ?? verdict.error?.words ?? "it was not taken";
+    return `error sending a test record: ${said}`;
+  }
+  const { words, cause } = verdict.error;
+  const why = cause === "connection_failed" ? await sender.whyUnreachable() : null;
+  return `error sending a test record: ${why === null ? words : `connection failed: ${why}`}`;
+}
+
+/** Sends bodies to one receiver. It never follows a redirect, and never sends one twice. */
+class Sender {
+  readonly receiver: Receiver;
+  readonly form: BodyForm | null;
+  readonly #destination: ReceiverDestination;
+  readonly #platform: NetworkPlatform;
+
+  constructor(destination: ReceiverDestination, receiver: Receiver, platform: NetworkPlatform) {
+    this.receiver = receiver;
+    this.#destination = destination;
+    this.#platform = platform;
+    this.form = receiver.form(destination.credentials.options);
+  }
+
+  nowMs(): number {
+    return this.#platform.now();
+  }
+
+  /** Sends the record that shows whether records can be sent. */
+  async probe(): Promise<Verdict> {
+    const { options } = this.#destination.credentials;
+    const probe = this.receiver.probe(options, this.nowMs());
+    const id = `test-${this.nowMs().toString(16)}`;
+    let text: string;
+    if ("body" in probe) text = probe.body;
+    else if (this.form === null) text = `${probe.line}\n`;
+    else {
+      const built = buildBody([probe.line], id, this.form, this.receiver.name, this.nowMs());
+      if (built.kind !== "body") throw new Error("a test record does not fit a body");
+      text = built.text;
+    }
+    const packed = new Uint8Array(gzipSync(text));
+    const type = this.form?.contentType ?? "application/x-ndjson";
+    return within(PROBE_MS, this.send(id, packed, packed.length, type, 1), lost("timeout"));
+  }
+
+  async whyUnreachable(): Promise<string | null> {
+    return within(WHY_MS, whyUnreachable(this.#destination.endpoint, this.#platform), null);
+  }
+
+  /** One request. @param packed gzip. @param count of the entries in it. Never throws. */
+  async send(id: string, packed: Uint8Array | Body, bytes: number, type: string, count: number): Promise<Verdict> {
+    const { url, options } = this.#destination.credentials;
+    const added = this.receiver.request(options, id);
+    const headers = new Headers([...options.headers]);
+    if (!options.headers.has("content-type")) headers.set("content-type", type);
+    headers.set("content-encoding", "gzip");
+    headers.set("content-length", `${bytes}`);
+    headers.set("idempotency-key", id);
+    for (const [name, value] of Object.entries(added.headers ?? {})) headers.set(name, value);
+    const target = new URL(url);
+    const query = new URLSearchParams(added.query ?? {}).toString();
+    if (query !== "") target.search = target.search === "" ? `?${query}` : `${target.search}&${query}`;
+    const timeoutMs = Math.min(ANSWER_MS + bytes / SLOWEST_BYTES_PER_MS, LONGEST_MS);
+    // Not `AbortSignal.timeout`: its timer cannot be cleared, and keeps a durable object awake.
+    const deadline = new AbortController();
+    const timer = setTimeout(() => deadline.abort(new DOMException("too slow", "TimeoutError")), Math.round(timeoutMs));
+    try {
+      const init = { method: "POST", headers, body: packed, redirect: "manual", signal: deadline.signal } as const;
+      const response = await this.#platform.fetch(target.href, init);
+      return this.receiver.judge(await this.#answer(response), count);
+    } catch (error) {
+      // Only the kind of failure is kept: the text may hold the URL, and whatever is in that.
+      return lost(error instanceof Error && error.name === "TimeoutError" ? "timeout" : "connection_failed");
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #answer({ status, headers, body }: Response): Promise<ReceiverAnswer> {
+    const { bytes } = await readStream(body, { maxBytes: ANSWER_MAX_BYTES, ms: ANSWER_BODY_MS });
+    const text = new TextDecoder().decode(bytes);
+    return { status, headers, text, retryAfterS: retryAfter(headers.get("retry-after"), this.#platform.now()) };
+  }
+}
+
+function lost(cause: "timeout" | "connection_failed"): Extract<Verdict, { kind: "failed" }> {
+  const words = cause === "timeout" ? "no answer in time" : "connection failed";
+  const error: Failure = { kind: "unreachable", words, cause };
+  return { kind: "failed", error, mayBeThere: true };
+}

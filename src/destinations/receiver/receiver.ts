@@ -1,0 +1,128 @@
+import type { Destination, Terms } from "../destination.ts";
+import type { Failure } from "../failure.ts";
+
+/**
+ * A receiver takes the records of an object in one HTTP request, and cannot be read back. A kind of
+ * receiver is a file of this folder, with one of these, and a line in kinds.ts; kind.ts makes a
+ * destination of it.
+ */
+export interface Receiver {
+  readonly scheme: string;
+  /** Whether an address of its scheme is its own; absent: every one that is of no other. */
+  isAt?(host: string, path: string): boolean;
+  /** Its name for people. */
+  readonly name: string;
+  /**
+   * Parameters of its string besides `header_<Name>`; what is no `own` one goes into the address of
+   * its requests as it is. "any": whatever there is.
+   */
+  readonly parameters: "any" | readonly string[];
+  /** Of these, those that are for us: no request has them. */
+  readonly own: readonly string[];
+  /** The end of its path is a secret. */
+  readonly hasSecretPath: boolean;
+  /** As in `Repeats`: by what a repeat is told. */
+  readonly id: string;
+  /**
+   * What a job that ships there keeps to. Its limits are those of an object as it is cut, so that
+   * one body holds it: those of the body, less what its form adds.
+   */
+  readonly takes: Pick<Terms, "plainRecords" | "fields" | "limits">;
+  /**
+   * @returns in words what is wrong with these parameters, header names and path; null: nothing.
+   */
+  fault(options: Options): string | null;
+  /** How records are put into a body; null: an object is sent as it is, gzip of NDJSON. */
+  form(options: Options): BodyForm | null;
+  /** The path of requests, where it is not the one of the string. */
+  requestPath?(path: string): string;
+  /** Headers and parameters that a request has besides its own. @param id of the object. */
+  request(options: Options, id: string): { headers?: Record<string, string>; query?: Record<string, string> };
+  /**
+   * What an answer means. Never throws: the answer is a stranger's. @param count of the entries
+   * sent.
+   */
+  judge(answer: ReceiverAnswer, count: number): Verdict;
+  /**
+   * The line of a record that shows whether it can be written to, in NDJSON; or the body of a
+   * request that does so without a record.
+   */
+  probe(options: Options, nowMs: number): { line: string } | { body: string };
+}
+
+/** A receiver, with what its requests are made of. */
+export interface ReceiverDestination extends Destination {
+  readonly credentials: {
+    /** Without what a request adds. */
+    url: string;
+    options: Options;
+  };
+}
+
+/** What a string says, decoded. */
+export interface Options {
+  path: string;
+  /** Parameters by name. */
+  parameters: ReadonlyMap<string, string>;
+  /** Headers by name in lower case. */
+  headers: ReadonlyMap<string, string>;
+}
+
+/** A body: groups of entries. All texts but those of entries are constants of the form. Pure. */
+export interface BodyForm {
+  readonly contentType: string;
+  readonly frame: { open: string; betweenGroups: string; between: string; closeGroup: string; close: string };
+  readonly limits: FormLimits;
+  /**
+   * An entry. @param id of the record: that of its object, and its number in it, from 0; the same
+   * in every attempt.
+   */
+  entry(record: SentRecord, id: string): Entry;
+}
+
+export interface Entry {
+  /** How the group begins that it belongs to; "": there is one group without a text. */
+  group: string;
+  text: string;
+}
+
+/** A record as it is written: its chosen fields, in NDJSON, and what that says. */
+export interface SentRecord {
+  readonly line: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+  /** In ms since the epoch. */
+  readonly timeMs: number;
+}
+
+export interface FormLimits {
+  /** Entries of one body. */
+  records: number;
+  /** Of a body before compression, in UTF-8. */
+  bytes: number;
+  /** Of one entry, in UTF-8. */
+  entryBytes: number;
+  /** Older records are not taken, or dropped in silence; in ms. null: none is too old. */
+  maxAgeMs: number | null;
+}
+
+/** An answer, as far as anything may follow from it. */
+export interface ReceiverAnswer {
+  status: number;
+  headers: Headers;
+  /** The beginning of its body: at most 1 MiB. */
+  text: string;
+  retryAfterS: number | null;
+}
+
+export type Verdict =
+  | { kind: "taken" }
+  /** `mayBeThere`: some or all of it may have been taken. */
+  | { kind: "failed"; error: Failure; mayBeThere: boolean }
+  /** Entries by their place in the body. */
+  | {
+      kind: "partly";
+      again: readonly number[];
+      error: Failure | null;
+      refused: readonly { entry: number; words: string }[];
+      unnamed: { records: number; words: string } | null;
+    };
