@@ -1,4 +1,7 @@
+import { azure } from "./azure/kind.ts";
+import { binding } from "./binding/kind.ts";
 import type { Destination, DestinationKind, NetworkPlatform, OpenDestination, Place, Terms } from "./destination.ts";
+import { gs } from "./gs/kind.ts";
 import { datadog } from "./receiver/datadog.ts";
 import { elastic } from "./receiver/elastic.ts";
 import { https } from "./receiver/https.ts";
@@ -15,6 +18,9 @@ const RECEIVERS: readonly Receiver[] = [newrelic, https, elastic, datadog, splun
 /** Every kind of destination. A new kind is a file and a line here. */
 export const KINDS: readonly DestinationKind[] = [
   s3,
+  gs,
+  azure,
+  binding,
   ...[...Map.groupBy(RECEIVERS, ({ scheme }) => scheme)].map(([scheme, receivers]) => receiverKind(scheme, receivers)),
 ];
 
@@ -30,6 +36,11 @@ export function openDestination(
 /** What a place promises, and what a job that ships there has to keep to. */
 export function termsOf(place: Place): Terms {
   return kindOf(place).terms(place);
+}
+
+/** What a user should know of a destination that works; null: nothing. */
+export function remarkOn(destination: Destination): string | null {
+  return kindOf(destination).remark?.(destination) ?? null;
 }
 
 function kindOf({ scheme }: Pick<Place, "scheme">): DestinationKind {
