@@ -94,6 +94,8 @@ export interface FormLimits {
   entryBytes: number;
   /** Older records are not taken, or dropped in silence; in ms. null: none is too old. */
   maxAgeMs: number | null;
+  /** Nor are records of a time so far ahead, in ms; absent: of any. */
+  maxAheadMs?: number;
 }
 
 /** An answer, as far as anything may follow from it. */
@@ -102,12 +104,18 @@ export interface ReceiverAnswer {
   headers: Headers;
   /** The beginning of its body: at most 1 MiB. */
   text: string;
+  /** From `Retry-After`. */
   retryAfterS: number | null;
+  /** When it came, in ms since the epoch. */
+  atMs: number;
 }
 
 export type Verdict =
   | { kind: "taken" }
-  /** `mayBeThere`: some or all of it may have been taken. */
+  /**
+   * `mayBeThere`: some or all of it may have been taken. Of what is refused: some of it was, and
+   * the answer does not say which; it is found out with the same ids.
+   */
   | { kind: "failed"; error: Failure; mayBeThere: boolean }
   /** Entries by their place in the body. */
   | {
