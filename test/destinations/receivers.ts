@@ -3,6 +3,7 @@
  * RECEIVERS.
  */
 import { gunzipSync } from "node:zlib";
+import { DATABASES } from "./database-receivers.ts";
 import { SECRETS } from "./kinds.ts";
 
 /**
@@ -30,6 +31,8 @@ export interface ReceiverFixture {
    * too long.
    */
   recordBytes: number | null;
+  /** Statuses below 500 after which it may have taken some of a body. */
+  partialAt?: readonly number[];
 }
 
 /** The value of `Logs[0].Message[0]`: what a test knows a record by. */
@@ -54,8 +57,9 @@ export async function asked(url: string, { headers, body }: RequestInit): Promis
   return { url: new URL(url), headers: given, text };
 }
 
+/** Also of records that are texts in JSON. */
 export function marksIn(text: string): string[] {
-  return (text.match(MARK) ?? []).map((mark) => mark.slice(1, -1));
+  return (text.replaceAll('\\"', '"').match(MARK) ?? []).map((mark) => mark.slice(1, -1));
 }
 
 const json = (body: unknown, status = 200): Response => Response.json(body, { status });
@@ -101,6 +105,7 @@ function bulk(): ReceiverService {
 }
 
 export const RECEIVERS: { readonly [name: string]: ReceiverFixture } = {
+  ...DATABASES,
   https: {
     conf: `https://logs.example/in?header_Authorization=Bearer%20${SECRETS[0]}&team=a&x-token=${SECRETS[1]}`,
     service: anyAddress,

@@ -45,11 +45,12 @@ export function buildBody(
     const number = from + index;
     const record = readRecord(line);
     if (record === null) return { kind: "unreadable" };
-    const { group, text } = form.entry(record, `${id}-${number}`);
+    const { group, text, bytes: counted } = form.entry(record, `${id}-${number}`);
     const size = utf8Length(text);
+    const limited = counted ?? size;
     lineBytes += utf8Length(line) + 1;
-    if (size > limits.entryBytes) {
-      refused.push({ record: number, words: `a record of ${size} bytes; ${name} takes ${limits.entryBytes}` });
+    if (limited > limits.entryBytes) {
+      refused.push({ record: number, words: `a record of ${limited} bytes; ${name} takes ${limits.entryBytes}` });
     } else if (record.timeMs > 0 && record.timeMs < oldestMs) {
       const hours = (limits.maxAgeMs ?? 0) / 3_600_000;
       refused.push({ record: number, words: `older than the ${hours} hours that ${name} takes` });

@@ -75,6 +75,8 @@ export interface Entry {
   /** How the group begins that it belongs to; "": there is one group without a text. */
   group: string;
   text: string;
+  /** What counts against the limit of an entry, in UTF-8; absent: its text. */
+  bytes?: number;
 }
 
 /** A record as it is written: its chosen fields, in NDJSON, and what that says. */
