@@ -360,7 +360,7 @@ describe("clickhouse", () => {
     const conf = "clickhouse://ch.example:8443/?table=a.b&header_X-ClickHouse-User=me&header_X-ClickHouse-Key=SECRET";
     expect(maskDestination(conf)).not.toMatch(/SECRET|=me/);
     const { to, sent } = open(conf, async () => new Response(""));
-    expect([await to.probe(), sent[0]?.text]).toEqual([null, ""]);
+    expect([await to.probe(), sent[0]?.text]).toEqual([null, "\n"]);
     expect(sent[0]?.url.searchParams.get("query")).toBe("INSERT INTO `a.b` FORMAT JSONEachRow");
   });
 });

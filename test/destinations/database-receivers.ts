@@ -126,7 +126,8 @@ export function table(): ReceiverService {
       const known = ["async_insert", "date_time_input_format", "input_format_skip_unknown_fields", "wait_end_of_query"];
       if (Object.keys(settings).toSorted().join() !== known.join()) return raise(115, "UNKNOWN_SETTING", 404);
       if (token === undefined || settings.async_insert !== "0") return raise(36, "BAD_ARGUMENTS", 400);
-      const rows = text === "" ? [] : text.replace(/\n$/, "").split("\n");
+      if (text === "") return raise(354, "ZLIB_INFLATE_FAILED", 500);
+      const rows = text === "\n" ? [] : text.replace(/\n$/, "").split("\n");
       for (const row of rows) {
         const { timestamp, logship_id: id } = JSON.parse(row);
         if (row.includes(POISON) || typeof id !== "string" || !/^\d{4}-.*Z$/.test(timestamp))

@@ -50,8 +50,9 @@ export const clickhouse: Receiver = {
     },
   }),
   judge,
-  // No row: it needs the table, and the right to insert.
-  probe: () => ({ body: "" }),
+  // No row: it needs the table, and the right to insert. Releases refuse the gzip of nothing.
+  // https://github.com/ClickHouse/clickhouse-js/pull/229
+  probe: () => ({ body: "\n" }),
 };
 
 function tableOf({ parameters }: Options): string {
