@@ -77,6 +77,7 @@ describe("loki", () => {
     const outcome = await write(to, of);
     expect(outcome).toMatchObject({
       kind: "partly",
+      isSent: true,
       again: [],
       refused: [{ record: 7, words: "HTTP 400 too_far_behind" }],
       unnamed: null,
@@ -289,7 +290,7 @@ describe("otlp", () => {
   it.each([2, "2"])("sends nothing again that was rejected in part: %o", async (rejectedLogRecords) => {
     const outcome = await answered("otlp", () => Response.json({ partialSuccess: { rejectedLogRecords } }));
     const unnamed = { records: 2, words: "HTTP 200, but records were rejected" };
-    expect(outcome).toEqual({ kind: "partly", again: [], error: null, refused: [], unnamed });
+    expect(outcome).toEqual({ kind: "partly", isSent: true, again: [], error: null, refused: [], unnamed });
   });
 
   it.each(["", "{}", '{"partialSuccess":null}', '{"partialSuccess":{"errorMessage":"a warning"}}'])(

@@ -1,4 +1,4 @@
-import type { Terms } from "../destination.ts";
+import type { Destination, Terms } from "../destination.ts";
 import type { Failure } from "../failure.ts";
 
 /**
@@ -48,6 +48,15 @@ export interface Receiver {
    * request that does so without a record.
    */
   probe(options: Options, nowMs: number): { line: string } | { body: string };
+}
+
+/** A receiver, with what its requests are made of. */
+export interface ReceiverDestination extends Destination {
+  readonly credentials: {
+    /** Without what a request adds. */
+    url: string;
+    options: Options;
+  };
 }
 
 /** What a string says, decoded. */
