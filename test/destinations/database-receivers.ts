@@ -4,7 +4,7 @@
  */
 import { utf8Length } from "../../src/bytes.ts";
 import { SECRETS } from "./kinds.ts";
-import { asked, marksIn, POISON, type ReceiverFixture, type ReceiverService } from "./receivers.ts";
+import { asked, marksIn, POISON, type ReceiverFixture, type ReceiverService } from "./receiver-service.ts";
 
 /** The time of these services. */
 const NOW = Date.UTC(2026, 10, 20, 12);

@@ -45,10 +45,15 @@ export function buildBody(
     const number = from + index;
     const record = readRecord(line);
     if (record === null) return { kind: "unreadable" };
-    const { group, text, bytes: counted } = form.entry(record, `${id}-${number}`);
+    lineBytes += utf8Length(line) + 1;
+    const entry = form.entry(record, `${id}-${number}`);
+    if ("refused" in entry) {
+      refused.push({ record: number, words: entry.refused });
+      continue;
+    }
+    const { group, text, bytes: counted } = entry;
     const size = utf8Length(text);
     const limited = counted ?? size;
-    lineBytes += utf8Length(line) + 1;
     if (limited > limits.entryBytes) {
       refused.push({ record: number, words: `a record of ${limited} bytes; ${name} takes ${limits.entryBytes}` });
     } else if (record.timeMs > 0 && record.timeMs < oldestMs) {

@@ -49,6 +49,7 @@ export const loki: Receiver = {
   own: ["labels", "max-age-hours"],
   hasSecretPath: false,
   id: "logship_id in the line: repeats are merged when read",
+  tellsRepeats: true,
   takes: {
     plainRecords: true,
     fields: ["EventTimestampMs", "Outcome", "ScriptName"],

@@ -91,7 +91,8 @@ async function write(object: FixedObject, body: () => Uint8Array | Body, sender:
       const verdict = await sender.sendBody(id, built);
       const outcome = await outcomeOf(verdict, object, sender, (entry) => built.records[entry]);
       const isInDoubt = outcome.kind === "failed" && outcome.error.kind === "refused" && outcome.mayBeThere === true;
-      return isInDoubt && lines !== null && lines.length > 1 ? findRefused(lines, id, sender, form) : outcome;
+      const canFind = isInDoubt && receiver.tellsRepeats && lines !== null && lines.length > 1;
+      return canFind ? findRefused(lines, id, sender, form) : outcome;
     }
   }
 }
@@ -174,6 +175,14 @@ async function outcomeOf(
         const { error: found } = probed;
         const kind = found.kind === "refused" ? { ...found, kind: "misconfigured" as const } : found;
         return { kind: "failed", error: kind, mayBeThere };
+      }
+      const named = verdict.entry === undefined ? undefined : recordOf(verdict.entry);
+      if (named !== undefined && object.records > 1) {
+        const again = Array.from({ length: object.records }, (_, record) => record).filter(
+          (record) => record !== named,
+        );
+        const refused = [{ record: named, words: error.words }];
+        return partly({ isSent: true, refused, again, mayBeThere: true });
       }
       if (object.records < 2 || mayBeThere) return { kind: "failed", error, mayBeThere };
       return { kind: "divide", records: Math.ceil(object.records / 2), bytes: object.rawBytes, why: error.words };

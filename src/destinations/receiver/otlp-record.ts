@@ -1,4 +1,5 @@
 import type { SentRecord } from "./receiver.ts";
+import { listOf, objectOf } from "./records.ts";
 
 /** A value that an attribute may have. */
 export type Json = string | number | boolean | readonly string[];
@@ -16,7 +17,7 @@ export function recordAttributes(fields: Fields): Attributes {
   const event = objectOf(fields.Event);
   const request = objectOf(event.Request);
   const method = textOf(request.Method);
-  const [exception] = entriesOf(fields.Exceptions);
+  const [exception] = listOf(fields.Exceptions);
   const type = textOf(fields.EventType);
   return {
     "faas.trigger": type === undefined ? undefined : (TRIGGERS[type] ?? "other"),
@@ -72,59 +73,6 @@ const TRIGGERS: Readonly<Record<string, string | undefined>> = {
 const METHODS: ReadonlySet<string> = new Set([
   ...["CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE"],
 ]);
-
-type Severity = readonly [number: number, text: string];
-
-/** https://opentelemetry.io/docs/specs/otel/logs/data-model/#field-severitynumber */
-const DEBUG: Severity = [5, "DEBUG"];
-const INFO: Severity = [9, "INFO"];
-const WARN: Severity = [13, "WARN"];
-const ERROR: Severity = [17, "ERROR"];
-const LEVELS: ReadonlyMap<unknown, Severity> = new Map([
-  ["debug", DEBUG],
-  ["trace", DEBUG],
-  ["warn", WARN],
-  ["error", ERROR],
-]);
-
-/** Of an invocation that ended without fault of its own, though not as it was meant to. */
-const CUT_SHORT: ReadonlySet<string> = new Set(["canceled", "responseStreamDisconnected"]);
-
-/** The gravest of outcome, exceptions and log lines. */
-export function severityOf(fields: Fields): Severity {
-  const outcome = textOf(fields.Outcome) ?? "ok";
-  const levels = entriesOf(fields.Logs).map(({ Level }) => LEVELS.get(Level) ?? INFO);
-  if (entriesOf(fields.Exceptions).length > 0) levels.push(ERROR);
-  if (CUT_SHORT.has(outcome)) levels.push(WARN);
-  else if (outcome !== "ok") levels.push(ERROR);
-  return levels.reduce((gravest, level) => (level[0] > gravest[0] ? level : gravest), levels[0] ?? INFO);
-}
-
-/** The texts of exceptions and logs, a line each; of an invocation without any, what called it. */
-export function bodyOf(fields: Fields): string {
-  const exceptions = entriesOf(fields.Exceptions).map((entry) =>
-    [textOf(entry.name ?? entry.Name), textOf(entry.message ?? entry.Message)].filter(Boolean).join(": "),
-  );
-  const logs = entriesOf(fields.Logs).map(({ Message }) => (textsOf(Message) ?? []).join(" "));
-  const texts = [...exceptions, ...logs].filter((text) => text !== "");
-  if (texts.length > 0) return texts.join("\n");
-  const event = objectOf(fields.Event);
-  const request = objectOf(event.Request);
-  const called = [
-    textOf(request.Method) ?? textOf(fields.EventType),
-    textOf(request.URL) ?? textOf(event.Cron) ?? textOf(event.Queue) ?? textOf(event.RPCMethod),
-    numberOf(objectOf(event.Response).Status) ?? textOf(fields.Outcome),
-  ];
-  return called.filter((part) => part !== undefined).join(" ");
-}
-
-function objectOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
-}
-
-function entriesOf(value: unknown): Readonly<Record<string, unknown>>[] {
-  return Array.isArray(value) ? value.map(objectOf) : [];
-}
 
 function textOf(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;

@@ -1,6 +1,7 @@
 import { judgeByStatus, unclear, words } from "./answers.ts";
-import { bodyOf, type Json, recordAttributes, resourceAttributes, severityOf } from "./otlp-record.ts";
+import { type Json, recordAttributes, resourceAttributes } from "./otlp-record.ts";
 import type { Receiver, ReceiverAnswer, SentRecord, Verdict } from "./receiver.ts";
+import { messageOf, type Severity, severityOf } from "./records.ts";
 
 /** A collector takes 20 MiB of a body, after decompression. */
 const BODY_BYTES = 10_000_000;
@@ -44,8 +45,11 @@ export const otlp: Receiver = {
   probe: () => ({ body: '{"resourceLogs":[]}' }),
 };
 
+/** https://opentelemetry.io/docs/specs/otel/logs/data-model/#field-severitynumber */
+const SEVERITY_NUMBER: Readonly<Record<Severity, number>> = { info: 9, warn: 13, error: 17 };
+
 function logRecord(record: SentRecord, id: string): string {
-  const [severityNumber, severityText] = severityOf(record.fields);
+  const severity = severityOf(record.fields);
   const time = nanoseconds(record.timeMs);
   const given: Record<string, Json | undefined> = {
     ...recordAttributes(record.fields),
@@ -56,9 +60,9 @@ function logRecord(record: SentRecord, id: string): string {
     timeUnixNano: time,
     // When it was first seen is not known, and the clock would make each attempt another one.
     observedTimeUnixNano: time,
-    severityNumber,
-    severityText,
-    body: { stringValue: bodyOf(record.fields) },
+    severityNumber: SEVERITY_NUMBER[severity],
+    severityText: severity.toUpperCase(),
+    body: { stringValue: messageOf(record.fields) },
   });
   return `${head.slice(0, -1)},"attributes":${attributes(given)}}`;
 }
