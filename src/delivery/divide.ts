@@ -51,7 +51,7 @@ export function divide(
   const places = placesOf(object);
   for (const line of linesOf(object, into)) {
     const bytes = line.length;
-    if (part !== null && (part.records >= most.records || part.rawBytes + bytes > most.bytes)) end();
+    if (part !== null && (part.records >= most.records)) end();
     part ??= new Part(object, into);
     part.add(line, next(places));
   }

@@ -78,7 +78,7 @@ export async function written(control: BucketControl): Promise<number> {
   return (await control.puts()).filter(({ key }) => key.endsWith(".log.gz")).length;
 }
 
-/** Runs an alarm against a destination that does not answer, and advances the object's own timers. */
+/** Runs an alarm against a destination that does not answer, and advances its own timers. */
 export async function outlast(
   world: World,
   jobId: number,
