@@ -1,8 +1,5 @@
 /** Stores that are down for days, or fail in every way for a day, beside healthy ones. */
-import { runInDurableObject } from "cloudflare:test";
-import { env } from "cloudflare:workers";
 import { describe, vi } from "vitest";
-import { segmentOf } from "../../src/delivery/chain.ts";
 import { DeliveryLog } from "../../src/index.ts";
 import { platform } from "../../src/platform.ts";
 import { noise } from "../record/samples.ts";
@@ -13,7 +10,19 @@ import { jobObjects } from "../support/runtime/pipeline.ts";
 import type { World } from "../support/runtime/world.ts";
 import { type Action, type Match, type Rule, rule } from "../support/s3-script.ts";
 import { row } from "./row.ts";
-import { attempts, controlOf, countsOf, decided, HEADS, PUTS, pass, said, waitingJob, written } from "./stores.ts";
+import {
+  attempts,
+  controlOf,
+  countsOf,
+  decided,
+  HEADS,
+  outlast,
+  PUTS,
+  pass,
+  said,
+  waitingJob,
+  written,
+} from "./stores.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
@@ -131,32 +140,6 @@ describe("one of many objects", () => {
 });
 
 describe("a store that takes its time", () => {
-  /** Runs an alarm against a store that does not answer, and advances the object's own timers. */
-  async function outlast(
-    world: World,
-    jobId: number,
-    held: () => Promise<void>,
-    waitsMs: readonly number[],
-  ): Promise<void> {
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    const log = segmentOf(env.LOG, jobId, 0);
-    world.clock.advance(30_000);
-    const alarms = world.runAlarms();
-    await held();
-    // In steps, with real time between them: an answer that arrives meanwhile may set another
-    // timer.
-    const advance = async (ms: number): Promise<void> => {
-      for (let step = 0; step < 8; step++) {
-        await scheduler.wait(15);
-        await runInDurableObject(log, () => vi.advanceTimersByTimeAsync(ms / 8));
-      }
-    };
-    await advance(8_000);
-    await alarms;
-    for (const ms of waitsMs) await advance(ms);
-    vi.useRealTimers();
-  }
-
   for (const [name, action, stored] of [
     ["takes an object, and its answer never comes", { do: "withhold" }, 1],
     ["does not come to reading an object", { do: "hold" }, 0],
