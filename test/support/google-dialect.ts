@@ -1,8 +1,8 @@
 /**
- * The dialect of Google Cloud Storage at the scripted endpoint (s3-server.ts): a request signed with
- * GOOG4-HMAC-SHA256. It is checked here, and then means the S3 request of the same effect, so that
- * buckets and scripts are one. As at Google, `If-None-Match` means nothing to a PUT, and headers of
- * both families together are refused.
+ * The dialect of Google Cloud Storage at the scripted endpoint (s3-server.ts): a request signed
+ * with GOOG4-HMAC-SHA256. It is checked here, and then means the S3 request of the same effect, so
+ * that buckets and scripts are one. As at Google, `If-None-Match` means nothing to a PUT, and
+ * headers of both families together are refused.
  */
 import { createHash, createHmac } from "node:crypto";
 import { type ReceivedRequest, refused, type S3Fault } from "./s3-signature.ts";

@@ -1,9 +1,9 @@
 /**
  * A scripted S3 endpoint on 127.0.0.1 for tests: path-style PUT, GET, HEAD, DELETE and
- * ListObjectsV2, and the same of Google (google-dialect.ts). A bucket exists once it is named. Every request's Signature V4 and body hash are
- * verified, and each bucket has a script of faults (s3-script.ts). Methods give its requests and
- * objects. So does HTTP below `/__control/<bucket>/`, for tests that have only `fetch`
- * (s3-control.ts is the client):
+ * ListObjectsV2, and the same of Google (google-dialect.ts). A bucket exists once it is named.
+ * Every request's Signature V4 and body hash are verified, and each bucket has a script of faults
+ * (s3-script.ts). Methods give its requests and objects. So does HTTP below `/__control/<bucket>/`,
+ * for tests that have only `fetch` (s3-control.ts is the client):
  *
  * | request | answer |
  * | --- | --- |

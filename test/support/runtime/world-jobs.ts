@@ -12,8 +12,9 @@ import { readSingleMember } from "../gzip-member.ts";
 import { type AccountCounts, type Count, jobLedgerFaults, type LeftOut, objectListFaults } from "../ledger-audit.ts";
 import type { Minted, Oracle } from "../oracle.ts";
 import type { BucketControl } from "../s3-control.ts";
-import { api, createJob, destinationConf } from "./api.ts";
+import { api, boundConf, createJob, destinationConf } from "./api.ts";
 import { freshBucket } from "./pipeline.ts";
+import { folderOfBucket } from "./r2-over-fetch.ts";
 
 export interface JobOptions {
   /** Fields of the API, without the destination. */
@@ -23,6 +24,8 @@ export interface JobOptions {
   /** Only a random share is shipped. */
   readonly samples?: boolean;
   readonly path?: string;
+  /** The `destination_conf` of a bucket of the scripted endpoint; by default one of S3. */
+  readonly conf?: typeof destinationConf;
   /** How to read its records, if they are not ndjson with the fields that the oracle reads. */
   readonly audit?: Partial<Expectation>;
 }
@@ -37,6 +40,7 @@ export interface WorldJob {
   /** The current one is last; the others are earlier destinations. */
   readonly buckets: Bucket[];
   readonly path: string;
+  readonly conf: typeof destinationConf;
   enabled: boolean;
   deleted: boolean;
   /** It was deleted with its undelivered records. */
@@ -72,6 +76,8 @@ export class WorldJobs {
    * How long a client waits for an answer that may never come; null: it gives up. By default it
    * waits.
    */
+  /** Of jobs whose options name none. */
+  conf: typeof destinationConf = destinationConf;
   patience: <T>(answer: Promise<T>) => Promise<T | null> = (answer) => answer;
   readonly #oracle: Oracle;
   /** By job and event id. */
@@ -82,14 +88,17 @@ export class WorldJobs {
     this.#oracle = oracle;
   }
 
-  async create({ fields = {}, keeps = () => true, samples = false, path, audit = {} }: JobOptions): Promise<WorldJob> {
+  async create(options: JobOptions): Promise<WorldJob> {
+    const { fields = {}, keeps = () => true, samples = false, path, conf = this.conf, audit = {} } = options;
     const bucket = freshBucket();
-    const where = path ?? "logs/{DATE}";
-    const id = await this.#create(bucket.name, { destination_conf: destinationConf(bucket.name, where), ...fields });
+    const where =
+      conf === boundConf ? `${folderOfBucket(bucket.name)}/${path ?? "logs/{DATE}"}` : (path ?? "logs/{DATE}");
+    const id = await this.#create(bucket.name, { destination_conf: conf(bucket.name, where), ...fields });
     const job: WorldJob = {
       id,
       buckets: [bucket],
       path: where,
+      conf,
       enabled: fields.enabled !== false,
       deleted: false,
       discarded: false,
@@ -112,7 +121,7 @@ export class WorldJobs {
   /** Moves a job to a new bucket. */
   async move(job: WorldJob): Promise<Bucket> {
     const bucket = freshBucket();
-    await this.change(job, { destination_conf: destinationConf(bucket.name, job.path) });
+    await this.change(job, { destination_conf: job.conf(bucket.name, job.path) });
     job.buckets.push(bucket);
     return bucket;
   }
@@ -356,7 +365,7 @@ async function overwritten(control: BucketControl): Promise<string[]> {
   const faults: string[] = [];
   const first = new Map<string, string>();
   for (const { method, key, headers } of await control.requests()) {
-    const sha256 = headers["x-amz-meta-logship-sha256"];
+    const sha256 = headers["x-amz-meta-logship-sha256"] ?? headers["x-goog-meta-logship-sha256"];
     if (method !== "PUT" || sha256 === undefined || !key.endsWith(".log.gz")) continue;
     const before = first.get(key);
     if (before !== undefined && before !== sha256) faults.push(`${key} was sent with other bytes`);
