@@ -9,7 +9,7 @@ import type { Minted } from "../support/oracle.ts";
 import { jobObjects } from "../support/runtime/pipeline.ts";
 import type { World } from "../support/runtime/world.ts";
 import { type Action, type Match, type Rule, rule } from "../support/s3-script.ts";
-import { row } from "./row.ts";
+import { OVER_HTTP, row, STORES, storeRow, TELLS } from "./row.ts";
 import {
   attempts,
   controlOf,
@@ -72,7 +72,7 @@ describe("one of two jobs' store is down for three days, and the other job deliv
 });
 
 describe("one of many objects", () => {
-  row("one object of three fails for a day: the others pass it", async (world, { expect }) => {
+  storeRow("one object of three fails for a day: the others pass it", STORES, async (world, { expect }) => {
     const job = await world.createJob();
     await world.take(world.mint(30, { days: 3 }));
     await world.deliverDue();
@@ -108,7 +108,7 @@ describe("one of many objects", () => {
     expect((await tried()).length - before).toBeLessThan(4 * 16);
   });
 
-  row("an outage ends: it is over for all objects at once", async (world, { expect }) => {
+  storeRow("an outage ends: it is over for all objects at once", STORES, async (world, { expect }) => {
     const { job, control } = await waitingJob(world);
     await control.script([rule({ do: "answer", status: 503 }, PUTS)]);
     for (let i = 0; i < 6; i++) await interval(world);
@@ -120,7 +120,7 @@ describe("one of many objects", () => {
     expect(await countsOf(job)).toMatchObject({ delivered: 28, pending: 0 });
   });
 
-  row("the store is down, and nobody but the cron comes by", async (world, { expect }) => {
+  storeRow("the store is down, and nobody but the cron comes by", OVER_HTTP, async (world, { expect }) => {
     const { job, control } = await waitingJob(world);
     vi.spyOn(DeliveryLog.prototype, "alarm").mockResolvedValue();
     await control.script([rule({ do: "answer", status: 503 }, PUTS)]);
@@ -178,7 +178,7 @@ describe("a store that takes its time", () => {
     world.injected(await decided(control));
   });
 
-  row("HEAD is never answered after an answer was lost", async (world, { expect }) => {
+  storeRow("HEAD is never answered after an answer was lost", STORES, async (world, { expect }) => {
     const { job, control } = await waitingJob(world);
     await control.script([rule({ do: "reset", when: "after" }, PUTS, 1), rule({ do: "withhold" }, HEADS, 1)]);
     await pass(world);
@@ -221,7 +221,7 @@ describe("a large object", () => {
     },
   );
 
-  row("a large object breaks off in its middle, over and over", async (world, { expect }) => {
+  storeRow("a large object breaks off in its middle, over and over", TELLS, async (world, { expect }) => {
     const job = await world.createJob();
     await world.take(large(world.mint(10)));
     await world.deliverDue();

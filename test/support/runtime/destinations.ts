@@ -39,10 +39,14 @@ export const WHERE = "logs/{DATE}";
 export const TELLS_REPEATS: ReadonlySet<DialectName> = new Set(["elastic"]);
 
 /** A destination of a test's own. @param path of a bucket. */
-export function freshDestination(receiver: DialectName | null, path: string): { bucket: Bucket; conf: string } {
+export function freshDestination(
+  receiver: DialectName | null,
+  whereIn: (bucket: string) => string,
+  ofBucket: typeof destinationConf = destinationConf,
+): { bucket: Bucket; conf: string } {
   if (receiver === null) {
     const bucket = freshBucket();
-    return { bucket, conf: destinationConf(bucket.name, path) };
+    return { bucket, conf: ofBucket(bucket.name, whereIn(bucket.name)) };
   }
   const url = inject("s3Url");
   const name = `receiver-${receiver}-${crypto.randomUUID()}`;

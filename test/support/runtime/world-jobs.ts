@@ -13,8 +13,9 @@ import { type AccountCounts, type Count, jobLedgerFaults, type LeftOut, objectLi
 import type { Minted, Oracle } from "../oracle.ts";
 import type { DialectName } from "../receiver.ts";
 import type { BucketControl } from "../s3-control.ts";
-import { api, createJob } from "./api.ts";
+import { api, boundConf, createJob, destinationConf } from "./api.ts";
 import { type Bucket, changed, freshDestination, received, TELLS_REPEATS, WHERE } from "./destinations.ts";
+import { folderOfBucket } from "./r2-over-fetch.ts";
 
 export interface JobOptions {
   /** Fields of the API, without the destination. */
@@ -24,6 +25,8 @@ export interface JobOptions {
   /** Only a random share is shipped. */
   readonly samples?: boolean;
   readonly path?: string;
+  /** The `destination_conf` of a bucket of the scripted endpoint; by default one of S3. */
+  readonly conf?: typeof destinationConf;
   /** Its destination is a receiver that speaks this, instead of a bucket. */
   readonly receiver?: DialectName;
   /** How to read its records, if they are not ndjson with the fields that the oracle reads. */
@@ -35,6 +38,7 @@ export interface WorldJob {
   /** The current one is last; the others are earlier destinations. */
   readonly buckets: Bucket[];
   readonly path: string;
+  readonly conf: typeof destinationConf;
   /** null: its destinations are buckets. */
   readonly receiver: DialectName | null;
   enabled: boolean;
@@ -72,6 +76,8 @@ export class WorldJobs {
    * How long a client waits for an answer that may never come; null: it gives up. By default it
    * waits.
    */
+  /** Of jobs whose options name none. */
+  conf: typeof destinationConf = destinationConf;
   patience: <T>(answer: Promise<T>) => Promise<T | null> = (answer) => answer;
   readonly #oracle: Oracle;
   /** By job and event id. */
@@ -83,14 +89,18 @@ export class WorldJobs {
   }
 
   async create(options: JobOptions): Promise<WorldJob> {
-    const { fields = {}, keeps = () => true, samples = false, path, audit = {}, receiver = null } = options;
-    const { bucket, conf } = freshDestination(receiver, path ?? WHERE);
-    const where = path ?? WHERE;
+    const { fields = {}, keeps = () => true, samples = false, path = WHERE, audit = {}, receiver = null } = options;
+    const { conf: ofBucket = this.conf } = options;
+    // One bound bucket is many of the endpoint's, by the first folder.
+    const whereIn = (bucket: string): string => (ofBucket === boundConf ? `${folderOfBucket(bucket)}/${path}` : path);
+    const { bucket, conf } = freshDestination(receiver, whereIn, ofBucket);
+    const where = whereIn(bucket.name);
     const id = await this.#create(bucket.name, { destination_conf: conf, ...fields });
     const job: WorldJob = {
       id,
       buckets: [bucket],
       path: where,
+      conf: ofBucket,
       receiver,
       enabled: fields.enabled !== false,
       deleted: false,
@@ -113,7 +123,7 @@ export class WorldJobs {
 
   /** Moves a job to a new bucket, or a new receiver. */
   async move(job: WorldJob): Promise<Bucket> {
-    const { bucket, conf } = freshDestination(job.receiver, job.path);
+    const { bucket, conf } = freshDestination(job.receiver, () => job.path, job.conf);
     await this.change(job, { destination_conf: conf });
     job.buckets.push(bucket);
     return bucket;
@@ -393,7 +403,10 @@ async function overwritten(control: BucketControl): Promise<string[]> {
   const faults: string[] = [];
   const first = new Map<string, string>();
   for (const { method, key, headers } of await control.requests()) {
-    const sha256 = headers["x-amz-meta-logship-sha256"];
+    const sha256 =
+      headers["x-amz-meta-logship-sha256"] ??
+      headers["x-ms-meta-logshipsha256"] ??
+      headers["x-goog-meta-logship-sha256"];
     if (method !== "PUT" || sha256 === undefined || !key.endsWith(".log.gz")) continue;
     const before = first.get(key);
     if (before !== undefined && before !== sha256) faults.push(`${key} was sent with other bytes`);
