@@ -204,6 +204,8 @@ describe("a receiver that takes an object partly", () => {
       await log.drive("manual", 10_000);
       expect(countsOf(log)).toMatchObject({ received: 8, delivered: 4, pending: 4, resent: 0 });
       expect(log.status()).toMatchObject({ errorMessage: expect.stringContaining("HTTP 429"), parked: false });
+      // Half of 5 s, as chance is 0 here.
+      expect(rowsOf(storage).at(-1)).toMatchObject({ attempts: 1, next_attempt_ms: NOON + 2_500 });
       await drain(log, clock, 6);
       expect(countsOf(log)).toMatchObject({ received: 8, delivered: 8, pending: 0, set_aside: 0, resent: 0 });
       expect(rowsOf(storage).every(({ state }) => state === "delivered")).toBe(true);
