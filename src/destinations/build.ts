@@ -41,6 +41,10 @@ export function emptyEntry(scheme: DestinationEntry["scheme"], accountId: string
   };
 }
 
+function isS3(scheme: string): scheme is DestinationEntry["scheme"] {
+  return scheme === "objstore" || scheme === "r2" || scheme === "s3";
+}
+
 /** Characters that would end the bucket. */
 const ENDS_BUCKET = /[/?#]/;
 
@@ -88,6 +92,8 @@ function parametersOf(entry: DestinationEntry): (readonly [name: string, value: 
 export function entryOf(conf: string, context: DestinationContext): Parsed<DestinationEntry> {
   const place = parsePlace(conf, context);
   if (!place.ok) return place;
+  const { scheme } = place.value;
+  if (!isS3(scheme)) return { ok: false, why: `there is no form for ${scheme}:// yet; use the API` };
   const at = conf.indexOf("?");
   const parameters = new Map(
     (at === -1 ? "" : conf.slice(at + 1))
@@ -103,7 +109,7 @@ export function entryOf(conf: string, context: DestinationContext): Parsed<Desti
   return {
     ok: true,
     value: {
-      scheme: place.value.scheme as DestinationEntry["scheme"],
+      scheme,
       bucket: place.value.bucket,
       path: place.value.path,
       accountId: parameters.get("account-id") ?? "",

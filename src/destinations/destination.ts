@@ -22,6 +22,8 @@ export interface DestinationKind {
    * of stored jobs go on. null: they would.
    */
   misplaced(place: Place): string | null;
+  /** What a user should know of a destination that works: what its credentials do not allow. */
+  remark?(destination: Destination): string | null;
   /** What holds of a place, whatever is shipped there. */
   terms(place: Place): Terms;
   /**
@@ -193,6 +195,8 @@ export interface Leftover {
   again: readonly number[];
   /** Why not now; null: they were not sent yet. */
   error: Failure | null;
+  /** What is to be sent again may be there; absent: it is not. */
+  mayBeThere?: boolean;
   /** These are refused for good. */
   refused: readonly { record: number; words: string }[];
   /** It refuses that many more, and does not say which. */

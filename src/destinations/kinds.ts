@@ -1,19 +1,32 @@
+import { azure } from "./azure/kind.ts";
 import { binding } from "./binding/kind.ts";
 import type { Destination, DestinationKind, NetworkPlatform, OpenDestination, Place, Terms } from "./destination.ts";
 import { gs } from "./gs/kind.ts";
+import { axiom } from "./receiver/axiom.ts";
+import { clickhouse } from "./receiver/clickhouse.ts";
+import { datadog } from "./receiver/datadog.ts";
 import { elastic } from "./receiver/elastic.ts";
 import { https } from "./receiver/https.ts";
 import { receiverKind } from "./receiver/kind.ts";
+import { loki } from "./receiver/loki.ts";
+import { newrelic } from "./receiver/newrelic.ts";
+import { otlp } from "./receiver/otlp.ts";
 import type { Receiver } from "./receiver/receiver.ts";
+import { splunkEvent, splunkRaw } from "./receiver/splunk.ts";
+import { sumo } from "./receiver/sumo.ts";
 import { s3 } from "./s3/kind.ts";
 
 /** Each takes the records of an object in one request; of one scheme, the first one that fits. */
-const RECEIVERS: readonly Receiver[] = [https, elastic];
+const RECEIVERS: readonly Receiver[] = [
+  ...[newrelic, https, elastic, datadog, splunkRaw, splunkEvent, sumo],
+  ...[loki, otlp, clickhouse, axiom],
+];
 
 /** Every kind of destination. A new kind is a file and a line here. */
 export const KINDS: readonly DestinationKind[] = [
   s3,
   gs,
+  azure,
   binding,
   ...[...Map.groupBy(RECEIVERS, ({ scheme }) => scheme)].map(([scheme, receivers]) => receiverKind(scheme, receivers)),
 ];
@@ -30,6 +43,11 @@ export function openDestination(
 /** What a place promises, and what a job that ships there has to keep to. */
 export function termsOf(place: Place): Terms {
   return kindOf(place).terms(place);
+}
+
+/** What a user should know of a destination that works; null: nothing. */
+export function remarkOn(destination: Destination): string | null {
+  return kindOf(destination).remark?.(destination) ?? null;
 }
 
 function kindOf({ scheme }: Pick<Place, "scheme">): DestinationKind {

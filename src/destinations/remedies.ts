@@ -1,7 +1,7 @@
 /** What a store answered, as a job's error message says it. */
 export interface ToldAnswer {
   status: number;
-  /** Letters, digits and dots; null: none. */
+  /** Letters, digits, `_` and dots; null: none. */
   code: string | null;
   /** The region that the store says the bucket is in; null: it says none. */
   region: string | null;
@@ -10,7 +10,7 @@ export interface ToldAnswer {
 /** Of the error of a job or a test, what the store has said. null: the message names no answer. */
 export function answerIn(message: string | null): ToldAnswer | null {
   const match =
-    /\bHTTP (\d{3})(?: ([A-Za-z0-9]{1,64}(?:\.[A-Za-z0-9]{1,64})?)\b)?(?: \(region ([A-Za-z0-9_-]{1,64})\))?/.exec(
+    /\bHTTP (\d{3})(?: ([A-Za-z0-9_]{1,64}(?:\.[A-Za-z0-9]{1,64})?)\b)?(?: \(region ([A-Za-z0-9_-]{1,64})\))?/.exec(
       message ?? "",
     );
   if (match === null) return null;
@@ -61,6 +61,18 @@ const UNTRUSTED =
   "The endpoint's certificate is not trusted, has expired or is for another name. It needs one of a public authority. In local development, NODE_EXTRA_CA_CERTS=<file.pem> adds an authority of your own.";
 const UNKNOWN_HOST = "The endpoint's host name is not known. Check its spelling, and that public name servers know it.";
 
+const BLOCKED =
+  "Loki blocks ingestion for this tenant: its operator has set block_ingestion_until. Uploads go on when that is lifted.";
+const SPREAD =
+  "More comes than Loki's limits let pass. Raise ingestion_rate_mb and per_stream_rate_limit, or lower max_upload_bytes; uploads are retried.";
+const CLICKHOUSE_USER =
+  "ClickHouse does not let this user in. Check header_X-ClickHouse-User and header_X-ClickHouse-Key, and from where the user may connect.";
+const CLICKHOUSE_GRANT = "This user may not insert into the table. GRANT INSERT ON <database>.<table> TO <user>.";
+const CLICKHOUSE_TABLE = "There is no such table. Create it, or check database and table.";
+const CLICKHOUSE_ROW =
+  "ClickHouse cannot read a row into the columns of the table. Compare their types with those in the documentation.";
+const CLICKHOUSE_BUSY = "ClickHouse is too busy to insert. Look at its merges, memory and disks; uploads are retried.";
+
 /**
  * What to change, by the code of a store's refusal. Stores mean different things by one code; each
  * sentence names what they have been seen to mean.
@@ -82,6 +94,40 @@ const BY_CODE: Readonly<Record<string, string>> = {
   MetadataTooLarge: METADATA,
   NotEntitled: UNENTITLED,
   ObjectLockedByBucketPolicy: LOCKED,
+  // Loki: loki.ts names them by its own metrics.
+  blocked_ingestion: BLOCKED,
+  greater_than_max_sample_age:
+    "Loki takes no records so old. Raise reject_old_samples_max_age, or set max-age-hours to what it is there, and send what is set aside again.",
+  line_too_long: "A line is longer than Loki takes. Raise max_line_size there, or ship fewer fields.",
+  missing_enforced_labels: "Loki wants labels that are not there. Add them with labels=<name>=<value>.",
+  per_stream_rate_limit: SPREAD,
+  rate_limited: SPREAD,
+  stream_limit: "Loki takes no more streams. Raise max_global_streams_per_user, or split the job by a filter.",
+  too_far_behind:
+    "Loki has records of this stream that are more than an hour newer. Set shard_streams.time_sharding_enabled there, or give what comes late a label of its own.",
+  too_far_in_future: "The time of a record is ahead of Loki's clock. Check the clock of what sends the events.",
+  // ClickHouse, by the names of its exceptions.
+  ACCESS_DENIED: CLICKHOUSE_GRANT,
+  AUTHENTICATION_FAILED: CLICKHOUSE_USER,
+  CANNOT_CONVERT_TYPE: CLICKHOUSE_ROW,
+  CANNOT_PARSE_DATETIME: CLICKHOUSE_ROW,
+  CANNOT_PARSE_INPUT_ASSERTION_FAILED: CLICKHOUSE_ROW,
+  CANNOT_PARSE_TEXT: CLICKHOUSE_ROW,
+  INCORRECT_DATA: CLICKHOUSE_ROW,
+  IP_ADDRESS_NOT_ALLOWED: CLICKHOUSE_USER,
+  MEMORY_LIMIT_EXCEEDED: CLICKHOUSE_BUSY,
+  NOT_ENOUGH_SPACE: CLICKHOUSE_BUSY,
+  READONLY: CLICKHOUSE_GRANT,
+  REQUIRED_PASSWORD: CLICKHOUSE_USER,
+  TOO_MANY_PARTS: CLICKHOUSE_BUSY,
+  TOO_MANY_SIMULTANEOUS_QUERIES: CLICKHOUSE_BUSY,
+  TYPE_MISMATCH: CLICKHOUSE_ROW,
+  UNKNOWN_DATABASE: CLICKHOUSE_TABLE,
+  UNKNOWN_TABLE: CLICKHOUSE_TABLE,
+  UNKNOWN_USER: CLICKHOUSE_USER,
+  VIOLATED_CONSTRAINT: "A row violates a constraint of the table. It is set aside, and can be sent again.",
+  WRONG_PASSWORD: CLICKHOUSE_USER,
+  // Stores that speak S3.
   // Garage answers so to a wrong secret, where others say SignatureDoesNotMatch.
   AccessDenied: RIGHTS,
   AccountProblem: UNPAID,
@@ -139,8 +185,95 @@ const BY_CODE: Readonly<Record<string, string>> = {
   XMinioStorageFull: FULL,
 };
 
+const NO_TOKEN =
+  "Splunk does not know the token, or it is disabled. Copy it again, or enable it under HTTP Event Collector.";
+const CHANNEL =
+  "The token wants a channel: it uses indexer acknowledgement. Give channel=<a GUID> in the destination, or switch acknowledgement off.";
+
+/**
+ * The same of receivers, by the name that is said behind the status, and by its code (`Splunk.4`)
+ * or the status.
+ */
+const BY_RECEIVER: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  Datadog: {
+    401: "Datadog misses the API key. Give it as header_DD-API-KEY.",
+    403: "Datadog does not know the API key. Check that it is an API key, no application key, and that the host is the one of your site (datadoghq.com, datadoghq.eu, us3, us5, ap1, …).",
+    404: "Datadog takes no logs at this address. Use http-intake.logs.<your site>/api/v2/logs.",
+    413: "The request is larger than what this address takes, though not than Datadog does. Check for a proxy before it.",
+  },
+  NewRelic: {
+    403: "New Relic does not know the key. Use a license key of the account, and the host of its region: log-api.newrelic.com or log-api.eu.newrelic.com.",
+    429: "New Relic limits requests or bytes of this account. Uploads are retried when it says; ask it for a higher limit if it lasts.",
+  },
+  Splunk: {
+    1: NO_TOKEN,
+    2: "Splunk misses the token. Give header_Authorization=Splunk%20<token>.",
+    3: "Splunk cannot read the token. Give header_Authorization=Splunk%20<token>.",
+    4: NO_TOKEN,
+    6: "Splunk cannot read what it is sent. Check for a proxy before it that changes requests.",
+    7: "The token may not write to this index. Allow the index in the token's settings, or give another one as index.",
+    10: CHANNEL,
+    11: "Splunk cannot read the channel. Give channel=<a GUID> in the destination.",
+    14: CHANNEL,
+    15: "Splunk does not take the indexed field logship_id. Allow indexed fields for the token, or use services/collector/raw.",
+    21: NO_TOKEN,
+    22: NO_TOKEN,
+    404: "No HTTP Event Collector answers at this address. Check host and port: 8088, or 443 at http-inputs-<name>.splunkcloud.com.",
+    413: "Requests are larger than Splunk takes. Raise max_content_length of its [http_input], or lower max_upload_bytes.",
+    503: "Splunk's queues are full, or it restarts. Uploads are retried; look at its health if it lasts.",
+  },
+  Sumo: {
+    401: "Sumo Logic does not know the code at the end of the address. Copy the address of the HTTP source again: it changes when it is generated anew.",
+    429: "Sumo Logic throttles this account: it sends more than its plan allows. Uploads are retried; raise the quota if it lasts.",
+  },
+};
+
+const SAS =
+  "The SAS has expired, is not valid yet or was changed, or its key was replaced. Create a new one and change destination_conf.";
+const SAS_SCOPE =
+  "The SAS does not allow this. Create one for blobs (ss=b) and objects (srt=o), or for the container (sr=c), with create, write and read (sp=rcw), and change destination_conf.";
+const NETWORK =
+  "The storage account's firewall refuses this service, or the SAS is for other addresses (sip). Allow access from all networks, and create the SAS without addresses.";
+const NO_CONTAINER = "There is no container of this name. Create it, or check its name and the account.";
+const ACCOUNT_OFF = "The storage account or the container is disabled, often for an unpaid bill. Enable it.";
+
+/** Of Azure. https://learn.microsoft.com/rest/api/storageservices/blob-service-error-codes */
+const BY_AZURE_CODE: Readonly<Record<string, string>> = {
+  AccountIsDisabled: ACCOUNT_OFF,
+  AuthenticationFailed: SAS,
+  AuthorizationFailure: NETWORK,
+  AuthorizationPermissionMismatch: SAS_SCOPE,
+  AuthorizationProtocolMismatch: "The SAS is for https alone (spr). Create one for both protocols, or use https.",
+  AuthorizationResourceTypeMismatch: SAS_SCOPE,
+  AuthorizationServiceMismatch: SAS_SCOPE,
+  AuthorizationSourceIPMismatch: NETWORK,
+  BlobImmutableDueToLegalHold: LOCKED,
+  BlobImmutableDueToPolicy: LOCKED,
+  ContainerBeingDeleted:
+    "The container is being deleted. Create it again under this name once it is gone, or use another.",
+  ContainerDisabled: ACCOUNT_OFF,
+  ContainerNotFound: NO_CONTAINER,
+  InsufficientAccountPermissions: ACCOUNT_OFF,
+  InvalidAuthenticationInfo: SAS,
+  InvalidResourceName: "The container or the path has a name that Azure does not take. Check their spelling.",
+  KeyBasedAuthenticationNotPermitted:
+    "The storage account forbids its keys, with which this SAS is signed. Create a user delegation SAS, or allow the keys.",
+  Md5Mismatch: CHANGED,
+  NoAuthenticationInformation: SAS,
+  OperationTimedOut: BUSY,
+  RequestBodyTooLarge: TOO_LARGE,
+  RequestEntityTooLarge: TOO_LARGE,
+  ResourceNotFound: NO_CONTAINER,
+  ServerBusy: BUSY,
+  UnauthorizedBlobOverwrite:
+    "The SAS may create blobs, and not write over them, which this needs. Create one with write (sp=rcw).",
+};
+
+const OF_CODE: Readonly<Record<string, string>> = { ...BY_CODE, ...BY_AZURE_CODE };
+
 /** The same by status, where there is no code or none that says more. */
 const BY_STATUS: Readonly<Record<number, string>> = {
+  260: BLOCKED,
   401: "The store does not know the key, or its secret is wrong. Enter both again.",
   402: UNPAID,
   403: RIGHTS,
@@ -172,6 +305,18 @@ const BY_WORDS: readonly (readonly [RegExp, string])[] = [
     /but the object is not there|the store keeps|does not show/,
     "The endpoint does not keep what it is sent. Check that it is the store's own.",
   ],
+  [
+    /but (?:records were rejected|events failed)/,
+    "The receiver has rejected records without saying which: all of their upload are set aside. Look at its own log, or at its dataset, for why.",
+  ],
+  [
+    /but not (?:as an OTLP receiver answers|the empty answer of an insert|how many events|what became of each)/,
+    "Something else answers there, maybe a proxy or a login page. Check host and path.",
+  ],
+  [
+    /older than the|further ahead than the/,
+    "The receiver would drop these records for their time. They are set aside, and a replay can send them elsewhere.",
+  ],
   [/certificate/, UNTRUSTED],
   [/host name/, UNKNOWN_HOST],
   [
@@ -192,14 +337,31 @@ const BY_WORDS: readonly (readonly [RegExp, string])[] = [
  */
 export function remedyFor(message: string | null): string | null {
   const answer = answerIn(message);
-  if (answer !== null && (answer.status < 200 || answer.status > 299)) return remedyOf(answer);
+  if (answer !== null && isRefusal(answer)) return remedyOf(answer);
   return BY_WORDS.find(([words]) => words.test(message ?? ""))?.[1] ?? null;
 }
 
+/** Some receivers refuse with what is a success elsewhere. */
+function isRefusal({ status, code }: ToldAnswer): boolean {
+  const isSuccess = status >= 200 && status < 300;
+  return !isSuccess || BY_STATUS[status] !== undefined || (code !== null && Object.hasOwn(BY_CODE, code));
+}
+
 function remedyOf({ status, code, region }: ToldAnswer): string {
-  const known = code !== null && Object.hasOwn(BY_CODE, code) ? BY_CODE[code] : undefined;
+  const known = ofReceiver(status, code) ?? own(OF_CODE, code ?? "");
   const remedy = known ?? BY_STATUS[status] ?? byClass(status);
   return region === null ? remedy : `${remedy} The store says that it is ${region}.`;
+}
+
+/** @param code `Splunk.4`, `Datadog`. */
+function ofReceiver(status: number, code: string | null): string | undefined {
+  const [name = "", number = ""] = (code ?? "").split(".");
+  const remedies = own(BY_RECEIVER, name);
+  return remedies === undefined ? undefined : (own(remedies, number) ?? own(remedies, `${status}`));
+}
+
+function own<T>(of: Readonly<Record<string, T>>, name: string): T | undefined {
+  return Object.hasOwn(of, name) ? of[name] : undefined;
 }
 
 function byClass(status: number): string {

@@ -124,7 +124,7 @@ export const DestinationConf = z
   .min(1)
   .max(DESTINATION_CONF_MAX)
   .describe(
-    "Where objects go: `objstore://…` or `s3://…`, with bucket, path and credentials. `{DATE}` in the path becomes the UTC day of the events.",
+    "Where records go, with credentials; stores (`objstore://…`, `s3://…`, `gs://…`, `azure://…`, `binding://…`) with bucket and path. Placeholders in the path: `{DATE}` (the UTC day of the events, `20261120`), `{DATE_ISO}` (`2026-11-20`), `{YYYY}`, `{MM}`, `{DD}`, `{HOUR}` (`00`–`23`), `{SCRIPT}` (`ScriptName`, percent-encoded, 128 bytes at most). An object never has records of two days, nor of two values of a placeholder.",
   );
 
 /** The vendor's bound of a token; ours has 60 characters. */

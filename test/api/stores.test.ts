@@ -90,7 +90,7 @@ describe.each([
   ["a bound bucket", (_name: string, path = "logs/{DATE}") => boundConf("", path)],
 ] as const)("what was shipped to %s", (_kind, conf) => {
   it("is shipped again from there, and to there", async () => {
-    const shipped = await shippedJob(3, conf);
+    const shipped = await shippedJob(3, undefined, conf);
     const there = conf(shipped.name, "again/{DATE}");
     const { id } = await shipped.begin({ ...ALL, destination_conf: there });
     const ended = await shipped.settle(id);

@@ -78,6 +78,41 @@ const TABLE: readonly (readonly [said: string, advice: string])[] = [
   ["HTTP 507 XMinioStorageFull", FULL],
   ["HTTP 507", FULL],
   ["HTTP 403 ObjectLocked", "object lock"],
+  // Of Azure.
+  ["HTTP 403 AuthenticationFailed", "The SAS has expired"],
+  ["HTTP 401 NoAuthenticationInformation", "The SAS has expired"],
+  ["HTTP 403 AuthorizationFailure", "firewall"],
+  ["HTTP 403 AuthorizationSourceIPMismatch", "firewall"],
+  ["HTTP 403 AuthorizationPermissionMismatch", "sp=rcw"],
+  ["HTTP 403 AuthorizationResourceTypeMismatch", "srt=o"],
+  ["HTTP 403 AuthorizationServiceMismatch", "ss=b"],
+  ["HTTP 403 AuthorizationProtocolMismatch", "https alone"],
+  ["HTTP 403 UnauthorizedBlobOverwrite", "not write over them"],
+  ["HTTP 403 KeyBasedAuthenticationNotPermitted", "user delegation SAS"],
+  ["HTTP 403 AccountIsDisabled", "is disabled"],
+  ["HTTP 409 ContainerDisabled", "is disabled"],
+  ["HTTP 409 ContainerBeingDeleted", "being deleted"],
+  ["HTTP 404 ContainerNotFound", "no container of this name"],
+  ["HTTP 404 ResourceNotFound", "no container of this name"],
+  ["HTTP 400 InvalidResourceName", "spelling"],
+  ["HTTP 400 Md5Mismatch", CHANGED],
+  ["HTTP 413 RequestBodyTooLarge", TOO_LARGE],
+  ["HTTP 409 BlobImmutableDueToPolicy", "retention rule"],
+  ["HTTP 503 ServerBusy", BUSY],
+  // Receivers.
+  ["HTTP 260 blocked_ingestion", "block_ingestion_until"],
+  ["HTTP 260", "block_ingestion_until"],
+  ["HTTP 400 too_far_behind", "time_sharding_enabled"],
+  ["HTTP 429 per_stream_rate_limit", "ingestion_rate_mb"],
+  ["HTTP 403 ACCESS_DENIED", "GRANT INSERT"],
+  ["HTTP 404 UNKNOWN_TABLE", "no such table"],
+  ["HTTP 500 TOO_MANY_PARTS", "too busy to insert"],
+  ["HTTP 200 MEMORY_LIMIT_EXCEEDED", "too busy to insert"],
+  ["HTTP 200, but records were rejected", "without saying which"],
+  ["HTTP 200, but events failed", "without saying which"],
+  ["HTTP 200, but not as an OTLP receiver answers", "Something else answers"],
+  ["HTTP 200, but not the empty answer of an insert", "Something else answers"],
+  ["older than the 168 hours that Loki takes", "a replay can send them elsewhere"],
   // The moment.
   ["HTTP 503 SlowDown", BUSY],
   ["HTTP 429", BUSY],
@@ -88,6 +123,28 @@ const TABLE: readonly (readonly [said: string, advice: string])[] = [
   ["HTTP 525", UNTRUSTED],
   ["HTTP 526", UNTRUSTED],
   ["HTTP 530", "host name is not known"],
+  // What receivers answer.
+  ["HTTP 401 Datadog", "header_DD-API-KEY"],
+  ["HTTP 403 Datadog", "the one of your site"],
+  ["HTTP 404 Datadog", "api/v2/logs"],
+  ["HTTP 413 Datadog", "proxy"],
+  ["HTTP 503 Datadog", BUSY],
+  ["HTTP 403 NewRelic", "license key"],
+  ["HTTP 429 NewRelic", "limits requests or bytes"],
+  ["HTTP 403 Splunk.4", "does not know the token"],
+  ["HTTP 403 Splunk.1", "it is disabled"],
+  ["HTTP 401 Splunk.2", "Splunk%20<token>"],
+  ["HTTP 401 Splunk.3", "Splunk%20<token>"],
+  ["HTTP 400 Splunk.6", "changes requests"],
+  ["HTTP 400 Splunk.7", "may not write to this index"],
+  ["HTTP 400 Splunk.10", "indexer acknowledgement"],
+  ["HTTP 400 Splunk.11", "channel=<a GUID>"],
+  ["HTTP 400 Splunk.15", "logship_id"],
+  ["HTTP 404 Splunk", "No HTTP Event Collector"],
+  ["HTTP 413 Splunk", "max_content_length"],
+  ["HTTP 503 Splunk.9", "queues are full"],
+  ["HTTP 401 Sumo", "code at the end of the address"],
+  ["HTTP 429 Sumo", "throttles this account"],
   // No answer.
   ["connection failed: nothing listens at this port, or it hung up", DOWN],
   ["connection failed: its certificate is not trusted, has expired or is for another name", UNTRUSTED],
@@ -107,7 +164,16 @@ describe("advice", () => {
   });
 
   it("is a sentence for whatever a store may say, and none of its own names", () => {
-    const codes = ["", " constructor", " toString", " __proto__", ' <Code attr="x">', " (region ../x)"];
+    const codes = [
+      "",
+      " constructor",
+      " toString",
+      " __proto__",
+      " Splunk.constructor",
+      " Datadog.7",
+      ' <Code attr="x">',
+      " (region ../x)",
+    ];
     for (let status = 300; status < 600; status++)
       for (const code of codes) {
         const remedy = remedyFor(`HTTP ${status}${code}`);

@@ -46,10 +46,14 @@ export interface Detail {
 }
 
 /** @param conf of a bucket. */
-export async function shippedJob(objects = 3, conf = destinationConf) {
+export async function shippedJob(
+  objects = 3,
+  keysBelow = "logs/{DATE}",
+  conf: (bucket: string, path: string) => string = destinationConf,
+) {
   const clock = setClock(NOON);
   const { name, control } = freshBucket();
-  const job = await createJob(name, { destination_conf: conf(name) });
+  const job = await createJob(name, { destination_conf: conf(name, keysBelow) });
   const oracle = new Oracle({ at: NOON });
   const ship = async (count: number): Promise<void> => {
     for (let n = 0; n < count; n++) {

@@ -25,25 +25,43 @@ const SPARE = 0.8;
  * @param lines NDJSON, one record each.
  * @param id of the object.
  * @param name the receiver's, for people.
+ * @param from the number of the first of these lines in the object.
  */
-export function buildBody(lines: readonly string[], id: string, form: BodyForm, name: string, nowMs: number): Built {
+export function buildBody(
+  lines: readonly string[],
+  id: string,
+  form: BodyForm,
+  name: string,
+  nowMs: number,
+  from = 0,
+): Built {
   const { limits, frame } = form;
   const oldestMs = limits.maxAgeMs === null ? Number.NEGATIVE_INFINITY : nowMs - limits.maxAgeMs;
   const refused: { record: number; words: string }[] = [];
   const groups = new Map<string, { texts: string[]; records: number[] }>();
   let bytes = frame.open.length + frame.close.length;
   let lineBytes = 0;
-  for (const [number, line] of lines.entries()) {
+  for (const [index, line] of lines.entries()) {
+    const number = from + index;
     const record = readRecord(line);
     if (record === null) return { kind: "unreadable" };
-    const { group, text } = form.entry(record, `${id}-${number}`);
-    const size = utf8Length(text);
     lineBytes += utf8Length(line) + 1;
-    if (size > limits.entryBytes) {
-      refused.push({ record: number, words: `a record of ${size} bytes; ${name} takes ${limits.entryBytes}` });
+    const entry = form.entry(record, `${id}-${number}`);
+    if ("refused" in entry) {
+      refused.push({ record: number, words: entry.refused });
+      continue;
+    }
+    const { group, text, bytes: counted } = entry;
+    const size = utf8Length(text);
+    const limited = counted ?? size;
+    if (limited > limits.entryBytes) {
+      refused.push({ record: number, words: `a record of ${limited} bytes; ${name} takes ${limits.entryBytes}` });
     } else if (record.timeMs > 0 && record.timeMs < oldestMs) {
       const hours = (limits.maxAgeMs ?? 0) / 3_600_000;
       refused.push({ record: number, words: `older than the ${hours} hours that ${name} takes` });
+    } else if (limits.maxAheadMs !== undefined && record.timeMs > nowMs + limits.maxAheadMs) {
+      const minutes = limits.maxAheadMs / 60_000;
+      refused.push({ record: number, words: `further ahead than the ${minutes} minutes that ${name} takes` });
     }
     let members = groups.get(group);
     if (members === undefined) {

@@ -17,7 +17,7 @@ export function receiverKind(scheme: string, receivers: readonly Receiver[]): De
   };
   const at = ({ endpoint }: Place): Receiver => of(endpoint.hostname, endpoint.pathname);
   const read = (parts: ConfParts, context: DestinationContext) =>
-    readReceiver(parts, context, of(parts.authority.replace(/:\d+$/, "").toLowerCase(), `/${parts.path}`));
+    readReceiver(parts, context, of(hostOf(parts.authority), `/${parts.path}`));
   return {
     schemes: [scheme],
     isSecret: (parameter) => SECRET_NAME.test(parameter),
@@ -41,6 +41,11 @@ export function receiverKind(scheme: string, receivers: readonly Receiver[]): De
     // Made by the method above.
     open: (destination, _path, platform) => openReceiver(destination as ReceiverDestination, at(destination), platform),
   };
+}
+
+/** As a URL has it: `LOG%2Dapi.example:443` is `log-api.example`. */
+function hostOf(authority: string): string {
+  return URL.canParse(`https://${authority}`) ? new URL(`https://${authority}`).hostname : "";
 }
 
 const HEADER = "header_";

@@ -24,6 +24,11 @@ export interface Receiver {
   /** As in `Repeats`: by what a repeat is told. */
   readonly id: string;
   /**
+   * true: what it has, and gets again with the same id, is there once. So a body that it refused
+   * while it took some of it may be sent again in halves.
+   */
+  readonly tellsRepeats?: true;
+  /**
    * What a job that ships there keeps to. Its limits are those of an object as it is cut, so that
    * one body holds it: those of the body, less what its form adds.
    */
@@ -80,11 +85,14 @@ export interface BodyForm {
   entry(record: SentRecord, id: string): Entry;
 }
 
-export interface Entry {
-  /** How the group begins that it belongs to; "": there is one group without a text. */
-  group: string;
-  text: string;
-}
+export type Entry =
+  /**
+   * `group`: how the group begins that it belongs to; "": there is one group without a text.
+   * `bytes`: what counts against the limit of an entry, in UTF-8; absent: its text.
+   */
+  | { group: string; text: string; bytes?: number }
+  /** The receiver would not keep all of the record: in words, what it has and what it takes. */
+  | { refused: string };
 
 /** A record as it is written: its chosen fields, in NDJSON, and what that says. */
 export interface SentRecord {
@@ -103,6 +111,8 @@ export interface FormLimits {
   entryBytes: number;
   /** Older records are not taken, or dropped in silence; in ms. null: none is too old. */
   maxAgeMs: number | null;
+  /** Nor are records of a time so far ahead, in ms; absent: of any. */
+  maxAheadMs?: number;
 }
 
 /** An answer, as far as anything may follow from it. */
@@ -111,13 +121,20 @@ export interface ReceiverAnswer {
   headers: Headers;
   /** The beginning of its body: at most 1 MiB. */
   text: string;
+  /** From `Retry-After`. */
   retryAfterS: number | null;
+  /** When it came, in ms since the epoch. */
+  atMs: number;
 }
 
 export type Verdict =
   | { kind: "taken" }
-  /** `mayBeThere`: some or all of it may have been taken. */
-  | { kind: "failed"; error: Failure; mayBeThere: boolean }
+  /**
+   * `mayBeThere`: some or all of it may have been taken. `entry`: the one that it was refused for,
+   * where the answer names it; those before it may have been taken. Where none is named and
+   * it tells repeats, that is found out.
+   */
+  | { kind: "failed"; error: Failure; mayBeThere: boolean; entry?: number }
   /** Entries by their place in the body. */
   | {
       kind: "partly";

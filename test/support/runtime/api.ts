@@ -1,5 +1,6 @@
 import { exports } from "cloudflare:workers";
 import { inject } from "vitest";
+import { AZURE_ACCOUNT, accountSas } from "../azure-sas.ts";
 import { ACCESS_KEY, ACCOUNT, ADMIN_TOKEN, SECRET_KEY } from "../constants.ts";
 
 export interface Answer<T = unknown> {
@@ -51,6 +52,12 @@ export function googleConf(bucket: string, path?: string): string {
 /** A bound bucket of the local R2; it is one for all, so paths keep tests apart. */
 export function boundConf(_bucket: string, path = "logs/{DATE}"): string {
   return `binding://TRACES/${path}`;
+}
+
+/** The same, as a container of Azure. @param permissions of its SAS. */
+export function azureConf(container: string, path = "logs/{DATE}", permissions = "rcw"): string {
+  const { host } = new URL(inject("s3Url"));
+  return `azure://${host}/${AZURE_ACCOUNT}/${container}/${path}?${accountSas(permissions)}`;
 }
 
 /** Creates an enabled job and returns its id. @throws if it is refused. */

@@ -365,7 +365,10 @@ async function overwritten(control: BucketControl): Promise<string[]> {
   const faults: string[] = [];
   const first = new Map<string, string>();
   for (const { method, key, headers } of await control.requests()) {
-    const sha256 = headers["x-amz-meta-logship-sha256"] ?? headers["x-goog-meta-logship-sha256"];
+    const sha256 =
+      headers["x-amz-meta-logship-sha256"] ??
+      headers["x-goog-meta-logship-sha256"] ??
+      headers["x-ms-meta-logshipsha256"];
     if (method !== "PUT" || sha256 === undefined || !key.endsWith(".log.gz")) continue;
     const before = first.get(key);
     if (before !== undefined && before !== sha256) faults.push(`${key} was sent with other bytes`);

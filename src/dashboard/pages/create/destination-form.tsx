@@ -2,6 +2,7 @@ import type { FC, PropsWithChildren } from "hono/jsx";
 import type { DestinationEntry } from "../../../destinations/build.ts";
 import { visible } from "../../parts/foreign.tsx";
 import { Check, Field, type FieldProps, Form, Radio } from "../../parts/form.tsx";
+import { PathHint } from "../../parts/key-path.tsx";
 import type { Viewer } from "../../session.ts";
 import type { EntryFaults, EntryField } from "./destination-entry.ts";
 
@@ -18,12 +19,7 @@ export const DestinationForm: FC<{ entry: DestinationEntry; faults: EntryFaults 
       {text("path", {
         label: "Path",
         value: visible(entry.path),
-        hint: (
-          <>
-            <code>{"{DATE}"}</code> becomes the UTC day of the events, such as <code>20261120</code>. Without it, all
-            objects go to one folder.
-          </>
-        ),
+        hint: <PathHint path={entry.path} />,
       })}
       {entry.scheme === "s3" ? (
         <>

@@ -2,6 +2,7 @@ import type { FC } from "hono/jsx";
 import type { ErrorEntry } from "../../../errors.ts";
 import { Foreign } from "../../parts/foreign.tsx";
 import { Field } from "../../parts/form.tsx";
+import { PathHint } from "../../parts/key-path.tsx";
 import { Notice } from "../../parts/panel.tsx";
 import { faultAt } from "./body.ts";
 import { type DestinationAsked, pathOf } from "./destination-read.ts";
@@ -48,11 +49,7 @@ export const DestinationForm: FC<{
             label="Path"
             value={asked?.again.path ?? path}
             spellcheck={false}
-            hint={
-              <>
-                <code>{"{DATE}"}</code> becomes the UTC day of the events.
-              </>
-            }
+            hint={<PathHint path={asked?.again.path ?? path} />}
           />
           <Field
             name="access-key-id"
