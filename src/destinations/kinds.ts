@@ -1,8 +1,11 @@
 import type { Destination, DestinationKind, NetworkPlatform, OpenDestination, Place, Terms } from "./destination.ts";
+import type { DestinationForm } from "./form.ts";
 import { elastic } from "./receiver/elastic.ts";
+import { receiverForm } from "./receiver/form.ts";
 import { https } from "./receiver/https.ts";
 import { receiverKind } from "./receiver/kind.ts";
 import type { Receiver } from "./receiver/receiver.ts";
+import { S3_FORMS } from "./s3/form.ts";
 import { s3 } from "./s3/kind.ts";
 
 /** Each takes the records of an object in one request; of one scheme, the first one that fits. */
@@ -13,6 +16,12 @@ export const KINDS: readonly DestinationKind[] = [
   s3,
   ...[...Map.groupBy(RECEIVERS, ({ scheme }) => scheme)].map(([scheme, receivers]) => receiverKind(scheme, receivers)),
 ];
+
+/**
+ * What forms ask for, in the order in which kinds are offered. The first one that owns a string is
+ * its form.
+ */
+export const FORMS: readonly DestinationForm[] = [...S3_FORMS, ...RECEIVERS.map(receiverForm)];
 
 /** @param path where the probes of its writes go; its own if it is not said. */
 export function openDestination(

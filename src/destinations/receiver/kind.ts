@@ -1,6 +1,8 @@
 import { isLocalHost } from "../../hosts.ts";
 import { parseEndpoint } from "../conf.ts";
 import type { ConfParts, Destination, DestinationContext, DestinationKind, Parsed, Place } from "../destination.ts";
+import { MASK } from "../masks.ts";
+import { receiverTerms, SECRET_NAME } from "./form.ts";
 import { openReceiver } from "./open.ts";
 import type { Options, Receiver } from "./receiver.ts";
 
@@ -31,10 +33,7 @@ export function receiverKind(scheme: string, receivers: readonly Receiver[]): De
     schemes: [scheme],
     isSecret: (parameter) => SECRET_NAME.test(parameter),
     hasSecretPath: receivers.some(({ hasSecretPath }) => hasSecretPath),
-    terms: (place) => {
-      const { id, takes } = at(place);
-      return { repeats: { once: false, id }, ...takes, isReadable: false };
-    },
+    terms: (place) => receiverTerms(at(place)),
     place: (parts, context) => {
       const found = read(parts, context);
       return found.ok ? { ok: true, value: found.value.place } : found;
@@ -57,13 +56,6 @@ const HEADER = "header_";
 /** In local development: plain http to a local host. */
 const PLAIN_HTTP = "tls";
 
-/**
- * Parameters that are secrets, whatever the receiver: every header, and what is called like one.
- * The values of all others are shown.
- */
-const SECRET_NAME =
-  /^header_|(?:^|[-_.])(?:api-?key|key|token|secret|password|passwd|pwd|auth|authorization|sig|signature|code)$/i;
-
 /** Headers that are made here, or that belong to the connection: RFC 9110, section 7.6.1. */
 const NOT_GIVEN: ReadonlySet<string> = new Set([
   "accept-encoding",
@@ -83,9 +75,6 @@ const NOT_GIVEN: ReadonlySet<string> = new Set([
 /** RFC 9110, sections 5.1 and 5.5: a token; visible characters, with blanks inside. */
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/;
 const HEADER_VALUE = /^[\u0021-\u007e](?:[\u0020-\u007e]*[\u0021-\u007e])?$/;
-
-/** Stands for a secret in a place, which holds none. */
-const HIDDEN = "****";
 
 interface Read {
   place: Place;
@@ -111,10 +100,10 @@ function readReceiver(parts: ConfParts, context: DestinationContext, receiver: R
   if (receiver.hasSecretPath && secretOf(path) === "")
     return { ok: false, why: "the path must end with the code of the receiver" };
   const query = kept.map(({ text }) => text).join("&");
-  const shown = kept.map(({ name, text }) => (SECRET_NAME.test(name) ? `${encodeURIComponent(name)}=${HIDDEN}` : text));
+  const shown = kept.map(({ name, text }) => (SECRET_NAME.test(name) ? `${encodeURIComponent(name)}=${MASK}` : text));
   const at = (shownPath: string, text: string): string =>
     `${endpoint.value.origin}/${shownPath}${text === "" ? "" : `?${text}`}`;
-  const shownPath = receiver.hasSecretPath ? path.slice(0, path.length - secretOf(path).length) + HIDDEN : path;
+  const shownPath = receiver.hasSecretPath ? path.slice(0, path.length - secretOf(path).length) + MASK : path;
   return {
     ok: true,
     value: {
