@@ -77,21 +77,6 @@ export function buildDestination(entry: DestinationEntry): Parsed<string> {
   return { ok: true, value: parts === before ? entry.base : joinConf(parts) };
 }
 
-/** The texts of a sent form. @param prefix of its names. */
-export function readEntry(
-  form: DestinationForm,
-  { base }: Pick<DestinationEntry, "base">,
-  sent: URLSearchParams,
-  prefix = "",
-): DestinationEntry {
-  const names = [...fieldsOf(form), ...choicesOf(form)].map(({ name }) => name);
-  return {
-    form: form.id,
-    values: Object.fromEntries(names.map((name) => [name, (sent.get(prefix + name) ?? "").trim()])),
-    base,
-  };
-}
-
 /** What is shown of a field: nothing of a secret. */
 export function shownOf({ name, at, isSecret }: FormField, { values }: DestinationEntry): string {
   const value = values[name] ?? "";
@@ -144,7 +129,30 @@ export function sameStoreEntry(a: DestinationEntry, b: DestinationEntry, context
   return before !== null && after !== null && sameStore(before, after);
 }
 
-/** null: it is no destination. Its credentials do not count. */
+/**
+ * Whether what was entered for one may be kept for the other: the same service and account,
+ * whatever is asked for below them. Secrets of an invalid destination were never used anywhere.
+ */
+export function sameServiceEntry(a: DestinationEntry, b: DestinationEntry, context: DestinationContext): boolean {
+  const [before, after] = [a, b].map((entry) => placeOf(withStubs(entry), context));
+  if (before == null) return true;
+  return (
+    after != null &&
+    before.scheme === after.scheme &&
+    before.endpoint.origin === after.endpoint.origin &&
+    before.accountId === after.accountId
+  );
+}
+
+function withStubs(entry: DestinationEntry): DestinationEntry {
+  const stubs = fieldsOf(requireForm(entry)).flatMap(({ name, stub }) => (stub === undefined ? [] : [[name, stub]]));
+  return { ...entry, values: { ...entry.values, ...Object.fromEntries(stubs) } };
+}
+
+/**
+ * null: it is no destination. Its credentials do not count: an overlong key must not make a
+ * destination invalid.
+ */
 export function placeOf(entry: DestinationEntry, context: DestinationContext): Place | null {
   const built = buildDestination(withoutSecrets(entry));
   const place = built.ok ? parsePlace(built.value, context) : null;
@@ -187,11 +195,12 @@ export function isChoice(part: FormPart): part is FormChoice {
   return "ways" in part;
 }
 
-function choicesOf({ parts }: DestinationForm): FormChoice[] {
+export function choicesOf({ parts }: DestinationForm): FormChoice[] {
   return parts.filter(isChoice);
 }
 
-function fieldsOf({ parts }: DestinationForm): FormField[] {
+/** All fields, of every way. */
+export function fieldsOf({ parts }: DestinationForm): FormField[] {
   return parts.flatMap((part) => (isChoice(part) ? part.ways.flatMap(({ fields }) => fields) : part));
 }
 

@@ -48,6 +48,8 @@ export interface FormField {
   readonly missing?: string;
   /** Its text in a new form. */
   readonly initial?: string | ((defaults: FormDefaults) => string);
+  /** A valid text, in place of any where only the service behind it matters. */
+  readonly stub?: string;
   /** Words of a fault that is about it; by default, its own parameter at their beginning. */
   readonly blamed?: RegExp;
 }

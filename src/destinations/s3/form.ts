@@ -7,6 +7,7 @@ const BUCKET: FormField = {
   hint: "An existing bucket.",
   at: authority("the bucket"),
   missing: "Enter the bucket name.",
+  stub: "any",
   blamed: /^the bucket\b/,
 };
 
@@ -17,6 +18,7 @@ export const STORE_PATH: FormField = {
   hint: "`{DATE}` becomes the UTC day of the events, such as `20261120`. Without it, all objects go to one folder.",
   at: PATH,
   initial: "logs/{DATE}",
+  stub: "",
   blamed: /^the path\b/,
 };
 

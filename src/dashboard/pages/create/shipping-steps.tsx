@@ -31,7 +31,7 @@ export const takeForm =
     // A filter under construction may be incomplete: the step stays open.
     const next = marked({ ...draft, body, refusal }, step, !again && faults.length === 0);
     await saveDraft(page, id, next);
-    if (!again && faults.length === 0) return seeOther(stepPath(id, nextStep(step)));
+    if (!again && faults.length === 0) return seeOther(stepPath(id, nextStep(next, step)));
     return formView(page, { ...kept, draft: next }, step, faults, again ? 200 : 400);
   };
 
@@ -111,7 +111,7 @@ export function showPreview(page: PageContext, kept: Kept): View {
 
 export async function takePreview(page: PageContext, { id, draft }: Kept): Promise<PageAnswer> {
   await saveDraft(page, id, marked(draft, "preview", true));
-  return seeOther(stepPath(id, "ownership"));
+  return seeOther(stepPath(id, nextStep(draft, "preview")));
 }
 
 async function previewOf(page: PageContext, body: ShippingBody): Promise<Child> {

@@ -62,7 +62,7 @@ async function takeEdit(page: PageContext, form: URLSearchParams): Promise<PageA
   const [job, fields] = await loadJob(page);
   const before = bodyOf(job);
   const { body, again } = readForms(form, before);
-  const destination = readDestination(form, job.destination_conf);
+  const destination = readDestination(form, job.destination_conf, page.config);
   const show = (said: Said): PageAnswer => editView(page, { job, fields, body, destination }, said);
   const base = form.get(BASE_FIELD) ?? "";
   if (again) return show({ base });
@@ -89,7 +89,7 @@ function refused({ status, errors }: { status: number; errors: readonly ErrorEnt
   return { status, faults: errors };
 }
 
-function editView({ viewer }: PageContext, edited: Edited, said: Said): PageAnswer {
+function editView({ viewer, config }: PageContext, edited: Edited, said: Said): PageAnswer {
   const { job, fields, body, destination } = edited;
   const { status = 200, faults = [], base = digestOf(job), conflict = false, preview, notes = [], notice } = said;
   return {
@@ -119,7 +119,7 @@ function editView({ viewer }: PageContext, edited: Edited, said: Said): PageAnsw
           <p class="quiet">
             A new destination is tested before it is saved, and applies to everything not yet delivered.
           </p>
-          <DestinationForm masked={job.destination_conf} asked={destination} faults={faults} />
+          <DestinationForm masked={job.destination_conf} asked={destination} faults={faults} config={config} />
         </Panel>
         <div class="actions save">
           <button type="submit" class="primary" name={DO_FIELD} value="save">
