@@ -1,11 +1,13 @@
 import type * as z from "zod";
 import type { Config } from "../config.ts";
+import type { StoredJob } from "../control/plane.ts";
 import { chainReplayable } from "../delivery/chain.ts";
 import type { Destination } from "../destinations/destination.ts";
-import { openDestination } from "../destinations/kinds.ts";
+import { openDestination, termsOf } from "../destinations/kinds.ts";
 import { maskDestination } from "../destinations/parse.ts";
 import { readWithin } from "../destinations/read-small.ts";
 import { type ApiError, CODE, faultsError, oneError, unavailable } from "../errors.ts";
+import { fitDestination } from "../job/rules.ts";
 import { replayPurpose, seal } from "../job/secrets.ts";
 import { OBJECT_HISTORY_MS, REPLAY_OBJECTS_MAX, REPLAYS_UNDER_WAY_MAX } from "../limits.ts";
 import type { Platform } from "../platform.ts";
@@ -102,7 +104,10 @@ async function beginReplay(c: AppContext, config: Config, platform: Platform): P
   const span = { ...spanOf(sent), askedMs: now };
   const own = ownDestination(job, config, not);
   const source = own.destination;
+  if (!termsOf(source).isReadable) throw oneError(400, CODE.notAllowed, `${not}its destination cannot be read back`);
   const target = await targetOf(c, sent, { job: id, own, not }, config, platform);
+
+  if (target !== null) requireFit(job.config, target.destination, not);
 
   const found = await chainReplayable(c.env.LOG, id, span);
   const { keys, ...planned } = found;
@@ -144,6 +149,18 @@ async function beginReplay(c: AppContext, config: Config, platform: Platform): P
     case "begun":
       return success(c, present(begun.replay), { status: 202, messages: notes(planned.objects, span.sinceMs, now) });
   }
+}
+
+/** @throws ApiError 400 for records that the target does not take as the job writes them. */
+function requireFit(config: StoredJob["config"], target: Destination, not: string): void {
+  const { faults } = fitDestination({ ...config, canary: false }, {}, termsOf(target));
+  if (faults.length > 0)
+    throw faultsError(
+      400,
+      CODE.notAllowed,
+      faults.map(({ message }) => ({ pointer: "/destination_conf", message })),
+      not,
+    );
 }
 
 /** @throws ApiError 400 for an empty span. */

@@ -51,10 +51,11 @@ export class Attempts {
     const job = this.#host.state.job();
     if (job === null) return;
     const startedMs = platform.now();
-    const fail = (error: Failure): void => this.settle(object, { kind: "failed", error }, job, startedMs);
+    const fail = (error: Failure, mayBeThere: boolean): void =>
+      this.settle(object, { kind: "failed", error, mayBeThere }, job, startedMs);
     try {
       const opened = this.#host.open(job);
-      if (!opened.ok) return fail({ kind: "unusable", words: opened.why, cause: "configuration" });
+      if (!opened.ok) return fail({ kind: "unusable", words: opened.why, cause: "configuration" }, false);
       this.settle(object, await this.put(object, opened.value), job, startedMs);
     } catch (error) {
       log.error("upload broke", {
@@ -63,7 +64,8 @@ export class Attempts {
         object: object.number,
         error: errorText(error),
       });
-      fail({ kind: "busy", words: "internal error", retryAfterS: null, cause: "internal" });
+      // It may have been sent by then.
+      fail({ kind: "busy", words: "internal error", retryAfterS: null, cause: "internal" }, true);
     }
   }
 
@@ -101,14 +103,23 @@ export class Attempts {
   #conclude(object: ObjectRow, outcome: WriteOutcome, job: JobConfig, now: number): UploadEnd {
     const { state, objects } = this.#host;
     const current = state.job();
+    // The destination has changed meanwhile: a failure of the old one says nothing about the new
+    // one; what it took is delivered.
+    const moved = current?.destinationVersion !== job.destinationVersion;
+    if (outcome.kind === "partly" && !this.#isAllRefused(object, outcome)) {
+      const end = this.#takePartly(object, moved ? afterMove(outcome) : outcome, now);
+      if (current?.discard) this.#host.discard(object.number);
+      return end;
+    }
     if (current?.discard && outcome.kind !== "delivered") {
       this.#host.discard(object.number);
       return endOf("superseded", outcome);
     }
-    // The destination has changed meanwhile: a failure of the old one says nothing about the new
-    // one; what it took is delivered.
-    const moved = current?.destinationVersion !== job.destinationVersion;
     if (moved && outcome.kind !== "delivered") return endOf("superseded", outcome);
+    if (outcome.kind === "partly") {
+      const words = outcome.refused[0]?.words ?? "nothing was taken";
+      return this.#fail(object, { kind: "refused", words, cause: "not_kept" }, false, now);
+    }
     const learned = "leaveOut" in outcome ? outcome.leaveOut : undefined;
     if (learned !== undefined && !moved) state.setLeftOut(learned);
     switch (outcome.kind) {
@@ -129,13 +140,19 @@ export class Attempts {
         return this.#fail(object, outcome.error, outcome.mayBeThere ?? outcome.error.kind === "unreachable", now);
       case "divide":
         return endOf(objects.divide(object, outcome, now) ? "divided" : "superseded", outcome);
-      case "partly":
-        return this.#takePartly(object, outcome, now);
     }
   }
 
+  /**
+   * Whether a destination refuses every record of one object after another: the fault is in it, or
+   * in what is sent there, and not in records.
+   */
+  #isAllRefused({ records }: ObjectRow, { refused, isSent }: TakenPartly): boolean {
+    return isSent && records > 1 && refused.length === records && this.#host.state.wasSetAsideLast();
+  }
+
   /** What was taken of an object is delivered; what was not goes on, or is set aside, by itself. */
-  #takePartly(object: ObjectRow, outcome: Extract<WriteOutcome, { kind: "partly" }>, now: number): UploadEnd {
+  #takePartly(object: ObjectRow, outcome: TakenPartly, now: number): UploadEnd {
     const { state, objects } = this.#host;
     const { error } = outcome;
     const delay = error === null ? null : disposition(error, object.attempts + 1, platform.random());
@@ -166,4 +183,12 @@ export class Attempts {
     state.failed(words, resumeMs, now, failures, forLog.do === "park");
     return ended(true);
   }
+}
+
+type TakenPartly = Extract<WriteOutcome, { kind: "partly" }>;
+
+/** What the destination before has not taken goes to the new one, which may. */
+function afterMove({ again, refused, unnamed }: TakenPartly): TakenPartly {
+  const left = [...again, ...refused.map(({ record }) => record)];
+  return { kind: "partly", again: left, refused: [], unnamed, error: null, isSent: true };
 }

@@ -181,11 +181,13 @@ export type WriteOutcome =
 
 /** What a destination has not taken of an object; its records are numbered from 0. */
 export interface Leftover {
+  /** false: nothing was sent, as some records are known to be refused. */
+  isSent: boolean;
   /** To be sent again. */
   again: readonly number[];
   /** Why not now; null: they were not sent yet. */
   error: Failure | null;
-  /** It refuses these for good. */
+  /** These are refused for good. */
   refused: readonly { record: number; words: string }[];
   /** It refuses that many more, and does not say which. */
   unnamed: { records: number; words: string } | null;

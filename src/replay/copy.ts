@@ -90,10 +90,11 @@ async function copy(
     }
     case "divide":
     case "partly":
-      return { kind: "refused", words: "the target takes less in one request than this object holds" };
+      throw new Error("a store takes an object whole");
   }
 }
 
-function ofSource(fault: SourceFault, doubtful: boolean): CopyOutcome {
+/** What a fault of the source is for its copy. */
+export function ofSource(fault: SourceFault, doubtful: boolean): CopyOutcome {
   return fault.kind === "error" ? { kind: "failed", error: fault.error, doubtful } : fault;
 }

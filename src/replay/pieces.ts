@@ -4,7 +4,7 @@ import type { Piece } from "./rows.ts";
 import type { Problem, ProblemKind } from "./types.ts";
 
 const PIECE = `number, key, day, name, bytes, raw_bytes AS rawBytes, records, sha256, md5, content_type AS contentType,
-  first_event_ms AS firstEventMs, last_event_ms AS lastEventMs, attempts, doubtful`;
+  first_event_ms AS firstEventMs, last_event_ms AS lastEventMs, attempts, doubtful, sent`;
 
 /**
  * What replays have to ship, object by object, and its outcome. Every method that changes anything
@@ -103,6 +103,11 @@ export class Pieces {
       seq,
       number,
     );
+  }
+
+  /** A receiver has been through the first so many of its records. */
+  sent(seq: number, number: number, records: number): void {
+    this.#sql.exec("UPDATE piece SET sent = ? WHERE replay = ? AND number = ?", records, seq, number);
   }
 
   /** Drops a piece that was never begun. */

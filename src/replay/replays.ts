@@ -2,7 +2,7 @@ import { DurableObject } from "cloudflare:workers";
 import { toHex } from "../bytes.ts";
 import { controlPlane, type StoredJob } from "../control/plane.ts";
 import type { Failure } from "../destinations/failure.ts";
-import { openDestination } from "../destinations/kinds.ts";
+import { openDestination, termsOf } from "../destinations/kinds.ts";
 import { errorText, log } from "../log.ts";
 import { answered, platform, within } from "../platform.ts";
 import { Alarm } from "../storage/alarm.ts";
@@ -186,7 +186,7 @@ export class Replays extends DurableObject<Env> {
     }
     const { source, target } = places.value;
     const from = openDestination(source, platform);
-    const to = openDestination(target, platform, row.path);
+    const to = { open: openDestination(target, platform, row.path), terms: termsOf(target) };
     const run = new Run(row, from, to, this.#plans, { objects, untilMs: platform.now() + RUN_MS });
     if (row.ended_ms !== null) return this.#lookAtRest(run, objects);
     for (let page = 0; this.#plans.row(seq)?.plan_next != null; page++) {

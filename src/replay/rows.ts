@@ -38,6 +38,8 @@ export interface ReplayRow {
 export interface Piece extends ReplaySource {
   attempts: number;
   doubtful: boolean;
+  /** Of a copy for a receiver: the records that it has been through. */
+  sent: number;
 }
 
 /** The key of an object's copy. */

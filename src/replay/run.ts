@@ -1,4 +1,4 @@
-import type { OpenDestination } from "../destinations/destination.ts";
+import type { OpenDestination, Terms } from "../destinations/destination.ts";
 import type { Failure } from "../destinations/failure.ts";
 import type { Plans } from "./plans.ts";
 import type { Piece, ReplayRow } from "./rows.ts";
@@ -19,6 +19,7 @@ export class Run {
   readonly seq: number;
   readonly source: OpenDestination;
   readonly target: OpenDestination;
+  readonly terms: Terms;
   /** What requests to the target leave out, as its kind has found out; 0: nothing. */
   leaveOut: number;
   readonly inFlight = new Set<number>();
@@ -36,14 +37,15 @@ export class Run {
   constructor(
     row: ReplayRow,
     source: OpenDestination,
-    target: OpenDestination,
+    target: { open: OpenDestination; terms: Terms },
     plans: Plans,
     { objects, untilMs }: { objects: number; untilMs: number },
   ) {
     this.row = row;
     this.seq = row.seq;
     this.source = source;
-    this.target = target;
+    this.target = target.open;
+    this.terms = target.terms;
     this.leaveOut = row.unconditional;
     this.#plans = plans;
     this.#left = objects;

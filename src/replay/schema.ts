@@ -85,4 +85,12 @@ export const REPLAY_STEPS = [
       ) STRICT;
       INSERT INTO counter (id, last_seq) SELECT 1, coalesce(max(seq), 0) FROM replay;`,
   },
+  {
+    id: 3,
+    floor: 2, // code that does not know receivers cannot read their addresses, and waits
+    why: "a copy goes to a receiver in parts, each of which has its own progress",
+    sql: `
+      -- Records that the receiver has been through.
+      ALTER TABLE piece ADD COLUMN sent INTEGER NOT NULL DEFAULT 0;`,
+  },
 ] as const satisfies readonly Migration[];

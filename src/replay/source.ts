@@ -3,7 +3,7 @@ import { concat } from "../bytes.ts";
 import type { ReplaySource } from "../delivery/replayed.ts";
 import type { Body, OpenDestination } from "../destinations/destination.ts";
 import { platform, within } from "../platform.ts";
-import { piecesOf, StreamFault } from "../streams.ts";
+import { type Pieces, piecesOf, StreamFault } from "../streams.ts";
 import { type SourceFault, sourceFault } from "./words.ts";
 
 /** What identifies a delivered object. */
@@ -74,7 +74,24 @@ async function* proven(body: Body, { bytes, sha256 }: Delivered): AsyncGenerator
   if (held !== null) yield held;
 }
 
-class SourceError extends Error {
+/** Reads all of a body, and keeps nothing. @returns null: it is what was delivered. */
+export async function verify(body: Body, object: Delivered): Promise<SourceFault | null> {
+  try {
+    for await (const _ of proven(body, object));
+    return null;
+  } catch (error) {
+    if (error instanceof SourceError) return error.fault;
+    throw error;
+  }
+}
+
+/** The pieces of a body, which breaks off where it is not what was delivered. @throws Error */
+export async function* contentOf(body: Body, object: Delivered): Pieces {
+  yield* proven(body, object);
+}
+
+/** A source is not what was delivered, or cannot be read to its end. */
+export class SourceError extends Error {
   readonly fault: SourceFault;
 
   constructor(fault: SourceFault) {

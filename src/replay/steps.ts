@@ -4,6 +4,7 @@ import { errorText, log } from "../log.ts";
 import { answered } from "../platform.ts";
 import { type CopyOutcome, copyObject } from "./copy.ts";
 import { type Ends, INTERNAL, LOG_IS_GONE } from "./ends.ts";
+import { sendParts } from "./parts.ts";
 import type { Plans } from "./plans.ts";
 import { keyOf, type Piece, type ReplayRow } from "./rows.ts";
 import type { Run } from "./run.ts";
@@ -74,7 +75,12 @@ export class Steps {
   }
 
   copyOne(run: Run, piece: Piece): Promise<CopyOutcome> {
-    const { source, target, leaveOut, row } = run;
+    const { source, target, leaveOut, row, terms, seq } = run;
+    if (!terms.isReadable) {
+      const progress = (records: number): void =>
+        this.#change(() => this.#plans.pieces.sent(seq, piece.number, records));
+      return sendParts(piece, keyOf(row, piece), source, { target, limits: terms.limits, progress });
+    }
     return copyObject(piece, keyOf(row, piece), source, { store: target, leaveOut });
   }
 
@@ -126,7 +132,7 @@ export class Steps {
   tell(row: ReplayRow, piece: Piece, verified: boolean): Promise<"counted" | "known" | "gone"> {
     const { number, attempts } = piece;
     const segment = segmentWith(this.#logs, row.job, number);
-    const { doubtful: _doubtful, ...source } = piece;
+    const { doubtful: _doubtful, sent: _sent, ...source } = piece;
     const copy = {
       ...source,
       replay: row.id,

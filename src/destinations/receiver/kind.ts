@@ -1,19 +1,10 @@
 import { isLocalHost } from "../../hosts.ts";
 import { parseEndpoint } from "../conf.ts";
-import type { ConfParts, Destination, DestinationContext, DestinationKind, Parsed, Place } from "../destination.ts";
+import type { ConfParts, DestinationContext, DestinationKind, Parsed, Place } from "../destination.ts";
 import { MASK } from "../masks.ts";
 import { receiverTerms, SECRET_NAME } from "./form.ts";
 import { openReceiver } from "./open.ts";
-import type { Options, Receiver } from "./receiver.ts";
-
-/** A receiver, with what its requests are made of. */
-export interface ReceiverDestination extends Destination {
-  readonly credentials: {
-    /** Without what a request adds. */
-    url: string;
-    options: Options;
-  };
-}
+import type { Options, Receiver, ReceiverDestination } from "./receiver.ts";
 
 /**
  * A destination of a receiver: `<scheme>://<host>[:<port>]/<path>?header_<Name>=…&<other>=…`.

@@ -6,8 +6,7 @@ import type { Body, FixedObject, NetworkPlatform, OpenDestination, WriteOutcome 
 import type { Failure } from "../failure.ts";
 import { retryAfter } from "../retry-after.ts";
 import { buildBody, linesOf } from "./body.ts";
-import type { ReceiverDestination } from "./kind.ts";
-import type { BodyForm, Receiver, ReceiverAnswer, Verdict } from "./receiver.ts";
+import type { BodyForm, Receiver, ReceiverAnswer, ReceiverDestination, Verdict } from "./receiver.ts";
 
 /** Time for an answer, in ms; the slowest upload, in bytes a ms; and the longest time, in ms. */
 const ANSWER_MS = 60_000;
@@ -112,7 +111,7 @@ async function outcomeOf(
         return record === undefined ? [] : [{ record, words }];
       });
       const again = verdict.again.flatMap((entry) => recordOf(entry) ?? []);
-      return { kind: "partly", again, refused, error: verdict.error, unnamed: verdict.unnamed };
+      return { kind: "partly", isSent: true, again, refused, error: verdict.error, unnamed: verdict.unnamed };
     }
     case "failed": {
       const { error, mayBeThere } = verdict;
@@ -129,8 +128,9 @@ async function outcomeOf(
   }
 }
 
+/** What is refused before anything is sent. */
 function partly(leftover: Partial<Extract<WriteOutcome, { kind: "partly" }>>): WriteOutcome {
-  return { kind: "partly", again: [], refused: [], error: null, unnamed: null, ...leftover };
+  return { kind: "partly", isSent: false, again: [], refused: [], error: null, unnamed: null, ...leftover };
 }
 
 function isOver({ records, rawBytes }: FixedObject, limits: { records: number; bytes: number }): boolean {

@@ -1,4 +1,4 @@
-import type { Terms } from "../destination.ts";
+import type { Destination, Terms } from "../destination.ts";
 import type { Failure } from "../failure.ts";
 import type { FormField } from "../form.ts";
 
@@ -65,6 +65,15 @@ export interface ReceiverAsks {
   /** What a new string is made from, if more than its scheme: path and parameters. */
   readonly start?: string;
   readonly fields: readonly FormField[];
+}
+
+/** A receiver, with what its requests are made of. */
+export interface ReceiverDestination extends Destination {
+  readonly credentials: {
+    /** Without what a request adds. */
+    url: string;
+    options: Options;
+  };
 }
 
 /** What a string says, decoded. */

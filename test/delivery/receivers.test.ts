@@ -1,0 +1,346 @@
+/** What a log makes of the answers of a receiver: src/delivery/divide.ts, attempts.ts. */
+import { env } from "cloudflare:workers";
+import { describe, expect, it, vi } from "vitest";
+import { readConfig } from "../../src/config.ts";
+import type { DeliveryLog } from "../../src/delivery/delivery-log.ts";
+import type { ObjectRow } from "../../src/delivery/rows.ts";
+import type { JobConfig } from "../../src/job/config.ts";
+import { destinationPurpose, seal } from "../../src/job/secrets.ts";
+import { NDJSON } from "../../src/output/format.ts";
+import { platform } from "../../src/platform.ts";
+import { asked, POISON, RECEIVERS, type ReceiverService } from "../destinations/receivers.ts";
+import { ACCOUNT } from "../support/constants.ts";
+import { freshBucket, NOON, setClock } from "../support/runtime/pipeline.ts";
+import { append, cutObjects, format, fragmentsOf, inLog, jobInto, textOfMember } from "./direct.ts";
+
+const { https, elastic } = RECEIVERS as { https: (typeof RECEIVERS)[string]; elastic: (typeof RECEIVERS)[string] };
+
+function sealed(conf: string): string {
+  const config = readConfig(env);
+  if (!config.ok) throw new Error(config.faults.join("; "));
+  return seal(conf, destinationPurpose(ACCOUNT), config.config.keys);
+}
+
+/** Job 1, into a receiver. */
+const jobTo = (conf: string, fields: Partial<JobConfig> = {}): JobConfig =>
+  jobInto("unused", { destination: sealed(conf), path: "", ...fields });
+
+/** Requests of the service go to a receiver. @param between stands between the two. */
+function receiver(
+  { service }: (typeof RECEIVERS)[string],
+  between: (fetch: ReceiverService["fetch"]) => ReceiverService["fetch"] = (fetch) => fetch,
+) {
+  vi.spyOn(console, "warn").mockImplementation(() => {});
+  vi.spyOn(platform, "random").mockReturnValue(0);
+  const clock = setClock(NOON);
+  const held = service();
+  const fetch = between(held.fetch);
+  const ids: (string | null)[] = [];
+  vi.spyOn(platform, "fetch").mockImplementation((url, init) => {
+    ids.push(new Headers(init.headers).get("idempotency-key"));
+    return fetch(url, init);
+  });
+  return { held, ids, clock };
+}
+
+const record = (mark: string, text = ""): string =>
+  `${JSON.stringify({ EventTimestampMs: NOON, ScriptName: "shop", Logs: [{ Message: [mark, text] }] })}\n`;
+const records = (count: number, text = ""): string[] =>
+  Array.from({ length: count }, (_, i) => record(`mark-${i}`, text));
+const marks = (count: number): string[] => Array.from({ length: count }, (_, i) => `mark-${i}`).sort();
+
+/** Counts of a log, of which every record is in exactly one. */
+function countsOf(log: DeliveryLog) {
+  const status = log.status();
+  if (status === null) throw new Error("no log");
+  const { received, filtered, sampled_out, delivered, pending, set_aside, discarded } = status.counts;
+  expect(filtered + sampled_out + delivered + pending + set_aside + discarded).toBe(received);
+  return { received, delivered, pending, set_aside, discarded, resent: status.resentInDoubt };
+}
+
+const rowsOf = (storage: DurableObjectStorage): ObjectRow[] => cutObjects(storage).map(({ row }) => row);
+
+/** Uploads until nothing is due, a minute apart. */
+async function drain(log: DeliveryLog, clock: { advance(ms: number): void }, times = 12): Promise<void> {
+  for (let i = 0; i < times; i++) {
+    if (i > 0) clock.advance(60_000);
+    await log.drive("manual", 10_000);
+  }
+}
+
+describe("a receiver that takes an object", () => {
+  it("has its records, and the log says that it did not see them", async () => {
+    const { held } = receiver(https);
+    const job = jobTo(https.conf);
+    await inLog(job, async (log, storage) => {
+      log.configure(job, 0);
+      append(log, 1, fragmentsOf(NDJSON, records(3)));
+      await log.drive("manual", 10_000);
+      expect(countsOf(log)).toEqual({ received: 3, delivered: 3, pending: 0, set_aside: 0, discarded: 0, resent: 0 });
+      expect(rowsOf(storage)).toMatchObject([{ state: "delivered", verified: 0, attempts: 1, records: 3 }]);
+    });
+    expect(held.taken().sort()).toEqual(marks(3));
+  });
+
+  it("whose answer is lost gets the same id again, and the repeat is counted", async () => {
+    let lost = 1;
+    const { held, ids, clock } = receiver(https, (fetch) => async (url, init) => {
+      const answer = await fetch(url, init);
+      if (lost-- > 0) throw new TypeError("connection reset");
+      return answer;
+    });
+    const job = jobTo(https.conf);
+    await inLog(job, async (log) => {
+      log.configure(job, 0);
+      append(log, 1, fragmentsOf(NDJSON, records(3)));
+      await drain(log, clock, 3);
+      expect(countsOf(log)).toMatchObject({ received: 3, delivered: 3, resent: 3 });
+    });
+    expect(held.taken().length).toBe(6);
+    expect([ids.length, new Set(ids).size]).toEqual([2, 1]);
+  });
+
+  it("and a log that dies before it stores the answer: the repeat is counted, too", async () => {
+    const { held, clock } = receiver(https);
+    const job = jobTo(https.conf);
+    await inLog(job, async (log, storage) => {
+      log.configure(job, 0);
+      append(log, 1, fragmentsOf(NDJSON, records(3)));
+      // The answer is here, and nothing of it is stored.
+      vi.spyOn(log.attempts, "settle").mockImplementationOnce(() => {
+        throw new Error("dies");
+      });
+      vi.spyOn(console, "error").mockImplementation(() => {});
+      await log.drive("manual", 10_000);
+      storage.sql.exec("UPDATE object SET attempts = 0, next_attempt_ms = 0, error = NULL");
+      await drain(log, clock, 3);
+      expect(countsOf(log)).toMatchObject({ received: 3, delivered: 3, resent: 3 });
+    });
+    expect(held.taken().length).toBe(6);
+  });
+
+  it.each([
+    [429, 0],
+    [503, 3],
+    [500, 3],
+  ])("later, after HTTP %i: counted as a repeat are %i", async (status, resent) => {
+    let busy = 1;
+    const { clock } = receiver(
+      https,
+      (fetch) => async (url, init) => (busy-- > 0 ? new Response(null, { status }) : fetch(url, init)),
+    );
+    const job = jobTo(https.conf);
+    await inLog(job, async (log) => {
+      log.configure(job, 0);
+      append(log, 1, fragmentsOf(NDJSON, records(3)));
+      await drain(log, clock, 3);
+      expect(countsOf(log)).toMatchObject({ received: 3, delivered: 3, resent });
+    });
+  });
+});
+
+describe("a receiver that takes an object partly", () => {
+  it("has what it took; what it refuses is set aside by itself, with the reason", async () => {
+    const { held, clock } = receiver(elastic);
+    const job = jobTo(elastic.conf);
+    await inLog(job, async (log, storage) => {
+      log.configure(job, 0);
+      append(log, 1, fragmentsOf(NDJSON, [...records(5), record("mark-x", POISON), record("mark-y", POISON)]));
+      await drain(log, clock, 3);
+      expect(countsOf(log)).toMatchObject({ received: 7, delivered: 5, pending: 0, set_aside: 2, resent: 0 });
+      const rows = rowsOf(storage);
+      expect(rows.map(({ state, records: n }) => [state, n])).toEqual([
+        ["delivered", 5],
+        ["set_aside", 2],
+      ]);
+      expect(rows[1]?.error).toContain("HTTP 400 document_parsing_exception");
+      const kept = cutObjects(storage)[1];
+      expect(textOfMember(kept?.bytes as Uint8Array<ArrayBuffer>)).toBe(
+        record("mark-x", POISON) + record("mark-y", POISON),
+      );
+      // Given up, they are discarded, and nothing else.
+      log.asideDiscard(rows[1]?.number as number);
+      expect(countsOf(log)).toMatchObject({ received: 7, delivered: 5, set_aside: 0, discarded: 2 });
+    });
+    expect(held.taken().sort()).toEqual(marks(5));
+  });
+
+  it("gets again what it had no room for, and nothing else", async () => {
+    let rounds = 2;
+    const sent: number[] = [];
+    const { clock } = receiver(elastic, (fetch) => async (url, init) => {
+      const { text } = await asked(url, init);
+      const lines = text.trimEnd().split("\n");
+      const count = lines.length / 2;
+      sent.push(count);
+      // Every second item, twice.
+      if (rounds-- <= 0) return fetch(url, init);
+      const items = Array.from({ length: count }, (_, i) => ({
+        create: i % 2 === 0 ? { status: 201 } : { status: 429, error: { type: "es_rejected_execution_exception" } },
+      }));
+      return Response.json({ errors: true, items });
+    });
+    const job = jobTo(elastic.conf);
+    await inLog(job, async (log, storage) => {
+      log.configure(job, 0);
+      append(log, 1, fragmentsOf(NDJSON, records(8)));
+      await log.drive("manual", 10_000);
+      expect(countsOf(log)).toMatchObject({ received: 8, delivered: 4, pending: 4, resent: 0 });
+      expect(log.status()).toMatchObject({ errorMessage: expect.stringContaining("HTTP 429"), parked: false });
+      await drain(log, clock, 6);
+      expect(countsOf(log)).toMatchObject({ received: 8, delivered: 8, pending: 0, set_aside: 0, resent: 0 });
+      expect(rowsOf(storage).every(({ state }) => state === "delivered")).toBe(true);
+    });
+    expect(sent).toEqual([8, 4, 2]);
+  });
+
+  it("goes on at the new destination with what the old one has not taken", async () => {
+    const { clock } = receiver(elastic);
+    const job = jobTo(elastic.conf);
+    const { name, control } = freshBucket();
+    const moved = jobInto(name, { version: 2, modifiedVersion: 2, destinationVersion: 2 });
+    await inLog(job, async (log) => {
+      log.configure(job, 0);
+      append(log, 1, fragmentsOf(NDJSON, [...records(2), record("mark-x", POISON)]));
+      const { settle } = log.attempts;
+      vi.spyOn(log.attempts, "settle").mockImplementationOnce((...args) => {
+        log.configure(moved, 0);
+        vi.mocked(platform.fetch).mockRestore();
+        return settle.apply(log.attempts, args);
+      });
+      await drain(log, clock, 3);
+      expect(countsOf(log)).toMatchObject({ received: 3, delivered: 3, set_aside: 0, pending: 0 });
+    });
+    const stored = (await control.objects()).filter(({ key }) => key.endsWith(".log.gz"));
+    expect(stored).toHaveLength(1);
+  });
+
+  it("keeps nothing back of a job that is discarded meanwhile, and loses nothing of what was taken", async () => {
+    const { clock } = receiver(elastic);
+    const job = jobTo(elastic.conf);
+    await inLog(job, async (log) => {
+      log.configure(job, 0);
+      append(log, 1, fragmentsOf(NDJSON, [...records(2), record("mark-x", POISON)]));
+      const { settle } = log.attempts;
+      vi.spyOn(log.attempts, "settle").mockImplementationOnce((...args) => {
+        log.configure({ ...job, version: 2, deletedMs: NOON, discard: true }, 0);
+        return settle.apply(log.attempts, args);
+      });
+      await drain(log, clock, 3);
+      expect(countsOf(log)).toMatchObject({ received: 3, delivered: 2, pending: 0 });
+    });
+  });
+
+  it("parks where it refuses every record of one object after another, and sets aside no more", async () => {
+    const { clock } = receiver(elastic);
+    const job = jobTo(elastic.conf, { limits: { records: 2, bytes: 1_000_000, intervalMs: 30_000 } });
+    await inLog(job, async (log) => {
+      log.configure(job, 0);
+      for (let i = 0; i < 3; i++)
+        append(log, 1, fragmentsOf(NDJSON, [record(`mark-${i}`, POISON), record(`mark-1${i}`, POISON)]));
+      await drain(log, clock, 4);
+      expect(countsOf(log)).toMatchObject({ received: 6, set_aside: 2, pending: 4 });
+      expect(log.status()).toMatchObject({
+        parked: true,
+        errorMessage: expect.stringContaining("one object after another"),
+      });
+    });
+  });
+
+  it("and does not say which records it refuses: all are kept, and those counted", async () => {
+    receiver(elastic);
+    const job = jobTo(elastic.conf);
+    await inLog(job, async (log, storage) => {
+      log.configure(job, 0);
+      append(log, 1, fragmentsOf(NDJSON, records(5)));
+      vi.spyOn(log.attempts, "put").mockResolvedValueOnce({
+        kind: "partly",
+        isSent: true,
+        again: [],
+        error: null,
+        refused: [],
+        unnamed: { records: 2, words: "2 of these were refused" },
+      });
+      await log.drive("manual", 10_000);
+      expect(countsOf(log)).toMatchObject({ received: 5, delivered: 3, set_aside: 2, pending: 0 });
+      const [, kept] = cutObjects(storage);
+      expect(kept?.row).toMatchObject({ state: "set_aside", records: 2, error: expect.stringContaining("2 of these") });
+      expect(textOfMember(kept?.bytes as Uint8Array<ArrayBuffer>)).toBe(records(5).join(""));
+    });
+  });
+});
+
+describe("an object that is more than one request may hold", () => {
+  it("goes on as several, in order, each of which fits; each has its own progress", async () => {
+    let failing = false;
+    const counts: number[] = [];
+    const { held, ids, clock } = receiver(elastic, (fetch) => async (url, init) => {
+      if (failing && counts.length === 1) {
+        counts.push(0);
+        return new Response(null, { status: 429 });
+      }
+      counts.push((await asked(url, init)).text.trimEnd().split("\n").length / 2);
+      return fetch(url, init);
+    });
+    failing = true;
+    // Cut for a store: a receiver takes 10,000.
+    const limits = { records: 50_000, bytes: 100_000_000, intervalMs: 30_000 };
+    const job = jobTo(elastic.conf, { limits });
+    await inLog(job, async (log, storage) => {
+      log.configure(job, 0);
+      append(log, 1, fragmentsOf(NDJSON, records(25_000)));
+      await drain(log, clock, 8);
+      expect(countsOf(log)).toMatchObject({ received: 25_000, delivered: 25_000, pending: 0, resent: 0 });
+      const rows = rowsOf(storage);
+      expect(rows.map(({ records: n }) => n)).toEqual([10_000, 10_000, 5_000]);
+      expect(rows.reduce((sum, { raw_bytes }) => sum + raw_bytes, 0)).toBe(records(25_000).join("").length);
+    });
+    expect(counts.filter((n) => n > 0).sort((a, b) => b - a)).toEqual([10_000, 10_000, 5_000]);
+    expect(held.taken().length).toBe(25_000);
+    expect(new Set(held.taken()).size).toBe(25_000);
+    // What it is sent under never names other records.
+    expect(new Set(ids).size).toBe(3);
+  });
+
+  it("is set aside whole where it is nothing that can be divided", async () => {
+    const { clock } = receiver(elastic);
+    const csv = format({ type: "csv", recordPrefix: "", recordSuffix: "\n" });
+    const job = jobTo(elastic.conf, {
+      output: csv,
+      limits: { records: 50_000, bytes: 100_000_000, intervalMs: 30_000 },
+    });
+    await inLog(job, async (log) => {
+      log.configure(job, 0);
+      append(
+        log,
+        1,
+        fragmentsOf(
+          csv,
+          Array.from({ length: 20_000 }, (_, i) => `${i},${"x".repeat(900)}\n`),
+        ),
+      );
+      await drain(log, clock, 3);
+      expect(countsOf(log)).toMatchObject({ received: 20_000, set_aside: 20_000, pending: 0 });
+    });
+  });
+
+  it("is divided until the one record is found that is refused", async () => {
+    const { held, clock } = receiver(https);
+    const job = jobTo(https.conf);
+    await inLog(job, async (log) => {
+      log.configure(job, 0);
+      append(
+        log,
+        1,
+        fragmentsOf(NDJSON, [
+          ...records(20),
+          record("mark-x", POISON),
+          ...records(20).map((r) => r.replace("mark-", "mark-2")),
+        ]),
+      );
+      await drain(log, clock, 12);
+      expect(countsOf(log)).toMatchObject({ received: 41, delivered: 40, set_aside: 1, pending: 0, resent: 0 });
+    });
+    expect(held.taken().filter((mark) => mark !== "mark-x")).toHaveLength(40);
+  });
+});
