@@ -1,5 +1,14 @@
 import { splitConf } from "./conf.ts";
-import type { ConfParts, Destination, DestinationContext, DestinationKind, Parsed, Place } from "./destination.ts";
+import type {
+  ConfParts,
+  Destination,
+  DestinationContext,
+  DestinationKind,
+  Parsed,
+  Place,
+  Plan,
+  PlannedObject,
+} from "./destination.ts";
 import { folderOf } from "./keys.ts";
 import { KINDS } from "./kinds.ts";
 import { hasMask, MASK, maskText, type SecretParts, unmaskText } from "./masks.ts";
@@ -32,6 +41,15 @@ export function parseNewDestination(conf: string, context: DestinationContext): 
 export function parsePlace(conf: string, context: DestinationContext): Parsed<Place> {
   const split = partsOf(conf);
   return split.ok ? split.value.kind.place(split.value.parts, context) : split;
+}
+
+/**
+ * What would be sent of records, without a secret of the string; null: they are written as they
+ * are, or the string is no destination.
+ */
+export function planFor(conf: string, context: DestinationContext, object: PlannedObject, nowMs: number): Plan | null {
+  const split = partsOf(maskDestination(conf));
+  return split.ok ? (split.value.kind.plan?.(split.value.parts, context, object, nowMs) ?? null) : null;
 }
 
 function partsOf(conf: string): Parsed<{ kind: DestinationKind; parts: ConfParts }> {

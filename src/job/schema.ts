@@ -124,7 +124,7 @@ export const DestinationConf = z
   .min(1)
   .max(DESTINATION_CONF_MAX)
   .describe(
-    "Where objects go: `objstore://…` or `s3://…`, with bucket, path and credentials. `{DATE}` in the path becomes the UTC day of the events.",
+    "Where records go, with credentials: a store (`s3://…`, `objstore://…`), in whose path `{DATE}` becomes the UTC day of the events, or a receiver (`https://…`, `elastic://…`).",
   );
 
 /** The vendor's bound of a token; ours has 60 characters. */
@@ -168,6 +168,9 @@ export const AskOrigin = z.strictObject({
 
 /** The body of a preview. */
 export const AskPreview = z.strictObject({
+  destination_conf: DestinationConf.nullish().describe(
+    "Of a receiver: shows the requests that it would get. Secrets may be `****`; nothing is sent there.",
+  ),
   ...OPTIONAL.pick({ filter: true, output_options: true, logpull_options: true }).shape,
   events: z
     .array(z.unknown())

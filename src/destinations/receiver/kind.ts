@@ -4,6 +4,7 @@ import type { ConfParts, DestinationContext, DestinationKind, Parsed, Place } fr
 import { MASK } from "../masks.ts";
 import { receiverTerms, SECRET_NAME } from "./form.ts";
 import { openReceiver } from "./open.ts";
+import { planOf } from "./plan.ts";
 import type { Options, Receiver, ReceiverDestination } from "./receiver.ts";
 
 /**
@@ -37,6 +38,10 @@ export function receiverKind(scheme: string, receivers: readonly Receiver[]): De
       return why === null ? { ok: true, value: { ...place, credentials: { url, options } } } : { ok: false, why };
     },
     misplaced: () => null,
+    plan: (parts, context, object, nowMs) => {
+      const found = read(parts, context);
+      return found.ok ? planOf(found.value, at(found.value.place), object, nowMs) : null;
+    },
     // Made by the method above.
     open: (destination, _path, platform) => openReceiver(destination as ReceiverDestination, at(destination), platform),
   };

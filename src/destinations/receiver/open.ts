@@ -7,6 +7,7 @@ import type { Failure } from "../failure.ts";
 import { retryAfter } from "../retry-after.ts";
 import { buildBody, linesOf } from "./body.ts";
 import type { BodyForm, Receiver, ReceiverAnswer, ReceiverDestination, Verdict } from "./receiver.ts";
+import { bodyOf, headOf, NDJSON_TYPE, tooMuch, UNREADABLE } from "./request.ts";
 
 /** Time for an answer, in ms; the slowest upload, in bytes a ms; and the longest time, in ms. */
 const ANSWER_MS = 60_000;
@@ -18,9 +19,6 @@ const WHY_MS = 6_000;
 /** Bounds of reading an answer. A list of what became of each of 10,000 records is below 1 MiB. */
 const ANSWER_MAX_BYTES = 1_048_576;
 const ANSWER_BODY_MS = 15_000;
-
-/** An object above this size, before compression, is not read into memory: it is divided. */
-const READ_MAX_BYTES = 16_000_000;
 
 const NOT_READABLE = "a receiver cannot be read back";
 
@@ -50,46 +48,18 @@ export function openReceiver(
 async function write(object: FixedObject, body: () => Uint8Array | Body, sender: Sender): Promise<WriteOutcome> {
   const { form, receiver } = sender;
   const id = idOf(object.key);
-  const { limits } = receiver.takes;
+  const unsent = tooMuch(object, receiver, form);
+  if (unsent !== null) return unsent;
   if (form === null) {
-    if (limits !== null && isOver(object, limits)) {
-      if (object.records > 1) return { kind: "divide", ...limits, why: null };
-      const words = `a record of ${object.rawBytes} bytes; ${receiver.name} takes ${limits.bytes}`;
-      return partly({ refused: [{ record: 0, words }] });
-    }
     const verdict = await sender.send(id, body(), object.bytes, object.contentType, object.records);
     return outcomeOf(verdict, object, sender, (entry) => entry);
   }
-  if (object.rawBytes > READ_MAX_BYTES && object.records > 1) {
-    const bytes = Math.min(limits?.bytes ?? READ_MAX_BYTES, Math.floor(object.rawBytes / 2));
-    return {
-      kind: "divide",
-      records: Math.min(limits?.records ?? object.records, object.records - 1),
-      bytes,
-      why: null,
-    };
-  }
   const lines = await contentLines(body());
-  const built =
-    lines === null ? ({ kind: "unreadable" } as const) : buildBody(lines, id, form, receiver.name, sender.nowMs());
-  switch (built.kind) {
-    case "unreadable": {
-      const words = `holds what is no NDJSON record, as ${receiver.name} needs`;
-      return { kind: "failed", error: { kind: "refused", words, cause: "configuration" }, mayBeThere: false };
-    }
-    case "too_large":
-      return { kind: "divide", records: built.records, bytes: built.bytes, why: null };
-    case "refused": {
-      const refused = new Set(built.refused.map(({ record }) => record));
-      const again = (lines ?? []).flatMap((_, number) => (refused.has(number) ? [] : [number]));
-      return partly({ refused: built.refused, again });
-    }
-    case "body": {
-      const packed = new Uint8Array(gzipSync(built.text));
-      const verdict = await sender.send(id, packed, packed.length, form.contentType, built.records.length);
-      return outcomeOf(verdict, object, sender, (entry) => built.records[entry]);
-    }
-  }
+  const built = lines === null ? UNREADABLE : bodyOf(lines, id, receiver, form, sender.nowMs());
+  if (built.kind !== "body") return built;
+  const packed = new Uint8Array(gzipSync(built.text));
+  const verdict = await sender.send(id, packed, packed.length, form.contentType, built.records.length);
+  return outcomeOf(verdict, object, sender, (entry) => built.records[entry]);
 }
 
 /**
@@ -126,15 +96,6 @@ async function outcomeOf(
       return { kind: "divide", records: Math.ceil(object.records / 2), bytes: object.rawBytes, why: error.words };
     }
   }
-}
-
-/** What is refused before anything is sent. */
-function partly(leftover: Partial<Extract<WriteOutcome, { kind: "partly" }>>): WriteOutcome {
-  return { kind: "partly", isSent: false, again: [], refused: [], error: null, unnamed: null, ...leftover };
-}
-
-function isOver({ records, rawBytes }: FixedObject, limits: { records: number; bytes: number }): boolean {
-  return records > limits.records || rawBytes > limits.bytes;
 }
 
 /** The id of an object in every attempt: the end of its key, without what kind of file it is. */
@@ -197,7 +158,7 @@ class Sender {
       text = built.text;
     }
     const packed = new Uint8Array(gzipSync(text));
-    const type = this.form?.contentType ?? "application/x-ndjson";
+    const type = this.form?.contentType ?? NDJSON_TYPE;
     return within(PROBE_MS, this.send(id, packed, packed.length, type, 1), lost("timeout"));
   }
 
@@ -207,24 +168,15 @@ class Sender {
 
   /** One request. @param packed gzip. @param count of the entries in it. Never throws. */
   async send(id: string, packed: Uint8Array | Body, bytes: number, type: string, count: number): Promise<Verdict> {
-    const { url, options } = this.#destination.credentials;
-    const added = this.receiver.request(options, id);
-    const headers = new Headers([...options.headers]);
-    if (!options.headers.has("content-type")) headers.set("content-type", type);
-    headers.set("content-encoding", "gzip");
+    const { url, headers } = headOf(this.#destination.credentials, this.receiver, id, type);
     headers.set("content-length", `${bytes}`);
-    headers.set("idempotency-key", id);
-    for (const [name, value] of Object.entries(added.headers ?? {})) headers.set(name, value);
-    const target = new URL(url);
-    const query = new URLSearchParams(added.query ?? {}).toString();
-    if (query !== "") target.search = target.search === "" ? `?${query}` : `${target.search}&${query}`;
     const timeoutMs = Math.min(ANSWER_MS + bytes / SLOWEST_BYTES_PER_MS, LONGEST_MS);
     // Not `AbortSignal.timeout`: its timer cannot be cleared, and keeps a durable object awake.
     const deadline = new AbortController();
     const timer = setTimeout(() => deadline.abort(new DOMException("too slow", "TimeoutError")), Math.round(timeoutMs));
     try {
       const init = { method: "POST", headers, body: packed, redirect: "manual", signal: deadline.signal } as const;
-      const response = await this.#platform.fetch(target.href, init);
+      const response = await this.#platform.fetch(url, init);
       return this.receiver.judge(await this.#answer(response), count);
     } catch (error) {
       // Only the kind of failure is kept: the text may hold the URL, and whatever is in that.

@@ -1,8 +1,10 @@
 import type { FC } from "hono/jsx";
 import type { Message } from "../../../api/envelope.ts";
+import { maskDestination } from "../../../destinations/parse.ts";
 import type { ErrorEntry } from "../../../errors.ts";
 import { InnerFailure } from "../../inner-api.ts";
 import { type Page, type PageAnswer, type PageContext, seeOther } from "../../page.ts";
+import { termsOfConf } from "../../parts/destination-entry.ts";
 import { Foreign, visible } from "../../parts/foreign.tsx";
 import { Form } from "../../parts/form.tsx";
 import { Notice, Panel, Table } from "../../parts/panel.tsx";
@@ -67,7 +69,7 @@ async function takeEdit(page: PageContext, form: URLSearchParams): Promise<PageA
   const base = form.get(BASE_FIELD) ?? "";
   if (again) return show({ base });
   if (form.get(DO_FIELD) === "preview") {
-    const answer = await askPreview(page, body);
+    const answer = await askPreview(page, body, maskDestination(destination.conf ?? job.destination_conf));
     return show({ base, ...(answer.ok ? { preview: answer.result, notes: answer.messages } : refused(answer)) });
   }
   if (base !== digestOf(job)) return show({ status: 409, conflict: true });
@@ -92,6 +94,7 @@ function refused({ status, errors }: { status: number; errors: readonly ErrorEnt
 function editView({ viewer, config }: PageContext, edited: Edited, said: Said): PageAnswer {
   const { job, fields, body, destination } = edited;
   const { status = 200, faults = [], base = digestOf(job), conflict = false, preview, notes = [], notice } = said;
+  const terms = termsOfConf(destination?.conf ?? job.destination_conf, config.destinations);
   return {
     title: `Edit ${job.name ? visible(job.name).slice(0, 120) : `job ${job.id}`}`,
     status,
@@ -110,10 +113,10 @@ function editView({ viewer, config }: PageContext, edited: Edited, said: Said): 
         <input type="hidden" name={BASE_FIELD} value={base} />
         <Panel id="records" title="Records">
           <p class="quiet">A change applies to events accepted after saving, and to those still in the queue.</p>
-          <RecordsForm body={body} fields={fields} faults={faults} />
+          <RecordsForm body={body} fields={fields} faults={faults} terms={terms} />
         </Panel>
         <Panel id="output" title="Output">
-          <OutputForm body={body} faults={faults} />
+          <OutputForm body={body} faults={faults} terms={terms} />
         </Panel>
         <Panel id="destination" title="Destination">
           <p class="quiet">
